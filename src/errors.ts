@@ -40,7 +40,7 @@ export const exitCodes = {
   guard: {
     code: 13,
     meaning:
-      'stopped by a safety check: duplicate job, insecure transport, failed expectation, or a checkpoint of another batch',
+      'stopped by a safety check: duplicate job, insecure transport, failed expectation, or an output of another batch',
     retry: 'after reviewing the cause',
   },
   hangup: { code: 129, meaning: 'the terminal was closed (SIGHUP)', retry: 'as 8 if the request was sent' },

@@ -1,7 +1,20 @@
+import { hash } from 'node:crypto';
 import { type Journal, type JournalEnd, type JournalFile, openJournal, readJournal } from '../files/journal.ts';
-import { firstStringMember, type JsonNode, numberMember } from '../json/json-node.ts';
-import { formatRunRecord, parseRunRecord, type RunRecord } from './batch-identity.ts';
+import {
+  firstStringMember,
+  getMember,
+  isTrue,
+  type JsonNode,
+  kindOf,
+  membersOf,
+  rawText,
+  stringOf,
+} from '../json/json-node.ts';
+import { writeJson } from '../json/write-json.ts';
+import { flagTarget } from '../operations/operation.ts';
 import type { LineTable, SentLine } from './line-table.ts';
+import type { LineChecks } from './prepare-line.ts';
+import type { Shard } from './shard.ts';
 
 /** The table holds 41 bytes per line, up to the last. */
 export const MAX_LINES = 50_000_000;
@@ -28,37 +41,45 @@ export interface BatchJournalState {
 export async function readBatchJournal(file: JournalFile, table: LineTable): Promise<BatchJournalState | undefined> {
   const runs: RunRecord[] = [];
   const end = await readJournal(file, (record) => {
+    const text = rawText(record);
+    const line = LINE_RECORD.exec(text);
+    if (line && runs.length > 0) return readLineRecord(line, table);
     const run = parseRunRecord(record);
-    if (run) {
-      const [first = run] = runs;
-      runs.push(run);
-      return run.run === first.run ? undefined : 'it belongs to another run';
-    }
-    return runs.length > 0 ? readLineRecord(record, table) : 'it is not the record of a batch';
+    if (!run || formatRunRecord(run) !== text) return 'it is not the record of a batch';
+    const [first = run] = runs;
+    runs.push(run);
+    return run.run === first.run ? undefined : 'it belongs to another run';
   });
   return end && { runs, end };
 }
 
-function readLineRecord(record: JsonNode, table: LineTable): string | undefined {
-  const [sending, withdrawn, timestampMs] = ['sending', 'withdrawn', 'at'].map((name) => numberMember(record, name));
-  const line = sending ?? withdrawn ?? 0;
-  const digest = firstStringMember(record, 'input') ?? '';
-  if (!Number.isInteger(line) || line < 1 || line > MAX_LINES || !/^[0-9a-f]{16}$/.test(digest))
-    return 'it is not the record of a line';
+// Exactly as svc writes them, so that no changed byte is taken for another record.
+const LINE_RECORD =
+  /^\{"(?:sending":(\d{1,8}),"input":"([0-9a-f]{16})"(?:,"was":"([0-9a-f]{16})")?,"at":(\d{1,15})|withdrawn":(\d{1,8}),"input":"([0-9a-f]{16})"(?:,"was":"([0-9a-f]{16})")?)\}$/;
+
+function readLineRecord(record: RegExpExecArray, table: LineTable): string | undefined {
+  const [, sending, sentDigest, sentWas, timestampMs = 0, withdrawn, withdrawnDigest, withdrawnWas] = record;
+  const line = Number(sending ?? withdrawn);
+  const digest = sentDigest ?? withdrawnDigest ?? '';
+  if (line < 1 || line > MAX_LINES) return `its line number is not from 1 to ${MAX_LINES}`;
   const earlier = table.sent(line);
-  if (earlier && earlier.digest !== digest) return `line ${line} was recorded with another input before`;
-  if (sending !== undefined && timestampMs === undefined) return 'it has no time';
+  if (earlier && earlier.digest !== (sentWas ?? withdrawnWas ?? digest))
+    return `line ${line} was recorded with another input before`;
   if (withdrawn !== undefined && !earlier) return `line ${line} was not recorded before`;
-  table.setSent(line, sending === undefined ? undefined : { digest, timestampMs: timestampMs ?? 0 });
+  table.setSent(line, { digest, timestampMs: Number(timestampMs) });
+  if (withdrawn !== undefined) table.setSent(line, undefined);
   return undefined;
 }
 
 /** The journal of a running batch. Every function throws Failure `local`. */
 export interface BatchJournal {
-  /** Records that a line is about to be sent; durable when it returns. */
-  readonly recordSending: (line: number, sent: SentLine) => Promise<void>;
-  /** Records that nothing of the last `sending` was applied. */
-  readonly recordWithdrawn: (line: number, digest: string) => Promise<void>;
+  /**
+   * Records that a line is about to be sent; durable when it returns. `replacedDigest` is that of its last `sending` record,
+   * if the line changed since.
+   */
+  readonly recordSending: (line: number, sent: SentLine, replacedDigest: string | undefined) => Promise<void>;
+  /** Records that nothing of the last `sending` was applied, or that the line changed since and was not sent. */
+  readonly recordWithdrawn: (line: number, digest: string, replacedDigest?: string) => Promise<void>;
   readonly close: Journal['close'];
 }
 
@@ -73,9 +94,118 @@ export async function openBatchJournal(
   const text = formatRunRecord(run);
   if (!earlier?.runs.some((record) => formatRunRecord(record) === text)) await append(text);
   return {
-    recordSending: (line, { digest, timestampMs }) =>
-      append(`{"sending":${line},"input":"${digest}","at":${timestampMs}}`),
-    recordWithdrawn: (line, digest) => append(`{"withdrawn":${line},"input":"${digest}"}`),
+    recordSending: (line, { digest, timestampMs }, replacedDigest) =>
+      append(`{"sending":${line},"input":"${digest}"${formatReplaced(replacedDigest)},"at":${timestampMs}}`),
+    recordWithdrawn: (line, digest, replacedDigest) =>
+      append(`{"withdrawn":${line},"input":"${digest}"${formatReplaced(replacedDigest)}}`),
     close,
   };
+}
+
+function formatReplaced(digest: string | undefined): string {
+  return digest === undefined ? '' : `,"was":"${digest}"`;
+}
+
+/** What identifies a batch besides its lines; only the same batch can resume an output. */
+export interface BatchIdentity {
+  /** The path of the operation. */
+  readonly operation: string;
+  /** `3/10`. */
+  readonly shard: string;
+  /** The base URL with a slash at its end. */
+  readonly baseUrl: string;
+  /**
+   * The values that flags, environment and profile put into bodies, by field or flag. A value that differs from run to run,
+   * such as an age, is its argument.
+   */
+  readonly values: Readonly<Record<string, string>>;
+}
+
+/** The identity of a batch whose requests go to `url`. */
+export function createBatchIdentity(
+  url: URL,
+  { index, count }: Shard,
+  { operation, defaults, autofill, parent }: Pick<LineChecks, 'operation' | 'defaults' | 'autofill' | 'parent'>,
+): BatchIdentity {
+  const { fieldEdits, perLineFlags } = defaults;
+  const { fields } = flagTarget(operation);
+  const autofilled = Object.entries(fields).flatMap(([name, { fill }]) =>
+    fill === 'project' || fill === 'model' ? [[name, autofill?.[fill].text ?? '']] : [],
+  );
+  return {
+    operation: operation.path,
+    shard: `${index}/${count}`,
+    baseUrl: url.href.slice(0, 1 - operation.path.length),
+    values: Object.fromEntries([
+      ['--exact', String(autofill === undefined)],
+      ...autofilled,
+      ...(parent ? [['TRACEPARENT', `${parent.traceId} ${parent.spanId}`]] : []),
+      ...fieldEdits.map(({ path, text, origin }) => [path.join('.'), origin.argument ?? text.toString()]),
+      ...Array.from(perLineFlags, ([name, value]) => [`--${name}`, String(value)]),
+    ]),
+  };
+}
+
+/** A `run` record: an identity whose base URL and values are digests, because they may be secret. */
+interface RunRecord extends BatchIdentity {
+  /** The id of the run, a UUID, which salts the digests. */
+  readonly run: string;
+  /** Earlier records were lost: any line without a result may have been sent. */
+  readonly isJournalLost: boolean;
+}
+
+/** The record of a run of a batch. */
+export function createRunRecord(identity: BatchIdentity, run: string, isJournalLost = false): RunRecord {
+  const digest = (value: string): string => hash('sha256', `${run} ${value}`, 'hex').slice(0, 8);
+  const values = Object.entries(identity.values).map(([name, value]) => [name, digest(value)]);
+  return { ...identity, run, isJournalLost, baseUrl: digest(identity.baseUrl), values: Object.fromEntries(values) };
+}
+
+/** A `run` record as a line of the journal. */
+function formatRunRecord({ run, operation, shard, baseUrl, values, isJournalLost }: RunRecord): string {
+  return writeJson({
+    run,
+    operation,
+    shard,
+    base_url: baseUrl,
+    values,
+    ...(isJournalLost ? { journal_lost: true } : {}),
+  });
+}
+
+/** Reads a `run` record; undefined if a member is missing. */
+function parseRunRecord(record: JsonNode): RunRecord | undefined {
+  const [run, operation, shard, baseUrl] = ['run', 'operation', 'shard', 'base_url'].map((name) =>
+    firstStringMember(record, name),
+  );
+  const values = getMember(record, 'values');
+  if (!run || !operation || !shard || !baseUrl || !values || kindOf(values) !== 'object') return undefined;
+  const digests = Array.from(membersOf(values), ({ key, value }) => [key, stringOf(value)]);
+  const isJournalLost = isTrue(getMember(record, 'journal_lost'));
+  return { run, operation, shard, baseUrl, values: Object.fromEntries(digests), isJournalLost };
+}
+
+/** The part of an identity that result lines have too. */
+type BatchKind = Pick<BatchIdentity, 'operation' | 'shard'>;
+
+/** The difference that makes two batches different ones; undefined if there is none. */
+export function differentKind(found: BatchKind, current: BatchKind): string | undefined {
+  if (found.operation !== current.operation) return `it holds results of ${found.operation}, not ${current.operation}`;
+  return found.shard === current.shard ? undefined : `it holds results of shard ${found.shard}, not ${current.shard}`;
+}
+
+/** Compares a batch with the records of earlier runs: it has to match one of them, and differs from the last otherwise. */
+export function compareRuns(records: readonly RunRecord[], identity: BatchIdentity): string[] {
+  const differences = records.map((record) => differencesFromRun(record, identity));
+  return differences.some((one) => one.length === 0) ? [] : (differences.at(-1) ?? []);
+}
+
+function differencesFromRun(record: RunRecord, identity: BatchIdentity): string[] {
+  const current = createRunRecord(identity, record.run);
+  const names = new Set([...Object.keys(record.values), ...Object.keys(current.values)]);
+  const changed = Array.from(names).filter((name) => record.values[name] !== current.values[name]);
+  return [
+    ...(record.baseUrl === current.baseUrl ? [] : [`its results came from a base URL other than ${identity.baseUrl}`]),
+    ...(changed.length === 0 ? [] : [`it was started with other values for ${changed.join(', ')}`]),
+  ];
 }

@@ -1,11 +1,12 @@
-import { getMember, type JsonNode } from '../json/json-node.ts';
-import type { LineStatus } from './batch-counts.ts';
-import { createDistribution, type Distribution } from './distribution.ts';
-import { addCause, type FailureCauses } from './failure-causes.ts';
+import type { JunitReport } from '../client/expectations/junit-report.ts';
+import type { InputLine } from '../files/split-lines.ts';
+import { getMember, type JsonNode, kindOf, rawText, stringOf } from '../json/json-node.ts';
+import { tryParseJson } from '../json/parse-json.ts';
+import type { LineResult, LineRevision, LineStatus } from './line-result.ts';
 import { countMember, type ResultLineFacts } from './result-line.ts';
 
 /** The parts of a result that statistics need. */
-export interface ResultFacts extends ResultLineFacts {
+interface ResultFacts extends ResultLineFacts {
   readonly status: LineStatus;
 }
 
@@ -47,4 +48,265 @@ export function addResult(statistics: BatchStatistics, facts: ResultFacts): void
 function addTokens(distribution: Distribution, response: JsonNode | undefined, name: string): void {
   const tokens = countMember(getMember(response, 'usage'), name);
   if (tokens !== undefined) distribution.add(tokens);
+}
+
+/** The counts of a batch. Every input line that is not empty is in one of them. */
+export interface BatchCounts {
+  readonly byStatus: Record<LineStatus, number>;
+  /** Lines with unknown outcome. */
+  readonly unknownLines: number[];
+  /** The number of them that `--resume` sends without `--retry-unknown`. */
+  resendableLines: number;
+  /** Lines that failed after they were applied, and that `--resume` sends again. */
+  resendableFailures: number;
+  /** Bytes of the input that were read. */
+  bytesRead: number;
+  /** Lines that were read and are not empty; of a shard, its own. */
+  linesRead: number;
+  emptyLines: number;
+  /** Lines that this run sent. */
+  sentLines: number;
+  /** Lines that failed and were, or may have been, applied. */
+  unresolvedLines: number;
+  /** Results that could not be written. */
+  lostResults: number;
+  /** Attempts after the first. */
+  retries: number;
+}
+
+/** Counts of zero. */
+export function createBatchCounts(): BatchCounts {
+  return {
+    byStatus: { done: 0, failed: 0, unknown: 0, unsent: 0 },
+    unknownLines: [],
+    resendableLines: 0,
+    resendableFailures: 0,
+    bytesRead: 0,
+    linesRead: 0,
+    emptyLines: 0,
+    sentLines: 0,
+    unresolvedLines: 0,
+    lostResults: 0,
+    retries: 0,
+  };
+}
+
+/** Counts a line. */
+export function countLine(counts: BatchCounts, line: number, status: LineStatus): void {
+  counts.byStatus[status] += 1;
+  if (status === 'unknown') counts.unknownLines.push(line);
+}
+
+/** The number of counted lines. */
+export function totalLines({ byStatus }: BatchCounts): number {
+  return byStatus.done + byStatus.failed + byStatus.unknown + byStatus.unsent;
+}
+
+/** The record of a batch's results: counts, statistics, and the cases of the JUnit report. */
+export interface BatchRecord {
+  readonly tally: BatchCounts;
+  readonly statistics: BatchStatistics;
+  readonly add: (line: InputLine, result: LineResult) => void;
+  /** Corrects a line that was added: its outcome is unknown after all. */
+  readonly revise: (revision: LineRevision) => void;
+}
+
+/** An empty record. */
+export function createBatchRecord(junit: JunitReport | undefined): BatchRecord {
+  const tally = createBatchCounts();
+  const statistics = createBatchStatistics();
+  return {
+    tally,
+    statistics,
+    add: (input, result) => {
+      const line = input.number;
+      tally.retries += Math.max(0, result.attempts - 1);
+      countLine(tally, line, result.status);
+      if (result.isUnresolved) tally.unresolvedLines += 1;
+      if (result.isUnresolved && result.isIdempotent)
+        tally[result.status === 'unknown' ? 'resendableLines' : 'resendableFailures'] += 1;
+      if (result.status === 'unsent') return;
+      if (result.attempts > 0) tally.sentLines += 1;
+      addResult(statistics, { line, ...result });
+      junit?.add(line, caseName(input), result.milliseconds, result.failure);
+    },
+    revise: ({ line, failure, earlier }) => {
+      tally.byStatus[earlier.status] -= 1;
+      countLine(tally, line, 'unknown');
+      if (!earlier.isUnresolved) tally.unresolvedLines += 1;
+      const facts = { httpStatus: undefined, attempts: 0, milliseconds: 0, response: undefined };
+      addResult(statistics, { line, status: 'unknown', message: failure.message, ...facts });
+      junit?.revise(line, failure);
+    },
+  };
+}
+
+// From the input, because the results of earlier runs are not read again.
+function caseName({ number, bytes }: InputLine): string {
+  const id = bytes && getMember(tryParseJson(bytes), 'custom_id');
+  if (id && kindOf(id) === 'string') return stringOf(id);
+  return id && kindOf(id) === 'number' ? rawText(id) : `line ${number}`;
+}
+
+/** Failures with the same cause. */
+export interface FailureCause {
+  /** The common part of their messages. */
+  readonly cause: string;
+  readonly count: number;
+  /** The first lines, in order. */
+  readonly lines: readonly number[];
+}
+
+/** Failures whose messages differ only in URLs, quoted values, ids and numbers. */
+interface CauseGroup {
+  /** The message, split at its variable parts; the parts that differ are masked. */
+  messageParts: readonly string[];
+  readonly httpStatus: number | undefined;
+  count: number;
+  readonly lines: number[];
+}
+
+/** The causes of failures, by their messages without the variable parts. */
+type FailureCauses = Map<string, CauseGroup>;
+
+const MAX_CAUSES = 50;
+const MAX_CAUSE_LINES = 10;
+const MAX_CAUSE_CHARS = 160;
+const MAX_COMPARED_CHARS = 1000;
+const OTHER_CAUSES = 'other causes';
+
+// URLs, quoted values, ids and numbers differ from line to line, the cause does not.
+const VARIABLE_PART = /(https?:\/\/\S+?(?=[:,;]?\s|$)|"(?:[^"\\]|\\.)*"|\b(?=\w*\d)[\w-]{8,}\b|\d+(?:\.\d+)?)/s;
+
+/** Adds the message of a failure. */
+function addCause(
+  causes: FailureCauses,
+  message: string,
+  { line, httpStatus }: { readonly line: number; readonly httpStatus: number | undefined },
+): void {
+  // The parts of odd index are variable.
+  const messageParts = message.slice(0, MAX_COMPARED_CHARS).split(VARIABLE_PART);
+  const maskedParts = messageParts.map((part, at) => (at % 2 === 1 ? maskPart(part) : part));
+  const generalText = causeText(maskedParts, httpStatus);
+  const isNamed = causes.has(generalText) || causes.size < MAX_CAUSES;
+  const key = isNamed ? generalText : OTHER_CAUSES;
+  const newGroup = isNamed ? { messageParts, httpStatus } : { messageParts: [OTHER_CAUSES], httpStatus: undefined };
+  const group = causes.get(key) ?? { ...newGroup, count: 0, lines: [] };
+  causes.set(key, group);
+  if (isNamed)
+    group.messageParts = group.messageParts.map((part, at) =>
+      part === messageParts[at] ? part : (maskedParts[at] ?? part),
+    );
+  group.count += 1;
+  addLine(group.lines, line);
+}
+
+/** Causes with their counts and first lines, the most frequent first. */
+export function sortedCauses(causes: FailureCauses): FailureCause[] {
+  return [...causes.values()]
+    .sort((left, right) => right.count - left.count)
+    .map(({ messageParts, httpStatus, count, lines }) => ({
+      cause: causeText(messageParts, httpStatus),
+      count,
+      lines,
+    }));
+}
+
+function maskPart(part: string): string {
+  if (part.startsWith('http')) return 'the service';
+  if (part.startsWith('"')) return '"…"';
+  return /^\d{1,7}(\.\d+)?$/.test(part) ? '#' : '…';
+}
+
+function causeText(messageParts: readonly string[], httpStatus: number | undefined): string {
+  const message = messageParts.join('');
+  const text = message.length > MAX_CAUSE_CHARS ? `${message.slice(0, MAX_CAUSE_CHARS)}…` : message;
+  return httpStatus === undefined ? text : `HTTP ${httpStatus}: ${text}`;
+}
+
+// Lines end in any order.
+function addLine(lines: number[], line: number): void {
+  const at = lines.findIndex((other) => other > line);
+  lines.splice(at < 0 ? lines.length : at, 0, line);
+  if (lines.length > MAX_CAUSE_LINES) lines.pop();
+}
+
+/** A distribution in bounded memory. Percentiles are exact for up to 10,000 distinct values, and within 2 % for more. */
+export interface Distribution {
+  readonly add: (value: number) => void;
+  readonly count: () => number;
+  readonly sum: () => number;
+  readonly max: () => number;
+  /** The value that `percent` of all values do not exceed; 0 without values. */
+  readonly percentile: (percent: number) => number;
+  /** Bars of equal width from 0 to the maximum; none without values. */
+  readonly bars: (barCount: number) => readonly DistributionBar[];
+}
+
+/** The number of values from a lower bound (inclusive) to an upper bound (exclusive). */
+export interface DistributionBar {
+  readonly from: number;
+  readonly to: number;
+  readonly count: number;
+}
+
+const MAX_EXACT_VALUES = 10_000;
+const BUCKET_RATIO = Math.log(1.02);
+
+/** An empty distribution; values are 0 or more. */
+export function createDistribution(): Distribution {
+  // The keys are values while there are few of them, and bucket numbers after that.
+  let counts = new Map<number, number>();
+  let isExact = true;
+  let count = 0;
+  let sum = 0;
+  let max = 0;
+  const countValue = (value: number, times: number): void => {
+    const key = isExact ? value : bucketOf(value);
+    counts.set(key, (counts.get(key) ?? 0) + times);
+  };
+  const values = (): [value: number, count: number][] =>
+    [...counts].map(([key, times]) => [isExact ? key : Math.min(max, bucketValue(key)), times]);
+  return {
+    add: (value) => {
+      countValue(value, 1);
+      count += 1;
+      sum += value;
+      max = Math.max(max, value);
+      if (!isExact || counts.size <= MAX_EXACT_VALUES) return;
+      const exactCounts = counts;
+      isExact = false;
+      counts = new Map();
+      for (const [exactValue, times] of exactCounts) countValue(exactValue, times);
+    },
+    count: () => count,
+    sum: () => sum,
+    max: () => max,
+    percentile: (percent) => {
+      let remaining = Math.max(1, Math.ceil((count * percent) / 100));
+      for (const [value, times] of values().sort(([left], [right]) => left - right)) {
+        remaining -= times;
+        if (remaining <= 0) return value;
+      }
+      return 0;
+    },
+    bars: (barCount) => {
+      if (count === 0) return [];
+      const width = Math.max(1, Math.ceil((max + 1) / barCount));
+      const totals = new Array<number>(Math.ceil((max + 1) / width)).fill(0);
+      for (const [value, times] of values()) {
+        const bar = Math.floor(value / width);
+        totals[bar] = (totals[bar] ?? 0) + times;
+      }
+      return totals.map((total, at) => ({ from: at * width, to: (at + 1) * width, count: total }));
+    },
+  };
+}
+
+function bucketOf(value: number): number {
+  return Math.round(Math.log1p(value) / BUCKET_RATIO);
+}
+
+function bucketValue(bucket: number): number {
+  return Math.round(Math.expm1(bucket * BUCKET_RATIO));
 }

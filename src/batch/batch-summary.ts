@@ -1,8 +1,8 @@
 import { Failure, type FailureCode, InterruptedError, toFailure } from '../errors.ts';
 import { pluralize } from '../json/pluralize.ts';
+import { formatCount, formatPercent, formatSeconds } from '../output/transfer-text.ts';
 import { ClosedPipeError } from '../output/writer.ts';
-import { type BatchCounts, totalLines } from './batch-counts.ts';
-import { formatLineRanges } from './line-ranges.ts';
+import { type BatchCounts, totalLines } from './batch-statistics.ts';
 
 /** The outcome of all lines of a batch, in one line. */
 export function formatBatchSummary(tally: BatchCounts, durationMs: number): string {
@@ -24,14 +24,14 @@ export function formatBatchSummary(tally: BatchCounts, durationMs: number): stri
 }
 
 /** The end of a batch. */
-export interface BatchEnding {
+interface BatchEnding {
   readonly tally: BatchCounts;
   readonly summary: string;
   /** The reason why svc stopped taking lines. */
   readonly stopReason: string | undefined;
   /** The signal that stopped the batch. */
   readonly abortReason: unknown;
-  /** The output is a checkpoint. */
+  /** The results are in a file. */
   readonly isResumable: boolean;
 }
 
@@ -96,4 +96,69 @@ function nextStepHint({ tally, stopReason, isResumable }: BatchEnding): string {
   if (resendableFailures === 0 && stopReason === undefined && unsent === 0 && failed === unresolvedLines)
     return 'the failed lines were applied, so --resume does not send them again';
   return '--resume sends lines without a result, and failed lines that were not applied';
+}
+
+/** The state of a running batch. */
+interface BatchProgress {
+  readonly tally: BatchCounts;
+  /** Size of the input; unknown for a pipe. */
+  readonly totalBytes: number | undefined;
+  /** Requests that may be in flight now. */
+  readonly currentLimit: () => number;
+  /** Milliseconds since the start. */
+  readonly elapsed: () => number;
+  /** The reason why no more lines are sent; undefined while they are. */
+  readonly stopReason: () => string | undefined;
+}
+
+/** The progress line of a batch. The total and the time left are estimated until the input is read to its end. */
+export function formatBatchProgress({ tally, totalBytes, currentLimit, elapsed, stopReason }: BatchProgress): string {
+  const { failed, unknown } = tally.byStatus;
+  const lines = totalLines(tally);
+  const reason = stopReason();
+  if (reason) {
+    const inFlight = tally.linesRead - lines;
+    return `${reason}; waiting for ${formatCount(inFlight)} ${pluralize(inFlight, 'request')} in flight`;
+  }
+  // The results of earlier runs take no time.
+  const linesPerSecond = tally.sentLines / (Math.max(elapsed(), 1) / 1000);
+  const total = estimateTotal(tally, totalBytes);
+  const parts = [
+    total
+      ? `${formatCount(lines)} of ${total.text} ${pluralize(total.count, 'line')} (${formatPercent(lines, total.count)})`
+      : `${formatCount(lines)} ${pluralize(lines, 'line')}`,
+    ...(failed + unknown > 0 ? [`${formatCount(failed + unknown)} failed`] : []),
+    `${Math.round(linesPerSecond)}/s`,
+    ...(total && linesPerSecond > 0 ? [`${formatSeconds((total.count - lines) / linesPerSecond)} left`] : []),
+    `up to ${currentLimit()} in flight`,
+  ];
+  return parts.join(', ');
+}
+
+// The lines that are not read yet are about as long as the others.
+function estimateTotal(
+  { linesRead, bytesRead }: BatchCounts,
+  totalBytes: number | undefined,
+): { readonly count: number; readonly text: string } | undefined {
+  if (totalBytes === undefined || bytesRead === 0) return undefined;
+  const count = Math.max(linesRead, Math.round((linesRead * totalBytes) / bytesRead));
+  return { count, text: `${bytesRead < totalBytes ? 'about ' : ''}${formatCount(count)}` };
+}
+
+// Nobody reads more.
+const MAX_RANGES = 20;
+
+/** Line numbers as ascending ranges: `3, 7-12`; of many ranges the first 20, and how many more there are. */
+export function formatLineRanges(lines: Iterable<number>): string {
+  const ranges: [first: number, last: number][] = [];
+  for (const line of [...lines].sort((left, right) => left - right)) {
+    const range = ranges.at(-1);
+    if (range && range[1] === line - 1) range[1] = line;
+    else ranges.push([line, line]);
+  }
+  const formatted = ranges
+    .slice(0, MAX_RANGES)
+    .map(([first, last]) => (first === last ? `${first}` : `${first}-${last}`));
+  const more = ranges.length - MAX_RANGES;
+  return more > 0 ? `${formatted.join(', ')} and ${more} more ${pluralize(more, 'range')}` : formatted.join(', ');
 }

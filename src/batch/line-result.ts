@@ -1,10 +1,15 @@
-import { Failure, failureCodeOf } from '../errors.ts';
+import type { AppliedState, Failure } from '../errors.ts';
 import type { JsonNode } from '../json/json-node.ts';
-import { tryParseJson } from '../json/parse-json.ts';
-import { classifyLine, type LineState } from './line-status.ts';
-import { messageWithIssue, resultLineFacts } from './result-line.ts';
-import type { PriorEntry } from './result-store.ts';
-import type { Turn } from './scheduler.ts';
+
+/** The outcome of a line. */
+export type LineStatus = 'done' | 'failed' | 'unknown' | 'unsent';
+
+/** The status of a line. */
+export interface LineState {
+  readonly status: LineStatus;
+  /** The line failed, and was or may have been applied. */
+  readonly isUnresolved: boolean;
+}
 
 /** The result of a line. */
 export interface LineResult extends LineState {
@@ -30,27 +35,6 @@ export interface LineRevision {
   readonly write: () => Promise<void>;
 }
 
-/** How far a line got, in case its result cannot be stored. */
-export interface LineProgress {
-  /** This run or an earlier one may have applied it. */
-  mayBeApplied: boolean;
-  /** This run sent it. */
-  isSent: boolean;
-  hasResponse: boolean;
-}
-
-/** Takes the result of a line. */
-export interface LineOutput {
-  /** Writes the result, or nothing, when it is its turn. After a failed write nothing more is written. */
-  readonly put: (result: Uint8Array | undefined) => Promise<void>;
-  readonly progress: LineProgress;
-  readonly revise: (revision: LineRevision) => void;
-  /** Called when the outcome of a line is known, before its result waits to be written. */
-  readonly onOutcome: (outcome: Pick<LineResult, 'failure' | 'status'>) => void;
-  /** Released by `onOutcome`, or with the line. */
-  readonly turn: Turn;
-}
-
 /** The result of a line that was not sent in this run. */
 export const NOT_SENT = {
   isIdempotent: false,
@@ -62,21 +46,8 @@ export const NOT_SENT = {
   warnings: [],
 } as const;
 
-/** Leaves the result of an earlier run as it is; its failure does not stop this one. */
-export async function keepEarlierResult(earlier: PriorEntry, { put, onOutcome }: LineOutput): Promise<LineResult> {
-  await put(undefined);
-  const { exitCode, applied } = earlier;
-  const state = classifyLine(exitCode, applied);
-  onOutcome({ failure: undefined, status: state.status });
-  if (exitCode === 0) return { ...state, failure: undefined, ...NOT_SENT };
-  const { message = 'the line failed in an earlier run', httpStatus } = resultLineFacts(
-    tryParseJson(await earlier.read()),
-  );
-  const failure = new Failure(failureCodeOf(exitCode) ?? 'failed', message, { applied, status: httpStatus });
-  return { ...state, failure, ...NOT_SENT, message, httpStatus };
-}
-
-/** The message of a failed line. */
-export function failureMessage({ message, facts }: Failure, redact: (text: string) => string): string {
-  return redact(messageWithIssue(message, facts.issues?.[0]));
+/** The status of a line with this outcome. */
+export function classifyLine(exitCode: number, applied: AppliedState = 'no'): LineState {
+  if (exitCode === 0) return { status: 'done', isUnresolved: false };
+  return { status: applied === 'unknown' ? 'unknown' : 'failed', isUnresolved: applied !== 'no' };
 }

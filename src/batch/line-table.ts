@@ -9,6 +9,8 @@ export interface IndexedResult {
   readonly length: number;
   readonly exitCode: number;
   readonly applied: AppliedState;
+  /** See ResultEntry; the table keeps up to 63. */
+  readonly revision: number;
   /** Digest of the input line. */
   readonly digest: string;
 }
@@ -28,6 +30,8 @@ export interface LineTable {
   /** The last journal record of a line, if it is `sending`. */
   readonly sent: (line: number) => SentLine | undefined;
   readonly setSent: (line: number, sent: SentLine | undefined) => void;
+  /** The digest of the last journal record of a line, also of one that is not `sending`. */
+  readonly recordedDigest: (line: number) => string | undefined;
   /** The lines with a result, in ascending order. */
   readonly lines: () => Generator<number>;
   /** The lines with a result or a `sending` record, in ascending order. */
@@ -40,6 +44,8 @@ export interface LineTable {
 
 /** The outcomes that a result line can have. */
 export const appliedStates: readonly AppliedState[] = ['no', 'yes', 'unknown'];
+
+const MAX_REVISION = 63;
 
 /** An empty table. */
 export function createLineTable(): LineTable {
@@ -71,7 +77,7 @@ export function createLineTable(): LineTable {
     result: (line) => {
       const length = lengths[line] ?? 0;
       const state = states[line] ?? 0;
-      const applied = appliedStates[state >> 8];
+      const applied = appliedStates[(state >> 8) & 3];
       if (length === 0 || applied === undefined) return undefined;
       return {
         fileIndex: fileIndexes[line] ?? 0,
@@ -79,6 +85,7 @@ export function createLineTable(): LineTable {
         length,
         exitCode: state & 0xff,
         applied,
+        revision: state >> 10,
         digest: formatDigest(digests[line]),
       };
     },
@@ -89,7 +96,8 @@ export function createLineTable(): LineTable {
       lengths[line] = result?.length ?? 0;
       if (!result) return;
       offsets[line] = result.offset;
-      states[line] = (appliedStates.indexOf(result.applied) << 8) | (result.exitCode & 0xff);
+      const revision = Math.min(result.revision, MAX_REVISION);
+      states[line] = (revision << 10) | (appliedStates.indexOf(result.applied) << 8) | (result.exitCode & 0xff);
       fileIndexes[line] = result.fileIndex;
       digests[line] = BigInt(`0x${result.digest}`);
     },
@@ -103,6 +111,7 @@ export function createLineTable(): LineTable {
       sentDigests[line] = BigInt(`0x${sent.digest}`);
       sentTimes[line] = sent.timestampMs;
     },
+    recordedDigest: (line) => (sentDigests[line] ? formatDigest(sentDigests[line]) : undefined),
     lines: function* () {
       for (let line = 1; line <= highestLine; line += 1) if (lengths[line]) yield line;
     },

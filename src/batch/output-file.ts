@@ -1,10 +1,10 @@
 import { Buffer } from 'node:buffer';
 import { createReadStream, statSync } from 'node:fs';
 import { type FileHandle, open, stat } from 'node:fs/promises';
-import { resolve } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import { Failure, usageFailure } from '../errors.ts';
 import { fileFailure, isNotFoundError, withFileFailure } from '../files/file-errors.ts';
-import { commitOrAbandon, openReplacement } from '../files/file-replacement.ts';
+import { commitOrAbandon, openReplacement, syncDirectory } from '../files/file-replacement.ts';
 import { coalesceWrites, writeAllSync } from '../files/journal.ts';
 import { unreadableInputFailure } from '../files/read-input.ts';
 import { splitLines } from '../files/split-lines.ts';
@@ -47,8 +47,8 @@ const MAX_RESULT_BYTES = 256 * 1024 * 1024;
 
 /**
  * Reads the results of an output into a table, as file `fileIndex`; undefined if the file does not exist. Their order means
- * nothing: of several results of a line, one for the input that the journal recorded last counts, and a failure does not
- * replace a success. Throws Failure `local` for a file that is not an output, and `guard` for one of an earlier version.
+ * nothing: of several results of a line, one for the input that the journal recorded last counts, then the highest revision,
+ * then a success, then the failure that was most likely applied. Throws Failure `local` for a file that is not an output, and `guard` for one of an earlier version.
  */
 export async function readOutput(
   { path, displayPath }: OutputPath,
@@ -100,8 +100,13 @@ export async function readOutput(
 function replacesEarlier(entry: ResultEntry, { input }: Checkpoint, table: LineTable): boolean {
   const earlier = table.result(entry.line);
   if (!earlier) return true;
-  if (earlier.digest !== input) return earlier.digest !== table.sent(entry.line)?.digest;
-  return earlier.exitCode !== 0 || entry.exitCode === 0 || entry.isRevised;
+  if (earlier.digest !== input) return earlier.digest !== table.recordedDigest(entry.line);
+  return rankOf(entry) >= rankOf(earlier);
+}
+
+// A line that may have been applied stays so, whatever a later attempt did; only a revision takes a success back.
+function rankOf({ revision, exitCode, applied }: Pick<ResultEntry, 'revision' | 'exitCode' | 'applied'>): number {
+  return revision * 8 + (exitCode === 0 ? 4 : 0) + { no: 0, unknown: 1, yes: 2 }[applied];
 }
 
 function isSameBatch(left: Checkpoint, right: Checkpoint): boolean {
@@ -139,7 +144,7 @@ function invalidResultFailure(displayPath: string, line: number): Failure {
 }
 
 /** A result line, and its offset in its file. */
-export interface LocatedResult extends ResultLineFacts {
+interface LocatedResult extends ResultLineFacts {
   readonly offset: number;
 }
 
@@ -198,6 +203,7 @@ export async function openOutput(
   const write = <T>(action: () => Promise<T>): Promise<T> => withFileFailure(`write ${displayPath}`, action);
   const handle = await write(() => open(path, 'a+', 0o600));
   await write(() => handle.truncate(validBytes));
+  if (validBytes === 0) await write(() => syncDirectory(dirname(path)));
   const opened = await write(() => handle.stat());
   let writtenBytes = validBytes;
   const append = coalesceWrites((results) =>

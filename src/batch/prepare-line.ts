@@ -1,17 +1,41 @@
+import { Buffer } from 'node:buffer';
+import { applyFlags } from '../body/apply-flags.ts';
 import type { AutofillSettings, createAutofill } from '../body/autofill.ts';
 import { type BodyCheck, invalidBodyFailure } from '../body/body-check.ts';
-import { createDraft, type Draft, orderAddedFields, setDraftFields } from '../body/draft.ts';
+import { createDraft, type Draft, orderAddedFields, originInDraft, setDraftFields } from '../body/draft.ts';
+import type { Edit } from '../body/edit.ts';
+import { fieldEdits } from '../body/field-edits.ts';
 import type { BodyDependencies } from '../body/input-reader.ts';
-import { isIssue } from '../body/json-source.ts';
+import { isIssue, type JsonSource } from '../body/json-source.ts';
 import { emptyBodyJson, toParsedBody } from '../body/parsed-body.ts';
-import type { Failure, Issue } from '../errors.ts';
+import { setFlagEdits } from '../body/set-flags.ts';
+import { type Failure, type Issue, usageFailure } from '../errors.ts';
 import { uuidV5 } from '../fields/uuid.ts';
 import type { InputLine } from '../files/split-lines.ts';
-import { flagTarget, type Operation } from '../operations/operation.ts';
+import type { FlagValues } from '../flag.ts';
+import { applySplices } from '../json/edit.ts';
+import { JsonError } from '../json/json-error.ts';
+import {
+  createNodeFinder,
+  endOffset,
+  firstStringMember,
+  getMember,
+  itemsAt,
+  type JsonDocument,
+  type JsonNode,
+  kindOf,
+  membersOf,
+  nodeAtPath,
+  rawBytes,
+  rawText,
+  rootOf,
+  startOffset,
+} from '../json/json-node.ts';
+import { parseJson } from '../json/parse-json.ts';
+import { createPositionLookup, formatPosition, positionAt } from '../json/text-position.ts';
+import { flagTarget, type Operation, type Shorthand } from '../operations/operation.ts';
 import type { TraceParent } from '../trace/trace-context.ts';
-import type { CustomIdTracker } from './custom-id-tracker.ts';
-import { type LineBody, readLineBody } from './line-body.ts';
-import { applyLineDefaults, hasDefaults, type LineDefaults } from './line-defaults.ts';
+import type { CustomIdTracker } from './line-warnings.ts';
 
 /** The dependencies of building and checking the bodies of all lines. */
 export interface LineChecks {
@@ -33,7 +57,7 @@ export interface LineChecks {
 }
 
 /** The source of the ids and times of a line: the same for every attempt, different for a changed line. */
-export interface LineKey {
+interface LineKey {
   /** Digest of the line. */
   readonly digest: string;
   /** Milliseconds since 1970. */
@@ -41,7 +65,7 @@ export interface LineKey {
 }
 
 /** The body of a line, or the Failure `body` if it may not be sent. */
-export interface PreparedLine {
+interface PreparedLine {
   readonly draft: Draft | Failure;
   /** JSON. */
   readonly customId: string | undefined;
@@ -92,4 +116,202 @@ async function createLineDraft(
 // An id in a trace of OpenTelemetry: 16 hexadecimal digits. Those of a UUIDv5 are never all zero.
 function spanIdOf(uuid: string): string {
   return uuid.replaceAll('-', '').slice(0, 16);
+}
+
+/** The flags of a batch as defaults for fields that a line lacks. */
+interface LineDefaults {
+  /** Fields of the object that flags fill. */
+  readonly fieldEdits: readonly Edit[];
+  /** Flags whose effect depends on the line: messages before or after its own, a field copied from another. */
+  readonly perLineFlags: FlagValues;
+}
+
+/** The defaults of a batch without flags. */
+export const NO_DEFAULTS: LineDefaults = { fieldEdits: [], perLineFlags: new Map() };
+
+/**
+ * Reads the flags of a batch once. Throws usage for flags that belong to one body, and Failure `body` for values that
+ * cannot be read.
+ */
+export async function readLineDefaults(
+  operation: Operation,
+  flags: FlagValues,
+  dependencies: BodyDependencies,
+): Promise<LineDefaults> {
+  const target = flagTarget(operation);
+  const shorthands = Object.entries(operation.shorthands ?? {});
+  const isPerLine = (name: string): boolean =>
+    shorthands.some(([one, { kind }]) => one === name && PER_LINE_KINDS.has(kind));
+  for (const [name, { kind }] of shorthands) {
+    if (flags.has(name) && SINGLE_BODY_KINDS.has(kind))
+      throw usageFailure(
+        `--${name} sets up one body and cannot be combined with --batch`,
+        'put the messages into the lines',
+      );
+  }
+  const fieldResult = await fieldEdits(target, flags, dependencies);
+  const setResult = setFlagEdits(operation, flags);
+  const draft = setDraftFields(createDraft(undefined, emptyBodyJson(target)), target.path, fieldResult.edits);
+  const sharedFlags = new Map([...flags].filter(([name]) => !isPerLine(name)));
+  const applied = await applyFlags(draft, operation, sharedFlags, setResult.edits, {}, dependencies);
+  const issues = [...fieldResult.issues, ...setResult.issues, ...applied.issues];
+  if (issues.length > 0) throw invalidBodyFailure(issues);
+  return {
+    fieldEdits: editsForFields(applied.draft, target.path),
+    perLineFlags: new Map([...flags].filter(([name]) => isPerLine(name))),
+  };
+}
+
+/** True if the flags change a line. */
+function hasDefaults({ fieldEdits, perLineFlags }: LineDefaults): boolean {
+  return fieldEdits.length + perLineFlags.size > 0;
+}
+
+/** The draft of a line with defaults for missing fields; existing fields stay. */
+async function applyLineDefaults(
+  draft: Draft,
+  operation: Operation,
+  { fieldEdits, perLineFlags }: LineDefaults,
+  dependencies: BodyDependencies,
+): Promise<Draft> {
+  const { path } = flagTarget(operation);
+  const missingFields = fieldEdits.filter((edit) => !nodeAtPath(rootOf(draft.doc), edit.path));
+  const filled = missingFields.length === 0 ? draft : setDraftFields(draft, path, missingFields);
+  if (perLineFlags.size === 0) return filled;
+  const body = rootOf(filled.doc);
+  const shorthands = operation.shorthands ?? {};
+  const applicableFlags = new Map(
+    [...perLineFlags].filter(([name]) => isOmitted(shorthands[name], nodeAtPath(body, path))),
+  );
+  return (await applyFlags(filled, operation, applicableFlags, [], {}, dependencies)).draft;
+}
+
+const PER_LINE_KINDS: ReadonlySet<Shorthand['kind']> = new Set(['message', 'prefill', 'copy']);
+const SINGLE_BODY_KINDS: ReadonlySet<Shorthand['kind']> = new Set(['attach', 'role-message', 'conversation']);
+
+function editsForFields(draft: Draft, path: Edit['path']): Edit[] {
+  const object = nodeAtPath(rootOf(draft.doc), path);
+  return Array.from(object ? membersOf(object) : [], ({ key, value }) => {
+    const fieldPath = [...path, key];
+    return { path: fieldPath, text: Buffer.from(rawBytes(value)), origin: originInDraft(draft, fieldPath) };
+  });
+}
+
+function isOmitted(shorthand: Shorthand | undefined, object: JsonNode | undefined): boolean {
+  const messages = itemsAt(object, 'messages');
+  switch (shorthand?.kind) {
+    case 'message':
+      return firstStringMember(messages[0], 'role') !== shorthand.role;
+    case 'prefill':
+      return firstStringMember(messages.at(-1), 'role') !== 'assistant';
+    case 'copy':
+      return !getMember(object, shorthand.to);
+    default:
+      return false;
+  }
+}
+
+/** The body of a line, or the error in the line. */
+interface LineBody {
+  readonly source: JsonSource | Issue;
+  /** The `custom_id` of the line as JSON: a string, or a number as typed. */
+  readonly customId: string | undefined;
+  /** The `custom_id` was a field of the body, and is removed from it. */
+  readonly isIdInBody: boolean;
+}
+
+/**
+ * Reads a line of a batch: a body, or a body inside `{"custom_id","method","url","body"}`, as in OpenAI's batches. Errors
+ * name the line and column in the file.
+ */
+function readLineBody({ number, bytes }: InputLine, label: string, operation: Operation): LineBody {
+  if (!bytes)
+    return withoutCustomId({
+      path: '',
+      at: `${label}:${number}`,
+      message: 'the line exceeds the size limit of a body',
+    });
+  const at = (place: JsonDocument, node: JsonNode): string => {
+    const { column } = createPositionLookup(place.bytes)(startOffset(node));
+    return `${label}:${number}:${column}`;
+  };
+  try {
+    const doc = parseJson(bytes);
+    const root = rootOf(doc);
+    const body = getMember(root, 'body');
+    if (!body || !(getMember(root, 'custom_id') || getMember(root, 'url'))) return readPlainBody(doc, label, number);
+    const customId = customIdJson(getMember(root, 'custom_id'));
+    const envelopeError = findEnvelopeError(root, operation);
+    if (envelopeError)
+      return {
+        source: { path: '', at: at(doc, envelopeError.node), message: envelopeError.message },
+        customId,
+        isIdInBody: false,
+      };
+    const bodyDoc = parseJson(Buffer.from(rawBytes(body)));
+    const { column } = createPositionLookup(doc.bytes)(startOffset(body));
+    return { source: createLineSource(bodyDoc, label, number, column - 1), customId, isIdInBody: false };
+  } catch (error) {
+    if (!(error instanceof JsonError)) throw error;
+    return withoutCustomId({
+      path: '',
+      at: formatPosition(label, { line: number, column: positionAt(bytes, error.offset).column }),
+      message: `invalid JSON: ${error.message}`,
+    });
+  }
+}
+
+function withoutCustomId(source: JsonSource | Issue): LineBody {
+  return { source, customId: undefined, isIdInBody: false };
+}
+
+// Only `custom_id`, which no operation has as a field, is removed; every other byte stays.
+function readPlainBody(doc: JsonDocument, label: string, line: number): LineBody {
+  const root = rootOf(doc);
+  if (!getMember(root, 'custom_id')) return withoutCustomId(createLineSource(doc, label, line, 0));
+  const members = Array.from(membersOf(root));
+  const at = members.findIndex(({ key }) => key === 'custom_id');
+  const member = members[at];
+  const customId = customIdJson(member?.value);
+  if (!member || customId === undefined) return withoutCustomId(createLineSource(doc, label, line, 0));
+  const [previous, next] = [members[at - 1], members[at + 1]];
+  const start = previous && !next ? endOffset(previous.value) : startOffset(member.keyNode);
+  const end = next ? startOffset(next.keyNode) : endOffset(member.value);
+  const body = parseJson(applySplices(doc.bytes, [{ start, end, text: '' }]));
+  const position = createPositionLookup(doc.bytes);
+  const toOriginal = (offset: number): number => (offset < start ? offset : offset + end - start);
+  return {
+    source: {
+      label,
+      doc: body,
+      find: createNodeFinder(body),
+      position: (offset) => ({ line, column: position(toOriginal(offset)).column }),
+    },
+    customId,
+    isIdInBody: true,
+  };
+}
+
+function customIdJson(node: JsonNode | undefined): string | undefined {
+  return node && (kindOf(node) === 'string' || kindOf(node) === 'number') ? rawText(node) : undefined;
+}
+
+function findEnvelopeError(root: JsonNode, { path }: Operation): { node: JsonNode; message: string } | undefined {
+  const url = getMember(root, 'url');
+  const method = getMember(root, 'method');
+  if (method && firstStringMember(root, 'method') !== 'POST')
+    return { node: method, message: 'the method must be "POST"' };
+  if (url && firstStringMember(root, 'url') !== path) return { node: url, message: `the url must be "${path}"` };
+  const body = getMember(root, 'body');
+  return body && kindOf(body) !== 'object' ? { node: body, message: 'the body must be an object' } : undefined;
+}
+
+function createLineSource(doc: JsonDocument, label: string, line: number, columnOffset: number): JsonSource {
+  const position = createPositionLookup(doc.bytes);
+  return {
+    label,
+    doc,
+    find: createNodeFinder(doc),
+    position: (offset) => ({ line, column: position(offset).column + columnOffset }),
+  };
 }

@@ -3,11 +3,23 @@ import { Failure, usageFailure } from '../errors.ts';
 import { isNotFoundError, pathExists, withFileFailure } from '../files/file-errors.ts';
 import { acquireLock, type LockRuntime, type Unlock } from '../files/file-lock.ts';
 import { resolveSymlinks } from '../files/file-replacement.ts';
+import type { InputLine } from '../files/split-lines.ts';
+import { pluralize } from '../json/pluralize.ts';
 import type { Reporter } from '../output/reporter.ts';
-import { type BatchIdentity, compareRuns, differentKind } from './batch-identity.ts';
-import { type BatchJournalState, batchJournalFile, readBatchJournal } from './batch-journal.ts';
+import { type BatchInput, selectedLines } from './batch-input.ts';
+import {
+  type BatchIdentity,
+  type BatchJournalState,
+  batchJournalFile,
+  compareRuns,
+  differentKind,
+  readBatchJournal,
+} from './batch-journal.ts';
+import type { BatchOptions } from './batch-options.ts';
+import { formatLineRanges } from './batch-summary.ts';
 import { createLineTable, type LineTable } from './line-table.ts';
 import { earlierVersionFailure, type OutputPath, type OutputState, readOutput } from './output-file.ts';
+import { digestInputLine } from './result-line.ts';
 
 /** What output and journal of earlier runs say; the output is locked against other processes. */
 export interface PriorResults extends OutputPath {
@@ -23,7 +35,7 @@ export interface PriorResults extends OutputPath {
 }
 
 /** The permitted use of an output. */
-export interface OutputUse {
+interface OutputUse {
   readonly identity: BatchIdentity;
   /** The id of the run, if it is a new one. */
   readonly newRun: string;
@@ -46,10 +58,7 @@ export async function openPriorResults(
   try {
     await rejectUnusableFile(target);
     if (!use.isResumed) await rejectExistingResults(target);
-    const prior = await readPriorResults(target, use, release);
-    const warning = lossWarning(prior);
-    if (warning !== undefined) await warn(warning);
-    return prior;
+    return await readPriorResults(target, use, release, warn);
   } catch (error) {
     await release();
     throw error;
@@ -70,6 +79,7 @@ async function readPriorResults(
   target: OutputPath,
   { identity, newRun, canAcceptChanges }: OutputUse,
   release: Unlock,
+  warn: Reporter['warn'],
 ): Promise<PriorResults> {
   const { displayPath } = target;
   for (const suffix of EARLIER_SUFFIXES)
@@ -82,24 +92,41 @@ async function readPriorResults(
   const kinds = [...(journal?.runs ?? []), ...(output?.checkpoints ?? [])];
   const [otherKind] = kinds.flatMap((kind) => differentKind(kind, identity) ?? []);
   if (otherKind !== undefined) throw otherBatchFailure(displayPath, [otherKind], false);
-  if (runs.size > 1) throw otherBatchFailure(displayPath, ['it and its journal have records of several runs'], false);
+  if (runs.size > 1) throw otherBatchFailure(displayPath, ['its results and its journal are of different runs'], false);
   const differences = compareRuns(journal?.runs ?? [], identity);
   if (differences.length > 0 && !canAcceptChanges) throw otherBatchFailure(displayPath, differences, true);
   const [run = newRun] = runs;
-  // A run creates its journal before its output.
-  const isJournalLost = journal ? journal.runs.some(({ isJournalLost }) => isJournalLost) : output !== undefined;
+  const wasJournalLost = journal?.runs.some(({ isJournalLost }) => isJournalLost) ?? false;
+  const isJournalLost = wasJournalLost || (output !== undefined && isJournalIncomplete(journal, table));
+  const warning = lossWarning(target, table, output, journal, isJournalLost);
+  if (warning !== undefined) await warn(warning);
   return { ...target, run, table, output, journal, isJournalLost, release };
 }
 
 const EARLIER_SUFFIXES = ['.inflight', '.intents'];
 
-function lossWarning({ displayPath, table, output, journal }: PriorResults): string | undefined {
-  if (!output) return undefined;
-  if (table.size() === 0 && (!journal || table.lastLine() > 0)) {
-    const state = output.isEmpty ? 'is empty' : 'has no complete result';
+// A run creates its journal before its output, and records each line before it has a result.
+function isJournalIncomplete(journal: BatchJournalState | undefined, table: LineTable): boolean {
+  if (!journal || journal.runs.length === 0) return true;
+  for (const line of table.lines())
+    if (table.result(line)?.applied !== 'no' && table.recordedDigest(line) === undefined) return true;
+  return false;
+}
+
+function lossWarning(
+  { displayPath }: OutputPath,
+  table: LineTable,
+  output: OutputState | undefined,
+  journal: BatchJournalState | undefined,
+  isJournalLost: boolean,
+): string | undefined {
+  if (table.size() === 0 && (table.lastLine() > 0 || (output && isJournalLost))) {
+    const state = !output ? 'is missing' : output.isEmpty ? 'is empty' : 'has no complete result';
     return `${displayPath} ${state}; its lines may have been applied (to start over, delete it and ${displayPath}.journal)`;
   }
-  return journal ? undefined : `${displayPath}.journal is missing; lines without a result may have been applied`;
+  if (!isJournalLost) return undefined;
+  const state = journal ? 'lacks records of earlier runs' : 'is missing';
+  return `${displayPath}.journal ${state}; lines without a result may have been applied`;
 }
 
 function otherBatchFailure(displayPath: string, reasons: readonly string[], isAcceptable: boolean): Failure {
@@ -126,10 +153,78 @@ async function rejectUnusableFile({ path, displayPath }: OutputPath): Promise<vo
 }
 
 async function rejectExistingResults({ path, displayPath }: OutputPath): Promise<void> {
-  for (const suffix of ['', '.journal', ...EARLIER_SUFFIXES])
+  for (const suffix of ['', '.journal'])
     if (await pathExists(path + suffix))
       throw usageFailure(
         `${displayPath}${suffix} already exists`,
-        'use --resume to continue that run, or choose another file with -o',
+        `use --resume to continue that run, ${suffix && 'delete it to start over, '}or choose another file with -o`,
       );
+}
+
+/** The differences between an input and what outputs and journals say about its lines. */
+export interface InputDifferences {
+  readonly changedLines: readonly number[];
+  /** Lines that have a result or a record, and are empty or beyond the end of the input. */
+  readonly removedLines: ReadonlySet<number>;
+  readonly emptyLines: ReadonlySet<number>;
+  readonly lastLine: number;
+}
+
+/** Compares the lines of an input with the digests that are known; lines after them are no difference. */
+export async function findInputDifferences(
+  input: BatchInput,
+  selection: Pick<BatchOptions, 'shard'>,
+  table: LineTable,
+): Promise<InputDifferences> {
+  const changedLines: number[] = [];
+  const emptyLines = new Set<number>();
+  let lastLine = 0;
+  let isReadToEnd = false;
+  const readAll = async function* (): AsyncGenerator<InputLine> {
+    for await (const line of input.lines) {
+      lastLine = line.number;
+      yield line;
+    }
+    isReadToEnd = true;
+  };
+  const onEmpty = ({ number }: InputLine): void => void emptyLines.add(number);
+  for await (const line of selectedLines({ lines: readAll() }, selection, { onEmpty })) {
+    const known = table.sent(line.number)?.digest ?? table.result(line.number)?.digest;
+    if (known !== undefined && known !== digestInputLine(line)) changedLines.push(line.number);
+  }
+  const removedLines = new Set<number>();
+  // A selection may end early; the lines after it are still there.
+  for (const line of table.knownLines())
+    if ((isReadToEnd && line > lastLine) || emptyLines.has(line)) removedLines.add(line);
+  return { changedLines, removedLines, emptyLines, lastLine };
+}
+
+/** The Failure `guard` of an input that does not match the results; undefined without differences. */
+export function otherInputFailure(
+  { changedLines, removedLines }: InputDifferences,
+  label: string,
+  results: string,
+  hint: string,
+): Failure | undefined {
+  if (changedLines.length + removedLines.size === 0) return undefined;
+  const parts = [
+    ...(changedLines.length > 0 ? [`changed lines: ${formatLineRanges(changedLines)}`] : []),
+    ...(removedLines.size > 0 ? [`removed lines: ${formatLineRanges(removedLines)}`] : []),
+  ];
+  const message = `${label} is not the input that ${results} was made from: ${parts.join('; ')}`;
+  return new Failure('guard', message, { hint, applied: 'no' });
+}
+
+/** The warning about results that `--accept-changes` removes; undefined if it removes none. */
+export function removedResultsWarning(
+  removedLines: ReadonlySet<number>,
+  label: string,
+  table: LineTable,
+  displayPath: string,
+): string | undefined {
+  const lines = [...removedLines].filter((line) => table.result(line));
+  const count = lines.length;
+  if (count === 0) return undefined;
+  const results = `${count} ${pluralize(count, 'result')} from ${displayPath}`;
+  return `--accept-changes removes ${results}: ${pluralize(count, 'line')} ${formatLineRanges(lines)} ${pluralize(count, 'is', 'are')} no longer in ${label}`;
 }

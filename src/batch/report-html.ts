@@ -1,9 +1,7 @@
 import { escapeControlCharacters } from '../output/escape-controls.ts';
 import { formatCount } from '../output/transfer-text.ts';
-import type { BatchStatistics } from './batch-statistics.ts';
-import type { Distribution } from './distribution.ts';
-import { sortedCauses } from './failure-causes.ts';
-import { formatLineRanges } from './line-ranges.ts';
+import { type BatchStatistics, type Distribution, sortedCauses } from './batch-statistics.ts';
+import { formatLineRanges } from './batch-summary.ts';
 import { barLabel, distributions, latencyText } from './report-text.ts';
 
 const BAR_COUNT = 30;

@@ -1,10 +1,14 @@
 import { pluralize } from '../json/pluralize.ts';
 import type { JsonValue } from '../json/write-json.ts';
 import { formatCount } from '../output/transfer-text.ts';
-import type { BatchStatistics } from './batch-statistics.ts';
-import type { Distribution, DistributionBar } from './distribution.ts';
-import { type FailureCause, sortedCauses } from './failure-causes.ts';
-import { formatLineRanges } from './line-ranges.ts';
+import {
+  type BatchStatistics,
+  type Distribution,
+  type DistributionBar,
+  type FailureCause,
+  sortedCauses,
+} from './batch-statistics.ts';
+import { formatLineRanges } from './batch-summary.ts';
 
 const MAX_SHOWN_CAUSES = 5;
 const BAR_COUNT = 12;

@@ -7,7 +7,6 @@ import { CARRIAGE_RETURN, LINE_FEED } from '../json/json-bytes.ts';
 import {
   firstStringMember,
   getMember,
-  isTrue,
   itemsAt,
   type JsonNode,
   kindOf,
@@ -38,8 +37,8 @@ export interface ResultEntry {
   readonly line: number;
   readonly exitCode: number;
   readonly applied: AppliedState;
-  /** A result that takes back an earlier one of the same run. */
-  readonly isRevised: boolean;
+  /** How often an earlier result of the line was taken back: a result of a higher revision replaces it. */
+  readonly revision: number;
   /** Undefined for a result that lacks it, as earlier versions wrote them. */
   readonly checkpoint: Checkpoint | undefined;
 }
@@ -52,6 +51,8 @@ export interface LineAttempt {
   readonly attempts: number;
   readonly milliseconds: number;
   readonly checkpoint: Checkpoint;
+  /** See ResultEntry. */
+  readonly revision: number;
   readonly expectations?: readonly ExpectationResult[] | undefined;
   /** Signs that the response is for another request. */
   readonly warnings?: readonly string[] | undefined;
@@ -69,7 +70,7 @@ function shortHash(content: string | Uint8Array): string {
 
 /** The result line of a success; the response keeps every digit, on one line. */
 export function formatSuccess(attempt: LineAttempt, status: number | null, response: Buffer): Buffer {
-  const head = `{"line":${attempt.line},"id":${attempt.id ?? null},"status":${status},"exit_code":0,"applied":"yes","response":`;
+  const head = `{"line":${attempt.line},"id":${attempt.id ?? null},"status":${status},"exit_code":0,"applied":"yes",${formatRevision(attempt)}"response":`;
   return Buffer.concat([Buffer.from(head), toSingleLine(response), Buffer.from(formatEnd(attempt))]);
 }
 
@@ -79,16 +80,17 @@ export function formatFailure(
   failure: Failure,
   redact: (text: string) => string,
   response: Pick<ParsedResponse, 'bytes'> | undefined,
-  isRevised = false,
 ): Buffer {
   const { status = null, applied = 'no' } = failure.facts;
   const responseJson = response && response.bytes.length > 0 ? `"response":${formatResponse(response.bytes)},` : '';
   return Buffer.from(
-    `{"line":${attempt.line},"id":${attempt.id ?? null},"status":${status},"exit_code":${failure.exitCode},"applied":"${applied}",${isRevised ? REVISED : ''}${responseJson}"error":${writeJson(failureFields(failure, redact))}${formatEnd(attempt)}`,
+    `{"line":${attempt.line},"id":${attempt.id ?? null},"status":${status},"exit_code":${failure.exitCode},"applied":"${applied}",${formatRevision(attempt)}${responseJson}"error":${writeJson(failureFields(failure, redact))}${formatEnd(attempt)}`,
   );
 }
 
-const REVISED = '"revised":true,';
+function formatRevision({ revision }: LineAttempt): string {
+  return revision === 0 ? '' : `"revision":${revision},`;
+}
 
 function formatEnd({ attempts, milliseconds, expectations = [], warnings = [], checkpoint }: LineAttempt): string {
   const expected =
@@ -108,31 +110,9 @@ function formatResponse(bytes: Buffer): string {
   return tryParseJson(bytes) ? toSingleLine(bytes).toString() : writeJson(bytes.toString());
 }
 
-// The ends of a result line as svc writes it hold all that is needed; the rest need not be parsed.
-const HEAD =
-  /^\{"line":(\d{1,15}),"id":(?:null|-?[\d.eE+-]+|"(?:[^"\\]|\\.)*"),"status":(?:null|\d+),"exit_code":(\d{1,3}),"applied":"(no|yes|unknown)",("revised":true,)?/;
-const END =
-  /,"checkpoint":\{"input":"([0-9a-f]{16})","run":"([0-9a-f-]{36})","operation":"([\w/-]+)","shard":"(\d+\/\d+)"\}\}$/;
-const MAX_HEAD_BYTES = 1024;
-const MAX_END_BYTES = 300;
-
-/** Reads a result line, also one that was edited; undefined for any other line. */
+/** Reads a result line, also one that was reformatted; undefined for any other line. */
 export function parseResultLine(bytes: Buffer): ResultEntry | undefined {
-  const [, line, exitCode, applied, revised] = HEAD.exec(bytes.toString('latin1', 0, MAX_HEAD_BYTES)) ?? [];
-  const end = END.exec(bytes.toString('latin1', Math.max(0, bytes.length - MAX_END_BYTES)));
-  const state = appliedStates.find((one) => one === applied);
-  if (!end || state === undefined) return parseEditedLine(tryParseJson(bytes));
-  const [, input = '', run = '', operation = '', shard = ''] = end;
-  return {
-    line: Number(line),
-    exitCode: Number(exitCode),
-    applied: state,
-    isRevised: revised !== undefined,
-    checkpoint: { input, run, operation, shard },
-  };
-}
-
-function parseEditedLine(root: JsonNode | undefined): ResultEntry | undefined {
+  const root = tryParseJson(bytes);
   const [line, exitCode] = ['line', 'exit_code'].map((name) => integerMember(root, name));
   const applied = appliedStates.find((one) => one === firstStringMember(root, 'applied'));
   if (!line || exitCode === undefined || applied === undefined) return undefined;
@@ -141,8 +121,8 @@ function parseEditedLine(root: JsonNode | undefined): ResultEntry | undefined {
     firstStringMember(member, name),
   );
   const isComplete = /^[0-9a-f]{16}$/.test(input) && run && operation && /^\d+\/\d+$/.test(shard);
-  const isRevised = isTrue(getMember(root, 'revised'));
-  return { line, exitCode, applied, isRevised, checkpoint: isComplete ? { input, run, operation, shard } : undefined };
+  const revision = integerMember(root, 'revision') ?? 0;
+  return { line, exitCode, applied, revision, checkpoint: isComplete ? { input, run, operation, shard } : undefined };
 }
 
 function integerMember(node: JsonNode | undefined, name: string): number | undefined {

@@ -1,13 +1,20 @@
 import type { Buffer } from 'node:buffer';
-import { Failure } from '../errors.ts';
+import { isIdempotent } from '../client/request.ts';
+import { type AppliedState, Failure } from '../errors.ts';
 import { coalesceWrites } from '../files/journal.ts';
+import type { Operation } from '../operations/operation.ts';
 import type { Sink } from '../output/sink.ts';
-import { type BatchIdentity, createRunRecord } from './batch-identity.ts';
-import { type BatchJournal, batchJournalFile, openBatchJournal, readBatchJournal } from './batch-journal.ts';
-import type { InputDifferences } from './compare-input.ts';
-import { createLineTable, type IndexedResult } from './line-table.ts';
+import {
+  type BatchIdentity,
+  type BatchJournal,
+  batchJournalFile,
+  createRunRecord,
+  openBatchJournal,
+  readBatchJournal,
+} from './batch-journal.ts';
+import { createLineTable, type IndexedResult, type SentLine } from './line-table.ts';
 import { type OutputFile, openOutput, sortOutput } from './output-file.ts';
-import type { PriorResults } from './prior-results.ts';
+import type { InputDifferences, PriorResults } from './prior-results.ts';
 import type { Checkpoint } from './result-line.ts';
 
 /** The result of a line in the output of an earlier run. */
@@ -23,6 +30,23 @@ export interface PriorLine {
   readonly sentAtMs: number | undefined;
 }
 
+/**
+ * Whether earlier runs applied a line, by the first rule that matches: a result says so; the last record of its journal says
+ * that it was sent; a result of a failure; neither, so it was never sent.
+ */
+export function priorOutcome({ entry, sentAtMs }: PriorLine): AppliedState {
+  if (entry?.applied === 'yes') return 'yes';
+  return sentAtMs !== undefined ? 'unknown' : (entry?.applied ?? 'no');
+}
+
+/** True for a line that may be sent: one that was or may have been applied only if that is safe or wanted. */
+export function canSendLine(prior: PriorLine, effect: Operation['effect'], canRetryUnknown: boolean): boolean {
+  const applied = priorOutcome(prior);
+  if (applied === 'no' || (applied === 'unknown' && canRetryUnknown)) return true;
+  // Without the time of its first request, it would be another call.
+  return isIdempotent(effect) && (effect === 'read' || Boolean(prior.sentAtMs));
+}
+
 /** The results of a batch, with those of earlier runs. */
 export interface ResultStore {
   readonly isResumable: boolean;
@@ -31,8 +55,10 @@ export interface ResultStore {
   /** Throws Failure `guard` for a line that changed since, unless changes are accepted. */
   readonly findPrior: (line: number, digest: string) => PriorLine;
   /** Records that a line is about to be sent. Throws Failure `local` if the results are no longer at their path. */
-  readonly recordSending: BatchJournal['recordSending'];
+  readonly recordSending: (line: number, sent: SentLine) => Promise<void>;
   readonly recordWithdrawn: BatchJournal['recordWithdrawn'];
+  /** Records that a line changed since it was sent, and is not sent now. */
+  readonly recordChanged: (line: number, digest: string) => Promise<void>;
   readonly write: (result: Uint8Array) => Promise<void>;
   /** Writes a result in place of an earlier one of this run. */
   readonly revise: (result: Uint8Array) => Promise<void>;
@@ -57,6 +83,7 @@ export function createStreamStore(
     findPrior: () => ({ entry: undefined, sentAtMs: undefined }),
     recordSending: doNothing,
     recordWithdrawn: doNothing,
+    recordChanged: doNothing,
     write,
     revise: write,
     finish: commit,
@@ -81,15 +108,18 @@ export async function openResultStore(
     };
     const record = createRunRecord(identity, run, isJournalLost);
     const journal = await openBatchJournal(journalFile, record, prior.journal, requireOutputAtPath);
-    for (const line of [...changedLines, ...removedLines]) {
+    const withdraw = async (line: number): Promise<void> => {
       const sent = table.sent(line);
       if (sent) await journal.recordWithdrawn(line, sent.digest);
       table.setSent(line, undefined);
-    }
+    };
+    await Promise.all(Array.from(removedLines, withdraw));
     const state = prior.output ?? { validBytes: 0, isUnterminated: false };
     output = await openOutput(prior, state);
     const { append, read, finish, isAtPath } = output;
-    const changed = new Set(changedLines);
+    // What the journal has about a changed line counts until the line is sent.
+    const changed = new Map(changedLines.map((line) => [line, table.sent(line)?.digest]));
+    for (const line of changed.keys()) table.setSent(line, undefined);
     let isSorted = state.validBytes === 0;
     let writtenLines = 0;
     return {
@@ -105,8 +135,12 @@ export async function openResultStore(
           sentAtMs: sent?.timestampMs ?? (isLost ? 0 : undefined),
         };
       },
-      recordSending: journal.recordSending,
+      recordSending: (line, sent) => journal.recordSending(line, sent, changed.get(line)),
       recordWithdrawn: journal.recordWithdrawn,
+      recordChanged: async (line, digest) => {
+        const replacedDigest = changed.get(line);
+        if (replacedDigest !== undefined) await journal.recordWithdrawn(line, digest, replacedDigest);
+      },
       write: (result) => {
         writtenLines += 1;
         return append(result);

@@ -16,22 +16,28 @@ import {
 import { hasIdOfRequest } from '../client/response-warnings.ts';
 import { type Outcome, send } from '../client/send.ts';
 import { formatRetryMessage } from '../client/with-retries.ts';
-import { type AppliedState, Failure, signalOfFailure, toFailure } from '../errors.ts';
+import { type AppliedState, Failure, failureCodeOf, signalOfFailure, toFailure } from '../errors.ts';
 import type { InputLine } from '../files/split-lines.ts';
 import { createDeadline } from '../http/deadline.ts';
 import { observeChunks } from '../http/observe-chunks.ts';
 import { rootOf } from '../json/json-node.ts';
-import { parseJson } from '../json/parse-json.ts';
+import { parseJson, tryParseJson } from '../json/parse-json.ts';
 import { writeJson } from '../json/write-json.ts';
 import { createRedactor } from '../output/reporter.ts';
 import { mergeStream } from '../results/chunk-merger.ts';
 import type { ParsedResponse } from '../results/show-response.ts';
-import type { BatchJob, LineGuard } from './batch-job.ts';
-import { failureMessage, keepEarlierResult, type LineOutput, type LineResult, NOT_SENT } from './line-result.ts';
-import { canSendLine, classifyLine, type LineState, priorOutcome } from './line-status.ts';
+import type { BatchJob, LineGuard, LineOutput } from './batch-job.ts';
+import { classifyLine, type LineResult, type LineState, NOT_SENT } from './line-result.ts';
 import { prepareLine } from './prepare-line.ts';
-import { digestInputLine, formatFailure, formatSuccess, type LineAttempt } from './result-line.ts';
-import type { PriorLine } from './result-store.ts';
+import {
+  digestInputLine,
+  formatFailure,
+  formatSuccess,
+  type LineAttempt,
+  messageWithIssue,
+  resultLineFacts,
+} from './result-line.ts';
+import { canSendLine, type PriorEntry, type PriorLine, priorOutcome } from './result-store.ts';
 
 /**
  * Sends a line, unless an earlier run has its outcome or it must not be sent twice, and stores the result. Throws the
@@ -53,7 +59,9 @@ export async function runLine(line: InputLine, output: LineOutput, job: BatchJob
   const timestampMs = prior.sentAtMs || context.runtime.now();
   const { draft, customId } = await prepareLine(line, { digest, timestampMs }, job);
   const checkpoint = { input: digest, ...resultStore.batch };
-  const attempt: LineAttempt = { line: line.number, id: customId, attempts: 0, milliseconds: 0, checkpoint };
+  // A result that was taken back must not count again, in whatever order the results are read.
+  const revision = prior.entry?.revision ? prior.entry.revision + 1 : 0;
+  const attempt: LineAttempt = { line: line.number, id: customId, attempts: 0, milliseconds: 0, checkpoint, revision };
   const recordUnsent = async (failure: Failure, id = customId): Promise<LineResult> => {
     const state = classifyLine(failure.exitCode, failure.facts.applied);
     output.onOutcome({ failure, status: state.status });
@@ -63,14 +71,16 @@ export async function runLine(line: InputLine, output: LineOutput, job: BatchJob
   const isKept = prior.entry !== undefined && prior.entry.applied !== 'no';
   if (draft instanceof Failure) {
     if (isKept && prior.entry) return keepEarlierResult(prior.entry, output);
-    return recordUnsent(prior.sentAtMs === undefined ? draft : lostResponseFailure());
+    if (prior.sentAtMs !== undefined) return recordUnsent(lostResponseFailure());
+    await resultStore.recordChanged(line.number, digest);
+    return recordUnsent(draft);
   }
   const request = prepareRequest(job.settings, draft);
   const [requestId] = Object.values(request.ids);
   const id = customId ?? (requestId === undefined ? undefined : writeJson(requestId));
   const { effect } = request;
-  const guard = job.guardFor(draft, priorApplied === 'unknown');
-  const known = prior.sentAtMs && priorApplied === 'unknown' ? await guard?.knownResponse(prior.sentAtMs) : undefined;
+  const guard = job.guardFor(line.number, draft, priorApplied === 'unknown');
+  const known = priorApplied === 'unknown' ? await guard?.knownResponse() : undefined;
   if (known) {
     output.onOutcome({ failure: undefined, status: 'done' });
     await output.put(formatSuccess({ ...attempt, id }, null, known));
@@ -86,6 +96,20 @@ export async function runLine(line: InputLine, output: LineOutput, job: BatchJob
   const requestContext = createRequestContext(request, job.connection);
   const ready = { attempt: { ...attempt, id }, timestampMs, prior, guard, request, requestContext, keepPriorOutcome };
   return sendAndRecord(ready, output, job);
+}
+
+// Leaves the result of an earlier run as it is; its failure does not stop this one.
+async function keepEarlierResult(earlier: PriorEntry, { put, onOutcome }: LineOutput): Promise<LineResult> {
+  await put(undefined);
+  const { exitCode, applied } = earlier;
+  const state = classifyLine(exitCode, applied);
+  onOutcome({ failure: undefined, status: state.status });
+  if (exitCode === 0) return { ...state, failure: undefined, ...NOT_SENT };
+  const { message = 'the line failed in an earlier run', httpStatus } = resultLineFacts(
+    tryParseJson(await earlier.read()),
+  );
+  const failure = new Failure(failureCodeOf(exitCode) ?? 'failed', message, { applied, status: httpStatus });
+  return { ...state, failure, ...NOT_SENT, message, httpStatus };
 }
 
 function lostResponseFailure(request?: PreparedRequest): Failure {
@@ -281,13 +305,19 @@ function createRevision(
 ): () => void {
   return () => {
     const failure = createDoubt();
-    const result = formatFailure(attempt, failure, report.redact, bytes && { bytes }, true);
+    const revised = { ...attempt, revision: attempt.revision + 1 };
+    const result = formatFailure(revised, failure, report.redact, bytes && { bytes });
     const write = async (): Promise<void> => {
       await written;
       await resultStore.revise(result);
     };
     revise({ line: attempt.line, failure, earlier: state, write });
   };
+}
+
+// With its first issue, and without secrets.
+function failureMessage({ message, facts }: Failure, redact: (text: string) => string): string {
+  return redact(messageWithIssue(message, facts.issues?.[0]));
 }
 
 // With --strict a warning is a failure, although the request was applied.

@@ -1,16 +1,19 @@
 import { type InterruptedError, toFailure } from '../errors.ts';
 import type { InputLine } from '../files/split-lines.ts';
 import { createHeapLimit } from '../train/stream/small-heap.ts';
-import { countLine } from './batch-counts.ts';
 import { type BatchInput, selectedLines } from './batch-input.ts';
-import type { BatchJob } from './batch-job.ts';
+import type { BatchJob, LineOutput, LineProgress } from './batch-job.ts';
 import type { BatchOptions } from './batch-options.ts';
-import { formatBatchProgress } from './batch-progress.ts';
-import { type BatchRecord, createBatchRecord } from './batch-record.ts';
-import { batchFailure, formatBatchSummary, lostResultsFailure, skippedRetriesNote } from './batch-summary.ts';
-import type { LineOutput, LineProgress, LineRevision } from './line-result.ts';
+import { type BatchRecord, countLine, createBatchRecord } from './batch-statistics.ts';
+import {
+  batchFailure,
+  formatBatchProgress,
+  formatBatchSummary,
+  lostResultsFailure,
+  skippedRetriesNote,
+} from './batch-summary.ts';
+import type { LineRevision } from './line-result.ts';
 import { causeLines, statisticsLines } from './report-text.ts';
-import { createOrderedSlots, createUnorderedSlots, type ResultSlotFactory } from './result-order.ts';
 import { runLine } from './run-line.ts';
 
 // The lines between two looks at the size of the heap leave 1 MB of garbage.
@@ -193,4 +196,42 @@ export async function reportBatch(end: BatchEnd): Promise<void> {
   if (failure) throw failure;
   await report.note(summary);
   if (junitFailure) throw junitFailure;
+}
+
+/** The position of one result in the output. */
+interface ResultSlot {
+  /** Writes the result, or nothing, when it is its turn. After a failed write nothing more is written. */
+  readonly put: (result: Uint8Array | undefined) => Promise<void>;
+}
+
+/** Opens slots in the order of the results. */
+type ResultSlotFactory = () => ResultSlot;
+
+/** Results in the order of the responses. */
+function createUnorderedSlots(write: (result: Uint8Array) => Promise<void>): ResultSlotFactory {
+  return () => ({ put: async (result) => result && write(result) });
+}
+
+/** Results in the order of their slots; early ones are held. `write` has to keep the order of its calls. */
+function createOrderedSlots(write: (result: Uint8Array) => Promise<void>): ResultSlotFactory {
+  const pendingWrites = new Map<number, () => void>();
+  let slotCount = 0;
+  let nextSlot = 0;
+  return () => {
+    const index = slotCount;
+    slotCount += 1;
+    return {
+      put: (result) =>
+        new Promise((resolve, reject) => {
+          // Its turn is over.
+          if (index < nextSlot) return resolve();
+          pendingWrites.set(index, () => void (result ? write(result) : Promise.resolve()).then(resolve, reject));
+          for (let writeNext = pendingWrites.get(nextSlot); writeNext; writeNext = pendingWrites.get(nextSlot)) {
+            pendingWrites.delete(nextSlot);
+            nextSlot += 1;
+            writeNext();
+          }
+        }),
+    };
+  };
 }

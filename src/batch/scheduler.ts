@@ -2,11 +2,10 @@ import { Failure, InterruptedError } from '../errors.ts';
 import { type ExchangeSignal, linkSignal } from '../http/exchange-signal.ts';
 import { pluralize } from '../json/pluralize.ts';
 import type { Runtime } from '../runtime.ts';
-import type { LineStatus } from './batch-counts.ts';
 import type { BatchOptions, MaxFailures } from './batch-options.ts';
 
 /** The limits that a scheduler keeps. */
-export type SchedulerLimits = Pick<
+type SchedulerLimits = Pick<
   BatchOptions,
   'concurrency' | 'rate' | 'maxOutageMs' | 'outageFlag' | 'isFailFast' | 'maxFailures' | 'isOrdered'
 >;
@@ -37,9 +36,10 @@ export interface Scheduler {
   readonly skippedRetries: () => number;
 }
 
+/** The outcome of a line; one that was not sent does not count. */
 interface LineOutcome {
   readonly failure: Failure | undefined;
-  readonly status: LineStatus;
+  readonly status: string;
 }
 
 /** The attempts of one line: at most one is in flight, and none while the line waits for a retry. */

@@ -6,8 +6,17 @@ import { type AppliedState, Failure } from '../errors.ts';
 import { withFileFailure } from '../files/file-errors.ts';
 import { acquireLock, type LockRuntime } from '../files/file-lock.ts';
 import { makeDirectory } from '../files/file-replacement.ts';
-import { JOURNAL_START, type JournalEnd, type JournalFile, openJournal, readJournal } from '../files/journal.ts';
-import { firstStringMember, getMember, itemsAt, type JsonNode, rawText, rootOf } from '../json/json-node.ts';
+import { JOURNAL_START, type JournalFile, openJournal, readJournal } from '../files/journal.ts';
+import {
+  firstStringMember,
+  getMember,
+  itemsAt,
+  type JsonNode,
+  numberMember,
+  rawText,
+  rootOf,
+} from '../json/json-node.ts';
+import { parseJson } from '../json/parse-json.ts';
 import { writeJson } from '../json/write-json.ts';
 import type { Runtime } from '../runtime.ts';
 import type { BodyDigest } from './stream/body-digest.ts';
@@ -24,13 +33,16 @@ export interface TrainingJob {
   readonly bytes: number;
   readonly groups: number;
   readonly trajectories: number;
+  /** The run and the line of a batch. */
+  readonly run?: string;
+  readonly line?: number;
 }
 
 /** The facts that identify a training job before it is sent. */
 export type TrainingFacts = Omit<TrainingJob, 'target'>;
 
 /** The number of groups and of trajectories. */
-export interface TrajectoryCounts {
+interface TrajectoryCounts {
   readonly groupCount: () => number;
   readonly trajectoryCount: () => number;
 }
@@ -88,13 +100,13 @@ export function jobStatus(
 export type AllowedDuplicates = boolean | 'unknown';
 
 /** The part of the runtime that the job history needs. */
-export type JobHistoryRuntime = LockRuntime & Pick<Runtime, 'now'>;
+type JobHistoryRuntime = LockRuntime & Pick<Runtime, 'now'>;
 
 /** The jobs sent from this machine. Every function throws Failure `local` for the file, and `guard` for an invalid record. */
 export interface JobHistory {
   /** The recorded jobs, oldest first. */
   readonly read: () => Promise<readonly TrainingJobRecord[]>;
-  /** The last record of the same job. */
+  /** The last record of the same job, for the same line of the same batch. */
   readonly find: (job: TrainingJob) => Promise<TrainingJobRecord | undefined>;
   /**
    * Records a job durably before it is sent, and returns a function that records its outcome. Throws Failure `guard` if the
@@ -123,7 +135,10 @@ export function createJobHistory(path: string, context: JobHistoryRuntime): JobH
   let end = JOURNAL_START;
   let records = new Map<string, TrainingJobRecord>();
   let recordsByJob = new Map<string, TrainingJobRecord[]>();
-  const onRecord = (node: JsonNode): string | undefined => {
+  const reset = (): void => {
+    [end, records, recordsByJob] = [JOURNAL_START, new Map(), new Map()];
+  };
+  const addRecord = (node: JsonNode): string | undefined => {
     const entry = firstStringMember(node, 'entry') ?? '';
     const earlier = records.get(entry);
     if (firstStringMember(node, 'started_at') === undefined) {
@@ -134,57 +149,91 @@ export function createJobHistory(path: string, context: JobHistoryRuntime): JobH
     const record = { start: node, end: undefined };
     records.set(entry, record);
     const job = jobKey(...(['digest', 'target', 'model_id'] as const).map((name) => firstStringMember(node, name)));
-    recordsByJob.set(job, [...(recordsByJob.get(job) ?? []), record]);
+    const sameJobs = recordsByJob.get(job);
+    if (sameJobs) sameJobs.push(record);
+    else recordsByJob.set(job, [record]);
     return undefined;
   };
-  const refresh = async (): Promise<JournalEnd> => {
+  const refresh = async (): Promise<void> => {
     const size = await stat(path).then(
       (found) => found.size,
       () => 0,
     );
     // The file was replaced or moved away.
-    if (size < end.bytes) {
-      [end, records, recordsByJob] = [JOURNAL_START, new Map(), new Map()];
-    }
-    end = (await withHint(readJournal(file, onRecord, end))) ?? JOURNAL_START;
-    return end;
-  };
-  const withHint = async <T>(action: Promise<T>): Promise<T> =>
-    action.catch((error: unknown) => {
-      if (error instanceof Failure && error.code === 'local' && !error.facts.hint)
-        throw new Failure(error.code, error.message, {
-          ...error.facts,
-          hint: 'set SVC_DATA_DIR to another directory',
-          applied: 'no',
-        });
+    if (size < end.bytes) reset();
+    try {
+      end = (await readJournal(file, addRecord, end)) ?? JOURNAL_START;
+    } catch (error) {
+      reset();
       throw error;
+    }
+  };
+  let waiting: WaitingRecord[] = [];
+  let last: Promise<unknown> = Promise.resolve();
+  // Of the callers of one process, one at a time reads the file.
+  const inTurn = <T>(action: () => Promise<T>): Promise<T> => {
+    const result = last.then(action).catch((error: unknown) => {
+      throw withHint(error);
     });
+    last = result.catch(() => {});
+    return result;
+  };
+  // Takes the lock once for all records that are waiting, as the lines of a batch do.
+  const appendWaiting = async (): Promise<void> => {
+    const group = waiting;
+    waiting = [];
+    if (group.length === 0) return;
+    try {
+      await withFileFailure(`write ${path}`, () => makeDirectory(dirname(path), 0o700));
+      const unlock = await acquireLock(path, path, context, LOCK_TIMEOUT_MS);
+      const settle = await appendGroup(group).finally(unlock);
+      for (const settleOne of settle) settleOne();
+    } catch (error) {
+      for (const { reject } of group) reject(withHint(error));
+    }
+  };
+  // Returns what informs the callers.
+  const appendGroup = async (group: readonly WaitingRecord[]): Promise<readonly (() => void)[]> => {
+    await refresh();
+    const texts: string[] = [];
+    const settle = group.map(({ toRecord, resolve, reject }) => {
+      try {
+        const text = toRecord();
+        // The next record of the group may be of the same job.
+        addRecord(rootOf(parseJson(Buffer.from(text))));
+        texts.push(text);
+        return resolve;
+      } catch (error) {
+        return () => reject(error);
+      }
+    });
+    if (texts.length === 0) return settle;
+    try {
+      const journal = await openJournal(file, end.bytes);
+      await journal.append(...texts).finally(journal.close);
+    } catch (error) {
+      reset();
+      throw error;
+    }
+    const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text) + 1, end.bytes);
+    end = { bytes, lines: end.lines + texts.length };
+    return settle;
+  };
   const append = (toRecord: () => string): Promise<void> =>
-    withHint(
-      (async () => {
-        await withFileFailure(`write ${path}`, () => makeDirectory(dirname(path), 0o700));
-        const unlock = await acquireLock(path, path, context, LOCK_TIMEOUT_MS);
-        try {
-          const { bytes } = await refresh();
-          const record = toRecord();
-          const journal = await openJournal(file, bytes);
-          await journal.append(record).finally(journal.close);
-        } finally {
-          await unlock();
-        }
-      })(),
-    );
+    new Promise((resolve, reject) => {
+      waiting.push({ toRecord, resolve, reject });
+      void inTurn(appendWaiting);
+    });
   const recordsOf = ({ digest, target, model }: TrainingJob): readonly TrainingJobRecord[] =>
     recordsByJob.get(jobKey(digest, target, model)) ?? [];
   return {
-    read: async () => {
-      await refresh();
-      return [...records.values()];
-    },
-    find: async (job) => {
-      await refresh();
-      return recordsOf(job).at(-1);
-    },
+    read: () => inTurn(refresh).then(() => [...records.values()]),
+    find: (job) =>
+      inTurn(refresh).then(() =>
+        recordsOf(job).findLast(
+          ({ start }) => firstStringMember(start, 'run') === job.run && numberMember(start, 'line') === job.line,
+        ),
+      ),
     begin: async (job, allowed) => {
       const entry = Buffer.from(randomBytes(8)).toString('hex');
       await append(() => {
@@ -200,6 +249,20 @@ export function createJobHistory(path: string, context: JobHistoryRuntime): JobH
         );
     },
   };
+}
+
+/** A record that waits to be written. */
+interface WaitingRecord {
+  /** Throws if it is not to be written. */
+  readonly toRecord: () => string;
+  readonly resolve: () => void;
+  readonly reject: (error: unknown) => void;
+}
+
+function withHint(error: unknown): unknown {
+  if (!(error instanceof Failure) || error.code !== 'local' || error.facts.hint) return error;
+  const hint = 'set SVC_DATA_DIR to another directory';
+  return new Failure(error.code, error.message, { ...error.facts, hint, applied: 'no' });
 }
 
 function jobKey(...parts: readonly (string | undefined)[]): string {

@@ -1,17 +1,7 @@
-import {
-  existsSync,
-  linkSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import { hash } from 'node:crypto';
+import { linkSync, readdirSync, readFileSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { completionCheck, formatCheck, readSeal } from '../../src/batch/seal.ts';
 import { answerJson, countingServer } from '../support/counting-server.ts';
 import { type Result, svc, temporaryDirectory } from '../support/svc.ts';
 
@@ -57,7 +47,7 @@ async function batch(prompts: readonly string[], rejected: ReadonlySet<string> =
           .trim()
           .split('\n')
           .map((line) => JSON.parse(line))
-          .map(({ line, response }) => [line, response?.choices?.[0].message.content]),
+          .map(({ line, response }) => [line, response?.choices?.[0]?.message?.content]),
       ),
   };
 }
@@ -157,13 +147,11 @@ describe('a checkpoint whose input changed', () => {
   ])('accepts lines appended to %s', async (_, prompts, flags) => {
     const { run, write, counts, results, cwd } = await batch(prompts);
     for (const args of [flags, ['--resume', ...flags]]) expect(await run(args)).toMatchObject({ code: 0 });
-    const merged = await svc(['batch', 'merge', 'out.jsonl'], { cwd });
-    expect(merged).toMatchObject({ code: 0, stderr: expect.not.stringContaining('not complete') });
     write(prompts.includes('') ? [...prompts, 'p3'] : ['p1', 'p2', 'p3']);
     expect(await run(['--resume', ...flags])).toMatchObject({ code: 0 });
     expect([...counts.values()]).toEqual(Array.from(results(), () => 1));
     expect(results().get(3)).toBe('p3');
-    expect(readdirSync(cwd).sort()).toEqual(['in.jsonl', 'out.jsonl']);
+    expect(readdirSync(cwd).sort()).toEqual(['in.jsonl', 'out.jsonl', 'out.jsonl.journal']);
     writeFileSync(join(cwd, 'out.jsonl'), '');
     expect(await run(['--resume', ...flags])).toMatchObject({
       code: 10,
@@ -197,7 +185,7 @@ describe('a checkpoint of another batch', () => {
       'it holds results of /v1/chat/completions, not /feedback/payload_schema',
     ],
     ['shard', ['chat', '--shard', '1/8'], ['chat', '--shard', '1/4'], 'it holds results of shard 1/8, not 1/4'],
-    ['model', ['chat', '-m', 'a'], ['chat', '-m', 'b'], 'other flags, environment variables or profile settings'],
+    ['model', ['chat', '-m', 'a'], ['chat', '-m', 'b'], 'it was started with other values for model'],
     [
       'base URL',
       ['chat'],
@@ -285,6 +273,9 @@ describe('a value that differs from run to run', () => {
   });
 });
 
+/** A result line of svc 0.1. */
+const entryOf01 = '{"line":1,"id":null,"status":200,"exit_code":0,"applied":"yes","reply":{},"attempts":1,"ms":2}\n';
+
 function linkedName(cwd: string): string {
   symlinkSync('out.jsonl', join(cwd, 'link'));
   return 'link';
@@ -339,7 +330,10 @@ describe('a checkpoint file', () => {
     const [one, two] = [await stopped(), await stopped()];
     renameSync(join(two.cwd, 'out.jsonl.journal'), join(one.cwd, 'out.jsonl.journal'));
     const { code, stderr } = await one.run();
-    expect({ code, stderr }).toMatchObject({ code: 13, stderr: expect.stringContaining('belongs to another run') });
+    expect({ code, stderr }).toMatchObject({
+      code: 13,
+      stderr: expect.stringContaining('its results and its journal are of different runs'),
+    });
   });
 
   it.each([
@@ -350,7 +344,7 @@ describe('a checkpoint file', () => {
     const { code } = await run(['--resume', '-o', name(cwd)]);
     expect(code).toBe(0);
     expect(once(counts)).toEqual(['p3']);
-    expect(readdirSync(cwd).filter((file) => /\.(lock|inflight)$/.test(file))).toEqual([]);
+    expect(readdirSync(cwd).filter((file) => /\.lock$/.test(file))).toEqual([]);
   });
 
   it('with a hard link is refused', async () => {
@@ -377,38 +371,32 @@ describe('a checkpoint file', () => {
       expect(statSync(join(cwd, name)).mode & 0o777, name).toBe(0o600);
   });
 
-  it('with the checksum of a completed run before its last line is rejected', async () => {
-    const { run, cwd, counts } = await stopped();
-    const sent = counts.size;
-    const path = join(cwd, 'out.jsonl');
-    const lines = readFileSync(path, 'utf8').trimEnd().split('\n');
-    const [first = '', ...others] = lines;
-    const { expectedCheck = 0 } = readSeal(Buffer.from(first)) ?? {};
-    const mark = formatCheck(completionCheck(expectedCheck, lines.length + 3));
-    const forged = first.replace(/[0-9a-f]{8}(?="\}\}$)/, mark);
-    expect(forged).not.toBe(first);
-    writeFileSync(path, `${[forged, ...others].join('\n')}\n`);
-    expect(await run()).toMatchObject({ code: 13, stderr: expect.stringContaining('out.jsonl:1 is damaged') });
-    expect(counts.size).toBe(sent);
-  });
-
-  it('with a flipped bit anywhere is detected', async () => {
-    const { run, cwd, counts } = await stopped();
-    const sent = counts.size;
-    for (const name of ['out.jsonl', 'out.jsonl.journal']) {
-      const path = join(cwd, name);
-      const whole = readFileSync(path);
-      for (let at = (whole.length - 1) % 7; at < whole.length; at += 7) {
-        const flipped = Buffer.from(whole);
+  it('with a flipped bit anywhere sends no line twice, and has no result on a wrong line', async () => {
+    const prompts = Array.from({ length: 12 }, (_, at) => hash('sha256', `prompt ${at}`, 'hex'));
+    const rejected = new Set([prompts[2] ?? '']);
+    const { run, cwd, counts, results } = await batch(prompts, rejected);
+    expect((await run(['--fail-fast', '--concurrency', '1'])).code).toBe(10);
+    rejected.clear();
+    const paths = ['out.jsonl', 'out.jsonl.journal'].map((name) => join(cwd, name));
+    const whole = paths.map((path) => readFileSync(path));
+    const sent = new Map(counts);
+    for (const [index, path] of paths.entries()) {
+      const bytes = whole[index] ?? Buffer.alloc(0);
+      for (let at = (bytes.length - 1) % 7; at < bytes.length; at += 7) {
+        const flipped = Buffer.from(bytes);
         flipped[at] = (flipped[at] ?? 0) ^ (1 << (at % 8));
         writeFileSync(path, flipped);
-        expect([12, 13], `${name} ${at}`).toContain((await run()).code);
+        const { code } = await run(['--resume', '--fail-fast', '--concurrency', '1']);
+        expect([0, 10, 12, 13], `${path} ${at}`).toContain(code);
+        // The third line was rejected: only this one, and those after it, may be sent.
+        for (const prompt of prompts.slice(0, 2)) expect(counts.get(prompt), `${path} ${at}`).toBe(sent.get(prompt));
+        if (code === 0 || code === 10)
+          for (const [line, text] of results())
+            for (const other of prompts) if (other !== prompts[line - 1]) expect(text, `${path} ${at}`).not.toBe(other);
+        for (const [other, content] of whole.entries()) writeFileSync(paths[other] ?? '', content);
       }
-      writeFileSync(path, whole);
     }
-    expect(counts.size).toBe(sent);
     expect(await run()).toMatchObject({ code: 0 });
-    expect(once(counts)).toEqual(['p3']);
   });
 
   it('that lost a result after it was complete does not send that line again', async () => {
@@ -417,7 +405,8 @@ describe('a checkpoint file', () => {
     const [, ...kept] = readFileSync(join(cwd, 'out.jsonl'), 'utf8').split('\n');
     writeFileSync(join(cwd, 'out.jsonl'), kept.join('\n'));
     const { code, stderr } = await run();
-    expect({ code, stderr }).toMatchObject({ code: 10, stderr: expect.stringContaining('results were removed') });
+    expect(code, stderr).toBe(10);
+    expect(stderr).toContain('12 lines: 11 done, 0 failed, 1 unknown, 0 not sent');
     expect(once(counts)).toEqual([]);
   });
 
@@ -433,7 +422,7 @@ describe('a checkpoint file', () => {
     for (const args of [['--resume', '--accept-changes'], ['--resume']]) {
       const { stderr } = await run(args);
       expect(stderr).toContain('12 lines: 11 done, 0 failed, 1 unknown');
-      expect(stderr).not.toContain('removed');
+      expect(stderr).not.toContain('lacks records');
     }
   });
 
@@ -447,62 +436,153 @@ describe('a checkpoint file', () => {
     for (const _ of ['added', 'again']) {
       const { stderr } = await run(['--resume', '--retries', '0']);
       expect(stderr).toContain('15 lines: 14 done, 0 failed, 1 unknown');
-      expect(stderr).not.toContain('removed');
     }
     const path = join(cwd, 'out.jsonl');
     const kept = keep(readFileSync(path, 'utf8').split('\n'));
     rmSync(path);
     if (kept) writeFileSync(path, kept.join('\n'));
     const { code, stderr } = await run();
-    expect({ code, stderr }).toMatchObject({ code: 10, stderr: expect.stringContaining('results were removed') });
+    expect(code, stderr).toBe(10);
+    expect(stderr).toContain(kept ? '13 done, 0 failed, 2 unknown' : '0 done, 0 failed, 15 unknown');
+    if (!kept) expect(stderr).toContain('out.jsonl is missing; its lines may have been applied');
+    expect(once(counts)).toEqual([]);
+  });
+
+  it.each<[string, Readonly<Record<string, string>>, string]>([
+    ['its results', { 'out.jsonl': entryOf01 }, 'out.jsonl:1 was written by an earlier version of svc'],
+    ['its results beside a journal', { 'out.jsonl': entryOf01, 'out.jsonl.journal': '' }, 'out.jsonl:1 was written by'],
+    [
+      'its .intents file',
+      { 'out.jsonl': '', 'out.jsonl.intents': '{"line":1,"at":1}\n' },
+      'out.jsonl.intents was written by',
+    ],
+    ['an .inflight file', { 'out.jsonl.inflight': '{"line":1,"at":1}\n' }, 'out.jsonl.inflight was written by'],
+    ['an empty .inflight file', { 'out.jsonl.inflight': '' }, 'out.jsonl.inflight was written by'],
+  ])('of an earlier version is refused by name: %s', async (_, files, message) => {
+    const { run, cwd, counts } = await batch(twelve);
+    for (const [name, text] of Object.entries(files)) writeFileSync(join(cwd, name), text);
+    for (const args of [['--resume'], ['--resume', '--accept-changes', '--retry-unknown']]) {
+      const { code, stderr } = await run(args);
+      expect({ code, stderr }).toMatchObject({ code: 13, stderr: expect.stringContaining(message) });
+      expect(stderr).toContain('finish that batch with the version that began it');
+    }
+    for (const [name, text] of Object.entries(files)) expect(readFileSync(join(cwd, name), 'utf8')).toBe(text);
+    expect(counts.size).toBe(0);
+  });
+});
+
+describe('an output that was edited', () => {
+  const complete = async () => {
+    const made = await batch([...twelve, 'lost-13'], new Set(['p5']));
+    expect((await made.run(['--retries', '0'])).code).toBe(10);
+    const path = join(made.cwd, 'out.jsonl');
+    const linesOf = (): string[] => readFileSync(path, 'utf8').trimEnd().split('\n');
+    const edit = (change: (lines: string[]) => string[]): void =>
+      writeFileSync(
+        path,
+        change(linesOf())
+          .map((line) => `${line}\n`)
+          .join(''),
+      );
+    const summary = async (...args: string[]) =>
+      /\d+ lines: .*not sent/.exec((await made.run(['--resume', '--retries', '0', ...args])).stderr)?.[0];
+    return { ...made, linesOf, edit, summary };
+  };
+
+  it.each<[string, (lines: string[]) => string[]]>([
+    ['reversed', (lines) => lines.toReversed()],
+    ['sorted as text', (lines) => lines.toSorted()],
+    ['reformatted', (lines) => lines.map((line) => JSON.stringify(JSON.parse(line)).replaceAll(',"', ', "'))],
+    ['doubled', (lines) => [...lines, ...lines.toReversed()]],
+    [
+      'filtered for its members by another program',
+      (lines) => lines.map((line) => JSON.stringify({ note: 'x', ...JSON.parse(line), attempts: undefined })),
+    ],
+  ])('and is %s sends nothing twice, and ends with one result per line in line order', async (_, change) => {
+    const { edit, summary, counts, linesOf } = await complete();
+    edit(change);
+    expect(await summary()).toBe('13 lines: 11 done, 1 failed, 1 unknown, 0 not sent');
+    expect(linesOf().map((line) => JSON.parse(line).line)).toEqual(Array.from({ length: 13 }, (_, at) => at + 1));
+    expect(once(counts)).toEqual(['p5']);
+  });
+
+  it('by removing results leaves their lines unknown, also in later resumes', async () => {
+    const { edit, summary, counts, linesOf } = await complete();
+    edit((lines) => lines.filter((line) => !/"line":(2|5|9|13),/.test(line)));
+    for (const _ of ['first', 'second'])
+      expect(await summary()).toBe('13 lines: 9 done, 1 failed, 3 unknown, 0 not sent');
+    expect(linesOf()).toHaveLength(13);
+    expect(once(counts)).toEqual(['p5']);
+    expect(await summary('--retry-unknown')).toBe('13 lines: 11 done, 1 failed, 1 unknown, 0 not sent');
+    expect(once(counts).sort()).toEqual(['lost-13', 'p2', 'p5', 'p9']);
+  });
+
+  it('and whose journal is missing leaves every line without a result unknown, also in later resumes', async () => {
+    const { edit, summary, counts, cwd, run } = await complete();
+    edit((lines) => lines.filter((line) => !/"line":(2|5|9|13),/.test(line)));
+    rmSync(join(cwd, 'out.jsonl.journal'));
+    const { stderr } = await run();
+    expect(stderr).toContain('out.jsonl.journal is missing; lines without a result may have been applied');
+    for (const _ of ['second', 'third'])
+      expect(await summary()).toBe('13 lines: 9 done, 0 failed, 4 unknown, 0 not sent');
+    // Also if the results of those runs are removed again.
+    edit((lines) => lines.filter((line) => !/"line":(2|5|9|13),/.test(line)));
+    expect(await summary()).toBe('13 lines: 9 done, 0 failed, 4 unknown, 0 not sent');
     expect(once(counts)).toEqual([]);
   });
 
   it.each([
-    ['complete', new Set<string>()],
-    ['stopped', new Set(['p5'])],
-  ])('of svc 0.1 needs --accept-changes once: a run that is %s', async (_, rejected) => {
-    const { run, cwd, counts, write, results } = await batch(twelve, rejected);
-    const reply = (prompt: string) => ({ choices: [{ message: { content: prompt } }] });
-    const entry = (line: number, tail = '') =>
-      `{"line":${line},"id":null,"status":200,"exit_code":0,"applied":"yes","response":${JSON.stringify(reply(`p${line}`))},"attempts":1,"ms":2}${tail}\n`;
-    writeFileSync(join(cwd, 'out.jsonl'), [entry(3), entry(1, ' \r'), entry(2), entry(2)].join(''));
-    const { code } = await run(['--resume', '--accept-changes', '--fail-fast', '--concurrency', '1']);
-    expect(code).toBe(rejected.size > 0 ? 10 : 0);
-    write(['other', ...twelve.slice(1)]);
-    expect(await run()).toMatchObject({ code: 13, stderr: expect.stringContaining('changed lines: 1\n') });
-    write(twelve);
-    rejected.clear();
-    for (const _ of ['resumed', 'complete']) expect(await run()).toMatchObject({ code: 0 });
-    expect([...results()]).toEqual(twelve.map((prompt, at) => [at + 1, prompt]));
-    expect([...counts.keys()].sort()).toEqual(twelve.slice(3).sort());
-    write(['other', ...twelve.slice(1)]);
-    expect(await run(['--resume', '--accept-changes'])).toMatchObject({ code: 0 });
-    expect([results().get(1), counts.get('other')]).toEqual(['other', 1]);
+    ['empty', () => ''],
+    ['cut in its first record', (text: string) => text.slice(0, 40)],
+    ['cut after its first record', (text: string) => text.slice(0, text.indexOf('\n') + 1)],
+    ['cut in its middle', (text: string) => text.slice(0, text.length / 2)],
+  ])('and whose journal is %s is as one without a journal', async (_, cut) => {
+    const { edit, summary, counts, cwd, run } = await complete();
+    edit((lines) => lines.filter((line) => !/"line":(2|9|13),/.test(line)));
+    const path = join(cwd, 'out.jsonl.journal');
+    writeFileSync(path, cut(readFileSync(path, 'utf8')));
+    const { stderr } = await run(['--resume', '--retries', '0']);
+    expect(stderr).toContain('out.jsonl.journal lacks records of earlier runs');
+    // A failed line is unknown too if the record of its failure was lost.
+    expect(await summary()).toMatch(/^13 lines: 9 done, (1 failed, 3|0 failed, 4) unknown, 0 not sent$/);
+    expect(['', 'p5']).toContain(once(counts).join());
+  });
+});
+
+describe('a line that changed and was accepted', () => {
+  it('is not sent as its earlier input again, if that may have been applied', async () => {
+    const { run, write, counts, cwd } = await batch(['p1', 'lost-2']);
+    expect((await run(['--retries', '0'])).code).toBe(10);
+    const [first = ''] = readFileSync(join(cwd, 'out.jsonl'), 'utf8').split('\n');
+    write(['p1', 'p2']);
+    // The run ends before it sends the line: a journal with a later identity, and no more.
+    const journal = readFileSync(join(cwd, 'out.jsonl.journal'));
+    expect((await run(['--resume', '--accept-changes'])).code).toBe(0);
+    expect(readFileSync(join(cwd, 'out.jsonl.journal'), 'utf8').slice(journal.length)).toMatch(
+      /^\{"sending":2,"input":"[0-9a-f]{16}","was":"[0-9a-f]{16}","at":\d+\}\n$/,
+    );
+    writeFileSync(join(cwd, 'out.jsonl.journal'), journal);
+    writeFileSync(join(cwd, 'out.jsonl'), `${first}\n`);
+    write(['p1', 'lost-2']);
+    const { stderr } = await run(['--resume']);
+    expect(stderr).toContain('2 lines: 1 done, 0 failed, 1 unknown, 0 not sent');
+    expect(counts.get('lost-2')).toBe(1);
   });
 
-  it('of svc 0.1 that 0.2 has completed once needs --accept-changes once more', async () => {
-    const { run, cwd, counts, write } = await batch(twelve);
-    expect(await run([])).toMatchObject({ code: 0 });
-    const [first = '', ...others] = readFileSync(join(cwd, 'out.jsonl'), 'utf8').split('\n');
-    const legacy = first.replace(/,"checkpoint":.*/, '}');
-    writeFileSync(join(cwd, 'out.jsonl'), [legacy, ...others].join('\n'));
-    expect(await run()).toMatchObject({ code: 13, stderr: expect.stringContaining('was written by svc 0.1') });
-    expect(await run(['--resume', '--accept-changes'])).toMatchObject({ code: 0 });
-    expect(await run()).toMatchObject({ code: 0, stderr: expect.not.stringContaining('removed') });
-    write(['other', ...twelve.slice(1)]);
-    expect(await run()).toMatchObject({ code: 13 });
-    expect([...counts.values()]).toEqual(twelve.map(() => 1));
-  });
-
-  it('of svc 0.1 is continued with --accept-changes only', async () => {
-    const { run, cwd, counts } = await batch(twelve);
-    const entry = (line: number) =>
-      `{"line":${line},"id":null,"status":200,"exit_code":0,"applied":"yes","response":{},"attempts":1,"ms":2}\n`;
-    writeFileSync(join(cwd, 'out.jsonl'), [1, 2, 3].map(entry).join(''));
-    expect(await run()).toMatchObject({ code: 13, stderr: expect.stringContaining('was written by svc 0.1') });
-    expect(await run(['--resume', '--accept-changes'])).toMatchObject({ code: 0 });
-    expect(counts.size).toBe(9);
-    expect(existsSync(join(cwd, 'out.jsonl.journal'))).toBe(false);
+  it('is unknown if a run was killed before its result, and its earlier result no longer counts', async () => {
+    const { run, write, counts, cwd, results } = await batch(['p1', 'p2']);
+    expect((await run([])).code).toBe(0);
+    const output = readFileSync(join(cwd, 'out.jsonl'));
+    write(['p1', 'other']);
+    expect((await run(['--resume', '--accept-changes'])).code).toBe(0);
+    writeFileSync(join(cwd, 'out.jsonl'), output);
+    expect((await run()).stderr).toContain('2 lines: 1 done, 0 failed, 1 unknown, 0 not sent');
+    expect([...counts]).toEqual([
+      ['p1', 1],
+      ['p2', 1],
+      ['other', 1],
+    ]);
+    expect((await run(['--resume', '--retry-unknown'])).code).toBe(0);
+    expect([...results().values()]).toEqual(['p1', 'other']);
   });
 });

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { formatLineRanges } from '../../src/batch/line-ranges.ts';
+import { isEmptyLine } from '../../src/batch/batch-input.ts';
+import { formatLineRanges } from '../../src/batch/batch-summary.ts';
 import { isInShard, parseShard } from '../../src/batch/shard.ts';
-import { type InputLine, isEmptyLine, splitLines } from '../../src/batch/split-lines.ts';
+import { type InputLine, splitLines } from '../../src/files/split-lines.ts';
 
 async function linesIn(pieces: readonly string[], most = 1000): Promise<InputLine[]> {
   const given = async function* (): AsyncGenerator<Uint8Array> {

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { createBatchCounts } from '../../src/batch/batch-counts.ts';
-import { formatBatchProgress } from '../../src/batch/batch-progress.ts';
+import { createBatchCounts } from '../../src/batch/batch-statistics.ts';
+import { formatBatchProgress } from '../../src/batch/batch-summary.ts';
 
 const counts = (done: number, failed: number, linesRead: number, bytesRead: number, sentLines = done + failed) => ({
   ...createBatchCounts(),

@@ -7,9 +7,9 @@ import { svc, temporaryDirectory } from '../support/svc.ts';
 const chat = (content: string) => `${JSON.stringify({ messages: [{ role: 'user', content }] })}\n`;
 const prompts = (count: number) => Array.from({ length: count }, (_, at) => chat(`p${at + 1}`)).join('');
 
-/** A result of svc 0.1, which names no batch. */
+/** A result of a batch that no journal knows, as one of stdout. */
 const entry = (line: number) =>
-  `{"line":${line},"id":null,"status":200,"exit_code":0,"applied":"yes","response":{},"attempts":1,"ms":1}\n`;
+  `{"line":${line},"id":null,"status":200,"exit_code":0,"applied":"yes","response":{},"attempts":1,"ms":1,"checkpoint":{"input":"0123456789abcde${line}","run":"01a1fd65-c7c7-7d58-a39c-000000000000","operation":"/v1/chat/completions","shard":"1/1"}}\n`;
 
 describe('an output that is an input', () => {
   it.each([
@@ -86,8 +86,37 @@ describe('outputs that do not belong together', () => {
     }
     expect(existsSync(join(cwd, 'all.jsonl'))).toBe(false);
     expect((await merge('1.jsonl', '2.jsonl')).code).toBe(0);
-    writeFileSync(join(cwd, 'old.jsonl'), entry(7));
-    expect((await svc(['batch', 'merge', 'old.jsonl', 'all.jsonl'], { cwd })).code).toBe(0);
+    // A merged output can be merged again.
+    expect((await svc(['batch', 'merge', '2.jsonl', 'all.jsonl'], { cwd })).code).toBe(0);
+  });
+
+  it('are results of stdout, and need no journal', async () => {
+    const { cwd, send, merge } = await shards();
+    writeFileSync(join(cwd, 'in.jsonl'), prompts(6));
+    for (const index of [1, 2]) {
+      await send(`${index}.jsonl`, prompts(6), 'chat', '--shard', `${index}/2`);
+      rmSync(join(cwd, `${index}.jsonl.journal`));
+    }
+    const whole = readFileSync(join(cwd, '1.jsonl'), 'utf8').split('\n');
+    writeFileSync(join(cwd, '1.jsonl'), whole.toReversed().filter(Boolean).join('\n'));
+    const { code, stderr } = await merge('1.jsonl', '2.jsonl', '--input', 'in.jsonl');
+    expect({ code, stderr }).toEqual({ code: 0, stderr: 'svc: 6 lines: 6 done, 0 failed, 0 unknown; 0 missing\n' });
+    const lines = readFileSync(join(cwd, 'all.jsonl'), 'utf8').trim().split('\n');
+    expect(lines.map((line) => JSON.parse(line).line)).toEqual([1, 2, 3, 4, 5, 6]);
+    const { stdout } = await svc(['batch', 'merge', '1.jsonl', '2.jsonl'], { cwd });
+    expect(stdout).toBe(readFileSync(join(cwd, 'all.jsonl'), 'utf8'));
+  });
+
+  it('are not of an earlier version, which no result is read from', async () => {
+    const { cwd, send, merge } = await shards();
+    await send('1.jsonl', prompts(6), 'chat');
+    writeFileSync(join(cwd, 'old.jsonl'), entry(7).replace(/,"checkpoint":.*/, '}'));
+    for (const output of ['old.jsonl', '1.jsonl'])
+      expect(await merge(output, 'old.jsonl')).toMatchObject({
+        code: 13,
+        stderr: expect.stringContaining('old.jsonl:1 was written by an earlier version of svc'),
+      });
+    expect(existsSync(join(cwd, 'all.jsonl'))).toBe(false);
   });
 
   it.each([
@@ -109,7 +138,7 @@ describe('outputs that do not belong together', () => {
     expect((await merge('1.jsonl', 'again.jsonl')).code).toBe(shard.length === 0 ? 0 : 10);
   });
 
-  it('are exit 10 if a shard was interrupted, whose last lines are not known otherwise', async () => {
+  it('of an interrupted shard have no last lines, which only the input knows', async () => {
     const { cwd, merge } = await shards();
     const { url } = await countingServer(String, ({ text }, response) => {
       if (text.includes('p4')) return answerJson(response, { detail: 'no' }, 400);
@@ -122,25 +151,26 @@ describe('outputs that do not belong together', () => {
     // Without its failed line, each line that the output has is done.
     const results = readFileSync(join(cwd, 'out.jsonl'), 'utf8').split('\n');
     writeFileSync(join(cwd, 'out.jsonl'), results.filter((line) => !line.startsWith('{"line":4,')).join('\n'));
-    for (const [more, message] of [
-      [[], '3 lines: 3 done, 0 failed, 0 unknown; 0 missing; lines at the end may be missing\n'],
-      [['--input', 'in.jsonl'], '3 lines: 3 done, 0 failed, 0 unknown; 6 missing: lines 4-9\n'],
+    for (const [more, exitCode, message] of [
+      [[], 0, '3 lines: 3 done, 0 failed, 0 unknown; 0 missing up to line 3\n'],
+      [['--input', 'in.jsonl'], 10, '3 lines: 3 done, 0 failed, 0 unknown; 6 missing: lines 4-9\n'],
     ] as const) {
       const { code, stderr } = await merge('out.jsonl', ...more);
-      expect({ code, stderr }).toMatchObject({ code: 10, stderr: expect.stringContaining(message) });
-      expect(stderr).toContain('the batch of out.jsonl is not complete; continue it with --resume');
+      expect({ code, stderr }).toMatchObject({ code: exitCode, stderr: expect.stringContaining(message) });
       expect(readFileSync(join(cwd, 'all.jsonl'), 'utf8').trim().split('\n')).toHaveLength(3);
     }
   });
 
-  it('count no empty line as missing if each shard was completed', async () => {
+  it('count no empty line of the input as missing', async () => {
     const { send, merge } = await shards();
     const input = `${chat('p1')}${chat('p2')}\n${chat('p4')}`;
     for (const index of [1, 2]) await send(`${index}.jsonl`, input, 'chat', '--shard', `${index}/2`);
-    const whole = await merge('1.jsonl', '2.jsonl');
+    const whole = await merge('1.jsonl', '2.jsonl', '--input', 'in.jsonl');
     expect(whole).toMatchObject({ code: 0, stderr: 'svc: 3 lines: 3 done, 0 failed, 0 unknown; 0 missing\n' });
+    const unknown = await merge('1.jsonl', '2.jsonl');
+    expect(unknown).toMatchObject({ code: 10, stderr: expect.stringContaining('1 missing up to line 4: line 3\n') });
     const part = await merge('2.jsonl');
-    expect(part).toMatchObject({ code: 10, stderr: expect.stringContaining('2 missing: lines 1, 3') });
+    expect(part).toMatchObject({ code: 10, stderr: expect.stringContaining('2 missing up to line 4: lines 1, 3') });
   });
 
   it.each([
@@ -210,6 +240,6 @@ describe('the output of a running batch', () => {
     });
     expect(counts.size).toBe(1);
     expect(existsSync(output) && readFileSync(output, 'utf8')).toBe(existsSync(output) && entry(9));
-    expect(readFileSync(`${output}.journal`, 'utf8')).toContain('"line":1');
+    expect(readFileSync(`${output}.journal`, 'utf8')).toContain('{"sending":1,');
   });
 });

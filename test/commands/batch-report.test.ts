@@ -1,11 +1,14 @@
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { createBatchCounts } from '../../src/batch/batch-counts.ts';
-import { addResult, createBatchStatistics } from '../../src/batch/batch-statistics.ts';
+import {
+  addResult,
+  createBatchCounts,
+  createBatchStatistics,
+  createDistribution,
+  sortedCauses,
+} from '../../src/batch/batch-statistics.ts';
 import { formatBatchSummary, lostResultsFailure } from '../../src/batch/batch-summary.ts';
-import { createDistribution } from '../../src/batch/distribution.ts';
-import { sortedCauses } from '../../src/batch/failure-causes.ts';
 import { causeLines, reportText } from '../../src/batch/report-text.ts';
 import { Failure } from '../../src/errors.ts';
 import { answerJson, countingServer } from '../support/counting-server.ts';

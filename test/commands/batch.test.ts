@@ -1,7 +1,8 @@
-import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { after } from '../support/clock.ts';
 import { type Answering, answerJson, countingServer } from '../support/counting-server.ts';
 import { type Result, type Setting, svc, temporaryDirectory } from '../support/svc.ts';
 
@@ -88,7 +89,8 @@ describe('a batch', () => {
       else expect(response?.choices[0]?.message.content).toBe(`p${line}`);
     }
     expect([...counts.values()].every((count) => count === 1)).toBe(true);
-    expect(existsSync(join(cwd, 'out.jsonl.journal'))).toBe(false);
+    // The record of what was sent stays beside the output; some 60 bytes per line.
+    expect(statSync(join(cwd, 'out.jsonl.journal')).size).toBeLessThan(23 * 80 + 300);
     expect(existsSync(join(cwd, 'out.jsonl.lock'))).toBe(false);
   });
 
@@ -450,7 +452,79 @@ it('a training job that may have been applied is sent again with --resume --retr
   expect(requests).toBe(2);
 });
 
-it('a training job is in the checkpoint before it is in the job history', async () => {
+describe('a training job whose run was killed between the job history and its result', () => {
+  const modelId = '0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e08';
+  const jobId = (at: number): string => `0199f3c0-5f3a-7c21-9b6e-${String(at).padStart(12, '0')}`;
+
+  /** A batch of jobs that was completed, and then lost its results, as after a kill. */
+  const lostResults = async (count: number, isEqual = false) => {
+    const cwd = temporaryDirectory();
+    let requests = 0;
+    const { url } = await countingServer(String, (_, response) => {
+      requests += 1;
+      answerJson(response, { id: jobId(requests) });
+    });
+    const job = (at: number) => ({
+      model_id: modelId,
+      trajectory_groups: [{ trajectories: [{ reward: isEqual ? 0 : at }] }],
+    });
+    const text = Array.from({ length: count }, (_, at) => `${JSON.stringify(job(at))}\n`).join('');
+    writeFileSync(join(cwd, 'in.jsonl'), text);
+    const run = (...args: string[]): Promise<Result> =>
+      svc(['train', '--batch', 'in.jsonl', '-o', 'out.jsonl', '--no-check', '--concurrency', '1', ...args], {
+        cwd,
+        env: { ...credentials, SVC_BASE_URL: url, SVC_DATA_DIR: cwd },
+      });
+    const first = await run(...(isEqual ? ['--allow-duplicate'] : []));
+    expect(first.code, first.stderr).toBe(0);
+    writeFileSync(join(cwd, 'out.jsonl'), '');
+    const history = join(cwd, 'training-jobs.jsonl');
+    const ids = (): (string | undefined)[] =>
+      readFileSync(join(cwd, 'out.jsonl'), 'utf8')
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line).response?.id);
+    return { cwd, run, history, ids, requests: () => requests };
+  };
+
+  it('has the outcome that the job history knows', async () => {
+    const { run, ids, requests, history } = await lostResults(3);
+    // The last one was killed before its outcome was recorded.
+    const records = readFileSync(history, 'utf8').trimEnd().split('\n');
+    writeFileSync(
+      history,
+      records
+        .slice(0, -1)
+        .map((record) => `${record.replace(/"pid":\d+/, '"pid":99999999')}\n`)
+        .join(''),
+    );
+    const { code, stderr } = await run('--resume');
+    expect({ code, stderr }).toMatchObject({
+      code: 10,
+      stderr: expect.stringContaining('2 done, 0 failed, 1 unknown'),
+    });
+    expect(stderr).toContain('lines that may have been applied: 3; --resume --retry-unknown sends them again');
+    expect(ids()).toEqual([jobId(1), jobId(2), undefined]);
+    expect(requests()).toBe(3);
+    expect(await run('--resume', '--retry-unknown')).toMatchObject({ code: 0 });
+    expect(ids()).toEqual([jobId(1), jobId(2), jobId(4)]);
+  });
+
+  it('has not that of an equal line, or of another batch', async () => {
+    const { run, ids, requests, history } = await lostResults(2, true);
+    const records = readFileSync(history, 'utf8').trimEnd().split('\n');
+    const keep = records.filter((record) => !record.includes('"line":2,') && !record.includes(jobId(2)));
+    expect(keep).toHaveLength(2);
+    writeFileSync(history, keep.map((record) => `${record}\n`).join(''));
+    expect(await run('--resume', '--allow-duplicate')).toMatchObject({ code: 10 });
+    expect(ids()).toEqual([jobId(1), undefined]);
+    const elsewhere = await run('-o', 'other.jsonl');
+    expect(elsewhere.stderr).toContain('0 done, 2 failed');
+    expect(requests()).toBe(2);
+  });
+});
+
+it('a training job is in the journal before it is in the job history', async () => {
   const cwd = temporaryDirectory();
   const { url } = await countingServer(String, (_, response) => answerJson(response, { id: 'x' }));
   writeFileSync(join(cwd, 'in.jsonl'), '{"model_id":"0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e08","trajectory_groups":[]}');
@@ -460,7 +534,7 @@ it('a training job is in the checkpoint before it is in the job history', async 
     cwd,
     env: { ...credentials, SVC_BASE_URL: url, SVC_DATA_DIR: cwd },
   });
-  await expect.poll(() => existsSync(inFlight) && readFileSync(inFlight, 'utf8')).toContain('"line":1,');
+  await expect.poll(() => existsSync(inFlight) && readFileSync(inFlight, 'utf8')).toContain('{"sending":1,');
   rmSync(lock);
   expect((await running).code).toBe(0);
 });
@@ -481,7 +555,7 @@ it('feedback without an id that got an invalid response is not said to be sent a
     env: { ...credentials, SVC_BASE_URL: url },
   });
   expect(stderr).toContain('\n  the failed lines were applied, so --resume does not send them again\n');
-  expect(readdirSync(cwd).sort()).toEqual(['in.jsonl', 'out.jsonl']);
+  expect(readdirSync(cwd).sort()).toEqual(['in.jsonl', 'out.jsonl', 'out.jsonl.journal']);
 });
 
 describe('a call that was applied and got an invalid response', () => {
@@ -504,10 +578,11 @@ describe('a call that was applied and got an invalid response', () => {
   };
 
   it('is the same call when it is sent again', async () => {
-    const { cwd, ids, run } = await begun();
+    const { ids, run } = await begun();
     expect((await run('--resume')).code).toBe(0);
     expect(ids).toEqual([ids[0], ids[0]]);
-    expect(existsSync(join(cwd, 'out.jsonl.journal'))).toBe(false);
+    expect((await run('--resume')).code).toBe(0);
+    expect(ids).toHaveLength(2);
   });
 
   it('without the object of its fields is sent with --no-check, unless a flag belongs into that object', async () => {
@@ -540,19 +615,38 @@ describe('a call that was applied and got an invalid response', () => {
   });
 });
 
+it('a service that always fails gets no retries for most lines, and the summary says so', async () => {
+  const cwd = temporaryDirectory();
+  const { url, counts } = await countingServer(String, (_, response) => answerJson(response, {}, 500));
+  const lines = Array.from({ length: 200 }, (_, at) => `{"start":{"project_id":"a/b","op_name":"c${at}"}}\n`);
+  writeFileSync(join(cwd, 'in.jsonl'), lines.join(''));
+  const { code, stderr } = await svc(['call', 'start', '--batch', 'in.jsonl', '-o', 'out.jsonl'], {
+    cwd,
+    env: { ...credentials, SVC_BASE_URL: url },
+    // Waits between attempts are shorter than in use.
+    runtime: { after: (milliseconds, action) => after(milliseconds / 50, action) },
+  });
+  expect(code).toBe(10);
+  expect(stderr).toContain('200 lines: 0 done, 0 failed, 200 unknown, 0 not sent');
+  const requests = [...counts.values()].reduce((sum, count) => sum + count, 0);
+  expect(requests).toBeGreaterThan(200);
+  expect(requests).toBeLessThan(300);
+  expect(stderr).toMatch(
+    /\n(svc: )?\d{3} failures were not retried, because the service failed every recent request\n/,
+  );
+});
+
 describe('an interrupted batch', () => {
   it('stays unknown if its line is no longer valid', async () => {
     const { run, lines, cwd } = await scene([chat('p1', { foo: 1 })]);
-    writeFileSync(
-      join(cwd, 'out.jsonl.intents'),
-      '{"run":"01a1fd65-c7c7-7d58-9e9a-f343004a8fb6","operation":"/v1/chat/completions"}\n{"line":1,"at":1}\n',
-    );
-    expect((await run(['-o', 'out.jsonl', '--resume', '--strict'])).code).toBe(13);
-    const accepted = await run(['-o', 'out.jsonl', '--resume', '--strict', '--accept-changes']);
-    expect(accepted.stderr).toContain('0 failed, 1 unknown');
-    expect(existsSync(join(cwd, 'out.jsonl.intents'))).toBe(false);
-    expect(existsSync(join(cwd, 'out.jsonl.journal'))).toBe(true);
-    expect(lines()).toMatchObject([{ line: 1, exit_code: 8, applied: 'unknown' }]);
+    expect((await run(['-o', 'out.jsonl'])).code).toBe(0);
+    // As after a kill before the result.
+    writeFileSync(join(cwd, 'out.jsonl'), '');
+    const resumed = await run(['-o', 'out.jsonl', '--resume', '--strict', '--retry-unknown']);
+    expect(resumed.stderr).toContain('0 failed, 1 unknown');
+    expect(lines()).toMatchObject([
+      { line: 1, exit_code: 8, applied: 'unknown', error: { hint: expect.stringContaining('no longer valid') } },
+    ]);
   });
 
   it('is refused without --resume, and continued with it', async () => {
@@ -684,7 +778,7 @@ describe('an interrupted batch', () => {
     const elsewhere = ['-o', 'out.jsonl', '--resume', '--retry-unknown', '--max-outage', '0', '--retries', '0'];
     expect(await run(elsewhere, { env: unreachable })).toMatchObject({
       code: 13,
-      stderr: expect.stringContaining('but the base URL is now http://127.0.0.1:9'),
+      stderr: expect.stringContaining('its results came from a base URL other than http://127.0.0.1:9/'),
     });
     const lost = await run([...elsewhere, '--accept-changes'], { env: unreachable });
     expect(lost.stderr).toContain('5 lines: 3 done, 0 failed, 2 unknown, 0 not sent');
@@ -737,13 +831,16 @@ describe('files that were not written by a batch', () => {
     ['out.jsonl', '{"my":"json"}'],
     ['out.jsonl', '{"line":999999999999,"exit_code":0,"applied":"yes"}\n'],
     ['out.jsonl', '{"line":50000001,"id":null,"status":200,"exit_code":0,"applied":"yes","response":{}}\n'],
-    ['out.jsonl.journal', '{"my":"json"}\n'],
-    ['out.jsonl.journal', 'my notes\n'],
-  ])('%s with %j stays unchanged', async (name, text) => {
+    ['out.jsonl.journal', '{"my":"json"}\n', 13],
+    ['out.jsonl.journal', 'my notes\n', 13],
+  ])('%s with %j stays unchanged', async (name, text, exitCode = 12) => {
     const { run, counts, cwd } = await scene(many(2));
     writeFileSync(join(cwd, name), text);
     const { code, stderr } = await run(['-o', 'out.jsonl', '--resume']);
-    expect({ code, stderr }).toMatchObject({ code: 12, stderr: expect.stringMatching(/^svc: out\.jsonl.*\n {2}/) });
+    expect({ code, stderr }).toMatchObject({
+      code: exitCode,
+      stderr: expect.stringMatching(/^svc: out\.jsonl.*\n {2}/),
+    });
     expect(readFileSync(join(cwd, name), 'utf8')).toBe(text);
     expect(counts.size).toBe(0);
   });

@@ -183,7 +183,7 @@ describe('the job history of svc train', () => {
     expect({ code, stderr }).toEqual({
       code: 12,
       stderr: expect.stringMatching(
-        /^svc: cannot write the job history .*: it is a directory\n {2}set SVC_DATA_DIR to/,
+        /^svc: cannot read .*training-jobs.jsonl: it is a directory\n {2}set SVC_DATA_DIR to/,
       ),
     });
     expect(recorded).toEqual([]);

@@ -101,8 +101,8 @@ describe('svc train log', () => {
   it('names the line of the history that is not a record', async () => {
     const { code, stderr } = await svc(['train', 'log'], { cwd: home(`${text}{}\n`) });
     expect({ code, stderr }).toEqual({
-      code: 12,
-      stderr: expect.stringMatching(/training-jobs.jsonl:5: not a valid record/),
+      code: 13,
+      stderr: expect.stringMatching(/training-jobs.jsonl:5 is not a valid record: /),
     });
   });
 });

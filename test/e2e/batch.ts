@@ -1,10 +1,11 @@
 import { spawn } from 'node:child_process';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { answerJson, countingServer } from '../support/counting-server.ts';
 import { cleanEnv, program, waitForExit } from '../support/process.ts';
 import { temporaryDirectory } from '../support/svc.ts';
+import { modelId, trajectoryText } from '../support/trajectories.ts';
 
 const credentials = { SVC_USERNAME: 'api', SVC_PASSWORD: 'pass-word-1', SVC_TOKEN: 'tok-en-1' };
 const completion = { model: 'm', choices: [{ index: 0, message: { content: 'x' }, finish_reason: 'stop' }], usage: {} };
@@ -40,6 +41,37 @@ export const calls: Kind = {
   isHarmless: true,
 };
 
+/** Feedback with ids of its own, which may be sent again. */
+export const feedback: Kind = {
+  command: ['feedback', 'replace'],
+  line: (number) => ({
+    project_id: 'a/b',
+    svc_ref: 'svc:///a/b/object/o:v',
+    feedback_id: `f${number}`,
+    feedback_type: 'note',
+    payload: { number },
+    id: `0199f3c0-5f3a-7c21-9b6e-${String(number).padStart(12, '0')}`,
+  }),
+  keyOf: String,
+  reply: { id: 'i', created_at: '2026-01-01T00:00:00Z', svc_user_id: 'u', payload: {} },
+  isHarmless: true,
+};
+
+/** Training jobs, which the job history has too. */
+export const jobs: Kind = {
+  command: ['train'],
+  line: (number) => ({
+    model_id: modelId,
+    trajectory_groups: [{ trajectories: [JSON.parse(trajectoryText(number % 3, `p${number}`))] }],
+  }),
+  keyOf: (body) => JSON.parse(body).trajectory_groups[0].trajectories[0].metadata.task,
+  reply: { id: modelId },
+  isHarmless: false,
+};
+
+/** The batches that are killed, by name. */
+export const kinds = { chats, calls, feedback, jobs };
+
 /** The result of a batch that was killed repeatedly. */
 export interface Outcome {
   readonly kills: number;
@@ -53,7 +85,7 @@ export interface Outcome {
 
 /**
  * Runs a batch of `lines` lines, and kills it with SIGKILL `kills` times, each time when a random number of further requests
- * has arrived, and resumes it; `random` is from 0 to 1. The last run completes.
+ * has arrived, and resumes it; `random` is from 0 to 1. The last run completes, and then `--retry-unknown` finishes every line.
  */
 export async function runKilledBatch(kind: Kind, lines: number, kills: number, random: () => number): Promise<Outcome> {
   const cwd = temporaryDirectory();
@@ -67,7 +99,7 @@ export async function runKilledBatch(kind: Kind, lines: number, kills: number, r
     answerJson(response, kind.reply);
   });
   const args = [program, ...kind.command, '--batch', 'in.jsonl', '-o', 'out.jsonl', '--resume'];
-  const env = cleanEnv(cwd, { ...credentials, SVC_BASE_URL: url });
+  const env = cleanEnv(cwd, { ...credentials, SVC_BASE_URL: url, SVC_DATA_DIR: join(cwd, 'data') });
   let count = 0;
   for (; count < kills; count += 1) {
     // Some are killed before the first request, most in the middle.
@@ -82,21 +114,25 @@ export async function runKilledBatch(kind: Kind, lines: number, kills: number, r
   }
   left = Number.POSITIVE_INFINITY;
   const { code, stderr } = await waitForExit(spawn(process.execPath, args, { cwd, env }));
+  const sent = [...counts.values()];
+  const keys = counts.size;
   const entries: { line: number; exit_code: number; applied: string }[] = readFileSync(join(cwd, 'out.jsonl'), 'utf8')
     .trim()
     .split('\n')
     .map((line) => JSON.parse(line));
   const unknown = entries.filter(({ applied }) => applied === 'unknown');
   expect(code, stderr).toBe(unknown.length > 0 ? 10 : 0);
-  expect(existsSync(join(cwd, 'out.jsonl.journal'))).toBe(unknown.length > 0);
   expect(stderr).toContain(
     `${lines} lines: ${lines - unknown.length} done, 0 failed, ${unknown.length} unknown, 0 not sent`,
   );
-  const sent = [...counts.values()];
+  expect(entries.map(({ line }) => line)).toEqual(Array.from({ length: lines }, (_, at) => at + 1));
+  const again = await waitForExit(spawn(process.execPath, [...args, '--retry-unknown'], { cwd, env }));
+  expect(again.code, again.stderr).toBe(0);
+  expect(again.stderr).toContain(`${lines} lines: ${lines} done, 0 failed, 0 unknown, 0 not sent`);
   return {
     kills: count,
     lost: lines - new Set(entries.map(({ line }) => line)).size,
-    undeclared: kind.isHarmless ? counts.size - lines : sent.reduce((sum, times) => sum + times - 1, 0),
+    undeclared: kind.isHarmless ? keys - lines : sent.reduce((sum, times) => sum + times - 1, 0),
     unknown: unknown.length,
   };
 }

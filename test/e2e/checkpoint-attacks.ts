@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { existsSync, linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -36,7 +37,7 @@ const attacks: readonly ((scene: Scene) => void)[] = [
     [lines[left], lines[right]] = [lines[right], lines[left]];
   },
   ({ lines, fresh }) => void lines.push(fresh(), fresh()),
-  // Renames the output, or loses its log.
+  // Renames the output, or loses its journal.
   ({ cwd }) => rmSync(join(cwd, 'out.jsonl.journal'), { force: true }),
   ({ cwd }) => {
     renameSync(join(cwd, 'out.jsonl'), join(cwd, 'moved.jsonl'));
@@ -47,12 +48,13 @@ const attacks: readonly ((scene: Scene) => void)[] = [
     const second = join(cwd, 'second.jsonl');
     if (!existsSync(second)) linkSync(join(cwd, 'out.jsonl'), second);
   },
-  // Flips a bit of the output or its log, deletes or swaps result lines.
+  // Flips a bit of the output or its journal, deletes, doubles or reverses result lines.
   ({ cwd, pick }) => flipBit(join(cwd, 'out.jsonl'), pick),
   ({ cwd, pick }) => flipBit(join(cwd, 'out.jsonl.journal'), pick),
-  // With every result and the log gone, nothing of the checkpoint would be left.
+  // With every result and the journal gone, nothing of the batch would be left.
   ({ cwd, pick }) => editOutput(cwd, (results) => results.toSpliced(pick(results.length), results.length > 1 ? 1 : 0)),
   ({ cwd }) => editOutput(cwd, (results) => [...results].reverse()),
+  ({ cwd, pick }) => editOutput(cwd, (results) => [...results, ...results.slice(pick(results.length))]),
 ];
 
 /** Attacks a number of checkpoints, one to three times each, and resumes them; `random` is from 0 to 1. */
@@ -72,15 +74,13 @@ export async function attackCheckpoints(cases: number, random: () => number): Pr
     },
   );
   let promptCount = 0;
-  const fresh = (): string => `p${promptCount++}`;
+  // Prompts that differ in many characters: a flipped bit does not make one of another.
+  const fresh = (): string => hash('sha256', `prompt ${promptCount++}`, 'hex');
   for (let at = 0; at < cases; at += 1) {
     const cwd = await mkdtemp(join(tmpdir(), 'svc-attack-'));
     const lines: Lines = Array.from({ length: 4 + pick(9) }, fresh);
     const save = (): void =>
-      writeFileSync(
-        join(cwd, 'in.jsonl'),
-        lines.map((content) => `${JSON.stringify({ messages: [{ role: 'user', content }] })}\n`).join(''),
-      );
+      writeFileSync(join(cwd, 'in.jsonl'), lines.map((content) => `${chatLine(content)}\n`).join(''));
     const args = ['chat', '--batch', 'in.jsonl', '-o', 'out.jsonl', '--retries', '0'];
     const env = { SVC_TOKEN: 'tok-en-1', SVC_BASE_URL: url };
     save();
@@ -90,18 +90,30 @@ export async function attackCheckpoints(cases: number, random: () => number): Pr
     const { code } = await svc([...args, '--resume'], { cwd, env });
     if (code === 12 || code === 13) outcome.refused += 1;
     else if (code !== 0 && code !== 10) outcome.unexpected += 1;
-    else outcome.onWrongLine += wrongResults(cwd, lines);
+    else outcome.onWrongLine += wrongResults(cwd, lines, (text) => applied.has(text));
     await rm(cwd, { recursive: true });
   }
   outcome.sentTwice = [...applied.values()].filter((count) => count > 1).length;
   return outcome;
 }
 
-function wrongResults(cwd: string, lines: Lines): number {
+// A result on a wrong line has the response of another line, or the digest of another input.
+function wrongResults(cwd: string, lines: Lines, isPrompt: (text: string) => boolean): number {
   return readResults(cwd)
     .map((result) => JSON.parse(result))
-    .filter(({ line, response }) => response?.choices && response.choices[0].message.content !== lines[line - 1])
-    .length;
+    .filter(({ line, response, checkpoint }) => {
+      const own = lines[line - 1] ?? '';
+      const text = response?.choices?.[0]?.message?.content ?? own;
+      return (text !== own && isPrompt(text)) || checkpoint.input !== digestOf(chatLine(own));
+    }).length;
+}
+
+function chatLine(content: string | undefined): string {
+  return JSON.stringify({ messages: [{ role: 'user', content }] });
+}
+
+function digestOf(line: string): string {
+  return hash('sha256', line, 'hex').slice(0, 16);
 }
 
 function readResults(cwd: string): string[] {

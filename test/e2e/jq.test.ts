@@ -150,7 +150,7 @@ describe('--jq', () => {
   ] as const)('works with svc %j', async (args, filter, expected) => {
     const cwd = temporaryDirectory();
     const entry = (line: number) =>
-      `{"line":${line},"id":null,"status":200,"exit_code":0,"applied":"yes","reply":{},"attempts":1,"ms":1}\n`;
+      `{"line":${line},"id":null,"status":200,"exit_code":0,"applied":"yes","response":{},"attempts":1,"ms":1,"checkpoint":{"input":"0123456789abcde${line}","run":"01a1fd65-c7c7-7d58-a39c-000000000000","operation":"/v1/chat/completions","shard":"1/1"}}\n`;
     writeFileSync(join(cwd, 'groups.json'), '[{"trajectories":[{"messages":[],"reward":1}]}]');
     writeFileSync(join(cwd, 'results.jsonl'), entry(1) + entry(2));
     writeFileSync(join(cwd, 'lines.jsonl'), '{"messages":[{"role":"user","content":"a"}]}\n'.repeat(2));
@@ -167,7 +167,7 @@ describe('--jq', () => {
   ])('fails with any line of %s, whichever lines share a run of jq', async (_, args, applied) => {
     const cwd = temporaryDirectory();
     const entry = (line: number) =>
-      `{"line":${line},"id":null,"status":200,"exit_code":0,"applied":"yes","reply":{},"attempts":1,"ms":1}\n`;
+      `{"line":${line},"id":null,"status":200,"exit_code":0,"applied":"yes","response":{},"attempts":1,"ms":1,"checkpoint":{"input":"0123456789abcde${line}","run":"01a1fd65-c7c7-7d58-a39c-000000000000","operation":"/v1/chat/completions","shard":"1/1"}}\n`;
     writeFileSync(join(cwd, 'results.jsonl'), [1, 2, 3, 4].map(entry).join(''));
     writeFileSync(join(cwd, 'lines.jsonl'), '{"messages":[{"role":"user","content":"a"}]}\n'.repeat(4));
     const filter = 'if .line==3 then "three", error("boom") else .line end';
@@ -181,7 +181,7 @@ describe('--jq', () => {
 
   it('says that nothing was sent if it fails on a line that is invalid', async () => {
     const line = { stdin: '{"messages":[{"role":"user","content":"a"}]}\n{}\n' };
-    const args = ['chat', '--local', '--batch', '-', '--ordered', '--jq', '.reply | keys[0]'];
+    const args = ['chat', '--local', '--batch', '-', '--ordered', '--jq', '.response | keys[0]'];
     const text = await run(args, line);
     expect({ code: text.code, stdout: text.stdout }).toEqual({ code: 11, stdout: 'choices\n' });
     expect(text.stderr).toMatch(/\nsvc: --jq: null \(null\) has no keys \(line 2\)\n$/);
@@ -202,7 +202,7 @@ describe('--jq', () => {
   it.each([
     ['another format', ['--format', 'yaml'], /--jq cannot be combined with --format yaml/],
     ['--dry-run', ['--dry-run'], /--jq cannot be combined with --/],
-    ['a checkpoint', ['--batch', 'lines.jsonl', '-o', 'out.jsonl'], /checkpoint/],
+    ['a checkpoint', ['--batch', 'lines.jsonl', '-o', 'out.jsonl'], /the output of the batch/],
   ])('with %s is exit 2', async (_, flags, message) => {
     const cwd = temporaryDirectory();
     writeFileSync(join(cwd, 'lines.jsonl'), '{}\n');

@@ -23,7 +23,7 @@ describe('the reference documents the fields of', () => {
       .split('\n')
       .map((line) => JSON.parse(line));
     const names = new Set(entries.flatMap((entry) => Object.keys(entry)));
-    expect([...names, 'warnings'].sort()).toEqual(documentedNames('Batch result lines').sort());
+    expect([...names, 'revision', 'warnings'].sort()).toEqual(documentedNames('Batch result lines').sort());
     const errorNames = entries.flatMap(({ error }) => Object.keys(error ?? {}));
     expect(documentedNames('Error objects')).toEqual(expect.arrayContaining(errorNames));
   });

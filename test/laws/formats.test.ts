@@ -7,7 +7,8 @@ import { type Result, svc, temporaryDirectory } from '../support/svc.ts';
 
 const formats = ['json', 'jsonl', 'yaml', 'table', 'csv', 'tsv', 'text'] as const;
 const groups = '[{"trajectories":[{"messages":[{"role":"user","content":"x"}],"reward":1}]}]';
-const entry = '{"line":1,"id":null,"status":200,"exit_code":0,"applied":"yes","response":{},"attempts":1,"ms":1}\n';
+const entry =
+  '{"line":1,"id":null,"status":200,"exit_code":0,"applied":"yes","response":{},"attempts":1,"ms":1,"checkpoint":{"input":"0123456789abcdef","run":"01a1fd65-c7c7-7d58-a39c-000000000000","operation":"/v1/chat/completions","shard":"1/1"}}\n';
 
 // What runs each command that prints a result. `serve` is run in test/e2e, since it ends with a signal only.
 const runs: { readonly [command: string]: readonly string[] } = {

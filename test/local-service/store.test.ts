@@ -4,8 +4,7 @@ import { join } from 'node:path';
 import Database from 'libsql';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { Failure } from '../../src/errors.ts';
-import { APPLICATION_ID, schemaVersions } from '../../src/local-service/store/migrate.ts';
-import { openStore } from '../../src/local-service/store/open-store.ts';
+import { APPLICATION_ID, openStore, schemaVersions } from '../../src/local-service/store/open-store.ts';
 import { temporaryDirectory } from '../support/svc.ts';
 
 /** A database file that these statements made. */

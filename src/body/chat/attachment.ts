@@ -1,10 +1,10 @@
 import { Buffer, isUtf8 } from 'node:buffer';
 import { basename } from 'node:path';
 import { Failure, usageFailure } from '../../errors.ts';
+import type { JsonDocument } from '../../json/json-node.ts';
 import { parseJson } from '../../json/parse-json.ts';
 import { hasByteOrderMark } from '../../json/utf8.ts';
 import { writeJson } from '../../json/write-json.ts';
-import type { Draft } from '../draft.ts';
 import type { BodyDependencies } from '../input-reader.ts';
 
 /** A file of `--attach`. Until `insertAttachments`, a placeholder stands for its content, so that no step copies it. */
@@ -72,12 +72,11 @@ async function readAttachment(
   };
 }
 
-/** The draft with the content of its attachments, which is written into its bytes once: they may have 100 MB. */
-export function insertAttachments(draft: Draft): Draft {
-  const { bytes } = draft.doc;
+/** A body with the content of its attachments, which is written into its bytes once: they may have 100 MB. */
+export function insertAttachments({ bytes }: JsonDocument, attachments: readonly Attachment[]): JsonDocument {
   const parts: (() => Iterable<Buffer>)[] = [];
   let at = 0;
-  for (const attachment of draft.edits.flatMap(({ attachments = [] }) => attachments)) {
+  for (const attachment of attachments) {
     const start = bytes.indexOf(attachment.placeholder, at);
     // --set may have replaced it.
     if (start === -1) continue;
@@ -95,7 +94,7 @@ export function insertAttachments(draft: Draft): Draft {
   const whole = Buffer.allocUnsafe(length);
   let end = 0;
   for (const chunks of parts) for (const chunk of chunks()) end += chunk.copy(whole, end);
-  return { ...draft, doc: parseJson(whole) };
+  return parseJson(whole);
 }
 
 // A multiple of three: base64 without padding in between.

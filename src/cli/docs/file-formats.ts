@@ -2,14 +2,15 @@ import { type Setting, type SettingKind, settings } from '../../config/settings.
 import { exitCodes } from '../../errors.ts';
 import { markdownTable } from './markdown-tables.ts';
 
-/** The sections of the reference about formats: errors as JSON, result lines of a batch, checkpoints and profiles. */
+/** The sections of the reference about formats: errors as JSON, result lines and journal of a batch, and profiles. */
 export function fileFormatSections(): string[] {
   return [
     '## Error objects\n\nWith `--error-format json`, each line on stderr is a JSON object: `{"error":{...}}` for a failure, `{"level":"note","message":"..."}` for other messages. The level may also be `warning`, `error` for a line that explains a failure, `detail` with `--verbose`, or `line` for what a flag requested, such as `--dry-run`; `stats` has the figures of `--stats` in place of a message. An error has these fields:',
     markdownTable(['field', 'meaning'], errorRows),
-    '## Batch result lines\n\n`--batch` writes one JSON object per input line. If a line has several results, the last one counts.',
+    '## Batch result lines\n\n`--batch` writes one JSON object per input line. If a line has several results, their order means nothing: a higher `revision` counts before a lower one, a success before a failure, and a result that was applied before one that was not.',
     markdownTable(['field', 'meaning'], resultRows),
-    '## Checkpoint files\n\nThe output file of a batch (`-o FILE`) is its checkpoint. `FILE.inflight` records each request before svc sends it, and what the batch belongs to: operation, base URL, shard, flags and a digest per input line. It is removed when the run is complete. Keep both files together to continue a run with `--resume`.',
+    '## Batch journal\n\n`FILE.journal` is the record of what a batch with `-o FILE` sent: one JSON object per line, mode 0600, some 60 bytes per line of the input. It stays when the run is complete. Keep both files together to continue a run with `--resume`; a missing journal makes every line without a result unknown.',
+    markdownTable(['record', 'meaning'], journalRows),
     '## Profile file\n\n`config.json` in `SVC_CONFIG_DIR` (default: `svc` in the configuration directory of the user), mode 0600: an object with `current`, the name of the default profile, and `profiles`, an object with one object per profile. Change it with `svc profile` and `svc auth`.',
     markdownTable(['key', 'type', 'meaning'], profileRows()),
     'An origin is the scheme, host and port of a URL, such as `https://api.example.com`. svc sends credentials and headers of a profile only to the origins that the profile had when they were stored.',
@@ -46,7 +47,8 @@ const resultRows = [
   ['`status`', 'HTTP status; null if there was no response'],
   ['`exit_code`', 'Exit code of the request, see [exit codes](#exit-codes)'],
   ['`applied`', '`yes`, `no` or `unknown`'],
-  ['`reply`', 'The response, with every digit; text if it is not JSON'],
+  ['`revision`', 'Only for a result that takes an earlier one back, or follows such a result: 1 or more'],
+  ['`response`', 'The response, with every digit; text if it is not JSON'],
   ['`error`', 'Only for failed lines: the [error object](#error-objects)'],
   [
     '`expectations`',
@@ -57,8 +59,20 @@ const resultRows = [
   ['`ms`', 'Duration in milliseconds, retries included'],
   [
     '`checkpoint`',
-    'For `--resume` and `svc batch merge`: `input` (digest of the input line), `run` (id of the run), `settings` (path, shard, and digests of base URL and flags) and `check` (a checksum of the result line)',
+    'For `--resume` and `svc batch merge`: `input` (digest of the input line), `run` (id of the run, the same when it is resumed), `operation` (path of the operation) and `shard` (such as `3/10`)',
   ],
+];
+
+const journalRows = [
+  [
+    '`{"run":…,"operation":…,"shard":…,"base_url":…,"values":{…}}`',
+    'The batch: `base_url` and the `values` of flags and settings are salted digests. `"journal_lost":true` if earlier records were lost',
+  ],
+  [
+    '`{"sending":7,"input":…,"at":…}`',
+    'Durable before line 7 is sent: the digest of the input line, and the time from which its ids and times are made. `was` is the earlier digest of a changed line',
+  ],
+  ['`{"withdrawn":7,"input":…}`', 'Nothing of the last `sending` of line 7 was applied'],
 ];
 
 function profileRows(): string[][] {

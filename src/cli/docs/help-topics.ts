@@ -37,7 +37,7 @@ export const helpTopics: { readonly [name in (typeof helpTopicNames)[number]]: (
   batch: () => [
     prose(
       '--batch sends each line of a JSONL file as one request. A line is a body, or an object with "custom_id" and "body". Flags are defaults for fields that a line lacks. Each result is one JSON line with the status, the response or error, and the id.',
-      'With -o the output is a checkpoint file. svc records each request in FILE.inflight before sending it, so --resume can continue a run that was killed: it skips lines that succeeded, and sends failed lines that were not applied. It sends lines with an unknown outcome only if that is safe or --retry-unknown is given.',
+      'With -o FILE, svc records each request in FILE.journal before sending it, so --resume can continue a run that was killed: it skips lines that succeeded, and sends failed lines that were not applied. It sends lines with an unknown outcome only if that is safe or --retry-unknown is given.',
     ),
     examples(
       'svc chat --batch prompts.jsonl -o out.jsonl',

@@ -1,12 +1,10 @@
-import { createBatchIdentity } from '../../batch/batch-identity.ts';
 import { type BatchInput, openBatchInput } from '../../batch/batch-input.ts';
 import type { BatchJob } from '../../batch/batch-job.ts';
+import { createBatchIdentity } from '../../batch/batch-journal.ts';
 import { type BatchOptions, readBatchOptions } from '../../batch/batch-options.ts';
 import { checkBatch } from '../../batch/check-batch.ts';
-import { createCustomIdTracker } from '../../batch/custom-id-tracker.ts';
-import { readLineDefaults } from '../../batch/line-defaults.ts';
-import { createResponseWarnings, createWarningLimiter } from '../../batch/line-warnings.ts';
-import type { LineChecks } from '../../batch/prepare-line.ts';
+import { createCustomIdTracker, createResponseWarnings, createWarningLimiter } from '../../batch/line-warnings.ts';
+import { type LineChecks, readLineDefaults } from '../../batch/prepare-line.ts';
 import { type BatchEnd, reportBatch, runLines } from '../../batch/run-lines.ts';
 import { createScheduler } from '../../batch/scheduler.ts';
 import { fillShardInFiles } from '../../batch/shard.ts';
@@ -88,14 +86,16 @@ export async function runBatch(operation: Operation, invocation: Invocation, con
       throw error;
     },
   );
+  const allowsDuplicate = isFlagOn(flags, 'allow-duplicate');
+  const { run } = resultStore.batch;
   try {
     const batch: ReadyBatch = {
       ...lineChecks,
       settings,
       authorization,
-      run: resultStore.batch.run,
+      run,
       resultStore,
-      guardFor: await createLineGuards(settings, isFlagOn(flags, 'allow-duplicate'), fileInput.label, context),
+      guardFor: await createLineGuards(settings, allowsDuplicate, fileInput.label, run, context),
       expectations,
       junit: await openJunitReport(fileFlags, context),
       responseWarnings: createResponseWarnings(report),
@@ -141,9 +141,10 @@ async function createLineGuards(
   settings: Settings,
   allowsDuplicate: boolean,
   label: string,
+  run: string,
   context: Context,
 ): Promise<BatchJob['guardFor']> {
   if (typeof settings.operation.arguments?.as !== 'object') return () => undefined;
   const { createLineGuards: createGuards } = await import('../train/job-guard.ts');
-  return createGuards(settings, allowsDuplicate, label, context);
+  return createGuards(settings, allowsDuplicate, label, run, context);
 }

@@ -1,10 +1,9 @@
 import { resolve } from 'node:path';
 import { openBatchInput } from '../../batch/batch-input.ts';
-import { findInputDifferences, otherInputFailure } from '../../batch/compare-input.ts';
-import { formatLineRanges } from '../../batch/line-ranges.ts';
+import { formatLineRanges } from '../../batch/batch-summary.ts';
 import { createLineTable, type LineTable } from '../../batch/line-table.ts';
 import { type OutputPath, readOutput, resolveOutputs, writeResultsInOrder } from '../../batch/output-file.ts';
-import { lockOutput } from '../../batch/prior-results.ts';
+import { findInputDifferences, lockOutput, otherInputFailure } from '../../batch/prior-results.ts';
 import { type Checkpoint, filterFailure } from '../../batch/result-line.ts';
 import type { Invocation } from '../../command.ts';
 import type { Context } from '../../context.ts';
@@ -42,7 +41,7 @@ export async function runBatchMerge({ args, flags }: Invocation, context: Contex
       ? findMissingLines(table, table.lastLine())
       : await compareWithInput(table, input, operation, runtime);
   await writeMergedResults(table, outputs, output, filter, context);
-  const { summary, isComplete } = summarizeMerge(table, missingLines);
+  const { summary, isComplete } = summarizeMerge(table, missingLines, input !== undefined);
   if (isComplete) return report.note(summary);
   throw new Failure('partial', summary, {
     applied: 'unknown',
@@ -142,7 +141,11 @@ function findMissingLines(table: LineTable, lastLine: number, emptyLines?: Reado
   return missing;
 }
 
-function summarizeMerge(table: LineTable, missing: readonly number[]): { summary: string; isComplete: boolean } {
+function summarizeMerge(
+  table: LineTable,
+  missing: readonly number[],
+  hasInput: boolean,
+): { summary: string; isComplete: boolean } {
   const counts = { done: 0, failed: 0, unknown: 0 };
   for (const line of table.lines()) {
     const { exitCode = 0, applied } = table.result(line) ?? {};
@@ -150,9 +153,10 @@ function summarizeMerge(table: LineTable, missing: readonly number[]): { summary
   }
   const { done, failed, unknown } = counts;
   const gaps = missing.length === 0 ? '' : `: ${pluralize(missing.length, 'line')} ${formatLineRanges(missing)}`;
+  const end = hasInput ? '' : ` up to line ${table.lastLine()}`;
   const lines = done + failed + unknown;
   return {
-    summary: `${lines} ${pluralize(lines, 'line')}: ${done} done, ${failed} failed, ${unknown} unknown; ${missing.length} missing${gaps}`,
+    summary: `${lines} ${pluralize(lines, 'line')}: ${done} done, ${failed} failed, ${unknown} unknown; ${missing.length} missing${end}${gaps}`,
     isComplete: failed + unknown + missing.length === 0,
   };
 }

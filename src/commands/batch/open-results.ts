@@ -1,15 +1,16 @@
 import { dirname, resolve } from 'node:path';
-import type { BatchIdentity } from '../../batch/batch-identity.ts';
 import type { BatchInput } from '../../batch/batch-input.ts';
+import type { BatchIdentity } from '../../batch/batch-journal.ts';
 import type { BatchOptions } from '../../batch/batch-options.ts';
+import type { OutputPath } from '../../batch/output-file.ts';
 import {
   findInputDifferences,
   type InputDifferences,
+  openPriorResults,
   otherInputFailure,
+  type PriorResults,
   removedResultsWarning,
-} from '../../batch/compare-input.ts';
-import type { OutputPath } from '../../batch/output-file.ts';
-import { openPriorResults, type PriorResults } from '../../batch/prior-results.ts';
+} from '../../batch/prior-results.ts';
 import { filterFailure } from '../../batch/result-line.ts';
 import { createStreamStore, openResultStore, type ResultStore } from '../../batch/result-store.ts';
 import type { Context } from '../../context.ts';

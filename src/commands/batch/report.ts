@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { addResult, type BatchStatistics, createBatchStatistics } from '../../batch/batch-statistics.ts';
-import { classifyLine } from '../../batch/line-status.ts';
+import { classifyLine } from '../../batch/line-result.ts';
 import { createLineTable } from '../../batch/line-table.ts';
 import { type OutputPath, readOutput, readResultLines, resolveOutputs } from '../../batch/output-file.ts';
 import { reportHtml } from '../../batch/report-html.ts';

@@ -1,10 +1,9 @@
-import { createBatchIdentity } from '../../batch/batch-identity.ts';
 import { createMemoryInput } from '../../batch/batch-input.ts';
+import { createBatchIdentity } from '../../batch/batch-journal.ts';
 import { DEFAULT_BATCH_OPTIONS } from '../../batch/batch-options.ts';
-import { createCustomIdTracker } from '../../batch/custom-id-tracker.ts';
-import { NO_DEFAULTS } from '../../batch/line-defaults.ts';
 import type { LineResult } from '../../batch/line-result.ts';
-import { createResponseWarnings } from '../../batch/line-warnings.ts';
+import { createCustomIdTracker, createResponseWarnings } from '../../batch/line-warnings.ts';
+import { NO_DEFAULTS } from '../../batch/prepare-line.ts';
 import { createStreamStore } from '../../batch/result-store.ts';
 import { createAutofill } from '../../body/autofill.ts';
 import { createBodyCheck } from '../../body/body-check.ts';

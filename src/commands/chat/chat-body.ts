@@ -30,7 +30,13 @@ export async function buildChatBody(
   if (conversation) rejectSeveralChoices(draft, flags);
   if (!flags.has('attach')) return draft;
   const { insertAttachments } = await import('../../body/chat/attachment.ts');
-  return insertAttachments(draft);
+  return {
+    ...draft,
+    doc: insertAttachments(
+      draft.doc,
+      draft.edits.flatMap(({ attachments = [] }) => attachments),
+    ),
+  };
 }
 
 function chooseStreamMode(

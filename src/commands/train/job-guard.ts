@@ -1,5 +1,6 @@
 import { Buffer } from 'node:buffer';
-import type { BatchJob } from '../../batch/batch-job.ts';
+import type { BatchJob, LineGuard } from '../../batch/batch-job.ts';
+import type { Draft } from '../../body/draft.ts';
 import type { Settings } from '../../client/settings.ts';
 import { dataDirectory } from '../../config/directories.ts';
 import type { Context } from '../../context.ts';
@@ -52,26 +53,41 @@ export function createJobGuard(
   };
 }
 
+/** Guards a request whose whole body is in memory; `file` is its name in the job history. */
+export function createBodyGuard(
+  draft: Draft,
+  file: string,
+  settings: Settings,
+  context: Context,
+): Pick<LineGuard, 'onSend' | 'onOutcome'> {
+  const facts = factsOfBody(draft, file);
+  const guard = createJobGuard(settings, false, context);
+  return { onSend: () => guard.begin(facts), onOutcome: guard.end };
+}
+
+function factsOfBody(draft: Draft, file: string): TrainingFacts {
+  return createTrainingFacts(digestBytes(draft.doc.bytes), draft, countTrajectories(draft), [file]);
+}
+
 /** Guards each line of a batch as a training job of its own, in the same job history. */
 export function createLineGuards(
   settings: Settings,
   allowsDuplicate: boolean,
   file: string,
+  run: string,
   context: Context,
 ): BatchJob['guardFor'] {
   const { runtime } = context;
   const history = createJobHistory(jobHistoryFile(dataDirectory(runtime)), runtime);
-  return (draft, mayBeApplied) => {
-    const facts = createTrainingFacts(digestBytes(draft.doc.bytes), draft, countTrajectories(draft), [file]);
+  return (line, draft, mayBeApplied) => {
+    const facts = { ...factsOfBody(draft, file), run, line };
     const guard = createJobGuard(settings, allowsDuplicate || (mayBeApplied && 'unknown'), context, history);
     return {
       onSend: () => guard.begin(facts),
       onOutcome: guard.end,
-      knownResponse: async (sentAtMs) => {
+      knownResponse: async () => {
         const record = await history.find({ ...facts, target: jobTarget(settings) });
         if (!record || jobStatus(record, runtime) !== 'applied') return undefined;
-        // An earlier job is not the one of this line.
-        if (Date.parse(firstStringMember(record.start, 'started_at') ?? '') < sentAtMs) return undefined;
         return Buffer.from(writeJson({ id: firstStringMember(record.end, 'id') ?? null }));
       },
     };

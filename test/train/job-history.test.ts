@@ -1,15 +1,20 @@
-import { appendFileSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { Failure } from '../../../src/errors.ts';
-import { type DuplicateGuardContext, recordJobStart } from '../../../src/train/history/duplicate-guard.ts';
-import { jobHistoryFile, readJobHistory } from '../../../src/train/history/job-history.ts';
-import { jobStatus } from '../../../src/train/history/job-records.ts';
-import type { JobOutcome, TrainingJob } from '../../../src/train/history/training-job.ts';
-import { after } from '../../support/clock.ts';
-import { temporaryDirectory } from '../../support/svc.ts';
+import type { Failure } from '../../src/errors.ts';
+import {
+  createJobHistory,
+  type JobOutcome,
+  jobHistoryFile,
+  jobStatus,
+  type TrainingJob,
+} from '../../src/train/job-history.ts';
+import { after } from '../support/clock.ts';
+import { temporaryDirectory } from '../support/svc.ts';
 
-const world = (more: Partial<DuplicateGuardContext> = {}): DuplicateGuardContext => ({
+type World = Parameters<typeof createJobHistory>[1];
+
+const world = (more: Partial<World> = {}): World => ({
   pid: 7,
   host: 'here',
   isRunning: (pid) => pid < 100,
@@ -33,20 +38,16 @@ const job: TrainingJob = {
 const applied: JobOutcome = { applied: 'yes', exitCode: 0, id: '0199aaaa-5f3a-7c21-9b6e-2f1d7a4c8e05' };
 const refused: JobOutcome = { applied: 'no', exitCode: 5, id: undefined };
 const lost: JobOutcome = { applied: 'unknown', exitCode: 8, id: undefined };
-const newLedger = (): string => jobHistoryFile(join(temporaryDirectory(), 'data'));
+const newHistory = (): string => jobHistoryFile(join(temporaryDirectory(), 'data'));
 
 /** The message of the guard when a job is started after another one. */
 async function second(
   outcome: JobOutcome | undefined,
   next: TrainingJob,
-  {
-    allows = false,
-    first = {},
-    then = {},
-  }: { allows?: boolean; first?: Partial<DuplicateGuardContext>; then?: Partial<DuplicateGuardContext> },
+  { allows = false, first = {}, then = {} }: { allows?: boolean; first?: Partial<World>; then?: Partial<World> },
 ): Promise<Failure | undefined> {
-  const path = newLedger();
-  const settle = await recordJobStart(job, path, false, world(first));
+  const path = newHistory();
+  const settle = await createJobHistory(path, world(first)).begin(job, false);
   if (outcome) await settle(outcome);
   return begin(next, path, allows, then);
 }
@@ -55,16 +56,18 @@ async function begin(
   next: TrainingJob,
   path: string,
   allows = false,
-  more: Partial<DuplicateGuardContext> = {},
+  more: Partial<World> = {},
 ): Promise<Failure | undefined> {
-  return recordJobStart(next, path, allows, world(more)).then(
-    () => undefined,
-    (failure: Failure) => failure,
-  );
+  return createJobHistory(path, world(more))
+    .begin(next, allows)
+    .then(
+      () => undefined,
+      (failure: Failure) => failure,
+    );
 }
 
 describe('the guard refuses the same job', () => {
-  it.each<[string, JobOutcome | undefined, Partial<DuplicateGuardContext>, RegExp, string]>([
+  it.each<[string, JobOutcome | undefined, Partial<World>, RegExp, string]>([
     [
       'when it was applied',
       applied,
@@ -95,9 +98,9 @@ describe('the guard refuses the same job', () => {
   });
 
   it('also when a later one was refused', async () => {
-    const path = newLedger();
-    await (await recordJobStart(job, path, false, world()))(applied);
-    await (await recordJobStart(job, path, true, world()))(refused);
+    const path = newHistory();
+    await (await createJobHistory(path, world()).begin(job, false))(applied);
+    await (await createJobHistory(path, world()).begin(job, true))(refused);
     expect(await begin(job, path)).toMatchObject({ code: 'guard' });
   });
 });
@@ -113,7 +116,7 @@ describe('the guard allows', () => {
   });
 
   it('one of many processes that ask at the same moment', async () => {
-    const path = newLedger();
+    const path = newHistory();
     const answers = await Promise.all(Array.from({ length: 40 }, (_, at) => begin(job, path, false, { pid: at + 1 })));
     expect(answers.filter((failure) => !failure)).toHaveLength(1);
     expect(answers.filter((failure) => failure?.code === 'guard')).toHaveLength(39);
@@ -122,9 +125,51 @@ describe('the guard allows', () => {
 });
 
 describe('the job history', () => {
+  it('knows what other processes added, also after it was moved away', async () => {
+    const path = newHistory();
+    const [one, two] = [createJobHistory(path, world()), createJobHistory(path, world())];
+    const other = { ...job, digest: 'cd'.repeat(32) };
+    await (await one.begin(job, false))(applied);
+    await expect(two.begin(job, false)).rejects.toMatchObject({ code: 'guard' });
+    await two.begin(other, false);
+    await expect(one.begin(other, false)).rejects.toMatchObject({ code: 'guard' });
+    expect(await one.read()).toHaveLength(2);
+    renameSync(path, `${path}.away`);
+    expect(await one.read()).toEqual([]);
+    await one.begin(job, false);
+    expect(await two.read()).toHaveLength(1);
+  });
+
+  it('refuses the second of two equal jobs that one process starts at the same moment, and records the rest', async () => {
+    const path = newHistory();
+    const history = createJobHistory(path, world());
+    const jobs = Array.from({ length: 30 }, (_, at) => ({ ...job, digest: `${at % 20}`.padStart(64, '0') }));
+    const started = await Promise.allSettled(jobs.map((one) => history.begin(one, false)));
+    expect(started.map(({ status }) => status)).toEqual(jobs.map((_, at) => (at < 20 ? 'fulfilled' : 'rejected')));
+    await Promise.all(started.map((one) => one.status === 'fulfilled' && one.value(applied)));
+    expect((await history.read()).map((record) => jobStatus(record, world()))).toEqual(Array(20).fill('applied'));
+    expect(readFileSync(path, 'utf8').trimEnd().split('\n')).toHaveLength(40);
+  });
+
+  it('finds the job of a line of a batch, not that of another line or run', async () => {
+    const history = createJobHistory(newHistory(), world());
+    const lineOf = (run: string, line: number): TrainingJob => ({ ...job, run, line });
+    await (await history.begin(lineOf('a', 1), true))(applied);
+    await history.begin(lineOf('a', 2), true);
+    const statusOf = async (one: TrainingJob): Promise<string | undefined> => {
+      const found = await history.find(one);
+      return found && jobStatus(found, world());
+    };
+    expect(await statusOf(lineOf('a', 1))).toBe('applied');
+    expect(await statusOf(lineOf('a', 2))).toBe('in-flight');
+    for (const one of [lineOf('a', 3), lineOf('b', 1), job]) expect(await statusOf(one)).toBeUndefined();
+  });
+
   it('has the jobs that were sent, readable by the owner only', async () => {
-    const path = newLedger();
-    await (await recordJobStart(job, path, false, world({ randomBytes: (count) => new Uint8Array(count) })))(applied);
+    const path = newHistory();
+    await (await createJobHistory(path, world({ randomBytes: (count) => new Uint8Array(count) })).begin(job, false))(
+      applied,
+    );
     expect([statSync(path).mode & 0o777, statSync(dirname(path)).mode & 0o777]).toEqual([0o600, 0o700]);
     const [start, end, ...rest] = readFileSync(path, 'utf8').split('\n');
     expect(JSON.parse(start ?? '')).toEqual({
@@ -157,14 +202,14 @@ describe('the job history', () => {
     ['a torn end', `${line}\n{"entry":"1","ended_at":"x","appl`, 1],
     ['nothing but a torn line', '{"ent', 0],
     ['zeros of a power failure', `${line}\n\0\0\0\0`, 1],
-    ['a last line that only lacks its end', `${line}\n${line.replace('1', '2')}`, 2],
+    ['a last line that only lacks its line feed', `${line}\n${line.replace('1', '2')}`, 1],
   ])('with %s is read and fixed', async (_, text, whole) => {
-    const path = newLedger();
+    const path = newHistory();
     mkdirSync(dirname(path));
     writeFileSync(path, text);
-    expect(await readJobHistory(path)).toHaveLength(whole);
+    expect(await createJobHistory(path, world()).read()).toHaveLength(whole);
     expect(readFileSync(path, 'utf8')).toBe(text);
-    await recordJobStart(job, path, false, world());
+    await createJobHistory(path, world()).begin(job, false);
     const lines = readFileSync(path, 'utf8').trimEnd().split('\n');
     expect(lines.map((one) => JSON.parse(one).entry)).toHaveLength(whole + 1);
   });
@@ -175,22 +220,22 @@ describe('the job history', () => {
     ['no object', '7\n'],
     ['an end of nothing', '{"entry":"9","ended_at":"x","applied":"yes"}\n'],
   ])('with %s in it is rejected, and left unchanged', async (_, text) => {
-    const path = newLedger();
+    const path = newHistory();
     mkdirSync(dirname(path));
     writeFileSync(path, `${line}\n${text}${line}\n`);
     expect(await begin(job, path)).toMatchObject({
-      code: 'local',
-      message: `${path}:2: not a valid record of a training job, so earlier jobs are unknown`,
+      exitCode: 13,
+      message: expect.stringContaining(`${path}:2 is not a valid record: `),
     });
     expect(readFileSync(path, 'utf8')).toBe(`${line}\n${text}${line}\n`);
   });
 
   it('accepts fields and values of a later svc', async () => {
-    const path = newLedger();
-    await recordJobStart(job, path, false, world({ pid: 700 }));
+    const path = newHistory();
+    await createJobHistory(path, world({ pid: 700 })).begin(job, false);
     const { entry } = JSON.parse(readFileSync(path, 'utf8'));
     appendFileSync(path, `{"entry":"${entry}","ended_at":"x","applied":"perhaps","note":[1]}\n`);
-    const [only] = await readJobHistory(path);
+    const [only] = await createJobHistory(path, world()).read();
     expect(only && jobStatus(only, world())).toBe('unknown');
   });
 
@@ -199,10 +244,10 @@ describe('the job history', () => {
     writeFileSync(join(home, 'file'), '');
     expect(await begin(job, jobHistoryFile(join(home, 'file')))).toMatchObject({
       code: 'local',
-      message: expect.stringMatching(/^cannot write the job history .*: /),
+      message: expect.stringMatching(/^cannot write .*training-jobs.jsonl: /),
       facts: { applied: 'no', hint: 'set SVC_DATA_DIR to another directory' },
     });
-    const path = newLedger();
+    const path = newHistory();
     mkdirSync(path, { recursive: true });
     expect(await begin(job, path)).toMatchObject({
       code: 'local',

@@ -1,10 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { createOutageMonitor } from '../../src/batch/outage.ts';
-import { Failure, type FailureFacts } from '../../src/errors.ts';
 import type { Send } from '../../src/http/message.ts';
-import { after, clock } from '../support/clock.ts';
+import { after } from '../support/clock.ts';
 import { answering, serviceEnv as env } from '../support/service.ts';
 import { svc, temporaryDirectory } from '../support/svc.ts';
 
@@ -64,56 +62,5 @@ describe('a batch that cannot connect', () => {
     const { code, stderr } = await run(flag);
     expect(code, stderr).toBe(10);
     expect(stderr).toMatch(/40 lines: 0 done, [1-9]\d* failed, 0 unknown, \d+ not sent/);
-  });
-});
-
-describe('an outage', () => {
-  const connectFailure = (facts: FailureFacts) =>
-    new Failure('unreachable', 'could not connect', { phase: 'nothing', ...facts });
-  const monitor = () => {
-    const events: string[] = [];
-    const time = clock();
-    const outage = createOutageMonitor(1000, time, {
-      onStart: () => events.push('start'),
-      onGiveUp: () => events.push('give up'),
-    });
-    const failAt = (milliseconds: number, facts: FailureFacts): void => {
-      time.advance(milliseconds - time.elapsed());
-      outage.onFailedConnect(connectFailure(facts));
-    };
-    return { outage, time, events, failAt };
-  };
-
-  it('begins if the time limit of a line ends before it is connected, and does not affect the next line', () => {
-    const { outage, events, failAt } = monitor();
-    failAt(0, { isPermanent: true, isTimedOut: true });
-    expect(events).toEqual(['start']);
-    expect(outage.canWait(connectFailure({ isPermanent: true, isTimedOut: true }))).toBe(true);
-    failAt(1000, { isPermanent: true, isTimedOut: true });
-    failAt(1100, {});
-    expect(events).toEqual(['start', 'give up']);
-    expect(outage.stopReason()).toBe('could not connect for 1 s (--max-outage)');
-    expect(outage.canWait(connectFailure({}))).toBe(false);
-  });
-
-  it('ends on time, not at the next probe', () => {
-    const { outage, time, events, failAt } = monitor();
-    failAt(0, {});
-    failAt(900, {});
-    time.advance(99);
-    expect(events).toEqual(['start']);
-    time.advance(1);
-    expect(events).toEqual(['start', 'give up']);
-    expect(outage.canWait(connectFailure({}))).toBe(false);
-  });
-
-  it('ends with a connection', () => {
-    const { outage, time, events, failAt } = monitor();
-    failAt(0, {});
-    outage.onConnected();
-    expect(time.pending()).toBe(0);
-    failAt(5000, { isPermanent: true });
-    expect(events).toEqual(['start', 'start']);
-    expect(outage.stopReason()).toBeUndefined();
   });
 });
