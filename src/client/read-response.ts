@@ -13,7 +13,6 @@ import { exchangeErrorReason, failureFromError } from './failure.ts';
 import { retryAdvice } from './idempotency.ts';
 import { progressFacts, type RequestContext, serviceName } from './request-context.ts';
 import type { RequestObserver } from './request-observer.ts';
-import { htmlTitle } from './service-error.ts';
 
 const MAX_RESPONSE_BYTES = 32 * 1024 * 1024;
 const LARGE_RESPONSE_BYTES = 1024 * 1024;
@@ -42,24 +41,10 @@ export async function readResponse(
     problem = bytes.length === 0 ? 'is empty' : `is not valid JSON: ${error.problem}`;
   }
   if (problem === undefined) return { bytes, doc, isPage: false, failure: undefined };
-  const title = doc ? undefined : htmlTitle(bytes);
-  const isPage = title !== undefined;
+  const pageFailure = doc ? undefined : (await import('./status-failure.ts')).failureFromPage(bytes, response, context);
   const message = `the response from ${serviceName(context.target)} ${problem}`;
-  const failure = isPage
-    ? pageFailure(title, response, context)
-    : new Failure('answer', message, responseFacts(response, context));
-  return { bytes, doc, isPage, failure };
-}
-
-// The service may never have seen the request.
-function pageFailure(title: string, response: Response, context: RequestContext): Failure {
-  const page = title === '' ? 'an HTML page' : `an HTML page (title ${JSON.stringify(title)})`;
-  const message = `${serviceName(context.target)} returned ${page}: a proxy or login page responded, probably not the service`;
-  const hint = `check the base URL: the request went to ${context.target.url.href}`;
-  return new Failure('answer', message, {
-    ...responseFacts(response, context, 'unknown'),
-    hint: context.effect === 'read' ? hint : `${hint}; ${retryAdvice(context.effect)}`,
-  });
+  const failure = pageFailure ?? new Failure('answer', message, responseFacts(response, context));
+  return { bytes, doc, isPage: pageFailure !== undefined, failure };
 }
 
 function resultProblem(root: JsonNode, { result: { member, as } }: Operation): string | undefined {
