@@ -12,7 +12,6 @@ import type { ParsedResponse } from '../results/show-response.ts';
 import { exchangeErrorReason, failureFromError } from './failure.ts';
 import type { RequestObserver } from './hooks.ts';
 import { progressFacts, type RequestContext, retryAdvice, serviceName } from './request.ts';
-import { htmlTitle } from './service-error.ts';
 
 const MAX_RESPONSE_BYTES = 32 * 1024 * 1024;
 const LARGE_RESPONSE_BYTES = 1024 * 1024;
@@ -41,24 +40,10 @@ export async function readResponse(
     problem = bytes.length === 0 ? 'is empty' : `is not valid JSON: ${error.problem}`;
   }
   if (problem === undefined) return { bytes, doc, isPage: false, failure: undefined };
-  const title = doc ? undefined : htmlTitle(bytes);
-  const isPage = title !== undefined;
+  const pageFailure = doc ? undefined : (await import('./status-failure.ts')).failureFromPage(bytes, response, context);
   const message = `the response from ${serviceName(context.destination)} ${problem}`;
-  const failure = isPage
-    ? pageFailure(title, response, context)
-    : new Failure('answer', message, responseFacts(response, context));
-  return { bytes, doc, isPage, failure };
-}
-
-// The service may never have seen the request.
-function pageFailure(title: string, response: Response, context: RequestContext): Failure {
-  const page = title === '' ? 'an HTML page' : `an HTML page (title ${JSON.stringify(title)})`;
-  const message = `${serviceName(context.destination)} returned ${page}: a proxy or login page responded, probably not the service`;
-  const hint = `check the base URL: the request went to ${context.destination.url.href}`;
-  return new Failure('answer', message, {
-    ...responseFacts(response, context, 'unknown'),
-    hint: context.effect === 'read' ? hint : `${hint}; ${retryAdvice(context.effect)}`,
-  });
+  const failure = pageFailure ?? new Failure('answer', message, responseFacts(response, context));
+  return { bytes, doc, isPage: pageFailure !== undefined, failure };
 }
 
 function resultProblem(root: JsonNode, { result: { member, as } }: Operation): string | undefined {

@@ -96,5 +96,8 @@ export function htmlTitle(bytes: Uint8Array): string | undefined {
   const text = new TextDecoder().decode(bytes.subarray(0, MAX_ERROR_BYTES));
   if (!/^\s*</.test(text) || !/<(html|!doctype html|head|body)\b/i.test(text)) return undefined;
   const [, title = ''] = /<title\b[^<>]*>([^<]*)/i.exec(text) ?? [];
-  return title.replace(/\s+/g, ' ').trim().slice(0, MAX_TITLE_CHARS);
+  return title
+    .replace(/[ \t\r\n]+/g, ' ')
+    .trim()
+    .slice(0, MAX_TITLE_CHARS);
 }

@@ -8,7 +8,7 @@ import { flagTarget } from '../operations/operation.ts';
 import { classifyStatus } from './classify-status.ts';
 import { responseFacts } from './read-response.ts';
 import { type RequestContext, retryAdvice, serviceName } from './request.ts';
-import { MAX_ERROR_BYTES, parseServiceError, type ServiceError } from './service-error.ts';
+import { htmlTitle, MAX_ERROR_BYTES, parseServiceError, type ServiceError } from './service-error.ts';
 
 /** The failure of a response whose status is not 2xx, with what the service says about it. `now` is in milliseconds since 1970. */
 export async function failureFromStatus(response: Response, context: RequestContext, now: number): Promise<Failure> {
@@ -43,6 +43,19 @@ function plainHttpHint(
 ): string | undefined {
   const isRejected = status === 400 && destination.url.protocol === 'http:' && /\b(HTTPS|SSL|TLS)\b/i.test(message);
   return isRejected ? `use https://${destination.url.host} as the base URL (--base-url)` : undefined;
+}
+
+/** The failure of a 2xx response that is an HTML page: the service may never have seen the request. Undefined for any other body. */
+export function failureFromPage(bytes: Uint8Array, response: Response, context: RequestContext): Failure | undefined {
+  const title = htmlTitle(bytes);
+  if (title === undefined) return undefined;
+  const page = title === '' ? 'an HTML page' : `an HTML page (title ${JSON.stringify(title)})`;
+  const message = `${serviceName(context.destination)} returned ${page}: a proxy or login page responded, probably not the service`;
+  const hint = `check the base URL: the request went to ${context.destination.url.href}`;
+  return new Failure('answer', message, {
+    ...responseFacts(response, context, 'unknown'),
+    hint: context.effect === 'read' ? hint : `${hint}; ${retryAdvice(context.effect)}`,
+  });
 }
 
 /** The fields that an error names, with the places in the command or its files that their values came from. */

@@ -3,6 +3,7 @@ import type { PostgresAddress } from '../../../config/postgres-address.ts';
 import { errorMessage } from '../../../errors.ts';
 import { errorCode } from '../../../files/file-errors.ts';
 import { StoreError } from '../store-error.ts';
+import { connectLimited } from './limited-socket.ts';
 
 /** A connection within a transaction, or outside of one. */
 export type PostgresClient = postgres.Sql | postgres.TransactionSql;
@@ -28,11 +29,20 @@ export function openPostgresDatabase(address: PostgresAddress, password: string 
   const sql = postgres({
     ...{ host, port, database, user, pass: password ?? '' },
     ssl: sslMode === 'disable' ? false : sslMode,
+    // The bytes of a TLS connection do not pass through its socket.
+    ...(sslMode === 'disable' ? { socket: () => connectLimited(address) } : {}),
     max: MAX_POOL_CONNECTIONS,
     connect_timeout: CONNECT_TIMEOUT_SECONDS,
     backoff: () => RECONNECT_DELAY_SECONDS,
     // A pooler in front of the database may give each transaction another connection.
     prepare: false,
+    // The library would ask for these types, and not catch the failure of that query.
+    fetch_types: false,
+    types: {
+      texts: arrayType(TEXT_ARRAY_OID),
+      integers: arrayType(INTEGER_ARRAY_OID),
+      bigints: arrayType(BIGINT_ARRAY_OID),
+    },
     onnotice: () => {},
     connection: { application_name: 'svc' },
   });
@@ -63,6 +73,17 @@ export function openPostgresDatabase(address: PostgresAddress, password: string 
       }),
     close: () => sql.end({ timeout: CLOSE_TIMEOUT_SECONDS }),
   };
+}
+
+const TEXT_ARRAY_OID = 1009;
+const INTEGER_ARRAY_OID = 1007;
+const BIGINT_ARRAY_OID = 1016;
+
+// Arrays are parameters of statements only.
+function arrayType(oid: number): postgres.PostgresType<readonly (string | number | null)[]> {
+  const quote = (value: string | number | null): string =>
+    value === null ? 'NULL' : `"${String(value).replace(/[\\"]/g, '\\$&')}"`;
+  return { to: oid, from: [oid], serialize: (values) => `{${values.map(quote).join(',')}}`, parse: (text) => text };
 }
 
 // Serialization failures and deadlocks: the database asks for the transaction again.
