@@ -22,7 +22,7 @@ const BODY_FIELDS: readonly string[] = ['request', 'response'];
 export const runLog: RunCommand = async ({ flags }, context) => {
   const output = await openResultOutput('rows', flags, context);
   const limit = parsePositive('--limit', getStringFlag(flags, 'limit'), 'for example --limit 10');
-  const records = await readRequestHistory(requestHistoryFile(context.runtime), context.report);
+  const records = await readRequestHistory(requestHistoryFile(context.runtime));
   const listed = records.map((record, at) => ({ number: at + 1, record })).slice(-limit);
   const rows = listed.map(({ number, record }): JsonValue => ({ n: number, ...recordFields(record) }));
   const table = (): string[][] => [tableHeadings, ...listed.map(({ number, record }) => tableRow(number, record))];
@@ -36,7 +36,7 @@ export const runLogShow: RunCommand = async ({ args, flags }, context) => {
   const output = await openResultOutput('document', flags, context);
   const number = parsePositive('svc log show', args[0], 'for the numbers, run: svc log');
   if (args.length !== 1) throw usageFailure('svc log show takes one number', 'for the numbers, run: svc log');
-  const records = await readRequestHistory(requestHistoryFile(context.runtime), context.report);
+  const records = await readRequestHistory(requestHistoryFile(context.runtime));
   const record = records[number - 1];
   if (!record)
     throw usageFailure(

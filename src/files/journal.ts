@@ -3,12 +3,15 @@ import { constants, createReadStream, writeSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { Failure } from '../errors.ts';
+import { LINE_FEED } from '../json/json-bytes.ts';
 import { JsonError } from '../json/json-error.ts';
 import { type JsonNode, kindOf, rootOf } from '../json/json-node.ts';
 import { parseJson } from '../json/parse-json.ts';
 import { errorCode, isNotFoundError, withFileFailure } from './file-errors.ts';
-import { syncDirectory } from './file-replacement.ts';
+import { acquireLock, type LockRuntime } from './file-lock.ts';
+import { makeDirectory, syncDirectory } from './file-replacement.ts';
 import { splitLines } from './split-lines.ts';
+import { requireRegularFile } from './trusted-file.ts';
 
 /**
  * A writer for concurrent callers: bytes given in one turn of the event loop, or during a write, are written together. Each
@@ -32,11 +35,9 @@ export function coalesceWrites(write: (bytes: Buffer) => Promise<void>): (bytes:
   };
 }
 
-/**
- * Opens a file of records for reading and appending, and creates it: with mode 0600 whatever the umask, and also if it was wider.
- * Throws Error for a symlink, which could lead the records to a file of another user, and system errors.
- */
-export async function openPrivateFile(path: string): Promise<FileHandle> {
+// With mode 0600 whatever the umask, and also if it was wider. A symlink could lead the records to a file of another user.
+async function openPrivateFile(path: string): Promise<FileHandle> {
+  await requireRegularFile(path);
   const { O_RDWR, O_APPEND, O_CREAT, O_NOFOLLOW } = constants;
   const file = await open(path, O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW, 0o600).catch((error: unknown) => {
     throw errorCode(error) === 'ELOOP' ? new Error('it is a symlink; replace it with a file') : error;
@@ -78,6 +79,7 @@ export async function readJournal(
 ): Promise<JournalEnd | undefined> {
   let end = start;
   try {
+    await requireRegularFile(path);
     const stream = createReadStream(path, { start: start.bytes });
     for await (const { bytes, length, isTorn } of splitLines(stream, MAX_RECORD_BYTES)) {
       const lines = end.lines + 1;
@@ -148,6 +150,45 @@ export async function openJournal(
     append: (...records) => append(Buffer.from(records.map((record) => `${record}\n`).join(''))),
     close: () => write(() => file.close()),
   };
+}
+
+// The holder writes a record; a disk may be slow, and many processes may wait.
+const LOCK_TIMEOUT_MS = 30_000;
+
+/** Calls `action` with the lock of a journal, which it waits for, and creates its directory (0700). Throws Failure `local`. */
+export async function withJournalLock<T>(path: string, runtime: LockRuntime, action: () => Promise<T>): Promise<T> {
+  await withFileFailure(`write ${path}`, () => makeDirectory(dirname(path), 0o700));
+  const unlock = await acquireLock(path, path, runtime, LOCK_TIMEOUT_MS);
+  return action().finally(unlock);
+}
+
+const TAIL_BYTES = 64 * 1024;
+
+/** The end of the last complete record, in bytes, without a reading of the others; 0 without a file. Throws Failure `local`. */
+export async function findJournalEnd({
+  path,
+  displayPath,
+}: Pick<JournalFile, 'path' | 'displayPath'>): Promise<number> {
+  return withFileFailure(`read ${displayPath}`, async () => {
+    await requireRegularFile(path);
+    const file = await open(path).catch((error: unknown) => {
+      if (isNotFoundError(error)) return undefined;
+      throw error;
+    });
+    try {
+      const tail = Buffer.alloc(TAIL_BYTES);
+      for (let end = (await file?.stat())?.size ?? 0; file && end > 0; ) {
+        const start = Math.max(0, end - TAIL_BYTES);
+        const { bytesRead } = await file.read(tail, 0, end - start, start);
+        const at = tail.subarray(0, bytesRead).lastIndexOf(LINE_FEED);
+        if (at !== -1) return start + at + 1;
+        end = start;
+      }
+      return 0;
+    } finally {
+      await file?.close();
+    }
+  });
 }
 
 /** Appends bytes synchronously, which is faster than a write in the background. Throws system errors. */

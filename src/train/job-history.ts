@@ -1,12 +1,10 @@
 import { Buffer } from 'node:buffer';
 import { stat } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import type { Draft } from '../body/draft.ts';
 import { type AppliedState, Failure } from '../errors.ts';
-import { withFileFailure } from '../files/file-errors.ts';
-import { acquireLock, type LockRuntime } from '../files/file-lock.ts';
-import { makeDirectory } from '../files/file-replacement.ts';
-import { JOURNAL_START, type JournalFile, openJournal, readJournal } from '../files/journal.ts';
+import type { LockRuntime } from '../files/file-lock.ts';
+import { JOURNAL_START, type JournalFile, openJournal, readJournal, withJournalLock } from '../files/journal.ts';
 import {
   firstStringMember,
   getMember,
@@ -116,9 +114,6 @@ export interface JobHistory {
   readonly begin: (job: TrainingJob, allowed: AllowedDuplicates) => Promise<(outcome: JobOutcome) => Promise<void>>;
 }
 
-// The holder writes one record; a disk may be slow, and many processes may wait.
-const LOCK_TIMEOUT_MS = 30_000;
-
 /** The path of the job history in a data directory. */
 export function jobHistoryFile(directory: string): string {
   return join(directory, 'training-jobs.jsonl');
@@ -184,9 +179,7 @@ export function createJobHistory(path: string, context: JobHistoryRuntime): JobH
     waiting = [];
     if (group.length === 0) return;
     try {
-      await withFileFailure(`write ${path}`, () => makeDirectory(dirname(path), 0o700));
-      const unlock = await acquireLock(path, path, context, LOCK_TIMEOUT_MS);
-      const settle = await appendGroup(group).finally(unlock);
+      const settle = await withJournalLock(path, context, () => appendGroup(group));
       for (const settleOne of settle) settleOne();
     } catch (error) {
       for (const { reject } of group) reject(withHint(error));

@@ -75,6 +75,50 @@ describe('the request history', () => {
   });
 });
 
+describe('the request history as a journal', () => {
+  const chat = ['chat', 'hi', '--no-stdin', '--local'];
+  const record = '{"time":"2026-01-01T00:00:00Z","command":"chat"}\n';
+  const homeWith = (text: string): string => {
+    const cwd = temporaryDirectory();
+    mkdirSync(join(cwd, 'data'));
+    writeFileSync(requestHistory(cwd), text);
+    return cwd;
+  };
+
+  it('drops a last line that a crash cut off, also one that is longer than a read', async () => {
+    const cwd = homeWith(`${record}{"time":"${'2'.repeat(200_000)}`);
+    expect(await run(['log', '--format', 'jsonl'], { cwd, env })).toMatchObject({ code: 0 });
+    expect(await run(chat, { cwd, env })).toMatchObject({ code: 0 });
+    const lines = readFileSync(requestHistory(cwd), 'utf8').split('\n');
+    expect([lines[0], lines.length]).toEqual([record.trimEnd(), 3]);
+    expect(JSON.parse(lines[1] ?? '')).toMatchObject({ command: 'chat', exit_code: 0 });
+  });
+
+  it.each([
+    ['not JSON', 'x\n'],
+    ['of another format', '{"at":1}\n'],
+  ])('with a line that is %s is rejected with its place, and keeps recording', async (_, line) => {
+    const cwd = homeWith(`${record}${line}${record}`);
+    for (const args of [['log'], ['log', 'show', '1'], ['chat', '--continue', 'x', '--no-stdin', '--local']]) {
+      const { code, stderr } = await run(args, { cwd, env });
+      expect({ code, stderr }).toEqual({
+        code: 13,
+        stderr: expect.stringContaining('requests.jsonl:2 is not a valid record'),
+      });
+    }
+    expect(await run(chat, { cwd, env })).toMatchObject({ code: 0 });
+    expect(readFileSync(requestHistory(cwd), 'utf8').split('\n')).toHaveLength(5);
+  });
+
+  it('has every record of commands that run at once', async () => {
+    const cwd = temporaryDirectory();
+    const runs = await Promise.all(Array.from({ length: 6 }, () => run(chat, { cwd, env })));
+    expect(runs.map(({ code }) => code)).toEqual([0, 0, 0, 0, 0, 0]);
+    const lines = readFileSync(requestHistory(cwd), 'utf8').trimEnd().split('\n');
+    expect(lines.map((line) => JSON.parse(line).exit_code)).toEqual([0, 0, 0, 0, 0, 0]);
+  });
+});
+
 describe('histories and the spool', () => {
   const commands = [
     'svc chat hi --no-stdin --local',

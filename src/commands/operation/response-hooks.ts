@@ -128,7 +128,7 @@ async function openResponseHooks(
         applied: failure?.facts.applied ?? 'yes',
         ...recordedContent({ operation, draft, ids }, response && rootOf(response), history === 'bodies'),
       };
-      await appendToHistory(requestHistoryFile(runtime), record, report).catch((historyError: unknown) =>
+      await appendToHistory(requestHistoryFile(runtime), record, report, runtime).catch((historyError: unknown) =>
         report.warn(`the history: ${toFailure(historyError).message}`),
       );
     },
