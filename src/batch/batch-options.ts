@@ -1,9 +1,8 @@
 import type { Settings } from '../client/settings.ts';
 import type { Invocation } from '../command.ts';
 import { parseDurationOrZeroMs } from '../config/parse-duration.ts';
-import { settingFlag } from '../config/settings.ts';
 import { usageFailure } from '../errors.ts';
-import { type Flag, flagGroup, getStringFlag, isFlagOn } from '../flag.ts';
+import { getStringFlag, isFlagOn } from '../flag.ts';
 import type { Runtime } from '../runtime.ts';
 import { parseShard, type Shard } from './shard.ts';
 
@@ -134,21 +133,3 @@ function parseRate(text: string | undefined): number | undefined {
     'use requests per second or minute, such as 20/s or 100/m',
   );
 }
-
-/** The flags of a batch. */
-export const batchFlags: readonly Flag[] = [
-  ...flagGroup('Batch', {
-    '--batch <file>': 'Send each line of a JSONL file as a request; - is stdin; flags fill in fields that a line omits',
-    '--concurrency <n>': 'Maximum concurrent requests; reduced automatically on 429 and 503 (default: 8)',
-    '--rate <n/s>': 'Maximum rate: 20/s or 100/m',
-    '--resume': 'Continue the run in the -o file: send lines without a result, and failed lines that were not applied',
-    '--retry-unknown': 'With --resume, also send lines whose outcome is unknown',
-    '--accept-changes': 'With --resume, send lines that changed, and accept other flags or another base URL',
-    '--max-outage <duration>': 'How long to wait while no connection can be made; 0 fails lines at once (default: 5m)',
-    '--fail-fast': 'Stop reading lines after the first failure',
-    '--max-failures <n|n%>':
-      'Stop reading lines after more than n failures, or when over n% of the lines failed (after at least 20)',
-    '--ordered': 'Write the results in the order of the lines',
-  }),
-  settingFlag('shard'),
-];

@@ -120,7 +120,8 @@ export async function openResultStore(
     // What the journal has about a changed line counts until the line is sent.
     const changed = new Map(changedLines.map((line) => [line, table.sent(line)?.digest]));
     for (const line of changed.keys()) table.setSent(line, undefined);
-    let isSorted = state.validBytes === 0;
+    // A new output keeps the order of the responses.
+    let isSorted = prior.output?.isSorted !== false && removedLines.size === 0;
     let writtenLines = 0;
     return {
       isResumable: true,
@@ -143,6 +144,7 @@ export async function openResultStore(
       },
       write: (result) => {
         writtenLines += 1;
+        isSorted &&= state.validBytes === 0;
         return append(result);
       },
       revise: (result) => {

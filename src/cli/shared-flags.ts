@@ -1,4 +1,4 @@
-import { batchFlags } from '../batch/batch-options.ts';
+import { batchFlags } from '../batch/batch-flags.ts';
 import { settingFlag } from '../config/settings.ts';
 import { type Flag, flagGroup } from '../flag.ts';
 import type { Operation } from '../operations/operation.ts';

@@ -10,7 +10,7 @@ import type { Context } from '../context.ts';
 import { usageFailure } from '../errors.ts';
 import { type FlagValues, getArrayFlag, getBooleanFlag, getStringFlag, isFlagOn } from '../flag.ts';
 import { getHeader, type Headers } from '../http/message.ts';
-import type { Operation } from '../operations/operation.ts';
+import { flagTarget, type Operation } from '../operations/operation.ts';
 import { type OutputFormat, requestedFormat, requestResultKind } from '../results/output-format.ts';
 import { type Destination, ignoredBaseUrlNote, missingBaseUrl, resolveDestination } from './destination.ts';
 import { parseHeaderFlags, profileHeaders } from './headers.ts';
@@ -99,7 +99,7 @@ export async function resolveSettings(
     isStrict: isFlagOn(flags, 'strict'),
     isCheckDisabled: getBooleanFlag(flags, 'check') === false,
     history: resolveHistoryMode(sources),
-    defaults: await resolveDefaults(selected, { runtime, report }),
+    defaults: await resolveDefaults(operation, flags, selected, { runtime, report }),
     previewFormat,
     format,
     output: getStringFlag(flags, 'output'),
@@ -143,13 +143,20 @@ export function resolveHistoryMode(sources: SettingSources): HistoryMode {
 }
 
 async function resolveDefaults(
+  operation: Operation,
+  flags: FlagValues,
   selected: SelectedProfile,
   { runtime, report }: Pick<Context, 'runtime' | 'report'>,
 ): Promise<Settings['defaults']> {
-  const sources = { env: runtime.env, project: await readProjectFile(runtime, report.warn), selected };
-  const [project, model] = (['project_id', 'model'] as const).map((name) => {
+  const isFilled = Object.values(flagTarget(operation).fields).some(
+    ({ fill }) => fill === 'project' || fill === 'model',
+  );
+  const isUsed = isFilled && !isFlagOn(flags, 'exact');
+  const project = isUsed ? await readProjectFile(runtime, report.warn) : undefined;
+  const sources = { env: runtime.env, project, selected };
+  const [projectId, modelName] = (['project_id', 'model'] as const).map((name) => {
     const { text, source = '' } = resolveSetting(name, sources) ?? {};
     return { text, from: source };
   });
-  return { project: project ?? { text: undefined, from: '' }, model: model ?? { text: undefined, from: '' } };
+  return { project: projectId ?? { text: undefined, from: '' }, model: modelName ?? { text: undefined, from: '' } };
 }

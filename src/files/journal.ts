@@ -132,16 +132,20 @@ export async function openJournal(
   await write(() => file.truncate(validBytes));
   if (validBytes === 0) await write(() => syncDirectory(dirname(path)));
   let durableBytes = validBytes;
+  let damage: unknown;
   const append = coalesceWrites((records) =>
     write(async () => {
       beforeWrite();
+      if (damage !== undefined) throw damage;
       try {
         writeAllSync(file.fd, records);
         await file.datasync();
         durableBytes += records.length;
       } catch (error) {
         // What is not durable is not sent, and nothing can follow a part of a record.
-        await file.truncate(durableBytes).catch(() => {});
+        await file.truncate(durableBytes).catch(() => {
+          damage = error;
+        });
         throw error;
       }
     }),

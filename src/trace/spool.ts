@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer';
-import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Failure } from '../errors.ts';
 import { formatByteSize } from '../files/byte-size.ts';
@@ -67,7 +67,11 @@ export function spoolCall(
       const text = `${writeJson({ target })}\n${body}`;
       await commitOrAbandon(
         { commit: () => renameDurably(temporary, file), abandon: () => rm(temporary, { force: true }) },
-        () => writeFile(temporary, text, { mode: 0o600, flag: 'wx', flush: true }),
+        async () => {
+          await writeFile(temporary, text, { mode: 0o600, flag: 'wx', flush: true });
+          // Whatever the umask; a file system without modes rejects it.
+          await chmod(temporary, 0o600).catch(() => {});
+        },
       );
       return file;
     },

@@ -258,7 +258,7 @@ describe('--jq', () => {
       .split('\n')
       .map((text) => JSON.parse(text));
     expect(lines.map((line) => line.line ?? line)).toEqual(Array.from({ length: 20 }, (_, at) => at + 1));
-    expect(lines[11].reply.choices[0].message.content).toContain('received: a');
+    expect(lines[11].response.choices[0].message.content).toContain('received: a');
   });
 
   it('that a signal ends leaves the whole response', async () => {

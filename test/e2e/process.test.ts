@@ -257,7 +257,7 @@ it.each(['/dev/stdout', '/dev/fd/1'])('a batch and a merge write to the file beh
   ].join(' && ');
   expect(shell(line, {}, cwd)).toMatchObject({
     stderr: '',
-    stdout: expect.stringMatching(/^ *3 first\nfirst\nsecond\n$/),
+    stdout: expect.stringMatching(/^ *3 first\nfirst\nsecond\nsecond.journal\n$/),
   });
 });
 

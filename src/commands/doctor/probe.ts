@@ -27,6 +27,8 @@ export async function probeService({ context, flags, findings }: Examination): P
   } catch (error) {
     if (signal.aborted) throw signal.reason;
     const failure = toFailure(error);
+    // Nothing was sent.
+    if (failure.code === 'credentials' && failure.facts.status === undefined) throw failure;
     if (isExpectedRefusal(failure, configuredProject !== undefined)) return result(failure.facts.status ?? null);
     findings.push({
       // The message of a service may repeat any secret of the profile, and stdout is not redacted.

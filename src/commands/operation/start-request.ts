@@ -1,4 +1,4 @@
-import { batchFlags } from '../../batch/batch-options.ts';
+import { batchFlags } from '../../batch/batch-flags.ts';
 import { requireBodySource } from '../../body/body-base.ts';
 import type { CommandInput } from '../../body/command-input.ts';
 import { rejectReplacedInputs } from '../../body/named-inputs.ts';
