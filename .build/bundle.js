@@ -13,8 +13,7 @@ import { trimSourceMaps } from './trim-source-maps.js';
 const dist = 'dist';
 rmSync(dist, { recursive: true, force: true });
 const { metafile } = await build({
-  // The second one is the program of a thread.
-  entryPoints: { main: 'src/main.ts', 'jq-worker': 'src/results/jq-worker.ts' },
+  entryPoints: ['src/main.ts'],
   outdir: dist,
   bundle: true,
   splitting: true,
@@ -29,6 +28,18 @@ const { metafile } = await build({
   sourcesContent: false,
   metafile: true,
   legalComments: 'none',
+  logLevel: 'warning',
+});
+// The program of a thread, on its own: what it shared with the first program would be more files for each command.
+await build({
+  entryPoints: ['src/results/jq-worker.ts'],
+  outdir: dist,
+  bundle: true,
+  minify: true,
+  format: 'esm',
+  platform: 'node',
+  target: 'node20.18',
+  plugins: [standIns],
   logLevel: 'warning',
 });
 // Runs before the loader of ES modules starts.

@@ -10,6 +10,7 @@ const layers = {
   request: {
     files: [
       'files/has-unread-data.ts',
+      'commands/chat/chat.ts',
       'commands/operation/operation.ts',
       'fields/schema-validator.ts',
       'http/open-socket.ts',

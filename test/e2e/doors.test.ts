@@ -56,13 +56,13 @@ const budgets: readonly (readonly [args: readonly string[], files: number, kB: n
     [['chat', '--help'], 5, 170, ['commander']],
     [['help', 'environment'], 5, 170, ['commander']],
     [['completion', 'bash'], 5, 170, ['commander']],
-    [['spec', 'chat'], 6, 300, request],
-    [['profile', 'list'], 5, 295, request],
-    [['chat', 'x', '--dry-run'], 5, 295, request],
+    [['spec', 'chat'], 6, 335, request],
+    [['profile', 'list'], 5, 335, request],
+    [['chat', 'x', '--dry-run'], 5, 335, request],
     [['call', 'start', '--project-id', 'a/b', '--op-name', 'x'], 8, 520, [...request, 'undici']],
     [['chat', 'x'], 8, 520, [...request, 'undici']],
     [['chat', 'x', '--stream'], 10, 530, [...request, 'eventsource-parser', 'undici']],
-    [['chat', 'x', '--local', '-q'], 12, 345, [...request, 'detect-libc', 'libsql', '@neon-rs/load']],
+    [['chat', 'x', '--local', '-q'], 12, 395, [...request, 'detect-libc', 'libsql', '@neon-rs/load']],
   ];
 
 describe('what is loaded', () => {
