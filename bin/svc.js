@@ -41,8 +41,7 @@ async function start() {
   // Libraries that look up the home directory themselves would throw.
   if (home === '/dev/null') process.env.HOME = home;
   enableCodeCache(home);
-  const { main } = await import('../dist/main.js');
-  const end = await main({
+  const runtime = {
     argv: process.argv.slice(2),
     readCommandLine,
     env,
@@ -74,7 +73,14 @@ async function start() {
     keychain: [process.execPath, `${__dirname}/keychain.js`],
     onSignal,
     stopProcess: () => process.kill(process.pid, 'SIGSTOP'),
-  });
+  };
+  // Each Tab of a shell starts this, without the loader of ES modules and without a stream.
+  if (process.argv[2] === '__complete') {
+    builtin('fs').writeSync(1, await require('../dist/complete.cjs').complete(runtime));
+    process.exit(0);
+  }
+  const { main } = await import('../dist/main.js');
+  const end = await main(runtime);
   // All output is flushed by now. Open handles, such as a stdin that was not read to its end, must not keep the process.
   if (typeof end === 'number') process.exit(end);
   endBySignal(end.signal);

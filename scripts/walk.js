@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { build, transform } from 'esbuild';
 import { parseAst } from 'vite';
-import { standIns } from '../.build/stand-ins.js';
+import { standIns } from './stand-ins.js';
 
 const showsSequence = process.argv.includes('--sequence');
 const directory = 'node_modules/.cache/svc/walk';
@@ -71,14 +71,20 @@ if (showsSequence) console.log(roomsOf(chat).join(' > '));
 
 function walk(...args) {
   const file = join(home, 'walk.json');
-  const options = { cwd: home, env: { ...process.env, HOME: home, WALK_FILE: file }, stdio: ['ignore', 'pipe', 'inherit'] };
+  const options = {
+    cwd: home,
+    env: { ...process.env, HOME: home, WALK_FILE: file },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  };
   const { status } = spawnSync(
     process.execPath,
     ['-r', join(process.cwd(), directory, 'trace.cjs'), join(process.cwd(), directory, 'bin/svc.js'), ...args],
     options,
   );
   if (status !== 0) throw new Error(`svc ${args.join(' ')} exited with ${status}`);
-  return JSON.parse(readFileSync(file, 'utf8')).map((id) => functions[id]).filter(({ name }) => name !== undefined);
+  return JSON.parse(readFileSync(file, 'utf8'))
+    .map((id) => functions[id])
+    .filter(({ name }) => name !== undefined);
 }
 
 function row(name, entered) {
@@ -102,10 +108,12 @@ function row(name, entered) {
 }
 
 function roomsOf(entered) {
-  return [...new Map(entered.map((one) => [one.id, one])).values()]
-    // The files directly in src/ are shared by all rooms.
-    .flatMap(({ file }) => (file.includes('/') ? [file.slice(0, file.indexOf('/'))] : []))
-    .filter((room, at, all) => room !== all[at - 1]);
+  return (
+    [...new Map(entered.map((one) => [one.id, one])).values()]
+      // The files directly in src/ are shared by all rooms.
+      .flatMap(({ file }) => (file.includes('/') ? [file.slice(0, file.indexOf('/'))] : []))
+      .filter((room, at, all) => room !== all[at - 1])
+  );
 }
 
 // Calls __enter with a number of its own at the beginning of each function.

@@ -1,7 +1,5 @@
 /** The kinds of names that completion finds in the environment, the configuration and the history. */
-export const knownNameKinds = ['profiles', 'projects', 'models'] as const;
-
-export type KnownNameKind = (typeof knownNameKinds)[number];
+export type KnownNameKind = 'profiles' | 'projects' | 'models';
 
 /** A flag of a command, as data: parsing, help, completions and the reference read it. */
 export interface Flag {
@@ -16,6 +14,8 @@ export interface Flag {
   /** The placeholder of the value in help: `<file>`. */
   readonly value?: string;
   readonly summary: string;
+  /** What `--no-x` does, of a flag that has both forms. */
+  readonly offSummary?: string;
   /** The heading in help that lists it. */
   readonly group: string;
   /** The default, as text. */

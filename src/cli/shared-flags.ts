@@ -16,6 +16,7 @@ export const reportFlags: readonly Flag[] = [
       summary: 'Color: auto, always or never (default: auto); --no-color is never',
       choices: ['auto', 'always', 'never'],
       hasOff: true,
+      offSummary: 'Print without color',
     },
     '--no-input': 'Never prompt and start no interactive session; the same as CI=1',
   }),
@@ -115,6 +116,7 @@ export function operationFlags(operation: Operation): Flag[] {
       '--[no-]stdin': {
         summary:
           'Read stdin, and wait for it without the limit of 10 minutes; --no-stdin never reads it, for example in a loop',
+        offSummary: 'Never read stdin',
         conflicts: as === 'prompt' ? ['batch'] : ['batch', 'file'],
       },
     }),

@@ -1,6 +1,6 @@
 import type { CommandDefinition } from '../command.ts';
 import { settingFlag } from '../config/settings.ts';
-import { type Flag, flagGroup, knownNameKinds } from '../flag.ts';
+import { type Flag, flagGroup } from '../flag.ts';
 import { allOperations } from '../operations/all-operations.ts';
 import { bodyFlags } from './body-flags.ts';
 import { helpTopicNames } from './help-topic-names.ts';
@@ -160,18 +160,9 @@ export const toolCommands: readonly CommandDefinition[] = [
       isRequired: true,
       choices: ['bash', 'zsh', 'fish'],
     },
-    flags: () => [
-      ...flagGroup('Output', {
-        '--names <kind>': {
-          summary: 'Print the names that the script offers',
-          choices: knownNameKinds,
-          isHidden: true,
-        },
-      }),
-      ...reportFlagsExcept('verbose', 'quiet'),
-    ],
+    flags: () => reportFlagsExcept('verbose', 'quiet'),
     examples: [{ why: 'Print the script for bash', args: 'completion bash' }],
-    load: async () => (await import('./docs/show-completion.ts')).runCompletion,
+    load: async () => (await import('../commands/completion.ts')).runCompletion,
   },
   {
     words: ['help'],

@@ -124,7 +124,7 @@ export function fieldFlag(name: string, field: Field): Flag {
     ...(field.short ? { short: field.short } : {}),
     ...(field.isSecret ? { isSecret: true } : {}),
     takes: flagKind(field),
-    ...(field.type === 'boolean' ? {} : { value: placeholder(field) }),
+    ...(field.type === 'boolean' ? { offSummary: `Set ${name} to false` } : { value: placeholder(field) }),
     summary: [field.flagSummary ?? field.summary, ...summaryNotes(field)].join(' '),
     group: field.required ? 'Required' : field.isCommon ? 'Common' : (field.topic ?? 'More'),
     ...(field.default === undefined ? {} : { default: writeJson(field.default) }),

@@ -5,8 +5,6 @@ import { isInstalled, type Peer } from './peer.ts';
 
 /** What benchmarks need. */
 export interface BenchContext {
-  /** The directory of the package. */
-  readonly root: string;
   /** The URL of the service. */
   readonly url: string;
   /** An empty directory, which is also the home of all peers. */
@@ -32,7 +30,6 @@ export function createBenchContext(root: string, url: string): BenchContext {
   const node: BenchContext['node'] = (name, ...args) => peer(name, process.execPath, ...args);
   const program = join(root, 'bin/svc.js');
   return {
-    root,
     url,
     home,
     peer,

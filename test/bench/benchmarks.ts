@@ -5,7 +5,7 @@ import type { Peer } from './peer.ts';
 const ON_NODE_20 = process.versions.node.startsWith('20.');
 
 /** The benchmarks of single commands. */
-export function benchmarks({ root, url, peer, node, svc, script, installed }: BenchContext): Benchmark[] {
+export function benchmarks({ url, peer, node, svc, script, installed }: BenchContext): Benchmark[] {
   const bare = node('node -e 0', '-e', '0');
   const untilOutput = (one: Peer): Peer => ({ ...one, until: 'output' });
   const call = `${url}/call/start`;
@@ -42,16 +42,11 @@ export function benchmarks({ root, url, peer, node, svc, script, installed }: Be
     },
     {
       name: 'completion of a flag',
-      peers: [
-        peer('bash', 'bash', '-c', ':'),
-        peer(
-          'svc in bash',
-          'bash',
-          '-c',
-          `. '${root}/completions/svc.bash'; COMP_WORDS=(svc chat --m) COMP_CWORD=2; _svc`,
-        ),
+      peers: [bare, svc('__complete', 'chat', '--m'), svc('__complete', 'chat', '--model', '')],
+      aims: [
+        { peer: 'svc __complete chat --m', to: bare.name, most: 2 },
+        { peer: 'svc __complete chat --model ', to: bare.name, most: 2 },
       ],
-      aims: [],
     },
     {
       name: 'first token of a streamed chat',

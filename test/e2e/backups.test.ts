@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { referenceMarkdown } from '../../src/cli/docs/reference.ts';
+import { referenceMarkdown } from '../../scripts/reference.ts';
 import { noPostgres, postgresServer } from '../support/postgres.ts';
 import { inShell, serve } from '../support/process.ts';
 import { temporaryDirectory } from '../support/svc.ts';

@@ -180,8 +180,9 @@ describe('the 20 conventions', () => {
 
   it.each(['bash', 'zsh', 'fish'])('19. there is completion for %s', async (shell) => {
     const { code, stdout } = await run(['completion', shell]);
-    expect([code, /(--|-l )temperature/.test(stdout)]).toEqual([0, true]);
+    expect([code, stdout.includes('svc __complete')]).toEqual([0, true]);
     if (shell === 'bash') expect(spawnSync('bash', ['-n'], { input: stdout }).status).toBe(0);
+    expect((await run(['__complete', 'chat', '--temp'])).stdout).toMatch(/^--temperature\tSampling temperature$/m);
   });
 
   it('20. a setting comes from the flag, the environment, or the profile, in this order, and doctor names the source', async () => {

@@ -12,7 +12,7 @@ const page = new URL('./mistakes.md', import.meta.url);
 // Processes that run at the same time.
 const CONCURRENCY = 8;
 
-// Every block of the page is run, and the page is rendered again with what svc printed. `vitest --update` rewrites it:
+// Every block of the page is run, and the page is rendered again with what svc printed. `npm run generate` rewrites it:
 // read the diff before it is committed.
 it('each mistake prints what happened, why, and the next step', { timeout: 240_000 }, async () => {
   const text = readFileSync(page, 'utf8');

@@ -3,7 +3,6 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { allCommands, commandGroups } from '../../src/cli/all-commands.ts';
-import { completableFlags } from '../../src/cli/docs/completion-words.ts';
 import { helpText } from '../../src/cli/docs/group-help.ts';
 import { exampleLine, flagTerm } from '../../src/cli/docs/help-text.ts';
 import { helpTopics } from '../../src/cli/docs/help-topics.ts';
@@ -242,9 +241,6 @@ describe('help', () => {
           .filter((line) => line === `  ${flagTerm(flag)}` || line.startsWith(`  ${flagTerm(flag)}  `));
         expect(lines, flag.name).toHaveLength(flag.isHidden ? 0 : 1);
       }
-      const offered = completableFlags(command).map(({ word }) => word);
-      for (const { name: hidden, isHidden } of command.flags)
-        if (isHidden) expect(offered).not.toContain(`--${hidden}`);
       const groups = [...text.matchAll(/^(\w.*):$/gm)].map(([, heading]) => heading);
       const first = groups.indexOf('Required');
       if (first !== -1 && groups.includes('Common')) expect(groups.indexOf('Common')).toBe(first + 1);

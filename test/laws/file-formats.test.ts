@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { fileFormatSections } from '../../src/cli/docs/file-formats.ts';
+import { fileFormatSections } from '../../scripts/file-formats.ts';
 import { svc, temporaryDirectory } from '../support/svc.ts';
 
 // The names in the first column of the tables of a section.

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { generatedFiles } from '../../src/cli/docs/generated-files.ts';
+import { generatedFiles } from '../../scripts/generated-files.ts';
 
 // `npm run generate` runs this test with --update, so that it writes the files.
 describe('generated files are fresh; if not: npm run generate', () => {

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { manPages } from '../../src/cli/docs/man-pages.ts';
+import { manPages } from '../../scripts/man-pages.ts';
 import { temporaryDirectory } from '../support/svc.ts';
 
 const docs = new URL('../../docs/man/', import.meta.url).pathname;

@@ -14,7 +14,7 @@ const ownTestDirectories = readdirSync(join(root, 'test'), { withFileTypes: true
 // Help is part of docs/reference.md.
 const texts = [
   ...readdirSync(root).filter((name) => name.endsWith('.md')),
-  ...['src', 'docs', 'bin', 'completions', '.build', ...ownTestDirectories].flatMap((directory) =>
+  ...['src', 'docs', 'bin', 'completions', 'scripts', ...ownTestDirectories].flatMap((directory) =>
     readdirSync(join(root, directory), { recursive: true, withFileTypes: true })
       .filter((entry) => entry.isFile() && /\.(ts|js|sh|bash|zsh|md|html|css)$|^_svc$|^svc\./.test(entry.name))
       .map((entry) => join(entry.parentPath, entry.name).slice(root.length)),

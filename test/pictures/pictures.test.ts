@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process';
 import { cpSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { darkTheme, lightTheme, renderChart, renderTerminal } from '../../scripts/render-svg.ts';
 import { cleanEnv, program, waitForExit } from '../support/process.ts';
 import { temporaryDirectory } from '../support/svc.ts';
-import { darkTheme, lightTheme, renderChart, renderTerminal } from './render-svg.ts';
 
 const root = new URL('../../', import.meta.url).pathname;
 const COLUMNS = 96;

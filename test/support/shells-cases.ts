@@ -1,13 +1,9 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { allCommands, topLevelWords } from '../../src/cli/all-commands.ts';
-import {
-  argumentWords,
-  type CompletableFlag,
-  completableFlags,
-  subcommandWords,
-  topLevelFlagNames,
-} from '../../src/cli/docs/completion-words.ts';
-
 import { helpTopicNames } from '../../src/cli/help-topic-names.ts';
+import { sharedFlags } from '../../src/cli/shared-flags.ts';
+import { flagForms } from '../../src/flag.ts';
 
 /** The files of the directory in which lines are typed. */
 export const directoryFiles = ['a file.json', 'groups.jsonl', 'sub/inner.json'];
@@ -19,11 +15,31 @@ export const knownNames = {
   models: ['org/large:70b', 'small'],
 } as const;
 
+/** Makes the directory in which lines are typed, and the profiles that name what svc knows. */
+export function makeHome(home: string): { cwd: string; env: { SVC_CONFIG_DIR: string; SVC_DATA_DIR: string } } {
+  const cwd = join(home, 'work');
+  mkdirSync(join(cwd, 'sub'), { recursive: true });
+  for (const file of directoryFiles) writeFileSync(join(cwd, file), '');
+  const env = { SVC_CONFIG_DIR: join(home, 'config'), SVC_DATA_DIR: join(home, 'data') };
+  mkdirSync(env.SVC_CONFIG_DIR);
+  const [staging, work] = knownNames.models.map((model, at) => ({ model, project_id: knownNames.projects[at] }));
+  writeFileSync(join(env.SVC_CONFIG_DIR, 'config.json'), JSON.stringify({ profiles: { staging, work } }), {
+    mode: 0o600,
+  });
+  return { cwd, env };
+}
+
 const files = ['a file.json', 'groups.jsonl', 'sub'];
 const references = files.map((file) => `@${file}`);
 const first = topLevelWords().map(([word]) => word);
-const trainWords = subcommandWords('train').map(([word]) => word);
 const formats = ['json', 'jsonl', 'yaml', 'text'];
+const leadingFlags = sharedFlags().filter(({ isHidden }) => !isHidden);
+const topLevelFlags = ['--help', '--version', ...leadingFlags.flatMap(flagForms)];
+
+/** The second words of a group of commands. */
+export function subcommandWords(group: string): string[] {
+  return allCommands.flatMap(({ words: [word, second] }) => (word === group && second ? [second] : []));
+}
 
 /** A line, and the words it may end with. */
 export type Case = readonly [line: string, offers: readonly string[]];
@@ -31,7 +47,7 @@ export type Case = readonly [line: string, offers: readonly string[]];
 /** Lines a user types, the same for every shell. The directory in which they are typed has `directoryFiles`. */
 export const cases: readonly Case[] = [
   ['svc ', first],
-  ['svc --', topLevelFlagNames()],
+  ['svc --', topLevelFlags],
   ['svc --pro', ['--profile']],
   ['svc --profile ', knownNames.profiles],
   ['svc --profile=w', ['work']],
@@ -40,7 +56,7 @@ export const cases: readonly Case[] = [
   ['svc --local ', first],
   ['svc --local --qu', ['--quiet']],
   ['svc --profile work fe', ['feedback']],
-  ['svc --profile=work feedback ', subcommandWords('feedback').map(([word]) => word)],
+  ['svc --profile=work feedback ', subcommandWords('feedback')],
   ['svc -q --base-url http://127.0.0.1:80 chat --ec', ['--echo']],
   ['svc --local train lo', ['log']],
   ['svc --local train log --js', ['--json']],
@@ -48,9 +64,7 @@ export const cases: readonly Case[] = [
   ['svc --seed 1 ch', []],
   ['svc fe', ['feedback']],
   ['svc nothing ', []],
-  ...['feedback', 'call', 'auth', 'profile'].map(
-    (group) => [`svc ${group} `, subcommandWords(group).map(([word]) => word)] as const,
-  ),
+  ...['feedback', 'call', 'auth', 'profile'].map((group) => [`svc ${group} `, subcommandWords(group)] as const),
   ['svc feedback --', ['--help']],
   ['svc feedback nothing --', []],
   ['svc chat --reas', ['--reasoning-effort']],
@@ -79,7 +93,7 @@ export const cases: readonly Case[] = [
   ['svc chat -- --ec', []],
   ['svc call start --op', ['--op-name']],
   ['svc profile set work --chat', ['--chat-base-url']],
-  ['svc train ', [...files, ...trainWords]],
+  ['svc train ', [...files, ...subcommandWords('train')]],
   ['svc train lo', ['log']],
   ['svc train log --js', ['--json']],
   ['svc train log --model-', []],
@@ -129,33 +143,3 @@ export const finished: readonly (readonly [line: string, after: RegExp])[] = [
   ['svc chat --tools=@gr', /^svc chat --tools=@groups\.jsonl $/],
   ['svc chat --tools @su', /^svc chat --tools @sub\/$/],
 ];
-
-/** Every flag, value and argument of every command, from the definitions. */
-export const derived: readonly Case[] = allCommands.flatMap((command): Case[] => {
-  const start = `svc ${command.words.join(' ')}`;
-  const flags = completableFlags(command);
-  const long = flags.map(({ word }) => word);
-  return [
-    [
-      `${start} `,
-      [
-        ...(command.argument?.completes ? knownNames[command.argument.completes] : (argumentWords(command) ?? files)),
-        ...subcommandWords(command.words.join(' ')).map(([word]) => word),
-      ],
-    ],
-    [`${start} --`, long],
-    [`${start} -`, [...long, ...flags.flatMap(({ short }) => (short ? [`-${short}`] : []))]],
-    ...flags
-      .filter(({ takesValue }) => takesValue)
-      .flatMap((flag) =>
-        [flag.word, ...(flag.short ? [`-${flag.short}`] : [])].map(
-          (word): Case => [`${start} ${word} `, valuesOf(flag)],
-        ),
-      ),
-  ];
-});
-
-function valuesOf({ values, names, file }: CompletableFlag): readonly string[] {
-  if (names) return knownNames[names];
-  return file === 'path' ? files : file === 'reference' ? references : values;
-}

@@ -42,7 +42,7 @@ const askingFish = `begin
   end
 end >&3 2>&4`;
 
-/** All shells a script is generated for that can be asked; zsh loads its script in two ways. */
+/** The shells with a script in completions/; zsh loads its script in two ways. */
 export const shells: readonly Shell[] = [
   typing('bash', 'bash', '((BASH_VERSINFO[0] >= 4))', (lines) => bashSession(lines, '')),
   {
@@ -122,7 +122,7 @@ function run(
     input,
     stdio: ['pipe', 'ignore', 'ignore', 'pipe', 'pipe'],
     encoding: 'utf8',
-    timeout: 25_000,
+    timeout: 200_000,
     killSignal: 'SIGKILL',
     maxBuffer: 64 * 1024 * 1024,
   });

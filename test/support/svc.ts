@@ -4,6 +4,7 @@ import { constants, hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable, Writable } from 'node:stream';
 import { onTestFinished } from 'vitest';
+import { complete } from '../../src/cli/complete.ts';
 import type { Send } from '../../src/http/message.ts';
 import { main } from '../../src/main.ts';
 import type { Runtime } from '../../src/runtime.ts';
@@ -44,7 +45,7 @@ export async function svc(args: readonly string[], setting: Setting = {}): Promi
   const home = setting.cwd ?? temporaryDirectory();
   const stdout = sink(setting.terminal, setting.columns);
   const stderr = sink(false);
-  const end = await main({
+  const runtime: Runtime = {
     argv: args,
     env: { SVC_CONFIG_DIR: join(home, 'config'), SVC_DATA_DIR: join(home, 'data'), ...setting.env },
     stdin: stdinOf(setting.stdin),
@@ -68,7 +69,9 @@ export async function svc(args: readonly string[], setting: Setting = {}): Promi
     stopProcess: () => {},
     ...(setting.send ? { send: setting.send } : {}),
     ...setting.runtime,
-  });
+  };
+  if (args[0] === '__complete') stdout.write(await complete(runtime));
+  const end = args[0] === '__complete' ? 0 : await main(runtime);
   const code = typeof end === 'number' ? end : 128 + constants.signals[end.signal];
   return { code, stdout: stdout.bytes().toString(), stderr: stderr.bytes().toString(), bytes: stdout.bytes() };
 }

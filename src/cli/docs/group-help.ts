@@ -15,16 +15,6 @@ export function helpText({ words, isFull }: HelpRequest, columns: number): strin
   return isFull ? rootHelp(columns) : rootShortHelp(columns);
 }
 
-/** The module with the help of svc at 80 columns, which is printed without loading the commands. */
-export function rootHelpModule(): string {
-  const templateLiteral = (text: string): string => `\`${text.replace(/[\\`$]/g, '\\$&')}\``;
-  return [
-    '// Generated from the commands by `npm run generate`.',
-    `\n/** The full help of svc at 80 columns. */\nexport const rootHelpText = ${templateLiteral(rootHelp(GENERATED_COLUMNS))};`,
-    `\n/** The short help of svc at 80 columns. */\nexport const rootShortHelpText = ${templateLiteral(rootShortHelp(GENERATED_COLUMNS))};\n`,
-  ].join('\n');
-}
-
 /** The description of svc in two sentences. */
 export const introduction =
   'Send feedback, chats, training jobs and traced calls to a service. Request bodies come from flags, files and stdin.';

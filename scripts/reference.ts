@@ -1,17 +1,17 @@
-import type { Command } from '../../command.ts';
-import { exitCodes } from '../../errors.ts';
-import { formatByteSize } from '../../files/byte-size.ts';
-import { type Flag, flagForms } from '../../flag.ts';
-import { serviceLimits } from '../../local-service/limits.ts';
-import { simulatedFields, unenforcedConstraints } from '../../local-service/model/simulated-fields.ts';
-import { allOperations } from '../../operations/all-operations.ts';
-import { chatOperation } from '../../operations/chat.ts';
-import type { Operation } from '../../operations/operation.ts';
-import { allCommands } from '../all-commands.ts';
-import { usageTerm } from '../parse-command-line.ts';
+import { allCommands } from '../src/cli/all-commands.ts';
+import { exampleLine, flagTerm } from '../src/cli/docs/help-text.ts';
+import { environmentVariables } from '../src/cli/docs/help-topics.ts';
+import { usageTerm } from '../src/cli/parse-command-line.ts';
+import type { Command } from '../src/command.ts';
+import { exitCodes } from '../src/errors.ts';
+import { formatByteSize } from '../src/files/byte-size.ts';
+import { type Flag, flagForms } from '../src/flag.ts';
+import { serviceLimits } from '../src/local-service/limits.ts';
+import { simulatedFields, unenforcedConstraints } from '../src/local-service/model/simulated-fields.ts';
+import { allOperations } from '../src/operations/all-operations.ts';
+import { chatOperation } from '../src/operations/chat.ts';
+import type { Operation } from '../src/operations/operation.ts';
 import { fileFormatSections } from './file-formats.ts';
-import { exampleLine, flagTerm } from './help-text.ts';
-import { environmentVariables } from './help-topics.ts';
 import { fieldTable, markdownTable } from './markdown-tables.ts';
 
 // A flag that at least this many commands have is described once.

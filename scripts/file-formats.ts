@@ -1,5 +1,5 @@
-import { type Setting, type SettingKind, settings } from '../../config/settings.ts';
-import { exitCodes } from '../../errors.ts';
+import { type Setting, type SettingKind, settings } from '../src/config/settings.ts';
+import { exitCodes } from '../src/errors.ts';
 import { markdownTable } from './markdown-tables.ts';
 
 /** The sections of the reference about formats: errors as JSON, result lines and journal of a batch, and profiles. */

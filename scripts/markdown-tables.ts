@@ -1,7 +1,7 @@
-import type { Field, Fields, Shape } from '../../fields/field.ts';
-import { stringFormats } from '../../fields/string-formats.ts';
-import { writeJson } from '../../json/write-json.ts';
-import { capitalizeSentence } from './help-page.ts';
+import { capitalizeSentence } from '../src/cli/docs/help-page.ts';
+import type { Field, Fields, Shape } from '../src/fields/field.ts';
+import { stringFormats } from '../src/fields/string-formats.ts';
+import { writeJson } from '../src/json/write-json.ts';
 
 /** The fields of an object and of all objects in it, as a Markdown table. */
 export function fieldTable(fields: Fields): string {

@@ -25,7 +25,7 @@ const layers = {
   local: { files: ['local-service/open-local-service.ts'], after: ['run', 'request'] },
   postgres: { files: ['local-service/store/postgres/postgres-store.ts'], after: ['run', 'request', 'local'] },
   help: { files: ['cli/docs/show-help.ts'], after: ['run'] },
-  completion: { files: ['cli/docs/show-completion.ts'], after: ['run'] },
+  completion: { files: ['commands/completion.ts'], after: ['run'] },
 };
 
 /** Groups the modules that the source loads by import(), so that a command loads few files. Other modules are loaded alone, after `request`. */

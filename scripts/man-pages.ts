@@ -1,12 +1,12 @@
-import type { Command } from '../../command.ts';
-import { exitCodes } from '../../errors.ts';
-import { version } from '../../version.ts';
-import { allCommands } from '../all-commands.ts';
-import { usageTerm } from '../parse-command-line.ts';
-import { introduction } from './group-help.ts';
-import type { HelpSection } from './help-page.ts';
-import { commandSections, exampleLine } from './help-text.ts';
-import { environmentVariables, helpTopics } from './help-topics.ts';
+import { allCommands } from '../src/cli/all-commands.ts';
+import { introduction } from '../src/cli/docs/group-help.ts';
+import type { HelpSection } from '../src/cli/docs/help-page.ts';
+import { commandSections, exampleLine } from '../src/cli/docs/help-text.ts';
+import { environmentVariables, helpTopics } from '../src/cli/docs/help-topics.ts';
+import { usageTerm } from '../src/cli/parse-command-line.ts';
+import type { Command } from '../src/command.ts';
+import { exitCodes } from '../src/errors.ts';
+import { version } from '../src/version.ts';
 
 /** The manual pages, by file name: `svc.1`, and one for each command, such as `svc-chat.1`. */
 export const manPages: readonly { readonly file: string; readonly text: () => string }[] = [

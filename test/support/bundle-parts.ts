@@ -1,0 +1,63 @@
+import { readFileSync } from 'node:fs';
+
+/** What a file of the bundle contains: bytes by module. */
+export interface BundleFile {
+  readonly inputs: { readonly [module: string]: { readonly bytesInOutput: number } };
+}
+
+/** The files of the bundle, by their path in the repository. */
+export const bundleFiles: { readonly [file: string]: BundleFile } = JSON.parse(
+  readFileSync(new URL('../../dist/meta.json', import.meta.url), 'utf8'),
+).outputs;
+
+/** Budgets are what was measured when they were set, and this much more: who adds something small changes no budget. */
+export const HEADROOM = 1.1;
+
+const SMALL_PART_KB = 8;
+
+// The larger parts in kB when the budgets were set.
+const recorded: { readonly [part: string]: number } = {
+  'src/batch': 54,
+  'src/body': 29,
+  'src/cli': 84,
+  'src/client': 28,
+  'src/commands': 79,
+  'src/config': 41,
+  'src/fields': 17,
+  'src/files': 16,
+  'src/http': 20,
+  'src/json': 23,
+  'src/local-service': 80,
+  'src/operations': 60,
+  'src/output': 10,
+  'src/results': 25,
+  'src/trace': 10,
+  'src/train': 31,
+  ajv: 114,
+  'cli-spinners': 32,
+  commander: 40,
+  conf: 19,
+  'fast-uri': 18,
+  'jq-wasm': 53,
+  postgres: 38,
+  undici: 80,
+  yaml: 114,
+  zod: 22,
+};
+
+/** The parts of the bundle, rooms of src/ and libraries, that grew since the budgets were set: for the one who exceeds a budget. */
+export function grownParts(): string {
+  const bytes = new Map<string, number>();
+  for (const { inputs } of Object.values(bundleFiles))
+    for (const [module, { bytesInOutput }] of Object.entries(inputs)) {
+      const part = /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(module)?.[1] ?? module.split('/').slice(0, 2).join('/');
+      bytes.set(part, (bytes.get(part) ?? 0) + bytesInOutput);
+    }
+  const grown = [...bytes].flatMap(([part, size]) => {
+    const before = recorded[part] ?? SMALL_PART_KB;
+    return size / 1000 >= before + 1 && size / 1000 > before * 1.02
+      ? [`${part} ${before} -> ${Math.round(size / 1000)} kB`]
+      : [];
+  });
+  return `grown parts of the bundle: ${grown.join(', ') || 'none'}; if that is meant, record the new figures`;
+}
