@@ -7,7 +7,7 @@ import {
   topLevelFlagNames,
 } from '../../src/cli/docs/completion-words.ts';
 
-import { helpTopicNames } from '../../src/cli/help-topic-names.ts';
+import { helpTopicNames } from '../../src/cli/tool-commands.ts';
 
 /** The files of the directory in which lines are typed. */
 export const directoryFiles = ['a file.json', 'groups.jsonl', 'sub/inner.json'];

@@ -1,4 +1,4 @@
-import { rootHelpModule } from './group-help.ts';
+import { rootHelpModule } from './help-text.ts';
 import { manPages } from './man-pages.ts';
 import { referenceMarkdown } from './reference.ts';
 import { completionScripts } from './show-completion.ts';

@@ -1,10 +1,9 @@
 import type { Command } from '../../command.ts';
 import { exitCodes } from '../../errors.ts';
-import { type Flag, flagForms } from '../../flag.ts';
+import { type Flag, flagForms, flagTerm } from '../../flag.ts';
 import { version } from '../../version.ts';
 import { allCommands } from '../all-commands.ts';
-import { introduction } from './group-help.ts';
-import { exampleLine, flagTerm, usageSection } from './help-text.ts';
+import { exampleLine, introduction, usageLine } from './help-text.ts';
 import { environmentVariables } from './help-topics.ts';
 
 /**
@@ -29,7 +28,7 @@ function commandAsJson(command: Command) {
     command: `svc ${name}`,
     summary,
     description: about,
-    usage: usageSection(command).code?.[0] ?? '',
+    usage: usageLine(command),
     request: operation && `POST ${operation.path}`,
     argument: argument && {
       name: argument.name,

@@ -3,9 +3,8 @@ import { exitCodes } from '../../errors.ts';
 import { version } from '../../version.ts';
 import { allCommands } from '../all-commands.ts';
 import { usageTerm } from '../parse-command-line.ts';
-import { introduction } from './group-help.ts';
 import type { HelpSection } from './help-page.ts';
-import { commandSections, exampleLine } from './help-text.ts';
+import { commandSections, exampleLine, introduction } from './help-text.ts';
 import { environmentVariables, helpTopics } from './help-topics.ts';
 
 /** The manual pages, by file name: `svc.1`, and one for each command, such as `svc-chat.1`. */

@@ -1,6 +1,6 @@
 import type { Command } from '../../command.ts';
 import { exitCodes } from '../../errors.ts';
-import { type Flag, flagForms } from '../../flag.ts';
+import { type Flag, flagForms, flagTerm } from '../../flag.ts';
 import { serviceLimits } from '../../local-service/limits.ts';
 import { simulatedFields, unenforcedConstraints } from '../../local-service/model/simulated-fields.ts';
 import { allOperations } from '../../operations/all-operations.ts';
@@ -10,7 +10,7 @@ import { formatBinaryBytes } from '../../output/byte-size.ts';
 import { allCommands } from '../all-commands.ts';
 import { usageTerm } from '../parse-command-line.ts';
 import { fileFormatSections } from './file-formats.ts';
-import { exampleLine, flagTerm } from './help-text.ts';
+import { exampleLine } from './help-text.ts';
 import { environmentVariables } from './help-topics.ts';
 import { fieldTable, markdownTable } from './markdown-tables.ts';
 

@@ -8,11 +8,11 @@ import { pageText } from '../../output/pager.ts';
 import type { Writer } from '../../output/writer.ts';
 import type { Runtime } from '../../runtime.ts';
 import { allCommands, commandGroups, commandsIn } from '../all-commands.ts';
-import { helpTopicNames } from '../help-topic-names.ts';
 import type { HelpRequest } from '../parse-command-line.ts';
-import { helpText } from './group-help.ts';
+import { helpTopicNames } from '../tool-commands.ts';
 import { helpAsJson, helpAsSkill } from './help-json.ts';
 import { renderHelp } from './help-page.ts';
+import { createHelp, helpText, programOf } from './help-text.ts';
 import { helpTopics } from './help-topics.ts';
 
 const MIN_COLUMNS = 40;
@@ -33,7 +33,8 @@ export const runHelp: RunCommand = async ({ args, flags }, context) => {
       throw usageFailure(`the topic ${name} is not available as JSON`, `run: svc help ${name}`);
     return printJson(commands, flags, context);
   }
-  if (topic) return showPage(renderHelp(helpTopics[topic](), helpColumns(runtime, stdout)), context);
+  if (topic)
+    return showPage(renderHelp(helpTopics[topic](), createHelp(programOf([]), helpColumns(runtime, stdout))), context);
   return showHelp({ words: args, isFull: true }, context);
 };
 
