@@ -1,8 +1,7 @@
 import type { Command } from '../command.ts';
 import { type Setting, settingFlag, settings } from '../config/settings.ts';
 import { type Flag, flagGroup } from '../flag.ts';
-import { defineCommands } from './define-commands.ts';
-import { profileFlag, yesFlag } from './shared-flags.ts';
+import { defineCommands, profileFlag, yesFlag } from './shared-flags.ts';
 
 const selectedProfileFlag: Flag = {
   ...profileFlag,
@@ -39,6 +38,7 @@ export const accountCommands: readonly Command[] = defineCommands('Credentials a
       }),
       settingFlag('project_id'),
     ],
+    hides: [],
     examples: {
       'auth login --base-url https://api.example.com --token-file token.txt': 'Store a token from a file',
       'auth login --base-url https://api.example.com --username api --password-file key.txt':
@@ -49,7 +49,6 @@ export const accountCommands: readonly Command[] = defineCommands('Credentials a
   'auth logout': {
     summary: 'Remove the credentials of a profile',
     flags: () => [selectedProfileFlag],
-    hides: ['verbose'],
     examples: { 'auth logout --profile staging': 'Remove the credentials of the profile staging' },
     load: async () => (await import('../commands/auth/logout.ts')).runAuthLogout,
   },
@@ -83,7 +82,6 @@ export const accountCommands: readonly Command[] = defineCommands('Credentials a
       "An empty value removes a setting: --model= removes the model, -H '' all headers. A credential command is bound to the current base URLs of the profile and takes precedence over stored credentials. svc runs it with SVC_CREDENTIAL set to basic or bearer, for at most 10 s.",
     argument: { name: 'name', summary: 'The profile', isRequired: true, completes: 'profiles' },
     flags: profileSettingFlags,
-    hides: ['verbose'],
     examples: {
       'profile set work --base-url https://api.example.com --chat-base-url http://127.0.0.1:8000':
         'Use another service for chats',
@@ -95,7 +93,6 @@ export const accountCommands: readonly Command[] = defineCommands('Credentials a
   'profile use': {
     summary: 'Select the default profile',
     argument: { name: 'name', summary: 'The profile', isRequired: true, completes: 'profiles' },
-    hides: ['verbose'],
     examples: { 'profile use local': 'Make the local service the default' },
     load: async () => (await import('../commands/profile/use.ts')).runProfileUse,
   },
@@ -103,7 +100,6 @@ export const accountCommands: readonly Command[] = defineCommands('Credentials a
     summary: 'Remove a profile and its credentials',
     argument: { name: 'name', summary: 'The profile', isRequired: true, completes: 'profiles' },
     flags: () => yesFlag,
-    hides: ['verbose'],
     examples: { 'profile remove staging --yes': 'Remove a profile without confirmation' },
     load: async () => (await import('../commands/profile/remove.ts')).runProfileRemove,
   },

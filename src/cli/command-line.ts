@@ -68,11 +68,12 @@ export function splitCommandLine(argv: readonly string[], leading: readonly Flag
       // `svc --help chat` means `svc chat --help`.
     } else if (!command && (word === '-V' || word === '--version')) return split({ asksFor: '--version' });
     else {
-      const next = argv[at + 1];
-      const read = readFlags(word, next, command?.flags ?? leading, command);
-      tokens.push(...read.tokens);
-      if (read.takesNext) at += 1;
-      if (!command && !read.tokens.at(-1)?.flag) return split();
+      const flags = command?.flags ?? leading;
+      const read = readFlags(word, flags);
+      const last = read.at(-1) ?? {};
+      tokens.push(...read.slice(0, -1), checkFlag(last, argv[at + 1], flags, command));
+      if (takesNextWord(last)) at += 1;
+      if (!command && !last.flag) return split();
     }
   }
   return split();
@@ -98,33 +99,49 @@ function isOperand(word: string): boolean {
   return !word.startsWith('-') || word === '-' || /^-\.?\d/.test(word);
 }
 
-function readFlags(word: string, next: string | undefined, flags: readonly Flag[], command: Command | undefined) {
-  const tokens = word.startsWith('--') ? [readLongFlag(word, flags)] : readShortFlags(word, flags);
-  const last = tokens.at(-1) ?? {};
-  const { flag, form, value } = last;
-  if (flag?.takes === 'boolean' && word === form) rejectBooleanValue(form, flag, next, command);
-  if (!flag || !takesValue(flag) || form !== `--${flag.name}` || value !== undefined)
-    return { tokens, takesNext: false };
-  if (next === undefined)
-    throw usageFailure(`${form} needs a value`, `run: ${['svc', ...(command?.words ?? [])].join(' ')} --help`);
-  const name = /^--(?:no-)?([^=]+)/.exec(next)?.[1];
-  if (name === 'help' || flags.some((one) => one.name === name || next === `-${one.short}`))
-    throw usageFailure(`${word} needs a value, but ${next} is a flag`, `if it is the value, write ${form}=${next}`);
-  return { tokens: [...tokens.slice(0, -1), { ...last, value: next }], takesNext: true };
+/** The flags of a word that begins with a dash: one, or several joined short ones, of which the last may take a value. */
+export function readFlags(word: string, flags: readonly Flag[]): LineToken[] {
+  if (word.startsWith('--')) {
+    const [form = '', value] = word.split(/=(.*)/s);
+    const flag = flags.find((one) => flagForms(one).includes(form));
+    if (!flag) return [{ form, start: form }];
+    return value === undefined || (value === '' && flag.takes === 'optional')
+      ? [{ form, flag, start: form }]
+      : [{ form, flag, value, start: `${form}=` }];
+  }
+  const tokens: LineToken[] = [];
+  for (let at = 1; at < word.length; at++) {
+    const start = `-${word[at]}`;
+    const flag = flags.find(({ short }) => short === word[at]);
+    if (!flag) return [...tokens, { form: `-${word.slice(at)}`, start }];
+    const token = { form: `--${flag.name}`, flag, start };
+    if (takesValue(flag) && at + 1 < word.length) return [...tokens, { ...token, value: word.slice(at + 1) }];
+    tokens.push(token);
+  }
+  return tokens;
 }
 
-function readLongFlag(word: string, flags: readonly Flag[]): LineToken {
-  const [form = '', value] = word.split(/=(.*)/s);
-  const flag = flags.find((one) => flagForms(one).includes(form));
-  if (!flag) {
-    rejectSecretArgument(form);
-    return { form, start: form };
+/** True if the next word is the value of the flag. */
+export function takesNextWord({ flag, form, value }: LineToken): boolean {
+  return flag !== undefined && takesValue(flag) && form === `--${flag.name}` && value === undefined;
+}
+
+// The flag with its value, `--echo=false` as `--no-echo`.
+function checkFlag(token: LineToken, next: string | undefined, flags: readonly Flag[], command?: Command): LineToken {
+  const { flag, form = '', value, start } = token;
+  if (!flag) rejectSecretArgument(form);
+  if (takesNextWord(token)) {
+    if (next === undefined)
+      throw usageFailure(`${form} needs a value`, `run: ${['svc', ...(command?.words ?? [])].join(' ')} --help`);
+    const name = /^--(?:no-)?([^=]+)/.exec(next)?.[1];
+    if (name === 'help' || flags.some((one) => one.name === name || next === `-${one.short}`))
+      throw usageFailure(`${start} needs a value, but ${next} is a flag`, `if it is the value, write ${form}=${next}`);
+    return { ...token, value: next };
   }
-  if (value === undefined || (value === '' && flag.takes === 'optional')) return { form, flag, start: word };
-  if (form === `--${flag.name}` && (takesValue(flag) || flag.takes === 'optional'))
-    return { form, flag, value, start: `${form}=` };
-  if (flag.takes !== 'boolean' || form !== `--${flag.name}`)
-    throw usageFailure(`${form} takes no value`, `write ${form}`);
+  if (flag?.takes === 'boolean' && value === undefined) rejectBooleanValue(form, flag, next, command);
+  const isOn = form === `--${flag?.name}`;
+  if (!flag || value === undefined || (isOn && (takesValue(flag) || flag.takes === 'optional'))) return token;
+  if (flag.takes !== 'boolean' || !isOn) throw usageFailure(`${form} takes no value`, `write ${form}`);
   if (value !== 'true' && value !== 'false')
     throw usageFailure(
       `${form} must be true or false, not ${JSON.stringify(value)}`,
@@ -134,22 +151,8 @@ function readLongFlag(word: string, flags: readonly Flag[]): LineToken {
   return { form: meant, flag, start: meant };
 }
 
-// The first of several joined short flags that takes a value takes the rest of the word.
-function readShortFlags(word: string, flags: readonly Flag[]): LineToken[] {
-  const tokens: LineToken[] = [];
-  for (let at = 1; at < word.length; at++) {
-    const start = `-${word[at]}`;
-    const flag = flags.find(({ short }) => short === word[at]);
-    if (!flag) return [...tokens, { form: `-${word.slice(at)}`, start }];
-    const value = takesValue(flag) && at + 1 < word.length ? word.slice(at + 1) : undefined;
-    tokens.push({ form: `--${flag.name}`, flag, start, ...(value === undefined ? {} : { value }) });
-    if (value !== undefined) break;
-  }
-  return tokens;
-}
-
 // `--logprobs yes hi` would send "yes hi".
-function rejectBooleanValue(form: string, { name }: Flag, next = '', command: Command | undefined): void {
+function rejectBooleanValue(form: string, { name }: Flag, next = '', command?: Command): void {
   if (!/^(?:yes|no|true|false|on|off|0|1)$/i.test(next)) return;
   const asText =
     command?.operation?.arguments?.as === 'prompt' ? `; if it is text, write it after all flags: -- ${next}` : '';

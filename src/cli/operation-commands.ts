@@ -8,8 +8,7 @@ import { chatOperation } from '../operations/chat.ts';
 import { flagTarget, type Operation, type Shorthand } from '../operations/operation.ts';
 import { trainOperation } from '../operations/train.ts';
 import { schemaViewNames } from '../results/output-format.ts';
-import { defineCommand } from './define-commands.ts';
-import { resultFlags, sendingFlags, serviceFlags } from './shared-flags.ts';
+import { defineCommand, resultFlags, sendingFlags, serviceFlags } from './shared-flags.ts';
 
 /** The commands that send an operation. */
 export const operationCommands: readonly Command[] = allOperations.map((operation) =>

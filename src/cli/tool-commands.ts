@@ -3,9 +3,8 @@ import { settingFlag } from '../config/settings.ts';
 import { type Flag, flagGroup, knownNameKinds } from '../flag.ts';
 import { allOperations } from '../operations/all-operations.ts';
 import { lintKindNames } from '../train/lint/lint-kinds.ts';
-import { defineCommands } from './define-commands.ts';
 import { bodyFlags } from './operation-commands.ts';
-import { certificateFlags, localFlags, profileFlag, serviceFlags, yesFlag } from './shared-flags.ts';
+import { certificateFlags, defineCommands, localFlags, profileFlag, serviceFlags, yesFlag } from './shared-flags.ts';
 
 /** The topics of `svc help` beside the commands. Their texts are in docs/help-topics.ts, which only help loads. */
 export const helpTopicNames = [
@@ -65,6 +64,7 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
       }),
       ...serviceFlags(),
     ],
+    hides: [],
     examples: {
       'call run --local --project-id acme/support-bot -- true': 'Trace a build',
       'call run --local --project-id acme/support-bot --spool=only -- true':
@@ -78,6 +78,7 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
       'Sends the calls of svc call run --spool that belong to the current trace base URL, and reports how many belong to others. A call that is sent twice is stored once.',
     flags: serviceFlags,
     result: 'record',
+    hides: [],
     examples: { 'call flush --local': 'Send the spooled calls' },
     load: async () => (await import('../commands/call/flush.ts')).runCallFlush,
   },
@@ -105,7 +106,6 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
         },
       }),
     result: 'report',
-    hides: ['verbose'],
     examples: {
       'train lint groups.jsonl': 'Summarize the training data',
       'train lint groups.jsonl --fail-on zero-variance,no-logprobs': 'Fail in CI if data has no training signal',
@@ -119,7 +119,6 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
       'Lists time, id, digest of the body, size, outcome and files of each job that svc train sent or tried to send, newest last. A job with an unknown outcome may have been applied.',
     flags: () => flagGroup('Common', { '--limit <n>': 'Show only the newest n jobs' }),
     result: 'rows',
-    hides: ['verbose'],
     examples: { 'train log --limit 10': 'Show the last jobs', 'train log --json': 'Print all jobs as JSON' },
     load: async () => (await import('../commands/train/log.ts')).runTrainLog,
   },
@@ -129,7 +128,6 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
       'Lists time, command, HTTP status, exit code, tokens, duration and ids of each request, newest last. To enable the history, set SVC_HISTORY=1, or run svc profile set <name> --history on; with bodies instead of on, svc also records request and response bodies. Batch lines are recorded in their output files instead; traced commands and requests of svc mcp are not recorded.',
     flags: () => flagGroup('Common', { '--limit <n>': 'Show only the newest n requests' }),
     result: 'rows',
-    hides: ['verbose'],
     examples: { 'log --limit 10': 'Show the last ten requests', 'log --json': 'Print all requests as JSON' },
     load: async () => (await import('../commands/log.ts')).runLog,
   },
@@ -137,7 +135,6 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
     summary: 'Show one recorded request with its bodies',
     argument: { name: 'n', summary: 'Number of the request in svc log', isRequired: true },
     result: 'document',
-    hides: ['verbose'],
     examples: { 'log show 1': 'Show the first request' },
     load: async () => (await import('../commands/log.ts')).runLogShow,
   },
@@ -145,7 +142,6 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
     summary: 'Remove all recorded requests',
     flags: () => yesFlag,
     result: 'record',
-    hides: ['verbose'],
     examples: { 'log clear --yes': 'Remove the history without confirmation' },
     load: async () => (await import('../commands/log.ts')).runLogClear,
   },
@@ -184,7 +180,6 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
       }),
     ],
     result: 'report',
-    hides: ['verbose'],
     examples: {
       'serve --data ./svc.db --json': 'Use a free port and a separate database',
       'serve --fault operation=chat,every=3,status=429': 'Rate limit every third chat',
@@ -202,7 +197,6 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
       ...flagGroup('Output', { '-o, --output <file>': 'Write the results to a file; - is stdout' }),
     ],
     result: 'lines',
-    hides: ['verbose'],
     examples: {
       'batch merge a.jsonl b.jsonl --input prompts.jsonl -o all.jsonl': 'Combine two shards and report missing lines',
     },
@@ -215,7 +209,6 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
     argument: { name: 'files', summary: 'Output files of batches', isRepeatable: true, isFile: true },
     flags: () => flagGroup('Output', { '--html <file>': 'Also write a self-contained HTML page with charts' }),
     result: 'report',
-    hides: ['verbose'],
     examples: { 'batch report out.jsonl --html report.html': 'Write an HTML page with charts' },
     load: async () => (await import('../commands/batch/report.ts')).runBatchReport,
   },
@@ -265,6 +258,7 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
       }),
     ],
     result: 'report',
+    hides: [],
     examples: {
       doctor: 'Show the settings and test the connection',
       'doctor --profile work --probe --json': 'Also test the credentials, and print JSON',
@@ -275,12 +269,7 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
     summary: 'Print a completion script for a shell',
     about:
       'bash: source <(svc completion bash). zsh: save the output as _svc in a directory of $fpath. fish: svc completion fish | source. Completion offers commands, flags, values and files, and the profiles, projects and models found in the environment, the configuration and the history. It never opens a connection.',
-    argument: {
-      name: 'shell',
-      summary: 'Shell of the script',
-      isRequired: true,
-      choices: ['bash', 'zsh', 'fish'],
-    },
+    argument: { name: 'shell', summary: 'Shell of the script', isRequired: true, choices: ['bash', 'zsh', 'fish'] },
     flags: () =>
       flagGroup('Output', {
         '--names <kind>': {
@@ -325,6 +314,7 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
       }),
       ...serviceFlags(),
     ],
+    hides: [],
     examples: {
       'mcp --local --allow call_start,feedback_replace': 'Serve the local service, with two tools that write',
     },

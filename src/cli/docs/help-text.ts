@@ -48,12 +48,6 @@ export function rootHelpModule(): string {
   ].join('\n');
 }
 
-/** The usage line of a command. */
-export function usageLine({ words }: Command): string {
-  const program = programOf(words);
-  return program.createHelp().commandUsage(program);
-}
-
 /** Help of commander that wraps to `columns`. */
 export function createHelp(program: Program, columns: number): Help {
   return program.configureHelp({ helpWidth: columns, minWidthToWrap: 1 }).createHelp();
