@@ -1,4 +1,4 @@
-import { helpText } from '../src/cli/docs/group-help.ts';
+import { helpText } from '../src/cli/docs/help-text.ts';
 import { manPages } from './man-pages.ts';
 import { referenceMarkdown } from './reference.ts';
 

@@ -1,7 +1,6 @@
 import { allCommands } from '../src/cli/all-commands.ts';
-import { introduction } from '../src/cli/docs/group-help.ts';
 import type { HelpSection } from '../src/cli/docs/help-page.ts';
-import { commandSections, exampleLine } from '../src/cli/docs/help-text.ts';
+import { commandSections, exampleLine, introduction } from '../src/cli/docs/help-text.ts';
 import { environmentVariables, helpTopics } from '../src/cli/docs/help-topics.ts';
 import { usageTerm } from '../src/cli/parse-command-line.ts';
 import type { Command } from '../src/command.ts';

@@ -1,11 +1,11 @@
 import { allCommands } from '../src/cli/all-commands.ts';
-import { exampleLine, flagTerm } from '../src/cli/docs/help-text.ts';
+import { exampleLine } from '../src/cli/docs/help-text.ts';
 import { environmentVariables } from '../src/cli/docs/help-topics.ts';
 import { usageTerm } from '../src/cli/parse-command-line.ts';
 import type { Command } from '../src/command.ts';
 import { exitCodes } from '../src/errors.ts';
 import { formatByteSize } from '../src/files/byte-size.ts';
-import { type Flag, flagForms } from '../src/flag.ts';
+import { type Flag, flagForms, flagTerm } from '../src/flag.ts';
 import { serviceLimits } from '../src/local-service/limits.ts';
 import { simulatedFields, unenforcedConstraints } from '../src/local-service/model/simulated-fields.ts';
 import { allOperations } from '../src/operations/all-operations.ts';

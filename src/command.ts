@@ -7,6 +7,8 @@ export interface Command {
   readonly words: readonly string[];
   /** The words as typed: `train log`. */
   readonly name: string;
+  /** The heading in the help of svc that lists it. */
+  readonly group: string;
   readonly summary: string;
   readonly about?: string;
   readonly argument?: Argument;
@@ -16,11 +18,6 @@ export interface Command {
   /** The operation that it sends, if any. */
   readonly operation?: Operation;
   readonly load: () => Promise<RunCommand>;
-}
-
-/** The definition of a command; its flags are created when they are needed. */
-export interface CommandDefinition extends Omit<Command, 'name' | 'flags' | 'listedFlags'> {
-  readonly flags: () => readonly Flag[];
 }
 
 /** The arguments of a command besides its flags. */

@@ -73,6 +73,13 @@ export function flagForms({ name, takes, hasOff }: Flag): string[] {
   return takes === 'off' ? off : [`--${name}`, ...off];
 }
 
+/** A flag as help names it: `-m, --model <text>`, `--[no-]echo`. */
+export function flagTerm({ name, short, takes, value }: Flag): string {
+  const long = takes === 'boolean' ? `--[no-]${name}` : takes === 'off' ? `--no-${name}` : `--${name}`;
+  const placeholder = takes === 'boolean' || !value ? '' : takes === 'optional' ? `[=${value}]` : ` ${value}`;
+  return `${short ? `-${short}, ` : ''}${long}${placeholder}`;
+}
+
 /** True for a flag whose value can be the next argument. */
 export function takesValue({ takes }: Flag): boolean {
   return takes === 'value' || takes === 'values';

@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events';
-import { checkArgumentEncoding } from './cli/check-encoding.ts';
+import { checkArgumentEncoding } from './cli/command-line.ts';
 import { parseCommandLine } from './cli/parse-command-line.ts';
 import type { ProcessEnd, RunCommand } from './command.ts';
 import type { Context } from './context.ts';

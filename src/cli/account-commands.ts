@@ -1,7 +1,7 @@
-import type { CommandDefinition } from '../command.ts';
+import type { Command } from '../command.ts';
 import { type Setting, settingFlag, settings } from '../config/settings.ts';
 import { type Flag, flagGroup } from '../flag.ts';
-import { profileFlag, reportFlags, reportFlagsExcept, resultFlags, yesFlag } from './shared-flags.ts';
+import { defineCommands, profileFlag, yesFlag } from './shared-flags.ts';
 
 const selectedProfileFlag: Flag = {
   ...profileFlag,
@@ -19,9 +19,8 @@ function profileSettingFlags(): Flag[] {
 }
 
 /** The commands about profiles and credentials (docs/contract.md). */
-export const accountCommands: readonly CommandDefinition[] = [
-  {
-    words: ['auth', 'login'],
+export const accountCommands: readonly Command[] = defineCommands('Credentials and profiles', {
+  'auth login': {
     summary: 'Store credentials in a profile',
     about:
       'Prompts for credentials on a terminal, or reads them from stdin or a file; secrets are never accepted as arguments. svc verifies a password with feedback schema if it knows a project, and does not store a password that the service rejects. It does not verify a token: that would cost money or change data. Credentials are sent only to the current base URLs of the profile.',
@@ -38,83 +37,70 @@ export const accountCommands: readonly CommandDefinition[] = [
         '--no-verify': 'Store the credentials without verifying them',
       }),
       settingFlag('project_id'),
-      ...reportFlags,
     ],
-    examples: [
-      {
-        why: 'Store a token from a file',
-        args: 'auth login --base-url https://api.example.com --token-file token.txt',
-      },
-      {
-        why: 'Store a user name, and a password from a file',
-        args: 'auth login --base-url https://api.example.com --username api --password-file key.txt',
-      },
-    ],
+    hides: [],
+    examples: {
+      'auth login --base-url https://api.example.com --token-file token.txt': 'Store a token from a file',
+      'auth login --base-url https://api.example.com --username api --password-file key.txt':
+        'Store a user name, and a password from a file',
+    },
     load: async () => (await import('../commands/auth/login.ts')).runAuthLogin,
   },
-  {
-    words: ['auth', 'logout'],
+  'auth logout': {
     summary: 'Remove the credentials of a profile',
-    flags: () => [selectedProfileFlag, ...reportFlagsExcept('verbose')],
-    examples: [{ why: 'Remove the credentials of the profile staging', args: 'auth logout --profile staging' }],
+    flags: () => [selectedProfileFlag],
+    examples: { 'auth logout --profile staging': 'Remove the credentials of the profile staging' },
     load: async () => (await import('../commands/auth/logout.ts')).runAuthLogout,
   },
-  {
-    words: ['auth', 'status'],
+  'auth status': {
     summary: 'Show the profile and the credentials in effect, redacted',
     about: 'The same as svc profile show, but exits with 4 if there are no credentials.',
-    flags: () => [selectedProfileFlag, ...resultFlags('report'), ...reportFlagsExcept('verbose', 'quiet')],
-    examples: [{ why: 'Print the status as JSON', args: 'auth status --json' }],
+    flags: () => [selectedProfileFlag],
+    result: 'report',
+    hides: ['verbose', 'quiet'],
+    examples: { 'auth status --json': 'Print the status as JSON' },
     load: async () => (await import('../commands/profile/show.ts')).runAuthStatus,
   },
-  {
-    words: ['profile', 'list'],
+  'profile list': {
     summary: 'List the profiles',
-    flags: () => [...resultFlags('rows'), ...reportFlagsExcept('verbose', 'quiet')],
-    examples: [{ why: 'List all profiles', args: 'profile list' }],
+    result: 'rows',
+    hides: ['verbose', 'quiet'],
+    examples: { 'profile list': 'List all profiles' },
     load: async () => (await import('../commands/profile/show.ts')).runProfileList,
   },
-  {
-    words: ['profile', 'show'],
+  'profile show': {
     summary: 'Show a profile and the credentials in effect, redacted',
     argument: { name: 'name', summary: 'The profile (default: the one in use)', completes: 'profiles' },
-    flags: () => [...resultFlags('report'), ...reportFlagsExcept('verbose', 'quiet')],
-    examples: [{ why: 'Show the profile in use', args: 'profile show' }],
+    result: 'report',
+    hides: ['verbose', 'quiet'],
+    examples: { 'profile show': 'Show the profile in use' },
     load: async () => (await import('../commands/profile/show.ts')).runProfileShow,
   },
-  {
-    words: ['profile', 'set'],
+  'profile set': {
     summary: 'Create or change a profile',
     about:
       "An empty value removes a setting: --model= removes the model, -H '' all headers. A credential command is bound to the current base URLs of the profile and takes precedence over stored credentials. svc runs it with SVC_CREDENTIAL set to basic or bearer, for at most 10 s.",
     argument: { name: 'name', summary: 'The profile', isRequired: true, completes: 'profiles' },
-    flags: () => [...profileSettingFlags(), ...reportFlagsExcept('verbose')],
-    examples: [
-      {
-        why: 'Use another service for chats',
-        args: 'profile set work --base-url https://api.example.com --chat-base-url http://127.0.0.1:8000',
-      },
-      {
-        why: 'Get the token from a password manager',
-        args: 'profile set work --base-url https://api.example.com --credential-command "/usr/bin/pass show svc"',
-      },
-    ],
+    flags: profileSettingFlags,
+    examples: {
+      'profile set work --base-url https://api.example.com --chat-base-url http://127.0.0.1:8000':
+        'Use another service for chats',
+      'profile set work --base-url https://api.example.com --credential-command "/usr/bin/pass show svc"':
+        'Get the token from a password manager',
+    },
     load: async () => (await import('../commands/profile/set.ts')).runProfileSet,
   },
-  {
-    words: ['profile', 'use'],
+  'profile use': {
     summary: 'Select the default profile',
     argument: { name: 'name', summary: 'The profile', isRequired: true, completes: 'profiles' },
-    flags: () => reportFlagsExcept('verbose'),
-    examples: [{ why: 'Make the local service the default', args: 'profile use local' }],
+    examples: { 'profile use local': 'Make the local service the default' },
     load: async () => (await import('../commands/profile/use.ts')).runProfileUse,
   },
-  {
-    words: ['profile', 'remove'],
+  'profile remove': {
     summary: 'Remove a profile and its credentials',
     argument: { name: 'name', summary: 'The profile', isRequired: true, completes: 'profiles' },
-    flags: () => [...yesFlag, ...reportFlagsExcept('verbose')],
-    examples: [{ why: 'Remove a profile without confirmation', args: 'profile remove staging --yes' }],
+    flags: () => yesFlag,
+    examples: { 'profile remove staging --yes': 'Remove a profile without confirmation' },
     load: async () => (await import('../commands/profile/remove.ts')).runProfileRemove,
   },
-];
+});

@@ -1,26 +1,10 @@
-import type { Argument, Command, CommandDefinition, RunCommand } from '../command.ts';
-import type { Flag } from '../flag.ts';
-import { allOperations } from '../operations/all-operations.ts';
-import { chatOperation } from '../operations/chat.ts';
-import type { Operation } from '../operations/operation.ts';
-import { trainOperation } from '../operations/train.ts';
+import type { Command } from '../command.ts';
 import { accountCommands } from './account-commands.ts';
-import { bodyFlags } from './body-flags.ts';
-import { callCommands } from './call-commands.ts';
-import { logCommands } from './log-commands.ts';
-import { operationFlags } from './shared-flags.ts';
+import { operationCommands } from './operation-commands.ts';
 import { toolCommands } from './tool-commands.ts';
-import { trainCommands } from './train-commands.ts';
 
 /** All commands, in the order of help. */
-export const allCommands: readonly Command[] = [
-  ...allOperations.map(operationCommand),
-  ...callCommands,
-  ...accountCommands,
-  ...trainCommands,
-  ...logCommands,
-  ...toolCommands,
-].map(createCommand);
+export const allCommands: readonly Command[] = [...operationCommands, ...accountCommands, ...toolCommands];
 
 /** The commands that begin with these words, in the order of help. */
 export function commandsIn(words: readonly string[]): Command[] {
@@ -38,53 +22,6 @@ export const commandGroups: { readonly [word: string]: string } = {
 
 /** The first words of command lines: commands of one word and groups, with summaries. */
 export function topLevelWords(): readonly (readonly [word: string, summary: string])[] {
-  const words = new Map<string, string>();
-  for (const {
-    words: [first = '', second],
-    summary,
-  } of allCommands) {
-    if (!words.has(first)) words.set(first, second === undefined ? summary : (commandGroups[first] ?? ''));
-  }
-  return [...words];
-}
-
-function operationCommand(operation: Operation): CommandDefinition {
-  const { command: words, summary, about, isPreview, arguments: argument, examples } = operation;
-  return {
-    words,
-    summary: isPreview ? `${summary} (preview)` : summary,
-    ...(about ? { about } : {}),
-    ...(argument ? { argument: operationArgument(argument) } : {}),
-    flags: () => [...bodyFlags(operation), ...operationFlags(operation)],
-    examples,
-    operation,
-    load: () => loadOperation(operation),
-  };
-}
-
-// A conversation, and a body larger than memory, take steps of their own.
-async function loadOperation(operation: Operation): Promise<RunCommand> {
-  if (operation === chatOperation) return (await import('../commands/chat/chat.ts')).runChat;
-  if (operation === trainOperation) return (await import('../commands/train/train.ts')).runTrain;
-  return (await import('../commands/operation/operation.ts')).runOperation(operation);
-}
-
-// Flags are made on first use: a run needs those of one command.
-function createCommand(definition: CommandDefinition): Command {
-  let flags: readonly Flag[] | undefined;
-  return {
-    ...definition,
-    name: definition.words.join(' '),
-    get flags() {
-      flags ??= definition.flags();
-      return flags;
-    },
-    get listedFlags() {
-      return this.flags.filter(({ isHidden }) => !isHidden);
-    },
-  };
-}
-
-function operationArgument({ name, summary, as }: NonNullable<Operation['arguments']>): Argument {
-  return { name, summary, isRepeatable: true, ...(as === 'prompt' ? {} : { isFile: true }) };
+  const names = new Set(allCommands.map(({ words: [first = ''] }) => first));
+  return Array.from(names, (word) => [word, commandGroups[word] ?? commandsIn([word])[0]?.summary ?? '']);
 }

@@ -2,7 +2,7 @@ import type { Argument, Command } from '../command.ts';
 import { type Flag, flagForms, type KnownNameKind } from '../flag.ts';
 import type { Runtime } from '../runtime.ts';
 import { allCommands, commandsIn, topLevelWords } from './all-commands.ts';
-import { splitValueFlag } from './normalize-arguments.ts';
+import { readFlags, takesNextWord } from './command-line.ts';
 import { sharedFlags } from './shared-flags.ts';
 
 /** A word that a shell offers, with its description. It selects those that begin with the typed word. */
@@ -53,8 +53,8 @@ function completionsOf(words: readonly string[]): Completions {
   const { path, isPathOpen, command, flags, awaiting, isAfterDashes, operands } = placeAfter(words.slice(0, -1));
   if (awaiting) return valuesOf(awaiting);
   if (word.startsWith('-') && !isAfterDashes) {
-    const { flag, start, value } = splitValueFlag(word, flags) ?? {};
-    if (flag && value !== undefined) return { ...valuesOf(flag), start };
+    const { flag, value } = readFlags(word, flags).at(-1) ?? {};
+    if (flag && value !== undefined) return { ...valuesOf(flag), start: word.slice(0, word.length - value.length) };
     if (command) return { offers: flagOffers([...flags, help]) };
     if (!isPathOpen) return {};
     return { offers: flagOffers(path.length === 0 ? [help, version, ...flags] : [help]) };
@@ -84,10 +84,8 @@ function placeAfter(words: readonly string[]): Place {
     else if (isAfterDashes) operands.push(word);
     else if (word === '--') isAfterDashes = true;
     else if (word.startsWith('-')) {
-      const { flag, value } = splitValueFlag(word, flags) ?? {};
-      if (value === undefined) awaiting = flag;
-      // After `svc train --exact`, lint is a file.
-      if (command) isPathOpen = false;
+      const token = readFlags(word, flags).at(-1);
+      if (token && takesNextWord(token)) awaiting = token.flag;
     } else if (isPathOpen && commandsIn(longer).length > 0) {
       path = longer;
       command = allCommands.find(({ name }) => name === path.join(' '));

@@ -1,23 +1,147 @@
-import type { CommandDefinition } from '../command.ts';
+import type { Command } from '../command.ts';
 import { settingFlag } from '../config/settings.ts';
 import { type Flag, flagGroup } from '../flag.ts';
 import { allOperations } from '../operations/all-operations.ts';
-import { bodyFlags } from './body-flags.ts';
-import { helpTopicNames } from './help-topic-names.ts';
-import {
-  certificateFlags,
-  localFlags,
-  profileFlag,
-  reportFlags,
-  reportFlagsExcept,
-  resultFlags,
-  serviceFlags,
-} from './shared-flags.ts';
+import { lintKindNames } from '../train/lint/lint-kinds.ts';
+import { bodyFlags } from './operation-commands.ts';
+import { certificateFlags, defineCommands, localFlags, profileFlag, serviceFlags, yesFlag } from './shared-flags.ts';
+
+/** The topics of `svc help` beside the commands. Their texts are in docs/help-topics.ts, which only help loads. */
+export const helpTopicNames = [
+  'bodies',
+  'batch',
+  'exit-codes',
+  'environment',
+  'formatting',
+  'profiles',
+  'retries',
+  'training',
+  'tracing',
+  'local-service',
+] as const;
 
 /** The commands around the operations. */
-export const toolCommands: readonly CommandDefinition[] = [
-  {
-    words: ['serve'],
+export const toolCommands: readonly Command[] = defineCommands('Tools', {
+  'call run': {
+    summary: 'Run a command and record it as a traced call',
+    about:
+      'The command starts at once, with the terminal, stdin, stdout and stderr of svc, while svc sends the record. svc exits with the exit code of the command, even if the service is down. The command finds its call in TRACEPARENT, SVC_CALL_ID and SVC_TRACE_ID.',
+    argument: {
+      name: 'command',
+      summary: 'The command and its arguments, after --',
+      usage: '-- <command> [args...]',
+      isRepeatable: true,
+    },
+    flags: () => [
+      ...flagGroup('Common', {
+        '--project-id <entity/project>': {
+          summary: 'Project of the call (default: from the environment or profile)',
+          completes: 'projects',
+        },
+        '--op-name <name>': 'Name of the operation (default: the name of the command)',
+        '--require': 'Record the call first, and run the command only if the service confirms it',
+        '--grace <duration>': 'How long to wait for the service after the command ends (default: 5s)',
+      }),
+      ...flagGroup('Call', {
+        '--inputs <none|name|argv>': {
+          summary:
+            'What to record of the command line: nothing, the name of the command (default), or all arguments; of these svc redacts its own credentials, values of variables and flags whose names mark secrets, and passwords in URLs, and records other secrets',
+          choices: ['none', 'name', 'argv'],
+        },
+        '--env <name>...': 'Record this environment variable (repeatable)',
+        '--no-parent': 'Start a new trace, even if TRACEPARENT names a parent',
+        '--exact': 'Record no attributes and no parent',
+        '--log-file <file>': 'Append a JSON line with ids, times and exit code',
+        '--exit-feedback[=<type>]': 'Send exit code and duration as feedback on the call (default type: exit)',
+        '--spool[=<only>]': {
+          summary: 'Keep the record on disk until it is confirmed; with =only, send it later with svc call flush',
+          choices: ['only'],
+        },
+      }),
+      ...serviceFlags(),
+    ],
+    hides: [],
+    examples: {
+      'call run --local --project-id acme/support-bot -- true': 'Trace a build',
+      'call run --local --project-id acme/support-bot --spool=only -- true':
+        'Keep the record on disk and send it later',
+    },
+    load: async () => (await import('../commands/call/run.ts')).runCallRun,
+  },
+  'call flush': {
+    summary: 'Send the spooled calls',
+    about:
+      'Sends the calls of svc call run --spool that belong to the current trace base URL, and reports how many belong to others. A call that is sent twice is stored once.',
+    flags: serviceFlags,
+    result: 'record',
+    hides: [],
+    examples: { 'call flush --local': 'Send the spooled calls' },
+    load: async () => (await import('../commands/call/flush.ts')).runCallFlush,
+  },
+  'train lint': {
+    summary: 'Check trajectories without sending them',
+    about:
+      'Needs no credentials. Reports groups, trajectories, rewards and sizes, and data that a service accepts although it contains no training signal. Counts all findings, and prints the first ones of each kind (--json: the first 100). Minimum and maximum of rewards are exact; mean and standard deviation are doubles. Exits with 3 if a file is invalid.',
+    argument: {
+      name: 'files',
+      summary: 'Trajectory groups: JSON arrays, JSONL with one group per line, gzip, directories; - is stdin',
+      isRepeatable: true,
+      isFile: true,
+    },
+    flags: () =>
+      flagGroup('Common', {
+        '-f, --file <file>': 'A whole training body; - is stdin',
+        '--group-by <path>': 'Group trajectories by the value at this path, such as metadata.task',
+        '--fail-on <kinds>...': {
+          summary: `Exit with 13 on findings of these kinds, separated by commas: any, ${lintKindNames.join(', ')}`,
+          offers: ['any', ...lintKindNames],
+        },
+        '--annotations <github>': {
+          summary: 'Also print each finding on stderr as a workflow command, which GitHub shows beside the line',
+          choices: ['github'],
+        },
+      }),
+    result: 'report',
+    examples: {
+      'train lint groups.jsonl': 'Summarize the training data',
+      'train lint groups.jsonl --fail-on zero-variance,no-logprobs': 'Fail in CI if data has no training signal',
+      'train lint runs.jsonl --group-by metadata.task': 'Group trajectories by task, one trajectory per line',
+    },
+    load: async () => (await import('../commands/train/lint.ts')).runTrainLint,
+  },
+  'train log': {
+    summary: 'List the training jobs sent from this machine',
+    about:
+      'Lists time, id, digest of the body, size, outcome and files of each job that svc train sent or tried to send, newest last. A job with an unknown outcome may have been applied.',
+    flags: () => flagGroup('Common', { '--limit <n>': 'Show only the newest n jobs' }),
+    result: 'rows',
+    examples: { 'train log --limit 10': 'Show the last jobs', 'train log --json': 'Print all jobs as JSON' },
+    load: async () => (await import('../commands/train/log.ts')).runTrainLog,
+  },
+  log: {
+    summary: 'List the requests sent from this machine, if the history is on',
+    about:
+      'Lists time, command, HTTP status, exit code, tokens, duration and ids of each request, newest last. To enable the history, set SVC_HISTORY=1, or run svc profile set <name> --history on; with bodies instead of on, svc also records request and response bodies. Batch lines are recorded in their output files instead; traced commands and requests of svc mcp are not recorded.',
+    flags: () => flagGroup('Common', { '--limit <n>': 'Show only the newest n requests' }),
+    result: 'rows',
+    examples: { 'log --limit 10': 'Show the last ten requests', 'log --json': 'Print all requests as JSON' },
+    load: async () => (await import('../commands/log.ts')).runLog,
+  },
+  'log show': {
+    summary: 'Show one recorded request with its bodies',
+    argument: { name: 'n', summary: 'Number of the request in svc log', isRequired: true },
+    result: 'document',
+    examples: { 'log show 1': 'Show the first request' },
+    load: async () => (await import('../commands/log.ts')).runLogShow,
+  },
+  'log clear': {
+    summary: 'Remove all recorded requests',
+    flags: () => yesFlag,
+    result: 'record',
+    examples: { 'log clear --yes': 'Remove the history without confirmation' },
+    load: async () => (await import('../commands/log.ts')).runLogClear,
+  },
+  serve: {
     summary: 'Run the local service on a port',
     about:
       'Serves all five operations from an embedded database, for development, tests and CI. Credentials come from SVC_USERNAME, SVC_PASSWORD and SVC_TOKEN or from a file; otherwise svc generates them and stores them next to the data.',
@@ -50,18 +174,16 @@ export const toolCommands: readonly CommandDefinition[] = [
           conflicts: ['record', 'fault', 'upstream', 'data', 'max-body', 'open'],
         },
       }),
-      ...resultFlags('report'),
-      ...reportFlagsExcept('verbose'),
     ],
-    examples: [
-      { why: 'Use a free port and a separate database', args: 'serve --data ./svc.db --json' },
-      { why: 'Rate limit every third chat', args: 'serve --fault operation=chat,every=3,status=429' },
-      { why: 'Forward chats to a model server', args: 'serve --port 8080 --upstream http://127.0.0.1:11434/v1' },
-    ],
+    result: 'report',
+    examples: {
+      'serve --data ./svc.db --json': 'Use a free port and a separate database',
+      'serve --fault operation=chat,every=3,status=429': 'Rate limit every third chat',
+      'serve --port 8080 --upstream http://127.0.0.1:11434/v1': 'Forward chats to a model server',
+    },
     load: async () => (await import('../commands/serve.ts')).runServe,
   },
-  {
-    words: ['batch', 'merge'],
+  'batch merge': {
     summary: 'Combine the outputs of sharded batches',
     about:
       'Reads the files that --batch wrote with -o, one per shard, and prints one result per input line in input order. Reports missing lines.',
@@ -69,33 +191,24 @@ export const toolCommands: readonly CommandDefinition[] = [
     flags: () => [
       ...flagGroup('Common', { '--input <file>': 'Input file of the batches, to detect missing lines at its end' }),
       ...flagGroup('Output', { '-o, --output <file>': 'Write the results to a file; - is stdout' }),
-      ...resultFlags('lines'),
-      ...reportFlagsExcept('verbose'),
     ],
-    examples: [
-      {
-        why: 'Combine two shards and report missing lines',
-        args: 'batch merge a.jsonl b.jsonl --input prompts.jsonl -o all.jsonl',
-      },
-    ],
+    result: 'lines',
+    examples: {
+      'batch merge a.jsonl b.jsonl --input prompts.jsonl -o all.jsonl': 'Combine two shards and report missing lines',
+    },
     load: async () => (await import('../commands/batch/merge.ts')).runBatchMerge,
   },
-  {
-    words: ['batch', 'report'],
+  'batch report': {
     summary: 'Summarize the output of a batch',
     about:
       'Reads output files of --batch and prints counts, failures by cause, token sums and latency; on a terminal, also histograms.',
     argument: { name: 'files', summary: 'Output files of batches', isRepeatable: true, isFile: true },
-    flags: () => [
-      ...flagGroup('Output', { '--html <file>': 'Also write a self-contained HTML page with charts' }),
-      ...resultFlags('report'),
-      ...reportFlagsExcept('verbose'),
-    ],
-    examples: [{ why: 'Write an HTML page with charts', args: 'batch report out.jsonl --html report.html' }],
+    flags: () => flagGroup('Output', { '--html <file>': 'Also write a self-contained HTML page with charts' }),
+    result: 'report',
+    examples: { 'batch report out.jsonl --html report.html': 'Write an HTML page with charts' },
     load: async () => (await import('../commands/batch/report.ts')).runBatchReport,
   },
-  {
-    words: ['spec'],
+  spec: {
     summary: 'Print the JSON Schema, a skeleton, or the OpenAPI document',
     argument: {
       name: 'command',
@@ -114,20 +227,19 @@ export const toolCommands: readonly CommandDefinition[] = [
         },
         '--openapi': 'Print all operations as an OpenAPI 3.1 document',
       }),
-      ...resultFlags('document'),
       ...skeletonFlags(),
-      ...reportFlagsExcept('verbose', 'quiet'),
     ],
-    examples: [
-      { why: 'Print the schema of a chat body', args: 'spec chat' },
-      { why: 'Print every field with comments', args: 'spec chat --skeleton=all' },
-      { why: 'Print a body to fill in', args: 'spec feedback replace --skeleton --project-id acme/support-bot' },
-      { why: 'Print an OpenAPI document for other tools', args: 'spec --openapi' },
-    ],
+    result: 'document',
+    hides: ['verbose', 'quiet'],
+    examples: {
+      'spec chat': 'Print the schema of a chat body',
+      'spec chat --skeleton=all': 'Print every field with comments',
+      'spec feedback replace --skeleton --project-id acme/support-bot': 'Print a body to fill in',
+      'spec --openapi': 'Print an OpenAPI document for other tools',
+    },
     load: async () => (await import('../commands/spec/spec.ts')).runSpec,
   },
-  {
-    words: ['doctor'],
+  doctor: {
     summary: 'Show the settings in effect and test the connection',
     about:
       'Shows the settings in effect with their sources and the files that svc uses, and connects to each base URL (TCP and TLS). Only --probe calls an operation and runs a credential command. Secrets are redacted. Exits with 0 if there are no errors, otherwise with the first of: 12 (a file is unusable), 2 (a setting is invalid, or there is no base URL), 13 (insecure), 4 (no credentials), 5 to 9 or 11 (the probe failed), 7 (could not connect).',
@@ -140,36 +252,29 @@ export const toolCommands: readonly CommandDefinition[] = [
         '--probe': 'Also call feedback schema, which changes nothing',
         '--all': 'Also list the settings that are not set',
       }),
-      ...resultFlags('report'),
-      ...reportFlags,
     ],
-    examples: [
-      { why: 'Show the settings and test the connection', args: 'doctor' },
-      { why: 'Also test the credentials, and print JSON', args: 'doctor --profile work --probe --json' },
-    ],
+    result: 'report',
+    hides: [],
+    examples: {
+      doctor: 'Show the settings and test the connection',
+      'doctor --profile work --probe --json': 'Also test the credentials, and print JSON',
+    },
     load: async () => (await import('../commands/doctor/doctor.ts')).runDoctor,
   },
-  {
-    words: ['completion'],
+  completion: {
     summary: 'Print a completion script for a shell',
     about:
       'bash: source <(svc completion bash). zsh: save the output as _svc in a directory of $fpath. fish: svc completion fish | source. Completion offers commands, flags, values and files, and the profiles, projects and models found in the environment, the configuration and the history. It never opens a connection.',
-    argument: {
-      name: 'shell',
-      summary: 'Shell of the script',
-      isRequired: true,
-      choices: ['bash', 'zsh', 'fish'],
-    },
-    flags: () => reportFlagsExcept('verbose', 'quiet'),
-    examples: [{ why: 'Print the script for bash', args: 'completion bash' }],
+    argument: { name: 'shell', summary: 'Shell of the script', isRequired: true, choices: ['bash', 'zsh', 'fish'] },
+    hides: ['verbose', 'quiet'],
+    examples: { 'completion bash': 'Print the script for bash' },
     load: async () => (await import('../commands/completion.ts')).runCompletion,
   },
-  {
-    words: ['help'],
+  help: {
     summary: 'Show help for a command or topic',
     argument: { name: 'topic', summary: 'A command or a topic', isRepeatable: true, offers: helpTopicNames },
-    flags: () => [
-      ...flagGroup('Output', {
+    flags: () =>
+      flagGroup('Output', {
         '--json': {
           summary: 'Print the command tree, or the named commands, as JSON: flags, types, defaults, examples',
           conflicts: ['skill'],
@@ -180,13 +285,11 @@ export const toolCommands: readonly CommandDefinition[] = [
         },
         '--skill': 'Print a skill file for agents',
       }),
-      ...reportFlagsExcept('verbose', 'quiet'),
-    ],
-    examples: [{ why: 'List the exit codes', args: 'help exit-codes' }],
+    hides: ['verbose', 'quiet'],
+    examples: { 'help exit-codes': 'List the exit codes' },
     load: async () => (await import('./docs/show-help.ts')).runHelp,
   },
-  {
-    words: ['mcp'],
+  mcp: {
     summary: 'Serve the operations as tools for agents (MCP)',
     about:
       'Serves the Model Context Protocol over stdin and stdout, in every revision from 2024-11-05 to 2026-07-28. Offers tools that write only if --allow names them.',
@@ -198,17 +301,14 @@ export const toolCommands: readonly CommandDefinition[] = [
         },
       }),
       ...serviceFlags(),
-      ...reportFlags,
     ],
-    examples: [
-      {
-        why: 'Serve the local service, with two tools that write',
-        args: 'mcp --local --allow call_start,feedback_replace',
-      },
-    ],
+    hides: [],
+    examples: {
+      'mcp --local --allow call_start,feedback_replace': 'Serve the local service, with two tools that write',
+    },
     load: async () => (await import('../commands/mcp/mcp.ts')).runMcp,
   },
-];
+});
 
 // The flags of all bodies, which fill a skeleton in; those of one name mean the same.
 function skeletonFlags(): Flag[] {

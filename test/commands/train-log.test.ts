@@ -107,17 +107,26 @@ describe('svc train log', () => {
   });
 });
 
-describe('log is a command only as the first word after train', () => {
+describe('log is a subcommand of train', () => {
   it.each<[string, readonly string[]]>([
-    ['./log', ['train', './log']],
-    ['a flag before it', ['train', '--exact', 'log']],
+    ['./log', ['./log']],
+    ['log after --', ['--', 'log']],
   ])('%s is a file', async (_, args) => {
     const cwd = temporaryDirectory();
     writeFileSync(join(cwd, 'log'), '{"trajectories":[]}');
-    const { code, stdout } = await svc([...args, '--model-id', '0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e05', '--dry-run'], {
-      cwd,
-    });
+    const flags = ['--model-id', '0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e05', '--dry-run'];
+    const { code, stdout } = await svc(['train', ...flags, ...args], { cwd });
     expect({ code, stdout }).toMatchObject({ code: 0, stdout: expect.stringContaining('"trajectory_groups"') });
+  });
+
+  it('also after a flag of train, with the flags of both', async () => {
+    const { code, stdout, stderr } = await svc(['train', '--error-format', 'json', 'log', '--limit', '1', '--json']);
+    expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: '[]\n', stderr: '' });
+    const { code: unknown, stderr: message } = await svc(['train', '--exact', 'log']);
+    expect({ unknown, message }).toEqual({
+      unknown: 2,
+      message: expect.stringContaining('unknown flag "--exact" for svc train log'),
+    });
   });
 
   it('and help of train names it', async () => {

@@ -3,13 +3,12 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { allCommands, commandGroups } from '../../src/cli/all-commands.ts';
-import { helpText } from '../../src/cli/docs/group-help.ts';
-import { exampleLine, flagTerm } from '../../src/cli/docs/help-text.ts';
+import { exampleLine, helpText } from '../../src/cli/docs/help-text.ts';
 import { helpTopics } from '../../src/cli/docs/help-topics.ts';
 import { parseCommandLine } from '../../src/cli/parse-command-line.ts';
 import { reportFlags } from '../../src/cli/shared-flags.ts';
 import { type Field, flagName, sampleValue } from '../../src/fields/field.ts';
-import { flagGroup } from '../../src/flag.ts';
+import { flagGroup, flagTerm } from '../../src/flag.ts';
 import { writeJson } from '../../src/json/write-json.ts';
 import { allOperations } from '../../src/operations/all-operations.ts';
 import { flagTarget } from '../../src/operations/operation.ts';
@@ -526,6 +525,15 @@ describe('the command line', () => {
     ['batch report ', 'an argument of svc batch report is empty', 'name a file'],
     ['feedback --bad', 'unknown flag "--bad"', 'run: svc --help'],
     ['feedback -q', 'svc feedback needs a command before -q', 'run: svc feedback --help'],
+    ['feedback --profile', '--profile needs a value', 'run: svc --help'],
+    ['--curl profile list', 'unknown flag "--curl" for svc profile list', 'run: svc profile list --help'],
+    ['-h nope', 'unknown command "nope"', 'run: svc --help'],
+    ['chat -hq', 'unknown flag "-hq" for svc chat', 'run: svc chat --help'],
+    ['chat hi --no-auth', 'unknown flag "--no-auth" for svc chat', 'run: svc chat --help'],
+    ['serve --no-auth --credentials x', '--credentials cannot be combined with --no-auth', 'remove one of them'],
+    ['chat hi --color blue', '--color cannot be "blue"', 'use auto, always or never'],
+    ['completion csh', 'shell cannot be "csh"', 'use bash, zsh or fish'],
+    ['call run --spool=x -- true', '--spool cannot be "x"', 'use --spool or --spool=only'],
   ])('svc %s is exit 2', async (line, message, hint) => {
     const { code, stderr, stdout } = await svc(line.split(' '));
     expect({ code, stdout, message: stderr.split('\n')[0] }).toEqual({

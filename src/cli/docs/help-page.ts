@@ -1,3 +1,5 @@
+import type { Help } from 'commander';
+
 /** A term with its explanation, as help lists flags and commands. */
 export interface HelpEntry {
   readonly term: string;
@@ -16,49 +18,46 @@ export interface HelpSection {
 const MIN_SUMMARY_COLUMNS = 30;
 const MAX_TERM_COLUMNS = 32;
 
-/** A help page as text, wrapped to `columns`. */
-export function renderHelp(sections: readonly HelpSection[], columns: number): string {
-  return `${sections.map((section) => sectionLines(section, columns).join('\n')).join('\n\n')}\n`;
+/** A help page as text, wrapped to the width of `help`. */
+export function renderHelp(sections: readonly HelpSection[], help: Help): string {
+  return `${sections.map((section) => sectionLines(section, help).join('\n')).join('\n\n')}\n`;
 }
 
-function sectionLines({ heading, paragraphs = [], entries = [], code = [] }: HelpSection, columns: number): string[] {
+function sectionLines({ heading, paragraphs = [], entries = [], code = [] }: HelpSection, help: Help): string[] {
+  const { helpWidth: columns = 80 } = help;
   const indent = heading === undefined ? '' : '  ';
+  const wrap = (text: string, start: string): string[] =>
+    help
+      .boxWrap(text, columns - start.length)
+      .split('\n')
+      .map((line) => start + line);
   return [
     ...(heading === undefined ? [] : [`${heading}:`]),
-    ...paragraphs.flatMap((text, at) => [...(at > 0 ? [''] : []), ...wrapText(text, columns, indent)]),
-    ...entryLines(entries, columns),
-    ...code.flatMap((line) => codeLines(line, columns - 2)).map((line) => `  ${line}`),
+    ...paragraphs.flatMap((text, at) => [...(at > 0 ? [''] : []), ...wrap(text, indent)]),
+    ...entryLines(entries, columns, wrap),
+    ...code.flatMap((line) => {
+      if (line.length <= columns - 2) return [`  ${line}`];
+      return line.startsWith('# ')
+        ? wrap(line.slice(2), '  # ')
+        : wrapCommand(line, columns - 2).map((one) => `  ${one}`);
+    }),
   ];
 }
 
-function codeLines(line: string, columns: number): string[] {
-  if (line.length <= columns) return [line];
-  return line.startsWith('# ')
-    ? wrapText(line.slice(2), columns - 2, '').map((text) => `# ${text}`)
-    : wrapCommand(line, columns);
-}
-
-function entryLines(entries: readonly HelpEntry[], columns: number): string[] {
+function entryLines(
+  entries: readonly HelpEntry[],
+  columns: number,
+  wrap: (text: string, start: string) => string[],
+): string[] {
   const room = Math.min(MAX_TERM_COLUMNS, columns - MIN_SUMMARY_COLUMNS - 4);
   const fitting = entries.map(({ term }) => term.length).filter((length) => length <= room);
   const width = Math.max(0, ...fitting);
   const indent = ' '.repeat(fitting.length > 0 ? width + 4 : 6);
   return entries.flatMap(({ term, summary }) => {
-    const [first = '', ...more] = wrapText(summary, columns, indent);
+    const [first = '', ...more] = wrap(summary, indent);
     if (term.length > width) return [`  ${term}`, ...(summary === '' ? [] : [first, ...more])];
     return [`  ${term.padEnd(width)}  ${first.trimStart()}`.trimEnd(), ...more];
   });
-}
-
-/** The lines of a text of at most `columns` characters; a longer word gets a line of its own. */
-function wrapText(text: string, columns: number, indent: string): string[] {
-  const lines: string[] = [];
-  for (const word of text.split(' ')) {
-    const last = lines.at(-1);
-    if (last !== undefined && last.length + 1 + word.length <= columns) lines[lines.length - 1] = `${last} ${word}`;
-    else lines.push(indent + word);
-  }
-  return lines;
 }
 
 // A command line as lines of at most `columns` characters that a shell reads as one: broken with backslashes between words

@@ -1,60 +1,123 @@
+import type { Help, Command as Program } from 'commander';
 import type { Command } from '../../command.ts';
 import { flagName } from '../../fields/field.ts';
-import { type Flag, flagForms } from '../../flag.ts';
+import { type Flag, flagForms, flagTerm } from '../../flag.ts';
 import { type Example, flagTarget } from '../../operations/operation.ts';
-import { commandsIn } from '../all-commands.ts';
-import { usageTerm } from '../parse-command-line.ts';
-import { type HelpEntry, type HelpSection, renderHelp } from './help-page.ts';
+import { allCommands, commandsIn } from '../all-commands.ts';
+import { commandTree, type HelpRequest } from '../parse-command-line.ts';
+import { helpTopicNames } from '../tool-commands.ts';
+import { type HelpSection, renderHelp } from './help-page.ts';
 
 const MAX_SHORT_HELP_LINES = 24;
 const MAX_SHORT_HELP_COLUMNS = 80;
 
+/** The description of svc in two sentences. */
+export const introduction =
+  'Send feedback, chats, training jobs and traced calls to a service. Request bodies come from flags, files and stdin.';
+
+const startExamples: readonly (readonly [command: string, why: string])[] = [
+  ['svc chat --local "Hello"', 'ask the local service; needs no setup'],
+  ['svc auth login --base-url <url>', 'store credentials for a real service'],
+  ['svc doctor', 'show the settings and test the connection'],
+];
+
 // Listed in short help, in this order, after the flags that are required or common.
 const usefulFlags = ['file', 'set', 'json', 'output', 'dry-run', 'profile', 'local'];
 
-/** The whole help of a command, wrapped to `columns`. */
-export function fullHelp(command: Command, columns: number): string {
-  return renderHelp(
-    [
-      { paragraphs: [`${command.summary}.`, ...(command.about ? [command.about] : [])] },
-      usageSection(command),
-      examplesSection(command.examples, true),
-      ...commandSections(command),
-      learnMoreSection(command),
-    ],
-    columns,
-  );
+/** The help of a command, of a group of commands, or of svc, wrapped to `columns`. */
+export function helpText({ words, isFull }: HelpRequest, columns: number): string {
+  const command = commandsIn(words).find((one) => one.words.length === words.length);
+  const program = programOf(words, command);
+  const isNarrow = words.length > 0 && !(command && isFull);
+  const help = createHelp(program, isNarrow ? Math.min(columns, MAX_SHORT_HELP_COLUMNS) : columns);
+  if (command) return isFull ? renderHelp(fullHelp(command, program, help), help) : shortHelp(command, program, help);
+  if (words.length > 0) return renderHelp(groupHelp(commandsIn(words), program, help), help);
+  return renderHelp(isFull ? rootHelp(program, help) : rootShortHelp(program, help), help);
+}
+
+/** Help of commander that wraps to `columns`. */
+export function createHelp(program: Program, columns: number): Help {
+  return program.configureHelp({ helpWidth: columns, minWidthToWrap: 1 }).createHelp();
+}
+
+/** The node of the tree of commands; `chosen` gets its flags. */
+export function programOf(words: readonly string[], chosen?: Command): Program {
+  return findProgram(commandTree(allCommands, chosen), words);
+}
+
+function findProgram(root: Program, words: readonly string[]): Program {
+  return words.reduce((parent, word) => parent.commands.find((one) => one.name() === word) ?? parent, root);
 }
 
 /** The sections of a command's help: its subcommands, arguments and flags, and the fields that accept null. */
-export function commandSections(command: Command): HelpSection[] {
-  const { argument } = command;
+export function commandSections(command: Command, program = programOf(command.words, command)): HelpSection[] {
+  const help = program.createHelp();
+  const options = help.visibleOptions(program);
+  // Required and common flags come first; the other groups keep the order of their first flags.
+  const first = ['Required', 'Common'].flatMap((group) => options.filter((one) => one.helpGroupHeading === group));
+  const groups = help.groupItems(first, options, ({ helpGroupHeading = '' }) => helpGroupHeading);
   const inner = commandsIn(command.words).filter((one) => one !== command);
+  const args = help.visibleArguments(program);
   return [
-    ...(inner.length > 0 ? [{ heading: 'Commands', entries: inner.map(commandEntry) }] : []),
-    ...(argument ? [{ heading: 'Arguments', entries: [{ term: argument.name, summary: argument.summary }] }] : []),
-    ...flagSections(command),
+    ...(inner.length > 0 ? [commandsSection('Commands', inner)] : []),
+    ...(args.length > 0
+      ? [
+          entriesSection(
+            'Arguments',
+            args.map((one) => [one.name(), one.description]),
+          ),
+        ]
+      : []),
+    ...Array.from(groups, ([heading, group]) =>
+      entriesSection(
+        heading,
+        group.map((one) => [help.optionTerm(one), one.description]),
+      ),
+    ),
     ...nullSection(command),
   ];
 }
 
-/**
- * The help of a command in at most 24 lines of at most 80 characters: usage, up to two examples with every flag that they
- * use, and the most useful other flags.
- */
-export function shortHelp(command: Command, columns: number): string {
-  const flags = flagsByUse(command);
+/** An example as typed, with the input that is piped into it. */
+export function exampleLine({ args, stdin }: Example): string {
+  return stdin === undefined ? `svc ${args}` : `printf '${stdin.replaceAll('\n', '\\n')}' | svc ${args}`;
+}
+
+function fullHelp(command: Command, program: Program, help: Help): HelpSection[] {
+  const topics = command.operation ? 'bodies, batch, retries, exit-codes' : 'exit-codes, environment, profiles';
+  const pages = `Manual page: man svc-${command.words.join('-')}. Reference: docs/reference.md.`;
+  return [
+    { paragraphs: [`${command.summary}.`, ...(command.about ? [command.about] : [])] },
+    usageSection(program, help),
+    examplesSection(command.examples, true),
+    ...commandSections(command, program),
+    { heading: 'Learn more', paragraphs: [`svc help <topic>: ${topics}. ${pages}`] },
+  ];
+}
+
+// At most 24 lines: usage, up to two examples with every flag that they use, and the most useful other flags.
+function shortHelp(command: Command, program: Program, help: Help): string {
+  const { listedFlags: listed } = command;
+  const inGroup = (name: string): Flag[] => listed.filter(({ group }) => group === name);
+  const useful = usefulFlags.flatMap((name) => listed.find((flag) => flag.name === name) ?? []);
+  const flags = [...new Set([...inGroup('Required'), ...inGroup('Common'), ...useful, ...listed])];
   const page = (examples: readonly Example[], hasReasons: boolean, more: readonly Flag[]): string => {
     const isNeeded = (flag: Flag): boolean => flag.group === 'Required' || examples.some((one) => isUsedIn(one, flag));
     const shown = flags.filter((flag) => isNeeded(flag) || more.includes(flag));
-    const sections: readonly HelpSection[] = [
-      { paragraphs: [`${command.summary}.`] },
-      usageSection(command),
-      examplesSection(examples, hasReasons),
-      { heading: 'Flags', entries: shown.map(shortEntry) },
-      { paragraphs: [`svc ${command.name} --help shows everything.`] },
-    ];
-    return renderHelp(sections, Math.min(columns, MAX_SHORT_HELP_COLUMNS));
+    return renderHelp(
+      [
+        { paragraphs: [`${command.summary}.`] },
+        usageSection(program, help),
+        examplesSection(examples, hasReasons),
+        // The first clause of the summary: the rest is in the full help.
+        entriesSection(
+          'Flags',
+          shown.map((flag) => [flagTerm(flag), flag.summary.split(/;| \(/)[0] ?? '']),
+        ),
+        { paragraphs: [`svc ${command.name} --help shows everything.`] },
+      ],
+      help,
+    );
   };
   const hasRoom = (text: string, lines = 0): boolean => text.split('\n').length - 1 + lines <= MAX_SHORT_HELP_LINES;
   const two = command.examples.slice(0, 2);
@@ -72,59 +135,79 @@ function isUsedIn({ args }: Example, flag: Flag): boolean {
   return args.split(/[\s=]+/).some((word) => forms.includes(word));
 }
 
-function flagsByUse({ listedFlags: listed }: Command): readonly Flag[] {
-  const inGroup = (name: string): Flag[] => listed.filter(({ group }) => group === name);
-  const useful = usefulFlags.flatMap((name) => listed.find((flag) => flag.name === name) ?? []);
-  return [...new Set([...inGroup('Required'), ...inGroup('Common'), ...useful, ...listed])];
+function groupHelp(commands: readonly Command[], program: Program, help: Help): HelpSection[] {
+  const examples = commands.flatMap((command) => command.examples.slice(0, 1)).slice(0, 3);
+  return [
+    { paragraphs: [`${program.summary()}.`] },
+    usageSection(program, help),
+    examplesSection(examples, true),
+    commandsSection('Commands', commands),
+    { paragraphs: [`svc ${program.name()} <command> --help shows the flags of a command.`] },
+  ];
 }
 
-// The first clause of the summary: the rest is in the full help.
-function shortEntry(flag: Flag): HelpEntry {
-  return { term: flagTerm(flag), summary: flag.summary.split(/;| \(/)[0] ?? flag.summary };
+function rootHelp(program: Program, help: Help): HelpSection[] {
+  const programs = allCommands.map(({ words }) => findProgram(program, words));
+  const groups = help.groupItems(programs, programs, (one) => one.helpGroup());
+  const nameOf = (one: Program): string => (one.parent === program ? '' : `${one.parent?.name()} `) + one.name();
+  return [
+    { paragraphs: [introduction] },
+    usageSection(program, help),
+    startSection(startExamples, help),
+    ...Array.from(groups, ([heading, group]) =>
+      entriesSection(
+        heading,
+        group.map((one) => [nameOf(one), one.summary()]),
+      ),
+    ),
+    entriesSection('Flags', [
+      ['-h, --help', 'Show help: -h the most useful flags, --help all of them'],
+      ['-V, --version', 'Print the version'],
+    ]),
+    { heading: 'Topics', paragraphs: [`svc help <topic>: ${helpTopicNames.join(', ')}`] },
+  ];
 }
 
-/** The usage line of a command. */
-export function usageSection({ words, argument, flags }: Command): HelpSection {
-  const hasFlags = flags.length > 0;
-  const parts = ['svc', ...words, hasFlags ? '[flags]' : '', argument ? usageTerm(argument) : ''];
-  return { heading: 'Usage', code: [parts.filter(Boolean).join(' ')] };
+function rootShortHelp(program: Program, help: Help): HelpSection[] {
+  return [
+    usageSection(program, help),
+    entriesSection(
+      'Commands',
+      program.commands.map((one) => [one.name(), one.summary().split(';')[0] ?? '']),
+    ),
+    startSection(startExamples.slice(0, 2), help),
+    { paragraphs: ['svc --help lists all commands and topics.'] },
+  ];
 }
 
-/** Examples, each with the comment that says what it does. */
-export function examplesSection(examples: readonly Example[], hasReasons: boolean): HelpSection {
+// Comments are beside the commands if there is room for them.
+function startSection(examples: typeof startExamples, { helpWidth = 0 }: Help): HelpSection {
+  const width = Math.max(...examples.map(([command]) => command.length));
+  const lines = examples.map(([command, why]) => `${command.padEnd(width)}  # ${why}`);
+  const isWide = lines.every((line) => line.length <= helpWidth - 2);
+  return { heading: 'Examples', code: isWide ? lines : examples.flatMap(([command, why]) => [`# ${why}`, command]) };
+}
+
+function usageSection(program: Program, help: Help): HelpSection {
+  return { heading: 'Usage', code: [help.commandUsage(program)] };
+}
+
+function examplesSection(examples: readonly Example[], hasReasons: boolean): HelpSection {
   return {
     heading: 'Examples',
     code: examples.flatMap((example) => [...(hasReasons ? [`# ${example.why}`] : []), exampleLine(example)]),
   };
 }
 
-/** An example as typed, with the input that is piped into it. */
-export function exampleLine({ args, stdin }: Example): string {
-  return stdin === undefined ? `svc ${args}` : `printf '${stdin.replaceAll('\n', '\\n')}' | svc ${args}`;
-}
-
-/** A command as lists of commands show it. */
-export function commandEntry({ name, summary }: Command): HelpEntry {
-  return { term: `svc ${name}`, summary };
-}
-
-// Required and common flags come first; the other groups keep the order of their first flags.
-function flagSections({ listedFlags }: Command): HelpSection[] {
-  const groups = listedFlags.map(({ group }) => group);
-  const first = ['Required', 'Common'].filter((group) => groups.includes(group));
-  return Array.from(new Set([...first, ...groups]), (heading) => ({
+function commandsSection(heading: string, commands: readonly Command[]): HelpSection {
+  return entriesSection(
     heading,
-    entries: listedFlags
-      .filter(({ group }) => group === heading)
-      .map((flag) => ({ term: flagTerm(flag), summary: flag.summary })),
-  }));
+    commands.map(({ name, summary }) => [`svc ${name}`, summary]),
+  );
 }
 
-/** A flag as help names it: `-m, --model <text>`, `--[no-]echo`. */
-export function flagTerm({ name, short, takes, value }: Flag): string {
-  const long = takes === 'boolean' ? `--[no-]${name}` : takes === 'off' ? `--no-${name}` : `--${name}`;
-  const placeholder = takes === 'boolean' || !value ? '' : takes === 'optional' ? `[=${value}]` : ` ${value}`;
-  return `${short ? `-${short}, ` : ''}${long}${placeholder}`;
+function entriesSection(heading: string, entries: readonly (readonly [term: string, summary: string])[]): HelpSection {
+  return { heading, entries: entries.map(([term, summary]) => ({ term, summary })) };
 }
 
 function nullSection({ operation }: Command): HelpSection[] {
@@ -139,12 +222,4 @@ function nullSection({ operation }: Command): HelpSection[] {
       paragraphs: [`To send null for a field, write --set ${names[0]}:=null. These accept it: ${flags.join(', ')}.`],
     },
   ];
-}
-
-function learnMoreSection({ words, operation }: Command): HelpSection {
-  const topics = operation ? 'bodies, batch, retries, exit-codes' : 'exit-codes, environment, profiles';
-  return {
-    heading: 'Learn more',
-    paragraphs: [`svc help <topic>: ${topics}. Manual page: man svc-${words.join('-')}. Reference: docs/reference.md.`],
-  };
 }

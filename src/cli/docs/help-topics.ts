@@ -1,6 +1,6 @@
 import { type Setting, settings } from '../../config/settings.ts';
 import { exitCodes } from '../../errors.ts';
-import type { helpTopicNames } from '../help-topic-names.ts';
+import type { helpTopicNames } from '../tool-commands.ts';
 import { capitalizeSentence, type HelpSection } from './help-page.ts';
 
 /** The environment variables that svc reads, from the table of settings. An empty variable counts as unset. */

@@ -1,18 +1,18 @@
 import type { Command, RunCommand } from '../../command.ts';
 import type { Context } from '../../context.ts';
-import { usageFailure } from '../../errors.ts';
+import { exitCodes, usageFailure } from '../../errors.ts';
 import { closestMatch, joinWithOr } from '../../fields/closest-match.ts';
-import { type FlagValues, isFlagOn } from '../../flag.ts';
+import { type Flag, type FlagValues, flagForms, flagTerm, isFlagOn } from '../../flag.ts';
 import { pageText } from '../../output/pager.ts';
 import type { Writer } from '../../output/writer.ts';
 import type { Runtime } from '../../runtime.ts';
+import { version } from '../../version.ts';
 import { allCommands, commandGroups, commandsIn } from '../all-commands.ts';
-import { helpTopicNames } from '../help-topic-names.ts';
 import type { HelpRequest } from '../parse-command-line.ts';
-import { helpText } from './group-help.ts';
-import { helpAsJson, helpAsSkill } from './help-json.ts';
+import { helpTopicNames } from '../tool-commands.ts';
 import { renderHelp } from './help-page.ts';
-import { helpTopics } from './help-topics.ts';
+import { createHelp, exampleLine, helpText, introduction, programOf } from './help-text.ts';
+import { environmentVariables, helpTopics } from './help-topics.ts';
 
 const MIN_COLUMNS = 40;
 const MAX_COLUMNS = 100;
@@ -32,7 +32,8 @@ export const runHelp: RunCommand = async ({ args, flags }, context) => {
       throw usageFailure(`the topic ${name} is not available as JSON`, `run: svc help ${name}`);
     return printJson(commands, flags, context);
   }
-  if (topic) return showPage(renderHelp(helpTopics[topic](), helpColumns(runtime, stdout)), context);
+  if (topic)
+    return showPage(renderHelp(helpTopics[topic](), createHelp(programOf([]), helpColumns(runtime, stdout))), context);
   return showHelp({ words: args, isFull: true }, context);
 };
 
@@ -109,4 +110,110 @@ function suggestTopic(args: readonly string[]): string | undefined {
   const [last = ''] = args.slice(-1);
   const close = group.filter((name) => closestMatch(last, name.split(' ').slice(-1)) !== undefined);
   return joinWithOr(close.length > 0 ? close : group);
+}
+
+// For programs and agents. JSON leaves out what is undefined.
+function helpAsJson(commands: readonly Command[]) {
+  return {
+    schema_version: 1,
+    name: 'svc',
+    version,
+    summary: introduction,
+    commands: commands.map(commandAsJson),
+    exit_codes: Object.values(exitCodes).map(({ code, meaning, retry }) => ({ code, meaning, run_again: retry })),
+    environment: environmentVariables.map(([name, summary]) => ({ name, summary })),
+  };
+}
+
+function commandAsJson({ words, name, summary, about, argument, listedFlags, examples, operation }: Command) {
+  const program = programOf(words);
+  return {
+    command: `svc ${name}`,
+    summary,
+    description: about,
+    usage: program.createHelp().commandUsage(program),
+    request: operation && `POST ${operation.path}`,
+    argument: argument && {
+      name: argument.name,
+      summary: argument.summary,
+      required: argument.isRequired === true,
+      repeatable: argument.isRepeatable === true,
+      choices: argument.choices,
+    },
+    flags: listedFlags.map(flagAsJson),
+    examples: examples.map((example) => ({ summary: example.why, command: exampleLine(example) })),
+  };
+}
+
+function flagAsJson(flag: Flag) {
+  const { short, takes, value, summary, group, choices, conflicts } = flag;
+  const [form, negation] = flagForms(flag);
+  return {
+    flag: form,
+    short: short && `-${short}`,
+    negation,
+    type: valueType(flag),
+    value,
+    // It is given only after `=`.
+    value_optional: takes === 'optional' ? true : undefined,
+    repeatable: takes === 'values' ? true : undefined,
+    required: group === 'Required' ? true : undefined,
+    choices,
+    default: flag.default ?? /\(default: ([^),]+)/.exec(summary)?.[1],
+    conflicts: conflicts?.map((other) => `--${other}`),
+    summary,
+  };
+}
+
+function valueType({ takes, value = '' }: Flag): string {
+  if (takes === 'switch' || takes === 'boolean' || takes === 'off') return 'boolean';
+  const types = new Map([
+    ['<n>', 'integer'],
+    ['<x>', 'number'],
+    ['<json>', 'json'],
+    ['<file>', 'file'],
+  ]);
+  return types.get(value) ?? 'string';
+}
+
+// A skill file for agents: what svc does, when to use which command, and how to read its results.
+function helpAsSkill(): string {
+  const operations = allCommands.filter(({ operation }) => operation);
+  const others = allCommands.filter(({ operation }) => !operation);
+  const known = operations.flatMap((command) => command.flags);
+  const flags = ['dry-run', 'json', 'local', 'set', 'error-format', 'stdin'].flatMap(
+    (name) => known.find((flag) => flag.name === name) ?? [],
+  );
+  const paragraphs = [
+    [
+      '---',
+      'name: svc',
+      'description: Send feedback, discover feedback schemas, create chat completions and training jobs, and record traced calls with the svc command-line client.',
+      '---',
+    ].join('\n'),
+    '# svc',
+    introduction,
+    '## Operations',
+    ...operations.flatMap((command) => [
+      `### svc ${command.name}`,
+      [`${command.summary}.`, command.about ?? ''].join(' ').trim(),
+      ...requiredFields(command),
+      ['```sh', ...command.examples.map(exampleLine), '```'].join('\n'),
+    ]),
+    '## Other commands',
+    others.map(({ name, summary }) => `- \`svc ${name}\`: ${summary}`).join('\n'),
+    '## Flags that help agents',
+    flags.map((flag) => `- \`${flagTerm(flag)}\`: ${flag.summary}`).join('\n'),
+    '## Exit codes',
+    Object.values(exitCodes)
+      .map(({ code, meaning, retry }) => `- ${code}: ${meaning}${retry ? `. Run again: ${retry}` : ''}`)
+      .join('\n'),
+    'Run `svc help --json` for every flag with its type, and `svc spec <command>` for the JSON Schema of a body.',
+  ];
+  return `${paragraphs.join('\n\n')}\n`;
+}
+
+function requiredFields({ flags }: Command): string[] {
+  const required = flags.filter(({ group }) => group === 'Required').map((flag) => `\`${flagTerm(flag)}\``);
+  return required.length === 0 ? [] : [`Required fields, from flags, a file or stdin: ${required.join(', ')}.`];
 }

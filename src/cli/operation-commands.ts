@@ -1,0 +1,176 @@
+import { batchFlags } from '../batch/batch-flags.ts';
+import type { Argument, Command, RunCommand } from '../command.ts';
+import { type Field, fieldFlag } from '../fields/field.ts';
+import { type Flag, flagGroup } from '../flag.ts';
+import { allOperations } from '../operations/all-operations.ts';
+import { chatOperation } from '../operations/chat.ts';
+import { flagTarget, type Operation, type Shorthand } from '../operations/operation.ts';
+import { trainOperation } from '../operations/train.ts';
+import { schemaViewNames } from '../results/output-format.ts';
+import { defineCommand, resultFlags, sendingFlags, serviceFlags } from './shared-flags.ts';
+
+/** The commands that send an operation. */
+export const operationCommands: readonly Command[] = allOperations.map((operation) =>
+  defineCommand(operation.command.join(' '), {
+    summary: operation.isPreview ? `${operation.summary} (preview)` : operation.summary,
+    ...(operation.about ? { about: operation.about } : {}),
+    ...(operation.arguments ? { argument: operationArgument(operation.arguments) } : {}),
+    group: 'Operations',
+    flags: () => [...bodyFlags(operation), ...operationFlags(operation)],
+    examples: operation.examples,
+    operation,
+    load: () => loadOperation(operation),
+  }),
+);
+
+// A conversation, and a body larger than memory, take steps of their own.
+async function loadOperation(operation: Operation): Promise<RunCommand> {
+  if (operation === chatOperation) return (await import('../commands/chat/chat.ts')).runChat;
+  if (operation === trainOperation) return (await import('../commands/train/train.ts')).runTrain;
+  return (await import('../commands/operation/operation.ts')).runOperation(operation);
+}
+
+function operationArgument({ name, summary, as }: NonNullable<Operation['arguments']>): Argument {
+  return { name, summary, isRepeatable: true, ...(as === 'prompt' ? {} : { isFile: true }) };
+}
+
+/** The flags of an operation's body, one for each field that a client may set, and the shorthands. */
+export function bodyFlags(operation: Operation): Flag[] {
+  const settable = Object.entries(flagTarget(operation).fields).filter(([, field]) => !field.isReadOnly);
+  return [
+    ...settable.map(([name, field]) => operationFieldFlag(operation, name, field)),
+    ...Object.entries(operation.shorthands ?? {}).map(([name, shorthand]) => shorthandFlag(name, shorthand)),
+  ];
+}
+
+// A prompt replaces the messages, which are then not required as a flag.
+function operationFieldFlag(operation: Operation, name: string, field: Field): Flag {
+  const flag = fieldFlag(name, field);
+  const isReplaceable = flag.group === 'Required' && operation.arguments?.as === 'prompt';
+  return isReplaceable ? { ...flag, group: 'Common' } : flag;
+}
+
+function shorthandFlag(name: string, shorthand: Shorthand): Flag {
+  return {
+    name,
+    ...(shorthand.short ? { short: shorthand.short } : {}),
+    ...shorthandValues[shorthand.kind],
+    ...(shorthand.conflicts ? { conflicts: shorthand.conflicts } : {}),
+    summary: shorthand.summary,
+    group: shorthand.isCommon ? 'Common' : 'Messages',
+  };
+}
+
+// The type and the placeholder in help of each kind of flag.
+const shorthandValues: { readonly [kind in Shorthand['kind']]: Pick<Flag, 'takes' | 'value'> } = {
+  message: { takes: 'value', value: '<text>' },
+  'role-message': { takes: 'values', value: '<role:text>' },
+  prefill: { takes: 'value', value: '<text>' },
+  conversation: { takes: 'value', value: '<file>' },
+  attach: { takes: 'values', value: '<file>' },
+  'reply-schema': { takes: 'value', value: '<@file>' },
+  age: { takes: 'value', value: '<age>' },
+  copy: { takes: 'switch' },
+};
+
+// The flags of all five operations, in addition to those of their bodies.
+function operationFlags(operation: Operation): Flag[] {
+  const { as } = operation.arguments ?? {};
+  return [
+    ...flagGroup('Body', {
+      '-f, --file <file>': {
+        summary: 'Body to send: a JSON object, or YAML in a .yaml file; flags change its fields; - is stdin',
+        isOnce: true,
+      },
+      '--set <path=value>...': 'Set a field by its path: a.b=text, or a.b:=JSON such as a.b:=null (repeatable)',
+      '--exact': 'Send the body as given: add no fields',
+      '--strict': { summary: 'Treat warnings as errors', conflicts: ['no-check'] },
+      '--no-check': 'Treat errors in the body as warnings',
+      '--[no-]stdin': {
+        summary:
+          'Read stdin, and wait for it without the limit of 10 minutes; --no-stdin never reads it, for example in a loop',
+        offSummary: 'Never read stdin',
+        conflicts: as === 'prompt' ? ['batch'] : ['batch', 'file'],
+      },
+    }),
+    ...(typeof as === 'object' ? trainFlags : []),
+    ...(operation.continuesTrace ? traceFlags : []),
+    ...(operation.result.as === 'rows' ? schemaFlags : operation.result.as === 'chat' ? chatFlags : []),
+    ...batchFlags,
+    ...serviceFlags(),
+    ...resultFlags(operation.result.as),
+    ...sendingFlags,
+  ];
+}
+
+const trainFlags: readonly Flag[] = [
+  ...flagGroup('Body', {
+    '--group-by <path>': {
+      summary: 'Field that groups the trajectories of files with one per line, such as metadata.task',
+      conflicts: ['batch'],
+    },
+  }),
+  ...flagGroup('Service', {
+    '--allow-duplicate': 'Send the job even if the same one was already sent from this machine',
+  }),
+];
+
+const traceFlags: readonly Flag[] = [
+  ...flagGroup('Body', { '--no-parent': 'Ignore the parent call that TRACEPARENT names' }),
+  ...flagGroup('Output', {
+    '--export': {
+      summary: 'Print export lines for eval, so that child processes continue the trace',
+      conflicts: ['json', 'format', 'jq', 'batch', 'dry-run', 'curl'],
+    },
+  }),
+];
+
+const preview = ['dry-run', 'curl'] as const;
+
+const schemaFlags: readonly Flag[] = [
+  ...flagGroup('Common', {
+    '--view <view>': {
+      summary: `How to show the schema: ${schemaViewNames.join(', ')}`,
+      choices: schemaViewNames,
+      conflicts: ['format', 'json', 'jq', 'batch', ...preview],
+    },
+  }),
+  ...flagGroup('Expectations', {
+    '--expect <file>': {
+      summary: 'Exit with 13 and list the differences if the schema differs from the one saved in this file',
+      conflicts: ['batch', ...preview],
+    },
+    '--update': 'Write the file of --expect instead of comparing with it',
+  }),
+];
+
+const chatFlags: readonly Flag[] = [
+  ...flagGroup('Output', {
+    '--extract <code|json>': {
+      summary: 'Print only the first code block of the text, or the first JSON',
+      choices: ['code', 'json'],
+      conflicts: ['format', 'json', 'jq', 'batch'],
+    },
+    '--stats': {
+      summary: 'Report tokens, time to the first token, tokens per second and retries on stderr',
+      conflicts: ['batch'],
+    },
+  }),
+  ...flagGroup('Common', {
+    '--continue': {
+      summary: 'Continue the last conversation in the history, which must include bodies (see svc log)',
+      conflicts: ['conversation', 'batch'],
+    },
+  }),
+  ...flagGroup('Expectations', {
+    '--expect-text <regex>...': 'Exit with 13 unless the text matches this regular expression (repeatable)',
+    '--expect-not <regex>...': 'Exit with 13 if the text matches this regular expression (repeatable)',
+    '--expect-schema <@file>': 'Exit with 13 unless the text is JSON that conforms to this JSON Schema',
+    '--expect-finish <reason>': {
+      summary: 'Exit with 13 unless finish_reason has this value',
+      offers: ['stop', 'length', 'tool_calls'],
+    },
+    '--expect-max-latency <duration>': 'Exit with 13 if the complete response takes longer, such as 2s',
+    '--junit <file>': 'Write the outcome as a JUnit report, with one test case per request',
+  }).map((flag) => ({ ...flag, conflicts: preview })),
+];
