@@ -11,7 +11,6 @@ const layers = {
     files: [
       'files/has-unread-data.ts',
       'commands/operation/operation.ts',
-      'fields/body-validator.ts',
       'fields/schema-validator.ts',
       'http/open-socket.ts',
     ],
