@@ -10,7 +10,7 @@ import { makeDirectory } from '../files/make-directory.ts';
 import { firstStringMember, getMember, itemsAt, type JsonNode, rawText, rootOf } from '../json/json-node.ts';
 import { writeJson } from '../json/write-json.ts';
 import type { Runtime } from '../runtime.ts';
-import type { BodyDigest } from './stream/body-digest.ts';
+import type { BodyDigest } from './stream/upload.ts';
 
 /** A training job about to be sent. Jobs with the same digest, target and model are the same job. */
 export interface TrainingJob {

@@ -1,7 +1,27 @@
-import { getMember, type JsonNode, kindOf, rawText, startOffset } from '../../json/json-node.ts';
+import { Buffer } from 'node:buffer';
+import { createHash } from 'node:crypto';
+import { QUOTE } from '../../json/json-bytes.ts';
+import { JsonError } from '../../json/json-error.ts';
+import {
+  endOffset,
+  getMember,
+  itemsOf,
+  type JsonNode,
+  type JsonPath,
+  kindOf,
+  memberEntry,
+  nameSignature,
+  rawBytes,
+  rawText,
+  startOffset,
+  stringOf,
+} from '../../json/json-node.ts';
 import { compareNumberLiterals } from '../../json/number-literal.ts';
-import type { FindingCallback } from './lint-findings.ts';
-import { lintTokens } from './lint-tokens.ts';
+import { scanString } from '../../json/parse-json.ts';
+import { compactChunks } from '../../json/write-json.ts';
+import type { TrajectoryChecks } from '../stream/checks.ts';
+import { InvalidTextError, type TrajectoryEvent } from '../stream/reader.ts';
+import type { FindingCallback } from './statistics.ts';
 
 /** Reports the findings of a trajectory; returns its reward as written, if it is a number. */
 export function lintTrajectory(
@@ -38,4 +58,175 @@ function lintPolicyOrder(trajectory: JsonNode, onFinding: FindingCallback): void
       ['initial_policy_version'],
       `is ${before}, newer than final_policy_version ${after}`,
     );
+}
+
+/** Reports a trajectory whose choices have no logprobs, or whose tokens are not `token_id:<n>` (docs/servers.md). */
+function lintTokens(trajectory: JsonNode, onFinding: FindingCallback): void {
+  let tokens = 0;
+  let textTokens = 0;
+  let first: { readonly token: JsonNode; readonly path: JsonPath } | undefined;
+  for (const { list, path } of tokenArrays(trajectory)) {
+    const { doc } = list;
+    const end = doc.tape[list.at * 3 + 2] ?? 0;
+    const signature = nameSignature('token');
+    let index = 0;
+    for (let entry = list.at + 1; entry < end; entry = doc.tape[entry * 3 + 2] ?? end) {
+      const at = memberEntry(doc, entry, 'token', signature);
+      tokens += 1;
+      if (at !== undefined && !isTokenId({ doc, at })) {
+        textTokens += 1;
+        first ??= { token: { doc, at }, path: [...path, index, 'token'] };
+      }
+      index += 1;
+    }
+  }
+  if (tokens === 0) onFinding('no-logprobs', startOffset(trajectory), [], 'no choice has logprobs');
+  if (!first) return;
+  const more = textTokens > 1 ? ` (and ${textTokens - 1} more like this)` : '';
+  onFinding(
+    'token-text',
+    startOffset(first.token),
+    first.path,
+    `${quoteToken(first.token)} is not token_id:<n>${more}`,
+  );
+}
+
+// Trainers also use the additional histories.
+function* tokenArrays(trajectory: JsonNode): Generator<{ list: JsonNode; path: JsonPath }> {
+  yield* historyTokenArrays(trajectory, []);
+  const more = getMember(trajectory, 'additional_histories');
+  let at = 0;
+  for (const history of more ? itemsOf(more) : []) {
+    yield* historyTokenArrays(history, ['additional_histories', at]);
+    at += 1;
+  }
+}
+
+function* historyTokenArrays(history: JsonNode, path: JsonPath): Generator<{ list: JsonNode; path: JsonPath }> {
+  const messages = getMember(history, 'messages_and_choices');
+  let at = 0;
+  for (const item of messages ? itemsOf(messages) : []) {
+    // A message has a role; a choice has a message.
+    const list = getMember(item, 'message') && getMember(getMember(item, 'logprobs'), 'content');
+    if (list && kindOf(list) === 'list')
+      yield { list, path: [...path, 'messages_and_choices', at, 'logprobs', 'content'] };
+    at += 1;
+  }
+}
+
+const TOKEN_ID_PREFIX = Array.from('"token_id:', (letter) => letter.charCodeAt(0));
+
+// On the bytes, because there may be millions.
+function isTokenId(token: JsonNode): boolean {
+  const { bytes } = token.doc;
+  const start = startOffset(token);
+  const end = endOffset(token) - 1;
+  const digits = start + TOKEN_ID_PREFIX.length;
+  if (end <= digits) return false;
+  for (let at = start; at < digits; at += 1) if (bytes[at] !== TOKEN_ID_PREFIX[at - start]) return false;
+  for (let at = digits; at < end; at += 1) {
+    const byte = bytes[at] ?? 0;
+    if (byte < 0x30 || byte > 0x39) return false;
+  }
+  return true;
+}
+
+const MAX_TOKEN_CHARS = 40;
+
+function quoteToken(token: JsonNode): string {
+  if (kindOf(token) !== 'string') return 'a value that is not a string';
+  const text = stringOf(token);
+  return JSON.stringify(text.length > MAX_TOKEN_CHARS ? `${text.slice(0, MAX_TOKEN_CHARS)}…` : text);
+}
+
+/** A hash of the tools of a trajectory, whitespace aside; the empty string for none, null and an empty array. */
+export function createToolsHasher(): (trajectory: JsonNode) => string {
+  // Most trajectories of a file have the same tools as the one before.
+  let previous: { readonly bytes: Buffer | undefined; readonly name: string } = { bytes: undefined, name: '' };
+  return (trajectory) => {
+    const tools = getMember(trajectory, 'tools');
+    if (!tools || kindOf(tools) === 'null' || (kindOf(tools) === 'list' && itemsOf(tools).next().done)) return '';
+    const bytes = rawBytes(tools);
+    if (!previous.bytes?.equals(bytes)) previous = { bytes: Buffer.from(bytes), name: hashTools(tools) };
+    return previous.name;
+  };
+}
+
+function hashTools(tools: JsonNode): string {
+  const hash = createHash('sha256');
+  for (const piece of compactChunks(tools)) hash.update(piece);
+  return hash.digest('base64');
+}
+
+/** A checked trajectory. */
+interface CheckedTrajectory {
+  readonly root: JsonNode;
+  /** The offsets of NaN and Infinity in it, which read as 0. */
+  readonly nonFiniteOffsets: readonly number[];
+  /** Why it is not valid JSON. */
+  readonly syntaxError: InvalidTextError | undefined;
+}
+
+/** Checks a trajectory, even if NaN or Infinity make it invalid JSON. Throws InvalidTextError for other invalid JSON. */
+export function checkAllowingNonFinite(
+  event: TrajectoryEvent & { readonly kind: 'trajectory' },
+  label: string,
+  checks: TrajectoryChecks,
+): CheckedTrajectory {
+  try {
+    return { root: checks.checkTrajectory(event, label), nonFiniteOffsets: [], syntaxError: undefined };
+  } catch (error) {
+    if (!(error instanceof InvalidTextError)) throw error;
+    const fixed = replaceNonFiniteNumbers(event.bytes);
+    if (!fixed) throw error;
+    return {
+      root: checks.checkTrajectory({ ...event, bytes: fixed.bytes }, label),
+      nonFiniteOffsets: fixed.offsets,
+      syntaxError: error,
+    };
+  }
+}
+
+/** A text with zeros in place of NaN and Infinity, and their offsets. */
+interface FixedText {
+  readonly bytes: Buffer;
+  readonly offsets: readonly number[];
+}
+
+const nonFiniteLiterals = ['-Infinity', 'Infinity', 'NaN'].map((word) => Buffer.from(word));
+
+/**
+ * Replaces each NaN, Infinity and -Infinity, which Python writes into JSON, with a zero, so that the rest of the text can be
+ * parsed. All offsets stay the same. Undefined if there is none.
+ */
+function replaceNonFiniteNumbers(text: Buffer): FixedText | undefined {
+  const offsets = Array.from(findNonFiniteNumbers(text));
+  if (offsets.length === 0) return undefined;
+  const bytes = Buffer.from(text);
+  for (const { at, length } of offsets) bytes.fill(' ', at, at + length).write('0', at);
+  return { bytes, offsets: offsets.map(({ at }) => at) };
+}
+
+function* findNonFiniteNumbers(text: Buffer): Generator<{ at: number; length: number }> {
+  for (let at = 0; at < text.length; ) {
+    if (text[at] === QUOTE) {
+      at = stringEnd(text, at);
+      continue;
+    }
+    const found = nonFiniteLiterals.find(
+      (word) => word[0] === text[at] && word.equals(text.subarray(at, at + word.length)),
+    );
+    if (found) yield { at, length: found.length };
+    at += found?.length ?? 1;
+  }
+}
+
+function stringEnd(text: Buffer, at: number): number {
+  try {
+    return scanString(text, at);
+  } catch (error) {
+    // The rest is invalid for another reason.
+    if (error instanceof JsonError) return text.length;
+    throw error;
+  }
 }

@@ -3,18 +3,25 @@ import type { Issue } from '../../errors.ts';
 import { createFindingCollector, type ReportedFinding } from '../../fields/finding.ts';
 import type { JsonPath } from '../../json/json-node.ts';
 import { formatPosition } from '../../json/text-position.ts';
-import { createBodyTextCollector, createEnvelope, parseEnvelope, type TextPart } from '../stream/envelope.ts';
-import { createGrouping } from '../stream/grouping.ts';
-import { InvalidTextError } from '../stream/invalid-text-error.ts';
-import { readTrajectories } from '../stream/read-trajectories.ts';
-import { createTrajectoryChecks } from '../stream/trajectory-checks.ts';
-import type { TextForm, TrajectoryEvent } from '../stream/trajectory-event.ts';
-import { checkAllowingNonFinite } from './check-non-finite.ts';
-import { formatLocation, formatTrajectoryPath } from './format-location.ts';
-import { addTrajectory } from './group-stats.ts';
-import { countReward, createLintSummary, createOpenGroups, type LintSummary } from './lint-summary.ts';
-import { lintTrajectory } from './lint-trajectory.ts';
-import { createToolsHasher } from './tools-hash.ts';
+import { createGrouping, createTrajectoryChecks } from '../stream/checks.ts';
+import {
+  createBodyTextCollector,
+  createEnvelope,
+  parseEnvelope,
+  readTrajectories,
+  type TextPart,
+} from '../stream/grammar.ts';
+import { InvalidTextError, type TextForm, type TrajectoryEvent } from '../stream/reader.ts';
+import { checkAllowingNonFinite, createToolsHasher, lintTrajectory } from './lint-trajectory.ts';
+import {
+  addTrajectory,
+  countReward,
+  createLintSummary,
+  createOpenGroups,
+  formatLocation,
+  formatTrajectoryPath,
+  type LintSummary,
+} from './statistics.ts';
 
 /** Checks trajectories as they stream by; it holds one at a time, and a few statistics of each open group. */
 export interface Linter {

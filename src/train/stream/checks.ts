@@ -1,14 +1,26 @@
 import type { Issue } from '../../errors.ts';
 import { createFindingCollector, type PendingFinding, type ReportedFinding } from '../../fields/finding.ts';
 import { createBodyInspector } from '../../fields/schema-validator.ts';
-import { formatJsonPath, type JsonNode, type JsonPath, rootOf } from '../../json/json-node.ts';
+import {
+  formatJsonPath,
+  type JsonNode,
+  type JsonPath,
+  kindOf,
+  nodeAtPath,
+  rawText,
+  rootOf,
+  stringOf,
+} from '../../json/json-node.ts';
 import { formatPosition } from '../../json/text-position.ts';
 import { trajectoryFields, trajectoryGroupFields } from '../../operations/train.ts';
-import { copyTextPart, createEnvelope, type Envelope, parseEnvelope, type TextPart } from './envelope.ts';
-import type { Grouping } from './grouping.ts';
-import { type InvalidTextError, parseTextAt } from './invalid-text-error.ts';
-import { locationInside, type TextLocation } from './text-location.ts';
-import type { TrajectoryEvent } from './trajectory-event.ts';
+import { copyTextPart, createEnvelope, type Envelope, parseEnvelope, type TextPart } from './grammar.ts';
+import {
+  type InvalidTextError,
+  locationInside,
+  parseTextAt,
+  type TextLocation,
+  type TrajectoryEvent,
+} from './reader.ts';
 
 /** Checks of streamed trajectories: the same as for whole bodies, one trajectory at a time. */
 export interface TrajectoryChecks {
@@ -139,5 +151,35 @@ export function createTrajectoryChecks(grouping: Grouping | undefined): Trajecto
       ungroupedCount > 0 && !grouping
         ? 'if each line is a trajectory, group them: add --group-by metadata.task'
         : undefined,
+  };
+}
+
+/** Groups single trajectories by the value at a path, in the order in which the values first appear. */
+export interface Grouping {
+  /** The index of the group and of the trajectory in it, from 0; or the reason why it has no group. */
+  readonly assignGroup: (trajectory: JsonNode) => { readonly group: number; readonly at: number } | string;
+  /** The group of the last trajectory; undefined if it has none. */
+  readonly lastGroup: () => number | undefined;
+  readonly groupCount: () => number;
+}
+
+/** Groups by the value at a path. */
+export function createGrouping(path: JsonPath): Grouping {
+  const groups = new Map<string, { readonly group: number; count: number }>();
+  let lastGroup: number | undefined;
+  return {
+    assignGroup: (trajectory) => {
+      lastGroup = undefined;
+      const value = nodeAtPath(trajectory, path);
+      if (!value) return `has no ${formatJsonPath(path)} to group by`;
+      const key = kindOf(value) === 'string' ? `"${stringOf(value)}` : rawText(value);
+      const group = groups.get(key) ?? { group: groups.size, count: 0 };
+      groups.set(key, group);
+      lastGroup = group.group;
+      group.count += 1;
+      return { group: group.group, at: group.count - 1 };
+    },
+    lastGroup: () => lastGroup,
+    groupCount: () => groups.size,
   };
 }
