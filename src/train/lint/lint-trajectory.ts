@@ -5,6 +5,7 @@ import { JsonError } from '../../json/json-error.ts';
 import {
   endOffset,
   getMember,
+  itemsAt,
   itemsOf,
   type JsonNode,
   type JsonPath,
@@ -21,7 +22,8 @@ import { scanString } from '../../json/parse-json.ts';
 import { compactChunks } from '../../json/write-json.ts';
 import type { TrajectoryChecks } from '../stream/checks.ts';
 import { InvalidTextError, type TrajectoryEvent } from '../stream/reader.ts';
-import type { FindingCallback } from './statistics.ts';
+import { truncateText } from './statistics.ts';
+import type { FindingCallback } from './summary.ts';
 
 /** Reports the findings of a trajectory; returns its reward as written, if it is a number. */
 export function lintTrajectory(
@@ -60,7 +62,7 @@ function lintPolicyOrder(trajectory: JsonNode, onFinding: FindingCallback): void
     );
 }
 
-/** Reports a trajectory whose choices have no logprobs, or whose tokens are not `token_id:<n>` (docs/servers.md). */
+// Reports a trajectory whose choices have no logprobs, or whose tokens are not `token_id:<n>` (docs/servers.md).
 function lintTokens(trajectory: JsonNode, onFinding: FindingCallback): void {
   let tokens = 0;
   let textTokens = 0;
@@ -83,34 +85,25 @@ function lintTokens(trajectory: JsonNode, onFinding: FindingCallback): void {
   if (tokens === 0) onFinding('no-logprobs', startOffset(trajectory), [], 'no choice has logprobs');
   if (!first) return;
   const more = textTokens > 1 ? ` (and ${textTokens - 1} more like this)` : '';
-  onFinding(
-    'token-text',
-    startOffset(first.token),
-    first.path,
-    `${quoteToken(first.token)} is not token_id:<n>${more}`,
-  );
+  const { token, path } = first;
+  const text =
+    kindOf(token) === 'string' ? JSON.stringify(truncateText(stringOf(token))) : 'a value that is not a string';
+  onFinding('token-text', startOffset(token), path, `${text} is not token_id:<n>${more}`);
 }
 
 // Trainers also use the additional histories.
 function* tokenArrays(trajectory: JsonNode): Generator<{ list: JsonNode; path: JsonPath }> {
   yield* historyTokenArrays(trajectory, []);
-  const more = getMember(trajectory, 'additional_histories');
-  let at = 0;
-  for (const history of more ? itemsOf(more) : []) {
+  for (const [at, history] of itemsAt(trajectory, 'additional_histories').entries())
     yield* historyTokenArrays(history, ['additional_histories', at]);
-    at += 1;
-  }
 }
 
 function* historyTokenArrays(history: JsonNode, path: JsonPath): Generator<{ list: JsonNode; path: JsonPath }> {
-  const messages = getMember(history, 'messages_and_choices');
-  let at = 0;
-  for (const item of messages ? itemsOf(messages) : []) {
+  for (const [at, item] of itemsAt(history, 'messages_and_choices').entries()) {
     // A message has a role; a choice has a message.
     const list = getMember(item, 'message') && getMember(getMember(item, 'logprobs'), 'content');
     if (list && kindOf(list) === 'list')
       yield { list, path: [...path, 'messages_and_choices', at, 'logprobs', 'content'] };
-    at += 1;
   }
 }
 
@@ -131,81 +124,48 @@ function isTokenId(token: JsonNode): boolean {
   return true;
 }
 
-const MAX_TOKEN_CHARS = 40;
-
-function quoteToken(token: JsonNode): string {
-  if (kindOf(token) !== 'string') return 'a value that is not a string';
-  const text = stringOf(token);
-  return JSON.stringify(text.length > MAX_TOKEN_CHARS ? `${text.slice(0, MAX_TOKEN_CHARS)}…` : text);
-}
-
 /** A hash of the tools of a trajectory, whitespace aside; the empty string for none, null and an empty array. */
 export function createToolsHasher(): (trajectory: JsonNode) => string {
   // Most trajectories of a file have the same tools as the one before.
-  let previous: { readonly bytes: Buffer | undefined; readonly name: string } = { bytes: undefined, name: '' };
+  let previous = { bytes: Buffer.alloc(0), hash: '' };
   return (trajectory) => {
     const tools = getMember(trajectory, 'tools');
     if (!tools || kindOf(tools) === 'null' || (kindOf(tools) === 'list' && itemsOf(tools).next().done)) return '';
     const bytes = rawBytes(tools);
-    if (!previous.bytes?.equals(bytes)) previous = { bytes: Buffer.from(bytes), name: hashTools(tools) };
-    return previous.name;
+    if (!previous.bytes.equals(bytes)) {
+      const hash = createHash('sha256');
+      for (const piece of compactChunks(tools)) hash.update(piece);
+      previous = { bytes: Buffer.from(bytes), hash: hash.digest('base64') };
+    }
+    return previous.hash;
   };
 }
 
-function hashTools(tools: JsonNode): string {
-  const hash = createHash('sha256');
-  for (const piece of compactChunks(tools)) hash.update(piece);
-  return hash.digest('base64');
-}
-
-/** A checked trajectory. */
-interface CheckedTrajectory {
-  readonly root: JsonNode;
-  /** The offsets of NaN and Infinity in it, which read as 0. */
-  readonly nonFiniteOffsets: readonly number[];
-  /** Why it is not valid JSON. */
-  readonly syntaxError: InvalidTextError | undefined;
-}
-
-/** Checks a trajectory, even if NaN or Infinity make it invalid JSON. Throws InvalidTextError for other invalid JSON. */
+/**
+ * Checks a trajectory, even if NaN or Infinity make it invalid JSON: returns their offsets, where they read as 0, and the
+ * error. Throws InvalidTextError for other invalid JSON.
+ */
 export function checkAllowingNonFinite(
   event: TrajectoryEvent & { readonly kind: 'trajectory' },
   label: string,
   checks: TrajectoryChecks,
-): CheckedTrajectory {
+): { readonly root: JsonNode; readonly nonFiniteOffsets: readonly number[]; readonly syntaxError?: InvalidTextError } {
   try {
-    return { root: checks.checkTrajectory(event, label), nonFiniteOffsets: [], syntaxError: undefined };
+    return { root: checks.checkTrajectory(event, label), nonFiniteOffsets: [] };
   } catch (error) {
     if (!(error instanceof InvalidTextError)) throw error;
-    const fixed = replaceNonFiniteNumbers(event.bytes);
-    if (!fixed) throw error;
-    return {
-      root: checks.checkTrajectory({ ...event, bytes: fixed.bytes }, label),
-      nonFiniteOffsets: fixed.offsets,
-      syntaxError: error,
-    };
+    const found = Array.from(findNonFiniteNumbers(event.bytes));
+    if (found.length === 0) throw error;
+    // Zeros in their place keep all offsets.
+    const bytes = Buffer.from(event.bytes);
+    for (const { at, length } of found) bytes.fill(' ', at, at + length).write('0', at);
+    const root = checks.checkTrajectory({ ...event, bytes }, label);
+    return { root, nonFiniteOffsets: found.map(({ at }) => at), syntaxError: error };
   }
 }
 
-/** A text with zeros in place of NaN and Infinity, and their offsets. */
-interface FixedText {
-  readonly bytes: Buffer;
-  readonly offsets: readonly number[];
-}
-
+// As Python writes them into JSON.
 const nonFiniteLiterals = ['-Infinity', 'Infinity', 'NaN'].map((word) => Buffer.from(word));
-
-/**
- * Replaces each NaN, Infinity and -Infinity, which Python writes into JSON, with a zero, so that the rest of the text can be
- * parsed. All offsets stay the same. Undefined if there is none.
- */
-function replaceNonFiniteNumbers(text: Buffer): FixedText | undefined {
-  const offsets = Array.from(findNonFiniteNumbers(text));
-  if (offsets.length === 0) return undefined;
-  const bytes = Buffer.from(text);
-  for (const { at, length } of offsets) bytes.fill(' ', at, at + length).write('0', at);
-  return { bytes, offsets: offsets.map(({ at }) => at) };
-}
 
 function* findNonFiniteNumbers(text: Buffer): Generator<{ at: number; length: number }> {
   for (let at = 0; at < text.length; ) {

@@ -1,159 +1,6 @@
-import type { Buffer } from 'node:buffer';
-import { formatJsonPath, type JsonPath } from '../../json/json-node.ts';
 import { compareNumberLiterals } from '../../json/number-literal.ts';
-import { formatPosition } from '../../json/text-position.ts';
-import { locationInside, type TextLocation } from '../stream/reader.ts';
+import type { TextLocation } from '../stream/reader.ts';
 import type { LintKind } from './lint-kinds.ts';
-
-/** Statistics of all groups; memory does not grow with their number. */
-export interface LintSummary {
-  bytes: number;
-  groups: number;
-  trajectories: number;
-  /** The groups that were read to their end, and the trajectories in them: the text may be cut in the last one. */
-  completeGroups: number;
-  groupedTrajectories: number;
-  /** Trajectories in the smallest and in the largest of them. */
-  minPerGroup: number;
-  maxPerGroup: number;
-  /** Groups without a training signal: fewer than two rewards, or all equal. */
-  untrainableGroups: number;
-  /** The complete groups with finite rewards, and the sum of the standard deviations within them. */
-  rewardedGroups: number;
-  deviationSum: number;
-  readonly rewards: RewardStats;
-  readonly histogram: Histogram;
-  readonly largest: LargestTrajectories;
-  readonly findings: LintFindings;
-}
-
-/** An empty summary. */
-export function createLintSummary(): LintSummary {
-  return {
-    ...{
-      bytes: 0,
-      groups: 0,
-      trajectories: 0,
-      completeGroups: 0,
-      groupedTrajectories: 0,
-      minPerGroup: Number.POSITIVE_INFINITY,
-      maxPerGroup: 0,
-      untrainableGroups: 0,
-      rewardedGroups: 0,
-      deviationSum: 0,
-    },
-    rewards: createRewardStats(),
-    histogram: createHistogram(),
-    largest: createLargestTrajectories(),
-    findings: createLintFindings(),
-  };
-}
-
-/** Adds the reward of a trajectory. */
-export function countReward({ rewards, histogram }: LintSummary, reward: string): void {
-  addReward(rewards, reward);
-  const value = Number(reward);
-  if (Number.isFinite(value)) histogram.add(value);
-}
-
-/** The groups that may still get trajectories: the current one, or all with `--group-by`. */
-interface OpenGroups {
-  /** The group with an index; if it is not open, it starts at that location. */
-  readonly getOrOpen: (index: number, label: string, location: TextLocation) => GroupStats;
-  /** Adds all open groups to the summary. */
-  readonly closeAll: () => void;
-  /** Drops all open groups, because they are incomplete. */
-  readonly discardAll: () => void;
-}
-
-/** No open groups; closed ones are added to the summary. */
-export function createOpenGroups(summary: LintSummary): OpenGroups {
-  const groupsByIndex = new Map<number, GroupStats>();
-  return {
-    getOrOpen: (index, label, location) => {
-      const group = groupsByIndex.get(index) ?? createGroupStats(index, label, location);
-      groupsByIndex.set(index, group);
-      return group;
-    },
-    closeAll: () => {
-      for (const group of groupsByIndex.values()) countGroup(summary, group);
-      groupsByIndex.clear();
-    },
-    discardAll: () => groupsByIndex.clear(),
-  };
-}
-
-// Adds a complete group and its findings.
-function countGroup(summary: LintSummary, group: GroupStats): void {
-  summary.completeGroups += 1;
-  summary.groupedTrajectories += group.count;
-  summary.minPerGroup = Math.min(summary.minPerGroup, group.count);
-  summary.maxPerGroup = Math.max(summary.maxPerGroup, group.count);
-  if (group.rewards.finiteCount > 0) summary.rewardedGroups += 1;
-  summary.deviationSum += standardDeviation(group.rewards);
-  const findings = groupFindings(group);
-  if (group.rewards.count < 2 || findings.some(([kind]) => untrainableKinds.has(kind))) summary.untrainableGroups += 1;
-  for (const [kind, message] of findings)
-    summary.findings.add(kind, () => ({
-      at: formatLocation(group.label, group.location),
-      path: formatTrajectoryPath(group.index),
-      message,
-    }));
-}
-
-const untrainableKinds = new Set<string>(['zero-variance', 'rounded-variance']);
-
-/** Statistics of a group so far; small, because many groups may be open at a time. */
-interface GroupStats {
-  readonly index: number;
-  readonly label: string;
-  readonly location: TextLocation;
-  count: number;
-  readonly rewards: RewardStats;
-  /** The hash of the tools of its first trajectory. */
-  tools: string;
-  hasMixedTools: boolean;
-}
-
-/** An empty group; `index` is its position among all groups, from 0. */
-function createGroupStats(index: number, label: string, location: TextLocation): GroupStats {
-  return { index, label, location, count: 0, rewards: createRewardStats(), tools: '', hasMixedTools: false };
-}
-
-/** Adds a trajectory to its group. */
-export function addTrajectory(group: GroupStats, reward: string | undefined, tools: string): void {
-  if (group.count === 0) group.tools = tools;
-  else if (tools !== group.tools) group.hasMixedTools = true;
-  group.count += 1;
-  if (reward !== undefined) addReward(group.rewards, reward);
-}
-
-/** The findings of a complete group. */
-function groupFindings({ count, rewards, hasMixedTools }: GroupStats): [kind: LintKind, message: string][] {
-  const findings: [LintKind, string][] = [];
-  if (count === 0) findings.push(['empty-group', 'has no trajectories']);
-  if (count === 1)
-    findings.push(['single-trajectory', 'has only one trajectory, so there is nothing to compare it with']);
-  if (rewards.count > 1) {
-    const rewardVariance = classifyVariance(rewards);
-    const { count: rewardCount, min, max } = rewards;
-    const subject = rewardCount === 2 ? 'both rewards' : `all ${rewardCount} rewards`;
-    if (rewardVariance === 'equal') findings.push(['zero-variance', `${subject} are ${truncateNumber(min)}`]);
-    if (rewardVariance === 'rounded')
-      findings.push([
-        'rounded-variance',
-        `${subject} are the same double, from ${truncateNumber(min)} to ${truncateNumber(max)}`,
-      ]);
-  }
-  if (hasMixedTools) findings.push(['mixed-tools', 'its trajectories have different tools']);
-  return findings;
-}
-
-const MAX_NUMBER_CHARS = 40;
-
-function truncateNumber(number: string): string {
-  return number.length > MAX_NUMBER_CHARS ? `${number.slice(0, MAX_NUMBER_CHARS)}…` : number;
-}
 
 /**
  * Statistics of rewards. `min` and `max` are exact, as written, compared digit by digit. `mean` and `squaredDeviations` (a
@@ -203,6 +50,52 @@ export function classifyVariance({ min, max }: RewardStats): 'equal' | 'rounded'
   return Number(min) === Number(max) ? 'rounded' : 'different';
 }
 
+/** Statistics of a group so far; small, because many groups may be open at a time. */
+export interface GroupStats {
+  /** Its position among all groups, from 0. */
+  readonly index: number;
+  readonly label: string;
+  readonly location: TextLocation;
+  count: number;
+  readonly rewards: RewardStats;
+  /** The hash of the tools of its first trajectory. */
+  tools: string;
+  hasMixedTools: boolean;
+}
+
+/** Adds a trajectory to its group. */
+export function addTrajectory(group: GroupStats, reward: string | undefined, tools: string): void {
+  if (group.count === 0) group.tools = tools;
+  else if (tools !== group.tools) group.hasMixedTools = true;
+  group.count += 1;
+  if (reward !== undefined) addReward(group.rewards, reward);
+}
+
+/** The findings of a complete group. */
+export function groupFindings({ count, rewards, hasMixedTools }: GroupStats): [kind: LintKind, message: string][] {
+  const findings: [LintKind, string][] = [];
+  if (count === 0) findings.push(['empty-group', 'has no trajectories']);
+  if (count === 1)
+    findings.push(['single-trajectory', 'has only one trajectory, so there is nothing to compare it with']);
+  if (rewards.count > 1) {
+    const subject = rewards.count === 2 ? 'both rewards' : `all ${rewards.count} rewards`;
+    const [min, max] = [truncateText(rewards.min), truncateText(rewards.max)];
+    const variance = classifyVariance(rewards);
+    if (variance === 'equal') findings.push(['zero-variance', `${subject} are ${min}`]);
+    if (variance === 'rounded')
+      findings.push(['rounded-variance', `${subject} are the same double, from ${min} to ${max}`]);
+  }
+  if (hasMixedTools) findings.push(['mixed-tools', 'its trajectories have different tools']);
+  return findings;
+}
+
+const MAX_TEXT_CHARS = 40;
+
+/** A text for a message: at most 40 characters of it. */
+export function truncateText(text: string): string {
+  return text.length > MAX_TEXT_CHARS ? `${text.slice(0, MAX_TEXT_CHARS)}…` : text;
+}
+
 /** The number of values that are at least `from` and less than `to`. */
 export interface HistogramBin {
   readonly from: number;
@@ -211,145 +104,51 @@ export interface HistogramBin {
 }
 
 /** Counts values in bins whose width is a power of two; memory does not grow with the number of values. */
-interface Histogram {
+export interface Histogram {
   readonly add: (value: number) => void;
-  /** Adjacent bins from the minimum to the maximum, at most `maxBins`. */
+  /** Adjacent bins from the minimum to the maximum, at most `maxBins`: bins widen as needed. */
   readonly bins: (maxBins: number) => HistogramBin[];
 }
 
-// Narrow enough for any reward; bins widen as needed.
+// Narrow enough for any reward.
 const MIN_BIN_WIDTH = 2 ** -40;
 const MAX_BIN_COUNT = 1024;
 
 /** An empty histogram. The order of values does not change the bins. */
 export function createHistogram(): Histogram {
-  let binned: BinnedCounts = { width: MIN_BIN_WIDTH, counts: new Map<number, number>() };
+  let width = MIN_BIN_WIDTH;
+  let counts = new Map<number, number>();
+  const addCount = (at: number, count: number): void => void counts.set(at, (counts.get(at) ?? 0) + count);
+  const widenBins = (): void => {
+    const narrowCounts = counts;
+    counts = new Map();
+    width *= 2;
+    for (const [at, count] of narrowCounts) addCount(Math.floor(at / 2), count);
+  };
+  // A tiny negative value would round to bin 0.
+  const binIndex = (value: number): number => {
+    const at = Math.floor(value / width);
+    return at === 0 && value < 0 ? -1 : at;
+  };
   return {
     add: (value) => {
       // Beyond this index, doubles cannot distinguish adjacent bins.
-      while (!Number.isSafeInteger(binIndex(value, binned))) binned = doubleBinWidth(binned);
-      const at = binIndex(value, binned);
-      binned.counts.set(at, (binned.counts.get(at) ?? 0) + 1);
-      while (binned.counts.size > MAX_BIN_COUNT) binned = doubleBinWidth(binned);
+      while (!Number.isSafeInteger(binIndex(value))) widenBins();
+      addCount(binIndex(value), 1);
+      while (counts.size > MAX_BIN_COUNT) widenBins();
     },
     bins: (maxBins) => {
-      let shown = binned;
-      while (binExtent(shown).length > maxBins) shown = doubleBinWidth(shown);
-      const { width, counts } = shown;
-      const { first, length } = binExtent(shown);
-      return Array.from({ length }, (_, index) => {
-        const at = first + index;
-        return { from: at * width, to: (at + 1) * width, count: counts.get(at) ?? 0 };
-      });
+      if (counts.size === 0) return [];
+      for (;;) {
+        const first = Math.min(...counts.keys());
+        const length = Math.max(...counts.keys()) - first + 1;
+        if (length <= maxBins)
+          return Array.from({ length }, (_, index) => {
+            const at = first + index;
+            return { from: at * width, to: (at + 1) * width, count: counts.get(at) ?? 0 };
+          });
+        widenBins();
+      }
     },
   };
-}
-
-interface BinnedCounts {
-  readonly width: number;
-  readonly counts: Map<number, number>;
-}
-
-// A tiny negative value would round to bin 0.
-function binIndex(value: number, { width }: BinnedCounts): number {
-  const at = Math.floor(value / width);
-  return at === 0 && value < 0 ? -1 : at;
-}
-
-function doubleBinWidth({ width, counts }: BinnedCounts): BinnedCounts {
-  const wideCounts = new Map<number, number>();
-  for (const [at, count] of counts)
-    wideCounts.set(Math.floor(at / 2), (wideCounts.get(Math.floor(at / 2)) ?? 0) + count);
-  return { width: width * 2, counts: wideCounts };
-}
-
-function binExtent({ counts }: BinnedCounts): { first: number; length: number } {
-  let [first, last] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
-  for (const at of counts.keys()) {
-    first = Math.min(first, at);
-    last = Math.max(last, at);
-  }
-  return counts.size === 0 ? { first: 0, length: 0 } : { first, length: last - first + 1 };
-}
-
-/** A trajectory with its location and size. */
-interface SizedTrajectory {
-  readonly at: string;
-  readonly path: string;
-  readonly bytes: number;
-}
-
-// Enough to spot an outlier.
-const MAX_LARGEST_TRAJECTORIES = 5;
-
-/** The largest trajectories, largest first; of equal sizes, the earlier first. */
-interface LargestTrajectories {
-  readonly all: readonly SizedTrajectory[];
-  /** Calls `describe` only for a trajectory that is among them. */
-  readonly add: (bytes: number, describe: () => Omit<SizedTrajectory, 'bytes'>) => void;
-}
-
-/** An empty list. */
-function createLargestTrajectories(): LargestTrajectories {
-  const all: SizedTrajectory[] = [];
-  return {
-    all,
-    add: (bytes, describe) => {
-      const index = all.findIndex((one) => one.bytes < bytes);
-      if (index === -1 && all.length === MAX_LARGEST_TRAJECTORIES) return;
-      all.splice(index === -1 ? all.length : index, 0, { ...describe(), bytes });
-      all.length = Math.min(all.length, MAX_LARGEST_TRAJECTORIES);
-    },
-  };
-}
-
-/** A likely mistake and its location. */
-interface LintFinding {
-  readonly kind: LintKind;
-  /** `groups.jsonl:12:7`. */
-  readonly at: string;
-  /** `trajectory_groups[3].trajectories[17].reward`. */
-  readonly path: string;
-  readonly message: string;
-}
-
-/** Reports a finding in a trajectory, with the offset in its text and the path inside it. */
-export type FindingCallback = (kind: LintKind, offset: number, path: JsonPath, message: string) => void;
-
-/** Collects findings: the first 100 of each kind, and how many there are. */
-export interface LintFindings {
-  /** Calls `describe` only for findings that are kept. */
-  readonly add: (kind: LintKind, describe: () => Omit<LintFinding, 'kind'>) => void;
-  /** The kept findings of a kind, in the order they were found. */
-  readonly examplesOf: (kind: LintKind) => readonly LintFinding[];
-  readonly count: (kind: LintKind) => number;
-}
-
-// Enough to see what is wrong.
-const MAX_EXAMPLES_PER_KIND = 100;
-
-/** An empty collection. */
-function createLintFindings(): LintFindings {
-  const findingsByKind = new Map<LintKind, { count: number; readonly examples: LintFinding[] }>();
-  return {
-    add: (kind, describe) => {
-      const same = findingsByKind.get(kind) ?? { count: 0, examples: [] };
-      findingsByKind.set(kind, same);
-      same.count += 1;
-      if (same.count <= MAX_EXAMPLES_PER_KIND) same.examples.push({ kind, ...describe() });
-    },
-    examplesOf: (kind) => findingsByKind.get(kind)?.examples ?? [],
-    count: (kind) => findingsByKind.get(kind)?.count ?? 0,
-  };
-}
-
-/** `groups.jsonl:12:7`: the location of an offset in a part of a text that starts at `start`. */
-export function formatLocation(label: string, start: TextLocation, bytes?: Buffer, offset = 0): string {
-  return formatPosition(label, bytes ? locationInside(bytes, start, offset) : start);
-}
-
-/** `trajectory_groups[3].trajectories[17].reward`. */
-export function formatTrajectoryPath(group: number, trajectory?: number, fieldPath: JsonPath = []): string {
-  const outer = ['trajectory_groups', group];
-  return formatJsonPath(trajectory === undefined ? outer : [...outer, 'trajectories', trajectory, ...fieldPath]);
 }
