@@ -21,7 +21,7 @@ import { compareNumberLiterals } from '../../json/number-literal.ts';
 import { scanString } from '../../json/parse-json.ts';
 import { compactChunks } from '../../json/write-json.ts';
 import type { TrajectoryChecks } from '../stream/checks.ts';
-import { InvalidTextError, type TrajectoryEvent } from '../stream/reader.ts';
+import { InvalidTextError, type TrajectoryPart } from '../stream/reader.ts';
 import { truncateText } from './statistics.ts';
 import type { FindingCallback } from './summary.ts';
 
@@ -146,7 +146,7 @@ export function createToolsHasher(): (trajectory: JsonNode) => string {
  * error. Throws InvalidTextError for other invalid JSON.
  */
 export function checkAllowingNonFinite(
-  event: TrajectoryEvent & { readonly kind: 'trajectory' },
+  event: TrajectoryPart,
   label: string,
   checks: TrajectoryChecks,
 ): { readonly root: JsonNode; readonly nonFiniteOffsets: readonly number[]; readonly syntaxError?: InvalidTextError } {

@@ -16,7 +16,7 @@ import {
   locationInside,
   type TextForm,
   type TextLocation,
-  type TrajectoryEvent,
+  type TrajectoryPart,
 } from '../stream/reader.ts';
 import { checkAllowingNonFinite, createToolsHasher, lintTrajectory } from './lint-trajectory.ts';
 import { addTrajectory, createRewardStats, type GroupStats } from './statistics.ts';
@@ -60,7 +60,7 @@ export function createLinter(path: JsonPath | undefined, onBytes: (bytes: number
     openGroups.clear();
   };
 
-  const lintEvent = (event: TrajectoryEvent & { readonly kind: 'trajectory' }, label: string): void => {
+  const lintEvent = (event: TrajectoryPart, label: string): void => {
     const { bytes, location, container } = event;
     const { root, nonFiniteOffsets, syntaxError } = checkAllowingNonFinite(event, label, checks);
     if (syntaxError) checks.addReadError(syntaxError, label, '');

@@ -14,8 +14,7 @@ import { JsonError, trailingCommaError } from '../../json/json-error.ts';
 import { type JsonDocument, kindName, rootOf, stringOf } from '../../json/json-node.ts';
 import { hasByteOrderMark, rejectUtf16 } from '../../json/utf8.ts';
 import {
-  addContinuationBytes,
-  addLines,
+  advanceBy,
   advancePastValue,
   appendChunk,
   type Cursor,
@@ -32,6 +31,7 @@ import {
   type TextForm,
   type TextLocation,
   type TrajectoryEvent,
+  type TrajectoryPart,
   throwUnexpected,
 } from './reader.ts';
 
@@ -74,16 +74,14 @@ function* readText(cursor: Cursor, form: TextForm): EventGenerator {
   yield* form === 'body' ? readBodyEvents(cursor) : readGroupEvents(cursor);
 }
 
-type TrajectoryContainer = Extract<TrajectoryEvent, { kind: 'trajectory' }>['container'];
-
 // Reads consecutive values to the end of the text: groups, single trajectories, and arrays of them.
 function* readGroupEvents(cursor: Cursor): EventGenerator {
   for (;;) {
     const first = yield* nextToken(cursor, 'dropped');
     yield* emitConsumed(cursor, 'dropped');
     if (first === END_OF_TEXT) return;
-    if (first === OPEN_ARRAY) yield* readArray(cursor, undefined, () => readGroupOrTrajectory(cursor, 'in a list'));
-    else yield* readGroupOrTrajectory(cursor, 'alone');
+    if (first === OPEN_ARRAY) yield* readArray(cursor, undefined, () => readGroup(cursor, 'in a list'));
+    else yield* readGroup(cursor, 'alone');
   }
 }
 
@@ -109,39 +107,28 @@ function* readBodyEvents(cursor: Cursor): EventGenerator {
   yield* emitConsumed(cursor, 'text', pendingText.location);
 }
 
-function* readGroup(cursor: Cursor): EventGenerator {
-  const pendingText = { location: cursorLocation(cursor) };
-  yield { kind: 'group', location: pendingText.location };
-  if (cursor.bytes[cursor.at] !== OPEN_OBJECT) yield* advancePastValue(cursor);
-  else
-    yield* readObject(cursor, (name, byte) =>
-      isTrajectoryArray(name, byte) ? readTrajectoryArray(cursor, pendingText) : advancePastValue(cursor),
-    );
-  yield* emitConsumed(cursor, 'text', pendingText.location);
-  yield { kind: 'end' };
-}
-
-// The field `trajectories` distinguishes a group from a trajectory; until then nothing is emitted.
-function* readGroupOrTrajectory(cursor: Cursor, container: TrajectoryContainer): EventGenerator {
+// In a body every value counts as a group. Elsewhere, with a container, the field `trajectories` distinguishes a group from a
+// trajectory; until then nothing is emitted.
+function* readGroup(cursor: Cursor, container?: 'in a list' | 'alone'): EventGenerator {
   const location = cursorLocation(cursor);
   const pendingText = { location };
-  let isGroup = false;
+  let isGroup = !container;
+  if (isGroup) yield { kind: 'group', location };
   if (cursor.bytes[cursor.at] !== OPEN_OBJECT) yield* advancePastValue(cursor);
   else
     yield* readObject(cursor, function* (name, byte) {
-      if (name === 'trajectory_groups')
+      if (container && name === 'trajectory_groups')
         throw new InvalidTextError('is a whole body, not a group; give the file with -f', location);
-      if (name === 'trajectories' && !isGroup) yield { kind: 'group', location };
-      isGroup ||= name === 'trajectories';
-      yield* isTrajectoryArray(name, byte) ? readTrajectoryArray(cursor, pendingText) : advancePastValue(cursor);
+      if (name === 'trajectories' && !isGroup) {
+        isGroup = true;
+        yield { kind: 'group', location };
+      }
+      const isArray = name === 'trajectories' && byte === OPEN_ARRAY;
+      yield* isArray ? readTrajectoryArray(cursor, pendingText) : advancePastValue(cursor);
     });
-  if (!isGroup) return yield* emitTrajectory(cursor, location, container);
+  if (container && !isGroup) return yield* emitTrajectory(cursor, location, container);
   yield* emitConsumed(cursor, 'text', pendingText.location);
   yield { kind: 'end' };
-}
-
-function isTrajectoryArray(name: string, first: number): boolean {
-  return name === 'trajectories' && first === OPEN_ARRAY;
 }
 
 function readTrajectoryArray(cursor: Cursor, pendingText: PendingText): EventGenerator {
@@ -161,10 +148,7 @@ function parseCompleteTrajectory(cursor: Cursor): JsonDocument | undefined {
   const { bytes, at: start } = cursor;
   if (bytes[start] !== OPEN_OBJECT || isProbablyPartial(cursor)) return undefined;
   const document = parseFast(bytes, start);
-  if (!document) return undefined;
-  cursor.at = start + document.bytes.length;
-  addLines(cursor, start);
-  addContinuationBytes(cursor, start);
+  if (document) advanceBy(cursor, document.bytes.length);
   return document;
 }
 
@@ -176,7 +160,7 @@ function isProbablyPartial({ bytes, at, lastTrajectoryBytes }: Cursor): boolean 
 function* emitTrajectory(
   cursor: Cursor,
   location: TextLocation,
-  container: TrajectoryContainer,
+  container: TrajectoryPart['container'],
   complete?: JsonDocument,
 ): EventGenerator {
   const bytes = cursor.bytes.subarray(cursor.keepFrom, cursor.at);

@@ -30,24 +30,22 @@ export interface TrajectoryContent {
 export function filesContent(sources: readonly TextSource[], path: JsonPath | undefined): TrajectoryContent {
   const grouping = path && createGrouping(path);
   const checks = createTrajectoryChecks(grouping);
-  const ranges = createRangeLists();
+  const ranges = createRangeLists(grouping?.lastGroup);
   return {
     sources,
     checks,
     isReordered: grouping !== undefined,
     readFirst: async function* () {
       let isFirst = true;
-      for (const [index, source] of sources.entries()) {
-        const addToRanges = createRangeCollector(ranges, index, grouping ? grouping.lastGroup : () => index);
+      for (const [index, source] of sources.entries())
         yield* readCheckedChunks(source, 'groups', checks, (event) => {
-          addToRanges(event);
+          ranges.add(event, index);
           if (grouping) return [];
           if (event.kind !== 'group') return 'bytes' in event ? [event.bytes] : [];
           const separator = isFirst ? [] : [comma];
           isFirst = false;
           return separator;
         });
-      }
     },
     rereadArray: grouping
       ? () => readGroups(sources, ranges, grouping.groupCount())
@@ -184,45 +182,59 @@ interface ByteRange {
   readonly isLines: boolean;
 }
 
-// Lists of byte ranges, by number; a range takes 28 bytes of memory.
+// The values of each group, or of each source, whose numbers are those of lists; a range takes 28 bytes of memory.
 interface RangeLists {
-  /** Adds a value that starts at a location; `isLine`: it has no line feed. */
-  readonly add: (list: number, source: number, location: TextPart['location'], bytes: number, isLine: boolean) => void;
+  /** Takes the events of a source, after they were checked. */
+  readonly add: (event: TrajectoryEvent, source: number) => void;
   readonly rangesOf: (list: number) => Generator<ByteRange>;
 }
 
-function createRangeLists(): RangeLists {
+function createRangeLists(lastGroup: (() => number | undefined) | undefined): RangeLists {
   // For each range: its bounds, its source, the next range of its list, and whether it has several lines. For each list: its
   // first and last range. Ranges count from 1 here, because a new array is filled with zeros.
   let bounds = new Float64Array(2048);
   let links = new Int32Array(3072);
   let lists = new Int32Array(2048);
   let rangeCount = 0;
+  let value = { start: 0, end: 0, line: 0, isLine: true };
   // The value that was added last, if it has no line feed.
   let last = { list: -1, source: -1, end: 0, line: 0 };
+  const addValue = (list: number, source: number): void => {
+    const { start, end, line, isLine } = value;
+    const isNextLine =
+      isLine && last.list === list && last.source === source && start === last.end + 1 && line === last.line + 1;
+    last = { list: isLine ? list : -1, source, end, line };
+    if (isNextLine) {
+      bounds[rangeCount * 2 - 1] = end;
+      links[rangeCount * 3 - 1] = 1;
+      return;
+    }
+    if (rangeCount * 2 === bounds.length) {
+      bounds = enlarge(bounds, new Float64Array(bounds.length * 2));
+      links = enlarge(links, new Int32Array(links.length * 2));
+    }
+    if (list * 2 >= lists.length) lists = enlarge(lists, new Int32Array(list * 4));
+    bounds.set([start, end], rangeCount * 2);
+    links[rangeCount * 3] = source;
+    rangeCount += 1;
+    const previous = lists[list * 2 + 1] ?? 0;
+    if (previous === 0) lists[list * 2] = rangeCount;
+    else links[previous * 3 - 2] = rangeCount;
+    lists[list * 2 + 1] = rangeCount;
+  };
   return {
-    add: (list, source, { offset, line }, bytes, isLine) => {
-      const end = offset + bytes;
-      const isNextLine =
-        isLine && last.list === list && last.source === source && offset === last.end + 1 && line === last.line + 1;
-      last = { list: isLine ? list : -1, source, end, line };
-      if (isNextLine) {
-        bounds[rangeCount * 2 - 1] = end;
-        links[rangeCount * 3 - 1] = 1;
-        return;
+    add: (event, source) => {
+      const isAlone = event.kind === 'trajectory' && event.container !== 'in a group';
+      if (event.kind === 'group' || isAlone) {
+        const { offset, line } = event.location;
+        value = { start: offset, end: offset, line, isLine: true };
       }
-      if (rangeCount * 2 === bounds.length) {
-        bounds = enlarge(bounds, new Float64Array(bounds.length * 2));
-        links = enlarge(links, new Int32Array(links.length * 2));
+      if ('bytes' in event) {
+        value.end += event.bytes.length;
+        value.isLine &&= !event.bytes.includes(LINE_FEED);
       }
-      if (list * 2 >= lists.length) lists = enlarge(lists, new Int32Array(list * 4));
-      bounds.set([offset, end], rangeCount * 2);
-      links[rangeCount * 3] = source;
-      rangeCount += 1;
-      const previous = lists[list * 2 + 1] ?? 0;
-      if (previous === 0) lists[list * 2] = rangeCount;
-      else links[previous * 3 - 2] = rangeCount;
-      lists[list * 2 + 1] = rangeCount;
+      const list = lastGroup ? lastGroup() : source;
+      if ((event.kind === 'end' || isAlone) && list !== undefined) addValue(list, source);
     },
     rangesOf: function* (list) {
       for (let range = lists[list * 2] ?? 0; range !== 0; range = links[range * 3 - 2] ?? 0) {
@@ -236,29 +248,4 @@ function createRangeLists(): RangeLists {
 function enlarge<T extends Float64Array | Int32Array>(values: T, larger: T): T {
   larger.set(values);
   return larger;
-}
-
-// Adds the groups and single trajectories of a source to the list that `currentList` returns once they were checked.
-function createRangeCollector(
-  ranges: RangeLists,
-  source: number,
-  currentList: () => number | undefined,
-): (event: TrajectoryEvent) => void {
-  let location: TextPart['location'] | undefined;
-  let bytes = 0;
-  let isLine = true;
-  return (event) => {
-    const isAlone = event.kind === 'trajectory' && event.container !== 'in a group';
-    if (event.kind === 'group' || isAlone) {
-      location = event.location;
-      bytes = 0;
-      isLine = true;
-    }
-    if ('bytes' in event) {
-      bytes += event.bytes.length;
-      isLine &&= !event.bytes.includes(LINE_FEED);
-    }
-    const list = event.kind === 'end' || isAlone ? currentList() : undefined;
-    if (location && list !== undefined) ranges.add(list, source, location, bytes, isLine);
-  };
 }

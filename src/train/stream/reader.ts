@@ -65,6 +65,16 @@ export function invalidJsonError({ message }: Pick<JsonError, 'message'>, locati
   return new InvalidTextError(`invalid JSON: ${message}`, location, message);
 }
 
+/** A trajectory, or any other value in place of one. */
+export interface TrajectoryPart {
+  readonly kind: 'trajectory';
+  readonly location: TextLocation;
+  readonly bytes: Buffer;
+  readonly container: 'in a group' | 'in a list' | 'alone';
+  /** The parsed bytes, if they were parsed while reading; valid until the next event. */
+  readonly document: JsonDocument | undefined;
+}
+
 /**
  * A part of a text with trajectories. The bytes of all events from `group` to `end` are the group as written; the bytes of
  * all events of a whole body are the body.
@@ -72,15 +82,7 @@ export function invalidJsonError({ message }: Pick<JsonError, 'message'>, locati
 export type TrajectoryEvent =
   /** A group starts, or any other value in place of one. */
   | { readonly kind: 'group'; readonly location: TextLocation }
-  /** One trajectory, or any other value in place of one. */
-  | {
-      readonly kind: 'trajectory';
-      readonly location: TextLocation;
-      readonly bytes: Buffer;
-      readonly container: 'in a group' | 'in a list' | 'alone';
-      /** The parsed bytes, if they were parsed while reading; valid until the next event. */
-      readonly document: JsonDocument | undefined;
-    }
+  | TrajectoryPart
   /** Other fields of a group or body. Together they are that group or body with empty arrays. */
   | { readonly kind: 'text'; readonly location: TextLocation; readonly bytes: Buffer }
   /** Commas and whitespace between the elements of an array. */
@@ -112,18 +114,10 @@ const MAX_VALUE_BYTES = 2 ** 31 - 1;
 
 /** A cursor at the start of a text, before its first chunk. */
 export function createCursor(): Cursor {
-  const none = Buffer.alloc(0);
+  const buffer = Buffer.alloc(0);
   const skipState = { at: 0, depth: 0, isInString: false, lines: 0, lineStart: 0 };
-  return {
-    ...skipState,
-    bytes: none,
-    buffer: none,
-    keepFrom: 0,
-    baseOffset: 0,
-    continuationBytes: 0,
-    isEnded: false,
-    lastTrajectoryBytes: 0,
-  };
+  const counts = { keepFrom: 0, baseOffset: 0, continuationBytes: 0, lastTrajectoryBytes: 0 };
+  return { ...skipState, ...counts, bytes: buffer, buffer, isEnded: false };
 }
 
 /**
@@ -142,12 +136,10 @@ export function appendChunk(cursor: Cursor, chunk: Uint8Array): void {
   const buffer = larger ?? cursor.buffer;
   if (larger || keepFrom > 0) buffer.set(retained);
   buffer.set(chunk, retained.length);
-  Object.assign(cursor, {
-    buffer,
-    bytes: buffer.subarray(0, neededBytes),
-    keepFrom: 0,
-    baseOffset: cursor.baseOffset + keepFrom,
-  });
+  cursor.buffer = buffer;
+  cursor.bytes = buffer.subarray(0, neededBytes);
+  cursor.keepFrom = 0;
+  cursor.baseOffset += keepFrom;
   cursor.at -= keepFrom;
   cursor.lineStart -= keepFrom;
 }
@@ -157,17 +149,21 @@ export function cursorLocation({ baseOffset, at, lines, lineStart, continuationB
   return { offset: baseOffset + at, line: lines + 1, column: at - lineStart - continuationBytes + 1 };
 }
 
-/** Counts the line feeds since `start`; valid JSON has none inside of strings. */
-export function addLines(cursor: Cursor, start: number): void {
+/** Moves beyond a valid value, in whose strings there are no line feeds. */
+export function advanceBy(cursor: Cursor, bytes: number): void {
+  const start = cursor.at;
+  cursor.at += bytes;
   const passed = cursor.bytes.subarray(start, cursor.at);
   const last = passed.lastIndexOf(LINE_FEED);
-  if (last === -1) return;
-  cursor.lines += countLineFeeds(passed);
-  cursor.lineStart = start + last + 1;
+  if (last !== -1) {
+    cursor.lines += countLineFeeds(passed);
+    cursor.lineStart = start + last + 1;
+  }
+  addContinuationBytes(cursor, start);
 }
 
-/** Counts the continuation bytes since `start`, so that columns count characters. */
-export function addContinuationBytes(cursor: Cursor, start: number): void {
+// Since `start`, so that columns count characters.
+function addContinuationBytes(cursor: Cursor, start: number): void {
   if (cursor.lineStart > start) cursor.continuationBytes = 0;
   cursor.continuationBytes += countContinuationBytes(
     cursor.bytes.subarray(Math.max(start, cursor.lineStart), cursor.at),
@@ -219,7 +215,10 @@ const UNCERTAIN_TAIL_BYTES = 16;
 export function* advancePastValue(cursor: Cursor): EventGenerator {
   const location = cursorLocation(cursor);
   const start = (): number => location.offset - cursor.baseOffset;
-  const isDelimited = enterValue(cursor);
+  // Strings, objects and arrays have a closing byte.
+  const isDelimited = [QUOTE, OPEN_OBJECT, OPEN_ARRAY].includes(cursor.bytes[cursor.at] ?? 0);
+  cursor.depth = 0;
+  cursor.isInString = false;
   let nextCheckBytes = EARLY_CHECK_BYTES;
   while (!(isDelimited ? skipValue(cursor.bytes, cursor) : advancePastScalar(cursor))) {
     const readSoFar = (): Buffer => cursor.bytes.subarray(start());
@@ -242,14 +241,6 @@ export function* throwUnexpected(cursor: Cursor, expected: string): EventGenerat
   while (!cursor.isEnded && cursor.bytes.length - cursor.at < 4) yield undefined;
   const rest = cursor.bytes.subarray(cursor.at, cursor.at + 4);
   throw invalidJsonError(unexpectedByteError(rest, 0, expected), cursorLocation(cursor));
-}
-
-// True for strings, objects and arrays, which have a closing byte.
-function enterValue(cursor: Cursor): boolean {
-  const first = cursor.bytes[cursor.at];
-  cursor.depth = 0;
-  cursor.isInString = false;
-  return first === QUOTE || first === OPEN_OBJECT || first === OPEN_ARRAY;
 }
 
 // Numbers and literals end before a separator; parseJson validates them.
