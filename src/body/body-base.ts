@@ -21,14 +21,25 @@ export async function readBodyBase(input: CommandInput, dependencies: BodyDepend
   const { operation, args, flags } = input;
   requireBodySource(input);
   const claim = stdinClaim(operation, args, flags);
-  const isChat = operation.arguments?.as === 'prompt';
-  // For the body, --stdin is -f -; for a chat it also stands beside a prompt.
-  const file = isFlagOn(flags, 'stdin') && !isChat ? '-' : getStringFlag(flags, 'file');
-  const base = file === undefined ? {} : baseOfWhole(await dependencies.inputs.whole(file));
-  if (isChat) return { ...base, ...(await readChatBase(input, claim, dependencies)) };
-  if (file !== undefined || args.length > 0) return base;
-  if (hasBodyFlags(operation, flags)) return unreadStdin(input, claim, dependencies);
-  return baseOfWhole(await dependencies.inputs.whole());
+  if (operation.arguments?.as === 'prompt') {
+    const file = getStringFlag(flags, 'file');
+    const base = file === undefined ? {} : baseOfWhole(await dependencies.inputs.whole(file));
+    return { ...base, ...(await readChatBase(input, claim, dependencies)) };
+  }
+  const whole = wholeBodyInput(input);
+  if (whole) return baseOfWhole(await dependencies.inputs.whole(whole.path));
+  return args.length > 0 ? {} : unreadStdin(input, claim, dependencies);
+}
+
+/**
+ * The input with the whole body of a request that is not a chat: a path, or no path for a stdin that nothing names. Undefined if
+ * the body consists of flags and files.
+ */
+export function wholeBodyInput({ operation, args, flags }: CommandInput): { readonly path?: string } | undefined {
+  // For a chat, --stdin also stands beside a prompt.
+  const path = isFlagOn(flags, 'stdin') ? '-' : getStringFlag(flags, 'file');
+  if (path !== undefined) return { path };
+  return args.length > 0 || hasBodyFlags(operation, flags) ? undefined : {};
 }
 
 // They give a chat its messages, also without a prompt.
@@ -44,7 +55,8 @@ export function requireBodySource({ operation, args, flags, isStdinTerminal }: C
   if (!hasBody && (isStdinTerminal || isStdinTaken)) throw nothingToSendFailure(operation);
 }
 
-function baseOfWhole(whole: LabeledBytes): BodyBase {
+/** The base of a body that is whole. */
+export function baseOfWhole(whole: LabeledBytes): BodyBase {
   return { whole, stdinUse: whole.isEmptyStdin ? 'empty' : undefined };
 }
 

@@ -19,6 +19,8 @@ export interface BuildOptions {
   readonly settings: AutofillSettings | undefined;
   /** The messages of `--conversation`. */
   readonly conversation: JsonSource | undefined;
+  /** What the body starts from, if it was read before. */
+  readonly base?: BodyBase;
 }
 
 /** A body that is ready to be checked, and the inputs that could not become part of it. */
@@ -33,12 +35,12 @@ export interface BuiltBody {
  */
 export async function buildBody(
   input: CommandInput,
-  { settings, conversation }: BuildOptions,
+  { settings, conversation, ...options }: BuildOptions,
   dependencies: BodyDependencies,
 ): Promise<BuiltBody> {
   const { operation, args, flags } = input;
   const target = flagTarget(operation);
-  const base = await readBodyBase(input, dependencies);
+  const base = options.base ?? (await readBodyBase(input, dependencies));
   const files = parseFileArguments(operation, args, flags);
   const fields = await fieldEdits(target, files.otherFlags, dependencies);
   const sets = setFlagEdits(operation, flags);

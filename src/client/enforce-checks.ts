@@ -5,8 +5,8 @@ import { kindOf, nodeAtPath, rootOf } from '../json/json-node.ts';
 import type { Operation } from '../operations/operation.ts';
 import { issueText } from '../output/failure-text.ts';
 import type { Reporter } from '../output/reporter.ts';
-import type { CheckedContent } from '../train/stream/checked-content.ts';
-import type { TrajectoryChecks } from '../train/stream/trajectory-checks.ts';
+import type { TrajectoryChecks } from '../train/stream/checks.ts';
+import type { TrajectoryContent } from '../train/stream/groups.ts';
 
 /** Checks a body, and its trajectories if it has any: reports the warnings, and throws Failure `body` if it must not be sent. */
 export async function enforceChecks(
@@ -15,7 +15,7 @@ export async function enforceChecks(
   unreadable: readonly Issue[],
   strictness: Strictness,
   report: Pick<Reporter, 'warn'>,
-  trajectories?: CheckedContent,
+  trajectories?: TrajectoryContent,
 ): Promise<void> {
   const trajectoryChecks = trajectories?.checks;
   const blockingIssues = [...unreadable, ...(trajectoryChecks?.structureErrors() ?? [])];
@@ -24,7 +24,7 @@ export async function enforceChecks(
     draft,
     blockingIssues,
     trajectoryChecks && [...trajectoryChecks.findings(), ...emptyGroupWarnings(draft, trajectoryChecks)],
-    trajectories?.content.sources.map(({ label }) => label),
+    trajectories?.sources.map(({ label }) => label),
   );
   for (const warning of warnings) await report.warn(issueText(warning));
   if (failure)

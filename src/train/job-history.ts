@@ -17,7 +17,7 @@ import {
 import { parseJson } from '../json/parse-json.ts';
 import { writeJson } from '../json/write-json.ts';
 import type { Runtime } from '../runtime.ts';
-import type { BodyDigest } from './stream/body-digest.ts';
+import type { BodyDigest } from './stream/upload.ts';
 
 /** A training job about to be sent. Jobs with the same digest, target and model are the same job. */
 export interface TrainingJob {

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import { showCheckProgress } from '../../src/commands/train/check-progress.ts';
 import type { Context } from '../../src/context.ts';
-import type { TextSource } from '../../src/train/stream/text-source.ts';
+import type { TextSource } from '../../src/train/stream/source.ts';
+import { showCheckProgress } from '../../src/train/stream/upload.ts';
 
 // What the checks use of a source and of a context.
 const sourceOf = (size: number | undefined): TextSource => ({ size }) as TextSource;

@@ -12,37 +12,31 @@ import {
   countTrajectories,
   createJobHistory,
   createTrainingFacts,
-  type JobHistory,
   type JobOutcome,
   jobHistoryFile,
   jobStatus,
   type TrainingFacts,
 } from '../../train/job-history.ts';
-import { digestBytes } from '../../train/stream/body-digest.ts';
+import { digestBytes } from '../../train/stream/upload.ts';
 
-/** Prevents the same training job from being sent twice by mistake. */
-export interface JobGuard {
-  /** Records a job before it is sent. Throws Failure `guard` if the same job was sent before, and `local` if svc cannot know. */
-  readonly begin: (facts: TrainingFacts) => Promise<void>;
-  /** Records the outcome of a job that was sent. A failure is a warning, because the job itself is done. */
-  readonly end: (outcome: JobOutcome) => Promise<void>;
-}
-
-/** The guard of one job, on the job history in the data directory. */
+/**
+ * The guard against sending a job twice by mistake, on the job history in the data directory. `onSend` records the job; it throws Failure `guard` if the same
+ * job was sent before, and `local` if svc cannot know. `onOutcome` warns if it cannot record the outcome, because the job itself is done.
+ */
 export function createJobGuard(
+  facts: TrainingFacts,
   settings: Settings,
   allowed: AllowedDuplicates,
   { runtime, report }: Context,
   history = createJobHistory(jobHistoryFile(dataDirectory(runtime)), runtime),
-): JobGuard {
-  const target = jobTarget(settings);
-  let start: ReturnType<JobHistory['begin']> | undefined;
+): Pick<LineGuard, 'onSend' | 'onOutcome'> {
+  let start: Promise<(outcome: JobOutcome) => Promise<void>> | undefined;
   return {
-    begin: async (facts) => {
-      start = history.begin({ ...facts, target }, allowed);
+    onSend: async () => {
+      start = history.begin({ ...facts, target: jobTarget(settings) }, allowed);
       await start;
     },
-    end: async (outcome) => {
+    onOutcome: async (outcome) => {
       const recordOutcome = await start?.catch(() => undefined);
       await recordOutcome?.(outcome).catch((error: unknown) =>
         report.warn(
@@ -60,9 +54,7 @@ export function createBodyGuard(
   settings: Settings,
   context: Context,
 ): Pick<LineGuard, 'onSend' | 'onOutcome'> {
-  const facts = factsOfBody(draft, file);
-  const guard = createJobGuard(settings, false, context);
-  return { onSend: () => guard.begin(facts), onOutcome: guard.end };
+  return createJobGuard(factsOfBody(draft, file), settings, false, context);
 }
 
 function factsOfBody(draft: Draft, file: string): TrainingFacts {
@@ -81,10 +73,8 @@ export function createLineGuards(
   const history = createJobHistory(jobHistoryFile(dataDirectory(runtime)), runtime);
   return (line, draft, mayBeApplied) => {
     const facts = { ...factsOfBody(draft, file), run, line };
-    const guard = createJobGuard(settings, allowsDuplicate || (mayBeApplied && 'unknown'), context, history);
     return {
-      onSend: () => guard.begin(facts),
-      onOutcome: guard.end,
+      ...createJobGuard(facts, settings, allowsDuplicate || (mayBeApplied && 'unknown'), context, history),
       knownResponse: async () => {
         const record = await history.find({ ...facts, target: jobTarget(settings) });
         if (!record || jobStatus(record, runtime) !== 'applied') return undefined;

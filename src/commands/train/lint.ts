@@ -7,14 +7,13 @@ import { pluralize } from '../../json/pluralize.ts';
 import { formatGithubAnnotation } from '../../output/failure-text.ts';
 import { ignoreClosedPipe } from '../../output/writer.ts';
 import { openResultOutput, printResult, resultOf } from '../../results/print-result.ts';
-import { lintJson } from '../../train/lint/lint-json.ts';
 import { findLintKind, type LintKind, lintKindNames } from '../../train/lint/lint-kinds.ts';
-import { lintText } from '../../train/lint/lint-text.ts';
 import { createLinter, type LintResult } from '../../train/lint/linter.ts';
+import { lintJson, lintText } from '../../train/lint/report.ts';
 import { keepHeapSmall } from '../../train/stream/small-heap.ts';
-import { type CheckProgress, showCheckProgress } from './check-progress.ts';
-import { parseGroupByPath } from './training-input.ts';
-import { createTrajectorySources } from './trajectory-sources.ts';
+import { createTrajectorySources } from '../../train/stream/source.ts';
+import { showCheckProgress } from '../../train/stream/upload.ts';
+import { parseGroupByPath } from './training-body.ts';
 
 /**
  * Checks trajectories and prints what a trainer cannot learn from; sends nothing. Throws Failure `body` if the service
@@ -51,18 +50,20 @@ async function lintFiles(
   if (paths.filter((file) => file === '-').length > 1)
     throw usageFailure('stdin was named twice, but can be read only once', 'write - only once');
   keepHeapSmall();
-  const sources = createTrajectorySources(context, false);
-  let progress: CheckProgress | undefined;
+  const sources = createTrajectorySources(context, undefined);
   try {
     const groupSources = await sources.openAll(files);
     const bodySources = body === undefined ? [] : [await sources.open(body)];
-    progress = showCheckProgress([...groupSources, ...bodySources], context);
-    const { read, finish } = createLinter(path, progress.onBytes);
-    for (const { label, readFirst } of groupSources) await read(label, readFirst(), 'groups');
-    for (const { label, readFirst } of bodySources) await read(label, readFirst(), 'body');
-    return finish();
+    const { onBytes, end } = showCheckProgress([...groupSources, ...bodySources], context);
+    try {
+      const { read, finish } = createLinter(path, onBytes);
+      for (const { label, readFirst } of groupSources) await read(label, readFirst(), 'groups');
+      for (const { label, readFirst } of bodySources) await read(label, readFirst(), 'body');
+      return finish();
+    } finally {
+      end();
+    }
   } finally {
-    progress?.end();
     await sources.close();
   }
 }

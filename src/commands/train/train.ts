@@ -1,13 +1,16 @@
 import { prepareRequest } from '../../client/request.ts';
 import type { RunCommand } from '../../command.ts';
+import { dataDirectory } from '../../config/directories.ts';
 import { isFlagOn } from '../../flag.ts';
 import { trainOperation } from '../../operations/train.ts';
+import { keepHeapSmall } from '../../train/stream/small-heap.ts';
+import { createTrajectorySources } from '../../train/stream/source.ts';
 import { readHooks } from '../operation/response-hooks.ts';
 import { sendAndShow } from '../operation/send-and-show.ts';
 import { showRequest } from '../operation/show-request.ts';
 import { isBatch, requireInputs, startRequest } from '../operation/start-request.ts';
 import { createJobGuard } from './job-guard.ts';
-import { prepareTraining } from './prepare-training.ts';
+import { checkTraining, readTrainingInput } from './training-body.ts';
 
 /** Creates a training job: settings, a body that may be larger than memory, checks, guard against duplicates, send, show. */
 export const runTrain: RunCommand = async (invocation, context) => {
@@ -17,16 +20,21 @@ export const runTrain: RunCommand = async (invocation, context) => {
   }
   const start = await startRequest(trainOperation, invocation, context);
   await requireInputs(start, context);
+  const { settings, flags, deadline } = start;
   const hooks = await readHooks(start, context);
-  const { settings, input, deadline } = start;
-  const guard = createJobGuard(settings, isFlagOn(start.flags, 'allow-duplicate'), context);
-  const buildOptions = { settings: settings.isExact ? undefined : settings.defaults, conversation: undefined };
-  const training = await prepareTraining({ input, buildOptions, strictness: settings, deadline, guard }, context);
+  keepHeapSmall();
+  const sources = createTrajectorySources(context, dataDirectory(context.runtime), deadline);
   try {
-    const request = prepareRequest(settings, training.draft, training.body);
+    const { draft, body, facts } = await checkTraining(
+      await readTrainingInput(start, sources, context),
+      settings,
+      context,
+    );
+    const request = prepareRequest(settings, draft, body);
     if (settings.previewFormat) return await showRequest(request, settings, context);
-    await sendAndShow(request, { ...start, hooks, observer: training.observer }, context);
+    const observer = createJobGuard(facts, settings, isFlagOn(flags, 'allow-duplicate'), context);
+    await sendAndShow(request, { ...start, hooks, observer }, context);
   } finally {
-    await training.close();
+    await sources.close();
   }
 };

@@ -1,55 +1,163 @@
-import { type LabeledBytes, labeledStdin } from '../../body/command-input.ts';
+import { baseOfWhole, readBodyBase, wholeBodyInput } from '../../body/body-base.ts';
+import type { Strictness } from '../../body/body-check.ts';
+import { type BuiltBody, buildBody } from '../../body/build-body.ts';
+import { type CommandInput, type LabeledBytes, labeledStdin } from '../../body/command-input.ts';
+import type { Draft } from '../../body/draft.ts';
+import { parseFileArguments } from '../../body/file-arguments.ts';
+import { createBodyDependencies } from '../../body/input-reader.ts';
+import { isYamlFile } from '../../body/json-source.ts';
+import { enforceChecks } from '../../client/enforce-checks.ts';
 import type { Context } from '../../context.ts';
-import { formatPosition } from '../../json/text-position.ts';
-import type { BodyContent } from '../../train/stream/body-content.ts';
-import { type CheckedDigest, digestChunks } from '../../train/stream/body-digest.ts';
-import { type CheckedContent, checkedBodyContent } from '../../train/stream/checked-content.ts';
-import { parseEnvelope } from '../../train/stream/envelope.ts';
-import { InvalidTextError } from '../../train/stream/invalid-text-error.ts';
-import type { TextSource } from '../../train/stream/text-source.ts';
-import type { TrajectoryChecks } from '../../train/stream/trajectory-checks.ts';
-import { showCheckProgress } from './check-progress.ts';
+import { usageFailure } from '../../errors.ts';
+import { flagName } from '../../fields/field.ts';
+import { type FlagValues, getArrayFlag, getStringFlag, isFlagOn } from '../../flag.ts';
+import { collectBody } from '../../http/collect-body.ts';
+import type { RequestBody } from '../../http/message.ts';
+import { type JsonPath, parseJsonPath } from '../../json/json-node.ts';
+import { parseJson } from '../../json/parse-json.ts';
+import { pluralize } from '../../json/pluralize.ts';
+import { trainOperation } from '../../operations/train.ts';
+import { countTrajectories, createTrainingFacts, type TrainingFacts } from '../../train/job-history.ts';
+import { bodyContent, filesContent, type TrajectoryContent } from '../../train/stream/groups.ts';
+import type { TextSource, TrajectorySources } from '../../train/stream/source.ts';
+import {
+  assembleBody,
+  type CheckedDigest,
+  digestBytes,
+  digestChunks,
+  requireUnchanged,
+  showCheckProgress,
+  splitAtGroupArrays,
+} from '../../train/stream/upload.ts';
+import type { RequestStart } from '../operation/start-request.ts';
 
-/** A whole body of a training job, read for the first time. */
-export interface TrainingBody extends CheckedContent<BodyContent> {
-  /** The body without its trajectories, for the draft. */
+/** A draft, and the trajectories that are not in it. */
+interface TrainingInput {
+  readonly built: BuiltBody;
+  readonly content?: TrajectoryContent | undefined;
+  /** The body of `-f` or stdin, if the trajectories are in it. */
+  readonly streamed?: StreamedBody | undefined;
+  /** The files of the command line, for the job history. */
+  readonly files: readonly string[];
+}
+
+/**
+ * Reads the base of the body, builds the draft on it and opens the files. A whole body is read here, in bounded memory; its
+ * envelope is the base. Throws as buildBody and the sources do.
+ */
+export async function readTrainingInput(
+  { input, settings, deadline }: RequestStart,
+  sources: TrajectorySources,
+  context: Context,
+): Promise<TrainingInput> {
+  const { files, groupByPath, isInline } = readTrainingFlags(input);
+  const dependencies = createBodyDependencies(context, deadline);
+  const whole = wholeBodyInput(input);
+  // YAML is not streamed; its trajectories are in the draft.
+  const streamed =
+    whole && !isYamlFile(whole.path ?? '')
+      ? await readStreamedBody(await sources.open(whole.path), context)
+      : undefined;
+  const base = streamed ? baseOfWhole(streamed.envelope) : await readBodyBase(input, dependencies);
+  const defaults = settings.isExact ? undefined : settings.defaults;
+  const built = await buildBody(input, { settings: defaults, conversation: undefined, base }, dependencies);
+  if (files.length === 0) {
+    const labels = base.whole ? [base.whole.label] : [];
+    return isInline ? { built, files: labels } : { built, content: streamed?.content, streamed, files: labels };
+  }
+  const replaced = streamed?.content?.checks.groupCount() ?? 0;
+  if (replaced > 0) {
+    const groups = `${replaced} ${pluralize(replaced, 'group')} of ${base.whole?.label}`;
+    await context.report.warn(`the files replace the ${groups}; to send both, give all groups as files`);
+  }
+  return { built, content: filesContent(await sources.openAll(files), groupByPath), files };
+}
+
+// The files of a training job, none if the groups are in the body or, `isInline`, on the command line.
+function readTrainingFlags({ operation, args, flags }: CommandInput) {
+  const { files } = parseFileArguments(operation, args, flags);
+  const isSet = getArrayFlag(flags, 'set').some((assignment) => /^trajectory_groups\s*[.[:=]/.test(assignment));
+  const hasWholeBody = flags.has('file') || isFlagOn(flags, 'stdin');
+  const isInline = files.length === 0 && (flags.has(flagName('trajectory_groups')) || (isSet && !hasWholeBody));
+  if (isSet && !isInline) throw usageFailure('--set cannot change trajectories in a file', 'edit the file');
+  const groupByPath = parseGroupByPath(flags);
+  if (groupByPath && files.length === 0)
+    throw usageFailure(
+      '--group-by needs files with one trajectory per line',
+      'name them: svc train runs.jsonl --group-by ...',
+    );
+  return { files, groupByPath, isInline };
+}
+
+/** The path of `--group-by`. Throws usage if it is not valid. */
+export function parseGroupByPath(flags: FlagValues): JsonPath | undefined {
+  const text = getStringFlag(flags, 'group-by');
+  const path = text === undefined ? undefined : parseJsonPath(text);
+  if (text === undefined || path) return path;
+  throw usageFailure(`--group-by: ${JSON.stringify(text)} is not a valid path`, 'write a path such as metadata.task');
+}
+
+// A whole body that was read for the first time. Empty stdin counts as an object without fields.
+interface StreamedBody {
+  /** The body without its trajectories. */
   readonly envelope: LabeledBytes;
-  /** The digest of the whole body; undefined for an empty stdin. */
-  readonly bodyDigest: CheckedDigest | undefined;
+  readonly content?: TrajectoryContent;
+  readonly digest?: CheckedDigest;
 }
 
-/** Reads a whole body for the first time. */
-export async function readTrainingBody(source: TextSource, context: Context): Promise<TrainingBody> {
-  let hasBytes = false;
-  const observedSource: TextSource = {
-    ...source,
-    readFirst: async function* () {
-      for await (const chunk of source.readFirst()) {
-        hasBytes ||= chunk.length > 0;
-        yield chunk;
-      }
-    },
+async function readStreamedBody(source: TextSource, context: Context): Promise<StreamedBody> {
+  const content = bodyContent(source);
+  const { onBytes, end } = showCheckProgress([source], context, content.checks.groupCount);
+  const digest = await digestChunks(content.readFirst(), onBytes).finally(end);
+  if (source.size === 0 && source.label === 'stdin') return { envelope: labeledStdin(new Uint8Array()) };
+  return { envelope: content.envelope(), content, digest };
+}
+
+// A body up to this size is held in memory, like that of any other operation.
+const MAX_BUFFERED_BODY_BYTES = 256 * 1024;
+
+/** A checked training job. */
+interface CheckedTraining {
+  readonly draft: Draft;
+  /** The body with its trajectories; undefined if the draft is all of it. */
+  readonly body?: RequestBody;
+  readonly facts: TrainingFacts;
+}
+
+/**
+ * Checks a training job. Files are read twice: now to check, count and hash them, and again when the body is sent. Throws
+ * Failure `body`, and `local` for files.
+ */
+export async function checkTraining(
+  { built, content, streamed, files }: TrainingInput,
+  strictness: Strictness,
+  context: Context,
+): Promise<CheckedTraining> {
+  const { draft, inputIssues } = built;
+  const check = (): Promise<void> =>
+    enforceChecks(draft, trainOperation, inputIssues, strictness, context.report, content);
+  if (!content) {
+    await check();
+    return { draft, facts: createTrainingFacts(digestBytes(draft.doc.bytes), draft, countTrajectories(draft), files) };
+  }
+  const { sources, checks, isReordered } = content;
+  const parts = splitAtGroupArrays(draft.doc);
+  const readBody = (): AsyncIterable<Uint8Array> => assembleBody(parts, content.rereadArray);
+  const readFirst = async (): Promise<CheckedDigest> => {
+    const { onBytes, end } = showCheckProgress(sources, context, checks.groupCount);
+    const chunks = isReordered ? content.readFirst() : assembleBody(parts, content.readFirst);
+    return digestChunks(chunks, onBytes).finally(end);
   };
-  const { content, checks } = checkedBodyContent(observedSource);
-  const { onBytes, end } = showCheckProgress(content.sources, context, checks.groupCount);
-  const fullDigest = await digestChunks(content.readFirst(checks), onBytes).finally(end);
-  if (!hasBytes && source.label === 'stdin') {
-    const noChecks = checkedBodyContent(source).checks;
-    return { envelope: labeledStdin(Buffer.alloc(0)), content, checks: noChecks, bodyDigest: undefined };
-  }
-  return { envelope: labeledEnvelope(source.label, content, checks), content, checks, bodyDigest: fullDigest };
-}
-
-// The body without its trajectories, once all of it was read.
-function labeledEnvelope(label: string, content: BodyContent, checks: TrajectoryChecks): LabeledBytes {
-  const { bytes, locationAt } = content.envelope();
-  const [structureError] = checks.structureErrors();
-  if (structureError) return { label, bytes, issue: structureError };
-  try {
-    parseEnvelope({ bytes, locationAt });
-    return { label, bytes, position: locationAt };
-  } catch (error) {
-    if (!(error instanceof InvalidTextError)) throw error;
-    return { label, bytes, issue: { path: '', at: formatPosition(label, error.location), message: error.message } };
-  }
+  const firstDigest = streamed?.digest ?? (await readFirst());
+  await check();
+  const isDifferent = isReordered || (streamed && !draft.doc.bytes.equals(streamed.envelope.bytes));
+  const digest = isDifferent ? await digestChunks(readBody(), () => context.signal.throwIfAborted()) : firstDigest;
+  const facts = createTrainingFacts(digest, draft, checks, files);
+  const chunks = async function* (): AsyncGenerator<Uint8Array> {
+    for (const source of sources) await source.verifyUnchanged();
+    yield* requireUnchanged(readBody(), digest.checksum, sources.map(({ label }) => label).join(' '));
+  };
+  if (digest.bytes > MAX_BUFFERED_BODY_BYTES) return { draft, body: { length: digest.bytes, chunks }, facts };
+  const bytes = await collectBody(chunks(), MAX_BUFFERED_BODY_BYTES, digest.bytes);
+  return { draft: { ...draft, doc: parseJson(bytes) }, facts };
 }

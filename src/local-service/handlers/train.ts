@@ -12,11 +12,16 @@ import {
   rootOf,
 } from '../../json/json-node.ts';
 import type { Operation } from '../../operations/operation.ts';
-import { createBodyTextCollector, createEnvelope, parseEnvelope, type TextPart } from '../../train/stream/envelope.ts';
-import { InvalidTextError } from '../../train/stream/invalid-text-error.ts';
-import { readTrajectories } from '../../train/stream/read-trajectories.ts';
+import { createTrajectoryChecks } from '../../train/stream/checks.ts';
+import {
+  createBodyTextCollector,
+  createEnvelope,
+  parseEnvelope,
+  readTrajectories,
+  type TextPart,
+} from '../../train/stream/grammar.ts';
+import { InvalidTextError } from '../../train/stream/reader.ts';
 import { limitYoungGeneration } from '../../train/stream/small-heap.ts';
-import { createTrajectoryChecks } from '../../train/stream/trajectory-checks.ts';
 import { invalidBodyResponse } from '../http-error.ts';
 import { jsonResponse } from '../responses.ts';
 import type { BodyReceiver, ServiceContext } from '../service-context.ts';

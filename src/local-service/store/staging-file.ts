@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer';
 import { readSync } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import { openAnonymousFile } from '../../files/file-replacement.ts';
-import { createChunkBatcher } from '../../train/stream/chunk-batcher.ts';
+import { createChunkBatcher } from '../../train/stream/upload.ts';
 
 /** A trajectory and its place in a job. The bytes are valid until the next one is requested. */
 export interface StagedTrajectory {

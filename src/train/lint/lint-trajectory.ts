@@ -1,7 +1,29 @@
-import { getMember, type JsonNode, kindOf, rawText, startOffset } from '../../json/json-node.ts';
+import { Buffer } from 'node:buffer';
+import { createHash } from 'node:crypto';
+import { QUOTE } from '../../json/json-bytes.ts';
+import { JsonError } from '../../json/json-error.ts';
+import {
+  endOffset,
+  getMember,
+  itemsAt,
+  itemsOf,
+  type JsonNode,
+  type JsonPath,
+  kindOf,
+  memberEntry,
+  nameSignature,
+  rawBytes,
+  rawText,
+  startOffset,
+  stringOf,
+} from '../../json/json-node.ts';
 import { compareNumberLiterals } from '../../json/number-literal.ts';
-import type { FindingCallback } from './lint-findings.ts';
-import { lintTokens } from './lint-tokens.ts';
+import { scanString } from '../../json/parse-json.ts';
+import { compactChunks } from '../../json/write-json.ts';
+import type { TrajectoryChecks } from '../stream/checks.ts';
+import { InvalidTextError, type TrajectoryPart } from '../stream/reader.ts';
+import { truncateText } from './statistics.ts';
+import type { FindingCallback } from './summary.ts';
 
 /** Reports the findings of a trajectory; returns its reward as written, if it is a number. */
 export function lintTrajectory(
@@ -38,4 +60,133 @@ function lintPolicyOrder(trajectory: JsonNode, onFinding: FindingCallback): void
       ['initial_policy_version'],
       `is ${before}, newer than final_policy_version ${after}`,
     );
+}
+
+// Reports a trajectory whose choices have no logprobs, or whose tokens are not `token_id:<n>` (docs/servers.md).
+function lintTokens(trajectory: JsonNode, onFinding: FindingCallback): void {
+  let tokens = 0;
+  let textTokens = 0;
+  let first: { readonly token: JsonNode; readonly path: JsonPath } | undefined;
+  for (const { list, path } of tokenArrays(trajectory)) {
+    const { doc } = list;
+    const end = doc.tape[list.at * 3 + 2] ?? 0;
+    const signature = nameSignature('token');
+    let index = 0;
+    for (let entry = list.at + 1; entry < end; entry = doc.tape[entry * 3 + 2] ?? end) {
+      const at = memberEntry(doc, entry, 'token', signature);
+      tokens += 1;
+      if (at !== undefined && !isTokenId({ doc, at })) {
+        textTokens += 1;
+        first ??= { token: { doc, at }, path: [...path, index, 'token'] };
+      }
+      index += 1;
+    }
+  }
+  if (tokens === 0) onFinding('no-logprobs', startOffset(trajectory), [], 'no choice has logprobs');
+  if (!first) return;
+  const more = textTokens > 1 ? ` (and ${textTokens - 1} more like this)` : '';
+  const { token, path } = first;
+  const text =
+    kindOf(token) === 'string' ? JSON.stringify(truncateText(stringOf(token))) : 'a value that is not a string';
+  onFinding('token-text', startOffset(token), path, `${text} is not token_id:<n>${more}`);
+}
+
+// Trainers also use the additional histories.
+function* tokenArrays(trajectory: JsonNode): Generator<{ list: JsonNode; path: JsonPath }> {
+  yield* historyTokenArrays(trajectory, []);
+  for (const [at, history] of itemsAt(trajectory, 'additional_histories').entries())
+    yield* historyTokenArrays(history, ['additional_histories', at]);
+}
+
+function* historyTokenArrays(history: JsonNode, path: JsonPath): Generator<{ list: JsonNode; path: JsonPath }> {
+  for (const [at, item] of itemsAt(history, 'messages_and_choices').entries()) {
+    // A message has a role; a choice has a message.
+    const list = getMember(item, 'message') && getMember(getMember(item, 'logprobs'), 'content');
+    if (list && kindOf(list) === 'list')
+      yield { list, path: [...path, 'messages_and_choices', at, 'logprobs', 'content'] };
+  }
+}
+
+const TOKEN_ID_PREFIX = Array.from('"token_id:', (letter) => letter.charCodeAt(0));
+
+// On the bytes, because there may be millions.
+function isTokenId(token: JsonNode): boolean {
+  const { bytes } = token.doc;
+  const start = startOffset(token);
+  const end = endOffset(token) - 1;
+  const digits = start + TOKEN_ID_PREFIX.length;
+  if (end <= digits) return false;
+  for (let at = start; at < digits; at += 1) if (bytes[at] !== TOKEN_ID_PREFIX[at - start]) return false;
+  for (let at = digits; at < end; at += 1) {
+    const byte = bytes[at] ?? 0;
+    if (byte < 0x30 || byte > 0x39) return false;
+  }
+  return true;
+}
+
+/** A hash of the tools of a trajectory, whitespace aside; the empty string for none, null and an empty array. */
+export function createToolsHasher(): (trajectory: JsonNode) => string {
+  // Most trajectories of a file have the same tools as the one before.
+  let previous = { bytes: Buffer.alloc(0), hash: '' };
+  return (trajectory) => {
+    const tools = getMember(trajectory, 'tools');
+    if (!tools || kindOf(tools) === 'null' || (kindOf(tools) === 'list' && itemsOf(tools).next().done)) return '';
+    const bytes = rawBytes(tools);
+    if (!previous.bytes.equals(bytes)) {
+      const hash = createHash('sha256');
+      for (const piece of compactChunks(tools)) hash.update(piece);
+      previous = { bytes: Buffer.from(bytes), hash: hash.digest('base64') };
+    }
+    return previous.hash;
+  };
+}
+
+/**
+ * Checks a trajectory, even if NaN or Infinity make it invalid JSON: returns their offsets, where they read as 0, and the
+ * error. Throws InvalidTextError for other invalid JSON.
+ */
+export function checkAllowingNonFinite(
+  event: TrajectoryPart,
+  label: string,
+  checks: TrajectoryChecks,
+): { readonly root: JsonNode; readonly nonFiniteOffsets: readonly number[]; readonly syntaxError?: InvalidTextError } {
+  try {
+    return { root: checks.checkTrajectory(event, label), nonFiniteOffsets: [] };
+  } catch (error) {
+    if (!(error instanceof InvalidTextError)) throw error;
+    const found = Array.from(findNonFiniteNumbers(event.bytes));
+    if (found.length === 0) throw error;
+    // Zeros in their place keep all offsets.
+    const bytes = Buffer.from(event.bytes);
+    for (const { at, length } of found) bytes.fill(' ', at, at + length).write('0', at);
+    const root = checks.checkTrajectory({ ...event, bytes }, label);
+    return { root, nonFiniteOffsets: found.map(({ at }) => at), syntaxError: error };
+  }
+}
+
+// As Python writes them into JSON.
+const nonFiniteLiterals = ['-Infinity', 'Infinity', 'NaN'].map((word) => Buffer.from(word));
+
+function* findNonFiniteNumbers(text: Buffer): Generator<{ at: number; length: number }> {
+  for (let at = 0; at < text.length; ) {
+    if (text[at] === QUOTE) {
+      at = stringEnd(text, at);
+      continue;
+    }
+    const found = nonFiniteLiterals.find(
+      (word) => word[0] === text[at] && word.equals(text.subarray(at, at + word.length)),
+    );
+    if (found) yield { at, length: found.length };
+    at += found?.length ?? 1;
+  }
+}
+
+function stringEnd(text: Buffer, at: number): number {
+  try {
+    return scanString(text, at);
+  } catch (error) {
+    // The rest is invalid for another reason.
+    if (error instanceof JsonError) return text.length;
+    throw error;
+  }
 }

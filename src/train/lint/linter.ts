@@ -1,20 +1,26 @@
 import { sortIssuesByLocation } from '../../body/sort-issues.ts';
 import type { Issue } from '../../errors.ts';
-import { createFindingCollector, type ReportedFinding } from '../../fields/finding.ts';
-import type { JsonPath } from '../../json/json-node.ts';
+import type { ReportedFinding } from '../../fields/finding.ts';
+import { formatJsonPath, type JsonPath } from '../../json/json-node.ts';
 import { formatPosition } from '../../json/text-position.ts';
-import { createBodyTextCollector, createEnvelope, parseEnvelope, type TextPart } from '../stream/envelope.ts';
-import { createGrouping } from '../stream/grouping.ts';
-import { InvalidTextError } from '../stream/invalid-text-error.ts';
-import { readTrajectories } from '../stream/read-trajectories.ts';
-import { createTrajectoryChecks } from '../stream/trajectory-checks.ts';
-import type { TextForm, TrajectoryEvent } from '../stream/trajectory-event.ts';
-import { checkAllowingNonFinite } from './check-non-finite.ts';
-import { formatLocation, formatTrajectoryPath } from './format-location.ts';
-import { addTrajectory } from './group-stats.ts';
-import { countReward, createLintSummary, createOpenGroups, type LintSummary } from './lint-summary.ts';
-import { lintTrajectory } from './lint-trajectory.ts';
-import { createToolsHasher } from './tools-hash.ts';
+import { createGrouping, createTrajectoryChecks } from '../stream/checks.ts';
+import {
+  createBodyTextCollector,
+  createEnvelope,
+  parseEnvelope,
+  readTrajectories,
+  type TextPart,
+} from '../stream/grammar.ts';
+import {
+  InvalidTextError,
+  locationInside,
+  type TextForm,
+  type TextLocation,
+  type TrajectoryPart,
+} from '../stream/reader.ts';
+import { checkAllowingNonFinite, createToolsHasher, lintTrajectory } from './lint-trajectory.ts';
+import { addTrajectory, createRewardStats, type GroupStats } from './statistics.ts';
+import { countGroup, countReward, createLintSummary, type LintSummary } from './summary.ts';
 
 /** Checks trajectories as they stream by; it holds one at a time, and a few statistics of each open group. */
 export interface Linter {
@@ -38,38 +44,41 @@ export function createLinter(path: JsonPath | undefined, onBytes: (bytes: number
   const grouping = path && createGrouping(path);
   const checks = createTrajectoryChecks(grouping);
   const summary = createLintSummary();
-  const groups = createOpenGroups(summary);
-  const nonFiniteFindings = createFindingCollector<Issue>();
   const hashTools = createToolsHasher();
   const labels: string[] = [];
+  // The groups that may still get trajectories: the current one, or all with `--group-by`.
+  const openGroups = new Map<number, GroupStats>();
+  const getOrOpenGroup = (index: number, label: string, location: TextLocation): GroupStats => {
+    const open = openGroups.get(index);
+    if (open) return open;
+    const group = { index, label, location, count: 0, rewards: createRewardStats(), tools: '', hasMixedTools: false };
+    openGroups.set(index, group);
+    return group;
+  };
+  const closeGroups = (): void => {
+    for (const group of openGroups.values()) countGroup(summary, group);
+    openGroups.clear();
+  };
 
-  const lintEvent = (event: TrajectoryEvent & { readonly kind: 'trajectory' }, label: string): void => {
+  const lintEvent = (event: TrajectoryPart, label: string): void => {
     const { bytes, location, container } = event;
-    const { root, nonFiniteOffsets: offsets, syntaxError } = checkAllowingNonFinite(event, label, checks);
-    if (syntaxError)
-      nonFiniteFindings.add({ level: 'error', code: 'invalid' }, () => ({
-        path: '',
-        at: formatPosition(label, syntaxError.location),
-        message: syntaxError.message,
-      }));
+    const { root, nonFiniteOffsets, syntaxError } = checkAllowingNonFinite(event, label, checks);
+    if (syntaxError) checks.addReadError(syntaxError, label, '');
     const index = container === 'in a group' ? checks.lastGroup() : grouping?.lastGroup();
     if (index === undefined) return;
-    const group = groups.getOrOpen(index, label, location);
-    const at = group.count;
-    const reward = lintTrajectory(root, offsets, (kind, offset, fieldPath, message) =>
+    const group = getOrOpenGroup(index, label, location);
+    const path = ['trajectory_groups', index, 'trajectories', group.count];
+    const reward = lintTrajectory(root, nonFiniteOffsets, (kind, offset, fieldPath, message) =>
       summary.findings.add(kind, () => ({
-        at: formatLocation(label, location, bytes, offset),
-        path: formatTrajectoryPath(index, at, fieldPath),
+        at: formatPosition(label, locationInside(bytes, location, offset)),
+        path: formatJsonPath([...path, ...fieldPath]),
         message,
       })),
     );
     addTrajectory(group, reward, hashTools(root));
     if (reward !== undefined) countReward(summary, reward);
     summary.trajectories += 1;
-    summary.largest.add(bytes.length, () => ({
-      at: formatLocation(label, location),
-      path: formatTrajectoryPath(index, at),
-    }));
+    summary.largest.add(bytes.length, () => ({ at: formatPosition(label, location), path: formatJsonPath(path) }));
   };
 
   const countBytes = async function* (chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
@@ -87,8 +96,8 @@ export function createLinter(path: JsonPath | undefined, onBytes: (bytes: number
         if (event.kind === 'trajectory') lintEvent(event, label);
         else checks.checkEvent(event, label);
         collectText(event);
-        if (event.kind === 'group') groups.getOrOpen(checks.lastGroup(), label, event.location);
-        if (event.kind === 'end' && !grouping) groups.closeAll();
+        if (event.kind === 'group') getOrOpenGroup(checks.lastGroup(), label, event.location);
+        if (event.kind === 'end' && !grouping) closeGroups();
       }
     }
     if (form === 'body') parseEnvelope(createEnvelope(outside));
@@ -103,14 +112,14 @@ export function createLinter(path: JsonPath | undefined, onBytes: (bytes: number
         if (!(error instanceof InvalidTextError)) throw error;
         checks.addReadError(error, label, '');
         // The rest of an incomplete group is unknown.
-        if (!grouping) groups.discardAll();
+        if (!grouping) openGroups.clear();
       }
     },
     finish: () => {
-      groups.closeAll();
+      closeGroups();
       summary.groups = checks.groupCount();
       const [firstLabel = ''] = labels;
-      const structureErrors = [...nonFiniteFindings.findings(), ...checks.structureErrors()];
+      const structureErrors = checks.structureErrors();
       if (summary.groups === 0 && structureErrors.length === 0)
         summary.findings.add('no-groups', () => ({
           at: firstLabel,

@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createHistogram } from '../../../src/train/lint/histogram.ts';
 import {
   addReward,
   classifyVariance,
+  createHistogram,
   createRewardStats,
   type RewardStats,
   standardDeviation,
-} from '../../../src/train/lint/reward-stats.ts';
+} from '../../../src/train/lint/statistics.ts';
 
 function rewardsOf(texts: readonly string[]): RewardStats {
   const rewards = createRewardStats();

@@ -1,7 +1,10 @@
-import { InvalidTextError } from '../../../src/train/stream/invalid-text-error.ts';
-import { readTrajectories } from '../../../src/train/stream/read-trajectories.ts';
-import type { TextLocation } from '../../../src/train/stream/text-location.ts';
-import type { TextForm, TrajectoryEvent } from '../../../src/train/stream/trajectory-event.ts';
+import { readTrajectories } from '../../../src/train/stream/grammar.ts';
+import {
+  InvalidTextError,
+  type TextForm,
+  type TextLocation,
+  type TrajectoryEvent,
+} from '../../../src/train/stream/reader.ts';
 
 /** The events as text: `group 1:2`, `trajectory 1:17 {...}`; texts in pieces are joined. */
 export async function eventsIn(pieces: readonly Uint8Array[], form: TextForm): Promise<string[]> {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { TextForm } from '../../../src/train/stream/trajectory-event.ts';
+import type { TextForm } from '../../../src/train/stream/reader.ts';
 import { bytesIn, eventsIn } from './events.ts';
 
 const cases: readonly { name: string; form?: TextForm; text: string; events: readonly string[] }[] = [
@@ -163,22 +163,6 @@ describe('readTrajectories', () => {
         expect((await eventsIn([bytes.subarray(0, at), bytes.subarray(at)], form)).at(-1)).toBe(last);
     },
   );
-
-  it('passes elements unchanged, for any split into chunks', async () => {
-    const values = ['{"trajectories":[{"a":"\\\\\\"]"}]}', '"\\""', '17', '[{}, [ ]]', 'true'];
-    for (const text of [`[ ${values.join(' ,\n')} ]`, `\ufeff${values.join('\n')}`]) {
-      const bytes = Buffer.from(text);
-      for (let at = 0; at <= bytes.length; at += 1) {
-        const found = await bytesIn([bytes.subarray(0, at), bytes.subarray(at)], 'elements');
-        expect(found.toString()).toBe(
-          values.flatMap((one) => (text.startsWith('[') || !one.startsWith('[') ? [one] : ['{}', '[ ]'])).join(''),
-        );
-      }
-    }
-    expect((await eventsIn([Buffer.from('{"a":')], 'elements')).at(-1)).toMatch(
-      /^wrong 1:6 .* unexpected end of input/,
-    );
-  });
 
   it('finds what JSON.parse finds in bodies of all kinds, and keeps the bytes', async () => {
     const value = fc.jsonValue({ maxDepth: 2 });

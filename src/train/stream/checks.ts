@@ -1,21 +1,34 @@
 import type { Issue } from '../../errors.ts';
 import { createFindingCollector, type PendingFinding, type ReportedFinding } from '../../fields/finding.ts';
 import { createBodyInspector } from '../../fields/schema-validator.ts';
-import { formatJsonPath, type JsonNode, type JsonPath, rootOf } from '../../json/json-node.ts';
+import {
+  formatJsonPath,
+  type JsonNode,
+  type JsonPath,
+  kindOf,
+  nodeAtPath,
+  rawText,
+  rootOf,
+  stringOf,
+} from '../../json/json-node.ts';
 import { formatPosition } from '../../json/text-position.ts';
 import { trajectoryFields, trajectoryGroupFields } from '../../operations/train.ts';
-import { copyTextPart, createEnvelope, type Envelope, parseEnvelope, type TextPart } from './envelope.ts';
-import type { Grouping } from './grouping.ts';
-import { type InvalidTextError, parseTextAt } from './invalid-text-error.ts';
-import { locationInside, type TextLocation } from './text-location.ts';
-import type { TrajectoryEvent } from './trajectory-event.ts';
+import { copyTextPart, createEnvelope, type Envelope, parseEnvelope, type TextPart } from './grammar.ts';
+import {
+  type InvalidTextError,
+  locationInside,
+  parseTextAt,
+  type TextLocation,
+  type TrajectoryEvent,
+  type TrajectoryPart,
+} from './reader.ts';
 
 /** Checks of streamed trajectories: the same as for whole bodies, one trajectory at a time. */
 export interface TrajectoryChecks {
   /** Checks an event of the text named `label`. Throws InvalidTextError if it is not valid JSON. */
   readonly checkEvent: (event: TrajectoryEvent, label: string) => void;
   /** The same for a trajectory; returns its value. */
-  readonly checkTrajectory: (event: TrajectoryEvent & { kind: 'trajectory' }, label: string) => JsonNode;
+  readonly checkTrajectory: (event: TrajectoryPart, label: string) => JsonNode;
   /** Records why the text of a body field could not be read to its end. */
   readonly addReadError: (error: InvalidTextError, label: string, field: string) => void;
   readonly groupCount: () => number;
@@ -29,9 +42,6 @@ export interface TrajectoryChecks {
   /** How to fix the structure errors, if svc knows. */
   readonly hint: () => string | undefined;
 }
-
-// For a trajectory, or any other value, in place of a group.
-const NOT_A_GROUP_MESSAGE = 'must be a group: an object with trajectories';
 
 /** Starts the checks. With a grouping, trajectories must not be in groups. */
 export function createTrajectoryChecks(grouping: Grouping | undefined): TrajectoryChecks {
@@ -53,25 +63,18 @@ export function createTrajectoryChecks(grouping: Grouping | undefined): Trajecto
     locationAt: (offset: number) => TextLocation,
     label: string,
   ): void => {
-    for (const finding of findingsOfPart) {
+    for (const finding of findingsOfPart)
       findings.add(finding, () => {
         const { path: fieldPath, message } = finding.describe();
-        return {
-          path: formatJsonPath([...path, ...fieldPath]),
-          at: formatPosition(label, locationAt(finding.offset)),
-          message,
-        };
+        const at = formatPosition(label, locationAt(finding.offset));
+        return { path: formatJsonPath([...path, ...fieldPath]), at, message };
       });
-    }
   };
-  const addStructureError = (message: string, location: TextLocation, label: string, path: JsonPath = []): void => {
-    structureErrors.add({ level: 'error', code: 'invalid' }, () => ({
-      path: formatJsonPath(path),
-      at: formatPosition(label, location),
-      message,
-    }));
+  const addStructureError = (message: string, location: TextLocation, label: string, path = ''): void => {
+    const describe = (): Issue => ({ path, at: formatPosition(label, location), message });
+    structureErrors.add({ level: 'error', code: 'invalid' }, describe);
   };
-  const validateTrajectory = (event: TrajectoryEvent & { kind: 'trajectory' }, label: string): JsonNode => {
+  const validateTrajectory = (event: TrajectoryPart, label: string): JsonNode => {
     const { bytes, location, container, document } = event;
     const root = rootOf(document ?? parseTextAt(bytes, location));
     const assignment =
@@ -81,8 +84,8 @@ export function createTrajectoryChecks(grouping: Grouping | undefined): Trajecto
     if (!assignment) {
       lastGroup += 1;
       // A value on its own has no index in its file.
-      const path = container === 'in a list' ? ['trajectory_groups', lastGroup] : [];
-      addStructureError(NOT_A_GROUP_MESSAGE, location, label, path);
+      const path = container === 'in a list' ? `trajectory_groups[${lastGroup}]` : '';
+      addStructureError('must be a group: an object with trajectories', location, label, path);
     } else if (typeof assignment === 'string') addStructureError(assignment, location, label);
     else {
       trajectoryCount += 1;
@@ -91,13 +94,10 @@ export function createTrajectoryChecks(grouping: Grouping | undefined): Trajecto
     }
     return root;
   };
-  const validateGroup = (envelope: Envelope, label: string): void =>
-    addFindings(
-      inspectGroup(rootOf(parseEnvelope(envelope))),
-      ['trajectory_groups', lastGroup],
-      envelope.locationAt,
-      label,
-    );
+  const validateGroup = (envelope: Envelope, label: string): void => {
+    const found = inspectGroup(rootOf(parseEnvelope(envelope)));
+    addFindings(found, ['trajectory_groups', lastGroup], envelope.locationAt, label);
+  };
 
   return {
     checkTrajectory: validateTrajectory,
@@ -122,14 +122,8 @@ export function createTrajectoryChecks(grouping: Grouping | undefined): Trajecto
           break;
       }
     },
-    addReadError: (error, label, field) => {
-      const path = error.syntaxProblem === undefined ? '' : field;
-      structureErrors.add({ level: 'error', code: 'invalid' }, () => ({
-        path,
-        at: formatPosition(label, error.location),
-        message: error.message,
-      }));
-    },
+    addReadError: ({ message, location, syntaxProblem }, label, field) =>
+      addStructureError(message, location, label, syntaxProblem === undefined ? '' : field),
     groupCount: () => grouping?.groupCount() ?? groupCount,
     lastGroup: () => lastGroup,
     trajectoryCount: () => trajectoryCount,
@@ -139,5 +133,34 @@ export function createTrajectoryChecks(grouping: Grouping | undefined): Trajecto
       ungroupedCount > 0 && !grouping
         ? 'if each line is a trajectory, group them: add --group-by metadata.task'
         : undefined,
+  };
+}
+
+/** Groups single trajectories by the value at a path, in the order in which the values first appear. */
+export interface Grouping {
+  /** The index of the group and of the trajectory in it, from 0; or the reason why it has no group. */
+  readonly assignGroup: (trajectory: JsonNode) => { readonly group: number; readonly at: number } | string;
+  /** The group of the last trajectory; undefined if it has none. */
+  readonly lastGroup: () => number | undefined;
+  readonly groupCount: () => number;
+}
+
+export function createGrouping(path: JsonPath): Grouping {
+  const groups = new Map<string, { readonly group: number; count: number }>();
+  let lastGroup: number | undefined;
+  return {
+    assignGroup: (trajectory) => {
+      lastGroup = undefined;
+      const value = nodeAtPath(trajectory, path);
+      if (!value) return `has no ${formatJsonPath(path)} to group by`;
+      const key = kindOf(value) === 'string' ? `"${stringOf(value)}` : rawText(value);
+      const group = groups.get(key) ?? { group: groups.size, count: 0 };
+      groups.set(key, group);
+      lastGroup = group.group;
+      group.count += 1;
+      return { group: group.group, at: group.count - 1 };
+    },
+    lastGroup: () => lastGroup,
+    groupCount: () => groups.size,
   };
 }

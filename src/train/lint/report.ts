@@ -1,15 +1,13 @@
 import { formatByteSize } from '../../files/byte-size.ts';
 import { pluralize } from '../../json/pluralize.ts';
+import { type JsonValue, RawJson } from '../../json/write-json.ts';
 import { alignColumns } from '../../results/format-rows.ts';
-import type { HistogramBin } from './histogram.ts';
-import type { LintFindings } from './lint-findings.ts';
 import { type LintKind, lintKindNames, lintKinds } from './lint-kinds.ts';
-import type { LintSummary } from './lint-summary.ts';
 import type { LintResult } from './linter.ts';
-import { standardDeviation } from './reward-stats.ts';
+import { type HistogramBin, standardDeviation } from './statistics.ts';
+import type { LintFindings, LintSummary } from './summary.ts';
 
-/** Maximum number of bins printed. */
-export const MAX_HISTOGRAM_BINS = 12;
+const MAX_HISTOGRAM_BINS = 12;
 
 // Per kind; --json has more.
 const MAX_FINDINGS_SHOWN = 5;
@@ -78,4 +76,35 @@ function sectionText(title: string, lines: string): string {
 
 function shortNumber(value: number): string {
   return `${Number(value.toPrecision(6))}`;
+}
+
+/** The result of lint as one JSON object; minimum and maximum rewards keep every digit. */
+export function lintJson({ summary, problems }: LintResult): JsonValue {
+  const { bytes, groups, trajectories, untrainableGroups, rewards, largest, findings } = summary;
+  return {
+    bytes,
+    groups,
+    trajectories,
+    trajectories_per_group: perGroup(summary),
+    idle_groups: untrainableGroups,
+    rewards: {
+      count: rewards.count,
+      mean: rewards.finiteCount === 0 ? null : rewards.mean,
+      spread: rewards.finiteCount === 0 ? null : standardDeviation(rewards),
+      spread_within_groups: summary.rewardedGroups === 0 ? null : summary.deviationSum / summary.rewardedGroups,
+      min: rewards.count === 0 ? null : new RawJson(rewards.min),
+      max: rewards.count === 0 ? null : new RawJson(rewards.max),
+      histogram: summary.histogram.bins(MAX_HISTOGRAM_BINS).map((bar) => ({ ...bar })),
+    },
+    largest: largest.all.map((one) => ({ ...one })),
+    counts: Object.fromEntries(lintKindNames.map((kind) => [kind, findings.count(kind)])),
+    findings: lintKindNames.flatMap(findings.examplesOf).map((finding) => ({ ...finding })),
+    problems: problems.map(({ level, at, path, message }) => ({ level, at, path, message })),
+  };
+}
+
+function perGroup(summary: LintResult['summary']): JsonValue {
+  const { completeGroups, groupedTrajectories, minPerGroup, maxPerGroup } = summary;
+  if (completeGroups === 0) return null;
+  return { min: minPerGroup, mean: groupedTrajectories / completeGroups, max: maxPerGroup };
 }

@@ -1,0 +1,251 @@
+import { Buffer } from 'node:buffer';
+import type { LabeledBytes } from '../../body/command-input.ts';
+import { COMMA, LINE_FEED } from '../../json/json-bytes.ts';
+import type { JsonPath } from '../../json/json-node.ts';
+import { createGrouping, createTrajectoryChecks, type TrajectoryChecks } from './checks.ts';
+import { createBodyTextCollector, createEnvelope, parseEnvelope, readTrajectories, type TextPart } from './grammar.ts';
+import { InvalidTextError, type TextForm, type TrajectoryEvent } from './reader.ts';
+import type { TextSource } from './source.ts';
+import { createChunkBatcher } from './upload.ts';
+
+/**
+ * The trajectories of a body. They are parsed and checked while they are first read; then their byte ranges are read again
+ * as they are.
+ */
+export interface TrajectoryContent {
+  readonly sources: readonly TextSource[];
+  readonly checks: TrajectoryChecks;
+  /**
+   * Reads and checks everything for the first time; syntax errors are reported to the checks. Yields the bytes of the group
+   * array as it is sent, unless `isReordered`. Chunks are `passing`.
+   */
+  readonly readFirst: () => AsyncIterable<Uint8Array>;
+  /** The `sendable` bytes between the brackets of a group array (usually 0, the only one), once everything was read. */
+  readonly rereadArray: (arrayIndex: number) => AsyncIterable<Uint8Array>;
+  /** `readFirst` does not yield the group array: the order is known only when everything was read. */
+  readonly isReordered: boolean;
+}
+
+/** The groups in some files in order; with a path, groups of the single trajectories in them, by the value there. */
+export function filesContent(sources: readonly TextSource[], path: JsonPath | undefined): TrajectoryContent {
+  const grouping = path && createGrouping(path);
+  const checks = createTrajectoryChecks(grouping);
+  const ranges = createRangeLists(grouping?.lastGroup);
+  return {
+    sources,
+    checks,
+    isReordered: grouping !== undefined,
+    readFirst: async function* () {
+      let isFirst = true;
+      for (const [index, source] of sources.entries())
+        yield* readCheckedChunks(source, 'groups', checks, (event) => {
+          ranges.add(event, index);
+          if (grouping) return [];
+          if (event.kind !== 'group') return 'bytes' in event ? [event.bytes] : [];
+          const separator = isFirst ? [] : [comma];
+          isFirst = false;
+          return separator;
+        });
+    },
+    rereadArray: grouping
+      ? () => readGroups(sources, ranges, grouping.groupCount())
+      : () => readInOrder(sources, ranges),
+  };
+}
+
+/** The trajectories of a whole body, and the rest of it. */
+export interface BodyContent extends TrajectoryContent {
+  /** Everything but the groups, once all was read, with the first error in it. */
+  readonly envelope: () => LabeledBytes;
+}
+
+/** The groups of a whole body. `readFirst` yields the complete body. */
+export function bodyContent(source: TextSource): BodyContent {
+  const checks = createTrajectoryChecks(undefined);
+  const parts: TextPart[] = [];
+  const collectText = createBodyTextCollector(parts);
+  return {
+    sources: [source],
+    checks,
+    isReordered: false,
+    readFirst: () =>
+      readCheckedChunks(source, 'body', checks, (event) => {
+        collectText(event);
+        return 'bytes' in event ? [event.bytes] : [];
+      }),
+    rereadArray: async function* (arrayIndex) {
+      const before = parts[arrayIndex];
+      const after = parts[arrayIndex + 1];
+      if (!before || !after) return;
+      const batcher = createChunkBatcher('sendable');
+      for await (const chunk of source.readAgain(before.location.offset + before.bytes.length, after.location.offset))
+        yield* batcher([chunk]);
+    },
+    envelope: () => {
+      const envelope = createEnvelope(parts);
+      try {
+        parseEnvelope(envelope);
+      } catch (error) {
+        if (!(error instanceof InvalidTextError)) throw error;
+        checks.addReadError(error, source.label, '');
+      }
+      const [issue] = checks.structureErrors();
+      return { label: source.label, bytes: envelope.bytes, position: envelope.locationAt, issue };
+    },
+  };
+}
+
+// The bytes of an event that are sent.
+type ChunkSelector = (event: TrajectoryEvent) => readonly Uint8Array[];
+
+// Passes every event to the checks, and yields the selected bytes. A syntax error ends the source.
+async function* readCheckedChunks(
+  source: TextSource,
+  form: TextForm,
+  checks: TrajectoryChecks,
+  select: ChunkSelector,
+): AsyncGenerator<Uint8Array> {
+  const { label } = source;
+  const batcher = createChunkBatcher('passing');
+  const checkAndSelect = function* (events: Iterable<TrajectoryEvent>): Generator<Uint8Array> {
+    for (const event of events) {
+      checks.checkEvent(event, label);
+      yield* select(event);
+    }
+  };
+  try {
+    for await (const events of readTrajectories(source.readFirst(), form)) yield* batcher(checkAndSelect(events));
+  } catch (error) {
+    if (!(error instanceof InvalidTextError)) throw error;
+    checks.addReadError(error, label, form === 'body' ? '' : 'trajectory_groups');
+  }
+}
+
+const comma = Buffer.from(',');
+const groupOpen = Buffer.from('{"trajectories":[');
+const groupClose = Buffer.from(']}');
+
+// The sources in order; all of each is read, because many small ranges would take longer.
+async function* readInOrder(sources: readonly TextSource[], { rangesOf }: RangeLists): AsyncGenerator<Uint8Array> {
+  const batcher = createChunkBatcher('sendable');
+  let isFirst = true;
+  for (const [index, source] of sources.entries()) {
+    const ranges = rangesOf(index);
+    let next = ranges.next();
+    let offset = 0;
+    const cutRanges = function* (chunk: Uint8Array): Generator<Uint8Array> {
+      const chunkEnd = offset + chunk.length;
+      while (!next.done && next.value.start < chunkEnd) {
+        const { start, end, isLines } = next.value;
+        if (start >= offset && !isFirst) yield comma;
+        isFirst = false;
+        const part = chunk.subarray(Math.max(0, start - offset), end - offset);
+        yield isLines ? separateByCommas(part) : part;
+        if (end > chunkEnd) break;
+        next = ranges.next();
+      }
+      offset = chunkEnd;
+    };
+    for await (const chunk of source.readAgain()) yield* batcher(cutRanges(chunk));
+  }
+}
+
+async function* readGroups(
+  sources: readonly TextSource[],
+  { rangesOf }: RangeLists,
+  groupCount: number,
+): AsyncGenerator<Uint8Array> {
+  const batcher = createChunkBatcher('sendable');
+  for (let group = 0; group < groupCount; group += 1) {
+    let separator = group === 0 ? groupOpen : Buffer.concat([comma, groupOpen]);
+    for (const { source, start, end, isLines } of rangesOf(group)) {
+      yield separator;
+      separator = comma;
+      for await (const chunk of sources[source]?.readAgain(start, end) ?? [])
+        yield* batcher([isLines ? separateByCommas(chunk) : chunk]);
+    }
+    yield groupClose;
+  }
+}
+
+// Replaces line feeds in place: the bytes of a source are those of its reader until the next chunk.
+function separateByCommas(lines: Uint8Array): Uint8Array {
+  for (let at = lines.indexOf(LINE_FEED); at !== -1; at = lines.indexOf(LINE_FEED, at + 1)) lines[at] = COMMA;
+  return lines;
+}
+
+// A value of a source (the index of which is `source`), or several values that are one line each and separated only by line feeds.
+interface ByteRange {
+  readonly source: number;
+  readonly start: number;
+  readonly end: number;
+  readonly isLines: boolean;
+}
+
+// The values of each group, or of each source, whose numbers are those of lists; a range takes 28 bytes of memory.
+interface RangeLists {
+  /** Takes the events of a source, after they were checked. */
+  readonly add: (event: TrajectoryEvent, source: number) => void;
+  readonly rangesOf: (list: number) => Generator<ByteRange>;
+}
+
+function createRangeLists(lastGroup: (() => number | undefined) | undefined): RangeLists {
+  // For each range: its bounds, its source, the next range of its list, and whether it has several lines. For each list: its
+  // first and last range. Ranges count from 1 here, because a new array is filled with zeros.
+  let bounds = new Float64Array(2048);
+  let links = new Int32Array(3072);
+  let lists = new Int32Array(2048);
+  let rangeCount = 0;
+  let value = { start: 0, end: 0, line: 0, isLine: true };
+  // The value that was added last, if it has no line feed.
+  let last = { list: -1, source: -1, end: 0, line: 0 };
+  const addValue = (list: number, source: number): void => {
+    const { start, end, line, isLine } = value;
+    const isNextLine =
+      isLine && last.list === list && last.source === source && start === last.end + 1 && line === last.line + 1;
+    last = { list: isLine ? list : -1, source, end, line };
+    if (isNextLine) {
+      bounds[rangeCount * 2 - 1] = end;
+      links[rangeCount * 3 - 1] = 1;
+      return;
+    }
+    if (rangeCount * 2 === bounds.length) {
+      bounds = enlarge(bounds, new Float64Array(bounds.length * 2));
+      links = enlarge(links, new Int32Array(links.length * 2));
+    }
+    if (list * 2 >= lists.length) lists = enlarge(lists, new Int32Array(list * 4));
+    bounds.set([start, end], rangeCount * 2);
+    links[rangeCount * 3] = source;
+    rangeCount += 1;
+    const previous = lists[list * 2 + 1] ?? 0;
+    if (previous === 0) lists[list * 2] = rangeCount;
+    else links[previous * 3 - 2] = rangeCount;
+    lists[list * 2 + 1] = rangeCount;
+  };
+  return {
+    add: (event, source) => {
+      const isAlone = event.kind === 'trajectory' && event.container !== 'in a group';
+      if (event.kind === 'group' || isAlone) {
+        const { offset, line } = event.location;
+        value = { start: offset, end: offset, line, isLine: true };
+      }
+      if ('bytes' in event) {
+        value.end += event.bytes.length;
+        value.isLine &&= !event.bytes.includes(LINE_FEED);
+      }
+      const list = lastGroup ? lastGroup() : source;
+      if ((event.kind === 'end' || isAlone) && list !== undefined) addValue(list, source);
+    },
+    rangesOf: function* (list) {
+      for (let range = lists[list * 2] ?? 0; range !== 0; range = links[range * 3 - 2] ?? 0) {
+        const [start = 0, end = 0] = [bounds[range * 2 - 2], bounds[range * 2 - 1]];
+        yield { source: links[range * 3 - 3] ?? 0, start, end, isLines: links[range * 3 - 1] === 1 };
+      }
+    },
+  };
+}
+
+function enlarge<T extends Float64Array | Int32Array>(values: T, larger: T): T {
+  larger.set(values);
+  return larger;
+}

@@ -1,0 +1,263 @@
+import { Buffer } from 'node:buffer';
+import { formatByteSize } from '../../files/byte-size.ts';
+import {
+  CARRIAGE_RETURN,
+  END_OF_TEXT,
+  LINE_FEED,
+  OPEN_ARRAY,
+  OPEN_OBJECT,
+  QUOTE,
+  SPACE,
+  TAB,
+} from '../../json/json-bytes.ts';
+import { JsonError, unexpectedByteError } from '../../json/json-error.ts';
+import type { JsonDocument } from '../../json/json-node.ts';
+import { parseJson } from '../../json/parse-json.ts';
+import { type SkipState, skipValue } from '../../json/skip-value.ts';
+import { positionAt, type TextPosition } from '../../json/text-position.ts';
+import { countContinuationBytes, countLineFeeds } from '../../json/utf8.ts';
+
+/** The start of something in its text: line and column from 1, which do not count a byte order mark, and the offset in bytes, which does. */
+export interface TextLocation extends TextPosition {
+  readonly offset: number;
+}
+
+/** The place of an offset in a part of a text that begins at `start`. */
+export function locationInside(bytes: Buffer, start: TextLocation, offset: number): TextLocation {
+  const inside = positionAt(bytes, offset);
+  return {
+    offset: start.offset + offset,
+    line: start.line + inside.line - 1,
+    column: inside.line === 1 ? start.column + inside.column - 1 : inside.column,
+  };
+}
+
+/** A text that is not valid JSON or does not have the expected structure, with the location. */
+export class InvalidTextError extends Error {
+  override readonly name = 'InvalidTextError';
+  readonly location: TextLocation;
+  /** The reason why it is not valid JSON; undefined for valid JSON of another structure. */
+  readonly syntaxProblem: string | undefined;
+
+  constructor(message: string, location: TextLocation, syntaxProblem?: string) {
+    super(message);
+    this.location = location;
+    this.syntaxProblem = syntaxProblem;
+  }
+}
+
+/** Parses a part of a text. Throws InvalidTextError with the location that `locationAt` returns. */
+export function parseTextPart(bytes: Buffer, locationAt: (offset: number) => TextLocation): JsonDocument {
+  try {
+    return parseJson(bytes);
+  } catch (error) {
+    throw error instanceof JsonError ? invalidJsonError(error, locationAt(error.offset)) : error;
+  }
+}
+
+/** Parses a part of a text that starts at `start`. */
+export function parseTextAt(bytes: Buffer, start: TextLocation): JsonDocument {
+  return parseTextPart(bytes, (offset) => locationInside(bytes, start, offset));
+}
+
+/** A JSON error at a location. */
+export function invalidJsonError({ message }: Pick<JsonError, 'message'>, location: TextLocation): InvalidTextError {
+  return new InvalidTextError(`invalid JSON: ${message}`, location, message);
+}
+
+/** A trajectory, or any other value in place of one. */
+export interface TrajectoryPart {
+  readonly kind: 'trajectory';
+  readonly location: TextLocation;
+  readonly bytes: Buffer;
+  readonly container: 'in a group' | 'in a list' | 'alone';
+  /** The parsed bytes, if they were parsed while reading; valid until the next event. */
+  readonly document: JsonDocument | undefined;
+}
+
+/**
+ * A part of a text with trajectories. The bytes of all events from `group` to `end` are the group as written; the bytes of
+ * all events of a whole body are the body.
+ */
+export type TrajectoryEvent =
+  /** A group starts, or any other value in place of one. */
+  | { readonly kind: 'group'; readonly location: TextLocation }
+  | TrajectoryPart
+  /** Other fields of a group or body. Together they are that group or body with empty arrays. */
+  | { readonly kind: 'text'; readonly location: TextLocation; readonly bytes: Buffer }
+  /** Commas and whitespace between the elements of an array. */
+  | { readonly kind: 'between'; readonly bytes: Buffer }
+  | { readonly kind: 'end' };
+
+/** What a text contains: groups (or trajectories), in an array or one after the other; or a whole body. */
+export type TextForm = 'groups' | 'body';
+
+/** The position in a text of which only a part is in memory. Offsets are relative to that part. */
+export interface Cursor extends SkipState {
+  bytes: Buffer;
+  /** The first byte that is still needed. */
+  keepFrom: number;
+  /** The number of bytes of the text before `bytes`. */
+  baseOffset: number;
+  /** UTF-8 continuation bytes of this line before `at`. */
+  continuationBytes: number;
+  /** No more bytes will come. */
+  isEnded: boolean;
+  /** `bytes` are the start of this buffer. */
+  buffer: Buffer;
+  /** Bytes of the trajectory before the next one: of most files all have about the same. */
+  lastTrajectoryBytes: number;
+}
+
+// The index of a document counts in 32-bit numbers.
+const MAX_VALUE_BYTES = 2 ** 31 - 1;
+
+/** A cursor at the start of a text, before its first chunk. */
+export function createCursor(): Cursor {
+  const buffer = Buffer.alloc(0);
+  const skipState = { at: 0, depth: 0, isInString: false, lines: 0, lineStart: 0 };
+  const counts = { keepFrom: 0, baseOffset: 0, continuationBytes: 0, lastTrajectoryBytes: 0 };
+  return { ...skipState, ...counts, bytes: buffer, buffer, isEnded: false };
+}
+
+/**
+ * Appends a copy of a chunk, and reuses the memory before `keepFrom`. Throws InvalidTextError if a value is too long to
+ * hold.
+ */
+export function appendChunk(cursor: Cursor, chunk: Uint8Array): void {
+  const { bytes, keepFrom } = cursor;
+  const retained = bytes.subarray(keepFrom);
+  const neededBytes = retained.length + chunk.length;
+  if (neededBytes > MAX_VALUE_BYTES)
+    throw new InvalidTextError(`one value has more than ${formatByteSize(MAX_VALUE_BYTES)}`, cursorLocation(cursor));
+  // Twice the size, so that a long value is moved only a few times.
+  const larger =
+    neededBytes > cursor.buffer.length ? Buffer.allocUnsafeSlow(Math.min(MAX_VALUE_BYTES, 2 * neededBytes)) : undefined;
+  const buffer = larger ?? cursor.buffer;
+  if (larger || keepFrom > 0) buffer.set(retained);
+  buffer.set(chunk, retained.length);
+  cursor.buffer = buffer;
+  cursor.bytes = buffer.subarray(0, neededBytes);
+  cursor.keepFrom = 0;
+  cursor.baseOffset += keepFrom;
+  cursor.at -= keepFrom;
+  cursor.lineStart -= keepFrom;
+}
+
+/** The location of the next byte. */
+export function cursorLocation({ baseOffset, at, lines, lineStart, continuationBytes }: Cursor): TextLocation {
+  return { offset: baseOffset + at, line: lines + 1, column: at - lineStart - continuationBytes + 1 };
+}
+
+/** Moves beyond a valid value, in whose strings there are no line feeds. */
+export function advanceBy(cursor: Cursor, bytes: number): void {
+  const start = cursor.at;
+  cursor.at += bytes;
+  const passed = cursor.bytes.subarray(start, cursor.at);
+  const last = passed.lastIndexOf(LINE_FEED);
+  if (last !== -1) {
+    cursor.lines += countLineFeeds(passed);
+    cursor.lineStart = start + last + 1;
+  }
+  addContinuationBytes(cursor, start);
+}
+
+// Since `start`, so that columns count characters.
+function addContinuationBytes(cursor: Cursor, start: number): void {
+  if (cursor.lineStart > start) cursor.continuationBytes = 0;
+  cursor.continuationBytes += countContinuationBytes(
+    cursor.bytes.subarray(Math.max(start, cursor.lineStart), cursor.at),
+  );
+}
+
+/** Yields events, or undefined if it needs the next chunk; returns a byte or END_OF_TEXT. */
+export type EventGenerator<T = void> = Generator<TrajectoryEvent | undefined, T, void>;
+
+/** How whitespace and commas are treated: emitted between elements, dropped, or kept with the pending text. */
+type SeparatorMode = 'between' | 'dropped' | 'held';
+
+/** Skips whitespace and returns the next byte. */
+export function* nextToken(cursor: Cursor, separators: SeparatorMode): EventGenerator<number> {
+  for (;;) {
+    const { bytes } = cursor;
+    for (; cursor.at < bytes.length; cursor.at += 1) {
+      const byte = bytes[cursor.at] ?? 0;
+      if (byte === LINE_FEED) {
+        cursor.lines += 1;
+        cursor.lineStart = cursor.at + 1;
+        cursor.continuationBytes = 0;
+      } else if (byte !== SPACE && byte !== CARRIAGE_RETURN && byte !== TAB) return byte;
+    }
+    yield* emitConsumed(cursor, separators);
+    if (cursor.isEnded) return END_OF_TEXT;
+    yield undefined;
+  }
+}
+
+/** Emits the bytes since the last call. */
+export function* emitConsumed(cursor: Cursor, as: SeparatorMode | 'text', location?: TextLocation): EventGenerator {
+  // Inside a string, the cursor may be one byte beyond the end, after a backslash.
+  const end = Math.min(cursor.at, cursor.bytes.length);
+  if (as === 'held' || cursor.keepFrom === end) return;
+  const bytes = cursor.bytes.subarray(cursor.keepFrom, end);
+  cursor.keepFrom = end;
+  if (as === 'text') yield { kind: 'text', bytes, location: location ?? cursorLocation(cursor) };
+  else if (as === 'between') yield { kind: 'between', bytes };
+}
+
+// A longer value is parsed before it is complete: an error in it may hide its end.
+const EARLY_CHECK_BYTES = 8 * 1024 * 1024;
+
+// An error this close to the last byte may disappear with the next chunk.
+const UNCERTAIN_TAIL_BYTES = 16;
+
+/** Skips the value that starts at the next byte. */
+export function* advancePastValue(cursor: Cursor): EventGenerator {
+  const location = cursorLocation(cursor);
+  const start = (): number => location.offset - cursor.baseOffset;
+  // Strings, objects and arrays have a closing byte.
+  const isDelimited = [QUOTE, OPEN_OBJECT, OPEN_ARRAY].includes(cursor.bytes[cursor.at] ?? 0);
+  cursor.depth = 0;
+  cursor.isInString = false;
+  let nextCheckBytes = EARLY_CHECK_BYTES;
+  while (!(isDelimited ? skipValue(cursor.bytes, cursor) : advancePastScalar(cursor))) {
+    const readSoFar = (): Buffer => cursor.bytes.subarray(start());
+    if (cursor.isEnded) {
+      if (!isDelimited) break;
+      throwIfInvalid(readSoFar(), location, 0);
+    } else if (readSoFar().length > nextCheckBytes) {
+      throwIfInvalid(readSoFar(), location, UNCERTAIN_TAIL_BYTES);
+      nextCheckBytes *= 2;
+    }
+    yield undefined;
+  }
+  if (cursor.at === start()) yield* throwUnexpected(cursor, 'a value');
+  addContinuationBytes(cursor, start());
+}
+
+/** Throws InvalidTextError for the next byte. */
+export function* throwUnexpected(cursor: Cursor, expected: string): EventGenerator<never> {
+  // A character may have four bytes.
+  while (!cursor.isEnded && cursor.bytes.length - cursor.at < 4) yield undefined;
+  const rest = cursor.bytes.subarray(cursor.at, cursor.at + 4);
+  throw invalidJsonError(unexpectedByteError(rest, 0, expected), cursorLocation(cursor));
+}
+
+// Numbers and literals end before a separator; parseJson validates them.
+function advancePastScalar(cursor: Cursor): boolean {
+  const { bytes } = cursor;
+  for (; cursor.at < bytes.length; cursor.at += 1) {
+    if (' \n\r\t,:"[]{}'.includes(String.fromCharCode(bytes[cursor.at] ?? 0))) return true;
+  }
+  return false;
+}
+
+function throwIfInvalid(bytes: Buffer, location: TextLocation, uncertainBytes: number): void {
+  try {
+    parseJson(bytes);
+  } catch (error) {
+    if (!(error instanceof JsonError)) throw error;
+    if (error.offset < bytes.length - uncertainBytes || uncertainBytes === 0)
+      throw invalidJsonError(error, locationInside(bytes, location, error.offset));
+  }
+}

@@ -1,0 +1,318 @@
+import { Buffer } from 'node:buffer';
+import type { Stats } from 'node:fs';
+import { type FileHandle, open, readdir, stat } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { pipeline, Readable, type Transform } from 'node:stream';
+import { limitInputTime, readStdinChunks } from '../../body/input-reader.ts';
+import { isYamlFile } from '../../body/json-source.ts';
+import type { Context } from '../../context.ts';
+import { Failure } from '../../errors.ts';
+import { fileFailure } from '../../files/file-errors.ts';
+import { openAnonymousFile } from '../../files/file-replacement.ts';
+import { openInputFile, prependChunk } from '../../files/read-input.ts';
+import { noDeadline } from '../../http/deadline.ts';
+
+/** A text with trajectories: read once, and again if it is a file or a copy. */
+export interface TextSource {
+  /** Its name in messages: the file as typed, or stdin. */
+  readonly label: string;
+  /** Bytes, if known; those of stdin, a pipe or compressed input once all was read. */
+  readonly size: number | undefined;
+  /** The whole text, for the first time, in `passing` chunks. Throws Failure `local` if it cannot be read. */
+  readonly readFirst: () => AsyncIterable<Uint8Array>;
+  /** A range of bytes, or the whole text, after the first time, in `passing` chunks. Throws Failure `local` if it became shorter. */
+  readonly readAgain: (start?: number, end?: number) => AsyncIterable<Uint8Array>;
+  /** Throws Failure `local` if the size, modification time or inode of a file changed since it was opened. */
+  readonly verifyUnchanged: () => Promise<void>;
+  readonly close: () => Promise<void>;
+}
+
+/** The input files of a command; all functions throw Failure `local`, and `body` for a YAML file. */
+export interface TrajectorySources {
+  /** Opens a file; stdin for `-` or without a path. */
+  readonly open: (path?: string) => Promise<TextSource>;
+  /** Opens files, and the files of directories. */
+  readonly openAll: (paths: readonly string[]) => Promise<readonly TextSource[]>;
+  readonly close: () => Promise<void>;
+}
+
+/**
+ * No files yet. Input that can be read only once (pipes, devices and compressed files) is copied to an unnamed file in
+ * `spoolDirectory` while it is first read; without a directory it cannot be read again. The deadline holds for all of those inputs.
+ */
+export function createTrajectorySources(
+  context: Context,
+  spoolDirectory: string | undefined,
+  deadline = noDeadline,
+): TrajectorySources {
+  const { runtime } = context;
+  const spool = createSpool(spoolDirectory);
+  const opened: TextSource[] = [];
+  const timers: (() => void)[] = [];
+  const open: TrajectorySources['open'] = async (path) => {
+    const { signal, cancel } = limitInputTime(path ?? '-', context.signal, runtime, deadline);
+    timers.push(cancel);
+    const source =
+      path === undefined || path === '-'
+        ? spool.add(
+            'stdin',
+            decompressIfNeeded(readStdinChunks(context, deadline, path ? undefined : 'a JSON body'), 'stdin'),
+          )
+        : await openFile(path, resolve(runtime.cwd, path), spool, signal);
+    opened.push(source);
+    if (isYamlFile(source.label))
+      throw new Failure('body', `${source.label}: trajectories are JSON, not YAML`, {
+        hint: `convert the file to JSON; if it is a whole body, run: svc train -f ${source.label}`,
+        applied: 'no',
+      });
+    return source;
+  };
+  return {
+    open,
+    openAll: async (paths) => {
+      const sources: TextSource[] = [];
+      for (const path of await expandDirectories(paths, runtime.cwd)) sources.push(await open(path));
+      return sources;
+    },
+    close: async () => {
+      for (const cancel of timers) cancel();
+      for (const source of opened) await source.close();
+      await spool.close();
+    },
+  };
+}
+
+async function openFile(path: string, absolutePath: string, spool: Spool, signal: AbortSignal): Promise<TextSource> {
+  const found = await stat(absolutePath).catch(throwUnreadable(path));
+  if (found.isDirectory()) throw new Failure('local', `cannot read ${path}: it is a directory`);
+  if (!found.isFile()) {
+    // Opened once: the writer of a pipe would see it closed.
+    const { stream } = await openInputFile(absolutePath, path, signal);
+    return spool.add(path, decompressIfNeeded(stream, path));
+  }
+  const source = createFileSource(absolutePath, path, found);
+  const handle = await open(absolutePath).catch(throwUnreadable(path));
+  const start = Buffer.alloc(4);
+  await handle
+    .read(start, 0, start.length, 0)
+    .catch(throwUnreadable(path))
+    .finally(() => handle.close());
+  const compression = detectCompression(start);
+  return compression ? spool.add(path, decompressChunks(copyChunks(source.readFirst()), compression, path)) : source;
+}
+
+function createFileSource(path: string, label: string, { size, mtimeMs, ino }: Stats): TextSource {
+  // Many ranges are read again, so their handle stays open; otherwise a file is open only while it is read.
+  let heldHandle: FileHandle | undefined;
+  const readAll = async function* (): AsyncGenerator<Uint8Array> {
+    const handle = await open(path).catch(throwUnreadable(label));
+    try {
+      yield* readByteRange(handle, 0, size, label);
+    } finally {
+      await handle.close();
+    }
+  };
+  return {
+    label,
+    size,
+    readFirst: readAll,
+    readAgain: async function* (start = 0, end = size) {
+      if (start === 0 && end === size) return yield* readAll();
+      heldHandle ??= await open(path).catch(throwUnreadable(label));
+      yield* readByteRange(heldHandle, start, end, label);
+    },
+    verifyUnchanged: async () => {
+      const current = await stat(path).catch(throwUnreadable(label));
+      if (current.size !== size || current.mtimeMs !== mtimeMs || current.ino !== ino) throw changedFileFailure(label);
+    },
+    close: async () => heldHandle?.close(),
+  };
+}
+
+// Large enough that few trajectories are cut, small enough for memory.
+const READ_CHUNK_BYTES = 1024 * 1024;
+
+// A range of bytes of a file, of which the next chunk is read while the caller works on one.
+async function* readByteRange(
+  handle: FileHandle,
+  start: number,
+  end: number,
+  label: string,
+): AsyncGenerator<Uint8Array> {
+  const readAt = async (at: number, buffer: Buffer): Promise<Buffer> => {
+    const { bytesRead } = await handle
+      .read(buffer, 0, Math.min(buffer.length, end - at), at)
+      .catch(throwUnreadable(label));
+    if (bytesRead === 0) throw changedFileFailure(label);
+    return buffer.subarray(0, bytesRead);
+  };
+  if (start === end) return;
+  const allocate = (at: number): Buffer => Buffer.allocUnsafeSlow(Math.min(READ_CHUNK_BYTES, end - at));
+  let pending = readAt(start, allocate(start));
+  let spare: Buffer | undefined;
+  for (let at = start; at < end; ) {
+    const chunk = await pending;
+    at += chunk.length;
+    if (at < end) {
+      pending = readAt(at, spare ?? allocate(at));
+      // Thrown when its turn comes; the caller may stop before.
+      pending.catch(() => {});
+    }
+    yield chunk;
+    spare = Buffer.from(chunk.buffer);
+  }
+}
+
+function throwUnreadable(label: string): (error: unknown) => never {
+  return (error) => {
+    throw fileFailure(`read ${label}`, error, { applied: 'no' });
+  };
+}
+
+/** The failure of a file that changed after it was checked. */
+export function changedFileFailure(label: string): Failure {
+  return new Failure('local', `${label} was changed after it was checked; nothing was applied`, {
+    hint: 'run the command again when no other process writes to the file',
+    applied: 'no',
+  });
+}
+
+// The first bytes show whether the input is compressed.
+async function* decompressIfNeeded(chunks: AsyncIterable<Uint8Array>, label: string): AsyncGenerator<Uint8Array> {
+  const rest = chunks[Symbol.asyncIterator]();
+  let start = Buffer.alloc(0);
+  while (start.length < 4) {
+    const { value, done } = await rest.next();
+    if (done) break;
+    start = Buffer.concat([start, value]);
+  }
+  const compression = detectCompression(start);
+  const text = prependChunk(start, rest);
+  yield* compression ? decompressChunks(text, compression, label) : text;
+}
+
+// Copies of input that can be read only once.
+interface Spool {
+  /** A source whose bytes are copied during the first read. */
+  readonly add: (label: string, chunks: AsyncIterable<Uint8Array>) => TextSource;
+  readonly close: () => Promise<void>;
+}
+
+// One anonymous file (0600) for all copies, created at the first read; the system deletes it when the process ends.
+function createSpool(directory: string | undefined): Spool {
+  let handle: FileHandle | undefined;
+  let usedBytes = 0;
+  const append = async (chunk: Uint8Array, label: string): Promise<void> => {
+    if (directory === undefined) return;
+    try {
+      handle ??= await openAnonymousFile(directory);
+      for (let at = 0; at < chunk.length; ) {
+        const { bytesWritten } = await handle.write(chunk, at, chunk.length - at, usedBytes);
+        at += bytesWritten;
+        usedBytes += bytesWritten;
+      }
+    } catch (error) {
+      throw fileFailure(`keep a copy of ${label} in ${directory}`, error, {
+        hint: 'free space there, or set SVC_DATA_DIR to another directory',
+        applied: 'no',
+      });
+    }
+  };
+  return {
+    add: (label, chunks) => {
+      let baseOffset = 0;
+      let bytes = 0;
+      let size: number | undefined;
+      return {
+        label,
+        get size() {
+          return size;
+        },
+        readFirst: async function* () {
+          baseOffset = usedBytes;
+          for await (const chunk of chunks) {
+            bytes += chunk.length;
+            await append(chunk, label);
+            yield chunk;
+          }
+          size = bytes;
+        },
+        readAgain: async function* (start = 0, end = bytes) {
+          if (handle) yield* readByteRange(handle, baseOffset + start, baseOffset + end, label);
+        },
+        verifyUnchanged: async () => {},
+        close: async () => {},
+      };
+    },
+    close: async () => handle?.close(),
+  };
+}
+
+type Compression = 'gzip' | 'zstd';
+
+// By the first four bytes of a text.
+function detectCompression(start: Uint8Array): Compression | undefined {
+  const [first, second, third, fourth] = start;
+  if (first === 0x1f && second === 0x8b) return 'gzip';
+  return first === 0x28 && second === 0xb5 && third === 0x2f && fourth === 0xfd ? 'zstd' : undefined;
+}
+
+async function* decompressChunks(
+  chunks: AsyncIterable<Uint8Array>,
+  compression: Compression,
+  label: string,
+): AsyncGenerator<Uint8Array> {
+  const decoder = await createDecoder(compression, label);
+  const decompressed: AsyncIterable<Uint8Array> = pipeline(Readable.from(chunks), decoder, () => {});
+  try {
+    yield* decompressed;
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && /^(Z_|ZSTD_|ERR_)/.test(String(error.code)))) throw error;
+    throw fileFailure(`read ${label}: it is not valid ${compression}`, error, { applied: 'no' });
+  }
+}
+
+// The decoder holds chunks that would be overwritten.
+async function* copyChunks(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  for await (const chunk of chunks) yield Buffer.from(chunk);
+}
+
+const DECODER_CHUNK_BYTES = 128 * 1024;
+
+async function createDecoder(compression: Compression, label: string): Promise<Transform> {
+  const zlib = await import('node:zlib');
+  if (compression === 'gzip') return zlib.createGunzip({ chunkSize: DECODER_CHUNK_BYTES });
+  // Older releases of Node do not have it.
+  if ('createZstdDecompress' in zlib && typeof zlib.createZstdDecompress === 'function')
+    return zlib.createZstdDecompress({ chunkSize: DECODER_CHUNK_BYTES });
+  throw new Failure('local', `cannot read ${label}: this Node cannot read zstd`, {
+    hint: `Node 22.15 and later can; or: zstd -dc ${label} | svc train -`,
+    applied: 'no',
+  });
+}
+
+// Replaces each directory with its `*.json`, `*.jsonl` and `*.gz` files in bytewise order.
+async function expandDirectories(paths: readonly string[], cwd: string): Promise<string[]> {
+  const files: string[] = [];
+  for (const path of paths) {
+    const isDirectory = path !== '-' && (await stat(resolve(cwd, path)).catch(() => undefined))?.isDirectory() === true;
+    files.push(...(isDirectory ? await listDataFiles(path, cwd) : [path]));
+  }
+  return files;
+}
+
+async function listDataFiles(path: string, cwd: string): Promise<string[]> {
+  const entries = await readdir(resolve(cwd, path), { withFileTypes: true }).catch((error: unknown) => {
+    throw fileFailure(`read ${path}`, error);
+  });
+  const names = entries
+    .filter((one) => !one.isDirectory() && /\.(json|jsonl|gz)$/.test(one.name))
+    .map(({ name }) => name);
+  if (names.length === 0)
+    throw new Failure('local', `there is nothing to send in ${path}`, {
+      hint: 'svc sends the *.json, *.jsonl and *.gz files of a directory',
+    });
+  return names
+    .sort((left, right) => Buffer.compare(Buffer.from(left), Buffer.from(right)))
+    .map((name) => join(path, name));
+}
