@@ -7,7 +7,7 @@ import { fileFailure } from '../files/file-errors.ts';
 import { openAnonymousFile } from '../files/file-replacement.ts';
 import { openInputFile, unreadableInputFailure } from '../files/read-input.ts';
 import { type InputLine, splitLines } from '../files/split-lines.ts';
-import { createDeadline } from '../http/deadline.ts';
+import { createDeadline } from '../http/time-limits.ts';
 import { CARRIAGE_RETURN, SPACE, TAB } from '../json/json-bytes.ts';
 import { hasByteOrderMark } from '../json/utf8.ts';
 import type { Runtime } from '../runtime.ts';

@@ -6,7 +6,7 @@ import type { RequestObserver } from '../client/hooks.ts';
 import type { Connection } from '../client/send.ts';
 import type { Settings } from '../client/settings.ts';
 import type { Context } from '../context.ts';
-import type { ExchangeSignal } from '../http/exchange-signal.ts';
+import type { ExchangeSignal } from '../http/message.ts';
 import type { LineResult, LineRevision } from './line-result.ts';
 import type { ResponseWarnings } from './line-warnings.ts';
 import type { LineChecks } from './prepare-line.ts';

@@ -1,14 +1,11 @@
 import { Buffer } from 'node:buffer';
-import { applyFlags } from '../body/apply-flags.ts';
 import type { AutofillSettings, createAutofill } from '../body/autofill.ts';
 import { type BodyCheck, invalidBodyFailure } from '../body/body-check.ts';
 import { createDraft, type Draft, orderAddedFields, originInDraft, setDraftFields } from '../body/draft.ts';
 import type { Edit } from '../body/edit.ts';
-import { fieldEdits } from '../body/field-edits.ts';
+import { applyFlags, fieldEdits, setFlagEdits } from '../body/flag-edits.ts';
 import type { BodyDependencies } from '../body/input-reader.ts';
-import { isIssue, type JsonSource } from '../body/json-source.ts';
-import { emptyBodyJson, toParsedBody } from '../body/parsed-body.ts';
-import { setFlagEdits } from '../body/set-flags.ts';
+import { emptyBodyJson, isIssue, type JsonSource, toParsedBody } from '../body/json-source.ts';
 import { type Failure, type Issue, usageFailure } from '../errors.ts';
 import { uuidV5 } from '../fields/uuid.ts';
 import type { InputLine } from '../files/split-lines.ts';

@@ -13,13 +13,13 @@ import {
   retryAdvice,
   serviceName,
 } from '../client/request.ts';
-import { hasIdOfRequest } from '../client/response-warnings.ts';
 import { type Outcome, send } from '../client/send.ts';
+import { hasIdOfRequest } from '../client/send-once.ts';
 import { formatRetryMessage } from '../client/with-retries.ts';
 import { type AppliedState, Failure, failureCodeOf, signalOfFailure, toFailure } from '../errors.ts';
 import type { InputLine } from '../files/split-lines.ts';
-import { createDeadline } from '../http/deadline.ts';
-import { observeChunks } from '../http/observe-chunks.ts';
+import { observeChunks } from '../http/body-chunks.ts';
+import { createDeadline } from '../http/time-limits.ts';
 import { rootOf } from '../json/json-node.ts';
 import { parseJson, tryParseJson } from '../json/parse-json.ts';
 import { writeJson } from '../json/write-json.ts';

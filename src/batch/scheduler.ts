@@ -1,5 +1,5 @@
 import { Failure, InterruptedError } from '../errors.ts';
-import { type ExchangeSignal, linkSignal } from '../http/exchange-signal.ts';
+import { type ExchangeSignal, linkSignal } from '../http/message.ts';
 import { pluralize } from '../json/pluralize.ts';
 import type { Runtime } from '../runtime.ts';
 import type { BatchOptions, MaxFailures } from './batch-options.ts';

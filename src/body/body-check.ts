@@ -7,8 +7,7 @@ import { type FlagTarget, flagTarget, type Operation } from '../operations/opera
 import { shellWord } from '../output/shell-quote.ts';
 import type { StdinUse } from './command-input.ts';
 import { type Draft, locationInDraft, originInDraft } from './draft.ts';
-import { type JsonSource, locationInSource } from './json-source.ts';
-import { nestingHint } from './parsed-body.ts';
+import { type JsonSource, locationInSource, nestingHint } from './json-source.ts';
 import { sortIssuesByLocation } from './sort-issues.ts';
 
 /** How strictly findings are treated. */

@@ -1,18 +1,23 @@
 import type { Issue } from '../errors.ts';
 import { uuidV7 } from '../fields/uuid.ts';
 import { type FlagTarget, flagTarget } from '../operations/operation.ts';
-import { applyFlags } from './apply-flags.ts';
 import { type AutofillSettings, createAutofill } from './autofill.ts';
 import { readBodyBase } from './body-base.ts';
 import { invalidBodyFailure, stdinMessage } from './body-check.ts';
 import type { BodyBase, CommandInput, LabeledBytes } from './command-input.ts';
 import { createDraft, type Draft, orderAddedFields, setDraftFields } from './draft.ts';
-import { fieldEdits } from './field-edits.ts';
-import { parseFileArguments } from './file-arguments.ts';
+import { applyFlags, fieldEdits, setFlagEdits } from './flag-edits.ts';
 import type { BodyDependencies } from './input-reader.ts';
-import { isIssue, isYamlFile, type JsonSource, parseJsonSource } from './json-source.ts';
-import { emptyBodyJson, type ParsedBody, toParsedBody } from './parsed-body.ts';
-import { setFlagEdits } from './set-flags.ts';
+import {
+  emptyBodyJson,
+  isIssue,
+  isYamlFile,
+  type JsonSource,
+  type ParsedBody,
+  parseJsonSource,
+  toParsedBody,
+} from './json-source.ts';
+import { parseFileArguments } from './named-inputs.ts';
 
 export interface BuildOptions {
   /** The values for absent fields; undefined for `--exact`. */

@@ -3,13 +3,11 @@ import { minimalBody } from '../fields/field.ts';
 import type { FlagValues } from '../flag.ts';
 import { writeJson } from '../json/write-json.ts';
 import { flagTarget, type Operation } from '../operations/operation.ts';
-import { applyFlags } from './apply-flags.ts';
 import { createBodyCheck } from './body-check.ts';
 import { createDraft, type Draft, orderAddedFields, setDraftFields } from './draft.ts';
-import { fieldEdits } from './field-edits.ts';
+import { applyFlags, fieldEdits, setFlagEdits } from './flag-edits.ts';
 import type { BodyDependencies } from './input-reader.ts';
 import { rejectInvalidFlags } from './reject-invalid-flags.ts';
-import { setFlagEdits } from './set-flags.ts';
 
 /** A body to start from, and the warnings about it. */
 export interface Skeleton {

@@ -8,7 +8,7 @@ import {
   readInputFile,
   unreadableInputFailure,
 } from '../files/read-input.ts';
-import { type Deadline, noDeadline } from '../http/deadline.ts';
+import { type Deadline, noDeadline } from '../http/time-limits.ts';
 import type { Runtime } from '../runtime.ts';
 import { type LabeledBytes, labeledStdin } from './command-input.ts';
 

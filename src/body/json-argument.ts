@@ -1,7 +1,7 @@
 import type { Issue } from '../errors.ts';
-import { fileReference } from './file-reference.ts';
 import type { BodyDependencies } from './input-reader.ts';
 import { isIssue, type JsonSource, parseJsonSource } from './json-source.ts';
+import { fileReference } from './named-inputs.ts';
 
 /**
  * The JSON that an argument is or, as `@file` or `@-`, names; or why it is not JSON, as an issue of the field at `path`.

@@ -3,7 +3,7 @@ import { flagName, isScalar } from '../fields/field.ts';
 import { rejectReplacedInput } from '../files/is-same-file.ts';
 import { type FlagValues, getArrayFlag, getStringFlag, isFlagOn } from '../flag.ts';
 import { flagTarget, type Operation } from '../operations/operation.ts';
-import { fileReference } from './file-reference.ts';
+import type { Edit } from './edit.ts';
 
 /** Throws usage if `-o` or `--junit` would replace one of the inputs, and for `@` without a name. */
 export async function rejectReplacedInputs(
@@ -64,4 +64,36 @@ export function fileReferenceFlags(operation: Operation): string[] {
   );
   const shorthands = Object.entries(operation.shorthands ?? {}).filter(([, { kind }]) => kind === 'reply-schema');
   return [...fields.map(([name]) => flagName(name)), ...shorthands.map(([name]) => name), 'expect-schema'];
+}
+
+/** The path in `@file`, or `-` in `@-`; undefined for any other value. Throws usage for `@` alone, naming `label`. */
+export function fileReference(word: string, label: string): string | undefined {
+  if (word === '@') throw usageFailure(`${label} @ has no file name`, `write ${label} @file, or ${label} @- for stdin`);
+  return word.startsWith('@') ? word.slice(1) : undefined;
+}
+
+/** The files given for a field, the edit that inserts an empty array for them, and the flags without the flag that named them. */
+interface FileArguments {
+  readonly files: readonly string[];
+  readonly edits: readonly Edit[];
+  readonly otherFlags: FlagValues;
+}
+
+/**
+ * The files that are arguments, or the one of `--trajectory-groups @file`, which is the same. In the body they are an
+ * empty list until they are read. Throws usage for both.
+ */
+export function parseFileArguments(operation: Operation, args: readonly string[], flags: FlagValues): FileArguments {
+  const argumentUse = operation.arguments?.as;
+  if (typeof argumentUse !== 'object') return { files: [], edits: [], otherFlags: flags };
+  const name = flagName(argumentUse.filesOf);
+  const word = getStringFlag(flags, name);
+  if (args.length > 0 && word !== undefined)
+    throw usageFailure(`--${name} cannot be combined with files that set the same field`, 'remove one of them');
+  const file = word === undefined ? undefined : fileReference(word, `--${name}`);
+  const files = file === undefined ? args : [file];
+  const otherFlags = new Map([...flags].filter(([flag]) => flag !== name || files.length === 0));
+  const path = [...flagTarget(operation).path, argumentUse.filesOf];
+  const label = files.map((file) => (file === '-' ? 'stdin' : file)).join(' ');
+  return { files, edits: files.length > 0 ? [{ path, text: '[]', origin: { label } }] : [], otherFlags };
 }

@@ -4,9 +4,8 @@ import { ageToTimestamp } from '../fields/string-formats.ts';
 import { type FlagValues, getArrayFlag, getStringFlag } from '../flag.ts';
 import { flagTarget, type Operation, type Shorthand } from '../operations/operation.ts';
 import { parseMessageFlag } from './chat/message-edits.ts';
-import { fileReference } from './file-reference.ts';
-import { fileReferenceFlags } from './named-inputs.ts';
-import { setFlagEdits } from './set-flags.ts';
+import { setFlagEdits } from './flag-edits.ts';
+import { fileReference, fileReferenceFlags } from './named-inputs.ts';
 
 /**
  * Throws usage for flags of a body that are invalid whatever the body is. Reads no input: errors of the command

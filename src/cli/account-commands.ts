@@ -94,13 +94,13 @@ export const accountCommands: readonly Command[] = defineCommands('Credentials a
     summary: 'Select the default profile',
     argument: { name: 'name', summary: 'The profile', isRequired: true, completes: 'profiles' },
     examples: { 'profile use local': 'Make the local service the default' },
-    load: async () => (await import('../commands/profile/use.ts')).runProfileUse,
+    load: async () => (await import('../commands/profile/set.ts')).runProfileUse,
   },
   'profile remove': {
     summary: 'Remove a profile and its credentials',
     argument: { name: 'name', summary: 'The profile', isRequired: true, completes: 'profiles' },
     flags: () => yesFlag,
     examples: { 'profile remove staging --yes': 'Remove a profile without confirmation' },
-    load: async () => (await import('../commands/profile/remove.ts')).runProfileRemove,
+    load: async () => (await import('../commands/profile/set.ts')).runProfileRemove,
   },
 });

@@ -1,4 +1,11 @@
-import { Failure, type FailureFacts, InterruptedError } from '../errors.ts';
+import {
+  type AppliedState,
+  Failure,
+  type FailureCode,
+  type FailureFacts,
+  InterruptedError,
+  rootCause,
+} from '../errors.ts';
 import {
   describeNetworkError,
   isClosedUnheard,
@@ -6,7 +13,6 @@ import {
   isPermanentError,
   networkErrorHint,
 } from '../http/network-errors.ts';
-import { rootCause } from '../http/root-cause.ts';
 import { TimeLimitError } from '../http/time-limits.ts';
 import { progressFacts, type RequestContext, retryAdvice, serviceName } from './request.ts';
 
@@ -82,7 +88,7 @@ export function exchangeErrorReason(error: unknown): string {
 }
 
 /** The end of a message about plain http that a server rejects; empty for https. */
-export function tlsSuggestion({ url, isLocal }: RequestContext['destination']): string {
+function tlsSuggestion({ url, isLocal }: RequestContext['destination']): string {
   return url.protocol !== 'http:' || isLocal ? '' : `; the port may speak TLS, so try https://${url.host}`;
 }
 
@@ -97,4 +103,19 @@ function connectionHint(error: unknown, { destination }: RequestContext): string
     ? `--profile ${destination.profile}`
     : `--base-url ${destination.url.origin}`;
   return networkErrorHint(error) ?? `check --base-url, or run: svc doctor ${selection}`;
+}
+
+/** Classifies a status: its failure code (none for 2xx), and whether the request was applied (docs/contract.md, section 6). */
+export function classifyStatus(
+  status: number,
+  hasRetryAfter: boolean,
+): { readonly code: FailureCode | undefined; readonly applied: AppliedState } {
+  if (status >= 200 && status < 300) return { code: undefined, applied: 'yes' };
+  if (status === 401 || status === 403) return { code: 'credentials', applied: 'no' };
+  if (status === 408 || status === 421 || status === 425 || status === 429) return { code: 'limited', applied: 'no' };
+  if (status === 503 && hasRetryAfter) return { code: 'limited', applied: 'no' };
+  if (status === 502 || status === 504 || (status >= 520 && status < 530))
+    return { code: 'unknown', applied: 'unknown' };
+  if (status >= 500) return { code: 'failed', applied: 'unknown' };
+  return { code: 'refused', applied: 'no' };
 }

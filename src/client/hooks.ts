@@ -1,6 +1,6 @@
 import type { Failure } from '../errors.ts';
-import type { Deadline } from '../http/deadline.ts';
-import type { ExchangeSignal } from '../http/exchange-signal.ts';
+import type { ExchangeSignal } from '../http/message.ts';
+import type { Deadline } from '../http/time-limits.ts';
 import type { JobOutcome } from '../train/job-history.ts';
 
 /** Follows one request through its attempts. Sending prints nothing; its observer may. */

@@ -1,9 +1,7 @@
 import type { Buffer } from 'node:buffer';
 import { type AppliedState, Failure, type FailureFacts, InterruptedError } from '../errors.ts';
-import { collectBody, UnusableBodyError } from '../http/collect-body.ts';
-import { getHeader, type Response } from '../http/message.ts';
-import { observeChunks } from '../http/observe-chunks.ts';
-import { rateLimitHeaders, responseRequestId } from '../http/response-headers.ts';
+import { collectBody, observeChunks, UnusableBodyError } from '../http/body-chunks.ts';
+import { getHeader, type Response, rateLimitHeaders, responseRequestId } from '../http/message.ts';
 import { JsonError } from '../json/json-error.ts';
 import { getMember, itemsOf, type JsonDocument, type JsonNode, kindOf, rootOf } from '../json/json-node.ts';
 import { parseJson } from '../json/parse-json.ts';

@@ -1,11 +1,10 @@
 import { locationInDraft } from '../body/draft.ts';
 import { Failure, type FailureCode, type Issue } from '../errors.ts';
-import { collectBodyStart } from '../http/collect-body.ts';
-import { getHeader, type Response } from '../http/message.ts';
-import { retryAfterMs } from '../http/retry-after.ts';
+import { collectBodyStart } from '../http/body-chunks.ts';
+import { getHeader, type Headers, type Response } from '../http/message.ts';
 import { formatJsonPath, type JsonPath, nodeAtPath, rootOf } from '../json/json-node.ts';
 import { flagTarget } from '../operations/operation.ts';
-import { classifyStatus } from './classify-status.ts';
+import { classifyStatus } from './failure.ts';
 import { responseFacts } from './read-response.ts';
 import { type RequestContext, retryAdvice, serviceName } from './request.ts';
 import { htmlTitle, MAX_ERROR_BYTES, parseServiceError, type ServiceError } from './service-error.ts';
@@ -140,4 +139,45 @@ function formatWait(waitMs: number, now: number, beforeEnd: string): string {
   const wait = `the service asks to wait ${Math.ceil(waitMs / 1000)} s`;
   if (now + waitMs > MAX_SHOWN_TIME_MS) return wait;
   return `${wait}${beforeEnd} ${new Date(now + waitMs).toISOString().replace(/\.\d+Z$/, 'Z')}`;
+}
+
+/**
+ * How long a response asks to wait, in milliseconds: the largest of all forms of `retry-after-ms` and `Retry-After`
+ * (seconds or a date, RFC 9110; several headers and lists count too). A date counts from the `Date` of the response if it
+ * has one, because clocks differ. Undefined if no form can be read; never negative.
+ */
+export function retryAfterMs(headers: Headers, now: number): number | undefined {
+  const sentAt = parseHttpDate(getHeader(headers, 'date')?.trim() ?? '') ?? now;
+  const waits = headers.flatMap(([name, value]) => {
+    switch (name.toLowerCase()) {
+      case 'retry-after-ms':
+        return splitList(value).map((item) => parseMilliseconds(item, 1));
+      case 'retry-after':
+        return splitList(value).map((item) => parseMilliseconds(item, 1000) ?? untilDate(item, sentAt));
+      default:
+        return [];
+    }
+  });
+  const known = waits.filter((wait) => wait !== undefined);
+  return known.length === 0 ? undefined : Math.max(...known);
+}
+
+// The comma of a date is followed by a day and a month.
+function splitList(value: string): string[] {
+  return value.split(/,(?!\s*\d\d?[ -][A-Z])/).map((item) => item.trim());
+}
+
+function parseMilliseconds(text: string, unitMs: number): number | undefined {
+  return /^\d+(?:\.\d+)?$/.test(text) ? Math.ceil(Number(text) * unitMs) : undefined;
+}
+
+function untilDate(text: string, sentAt: number): number | undefined {
+  const until = parseHttpDate(text);
+  return until === undefined ? undefined : Math.max(0, until - sentAt);
+}
+
+function parseHttpDate(text: string): number | undefined {
+  // Date.parse accepts almost anything; dates of HTTP begin with a day of the week.
+  const date = /^[A-Z][a-z]+,? /.test(text) ? Date.parse(text) : Number.NaN;
+  return Number.isNaN(date) ? undefined : date;
 }

@@ -8,7 +8,7 @@ import { JsonError } from '../json/json-error.ts';
 import { firstStringMember, getMember, itemsAt, type JsonNode, kindOf, rawText, rootOf } from '../json/json-node.ts';
 import { parseJson } from '../json/parse-json.ts';
 import type { Runtime } from '../runtime.ts';
-import { classifyStatus } from './classify-status.ts';
+import { classifyStatus } from './failure.ts';
 import { failureFromBodyError, invalidResponseFailure, responseFacts } from './read-response.ts';
 import { type RequestContext, retryAdvice, serviceName } from './request.ts';
 import { parseServiceError } from './service-error.ts';

@@ -1,6 +1,6 @@
 import { Failure, InterruptedError, signalOfFailure } from '../errors.ts';
-import { abortableDelay } from '../http/abortable-delay.ts';
-import type { ExchangeSignal } from '../http/exchange-signal.ts';
+import type { ExchangeSignal } from '../http/message.ts';
+import { abortableDelay } from '../http/time-limits.ts';
 import type { Operation } from '../operations/operation.ts';
 import type { Runtime } from '../runtime.ts';
 import type { RequestObserver } from './hooks.ts';

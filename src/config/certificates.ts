@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { limitInputTime } from '../body/input-reader.ts';
 import { Failure, usageFailure } from '../errors.ts';
 import { readInputFile } from '../files/read-input.ts';
-import { createDeadline } from '../http/deadline.ts';
+import { createDeadline } from '../http/time-limits.ts';
 import type { TlsSettings } from '../http/tls.ts';
 import type { NamedFile, RouteContext } from './route.ts';
 

@@ -1,6 +1,6 @@
 import { pipeline, Readable, type Transform } from 'node:stream';
 import { formatByteSize } from '../files/byte-size.ts';
-import { UnusableBodyError } from './collect-body.ts';
+import { UnusableBodyError } from './body-chunks.ts';
 import { getHeader, type Response } from './message.ts';
 
 // A small body may have any ratio; a long one with this ratio is an attack.

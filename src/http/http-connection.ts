@@ -3,11 +3,10 @@ import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import Client from 'undici/lib/dispatcher/client.js';
-import { type BodyQueue, createBodyQueue } from './body-queue.ts';
+import { concatChunks } from './body-chunks.ts';
 import type { Headers, Request, Response } from './message.ts';
 import { openSocket, type Route } from './open-socket.ts';
 import { proxyAuthorization } from './proxy.ts';
-import { controlReading, type ReadControl } from './read-control.ts';
 import { bodyChunks } from './request-progress.ts';
 import type { StartTimer } from './time-limits.ts';
 
@@ -206,4 +205,133 @@ function parseRawHeaders(raw: readonly Buffer[]): Headers {
   const headers: (readonly [name: string, value: string])[] = [];
   for (let at = 0; at < raw.length; at += 2) headers.push([text(at), text(at + 1)]);
   return headers;
+}
+
+/** A body that is arriving. A slow reader pauses the connection. */
+interface BodyQueue {
+  readonly body: AsyncIterable<Uint8Array>;
+  /** The whole body if it has arrived and none of it was read; undefined otherwise. */
+  readonly completeBody: () => Buffer | undefined;
+  readonly push: (chunk: Buffer) => void;
+  readonly end: () => void;
+  readonly fail: (error: unknown) => void;
+}
+
+const MAX_QUEUED_BYTES = 256 * 1024;
+
+/** An empty queue for a body; the connection is paused while more than 256 KiB wait to be read. */
+function createBodyQueue({ pause, resume }: Pick<ReadControl, 'pause' | 'resume'>): BodyQueue {
+  let chunks: Buffer[] = [];
+  let queuedBytes = 0;
+  let isPaused = false;
+  let end: { readonly error?: unknown } | undefined;
+  let wakeReader = (): void => {};
+  const readChunks = async function* (): AsyncGenerator<Uint8Array> {
+    for (;;) {
+      const ready = chunks;
+      chunks = [];
+      queuedBytes = 0;
+      if (isPaused) {
+        isPaused = false;
+        resume();
+      }
+      yield* ready;
+      if (chunks.length > 0) continue;
+      if (end && 'error' in end) throw end.error;
+      if (end) return;
+      await new Promise<void>((resolve) => {
+        wakeReader = resolve;
+      });
+    }
+  };
+  return {
+    body: { [Symbol.asyncIterator]: readChunks },
+    completeBody: () => (end && !('error' in end) ? concatChunks(chunks) : undefined),
+    push: (chunk) => {
+      chunks.push(chunk);
+      queuedBytes += chunk.length;
+      if (queuedBytes > MAX_QUEUED_BYTES && !isPaused) {
+        isPaused = true;
+        pause();
+      }
+      wakeReader();
+    },
+    end: () => {
+      end ??= {};
+      wakeReader();
+    },
+    fail: (error) => {
+      end ??= { error };
+      wakeReader();
+    },
+  };
+}
+
+/** Control over what an HTTP parser reads from a socket. */
+interface ReadControl {
+  /** The parser reads nothing until `resume`. */
+  readonly pause: () => void;
+  readonly resume: () => void;
+  /** To be called before each request: interim responses may come before the next response. */
+  readonly expectResponse: () => void;
+}
+
+/**
+ * Takes control of a socket's `read`. undici can pause its parser, but a parser that is paused when the connection ends
+ * throws an error that cannot be caught, and it takes an unsolicited `100 Continue` for a broken response.
+ * `onInterimResponse` is called for each 1xx response.
+ */
+function controlReading(socket: Socket, onInterimResponse: () => void): ReadControl {
+  const read = socket.read.bind(socket);
+  let isPaused = false;
+  let isBeforeResponse = true;
+  let held: Buffer[] = [];
+  const filterInterimHeads = (chunk: Buffer): Buffer | null => {
+    const { passed, rest } = splitInterimHeads(concatChunks([...held, chunk]), onInterimResponse);
+    isBeforeResponse = rest !== undefined;
+    held = rest ? [rest] : [];
+    return passed.length === 0 ? null : concatChunks(passed);
+  };
+  socket.read = (size) => {
+    const chunk: Buffer | null = isPaused ? null : read(size);
+    return chunk && isBeforeResponse ? filterInterimHeads(chunk) : chunk;
+  };
+  return {
+    pause: () => {
+      isPaused = true;
+    },
+    resume: () => {
+      isPaused = false;
+      socket.emit('readable');
+    },
+    expectResponse: () => {
+      isBeforeResponse = true;
+      held = [];
+    },
+  };
+}
+
+const STATUS_PREFIX_BYTES = 'HTTP/1.1 100'.length;
+const MAX_INTERIM_HEAD_BYTES = 16_384;
+
+// The bytes that the parser may read before a response, and the start of an incomplete head. Leaves out each unsolicited
+// `100 Continue`, which is valid (RFC 9110, section 15.2). The parser skips other interim responses itself.
+function splitInterimHeads(
+  bytes: Buffer,
+  onInterimResponse: () => void,
+): { readonly passed: Buffer[]; readonly rest?: Buffer } {
+  const passed: Buffer[] = [];
+  let rest = bytes;
+  for (;;) {
+    const start = rest.toString('latin1', 0, STATUS_PREFIX_BYTES);
+    if (rest.length < STATUS_PREFIX_BYTES && 'HTTP/1.'.startsWith(start.slice(0, 7))) return { passed, rest };
+    // 101 is not an interim response: it hands the connection over to another protocol.
+    const isInterim = /^HTTP\/1\.[01] 1(?!01)\d\d$/.test(start);
+    const end = isInterim ? rest.indexOf('\r\n\r\n') : -1;
+    if (!isInterim || (end === -1 && rest.length > MAX_INTERIM_HEAD_BYTES)) return { passed: [...passed, rest] };
+    if (end === -1) return { passed, rest };
+    if (!start.endsWith('100')) passed.push(rest.subarray(0, end + 4));
+    rest = rest.subarray(end + 4);
+    onInterimResponse();
+  }
 }

@@ -1,5 +1,4 @@
 import type { Buffer } from 'node:buffer';
-import type { ExchangeSignal } from './exchange-signal.ts';
 
 /** Header names and values in the order they are sent; names as written. */
 export type Headers = readonly (readonly [name: string, value: string])[];
@@ -58,4 +57,73 @@ export function getHeader(headers: Headers, name: string): string | undefined {
   for (const [candidate, value] of headers)
     if (candidate.length === name.length && candidate.toLowerCase() === lowerCaseName) return value;
   return undefined;
+}
+
+/** The part of an AbortSignal that exchanges use. */
+export interface ExchangeSignal {
+  readonly aborted: boolean;
+  readonly reason: unknown;
+  readonly throwIfAborted: () => void;
+  readonly addEventListener: (type: 'abort', listener: () => void, options?: { readonly once: true }) => void;
+  readonly removeEventListener: (type: 'abort', listener: () => void) => void;
+}
+
+/** A signal of its own, which another one can abort. */
+interface LinkedSignal {
+  readonly signal: ExchangeSignal;
+  /** Aborts it; the first reason is kept. */
+  readonly abort: (reason: unknown) => void;
+  /** Ends the link: the other signal may live much longer. */
+  readonly release: () => void;
+}
+
+/**
+ * A new signal that `outer` aborts with its reason. For an exchange of a batch, an AbortController would take as long as
+ * reading the response.
+ */
+export function linkSignal(outer: ExchangeSignal | undefined): LinkedSignal {
+  const listeners = new Set<() => void>();
+  const signal = {
+    aborted: false,
+    reason: undefined as unknown,
+    throwIfAborted: () => {
+      if (signal.aborted) throw signal.reason;
+    },
+    addEventListener: (_: 'abort', listener: () => void) => void listeners.add(listener),
+    removeEventListener: (_: 'abort', listener: () => void) => void listeners.delete(listener),
+  };
+  const abort = (reason: unknown): void => {
+    if (signal.aborted) return;
+    signal.aborted = true;
+    signal.reason = reason;
+    for (const listener of listeners) listener();
+  };
+  const onOuterAbort = (): void => abort(outer?.reason);
+  if (outer?.aborted) onOuterAbort();
+  else outer?.addEventListener('abort', onOuterAbort, { once: true });
+  return { signal, abort, release: () => outer?.removeEventListener('abort', onOuterAbort) };
+}
+
+// A server may send any number of headers.
+const MAX_RATE_LIMIT_HEADERS = 20;
+
+/** The headers of a response about rate limits, by their lower-case names; undefined if it has none. */
+export function rateLimitHeaders(headers: Headers): { readonly [name: string]: string } | undefined {
+  const found = headers
+    .map(([name, value]) => [name.toLowerCase(), value] as const)
+    .filter(([name]) => isRateLimitHeader(name))
+    .slice(0, MAX_RATE_LIMIT_HEADERS);
+  return found.length === 0 ? undefined : Object.fromEntries(found);
+}
+
+/** True for a header of a response about rate limits. */
+export function isRateLimitHeader(name: string): boolean {
+  return /^(x-)?ratelimit|^retry-after/i.test(name);
+}
+
+/** The id a service gave a response, by the headers in use for it. */
+export function responseRequestId(headers: Headers): string | undefined {
+  return (
+    getHeader(headers, 'x-request-id') ?? getHeader(headers, 'request-id') ?? getHeader(headers, 'x-correlation-id')
+  );
 }

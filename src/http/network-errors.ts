@@ -1,5 +1,5 @@
+import { isHandshakeRefused, networkErrorCode, rootCause } from '../errors.ts';
 import { ProxyError } from './proxy.ts';
-import { isHandshakeRefused, networkErrorCode, rootCause } from './root-cause.ts';
 import { TimeLimitError } from './time-limits.ts';
 
 /** The cause of a failed connection on one line: the innermost cause that has a message, system error codes in words. */

@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import { connect, isIP, type Socket } from 'node:net';
 import { Failure } from '../errors.ts';
-import { deferWriteErrors } from './defer-write-errors.ts';
 import { isLoopbackUrl, portOf } from './proxy.ts';
 import type { TlsSettings } from './tls.ts';
 
@@ -93,4 +92,30 @@ async function openDirectly(url: URL, signal: AbortSignal): Promise<Socket> {
   await once(socket, 'connect', { signal });
   // An error before the connection is used shows when it is used.
   return socket.on('error', () => {});
+}
+
+type WriteCallback = Parameters<Socket['_write']>[2];
+
+/**
+ * Reports errors of writing only after the response was read: a server that rejects a request in the middle responds and
+ * closes the connection, and what svc writes meanwhile fails before it has read the response.
+ */
+function deferWriteErrors(socket: Socket): Socket {
+  const write = socket._write.bind(socket);
+  const writev = socket._writev?.bind(socket);
+  socket._write = (chunk, encoding, done) => write(chunk, encoding, callAfterRead(socket, done));
+  if (writev) socket._writev = (chunks, done) => writev(chunks, callAfterRead(socket, done));
+  return socket;
+}
+
+// A broken connection ends in the other direction once everything that arrived was read.
+function callAfterRead(socket: Socket, done: WriteCallback): WriteCallback {
+  return (error) => {
+    if (!error || socket.readableEnded || socket.destroyed) return done(error);
+    const finish = (): void => {
+      for (const event of ['end', 'error', 'close']) socket.off(event, finish);
+      done(error);
+    };
+    for (const event of ['end', 'error', 'close']) socket.on(event, finish);
+  };
 }

@@ -1,5 +1,5 @@
+import { isHandshakeRefused } from '../errors.ts';
 import type { Middleware, RequestBody } from './message.ts';
-import { isHandshakeRefused } from './root-cause.ts';
 
 /**
  * How far a request has come. `nothing`: connect or TLS did not finish. `part`: the body has begun to leave. `all`: its

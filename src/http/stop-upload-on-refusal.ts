@@ -1,6 +1,5 @@
+import { notifyBodyEnd, observeChunks } from './body-chunks.ts';
 import type { Middleware, Request, Response, Send, StreamedBody } from './message.ts';
-import { notifyBodyEnd } from './notify-body-end.ts';
-import { observeChunks } from './observe-chunks.ts';
 
 /** Stops a streamed body when a refusal arrives before it has left completely: the server would discard the rest. */
 export const stopUploadOnRefusal: Middleware = (next) => (request) => {

@@ -1,8 +1,60 @@
-import type { Deadline } from './deadline.ts';
-import { type ExchangeSignal, linkSignal } from './exchange-signal.ts';
-import type { Middleware, RequestBody, Response } from './message.ts';
-import { observeChunks } from './observe-chunks.ts';
+import { observeChunks } from './body-chunks.ts';
+import { type ExchangeSignal, linkSignal, type Middleware, type RequestBody, type Response } from './message.ts';
 import type { RequestProgress } from './request-progress.ts';
+
+/** One time limit over attempts, the waits between them and the response, on a monotonic clock. */
+export interface Deadline {
+  /** The limit in milliseconds; infinite for none. */
+  readonly limitMs: number;
+  /** Milliseconds that are left. */
+  readonly remainingMs: () => number;
+  /** The limit does not hold while svc waits for stdin to begin, which then calls `restart`. */
+  readonly isDefault: boolean;
+  /** Starts the time of a default limit again; a limit that the user set continues. */
+  readonly restart: () => void;
+}
+
+/** No limit. */
+export const noDeadline: Deadline = {
+  limitMs: Number.POSITIVE_INFINITY,
+  remainingMs: () => Number.POSITIVE_INFINITY,
+  isDefault: true,
+  restart: () => {},
+};
+
+/** A deadline `limitMs` from now; undefined is no limit. */
+export function createDeadline(
+  limitMs: number | undefined,
+  { elapsed }: { readonly elapsed: () => number },
+  isDefault = false,
+): Deadline {
+  if (limitMs === undefined) return noDeadline;
+  let startedAt = elapsed();
+  const restart = (): void => {
+    if (isDefault) startedAt = elapsed();
+  };
+  return { limitMs, remainingMs: () => Math.max(0, startedAt + limitMs - elapsed()), isDefault, restart };
+}
+
+/** Waits. Throws the reason of the signal if that is aborted before the time is over. */
+export function abortableDelay(
+  delayMs: number,
+  startTimer: StartTimer,
+  signal: ExchangeSignal | undefined,
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const onAbort = (): void => {
+      cancelTimer();
+      reject(signal?.reason);
+    };
+    const cancelTimer = startTimer(delayMs, () => {
+      signal?.removeEventListener('abort', onAbort);
+      resolve();
+    });
+    if (signal?.aborted) onAbort();
+    else signal?.addEventListener('abort', onAbort, { once: true });
+  });
+}
 
 /** The time limits of docs/contract.md in milliseconds, except the total, which is a deadline over all attempts. */
 export const timeLimits = {

@@ -1,6 +1,6 @@
+import { notifyBodyEnd } from './body-chunks.ts';
 import { createConnection, type HttpConnection } from './http-connection.ts';
 import type { Send } from './message.ts';
-import { notifyBodyEnd } from './notify-body-end.ts';
 import type { Route } from './open-socket.ts';
 import type { StartTimer } from './time-limits.ts';
 

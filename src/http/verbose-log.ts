@@ -1,5 +1,4 @@
-import type { Headers, Middleware } from './message.ts';
-import { isRateLimitHeader } from './response-headers.ts';
+import { type Headers, isRateLimitHeader, type Middleware } from './message.ts';
 
 /** Writes each request and response line by line, as `curl -v` does, with secret headers redacted. */
 export function withVerboseLog(writeLine: (line: string) => Promise<void>): Middleware {

@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer';
 import { timingSafeEqual } from 'node:crypto';
 import { basicAuthorization } from '../config/credentials/credential.ts';
-import { HttpError } from './http-error.ts';
+import { HttpError } from './responses.ts';
 
 /** The credentials that the local service accepts. */
 export interface AcceptedCredentials {

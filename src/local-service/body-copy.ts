@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer';
 import { getHeader, type Request, type Response, type Send } from '../http/message.ts';
 import { bodyChunks } from '../http/request-progress.ts';
 import { redactBody, redactResponseBody } from './redact-body.ts';
-import { requestPath } from './request-path.ts';
+import { requestPath } from './responses.ts';
 
 /** Copies the bytes of a body up to a limit. */
 export function createBodyCopy(maxBytes: number): {

@@ -3,16 +3,14 @@ import { uuidV7 } from '../fields/uuid.ts';
 import { getHeader, type Middleware, type Request, type Response, type Send } from '../http/message.ts';
 import { typedOperations } from '../operations/all-operations.ts';
 import { type AcceptedCredentials, authenticateRequest } from './authenticate-request.ts';
-import { HttpError, httpErrorResponse, toHttpError } from './http-error.ts';
 import { modelsRoute, upstreamChatRoute } from './model-routes.ts';
 import { operationHandlers } from './operation-handlers.ts';
 import { operationRoute } from './operation-route.ts';
 import { pageRoutes } from './page-routes.ts';
 import { IncompleteBodyError } from './request-body.ts';
 import { createRequestMetrics, type RequestMetrics } from './request-metrics.ts';
-import { requestPath } from './request-path.ts';
 import { withRequestSummaries } from './request-summary.ts';
-import { jsonResponse, textResponse } from './responses.ts';
+import { HttpError, httpErrorResponse, jsonResponse, requestPath, textResponse, toHttpError } from './responses.ts';
 import { readRoute, type ServiceContext, type ServiceRoute } from './service-context.ts';
 import { withStoredChats } from './stored-chats.ts';
 

@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import type { ExchangeSignal } from '../http/exchange-signal.ts';
+import type { ExchangeSignal } from '../http/message.ts';
 
 // A compromise between the cost of an interruption and the delay of other requests.
 const ITEMS_PER_YIELD = 16;

@@ -4,7 +4,7 @@ import { getHeader, type Headers, type Request, type Response } from '../http/me
 import { itemsOf, type JsonNode, kindOf, membersOf, rawText, rootOf, stringOf } from '../json/json-node.ts';
 import { parseJson } from '../json/parse-json.ts';
 import type { JsonValue } from '../json/write-json.ts';
-import { requestPath } from './request-path.ts';
+import { requestPath } from './responses.ts';
 
 /** A request and its response, with their bodies; without a response if the connection ended before. */
 export interface RecordedExchange {

@@ -1,12 +1,10 @@
 import { createHash } from 'node:crypto';
-import { abortableDelay } from '../http/abortable-delay.ts';
 import type { Headers, Middleware, Response } from '../http/message.ts';
-import type { StartTimer } from '../http/time-limits.ts';
+import { abortableDelay, type StartTimer } from '../http/time-limits.ts';
 import { operationAt } from '../operations/all-operations.ts';
 import { yieldToEventLoop } from './event-loop.ts';
 import { type FaultRule, matchesFaultRule } from './fault-rule.ts';
-import { HttpError, httpErrorResponse } from './http-error.ts';
-import { requestPath } from './request-path.ts';
+import { HttpError, httpErrorResponse, requestPath } from './responses.ts';
 
 /** Thrown instead of a response: the connection is reset, as by a server that crashes. */
 export class ConnectionResetError extends Error {

@@ -1,4 +1,4 @@
-import { collectBody } from '../http/collect-body.ts';
+import { collectBody } from '../http/body-chunks.ts';
 import type { Operation } from '../operations/operation.ts';
 import { localModelName } from './model/chat-completion.ts';
 import { requireJson } from './operation-route.ts';

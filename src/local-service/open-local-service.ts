@@ -4,7 +4,7 @@ import { Failure } from '../errors.ts';
 import { withFileFailure } from '../files/file-errors.ts';
 import { openAnonymousFile } from '../files/file-replacement.ts';
 import type { TrustOptions } from '../files/trusted-file.ts';
-import { collectBody } from '../http/collect-body.ts';
+import { collectBody } from '../http/body-chunks.ts';
 import type { Send } from '../http/message.ts';
 import type { Transport } from '../http/transport.ts';
 import type { Runtime } from '../runtime.ts';

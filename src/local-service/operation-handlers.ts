@@ -1,15 +1,14 @@
 import { createBodyValidator } from '../fields/schema-validator.ts';
-import { collectBody } from '../http/collect-body.ts';
+import { collectBody } from '../http/body-chunks.ts';
 import type { typedOperations } from '../operations/all-operations.ts';
 import type { Operation } from '../operations/operation.ts';
 import { yieldAfterWork } from './event-loop.ts';
-import { handleCallStart } from './handlers/call-start.ts';
 import { handleChat } from './handlers/chat.ts';
-import { handleFeedbackReplace } from './handlers/feedback-replace.ts';
 import { handleFeedbackSchema } from './handlers/feedback-schema.ts';
+import { handleCallStart, handleFeedbackReplace } from './handlers/records.ts';
 import { createTrainReceiver } from './handlers/train.ts';
-import { invalidBodyResponse } from './http-error.ts';
 import { parseRequestBody } from './request-body.ts';
+import { invalidBodyResponse } from './responses.ts';
 import type { BodyReceiver, OperationHandler } from './service-context.ts';
 
 /** The handlers of the local service by operation path; an operation without a handler is a type error. */

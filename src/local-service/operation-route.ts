@@ -4,8 +4,8 @@ import { getHeader, type Request, type Response } from '../http/message.ts';
 import { formatJsonPath, type JsonPath } from '../json/json-node.ts';
 import type { Operation } from '../operations/operation.ts';
 import { yieldAfterWork } from './event-loop.ts';
-import { HttpError, invalidBodyResponse } from './http-error.ts';
 import { declaredBodyBytes, limitedChunks } from './request-body.ts';
+import { HttpError, invalidBodyResponse } from './responses.ts';
 import type { BodyReceiver, ServiceContext, ServiceRoute } from './service-context.ts';
 
 /** The route of an operation: its body is limited, validated as the command line does it, and then applied. */

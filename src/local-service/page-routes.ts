@@ -1,12 +1,10 @@
 import { Buffer } from 'node:buffer';
 import { readFile } from 'node:fs/promises';
-import type { ExchangeSignal } from '../http/exchange-signal.ts';
-import type { Headers } from '../http/message.ts';
+import type { ExchangeSignal, Headers } from '../http/message.ts';
 import { type JsonValue, RawJson, writeJson } from '../json/write-json.ts';
 import { yieldToEventLoop } from './event-loop.ts';
 import { inferPayloadPaths } from './handlers/feedback-schema.ts';
-import { HttpError } from './http-error.ts';
-import { jsonResponse, textResponse } from './responses.ts';
+import { HttpError, jsonResponse, textResponse } from './responses.ts';
 import { readRoute, type ServiceContext, type ServiceRoute } from './service-context.ts';
 import { type PageTable, pageTables, readPage, readRewards, readTrace } from './store/page-queries.ts';
 import type { StoredRow } from './store/service-store.ts';

@@ -9,7 +9,7 @@ import type { Runtime } from '../runtime.ts';
 import { version } from '../version.ts';
 import { sendWithCopies } from './body-copy.ts';
 import { harEntry } from './har-entry.ts';
-import { requestPath } from './request-path.ts';
+import { requestPath } from './responses.ts';
 
 /** Records exchanges to a file; `close` throws Failure `local` if something could not be written. */
 export interface HarRecorder {

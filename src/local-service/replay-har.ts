@@ -22,12 +22,10 @@ import { operationAt } from '../operations/all-operations.ts';
 import { type AcceptedCredentials, authenticateRequest } from './authenticate-request.ts';
 import { createBodyCopy } from './body-copy.ts';
 import { comparableBody, exchangeKey, generatedValues } from './har-entry.ts';
-import { HttpError, httpErrorResponse } from './http-error.ts';
 import { ConnectionResetError, cutBody } from './inject-faults.ts';
 import { MAX_RECORDED_BODY_BYTES } from './record-har.ts';
 import { redactBody } from './redact-body.ts';
-import { requestPath } from './request-path.ts';
-import { textResponse } from './responses.ts';
+import { HttpError, httpErrorResponse, requestPath, textResponse } from './responses.ts';
 
 /** Responds from a recording. */
 export interface HarReplay {

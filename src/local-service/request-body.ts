@@ -7,7 +7,7 @@ import { JsonError } from '../json/json-error.ts';
 import { type JsonNode, rootOf } from '../json/json-node.ts';
 import { parseJson } from '../json/parse-json.ts';
 import { withPeriodicYields } from './event-loop.ts';
-import { HttpError } from './http-error.ts';
+import { HttpError } from './responses.ts';
 
 /** The size of a body in bytes that its request declares; 0 if it declares none. */
 export function declaredBodyBytes({ headers, body }: Request): number {

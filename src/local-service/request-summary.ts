@@ -1,7 +1,7 @@
+import { notifyBodyEnd } from '../http/body-chunks.ts';
 import { getHeader, type Middleware } from '../http/message.ts';
-import { notifyBodyEnd } from '../http/notify-body-end.ts';
 import { writeJson } from '../json/write-json.ts';
-import { requestPath } from './request-path.ts';
+import { requestPath } from './responses.ts';
 
 /** The end of a request. */
 export interface RequestSummary {

@@ -1,8 +1,13 @@
 import { Buffer } from 'node:buffer';
-import type { ExchangeSignal } from '../http/exchange-signal.ts';
-import type { Headers, Response } from '../http/message.ts';
+import { errorMessage } from '../errors.ts';
+import type { Finding } from '../fields/finding.ts';
+import { errorCode } from '../files/file-errors.ts';
+import type { ExchangeSignal, Headers, Request, Response } from '../http/message.ts';
+import { formatJsonPath } from '../json/json-node.ts';
 import { type JsonValue, writeJson } from '../json/write-json.ts';
+import type { Operation } from '../operations/operation.ts';
 import { withPeriodicYields } from './event-loop.ts';
+import { StoreError } from './store/store-error.ts';
 
 // A response that is written and ended in one step must be small: at shutdown Node closes a connection whose response has ended, although
 // the client has not read all of it.
@@ -39,4 +44,74 @@ async function* singleChunk(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
 async function* eventChunks(values: AsyncIterable<JsonValue>): AsyncGenerator<Uint8Array> {
   for await (const value of values) yield Buffer.from(`data: ${writeJson(value)}\n\n`);
   yield Buffer.from('data: [DONE]\n\n');
+}
+
+/** A request that the local service rejects with a status. */
+export class HttpError extends Error {
+  override readonly name = 'HttpError';
+  readonly status: number;
+  readonly headers: Headers;
+
+  constructor(status: number, message: string, headers: Headers = []) {
+    super(message);
+    this.status = status;
+    this.headers = headers;
+  }
+}
+
+/** The response for an error in the shape of the operation; `{"detail":"..."}` without one. */
+export function httpErrorResponse(
+  { status, message, headers }: HttpError,
+  shape: Operation['errors'] | undefined,
+): Response {
+  return jsonResponse(status, shape === 'error' ? errorBody(status, message, null) : { detail: message }, headers);
+}
+
+/** The response to an invalid body: 400 with the first finding, or 422 with all of them, as the operation reports errors. */
+export function invalidBodyResponse(findings: readonly Finding[], operation: Operation): Response {
+  const [first] = findings;
+  if (operation.errors === 'error' && first) {
+    // An error of the text as a whole has no field, only an offset.
+    const name = typeof first.path[0] === 'string' ? formatJsonPath(first.path) : null;
+    const message = withoutClientAdvice(first.message);
+    return jsonResponse(400, errorBody(400, name === null ? message : `${name} ${message}`, name));
+  }
+  return jsonResponse(422, { detail: findings.map(validationDetail) });
+}
+
+function errorBody(status: number, message: string, param: string | null): JsonValue {
+  const type = status === 401 ? 'authentication_error' : status >= 500 ? 'internal_error' : 'invalid_request_error';
+  return { error: { message, type, param, code: status } };
+}
+
+function validationDetail({ path, code, message }: Finding): JsonValue {
+  const loc = ['body', ...path];
+  if (code === 'missing') return { loc, msg: 'Field required', type: 'missing' };
+  return { loc, msg: withoutClientAdvice(message), type: 'value_error' };
+}
+
+// Findings are worded for users of the command line and about servers in general.
+function withoutClientAdvice(message: string): string {
+  return message.replace(/ \(--[\w-]+\)|; most servers reject .*| by most servers/gs, '');
+}
+
+const RETRY_AFTER_SECONDS = 1;
+const DISK_FULL_CODES: readonly (string | undefined)[] = ['ENOSPC', 'EDQUOT'];
+
+const STORE_ERROR_STATUSES = { unsupported: 400, full: 507, busy: 503, lost: 503, unknown: 500 } as const;
+
+/** Converts any error to an HTTP error: for the store 503 if a retry can help and 507 for a full disk, otherwise 500. */
+export function toHttpError(error: unknown): HttpError {
+  if (error instanceof HttpError) return error;
+  if (DISK_FULL_CODES.includes(errorCode(error))) return new HttpError(507, 'the disk of the service is full');
+  const message = errorMessage(error);
+  if (!(error instanceof StoreError)) return new HttpError(500, `internal error: ${message}`);
+  const status = STORE_ERROR_STATUSES[error.reason];
+  return new HttpError(status, message, status === 503 ? [['Retry-After', String(RETRY_AFTER_SECONDS)]] : []);
+}
+
+/** The path of a request, without its query. It is taken from the text, because parsing a URL takes longer. */
+export function requestPath({ url }: Pick<Request, 'url'>): string {
+  const start = url.indexOf('/', url.indexOf('://') + 3);
+  return /^[^?#]*/.exec(url.slice(start))?.[0] ?? '/';
 }

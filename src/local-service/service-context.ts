@@ -1,6 +1,5 @@
 import type { Finding } from '../fields/finding.ts';
-import type { ExchangeSignal } from '../http/exchange-signal.ts';
-import type { Middleware, Request, Response } from '../http/message.ts';
+import type { ExchangeSignal, Middleware, Request, Response } from '../http/message.ts';
 import type { JsonNode } from '../json/json-node.ts';
 import type { Operation } from '../operations/operation.ts';
 import type { RequestSummary } from './request-summary.ts';

@@ -1,13 +1,12 @@
 import { joinUrl } from '../config/base-url.ts';
-import { noDeadline } from '../http/deadline.ts';
 import { decompressResponse } from '../http/decompress.ts';
 import { getHeader, type Headers, type Request, type Response, type Send } from '../http/message.ts';
 import { describeNetworkError } from '../http/network-errors.ts';
 import { createRequestProgress, type RequestProgress, withRequestProgress } from '../http/request-progress.ts';
-import { type StartTimer, TimeLimitError, withTimeLimits } from '../http/time-limits.ts';
+import { noDeadline, type StartTimer, TimeLimitError, withTimeLimits } from '../http/time-limits.ts';
 import { bodySecretForms, replaceSecrets } from '../output/reporter.ts';
-import { HttpError } from './http-error.ts';
-import { redactChunks } from './redact-chunks.ts';
+import { redactChunks } from './redact-body.ts';
+import { HttpError } from './responses.ts';
 
 /**
  * Sends requests to a path below the base URL of another server, until the caller has disconnected; of their headers

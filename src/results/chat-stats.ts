@@ -13,7 +13,7 @@ export interface ExchangeTiming {
 }
 
 /** Figures of a chat completion; null for what the response does not say. */
-export type ChatStats = {
+type ChatStats = {
   readonly prompt_tokens: RawJson | null;
   readonly completion_tokens: RawJson | null;
   readonly first_token_ms: number | null;

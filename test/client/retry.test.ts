@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { retryAfterMs } from '../../src/client/status-failure.ts';
 import { type RetryOptions, retryDelayMs, withRetries } from '../../src/client/with-retries.ts';
 import { Failure, type FailureFacts, InterruptedError } from '../../src/errors.ts';
-import { retryAfterMs } from '../../src/http/retry-after.ts';
 import type { Operation } from '../../src/operations/operation.ts';
 import { clock } from '../support/clock.ts';
 

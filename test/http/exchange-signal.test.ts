@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { linkSignal } from '../../src/http/exchange-signal.ts';
+import { linkSignal } from '../../src/http/message.ts';
 
 describe('a linked signal', () => {
   it('is aborted by the outer signal with its reason, and only once', () => {

@@ -1,9 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { createDeadline, noDeadline } from '../../src/http/deadline.ts';
-import type { ExchangeSignal } from '../../src/http/exchange-signal.ts';
-import type { Request, RequestBody, Response, Send } from '../../src/http/message.ts';
+import type { ExchangeSignal, Request, RequestBody, Response, Send } from '../../src/http/message.ts';
 import { bodyChunks, createRequestProgress } from '../../src/http/request-progress.ts';
-import { TimeLimitError, withTimeLimits } from '../../src/http/time-limits.ts';
+import { createDeadline, noDeadline, TimeLimitError, withTimeLimits } from '../../src/http/time-limits.ts';
 import { clock } from '../support/clock.ts';
 
 const request: Request = { method: 'POST', url: 'https://svc.test/', headers: [], body: new Uint8Array() };

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import { connect, createServer as createTcpServer } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { collectBody } from '../../src/http/collect-body.ts';
+import { collectBody } from '../../src/http/body-chunks.ts';
 import { getHeader, type Request } from '../../src/http/message.ts';
 import { describeNetworkError, isInvalidResponseError } from '../../src/http/network-errors.ts';
 import { openSocket } from '../../src/http/open-socket.ts';

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { parsePostgresUrl } from '../../src/config/postgres-address.ts';
-import { collectBody } from '../../src/http/collect-body.ts';
+import { collectBody } from '../../src/http/body-chunks.ts';
 import { type LocalServiceOptions, openLocalService } from '../../src/local-service/open-local-service.ts';
 import { noPostgres, type PostgresServer, postgresServer } from '../support/postgres.ts';
 import { temporaryDirectory } from '../support/svc.ts';

@@ -4,7 +4,7 @@ import { createConnection, createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { parsePostgresUrl } from '../../src/config/postgres-address.ts';
-import { collectBody } from '../../src/http/collect-body.ts';
+import { collectBody } from '../../src/http/body-chunks.ts';
 import { getHeader } from '../../src/http/message.ts';
 import { openLocalService } from '../../src/local-service/open-local-service.ts';
 import { noPostgres, type PostgresServer, postgresServer } from '../support/postgres.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createSchemaValidator } from '../../src/fields/schema-validator.ts';
-import { collectBody } from '../../src/http/collect-body.ts';
+import { collectBody } from '../../src/http/body-chunks.ts';
 import type { Response, Send } from '../../src/http/message.ts';
 import { rootOf } from '../../src/json/json-node.ts';
 import { parseJson } from '../../src/json/parse-json.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { collectBody } from '../../src/http/collect-body.ts';
+import { collectBody } from '../../src/http/body-chunks.ts';
 import type { Send } from '../../src/http/message.ts';
 import { inferPayloadPaths } from '../../src/local-service/handlers/feedback-schema.ts';
 import { localService } from '../support/service.ts';

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { uuidV7 } from '../../src/fields/uuid.ts';
-import { collectBody } from '../../src/http/collect-body.ts';
+import { collectBody } from '../../src/http/body-chunks.ts';
 import { createLocalService } from '../../src/local-service/create-local-service.ts';
 import { createEmbeddedStore } from '../../src/local-service/store/embedded-store.ts';
 import { openStore } from '../../src/local-service/store/open-store.ts';

@@ -3,7 +3,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { createArgumentRedactor } from '../../src/trace/argument-redactor.ts';
-import { collectCallAttributes } from '../../src/trace/call-attributes.ts';
+import { collectCallAttributes } from '../../src/trace/call-record.ts';
 import { temporaryDirectory } from '../support/svc.ts';
 
 const describeIn = (cwd: string, env = {}) => collectCallAttributes({ env, cwd }, [], createArgumentRedactor(env, []));

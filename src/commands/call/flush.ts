@@ -16,7 +16,7 @@ import type { Context } from '../../context.ts';
 import { Failure, InterruptedError, type Issue, toFailure } from '../../errors.ts';
 import { uuidV7 } from '../../fields/uuid.ts';
 import type { FlagValues } from '../../flag.ts';
-import { createDeadline } from '../../http/deadline.ts';
+import { createDeadline } from '../../http/time-limits.ts';
 import { pluralize } from '../../json/pluralize.ts';
 import { callStartOperation } from '../../operations/call-start.ts';
 import { flagTarget } from '../../operations/operation.ts';

@@ -6,8 +6,7 @@ import { type FlagValues, getArrayFlag, getStringFlag, isFlagOn } from '../../fl
 import { callStartOperation } from '../../operations/call-start.ts';
 import type { Runtime } from '../../runtime.ts';
 import { createArgumentRedactor } from '../../trace/argument-redactor.ts';
-import { collectCallAttributes } from '../../trace/call-attributes.ts';
-import { operationName, recordedInputs, type TracedCall } from '../../trace/call-record.ts';
+import { collectCallAttributes, operationName, recordedInputs, type TracedCall } from '../../trace/call-record.ts';
 import { createTraceContext, readParent, traceEnvironment } from '../../trace/trace-context.ts';
 
 /** A traced command, ready to run. */

@@ -4,11 +4,10 @@ import { formatByteSize } from '../../files/byte-size.ts';
 import { splitLines } from '../../files/split-lines.ts';
 import { getArrayFlag } from '../../flag.ts';
 import type { JsonValue } from '../../json/write-json.ts';
-import { hasDefaultProject } from './default-project.ts';
 import { createMethodHandler, type RunTool } from './mcp-methods.ts';
 import { createMcpServer } from './mcp-server.ts';
 import { createToolRunner } from './run-tool.ts';
-import { describeTool, isReadOnlyTool, mcpTools } from './tools.ts';
+import { describeTool, hasDefaultProject, isReadOnlyTool, mcpTools } from './tools.ts';
 
 // A tool call carries a request body, of which servers take at most 32 MiB.
 const MAX_MESSAGE_BYTES = 33 * 1024 * 1024;

@@ -1,4 +1,8 @@
+import { resolveSettings } from '../../client/settings.ts';
+import type { Context } from '../../context.ts';
+import type { Fields, Shape } from '../../fields/field.ts';
 import { objectSchema } from '../../fields/json-schema.ts';
+import type { FlagValues } from '../../flag.ts';
 import type { JsonValue } from '../../json/write-json.ts';
 import { callStartOperation } from '../../operations/call-start.ts';
 import { chatOperation } from '../../operations/chat.ts';
@@ -6,7 +10,6 @@ import { feedbackReplaceOperation } from '../../operations/feedback-replace.ts';
 import { feedbackSchemaOperation } from '../../operations/feedback-schema.ts';
 import type { Operation } from '../../operations/operation.ts';
 import { trainOperation } from '../../operations/train.ts';
-import { outputSchema } from './output-schema.ts';
 
 /** An operation as a tool for agents. */
 export interface McpTool {
@@ -65,4 +68,48 @@ export function describeTool(tool: McpTool, fillsProject: boolean): JsonValue {
       openWorldHint: true,
     },
   };
+}
+
+type JsonSchema = { readonly [keyword: string]: JsonValue };
+
+/**
+ * The JSON Schema of the structured content of a tool. It describes every field and rejects only what svc rejects: servers
+ * send null, or other types than the interface has, and clients do not accept a result that its schema rejects.
+ */
+function outputSchema({ reply, result: { member, as } }: Operation): JsonSchema {
+  const properties = describeFields(reply);
+  const result = as === 'record' ? {} : { type: 'array' };
+  return {
+    type: 'object',
+    properties: { ...properties, [member]: { ...properties[member], ...result } },
+    required: [member],
+  };
+}
+
+function describeFields(fields: Fields): { readonly [name: string]: JsonSchema } {
+  return Object.fromEntries(
+    Object.entries(fields).map(([name, field]) => [name, { description: field.summary, ...describeShape(field) }]),
+  );
+}
+
+// Keywords without `type` hold for values of their own type alone.
+function describeShape(shape: Shape): JsonSchema {
+  if (shape.type === 'list') return { items: describeShape(shape.of) };
+  return shape.type === 'object' && shape.fields ? { properties: describeFields(shape.fields) } : {};
+}
+
+/** True if the environment, `.svc.json` or the profile names a project, which svc adds to arguments without one. */
+export async function hasDefaultProject(flags: FlagValues, context: Context): Promise<boolean> {
+  try {
+    // As for a dry run: the tools are listed without a base URL, too.
+    const { isExact, defaults } = await resolveSettings(
+      feedbackSchemaOperation,
+      new Map([...flags, ['dry-run', true]]),
+      context,
+    );
+    return !isExact && defaults.project.text !== undefined;
+  } catch {
+    // A call reports what is wrong.
+    return false;
+  }
 }

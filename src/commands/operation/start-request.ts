@@ -8,7 +8,7 @@ import type { Invocation } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { usageFailure } from '../../errors.ts';
 import type { FlagValues } from '../../flag.ts';
-import { createDeadline, type Deadline } from '../../http/deadline.ts';
+import { createDeadline, type Deadline } from '../../http/time-limits.ts';
 import type { Operation } from '../../operations/operation.ts';
 import type { JqFilter } from '../../results/jq-filter.ts';
 import { openResultFilter } from '../../results/print-result.ts';

@@ -1,9 +1,19 @@
 import { access, constants } from 'node:fs/promises';
 import { parseHeaderFlags } from '../../client/headers.ts';
 import type { RunCommand } from '../../command.ts';
+import { removeFromKeychain } from '../../config/credentials/keychain.ts';
+import { confirm } from '../../config/credentials/prompt.ts';
 import { originMismatchWarnings } from '../../config/origin-mismatch.ts';
-import { getProfile, type Profile, parseProfileName } from '../../config/profile.ts';
+import {
+  DEFAULT_PROFILE_NAME,
+  getProfile,
+  LOCAL_PROFILE_NAME,
+  type Profile,
+  parseProfileName,
+  requireStoredProfile,
+} from '../../config/profile.ts';
 import { applyProfileChanges, type ProfileChanges, readProfileChanges } from '../../config/profile-changes.ts';
+import { readProfiles } from '../../config/read-profiles.ts';
 import { profileOrigins } from '../../config/select-profile.ts';
 import { updateProfiles } from '../../config/update-profiles.ts';
 import { usageFailure } from '../../errors.ts';
@@ -59,3 +69,32 @@ function requireOrigins(profile: Profile, subject: string): string[] {
   if (origins.length > 0) return origins;
   throw usageFailure(`${subject} a base URL, but the profile has none`, 'add --base-url');
 }
+
+/** Makes a profile the default. */
+export const runProfileUse: RunCommand = async ({ args: [name = ''] }, context) => {
+  const { report } = context;
+  await updateProfiles(context, (stored) => {
+    if (name !== LOCAL_PROFILE_NAME) requireStoredProfile(stored, name);
+    return { ...stored, current: name };
+  });
+  await report.note(`using the profile "${name}" from now on`);
+};
+
+/** Removes a profile with its credentials, after asking; without a terminal `--yes` must say so. */
+export const runProfileRemove: RunCommand = async ({ args: [name = ''], flags }, context) => {
+  const { runtime, report, signal } = context;
+  requireStoredProfile(await readProfiles(context), name);
+  if (!(await confirm(context, `Remove the profile "${name}" and its credentials?`, flags)))
+    return report.note('nothing was removed');
+  let before: Profile = {};
+  let wasInUse = false;
+  await updateProfiles(context, ({ current, profiles, ...others }) => {
+    const { [name]: removed = {}, ...rest } = profiles;
+    before = removed;
+    wasInUse = current === name && name !== DEFAULT_PROFILE_NAME;
+    return { ...others, ...(current === undefined || current === name ? {} : { current }), profiles: rest };
+  });
+  for (const warning of await removeFromKeychain(before, {}, runtime, signal)) await report.warn(warning);
+  const fallback = wasInUse ? `, which was in use; svc now uses "${DEFAULT_PROFILE_NAME}"` : '';
+  await report.note(`removed the profile "${name}"${fallback}`);
+};

@@ -1,12 +1,11 @@
 import { uuidV7 } from '../../fields/uuid.ts';
 import { getMember, type JsonNode, kindOf, rawText } from '../../json/json-node.ts';
 import { compareNumberLiterals } from '../../json/number-literal.ts';
-import { HttpError } from '../http-error.ts';
 import { serviceLimits } from '../limits.ts';
 import { chatCompletion, chatCompletionChunks } from '../model/chat-completion.ts';
 import { type ModelRequest, readModelRequest } from '../model/model-request.ts';
 import { tokenizeText } from '../model/tokenizer.ts';
-import { eventStreamResponse, jsonResponse } from '../responses.ts';
+import { eventStreamResponse, HttpError, jsonResponse } from '../responses.ts';
 import type { OperationHandler } from '../service-context.ts';
 
 /** Responds to a chat with the built-in model, streamed or not. */

@@ -1,7 +1,7 @@
 import type { Finding } from '../../fields/finding.ts';
 import { type BodyValidator, createBodyValidator } from '../../fields/schema-validator.ts';
 import { uuidV7 } from '../../fields/uuid.ts';
-import type { ExchangeSignal } from '../../http/exchange-signal.ts';
+import type { ExchangeSignal } from '../../http/message.ts';
 import {
   firstStringMember,
   getMember,
@@ -22,8 +22,7 @@ import {
 } from '../../train/stream/grammar.ts';
 import { InvalidTextError } from '../../train/stream/reader.ts';
 import { limitYoungGeneration } from '../../train/stream/small-heap.ts';
-import { invalidBodyResponse } from '../http-error.ts';
-import { jsonResponse } from '../responses.ts';
+import { invalidBodyResponse, jsonResponse } from '../responses.ts';
 import type { BodyReceiver, ServiceContext } from '../service-context.ts';
 import { openStagingFile, type StagingFile } from '../store/staging-file.ts';
 

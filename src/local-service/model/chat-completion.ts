@@ -1,6 +1,5 @@
 import type { JsonValue } from '../../json/write-json.ts';
-import { type GeneratedChoice, generateChoices } from './generate-choices.ts';
-import { logprobEntries, promptLogprobEntries } from './logprobs.ts';
+import { type GeneratedChoice, generateChoices, logprobEntries, promptLogprobEntries } from './generate-choices.ts';
 import type { ModelRequest } from './model-request.ts';
 import { type Token, tokenizeText } from './tokenizer.ts';
 

@@ -1,5 +1,5 @@
 import { errorMessage } from '../../errors.ts';
-import { HttpError } from '../http-error.ts';
+import { HttpError } from '../responses.ts';
 
 /** A regular expression that is generated from and matched as a tree, so that no input makes it backtrack. */
 export interface Pattern {

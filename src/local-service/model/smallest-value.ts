@@ -3,7 +3,7 @@ import { errorMessage } from '../../errors.ts';
 import { runWithTimeLimit } from '../../fields/run-with-time-limit.ts';
 import { isRecord } from '../../json/is-record.ts';
 import { compareNumberLiterals } from '../../json/number-literal.ts';
-import { HttpError } from '../http-error.ts';
+import { HttpError } from '../responses.ts';
 import { buildValue } from './build-value.ts';
 import type { Schema } from './schema-mismatch.ts';
 

@@ -1,4 +1,4 @@
-import type { ExchangeSignal } from '../../http/exchange-signal.ts';
+import type { ExchangeSignal } from '../../http/message.ts';
 import type { StagedTrajectory } from './staging-file.ts';
 
 /** The start of a call; the times of all records are in milliseconds since 1970. */

@@ -1,4 +1,4 @@
-import type { ExchangeSignal } from '../../http/exchange-signal.ts';
+import type { ExchangeSignal } from '../../http/message.ts';
 import { StoreError } from './store-error.ts';
 
 /** The rules for combining writes into batches. */

@@ -1,4 +1,4 @@
-import type { ExchangeSignal } from '../../http/exchange-signal.ts';
+import type { ExchangeSignal } from '../../http/message.ts';
 import { yieldToEventLoop } from '../event-loop.ts';
 import type { Store } from './open-store.ts';
 import type { StagedTrajectory } from './staging-file.ts';

@@ -10,7 +10,7 @@ import { Failure } from '../../errors.ts';
 import { fileFailure } from '../../files/file-errors.ts';
 import { openAnonymousFile } from '../../files/file-replacement.ts';
 import { openInputFile, prependChunk } from '../../files/read-input.ts';
-import { noDeadline } from '../../http/deadline.ts';
+import { noDeadline } from '../../http/time-limits.ts';
 
 /** A text with trajectories: read once, and again if it is a file or a copy. */
 export interface TextSource {

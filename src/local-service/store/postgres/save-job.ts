@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer';
-import type { ExchangeSignal } from '../../../http/exchange-signal.ts';
+import type { ExchangeSignal } from '../../../http/message.ts';
 import type { JobRecord } from '../service-store.ts';
 import type { StagedTrajectory } from '../staging-file.ts';
 import type { PostgresDatabase } from './postgres-database.ts';
