@@ -107,10 +107,18 @@ interface StreamedBody {
 
 async function readStreamedBody(source: TextSource, context: Context): Promise<StreamedBody> {
   const content = bodyContent(source);
-  const { onBytes, end } = showCheckProgress([source], context, content.checks.groupCount);
-  const digest = await digestChunks(content.readFirst(), onBytes).finally(end);
+  const digest = await digestFirstReading(content, content.readFirst(), context);
   if (source.size === 0 && source.label === 'stdin') return { envelope: labeledStdin(new Uint8Array()) };
   return { envelope: content.envelope(), content, digest };
+}
+
+function digestFirstReading(
+  { sources, checks }: TrajectoryContent,
+  chunks: AsyncIterable<Uint8Array>,
+  context: Context,
+): Promise<CheckedDigest> {
+  const { onBytes, end } = showCheckProgress(sources, context, checks.groupCount);
+  return digestChunks(chunks, onBytes).finally(end);
 }
 
 // A body up to this size is held in memory, like that of any other operation.
@@ -143,12 +151,13 @@ export async function checkTraining(
   const { sources, checks, isReordered } = content;
   const parts = splitAtGroupArrays(draft.doc);
   const readBody = (): AsyncIterable<Uint8Array> => assembleBody(parts, content.rereadArray);
-  const readFirst = async (): Promise<CheckedDigest> => {
-    const { onBytes, end } = showCheckProgress(sources, context, checks.groupCount);
-    const chunks = isReordered ? content.readFirst() : assembleBody(parts, content.readFirst);
-    return digestChunks(chunks, onBytes).finally(end);
-  };
-  const firstDigest = streamed?.digest ?? (await readFirst());
+  const firstDigest =
+    streamed?.digest ??
+    (await digestFirstReading(
+      content,
+      isReordered ? content.readFirst() : assembleBody(parts, content.readFirst),
+      context,
+    ));
   await check();
   const isDifferent = isReordered || (streamed && !draft.doc.bytes.equals(streamed.envelope.bytes));
   const digest = isDifferent ? await digestChunks(readBody(), () => context.signal.throwIfAborted()) : firstDigest;

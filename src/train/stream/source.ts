@@ -49,16 +49,14 @@ export function createTrajectorySources(
   const spool = createSpool(spoolDirectory);
   const opened: TextSource[] = [];
   const timers: (() => void)[] = [];
-  const open: TrajectorySources['open'] = async (path) => {
+  const open = async (path?: string): Promise<TextSource> => {
     const { signal, cancel } = limitInputTime(path ?? '-', context.signal, runtime, deadline);
     timers.push(cancel);
-    const source =
-      path === undefined || path === '-'
-        ? spool.add(
-            'stdin',
-            decompressIfNeeded(readStdinChunks(context, deadline, path ? undefined : 'a JSON body'), 'stdin'),
-          )
-        : await openFile(path, resolve(runtime.cwd, path), spool, signal);
+    const stdin = readStdinChunks(context, deadline, path === undefined ? 'a JSON body' : undefined);
+    const isStdin = path === undefined || path === '-';
+    const source = isStdin
+      ? spool.add('stdin', decompressIfNeeded(stdin, 'stdin'))
+      : await openFile(path, resolve(runtime.cwd, path), spool, signal);
     opened.push(source);
     if (isYamlFile(source.label))
       throw new Failure('body', `${source.label}: trajectories are JSON, not YAML`, {
@@ -70,8 +68,9 @@ export function createTrajectorySources(
   return {
     open,
     openAll: async (paths) => {
+      const files = await Promise.all(paths.map((path) => expandDirectory(path, runtime.cwd)));
       const sources: TextSource[] = [];
-      for (const path of await expandDirectories(paths, runtime.cwd)) sources.push(await open(path));
+      for (const file of files.flat()) sources.push(await open(file));
       return sources;
     },
     close: async () => {
@@ -291,28 +290,19 @@ async function createDecoder(compression: Compression, label: string): Promise<T
   });
 }
 
-// Replaces each directory with its `*.json`, `*.jsonl` and `*.gz` files in bytewise order.
-async function expandDirectories(paths: readonly string[], cwd: string): Promise<string[]> {
-  const files: string[] = [];
-  for (const path of paths) {
-    const isDirectory = path !== '-' && (await stat(resolve(cwd, path)).catch(() => undefined))?.isDirectory() === true;
-    files.push(...(isDirectory ? await listDataFiles(path, cwd) : [path]));
-  }
-  return files;
-}
-
-async function listDataFiles(path: string, cwd: string): Promise<string[]> {
-  const entries = await readdir(resolve(cwd, path), { withFileTypes: true }).catch((error: unknown) => {
+// A path, or the `*.json`, `*.jsonl` and `*.gz` files of a directory in bytewise order.
+async function expandDirectory(path: string, cwd: string): Promise<string[]> {
+  const absolutePath = resolve(cwd, path);
+  const isDirectory = path !== '-' && (await stat(absolutePath).catch(() => undefined))?.isDirectory() === true;
+  if (!isDirectory) return [path];
+  const entries = await readdir(absolutePath, { withFileTypes: true }).catch((error: unknown) => {
     throw fileFailure(`read ${path}`, error);
   });
-  const names = entries
-    .filter((one) => !one.isDirectory() && /\.(json|jsonl|gz)$/.test(one.name))
-    .map(({ name }) => name);
-  if (names.length === 0)
+  const files = entries.filter((one) => !one.isDirectory() && /\.(json|jsonl|gz)$/.test(one.name));
+  if (files.length === 0)
     throw new Failure('local', `there is nothing to send in ${path}`, {
       hint: 'svc sends the *.json, *.jsonl and *.gz files of a directory',
     });
-  return names
-    .sort((left, right) => Buffer.compare(Buffer.from(left), Buffer.from(right)))
-    .map((name) => join(path, name));
+  const names = files.map(({ name }) => Buffer.from(name)).sort(Buffer.compare);
+  return names.map((name) => join(path, name.toString()));
 }
