@@ -25,19 +25,19 @@ export const exitCodes = {
     meaning: 'outcome unknown: sent, but the response was lost, timed out, or was 502, 504 or 52x',
     retry: 'only if the request is safe to retry',
   },
-  limited: {
+  rate_limited: {
     code: 9,
     meaning: 'rate limited or unavailable (408, 421, 425, 429, 503 with Retry-After) after all retries; not applied',
     retry: 'later',
   },
-  partial: { code: 10, meaning: 'some lines of a batch failed', retry: 'yes, with --resume' },
-  answer: {
+  partly_failed: { code: 10, meaning: 'some lines of a batch failed', retry: 'yes, with --resume' },
+  invalid_response: {
     code: 11,
     meaning: 'invalid response, or a stream was cut; the request was applied (an HTML page: unknown)',
     retry: 'no',
   },
-  local: { code: 12, meaning: 'a local file, pipe or disk failed', retry: 'after fixing the input' },
-  guard: {
+  local_file: { code: 12, meaning: 'a local file, pipe or disk failed', retry: 'after fixing the input' },
+  safety_check: {
     code: 13,
     meaning:
       'stopped by a safety check: duplicate job, insecure transport, failed expectation, or an output of another batch',
@@ -137,7 +137,7 @@ export function toFailure(error: unknown): Failure {
   if (error instanceof InterruptedError)
     return new Failure(error.code, `${error.message}; nothing was sent`, { applied: 'no' });
   if (isOutOfFileDescriptors(error))
-    return new Failure('local', 'the process may not open as many files as svc needs', { hint: FILE_LIMIT_HINT });
+    return new Failure('local_file', 'the process may not open as many files as svc needs', { hint: FILE_LIMIT_HINT });
   const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
   return new Failure('bug', `this is a bug in svc: ${text}`, {
     hint: 'please report it with the command line that led to it',

@@ -20,7 +20,7 @@ export interface BatchInput {
   readonly label: string;
   /** The size of a file; unknown for pipes. */
   readonly totalBytes: number | undefined;
-  /** Throws Failure `local` if the input cannot be read to its end. */
+  /** Throws Failure `local_file` if the input cannot be read to its end. */
   readonly lines: AsyncIterable<InputLine>;
   /** Ends the lines early, even while waiting for more, and closes the input. */
   readonly stop: () => void;
@@ -86,7 +86,7 @@ type OpenStream = (signal: AbortSignal) => Promise<Readable>;
 
 /**
  * Opens a file of lines, or stdin if the path is `-`. The time limit is for the first bytes of a FIFO. Throws Failure
- * `local` if it cannot be read.
+ * `local_file` if it cannot be read.
  */
 export async function openBatchInput(
   displayPath: string,

@@ -35,7 +35,7 @@ export interface BatchJournalState {
 }
 
 /**
- * Reads the journal of a batch into a table; undefined if there is none. Throws Failure `guard` for a file that is not such a
+ * Reads the journal of a batch into a table; undefined if there is none. Throws Failure `safety_check` for a file that is not such a
  * journal, or that is damaged: the digests of input lines tell a record of another line.
  */
 export async function readBatchJournal(file: JournalFile, table: LineTable): Promise<BatchJournalState | undefined> {
@@ -71,7 +71,7 @@ function readLineRecord(record: RegExpExecArray, table: LineTable): string | und
   return undefined;
 }
 
-/** The journal of a running batch. Every function throws Failure `local`. */
+/** The journal of a running batch. Every function throws Failure `local_file`. */
 export interface BatchJournal {
   /**
    * Records that a line is about to be sent; durable when it returns. `replacedDigest` is that of its last `sending` record,

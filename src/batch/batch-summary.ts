@@ -40,8 +40,8 @@ export function batchFailure(ending: BatchEnding): Failure | undefined {
   const { tally, summary, stopReason, abortReason } = ending;
   const { done, failed, unknown, unsent } = tally.byStatus;
   const interruption = abortReason instanceof InterruptedError ? abortReason : undefined;
-  const code: FailureCode = interruption?.code ?? 'partial';
-  if (code === 'partial' && failed + unknown + unsent === 0) return undefined;
+  const code: FailureCode = interruption?.code ?? 'partly_failed';
+  if (code === 'partly_failed' && failed + unknown + unsent === 0) return undefined;
   const isKnown = stopReason === undefined || stopReason === interruption?.message;
   return new Failure(
     code,
@@ -59,17 +59,17 @@ export function lostResultsFailure(error: unknown, tally: BatchCounts, isResumab
   const { done, unknown } = tally.byStatus;
   const cause =
     error instanceof ClosedPipeError
-      ? new Failure('local', 'cannot write stdout: its reader closed it', {
+      ? new Failure('local_file', 'cannot write stdout: its reader closed it', {
           hint: 'write the results to a file with -o',
         })
       : toFailure(error);
-  if (cause.code !== 'local') return cause;
+  if (cause.code !== 'local_file') return cause;
   const { lostResults, sentLines } = tally;
   const counts =
     sentLines === 0
       ? 'nothing was sent'
       : `${sentLines} ${pluralize(sentLines, 'line was', 'lines were')} sent, and ${lostResults} ${pluralize(lostResults, 'result was', 'results were')} lost`;
-  return new Failure('local', `${cause.message}; ${counts}`, {
+  return new Failure('local_file', `${cause.message}; ${counts}`, {
     ...(isResumable ? { hint: 'fix the cause, then continue with --resume' } : {}),
     ...cause.facts,
     applied: unknown > 0 ? 'unknown' : done > 0 ? 'yes' : 'no',

@@ -48,7 +48,7 @@ const MAX_RESULT_BYTES = 256 * 1024 * 1024;
 /**
  * Reads the results of an output into a table, as file `fileIndex`; undefined if the file does not exist. Their order means
  * nothing: of several results of a line, one for the input that the journal recorded last counts, then the highest revision,
- * then a success, then the failure that was most likely applied. Throws Failure `local` for a file that is not an output, and `guard` for one of an earlier version.
+ * then a success, then the failure that was most likely applied. Throws Failure `local_file` for a file that is not an output, and `safety_check` for one of an earlier version.
  */
 export async function readOutput(
   { path, displayPath }: OutputPath,
@@ -125,20 +125,24 @@ const RESULT_PREFIX = '{"line":';
 
 /** The failure of a file that an earlier version of svc wrote; it is never read as empty. */
 export function earlierVersionFailure(place: string, reason: string): Failure {
-  return new Failure('guard', `${place} was written by an earlier version of svc: ${reason}`, {
+  return new Failure('safety_check', `${place} was written by an earlier version of svc: ${reason}`, {
     hint: 'finish that batch with the version that began it, or start again with another file for -o',
     applied: 'no',
   });
 }
 
 function lineLimitFailure(displayPath: string, line: number): Failure {
-  return new Failure('local', `${displayPath}:${line} has a line number above ${MAX_LINES}, the limit of a batch`, {
-    hint: 'remove that line, or split the input',
-  });
+  return new Failure(
+    'local_file',
+    `${displayPath}:${line} has a line number above ${MAX_LINES}, the limit of a batch`,
+    {
+      hint: 'remove that line, or split the input',
+    },
+  );
 }
 
 function invalidResultFailure(displayPath: string, line: number): Failure {
-  return new Failure('local', `${displayPath}:${line} is not a result of a batch`, {
+  return new Failure('local_file', `${displayPath}:${line} is not a result of a batch`, {
     hint: 'use the output file of --batch, or remove that line',
   });
 }
@@ -148,7 +152,7 @@ interface LocatedResult extends ResultLineFacts {
   readonly offset: number;
 }
 
-/** The result lines in the first `validBytes` bytes of an output. Throws Failure `local` if it cannot be read. */
+/** The result lines in the first `validBytes` bytes of an output. Throws Failure `local_file` if it cannot be read. */
 export async function* readResultLines(
   { path, displayPath }: OutputPath,
   validBytes: number,
@@ -165,7 +169,7 @@ export async function* readResultLines(
 
 /**
  * The outputs of batches that a command reads, each once even if it is named twice. Throws usage for stdin and Failure
- * `local` for another one that is not a regular file: results are read twice, and a pipe only once.
+ * `local_file` for another one that is not a regular file: results are read twice, and a pipe only once.
  */
 export async function resolveOutputs(displayPaths: readonly string[], cwd: string): Promise<OutputPath[]> {
   const outputs = new Map<string, OutputPath>();
@@ -175,7 +179,7 @@ export async function resolveOutputs(displayPaths: readonly string[], cwd: strin
     const path = resolve(cwd, displayPath);
     const found = await withFileFailure(`read ${displayPath}`, () => stat(path));
     if (!found.isFile())
-      throw new Failure('local', `cannot read ${displayPath}: it is not a regular file`, {
+      throw new Failure('local_file', `cannot read ${displayPath}: it is not a regular file`, {
         hint: 'save the output of the batch to a file first',
       });
     const file = `${found.dev}:${found.ino}`;
@@ -184,7 +188,7 @@ export async function resolveOutputs(displayPaths: readonly string[], cwd: strin
   return [...outputs.values()];
 }
 
-/** An output that result lines are appended to. Every function throws Failure `local`. */
+/** An output that result lines are appended to. Every function throws Failure `local_file`. */
 export interface OutputFile {
   readonly append: (result: Uint8Array) => Promise<void>;
   /** The bytes of a result line. */
@@ -240,7 +244,7 @@ export async function openOutput(
 
 /**
  * Rewrites an output in the order of its lines, one result each and without `removedLines`. `table` has the journal's records.
- * The file changes completely or, with Failure `local`, not at all.
+ * The file changes completely or, with Failure `local_file`, not at all.
  */
 export async function sortOutput(
   output: OutputPath,
@@ -282,7 +286,7 @@ export async function writeResultsInOrder(
       const bytes = Buffer.allocUnsafe(found.length);
       const { bytesRead } = await handle.read(bytes, 0, found.length, found.offset);
       if (bytesRead !== found.length)
-        throw new Failure('local', `${output.displayPath} changed while svc read it`, {
+        throw new Failure('local_file', `${output.displayPath} changed while svc read it`, {
           hint: 'run the command again',
         });
       pending.push(bytes, NEWLINE);

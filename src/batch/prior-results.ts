@@ -45,7 +45,7 @@ interface OutputUse {
 }
 
 /**
- * Locks an output and reads it and its journal. Throws Failure `guard` for an output that another process uses, that has
+ * Locks an output and reads it and its journal. Throws Failure `safety_check` for an output that another process uses, that has
  * hard links, or that belongs to another batch or an earlier version, and usage for one that exists without `--resume`.
  */
 export async function openPriorResults(
@@ -65,14 +65,18 @@ export async function openPriorResults(
   }
 }
 
-/** Locks a file that a batch may write, and resolves its links. Throws Failure `guard` for one that another process uses. */
+/** Locks a file that a batch may write, and resolves its links. Throws Failure `safety_check` for one that another process uses. */
 export async function lockOutput(
   { path, displayPath }: OutputPath,
   runtime: LockRuntime,
 ): Promise<OutputPath & { readonly release: Unlock }> {
   const target = await withFileFailure(`write ${displayPath}`, () => resolveSymlinks(path));
   const shownPath = target === path ? displayPath : target;
-  return { path: target, displayPath: shownPath, release: await acquireLock(target, shownPath, runtime, 0, 'guard') };
+  return {
+    path: target,
+    displayPath: shownPath,
+    release: await acquireLock(target, shownPath, runtime, 0, 'safety_check'),
+  };
 }
 
 async function readPriorResults(
@@ -130,7 +134,7 @@ function lossWarning(
 }
 
 function otherBatchFailure(displayPath: string, reasons: readonly string[], isAcceptable: boolean): Failure {
-  return new Failure('guard', `${displayPath} belongs to another batch: ${reasons.join('; ')}`, {
+  return new Failure('safety_check', `${displayPath} belongs to another batch: ${reasons.join('; ')}`, {
     hint: isAcceptable
       ? 'use the same flags and profile, choose another file with -o, or resume with --accept-changes'
       : 'choose another file with -o',
@@ -144,12 +148,16 @@ async function rejectUnusableFile({ path, displayPath }: OutputPath): Promise<vo
     throw error;
   });
   if (found?.isDirectory())
-    throw new Failure('local', `cannot write ${displayPath}: it is a directory`, { applied: 'no' });
+    throw new Failure('local_file', `cannot write ${displayPath}: it is a directory`, { applied: 'no' });
   if (found?.isFile() && found.nlink > 1)
-    throw new Failure('guard', `${displayPath} has ${found.nlink} names (hard links), so another batch could use it`, {
-      hint: 'choose another file with -o',
-      applied: 'no',
-    });
+    throw new Failure(
+      'safety_check',
+      `${displayPath} has ${found.nlink} names (hard links), so another batch could use it`,
+      {
+        hint: 'choose another file with -o',
+        applied: 'no',
+      },
+    );
 }
 
 async function rejectExistingResults({ path, displayPath }: OutputPath): Promise<void> {
@@ -199,7 +207,7 @@ export async function findInputDifferences(
   return { changedLines, removedLines, emptyLines, lastLine };
 }
 
-/** The Failure `guard` of an input that does not match the results; undefined without differences. */
+/** The Failure `safety_check` of an input that does not match the results; undefined without differences. */
 export function otherInputFailure(
   { changedLines, removedLines }: InputDifferences,
   label: string,
@@ -212,7 +220,7 @@ export function otherInputFailure(
     ...(removedLines.size > 0 ? [`removed lines: ${formatLineRanges(removedLines)}`] : []),
   ];
   const message = `${label} is not the input that ${results} was made from: ${parts.join('; ')}`;
-  return new Failure('guard', message, { hint, applied: 'no' });
+  return new Failure('safety_check', message, { hint, applied: 'no' });
 }
 
 /** The warning about results that `--accept-changes` removes; undefined if it removes none. */

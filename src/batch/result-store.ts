@@ -19,7 +19,7 @@ import type { Checkpoint } from './result-line.ts';
 
 /** The result of a line in the output of an earlier run. */
 export interface PriorEntry extends IndexedResult {
-  /** The bytes of the result line. Throws Failure `local`. */
+  /** The bytes of the result line. Throws Failure `local_file`. */
   readonly read: () => Promise<Buffer>;
 }
 
@@ -52,9 +52,9 @@ export interface ResultStore {
   readonly isResumable: boolean;
   /** The batch as each result line names it. */
   readonly batch: Omit<Checkpoint, 'input'>;
-  /** Throws Failure `guard` for a line that changed since, unless changes are accepted. */
+  /** Throws Failure `safety_check` for a line that changed since, unless changes are accepted. */
   readonly findPrior: (line: number, digest: string) => PriorLine;
-  /** Records that a line is about to be sent. Throws Failure `local` if the results are no longer at their path. */
+  /** Records that a line is about to be sent. Throws Failure `local_file` if the results are no longer at their path. */
   readonly recordSending: (line: number, sent: SentLine) => Promise<void>;
   readonly recordWithdrawn: BatchJournal['recordWithdrawn'];
   /** Records that a line changed since it was sent, and is not sent now. */
@@ -64,7 +64,7 @@ export interface ResultStore {
   readonly revise: (result: Uint8Array) => Promise<void>;
   /**
    * Ends the run. If the results are no longer at their path, it counts them with `onLostResults`, and throws Failure
-   * `local`.
+   * `local_file`.
    */
   readonly finish: (onLostResults: (count: number) => void) => Promise<void>;
 }
@@ -92,7 +92,7 @@ export function createStreamStore(
 
 /**
  * Opens an output for new results, and its journal before it. What they say about changed and removed lines no longer counts.
- * Throws Failure `local`; the lock is released by `finish`, and here if opening fails.
+ * Throws Failure `local_file`; the lock is released by `finish`, and here if opening fails.
  */
 export async function openResultStore(
   prior: PriorResults,
@@ -176,14 +176,18 @@ export async function openResultStore(
 }
 
 function replacedOutputFailure(displayPath: string): Failure {
-  return new Failure('local', `${displayPath} was removed or replaced while the batch was running`, {
+  return new Failure('local_file', `${displayPath} was removed or replaced while the batch was running`, {
     hint: `lines that were sent are recorded in ${displayPath}.journal; restore the output, then continue with --resume`,
   });
 }
 
 function changedLineFailure(line: number, displayPath: string): Failure {
-  return new Failure('guard', `line ${line} changed while the batch was running; its result is in ${displayPath}`, {
-    hint: 'restore the line, or resume with --accept-changes',
-    applied: 'no',
-  });
+  return new Failure(
+    'safety_check',
+    `line ${line} changed while the batch was running; its result is in ${displayPath}`,
+    {
+      hint: 'restore the line, or resume with --accept-changes',
+      applied: 'no',
+    },
+  );
 }

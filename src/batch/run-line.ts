@@ -326,7 +326,9 @@ function strictWarningFailure(
   { settings: { isStrict } }: BatchJob,
 ): Failure | undefined {
   const [warning] = warnings;
-  return isStrict && warning !== undefined ? new Failure('answer', warning, { applied: 'yes', status }) : undefined;
+  return isStrict && warning !== undefined
+    ? new Failure('invalid_response', warning, { applied: 'yes', status })
+    : undefined;
 }
 
 // An earlier run applied the line, or may have, whatever this one did.

@@ -185,7 +185,7 @@ export function createScheduler(
 
   const slowDown = (failure: Failure | undefined, startedAt: number): void => {
     const isDown = failure !== undefined && maxOutageMs > 0 && isConnectFailure(failure);
-    const isLimited = failure?.code === 'limited' || failure?.code === 'unreachable';
+    const isLimited = failure?.code === 'rate_limited' || failure?.code === 'unreachable';
     const isFirstOfRound = startedAt >= lastDecreaseAt;
     if (failure === undefined || !isServiceFailure(failure)) serviceFailures = 0;
     else serviceFailures += 1;

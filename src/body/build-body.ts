@@ -36,7 +36,7 @@ export interface BuiltBody {
 
 /**
  * Builds the body of a request from a file or stdin, field flags, shorthands, `--set` and autofill, each changing only
- * the fields it names. Throws Failure: usage, `local` for files, `body` for a whole body that cannot be parsed.
+ * the fields it names. Throws Failure: usage, `local_file` for files, `body` for a whole body that cannot be parsed.
  */
 export async function buildBody(
   input: CommandInput,

@@ -14,7 +14,7 @@ import { type LabeledBytes, labeledStdin } from './command-input.ts';
 
 /** Reads the inputs that a command line names. */
 export interface InputReader {
-  /** The bytes of a file, or of stdin if the path is `-`. Throws Failure `local` if it cannot be read. */
+  /** The bytes of a file, or of stdin if the path is `-`. Throws Failure `local_file` if it cannot be read. */
   readonly read: (path: string) => Promise<Uint8Array>;
   /** All of stdin, although nothing named it; `awaited` is what svc waits for there (readStdinChunks). */
   readonly readStdin: (awaited: string) => Promise<Uint8Array>;
@@ -69,7 +69,7 @@ type StdinContext = Pick<Context, 'runtime' | 'signal' | 'report'>;
 /**
  * Stdin in chunks. If nothing named stdin, `awaited` is what svc waits for there: notices report it until the first byte;
  * without one, this throws usage at the deadline, or after 10 minutes. A stdin that is named has no limit of its own. A
- * default deadline begins with the first byte. Throws Failure `local` if stdin ends too late or cannot be read.
+ * default deadline begins with the first byte. Throws Failure `local_file` if stdin ends too late or cannot be read.
  */
 export async function* readStdinChunks(
   context: StdinContext,
@@ -150,7 +150,7 @@ function limitSilence(
 }
 
 function inputTimeoutFailure(displayPath: string, limitMs: number): Failure {
-  return new Failure('local', `no end of ${displayPath} within ${limitMs / 1000} s; nothing was sent`, {
+  return new Failure('local_file', `no end of ${displayPath} within ${limitMs / 1000} s; nothing was sent`, {
     hint: 'check what writes to it, or set a longer --timeout',
     applied: 'no',
   });

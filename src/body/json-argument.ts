@@ -5,7 +5,7 @@ import { fileReference } from './named-inputs.ts';
 
 /**
  * The JSON that an argument is or, as `@file` or `@-`, names; or why it is not JSON, as an issue of the field at `path`.
- * `label` is what to call the argument itself in messages. Throws Failure `local` for a file that cannot be read.
+ * `label` is what to call the argument itself in messages. Throws Failure `local_file` for a file that cannot be read.
  */
 export async function readJsonArgument(
   word: string,

@@ -31,7 +31,7 @@ export interface Authorization {
 
 /**
  * Reads the credential for a destination, redacted in all output from now on; undefined for the local service. Throws
- * Failure `credentials` if there is none, and `guard` if it would leave the machine over plain http, unless that is allowed;
+ * Failure `credentials` if there is none, and `safety_check` if it would leave the machine over plain http, unless that is allowed;
  * then no program is run to get it.
  */
 export async function readAuthorization(
@@ -45,7 +45,7 @@ export async function readAuthorization(
   const source = requireCredentialSource(operation.auth, baseUrl, profile, runtime.env);
   const isExposed = url.protocol === 'http:' && !isLoopbackUrl(url);
   if (isExposed && !isPlainHttpAllowed)
-    throw new Failure('guard', `${url.origin} is plain http: anyone on the network could read the credential`, {
+    throw new Failure('safety_check', `${url.origin} is plain http: anyone on the network could read the credential`, {
       hint: 'use https, or add --allow-http if you trust the network',
       applied: 'no',
     });

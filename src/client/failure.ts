@@ -30,7 +30,7 @@ export function failureFromError(error: unknown, context: RequestContext, hasSta
     return new Failure(error.code, `${error.message}; ${outcome}`, facts);
   }
   if (isMemoryFailure(error))
-    return new Failure('local', 'there is not enough memory to load the HTTP parser (WebAssembly)', {
+    return new Failure('local_file', 'there is not enough memory to load the HTTP parser (WebAssembly)', {
       ...factsWithoutResponse(context),
       isPermanent: true,
       hint: 'raise the limit on virtual memory: ulimit -v unlimited',
@@ -112,8 +112,9 @@ export function classifyStatus(
 ): { readonly code: FailureCode | undefined; readonly applied: AppliedState } {
   if (status >= 200 && status < 300) return { code: undefined, applied: 'yes' };
   if (status === 401 || status === 403) return { code: 'credentials', applied: 'no' };
-  if (status === 408 || status === 421 || status === 425 || status === 429) return { code: 'limited', applied: 'no' };
-  if (status === 503 && hasRetryAfter) return { code: 'limited', applied: 'no' };
+  if (status === 408 || status === 421 || status === 425 || status === 429)
+    return { code: 'rate_limited', applied: 'no' };
+  if (status === 503 && hasRetryAfter) return { code: 'rate_limited', applied: 'no' };
   if (status === 502 || status === 504 || (status >= 520 && status < 530))
     return { code: 'unknown', applied: 'unknown' };
   if (status >= 500) return { code: 'failed', applied: 'unknown' };

@@ -40,7 +40,7 @@ export async function readResponse(
   if (problem === undefined) return { bytes, doc, isPage: false, failure: undefined };
   const pageFailure = doc ? undefined : (await import('./status-failure.ts')).failureFromPage(bytes, response, context);
   const message = `the response from ${serviceName(context.destination)} ${problem}`;
-  const failure = pageFailure ?? new Failure('answer', message, responseFacts(response, context));
+  const failure = pageFailure ?? new Failure('invalid_response', message, responseFacts(response, context));
   return { bytes, doc, isPage: pageFailure !== undefined, failure };
 }
 
@@ -81,7 +81,7 @@ export function invalidResponseFailure(
   context: RequestContext,
   isTruncated = false,
 ): Failure {
-  return new Failure('answer', message, { ...responseFacts(response, context), isTruncated });
+  return new Failure('invalid_response', message, { ...responseFacts(response, context), isTruncated });
 }
 
 /**

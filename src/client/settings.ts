@@ -47,7 +47,7 @@ export type HistoryMode = 'off' | 'on' | 'bodies';
 /**
  * Resolves all settings, before a body is built or stdin is read; nothing after it reads flags of connections, environment
  * or profile again. `profile` is one that is not selected by flags. Reports a base URL that is ignored. Throws usage for
- * contradictions, invalid values and a missing base URL, and Failure `local` for files that cannot be read.
+ * contradictions, invalid values and a missing base URL, and Failure `local_file` for files that cannot be read.
  */
 export async function resolveSettings(
   operation: Operation,

@@ -26,7 +26,7 @@ export async function failureFromStatus(response: Response, context: RequestCont
     ...facts,
     summary,
     retryAfter: waitMs,
-    isPermanent: code === 'limited' && serviceError.isQuotaError,
+    isPermanent: code === 'rate_limited' && serviceError.isQuotaError,
     issues: locateIssues(serviceError, context),
     hint: location
       ? 'if that is the service, use its URL as the base URL (--base-url)'
@@ -51,7 +51,7 @@ export function failureFromPage(bytes: Uint8Array, response: Response, context: 
   const page = title === '' ? 'an HTML page' : `an HTML page (title ${JSON.stringify(title)})`;
   const message = `${serviceName(context.destination)} returned ${page}: a proxy or login page responded, probably not the service`;
   const hint = `check the base URL: the request went to ${context.destination.url.href}`;
-  return new Failure('answer', message, {
+  return new Failure('invalid_response', message, {
     ...responseFacts(response, context, 'unknown'),
     hint: context.effect === 'read' ? hint : `${hint}; ${retryAdvice(context.effect)}`,
   });
@@ -113,7 +113,7 @@ export function statusHint(
       authorization?.correction ?? `to store other credentials, run: svc auth login --profile ${profile}`;
     return `${correction}; to see which credentials are used: svc auth status --profile ${profile}`;
   }
-  if (code === 'limited')
+  if (code === 'rate_limited')
     return waitMs > 0 ? formatWait(waitMs, now, ': run the command again after') : 'run the command again later';
   if (status === 402) return 'check the quota and the billing of the account';
   if (status === 409) {

@@ -131,9 +131,9 @@ function failureFromEvent(
     status === undefined
       ? `${serviceName(context.destination)} ended the stream with an error`
       : `${statusSummary(status, String(status), undefined, context)} in the stream`;
-  const failureCode = statusClass?.code ?? 'answer';
+  const failureCode = statusClass?.code ?? 'invalid_response';
   const hint =
-    failureCode === 'limited' && applied === 'yes'
+    failureCode === 'rate_limited' && applied === 'yes'
       ? retryAdvice(context.effect)
       : statusHint(failureCode, status ?? response.status, context);
   return new Failure(failureCode, `${summary}${reason}`, {
@@ -142,7 +142,7 @@ function failureFromEvent(
     status: status ?? response.status,
     applied,
     issues: locateIssues(serviceError, context),
-    isPermanent: failureCode === 'limited' && serviceError.isQuotaError,
+    isPermanent: failureCode === 'rate_limited' && serviceError.isQuotaError,
     hint,
   });
 }

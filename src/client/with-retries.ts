@@ -109,7 +109,7 @@ function isRetryable(effect: Operation['effect'], { code, facts }: Failure): boo
   const isSafe = isIdempotent(effect);
   if (status === undefined) return phase === 'nothing' || (isSafe && phase !== undefined);
   if (effect === 'once') return status === 429;
-  return code === 'limited' || (isSafe && (isTruncated === true || (status >= 500 && status !== 501)));
+  return code === 'rate_limited' || (isSafe && (isTruncated === true || (status >= 500 && status !== 501)));
 }
 
 /**

@@ -173,7 +173,7 @@ async function openUpstream(
   const base = parseBaseUrl(text, '--upstream');
   const token = runtime.env.SVC_UPSTREAM_TOKEN || undefined;
   if (token && base.protocol === 'http:' && !isLoopbackUrl(base)) {
-    throw new Failure('guard', `SVC_UPSTREAM_TOKEN would be sent to ${base.origin} over plain http`, {
+    throw new Failure('safety_check', `SVC_UPSTREAM_TOKEN would be sent to ${base.origin} over plain http`, {
       hint: 'use an https:// URL with --upstream',
     });
   }

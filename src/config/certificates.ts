@@ -11,7 +11,7 @@ import type { NamedFile, RouteContext } from './route.ts';
 const PEM_TIMEOUT_MS = 10_000;
 const MAX_PEM_BYTES = 16 * 1024 * 1024;
 
-/** The texts of files with CA certificates. Throws Failure `local` if one cannot be read, and usage if it holds no certificate. */
+/** The texts of files with CA certificates. Throws Failure `local_file` if one cannot be read, and usage if it holds no certificate. */
 export async function readCaCertificates(files: readonly NamedFile[], context: RouteContext): Promise<string[]> {
   return Promise.all(
     files.map(async (file) => {
@@ -23,7 +23,7 @@ export async function readCaCertificates(files: readonly NamedFile[], context: R
 }
 
 /**
- * A client certificate and its key, which may be in one file. Throws Failure `local` if a file cannot be read, and
+ * A client certificate and its key, which may be in one file. Throws Failure `local_file` if a file cannot be read, and
  * usage if it is not PEM, the key needs a passphrase, or the key does not match the certificate.
  */
 export async function readClientCertificate(
@@ -48,7 +48,7 @@ async function readPemFile(
 ): Promise<string> {
   const label = describeFile(file);
   const limitMs = Math.min(timeoutMs, PEM_TIMEOUT_MS);
-  const failure = new Failure('local', `cannot read ${label}: no data for ${limitMs / 1000} s`, { applied: 'no' });
+  const failure = new Failure('local_file', `cannot read ${label}: no data for ${limitMs / 1000} s`, { applied: 'no' });
   const limit = limitInputTime(label, signal, runtime, createDeadline(limitMs, runtime), failure);
   const limits = { signal: limit.signal, maxBytes: MAX_PEM_BYTES };
   const bytes = await readInputFile(resolve(runtime.cwd, file.path), label, limits).finally(limit.cancel);

@@ -29,7 +29,7 @@ const ROOT_USER_ID = 0;
 /**
  * The nearest `.svc.json` in the working directory and those above it that can be trusted; the others are ignored with a
  * warning. Undefined for none, and with SVC_NO_PROJECT_FILE. It may set the project and the model and nothing else, so that a cloned repository cannot choose where secrets go
- * (docs/contract.md). Throws usage for other keys, and Failure `local` for a file that cannot be read.
+ * (docs/contract.md). Throws usage for other keys, and Failure `local_file` for a file that cannot be read.
  */
 export async function readProjectFile(
   runtime: Pick<Runtime, 'env' | 'cwd' | 'userId'>,

@@ -27,8 +27,8 @@ export function profileStorePath(directory: string): string {
 export type ConfigContext = Pick<Context, 'runtime'> & { readonly report: Pick<Reporter, 'warn'> };
 
 /**
- * The stored profiles; none if there is no store. Throws Failure `local`, with the path, for an invalid store, and
- * `guard` for a store that cannot be trusted (trusted-file.ts).
+ * The stored profiles; none if there is no store. Throws Failure `local_file`, with the path, for an invalid store, and
+ * `safety_check` for a store that cannot be trusted (trusted-file.ts).
  */
 export async function readProfiles({ runtime, report }: ConfigContext): Promise<ProfileStore> {
   const path = profileStorePath(configDirectory(runtime));
@@ -75,7 +75,7 @@ function checkStore({ profiles = {}, ...rest }: Record<string, unknown>, path: s
 }
 
 function invalidStoreFailure(path: string, why: string): Failure {
-  return new Failure('local', `the profiles in ${path} cannot be used: ${why}`, {
+  return new Failure('local_file', `the profiles in ${path} cannot be used: ${why}`, {
     hint: 'fix the file, or move it away and log in again; svc does not change it',
   });
 }

@@ -27,7 +27,7 @@ export interface CertificateFiles {
 
 /**
  * The route to the host of a URL: the proxy, the trusted CA certificates and the client certificate. Throws usage for
- * an invalid proxy or file, `local` for a file that cannot be read, and `guard` if NODE_TLS_REJECT_UNAUTHORIZED
+ * an invalid proxy or file, `local_file` for a file that cannot be read, and `safety_check` if NODE_TLS_REJECT_UNAUTHORIZED
  * disables verification. Nothing of TLS is read or loaded for plain http.
  */
 export async function routeTo(
@@ -58,11 +58,11 @@ export function caCertificateFiles(cacert: string | undefined, profile: Profile,
   return files.flatMap(({ source, path }) => (path ? [{ source, path }] : []));
 }
 
-/** Throws Failure `guard` if the environment disables the verification of certificates. */
+/** Throws Failure `safety_check` if the environment disables the verification of certificates. */
 function requireTlsVerification({ NODE_TLS_REJECT_UNAUTHORIZED: rejectUnauthorized }: Runtime['env']): void {
   if (rejectUnauthorized !== '0') return;
   throw new Failure(
-    'guard',
+    'safety_check',
     'NODE_TLS_REJECT_UNAUTHORIZED=0 is set, so anyone on the network path could impersonate the service',
     { hint: 'unset it, and pass the CA certificate of your server with --cacert', applied: 'no' },
   );

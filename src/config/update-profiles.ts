@@ -16,7 +16,7 @@ const STORE_LOCK_TIMEOUT_MS = 60_000;
 /**
  * Changes the stored profiles to the result of `update`, one process at a time, in a file of mode 0600 whatever the
  * umask. `update` can run twice, so that its errors are thrown before any file is created or locked. Throws
- * Failure `local` if the store is invalid or cannot be written; the old store is kept then.
+ * Failure `local_file` if the store is invalid or cannot be written; the old store is kept then.
  */
 export async function updateProfiles(
   context: ConfigContext,

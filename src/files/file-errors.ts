@@ -1,11 +1,11 @@
 import { stat } from 'node:fs/promises';
 import { errorMessage, Failure, type FailureFacts, FILE_LIMIT_HINT } from '../errors.ts';
 
-/** Failure `local`: what cannot be done with which file (`read body.json`), and why. A Failure stays what it is. */
+/** Failure `local_file`: what cannot be done with which file (`read body.json`), and why. A Failure stays what it is. */
 export function fileFailure(action: string, error: unknown, facts: FailureFacts = {}): Failure {
   if (error instanceof Failure) return error;
   const limitFacts = errorCode(error) === 'EMFILE' ? { hint: FILE_LIMIT_HINT } : {};
-  return new Failure('local', `cannot ${action}: ${describeFileError(error)}`, { ...facts, ...limitFacts });
+  return new Failure('local_file', `cannot ${action}: ${describeFileError(error)}`, { ...facts, ...limitFacts });
 }
 
 /** Runs an action on a file; throws fileFailure if it throws. */

@@ -41,7 +41,7 @@ export async function acquireLock(
   displayPath: string,
   runtime: LockRuntime,
   timeoutMs = 0,
-  code: FailureCode = 'local',
+  code: FailureCode = 'local_file',
 ): Promise<Unlock> {
   const file = `${path}.lock`;
   const deadline = runtime.elapsed() + timeoutMs;

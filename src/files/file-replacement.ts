@@ -100,7 +100,7 @@ export interface FileReplacement {
 
 /**
  * Starts to replace or create a file; devices, pipes and open descriptors are written directly instead. Every function throws Failure
- * `local` with the path as typed. A new file has exactly `mode`, by default 0666 less the umask; an existing file keeps its mode.
+ * `local_file` with the path as typed. A new file has exactly `mode`, by default 0666 less the umask; an existing file keeps its mode.
  */
 export async function openReplacement(path: string, displayPath: string, mode?: number): Promise<FileReplacement> {
   return withFileFailure(`write ${displayPath}`, async () => {
@@ -157,7 +157,7 @@ export async function isReplaceable(path: string): Promise<boolean> {
   );
 }
 
-/** Replaces or creates a file with a text, atomically. Throws Failure `local` and leaves the file unchanged otherwise. */
+/** Replaces or creates a file with a text, atomically. Throws Failure `local_file` and leaves the file unchanged otherwise. */
 export async function writeFileAtomically(
   path: string,
   displayPath: string,

@@ -69,7 +69,7 @@ const MAX_RECORD_BYTES = 256 * 1024 * 1024;
 
 /**
  * Calls `onRecord` with each record after `start`, and returns their end; undefined without a file. A last line without a line
- * feed never happened: nothing was sent before its record was durable. Throws Failure `guard` with the place of any other
+ * feed never happened: nothing was sent before its record was durable. Throws Failure `safety_check` with the place of any other
  * line that is not an object, or that `onRecord` rejects with a problem as its result.
  */
 export async function readJournal(
@@ -88,7 +88,7 @@ export async function readJournal(
       const record = isTorn ? undefined : bytes && parseRecord(bytes);
       const problem = record ? onRecord(record) : 'it is not a JSON object on one line';
       if (problem !== undefined)
-        throw new Failure('guard', `${displayPath}:${lines} is not a valid record: ${problem}`, {
+        throw new Failure('safety_check', `${displayPath}:${lines} is not a valid record: ${problem}`, {
           hint,
           applied: 'no',
         });
@@ -111,7 +111,7 @@ function parseRecord(bytes: Buffer): JsonNode | undefined {
   }
 }
 
-/** A journal that is open for appending; the caller holds its lock. Every function throws Failure `local`. */
+/** A journal that is open for appending; the caller holds its lock. Every function throws Failure `local_file`. */
 export interface Journal {
   /** Appends records, durably when it returns. Records of concurrent calls share one write. */
   readonly append: (...records: readonly string[]) => Promise<void>;
@@ -159,7 +159,7 @@ export async function openJournal(
 // The holder writes a record; a disk may be slow, and many processes may wait.
 const LOCK_TIMEOUT_MS = 30_000;
 
-/** Calls `action` with the lock of a journal, which it waits for, and creates its directory (0700). Throws Failure `local`. */
+/** Calls `action` with the lock of a journal, which it waits for, and creates its directory (0700). Throws Failure `local_file`. */
 export async function withJournalLock<T>(path: string, runtime: LockRuntime, action: () => Promise<T>): Promise<T> {
   await withFileFailure(`write ${path}`, () => makeDirectory(dirname(path), 0o700));
   const unlock = await acquireLock(path, path, runtime, LOCK_TIMEOUT_MS);
@@ -168,7 +168,7 @@ export async function withJournalLock<T>(path: string, runtime: LockRuntime, act
 
 const TAIL_BYTES = 64 * 1024;
 
-/** The end of the last complete record, in bytes, without a reading of the others; 0 without a file. Throws Failure `local`. */
+/** The end of the last complete record, in bytes, without a reading of the others; 0 without a file. Throws Failure `local_file`. */
 export async function findJournalEnd({
   path,
   displayPath,

@@ -48,7 +48,7 @@ export const MAX_INPUT_BYTES = 128 * 1024 * 1024;
 
 /**
  * All bytes of a file, a FIFO or a device. A FIFO waits for its writer until the signal and never counts as empty before
- * one came. Throws Failure `local` for files that cannot be read or are too large, and the signal's reason.
+ * one came. Throws Failure `local_file` for files that cannot be read or are too large, and the signal's reason.
  */
 export async function readInputFile(
   path: string,
@@ -61,7 +61,7 @@ export async function readInputFile(
 
 /**
  * Opens a file, a FIFO or a device without ever blocking a thread, so that a signal can end the process while a FIFO has
- * no writer. Throws Failure `local`; the stream fails with the signal's reason, or the system's error.
+ * no writer. Throws Failure `local_file`; the stream fails with the signal's reason, or the system's error.
  */
 export async function openInputFile(path: string, displayPath: string, signal: AbortSignal): Promise<OpenInput> {
   signal.throwIfAborted();
@@ -85,7 +85,7 @@ export async function openInputFile(path: string, displayPath: string, signal: A
   }
 }
 
-/** Collects a stream into one buffer. Throws Failure `local` beyond `maxBytes` and for errors of the stream. */
+/** Collects a stream into one buffer. Throws Failure `local_file` beyond `maxBytes` and for errors of the stream. */
 export async function collectInput(
   stream: AsyncIterable<Uint8Array>,
   displayPath: string,
@@ -131,7 +131,7 @@ function destroyOnAbort(stream: Readable, signal: AbortSignal): void {
 
 function tooLargeFailure(displayPath: string, maxBytes: number): Failure {
   return new Failure(
-    'local',
+    'local_file',
     `cannot read ${displayPath}: it has more than ${formatByteSize(maxBytes)}, the limit for this input`,
   );
 }

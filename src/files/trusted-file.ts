@@ -23,7 +23,7 @@ export async function requireTrustedFile(path: string, trust: TrustOptions): Pro
 }
 
 /**
- * Throws Failure `guard` for a symlink into a directory others can write, and for a file of another user than this one or
+ * Throws Failure `safety_check` for a symlink into a directory others can write, and for a file of another user than this one or
  * root. A file that does not exist passes.
  */
 export async function requireOwnFile(path: string, { userId }: TrustOptions): Promise<void> {
@@ -32,7 +32,7 @@ export async function requireOwnFile(path: string, { userId }: TrustOptions): Pr
     await requireSafeLink(path);
     const { uid } = await stat(path);
     if (uid !== userId && uid !== ROOT_USER_ID)
-      throw new Failure('guard', `${path} belongs to another user (id ${uid}), so svc does not use it`, {
+      throw new Failure('safety_check', `${path} belongs to another user (id ${uid}), so svc does not use it`, {
         hint: `if you trust its content, take it over: sudo chown ${userId} ${path}`,
       });
   } catch (error) {
@@ -67,7 +67,7 @@ async function requireSafeLink(path: string): Promise<void> {
   const { mode } = await stat(dirname(target));
   if ((mode & OTHERS_MAY_WRITE) === 0) return;
   throw new Failure(
-    'guard',
+    'safety_check',
     `${path} is a symlink into ${dirname(target)}, which other users can write (${formatMode(mode)})`,
     { hint: `move the file to a directory of yours, or run: chmod go-w ${dirname(target)}` },
   );

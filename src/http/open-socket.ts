@@ -15,7 +15,7 @@ export interface Route {
 
 /**
  * A connection for requests to a URL: to the proxy if there is one, through it and with TLS for https. The signal ends
- * it. Throws ProxyError for failures of the proxy, Failure `guard` as requireLoopbackPeer does, else what the network or
+ * it. Throws ProxyError for failures of the proxy, Failure `safety_check` as requireLoopbackPeer does, else what the network or
  * TLS throw.
  */
 export async function openSocket(
@@ -46,7 +46,7 @@ function rejectClosed(socket: Socket): void {
 
 const CLOSED_BEFORE_REQUEST = 'the server closed the connection before it received a request';
 
-/** Throws Failure `guard` and closes the connection if plain http to a loopback name leads to another machine. */
+/** Throws Failure `safety_check` and closes the connection if plain http to a loopback name leads to another machine. */
 export function requireLoopbackPeer(url: URL, socket: Pick<Socket, 'remoteAddress' | 'destroy'>): void {
   const address = socket.remoteAddress?.replace(/^::ffff:/, '') ?? '';
   if (url.protocol !== 'http:' || !isLoopbackUrl(url) || address === '::1' || /^127\./.test(address)) return;
@@ -54,7 +54,7 @@ export function requireLoopbackPeer(url: URL, socket: Pick<Socket, 'remoteAddres
   // A connection that the server has reset has no address.
   if (address === '') throw new Error(CLOSED_BEFORE_REQUEST);
   throw new Failure(
-    'guard',
+    'safety_check',
     `${url.origin} is plain http, and ${url.hostname} resolves to ${address}, not to loopback`,
     {
       hint: 'use https, or add --allow-http if you trust the network',

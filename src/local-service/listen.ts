@@ -26,7 +26,7 @@ const MIN_LAST_WRITES_MS = 250;
 /**
  * Binds a service to a port of 127.0.0.1; 0 takes a free one. Requests for another host or from another origin are
  * refused, because any web page can send to loopback; the service only observes them. `timeouts` are those
- * of serviceLimits. Throws Failure `local` if the port is taken.
+ * of serviceLimits. Throws Failure `local_file` if the port is taken.
  */
 export async function listenOnLoopback(
   service: ObservedService,
@@ -103,7 +103,9 @@ async function bindPort(server: Server, port: number): Promise<void> {
     server.once('error', (error) => {
       const reason = errorCode(error) === 'EADDRINUSE' ? 'it is in use' : describeFileError(error);
       reject(
-        new Failure('local', `cannot listen on port ${port}: ${reason}`, { hint: 'use --port 0 for any free port' }),
+        new Failure('local_file', `cannot listen on port ${port}: ${reason}`, {
+          hint: 'use --port 0 for any free port',
+        }),
       );
     });
     server.listen(port, '127.0.0.1', resolve);

@@ -99,7 +99,7 @@ async function openPostgres({ address, password }: PostgresLogin): Promise<Servi
   return openPostgresStore(address, password);
 }
 
-/** The local service within this process (`--local`). Its disk is the user's: a full one throws Failure `local`. */
+/** The local service within this process (`--local`). Its disk is the user's: a full one throws Failure `local_file`. */
 export async function openInProcessService(
   databaseFile: string,
   runtime: ServiceRuntime & Pick<Runtime, 'userId'>,
@@ -115,7 +115,7 @@ function withLocalDiskFailures(send: Send, databaseFile: string): Send {
     const response = await send(request);
     if (response.status !== INSUFFICIENT_STORAGE_STATUS) return response;
     await collectBody(response.body, MAX_ERROR_BYTES);
-    throw new Failure('local', `could not write to ${databaseFile}: the disk is full`, {
+    throw new Failure('local_file', `could not write to ${databaseFile}: the disk is full`, {
       hint: 'free some space, or set SVC_DATA_DIR to a directory on another disk',
       applied: 'no',
     });

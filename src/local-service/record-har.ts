@@ -11,7 +11,7 @@ import { sendWithCopies } from './body-copy.ts';
 import { harEntry } from './har-entry.ts';
 import { requestPath } from './responses.ts';
 
-/** Records exchanges to a file; `close` throws Failure `local` if something could not be written. */
+/** Records exchanges to a file; `close` throws Failure `local_file` if something could not be written. */
 export interface HarRecorder {
   readonly record: Middleware;
   readonly close: () => Promise<void>;
@@ -23,7 +23,7 @@ const FILE_END = '\n]}}\n';
 
 /**
  * Records every exchange that passes through as an entry of a new HAR 1.2 file (0600), which is complete after each one.
- * An exchange that cannot be written is left out; the first one is a warning at once. Throws Failure `local` if the file exists or cannot be created.
+ * An exchange that cannot be written is left out; the first one is a warning at once. Throws Failure `local_file` if the file exists or cannot be created.
  */
 export async function openHarRecorder(
   path: string,

@@ -30,7 +30,7 @@ import { HttpError, httpErrorResponse, requestPath, textResponse } from './respo
 /** Responds from a recording. */
 export interface HarReplay {
   readonly send: Send;
-  /** Throws Failure `guard` that lists requests that were not recorded. */
+  /** Throws Failure `safety_check` that lists requests that were not recorded. */
   readonly requireAllRecorded: () => void;
 }
 
@@ -49,7 +49,7 @@ const MAX_STATUS = 999;
 /**
  * Responds to requests from a HAR file: to each with the next response recorded for its method, path and body, the last one
  * again when there are no more. JSON bodies are compared by value, with numbers as written. Ids and times may differ from the recording: the response then has those of the request.
- * Throws Failure `local` for a file that is not HAR.
+ * Throws Failure `local_file` for a file that is not HAR.
  */
 export async function openHarReplay(path: string, credentials: AcceptedCredentials | undefined): Promise<HarReplay> {
   const queues = await readEntries(path);
@@ -86,7 +86,7 @@ export async function openHarReplay(path: string, credentials: AcceptedCredentia
       const count = Array.from(missing.values()).reduce((sum, each) => sum + each, 0);
       const names = Array.from(missing, ([name, times]) => `${name} (${times})`).slice(0, MAX_LISTED_REQUESTS);
       const subject = pluralize(count, 'request was', 'requests were');
-      throw new Failure('guard', `${count} ${subject} not in ${path}: ${names.join(', ')}`, {
+      throw new Failure('safety_check', `${count} ${subject} not in ${path}: ${names.join(', ')}`, {
         hint: 'record again with svc serve --record',
       });
     },
@@ -124,7 +124,7 @@ async function readEntries(path: string): Promise<Map<string, ReplayedEntry[]>> 
       queue.push(replayed);
     }
   } catch (error) {
-    throw new Failure('local', `${path} is not a valid HAR file: ${errorMessage(error)}`, {
+    throw new Failure('local_file', `${path} is not a valid HAR file: ${errorMessage(error)}`, {
       hint: 'record one with svc serve --record',
     });
   }

@@ -22,7 +22,7 @@ export interface ServiceCredentials {
 
 /**
  * The credentials of the given file, else of SVC_USERNAME, SVC_PASSWORD and SVC_TOKEN, else generated ones, kept for the
- * next start in a 0600 file beside the data. Throws Failure for an invalid file, and `guard` for one of another user.
+ * next start in a 0600 file beside the data. Throws Failure for an invalid file, and `safety_check` for one of another user.
  */
 export async function loadServiceCredentials(
   credentialsFile: string | undefined,

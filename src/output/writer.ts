@@ -14,7 +14,7 @@ export interface Writer {
   readonly columns: number;
   /**
    * Writes, and waits until the system has accepted the bytes. On a terminal, escapes control characters, and applies the
-   * style if there is color. Throws Failure `local` if the disk is full, Failure `hangup` if the terminal was closed, and
+   * style if there is color. Throws Failure `local_file` if the disk is full, Failure `hangup` if the terminal was closed, and
    * ClosedPipeError if the reader closed the pipe.
    */
   readonly write: (text: string | Uint8Array, style?: TextStyle) => Promise<void>;

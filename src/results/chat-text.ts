@@ -117,7 +117,7 @@ const MAX_QUOTED_CHARS = 4000;
 
 /**
  * The first fenced code block of a chat completion, or the first one that is JSON; a text that is JSON as a whole counts.
- * Throws Failure `guard`, which quotes the text, if there is none.
+ * Throws Failure `safety_check`, which quotes the text, if there is none.
  */
 export function extractBlock(kind: string): (doc: JsonDocument) => string {
   return (doc) => {
@@ -127,7 +127,7 @@ export function extractBlock(kind: string): (doc: JsonDocument) => string {
     const found = kind === 'json' ? [text, ...blocks].find(isJson) : blocks[0];
     if (found !== undefined) return ensureFinalNewline(kind === 'json' ? found.trim() : found);
     throw new Failure(
-      'guard',
+      'safety_check',
       `the response has no ${kind === 'json' ? 'JSON' : 'code block'}: ${text.slice(0, MAX_QUOTED_CHARS)}`,
       { hint: 'without --extract, the whole text is printed' },
     );

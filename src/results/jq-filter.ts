@@ -5,7 +5,7 @@ import type { Runtime } from '../runtime.ts';
 import { createJqEngine, type JqRun } from './jq-engine.ts';
 import { lossyValueWarnings, withoutLoneSurrogates } from './lossy-values.ts';
 
-/** A compiled `--jq` filter. A run that cannot be completed rejects with the Failure `answer`, and one that a signal ends with its code. */
+/** A compiled `--jq` filter. A run that cannot be completed rejects with the Failure `invalid_response`, and one that a signal ends with its code. */
 export interface JqFilter {
   /** The results for an input of one or more JSON values. */
   readonly apply: (input: string) => Promise<FilterResult>;
@@ -64,7 +64,7 @@ export async function compileJqFilter(
       if (reason instanceof InterruptedError) throw new Failure(reason.code, `--jq: ${reason.message}`);
       if (!timeLimit.signal.aborted) throw tooLargeFailure(input.length);
       const seconds = (limitMs / 1000).toFixed(1);
-      timeoutFailure = new Failure('answer', `--jq: the filter was still running after ${seconds} s`, {
+      timeoutFailure = new Failure('invalid_response', `--jq: the filter was still running after ${seconds} s`, {
         hint: `check it for an endless loop${isLimited ? ', or raise --timeout' : ''}`,
       });
       throw timeoutFailure;
@@ -73,7 +73,7 @@ export async function compileJqFilter(
     }
   };
   const { stderr, exitCode } = await run('').catch((error: unknown) => {
-    if (!(error instanceof Failure && error.code === 'answer')) throw error;
+    if (!(error instanceof Failure && error.code === 'invalid_response')) throw error;
     const reason = error === timeoutFailure ? 'takes too long' : 'needs too much memory';
     throw usageFailure(`--jq: to compile the filter ${reason}`, 'write a simpler filter');
   });
@@ -141,9 +141,13 @@ export function filteredSink(
 }
 
 function tooLargeFailure(chars: number): Failure {
-  return new Failure('answer', `--jq: the filter or its input is too large or too deep (input: ${chars} characters)`, {
-    hint: 'pipe the result into jq instead: svc ... --json | jq',
-  });
+  return new Failure(
+    'invalid_response',
+    `--jq: the filter or its input is too large or too deep (input: ${chars} characters)`,
+    {
+      hint: 'pipe the result into jq instead: svc ... --json | jq',
+    },
+  );
 }
 
 // Strings are printed without quotes, with their line breaks; any other value is compact JSON.
@@ -159,7 +163,7 @@ function failureOf({ exitCode, stderr }: JqRun, redact: (text: string) => string
   if (exitCode === 0 && !stderr.includes('jq: error')) return undefined;
   const message = messageOf(stderr);
   const hint = /\bstrf(local)?time\/1: unknown system failure/.test(message) ? TIME_ZONE_HINT : undefined;
-  return new Failure('answer', `--jq: ${redact(message)}`, { hint });
+  return new Failure('invalid_response', `--jq: ${redact(message)}`, { hint });
 }
 
 // jq's words without its name, its file and the count of errors.

@@ -61,9 +61,13 @@ export async function showStream(
     for await (const chunk of chunks) {
       merged.addChunk(chunk);
       if (!memoryBudget.isWithinLimit() && (isDocumentNeeded || !(livePrinter || format === 'jsonl')))
-        throw new Failure('answer', `the stream exceeds the ${formatByteSize(MAX_STREAM_BYTES)} that svc holds`, {
-          hint: 'use --format jsonl, or text, to print it as it arrives',
-        });
+        throw new Failure(
+          'invalid_response',
+          `the stream exceeds the ${formatByteSize(MAX_STREAM_BYTES)} that svc holds`,
+          {
+            hint: 'use --format jsonl, or text, to print it as it arrives',
+          },
+        );
       const printing = printChunk(chunk);
       await (isReadToEnd ? ignoreClosedPipe(printing) : printing);
     }

@@ -15,7 +15,7 @@ import type { Runtime } from '../runtime.ts';
 /** A call on disk that has not been confirmed; the process that sends it removes the file. */
 export interface SpooledCall {
   readonly file: string;
-  /** Origin and path of the trace base URL that it was recorded for, or `local`. */
+  /** Origin and path of the trace base URL that it was recorded for, or `local_file`. */
   readonly target: string;
   /** The body of the `call start` request, on one line. */
   readonly body: string;
@@ -32,7 +32,7 @@ export function spoolDirectory(dataDirectory: string): string {
   return join(dataDirectory, 'spool');
 }
 
-/** The destination of a spooled call: origin and path of the trace base URL, or `local`. */
+/** The destination of a spooled call: origin and path of the trace base URL, or `local_file`. */
 export function traceTarget(destination: { readonly url: URL; readonly isLocal: boolean } | undefined): string {
   return destination?.isLocal ? 'local' : (destination?.url.href ?? '').replace(/\/call\/start$/, '');
 }
@@ -48,7 +48,7 @@ export function flushCommand(flags: FlagValues): string {
 
 /**
  * Writes a call to the spool so that it survives a crash, and returns its file. The file has mode 0600 and holds no
- * credential. Throws Failure `local` if it cannot be written or the spool is full.
+ * credential. Throws Failure `local_file` if it cannot be written or the spool is full.
  */
 export function spoolCall(
   directory: string,
@@ -91,7 +91,7 @@ export async function readSpool(directory: string): Promise<SpooledCall[]> {
   return calls;
 }
 
-/** Removes a call that is confirmed. Throws Failure `local` if it cannot be removed. */
+/** Removes a call that is confirmed. Throws Failure `local_file` if it cannot be removed. */
 export function removeSpooledCall(file: string): Promise<void> {
   const facts = {
     hint: 'make its directory writable: a call that is sent twice is stored once',
@@ -144,7 +144,7 @@ async function requireRoom(directory: string, bytes: number): Promise<void> {
   const total = stats.reduce((sum, found) => sum + (found?.size ?? 0), bytes);
   if (files.length < MAX_SPOOLED_CALLS && total <= MAX_SPOOL_BYTES) return;
   const found = `${files.length} calls, ${formatByteSize(total)}`;
-  throw new Failure('local', `the spool in ${directory} is full: ${found}`, {
+  throw new Failure('local_file', `the spool in ${directory} is full: ${found}`, {
     hint: 'send them with: svc call flush',
     applied: 'no',
   });

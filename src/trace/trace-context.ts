@@ -75,7 +75,7 @@ export function traceEnvironment(
 
 /**
  * Converts the response to a call start into `export` lines for `eval` in a shell, with which child processes continue the
- * trace. Ids come from the request, or else from the response; throws Failure `answer` if neither has one. If the ids do not
+ * trace. Ids come from the request, or else from the response; throws Failure `invalid_response` if neither has one. If the ids do not
  * have the shape of TRACEPARENT, the lines unset it, because the one of the shell names another call.
  */
 export function traceExports(env: Runtime['env'], sentIds: SentIds): (doc: JsonDocument) => string {
@@ -104,7 +104,7 @@ interface SentIds {
 function receivedId(doc: JsonDocument, name: string): string {
   const id = firstStringMember(rootOf(doc), name);
   if (id) return id;
-  throw new Failure('answer', `--export: neither the request nor the response has ${name}`, {
+  throw new Failure('invalid_response', `--export: neither the request nor the response has ${name}`, {
     hint: 'send the ids with --id and --trace-id',
   });
 }

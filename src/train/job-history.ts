@@ -23,7 +23,7 @@ import type { BodyDigest } from './stream/upload.ts';
 export interface TrainingJob {
   /** SHA-256 of the body, in hexadecimal. */
   readonly digest: string;
-  /** The URL it is sent to, without userinfo; `local` for the local service. */
+  /** The URL it is sent to, without userinfo; `local_file` for the local service. */
   readonly target: string;
   readonly model: string | undefined;
   /** Files as given on the command line. */
@@ -100,14 +100,14 @@ export type AllowedDuplicates = boolean | 'unknown';
 /** The part of the runtime that the job history needs. */
 type JobHistoryRuntime = LockRuntime & Pick<Runtime, 'now'>;
 
-/** The jobs sent from this machine. Every function throws Failure `local` for the file, and `guard` for an invalid record. */
+/** The jobs sent from this machine. Every function throws Failure `local_file` for the file, and `safety_check` for an invalid record. */
 export interface JobHistory {
   /** The recorded jobs, oldest first. */
   readonly read: () => Promise<readonly TrainingJobRecord[]>;
   /** The last record of the same job, for the same line of the same batch. */
   readonly find: (job: TrainingJob) => Promise<TrainingJobRecord | undefined>;
   /**
-   * Records a job durably before it is sent, and returns a function that records its outcome. Throws Failure `guard` if the
+   * Records a job durably before it is sent, and returns a function that records its outcome. Throws Failure `safety_check` if the
    * same job was applied before, may have been, or is in flight, unless that duplicate is allowed; a job that was rejected or
    * never sent does not count. Of many processes that ask at once for the same job, only one may send it.
    */
@@ -253,7 +253,7 @@ interface WaitingRecord {
 }
 
 function withHint(error: unknown): unknown {
-  if (!(error instanceof Failure) || error.code !== 'local' || error.facts.hint) return error;
+  if (!(error instanceof Failure) || error.code !== 'local_file' || error.facts.hint) return error;
   const hint = 'set SVC_DATA_DIR to another directory';
   return new Failure(error.code, error.message, { ...error.facts, hint, applied: 'no' });
 }
@@ -275,7 +275,7 @@ function duplicateFailure(
   if (!earlier) return undefined;
   const id = firstStringMember(earlier.end, 'id');
   const { message, hint } = describeDuplicate(earlier, jobStatus(earlier, context));
-  return new Failure('guard', `${message}; nothing was sent`, {
+  return new Failure('safety_check', `${message}; nothing was sent`, {
     hint: `${hint}to send it again, run svc train with --allow-duplicate`,
     applied: 'no',
     ids: id === undefined ? {} : { job: id },

@@ -23,7 +23,7 @@ const success = (line: number, more: Partial<LineAttempt> = {}, response = '{"n"
 const failure = (
   line: number,
   applied: 'no' | 'yes' | 'unknown',
-  code: 'refused' | 'unknown' | 'answer' = 'refused',
+  code: 'refused' | 'unknown' | 'invalid_response' = 'refused',
   more: Partial<LineAttempt> = {},
 ): Buffer =>
   formatFailure(attempt(line, more), new Failure(code, 'no', { status: 400, applied }), String, {
@@ -41,7 +41,7 @@ describe('a result line', () => {
   });
 
   it('keeps a response that is not JSON as text', () => {
-    const broken = formatFailure(attempt(1), new Failure('answer', 'not JSON', { applied: 'yes' }), String, {
+    const broken = formatFailure(attempt(1), new Failure('invalid_response', 'not JSON', { applied: 'yes' }), String, {
       bytes: Buffer.from('<html>\n"'),
     });
     expect(JSON.parse(broken.toString())).toMatchObject({ response: '<html>\n"', exit_code: 11, applied: 'yes' });
@@ -83,7 +83,7 @@ describe('an output', () => {
     failure(3, 'no'),
     failure(2, 'unknown', 'unknown'),
     success(3),
-    failure(5, 'yes', 'answer'),
+    failure(5, 'yes', 'invalid_response'),
   ];
   const whole = Buffer.concat(results);
   const outcomes = (table: LineTable) =>
@@ -161,13 +161,15 @@ describe('an output', () => {
       success(1),
       failure(2, 'unknown', 'unknown'),
       success(3),
-      failure(5, 'yes', 'answer'),
+      failure(5, 'yes', 'invalid_response'),
     ]);
     expect(readFileSync(output.path)).toEqual(sorted);
     await sortOutput(output, createLineTable(), none);
     expect(readFileSync(output.path)).toEqual(sorted);
     await sortOutput(output, createLineTable(), new Set([2, 4]));
-    expect(readFileSync(output.path)).toEqual(Buffer.concat([success(1), success(3), failure(5, 'yes', 'answer')]));
+    expect(readFileSync(output.path)).toEqual(
+      Buffer.concat([success(1), success(3), failure(5, 'yes', 'invalid_response')]),
+    );
   });
 
   it('may have empty lines; any other file is rejected', async () => {

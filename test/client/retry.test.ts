@@ -5,9 +5,9 @@ import { Failure, type FailureFacts, InterruptedError } from '../../src/errors.t
 import type { Operation } from '../../src/operations/operation.ts';
 import { clock } from '../support/clock.ts';
 
-const failing = (code: 'failed' | 'limited' | 'unknown' | 'unreachable', facts: FailureFacts): Failure =>
+const failing = (code: 'failed' | 'rate_limited' | 'unknown' | 'unreachable', facts: FailureFacts): Failure =>
   new Failure(code, code, { status: code === 'unreachable' ? undefined : 503, phase: 'all', attempts: 1, ...facts });
-const busy = failing('limited', { applied: 'no' });
+const busy = failing('rate_limited', { applied: 'no' });
 const lost = failing('unknown', { applied: 'unknown' });
 const rejected = failing('failed', { applied: 'no', isPermanent: true });
 const refused = failing('unreachable', { applied: 'no', phase: 'nothing' });
@@ -58,7 +58,7 @@ describe('retries', () => {
     await run(attempts(...Array(9).fill(busy)).attempt);
     expect(waits).toEqual([250, 500, 1000, 2000, 4000, 8000, 16_000, 20_000, 20_000]);
     for (const random of [0, 0.5, 1])
-      expect(retryDelayMs(1, failing('limited', { retryAfter: 7000 }), random)).toBeGreaterThanOrEqual(7000);
+      expect(retryDelayMs(1, failing('rate_limited', { retryAfter: 7000 }), random)).toBeGreaterThanOrEqual(7000);
     expect(retryDelayMs(5, busy, 0)).toBe(0);
   });
 
@@ -66,12 +66,12 @@ describe('retries', () => {
     ['that would end after the deadline are not begun', [busy], { remainingMs: () => 200 }, 1],
     [
       'asked for later than the deadline are not begun',
-      [failing('limited', { retryAfter: 5000 })],
+      [failing('rate_limited', { retryAfter: 5000 })],
       { remainingMs: () => 4000 },
       1,
     ],
-    ['asked for in more than a minute are not begun', [failing('limited', { retryAfter: 60_001 })], {}, 1],
-    ['of lasting failures are not begun', [failing('limited', { isPermanent: true })], {}, 1],
+    ['asked for in more than a minute are not begun', [failing('rate_limited', { retryAfter: 60_001 })], {}, 1],
+    ['of lasting failures are not begun', [failing('rate_limited', { isPermanent: true })], {}, 1],
     ['are none with 0', [busy], { maxRetries: 0 }, 1],
     ['end with the number that was given', [busy, busy, busy, busy, busy], {}, 4],
   ])('%s', async (_, failures: Failure[], more: Limits, made) => {
@@ -84,7 +84,7 @@ describe('retries', () => {
     ['a refusal after a lost answer does not take it back', [lost, refused, refused, refused], 'unknown', 'unknown'],
     ['a lost answer after refusals counts', [refused, busy, lost, refused], 'unknown', 'unknown'],
     ['refusals alone are refusals', [refused, refused, refused, refused], 'unreachable', 'no'],
-    ['the last of equals is reported', [refused, refused, refused, busy], 'limited', 'no'],
+    ['the last of equals is reported', [refused, refused, refused, busy], 'rate_limited', 'no'],
   ] as const)('%s', async (_, failures, code, applied) => {
     const error = await repeats()
       .run(attempts(...failures).attempt)
@@ -93,7 +93,7 @@ describe('retries', () => {
   });
 
   it('add the message of the last attempt to an unknown outcome, once', async () => {
-    const last = failing('limited', {
+    const last = failing('rate_limited', {
       applied: 'no',
       attempts: 4,
       issues: [{ path: 'start', at: '', message: 'too long' }],
@@ -105,7 +105,7 @@ describe('retries', () => {
       .run(attempts(early, busy, busy, last).attempt)
       .catch((thrown) => thrown);
     const { issues, retryAfter } = last.facts;
-    expect(error.message).toBe('unknown; the last attempt: limited');
+    expect(error.message).toBe('unknown; the last attempt: rate_limited');
     expect(error.facts).toEqual({ ...early.facts, attempts: 4, issues, retryAfter, hint: 'safe; later' });
   });
 

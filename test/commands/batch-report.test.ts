@@ -85,7 +85,7 @@ describe('a resumed batch', () => {
     expect(first).toMatchObject({ code: 10, counts: '3 lines: 1 done, 1 failed, 1 unknown, 0 not sent' });
     expect(first.causes).toHaveLength(2);
     expect(first.cases).toMatchObject(
-      [/line 1/, /line 2/, /<failure type="guard"/, /line 3/, /<error type="unknown"/].map((text) =>
+      [/line 1/, /line 2/, /<failure type="safety_check"/, /line 3/, /<error type="unknown"/].map((text) =>
         expect.stringMatching(text),
       ),
     );
@@ -171,7 +171,7 @@ it.each([
     sentLines: count,
     lostResults: count,
   };
-  const lost = lostResultsFailure(new Failure('local', 'the disk is full'), tally, true).message;
+  const lost = lostResultsFailure(new Failure('local_file', 'the disk is full'), tally, true).message;
   const found = [reportText(statistics, 80), formatBatchSummary(tally, 0), lost];
   for (const [at, text] of texts.entries()) expect(found[at]).toContain(text);
   expect(formatBatchSummary({ ...tally, retries: count }, 0)).toContain(count === 1 ? ', 1 retry (' : ', 2 retries (');
@@ -183,7 +183,7 @@ it.each([
 
 it('a full disk before the first request leaves results of earlier runs out of its counts', () => {
   const tally = { ...createBatchCounts(), byStatus: { done: 9, failed: 0, unknown: 0, unsent: 3 } };
-  const failure = lostResultsFailure(new Failure('local', 'the disk is full'), tally, true);
+  const failure = lostResultsFailure(new Failure('local_file', 'the disk is full'), tally, true);
   expect([failure.message, failure.facts.hint]).toEqual([
     'the disk is full; nothing was sent',
     'fix the cause, then continue with --resume',

@@ -57,7 +57,7 @@ describe('expectations', () => {
     const { code, stderr } = await ask(completion('No'), ['--expect-text', '^Yes', '--error-format', 'json']);
     expect(code).toBe(13);
     expect(JSON.parse(stderr).error).toMatchObject({
-      code: 'guard',
+      code: 'safety_check',
       status: 200,
       url: 'https://svc.test/v1/chat/completions',
       applied: 'yes',
@@ -224,7 +224,7 @@ describe('expectations', () => {
   it('of a failed request are an error in JUnit', async () => {
     const cwd = temporaryDirectory();
     expect(await ask('not JSON', ['--junit', 'junit.xml'], cwd)).toMatchObject({ code: 11 });
-    expect(readFileSync(join(cwd, 'junit.xml'), 'utf8')).toContain('<error type="answer"');
+    expect(readFileSync(join(cwd, 'junit.xml'), 'utf8')).toContain('<error type="invalid_response"');
   });
 });
 

@@ -201,7 +201,7 @@ describe('certificates', () => {
     const server = await secureServer(contents(own));
     const refused = await sendRequest(server.port, false, [], env);
     expect(failure(refused)).toMatchObject({
-      code: 'guard',
+      code: 'safety_check',
       exit_code: 13,
       applied: 'no',
       hint: expect.stringContaining('--cacert'),

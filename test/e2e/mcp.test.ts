@@ -257,7 +257,7 @@ describe('tools', () => {
     const refused = JSON.parse(JSON.parse(await twice()).result.content[0].text).error;
     // A tool has no flags, so the hint names the command.
     expect(refused).toMatchObject({
-      code: 'guard',
+      code: 'safety_check',
       hint: 'svc train log lists it; to send it again, run svc train with --allow-duplicate',
     });
   });

@@ -74,7 +74,7 @@ describe('a lock', () => {
   it('in a directory that does not exist is an error', async () => {
     const path = join(temporaryDirectory(), 'none', 'f');
     await expect(acquireLock(path, 'f', world())).rejects.toMatchObject({
-      code: 'local',
+      code: 'local_file',
       message: 'cannot lock f: no such file or directory',
     });
   });

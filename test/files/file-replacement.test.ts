@@ -84,7 +84,7 @@ describe('a replaced file', () => {
     await removed.abandon();
     await kept.abandon(`${path}.partial`);
     await expect(stuck.abandon(join(cwd, 'directory'))).rejects.toMatchObject({
-      code: 'local',
+      code: 'local_file',
       facts: { hint: `the partial output is in ${join(cwd, '.f.3.tmp')}` },
     });
     expect(readdirSync(cwd).sort()).toEqual(['.f.3.tmp', 'directory', 'f', 'f.partial']);

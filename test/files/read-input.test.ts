@@ -29,7 +29,7 @@ describe('readInputFile', () => {
     ['an endless device', '/dev/zero'],
   ])('rejects %s that is larger than the limit', async (_, path) => {
     await expect(readInputFile(path, 'in', { signal: idle, maxBytes: 2 * 1024 * 1024 })).rejects.toMatchObject({
-      code: 'local',
+      code: 'local_file',
       message: 'cannot read in: it has more than 2 MiB, the limit for this input',
     });
   });

@@ -112,6 +112,6 @@ describe.skipIf(reason)('a service on PostgreSQL', () => {
     const file = join(temporaryDirectory(), 'file');
     writeFileSync(file, '');
     const opened = openService(server?.newDatabase() ?? '', join(file, 'data', 'svc.db'));
-    await expect(opened).rejects.toMatchObject({ code: 'local', message: expect.stringContaining(file) });
+    await expect(opened).rejects.toMatchObject({ code: 'local_file', message: expect.stringContaining(file) });
   });
 });

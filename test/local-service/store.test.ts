@@ -29,7 +29,7 @@ it('a FIFO is not opened as data, and keeps its mode', async () => {
   execFileSync('mkfifo', ['-m', '644', path]);
   const { mode } = statSync(path);
   const message = `cannot open the data in ${path}: it is not a regular file`;
-  expect(await failureOf(path)).toMatchObject({ code: 'local', message });
+  expect(await failureOf(path)).toMatchObject({ code: 'local_file', message });
   expect(statSync(path).mode).toBe(mode);
 });
 
@@ -138,7 +138,7 @@ describe('the database', () => {
     const path = place();
     const before = { bytes: readFileSync(path), mode: statSync(path).mode };
     const failure = await failureOf(path);
-    expect(failure).toMatchObject({ code: 'local', message: expect.stringContaining(path) });
+    expect(failure).toMatchObject({ code: 'local_file', message: expect.stringContaining(path) });
     expect(failure.message).toMatch(message);
     expect({ bytes: readFileSync(path), mode: statSync(path).mode }).toEqual(before);
   });

@@ -75,7 +75,7 @@ describe('a disk that is full', () => {
     const { code, stderr } = await inShell(`${plain} --error-format json >/dev/full`, { env });
     expect(code, stderr).toBe(12);
     const { error } = JSON.parse(stderr.trim().split('\n').at(-1) ?? '');
-    expect(error).toMatchObject({ code: 'local', applied: 'yes', exit_code: 12 });
+    expect(error).toMatchObject({ code: 'local_file', applied: 'yes', exit_code: 12 });
   });
 
   it.each(['svc --version', 'svc spec chat', 'svc chat hi --dry-run', 'svc profile list', 'svc completion zsh'])(

@@ -206,19 +206,19 @@ describe('a filter that fails', () => {
   it('at run time prints what came before it', async () => {
     const { text, failure } = await (await compile('.[]|keys')).apply('[{"a":1},1,{"b":2}]');
     expect(text).toBe('["a"]\n');
-    expect(failure).toMatchObject({ code: 'answer', message: '--jq: number (1) has no keys' });
+    expect(failure).toMatchObject({ code: 'invalid_response', message: '--jq: number (1) has no keys' });
   });
 
   it.each(['strftime', 'strflocaltime'])('on a time zone in %s says what to write instead', async (name) => {
     const { failure } = await (await compile(`${name}("%H %Z")`)).apply('0');
     const hint = 'this jq does not support %Z: write the name of the time zone instead, such as UTC';
-    expect(failure).toMatchObject({ code: 'answer', facts: { hint } });
+    expect(failure).toMatchObject({ code: 'invalid_response', facts: { hint } });
   });
 
   it('on any of several inputs is a failure, also where the last one passes', async () => {
     const { text, failure } = await (await compile('.a | keys')).apply('{"a":{"b":1}}\n{"a":1}\n{"a":{"c":1}}\n');
     expect(text).toBe('["b"]\n["c"]\n');
-    expect(failure).toMatchObject({ code: 'answer', message: '--jq: number (1) has no keys' });
+    expect(failure).toMatchObject({ code: 'invalid_response', message: '--jq: number (1) has no keys' });
   });
 
   it.each([
@@ -245,7 +245,10 @@ describe('a filter that fails', () => {
     ['test("(")', '"a"', 'Regex failure: end pattern with unmatched parenthesis'],
   ])('%s of %s is exit 11', async (filter, json, message) => {
     const { text, failure } = await (await compile(filter)).apply(json);
-    expect({ text, failure }).toMatchObject({ text: '', failure: { code: 'answer', message: `--jq: ${message}` } });
+    expect({ text, failure }).toMatchObject({
+      text: '',
+      failure: { code: 'invalid_response', message: `--jq: ${message}` },
+    });
   });
 
   it.each([
@@ -265,7 +268,7 @@ describe('a filter that fails', () => {
     const filter = await compileJqFilter('def f: f; f', { report, signal, runtime }, remainingMs, engine);
     const message = `--jq: the filter was still running after ${(limitMs / 1000).toFixed(1)} s`;
     for (const _ of [1, 2])
-      await expect(filter.apply('1')).rejects.toMatchObject({ code: 'answer', message, facts: { hint } });
+      await expect(filter.apply('1')).rejects.toMatchObject({ code: 'invalid_response', message, facts: { hint } });
     expect(limits).toEqual([limitMs, limitMs]);
   });
 
@@ -282,7 +285,7 @@ describe('a filter that fails', () => {
       ({ failure }) => failure,
       (error: unknown) => error,
     );
-    expect(await outcome).toMatchObject({ name: 'Failure', code: 'answer' });
+    expect(await outcome).toMatchObject({ name: 'Failure', code: 'invalid_response' });
     expect(await compiled.apply('[1]')).toEqual({ text: '[1]\n', failure: undefined });
   });
 });

@@ -14,7 +14,7 @@ export function httpAnswer(body: string, status = '200 OK', headers = 'Content-T
   return `HTTP/1.1 ${status}\r\n${headers}Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`;
 }
 
-/** Starts a raw server; `answer` is called once for each request that has arrived completely. */
+/** Starts a raw server; `invalid_response` is called once for each request that has arrived completely. */
 export async function rawServer(answer: (socket: Socket, request: Buffer) => void): Promise<RawServer> {
   const received: Buffer[] = [];
   const sockets = new Set<Socket>();

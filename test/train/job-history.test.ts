@@ -87,7 +87,7 @@ describe('the guard refuses the same job', () => {
     ['when another machine sends it', undefined, { host: 'there' }, /by process 7 on there, and may have been/, ''],
   ])('%s', async (_, outcome, first, message, hint) => {
     const failure = await second(outcome, job, { first });
-    expect(failure).toMatchObject({ code: 'guard', exitCode: 13, message: expect.stringMatching(message) });
+    expect(failure).toMatchObject({ code: 'safety_check', exitCode: 13, message: expect.stringMatching(message) });
     expect(failure?.facts).toMatchObject({
       applied: 'no',
       hint: expect.stringContaining(hint),
@@ -101,7 +101,7 @@ describe('the guard refuses the same job', () => {
     const path = newHistory();
     await (await createJobHistory(path, world()).begin(job, false))(applied);
     await (await createJobHistory(path, world()).begin(job, true))(refused);
-    expect(await begin(job, path)).toMatchObject({ code: 'guard' });
+    expect(await begin(job, path)).toMatchObject({ code: 'safety_check' });
   });
 });
 
@@ -119,7 +119,7 @@ describe('the guard allows', () => {
     const path = newHistory();
     const answers = await Promise.all(Array.from({ length: 40 }, (_, at) => begin(job, path, false, { pid: at + 1 })));
     expect(answers.filter((failure) => !failure)).toHaveLength(1);
-    expect(answers.filter((failure) => failure?.code === 'guard')).toHaveLength(39);
+    expect(answers.filter((failure) => failure?.code === 'safety_check')).toHaveLength(39);
     expect(existsSync(`${path}.lock`)).toBe(false);
   });
 });
@@ -130,9 +130,9 @@ describe('the job history', () => {
     const [one, two] = [createJobHistory(path, world()), createJobHistory(path, world())];
     const other = { ...job, digest: 'cd'.repeat(32) };
     await (await one.begin(job, false))(applied);
-    await expect(two.begin(job, false)).rejects.toMatchObject({ code: 'guard' });
+    await expect(two.begin(job, false)).rejects.toMatchObject({ code: 'safety_check' });
     await two.begin(other, false);
-    await expect(one.begin(other, false)).rejects.toMatchObject({ code: 'guard' });
+    await expect(one.begin(other, false)).rejects.toMatchObject({ code: 'safety_check' });
     expect(await one.read()).toHaveLength(2);
     renameSync(path, `${path}.away`);
     expect(await one.read()).toEqual([]);
@@ -243,14 +243,14 @@ describe('the job history', () => {
     const home = temporaryDirectory();
     writeFileSync(join(home, 'file'), '');
     expect(await begin(job, jobHistoryFile(join(home, 'file')))).toMatchObject({
-      code: 'local',
+      code: 'local_file',
       message: expect.stringMatching(/^cannot write .*training-jobs.jsonl: /),
       facts: { applied: 'no', hint: 'set SVC_DATA_DIR to another directory' },
     });
     const path = newHistory();
     mkdirSync(path, { recursive: true });
     expect(await begin(job, path)).toMatchObject({
-      code: 'local',
+      code: 'local_file',
       message: expect.stringContaining('it is a directory'),
     });
     expect(existsSync(`${path}.lock`)).toBe(false);

@@ -21,7 +21,7 @@ const MAX_ATTACHED_BYTES = 128 * 1024 * 1024;
 
 /**
  * Reads the files of `--attach`: images and audio by their first bytes, else text. Throws usage for any other file, and
- * Failure `local` for one that cannot be read, and for more than 128 MiB in all.
+ * Failure `local_file` for one that cannot be read, and for more than 128 MiB in all.
  */
 export async function readAttachments(
   paths: readonly string[],
@@ -33,7 +33,7 @@ export async function readAttachments(
     const attachment = await readAttachment(path, dependencies);
     remainingBytes -= attachment.bytes.length;
     if (remainingBytes < 0)
-      throw new Failure('local', '--attach: the files have more than 128 MiB in all', {
+      throw new Failure('local_file', '--attach: the files have more than 128 MiB in all', {
         hint: 'attach smaller files, or fewer',
         applied: 'no',
       });

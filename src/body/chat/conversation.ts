@@ -31,7 +31,7 @@ export interface Conversation {
 
 /**
  * Opens a conversation; a missing or empty file is an empty one. `outputPath` is where the result goes, as typed. Throws
- * usage if both are one file or it is stdin, Failure `local` while another process uses it, and `body` if it is not an array.
+ * usage if both are one file or it is stdin, Failure `local_file` while another process uses it, and `body` if it is not an array.
  */
 export async function openConversation(
   displayPath: string,
@@ -51,9 +51,13 @@ export async function openConversation(
       'choose another file with -o; the response is kept in the conversation as well',
     );
   if (!(await pathExists(dirname(path))))
-    throw new Failure('local', `cannot write ${displayPath}: the directory ${dirname(displayPath)} does not exist`, {
-      hint: 'create it, or choose another file',
-    });
+    throw new Failure(
+      'local_file',
+      `cannot write ${displayPath}: the directory ${dirname(displayPath)} does not exist`,
+      {
+        hint: 'create it, or choose another file',
+      },
+    );
   const close = await acquireLock(path, displayPath, runtime);
   try {
     const source = await readMessages(path, displayPath, read);

@@ -49,12 +49,12 @@ export async function readChatExpectations(
     });
 }
 
-/** The Failure `guard` of expectations that a response does not meet; undefined if it meets all. */
+/** The Failure `safety_check` of expectations that a response does not meet; undefined if it meets all. */
 export function expectationFailure(results: readonly ExpectationResult[], facts: FailureFacts): Failure | undefined {
   const failed = results.filter(({ passed }) => !passed);
   if (failed.length === 0) return undefined;
   const list = failed.map(({ expect, value, actual }) => `--expect-${expect.replace('_', '-')} ${value}: ${actual}`);
-  return new Failure('guard', `${pluralize(failed.length, 'expectation')} failed: ${list.join('; ')}`, {
+  return new Failure('safety_check', `${pluralize(failed.length, 'expectation')} failed: ${list.join('; ')}`, {
     ...facts,
     applied: 'yes',
   });

@@ -24,7 +24,7 @@ export async function checkJunitFile(flags: FlagValues, cwd: string): Promise<vo
       throw usageFailure(`--junit and --${name} name the same file, ${file}`, 'choose another file with --junit');
 }
 
-/** The report of `--junit`, if there is one; see checkJunitFile. Throws Failure `local` if the file cannot be written. */
+/** The report of `--junit`, if there is one; see checkJunitFile. Throws Failure `local_file` if the file cannot be written. */
 export async function openJunitReport(
   flags: FlagValues,
   { runtime, report }: Pick<Context, 'runtime' | 'report'>,
@@ -36,7 +36,7 @@ export async function openJunitReport(
   const startedAt = new Date(runtime.now()).toISOString().slice(0, 19);
   const cases = new Map<number, { name: string; milliseconds: number; problem: Problem | undefined }>();
   const toProblem = ({ code, message }: Failure): Problem => ({
-    element: code === 'guard' ? 'failure' : 'error',
+    element: code === 'safety_check' ? 'failure' : 'error',
     type: code,
     detail: xmlText(report.redact(message)),
   });

@@ -19,12 +19,12 @@ export function requestHistoryFile(runtime: Runtime): string {
   return join(dataDirectory(runtime), 'requests.jsonl');
 }
 
-/** Throws Failure `local` if the history cannot be a file, so that nothing is sent that would not be recorded. */
+/** Throws Failure `local_file` if the history cannot be a file, so that nothing is sent that would not be recorded. */
 export async function checkHistoryFile(path: string): Promise<void> {
   await withFileFailure(`write ${path}`, () => requireRegularFile(path), { applied: 'no' });
 }
 
-/** Appends a record to the history, durably and without the secrets of the run. Throws Failure `local`. */
+/** Appends a record to the history, durably and without the secrets of the run. Throws Failure `local_file`. */
 export async function appendToHistory(
   path: string,
   record: { readonly [name: string]: JsonValue },
@@ -38,7 +38,7 @@ export async function appendToHistory(
   });
 }
 
-/** The records, oldest first. Throws Failure `local`, and `guard` with the place of an invalid record. */
+/** The records, oldest first. Throws Failure `local_file`, and `safety_check` with the place of an invalid record. */
 export async function readRequestHistory(path: string): Promise<JsonNode[]> {
   const records: JsonNode[] = [];
   const hint = 'fix that line, or move the file away to start a new history';

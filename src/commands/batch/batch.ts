@@ -31,8 +31,8 @@ import { readParent } from '../../trace/trace-context.ts';
 import { compareResults, openResults, resolveOutput } from './open-results.ts';
 
 /**
- * Sends each line of a file as a body of an operation. Throws usage for flags that do not fit, Failure `guard` for the
- * output of another batch, `partial` if lines failed, and the reason for ending early.
+ * Sends each line of a file as a body of an operation. Throws usage for flags that do not fit, Failure `safety_check` for the
+ * output of another batch, `partly_failed` if lines failed, and the reason for ending early.
  */
 export async function runBatch(operation: Operation, invocation: Invocation, context: Context): Promise<void> {
   const { runtime, report } = context;

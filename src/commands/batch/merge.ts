@@ -22,7 +22,7 @@ import type { Runtime } from '../../runtime.ts';
 
 /**
  * Combines the results of sharded batches in the order of their lines, and reports missing lines. Throws Failure
- * `guard` for outputs that are not of one batch, and `partial` if lines are missing or have no success, after writing
+ * `safety_check` for outputs that are not of one batch, and `partly_failed` if lines are missing or have no success, after writing
  * all results. Without the input, an empty line before the last result counts as missing, and lines after it are not known.
  */
 export async function runBatchMerge({ args, flags }: Invocation, context: Context): Promise<void> {
@@ -43,7 +43,7 @@ export async function runBatchMerge({ args, flags }: Invocation, context: Contex
   await writeMergedResults(table, outputs, output, filter, context);
   const { summary, isComplete } = summarizeMerge(table, missingLines, input !== undefined);
   if (isComplete) return report.note(summary);
-  throw new Failure('partial', summary, {
+  throw new Failure('partly_failed', summary, {
     applied: 'unknown',
     hint:
       input === undefined && missingLines.length > 0
@@ -107,7 +107,7 @@ function otherBatchFailure(
   reason: string,
 ): Failure {
   return new Failure(
-    'guard',
+    'safety_check',
     `${first.displayPath} and ${other.displayPath} do not belong to the same batch: ${reason}`,
     {
       hint: 'merge the outputs of one batch, each shard once',

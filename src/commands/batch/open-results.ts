@@ -30,7 +30,7 @@ export interface BatchOutput {
 
 /**
  * Decides about the output: a regular file can be resumed, a pipe or a device takes the results and cannot. Throws usage for
- * flags that do not fit it, and Failure `local` if stdout is closed or discarded.
+ * flags that do not fit it, and Failure `local_file` if stdout is closed or discarded.
  */
 export async function resolveOutput(
   output: string | undefined,
@@ -40,7 +40,7 @@ export async function resolveOutput(
 ): Promise<BatchOutput> {
   const isStdout = output === undefined || output === '-';
   if (isStdout && runtime.isStdoutClosed())
-    throw new Failure('local', 'stdout is closed or discarded, so nobody could read the results', {
+    throw new Failure('local_file', 'stdout is closed or discarded, so nobody could read the results', {
       hint: 'write them to a file with -o',
       applied: 'no',
     });

@@ -13,7 +13,7 @@ import { rejectReplacedInput } from '../../files/is-same-file.ts';
 import { getStringFlag } from '../../flag.ts';
 import { openResultOutput, printResult, resultOf } from '../../results/print-result.ts';
 
-/** Summarizes the outputs of batches. Throws usage without files, and Failure `local` for one that is not an output. */
+/** Summarizes the outputs of batches. Throws usage without files, and Failure `local_file` for one that is not an output. */
 export async function runBatchReport({ args, flags }: Invocation, context: Context): Promise<void> {
   const { runtime, stdout, report } = context;
   const output = await openResultOutput('report', flags, context);

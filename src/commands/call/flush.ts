@@ -121,7 +121,7 @@ async function sendCalls(calls: readonly SpooledCall[], settings: Settings, cont
   let sent = 0;
   const unaccepted: Issue[] = [];
   if (calls.length === 0 || !destination)
-    return { sent, unaccepted, end: { code: 'partial', facts: {}, reason: undefined } };
+    return { sent, unaccepted, end: { code: 'partly_failed', facts: {}, reason: undefined } };
   let firstMessage: string | undefined;
   let removalFailure: Failure | undefined;
   const onResult = async (
@@ -173,7 +173,7 @@ async function sendCalls(calls: readonly SpooledCall[], settings: Settings, cont
   };
   const batchOptions = { ...DEFAULT_BATCH_OPTIONS, maxOutageMs: MAX_OUTAGE_MS };
   const { record, stopReason, abortReason } = await sendBatch(input, batchOptions, batch, { ...context, report });
-  const code = abortReason instanceof InterruptedError ? abortReason.code : 'partial';
+  const code = abortReason instanceof InterruptedError ? abortReason.code : 'partly_failed';
   const applied = record.tally.byStatus.unknown > 0 ? 'unknown' : 'no';
   return { sent, unaccepted, removalFailure, end: { code, facts: { applied }, reason: firstMessage ?? stopReason } };
 }

@@ -88,7 +88,14 @@ async function sendRecord(
 }
 
 // Their hints are about credentials, the base URL and files; those of others, about running svc again.
-const SETUP_CODES: readonly FailureCode[] = ['usage', 'credentials', 'refused', 'unreachable', 'local', 'guard'];
+const SETUP_CODES: readonly FailureCode[] = [
+  'usage',
+  'credentials',
+  'refused',
+  'unreachable',
+  'local_file',
+  'safety_check',
+];
 
 /**
  * The failure of a request that svc made from a command: it names fields by their paths, because call run has no flags for
@@ -96,7 +103,7 @@ const SETUP_CODES: readonly FailureCode[] = ['usage', 'credentials', 'refused', 
  */
 export function toRecordFailure(error: unknown, flags: FlagValues): Failure {
   const { code, message, facts } = toFailure(error);
-  const isHintKept = SETUP_CODES.includes(code) || (code === 'limited' && isFlagOn(flags, 'require'));
+  const isHintKept = SETUP_CODES.includes(code) || (code === 'rate_limited' && isFlagOn(flags, 'require'));
   const issues = facts.issues?.map((issue) => ({ ...issue, at: '' }));
   return new Failure(code, message, { ...facts, issues, hint: isHintKept ? facts.hint : undefined });
 }

@@ -30,7 +30,7 @@ const EXIT_FEEDBACK_NAMESPACE = '0b1f8a52-6d0c-4f3e-9a75-31d7b1b6c9e4';
 const LOG_OPEN_FLAGS = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | (constants.O_NONBLOCK ?? 0);
 
 /**
- * Appends a JSON line about a traced command to a file (mode 0600 if new) and never waits. Throws Failure `local`, with the
+ * Appends a JSON line about a traced command to a file (mode 0600 if new) and never waits. Throws Failure `local_file`, with the
  * reason alone as its message, if it cannot be written.
  */
 export async function appendCallLog(
@@ -45,7 +45,7 @@ export async function appendCallLog(
     const file = await open(resolve(cwd, path), LOG_OPEN_FLAGS, 0o600);
     await file.appendFile(`${writeJson(line)}\n`).finally(() => file.close());
   } catch (error) {
-    throw new Failure('local', describeFileError(error));
+    throw new Failure('local_file', describeFileError(error));
   }
 }
 

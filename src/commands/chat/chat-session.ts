@@ -128,7 +128,7 @@ async function requireConversationOrNone(path: string, displayPath: string, sign
   const bytes = await readInputFile(path, displayPath, { signal, maxBytes: MAX_INPUT_BYTES });
   const root = tryParseJson(bytes);
   if (isEmptyConversation(bytes) || (root && kindOf(root) === 'list')) return;
-  throw new Failure('local', `${displayPath} is not a saved conversation, and was not replaced`, {
+  throw new Failure('local_file', `${displayPath} is not a saved conversation, and was not replaced`, {
     hint: 'choose another file name',
   });
 }

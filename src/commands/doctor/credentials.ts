@@ -25,7 +25,7 @@ export async function credentialRow(
     findings.push({
       message: `${origin} is plain http, so anyone on the network could read the ${scheme} credential`,
       hint: 'use https',
-      code: 'guard',
+      code: 'safety_check',
     });
   const owner = source.username === undefined ? 'a token' : `user ${source.username}`;
   return {

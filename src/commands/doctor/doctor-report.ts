@@ -75,15 +75,15 @@ export interface DoctorFinding {
 
 // In the order in which to fix them: no connection works with invalid settings.
 const codePriority: readonly FailureCode[] = [
-  'local',
+  'local_file',
   'usage',
-  'guard',
+  'safety_check',
   'credentials',
   'refused',
   'failed',
   'unknown',
-  'answer',
-  'limited',
+  'invalid_response',
+  'rate_limited',
   'unreachable',
 ];
 

@@ -60,7 +60,7 @@ function permissionFindings(
   const isOpenToOthers = ({ mode }: Stats): boolean => (mode & 0o077) !== 0;
   if (file && isOpenToOthers(file)) {
     const message = `other users can read the profiles in ${path} (${formatMode(file.mode)})`;
-    findings.push({ message, hint: `chmod 600 ${path}`, code: 'guard' });
+    findings.push({ message, hint: `chmod 600 ${path}`, code: 'safety_check' });
   }
   if (file && parent && isOpenToOthers(parent))
     findings.push({
@@ -86,7 +86,7 @@ async function dataDirectoryFindings(data: string): Promise<DoctorFinding[]> {
     return [];
   } catch (error) {
     const message = `the data directory ${data} cannot be used: ${describeFileError(error)}`;
-    return [{ message, hint: 'set SVC_DATA_DIR to another directory', code: 'local' }];
+    return [{ message, hint: 'set SVC_DATA_DIR to another directory', code: 'local_file' }];
   }
 }
 

@@ -88,7 +88,11 @@ function readerOf(bytes: Buffer): InputReader {
 // A request that was applied is paid for: so the partial output of an incomplete or invalid response is returned, too.
 async function readOutcome({ parsedResponse, chunks }: Outcome, { reply }: Operation): Promise<ToolResponse> {
   if (!parsedResponse) {
-    const merged = await mergeStream(chunks, reply, (message) => new Failure('answer', message, { applied: 'yes' }));
+    const merged = await mergeStream(
+      chunks,
+      reply,
+      (message) => new Failure('invalid_response', message, { applied: 'yes' }),
+    );
     return { ...merged, text: merged.json };
   }
   const { bytes, doc, failure } = parsedResponse;

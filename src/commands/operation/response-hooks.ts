@@ -28,7 +28,7 @@ export interface ResponseHooks {
   readonly textOf: ResultView['textOf'];
   /** Called with a complete response before it is printed. */
   readonly onDocument: (doc: JsonDocument) => void;
-  /** Called after the response was printed. Throws Failure `guard` if it is not as expected. */
+  /** Called after the response was printed. Throws Failure `safety_check` if it is not as expected. */
   readonly onResponse: (doc: JsonDocument, timing: ExchangeTiming) => Promise<void>;
   /** The response is checked or reported, so that a stream is read to its end. */
   readonly isReadToEnd: boolean;
@@ -52,7 +52,7 @@ export const expectFlags = [
 const hookFlags = [...expectFlags, 'expect', 'update', 'view', 'extract', 'stats'];
 
 /**
- * Reads the flags and files of all hooks; undefined if flags and history need none. Throws usage, and Failure `local` for
+ * Reads the flags and files of all hooks; undefined if flags and history need none. Throws usage, and Failure `local_file` for
  * files.
  */
 export async function readHooks(

@@ -14,7 +14,7 @@ import { formatGithubAnnotation } from '../../output/failure-text.ts';
 import { payloadTypes } from '../../results/schema-view.ts';
 
 /**
- * The hook of `--expect` for a feedback schema: throws Failure `guard` on drift, or with `--update` writes the file.
+ * The hook of `--expect` for a feedback schema: throws Failure `safety_check` on drift, or with `--update` writes the file.
  * Throws before anything is sent if the file cannot be read.
  */
 export async function openSchemaExpectation(
@@ -38,7 +38,7 @@ export async function openSchemaExpectation(
   const root = tryParseJson(saved);
   const isSchema = root && kindOf(root) === 'object' && kindOf(getMember(root, 'paths') ?? root) === 'list';
   if (exists && !isSchema && !(isUpdate && saved.length === 0))
-    throw new Failure('local', `${file} is not a saved result of svc feedback schema`, {
+    throw new Failure('local_file', `${file} is not a saved result of svc feedback schema`, {
       hint: 'name the file of a saved schema, or a new file with --update',
       applied: 'no',
     });
@@ -65,7 +65,10 @@ export async function openSchemaExpectation(
       await report.error(
         formatGithubAnnotation({ level: 'error', title: message, message: drift.join('\n'), at: file }),
       );
-    throw new Failure('guard', message, { hint: `if this is intended: --expect ${file} --update`, applied: 'yes' });
+    throw new Failure('safety_check', message, {
+      hint: `if this is intended: --expect ${file} --update`,
+      applied: 'yes',
+    });
   };
 }
 

@@ -110,7 +110,7 @@ async function sendAndPrint(
       throw error;
     });
     for (const warning of outcome.warnings) {
-      if (settings.isStrict) throw new Failure('answer', warning, responseFacts(response, requestContext));
+      if (settings.isStrict) throw new Failure('invalid_response', warning, responseFacts(response, requestContext));
       await report.warn(warning);
     }
     await save(doc);

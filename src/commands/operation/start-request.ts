@@ -33,7 +33,7 @@ export function isBatch(operation: Operation, { flags }: Invocation, { runtime }
   return false;
 }
 
-/** Resolves the settings of one request, before any input is read. Throws usage, and Failure `local` for files. */
+/** Resolves the settings of one request, before any input is read. Throws usage, and Failure `local_file` for files. */
 export async function startRequest(
   operation: Operation,
   { args, flags }: Invocation,

@@ -20,8 +20,8 @@ import {
 import { digestBytes } from '../../train/stream/upload.ts';
 
 /**
- * The guard against sending a job twice by mistake, on the job history in the data directory. `onSend` records the job; it throws Failure `guard` if the same
- * job was sent before, and `local` if svc cannot know. `onOutcome` warns if it cannot record the outcome, because the job itself is done.
+ * The guard against sending a job twice by mistake, on the job history in the data directory. `onSend` records the job; it throws Failure `safety_check` if the same
+ * job was sent before, and `local_file` if svc cannot know. `onOutcome` warns if it cannot record the outcome, because the job itself is done.
  */
 export function createJobGuard(
   facts: TrainingFacts,

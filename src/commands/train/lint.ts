@@ -17,7 +17,7 @@ import { parseGroupByPath } from './training-body.ts';
 
 /**
  * Checks trajectories and prints what a trainer cannot learn from; sends nothing. Throws Failure `body` if the service
- * would reject them, and `guard` for findings of `--fail-on`.
+ * would reject them, and `safety_check` for findings of `--fail-on`.
  */
 export const runTrainLint: RunCommand = async ({ args, flags }, context) => {
   const { stdout, report } = context;
@@ -107,5 +107,5 @@ function lintFailure({ summary, problems, hint }: LintResult, fatal: readonly Li
   const found = fatal.filter((kind) => summary.findings.count(kind) > 0);
   if (found.length === 0) return undefined;
   const counts = found.map((kind) => `${kind} (${summary.findings.count(kind)})`);
-  return new Failure('guard', `--fail-on: found ${counts.join(', ')}`, { applied: 'no' });
+  return new Failure('safety_check', `--fail-on: found ${counts.join(', ')}`, { applied: 'no' });
 }

@@ -134,7 +134,7 @@ interface CheckedTraining {
 
 /**
  * Checks a training job. Files are read twice: now to check, count and hash them, and again when the body is sent. Throws
- * Failure `body`, and `local` for files.
+ * Failure `body`, and `local_file` for files.
  */
 export async function checkTraining(
   { built, content, streamed, files }: TrainingInput,

@@ -33,9 +33,9 @@ const BUSY_TIMEOUT_MS = 10_000;
 const CHECKPOINT_BYTES = 16 * 1024 * 1024;
 
 /**
- * Opens the database in a file, creating it (0600, in a 0700 directory) if it does not exist. Throws Failure `local`
+ * Opens the database in a file, creating it (0600, in a 0700 directory) if it does not exist. Throws Failure `local_file`
  * if it cannot be opened, is corrupt or is not a database of svc; then nothing in it has changed. With `trust`,
- * throws Failure `guard` for the file of another user, narrows a mode wider than 0600, and warns before a conversion that
+ * throws Failure `safety_check` for the file of another user, narrows a mode wider than 0600, and warns before a conversion that
  * takes long.
  */
 export async function openStore(path: string, trust?: TrustOptions): Promise<Store> {
@@ -72,7 +72,7 @@ async function createDatabaseFile(path: string): Promise<number> {
     if (errorCode(error) !== 'ENXIO') throw error;
   });
   const found = await handle?.stat().finally(() => handle.close());
-  if (!found?.isFile()) throw new Failure('local', `cannot open the data in ${path}: it is not a regular file`);
+  if (!found?.isFile()) throw new Failure('local_file', `cannot open the data in ${path}: it is not a regular file`);
   return found.size;
 }
 
@@ -112,7 +112,7 @@ function enableWriteAheadLog(database: Database.Database): void {
 function requireIntegrity(store: Store, path: string): void {
   const [problem] = store.all('pragma integrity_check(1)').map((row) => String(Object.values(row)[0]));
   if (problem === 'ok') return;
-  throw new Failure('local', `${path} is corrupt: ${problem}`, {
+  throw new Failure('local_file', `${path} is corrupt: ${problem}`, {
     hint: 'restore it from a backup, or use other data (--data of svc serve, SVC_DATA_DIR)',
   });
 }
@@ -209,7 +209,7 @@ const MAX_UNANNOUNCED_ROWS = 20_000;
 
 /**
  * Creates the tables of an empty database, or converts those of an earlier svc with all data in
- * them; `warn` announces a conversion that may take long. Throws Failure `local` for a database that is not ours or that a
+ * them; `warn` announces a conversion that may take long. Throws Failure `local_file` for a database that is not ours or that a
  * later svc made, and leaves it as it is.
  */
 async function migrateSchema(store: Store, path: string, warn?: TrustOptions['warn']): Promise<void> {
@@ -232,16 +232,16 @@ async function migrateSchema(store: Store, path: string, warn?: TrustOptions['wa
 const STATE_QUERY = `select application_id, user_version, (select count(*) from sqlite_master) as tables
   from pragma_application_id, pragma_user_version`;
 
-/** The version of the tables, 0 for an empty database. Throws Failure `local` for one that this svc does not know. */
+/** The version of the tables, 0 for an empty database. Throws Failure `local_file` for one that this svc does not know. */
 function schemaVersion(store: Store, path: string): number {
   const { application_id: application, user_version: version, tables } = store.first(STATE_QUERY) ?? {};
   if (application === 0 && version === 0 && tables === 0) return version;
   const hint = 'move it away, or use other data (--data of svc serve, SVC_DATA_DIR)';
   if (application !== APPLICATION_ID)
-    throw new Failure('local', `${path} is a database of another program, not of svc`, { hint });
+    throw new Failure('local_file', `${path} is a database of another program, not of svc`, { hint });
   if (typeof version === 'number' && version > 0 && version <= schemaVersions.length) return version;
   const known = `its tables have version ${version}, but this svc supports only versions up to ${schemaVersions.length}`;
-  throw new Failure('local', `the data in ${path} was written by another version of svc: ${known}`, {
+  throw new Failure('local_file', `the data in ${path} was written by another version of svc: ${known}`, {
     hint: `update svc, or ${hint}`,
   });
 }

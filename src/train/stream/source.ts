@@ -18,16 +18,16 @@ export interface TextSource {
   readonly label: string;
   /** Bytes, if known; those of stdin, a pipe or compressed input once all was read. */
   readonly size: number | undefined;
-  /** The whole text, for the first time, in `passing` chunks. Throws Failure `local` if it cannot be read. */
+  /** The whole text, for the first time, in `passing` chunks. Throws Failure `local_file` if it cannot be read. */
   readonly readFirst: () => AsyncIterable<Uint8Array>;
-  /** A range of bytes, or the whole text, after the first time, in `passing` chunks. Throws Failure `local` if it became shorter. */
+  /** A range of bytes, or the whole text, after the first time, in `passing` chunks. Throws Failure `local_file` if it became shorter. */
   readonly readAgain: (start?: number, end?: number) => AsyncIterable<Uint8Array>;
-  /** Throws Failure `local` if the size, modification time or inode of a file changed since it was opened. */
+  /** Throws Failure `local_file` if the size, modification time or inode of a file changed since it was opened. */
   readonly verifyUnchanged: () => Promise<void>;
   readonly close: () => Promise<void>;
 }
 
-/** The input files of a command; all functions throw Failure `local`, and `body` for a YAML file. */
+/** The input files of a command; all functions throw Failure `local_file`, and `body` for a YAML file. */
 export interface TrajectorySources {
   /** Opens a file; stdin for `-` or without a path. */
   readonly open: (path?: string) => Promise<TextSource>;
@@ -83,7 +83,7 @@ export function createTrajectorySources(
 
 async function openFile(path: string, absolutePath: string, spool: Spool, signal: AbortSignal): Promise<TextSource> {
   const found = await stat(absolutePath).catch(throwUnreadable(path));
-  if (found.isDirectory()) throw new Failure('local', `cannot read ${path}: it is a directory`);
+  if (found.isDirectory()) throw new Failure('local_file', `cannot read ${path}: it is a directory`);
   if (!found.isFile()) {
     // Opened once: the writer of a pipe would see it closed.
     const { stream } = await openInputFile(absolutePath, path, signal);
@@ -170,7 +170,7 @@ function throwUnreadable(label: string): (error: unknown) => never {
 
 /** The failure of a file that changed after it was checked. */
 export function changedFileFailure(label: string): Failure {
-  return new Failure('local', `${label} was changed after it was checked; nothing was applied`, {
+  return new Failure('local_file', `${label} was changed after it was checked; nothing was applied`, {
     hint: 'run the command again when no other process writes to the file',
     applied: 'no',
   });
@@ -284,7 +284,7 @@ async function createDecoder(compression: Compression, label: string): Promise<T
   // Older releases of Node do not have it.
   if ('createZstdDecompress' in zlib && typeof zlib.createZstdDecompress === 'function')
     return zlib.createZstdDecompress({ chunkSize: DECODER_CHUNK_BYTES });
-  throw new Failure('local', `cannot read ${label}: this Node cannot read zstd`, {
+  throw new Failure('local_file', `cannot read ${label}: this Node cannot read zstd`, {
     hint: `Node 22.15 and later can; or: zstd -dc ${label} | svc train -`,
     applied: 'no',
   });
@@ -300,7 +300,7 @@ async function expandDirectory(path: string, cwd: string): Promise<string[]> {
   });
   const files = entries.filter((one) => !one.isDirectory() && /\.(json|jsonl|gz)$/.test(one.name));
   if (files.length === 0)
-    throw new Failure('local', `there is nothing to send in ${path}`, {
+    throw new Failure('local_file', `there is nothing to send in ${path}`, {
       hint: 'svc sends the *.json, *.jsonl and *.gz files of a directory',
     });
   const names = files.map(({ name }) => Buffer.from(name)).sort(Buffer.compare);

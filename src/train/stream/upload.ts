@@ -64,7 +64,7 @@ export async function digestChunks(
 }
 
 /**
- * The same chunks. Throws Failure `local` before the last one if their CRC-32 differs: until then the body is incomplete,
+ * The same chunks. Throws Failure `local_file` before the last one if their CRC-32 differs: until then the body is incomplete,
  * and the service applies nothing.
  */
 export async function* requireUnchanged(

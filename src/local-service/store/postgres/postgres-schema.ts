@@ -63,7 +63,7 @@ const postgresVersions: readonly (readonly string[])[] = [initialTables, pageTab
 
 /**
  * Creates the tables in the schema `svc` of a database, or brings them to the version of this svc. Several services may
- * start at once. Throws Failure `local` for tables of a later svc.
+ * start at once. Throws Failure `local_file` for tables of a later svc.
  */
 export async function migratePostgres(database: PostgresDatabase, label: string): Promise<void> {
   if ((await database.query(readVersion)) === postgresVersions.length) return;
@@ -72,7 +72,7 @@ export async function migratePostgres(database: PostgresDatabase, label: string)
     const version = await readVersion(client);
     if (version > postgresVersions.length)
       throw new Failure(
-        'local',
+        'local_file',
         `the tables in ${label} have version ${version}, but this svc supports only versions up to ${postgresVersions.length}`,
         {
           hint: 'update svc, or use another database',

@@ -10,7 +10,7 @@ import { replaceFeedbackRecords } from './replace-feedback.ts';
 import { saveCalls } from './save-calls.ts';
 import { savePostgresJob } from './save-job.ts';
 
-/** Opens the store of the local service in a PostgreSQL database. Throws Failure `local` if it cannot be used. */
+/** Opens the store of the local service in a PostgreSQL database. Throws Failure `local_file` if it cannot be used. */
 export async function openPostgresStore(address: PostgresAddress, password: string | undefined): Promise<ServiceStore> {
   const database = openPostgresDatabase(address, password);
   try {
@@ -19,9 +19,13 @@ export async function openPostgresStore(address: PostgresAddress, password: stri
     await database.close();
     if (error instanceof Failure) throw error;
     const reason = errorMessage(error);
-    throw new Failure('local', reason.includes(address.label) ? reason : `cannot open ${address.label}: ${reason}`, {
-      hint: 'check that the database runs, and set PGPASSWORD or PGPASSFILE if it asks for a password',
-    });
+    throw new Failure(
+      'local_file',
+      reason.includes(address.label) ? reason : `cannot open ${address.label}: ${reason}`,
+      {
+        hint: 'check that the database runs, and set PGPASSWORD or PGPASSFILE if it asks for a password',
+      },
+    );
   }
   const saveCall = createSharedBatches<CallRecord, string>({
     write: (calls) => saveCalls(calls, database),
