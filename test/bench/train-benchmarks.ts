@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { bodyPieces, writePieces } from '../support/trajectories.ts';
+import { bodyPieces, modelId, trajectoryText, writePieces } from '../support/trajectories.ts';
 import type { BenchContext } from './bench-context.ts';
 import type { Benchmark } from './comparison.ts';
 
@@ -12,6 +12,8 @@ const TOKENS = 1200;
 export function trainBenchmarks({ url, home, shell, installed }: BenchContext): Benchmark[] {
   const file = join(home, 'job.json');
   writePieces(file, bodyPieces(MEGABYTES * 1_000_000, TOKENS));
+  const line = `{"trajectories":[${trajectoryText(TOKENS)}]}\n`;
+  writePieces(join(home, 'groups.jsonl'), Array(Math.ceil((MEGABYTES * 1_000_000) / line.length)).fill(line));
   const job = `${url}/v1/preview/training-jobs`;
   const upload = `curl -sS -X POST -H 'Content-Type: application/json' -H 'Expect:' -T job.json ${job}`;
   return [
@@ -21,6 +23,7 @@ export function trainBenchmarks({ url, home, shell, installed }: BenchContext): 
       peers: [
         shell('curl -T', `exec ${upload}`),
         shell('svc train -f', 'svc train -f job.json --allow-duplicate'),
+        shell('svc train groups', `svc train groups.jsonl --model-id ${modelId} --allow-duplicate`),
         ...installed(
           'jq',
           shell('jq -e', 'exec jq -e . job.json >/dev/null'),
