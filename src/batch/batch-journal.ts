@@ -1,15 +1,14 @@
 import { hash } from 'node:crypto';
-import { type Journal, type JournalEnd, type JournalFile, openJournal, readJournal } from '../files/journal.ts';
 import {
-  firstStringMember,
-  getMember,
-  isTrue,
-  type JsonNode,
-  kindOf,
-  membersOf,
-  rawText,
-  stringOf,
-} from '../json/json-node.ts';
+  type Journal,
+  type JournalEnd,
+  type JournalFile,
+  NOT_A_RECORD,
+  openJournal,
+  parseRecord,
+  readJournal,
+} from '../files/journal.ts';
+import { firstStringMember, getMember, isTrue, type JsonNode, kindOf, membersOf, stringOf } from '../json/json-node.ts';
 import { writeJson } from '../json/write-json.ts';
 import { flagTarget } from '../operations/operation.ts';
 import type { LineTable, SentLine } from './line-table.ts';
@@ -40,10 +39,12 @@ export interface BatchJournalState {
  */
 export async function readBatchJournal(file: JournalFile, table: LineTable): Promise<BatchJournalState | undefined> {
   const runs: RunRecord[] = [];
-  const end = await readJournal(file, (record) => {
-    const text = rawText(record);
+  const end = await readJournal(file, (bytes) => {
+    const text = bytes.toString();
     const line = LINE_RECORD.exec(text);
     if (line && runs.length > 0) return readLineRecord(line, table);
+    const record = parseRecord(bytes);
+    if (!record) return NOT_A_RECORD;
     const run = parseRunRecord(record);
     if (!run || formatRunRecord(run) !== text) return 'it is not the record of a batch';
     const [first = run] = runs;

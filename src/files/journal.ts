@@ -68,13 +68,13 @@ export const JOURNAL_START: JournalEnd = { bytes: 0, lines: 0 };
 const MAX_RECORD_BYTES = 256 * 1024 * 1024;
 
 /**
- * Calls `onRecord` with each record after `start`, and returns their end; undefined without a file. A last line without a line
- * feed never happened: nothing was sent before its record was durable. Throws Failure `safety_check` with the place of any other
- * line that is not an object, or that `onRecord` rejects with a problem as its result.
+ * Calls `onRecord` with the bytes of each record after `start`, and returns their end; undefined without a file. A last line
+ * without a line feed never happened: nothing was sent before its record was durable. Throws Failure `safety_check` with the place
+ * of any other line that `onRecord` rejects with a problem as its result.
  */
 export async function readJournal(
   { path, displayPath, hint }: JournalFile,
-  onRecord: (record: JsonNode) => string | undefined,
+  onRecord: (record: Buffer) => string | undefined,
   start = JOURNAL_START,
 ): Promise<JournalEnd | undefined> {
   let end = start;
@@ -85,8 +85,7 @@ export async function readJournal(
       const lines = end.lines + 1;
       // A record that was cut has nothing after its end: another byte is a line feed that was changed.
       if (isTorn && !(bytes && parseRecord(bytes.subarray(0, -1)))) break;
-      const record = isTorn ? undefined : bytes && parseRecord(bytes);
-      const problem = record ? onRecord(record) : 'it is not a JSON object on one line';
+      const problem = bytes && !isTorn ? onRecord(bytes) : NOT_A_RECORD;
       if (problem !== undefined)
         throw new Failure('safety_check', `${displayPath}:${lines} is not a valid record: ${problem}`, {
           hint,
@@ -101,7 +100,11 @@ export async function readJournal(
   return end;
 }
 
-function parseRecord(bytes: Buffer): JsonNode | undefined {
+/** The problem of a line that parseRecord does not read. */
+export const NOT_A_RECORD = 'it is not a JSON object on one line';
+
+/** The object on a line; undefined for anything else. */
+export function parseRecord(bytes: Buffer): JsonNode | undefined {
   try {
     const record = rootOf(parseJson(bytes));
     return kindOf(record) === 'object' ? record : undefined;

@@ -4,7 +4,15 @@ import { join } from 'node:path';
 import type { Draft } from '../body/draft.ts';
 import { type AppliedState, Failure } from '../errors.ts';
 import type { LockRuntime } from '../files/file-lock.ts';
-import { JOURNAL_START, type JournalFile, openJournal, readJournal, withJournalLock } from '../files/journal.ts';
+import {
+  JOURNAL_START,
+  type JournalFile,
+  NOT_A_RECORD,
+  openJournal,
+  parseRecord,
+  readJournal,
+  withJournalLock,
+} from '../files/journal.ts';
 import {
   firstStringMember,
   getMember,
@@ -14,7 +22,6 @@ import {
   rawText,
   rootOf,
 } from '../json/json-node.ts';
-import { parseJson } from '../json/parse-json.ts';
 import { writeJson } from '../json/write-json.ts';
 import type { Runtime } from '../runtime.ts';
 import type { BodyDigest } from './stream/upload.ts';
@@ -133,7 +140,9 @@ export function createJobHistory(path: string, context: JobHistoryRuntime): JobH
   const reset = (): void => {
     [end, records, recordsByJob] = [JOURNAL_START, new Map(), new Map()];
   };
-  const addRecord = (node: JsonNode): string | undefined => {
+  const addRecord = (bytes: Buffer): string | undefined => {
+    const node = parseRecord(bytes);
+    if (!node) return NOT_A_RECORD;
     const entry = firstStringMember(node, 'entry') ?? '';
     const earlier = records.get(entry);
     if (firstStringMember(node, 'started_at') === undefined) {
@@ -193,7 +202,7 @@ export function createJobHistory(path: string, context: JobHistoryRuntime): JobH
       try {
         const text = toRecord();
         // The next record of the group may be of the same job.
-        addRecord(rootOf(parseJson(Buffer.from(text))));
+        addRecord(Buffer.from(text));
         texts.push(text);
         return resolve;
       } catch (error) {

@@ -1,8 +1,14 @@
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { type JournalEnd, type JournalFile, openJournal, readJournal } from '../../src/files/journal.ts';
-import { rawText } from '../../src/json/json-node.ts';
+import {
+  type JournalEnd,
+  type JournalFile,
+  NOT_A_RECORD,
+  openJournal,
+  parseRecord,
+  readJournal,
+} from '../../src/files/journal.ts';
 import { temporaryDirectory } from '../support/svc.ts';
 
 const newJournal = (): JournalFile => {
@@ -15,7 +21,7 @@ async function recordsOf(
   start?: JournalEnd,
 ): Promise<{ end: JournalEnd | undefined; records: string[] }> {
   const records: string[] = [];
-  const end = await readJournal(file, (record) => void records.push(rawText(record)), start);
+  const end = await readJournal(file, (record) => void records.push(record.toString()), start);
   return { end, records };
 }
 
@@ -56,7 +62,10 @@ describe('a journal', () => {
   ])('with %s is rejected with its place', async (_, text, problem) => {
     const file = newJournal();
     writeFileSync(file.path, Buffer.concat([whole, Buffer.from(text)]));
-    const read = readJournal(file, (record) => (rawText(record) === '{"x":1}' ? 'x is not known' : undefined));
+    const read = readJournal(file, (record) => {
+      if (record.toString() === '{"x":1}') return 'x is not known';
+      return parseRecord(record) ? undefined : NOT_A_RECORD;
+    });
     await expect(read).rejects.toMatchObject({
       exitCode: 13,
       message: `j:4 is not a valid record: ${problem}`,

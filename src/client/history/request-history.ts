@@ -7,7 +7,14 @@ import type { Context } from '../../context.ts';
 import { usageFailure } from '../../errors.ts';
 import { withFileFailure } from '../../files/file-errors.ts';
 import type { LockRuntime } from '../../files/file-lock.ts';
-import { findJournalEnd, openJournal, readJournal, withJournalLock } from '../../files/journal.ts';
+import {
+  findJournalEnd,
+  NOT_A_RECORD,
+  openJournal,
+  parseRecord,
+  readJournal,
+  withJournalLock,
+} from '../../files/journal.ts';
 import { requireRegularFile } from '../../files/trusted-file.ts';
 import { firstStringMember, getMember, type JsonNode } from '../../json/json-node.ts';
 import { type JsonValue, writeJson } from '../../json/write-json.ts';
@@ -42,7 +49,9 @@ export async function appendToHistory(
 export async function readRequestHistory(path: string): Promise<JsonNode[]> {
   const records: JsonNode[] = [];
   const hint = 'fix that line, or move the file away to start a new history';
-  await readJournal({ path, displayPath: path, hint }, (record) => {
+  await readJournal({ path, displayPath: path, hint }, (bytes) => {
+    const record = parseRecord(bytes);
+    if (!record) return NOT_A_RECORD;
     if (!getMember(record, 'time')) return 'it has no time';
     records.push(record);
     return undefined;
