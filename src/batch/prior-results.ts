@@ -90,7 +90,7 @@ async function readPriorResults(
     if (await pathExists(target.path + suffix))
       throw earlierVersionFailure(displayPath + suffix, `the record of a batch is in ${displayPath}.journal now`);
   const table = createLineTable();
-  const journal = await readBatchJournal(batchJournalFile(target), table);
+  const journal = await readBatchJournal(await batchJournalFile(target), table);
   const output = await readOutput(target, 0, table);
   const runs = new Set([...(journal?.runs ?? []), ...(output?.checkpoints ?? [])].map(({ run }) => run));
   const kinds = [...(journal?.runs ?? []), ...(output?.checkpoints ?? [])];

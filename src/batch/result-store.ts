@@ -100,8 +100,8 @@ export async function openResultStore(
   { changedLines, removedLines }: Pick<InputDifferences, 'changedLines' | 'removedLines'>,
 ): Promise<ResultStore> {
   const { displayPath, run, table, isJournalLost } = prior;
-  const journalFile = batchJournalFile(prior);
   try {
+    const journalFile = await batchJournalFile(prior);
     let output: OutputFile | undefined;
     const requireOutputAtPath = (): void => {
       if (output?.isAtPath() === false) throw replacedOutputFailure(displayPath);
