@@ -11,10 +11,9 @@ import type { Runtime } from '../runtime.ts';
 import type { AcceptedCredentials } from './authenticate-request.ts';
 import { createLocalService, type ObservedService } from './create-local-service.ts';
 import type { ServiceContext } from './service-context.ts';
-import { createEmbeddedStore } from './store/embedded-store.ts';
+import { createEmbeddedStore, deleteAbandonedTrajectories } from './store/embedded-store.ts';
 import { openStore } from './store/open-store.ts';
 import type { ServiceStore } from './store/service-store.ts';
-import { deleteAbandonedTrajectories } from './store/trajectory-rows.ts';
 
 /** The configuration of the local service. */
 export interface LocalServiceOptions extends Pick<ServiceContext, 'upstream' | 'onRequestEnd' | 'faults'> {

@@ -20,11 +20,9 @@ import { parseJson } from '../json/parse-json.ts';
 import { pluralize } from '../json/pluralize.ts';
 import { operationAt } from '../operations/all-operations.ts';
 import { type AcceptedCredentials, authenticateRequest } from './authenticate-request.ts';
-import { createBodyCopy } from './body-copy.ts';
-import { comparableBody, exchangeKey, generatedValues } from './har-entry.ts';
+import { createBodyCopy, redactBody } from './body-copy.ts';
 import { ConnectionResetError, cutBody } from './inject-faults.ts';
-import { MAX_RECORDED_BODY_BYTES } from './record-har.ts';
-import { redactBody } from './redact-body.ts';
+import { comparableBody, exchangeKey, generatedValues, MAX_RECORDED_BODY_BYTES } from './record-har.ts';
 import { HttpError, httpErrorResponse, requestPath, textResponse } from './responses.ts';
 
 /** Responds from a recording. */

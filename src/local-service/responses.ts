@@ -7,7 +7,7 @@ import { formatJsonPath } from '../json/json-node.ts';
 import { type JsonValue, writeJson } from '../json/write-json.ts';
 import type { Operation } from '../operations/operation.ts';
 import { withPeriodicYields } from './event-loop.ts';
-import { StoreError } from './store/store-error.ts';
+import { StoreError } from './store/service-store.ts';
 
 // A response that is written and ended in one step must be small: at shutdown Node closes a connection whose response has ended, although
 // the client has not read all of it.

@@ -2,7 +2,7 @@ import type { Finding } from '../fields/finding.ts';
 import type { ExchangeSignal, Middleware, Request, Response } from '../http/message.ts';
 import type { JsonNode } from '../json/json-node.ts';
 import type { Operation } from '../operations/operation.ts';
-import type { RequestSummary } from './request-summary.ts';
+import type { RequestSummary } from './request-metrics.ts';
 import type { ServiceStore } from './store/service-store.ts';
 import type { Upstream } from './upstream.ts';
 

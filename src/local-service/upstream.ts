@@ -5,7 +5,7 @@ import { describeNetworkError } from '../http/network-errors.ts';
 import { createRequestProgress, type RequestProgress, withRequestProgress } from '../http/request-progress.ts';
 import { noDeadline, type StartTimer, TimeLimitError, withTimeLimits } from '../http/time-limits.ts';
 import { bodySecretForms, replaceSecrets } from '../output/reporter.ts';
-import { redactChunks } from './redact-body.ts';
+import { redactChunks } from './body-copy.ts';
 import { HttpError } from './responses.ts';
 
 /**

@@ -1,5 +1,33 @@
 import type { ExchangeSignal } from '../../http/message.ts';
+import { applySplices, splicesToSetMembers } from '../../json/edit.ts';
+import { kindOf, membersOf, rawText, rootOf } from '../../json/json-node.ts';
+import { parseJson } from '../../json/parse-json.ts';
 import type { StagedTrajectory } from './staging-file.ts';
+
+/** `full`: there is no space; `busy` and `lost`: a later attempt may succeed; `unsupported`: the store cannot hold the value; `unknown`: a write may have been stored. */
+type StoreErrorReason = 'busy' | 'lost' | 'full' | 'unsupported' | 'unknown';
+
+/** A write or read that the store could not do; nothing of a write was stored, unless the reason is `unknown`. */
+export class StoreError extends Error {
+  override readonly name = 'StoreError';
+  readonly reason: StoreErrorReason;
+
+  constructor(reason: StoreErrorReason, message: string) {
+    super(message);
+    this.reason = reason;
+  }
+}
+
+/** The stored start of a call with the members of a later one set. Null members count as absent (docs/servers.md). */
+export function mergeCallStart(stored: string, later: string): string {
+  const doc = parseJson(stored);
+  const updates = new Map(
+    Array.from(membersOf(rootOf(parseJson(later))))
+      .filter(({ value }) => kindOf(value) !== 'null')
+      .map(({ key, value }) => [key, { key, text: rawText(value) }]),
+  );
+  return applySplices(doc.bytes, splicesToSetMembers(rootOf(doc), [...updates.values()])).toString();
+}
 
 /** The start of a call; the times of all records are in milliseconds since 1970. */
 export interface CallRecord {
@@ -38,7 +66,7 @@ export interface JobRecord {
 }
 
 /** A chat, as its bytes were sent in both directions. */
-export interface ChatRecord {
+interface ChatRecord {
   readonly id: string;
   readonly request: string;
   readonly response: string;

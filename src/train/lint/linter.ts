@@ -2,7 +2,7 @@ import { sortIssuesByLocation } from '../../body/sort-issues.ts';
 import type { Issue } from '../../errors.ts';
 import type { ReportedFinding } from '../../fields/finding.ts';
 import { formatJsonPath, type JsonPath } from '../../json/json-node.ts';
-import { formatPosition } from '../../json/text-position.ts';
+import { formatPosition } from '../../json/utf8.ts';
 import { createGrouping, createTrajectoryChecks } from '../stream/checks.ts';
 import {
   createBodyTextCollector,

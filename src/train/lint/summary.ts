@@ -1,5 +1,5 @@
 import { formatJsonPath, type JsonPath } from '../../json/json-node.ts';
-import { formatPosition } from '../../json/text-position.ts';
+import { formatPosition } from '../../json/utf8.ts';
 import type { LintKind } from './lint-kinds.ts';
 import {
   addReward,

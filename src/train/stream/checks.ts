@@ -11,7 +11,7 @@ import {
   rootOf,
   stringOf,
 } from '../../json/json-node.ts';
-import { formatPosition } from '../../json/text-position.ts';
+import { formatPosition } from '../../json/utf8.ts';
 import { trajectoryFields, trajectoryGroupFields } from '../../operations/train.ts';
 import { copyTextPart, createEnvelope, type Envelope, parseEnvelope, type TextPart } from './grammar.ts';
 import {

@@ -14,8 +14,7 @@ import { JsonError, unexpectedByteError } from '../../json/json-error.ts';
 import type { JsonDocument } from '../../json/json-node.ts';
 import { parseJson } from '../../json/parse-json.ts';
 import { type SkipState, skipValue } from '../../json/skip-value.ts';
-import { positionAt, type TextPosition } from '../../json/text-position.ts';
-import { countContinuationBytes, countLineFeeds } from '../../json/utf8.ts';
+import { countContinuationBytes, countLineFeeds, positionAt, type TextPosition } from '../../json/utf8.ts';
 
 /** The start of something in its text: line and column from 1, which do not count a byte order mark, and the offset in bytes, which does. */
 export interface TextLocation extends TextPosition {
