@@ -47,7 +47,6 @@ export async function syncDirectory(path: string): Promise<void> {
   }
 }
 
-/** The target of a path through symbolic links, even if the target does not exist. */
 export async function resolveSymlinks(path: string): Promise<string> {
   try {
     return await realpath(path);
@@ -87,7 +86,6 @@ async function openFirstFree(
 
 /** A file being written under a temporary name, so that no reader sees half of it. Call `commit` or `abandon`. */
 export interface FileReplacement {
-  /** Writes go straight to a terminal. */
   readonly isTerminal: boolean;
   readonly write: (bytes: string | Uint8Array) => Promise<void>;
   /** The first bytes that were written, at least one; none of a device, a pipe or an open descriptor, which cannot be read back. */

@@ -50,9 +50,7 @@ async function openPrivateFile(path: string): Promise<FileHandle> {
 /** An append-only file of what was sent: one JSON object per line. */
 export interface JournalFile {
   readonly path: string;
-  /** The path as the user knows it. */
   readonly displayPath: string;
-  /** The next step if a record is invalid. */
   readonly hint: string;
 }
 
@@ -62,7 +60,6 @@ export interface JournalEnd {
   readonly lines: number;
 }
 
-/** The beginning of a journal. */
 export const JOURNAL_START: JournalEnd = { bytes: 0, lines: 0 };
 
 const MAX_RECORD_BYTES = 256 * 1024 * 1024;
@@ -100,10 +97,8 @@ export async function readJournal(
   return end;
 }
 
-/** The problem of a line that parseRecord does not read. */
 export const NOT_A_RECORD = 'it is not a JSON object on one line';
 
-/** The object on a line; undefined for anything else. */
 export function parseRecord(bytes: Buffer): JsonNode | undefined {
   try {
     const record = rootOf(parseJson(bytes));

@@ -36,9 +36,7 @@ interface OpenInput {
   readonly size: number | undefined;
 }
 
-/** The limits of reading an input. */
 interface InputLimits {
-  /** Ends the reading with the signal's reason. */
   readonly signal: AbortSignal;
   readonly maxBytes: number;
 }

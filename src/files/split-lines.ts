@@ -2,11 +2,8 @@ import { Buffer } from 'node:buffer';
 import { LINE_FEED } from '../json/json-bytes.ts';
 import { formatByteSize } from './byte-size.ts';
 
-/** A line of a text, without its line feed. */
 export interface InputLine {
-  /** The first line is 1. */
   readonly number: number;
-  /** Its offset in the text, in bytes. */
   readonly offset: number;
   /** Its length in bytes, with its line feed. */
   readonly length: number;

@@ -73,7 +73,6 @@ async function requireSafeLink(path: string): Promise<void> {
   );
 }
 
-/** The permissions of a mode as in `chmod`: 0600. */
 export function formatMode(mode: number): string {
   return (mode & 0o777).toString(8).padStart(4, '0');
 }

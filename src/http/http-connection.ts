@@ -131,12 +131,10 @@ function endSocket(socket: Socket, startTimer: StartTimer): Promise<void> {
   });
 }
 
-/** The traffic of one socket. */
 interface Traffic {
   isResponseExpected: boolean;
   responses: number;
   responseBytes: number;
-  /** The callbacks of the requests that have a response. */
   readonly onStrayData: (() => void)[];
 }
 
@@ -269,7 +267,6 @@ function createBodyQueue({ pause, resume }: Pick<ReadControl, 'pause' | 'resume'
 
 /** Control over what an HTTP parser reads from a socket. */
 interface ReadControl {
-  /** The parser reads nothing until `resume`. */
   readonly pause: () => void;
   readonly resume: () => void;
   /** To be called before each request: interim responses may come before the next response. */

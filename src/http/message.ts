@@ -3,7 +3,6 @@ import type { Buffer } from 'node:buffer';
 /** Header names and values in the order they are sent; names as written. */
 export type Headers = readonly (readonly [name: string, value: string])[];
 
-/** A body: bytes, or a stream of them. */
 export type RequestBody = Uint8Array | StreamedBody;
 
 /** Chunks of a body with their total length, if it is known. It can be read once. */
@@ -27,7 +26,6 @@ export interface Request {
    * of the next: this response may be for another request.
    */
   readonly onStrayData?: (() => void) | undefined;
-  /** Called for each interim response (1xx). */
   readonly onInterimResponse?: (() => void) | undefined;
   /** Ends the exchange early, with its reason as the error. */
   readonly signal?: ExchangeSignal;
@@ -48,7 +46,6 @@ export interface Response {
 /** One exchange, over the network or with the local service. Throws if no response comes; every status is a response. */
 export type Send = (request: Request) => Promise<Response>;
 
-/** Wraps every exchange. */
 export type Middleware = (next: Send) => Send;
 
 /** The value of a header, ignoring case; of several, the first. */
@@ -71,7 +68,6 @@ export interface ExchangeSignal {
 /** A signal of its own, which another one can abort. */
 interface LinkedSignal {
   readonly signal: ExchangeSignal;
-  /** Aborts it; the first reason is kept. */
   readonly abort: (reason: unknown) => void;
   /** Ends the link: the other signal may live much longer. */
   readonly release: () => void;
@@ -116,7 +112,6 @@ export function rateLimitHeaders(headers: Headers): { readonly [name: string]: s
   return found.length === 0 ? undefined : Object.fromEntries(found);
 }
 
-/** True for a header of a response about rate limits. */
 export function isRateLimitHeader(name: string): boolean {
   return /^(x-)?ratelimit|^retry-after/i.test(name);
 }

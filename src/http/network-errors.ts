@@ -31,7 +31,6 @@ export function isClosedUnheard(error: unknown): boolean {
   return /^(UND_ERR_SOCKET|ECONNRESET|EPIPE)$/.test(networkErrorCode(inner)) || parsedText(inner).startsWith(TLS_ALERT);
 }
 
-/** The next step for a failed connection, if its cause has a specific one. */
 export function networkErrorHint(error: unknown): string | undefined {
   const reason = describeNetworkError(error);
   if (/client certificate/.test(reason))

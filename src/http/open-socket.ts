@@ -4,7 +4,6 @@ import { Failure } from '../errors.ts';
 import { isLoopbackUrl, portOf } from './proxy.ts';
 import type { TlsSettings } from './tls.ts';
 
-/** The route to the host of a URL. */
 export interface Route {
   /** Its URL is http or https. */
   readonly proxy?: URL | undefined;

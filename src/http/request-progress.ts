@@ -8,13 +8,11 @@ import type { Middleware, Request, RequestBody, Response, Send, StreamedBody } f
  */
 export interface RequestProgress {
   phase: 'nothing' | 'part' | 'all';
-  /** Bytes of the body handed over. */
   sentBytes: number;
   /** Exchanges begun; the other fields describe the last one. */
   attempts: number;
 }
 
-/** The progress of a request before its first exchange. */
 export function createRequestProgress(): RequestProgress {
   return { phase: 'nothing', sentBytes: 0, attempts: 0 };
 }
@@ -58,7 +56,6 @@ async function* trackChunks(body: RequestBody, progress: RequestProgress): Async
   progress.phase = 'all';
 }
 
-/** A body chunk by chunk. */
 export function bodyChunks(body: RequestBody): AsyncIterable<Uint8Array> | Iterable<Uint8Array> {
   return body instanceof Uint8Array ? sliceChunks(body) : body.chunks();
 }

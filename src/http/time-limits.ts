@@ -4,9 +4,7 @@ import type { RequestProgress } from './request-progress.ts';
 
 /** One time limit over attempts, the waits between them and the response, on a monotonic clock. */
 export interface Deadline {
-  /** The limit in milliseconds; infinite for none. */
   readonly limitMs: number;
-  /** Milliseconds that are left. */
   readonly remainingMs: () => number;
   /** The limit does not hold while svc waits for stdin to begin, which then calls `restart`. */
   readonly isDefault: boolean;
@@ -14,7 +12,6 @@ export interface Deadline {
   readonly restart: () => void;
 }
 
-/** No limit. */
 export const noDeadline: Deadline = {
   limitMs: Number.POSITIVE_INFINITY,
   remainingMs: () => Number.POSITIVE_INFINITY,
@@ -22,7 +19,6 @@ export const noDeadline: Deadline = {
   restart: () => {},
 };
 
-/** A deadline `limitMs` from now; undefined is no limit. */
 export function createDeadline(
   limitMs: number | undefined,
   { elapsed }: { readonly elapsed: () => number },
@@ -62,7 +58,6 @@ export const timeLimits = {
   connect: 10_000,
   /** Without a byte of the response, or of the request while it leaves. */
   firstByte: 600_000,
-  /** Between two chunks of the response. */
   idle: 120_000,
 } as const;
 

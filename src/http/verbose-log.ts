@@ -15,12 +15,10 @@ export function withVerboseLog(writeLine: (line: string) => Promise<void>): Midd
   };
 }
 
-/** Headers as lines, the values of those that may carry a secret replaced. */
 export function redactHeaders(headers: Headers, isSecret = isSecretHeader): string[] {
   return headers.map(([name, value]) => `${name}: ${isSecret(name) ? redactCredential(value) : value}`);
 }
 
-/** True for a header whose name says that its value is a credential. */
 export function isSecretHeader(name: string): boolean {
   return /auth|cookie|key|secret|token|password|credential/i.test(name);
 }

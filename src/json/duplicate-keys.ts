@@ -12,9 +12,7 @@ import {
   UNKNOWN_SIGNATURE,
 } from './json-node.ts';
 
-/** A key that appears more than once in its object. */
 export interface DuplicateKey {
-  /** The value that counts: the last. */
   readonly value: JsonNode;
   readonly path: () => JsonPath;
 }

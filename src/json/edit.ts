@@ -14,7 +14,6 @@ import {
 } from './json-node.ts';
 import { pluralize } from './pluralize.ts';
 
-/** A member to be set: its value is JSON. */
 export interface NewMember {
   readonly key: string;
   readonly text: StringOrBytes;

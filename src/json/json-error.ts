@@ -17,7 +17,6 @@ export class JsonError extends Error {
   }
 }
 
-/** The message for a text that ends within a value. */
 export const UNEXPECTED_END = 'unexpected end of input';
 
 /** The error of an unexpected byte; after the last one, that of an unexpected end. */
@@ -28,7 +27,6 @@ export function unexpectedByteError(bytes: Buffer, at: number, expected: string)
   return new JsonError(`expected ${expected}, found ${JSON.stringify(found)}`, at);
 }
 
-/** The error of a comma that no element follows. */
 export function trailingCommaError(at: number): JsonError {
   return new JsonError('a comma after the last element', at, 'remove it');
 }

@@ -12,7 +12,6 @@ export function keySignature(bytes: Buffer, start: number, end: number): number 
   return packSignature(end - start, bytes[start] ?? 0, bytes[(start + end) >> 1] ?? 0, bytes[end - 1] ?? 0);
 }
 
-/** The signature of the keys with this text. */
 export function nameSignature(name: string): number {
   const { length } = name;
   // Other characters take more bytes than one.
@@ -26,7 +25,6 @@ function packSignature(length: number, first: number, middle: number, last: numb
   return (length << 24) | (first << 16) | (middle << 8) | last;
 }
 
-/** False if two signatures show that the texts differ. */
 function mayBeEqual(left: number, right: number): boolean {
   return left === right || left === UNKNOWN_SIGNATURE || right === UNKNOWN_SIGNATURE;
 }
@@ -56,12 +54,10 @@ export interface JsonMember {
 
 export type JsonKind = 'object' | 'list' | 'string' | 'number' | 'boolean' | 'null';
 
-/** The outermost value of a document. */
 export function rootOf(doc: JsonDocument): JsonNode {
   return { doc, at: 0 };
 }
 
-/** The kind of a value, determined by its first byte. */
 export function kindOf(node: JsonNode): JsonKind {
   switch (node.doc.bytes[startOffset(node)]) {
     case OPEN_OBJECT:
@@ -80,7 +76,6 @@ export function kindOf(node: JsonNode): JsonKind {
   }
 }
 
-/** The kind of a value, for a sentence: `an object`, `null`. */
 export function kindName(node: JsonNode): string {
   const kind = kindOf(node);
   if (kind === 'null') return 'null';
@@ -88,12 +83,10 @@ export function kindName(node: JsonNode): string {
   return kind === 'object' ? 'an object' : `a ${kind}`;
 }
 
-/** The offset of the value's first byte in its document. */
 export function startOffset(node: JsonNode): number {
   return node.doc.tape[node.at * 3] ?? 0;
 }
 
-/** The offset after the value's last byte in its document. */
 export function endOffset(node: JsonNode): number {
   return node.doc.tape[node.at * 3 + 1] ?? 0;
 }
@@ -214,7 +207,6 @@ export function rawBytes(node: JsonNode): Uint8Array {
   return node.doc.bytes.subarray(startOffset(node), endOffset(node));
 }
 
-/** The text of the value as written. */
 export function rawText(node: JsonNode): string {
   return node.doc.bytes.toString('utf8', startOffset(node), endOffset(node));
 }
@@ -269,7 +261,6 @@ export function nodeAtPath(root: JsonNode, path: JsonPath): JsonNode | undefined
   return node;
 }
 
-/** True when `path` is `prefix` or lies inside it. */
 export function isPathWithin(path: JsonPath, prefix: JsonPath): boolean {
   return prefix.length <= path.length && prefix.every((step, at) => step === path[at]);
 }

@@ -5,7 +5,6 @@ import { BACKSLASH, CLOSE_ARRAY, CLOSE_OBJECT, LINE_FEED, OPEN_ARRAY, OPEN_OBJEC
 export interface SkipState {
   /** The offset of the next byte to scan. In a string it is never that of an escaped byte, so it can exceed the length. */
   at: number;
-  /** Number of open objects and arrays. */
   depth: number;
   isInString: boolean;
   /** Number of line feeds outside of strings, and the offset after the last one. */

@@ -40,7 +40,6 @@ function firstInvalidOffset(bytes: Buffer): number {
   return at;
 }
 
-/** The number of bytes that do not start a character. */
 export function countContinuationBytes(bytes: Buffer): number {
   if (isAscii(bytes)) return 0;
   // Four bytes at a time, which takes a third of the time: 100 MB may be on one line.
@@ -57,7 +56,6 @@ export function countContinuationBytes(bytes: Buffer): number {
   return count;
 }
 
-/** The number of line feeds. */
 export function countLineFeeds(bytes: Buffer): number {
   // Four bytes at a time, too: 100 MB may have a million lines.
   const { length } = bytes;

@@ -14,7 +14,6 @@ import {
 } from '../output/reporter.ts';
 import { requestPath } from './responses.ts';
 
-/** Copies the bytes of a body up to a limit. */
 export function createBodyCopy(maxBytes: number): {
   readonly add: (chunk: Uint8Array) => void;
   readonly bytes: () => Buffer;
@@ -93,7 +92,6 @@ async function* tapChunks(
   }
 }
 
-/** A body without its secret fields, and the values that they had. */
 interface RedactedBody {
   readonly body: Buffer;
   readonly secrets: readonly string[];

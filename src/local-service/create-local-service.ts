@@ -32,7 +32,6 @@ import {
   type ServiceRoute,
 } from './service-context.ts';
 
-/** The user of requests if the service requires no credentials. */
 const anonymousUser = 'local';
 
 /** A service, and what counts and logs its requests; `observe` does so for requests that `send` does not get. */

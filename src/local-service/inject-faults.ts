@@ -13,10 +13,8 @@ export class ConnectionResetError extends Error {
   override readonly name = 'ConnectionResetError';
 }
 
-/** The part of the runtime that fault rules need. */
 interface FaultClock {
   readonly after: StartTimer;
-  /** Milliseconds on a monotonic clock. */
   readonly elapsed: () => number;
 }
 
@@ -77,7 +75,6 @@ function randomShare(text: string): number {
   return createHash('sha256').update(text).digest().readUInt32BE(0) / 2 ** 32;
 }
 
-/** The first bytes of a body; then it throws. */
 export async function* cutBody(body: Response['body'], maxBytes: number): AsyncGenerator<Uint8Array> {
   let remaining = maxBytes;
   for await (const chunk of body) {
@@ -92,7 +89,6 @@ export async function* cutBody(body: Response['body'], maxBytes: number): AsyncG
 
 /** A rule of `--fault`: which requests it matches, and what happens to them. */
 interface FaultRule {
-  /** The path of the operation; undefined for all operations. */
   readonly path: string | undefined;
   readonly header: { readonly name: string; readonly value: string | undefined } | undefined;
   /** Of the matching requests every nth, only the first ones, and a share of them. */
@@ -105,7 +101,6 @@ interface FaultRule {
   readonly status: number | undefined;
   readonly retryAfter: string | undefined;
   readonly delayMs: number;
-  /** The number of body bytes after which the response is cut. */
   readonly cutBytes: number | undefined;
   readonly reset: 'before' | 'after' | undefined;
 }

@@ -10,7 +10,6 @@ import { ConnectionResetError } from './inject-faults.ts';
 import { serviceLimits } from './limits.ts';
 import { jsonResponse } from './responses.ts';
 
-/** A service that listens on a port of 127.0.0.1. */
 export interface ServiceListener {
   /** `http://127.0.0.1:PORT`. */
   readonly url: string;

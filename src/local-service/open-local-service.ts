@@ -15,7 +15,6 @@ import { createEmbeddedStore, deleteAbandonedTrajectories } from './store/embedd
 import { openStore } from './store/open-store.ts';
 import type { ServiceStore } from './store/service-store.ts';
 
-/** The configuration of the local service. */
 export interface LocalServiceOptions extends Pick<ServiceContext, 'upstream' | 'onRequestEnd' | 'faults'> {
   readonly databaseFile: string;
   /** The data if it is open already; the local service closes it. */
@@ -26,28 +25,23 @@ export interface LocalServiceOptions extends Pick<ServiceContext, 'upstream' | '
   readonly credentials?: AcceptedCredentials | undefined;
   /** As of ServiceContext; without it only the limits of the operations hold. */
   readonly maxBodyBytes?: number | undefined;
-  /** Checks whether the database file can be trusted. */
   readonly trust?: TrustOptions | undefined;
 }
 
-/** A PostgreSQL database and the password for it. */
 export interface PostgresLogin {
   readonly address: PostgresAddress;
   readonly password: string | undefined;
 }
 
-/** The part of the runtime that the local service needs. */
 export type ServiceRuntime = Pick<Runtime, 'now' | 'randomBytes'> & Partial<Pick<Runtime, 'elapsed'>>;
 
 const INSUFFICIENT_STORAGE_STATUS = 507;
 const MAX_ERROR_BYTES = 64 * 1024;
 
-/** The database file in a data directory. */
 export function databaseFileIn(directory: string): string {
   return join(directory, 'svc.db');
 }
 
-/** The local service on its database. */
 export interface LocalService extends ObservedService {
   readonly close: () => Promise<void>;
 }
@@ -70,7 +64,6 @@ export async function openLocalService(
   return { ...createLocalService(context, credentials), close: store.close };
 }
 
-/** Opens the data of the local service. `now` is in milliseconds since 1970. */
 export async function openServiceStore(
   { databaseFile, postgres, trust }: Pick<LocalServiceOptions, 'databaseFile' | 'postgres' | 'trust'>,
   now: number,

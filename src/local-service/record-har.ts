@@ -19,7 +19,6 @@ interface HarRecorder {
   readonly close: () => Promise<void>;
 }
 
-/** A longer body is recorded up to here. */
 export const MAX_RECORDED_BODY_BYTES = 16 * 1024 * 1024;
 const FILE_END = '\n]}}\n';
 
@@ -100,7 +99,6 @@ interface RecordedExchange {
   readonly sent: Buffer;
   readonly response: Response | undefined;
   readonly received: Buffer;
-  /** The response was cut after these bytes. */
   readonly isCut: boolean;
 }
 

@@ -25,7 +25,6 @@ import { ConnectionResetError, cutBody } from './inject-faults.ts';
 import { comparableBody, exchangeKey, generatedValues, MAX_RECORDED_BODY_BYTES } from './record-har.ts';
 import { HttpError, httpErrorResponse, requestPath, textResponse } from './responses.ts';
 
-/** Responds from a recording. */
 export interface HarReplay {
   readonly send: Send;
   /** Throws Failure `safety_check` that lists requests that were not recorded. */

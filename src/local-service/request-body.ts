@@ -59,7 +59,6 @@ async function* receivedChunks({ body }: Request): AsyncGenerator<Uint8Array> {
   }
 }
 
-/** Parses a body; returns a finding if it is not valid JSON. */
 export function parseRequestBody(bytes: Buffer): JsonNode | Finding {
   try {
     return rootOf(parseJson(bytes));

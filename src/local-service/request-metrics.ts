@@ -3,7 +3,6 @@ import { getHeader, type Middleware } from '../http/message.ts';
 import { writeJson } from '../json/write-json.ts';
 import { requestPath } from './responses.ts';
 
-/** Counters of requests, in the text format of Prometheus. */
 export interface RequestMetrics {
   readonly begin: () => void;
   readonly end: (summary: RequestSummary) => void;
@@ -70,7 +69,6 @@ function histogramLines(path: string, { counts, sumSeconds }: DurationHistogram)
   ];
 }
 
-/** The end of a request. */
 export interface RequestSummary {
   readonly method: string;
   readonly path: string;
@@ -104,7 +102,6 @@ export function withRequestSummaries(onRequest: OnRequest, elapsed: () => number
   };
 }
 
-/** The format of the request log. */
 export type RequestLogFormat = 'text' | 'json' | 'off';
 
 /** One line of the request log: time, method, path, status, duration and request id; no bodies and no credentials. */

@@ -13,12 +13,10 @@ import { StoreError } from './store/service-store.ts';
 // the client has not read all of it.
 const MAX_COMPLETE_BYTES = 16 * 1024;
 
-/** A response with a JSON body. */
 export function jsonResponse(status: number, value: JsonValue, headers: Headers = []): Response {
   return textResponse(status, Buffer.from(writeJson(value)), 'application/json', headers);
 }
 
-/** A response with a body of text in UTF-8. */
 export function textResponse(status: number, body: Buffer, contentType: string, headers: Headers = []): Response {
   const contentHeaders: Headers = [
     ['Content-Type', contentType],

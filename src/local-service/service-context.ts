@@ -6,26 +6,21 @@ import type { RequestSummary } from './request-metrics.ts';
 import type { ServiceStore } from './store/service-store.ts';
 import type { Upstream } from './upstream.ts';
 
-/** The context of the local service. */
 export interface ServiceContext {
   readonly store: ServiceStore;
   /** The directory for staging bodies that are too large for memory. */
   readonly directory: string;
   /** The largest body it accepts, in bytes, below the limits of the operations. */
   readonly maxBodyBytes: number;
-  /** Milliseconds since 1970. */
   readonly now: () => number;
   readonly randomBytes: (count: number) => Uint8Array;
-  /** Milliseconds on a monotonic clock. */
   readonly elapsed: () => number;
-  /** Is called with every request that has ended. */
   readonly onRequestEnd?: ((summary: RequestSummary) => void) | undefined;
   readonly faults?: Middleware | undefined;
   /** Responds to chats instead of the built-in model. */
   readonly upstream?: Upstream | undefined;
 }
 
-/** Who sent a request. */
 export interface Caller {
   readonly user: string;
   /** Aborted when the caller has disconnected. */
@@ -39,7 +34,6 @@ export type OperationHandler = (
   context: ServiceContext,
 ) => Response | Promise<Response>;
 
-/** A body that was received completely. */
 export interface ReceivedBody {
   readonly findings: readonly Finding[];
   /** Applies the operation; called only if no finding rejects the body. May throw HttpError. */
@@ -69,7 +63,6 @@ export interface ServiceRoute {
   readonly respond: (request: Request, caller: Caller) => Promise<Response>;
 }
 
-/** A path that is read with GET. */
 export function readRoute(
   auth: ServiceRoute['auth'],
   respond: ServiceRoute['respond'],

@@ -28,7 +28,6 @@ export function failureJson(failure: Failure, redact: (text: string) => string):
   return writeJson({ error: failureFields(failure, redact) });
 }
 
-/** The fields of the JSON of a failure. */
 export function failureFields(
   failure: Failure,
   redact: (text: string) => string,

@@ -11,9 +11,7 @@ const MIN_SECRET_CHARS = 4;
 // A shorter beginning of a secret at the end of a text does not reveal it.
 const MIN_PREFIX_CHARS = 6;
 
-/** Removes secrets from texts. */
 interface Redactor {
-  /** Further values to redact from now on. */
   readonly addSecrets: (secrets: readonly string[]) => void;
   /** The text with `[redacted]` in place of each secret, in any encoding in which a server may return it. */
   readonly redact: (text: string) => string;
@@ -55,7 +53,6 @@ export function longestFirst(texts: readonly string[]): string[] {
   return [...new Set(redactable)].sort((left, right) => right.length - left.length);
 }
 
-/** The placeholder for a secret in a text. */
 export const REDACTED = '[redacted]';
 
 /** A text without some secrets, in these forms alone. */
@@ -129,10 +126,8 @@ export interface Reporter extends Redactor {
   readonly stats: (text: string, members: { readonly [name: string]: JsonValue }) => Promise<void>;
   /** A detail; only under `--verbose`. */
   readonly detail: (message: string) => Promise<void>;
-  /** True under `--verbose`: details are printed. */
   readonly isVerbose: boolean;
   readonly isQuiet: boolean;
-  /** The failure of the run, reported last. */
   readonly failure: (failure: Failure) => Promise<void>;
   /** A chunk of the reasoning of a model: dimmed, or below a label without color; silent under `--quiet` and as JSON. */
   readonly reasoning: (text: string) => Promise<void>;
@@ -147,7 +142,6 @@ interface ReporterOptions {
   readonly secrets: readonly string[];
 }
 
-/** Reports to a writer, which is stderr. */
 export function createReporter(stderr: Writer, { isJson, isQuiet, isVerbose, secrets }: ReporterOptions): Reporter {
   const redactor = createRedactor(secrets);
   const { redact } = redactor;

@@ -5,10 +5,8 @@ import type { OutputStream, Runtime } from '../runtime.ts';
 import { createEscapeFilter } from './escape-controls.ts';
 import type { TextStyle } from './text-style.ts';
 
-/** Writes text to stdout, stderr or a file. */
 export interface Writer {
   readonly isTerminal: boolean;
-  /** Styles are applied. */
   readonly hasColor: boolean;
   /** Characters per line; 80 if unknown. */
   readonly columns: number;

@@ -8,7 +8,6 @@ import { lossyValueWarnings, withoutLoneSurrogates } from './lossy-values.ts';
 
 /** A compiled `--jq` filter. A run that cannot be completed rejects with the Failure `invalid_response`, and one that a signal ends with its code. */
 export interface JqFilter {
-  /** The results for an input of one or more JSON values. */
   readonly apply: (input: string) => Promise<FilterResult>;
   /** The results for lines of JSON, as if each had a run of jq for itself. */
   readonly applyToLines: (lines: readonly string[]) => Promise<LinesResult>;
@@ -34,7 +33,6 @@ const FILTER_TIMEOUT_MS = 120_000;
 // Of a compiler's message, which repeats the filter.
 const MAX_MESSAGE_CHARS = 500;
 
-/** The parts of the context that runs of a filter need. */
 interface FilterContext extends Pick<Context, 'signal' | 'report'> {
   readonly runtime: Pick<Runtime, 'after'>;
 }
@@ -178,7 +176,6 @@ function messageOf(stderr: string): string {
   return message.slice(0, MAX_MESSAGE_CHARS) || 'the filter stopped with an error';
 }
 
-/** One run of jq: the text of its input, and the filter. */
 export interface JqInput {
   readonly input: string;
   readonly filter: string;

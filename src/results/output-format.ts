@@ -44,7 +44,6 @@ export function chooseFormat(kind: ResultKind, flags: FlagValues, isTerminal: bo
   return requestedFormat(kind, flags) ?? defaultFormat(kind, isTerminal);
 }
 
-/** The format of a result without flags that select one. */
 export function defaultFormat(kind: ResultKind, isTerminal: boolean): OutputFormat {
   const { onTerminal, piped } = resultKinds[kind];
   return isTerminal ? onTerminal : piped;

@@ -29,14 +29,12 @@ import type { JqFilter } from './jq-filter.ts';
 import type { OutputFormat } from './output-format.ts';
 import { printResult, type StyledText } from './print-result.ts';
 
-/** The destination and the format of a response. */
 export interface ResultView {
   readonly operation: Operation;
   readonly format: OutputFormat;
   readonly filter: JqFilter | undefined;
   readonly sink: Sink;
   readonly context: Context;
-  /** The number of choices that the body requests. */
   readonly requestedChoices: number;
   /** The text of the result, in place of that of its kind. */
   readonly textOf?: ((doc: JsonDocument) => string | readonly StyledText[]) | undefined;
@@ -69,7 +67,6 @@ export async function showResponse(
   return doc;
 }
 
-/** True if only the whole text of a chat is printed. */
 export function isChatText({ operation, format, textOf }: ResultView): boolean {
   return operation.result.as === 'chat' && format === 'text' && !textOf;
 }
@@ -101,7 +98,6 @@ function rowColumns({ reply, result }: Operation): string[] | undefined {
   return rows?.type === 'list' && rows.of.type === 'object' ? Object.keys(rows.of.fields ?? {}) : undefined;
 }
 
-/** Reports the end of a chat on stderr. */
 export async function reportChatEnd(doc: JsonDocument, view: ResultView): Promise<void> {
   const { report } = view.context;
   if (view.operation.result.as !== 'chat') return;
@@ -130,7 +126,6 @@ async function reportReasoning(doc: JsonDocument, { report }: Context): Promise<
 export interface ParsedResponse {
   readonly bytes: Buffer;
   readonly doc: JsonDocument | undefined;
-  /** It is an HTML page, with a failure. */
   readonly isPage: boolean;
   readonly failure: Failure | undefined;
 }
@@ -175,7 +170,6 @@ function completionNotes(completion: JsonNode, requestedChoices: number): string
   return [...choices.flatMap(choiceNotes), ...(choices.length < requestedChoices ? [count] : [])];
 }
 
-/** Notes on what the text of a response leaves out. */
 function omissionNotes(completion: JsonNode): string[] {
   return completionChoices(completion).flatMap((choice) => {
     const message = getMember(choice, 'message');

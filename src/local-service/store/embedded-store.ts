@@ -14,7 +14,6 @@ import {
 import { createGroupCommit } from './shared-batches.ts';
 import type { StagedTrajectory } from './staging-file.ts';
 
-/** The store of the local service in an embedded database. */
 export function createEmbeddedStore(database: Store): ServiceStore {
   const commit = createGroupCommit(database);
   return {
@@ -36,7 +35,6 @@ function readRows({ sql, values }: RowQuery, database: Store): readonly StoredRo
   return database.all(sql.replaceAll('@', ''), ...values);
 }
 
-/** The result of queries in an embedded database. */
 export function runQueries<Result>(queries: QuerySequence<Result>, database: Store): Result {
   let step = queries.next([]);
   while (!step.done) step = queries.next(readRows(step.value, database));
@@ -95,7 +93,6 @@ const MAX_DELETED_ROWS = 256;
 // A service that is still receiving a job has a younger one.
 const MAX_UPLOAD_MS = 24 * 60 * 60 * 1000;
 
-/** Stores the trajectories of a job in transactions of bounded size, between which other requests are served. */
 export async function saveTrajectories(
   jobId: string,
   trajectories: Iterable<StagedTrajectory>,
@@ -109,7 +106,6 @@ export async function saveTrajectories(
   }
 }
 
-/** Removes the trajectories of a job in transactions of bounded size. */
 async function deleteTrajectories(jobId: string, database: Store): Promise<void> {
   while (database.transaction(() => deleteSomeRows(jobId, database))) await yieldToEventLoop(undefined);
 }

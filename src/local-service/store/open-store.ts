@@ -10,7 +10,6 @@ import { serviceLimits } from '../limits.ts';
 import { StoreError } from './service-store.ts';
 import { embeddedDialect, laterTables, originalTables } from './tables.ts';
 
-/** A value of a row. */
 type SqlValue = string | number | bigint | Uint8Array | null;
 export type SqlRow = { readonly [column: string]: SqlValue };
 
@@ -22,7 +21,6 @@ export interface Store {
   readonly run: (sql: string, ...values: SqlValue[]) => number;
   /** Runs an action in a transaction; durable when it returns. */
   readonly transaction: <T>(action: () => T) => T;
-  /** Runs an action that reads one snapshot of the database. */
   readonly snapshot: <T>(action: () => T) => T;
   readonly close: () => void;
 }

@@ -56,11 +56,9 @@ export interface FeedbackRecord {
   readonly createdAt: number;
 }
 
-/** A training job without its trajectories. */
 export interface JobRecord {
   readonly id: string;
   readonly modelId: string;
-  /** JSON text. */
   readonly config: string | null;
   readonly createdAt: number;
 }
@@ -103,12 +101,10 @@ export interface ServiceStore {
   ) => Promise<void>;
   readonly saveChat: (chat: ChatRecord) => Promise<void>;
   readonly readRows: (query: RowQuery) => Promise<readonly StoredRow[]>;
-  /** Resolves when the store can be read and written. */
   readonly checkHealth: () => Promise<void>;
   readonly close: () => Promise<void>;
 }
 
-/** Which payloads to sample. */
 export interface PayloadQuery {
   readonly project: string;
   /** The window in milliseconds since 1970: start inclusive, end exclusive. */
@@ -116,6 +112,5 @@ export interface PayloadQuery {
   readonly type: string | undefined;
   /** A trigger, or a prefix of several that ends in a colon. */
   readonly trigger: { readonly ref: string; readonly isPrefix: boolean } | undefined;
-  /** The maximum number of triggers. */
   readonly limit: number;
 }

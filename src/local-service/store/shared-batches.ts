@@ -44,7 +44,6 @@ async function waitForGroup(length: () => number): Promise<void> {
   }
 }
 
-/** The rules for combining writes into batches. */
 interface BatchRules<Item, Result> {
   /** Writes a batch completely or not at all; the results are in the order of the items. */
   readonly write: (items: readonly Item[]) => Promise<readonly Result[]>;

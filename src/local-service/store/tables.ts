@@ -1,6 +1,5 @@
 /** How a database names tables and types. */
 interface TableDialect {
-  /** What precedes the name of a table. */
   readonly schema: '' | 'svc.';
   /** Text that is compared byte by byte. */
   readonly key: string;

@@ -53,7 +53,6 @@ export function filesContent(sources: readonly TextSource[], path: JsonPath | un
   };
 }
 
-/** The trajectories of a whole body, and the rest of it. */
 export interface BodyContent extends TrajectoryContent {
   /** Everything but the groups, once all was read, with the first error in it. */
   readonly envelope: () => LabeledBytes;
@@ -184,7 +183,6 @@ interface ByteRange {
 
 // The values of each group, or of each source, whose numbers are those of lists; a range takes 28 bytes of memory.
 interface RangeLists {
-  /** Takes the events of a source, after they were checked. */
   readonly add: (event: TrajectoryEvent, source: number) => void;
   readonly rangesOf: (list: number) => Generator<ByteRange>;
 }

@@ -54,12 +54,10 @@ export function parseTextPart(bytes: Buffer, locationAt: (offset: number) => Tex
   }
 }
 
-/** Parses a part of a text that starts at `start`. */
 export function parseTextAt(bytes: Buffer, start: TextLocation): JsonDocument {
   return parseTextPart(bytes, (offset) => locationInside(bytes, start, offset));
 }
 
-/** A JSON error at a location. */
 export function invalidJsonError({ message }: Pick<JsonError, 'message'>, location: TextLocation): InvalidTextError {
   return new InvalidTextError(`invalid JSON: ${message}`, location, message);
 }
@@ -100,7 +98,6 @@ export interface Cursor extends SkipState {
   baseOffset: number;
   /** UTF-8 continuation bytes of this line before `at`. */
   continuationBytes: number;
-  /** No more bytes will come. */
   isEnded: boolean;
   /** `bytes` are the start of this buffer. */
   buffer: Buffer;
@@ -111,7 +108,6 @@ export interface Cursor extends SkipState {
 // The index of a document counts in 32-bit numbers.
 const MAX_VALUE_BYTES = 2 ** 31 - 1;
 
-/** A cursor at the start of a text, before its first chunk. */
 export function createCursor(): Cursor {
   const buffer = Buffer.alloc(0);
   const skipState = { at: 0, depth: 0, isInString: false, lines: 0, lineStart: 0 };
@@ -143,7 +139,6 @@ export function appendChunk(cursor: Cursor, chunk: Uint8Array): void {
   cursor.lineStart -= keepFrom;
 }
 
-/** The location of the next byte. */
 export function cursorLocation({ baseOffset, at, lines, lineStart, continuationBytes }: Cursor): TextLocation {
   return { offset: baseOffset + at, line: lines + 1, column: at - lineStart - continuationBytes + 1 };
 }
@@ -175,7 +170,6 @@ export type EventGenerator<T = void> = Generator<TrajectoryEvent | undefined, T,
 /** How whitespace and commas are treated: emitted between elements, dropped, or kept with the pending text. */
 type SeparatorMode = 'between' | 'dropped' | 'held';
 
-/** Skips whitespace and returns the next byte. */
 export function* nextToken(cursor: Cursor, separators: SeparatorMode): EventGenerator<number> {
   for (;;) {
     const { bytes } = cursor;
@@ -193,7 +187,6 @@ export function* nextToken(cursor: Cursor, separators: SeparatorMode): EventGene
   }
 }
 
-/** Emits the bytes since the last call. */
 export function* emitConsumed(cursor: Cursor, as: SeparatorMode | 'text', location?: TextLocation): EventGenerator {
   // Inside a string, the cursor may be one byte beyond the end, after a backslash.
   const end = Math.min(cursor.at, cursor.bytes.length);
@@ -210,7 +203,6 @@ const EARLY_CHECK_BYTES = 8 * 1024 * 1024;
 // An error this close to the last byte may disappear with the next chunk.
 const UNCERTAIN_TAIL_BYTES = 16;
 
-/** Skips the value that starts at the next byte. */
 export function* advancePastValue(cursor: Cursor): EventGenerator {
   const location = cursorLocation(cursor);
   const start = (): number => location.offset - cursor.baseOffset;
@@ -234,7 +226,6 @@ export function* advancePastValue(cursor: Cursor): EventGenerator {
   addContinuationBytes(cursor, start());
 }
 
-/** Throws InvalidTextError for the next byte. */
 export function* throwUnexpected(cursor: Cursor, expected: string): EventGenerator<never> {
   // A character may have four bytes.
   while (!cursor.isEnded && cursor.bytes.length - cursor.at < 4) yield undefined;

@@ -19,7 +19,6 @@ export function splitAtGroupArrays(doc: JsonDocument): readonly Buffer[] {
   return [...parts, doc.bytes.subarray(start)];
 }
 
-/** The body with its group arrays filled in. */
 export async function* assembleBody(
   parts: readonly Uint8Array[],
   readArray: (number: number) => AsyncIterable<Uint8Array>,
@@ -36,7 +35,6 @@ export interface BodyDigest {
   readonly digest: string;
 }
 
-/** The digest of a body that is in memory. */
 export function digestBytes(bytes: Uint8Array): BodyDigest {
   return { bytes: bytes.length, digest: createHash('sha256').update(bytes).digest('hex') };
 }
@@ -46,7 +44,6 @@ export interface CheckedDigest extends BodyDigest {
   readonly checksum: number;
 }
 
-/** Reads all chunks and returns their digest; `onBytes` gets the number of bytes so far. */
 export async function digestChunks(
   chunks: AsyncIterable<Uint8Array>,
   onBytes: (bytes: number) => void,

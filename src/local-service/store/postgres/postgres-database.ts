@@ -6,7 +6,6 @@ import { errorMessage } from '../../../errors.ts';
 import { errorCode } from '../../../files/file-errors.ts';
 import { StoreError } from '../service-store.ts';
 
-/** A connection within a transaction, or outside of one. */
 export type PostgresClient = postgres.Sql | postgres.TransactionSql;
 
 /** A PostgreSQL database behind a small pool of connections. Throws StoreError. */

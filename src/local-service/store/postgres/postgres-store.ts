@@ -72,7 +72,6 @@ async function readRows({ sql, values }: RowQuery, client: PostgresClient): Prom
   return client.unsafe(text, [...values]);
 }
 
-/** Resolves when the database can be read and written. Throws StoreError, also for a read-only one; `label` names it. */
 async function checkPostgresHealth(database: PostgresDatabase, label: string): Promise<void> {
   const [row] = await database.query(async (client) => client`show transaction_read_only`);
   if (row?.transaction_read_only === 'on') throw new StoreError('lost', `the database at ${label} is read-only`);
@@ -123,7 +122,6 @@ async function mergeCall({ project, id, traceId, start }: CallRecord, client: Po
   return finalTraceId;
 }
 
-/** Replaces feedback records in order, all of them or none. */
 async function replaceFeedbackRecords(records: readonly FeedbackRecord[], database: PostgresDatabase): Promise<true[]> {
   await database.transaction(async (client) => {
     for (const group of independentGroups(records)) await replaceGroup(group, client);
@@ -180,7 +178,6 @@ async function replaceGroup(records: readonly FeedbackRecord[], client: Postgres
 const MAX_INSERT_BYTES = 1024 * 1024;
 const MAX_INSERT_ROWS = 500;
 
-/** Stores a job with its trajectories in one transaction, in memory for about a MiB of them or for the largest one. */
 async function savePostgresJob(
   job: JobRecord,
   trajectories: () => Iterable<StagedTrajectory>,
