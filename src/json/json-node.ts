@@ -1,5 +1,5 @@
 import type { Buffer } from 'node:buffer';
-import { BACKSLASH, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from './json-bytes.ts';
+import { BACKSLASH, OPEN_OBJECT } from './json-bytes.ts';
 
 /** The signature of a key or name that may equal any other: their texts have to be compared. */
 export const UNKNOWN_SIGNATURE = 0;
@@ -59,22 +59,12 @@ export function rootOf(doc: JsonDocument): JsonNode {
 }
 
 export function kindOf(node: JsonNode): JsonKind {
-  switch (node.doc.bytes[startOffset(node)]) {
-    case OPEN_OBJECT:
-      return 'object';
-    case OPEN_ARRAY:
-      return 'list';
-    case QUOTE:
-      return 'string';
-    case 0x74:
-    case 0x66:
-      return 'boolean';
-    case 0x6e:
-      return 'null';
-    default:
-      return 'number';
-  }
+  return kindsByByte[node.doc.bytes[startOffset(node)] ?? 0] ?? 'number';
 }
+
+const kindsByByte: JsonKind[] = Array(256).fill('number');
+const firstBytes = { '{': 'object', '[': 'list', '"': 'string', t: 'boolean', f: 'boolean', n: 'null' } as const;
+for (const [byte, kind] of Object.entries(firstBytes)) kindsByByte[byte.charCodeAt(0)] = kind;
 
 export function kindName(node: JsonNode): string {
   const kind = kindOf(node);
