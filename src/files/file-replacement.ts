@@ -107,9 +107,21 @@ export async function openReplacement(path: string, displayPath: string, mode?: 
       if (isNotFoundError(error)) return undefined;
       throw error;
     });
-    if (existing && !existing.isFile()) return openDirectWriter(path, displayPath);
+    if (existing && !existing.isFile()) {
+      // Loaded only for devices and pipes.
+      const { isatty } = await import('node:tty');
+      const handle = await open(path, 'w');
+      const write: FileReplacement['write'] = (bytes) => handle.writeFile(bytes);
+      const file = { isTerminal: isatty(handle.fd), stats: () => handle.stat(), write, close: () => handle.close() };
+      return createDirectWriter(file, displayPath);
+    }
     const descriptor = descriptorOf(path);
-    if (existing && descriptor !== undefined) return createDescriptorWriter(descriptor, displayPath);
+    // A file that the shell has opened.
+    if (existing && descriptor !== undefined) {
+      const stats = (): Promise<Stats> => promisify(fstat)(descriptor);
+      const write: FileReplacement['write'] = (bytes) => promisify(writeFile)(descriptor, bytes);
+      return createDirectWriter({ isTerminal: false, stats, write, close: async () => {} }, displayPath);
+    }
     // Replace the target of a symbolic link, not the link.
     const target = await resolveSymlinks(path);
     const nameOf = (count: number): string => join(dirname(target), `.${basename(target)}.${count}.tmp`);
@@ -188,23 +200,6 @@ export async function removeStaleReplacements(path: string): Promise<void> {
       await rm(join(dirname(path), entry), { force: true });
 }
 
-async function openDirectWriter(path: string, displayPath: string): Promise<FileReplacement> {
-  // Loaded only for devices and pipes.
-  const { isatty } = await import('node:tty');
-  const handle = await open(path, 'w');
-  return {
-    isTerminal: isatty(handle.fd),
-    write: (bytes) => withFileFailure(`write ${displayPath}`, async () => void (await handle.writeFile(bytes))),
-    read: readNothing,
-    stats: () => handle.stat(),
-    commit: () => withFileFailure(`write ${displayPath}`, () => handle.close()),
-    abandon: async () => {
-      await handle.close();
-      return false;
-    },
-  };
-}
-
 /** The number of a path like /dev/stdout or /dev/fd/3; undefined for other paths. */
 export function descriptorOf(path: string): number | undefined {
   const standard = ['/dev/stdin', '/dev/stdout', '/dev/stderr'].indexOf(path);
@@ -213,15 +208,19 @@ export function descriptorOf(path: string): number | undefined {
   return digits === undefined ? undefined : Number(digits);
 }
 
-// A file that the shell has opened: what others write before and after the result stays.
-function createDescriptorWriter(descriptor: number, displayPath: string): FileReplacement {
+// What others write before and after the result stays.
+function createDirectWriter(
+  file: Pick<FileReplacement, 'isTerminal' | 'stats' | 'write'> & { readonly close: () => Promise<void> },
+  displayPath: string,
+): FileReplacement {
+  const { isTerminal, stats, write, close } = file;
   return {
-    isTerminal: false,
-    write: (bytes) => withFileFailure(`write ${displayPath}`, () => promisify(writeFile)(descriptor, bytes)),
+    isTerminal,
+    stats,
+    write: (bytes) => withFileFailure(`write ${displayPath}`, () => write(bytes)),
     read: readNothing,
-    stats: () => promisify(fstat)(descriptor),
-    commit: async () => {},
-    abandon: async () => false,
+    commit: () => withFileFailure(`write ${displayPath}`, close),
+    abandon: () => close().then(() => false),
   };
 }
 

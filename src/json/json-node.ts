@@ -261,10 +261,8 @@ export type NodeFinder = (path: JsonPath, from?: JsonNode) => readonly JsonNode[
 interface TrailStep {
   readonly step: string | number | undefined;
   readonly node: JsonNode;
-  children?: Children;
+  children?: ReadonlyMap<string | number, JsonNode>;
 }
-
-type Children = ReadonlyMap<string | number, JsonNode> | readonly JsonNode[];
 
 /**
  * Finds values of a document by their paths. What the path before went through is remembered, so that a million
@@ -287,13 +285,10 @@ export function createNodeFinder(doc: JsonDocument): NodeFinder {
 
 function childOf(place: TrailStep | undefined, step: string | number): TrailStep | undefined {
   if (!place) return undefined;
-  place.children ??= childrenOf(place.node);
-  const { children } = place;
-  const node = 'get' in children ? children.get(step) : typeof step === 'number' ? children[step] : undefined;
+  place.children ??= new Map<string | number, JsonNode>([
+    ...Array.from(itemsOf(place.node)).entries(),
+    ...Array.from(membersOf(place.node), ({ key, value }) => [key, value] as const),
+  ]);
+  const node = place.children.get(step);
   return node && { step, node };
-}
-
-function childrenOf(node: JsonNode): Children {
-  if (kindOf(node) === 'list') return Array.from(itemsOf(node));
-  return new Map(Array.from(membersOf(node), ({ key, value }) => [key, value]));
 }

@@ -87,8 +87,18 @@ function createRoutes(context: ServiceContext, metrics: RequestMetrics): Readonl
   const { upstream } = context;
   const routes = new Map<string, ServiceRoute>([
     [statusPaths.models, modelsRoute(context)],
-    [statusPaths.health, readRoute('none', () => checkHealth(context))],
-    [statusPaths.metrics, readRoute('basic', async () => metricsResponse(metrics))],
+    [
+      statusPaths.health,
+      readRoute('none', async () => {
+        // 503 while the store cannot be used.
+        await context.store.checkHealth();
+        return jsonResponse(200, { status: 'ok' });
+      }),
+    ],
+    [
+      statusPaths.metrics,
+      readRoute('basic', async () => textResponse(200, Buffer.from(metrics.text()), PROMETHEUS_CONTENT_TYPE)),
+    ],
     ...pageRoutes(context),
   ]);
   for (const operation of typedOperations) {
@@ -99,16 +109,6 @@ function createRoutes(context: ServiceContext, metrics: RequestMetrics): Readonl
     routes.set(operation.path, operation.host === 'chat' ? withStoredChats(route, context) : route);
   }
   return routes;
-}
-
-// 200 while the store can be used, else 503.
-async function checkHealth({ store }: ServiceContext): Promise<Response> {
-  await store.checkHealth();
-  return jsonResponse(200, { status: 'ok' });
-}
-
-function metricsResponse(metrics: RequestMetrics): Response {
-  return textResponse(200, Buffer.from(metrics.text()), PROMETHEUS_CONTENT_TYPE);
 }
 
 async function handleRequest(

@@ -68,27 +68,18 @@ export async function openServiceStore(
   { databaseFile, postgres, trust }: Pick<LocalServiceOptions, 'databaseFile' | 'postgres' | 'trust'>,
   now: number,
 ): Promise<ServiceStore> {
-  if (!postgres) return openEmbedded(databaseFile, trust, now);
-  await requireStagingDirectory(dirname(databaseFile));
-  return openPostgres(postgres);
-}
-
-// Training jobs need it, even if the database is elsewhere.
-async function requireStagingDirectory(directory: string): Promise<void> {
+  if (!postgres) {
+    const database = await openStore(databaseFile, trust);
+    await deleteAbandonedTrajectories(now, database);
+    return createEmbeddedStore(database);
+  }
+  // Training jobs are staged in it, even if the database is elsewhere.
+  const directory = dirname(databaseFile);
   const hint = 'set SVC_DATA_DIR to a directory that svc can write';
   const file = await withFileFailure(`write to ${directory}`, () => openAnonymousFile(directory), { hint });
   await file.close();
-}
-
-async function openEmbedded(path: string, trust: TrustOptions | undefined, now: number): Promise<ServiceStore> {
-  const database = await openStore(path, trust);
-  await deleteAbandonedTrajectories(now, database);
-  return createEmbeddedStore(database);
-}
-
-async function openPostgres({ address, password }: PostgresLogin): Promise<ServiceStore> {
   const { openPostgresStore } = await import('./store/postgres/postgres-store.ts');
-  return openPostgresStore(address, password);
+  return openPostgresStore(postgres.address, postgres.password);
 }
 
 /** The local service within this process (`--local`). Its disk is the user's: a full one throws Failure `local_file`. */

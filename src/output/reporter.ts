@@ -47,8 +47,8 @@ export function bodySecretForms(secrets: readonly (string | undefined)[]): strin
   return secrets.flatMap((secret = '') => (secret.length < MIN_BODY_SECRET_CHARS ? [] : secretForms(secret)));
 }
 
-/** The texts of at least four characters, each once and longer ones first, because they may contain others. */
-export function longestFirst(texts: readonly string[]): string[] {
+// The texts of at least four characters, each once and longer ones first, because they may contain others.
+function longestFirst(texts: readonly string[]): string[] {
   const redactable = texts.filter(({ length }) => length >= MIN_SECRET_CHARS);
   return [...new Set(redactable)].sort((left, right) => right.length - left.length);
 }
@@ -82,7 +82,8 @@ export function secretForms(secret: string): string[] {
   const encodedForms = escapedForms.flatMap((text) => [
     ...jsonEscapedForms(text),
     formatJsonPath([text]),
-    percentEncode(text),
+    // A lone surrogate would throw an error.
+    encodeURIComponent(Buffer.from(text).toString()),
     ...base64Forms(text),
   ]);
   return longestFirst([...escapedForms, ...encodedForms]);
@@ -95,11 +96,6 @@ function jsonEscapedForms(text: string): string[] {
     json.replace(/[^ -~]/g, (unit) => `\\u${hexadecimal(unit.charCodeAt(0).toString(16).padStart(4, '0'))}`);
   const ascii = escapeNonAscii((code) => code);
   return [json, ascii, escapeNonAscii((code) => code.toUpperCase()), ascii.replaceAll('/', '\\/')];
-}
-
-function percentEncode(text: string): string {
-  // A lone surrogate would throw an error.
-  return encodeURIComponent(Buffer.from(text).toString());
 }
 
 // Three bytes are four characters, so the form depends on the offset. Characters that other bytes share are left out.

@@ -22,8 +22,7 @@ import { scanString } from '../../json/parse-json.ts';
 import { compactChunks } from '../../json/write-json.ts';
 import type { TrajectoryChecks } from '../stream/checks.ts';
 import { InvalidTextError, type TrajectoryPart } from '../stream/reader.ts';
-import { truncateText } from './statistics.ts';
-import type { FindingCallback } from './summary.ts';
+import { type FindingCallback, truncateText } from './summary.ts';
 
 /** Reports the findings of a trajectory; returns its reward as written, if it is a number. */
 export function lintTrajectory(

@@ -19,8 +19,15 @@ import {
   type TrajectoryPart,
 } from '../stream/reader.ts';
 import { checkAllowingNonFinite, createToolsHasher, lintTrajectory } from './lint-trajectory.ts';
-import { addTrajectory, createRewardStats, type GroupStats } from './statistics.ts';
-import { countGroup, countReward, createLintSummary, type LintSummary } from './summary.ts';
+import {
+  addTrajectory,
+  countGroup,
+  countReward,
+  createLintSummary,
+  createRewardStats,
+  type GroupStats,
+  type LintSummary,
+} from './summary.ts';
 
 /** Checks trajectories as they stream by; it holds one at a time, and a few statistics of each open group. */
 export interface Linter {
