@@ -4,7 +4,7 @@ import type { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import Client from 'undici/lib/dispatcher/client.js';
 import { concatChunks } from './body-chunks.ts';
-import type { Headers, Request, Response } from './message.ts';
+import { pairHeaders, type Request, type Response } from './message.ts';
 import { openSocket, type Route } from './open-socket.ts';
 import { proxyAuthorization } from './proxy.ts';
 import { bodyChunks } from './request-progress.ts';
@@ -93,7 +93,7 @@ export function createConnection(url: URL, route: Route, isKeepAlive: boolean): 
             arrivingBody = bodyQueue;
             // The body of a short response is in the packet of its headers, which is read to its end before this runs.
             queueMicrotask(() => {
-              const headers = parseRawHeaders(rawHeaders);
+              const headers = pairHeaders(rawHeaders.map((text) => text.toString('latin1')));
               resolve({ status, statusText, headers, body: bodyQueue.body, completeBody: bodyQueue.completeBody() });
             });
             return true;
@@ -196,13 +196,6 @@ function dispatchOptions(
     body: (body instanceof Uint8Array && onBodySent ? body : bodyChunks(body)) as unknown as Readable,
     reset: !isKeepAlive,
   };
-}
-
-function parseRawHeaders(raw: readonly Buffer[]): Headers {
-  const text = (at: number): string => raw[at]?.toString('latin1') ?? '';
-  const headers: (readonly [name: string, value: string])[] = [];
-  for (let at = 0; at < raw.length; at += 2) headers.push([text(at), text(at + 1)]);
-  return headers;
 }
 
 /** A body that is arriving. A slow reader pauses the connection. */

@@ -48,6 +48,14 @@ export type Send = (request: Request) => Promise<Response>;
 
 export type Middleware = (next: Send) => Send;
 
+/** Names and values that alternate, as headers. */
+export function pairHeaders(values: readonly string[]): Headers {
+  return Array.from(
+    { length: values.length / 2 },
+    (_, at) => [values[at * 2] ?? '', values[at * 2 + 1] ?? ''] as const,
+  );
+}
+
 /** The value of a header, ignoring case; of several, the first. */
 export function getHeader(headers: Headers, name: string): string | undefined {
   const lowerCaseName = name.toLowerCase();

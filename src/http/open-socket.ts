@@ -55,10 +55,7 @@ export function requireLoopbackPeer(url: URL, socket: Pick<Socket, 'remoteAddres
   throw new Failure(
     'safety_check',
     `${url.origin} is plain http, and ${url.hostname} resolves to ${address}, not to loopback`,
-    {
-      hint: 'use https, or add --allow-http if you trust the network',
-      applied: 'no',
-    },
+    { hint: 'use https, or add --allow-http if you trust the network', applied: 'no' },
   );
 }
 

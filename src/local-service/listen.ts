@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { Failure } from '../errors.ts';
 import { describeFileError, errorCode } from '../files/file-errors.ts';
-import { getHeader, type Headers, type Request, type Response } from '../http/message.ts';
+import { getHeader, type Headers, pairHeaders, type Request, type Response } from '../http/message.ts';
 import { isLoopbackUrl } from '../http/proxy.ts';
 import type { StartTimer } from '../http/time-limits.ts';
 import type { ObservedService } from './create-local-service.ts';
@@ -165,7 +165,7 @@ function receiveRequest(
   response: ServerResponse,
   onShutdown: OnShutdown,
 ): Request | undefined {
-  const headers = pairHeaders(request);
+  const headers = pairHeaders(request.rawHeaders);
   const url = parseTarget(request.url ?? '/');
   if (!url) return undefined;
   const declared = getHeader(headers, 'content-length');
@@ -237,13 +237,6 @@ const OWN_ORIGIN = 'http://localhost/';
 function parseTarget(target: string): URL | undefined {
   const text = target.startsWith('/') ? `${OWN_ORIGIN}${target.slice(1)}` : target;
   return URL.canParse(text) ? new URL(text) : undefined;
-}
-
-function pairHeaders({ rawHeaders }: IncomingMessage): Headers {
-  return Array.from(
-    { length: rawHeaders.length / 2 },
-    (_, at) => [rawHeaders[at * 2] ?? '', rawHeaders[at * 2 + 1] ?? ''] as const,
-  );
 }
 
 function disconnectSignal(response: ServerResponse, onShutdown: OnShutdown): AbortSignal {

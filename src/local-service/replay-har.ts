@@ -115,10 +115,14 @@ async function readEntries(path: string): Promise<Map<string, ReplayedEntry[]>> 
     const entries = nodeAtPath(rootOf(parseJson(bytes)), ['log', 'entries']);
     if (!entries || kindOf(entries) !== 'list') throw new Error('it has no log.entries');
     for (const [at, entry] of Array.from(itemsOf(entries)).entries()) {
-      const { key, replayed } = atEntry(at, () => readEntry(entry));
-      const queue = queues.get(key) ?? [];
-      queues.set(key, queue);
-      queue.push(replayed);
+      try {
+        const { key, replayed } = readEntry(entry);
+        const queue = queues.get(key) ?? [];
+        queues.set(key, queue);
+        queue.push(replayed);
+      } catch (error) {
+        throw new Error(`log.entries[${at}]: ${errorMessage(error)}`);
+      }
     }
   } catch (error) {
     throw new Failure('local_file', `${path} is not a valid HAR file: ${errorMessage(error)}`, {
@@ -126,14 +130,6 @@ async function readEntries(path: string): Promise<Map<string, ReplayedEntry[]>> 
     });
   }
   return queues;
-}
-
-function atEntry<T>(at: number, read: () => T): T {
-  try {
-    return read();
-  } catch (error) {
-    throw new Error(`log.entries[${at}]: ${errorMessage(error)}`);
-  }
 }
 
 function readEntry(entry: JsonNode): { readonly key: string; readonly replayed: ReplayedEntry } {

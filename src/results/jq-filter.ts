@@ -143,9 +143,7 @@ function tooLargeFailure(chars: number): Failure {
   return new Failure(
     'invalid_response',
     `--jq: the filter or its input is too large or too deep (input: ${chars} characters)`,
-    {
-      hint: 'pipe the result into jq instead: svc ... --json | jq',
-    },
+    { hint: 'pipe the result into jq instead: svc ... --json | jq' },
   );
 }
 

@@ -63,7 +63,8 @@ export async function showResponse(
   if (isChatText(view))
     for (const description of completionChoices(rootOf(doc)).flatMap(omittedContent))
       await context.report.warn(`${description} was left out of the text; --json prints it`);
-  for (const warning of await responseWarnings(doc, operation)) await context.report.warn(warning);
+  for (const warning of [...(await fieldWarnings(doc, operation)), ...rowWarnings(doc, operation)])
+    await context.report.warn(warning);
   return doc;
 }
 
@@ -134,14 +135,7 @@ export interface ParsedResponse {
 const MAX_CHECKED_VALUES = 200_000;
 const MAX_CHECKED_BYTES = 8 * 1024 * 1024;
 
-/**
- * Warnings about a valid response that lacks a required field, or has one of another type: the ids, the choices, the
- * usage; and about its incomplete rows. Servers vary in everything else, and a user can do nothing about it.
- */
-async function responseWarnings(doc: JsonDocument, operation: Operation): Promise<string[]> {
-  return [...(await fieldWarnings(doc, operation)), ...rowWarnings(doc, operation)];
-}
-
+// Required fields that are missing or of another type. Servers vary in everything else, and a user can do nothing about it.
 async function fieldWarnings(doc: JsonDocument, { reply }: Operation): Promise<string[]> {
   if (doc.tape.length / 3 > MAX_CHECKED_VALUES || doc.bytes.length > MAX_CHECKED_BYTES) return [];
   const { createSchemaValidator } = await import('../fields/schema-validator.ts');
@@ -153,10 +147,9 @@ async function fieldWarnings(doc: JsonDocument, { reply }: Operation): Promise<s
 }
 
 // Tables and views cannot show them.
-function rowWarnings(doc: JsonDocument, { reply, result: { as, member } }: Operation): string[] {
-  const field = reply[member];
-  if (as !== 'rows' || field?.type !== 'list' || field.of.type !== 'object') return [];
-  const names = Object.keys(field.of.fields ?? {});
+function rowWarnings(doc: JsonDocument, operation: Operation): string[] {
+  const { as, member } = operation.result;
+  const names = as === 'rows' ? (rowColumns(operation) ?? []) : [];
   const isIncomplete = (row: JsonNode): boolean => !names.every((name) => firstStringMember(row, name));
   const count = itemsAt(rootOf(doc), member).filter(isIncomplete).length;
   const lacking = pluralize(count, 'element lacks', 'elements lack');

@@ -63,9 +63,7 @@ export async function showStream(
         throw new Failure(
           'invalid_response',
           `the stream exceeds the ${formatByteSize(MAX_STREAM_BYTES)} that svc holds`,
-          {
-            hint: 'use --format jsonl, or text, to print it as it arrives',
-          },
+          { hint: 'use --format jsonl, or text, to print it as it arrives' },
         );
       const printing = printChunk(chunk);
       await (isReadToEnd ? ignoreClosedPipe(printing) : printing);

@@ -150,7 +150,11 @@ function runTransaction<T>(database: Database.Database, mode: 'immediate' | 'def
     database.exec('commit');
     return result;
   } catch (error) {
-    rollBack(database);
+    try {
+      database.exec('rollback');
+    } catch {
+      // A full disk has ended the transaction.
+    }
     throw toStoreError(error);
   }
 }
@@ -169,13 +173,6 @@ function createCheckpoints(database: Database.Database, logPath: string): (minBy
     }
     limitBytes = logBytes() + CHECKPOINT_BYTES;
   };
-}
-
-// If a full disk has ended the transaction, there is nothing to roll back.
-function rollBack(database: Database.Database): void {
-  try {
-    database.exec('rollback');
-  } catch {}
 }
 
 function toStoreError(error: unknown): unknown {

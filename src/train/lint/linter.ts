@@ -1,6 +1,7 @@
 import { sortIssuesByLocation } from '../../body/sort-issues.ts';
 import type { Issue } from '../../errors.ts';
 import type { ReportedFinding } from '../../fields/finding.ts';
+import { observeChunks } from '../../http/body-chunks.ts';
 import { formatJsonPath, type JsonPath } from '../../json/json-node.ts';
 import { formatPosition } from '../../json/utf8.ts';
 import { createGrouping, createTrajectoryChecks } from '../stream/checks.ts';
@@ -88,17 +89,14 @@ export function createLinter(path: JsonPath | undefined, onBytes: (bytes: number
     summary.largest.add(bytes.length, () => ({ at: formatPosition(label, location), path: formatJsonPath(path) }));
   };
 
-  const countBytes = async function* (chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-    for await (const chunk of chunks) {
-      summary.bytes += chunk.length;
-      onBytes(summary.bytes);
-      yield chunk;
-    }
+  const countBytes = (chunk: Uint8Array): void => {
+    summary.bytes += chunk.length;
+    onBytes(summary.bytes);
   };
   const read = async (label: string, chunks: AsyncIterable<Uint8Array>, form: TextForm): Promise<void> => {
     const outside: TextPart[] = [];
     const collectText = createBodyTextCollector(outside);
-    for await (const events of readTrajectories(countBytes(chunks), form)) {
+    for await (const events of readTrajectories(observeChunks(chunks, countBytes), form)) {
       for (const event of events) {
         if (event.kind === 'trajectory') lintEvent(event, label);
         else checks.checkEvent(event, label);

@@ -30,9 +30,7 @@ export async function openPostgresStore(address: PostgresAddress, password: stri
     throw new Failure(
       'local_file',
       reason.includes(address.label) ? reason : `cannot open ${address.label}: ${reason}`,
-      {
-        hint: 'check that the database runs, and set PGPASSWORD or PGPASSFILE if it asks for a password',
-      },
+      { hint: 'check that the database runs, and set PGPASSWORD or PGPASSFILE if it asks for a password' },
     );
   }
   const saveCall = createSharedBatches<CallRecord, string>({
