@@ -241,10 +241,7 @@ export async function nameSameFile(left: string | undefined, right: string | und
   return one !== undefined && other !== undefined && isSameFile(one, other);
 }
 
-/**
- * Throws usage if the file that `flag` names is one of the inputs of the command, which it would replace. Devices and
- * pipes are not replaced.
- */
+/** Throws usage if the file that `flag` names is one of the inputs of the command, which it would replace. Devices and pipes are not replaced. */
 export async function rejectReplacedInput(
   flag: string,
   output: string | undefined,

@@ -266,11 +266,9 @@ interface ReadControl {
   readonly expectResponse: () => void;
 }
 
-/**
- * Takes control of a socket's `read`. undici can pause its parser, but a parser that is paused when the connection ends
- * throws an error that cannot be caught, and it takes an unsolicited `100 Continue` for a broken response.
- * `onInterimResponse` is called for each 1xx response.
- */
+// Takes control of a socket's `read`. undici can pause its parser, but a parser that is paused when the connection ends throws
+// an error that cannot be caught, and it takes an unsolicited `100 Continue` for a broken response. `onInterimResponse` is
+// called for each 1xx response.
 function controlReading(socket: Socket, onInterimResponse: () => void): ReadControl {
   const read = socket.read.bind(socket);
   let isPaused = false;

@@ -81,10 +81,7 @@ interface LinkedSignal {
   readonly release: () => void;
 }
 
-/**
- * A new signal that `outer` aborts with its reason. For an exchange of a batch, an AbortController would take as long as
- * reading the response.
- */
+/** A new signal that `outer` aborts with its reason. For an exchange of a batch, an AbortController would take as long as reading the response. */
 export function linkSignal(outer: ExchangeSignal | undefined): LinkedSignal {
   const listeners = new Set<() => void>();
   const signal = {

@@ -102,7 +102,8 @@ const byteKinds = new Uint8Array(256);
 for (const [at, bytes] of ['{}[],:', '"', ' \n\r\t'].entries())
   for (const byte of bytes) byteKinds[byte.charCodeAt(0)] = at + 1;
 
-function tokenEnd(bytes: Buffer, from: number): number {
+/** The offset after the token at `from`, or after a run of whitespace. Throws JsonError for a malformed string; other tokens are not checked. */
+export function tokenEnd(bytes: Buffer, from: number): number {
   const kind = byteKinds[bytes[from] ?? 0];
   if (kind === 2) return scanString(bytes, from);
   let at = from + 1;

@@ -128,10 +128,8 @@ async function handleConnection(
   await writeResponse(await respond(received), request, response, onShutdown);
 }
 
-/**
- * Closes the connection of a request whose body arrives more slowly than the minimum rate over a whole period. Periods
- * in which the service itself does not read the body do not count. The function it returns stops the watch.
- */
+// Closes the connection of a request whose body arrives more slowly than the minimum rate over a whole period. Periods in which
+// the service itself does not read the body do not count. The function it returns stops the watch.
 function watchBodyRate(request: IncomingMessage, periodMs: number, after: StartTimer): () => void {
   const minBytes = (serviceLimits.minBodyBytesPerSecond * periodMs) / 1000;
   let lastBytes = request.socket.bytesRead;
@@ -156,10 +154,8 @@ const MAX_WHOLE_BODY_BYTES = 16 * 1024;
 /** Calls back when the service shuts down; the function it returns withdraws the callback. */
 type OnShutdown = (callback: () => void) => () => void;
 
-/**
- * Converts a request of Node; undefined if its target is not a URL. Its signal is aborted when the client
- * disconnects before it has its response, or when the service shuts down.
- */
+// Converts a request of Node; undefined if its target is not a URL. Its signal is aborted when the client disconnects before it
+// has its response, or when the service shuts down.
 function receiveRequest(
   request: IncomingMessage,
   response: ServerResponse,
@@ -255,10 +251,8 @@ const SHUTDOWN_EVENT = `data: ${JSON.stringify({
   error: { message: 'the service was stopped', type: 'internal_error', param: null, code: 503 },
 })}\n\n`;
 
-/**
- * Sends a response as fast as the client reads it. Throws if its body throws. At shutdown an event stream that is
- * still open ends with an error event, and any other response is cut.
- */
+// Sends a response as fast as the client reads it. Throws if its body throws. At shutdown an event stream that is still open
+// ends with an error event, and any other response is cut.
 async function writeResponse(
   { status, headers, body, completeBody }: Response,
   request: IncomingMessage,

@@ -221,11 +221,9 @@ const conversion: readonly string[] = [
 // Fewer are converted in about a second.
 const MAX_UNANNOUNCED_ROWS = 20_000;
 
-/**
- * Creates the tables of an empty database, or converts those of svc 0.1 with all data in them; `warn` announces a conversion
- * that may take long. Throws Failure `local_file` for a database that is not ours or that another version of svc made, and
- * leaves it as it is.
- */
+// Creates the tables of an empty database, or converts those of svc 0.1 with all data in them; `warn` announces a conversion
+// that may take long. Throws Failure `local_file` for a database that is not ours or that another version of svc made, and
+// leaves it as it is.
 async function migrateSchema(store: Store, path: string, warn?: TrustOptions['warn']): Promise<void> {
   const version = schemaVersion(store, path);
   if (version === SCHEMA_VERSION) return;

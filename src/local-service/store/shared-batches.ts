@@ -3,11 +3,9 @@ import { yieldToEventLoop } from '../event-loop.ts';
 import type { Store } from './open-store.ts';
 import { StoreError } from './service-store.ts';
 
-/**
- * Runs an action in a transaction that others share, completely or not at all; it is durable when the promise resolves.
- * A failing action undoes nothing of the others. It may run twice, the first time undone, and does not run once the
- * signal is aborted: then the promise is rejected with the signal's reason.
- */
+// Runs an action in a transaction that others share, completely or not at all; it is durable when the promise resolves. A
+// failing action undoes nothing of the others. It may run twice, the first time undone, and does not run once the signal is
+// aborted: then the promise is rejected with the signal's reason.
 type GroupCommit = <T>(action: () => T, signal: ExchangeSignal | undefined) => Promise<T>;
 
 /**

@@ -8,10 +8,7 @@ import { InvalidTextError, type TextForm, type TrajectoryEvent } from './reader.
 import type { TextSource } from './source.ts';
 import { createChunkBatcher } from './upload.ts';
 
-/**
- * The trajectories of a body. They are parsed and checked while they are first read; then their byte ranges are read again
- * as they are.
- */
+/** The trajectories of a body. They are parsed and checked while they are first read; then their byte ranges are read again as they are. */
 export interface TrajectoryContent {
   readonly sources: readonly TextSource[];
   readonly checks: TrajectoryChecks;

@@ -115,10 +115,7 @@ export function createCursor(): Cursor {
   return { ...skipState, ...counts, bytes: buffer, buffer, isEnded: false };
 }
 
-/**
- * Appends a copy of a chunk, and reuses the memory before `keepFrom`. Throws InvalidTextError if a value is too long to
- * hold.
- */
+/** Appends a copy of a chunk, and reuses the memory before `keepFrom`. Throws InvalidTextError if a value is too long to hold. */
 export function appendChunk(cursor: Cursor, chunk: Uint8Array): void {
   const { bytes, keepFrom } = cursor;
   const retained = bytes.subarray(keepFrom);

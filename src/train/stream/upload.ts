@@ -106,10 +106,8 @@ export function showCheckProgress(
   };
 }
 
-/**
- * How long the bytes of a chunk stay valid: until the next chunk is requested (`passing`), or until another 512 KiB were
- * yielded (`sendable`), which a socket has written by then: it holds back less before it asks its writer to wait.
- */
+// How long the bytes of a chunk stay valid: until the next chunk is requested (`passing`), or until another 512 KiB were
+// yielded (`sendable`), which a socket has written by then: it holds back less before it asks its writer to wait.
 type ChunkLifetime = 'sendable' | 'passing';
 
 // Smaller chunks cost more to pass on than to copy; larger ones take more memory.

@@ -131,10 +131,8 @@ const MAX_RESPONSE_MESSAGES = 1_000_000;
 
 const MESSAGE_HEAD_BYTES = 5;
 
-/**
- * A connection to a database, for the protocol without TLS. It fails with Error if the database sends more than 96 MiB or
- * a million messages between two requests, or announces a message of that size: the client library has no limit.
- */
+// A connection to a database, for the protocol without TLS. It fails with Error if the database sends more than 96 MiB or a
+// million messages between two requests, or announces a message of that size: the client library has no limit.
 function connectLimited({ host, port }: PostgresAddress): Socket {
   const socket = host.startsWith('/') ? connect(`${host}/.s.PGSQL.${port}`) : connect(port, host);
   let bytes = 0;
