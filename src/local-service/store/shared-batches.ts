@@ -13,17 +13,13 @@ type GroupCommit = <T>(action: () => T, signal: ExchangeSignal | undefined) => P
  * all requests that arrive meanwhile share the next commit.
  */
 export function createGroupCommit(store: Store): GroupCommit {
-  const commit = createSharedBatches<() => void, true>({
-    gather: waitForGroup,
-    write: async (actions) =>
-      store.transaction(() =>
-        actions.map((run) => {
-          run();
-          return true;
-        }),
-      ),
-    sizeOf: () => 0,
-  });
+  const runAll = (actions: readonly (() => void)[]): true[] =>
+    actions.map((run) => {
+      run();
+      return true;
+    });
+  const write = async (actions: readonly (() => void)[]): Promise<true[]> => store.transaction(() => runAll(actions));
+  const commit = createSharedBatches<() => void, true>(write, undefined, waitForGroup);
   return async <T>(action: () => T, signal: ExchangeSignal | undefined): Promise<T> => {
     let result: { readonly value: T } | undefined;
     await commit(() => {
@@ -42,14 +38,6 @@ async function waitForGroup(length: () => number): Promise<void> {
   }
 }
 
-interface BatchRules<Item, Result> {
-  /** Writes a batch completely or not at all; the results are in the order of the items. */
-  readonly write: (items: readonly Item[]) => Promise<readonly Result[]>;
-  readonly sizeOf: (item: Item) => number;
-  /** Waits before each batch for items that are about to come; `length` is how many there are. */
-  readonly gather?: (length: () => number) => Promise<void>;
-}
-
 interface PendingItem<Item, Result> {
   readonly item: Item;
   readonly signal: ExchangeSignal | undefined;
@@ -63,13 +51,14 @@ const MAX_BATCH_CHARS = 8 * 1024 * 1024;
 
 /**
  * Combines writes: while a batch is being written, further writes wait and share the next one. An item whose write fails
- * fails alone. An item whose signal is aborted before its batch begins is not written.
+ * fails alone. An item whose signal is aborted before its batch begins is not written. `write` stores a batch completely or not
+ * at all, with results in the order of its items; `gather` waits before each batch for items that are about to come.
  */
-export function createSharedBatches<Item, Result>({
-  write,
-  sizeOf,
-  gather,
-}: BatchRules<Item, Result>): (item: Item, signal: ExchangeSignal | undefined) => Promise<Result> {
+export function createSharedBatches<Item, Result>(
+  write: (items: readonly Item[]) => Promise<readonly Result[]>,
+  sizeOf: (item: Item) => number = () => 0,
+  gather?: (length: () => number) => Promise<void>,
+): (item: Item, signal: ExchangeSignal | undefined) => Promise<Result> {
   const pending: PendingItem<Item, Result>[] = [];
   let isWriting = false;
   const takeBatch = (): PendingItem<Item, Result>[] => {

@@ -33,14 +33,14 @@ export async function openPostgresStore(address: PostgresAddress, password: stri
       { hint: 'check that the database runs, and set PGPASSWORD or PGPASSFILE if it asks for a password' },
     );
   }
-  const saveCall = createSharedBatches<CallRecord, string>({
-    write: (calls) => saveCalls(calls, database),
-    sizeOf: ({ start }) => start.length,
-  });
-  const replaceFeedback = createSharedBatches<FeedbackRecord, true>({
-    write: (records) => replaceFeedbackRecords(records, database),
-    sizeOf: ({ record, payload }) => record.length + payload.length,
-  });
+  const saveCall = createSharedBatches<CallRecord, string>(
+    (calls) => saveCalls(calls, database),
+    ({ start }) => start.length,
+  );
+  const replaceFeedback = createSharedBatches<FeedbackRecord, true>(
+    (records) => replaceFeedbackRecords(records, database),
+    ({ record, payload }) => record.length + payload.length,
+  );
   return {
     saveCall,
     replaceFeedback: async (record, signal) => void (await replaceFeedback(record, signal)),
@@ -78,12 +78,12 @@ async function checkPostgresHealth(database: PostgresDatabase, label: string): P
 /** Stores calls, each new or merged into the stored one with its id; returns their trace ids in order. */
 async function saveCalls(calls: readonly CallRecord[], database: PostgresDatabase): Promise<string[]> {
   // Sorted, so that two services lock rows in the same order.
-  const firstOfKey = new Map([...calls].reverse().map((call) => [callKey(call), call]));
-  const candidates = [...firstOfKey.values()].sort((left, right) => (callKey(left) < callKey(right) ? -1 : 1));
+  const firstOfKey = new Map([...calls].reverse().map((call) => [rowKey(call), call]));
+  const candidates = [...firstOfKey.values()].sort((left, right) => (rowKey(left) < rowKey(right) ? -1 : 1));
   const inserted = await database.query((client) => insertNewCalls(candidates, client));
   const traceIds = new Map<CallRecord, string>();
   for (const call of calls) {
-    const isNew = firstOfKey.get(callKey(call)) === call && inserted.has(callKey(call));
+    const isNew = firstOfKey.get(rowKey(call)) === call && inserted.has(rowKey(call));
     traceIds.set(
       call,
       isNew ? (call.traceId ?? call.newTraceId) : await database.transaction((client) => mergeCall(call, client)),
@@ -92,7 +92,7 @@ async function saveCalls(calls: readonly CallRecord[], database: PostgresDatabas
   return calls.map((call) => traceIds.get(call) ?? call.newTraceId);
 }
 
-function callKey({ project, id }: Pick<CallRecord, 'project' | 'id'>): string {
+function rowKey({ project, id }: Pick<CallRecord, 'project' | 'id'>): string {
   return JSON.stringify([project, id]);
 }
 
@@ -107,7 +107,7 @@ async function insertNewCalls(calls: readonly CallRecord[], client: PostgresClie
       ${calls.map(({ createdAt }) => createdAt)}::bigint[])
     on conflict (project_id, id) do nothing
     returning project_id, id`;
-  return new Set(rows.map((row) => callKey({ project: String(row.project_id), id: String(row.id) })));
+  return new Set(rows.map((row) => rowKey({ project: String(row.project_id), id: String(row.id) })));
 }
 
 async function mergeCall({ project, id, traceId, start }: CallRecord, client: PostgresClient): Promise<string> {
@@ -121,56 +121,38 @@ async function mergeCall({ project, id, traceId, start }: CallRecord, client: Po
 }
 
 async function replaceFeedbackRecords(records: readonly FeedbackRecord[], database: PostgresDatabase): Promise<true[]> {
-  await database.transaction(async (client) => {
-    for (const group of independentGroups(records)) await replaceGroup(group, client);
-  });
-  return records.map(() => true);
-}
-
-// Within a group no record removes or replaces another, so the order of its statements does not matter.
-function independentGroups(records: readonly FeedbackRecord[]): FeedbackRecord[][] {
-  const groups: FeedbackRecord[][] = [];
-  let stored = new Set<string>();
-  let removed = new Set<string>();
+  // Those that no later record of the batch removes.
+  const kept = new Map<string, FeedbackRecord>();
   for (const record of records) {
     const { project, id, replacedId } = record;
-    const [key, replacedKey] = [JSON.stringify([project, id]), JSON.stringify([project, replacedId])];
-    const isDependent = stored.has(key) || stored.has(replacedKey) || removed.has(key);
-    if (groups.length === 0 || isDependent) {
-      groups.push([]);
-      [stored, removed] = [new Set(), new Set()];
-    }
-    groups.at(-1)?.push(record);
-    stored.add(key);
-    removed.add(replacedKey);
+    for (const removedId of [replacedId, id]) kept.delete(rowKey({ project, id: removedId }));
+    kept.set(rowKey(record), record);
   }
-  return groups;
-}
-
-async function replaceGroup(records: readonly FeedbackRecord[], client: PostgresClient): Promise<void> {
-  const projects = records.map(({ project }) => project);
-  const ids = records.map(({ id }) => id);
-  await client`
-    delete from svc.feedback using unnest(
-      ${[...projects, ...projects]}::text[], ${[...ids, ...records.map(({ replacedId }) => replacedId)]}::text[]
-    ) as gone (project, id)
-    where svc.feedback.project_id = gone.project and svc.feedback.id = gone.id`;
-  await client`
-    insert into svc.feedback
-      (project_id, id, feedback_type, trigger_ref, payload, record, svc_user_id, created_at)
-    select * from unnest(
-      ${projects}::text[],
-      ${ids}::text[],
-      ${records.map(({ type }) => type)}::text[],
-      ${records.map(({ trigger }) => trigger)}::text[],
-      ${records.map(({ payload }) => payload)}::text[],
-      ${records.map(({ record }) => record)}::text[],
-      ${records.map(({ user }) => user)}::text[],
-      ${records.map(({ createdAt }) => createdAt)}::bigint[])
-    on conflict (project_id, id) do update set
-      seq = excluded.seq, feedback_type = excluded.feedback_type, trigger_ref = excluded.trigger_ref,
-      payload = excluded.payload, record = excluded.record, svc_user_id = excluded.svc_user_id,
-      created_at = excluded.created_at`;
+  const removedIds = records.flatMap(({ id, replacedId }) => [id, replacedId]);
+  const removedProjects = records.flatMap(({ project }) => [project, project]);
+  const column = <T>(read: (record: FeedbackRecord) => T): T[] => Array.from(kept.values(), read);
+  await database.transaction(async (client) => {
+    await client`
+      delete from svc.feedback using unnest(${removedProjects}::text[], ${removedIds}::text[]) as gone (project, id)
+      where svc.feedback.project_id = gone.project and svc.feedback.id = gone.id`;
+    await client`
+      insert into svc.feedback
+        (project_id, id, feedback_type, trigger_ref, payload, record, svc_user_id, created_at)
+      select * from unnest(
+        ${column(({ project }) => project)}::text[],
+        ${column(({ id }) => id)}::text[],
+        ${column(({ type }) => type)}::text[],
+        ${column(({ trigger }) => trigger)}::text[],
+        ${column(({ payload }) => payload)}::text[],
+        ${column(({ record }) => record)}::text[],
+        ${column(({ user }) => user)}::text[],
+        ${column(({ createdAt }) => createdAt)}::bigint[])
+      on conflict (project_id, id) do update set
+        seq = excluded.seq, feedback_type = excluded.feedback_type, trigger_ref = excluded.trigger_ref,
+        payload = excluded.payload, record = excluded.record, svc_user_id = excluded.svc_user_id,
+        created_at = excluded.created_at`;
+  });
+  return records.map(() => true);
 }
 
 const MAX_INSERT_BYTES = 1024 * 1024;
