@@ -1,6 +1,6 @@
 import { isHandshakeRefused } from '../errors.ts';
 import { notifyBodyEnd, observeChunks } from './body-chunks.ts';
-import type { Middleware, Request, RequestBody, Response, Send, StreamedBody } from './message.ts';
+import type { HttpRequest, HttpResponse, Middleware, RequestBody, Send, StreamedBody } from './message.ts';
 
 /**
  * How far a request has come. `nothing`: connect or TLS did not finish. `part`: the body has begun to leave. `all`: its
@@ -70,7 +70,11 @@ export const stopUploadOnRefusal: Middleware = (next) => (request) => {
   return body instanceof Uint8Array ? next(request) : sendStoppable(request, body, next);
 };
 
-async function sendStoppable(request: Request, { length, chunks }: StreamedBody, next: Send): Promise<Response> {
+async function sendStoppable(
+  request: HttpRequest,
+  { length, chunks }: StreamedBody,
+  next: Send,
+): Promise<HttpResponse> {
   let isRefused = false;
   let onResponseEnd = (): void => {};
   const responseEnded = new Promise<void>((resolve) => {

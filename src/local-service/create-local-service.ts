@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer';
 import { createBodyValidator } from '../fields/schema-validator.ts';
 import { uuidV7 } from '../fields/uuid.ts';
 import { collectBody } from '../http/body-chunks.ts';
-import { getHeader, type Middleware, type Request, type Response, type Send } from '../http/message.ts';
+import { getHeader, type HttpRequest, type HttpResponse, type Middleware, type Send } from '../http/message.ts';
 import { typedOperations } from '../operations/all-operations.ts';
 import type { Operation } from '../operations/operation.ts';
 import { type AcceptedCredentials, authenticateRequest } from './authenticate-request.ts';
@@ -112,10 +112,10 @@ function createRoutes(context: ServiceContext, metrics: RequestMetrics): Readonl
 }
 
 async function handleRequest(
-  request: Request,
+  request: HttpRequest,
   route: ServiceRoute | undefined,
   credentials: AcceptedCredentials | undefined,
-): Promise<Response> {
+): Promise<HttpResponse> {
   const { method, headers, signal } = request;
   if (!route) throw new HttpError(404, 'Not Found');
   if (method !== route.method && !(method === 'HEAD' && route.method === 'GET'))

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { parseDurationMs } from '../config/parse-duration.ts';
 import { usageFailure } from '../errors.ts';
 import { joinWithOr } from '../fields/closest-match.ts';
-import { getHeader, type Headers, type Middleware, type Response } from '../http/message.ts';
+import { getHeader, type HttpHeaders, type HttpResponse, type Middleware } from '../http/message.ts';
 import { abortableDelay, type StartTimer } from '../http/time-limits.ts';
 import { allOperations, operationAt } from '../operations/all-operations.ts';
 import { yieldToEventLoop } from './event-loop.ts';
@@ -51,7 +51,9 @@ interface AppliedRule {
 }
 
 // Counts the requests that match a rule; undefined for requests that it does not affect.
-function createRuleCounter(rule: FaultRule): (path: string, headers: Headers, now: number) => AppliedRule | undefined {
+function createRuleCounter(
+  rule: FaultRule,
+): (path: string, headers: HttpHeaders, now: number) => AppliedRule | undefined {
   const { every, first, chance, seed, rate, retryAfter } = rule;
   let matched = 0;
   let windowStart = Number.NEGATIVE_INFINITY;
@@ -75,7 +77,7 @@ function randomShare(text: string): number {
   return createHash('sha256').update(text).digest().readUInt32BE(0) / 2 ** 32;
 }
 
-export async function* cutBody(body: Response['body'], maxBytes: number): AsyncGenerator<Uint8Array> {
+export async function* cutBody(body: HttpResponse['body'], maxBytes: number): AsyncGenerator<Uint8Array> {
   let remaining = maxBytes;
   for await (const chunk of body) {
     yield chunk.subarray(0, remaining);
@@ -152,7 +154,7 @@ export function parseFaultRule(text: string): FaultRule {
 }
 
 /** True for requests that a rule is about, before they are counted. */
-function matchesFaultRule({ path, header }: FaultRule, requestPath: string, headers: Headers): boolean {
+function matchesFaultRule({ path, header }: FaultRule, requestPath: string, headers: HttpHeaders): boolean {
   if (path !== undefined && path !== requestPath) return false;
   if (!header) return true;
   const value = getHeader(headers, header.name);

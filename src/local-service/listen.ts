@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { Failure } from '../errors.ts';
 import { describeFileError, errorCode } from '../files/file-errors.ts';
-import { getHeader, type Headers, pairHeaders, type Request, type Response } from '../http/message.ts';
+import { getHeader, type HttpHeaders, type HttpRequest, type HttpResponse, pairHeaders } from '../http/message.ts';
 import { isLoopbackUrl } from '../http/proxy.ts';
 import type { StartTimer } from '../http/time-limits.ts';
 import type { ObservedService } from './create-local-service.ts';
@@ -160,7 +160,7 @@ function receiveRequest(
   request: IncomingMessage,
   response: ServerResponse,
   onShutdown: OnShutdown,
-): Request | undefined {
+): HttpRequest | undefined {
   const headers = pairHeaders(request.rawHeaders);
   const url = parseTarget(request.url ?? '/');
   if (!url) return undefined;
@@ -195,14 +195,14 @@ function readWholeBody(request: IncomingMessage): Promise<Uint8Array> {
 }
 
 /** The response to a request that another machine or a web page may have sent; undefined for all others. */
-function refuseForeignRequest({ url, headers }: Request): Response | undefined {
+function refuseForeignRequest({ url, headers }: HttpRequest): HttpResponse | undefined {
   if (headers.filter(([name]) => name.toLowerCase() === 'host').length > 1)
     return jsonResponse(400, { detail: 'the request has more than one Host header' });
   const detail = foreignSource(url, headers);
   return detail === undefined ? undefined : jsonResponse(403, { detail });
 }
 
-function foreignSource(url: string, headers: Headers): string | undefined {
+function foreignSource(url: string, headers: HttpHeaders): string | undefined {
   const host = getHeader(headers, 'host') ?? '';
   const ownOrigin = `http://${host}`;
   // An absolute target names a host, too. A URL also parses with a user, which others could take for the host.
@@ -254,7 +254,7 @@ const SHUTDOWN_EVENT = `data: ${JSON.stringify({
 // Sends a response as fast as the client reads it. Throws if its body throws. At shutdown an event stream that is still open
 // ends with an error event, and any other response is cut.
 async function writeResponse(
-  { status, headers, body, completeBody }: Response,
+  { status, headers, body, completeBody }: HttpResponse,
   request: IncomingMessage,
   response: ServerResponse,
   onShutdown: OnShutdown,

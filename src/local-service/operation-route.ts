@@ -2,7 +2,7 @@ import type { Fields } from '../fields/field.ts';
 import type { Finding } from '../fields/finding.ts';
 import { uuidV7 } from '../fields/uuid.ts';
 import { collectBody } from '../http/body-chunks.ts';
-import { getHeader, type Request, type Response } from '../http/message.ts';
+import { getHeader, type HttpRequest, type HttpResponse } from '../http/message.ts';
 import { formatJsonPath, type JsonPath } from '../json/json-node.ts';
 import type { Operation } from '../operations/operation.ts';
 import { sendWithCopies } from './body-copy.ts';
@@ -37,14 +37,14 @@ export function operationRoute(operation: Operation, receive: BodyReceiver, cont
 }
 
 /** Refuses other content types, which a web page could send without asking, and other charsets. Throws HttpError 415. */
-function requireJson({ headers }: Request): void {
+function requireJson({ headers }: HttpRequest): void {
   const contentType = getHeader(headers, 'content-type') ?? '';
   const isUtf8 = !/;\s*charset\s*=\s*(?!"?utf-?8"?\s*(;|$))/i.test(contentType);
   if (/^application\/json\s*(;|$)/i.test(contentType) && isUtf8) return;
   throw new HttpError(415, `Content-Type must be application/json in UTF-8, not ${JSON.stringify(contentType)}`);
 }
 
-function requireIdentityEncoding({ headers }: Request): void {
+function requireIdentityEncoding({ headers }: HttpRequest): void {
   const encoding = getHeader(headers, 'content-encoding')?.trim();
   if (!encoding || encoding.toLowerCase() === 'identity') return;
   throw new HttpError(
@@ -54,7 +54,7 @@ function requireIdentityEncoding({ headers }: Request): void {
   );
 }
 
-function validationResponse(findings: readonly Finding[], operation: Operation): Response | undefined {
+function validationResponse(findings: readonly Finding[], operation: Operation): HttpResponse | undefined {
   const oversized = findings.find(({ code }) => code === 'large');
   if (oversized) throw new HttpError(400, `${formatJsonPath(oversized.path)} ${oversized.message}`);
   const refusedFindings = findings.filter((finding) => isRefusedFinding(finding, operation));

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { type FileHandle, open } from 'node:fs/promises';
 import type { Failure } from '../errors.ts';
 import { fileFailure, withFileFailure } from '../files/file-errors.ts';
-import { getHeader, type Headers, type Middleware, type Request, type Response } from '../http/message.ts';
+import { getHeader, type HttpHeaders, type HttpRequest, type HttpResponse, type Middleware } from '../http/message.ts';
 import { itemsOf, type JsonNode, kindOf, membersOf, rawText, rootOf, stringOf } from '../json/json-node.ts';
 import { parseJson } from '../json/parse-json.ts';
 import { type JsonValue, writeJson } from '../json/write-json.ts';
@@ -95,9 +95,9 @@ async function writeAt(file: FileHandle, text: string, position: number): Promis
 interface RecordedExchange {
   readonly startedAt: number;
   readonly durationMs: number;
-  readonly request: Request;
+  readonly request: HttpRequest;
   readonly sent: Buffer;
-  readonly response: Response | undefined;
+  readonly response: HttpResponse | undefined;
   readonly received: Buffer;
   readonly isCut: boolean;
 }
@@ -184,13 +184,13 @@ export function exchangeKey(method: string, path: string, body: string): string 
   return `${method} ${path} ${digest}`;
 }
 
-function harHeaders(headers: Headers, names: readonly string[]): JsonValue {
+function harHeaders(headers: HttpHeaders, names: readonly string[]): JsonValue {
   return headers
     .filter(([name]) => names.includes(name.toLowerCase()))
     .map(([name, value]) => ({ name, value: value.replace(/[^\x20-\x7e]/g, '?') }));
 }
 
-function contentType(headers: Headers): string {
+function contentType(headers: HttpHeaders): string {
   return getHeader(headers, 'content-type') ?? '';
 }
 
