@@ -57,10 +57,7 @@ export async function resolveSymlinks(path: string): Promise<string> {
   }
 }
 
-/**
- * Opens an unnamed file (0600) in a directory, which is created (0700) if needed. The system deletes the file when the process
- * ends, even if it is killed. Throws system errors.
- */
+/** Opens an unnamed file (0600) in a directory (0700), which the system deletes when the process ends. Throws system errors. */
 export async function openAnonymousFile(directory: string): Promise<FileHandle> {
   await makeDirectory(directory, 0o700);
   const { handle, path } = await openFirstFree((count) => join(directory, `.spool.${count}`), 'wx+', 0o600);
@@ -241,7 +238,7 @@ export async function nameSameFile(left: string | undefined, right: string | und
   return one !== undefined && other !== undefined && isSameFile(one, other);
 }
 
-/** Throws usage if the file that `flag` names is one of the inputs of the command, which it would replace. Devices and pipes are not replaced. */
+/** Throws usage if the file that `flag` names is one of the inputs, which it would replace; devices and pipes are not replaced. */
 export async function rejectReplacedInput(
   flag: string,
   output: string | undefined,

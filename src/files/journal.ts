@@ -13,10 +13,7 @@ import { makeDirectory, syncDirectory } from './file-replacement.ts';
 import { splitLines } from './split-lines.ts';
 import { requireRegularFile } from './trusted-file.ts';
 
-/**
- * A writer for concurrent callers: bytes given in one turn of the event loop, or during a write, are written together. Each
- * promise settles with the write of its bytes. `write` is never called concurrently.
- */
+/** A writer for concurrent callers, whose bytes are written together, one write at a time; each promise settles with its write. */
 export function coalesceWrites(write: (bytes: Buffer) => Promise<void>): (bytes: Uint8Array) => Promise<void> {
   let queued: Uint8Array[] = [];
   let next: Promise<void> | undefined;

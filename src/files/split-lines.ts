@@ -16,10 +16,7 @@ export interface InputLine {
 // An endless device has no line feed.
 const MAX_SKIPPED_LINE_BYTES = 256 * 1024 * 1024;
 
-/**
- * The lines of a text of any length; the bytes of a line above `maxLineBytes` are not kept. Throws an Error at a line of
- * more than 256 MiB that is also above `maxLineBytes`.
- */
+/** The lines of a text of any length; lines above `maxLineBytes` come without bytes. Throws an Error at one that also exceeds 256 MiB. */
 export async function* splitLines(chunks: AsyncIterable<Uint8Array>, maxLineBytes: number): AsyncGenerator<InputLine> {
   const limitBytes = Math.max(maxLineBytes, MAX_SKIPPED_LINE_BYTES);
   let pendingChunks: Uint8Array[] = [];

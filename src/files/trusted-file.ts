@@ -19,10 +19,7 @@ export async function requireTrustedFile(path: string, trust: TrustOptions): Pro
   await narrowMode(path, trust);
 }
 
-/**
- * Throws Failure `safety_check` for a symlink into a directory others can write, and for a file of another user than this one or
- * root. A file that does not exist passes.
- */
+/** Throws Failure `safety_check` for a file of another user, and for a symlink into a directory others can write; a missing file passes. */
 export async function requireOwnFile(path: string, { userId }: TrustOptions): Promise<void> {
   if (userId === undefined) return;
   try {

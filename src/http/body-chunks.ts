@@ -9,10 +9,7 @@ export class UnusableBodyError extends Error {
   override readonly name = 'UnusableBodyError';
 }
 
-/**
- * All bytes of a body. With its length in `expectedBytes` they are held only once. Throws UnusableBodyError beyond
- * `maxBytes`, and what the connection throws if it is cut.
- */
+/** All bytes, held only once if their length is expected. Throws UnusableBodyError beyond `maxBytes`, and what a cut connection throws. */
 export async function collectBody(
   body: AsyncIterable<Uint8Array>,
   maxBytes: number,
@@ -68,10 +65,7 @@ const WHITESPACE_BYTES = [SPACE, TAB, LINE_FEED, CARRIAGE_RETURN, 0xef, 0xbb, 0x
 // Whitespace before a body means nothing; some servers send it to keep the connection alive.
 const MAX_LEADING_SPACE_BYTES = 64 * 1024 * 1024;
 
-/**
- * Waits for the first byte of a body that is not whitespace and returns it, with a response whose body still has it.
- * Throws what the connection throws, and UnusableBodyError if more than 64 MiB of whitespace comes first.
- */
+/** The first byte that is not whitespace, and the whole response. Throws as the connection does, and UnusableBodyError for endless whitespace. */
 export async function peekBody(
   response: HttpResponse,
 ): Promise<{ firstByte: number | undefined; response: HttpResponse }> {

@@ -21,10 +21,7 @@ export interface HttpRequest {
   readonly body: RequestBody;
   /** Called when a body of bytes is handed over at once; a streamed body sees its chunks taken. */
   readonly onBodySent?: (() => void) | undefined;
-  /**
-   * Called when data that no request asked for follows on a kept connection, after the response to this request or to one
-   * of the next: this response may be for another request.
-   */
+  /** Called when data that no request asked for follows this or a later response: this response may be for another request. */
   readonly onStrayData?: (() => void) | undefined;
   readonly onInterimResponse?: (() => void) | undefined;
   /** Ends the exchange early, with its reason as the error. */
@@ -81,7 +78,7 @@ interface LinkedSignal {
   readonly release: () => void;
 }
 
-/** A new signal that `outer` aborts with its reason. For an exchange of a batch, an AbortController would take as long as reading the response. */
+/** A new signal that `outer` aborts with its reason. For each exchange of a batch, an AbortController would take too long. */
 export function linkSignal(outer: ExchangeSignal | undefined): LinkedSignal {
   const listeners = new Set<() => void>();
   const signal = {

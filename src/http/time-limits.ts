@@ -83,10 +83,7 @@ export class TimeLimitError extends Error {
 
 export type StartTimer = (milliseconds: number, action: () => void) => () => void;
 
-/**
- * Ends an exchange, the reading of its response included, with TimeLimitError at one of its limits or at the deadline, and
- * with Error after 10,000 interim responses, or 100 within 10 s.
- */
+/** Ends an exchange with TimeLimitError at a limit or the deadline, and with Error after too many interim responses. */
 export function withTimeLimits(deadline: Deadline, progress: RequestProgress, startTimer: StartTimer): Middleware {
   return (next) => async (request) => {
     const { signal, abort, release } = linkSignal(request.signal);

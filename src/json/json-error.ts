@@ -1,9 +1,6 @@
 import type { Buffer } from 'node:buffer';
 
-/**
- * Text that is not JSON: `offset` is the byte where reading stopped, counted after a byte order mark. The bytes before it are
- * valid UTF-8, so it has a line and a column.
- */
+/** `offset` is the byte where reading stopped, after a byte order mark; the bytes before it are valid UTF-8. */
 export class JsonError extends Error {
   override readonly name = 'JsonError';
   readonly offset: number;

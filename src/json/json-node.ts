@@ -4,10 +4,7 @@ import { BACKSLASH, OPEN_OBJECT } from './json-bytes.ts';
 /** The signature of a key or name that may equal any other: their texts have to be compared. */
 export const UNKNOWN_SIGNATURE = 0;
 
-/**
- * The signature of a key without escapes, whose text is between two offsets. Equal keys have equal signatures; most keys of
- * an object have different ones, so that their texts need not be read.
- */
+/** Equal keys have equal signatures; most keys of an object have different ones, so that their texts need not be read. */
 export function keySignature(bytes: Buffer, start: number, end: number): number {
   return packSignature(end - start, bytes[start] ?? 0, bytes[(start + end) >> 1] ?? 0, bytes[end - 1] ?? 0);
 }
@@ -127,10 +124,7 @@ export function getMember(node: JsonNode | undefined, key: string): JsonNode | u
   return node && at !== undefined ? { doc: node.doc, at } : undefined;
 }
 
-/**
- * As getMember, on entries of the tape: for loops over millions of values, where nodes cost more than all else. Such a loop
- * passes the signature of the key, too.
- */
+/** As getMember, on entries of the tape: for loops over millions of values, which pass the signature of the key, too. */
 export function memberEntry(
   doc: JsonDocument,
   object: number,
@@ -264,10 +258,7 @@ interface TrailStep {
   children?: ReadonlyMap<string | number, JsonNode>;
 }
 
-/**
- * Finds values of a document by their paths. What the path before went through is remembered, so that a million
- * neighbours are found in the time it takes to read their list once.
- */
+/** Finds values by their paths. The last path is remembered, so that the list of a million neighbours is read once. */
 export function createNodeFinder(doc: JsonDocument): NodeFinder {
   let trail: TrailStep[] = [];
   return (path, from = rootOf(doc)) => {

@@ -81,10 +81,7 @@ export interface TextPosition {
   readonly column: number;
 }
 
-/**
- * Returns line and column, both from 1 and columns in characters, of byte offsets in valid UTF-8. In ascending
- * order, any number of lookups reads the text once.
- */
+/** Returns line and column, from 1 and in characters, of byte offsets; in ascending order, lookups read the text once. */
 export function createPositionLookup(bytes: Buffer): (offset: number) => TextPosition {
   let at = 0;
   let line = 1;

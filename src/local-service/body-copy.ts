@@ -100,10 +100,7 @@ interface RedactedBody {
 // A body may give a field any number of times.
 const MAX_SECRETS = 16;
 
-/**
- * The body of a request to a path of the service, for a recording or the database: without its secret fields, also where
- * it is not valid JSON or was cut.
- */
+/** A body of a request without its secret fields, also if it is not valid JSON or was cut. */
 export function redactBody(path: string, body: Buffer): RedactedBody {
   const operation = operationAt(path);
   const names = Object.entries(operation?.body ?? {}).flatMap(([name, { isSecret }]) => (isSecret ? [name] : []));
@@ -144,10 +141,7 @@ function firstSecrets(values: readonly string[]): string[] {
   return [...new Set(values)].slice(0, MAX_SECRETS);
 }
 
-/**
- * The bytes of a body without some secrets, even if one is split between two chunks. Bytes that may begin a secret
- * are held back until the next chunk; all others pass at once.
- */
+/** A body without some secrets, also those split between chunks: bytes that may begin one are held back until the next chunk. */
 export async function* redactChunks(
   chunks: AsyncIterable<Uint8Array>,
   secrets: readonly string[],

@@ -102,10 +102,7 @@ export function modelsRoute({ upstream, now }: ServiceContext): ServiceRoute {
 
 const MAX_STORED_CHAT_BYTES = 4 * 1024 * 1024;
 
-/**
- * Stores the chats of a route for the page, up to 4 MiB in each direction, before the last byte of the response. A chat
- * that cannot be stored gets its response all the same.
- */
+/** Stores the chats of a route for the page, up to 4 MiB in each direction; a failure to store is ignored. */
 export function withStoredChats(
   route: ServiceRoute,
   { store, now, randomBytes }: Pick<ServiceContext, 'store' | 'now' | 'randomBytes'>,

@@ -148,10 +148,7 @@ export function generatedValues(body: string): string[] {
   return body.match(GENERATED_VALUE) ?? [];
 }
 
-/**
- * A body in the form in which replay compares it: JSON without whitespace, with sorted keys and with numbers as written;
- * any other body, and JSON that is nested too deeply, as it is.
- */
+/** A body as replay compares it: JSON compact and with sorted keys, numbers as written; any other body as it is. */
 export function comparableBody(body: Buffer): string {
   try {
     return sortedJson(rootOf(parseJson(body)));

@@ -25,10 +25,7 @@ export class IncompleteBodyError extends Error {
   }
 }
 
-/**
- * The chunks of a body. Throws HttpError 413 beyond `maxBytes`, before they are read if the length is known, and
- * IncompleteBodyError if the chunks throw.
- */
+/** Throws HttpError 413 beyond `maxBytes`, at once if the length is known, and IncompleteBodyError if the chunks throw. */
 export async function* limitedChunks(request: HttpRequest, maxBytes: number): AsyncGenerator<Uint8Array> {
   const tooLarge = (): HttpError => new HttpError(413, `the body may have at most ${formatByteSize(maxBytes)}`);
   if (declaredBodyBytes(request) > maxBytes) throw tooLarge();

@@ -42,7 +42,7 @@ export interface ReceivedBody {
   readonly discard: () => Promise<void>;
 }
 
-/** Receives a body; `length` is the length that its request declares, or 0. Throws what its chunks throw, and keeps nothing of the body then. */
+/** `length` is the declared one, or 0. Throws what the chunks throw, and keeps nothing of the body then. */
 export type BodyReceiver = (
   chunks: AsyncIterable<Uint8Array>,
   length: number,

@@ -8,10 +8,7 @@ import { bodySecretForms, replaceSecrets } from '../output/reporter.ts';
 import { redactChunks } from './body-copy.ts';
 import { HttpError } from './responses.ts';
 
-/**
- * Sends requests to a path below the base URL of another server, until the caller has disconnected; of their headers
- * only those that describe the body and the response. Throws HttpError 502 or 504.
- */
+/** Sends a request to a path below another base URL, with the headers about bodies only. Throws HttpError 502 or 504. */
 export type Upstream = (
   path: `/${string}`,
   request: Pick<HttpRequest, 'method' | 'headers' | 'body' | 'signal'>,

@@ -60,7 +60,7 @@ export function replaceSecrets(text: string, secrets: readonly string[]): string
   return secrets.reduce((before, secret) => before.replaceAll(secret, REDACTED), text);
 }
 
-/** The number of characters at the end of a text that begin a secret: a server or the network may cut a text. 0 for fewer than `minChars`. */
+/** The number of characters at the end of a cut text that begin a secret; 0 for fewer than `minChars`. */
 export function trailingPrefixLength(text: string, secret: string, minChars: number): number {
   for (let length = Math.min(secret.length - 1, text.length); length >= minChars; length--) {
     if (text.endsWith(secret.slice(0, length))) return length;

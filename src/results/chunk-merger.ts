@@ -56,10 +56,7 @@ interface ChunkMerger {
   readonly toJson: () => string;
 }
 
-/**
- * A merger that follows the merge rules of the fields; unknown fields keep their last value. `onUnmerged` is called with
- * a description of each value that cannot be merged with the others, and is left out.
- */
+/** Merges by the rules of the fields; unknown fields keep their last value. `onUnmerged` gets a description of each value left out. */
 export function createChunkMerger(
   fields: Fields,
   budget: MemoryBudget,

@@ -37,10 +37,7 @@ interface FilterContext extends Pick<Context, 'signal' | 'report'> {
   readonly runtime: Pick<Runtime, 'after'>;
 }
 
-/**
- * Compiles a filter, before anything is sent. Throws usage for one that is invalid. `remainingMs` is the time that --timeout
- * leaves to a run, infinite for none.
- */
+/** Throws usage for an invalid filter. `remainingMs` is the time that --timeout leaves to a run, infinite for none. */
 export async function compileJqFilter(
   filter: string,
   { runtime, signal, report }: FilterContext,
@@ -106,10 +103,7 @@ export async function compileJqFilter(
 // These read other inputs, count them, or end the run before them; a field may have such a name.
 const AFFECTS_OTHER_INPUTS = /(?<!\.)\b(?:inputs?|input_line_number|halt|halt_error)\b/;
 
-/**
- * A sink that writes the results of a filter for the lines of JSON it is given, and the lines of a run that could not be completed;
- * its commit throws the first Failure, as `locate` describes it for its line.
- */
+/** A sink for lines of JSON that writes their results; its commit throws the first Failure, as `locate` describes it for its line. */
 export function filteredSink(
   { writer, keepsPartial, commit, abandon }: Sink,
   filter: JqFilter,

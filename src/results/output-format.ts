@@ -36,10 +36,7 @@ export function requestResultKind(own: ResultKind, flags: FlagValues): ResultKin
   return isDryRun ? 'dry-run' : isCurl ? 'curl' : own;
 }
 
-/**
- * The format of a result: `--format`, `--json`, JSON for `--jq`, else that of its kind. Throws usage if flags
- * contradict each other or the kind does not have the format.
- */
+/** `--format`, `--json`, JSON for `--jq`, else that of the kind. Throws usage for contradictions and formats that the kind lacks. */
 export function chooseFormat(kind: ResultKind, flags: FlagValues, isTerminal: boolean): OutputFormat {
   return requestedFormat(kind, flags) ?? defaultFormat(kind, isTerminal);
 }

@@ -214,7 +214,7 @@ function isLetter(byte: i32): bool {
 // More keys are not compared.
 const MAX_COMPARED_KEYS: i32 = 32;
 
-/** False if an object may have a key twice, by the signatures of the keys in the tape between two addresses; `text` is the address of its first byte. */
+/** False if an object may have a key twice, by the signatures in the tape; `text` is the address of its first byte. */
 export function hasDistinctKeys(text: i32, tape: i32, tapeEnd: i32): bool {
   // The keys of an earlier object, which differ. Most objects have the same keys as the one before.
   let reference = 0;

@@ -8,10 +8,7 @@ import { StoreError } from './service-store.ts';
 // aborted: then the promise is rejected with the signal's reason.
 type GroupCommit = <T>(action: () => T, signal: ExchangeSignal | undefined) => Promise<T>;
 
-/**
- * Commits actions that are requested at about the same time together. While the disk is written nothing else runs, so
- * all requests that arrive meanwhile share the next commit.
- */
+/** Commits actions together that are requested at about the same time: those that arrive during a commit share the next one. */
 export function createGroupCommit(store: Store): GroupCommit {
   const runAll = (actions: readonly (() => void)[]): true[] =>
     actions.map((run) => {

@@ -11,10 +11,7 @@ export interface StagedTrajectory {
   readonly bytes: Uint8Array;
 }
 
-/**
- * Trajectories of a job that may still be rejected. They are staged in an unnamed file beside the database, which
- * disappears however the process ends.
- */
+/** Trajectories of a job that may still be rejected, in an unnamed file, which disappears however the process ends. */
 export interface StagingFile {
   readonly add: (row: StagedTrajectory) => void;
   /** Writes the added rows to disk and frees their memory. */

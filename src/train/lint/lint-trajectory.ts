@@ -138,10 +138,7 @@ export function createToolsHasher(): (trajectory: JsonNode) => string {
   };
 }
 
-/**
- * Checks a trajectory, even if NaN or Infinity make it invalid JSON: returns their offsets, where they read as 0, and the
- * error. Throws InvalidTextError for other invalid JSON.
- */
+/** Checks a trajectory; NaN and Infinity read as 0, and their offsets are returned. Throws InvalidTextError for other invalid JSON. */
 export function checkAllowingNonFinite(
   event: TrajectoryPart,
   label: string,

@@ -12,10 +12,7 @@ import { createChunkBatcher } from './upload.ts';
 export interface TrajectoryContent {
   readonly sources: readonly TextSource[];
   readonly checks: TrajectoryChecks;
-  /**
-   * Reads and checks everything for the first time; syntax errors are reported to the checks. Yields the bytes of the group
-   * array as it is sent, unless `isReordered`. Chunks are `passing`.
-   */
+  /** Reads and checks everything. Yields the `passing` bytes of the group array, unless `isReordered`; the checks get syntax errors. */
   readonly readFirst: () => AsyncIterable<Uint8Array>;
   /** The `sendable` bytes between the brackets of a group array (usually 0, the only one), once everything was read. */
   readonly rereadArray: (arrayIndex: number) => AsyncIterable<Uint8Array>;

@@ -72,10 +72,7 @@ export interface TrajectoryPart {
   readonly document: JsonDocument | undefined;
 }
 
-/**
- * A part of a text with trajectories. The bytes of all events from `group` to `end` are the group as written; the bytes of
- * all events of a whole body are the body.
- */
+/** The bytes of all events from `group` to `end` are the group as written; those of all events of a body are the body. */
 export type TrajectoryEvent =
   /** A group starts, or any other value in place of one. */
   | { readonly kind: 'group'; readonly location: TextLocation }

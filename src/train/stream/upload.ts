@@ -60,10 +60,7 @@ export async function digestChunks(
   return { bytes, digest: hash.digest('hex'), checksum };
 }
 
-/**
- * The same chunks. Throws Failure `local_file` before the last one if their CRC-32 differs: until then the body is incomplete,
- * and the service applies nothing.
- */
+/** The same chunks. Throws Failure `local_file` before the last one, when nothing was applied, if their CRC-32 differs. */
 export async function* requireUnchanged(
   chunks: AsyncIterable<Uint8Array>,
   checksum: number,
@@ -80,10 +77,7 @@ export async function* requireUnchanged(
   if (last) yield last;
 }
 
-/**
- * Shows the progress of the first reading of all sources, with the number of groups if it is known. `onBytes` takes the number of
- * bytes read, and throws if the process was asked to end.
- */
+/** Shows the progress of the first reading; `onBytes` takes the bytes so far, and throws if the process was asked to end. */
 export function showCheckProgress(
   sources: readonly Pick<TextSource, 'size'>[],
   { runtime, signal, startSpinner }: Context,
@@ -116,10 +110,7 @@ const BATCH_CHUNK_BYTES = 128 * 1024;
 // The one that is filled, the one that was yielded last and may be withheld, and 512 KiB after it.
 const SENDABLE_BUFFERS = 6;
 
-/**
- * Returns a function that combines small `passing` chunks into larger ones with this lifetime. It reuses its buffers, so that
- * gigabytes leave no garbage.
- */
+/** Returns a function that combines small `passing` chunks into larger ones with this lifetime, in buffers that it reuses. */
 export function createChunkBatcher(lifetime: ChunkLifetime): (chunks: Iterable<Uint8Array>) => Generator<Uint8Array> {
   const buffers: Buffer[] = [];
   const bufferCount = lifetime === 'sendable' ? SENDABLE_BUFFERS : 1;

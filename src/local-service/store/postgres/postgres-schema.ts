@@ -8,10 +8,7 @@ const TABLES_LOCK_ID = 7_371_776_300;
 // Version 1 was never released.
 const SCHEMA_VERSION = 2;
 
-/**
- * Creates the tables in the schema `svc` of a database that has none. Several services may start at once. Throws Failure
- * `local_file` for tables of another version of svc.
- */
+/** Creates the tables in the schema `svc`, once for all services. Throws Failure `local_file` for tables of another version. */
 export async function createPostgresTables(database: PostgresDatabase, label: string): Promise<void> {
   if ((await database.query(readVersion)) === SCHEMA_VERSION) return;
   await database.transaction(async (client) => {
