@@ -29,7 +29,7 @@ export async function* splitLines(chunks: AsyncIterable<Uint8Array>, maxLineByte
       size > maxLineBytes
         ? undefined
         : pendingChunks.length === 0
-          ? toBuffer(last)
+          ? Buffer.from(last.buffer, last.byteOffset, last.byteLength)
           : Buffer.concat([...pendingChunks, last]);
     const line = { number, offset, length: isTorn ? size : size + 1, bytes, isTorn };
     pendingChunks = [];
@@ -52,8 +52,4 @@ export async function* splitLines(chunks: AsyncIterable<Uint8Array>, maxLineByte
     else if (rest.length > 0) pendingChunks.push(rest);
   }
   if (length > 0) yield finishLine(Buffer.alloc(0), true);
-}
-
-function toBuffer(bytes: Uint8Array): Buffer {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }

@@ -10,7 +10,9 @@ export function withVerboseLog(writeLine: (line: string) => Promise<void>): Midd
     await writeLine(length === undefined ? '> (body of unknown length)' : `> (body of ${length} bytes)`);
     const response = await next(request);
     await writeLine(`< ${response.status} ${response.statusText}`.trimEnd());
-    for (const line of redactHeaders(response.headers, isSecretResponseHeader)) await writeLine(`< ${line}`);
+    // The tokens of a rate limit are a count.
+    const isSecret = (name: string): boolean => isSecretHeader(name) && !isRateLimitHeader(name);
+    for (const line of redactHeaders(response.headers, isSecret)) await writeLine(`< ${line}`);
     return response;
   };
 }
@@ -21,11 +23,6 @@ export function redactHeaders(headers: HttpHeaders, isSecret = isSecretHeader): 
 
 export function isSecretHeader(name: string): boolean {
   return /auth|cookie|key|secret|token|password|credential/i.test(name);
-}
-
-// The tokens of a rate limit are a count.
-function isSecretResponseHeader(name: string): boolean {
-  return isSecretHeader(name) && !isRateLimitHeader(name);
 }
 
 // Only the scheme is shown, which names the kind of credential.

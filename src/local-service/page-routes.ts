@@ -41,7 +41,11 @@ export function pageRoutes({ store, now }: ServiceContext): [string, ServiceRout
   return [
     ...staticFiles.map(([path, file, type]): [string, ServiceRoute] => [
       path,
-      readRoute('none', async () => textResponse(200, await readPageFile(file), type, pageHeaders)),
+      // Beside this file in the source, and beside the bundle in the package.
+      readRoute('none', async () => {
+        const text = await readFile(new URL(`./page/${file}`, import.meta.url));
+        return textResponse(200, text, type, pageHeaders);
+      }),
     ]),
     ...tables.map((table) =>
       data(table, async (url) => {
@@ -85,11 +89,6 @@ export function pageRoutes({ store, now }: ServiceContext): [string, ServiceRout
       await yieldToEventLoop(signal);
     }
   }
-}
-
-// Beside this file in the source, and beside the bundle in the package.
-function readPageFile(name: string): Promise<Buffer> {
-  return readFile(new URL(`./page/${name}`, import.meta.url));
 }
 
 function isPageTable(name: string): name is PageTable {

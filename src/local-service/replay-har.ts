@@ -40,6 +40,7 @@ interface ReplayedEntry {
 }
 
 const MAX_LISTED_REQUESTS = 5;
+const BODY_HEADER = /^(content-(type|length|encoding)|transfer-encoding|connection|keep-alive|date)$/i;
 const MIN_STATUS = 200;
 const MAX_STATUS = 999;
 
@@ -99,16 +100,12 @@ function replayedResponse(
   let text = body.toString('latin1');
   for (const [at, value] of requestValues.entries()) text = text.replaceAll(value, actual[at] ?? value);
   const contentType = getHeader(headers, 'content-type') ?? 'application/json';
-  const kept = headers.filter(([name]) => !isBodyHeader(name));
+  const kept = headers.filter(([name]) => !BODY_HEADER.test(name));
   const response = textResponse(status, Buffer.from(text, 'latin1'), contentType, kept);
   if (!isCut) return response;
   // Without a length, because the body ends early.
   const { completeBody: _, ...rest } = response;
   return { ...rest, headers: [['Content-Type', contentType], ...kept], body: cutBody(response.body, text.length) };
-}
-
-function isBodyHeader(name: string): boolean {
-  return /^(content-(type|length|encoding)|transfer-encoding|connection|keep-alive|date)$/i.test(name);
 }
 
 async function readEntries(path: string): Promise<Map<string, ReplayedEntry[]>> {

@@ -75,12 +75,13 @@ export function isChatText({ operation, format, textOf }: ResultView): boolean {
 /** Prints a whole response in its format. If the filter fails, the response to a request that writes is printed unfiltered. */
 export async function printDocument(
   doc: JsonDocument,
-  { operation, format, filter, sink, context, textOf = chatTextOf(operation) }: ResultView,
+  { operation, format, filter, sink, context, textOf }: ResultView,
 ): Promise<void> {
   const { result } = operation;
   const rowsField = result.as === 'rows' ? result.member : undefined;
   const emptyNote = result.as === 'rows' ? `the service returned no ${result.member}` : undefined;
-  const text = textOf && (() => textOf(doc));
+  const chatTextOf = result.as === 'chat' ? (): string => chatText(rootOf(doc)) : undefined;
+  const text = textOf ? () => textOf(doc) : chatTextOf;
   try {
     await printResult(
       { doc, rowsField, columns: rowColumns(operation), emptyNote, ...(text ? { text } : {}) },
@@ -105,10 +106,6 @@ export async function reportChatEnd(doc: JsonDocument, view: ResultView): Promis
   for (const note of completionNotes(rootOf(doc), view.requestedChoices)) await report.note(note);
   if (isChatText(view)) for (const note of omissionNotes(rootOf(doc))) await report.note(note);
   await report.detail(finishDetail(rootOf(doc)));
-}
-
-function chatTextOf({ result }: Operation): ResultView['textOf'] {
-  return result.as === 'chat' ? (doc) => chatText(rootOf(doc)) : undefined;
 }
 
 async function writeResponse(bytes: Uint8Array, { writer }: Sink): Promise<void> {
