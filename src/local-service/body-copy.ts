@@ -1,4 +1,5 @@
 import { Buffer } from 'node:buffer';
+import { collectBodyStart } from '../http/body-chunks.ts';
 import { getHeader, type HttpRequest, type HttpResponse, type Send } from '../http/message.ts';
 import { bodyChunks } from '../http/request-progress.ts';
 import { kindOf, stringOf } from '../json/json-node.ts';
@@ -51,7 +52,7 @@ export async function sendWithCopies(
   const end = async (response: HttpResponse | undefined, isCut: boolean): Promise<void> => {
     // A client that got no 100 Continue sends no body. Waiting for one that is too large would delay its refusal.
     const canRead = getHeader(request.headers, 'expect') === undefined && (body.length ?? 0) <= maxBytes;
-    if (!isRead && canRead) await readUpTo(maxBytes, chunks()).catch(() => {});
+    if (!isRead && canRead) await collectBodyStart(chunks(), maxBytes);
     const { body: redactedBody, secrets } = redactBody(requestPath(request), sent.bytes());
     return onEnd(redactedBody, response, redactResponseBody(received.bytes(), secrets), isCut);
   };
@@ -61,14 +62,6 @@ export async function sendWithCopies(
   } catch (error) {
     await end(undefined, false);
     throw error;
-  }
-}
-
-async function readUpTo(maxBytes: number, chunks: AsyncIterable<Uint8Array>): Promise<void> {
-  let length = 0;
-  for await (const chunk of chunks) {
-    length += chunk.length;
-    if (length >= maxBytes) return;
   }
 }
 
