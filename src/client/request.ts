@@ -1,7 +1,7 @@
 import { isGeneratedValue } from '../body/autofill.ts';
 import type { Draft } from '../body/draft.ts';
 import type { FailureFacts } from '../errors.ts';
-import type { Headers, RequestBody } from '../http/message.ts';
+import type { HttpHeaders, RequestBody } from '../http/message.ts';
 import { createRequestProgress, type RequestProgress } from '../http/request-progress.ts';
 import { isSecretHeader } from '../http/verbose-log.ts';
 import { getMember, isTrue, type JsonNode, kindOf, nodeAtPath, rootOf, stringOf } from '../json/json-node.ts';
@@ -15,7 +15,7 @@ import type { Settings } from './settings.ts';
 /** A request without its credential, to be sent or printed. */
 export interface PreparedRequest {
   readonly operation: Operation;
-  readonly headers: Headers;
+  readonly headers: HttpHeaders;
   readonly draft: Draft;
   /** The bytes of the draft, or a larger body of which the draft is a part. */
   readonly body: RequestBody;

@@ -9,7 +9,7 @@ import { findSetting } from '../config/settings.ts';
 import type { Context } from '../context.ts';
 import { usageFailure } from '../errors.ts';
 import { type FlagValues, getArrayFlag, getBooleanFlag, getStringFlag, isFlagOn } from '../flag.ts';
-import { getHeader, type Headers } from '../http/message.ts';
+import { getHeader, type HttpHeaders } from '../http/message.ts';
 import { flagTarget, type Operation } from '../operations/operation.ts';
 import { type OutputFormat, requestedFormat, requestResultKind } from '../results/output-format.ts';
 import { type Destination, ignoredBaseUrlNote, missingBaseUrl, resolveDestination } from './destination.ts';
@@ -22,7 +22,7 @@ export interface Settings {
   /** Undefined without a base URL, which only a dry run accepts. */
   readonly destination: Destination | undefined;
   /** The headers of profile and flags. */
-  readonly headers: Headers;
+  readonly headers: HttpHeaders;
   readonly certificateFiles: CertificateFiles;
   readonly isPlainHttpAllowed: boolean;
   /** Milliseconds for attempts, waits and response together. */

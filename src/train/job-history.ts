@@ -28,12 +28,10 @@ import type { BodyDigest } from './stream/upload.ts';
 
 /** A training job about to be sent. Jobs with the same digest, target and model are the same job. */
 export interface TrainingJob {
-  /** SHA-256 of the body, in hexadecimal. */
   readonly digest: string;
   /** The URL it is sent to, without userinfo; `local_file` for the local service. */
   readonly target: string;
   readonly model: string | undefined;
-  /** Files as given on the command line. */
   readonly files: readonly string[];
   readonly bytes: number;
   readonly groups: number;
@@ -46,7 +44,6 @@ export interface TrainingJob {
 /** The facts that identify a training job before it is sent. */
 export type TrainingFacts = Omit<TrainingJob, 'target'>;
 
-/** The number of groups and of trajectories. */
 interface TrajectoryCounts {
   readonly groupCount: () => number;
   readonly trajectoryCount: () => number;
@@ -63,19 +60,15 @@ export function createTrainingFacts(
   return { bytes, digest, model, files, groups: counts.groupCount(), trajectories: counts.trajectoryCount() };
 }
 
-/** Counts the trajectories in a draft that holds the whole body. */
 export function countTrajectories({ doc }: Draft): TrajectoryCounts {
   const groups = itemsAt(rootOf(doc), 'trajectory_groups');
   const sizes = groups.map((group) => itemsAt(group, 'trajectories').length);
   return { groupCount: () => groups.length, trajectoryCount: () => sizes.reduce((sum, size) => sum + size, 0) };
 }
 
-/** The outcome of a job. */
 export interface JobOutcome {
   readonly applied: AppliedState;
-  /** Exit code of the process. */
   readonly exitCode: number;
-  /** The job id from the response. */
   readonly id: string | undefined;
 }
 
@@ -104,12 +97,10 @@ export function jobStatus(
 /** Jobs that may be sent again: all, none, or those that may have been applied. */
 export type AllowedDuplicates = boolean | 'unknown';
 
-/** The part of the runtime that the job history needs. */
 type JobHistoryRuntime = LockRuntime & Pick<Runtime, 'now'>;
 
 /** The jobs sent from this machine. Every function throws Failure `local_file` for the file, and `safety_check` for an invalid record. */
 export interface JobHistory {
-  /** The recorded jobs, oldest first. */
   readonly read: () => Promise<readonly TrainingJobRecord[]>;
   /** The last record of the same job, for the same line of the same batch. */
   readonly find: (job: TrainingJob) => Promise<TrainingJobRecord | undefined>;
@@ -121,7 +112,6 @@ export interface JobHistory {
   readonly begin: (job: TrainingJob, allowed: AllowedDuplicates) => Promise<(outcome: JobOutcome) => Promise<void>>;
 }
 
-/** The path of the job history in a data directory. */
 export function jobHistoryFile(directory: string): string {
   return join(directory, 'training-jobs.jsonl');
 }
@@ -253,9 +243,7 @@ export function createJobHistory(path: string, context: JobHistoryRuntime): JobH
   };
 }
 
-/** A record that waits to be written. */
 interface WaitingRecord {
-  /** Throws if it is not to be written. */
   readonly toRecord: () => string;
   readonly resolve: () => void;
   readonly reject: (error: unknown) => void;

@@ -15,7 +15,7 @@ import { formatRetryMessage } from '../../client/with-retries.ts';
 import type { Context } from '../../context.ts';
 import { Failure, toFailure } from '../../errors.ts';
 import { observeChunks } from '../../http/body-chunks.ts';
-import type { Response } from '../../http/message.ts';
+import type { HttpResponse } from '../../http/message.ts';
 import { type JsonDocument, type JsonNode, rootOf } from '../../json/json-node.ts';
 import type { Reporter } from '../../output/reporter.ts';
 import { openSink, type Sink } from '../../output/sink.ts';
@@ -79,7 +79,7 @@ async function sendAndPrint(
   const stopwatch = startStopwatch(runtime);
   let sink: Sink | undefined;
   let received: JsonDocument | undefined;
-  let response: Response | undefined;
+  let response: HttpResponse | undefined;
   const onDocument = (doc: JsonDocument): void => {
     received = doc;
     hooks?.onDocument(doc);
@@ -181,7 +181,7 @@ async function locateOutput(error: unknown, sink: Sink, report: Reporter): Promi
 }
 
 // Even if the result cannot be written, for example to a full disk, the request was applied.
-function markAsApplied(error: unknown, response: Response, requestContext: RequestContext): unknown {
+function markAsApplied(error: unknown, response: HttpResponse, requestContext: RequestContext): unknown {
   if (error instanceof ClosedPipeError) return error;
   const { code, message, facts } = toFailure(error);
   return facts.applied && facts.attempts !== undefined

@@ -6,7 +6,7 @@ import type { Settings } from '../../client/settings.ts';
 import type { CertificateFiles } from '../../config/route.ts';
 import type { Context } from '../../context.ts';
 import { commitOrAbandon } from '../../files/file-replacement.ts';
-import type { Headers } from '../../http/message.ts';
+import type { HttpHeaders } from '../../http/message.ts';
 import { isSecretHeader, redactHeaders } from '../../http/verbose-log.ts';
 import { rootOf } from '../../json/json-node.ts';
 import { writeJson } from '../../json/write-json.ts';
@@ -25,7 +25,7 @@ export async function showRequest(
   const { operation, previewFormat, format, output, certificateFiles, profile, destination } = settings;
   const scheme = operation.auth === 'basic' ? 'Basic ' : 'Bearer ';
   // None where the request would fail for lack of a credential for its URL.
-  const credential: Headers = hasCredential(settings, runtime.env) ? [['Authorization', scheme]] : [];
+  const credential: HttpHeaders = hasCredential(settings, runtime.env) ? [['Authorization', scheme]] : [];
   const sink = await openSink(output, stdout, runtime.cwd);
   const trustFiles = { ...certificateFiles, cacert: certificateFiles.cacert || profile.profile.cacert };
   await commitOrAbandon(sink, () =>
@@ -39,7 +39,7 @@ export async function showRequest(
 async function showDryRun(
   prepared: PreparedRequest,
   destination: Destination | undefined,
-  credential: Headers,
+  credential: HttpHeaders,
   isJson: boolean,
   writer: Writer,
   report: Reporter,
