@@ -35,11 +35,11 @@ export interface Authorization {
  * then no program is run to get it.
  */
 export async function readAuthorization(
-  { operation, profile, isPlainHttpAllowed, timeoutMs }: Settings,
-  { url, isLocal, route }: Destination,
+  { operation, profile, timeoutMs }: Settings,
+  { url, isLocal, proxy, isPlainHttpAllowed }: Destination,
   { runtime, report, signal }: Pick<Context, 'runtime' | 'report' | 'signal'>,
 ): Promise<Authorization | undefined> {
-  if (route?.proxy) report.addSecrets(proxySecrets(route.proxy));
+  if (proxy) report.addSecrets(proxySecrets(proxy));
   if (isLocal) return undefined;
   const baseUrl = url.href.slice(0, -operation.path.length);
   const source = requireCredentialSource(operation.auth, baseUrl, profile, runtime.env);

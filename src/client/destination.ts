@@ -2,12 +2,12 @@ import { joinUrl } from '../config/base-url.ts';
 import { LOCAL_PROFILE_NAME } from '../config/profile.ts';
 import { type ConnectionFlags, findBaseUrl, resolveBaseUrl, type SelectedProfile } from '../config/select-profile.ts';
 import { type Failure, usageFailure } from '../errors.ts';
-import type { Route } from '../http/open-socket.ts';
+import type { ConnectOptions } from '../http/open-socket.ts';
 import type { Operation } from '../operations/operation.ts';
 import type { Runtime } from '../runtime.ts';
 
-/** Where the requests of an operation go. */
-export interface Destination {
+/** Where the requests of an operation go, and how to connect. For the local service and for a dry run, no file of TLS is read. */
+export interface Destination extends ConnectOptions {
   readonly url: URL;
   /** The local service responds. */
   readonly isLocal: boolean;
@@ -15,8 +15,6 @@ export interface Destination {
   readonly profile: string;
   /** The profile has a base URL of this origin. */
   readonly isInProfile: boolean;
-  /** How to connect; undefined for the local service and for a dry run. */
-  readonly route: Route | undefined;
 }
 
 // The local service has no URL; svc never connects to this one.
@@ -31,7 +29,7 @@ export function resolveDestination(
   connection: ConnectionFlags,
   selected: SelectedProfile,
   env: Runtime['env'],
-): Omit<Destination, 'route'> | undefined {
+): Destination | undefined {
   const { name: profile, isLocal } = selected;
   if (isLocal && connection.baseUrl) throw baseUrlOfLocalFailure(selected.source);
   const baseUrl = isLocal ? new URL(LOCAL_ORIGIN) : resolveBaseUrl(host, connection, env, selected.profile);
@@ -41,6 +39,16 @@ export function resolveDestination(
     (base = '') => URL.canParse(base) && new URL(base).origin === baseUrl.origin,
   );
   return { url: new URL(joinUrl(baseUrl, path)), isLocal, profile, isInProfile };
+}
+
+/** The destination as files record it: its URL, or `local`; empty for none. */
+export function recordedUrl(destination: Pick<Destination, 'url' | 'isLocal'> | undefined): string {
+  return destination?.isLocal ? 'local' : (destination?.url.href ?? '');
+}
+
+/** The base URL of a call start, as the spool records it. */
+export function traceBaseUrl(destination: Destination | undefined): string {
+  return recordedUrl(destination).replace(/\/call\/start$/, '');
 }
 
 /**

@@ -52,11 +52,11 @@ export async function connect(
 }
 
 async function openTransport(
-  { route }: Destination,
+  destination: Destination,
   { runtime, report }: Pick<Context, 'runtime' | 'report'>,
   isReused: boolean,
 ): Promise<Transport> {
-  if (!route) {
+  if (destination.isLocal) {
     const { databaseFileIn, openInProcessService } = await import('../local-service/open-local-service.ts');
     return openInProcessService(databaseFileIn(dataDirectory(runtime)), runtime, report.warn);
   }
@@ -65,7 +65,7 @@ async function openTransport(
   // exchange, which waits for it at its end.
   if (!isReused && runtime.node.startsWith('20.')) setFlagsFromString('--liftoff-only');
   const { openHttpTransport } = await import('../http/transport.ts');
-  return openHttpTransport(route, isReused ? runtime : undefined);
+  return openHttpTransport(destination, isReused ? runtime : undefined);
 }
 
 /** A successful exchange: a complete response, or a stream of which the first chunk has arrived. */

@@ -1,8 +1,8 @@
 import type { AutofillSettings } from '../body/autofill.ts';
+import { type CertificateFiles, readConnectOptions } from '../config/connect-options.ts';
 import { parseDurationMs } from '../config/parse-duration.ts';
 import { readProjectFile } from '../config/project-file.ts';
 import { resolveSetting, type SettingSources } from '../config/resolve-setting.ts';
-import { type CertificateFiles, routeTo } from '../config/route.ts';
 import { type ConnectionFlags, type SelectedProfile, selectProfile } from '../config/select-profile.ts';
 import { parseCount } from '../config/setting-kinds.ts';
 import { findSetting } from '../config/settings.ts';
@@ -24,7 +24,6 @@ export interface Settings {
   /** The headers of profile and flags. */
   readonly headers: Headers;
   readonly certificateFiles: CertificateFiles;
-  readonly isPlainHttpAllowed: boolean;
   /** Milliseconds for attempts, waits and response together. */
   readonly timeoutMs: number | undefined;
   /** True if neither flag, environment nor profile sets the time limit. */
@@ -77,21 +76,17 @@ export async function resolveSettings(
   if (!target && !previewFormat) throw missingBaseUrl(selected);
   if (target?.isLocal && previewFormat === 'curl')
     throw usageFailure('--curl needs a URL, and --local has none', 'run svc serve, and pass its URL with --base-url');
-  const route =
-    !target || target.isLocal || previewFormat
-      ? undefined
-      : {
-          ...(await routeTo(target.url, certificateFiles, selected.profile, { runtime, signal, timeoutMs })),
-          isPlainHttpAllowed,
-        };
+  const connectOptions =
+    target && !target.isLocal && !previewFormat
+      ? await readConnectOptions(target.url, certificateFiles, selected.profile, { runtime, signal, timeoutMs })
+      : {};
   const ownHeaders = profileHeaders(selected, target?.url.origin);
   return {
     operation,
     profile: selected,
-    destination: target && { ...target, route },
+    destination: target && { ...target, ...connectOptions, isPlainHttpAllowed },
     headers: [...ownHeaders.filter(([name]) => getHeader(flagHeaders, name) === undefined), ...flagHeaders],
     certificateFiles,
-    isPlainHttpAllowed,
     timeoutMs,
     isTimeoutDefault: resolveSetting('timeout', sources) === undefined,
     maxRetries,

@@ -15,8 +15,8 @@ import type { Runtime } from '../runtime.ts';
 /** A call on disk that has not been confirmed; the process that sends it removes the file. */
 export interface SpooledCall {
   readonly file: string;
-  /** Origin and path of the trace base URL that it was recorded for, or `local_file`. */
-  readonly target: string;
+  /** The trace base URL that it was recorded for, or `local`. */
+  readonly baseUrl: string;
   /** The body of the `call start` request, on one line. */
   readonly body: string;
 }
@@ -30,11 +30,6 @@ const MAX_WRITE_MS = 60_000;
 /** The directory of the spool below the data directory. */
 export function spoolDirectory(dataDirectory: string): string {
   return join(dataDirectory, 'spool');
-}
-
-/** The destination of a spooled call: origin and path of the trace base URL, or `local_file`. */
-export function traceTarget(destination: { readonly url: URL; readonly isLocal: boolean } | undefined): string {
-  return destination?.isLocal ? 'local' : (destination?.url.href ?? '').replace(/\/call\/start$/, '');
 }
 
 /** The command that sends the spooled calls of a command with these flags, for hints. */
@@ -52,7 +47,7 @@ export function flushCommand(flags: FlagValues): string {
  */
 export function spoolCall(
   directory: string,
-  { id, target, body }: Omit<SpooledCall, 'file'> & { readonly id: string },
+  { id, baseUrl, body }: Omit<SpooledCall, 'file'> & { readonly id: string },
   { pid }: Pick<Runtime, 'pid'>,
 ): Promise<string> {
   const facts = { hint: 'set SVC_DATA_DIR to a directory you can write to', applied: 'no' } as const;
@@ -64,7 +59,7 @@ export function spoolCall(
       const file = join(directory, `${id}.json`);
       // The id of the process says whether it still writes the file.
       const temporary = join(directory, `.${id}.json.${pid}.tmp`);
-      const text = `${writeJson({ target })}\n${body}`;
+      const text = `${writeJson({ target: baseUrl })}\n${body}`;
       await commitOrAbandon(
         { commit: () => renameDurably(temporary, file), abandon: () => rm(temporary, { force: true }) },
         async () => {
@@ -85,8 +80,8 @@ export async function readSpool(directory: string): Promise<SpooledCall[]> {
   for (const file of await spoolFiles(directory)) {
     const text = await readFile(file, 'utf8').catch(() => '');
     const [head = '', body = ''] = text.split('\n', 2);
-    const target = firstStringMember(tryParseJson(Buffer.from(head)), 'target');
-    if (body !== '' && target !== undefined) calls.push({ file, target, body });
+    const baseUrl = firstStringMember(tryParseJson(Buffer.from(head)), 'target');
+    if (body !== '' && baseUrl !== undefined) calls.push({ file, baseUrl, body });
   }
   return calls;
 }

@@ -9,6 +9,7 @@ import { createAutofill } from '../../body/autofill.ts';
 import { createBodyCheck } from '../../body/body-check.ts';
 import { createBodyDependencies } from '../../body/input-reader.ts';
 import { readAuthorization } from '../../client/authorization.ts';
+import { traceBaseUrl } from '../../client/destination.ts';
 import { resolveSettings, type Settings } from '../../client/settings.ts';
 import type { Invocation } from '../../command.ts';
 import { dataDirectory } from '../../config/directories.ts';
@@ -28,7 +29,6 @@ import {
   removeSpooledCall,
   type SpooledCall,
   spoolDirectory,
-  traceTarget,
 } from '../../trace/spool.ts';
 import { sendBatch } from '../batch/batch.ts';
 
@@ -36,7 +36,7 @@ import { sendBatch } from '../batch/batch.ts';
 const MAX_OUTAGE_MS = 5000;
 
 const MAX_LISTED_FILES = 10;
-const MAX_LISTED_TARGETS = 3;
+const MAX_LISTED_URLS = 3;
 
 /**
  * Sends the spooled calls of the current trace base URL as a batch and leaves those of others. Prints the counts, and
@@ -46,11 +46,11 @@ export async function runCallFlush(invocation: Invocation, context: Context): Pr
   const { flags } = invocation;
   const output = await openResultOutput('record', flags, context);
   const settings = await resolveSettings(callStartOperation, flags, context);
-  const target = traceTarget(settings.destination);
+  const baseUrl = traceBaseUrl(settings.destination);
   const directory = spoolDirectory(dataDirectory(context.runtime));
   const removed = await removeIncompleteCalls(directory, context.runtime);
   const spooled = await readSpool(directory);
-  const calls = spooled.filter((call) => call.target === target);
+  const calls = spooled.filter((call) => call.baseUrl === baseUrl);
   const { sent, unaccepted, end, removalFailure } = await sendCalls(calls, settings, context).catch(
     (error: unknown): SentCalls => {
       const { code, facts, message } = toFailure(error);
@@ -58,25 +58,25 @@ export async function runCallFlush(invocation: Invocation, context: Context): Pr
     },
   );
   const remaining = calls.length - sent;
-  const others = spooled.filter((call) => call.target !== target);
+  const others = spooled.filter((call) => call.baseUrl !== baseUrl);
   await printResult(resultOf({ sent, remaining, other_base_urls: others.length, removed }), output);
   await output.writer.end();
   if (removed > 0)
     await context.report.note(
       `removed ${removed} incomplete ${pluralize(removed, 'record')} of commands that never started`,
     );
-  if (others.length > 0) await context.report.note(otherTargetsText(others));
+  if (others.length > 0) await context.report.note(otherBaseUrlsText(others));
   // A signal after the last call has nothing left to stop.
   if (remaining > 0) throw unconfirmedFailure(remaining, calls.length, unaccepted, flags, end);
   if (removalFailure) throw removalFailure;
 }
 
-function otherTargetsText(others: readonly SpooledCall[]): string {
-  const targets = [...new Set(others.map(({ target }) => target))].sort();
-  const more = targets.length > MAX_LISTED_TARGETS ? [`${targets.length - MAX_LISTED_TARGETS} more`] : [];
+function otherBaseUrlsText(others: readonly SpooledCall[]): string {
+  const baseUrls = [...new Set(others.map(({ baseUrl }) => baseUrl))].sort();
+  const more = baseUrls.length > MAX_LISTED_URLS ? [`${baseUrls.length - MAX_LISTED_URLS} more`] : [];
   const count = `${others.length} ${pluralize(others.length, 'call belongs', 'calls belong')} to other base URLs`;
   const stays = `${pluralize(others.length, 'stays', 'stay')} in the spool`;
-  return `${count} and ${stays}: ${[...targets.slice(0, MAX_LISTED_TARGETS), ...more].join(', ')}`;
+  return `${count} and ${stays}: ${[...baseUrls.slice(0, MAX_LISTED_URLS), ...more].join(', ')}`;
 }
 
 function unconfirmedFailure(

@@ -1,5 +1,5 @@
 import { type Authorization, readAuthorization } from '../../client/authorization.ts';
-import { missingBaseUrl } from '../../client/destination.ts';
+import { missingBaseUrl, traceBaseUrl } from '../../client/destination.ts';
 import { sendJson } from '../../client/send.ts';
 import type { Settings } from '../../client/settings.ts';
 import { dataDirectory } from '../../config/directories.ts';
@@ -8,7 +8,7 @@ import { Failure, type FailureCode, toFailure, usageFailure } from '../../errors
 import { type FlagValues, isFlagOn } from '../../flag.ts';
 import { writeJson } from '../../json/write-json.ts';
 import { recordedInputs, type TracedCall } from '../../trace/call-record.ts';
-import { flushCommand, removeSpooledCall, spoolCall, spoolDirectory, traceTarget } from '../../trace/spool.ts';
+import { flushCommand, removeSpooledCall, spoolCall, spoolDirectory } from '../../trace/spool.ts';
 import type { TracedCommand } from './traced-command.ts';
 
 /**
@@ -39,7 +39,7 @@ export async function prepareRecord(
   const body = writeJson({
     start: isUnread ? withoutSecrets(command) : redactRecord(record, context.report.redact),
   });
-  const call = { id: record.id, target: traceTarget(destination), body };
+  const call = { id: record.id, baseUrl: traceBaseUrl(destination), body };
   // A call that cannot be spooled can still be sent.
   const directory = spoolDirectory(dataDirectory(context.runtime));
   const file = spool ? await spoolCall(directory, call, context.runtime).catch(toFailure) : undefined;

@@ -1,4 +1,5 @@
 import { createInputReader } from '../../body/input-reader.ts';
+import { recordedUrl } from '../../client/destination.ts';
 import {
   type ChatExpectations,
   expectationFailure,
@@ -117,11 +118,10 @@ async function openResponseHooks(
       const isSent = response !== undefined || isPipeClosed || (failure?.facts.attempts ?? 0) > 0;
       if (history === 'off' || !isSent) return;
       const status = failure?.facts.status ?? timing?.status ?? null;
-      const url = destination?.isLocal ? 'local' : (destination?.url.href ?? '');
       const record = {
         time: new Date(startedAt).toISOString(),
         command: operation.command.join(' '),
-        url,
+        url: recordedUrl(destination),
         ms: Math.round(duration()),
         status,
         exit_code: failure?.exitCode ?? 0,

@@ -3,7 +3,7 @@ import { hasCredential } from '../../client/authorization.ts';
 import type { Destination } from '../../client/destination.ts';
 import { isStreamRequested, type PreparedRequest } from '../../client/request.ts';
 import type { Settings } from '../../client/settings.ts';
-import type { CertificateFiles } from '../../config/route.ts';
+import type { CertificateFiles } from '../../config/connect-options.ts';
 import type { Context } from '../../context.ts';
 import { commitOrAbandon } from '../../files/file-replacement.ts';
 import type { Headers } from '../../http/message.ts';

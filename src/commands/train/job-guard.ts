@@ -1,6 +1,7 @@
 import { Buffer } from 'node:buffer';
 import type { BatchJob, LineGuard } from '../../batch/batch-job.ts';
 import type { Draft } from '../../body/draft.ts';
+import { recordedUrl } from '../../client/destination.ts';
 import type { Settings } from '../../client/settings.ts';
 import { dataDirectory } from '../../config/directories.ts';
 import type { Context } from '../../context.ts';
@@ -33,7 +34,7 @@ export function createJobGuard(
   let start: Promise<(outcome: JobOutcome) => Promise<void>> | undefined;
   return {
     onSend: async () => {
-      start = history.begin({ ...facts, target: jobTarget(settings) }, allowed);
+      start = history.begin({ ...facts, target: recordedUrl(settings.destination) }, allowed);
       await start;
     },
     onOutcome: async (outcome) => {
@@ -76,14 +77,10 @@ export function createLineGuards(
     return {
       ...createJobGuard(facts, settings, allowsDuplicate || (mayBeApplied && 'unknown'), context, history),
       knownResponse: async () => {
-        const record = await history.find({ ...facts, target: jobTarget(settings) });
+        const record = await history.find({ ...facts, target: recordedUrl(settings.destination) });
         if (!record || jobStatus(record, runtime) !== 'applied') return undefined;
         return Buffer.from(writeJson({ id: firstStringMember(record.end, 'id') ?? null }));
       },
     };
   };
-}
-
-function jobTarget({ destination }: Settings): string {
-  return !destination || destination.isLocal ? 'local' : destination.url.origin + destination.url.pathname;
 }
