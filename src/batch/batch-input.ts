@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer';
 import { access, constants, type FileHandle, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { addAbortSignal, type Readable } from 'node:stream';
+import { addAbortSignal, Readable } from 'node:stream';
 import { limitInputTime } from '../body/input-reader.ts';
 import { fileFailure } from '../files/file-errors.ts';
 import { openAnonymousFile } from '../files/file-replacement.ts';
@@ -32,28 +32,9 @@ export interface BatchInput {
 }
 
 /** Lines that svc has in memory. */
-export function createMemoryInput(label: string, texts: readonly string[]): BatchInput {
-  const stopped = new AbortController();
-  const lines = async function* (): AsyncGenerator<InputLine> {
-    let offset = 0;
-    for (const [at, text] of texts.entries()) {
-      if (stopped.signal.aborted) return;
-      const bytes = Buffer.from(text);
-      yield { number: at + 1, offset, length: bytes.length, bytes, isTorn: false };
-      offset += bytes.length;
-    }
-  };
-  const input: BatchInput = {
-    label,
-    totalBytes: undefined,
-    lines: lines(),
-    stop: () => stopped.abort(),
-    twice: async () => [
-      { ...input, lines: lines() },
-      { ...input, lines: lines() },
-    ],
-  };
-  return input;
+export function createMemoryInput(label: string, lines: readonly string[], maxLineBytes: number): BatchInput {
+  const chunks = lines.map((line) => Buffer.from(`${line}\n`));
+  return createInput(label, undefined, async () => Readable.from(chunks), maxLineBytes);
 }
 
 /**

@@ -31,11 +31,11 @@ export interface BatchJob extends LineChecks {
   /** Called with the result of each line, once it is stored. */
   readonly onResult?: (line: number, result: LineResult) => Promise<void>;
   /** Creates the guard of a line, which an earlier run may have applied; undefined if lines need none. */
-  readonly guardFor: (line: number, draft: Draft, mayBeApplied: boolean) => LineGuard | undefined;
+  readonly guardFor?: ((line: number, draft: Draft, mayBeApplied: boolean) => LineGuard) | undefined;
   /** Lines with unknown outcome are sent. */
   readonly canRetryUnknown: boolean;
-  readonly expectations: ChatExpectations | undefined;
-  readonly junit: JunitReport | undefined;
+  readonly expectations?: ChatExpectations | undefined;
+  readonly junit?: JunitReport | undefined;
   readonly responseWarnings: ResponseWarnings;
   readonly context: Context;
 }

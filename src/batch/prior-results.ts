@@ -4,7 +4,6 @@ import { isNotFoundError, pathExists, withFileFailure } from '../files/file-erro
 import { acquireLock, type LockRuntime, type Unlock } from '../files/file-lock.ts';
 import { resolveSymlinks } from '../files/file-replacement.ts';
 import type { InputLine } from '../files/split-lines.ts';
-import { pluralize } from '../json/pluralize.ts';
 import type { Reporter } from '../output/reporter.ts';
 import { type BatchInput, selectedLines } from './batch-input.ts';
 import {
@@ -221,18 +220,4 @@ export function otherInputFailure(
   ];
   const message = `${label} is not the input that ${results} was made from: ${parts.join('; ')}`;
   return new Failure('safety_check', message, { hint, applied: 'no' });
-}
-
-/** The warning about results that `--accept-changes` removes; undefined if it removes none. */
-export function removedResultsWarning(
-  removedLines: ReadonlySet<number>,
-  label: string,
-  table: LineTable,
-  displayPath: string,
-): string | undefined {
-  const lines = [...removedLines].filter((line) => table.result(line));
-  const count = lines.length;
-  if (count === 0) return undefined;
-  const results = `${count} ${pluralize(count, 'result')} from ${displayPath}`;
-  return `--accept-changes removes ${results}: ${pluralize(count, 'line')} ${formatLineRanges(lines)} ${pluralize(count, 'is', 'are')} no longer in ${label}`;
 }

@@ -79,7 +79,7 @@ export async function runLine(line: InputLine, output: LineOutput, job: BatchJob
   const [requestId] = Object.values(request.ids);
   const id = customId ?? (requestId === undefined ? undefined : writeJson(requestId));
   const { effect } = request;
-  const guard = job.guardFor(line.number, draft, priorApplied === 'unknown');
+  const guard = job.guardFor?.(line.number, draft, priorApplied === 'unknown');
   const known = priorApplied === 'unknown' ? await guard?.knownResponse() : undefined;
   if (known) {
     output.onOutcome({ failure: undefined, status: 'done' });

@@ -2,6 +2,7 @@ import { dirname, resolve } from 'node:path';
 import type { BatchInput } from '../../batch/batch-input.ts';
 import type { BatchIdentity } from '../../batch/batch-journal.ts';
 import type { BatchOptions } from '../../batch/batch-options.ts';
+import { formatLineRanges } from '../../batch/batch-summary.ts';
 import type { OutputPath } from '../../batch/output-file.ts';
 import {
   findInputDifferences,
@@ -9,18 +10,18 @@ import {
   openPriorResults,
   otherInputFailure,
   type PriorResults,
-  removedResultsWarning,
 } from '../../batch/prior-results.ts';
 import { filterFailure } from '../../batch/result-line.ts';
 import { createStreamStore, openResultStore, type ResultStore } from '../../batch/result-store.ts';
 import type { Context } from '../../context.ts';
 import { Failure, usageFailure } from '../../errors.ts';
 import { isReplaceable } from '../../files/file-replacement.ts';
+import { pluralize } from '../../json/pluralize.ts';
 import { openSink } from '../../output/sink.ts';
 import { filteredSink, type JqFilter } from '../../results/jq-filter.ts';
 
 /** The output of a batch. */
-export interface BatchOutput {
+interface BatchOutput {
   /** The value of `-o`. */
   readonly output: string | undefined;
   /** The file that can be resumed; undefined if the results go to a stream. */
@@ -56,67 +57,58 @@ export async function resolveOutput(
 }
 
 /** A batch whose results are to be stored. */
-export interface UnopenedBatch<Authorization> {
+interface UnopenedBatch {
   readonly fileInput: BatchInput;
   readonly identity: BatchIdentity;
   /** The id of the run, if it is a new one. */
   readonly newRun: string;
   readonly batchOptions: BatchOptions;
   /** Throws if the batch may not be sent; nothing is written before it has returned. */
-  readonly authorize: () => Promise<Authorization>;
+  readonly authorize: () => Promise<void>;
+}
+
+/** Results of earlier runs that fit the input. Either `open` or `release` is to be called. */
+interface ComparedResults {
+  /** The input to read. */
+  readonly input: BatchInput;
+  readonly open: () => Promise<ResultStore>;
+  readonly release: () => Promise<void>;
 }
 
 /**
- * Opens the results of a batch, with those of earlier runs. The input is compared with them before a line or a credential
- * is checked. Throws what that and `authorize` throw.
+ * Compares the input of a batch with the results of earlier runs, before a line or a credential is checked, and changes nothing.
+ * Throws what that and `authorize` throw.
  */
-export async function openResults<Authorization>(
+export async function openResults(
   { output, file, filter }: BatchOutput,
-  unopened: UnopenedBatch<Authorization>,
-  context: Context,
-): Promise<{ input: BatchInput; resultStore: ResultStore; authorization: Authorization }> {
-  const { fileInput, identity, newRun, authorize } = unopened;
+  { fileInput, identity, newRun, batchOptions, authorize }: UnopenedBatch,
+  { runtime, stdout, report, signal }: Context,
+): Promise<ComparedResults> {
   if (!file) {
-    const authorization = await authorize();
-    const sink = await openSink(output, context.stdout, context.runtime.cwd);
-    const filtered = filter ? filteredSink(sink, filter, (failure, line) => filterFailure(failure, line, true)) : sink;
-    return { input: fileInput, resultStore: createStreamStore(newRun, identity, filtered), authorization };
+    await authorize();
+    const open = async (): Promise<ResultStore> => {
+      const sink = await openSink(output, stdout, runtime.cwd);
+      const filtered = filter
+        ? filteredSink(sink, filter, (failure, line) => filterFailure(failure, line, true))
+        : sink;
+      return createStreamStore(newRun, identity, filtered);
+    };
+    return { input: fileInput, open, release: async () => {} };
   }
-  const { prior, input, differences, authorization } = await openComparedResults(file, unopened, context);
-  return { input, resultStore: await openResultStore(prior, identity, differences), authorization };
-}
-
-/**
- * Compares the input of a resumed batch with the results of earlier runs as `openResults` does, and throws what that throws.
- * Changes nothing. Returns the input to read.
- */
-export async function compareResults<Authorization>(
-  { file }: BatchOutput,
-  unopened: UnopenedBatch<Authorization>,
-  context: Context,
-): Promise<BatchInput> {
-  if (!file) return unopened.fileInput;
-  const { prior, input } = await openComparedResults(file, unopened, context);
-  await prior.release();
-  return input;
-}
-
-async function openComparedResults<Authorization>(
-  file: OutputPath,
-  { fileInput, identity, newRun, batchOptions, authorize }: UnopenedBatch<Authorization>,
-  { runtime, report, signal }: Context,
-) {
-  const { canAcceptChanges, isResumed } = batchOptions;
-  const prior = await openPriorResults(file, { identity, newRun, isResumed, canAcceptChanges }, runtime, report);
+  const prior = await openPriorResults(file, { ...batchOptions, identity, newRun }, runtime, report);
+  const { table, displayPath, release } = prior;
   try {
-    const compared = await compareWithPrior(fileInput, batchOptions, prior, signal);
-    const authorization = await authorize();
-    const { removedLines } = compared.differences;
-    const warning = removedResultsWarning(removedLines, fileInput.label, prior.table, prior.displayPath);
-    if (warning !== undefined) await report.warn(warning);
-    return { ...compared, prior, authorization };
+    const { input, differences } = await compareWithPrior(fileInput, batchOptions, prior, signal);
+    await authorize();
+    const removed = [...differences.removedLines].filter((line) => table.result(line));
+    const count = removed.length;
+    if (count > 0)
+      await report.warn(
+        `--accept-changes removes ${count} ${pluralize(count, 'result')} from ${displayPath}: ${pluralize(count, 'line')} ${formatLineRanges(removed)} ${pluralize(count, 'is', 'are')} no longer in ${fileInput.label}`,
+      );
+    return { input, open: () => openResultStore(prior, identity, differences), release };
   } catch (error) {
-    await prior.release();
+    await release();
     throw error;
   }
 }

@@ -2,11 +2,8 @@ import { createMemoryInput } from '../../batch/batch-input.ts';
 import { createBatchIdentity } from '../../batch/batch-journal.ts';
 import { DEFAULT_BATCH_OPTIONS } from '../../batch/batch-options.ts';
 import type { LineResult } from '../../batch/line-result.ts';
-import { createCustomIdTracker, createResponseWarnings } from '../../batch/line-warnings.ts';
 import { NO_DEFAULTS } from '../../batch/prepare-line.ts';
 import { createStreamStore } from '../../batch/result-store.ts';
-import { createAutofill } from '../../body/autofill.ts';
-import { createBodyCheck } from '../../body/body-check.ts';
 import { createBodyDependencies } from '../../body/input-reader.ts';
 import { readAuthorization } from '../../client/authorization.ts';
 import { traceBaseUrl } from '../../client/destination.ts';
@@ -15,12 +12,10 @@ import type { Invocation } from '../../command.ts';
 import { dataDirectory } from '../../config/directories.ts';
 import type { Context } from '../../context.ts';
 import { Failure, InterruptedError, type Issue, toFailure } from '../../errors.ts';
-import { uuidV7 } from '../../fields/uuid.ts';
 import type { FlagValues } from '../../flag.ts';
 import { createDeadline } from '../../http/time-limits.ts';
 import { pluralize } from '../../json/pluralize.ts';
 import { callStartOperation } from '../../operations/call-start.ts';
-import { flagTarget } from '../../operations/operation.ts';
 import { openResultOutput, printResult, resultOf } from '../../results/print-result.ts';
 import {
   flushCommand,
@@ -30,7 +25,7 @@ import {
   type SpooledCall,
   spoolDirectory,
 } from '../../trace/spool.ts';
-import { sendBatch } from '../batch/batch.ts';
+import { createLineChecks, sendBatch } from '../batch/batch.ts';
 
 // A flush is the last step of a job: it does not wait for a service that is down as long as a batch does.
 const MAX_OUTAGE_MS = 5000;
@@ -141,38 +136,25 @@ async function sendCalls(calls: readonly SpooledCall[], settings: Settings, cont
   };
   // Lines of the spool mean nothing to a reader.
   const report = { ...context.report, note: async () => {}, warn: async () => {}, error: async () => {} };
-  const input = createMemoryInput(
-    'the spool',
-    calls.map(({ body }) => body),
-  );
-  const lineChecks = {
-    operation: callStartOperation,
-    defaults: NO_DEFAULTS,
-    autofill: undefined,
-    parent: undefined,
-    fill: createAutofill(flagTarget(callStartOperation)),
-    run: uuidV7(runtime.now(), runtime.randomBytes(10)),
-    tools: createBodyDependencies(context, createDeadline(settings.timeoutMs, runtime)),
-    label: input.label,
-    check: await createBodyCheck(callStartOperation, { isStrict: false, isCheckDisabled: true, origin: 'batch' }),
-    onWarning: async () => {},
-    customIds: createCustomIdTracker(input.label, report),
-  };
-  const identity = createBatchIdentity(destination.url, DEFAULT_BATCH_OPTIONS.shard, lineChecks);
+  const silent = { ...context, report };
+  const bodies = calls.map(({ body }) => body);
+  const input = createMemoryInput('the spool', bodies, callStartOperation.largestBody);
+  const tools = createBodyDependencies(context, createDeadline(settings.timeoutMs, runtime));
+  const given = { label: input.label, defaults: NO_DEFAULTS, tools, parent: undefined };
+  const unchanged = { ...settings, isExact: true, isStrict: false, isCheckDisabled: true };
+  const checks = await createLineChecks(unchanged, given, silent);
+  const identity = createBatchIdentity(destination.url, DEFAULT_BATCH_OPTIONS.shard, checks);
   const noSink = { writer: { write: async () => {} }, commit: async () => {} };
-  const batch = {
-    ...lineChecks,
-    settings,
-    authorization: await readAuthorization(settings, destination, context),
-    resultStore: createStreamStore(lineChecks.run, identity, noSink),
-    onResult,
-    guardFor: () => undefined,
-    expectations: undefined,
-    junit: undefined,
-    responseWarnings: createResponseWarnings(report),
-  };
+  const resultStore = createStreamStore(checks.run, identity, noSink);
+  const authorization = await readAuthorization(settings, destination, context);
   const batchOptions = { ...DEFAULT_BATCH_OPTIONS, maxOutageMs: MAX_OUTAGE_MS };
-  const { record, stopReason, abortReason } = await sendBatch(input, batchOptions, batch, { ...context, report });
+  const { record, stopReason, abortReason } = await sendBatch(
+    input,
+    batchOptions,
+    { ...checks, settings, resultStore, onResult },
+    authorization,
+    silent,
+  );
   const code = abortReason instanceof InterruptedError ? abortReason.code : 'partly_failed';
   const applied = record.tally.byStatus.unknown > 0 ? 'unknown' : 'no';
   return { sent, unaccepted, removalFailure, end: { code, facts: { applied }, reason: firstMessage ?? stopReason } };

@@ -69,7 +69,7 @@ export function createLineGuards(
   file: string,
   run: string,
   context: Context,
-): BatchJob['guardFor'] {
+): NonNullable<BatchJob['guardFor']> {
   const { runtime } = context;
   const history = createJobHistory(jobHistoryFile(dataDirectory(runtime)), runtime);
   return (line, draft, mayBeApplied) => {
