@@ -1,10 +1,10 @@
 import { type BatchInput, openBatchInput, selectedLines } from '../../batch/batch-input.ts';
-import type { BatchJob } from '../../batch/batch-job.ts';
 import { createBatchIdentity } from '../../batch/batch-journal.ts';
 import { type BatchOptions, readBatchOptions } from '../../batch/batch-options.ts';
 import { createCustomIdTracker, createResponseWarnings, createWarningLimiter } from '../../batch/line-warnings.ts';
 import { type LineChecks, prepareLine, readLineDefaults } from '../../batch/prepare-line.ts';
 import { digestInputLine } from '../../batch/result-line.ts';
+import type { BatchJob } from '../../batch/run-line.ts';
 import { type BatchEnd, reportBatch, runLines } from '../../batch/run-lines.ts';
 import { createScheduler } from '../../batch/scheduler.ts';
 import { fillShardInFiles } from '../../batch/shard.ts';

@@ -148,7 +148,7 @@ async function sendCalls(calls: readonly SpooledCall[], settings: Settings, cont
   const resultStore = createStreamStore(checks.run, identity, noSink);
   const authorization = await readAuthorization(settings, destination, context);
   const batchOptions = { ...DEFAULT_BATCH_OPTIONS, maxOutageMs: MAX_OUTAGE_MS };
-  const { record, stopReason, abortReason } = await sendBatch(
+  const { tally, stopReason, abortReason } = await sendBatch(
     input,
     batchOptions,
     { ...checks, settings, resultStore, onResult },
@@ -156,6 +156,6 @@ async function sendCalls(calls: readonly SpooledCall[], settings: Settings, cont
     silent,
   );
   const code = abortReason instanceof InterruptedError ? abortReason.code : 'partly_failed';
-  const applied = record.tally.byStatus.unknown > 0 ? 'unknown' : 'no';
+  const applied = tally.byStatus.unknown > 0 ? 'unknown' : 'no';
   return { sent, unaccepted, removalFailure, end: { code, facts: { applied }, reason: firstMessage ?? stopReason } };
 }

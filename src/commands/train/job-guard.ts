@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer';
-import type { BatchJob, LineGuard } from '../../batch/batch-job.ts';
+import type { BatchJob, LineGuard } from '../../batch/run-line.ts';
 import type { Draft } from '../../body/draft.ts';
 import { recordedUrl } from '../../client/destination.ts';
 import type { Settings } from '../../client/settings.ts';
