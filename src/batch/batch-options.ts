@@ -72,15 +72,15 @@ export function readBatchOptions(
     );
   if (isFlagOn(flags, 'resume') && (output === undefined || output === '-'))
     throw usageFailure('--resume needs the output file of the earlier run, not stdout', 'name that file with -o');
-  if (isFlagOn(flags, 'retry-unknown') && !isFlagOn(flags, 'resume'))
-    throw usageFailure('--retry-unknown needs --resume', 'add --resume, or leave out --retry-unknown');
-  if (isFlagOn(flags, 'accept-changes') && !isFlagOn(flags, 'resume'))
-    throw usageFailure('--accept-changes needs --resume', 'add --resume, or leave out --accept-changes');
+  for (const name of ['retry-unknown', 'accept-changes'])
+    if (isFlagOn(flags, name) && !isFlagOn(flags, 'resume'))
+      throw usageFailure(`--${name} needs --resume`, `add --resume, or leave out --${name}`);
+  const shard = getStringFlag(flags, 'shard');
   return {
     input: getStringFlag(flags, 'batch') ?? DEFAULT_BATCH_OPTIONS.input,
     concurrency: parseConcurrency(getStringFlag(flags, 'concurrency')),
     rate: parseRate(getStringFlag(flags, 'rate')),
-    shard: readShard(getStringFlag(flags, 'shard'), env),
+    shard: parseShard(shard ?? (env.SVC_SHARD || undefined), shard === undefined ? 'SVC_SHARD' : '--shard', env),
     isResumed: isFlagOn(flags, 'resume'),
     canRetryUnknown: isFlagOn(flags, 'retry-unknown'),
     canAcceptChanges: isFlagOn(flags, 'accept-changes'),
@@ -90,12 +90,6 @@ export function readBatchOptions(
     maxOutageMs: isFlagOn(flags, 'fail-fast') ? 0 : parseMaxOutage(getStringFlag(flags, 'max-outage')),
     outageFlag: '--max-outage',
   };
-}
-
-function readShard(flag: string | undefined, env: Runtime['env']): Shard {
-  return flag === undefined
-    ? parseShard(env.SVC_SHARD || undefined, 'SVC_SHARD', env)
-    : parseShard(flag, '--shard', env);
 }
 
 function parseConcurrency(text: string | undefined): number {
@@ -116,8 +110,7 @@ function parseMaxFailures(text: string | undefined): MaxFailures | undefined {
 }
 
 function parseMaxOutage(text: string | undefined): number {
-  if (text === undefined) return DEFAULT_BATCH_OPTIONS.maxOutageMs;
-  return parseDurationOrZeroMs('--max-outage', text);
+  return text === undefined ? DEFAULT_BATCH_OPTIONS.maxOutageMs : parseDurationOrZeroMs('--max-outage', text);
 }
 
 const secondsPerUnit: { readonly [unit: string]: number } = { s: 1, m: 60, h: 3600 };

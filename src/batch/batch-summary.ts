@@ -43,13 +43,14 @@ export function batchFailure(ending: BatchEnding): Failure | undefined {
   const code: FailureCode = interruption?.code ?? 'partly_failed';
   if (code === 'partly_failed' && failed + unknown + unsent === 0) return undefined;
   const isKnown = stopReason === undefined || stopReason === interruption?.message;
+  const unknownLines = `lines that may have been applied: ${formatLineRanges(tally.unknownLines)}`;
   return new Failure(
     code,
     `${interruption ? `${interruption.message}; ` : ''}${summary}${isKnown ? '' : `; ${stopReason}`}`,
     {
       applied: unknown > 0 ? 'unknown' : done > 0 ? 'yes' : 'no',
       isBatch: true,
-      hint: [...(unknown > 0 ? [unknownLinesHint(tally)] : []), nextStepHint(ending)].join('; '),
+      hint: (unknown > 0 ? `${unknownLines}; ` : '') + nextStepHint(ending),
     },
   );
 }
@@ -57,11 +58,10 @@ export function batchFailure(ending: BatchEnding): Failure | undefined {
 /** The failure of a batch whose results could not be written: counts sent requests and lost responses. */
 export function lostResultsFailure(error: unknown, tally: BatchCounts, isResumable: boolean): Failure {
   const { done, unknown } = tally.byStatus;
+  const closed = { hint: 'write the results to a file with -o' };
   const cause =
     error instanceof ClosedPipeError
-      ? new Failure('local_file', 'cannot write stdout: its reader closed it', {
-          hint: 'write the results to a file with -o',
-        })
+      ? new Failure('local_file', 'cannot write stdout: its reader closed it', closed)
       : toFailure(error);
   if (cause.code !== 'local_file') return cause;
   const { lostResults, sentLines } = tally;
@@ -75,16 +75,6 @@ export function lostResultsFailure(error: unknown, tally: BatchCounts, isResumab
     applied: unknown > 0 ? 'unknown' : done > 0 ? 'yes' : 'no',
     isBatch: true,
   });
-}
-
-/** The note about failures that were not retried; undefined without any. */
-export function skippedRetriesNote(count: number): string | undefined {
-  if (count === 0) return undefined;
-  return `${count} ${pluralize(count, 'failure was', 'failures were')} not retried, because the service failed every recent request`;
-}
-
-function unknownLinesHint({ unknownLines }: BatchCounts): string {
-  return `lines that may have been applied: ${formatLineRanges(unknownLines)}`;
 }
 
 function nextStepHint({ tally, stopReason, isResumable }: BatchEnding): string {

@@ -72,10 +72,21 @@ export async function readOutput(
         isSorted = false;
         continue;
       }
-      if (!bytes || !entry) throw invalidResultFailure(displayPath, number);
-      if (entry.line > MAX_LINES) throw lineLimitFailure(displayPath, number);
+      const place = `${displayPath}:${number}`;
+      if (!bytes || !entry)
+        throw invalidLineFailure(
+          place,
+          'is not a result of a batch',
+          'use the output file of --batch, or remove that line',
+        );
+      if (entry.line > MAX_LINES)
+        throw invalidLineFailure(
+          place,
+          `has a line number above ${MAX_LINES}, the limit of a batch`,
+          'remove that line, or split the input',
+        );
       const { checkpoint } = entry;
-      if (!checkpoint) throw earlierVersionFailure(`${displayPath}:${number}`, 'the result has no checkpoint');
+      if (!checkpoint) throw earlierVersionFailure(place, 'the result has no checkpoint');
       if (!checkpoints.some((known) => isSameBatch(known, checkpoint))) checkpoints.push(checkpoint);
       const earlier = table.result(entry.line);
       const isOtherInput =
@@ -131,20 +142,8 @@ export function earlierVersionFailure(place: string, reason: string): Failure {
   });
 }
 
-function lineLimitFailure(displayPath: string, line: number): Failure {
-  return new Failure(
-    'local_file',
-    `${displayPath}:${line} has a line number above ${MAX_LINES}, the limit of a batch`,
-    {
-      hint: 'remove that line, or split the input',
-    },
-  );
-}
-
-function invalidResultFailure(displayPath: string, line: number): Failure {
-  return new Failure('local_file', `${displayPath}:${line} is not a result of a batch`, {
-    hint: 'use the output file of --batch, or remove that line',
-  });
+function invalidLineFailure(place: string, problem: string, hint: string): Failure {
+  return new Failure('local_file', `${place} ${problem}`, { hint });
 }
 
 /** A result line, and its offset in its file. */
@@ -251,8 +250,7 @@ export async function sortOutput(
   table: LineTable,
   removedLines: ReadonlySet<number>,
 ): Promise<void> {
-  const isUnchanged = (await readOutput(output, 0, table))?.isSorted === true && removedLines.size === 0;
-  if (isUnchanged) return;
+  if ((await readOutput(output, 0, table))?.isSorted === true && removedLines.size === 0) return;
   for (const line of removedLines) table.setResult(line, undefined);
   const file = await openReplacement(output.path, output.displayPath);
   await commitOrAbandon(file, () => writeResultsInOrder(table, [output], file.write));

@@ -33,7 +33,6 @@ export interface PriorResults extends OutputPath {
   readonly release: Unlock;
 }
 
-/** The permitted use of an output. */
 interface OutputUse {
   readonly identity: BatchIdentity;
   /** The id of the run, if it is a new one. */
@@ -71,11 +70,8 @@ export async function lockOutput(
 ): Promise<OutputPath & { readonly release: Unlock }> {
   const target = await withFileFailure(`write ${displayPath}`, () => resolveSymlinks(path));
   const shownPath = target === path ? displayPath : target;
-  return {
-    path: target,
-    displayPath: shownPath,
-    release: await acquireLock(target, shownPath, runtime, 0, 'safety_check'),
-  };
+  const release = await acquireLock(target, shownPath, runtime, 0, 'safety_check');
+  return { path: target, displayPath: shownPath, release };
 }
 
 async function readPriorResults(
@@ -91,8 +87,8 @@ async function readPriorResults(
   const table = createLineTable();
   const journal = await readBatchJournal(batchJournalFile(target), table);
   const output = await readOutput(target, 0, table);
-  const runs = new Set([...(journal?.runs ?? []), ...(output?.checkpoints ?? [])].map(({ run }) => run));
   const kinds = [...(journal?.runs ?? []), ...(output?.checkpoints ?? [])];
+  const runs = new Set(kinds.map(({ run }) => run));
   const [otherKind] = kinds.flatMap((kind) => differentKind(kind, identity) ?? []);
   if (otherKind !== undefined) throw otherBatchFailure(displayPath, [otherKind], false);
   if (runs.size > 1) throw otherBatchFailure(displayPath, ['its results and its journal are of different runs'], false);
@@ -148,15 +144,9 @@ async function rejectUnusableFile({ path, displayPath }: OutputPath): Promise<vo
   });
   if (found?.isDirectory())
     throw new Failure('local_file', `cannot write ${displayPath}: it is a directory`, { applied: 'no' });
-  if (found?.isFile() && found.nlink > 1)
-    throw new Failure(
-      'safety_check',
-      `${displayPath} has ${found.nlink} names (hard links), so another batch could use it`,
-      {
-        hint: 'choose another file with -o',
-        applied: 'no',
-      },
-    );
+  if (!found?.isFile() || found.nlink === 1) return;
+  const message = `${displayPath} has ${found.nlink} names (hard links), so another batch could use it`;
+  throw new Failure('safety_check', message, { hint: 'choose another file with -o', applied: 'no' });
 }
 
 async function rejectExistingResults({ path, displayPath }: OutputPath): Promise<void> {
@@ -214,10 +204,9 @@ export function otherInputFailure(
   hint: string,
 ): Failure | undefined {
   if (changedLines.length + removedLines.size === 0) return undefined;
-  const parts = [
-    ...(changedLines.length > 0 ? [`changed lines: ${formatLineRanges(changedLines)}`] : []),
-    ...(removedLines.size > 0 ? [`removed lines: ${formatLineRanges(removedLines)}`] : []),
-  ];
+  const changed = changedLines.length > 0 ? [`changed lines: ${formatLineRanges(changedLines)}`] : [];
+  const removed = removedLines.size > 0 ? [`removed lines: ${formatLineRanges(removedLines)}`] : [];
+  const parts = [...changed, ...removed];
   const message = `${label} is not the input that ${results} was made from: ${parts.join('; ')}`;
   return new Failure('safety_check', message, { hint, applied: 'no' });
 }

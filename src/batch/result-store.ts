@@ -69,14 +69,10 @@ export interface ResultStore {
   readonly finish: (onLostResults: (count: number) => void) => Promise<void>;
 }
 
-/** Results that go to a stream, which cannot be resumed. */
-export function createStreamStore(
-  run: string,
-  { operation, shard }: BatchIdentity,
-  { writer, commit }: Pick<Sink, 'commit'> & { readonly writer: Pick<Sink['writer'], 'write'> },
-): ResultStore {
+/** Results that go to a stream, which cannot be resumed; without one, they are dropped. */
+export function createStreamStore(run: string, { operation, shard }: BatchIdentity, sink?: Sink): ResultStore {
   const doNothing = async (): Promise<void> => {};
-  const write = coalesceWrites((results) => writer.write(results));
+  const write = coalesceWrites(sink?.writer.write ?? doNothing);
   return {
     isResumable: false,
     batch: { run, operation, shard },
@@ -86,7 +82,7 @@ export function createStreamStore(
     recordChanged: doNothing,
     write,
     revise: write,
-    finish: commit,
+    finish: sink?.commit ?? doNothing,
   };
 }
 
@@ -182,12 +178,7 @@ function replacedOutputFailure(displayPath: string): Failure {
 }
 
 function changedLineFailure(line: number, displayPath: string): Failure {
-  return new Failure(
-    'safety_check',
-    `line ${line} changed while the batch was running; its result is in ${displayPath}`,
-    {
-      hint: 'restore the line, or resume with --accept-changes',
-      applied: 'no',
-    },
-  );
+  const message = `line ${line} changed while the batch was running; its result is in ${displayPath}`;
+  const hint = 'restore the line, or resume with --accept-changes';
+  return new Failure('safety_check', message, { hint, applied: 'no' });
 }

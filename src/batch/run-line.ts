@@ -3,7 +3,6 @@ import type { Draft } from '../body/draft.ts';
 import { type ChatExpectations, expectationFailure } from '../client/expectations/chat-expectations.ts';
 import type { JunitReport } from '../client/expectations/junit-report.ts';
 import { createDoubt } from '../client/failure.ts';
-import type { RequestObserver, SendHooks } from '../client/hooks.ts';
 import { invalidResponseFailure } from '../client/read-response.ts';
 import {
   createRequestContext,
@@ -11,8 +10,10 @@ import {
   type PreparedRequest,
   prepareRequest,
   type RequestContext,
+  type RequestObserver,
   requestSecrets,
   retryAdvice,
+  type SendHooks,
 } from '../client/request.ts';
 import { type Connection, type Outcome, send } from '../client/send.ts';
 import { hasIdOfRequest } from '../client/send-once.ts';

@@ -1,16 +1,11 @@
 import { type InterruptedError, toFailure } from '../errors.ts';
 import type { InputLine } from '../files/split-lines.ts';
+import { pluralize } from '../json/pluralize.ts';
 import { createHeapLimit } from '../train/stream/small-heap.ts';
 import { type BatchInput, selectedLines } from './batch-input.ts';
 import type { BatchOptions } from './batch-options.ts';
 import { type BatchCounts, type BatchRecord, createBatchRecord } from './batch-statistics.ts';
-import {
-  batchFailure,
-  formatBatchProgress,
-  formatBatchSummary,
-  lostResultsFailure,
-  skippedRetriesNote,
-} from './batch-summary.ts';
+import { batchFailure, formatBatchProgress, formatBatchSummary, lostResultsFailure } from './batch-summary.ts';
 import type { LineRevision } from './line-result.ts';
 import { causeLines, statisticsLines } from './report-text.ts';
 import { type BatchJob, type LineOutput, runLine } from './run-line.ts';
@@ -188,8 +183,11 @@ export async function reportBatch(end: BatchEnd): Promise<void> {
   const junitFailure = await junit?.save().then(() => undefined, toFailure);
   for (const text of causeLines(tally)) await report.error(text);
   for (const text of statisticsLines(tally)) await report.note(text);
-  const skipped = skippedRetriesNote(job.scheduler.skippedRetries());
-  if (skipped !== undefined) await report.note(skipped);
+  const skipped = job.scheduler.skippedRetries();
+  if (skipped > 0)
+    await report.note(
+      `${skipped} ${pluralize(skipped, 'failure was', 'failures were')} not retried, because the service failed every recent request`,
+    );
   if (storeError ?? inputError) {
     await report.note(summary);
     throw storeError === undefined ? inputError : lostResultsFailure(storeError, tally, isResumable);

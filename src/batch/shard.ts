@@ -53,14 +53,11 @@ interface TaskPosition {
   readonly count: number | undefined;
 }
 
-/** The variables of a scheduler that numbers its tasks. */
-interface TaskVariables {
-  readonly scheduler: string;
+/** The variables of a scheduler that numbers its tasks from `first`; they count only if `marker` is set. */
+interface TaskVariables extends Pick<TaskPosition, 'scheduler'> {
   readonly index: string;
   readonly count?: string;
-  /** The number of the first task. */
   readonly first: 0 | 1;
-  /** The variables count only if this one is set. */
   readonly marker?: string;
 }
 
@@ -86,8 +83,7 @@ function detectShard(env: Runtime['env'], source: string, expectedCount: number 
   const split = found.filter(({ count }) => count !== 1);
   const positions = split.length > 0 ? split : found;
   const [first] = positions;
-  if (!first)
-    throw undetectedFailure(source, 'no scheduler found in the environment', 'name the shard, such as --shard 3/10');
+  if (!first) throw undetectedFailure(source, 'no scheduler found in the environment');
   const counts = new Set(positions.flatMap(({ count }) => count ?? []));
   if (positions.some(({ index }) => index !== first.index) || counts.size > 1)
     throw undetectedFailure(source, `schedulers disagree: ${positions.map(describePosition).join(', ')}`);
@@ -123,8 +119,7 @@ function readPosition(
 function readSlurmPosition(env: Runtime['env'], source: string): TaskPosition | undefined {
   const stepTasks = env.SLURM_STEP_ID && env.SLURM_PROCID ? readStepPosition(env, source) : undefined;
   if (!env.SLURM_ARRAY_TASK_ID) {
-    if (stepTasks?.count === 1)
-      throw undetectedFailure(source, 'the Slurm step has one task', 'name the shard, such as --shard 3/10');
+    if (stepTasks?.count === 1) throw undetectedFailure(source, 'the Slurm step has one task');
     return stepTasks;
   }
   if (stepTasks?.count !== undefined && stepTasks.count > 1)
@@ -136,13 +131,8 @@ function readSlurmPosition(env: Runtime['env'], source: string): TaskPosition | 
   if (id === undefined || min === undefined || max === undefined || count === undefined) return undefined;
   const index = (id - min) / step + 1;
   // Slurm reports the end of the range as it was typed: 7 for 0-7:2, whose last task is 6.
-  if (
-    count === 1 ||
-    Math.floor((max - min) / step) + 1 !== count ||
-    !Number.isInteger(index) ||
-    index < 1 ||
-    index > count
-  )
+  const isRange = count > 1 && Math.floor((max - min) / step) + 1 === count;
+  if (!isRange || !Number.isInteger(index) || index < 1 || index > count)
     throw undetectedFailure(
       source,
       `task ${id} of a Slurm array of ${count} from ${min} to ${max} does not show its position in the whole job`,

@@ -3,20 +3,27 @@ import { createDraft } from '../body/draft.ts';
 import { dataDirectory } from '../config/directories.ts';
 import type { Context } from '../context.ts';
 import { Failure, toFailure } from '../errors.ts';
-import type { Request, Send } from '../http/message.ts';
+import type { Request } from '../http/message.ts';
 import { withRequestProgress } from '../http/request-progress.ts';
 import { stopUploadOnRefusal } from '../http/stop-upload-on-refusal.ts';
 import { createDeadline, type Deadline, withTimeLimits } from '../http/time-limits.ts';
 import type { Transport } from '../http/transport.ts';
 import { withVerboseLog } from '../http/verbose-log.ts';
 import { firstStringMember, rootOf } from '../json/json-node.ts';
+import { writeJson } from '../json/write-json.ts';
 import type { Runtime } from '../runtime.ts';
 import type { JobOutcome } from '../train/job-history.ts';
 import { type Authorization, readAuthorization } from './authorization.ts';
 import { type Destination, missingBaseUrl } from './destination.ts';
 import { factsWithoutResponse } from './failure.ts';
-import type { RequestObserver, SendHooks } from './hooks.ts';
-import { createRequestContext, type PreparedRequest, prepareRequest, type RequestContext } from './request.ts';
+import {
+  createRequestContext,
+  type PreparedRequest,
+  prepareRequest,
+  type RequestContext,
+  type RequestObserver,
+  type SendHooks,
+} from './request.ts';
 import { type AttemptResult, sendOnce, suspectResponseWarnings } from './send-once.ts';
 import type { Settings } from './settings.ts';
 import { withRetries } from './with-retries.ts';
@@ -107,8 +114,10 @@ export async function send(
         await observer.onSend?.();
         deadline = hooks.startDeadline();
       }
-      const limitedSend = withMiddleware(transport.send, requestContext, deadline, runtime, observer.onTrace);
-      return await sendOnce(limitedSend, request, requestContext, observer, runtime);
+      const { progress } = requestContext;
+      const limitedSend = withTimeLimits(deadline, progress, runtime.after)(stopUploadOnRefusal(transport.send));
+      const tracedSend = observer.onTrace ? withVerboseLog(observer.onTrace)(limitedSend) : limitedSend;
+      return await sendOnce(withRequestProgress(progress)(tracedSend), request, requestContext, observer, runtime);
     } catch (error) {
       if (error instanceof Failure) failure = error;
       throw error;
@@ -128,28 +137,14 @@ export async function send(
     }
   };
   const remainingMs = (): number => deadline?.remainingMs() ?? Number.POSITIVE_INFINITY;
-  let attemptResult: AttemptResult;
-  try {
-    const limits = { maxRetries, runtime, signal, waitSignal, turn };
-    attemptResult = await withRetries(attemptWhenUp, effect, observer.onRetry, remainingMs, limits);
-  } catch (error) {
+  const limits = { maxRetries, runtime, signal, waitSignal, turn };
+  const attempts = withRetries(attemptWhenUp, effect, observer.onRetry, remainingMs, limits);
+  const attemptResult = await attempts.catch(async (error: unknown) => {
     await observer.onOutcome?.(outcomeOfFailure(error, requestContext));
     throw error;
-  }
+  });
   await observer.onOutcome?.(outcomeOfResponse(attemptResult, requestContext));
   return { ...attemptResult, warnings: suspectResponseWarnings(attemptResult, requestContext) };
-}
-
-// Keeps the progress, enforces the time limits, and traces each line if asked to.
-function withMiddleware(
-  transportSend: Send,
-  { progress }: RequestContext,
-  deadline: Deadline,
-  { after }: Pick<Runtime, 'after'>,
-  onTrace: RequestObserver['onTrace'],
-): Send {
-  const limitedSend = withTimeLimits(deadline, progress, after)(stopUploadOnRefusal(transportSend));
-  return withRequestProgress(progress)(onTrace ? withVerboseLog(onTrace)(limitedSend) : limitedSend);
 }
 
 // It was applied, even if the response breaks the interface, unless an HTML page took its place.
@@ -204,4 +199,25 @@ export async function sendJson(
   const outcome = await sendAlone(request, settings, context, { authorization });
   if (outcome.parsedResponse?.failure) throw outcome.parsedResponse.failure;
   return outcome;
+}
+
+const MAX_PROBE_TIMEOUT_MS = 30_000;
+const PROBE_WINDOW_MS = 60_000;
+
+/**
+ * Requests the schema of one feedback payload of the last minute, which changes nothing and costs nothing, and returns the
+ * status of the response. `settings` are those of the operation. Throws the Failure of anything but a valid response, without
+ * retries and within 30 s, or within the time limit of the settings if that is less.
+ */
+export async function probeFeedbackSchema(
+  projectId: string,
+  settings: Settings,
+  context: ConnectContext,
+): Promise<number> {
+  const now = context.runtime.now();
+  const [start, end] = [now - PROBE_WINDOW_MS, now].map((time) => new Date(time).toISOString());
+  const body = writeJson({ project_id: projectId, start, end, sample_limit: 1 });
+  const timeoutMs = Math.min(settings.timeoutMs ?? MAX_PROBE_TIMEOUT_MS, MAX_PROBE_TIMEOUT_MS);
+  const { response } = await sendJson(body, { ...settings, timeoutMs, maxRetries: 0 }, context);
+  return response.status;
 }

@@ -13,7 +13,6 @@ import { getHeader, type Headers } from '../http/message.ts';
 import { flagTarget, type Operation } from '../operations/operation.ts';
 import { type OutputFormat, requestedFormat, requestResultKind } from '../results/output-format.ts';
 import { type Destination, ignoredBaseUrlNote, missingBaseUrl, resolveDestination } from './destination.ts';
-import { parseHeaderFlags, profileHeaders } from './headers.ts';
 
 /** Everything that flags, environment, project file and profile say about the requests of an operation. */
 export interface Settings {
@@ -101,7 +100,6 @@ export async function resolveSettings(
   };
 }
 
-/** The flags that select the destination and the profile. */
 export function readConnectionFlags(flags: FlagValues): ConnectionFlags {
   return {
     profile: getStringFlag(flags, 'profile'),
@@ -110,7 +108,6 @@ export function readConnectionFlags(flags: FlagValues): ConnectionFlags {
   };
 }
 
-/** The certificate files that the flags name. */
 export function readCertificateFlags(flags: FlagValues): CertificateFiles {
   const [cacert, cert, key] = ['cacert', 'cert', 'key'].map((name) => getStringFlag(flags, name));
   return { cacert, cert, key };
@@ -149,9 +146,42 @@ async function resolveDefaults(
   const isUsed = isFilled && !isFlagOn(flags, 'exact');
   const project = isUsed ? await readProjectFile(runtime, report.warn) : undefined;
   const sources = { env: runtime.env, project, selected };
-  const [projectId, modelName] = (['project_id', 'model'] as const).map((name) => {
+  const read = (name: 'project_id' | 'model'): Settings['defaults']['project'] => {
     const { text, source = '' } = resolveSetting(name, sources) ?? {};
     return { text, from: source };
+  };
+  return { project: read('project_id'), model: read('model') };
+}
+
+// svc sets these headers itself.
+const RESERVED_HEADERS =
+  /^(content-type|content-length|authorization|host|transfer-encoding|connection|expect|upgrade|keep-alive)$/i;
+
+/** The headers of `-H 'Name: value'`. Throws usage for one that is malformed or not for users to set. */
+export function parseHeaderFlags(values: readonly string[]): Headers {
+  return values.map((text) => {
+    const [, name = '', value = ''] = /^([^:]*):[ \t]*(.*?)[ \t]*$/s.exec(text) ?? [];
+    return requireValidHeader(name, value, '--header');
   });
-  return { project: projectId ?? { text: undefined, from: '' }, model: modelName ?? { text: undefined, from: '' } };
+}
+
+// Those that belong to an origin. Throws as parseHeaderFlags does.
+function profileHeaders({ name: profileName, profile }: SelectedProfile, origin: string | undefined): Headers {
+  const { headers = {}, header_origins: origins = [] } = profile;
+  if (origin === undefined || !origins.includes(origin)) return [];
+  const source = `profile "${profileName}": header`;
+  return Object.entries(headers).map(([name, value]) => requireValidHeader(name, value, source));
+}
+
+function requireValidHeader(name: string, value: string, source: string): Headers[number] {
+  // The value is not repeated: it may be a secret.
+  if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name))
+    throw usageFailure(`${source} needs a name and a value`, "write -H 'Name: value'");
+  if (RESERVED_HEADERS.test(name)) throw usageFailure(`${source} cannot set ${name}`, 'svc sets that header itself');
+  if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(value))
+    throw usageFailure(
+      `${source} ${name} has characters that a header cannot contain`,
+      'use only printable characters of Latin-1',
+    );
+  return [name, value];
 }

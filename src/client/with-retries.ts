@@ -3,8 +3,7 @@ import type { ExchangeSignal } from '../http/message.ts';
 import { abortableDelay } from '../http/time-limits.ts';
 import type { Operation } from '../operations/operation.ts';
 import type { Runtime } from '../runtime.ts';
-import type { RequestObserver } from './hooks.ts';
-import { isIdempotent } from './request.ts';
+import { isIdempotent, type RequestObserver } from './request.ts';
 
 /** The limits of retries. */
 export interface RetryOptions {

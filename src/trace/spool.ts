@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer';
 import { chmod, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Failure } from '../errors.ts';
+import { Failure, toFailure } from '../errors.ts';
 import { formatByteSize } from '../files/byte-size.ts';
 import { isNotFoundError, withFileFailure } from '../files/file-errors.ts';
 import { commitOrAbandon, makeDirectory, renameDurably } from '../files/file-replacement.ts';
@@ -50,7 +50,6 @@ export function spoolCall(
   { id, baseUrl, body }: Omit<SpooledCall, 'file'> & { readonly id: string },
   { pid }: Pick<Runtime, 'pid'>,
 ): Promise<string> {
-  const facts = { hint: 'set SVC_DATA_DIR to a directory you can write to', applied: 'no' } as const;
   return withFileFailure(
     `spool the call in ${directory}`,
     async () => {
@@ -70,7 +69,7 @@ export function spoolCall(
       );
       return file;
     },
-    facts,
+    { hint: 'set SVC_DATA_DIR to a directory you can write to', applied: 'no' },
   );
 }
 
@@ -88,11 +87,8 @@ export async function readSpool(directory: string): Promise<SpooledCall[]> {
 
 /** Removes a call that is confirmed. Throws Failure `local_file` if it cannot be removed. */
 export function removeSpooledCall(file: string): Promise<void> {
-  const facts = {
-    hint: 'make its directory writable: a call that is sent twice is stored once',
-    applied: 'yes',
-  } as const;
-  return withFileFailure(`remove ${file}`, () => rm(file, { force: true }), facts);
+  const hint = 'make its directory writable: a call that is sent twice is stored once';
+  return withFileFailure(`remove ${file}`, () => rm(file, { force: true }), { hint, applied: 'yes' });
 }
 
 /**
@@ -110,14 +106,8 @@ export async function removeIncompleteCalls(
     const file = join(directory, name);
     const { mtimeMs = 0 } = (await stat(file).catch(() => undefined)) ?? {};
     const isWritten = Number(writer) !== pid && isRunning(Number(writer)) && now() - mtimeMs < MAX_WRITE_MS;
-    if (
-      !isWritten &&
-      (await rm(file).then(
-        () => true,
-        () => false,
-      ))
-    )
-      removed += 1;
+    const isRemoved = !isWritten && (await rm(file).catch(toFailure)) === undefined;
+    if (isRemoved) removed += 1;
   }
   return removed;
 }

@@ -144,8 +144,7 @@ async function sendCalls(calls: readonly SpooledCall[], settings: Settings, cont
   const unchanged = { ...settings, isExact: true, isStrict: false, isCheckDisabled: true };
   const checks = await createLineChecks(unchanged, given, silent);
   const identity = createBatchIdentity(destination.url, DEFAULT_BATCH_OPTIONS.shard, checks);
-  const noSink = { writer: { write: async () => {} }, commit: async () => {} };
-  const resultStore = createStreamStore(checks.run, identity, noSink);
+  const resultStore = createStreamStore(checks.run, identity);
   const authorization = await readAuthorization(settings, destination, context);
   const batchOptions = { ...DEFAULT_BATCH_OPTIONS, maxOutageMs: MAX_OUTAGE_MS };
   const { tally, stopReason, abortReason } = await sendBatch(

@@ -1,6 +1,6 @@
-import { type Authorization, readAuthorization } from '../../client/authorization.ts';
+import { readAuthorization } from '../../client/authorization.ts';
 import { missingBaseUrl, traceBaseUrl } from '../../client/destination.ts';
-import { sendJson } from '../../client/send.ts';
+import { type Outcome, sendJson } from '../../client/send.ts';
 import type { Settings } from '../../client/settings.ts';
 import { dataDirectory } from '../../config/directories.ts';
 import type { Context } from '../../context.ts';
@@ -36,40 +36,35 @@ export async function prepareRecord(
   const authorizing = isAuthorized ? readAuthorization(settings, destination, context).catch(toFailure) : undefined;
   const authorization = isSecretLate && !mayHoldSecret ? undefined : await authorizing;
   const isUnread = isSecretLate && authorization instanceof Failure;
-  const body = writeJson({
-    start: isUnread ? withoutSecrets(command) : redactRecord(record, context.report.redact),
-  });
+  const start = isUnread ? withoutSecrets(command) : redactRecord(record, context.report.redact);
+  const body = writeJson({ start });
   const call = { id: record.id, baseUrl: traceBaseUrl(destination), body };
   // A call that cannot be spooled can still be sent.
   const directory = spoolDirectory(dataDirectory(context.runtime));
   const file = spool ? await spoolCall(directory, call, context.runtime).catch(toFailure) : undefined;
   if (spool !== 'only')
-    return async () => sendRecord(body, { settings, authorization: await authorizing, file }, flags, context);
+    return () =>
+      sendRecord(
+        async () => {
+          const read = await authorizing;
+          if (read instanceof Failure) throw read;
+          return sendJson(body, settings, context, read);
+        },
+        file,
+        flags,
+      );
   if (file instanceof Failure) throw file;
   return async () =>
     isUnread ? [`the arguments and attributes of the command were not recorded: ${authorization.message}`] : [];
 }
 
+// Sends a record whose copy in the spool is `file`, or the reason why there is none.
 async function sendRecord(
-  body: string,
-  {
-    settings,
-    authorization,
-    file,
-  }: {
-    readonly settings: Settings;
-    readonly authorization: Authorization | Failure | undefined;
-    /** The file in the spool, or the reason why there is none. */
-    readonly file: string | Failure | undefined;
-  },
+  send: () => Promise<Outcome>,
+  file: string | Failure | undefined,
   flags: FlagValues,
-  context: Context,
 ): Promise<readonly string[]> {
-  const sent =
-    authorization instanceof Failure
-      ? Promise.reject(authorization)
-      : sendJson(body, settings, context, authorization).then((outcome) => outcome.warnings);
-  const warnings = await sent.catch((error: unknown) => {
+  const { warnings } = await send().catch((error: unknown) => {
     const failure = toRecordFailure(error, flags);
     if (!file) throw failure;
     const hint =

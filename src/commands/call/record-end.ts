@@ -61,18 +61,10 @@ export async function sendExitFeedback(
   const { project_id = '', id: callId, started_at } = record;
   const type = getStringFlag(flags, 'exit-feedback') ?? 'exit';
   const id = uuidV5(EXIT_FEEDBACK_NAMESPACE, `${callId}/${type}`);
-  const body = {
-    project_id,
-    feedback_id: id,
-    id,
-    feedback_type: type,
-    svc_ref: `svc:///${project_id}/call/${callId}`,
-    payload: {
-      command: context.report.redact(program),
-      ...exitOf(end),
-      duration_ms: endedAtMs - Date.parse(started_at),
-    },
-  };
+  const command = context.report.redact(program);
+  const payload = { command, ...exitOf(end), duration_ms: endedAtMs - Date.parse(started_at) };
+  const svc_ref = `svc:///${project_id}/call/${callId}`;
+  const body = { project_id, feedback_id: id, id, feedback_type: type, svc_ref, payload };
   // The call before it reported the same.
   const report = { ...context.report, note: async () => {} };
   const settings = await resolveSettings(feedbackReplaceOperation, flags, { ...context, report });

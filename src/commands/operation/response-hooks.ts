@@ -42,11 +42,7 @@ export type OpenResponseHooks = (request: PreparedRequest) => Promise<ResponseHo
 
 /** Flags about expectations of a chat. */
 export const expectFlags = [
-  'expect-text',
-  'expect-not',
-  'expect-schema',
-  'expect-finish',
-  'expect-max-latency',
+  ...['text', 'not', 'schema', 'finish', 'max-latency'].map((name) => `expect-${name}`),
   'junit',
 ];
 

@@ -2,12 +2,12 @@ import type { Conversation } from '../../body/chat/conversation.ts';
 import { requestedChoiceCount } from '../../body/chat/streaming.ts';
 import type { Authorization } from '../../client/authorization.ts';
 import { factsWithoutResponse } from '../../client/failure.ts';
-import type { RequestObserver } from '../../client/hooks.ts';
 import { responseFacts } from '../../client/read-response.ts';
 import {
   createRequestContext,
   type PreparedRequest,
   type RequestContext,
+  type RequestObserver,
   requestSecrets,
 } from '../../client/request.ts';
 import { connect, type Outcome, send } from '../../client/send.ts';
@@ -25,7 +25,6 @@ import { hasOutput } from '../../results/chat-text.ts';
 import { defaultFormat } from '../../results/output-format.ts';
 import { type ResultView, showResponse } from '../../results/show-response.ts';
 import type { StreamUse } from '../../results/show-stream.ts';
-import type { Runtime } from '../../runtime.ts';
 import type { OpenResponseHooks, ResponseHooks } from './response-hooks.ts';
 import type { RequestStart } from './start-request.ts';
 
@@ -41,7 +40,6 @@ export interface ShowOptions extends Pick<RequestStart, 'settings' | 'deadline' 
   readonly hooks: OpenResponseHooks | undefined;
 }
 
-/** A response that was printed. */
 export interface ShownResponse {
   readonly doc: JsonDocument;
   readonly timing: ExchangeTiming;
@@ -76,7 +74,13 @@ async function sendAndPrint(
   const connection = await connect(settings, context, { authorization });
   report.addSecrets(requestSecrets(request));
   const requestContext = createRequestContext(request, connection);
-  const stopwatch = startStopwatch(runtime);
+  const startedAt = runtime.elapsed();
+  const times: { totalMs: number; firstTokenMs: number | undefined } = { totalMs: 0, firstTokenMs: undefined };
+  // The end of a stream may come late, or not at all (docs/servers.md): its last chunk completes the response.
+  const onChunk = (chunk: JsonNode): void => {
+    times.totalMs = runtime.elapsed() - startedAt;
+    if (times.firstTokenMs === undefined && hasOutput(chunk)) times.firstTokenMs = times.totalMs;
+  };
   let sink: Sink | undefined;
   let received: JsonDocument | undefined;
   let response: Response | undefined;
@@ -99,12 +103,12 @@ async function sendAndPrint(
     const sendHooks = { signal, startDeadline: () => deadline, observer };
     const outcome = await send(request, requestContext, connection, sendHooks, runtime);
     response = outcome.response;
-    stopwatch.onResponse();
+    times.totalMs = runtime.elapsed() - startedAt;
     const streamUse = {
       isDocumentNeeded: (conversation ?? hooks) !== undefined,
       isReadToEnd: conversation !== undefined || hooks?.isReadToEnd === true,
     };
-    const doc = await showOutcome(outcome, view, streamUse, stopwatch.onChunk).catch(async (error: unknown) => {
+    const doc = await showOutcome(outcome, view, streamUse, onChunk).catch(async (error: unknown) => {
       // The failure to print is the one to report.
       if (received) await save(received).catch((saveError: unknown) => report.warn(toFailure(saveError).message));
       throw error;
@@ -115,7 +119,7 @@ async function sendAndPrint(
     }
     await save(doc);
     const { attempts } = requestContext.progress;
-    const timing = { ...stopwatch.times(), attempts, status: response.status };
+    const timing = { ...times, attempts, status: response.status };
     await hooks?.onResponse(doc, timing);
     return { doc, timing };
   } catch (error) {
@@ -124,23 +128,6 @@ async function sendAndPrint(
   } finally {
     await connection.transport.close();
   }
-}
-
-// The end of a stream may come late, or not at all (docs/servers.md): its last chunk completes the response.
-function startStopwatch({ elapsed }: Pick<Runtime, 'elapsed'>) {
-  const startedAt = elapsed();
-  let totalMs = 0;
-  let firstTokenMs: number | undefined;
-  return {
-    onResponse: (): void => {
-      totalMs = elapsed() - startedAt;
-    },
-    onChunk: (chunk: JsonNode): void => {
-      totalMs = elapsed() - startedAt;
-      if (firstTokenMs === undefined && hasOutput(chunk)) firstTokenMs = totalMs;
-    },
-    times: () => ({ totalMs, firstTokenMs }),
-  };
 }
 
 // One line for each retry, a spinner while nothing arrives, and the trace of --verbose.

@@ -48,17 +48,8 @@ export function createJobGuard(
   };
 }
 
-/** Guards a request whose whole body is in memory; `file` is its name in the job history. */
-export function createBodyGuard(
-  draft: Draft,
-  file: string,
-  settings: Settings,
-  context: Context,
-): Pick<LineGuard, 'onSend' | 'onOutcome'> {
-  return createJobGuard(factsOfBody(draft, file), settings, false, context);
-}
-
-function factsOfBody(draft: Draft, file: string): TrainingFacts {
+/** The facts of a job whose whole body is in memory; `file` is its name in the job history. */
+export function factsOfBody(draft: Draft, file: string): TrainingFacts {
   return createTrainingFacts(digestBytes(draft.doc.bytes), draft, countTrajectories(draft), [file]);
 }
 
