@@ -12,9 +12,8 @@ import { CARRIAGE_RETURN, SPACE, TAB } from '../json/json-bytes.ts';
 import { hasByteOrderMark } from '../json/utf8.ts';
 import type { Runtime } from '../runtime.ts';
 import type { BatchOptions } from './batch-options.ts';
-import { isInShard } from './shard.ts';
+import { isInShard } from './batch-options.ts';
 
-/** The lines of a batch. */
 export interface BatchInput {
   /** The name of the input in messages. */
   readonly label: string;

@@ -48,22 +48,18 @@ function addTokens(distribution: Distribution, response: JsonNode | undefined, n
 
 /** The statistics of a running batch. Every input line that is not empty is in one of its counts. */
 export interface BatchCounts extends BatchStatistics {
-  /** Lines with unknown outcome. */
   readonly unknownLines: number[];
   /** The number of them that `--resume` sends without `--retry-unknown`. */
   resendableLines: number;
   /** Lines that failed after they were applied, and that `--resume` sends again. */
   resendableFailures: number;
-  /** Bytes of the input that were read. */
   bytesRead: number;
   /** Lines that were read and are not empty; of a shard, its own. */
   linesRead: number;
   emptyLines: number;
-  /** Lines that this run sent. */
   sentLines: number;
   /** Lines that failed and were, or may have been, applied. */
   unresolvedLines: number;
-  /** Results that could not be written. */
   lostResults: number;
 }
 

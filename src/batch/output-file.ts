@@ -26,11 +26,9 @@ export interface OutputPath {
   readonly displayPath: string;
 }
 
-/** The state of an output, apart from its results. */
 export interface OutputState {
   /** Bytes of whole result lines; the rest was cut. */
   readonly validBytes: number;
-  /** The file has no byte. */
   readonly isEmpty: boolean;
   /** The last result line lacks its line feed. */
   readonly isUnterminated: boolean;
@@ -146,7 +144,6 @@ function invalidLineFailure(place: string, problem: string, hint: string): Failu
   return new Failure('local_file', `${place} ${problem}`, { hint });
 }
 
-/** A result line, and its offset in its file. */
 interface LocatedResult extends ResultLineFacts {
   readonly offset: number;
 }

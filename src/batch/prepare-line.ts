@@ -32,10 +32,9 @@ import { parseJson } from '../json/parse-json.ts';
 import { createPositionLookup, formatPosition, positionAt } from '../json/text-position.ts';
 import { flagTarget, type Operation, type Shorthand } from '../operations/operation.ts';
 import type { TraceParent } from '../trace/trace-context.ts';
+import type { CustomIdTracker } from './batch-summary.ts';
 import type { SentLine } from './line-table.ts';
-import type { CustomIdTracker } from './line-warnings.ts';
 
-/** The dependencies of building and checking the bodies of all lines. */
 export interface LineChecks {
   readonly operation: Operation;
   readonly defaults: LineDefaults;
@@ -47,7 +46,6 @@ export interface LineChecks {
   /** The id of the run, a UUID. */
   readonly run: string;
   readonly tools: BodyDependencies;
-  /** The name of the input in messages. */
   readonly label: string;
   readonly check: BodyCheck;
   readonly onWarning: (warning: Issue) => Promise<void>;
@@ -116,7 +114,6 @@ interface LineDefaults {
   readonly perLineFlags: FlagValues;
 }
 
-/** The defaults of a batch without flags. */
 export const NO_DEFAULTS: LineDefaults = { fieldEdits: [], perLineFlags: new Map() };
 
 /**

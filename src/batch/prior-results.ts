@@ -25,7 +25,6 @@ export interface PriorResults extends OutputPath {
   /** The id of the run, a UUID; the same when a run is resumed. */
   readonly run: string;
   readonly table: LineTable;
-  /** Undefined if there is no output. */
   readonly output: OutputState | undefined;
   readonly journal: BatchJournalState | undefined;
   /** Records of earlier runs were lost: any line without a result may have been sent. */

@@ -17,13 +17,11 @@ import { type OutputFile, openOutput, sortOutput } from './output-file.ts';
 import type { InputDifferences, PriorResults } from './prior-results.ts';
 import type { Checkpoint } from './result-line.ts';
 
-/** The result of a line in the output of an earlier run. */
 export interface PriorEntry extends IndexedResult {
   /** The bytes of the result line. Throws Failure `local_file`. */
   readonly read: () => Promise<Buffer>;
 }
 
-/** What earlier runs know about an input line. */
 export interface PriorLine {
   readonly entry: PriorEntry | undefined;
   /** Set if the line may have been sent and has no result since: the time of that request, or 0 if it was lost. */
@@ -47,7 +45,6 @@ export function canSendLine(prior: PriorLine, effect: Operation['effect'], canRe
   return isIdempotent(effect) && (effect === 'read' || Boolean(prior.sentAtMs));
 }
 
-/** The results of a batch, with those of earlier runs. */
 export interface ResultStore {
   readonly isResumable: boolean;
   /** The batch as each result line names it. */

@@ -31,8 +31,8 @@ import { writeJson } from '../json/write-json.ts';
 import { createRedactor } from '../output/reporter.ts';
 import { mergeStream } from '../results/chunk-merger.ts';
 import type { ParsedResponse } from '../results/show-response.ts';
+import type { ResponseWarnings } from './batch-summary.ts';
 import { classifyLine, type LineResult, type LineRevision, type LineState, NOT_SENT } from './line-result.ts';
-import type { ResponseWarnings } from './line-warnings.ts';
 import { type LineChecks, prepareLine } from './prepare-line.ts';
 import {
   digestInputLine,
@@ -52,7 +52,6 @@ export interface LineGuard extends Required<Pick<RequestObserver, 'onSend' | 'on
   readonly knownResponse: () => Promise<Buffer | undefined>;
 }
 
-/** Everything that sends the lines of a batch. */
 export interface BatchJob extends LineChecks {
   readonly settings: Settings;
   readonly connection: Connection;
@@ -64,7 +63,6 @@ export interface BatchJob extends LineChecks {
   readonly onResult?: (line: number, result: LineResult) => Promise<void>;
   /** Creates the guard of a line, which an earlier run may have applied; undefined if lines need none. */
   readonly guardFor?: ((line: number, draft: Draft, mayBeApplied: boolean) => LineGuard) | undefined;
-  /** Lines with unknown outcome are sent. */
   readonly canRetryUnknown: boolean;
   readonly expectations?: ChatExpectations | undefined;
   readonly junit?: JunitReport | undefined;
@@ -72,7 +70,6 @@ export interface BatchJob extends LineChecks {
   readonly context: Context;
 }
 
-/** Takes the result of a line. */
 export interface LineOutput {
   /** Writes the result, or nothing, when it is its turn. After a failed write nothing more is written. */
   readonly put: (result: Uint8Array | undefined) => Promise<void>;
@@ -165,7 +162,6 @@ function lostResponseFailure(request?: PreparedRequest): Failure {
   return new Failure('unknown', 'an earlier run ended before the response arrived', { applied: 'unknown', ...facts });
 }
 
-/** A line that may be sent. */
 interface ReadyLine {
   readonly attempt: LineAttempt;
   /** The time of its ids: milliseconds since 1970. */
@@ -335,7 +331,6 @@ async function readOutcome(
 interface StoredResult {
   readonly attempt: LineAttempt;
   readonly state: LineState;
-  /** The response. */
   readonly bytes: Buffer | undefined;
   readonly written: Promise<void>;
 }

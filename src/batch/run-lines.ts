@@ -20,15 +20,12 @@ export interface BatchEnd {
   readonly stopReason: string | undefined;
   /** The signal that ended the batch. */
   readonly abortReason: unknown;
-  /** The first error of reading the input. */
   readonly inputError: unknown;
-  /** The first error of writing a result. */
   readonly storeError: unknown;
   readonly elapsedMs: number;
   readonly job: BatchJob;
 }
 
-/** A batch that is running. */
 interface BatchRun {
   readonly job: BatchJob;
   readonly record: BatchRecord;

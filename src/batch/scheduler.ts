@@ -11,7 +11,6 @@ type Limits = Omit<BatchOptions, 'input' | 'shard' | 'isResumed' | 'canRetryUnkn
 export interface Scheduler {
   /** Waits until another line may be processed, and starts it; `work` must not throw. */
   readonly start: (work: () => Promise<void>) => Promise<void>;
-  /** Waits until no line is processed. */
   readonly waitForAll: () => Promise<void>;
   /** The turns of one line, for all its attempts. */
   readonly createTurn: () => Turn;

@@ -20,7 +20,6 @@ export function hasCredential({ operation: { auth }, destination, profile }: Set
   }
 }
 
-/** The credential of a request. */
 export interface Authorization {
   readonly value: Secret;
   /** Its source, for messages: `user "api" from profile "work"`. */

@@ -9,9 +9,7 @@ import type { Runtime } from '../runtime.ts';
 /** Where the requests of an operation go, and how to connect. For the local service and for a dry run, no file of TLS is read. */
 export interface Destination extends ConnectOptions {
   readonly url: URL;
-  /** The local service responds. */
   readonly isLocal: boolean;
-  /** The name of the profile. */
   readonly profile: string;
   /** The profile has a base URL of this origin. */
   readonly isInProfile: boolean;

@@ -47,7 +47,6 @@ function requestHeaders(customHeaders: Headers, isStreaming: boolean): Headers {
   return [...defaultHeaders.filter(([name]) => getHeader(customHeaders, name) === undefined), ...customHeaders];
 }
 
-/** True when the body requests a streamed response. */
 export function isStreamRequested({ doc }: Draft): boolean {
   return isTrue(getMember(rootOf(doc), 'stream'));
 }
@@ -89,7 +88,6 @@ export interface RequestObserver {
   readonly onOutcome?: ((outcome: JobOutcome) => Promise<void>) | undefined;
 }
 
-/** The turns of a request among others. */
 export interface AttemptTurn {
   /** Waits until an attempt may start. Throws the Failure of a request that is not to be sent. */
   readonly acquire: () => Promise<void>;
@@ -131,10 +129,10 @@ export function serviceName({ url, isLocal }: Pick<Destination, 'url' | 'isLocal
 }
 
 /** Ids in a body, by what they identify. */
-export type RecordIds = { readonly [what: string]: string };
+type RecordIds = { readonly [what: string]: string };
 
 /** The ids in a body by which a user can find out later whether it was applied; an empty one identifies nothing. */
-export function recordIds({ ids: paths = {} }: Operation, body: JsonNode): RecordIds {
+function recordIds({ ids: paths = {} }: Operation, body: JsonNode): RecordIds {
   const ids: { [what: string]: string } = {};
   for (const [what, path] of Object.entries(paths)) {
     const node = nodeAtPath(body, path);

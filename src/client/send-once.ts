@@ -98,13 +98,17 @@ function isEventStream({ headers }: Response, firstByte: number | undefined): bo
 
 /** Signs that a successful response is for another request, or for a part of this one. */
 export function suspectResponseWarnings({ parsedResponse, early }: AttemptResult, context: RequestContext): string[] {
-  const warnings = Object.entries(context.ids).flatMap(([what, sent]) => {
+  const warnings: string[] = [];
+  for (const [what, sent] of Object.entries(context.ids)) {
     const name = idField(what, context);
     const received = responseId(parsedResponse, name) ?? sent;
-    const difference = `the response has ${name} ${JSON.stringify(received)}, but ${JSON.stringify(sent)} was sent`;
-    return received === sent ? [] : [`${difference}; it may be for another request`];
-  });
-  return early ? [...warnings, early] : warnings;
+    if (received !== sent)
+      warnings.push(
+        `the response has ${name} ${JSON.stringify(received)}, but ${JSON.stringify(sent)} was sent; it may be for another request`,
+      );
+  }
+  if (early) warnings.push(early);
+  return warnings;
 }
 
 /** True for a response that returns the id of the record that the request names: it is for no other request. */

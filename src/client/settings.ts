@@ -20,7 +20,6 @@ export interface Settings {
   readonly profile: SelectedProfile;
   /** Undefined without a base URL, which only a dry run accepts. */
   readonly destination: Destination | undefined;
-  /** The headers of profile and flags. */
   readonly headers: Headers;
   readonly certificateFiles: CertificateFiles;
   /** Milliseconds for attempts, waits and response together. */
@@ -40,7 +39,7 @@ export interface Settings {
   readonly output: string | undefined;
 }
 
-export type HistoryMode = 'off' | 'on' | 'bodies';
+type HistoryMode = 'off' | 'on' | 'bodies';
 
 /**
  * Resolves all settings, before a body is built or stdin is read; nothing after it reads flags of connections, environment

@@ -5,7 +5,6 @@ import type { Operation } from '../operations/operation.ts';
 import type { Runtime } from '../runtime.ts';
 import { isIdempotent, type RequestObserver } from './request.ts';
 
-/** The limits of retries. */
 export interface RetryOptions {
   readonly runtime: Pick<Runtime, 'after' | 'randomBytes'>;
   readonly signal: ExchangeSignal;

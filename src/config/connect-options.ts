@@ -58,7 +58,6 @@ export function caCertificateFiles(cacert: string | undefined, profile: Profile,
   return files.flatMap(({ source, path }) => (path ? [{ source, path }] : []));
 }
 
-/** Throws Failure `safety_check` if the environment disables the verification of certificates. */
 function requireTlsVerification({ NODE_TLS_REJECT_UNAUTHORIZED: rejectUnauthorized }: Runtime['env']): void {
   if (rejectUnauthorized !== '0') return;
   throw new Failure(

@@ -23,7 +23,6 @@ export interface PostgresAddress {
 const DEFAULT_PORT = 5432;
 const SSL_MODES = ['disable', 'require', 'verify-full'] as const;
 
-/** True for text that is the URL of a PostgreSQL database. */
 export function isPostgresUrl(text: string): boolean {
   return /^postgres(ql)?:/i.test(text);
 }

@@ -27,7 +27,6 @@ const MAX_SPOOL_BYTES = 100 * 1024 * 1024;
 // A file of a running process that is older belongs to an earlier process with this id.
 const MAX_WRITE_MS = 60_000;
 
-/** The directory of the spool below the data directory. */
 export function spoolDirectory(dataDirectory: string): string {
   return join(dataDirectory, 'spool');
 }

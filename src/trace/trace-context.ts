@@ -7,7 +7,7 @@ import { shellQuote } from '../output/shell-quote.ts';
 import type { Runtime } from '../runtime.ts';
 
 /** The place of a call in its trace, with ids as OpenTelemetry writes them: 32 and 16 hexadecimal digits. */
-export interface TraceContext {
+interface TraceContext {
   readonly traceId: string;
   readonly callId: string;
   readonly parentId: string | undefined;

@@ -101,7 +101,7 @@ export type AllowedDuplicates = boolean | 'unknown';
 type JobHistoryRuntime = LockRuntime & Pick<Runtime, 'now'>;
 
 /** The jobs sent from this machine. Every function throws Failure `local_file` for the file, and `safety_check` for an invalid record. */
-export interface JobHistory {
+interface JobHistory {
   /** The recorded jobs, oldest first. */
   readonly read: () => Promise<readonly TrainingJobRecord[]>;
   /** The last record of the same job, for the same line of the same batch. */

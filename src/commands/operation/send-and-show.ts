@@ -28,8 +28,7 @@ import type { StreamUse } from '../../results/show-stream.ts';
 import type { OpenResponseHooks, ResponseHooks } from './response-hooks.ts';
 import type { RequestStart } from './start-request.ts';
 
-/** What happens to the response of a request. */
-export interface ShowOptions extends Pick<RequestStart, 'settings' | 'deadline' | 'filter'> {
+interface ShowOptions extends Pick<RequestStart, 'settings' | 'deadline' | 'filter'> {
   readonly conversation?: Conversation | undefined;
   readonly observer?: RequestObserver | undefined;
   /** Prints this text instead of the response. */
@@ -40,7 +39,7 @@ export interface ShowOptions extends Pick<RequestStart, 'settings' | 'deadline' 
   readonly hooks: OpenResponseHooks | undefined;
 }
 
-export interface ShownResponse {
+interface ShownResponse {
   readonly doc: JsonDocument;
   readonly timing: ExchangeTiming;
 }
