@@ -110,6 +110,11 @@ export class Failure extends Error {
   get exitCode(): number {
     return exitCodes[this.code].code;
   }
+
+  /** The same failure with other facts. */
+  with(facts: FailureFacts, message = this.message): Failure {
+    return new Failure(this.code, message, { ...this.facts, ...facts });
+  }
 }
 
 /** The hint of a process that has reached its limit of open files. */

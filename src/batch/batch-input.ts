@@ -11,8 +11,7 @@ import { createDeadline } from '../http/time-limits.ts';
 import { CARRIAGE_RETURN, SPACE, TAB } from '../json/json-bytes.ts';
 import { hasByteOrderMark } from '../json/utf8.ts';
 import type { Runtime } from '../runtime.ts';
-import type { BatchOptions } from './batch-options.ts';
-import { isInShard } from './batch-options.ts';
+import { type BatchOptions, isInShard } from './batch-options.ts';
 
 export interface BatchInput {
   /** The name of the input in messages. */
@@ -43,10 +42,7 @@ export function createMemoryInput(label: string, lines: readonly string[], maxLi
 export async function* selectedLines(
   { lines }: Pick<BatchInput, 'lines'>,
   { shard }: Pick<BatchOptions, 'shard'>,
-  {
-    onRead,
-    onEmpty,
-  }: { readonly onRead?: (line: InputLine) => void; readonly onEmpty?: (line: InputLine) => void } = {},
+  { onRead, onEmpty }: { readonly [on in 'onRead' | 'onEmpty']?: (line: InputLine) => void } = {},
 ): AsyncGenerator<InputLine> {
   for await (const line of lines) {
     onRead?.(line);
@@ -122,10 +118,8 @@ function createInput(
         copy = await copyStream(addAbortSignal(signal, await openStream(stopped.signal)), directory, label, signal);
       const reopen: OpenStream = async (signal) =>
         copy ? copy.createReadStream({ start: 0, autoClose: false }) : openStream(signal);
-      return [
-        createInput(label, totalBytes, reopen, maxLineBytes),
-        createInput(label, totalBytes, reopen, maxLineBytes),
-      ];
+      const open = (): BatchInput => createInput(label, totalBytes, reopen, maxLineBytes);
+      return [open(), open()];
     },
   };
 }

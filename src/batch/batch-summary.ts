@@ -144,11 +144,9 @@ export function formatLineRanges(lines: Iterable<number>): string {
     if (range && range[1] === line - 1) range[1] = line;
     else ranges.push([line, line]);
   }
-  const formatted = ranges
-    .slice(0, MAX_RANGES)
-    .map(([first, last]) => (first === last ? `${first}` : `${first}-${last}`));
+  const shown = ranges.slice(0, MAX_RANGES).map(([first, last]) => (first === last ? `${first}` : `${first}-${last}`));
   const more = ranges.length - MAX_RANGES;
-  return more > 0 ? `${formatted.join(', ')} and ${more} more ${pluralize(more, 'range')}` : formatted.join(', ');
+  return shown.join(', ') + (more > 0 ? ` and ${more} more ${pluralize(more, 'range')}` : '');
 }
 
 // A mistake in one line is likely in all lines, and a file has millions.

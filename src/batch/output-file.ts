@@ -70,25 +70,23 @@ export async function readOutput(
         isSorted = false;
         continue;
       }
-      const place = `${displayPath}:${number}`;
       if (!bytes || !entry)
-        throw invalidLineFailure(
-          place,
-          'is not a result of a batch',
-          'use the output file of --batch, or remove that line',
-        );
+        throw new Failure('local_file', `${displayPath}:${number} is not a result of a batch`, {
+          hint: 'use the output file of --batch, or remove that line',
+        });
       if (entry.line > MAX_LINES)
-        throw invalidLineFailure(
-          place,
-          `has a line number above ${MAX_LINES}, the limit of a batch`,
-          'remove that line, or split the input',
+        throw new Failure(
+          'local_file',
+          `${displayPath}:${number} has a line number above ${MAX_LINES}, the limit of a batch`,
+          {
+            hint: 'remove that line, or split the input',
+          },
         );
       const { checkpoint } = entry;
-      if (!checkpoint) throw earlierVersionFailure(place, 'the result has no checkpoint');
+      if (!checkpoint) throw earlierVersionFailure(`${displayPath}:${number}`, 'the result has no checkpoint');
       if (!checkpoints.some((known) => isSameBatch(known, checkpoint))) checkpoints.push(checkpoint);
       const earlier = table.result(entry.line);
-      const isOtherInput =
-        earlier !== undefined && earlier.fileIndex !== fileIndex && earlier.digest !== checkpoint.input;
+      const isOtherInput = earlier && earlier.fileIndex !== fileIndex && earlier.digest !== checkpoint.input;
       // A resumed run with --accept-changes may have a later result for the same input.
       if (isOtherInput) otherInputLines.add(entry.line);
       else otherInputLines.delete(entry.line);
@@ -138,10 +136,6 @@ export function earlierVersionFailure(place: string, reason: string): Failure {
     hint: 'finish that batch with the version that began it, or start again with another file for -o',
     applied: 'no',
   });
-}
-
-function invalidLineFailure(place: string, problem: string, hint: string): Failure {
-  return new Failure('local_file', `${place} ${problem}`, { hint });
 }
 
 interface LocatedResult extends ResultLineFacts {

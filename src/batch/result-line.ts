@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer';
 import { hash } from 'node:crypto';
 import type { ExpectationResult } from '../client/expectations/chat-expectations.ts';
-import { type AppliedState, Failure } from '../errors.ts';
+import type { AppliedState, Failure } from '../errors.ts';
 import type { InputLine } from '../files/split-lines.ts';
 import { CARRIAGE_RETURN, LINE_FEED } from '../json/json-bytes.ts';
 import {
@@ -168,9 +168,9 @@ export function messageWithIssue(
 }
 
 /** The Failure of a filter on a result line, with its line number; with its outcome too, if this command sent the line. */
-export function filterFailure({ code, message, facts }: Failure, resultLine: string, isSent: boolean): Failure {
+export function filterFailure(failure: Failure, resultLine: string, isSent: boolean): Failure {
   const bytes = Buffer.from(resultLine);
   const { line, applied } = parseResultLine(bytes) ?? {};
   const outcome = isSent ? { applied, attempts: integerMember(tryParseJson(bytes), 'attempts') } : {};
-  return new Failure(code, `${message} (line ${line})`, { ...facts, ...outcome });
+  return failure.with(outcome, `${failure.message} (line ${line})`);
 }

@@ -259,12 +259,11 @@ async function recordAndSend(
   let startedAt = 0;
   const record = async (): Promise<void> => {
     if (isRecorded) return;
-    try {
-      await job.resultStore.recordSending(line, { digest: checkpoint.input, timestampMs });
-    } catch (error) {
+    const sent = { digest: checkpoint.input, timestampMs };
+    await job.resultStore.recordSending(line, sent).catch((error: unknown) => {
       journalError = error;
       throw error;
-    }
+    });
     isRecorded = true;
   };
   // A line that is safe to send twice is recorded ahead, so that the disk works while other lines are in flight.
@@ -366,9 +365,9 @@ function strictWarningFailure({ warnings: [warning], status }: SentLineResult): 
 
 // An earlier run applied the line, or may have, whatever this one did.
 function withPriorOutcome(failure: Failure, priorApplied: AppliedState): Failure {
-  const { code, message, facts } = failure;
-  const isKnown = priorApplied === 'no' || (priorApplied === 'unknown' && (facts.applied ?? 'no') !== 'no');
-  return isKnown ? failure : new Failure(code, message, { ...facts, applied: priorApplied });
+  const { applied = 'no' } = failure.facts;
+  const isKnown = priorApplied === 'no' || (priorApplied === 'unknown' && applied !== 'no');
+  return isKnown ? failure : failure.with({ applied: priorApplied });
 }
 
 function redactorFor(request: PreparedRequest, { context: { report } }: BatchJob): (text: string) => string {

@@ -96,10 +96,8 @@ export function failureFromBodyError(
     return invalidResponseFailure(message, response, context);
   }
   if (error instanceof Failure) return error;
-  if (cutMessage === undefined) {
-    const { code, message, facts } = failureFromError(error, context, true);
-    return new Failure(code, message, { ...facts, requestId: responseRequestId(response.headers) });
-  }
+  if (cutMessage === undefined)
+    return failureFromError(error, context, true).with({ requestId: responseRequestId(response.headers) });
   if (error instanceof InterruptedError) {
     const facts = { ...responseFacts(response, context), hint: retryAdvice(context.effect) };
     return new Failure(error.code, `${error.message}; the response had started`, facts);

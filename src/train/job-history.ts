@@ -252,7 +252,7 @@ interface WaitingRecord {
 function withHint(error: unknown): unknown {
   if (!(error instanceof Failure) || error.code !== 'local_file' || error.facts.hint) return error;
   const hint = 'set SVC_DATA_DIR to another directory';
-  return new Failure(error.code, error.message, { ...error.facts, hint, applied: 'no' });
+  return error.with({ hint, applied: 'no' });
 }
 
 function jobKey(...parts: readonly (string | undefined)[]): string {

@@ -75,7 +75,7 @@ async function sendRecord(
       file instanceof Failure
         ? `it was not spooled: ${file.message}`
         : `it stays in the spool; to send it, run: ${flushCommand(flags)}`;
-    throw new Failure(failure.code, failure.message, { ...failure.facts, hint });
+    throw failure.with({ hint });
   });
   if (file instanceof Failure) return [`the call was sent, but not spooled: ${file.message}`, ...warnings];
   if (file === undefined) return warnings;
@@ -101,10 +101,11 @@ const SETUP_CODES: readonly FailureCode[] = [
  * them, and gives no hint to run svc again, because that would run the command again, with other ids.
  */
 export function toRecordFailure(error: unknown, flags: FlagValues): Failure {
-  const { code, message, facts } = toFailure(error);
+  const failure = toFailure(error);
+  const { code, facts } = failure;
   const isHintKept = SETUP_CODES.includes(code) || (code === 'rate_limited' && isFlagOn(flags, 'require'));
   const issues = facts.issues?.map((issue) => ({ ...issue, at: '' }));
-  return new Failure(code, message, { ...facts, issues, hint: isHintKept ? facts.hint : undefined });
+  return failure.with({ issues, hint: isHintKept ? facts.hint : undefined });
 }
 
 function hasSecretOfProgram({ profile: { profile } }: Settings): boolean {

@@ -6,14 +6,13 @@ import { responseFacts } from '../../client/read-response.ts';
 import {
   createRequestContext,
   type PreparedRequest,
-  type RequestContext,
   type RequestObserver,
   requestSecrets,
 } from '../../client/request.ts';
 import { connect, type Outcome, send } from '../../client/send.ts';
 import { formatRetryMessage } from '../../client/with-retries.ts';
 import type { Context } from '../../context.ts';
-import { Failure, toFailure } from '../../errors.ts';
+import { Failure, type FailureFacts, toFailure } from '../../errors.ts';
 import { observeChunks } from '../../http/body-chunks.ts';
 import type { Response } from '../../http/message.ts';
 import { type JsonDocument, type JsonNode, rootOf } from '../../json/json-node.ts';
@@ -88,9 +87,9 @@ async function sendAndPrint(
     hooks?.onDocument(doc);
   };
   const save = async (doc: JsonDocument): Promise<void> => conversation?.save(rootOf(draft.doc), rootOf(doc));
-  context.onProgressFacts(() =>
-    response ? responseFacts(response, requestContext) : factsWithoutResponse(requestContext),
-  );
+  const facts = (): FailureFacts =>
+    response ? responseFacts(response, requestContext) : factsWithoutResponse(requestContext);
+  context.onProgressFacts(facts);
   try {
     // Before anything is sent: a result that cannot be written is better not requested.
     sink = await openSink(settings.output, stdout, runtime.cwd, runtime.stdout);
@@ -113,7 +112,7 @@ async function sendAndPrint(
       throw error;
     });
     for (const warning of outcome.warnings) {
-      if (settings.isStrict) throw new Failure('invalid_response', warning, responseFacts(response, requestContext));
+      if (settings.isStrict) throw new Failure('invalid_response', warning, facts());
       await report.warn(warning);
     }
     await save(doc);
@@ -123,7 +122,7 @@ async function sendAndPrint(
     return { doc, timing };
   } catch (error) {
     const located = sink ? await locateOutput(error, sink, report) : error;
-    throw response ? markAsApplied(located, response, requestContext) : located;
+    throw response ? markAsApplied(located, facts()) : located;
   } finally {
     await connection.transport.close();
   }
@@ -167,10 +166,9 @@ async function locateOutput(error: unknown, sink: Sink, report: Reporter): Promi
 }
 
 // Even if the result cannot be written, for example to a full disk, the request was applied.
-function markAsApplied(error: unknown, response: Response, requestContext: RequestContext): unknown {
+function markAsApplied(error: unknown, sentFacts: FailureFacts): unknown {
   if (error instanceof ClosedPipeError) return error;
   const { code, message, facts } = toFailure(error);
-  return facts.applied && facts.attempts !== undefined
-    ? error
-    : new Failure(code, message, { ...responseFacts(response, requestContext), ...facts });
+  const isMarked = facts.applied && facts.attempts !== undefined;
+  return isMarked ? error : new Failure(code, message, { ...sentFacts, ...facts });
 }
