@@ -1,4 +1,4 @@
-import { Failure, type FailureCode, InterruptedError, type Issue, toFailure } from '../errors.ts';
+import { type AppliedState, Failure, type FailureCode, InterruptedError, type Issue, toFailure } from '../errors.ts';
 import { pluralize } from '../json/pluralize.ts';
 import { issueText } from '../output/failure-text.ts';
 import type { Reporter } from '../output/reporter.ts';
@@ -38,26 +38,19 @@ interface BatchEnding {
 /** The failure of a batch as a whole; undefined if every line succeeded. */
 export function batchFailure(ending: BatchEnding): Failure | undefined {
   const { tally, summary, stopReason, abortReason } = ending;
-  const { done, failed, unknown, unsent } = tally.byStatus;
+  const { failed, unknown, unsent } = tally.byStatus;
   const interruption = abortReason instanceof InterruptedError ? abortReason : undefined;
   const code: FailureCode = interruption?.code ?? 'partly_failed';
   if (code === 'partly_failed' && failed + unknown + unsent === 0) return undefined;
   const isKnown = stopReason === undefined || stopReason === interruption?.message;
   const unknownLines = `lines that may have been applied: ${formatLineRanges(tally.unknownLines)}`;
-  return new Failure(
-    code,
-    `${interruption ? `${interruption.message}; ` : ''}${summary}${isKnown ? '' : `; ${stopReason}`}`,
-    {
-      applied: unknown > 0 ? 'unknown' : done > 0 ? 'yes' : 'no',
-      isBatch: true,
-      hint: (unknown > 0 ? `${unknownLines}; ` : '') + nextStepHint(ending),
-    },
-  );
+  const message = `${interruption ? `${interruption.message}; ` : ''}${summary}${isKnown ? '' : `; ${stopReason}`}`;
+  const hint = (unknown > 0 ? `${unknownLines}; ` : '') + nextStepHint(ending);
+  return new Failure(code, message, { applied: appliedOf(tally), isBatch: true, hint });
 }
 
 /** The failure of a batch whose results could not be written: counts sent requests and lost responses. */
 export function lostResultsFailure(error: unknown, tally: BatchCounts, isResumable: boolean): Failure {
-  const { done, unknown } = tally.byStatus;
   const closed = { hint: 'write the results to a file with -o' };
   const cause =
     error instanceof ClosedPipeError
@@ -72,9 +65,13 @@ export function lostResultsFailure(error: unknown, tally: BatchCounts, isResumab
   return new Failure('local_file', `${cause.message}; ${counts}`, {
     ...(isResumable ? { hint: 'fix the cause, then continue with --resume' } : {}),
     ...cause.facts,
-    applied: unknown > 0 ? 'unknown' : done > 0 ? 'yes' : 'no',
+    applied: appliedOf(tally),
     isBatch: true,
   });
+}
+
+function appliedOf({ byStatus: { unknown, done } }: BatchCounts): AppliedState {
+  return unknown > 0 ? 'unknown' : done > 0 ? 'yes' : 'no';
 }
 
 function nextStepHint({ tally, stopReason, isResumable }: BatchEnding): string {

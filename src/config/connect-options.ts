@@ -60,11 +60,9 @@ export function caCertificateFiles(cacert: string | undefined, profile: Profile,
 
 function requireTlsVerification({ NODE_TLS_REJECT_UNAUTHORIZED: rejectUnauthorized }: Runtime['env']): void {
   if (rejectUnauthorized !== '0') return;
-  throw new Failure(
-    'safety_check',
-    'NODE_TLS_REJECT_UNAUTHORIZED=0 is set, so anyone on the network path could impersonate the service',
-    { hint: 'unset it, and pass the CA certificate of your server with --cacert', applied: 'no' },
-  );
+  const message = 'NODE_TLS_REJECT_UNAUTHORIZED=0 is set, so anyone on the network path could impersonate the service';
+  const hint = 'unset it, and pass the CA certificate of your server with --cacert';
+  throw new Failure('safety_check', message, { hint, applied: 'no' });
 }
 
 function resolveProxy(url: URL, env: Runtime['env']): URL | undefined {

@@ -10,15 +10,17 @@ import {
 } from '../../batch/batch-summary.ts';
 import type { OutputPath } from '../../batch/output-file.ts';
 import { type LineChecks, prepareLine, readLineDefaults } from '../../batch/prepare-line.ts';
+import { digestInputLine, filterFailure } from '../../batch/result-line.ts';
 import {
+  createStreamStore,
   findInputDifferences,
   type InputDifferences,
   openPriorResults,
+  openResultStore,
   otherInputFailure,
   type PriorResults,
-} from '../../batch/prior-results.ts';
-import { digestInputLine, filterFailure } from '../../batch/result-line.ts';
-import { createStreamStore, openResultStore, type ResultStore } from '../../batch/result-store.ts';
+  type ResultStore,
+} from '../../batch/result-store.ts';
 import type { BatchJob } from '../../batch/run-line.ts';
 import { type BatchEnd, reportBatch, runLines } from '../../batch/run-lines.ts';
 import { createScheduler } from '../../batch/scheduler.ts';
@@ -76,15 +78,15 @@ export async function runBatch(operation: Operation, invocation: Invocation, con
     return await checkBatch(fileInput, batchOptions, checks, previewFormat, context);
   if (!destination) throw missingBaseUrl();
   await checkJunitFile(fileFlags, runtime.cwd);
-  const output = await resolveOutput(getStringFlag(fileFlags, 'output'), filter, batchOptions, context);
+  const output = getStringFlag(fileFlags, 'output');
   const identity = createBatchIdentity(destination.url, batchOptions.shard, checks);
   let authorization: Authorization | undefined;
   const authorize = async (): Promise<void> => {
     if (!previewFormat) authorization = await readAuthorization(settings, destination, context);
   };
   try {
-    const unopened = { fileInput, identity, newRun: checks.run, batchOptions, authorize };
-    const { input, open, release } = await openResults(output, unopened, context);
+    const unopened = { output, filter, fileInput, identity, newRun: checks.run, batchOptions, authorize };
+    const { input, open, release } = await openResults(unopened, context);
     if (previewFormat) {
       await release();
       return await checkBatch(input, batchOptions, checks, previewFormat, context);
@@ -182,24 +184,12 @@ async function checkBatch(
   throw new Failure('body', message, { applied: 'no' });
 }
 
-interface BatchOutput {
-  /** The value of `-o`. */
-  readonly output: string | undefined;
-  /** The file that can be resumed; undefined if the results go to a stream. */
-  readonly file: OutputPath | undefined;
-  readonly filter: JqFilter | undefined;
-}
-
-/**
- * Decides about the output: a regular file can be resumed, a pipe or a device takes the results and cannot. Throws usage for
- * flags that do not fit it, and Failure `local_file` if stdout is closed or discarded.
- */
-async function resolveOutput(
-  output: string | undefined,
-  filter: JqFilter | undefined,
-  { isResumed }: BatchOptions,
+// A regular file can be resumed; undefined for a pipe or a device, which takes the results and cannot. Throws usage for flags that
+// do not fit it, and Failure `local_file` if stdout is closed or discarded.
+async function resolveOutputFile(
+  { output, filter, batchOptions }: UnopenedBatch,
   { runtime }: Context,
-): Promise<BatchOutput> {
+): Promise<OutputPath | undefined> {
   const isStdout = output === undefined || output === '-';
   if (isStdout && runtime.isStdoutClosed())
     throw new Failure('local_file', 'stdout is closed or discarded, so nobody could read the results', {
@@ -209,15 +199,18 @@ async function resolveOutput(
   const path = isStdout ? undefined : resolve(runtime.cwd, output);
   const file = path && (await isReplaceable(path)) ? { path, displayPath: output ?? '-' } : undefined;
   if (file && filter) throw usageFailure(`--jq cannot filter ${output}, the output of the batch`, 'remove --jq or -o');
-  if (!file && isResumed)
+  if (!file && batchOptions.isResumed)
     throw usageFailure(
       `--resume needs the output file of the earlier run, but ${output} is not a regular file`,
       'name that file with -o',
     );
-  return { output, file, filter };
+  return file || undefined;
 }
 
 interface UnopenedBatch {
+  /** The value of `-o`. */
+  readonly output: string | undefined;
+  readonly filter: JqFilter | undefined;
   readonly fileInput: BatchInput;
   readonly identity: BatchIdentity;
   /** The id of the run, if it is a new one. */
@@ -238,11 +231,10 @@ interface ComparedResults {
  * Compares the input of a batch with the results of earlier runs, before a line or a credential is checked, and changes nothing.
  * Throws what that and `authorize` throw.
  */
-async function openResults(
-  { output, file, filter }: BatchOutput,
-  { fileInput, identity, newRun, batchOptions, authorize }: UnopenedBatch,
-  { runtime, stdout, report, signal }: Context,
-): Promise<ComparedResults> {
+async function openResults(unopened: UnopenedBatch, context: Context): Promise<ComparedResults> {
+  const { output, filter, fileInput, identity, newRun, batchOptions, authorize } = unopened;
+  const { runtime, stdout, report, signal } = context;
+  const file = await resolveOutputFile(unopened, context);
   if (!file) {
     await authorize();
     const open = async (): Promise<ResultStore> => {
