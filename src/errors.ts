@@ -131,6 +131,11 @@ export function usageFailure(message: string, hint?: string): Failure {
   return new Failure('usage', message, { hint });
 }
 
+/** The usage failure of a value of the flag, variable or field that `label` names; `expected` completes "use …". */
+export function invalidValueFailure(label: string, text: string, expected: string): Failure {
+  return usageFailure(`${label} cannot be ${JSON.stringify(text)}`, `use ${expected}`);
+}
+
 /** The message of any thrown value. */
 export function errorMessage(error: unknown): string {
   return error instanceof Error ? error.message : String(error);

@@ -1,7 +1,7 @@
 import type { Settings } from '../client/settings.ts';
 import type { Invocation } from '../command.ts';
 import { parseDurationOrZeroMs } from '../config/parse-duration.ts';
-import { type Failure, usageFailure } from '../errors.ts';
+import { type Failure, invalidValueFailure, usageFailure } from '../errors.ts';
 import { type FlagValues, getStringFlag, isFlagOn } from '../flag.ts';
 import type { Runtime } from '../runtime.ts';
 
@@ -57,11 +57,9 @@ export function readBatchOptions(
 ): BatchOptions {
   if (flags.has('file'))
     throw usageFailure('--file cannot be combined with --batch', 'put the body on a line of the --batch file');
+  const argument = JSON.stringify(args[0]);
   if (args.length > 0)
-    throw usageFailure(
-      `--batch takes bodies from a file, not from the argument ${JSON.stringify(args[0])}`,
-      'remove the argument',
-    );
+    throw usageFailure(`--batch takes bodies from a file, not from the argument ${argument}`, 'remove the argument');
   if (previewFormat === 'curl')
     throw usageFailure(
       '--curl cannot be combined with --batch: it prints one request',
@@ -92,17 +90,14 @@ export function readBatchOptions(
 function parseConcurrency(text: string | undefined): number {
   if (text === undefined) return DEFAULT_BATCH_OPTIONS.concurrency;
   if (/^[1-9]\d{0,3}$/.test(text) && Number(text) <= MAX_CONCURRENT_REQUESTS) return Number(text);
-  throw usageFailure(
-    `--concurrency cannot be ${JSON.stringify(text)}`,
-    `use a number from 1 to ${MAX_CONCURRENT_REQUESTS}`,
-  );
+  throw invalidValueFailure('--concurrency', text, `a number from 1 to ${MAX_CONCURRENT_REQUESTS}`);
 }
 
 function parseMaxFailures(text: string | undefined): MaxFailures | undefined {
   if (text === undefined) return undefined;
   const [, limit, percent] = /^(\d{1,9}|\d{1,3}\.\d{1,3}(?=%))(%?)$/.exec(text) ?? [];
   if (limit === undefined || (percent && Number(limit) > 100))
-    throw usageFailure(`--max-failures cannot be ${JSON.stringify(text)}`, 'use a number such as 10, or 5%');
+    throw invalidValueFailure('--max-failures', text, 'a number such as 10, or 5%');
   return { limit: Number(limit), isPercentage: percent === '%' };
 }
 
@@ -118,10 +113,7 @@ function parseRate(text: string | undefined): number | undefined {
   const [, count, unit = 's'] = /^(\d{1,6}(?:\.\d{1,6})?)(?:\/([smh]))?$/.exec(text) ?? [];
   const rate = Number(count) / (secondsPerUnit[unit] ?? 1);
   if (rate > 0) return rate;
-  throw usageFailure(
-    `--rate cannot be ${JSON.stringify(text)}`,
-    'use requests per second or minute, such as 20/s or 100/m',
-  );
+  throw invalidValueFailure('--rate', text, 'requests per second or minute, such as 20/s or 100/m');
 }
 
 /** The part of the lines that one of several tasks processes: of 10, the third takes lines 3, 13, 23 and so on. */
@@ -141,10 +133,7 @@ export function parseShard(text: string | undefined, source: string, env: Runtim
     return detectShard(env, `${source} ${text}`, autoCount === undefined ? undefined : Number(autoCount));
   const [, index, count] = /^([1-9]\d{0,5})\/([1-9]\d{0,5})$/.exec(text) ?? [];
   if (index === undefined || Number(index) > Number(count))
-    throw usageFailure(
-      `${source} cannot be ${JSON.stringify(text)}`,
-      'use 3/10 for the third of ten shards, or auto on a scheduler',
-    );
+    throw invalidValueFailure(source, text, '3/10 for the third of ten shards, or auto on a scheduler');
   return { index: Number(index), count: Number(count) };
 }
 

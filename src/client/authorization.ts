@@ -4,8 +4,7 @@ import type { Context } from '../context.ts';
 import { Failure } from '../errors.ts';
 import { isLoopbackUrl, proxySecrets } from '../http/proxy.ts';
 import type { Runtime } from '../runtime.ts';
-import type { Destination } from './destination.ts';
-import type { Settings } from './settings.ts';
+import type { Destination, Settings } from './settings.ts';
 
 /** True if a request could be authorized: without a destination, if any credential is configured. Reads no secret. */
 export function hasCredential({ operation: { auth }, destination, profile }: Settings, env: Runtime['env']): boolean {

@@ -11,8 +11,7 @@ import { secretValues } from '../operations/secret-fields.ts';
 import type { JobOutcome } from '../train/job-history.ts';
 import { version } from '../version.ts';
 import type { Authorization } from './authorization.ts';
-import type { Destination } from './destination.ts';
-import type { Settings } from './settings.ts';
+import type { Destination, Settings } from './settings.ts';
 
 /** A request without its credential, to be sent or printed. */
 export interface PreparedRequest {

@@ -14,7 +14,6 @@ import { writeJson } from '../json/write-json.ts';
 import type { Runtime } from '../runtime.ts';
 import type { JobOutcome } from '../train/job-history.ts';
 import { type Authorization, readAuthorization } from './authorization.ts';
-import { type Destination, missingBaseUrl } from './destination.ts';
 import { factsWithoutResponse } from './failure.ts';
 import {
   createRequestContext,
@@ -25,7 +24,7 @@ import {
   type SendHooks,
 } from './request.ts';
 import { type AttemptResult, sendOnce, suspectResponseWarnings } from './send-once.ts';
-import type { Settings } from './settings.ts';
+import { type Destination, missingBaseUrl, type Settings } from './settings.ts';
 import { withRetries } from './with-retries.ts';
 
 /** A way to the service of some settings: the credential is read, and the transport is open. */

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { type Failure, usageFailure } from '../errors.ts';
+import { invalidValueFailure } from '../errors.ts';
 import { joinWithOr } from '../fields/closest-match.ts';
 import { hasFormat, stringFormats } from '../fields/string-formats.ts';
 import { type FlagValues, getStringFlag } from '../flag.ts';
@@ -33,10 +33,6 @@ export function readSettingValue(
 export function parseCount(label: string, text: string): number {
   if (/^\d{1,2}$/.test(text)) return Number(text);
   throw invalidValueFailure(label, text, 'a number from 0 to 99');
-}
-
-function invalidValueFailure(label: string, text: string, expected: string): Failure {
-  return usageFailure(`${label} cannot be ${JSON.stringify(text)}`, `use ${expected}`);
 }
 
 /** Settings and their new values; an empty value removes the setting. */

@@ -1,7 +1,6 @@
 import { readAuthorization } from '../../client/authorization.ts';
-import { missingBaseUrl, traceBaseUrl } from '../../client/destination.ts';
 import { type Outcome, sendJson } from '../../client/send.ts';
-import { resolveSettings, type Settings } from '../../client/settings.ts';
+import { missingBaseUrl, resolveSettings, type Settings, traceBaseUrl } from '../../client/settings.ts';
 import { dataDirectory } from '../../config/directories.ts';
 import { environmentSetting } from '../../config/resolve-setting.ts';
 import type { Context } from '../../context.ts';

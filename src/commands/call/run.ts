@@ -62,11 +62,11 @@ export async function runCallRun({ args, flags }: Invocation, context: Context):
     giveUp(`no response within ${graceMs / 1000} s after the command ended`),
   );
   try {
-    const failure = await reportWarnings(recorded, context);
     // A service that is down is reported once.
+    const failure = await reportAction(recorded, context, ({ facts: { status } }) =>
+      status === undefined && flags.has('exit-feedback') ? RECORD_AND_EXIT_SUBJECT : RECORD_SUBJECT,
+    );
     const isReachable = !failure || failure.facts.status !== undefined;
-    const subject = isReachable || !flags.has('exit-feedback') ? RECORD_SUBJECT : RECORD_AND_EXIT_SUBJECT;
-    if (failure) await reportFailure(subject, failure, context);
     const isSent = !failure && flags.get('spool') !== 'only';
     await recordEnd(command, { end, endedAtMs, isSent }, isReachable, { ...context, signal: controller.signal });
   } finally {
@@ -86,10 +86,9 @@ function requireConsistentFlags(args: readonly string[], flags: FlagValues): voi
     throw usageFailure('--env takes the name of a variable', `write: --env ${notName.split('=')[0] || 'NAME'}`);
   if (flags.get('log-file') === '-')
     throw usageFailure('--log-file writes a file, not stdout', 'name a file, such as calls.jsonl');
-  if (flags.get('spool') === 'only' && isFlagOn(flags, 'require'))
-    throw usageFailure('--require cannot be combined with --spool=only', 'remove one of them');
-  if (flags.get('spool') === 'only' && flags.has('exit-feedback'))
-    throw usageFailure('--exit-feedback cannot be combined with --spool=only', 'remove one of them');
+  const conflict = ['require', 'exit-feedback'].find((name) => flags.has(name));
+  if (flags.get('spool') === 'only' && conflict !== undefined)
+    throw usageFailure(`--${conflict} cannot be combined with --spool=only`, 'remove one of them');
 }
 
 // After a signal the command does not start, even if the service has recorded the call.
@@ -110,32 +109,31 @@ async function recordEnd(
   const logFile = getStringFlag(flags, 'log-file');
   if (logFile !== undefined) {
     const appended = appendCallLog(logFile, record, callEnd, context.runtime.cwd).then(() => []);
-    await reportAction(`the end of the call was not written to ${logFile}`, appended, context);
+    await reportAction(appended, context, () => `the end of the call was not written to ${logFile}`);
   }
   if (flags.has('exit-feedback') && isReachable && !(settings instanceof Failure)) {
     const sent = sendExitFeedback({ ...command, settings }, callEnd, context);
-    await reportAction('the feedback on the exit code was not recorded', sent, context);
+    await reportAction(sent, context, () => 'the feedback on the exit code was not recorded');
   }
 }
 
-async function reportAction(subject: string, action: Promise<readonly string[]>, context: Context): Promise<void> {
-  const failure = await reportWarnings(action, context);
-  if (failure) await reportFailure(subject, failure, context);
-}
-
-// Prints the warnings of an action, and returns its failure.
-async function reportWarnings(action: Promise<readonly string[]>, { report }: Context): Promise<Failure | undefined> {
+// Prints the warnings of an action or its failure, and returns the failure.
+async function reportAction(
+  action: Promise<readonly string[]>,
+  { report }: Context,
+  subjectOf: (failure: Failure) => string,
+): Promise<Failure | undefined> {
   const outcome = await action.catch(toFailure);
-  if (outcome instanceof Failure) return outcome;
-  for (const warning of outcome) await report.warn(warning);
-  return undefined;
-}
-
-function reportFailure(subject: string, failure: Failure, { report }: Context): Promise<void> {
-  const { hint, applied = failure.code === 'unknown' ? 'unknown' : 'no' } = failure.facts;
+  if (!(outcome instanceof Failure)) {
+    for (const warning of outcome) await report.warn(warning);
+    return undefined;
+  }
+  const { hint, applied = outcome.code === 'unknown' ? 'unknown' : 'no' } = outcome.facts;
   // Neither a lost response nor an invalid one says whether the service has the record.
-  const outcome = applied === 'no' ? subject : subject.replace(/\b(was|were) not\b/, 'may not have been');
-  return report.warn(`${outcome}: ${unsentReason(failure)}${hint ? `; ${hint}` : ''}`);
+  const subject =
+    applied === 'no' ? subjectOf(outcome) : subjectOf(outcome).replace(/\b(was|were) not\b/, 'may not have been');
+  await report.warn(`${subject}: ${unsentReason(outcome)}${hint ? `; ${hint}` : ''}`);
+  return outcome;
 }
 
 // The service's message about a rejected request names what the user has to fix.

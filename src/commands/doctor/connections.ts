@@ -1,5 +1,5 @@
-import { missingBaseUrl } from '../../client/destination.ts';
 import { exchangeErrorReason } from '../../client/failure.ts';
+import { missingBaseUrl } from '../../client/settings.ts';
 import { readConnectOptions } from '../../config/connect-options.ts';
 import { resolveBaseUrl, type ServiceHost } from '../../config/select-profile.ts';
 import type { Context } from '../../context.ts';

@@ -1,5 +1,4 @@
 import { createInputReader } from '../../body/input-reader.ts';
-import { recordedUrl } from '../../client/destination.ts';
 import {
   type ChatExpectations,
   expectationFailure,
@@ -8,7 +7,7 @@ import {
 import { checkJunitFile, openJunitReport } from '../../client/expectations/junit-report.ts';
 import { appendToHistory, checkHistoryFile, requestHistoryFile } from '../../client/history/request-history.ts';
 import type { PreparedRequest } from '../../client/request.ts';
-import type { Settings } from '../../client/settings.ts';
+import { recordedUrl, type Settings } from '../../client/settings.ts';
 import type { Context } from '../../context.ts';
 import { type Failure, toFailure } from '../../errors.ts';
 import { type FlagValues, getStringFlag, isFlagOn } from '../../flag.ts';

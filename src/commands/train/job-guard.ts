@@ -1,8 +1,7 @@
 import { Buffer } from 'node:buffer';
 import type { BatchJob, LineGuard } from '../../batch/run-line.ts';
 import type { Draft } from '../../body/draft.ts';
-import { recordedUrl } from '../../client/destination.ts';
-import type { Settings } from '../../client/settings.ts';
+import { recordedUrl, type Settings } from '../../client/settings.ts';
 import { dataDirectory } from '../../config/directories.ts';
 import type { Context } from '../../context.ts';
 import { toFailure } from '../../errors.ts';
