@@ -80,7 +80,7 @@ export function createScheduler(
 ): Scheduler {
   const { concurrency, rate, maxOutageMs, isFailFast, maxFailures, isOrdered } = limits;
   const stopSignal = linkSignal(signal);
-  const waiters = new Set<{ readonly admit: () => void; readonly reject: (reason: unknown) => void }>();
+  const waiters = new Set<{ readonly admit: () => void; readonly reject: (failure: Failure) => void }>();
   const maxLines = concurrency * (isOrdered ? ORDERED_LINES_PER_REQUEST : LINES_PER_REQUEST);
   let activeLines = 0;
   let notifyLine = (): void => {};
@@ -125,7 +125,7 @@ export function createScheduler(
     });
   };
   const rejectWaiters = (): void => {
-    for (const { reject } of waiters) reject(stopSignal.signal.reason);
+    for (const { reject } of waiters) reject(notSentFailure());
     waiters.clear();
   };
   stopSignal.signal.addEventListener('abort', rejectWaiters);
@@ -198,12 +198,10 @@ export function createScheduler(
     return {
       acquire: async () => {
         release();
-        await new Promise<void>((resolve, reject) => {
-          if (stopSignal.signal.aborted) return reject(stopSignal.signal.reason);
-          waiters.add({ admit: resolve, reject });
+        await new Promise<void>((admit, reject) => {
+          if (stopSignal.signal.aborted) return reject(notSentFailure());
+          waiters.add({ admit, reject });
           admitWaiters();
-        }).catch(() => {
-          throw notSentFailure();
         });
         isHeld = true;
         startedAt = elapsed();

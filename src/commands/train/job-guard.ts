@@ -15,7 +15,7 @@ import {
   type JobOutcome,
   jobHistoryFile,
   jobStatus,
-  type TrainingFacts,
+  type TrainingJob,
 } from '../../train/job-history.ts';
 import { digestBytes } from '../../train/stream/upload.ts';
 
@@ -24,8 +24,7 @@ import { digestBytes } from '../../train/stream/upload.ts';
  * job was sent before, and `local_file` if svc cannot know. `onOutcome` warns if it cannot record the outcome, because the job itself is done.
  */
 export function createJobGuard(
-  facts: TrainingFacts,
-  settings: Settings,
+  job: TrainingJob,
   allowed: AllowedDuplicates,
   { runtime, report }: Context,
   history = createJobHistory(jobHistoryFile(dataDirectory(runtime)), runtime),
@@ -33,7 +32,7 @@ export function createJobGuard(
   let start: Promise<(outcome: JobOutcome) => Promise<void>> | undefined;
   return {
     onSend: async () => {
-      start = history.begin({ ...facts, target: recordedUrl(settings.destination) }, allowed);
+      start = history.begin(job, allowed);
       await start;
     },
     onOutcome: async (outcome) => {
@@ -47,9 +46,10 @@ export function createJobGuard(
   };
 }
 
-/** The facts of a job whose whole body is in memory; `file` is its name in the job history. */
-export function factsOfBody(draft: Draft, file: string): TrainingFacts {
-  return createTrainingFacts(digestBytes(draft.doc.bytes), draft, countTrajectories(draft), [file]);
+/** The job of a body that is in memory; `file` is its name in the job history. */
+export function jobOfBody(draft: Draft, file: string, { destination }: Settings): TrainingJob {
+  const facts = createTrainingFacts(digestBytes(draft.doc.bytes), draft, countTrajectories(draft), [file]);
+  return { ...facts, target: recordedUrl(destination) };
 }
 
 /** Guards each line of a batch as a training job of its own, in the same job history. */
@@ -63,11 +63,11 @@ export function createLineGuards(
   const { runtime } = context;
   const history = createJobHistory(jobHistoryFile(dataDirectory(runtime)), runtime);
   return (line, draft, mayBeApplied) => {
-    const facts = { ...factsOfBody(draft, file), run, line };
+    const job = { ...jobOfBody(draft, file, settings), run, line };
     return {
-      ...createJobGuard(facts, settings, allowsDuplicate || (mayBeApplied && 'unknown'), context, history),
+      ...createJobGuard(job, allowsDuplicate || (mayBeApplied && 'unknown'), context, history),
       knownResponse: async () => {
-        const record = await history.find({ ...facts, target: recordedUrl(settings.destination) });
+        const record = await history.find(job);
         if (!record || jobStatus(record, runtime) !== 'applied') return undefined;
         return Buffer.from(writeJson({ id: firstStringMember(record.end, 'id') ?? null }));
       },
