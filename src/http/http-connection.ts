@@ -4,7 +4,7 @@ import type { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import Client from 'undici/lib/dispatcher/client.js';
 import { concatChunks } from './body-chunks.ts';
-import type { Headers, Request, Response } from './message.ts';
+import type { HttpHeaders, HttpRequest, HttpResponse } from './message.ts';
 import { type ConnectOptions, openSocket } from './open-socket.ts';
 import { proxyAuthorization } from './proxy.ts';
 import { bodyChunks } from './request-progress.ts';
@@ -13,7 +13,7 @@ import type { StartTimer } from './time-limits.ts';
 /** One connection to an origin, made when it is first needed; it carries one exchange at a time. */
 export interface HttpConnection {
   readonly origin: string;
-  readonly exchange: (request: Request, url: URL) => Promise<Response>;
+  readonly exchange: (request: HttpRequest, url: URL) => Promise<HttpResponse>;
   /** False after 100 responses, or 256 KiB of them: stray data makes all responses of a connection doubtful. */
   readonly isReusable: () => boolean;
   /** Closes the connection gracefully: reads remaining data for at most 500 ms. The timer must keep the process alive. */
@@ -37,7 +37,7 @@ export function createConnection(url: URL, options: ConnectOptions, isKeepAlive:
   let traffic = createTraffic();
   let openedSocket: Socket | undefined;
   let arrivingBody: BodyQueue | undefined;
-  let onInterimResponse: Request['onInterimResponse'];
+  let onInterimResponse: HttpRequest['onInterimResponse'];
   const client = new Client(url.origin, {
     // The usual limit of Node.
     maxHeaderSize: 16_384,
@@ -177,7 +177,7 @@ const MAX_TIMEOUT_NOTICE_BYTES = 1024;
 const TIMEOUT_NOTICE = /^HTTP\/1\.[01] 408\b.*\r\n(?:.+\r\n)*?connection:[ \t]*close\r\n/i;
 
 function dispatchOptions(
-  { method, headers, body, onBodySent }: Request,
+  { method, headers, body, onBodySent }: HttpRequest,
   url: URL,
   { proxy }: ConnectOptions,
   isKeepAlive: boolean,
@@ -200,7 +200,7 @@ function dispatchOptions(
   };
 }
 
-function parseRawHeaders(raw: readonly Buffer[]): Headers {
+function parseRawHeaders(raw: readonly Buffer[]): HttpHeaders {
   const text = (at: number): string => raw[at]?.toString('latin1') ?? '';
   const headers: (readonly [name: string, value: string])[] = [];
   for (let at = 0; at < raw.length; at += 2) headers.push([text(at), text(at + 1)]);
