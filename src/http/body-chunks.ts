@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer';
 import { formatByteSize } from '../files/byte-size.ts';
 import { collectChunks, prependChunk } from '../files/read-input.ts';
 import { CARRIAGE_RETURN, LINE_FEED, SPACE, TAB } from '../json/json-bytes.ts';
-import type { HttpResponse } from './message.ts';
+import type { Response } from './message.ts';
 
 /** A body that svc cannot read: longer than its limit, or in an unknown encoding. The message is the reason. */
 export class UnusableBodyError extends Error {
@@ -72,9 +72,7 @@ const MAX_LEADING_SPACE_BYTES = 64 * 1024 * 1024;
  * Waits for the first byte of a body that is not whitespace and returns it, with a response whose body still has it.
  * Throws what the connection throws, and UnusableBodyError if more than 64 MiB of whitespace comes first.
  */
-export async function peekBody(
-  response: HttpResponse,
-): Promise<{ firstByte: number | undefined; response: HttpResponse }> {
+export async function peekBody(response: Response): Promise<{ firstByte: number | undefined; response: Response }> {
   if (response.completeBody) return { firstByte: firstNonSpaceByte(response.completeBody), response };
   const rest = response.body[Symbol.asyncIterator]();
   let spaceBytes = 0;
@@ -105,7 +103,7 @@ export async function* observeChunks<Chunk>(
 }
 
 /** A response that calls back when its body was read, to its end or not; at once if the whole body has arrived. */
-export async function notifyBodyEnd(response: HttpResponse, onEnd: BodyEndListener): Promise<HttpResponse> {
+export async function notifyBodyEnd(response: Response, onEnd: BodyEndListener): Promise<Response> {
   if (!response.completeBody) return { ...response, body: readAndNotify(response.body, onEnd) };
   await onEnd(true);
   return response;
@@ -113,7 +111,7 @@ export async function notifyBodyEnd(response: HttpResponse, onEnd: BodyEndListen
 
 type BodyEndListener = (isComplete: boolean) => Promise<void> | undefined;
 
-async function* readAndNotify(body: HttpResponse['body'], onEnd: BodyEndListener): AsyncGenerator<Uint8Array> {
+async function* readAndNotify(body: Response['body'], onEnd: BodyEndListener): AsyncGenerator<Uint8Array> {
   let isComplete = false;
   try {
     yield* body;

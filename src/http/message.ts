@@ -1,7 +1,7 @@
 import type { Buffer } from 'node:buffer';
 
 /** Header names and values in the order they are sent; names as written. */
-export type HttpHeaders = readonly (readonly [name: string, value: string])[];
+export type Headers = readonly (readonly [name: string, value: string])[];
 
 /** A body: bytes, or a stream of them. */
 export type RequestBody = Uint8Array | StreamedBody;
@@ -15,10 +15,10 @@ export interface StreamedBody {
 }
 
 /** A request of one HTTP exchange. `url` is absolute. */
-export interface HttpRequest {
+export interface Request {
   readonly method: string;
   readonly url: string;
-  readonly headers: HttpHeaders;
+  readonly headers: Headers;
   readonly body: RequestBody;
   /** Called when a body of bytes is handed over at once; a streamed body sees its chunks taken. */
   readonly onBodySent?: (() => void) | undefined;
@@ -34,10 +34,10 @@ export interface HttpRequest {
 }
 
 /** A response. Its body can be read once; reading a body that was cut throws. */
-export interface HttpResponse {
+export interface Response {
   readonly status: number;
   readonly statusText: string;
-  readonly headers: HttpHeaders;
+  readonly headers: Headers;
   readonly body: AsyncIterable<Uint8Array>;
   /** All of the body if it has already arrived; it need not be read chunk by chunk then. */
   readonly completeBody?: Buffer | undefined;
@@ -46,13 +46,13 @@ export interface HttpResponse {
 }
 
 /** One exchange, over the network or with the local service. Throws if no response comes; every status is a response. */
-export type Send = (request: HttpRequest) => Promise<HttpResponse>;
+export type Send = (request: Request) => Promise<Response>;
 
 /** Wraps every exchange. */
 export type Middleware = (next: Send) => Send;
 
 /** The value of a header, ignoring case; of several, the first. */
-export function getHeader(headers: HttpHeaders, name: string): string | undefined {
+export function getHeader(headers: Headers, name: string): string | undefined {
   const lowerCaseName = name.toLowerCase();
   for (const [candidate, value] of headers)
     if (candidate.length === name.length && candidate.toLowerCase() === lowerCaseName) return value;
@@ -108,7 +108,7 @@ export function linkSignal(outer: ExchangeSignal | undefined): LinkedSignal {
 const MAX_RATE_LIMIT_HEADERS = 20;
 
 /** The headers of a response about rate limits, by their lower-case names; undefined if it has none. */
-export function rateLimitHeaders(headers: HttpHeaders): { readonly [name: string]: string } | undefined {
+export function rateLimitHeaders(headers: Headers): { readonly [name: string]: string } | undefined {
   const found = headers
     .map(([name, value]) => [name.toLowerCase(), value] as const)
     .filter(([name]) => isRateLimitHeader(name))
@@ -122,7 +122,7 @@ export function isRateLimitHeader(name: string): boolean {
 }
 
 /** The id a service gave a response, by the headers in use for it. */
-export function responseRequestId(headers: HttpHeaders): string | undefined {
+export function responseRequestId(headers: Headers): string | undefined {
   return (
     getHeader(headers, 'x-request-id') ?? getHeader(headers, 'request-id') ?? getHeader(headers, 'x-correlation-id')
   );

@@ -1,5 +1,5 @@
 import { notifyBodyEnd, observeChunks } from './body-chunks.ts';
-import type { HttpRequest, HttpResponse, Middleware, Send, StreamedBody } from './message.ts';
+import type { Middleware, Request, Response, Send, StreamedBody } from './message.ts';
 
 /** Stops a streamed body when a refusal arrives before it has left completely: the server would discard the rest. */
 export const stopUploadOnRefusal: Middleware = (next) => (request) => {
@@ -7,11 +7,7 @@ export const stopUploadOnRefusal: Middleware = (next) => (request) => {
   return body instanceof Uint8Array ? next(request) : sendStoppable(request, body, next);
 };
 
-async function sendStoppable(
-  request: HttpRequest,
-  { length, chunks }: StreamedBody,
-  next: Send,
-): Promise<HttpResponse> {
+async function sendStoppable(request: Request, { length, chunks }: StreamedBody, next: Send): Promise<Response> {
   let isRefused = false;
   let onResponseEnd = (): void => {};
   const responseEnded = new Promise<void>((resolve) => {

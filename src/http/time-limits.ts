@@ -1,5 +1,5 @@
 import { observeChunks } from './body-chunks.ts';
-import { type ExchangeSignal, type HttpResponse, linkSignal, type Middleware, type RequestBody } from './message.ts';
+import { type ExchangeSignal, linkSignal, type Middleware, type RequestBody, type Response } from './message.ts';
 import type { RequestProgress } from './request-progress.ts';
 
 /** One time limit over attempts, the waits between them and the response, on a monotonic clock. */
@@ -157,7 +157,7 @@ export function withTimeLimits(deadline: Deadline, progress: RequestProgress, st
 }
 
 async function* readWithIdleLimit(
-  { body }: HttpResponse,
+  { body }: Response,
   start: (limit: TimeLimit) => () => void,
   signal: ExchangeSignal,
   end: () => void,

@@ -1,4 +1,4 @@
-import { type HttpHeaders, isRateLimitHeader, type Middleware } from './message.ts';
+import { type Headers, isRateLimitHeader, type Middleware } from './message.ts';
 
 /** Writes each request and response line by line, as `curl -v` does, with secret headers redacted. */
 export function withVerboseLog(writeLine: (line: string) => Promise<void>): Middleware {
@@ -16,7 +16,7 @@ export function withVerboseLog(writeLine: (line: string) => Promise<void>): Midd
 }
 
 /** Headers as lines, the values of those that may carry a secret replaced. */
-export function redactHeaders(headers: HttpHeaders, isSecret = isSecretHeader): string[] {
+export function redactHeaders(headers: Headers, isSecret = isSecretHeader): string[] {
   return headers.map(([name, value]) => `${name}: ${isSecret(name) ? redactCredential(value) : value}`);
 }
 

@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer';
-import { getHeader, type HttpRequest, type HttpResponse, type Send } from '../http/message.ts';
+import { getHeader, type Request, type Response, type Send } from '../http/message.ts';
 import { bodyChunks } from '../http/request-progress.ts';
 import { redactBody, redactResponseBody } from './redact-body.ts';
 import { requestPath } from './responses.ts';
@@ -26,11 +26,11 @@ export function createBodyCopy(maxBytes: number): {
  * abandoned, and without a response if `send` throws. `isCut`: the body of the response threw.
  */
 export async function sendWithCopies(
-  request: HttpRequest,
+  request: Request,
   send: Send,
   maxBytes: number,
-  onEnd: (sent: Buffer, response: HttpResponse | undefined, received: Buffer, isCut: boolean) => Promise<void>,
-): Promise<HttpResponse> {
+  onEnd: (sent: Buffer, response: Response | undefined, received: Buffer, isCut: boolean) => Promise<void>,
+): Promise<Response> {
   const [sent, received] = [createBodyCopy(maxBytes), createBodyCopy(maxBytes)];
   const { body } = request;
   let isRead = false;
@@ -39,7 +39,7 @@ export async function sendWithCopies(
     return tapChunks(bodyChunks(body), sent.add, async () => {});
   };
   const copied = { length: body.length, chunks };
-  const end = async (response: HttpResponse | undefined, isCut: boolean): Promise<void> => {
+  const end = async (response: Response | undefined, isCut: boolean): Promise<void> => {
     // A client that got no 100 Continue sends no body. Waiting for one that is too large would delay its refusal.
     const canRead = getHeader(request.headers, 'expect') === undefined && (body.length ?? 0) <= maxBytes;
     if (!isRead && canRead) await readUpTo(maxBytes, chunks()).catch(() => {});

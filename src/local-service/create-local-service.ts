@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer';
 import { uuidV7 } from '../fields/uuid.ts';
-import { getHeader, type HttpRequest, type HttpResponse, type Middleware, type Send } from '../http/message.ts';
+import { getHeader, type Middleware, type Request, type Response, type Send } from '../http/message.ts';
 import { typedOperations } from '../operations/all-operations.ts';
 import { type AcceptedCredentials, authenticateRequest } from './authenticate-request.ts';
 import { modelsRoute, upstreamChatRoute } from './model-routes.ts';
@@ -85,20 +85,20 @@ function createRoutes(context: ServiceContext, metrics: RequestMetrics): Readonl
 }
 
 // 200 while the store can be used, else 503.
-async function checkHealth({ store }: ServiceContext): Promise<HttpResponse> {
+async function checkHealth({ store }: ServiceContext): Promise<Response> {
   await store.checkHealth();
   return jsonResponse(200, { status: 'ok' });
 }
 
-function metricsResponse(metrics: RequestMetrics): HttpResponse {
+function metricsResponse(metrics: RequestMetrics): Response {
   return textResponse(200, Buffer.from(metrics.text()), PROMETHEUS_CONTENT_TYPE);
 }
 
 async function handleRequest(
-  request: HttpRequest,
+  request: Request,
   route: ServiceRoute | undefined,
   credentials: AcceptedCredentials | undefined,
-): Promise<HttpResponse> {
+): Promise<Response> {
   const { method, headers, signal } = request;
   if (!route) throw new HttpError(404, 'Not Found');
   if (method !== route.method && !(method === 'HEAD' && route.method === 'GET'))

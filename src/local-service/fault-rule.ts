@@ -1,7 +1,7 @@
 import { parseDurationMs } from '../config/parse-duration.ts';
 import { usageFailure } from '../errors.ts';
 import { joinWithOr } from '../fields/closest-match.ts';
-import type { HttpHeaders } from '../http/message.ts';
+import type { Headers } from '../http/message.ts';
 import { getHeader } from '../http/message.ts';
 import { allOperations } from '../operations/all-operations.ts';
 
@@ -72,7 +72,7 @@ export function parseFaultRule(text: string): FaultRule {
 }
 
 /** True for requests that a rule is about, before they are counted. */
-export function matchesFaultRule({ path, header }: FaultRule, requestPath: string, headers: HttpHeaders): boolean {
+export function matchesFaultRule({ path, header }: FaultRule, requestPath: string, headers: Headers): boolean {
   if (path !== undefined && path !== requestPath) return false;
   if (!header) return true;
   const value = getHeader(headers, header.name);

@@ -1,6 +1,6 @@
 import { type Buffer, isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
-import { getHeader, type HttpHeaders, type HttpRequest, type HttpResponse } from '../http/message.ts';
+import { getHeader, type Headers, type Request, type Response } from '../http/message.ts';
 import { itemsOf, type JsonNode, kindOf, membersOf, rawText, rootOf, stringOf } from '../json/json-node.ts';
 import { parseJson } from '../json/parse-json.ts';
 import type { JsonValue } from '../json/write-json.ts';
@@ -10,9 +10,9 @@ import { requestPath } from './responses.ts';
 export interface RecordedExchange {
   readonly startedAt: number;
   readonly durationMs: number;
-  readonly request: HttpRequest;
+  readonly request: Request;
   readonly sent: Buffer;
-  readonly response: HttpResponse | undefined;
+  readonly response: Response | undefined;
   readonly received: Buffer;
   /** The response was cut after these bytes. */
   readonly isCut: boolean;
@@ -100,13 +100,13 @@ export function exchangeKey(method: string, path: string, body: string): string 
   return `${method} ${path} ${digest}`;
 }
 
-function harHeaders(headers: HttpHeaders, names: readonly string[]): JsonValue {
+function harHeaders(headers: Headers, names: readonly string[]): JsonValue {
   return headers
     .filter(([name]) => names.includes(name.toLowerCase()))
     .map(([name, value]) => ({ name, value: value.replace(/[^\x20-\x7e]/g, '?') }));
 }
 
-function contentType(headers: HttpHeaders): string {
+function contentType(headers: Headers): string {
   return getHeader(headers, 'content-type') ?? '';
 }
 

@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { getHeader, type HttpHeaders, type HttpRequest, type HttpResponse } from '../http/message.ts';
+import { getHeader, type Headers, type Request, type Response } from '../http/message.ts';
 import { isLoopbackUrl } from '../http/proxy.ts';
 import { jsonResponse } from './responses.ts';
 
@@ -18,7 +18,7 @@ export function receiveRequest(
   request: IncomingMessage,
   response: ServerResponse,
   onShutdown: OnShutdown,
-): HttpRequest | undefined {
+): Request | undefined {
   const headers = pairHeaders(request);
   const url = parseTarget(request.url ?? '/');
   if (!url) return undefined;
@@ -53,14 +53,14 @@ function readWholeBody(request: IncomingMessage): Promise<Uint8Array> {
 }
 
 /** The response to a request that another machine or a web page may have sent; undefined for all others. */
-export function refuseForeignRequest({ url, headers }: HttpRequest): HttpResponse | undefined {
+export function refuseForeignRequest({ url, headers }: Request): Response | undefined {
   if (headers.filter(([name]) => name.toLowerCase() === 'host').length > 1)
     return jsonResponse(400, { detail: 'the request has more than one Host header' });
   const detail = foreignSource(url, headers);
   return detail === undefined ? undefined : jsonResponse(403, { detail });
 }
 
-function foreignSource(url: string, headers: HttpHeaders): string | undefined {
+function foreignSource(url: string, headers: Headers): string | undefined {
   const host = getHeader(headers, 'host') ?? '';
   const ownOrigin = `http://${host}`;
   // An absolute target names a host, too. A URL also parses with a user, which others could take for the host.
@@ -93,7 +93,7 @@ function parseTarget(target: string): URL | undefined {
   return URL.canParse(text) ? new URL(text) : undefined;
 }
 
-function pairHeaders({ rawHeaders }: IncomingMessage): HttpHeaders {
+function pairHeaders({ rawHeaders }: IncomingMessage): Headers {
   return Array.from(
     { length: rawHeaders.length / 2 },
     (_, at) => [rawHeaders[at * 2] ?? '', rawHeaders[at * 2 + 1] ?? ''] as const,

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { HttpHeaders, HttpResponse, Middleware } from '../http/message.ts';
+import type { Headers, Middleware, Response } from '../http/message.ts';
 import { abortableDelay, type StartTimer } from '../http/time-limits.ts';
 import { operationAt } from '../operations/all-operations.ts';
 import { yieldToEventLoop } from './event-loop.ts';
@@ -51,9 +51,7 @@ interface AppliedRule {
 }
 
 // Counts the requests that match a rule; undefined for requests that it does not affect.
-function createRuleCounter(
-  rule: FaultRule,
-): (path: string, headers: HttpHeaders, now: number) => AppliedRule | undefined {
+function createRuleCounter(rule: FaultRule): (path: string, headers: Headers, now: number) => AppliedRule | undefined {
   const { every, first, chance, seed, rate, retryAfter } = rule;
   let matched = 0;
   let windowStart = Number.NEGATIVE_INFINITY;
@@ -78,7 +76,7 @@ function randomShare(text: string): number {
 }
 
 /** The first bytes of a body; then it throws. */
-export async function* cutBody(body: HttpResponse['body'], maxBytes: number): AsyncGenerator<Uint8Array> {
+export async function* cutBody(body: Response['body'], maxBytes: number): AsyncGenerator<Uint8Array> {
   let remaining = maxBytes;
   for await (const chunk of body) {
     yield chunk.subarray(0, remaining);

@@ -1,6 +1,6 @@
 import type { Fields } from '../fields/field.ts';
 import type { Finding } from '../fields/finding.ts';
-import { getHeader, type HttpRequest, type HttpResponse } from '../http/message.ts';
+import { getHeader, type Request, type Response } from '../http/message.ts';
 import { formatJsonPath, type JsonPath } from '../json/json-node.ts';
 import type { Operation } from '../operations/operation.ts';
 import { yieldAfterWork } from './event-loop.ts';
@@ -32,14 +32,14 @@ export function operationRoute(operation: Operation, receive: BodyReceiver, cont
 }
 
 /** Refuses other content types, which a web page could send without asking, and other charsets. Throws HttpError 415. */
-export function requireJson({ headers }: HttpRequest): void {
+export function requireJson({ headers }: Request): void {
   const contentType = getHeader(headers, 'content-type') ?? '';
   const isUtf8 = !/;\s*charset\s*=\s*(?!"?utf-?8"?\s*(;|$))/i.test(contentType);
   if (/^application\/json\s*(;|$)/i.test(contentType) && isUtf8) return;
   throw new HttpError(415, `Content-Type must be application/json in UTF-8, not ${JSON.stringify(contentType)}`);
 }
 
-function requireIdentityEncoding({ headers }: HttpRequest): void {
+function requireIdentityEncoding({ headers }: Request): void {
   const encoding = getHeader(headers, 'content-encoding')?.trim();
   if (!encoding || encoding.toLowerCase() === 'identity') return;
   throw new HttpError(
@@ -49,7 +49,7 @@ function requireIdentityEncoding({ headers }: HttpRequest): void {
   );
 }
 
-function validationResponse(findings: readonly Finding[], operation: Operation): HttpResponse | undefined {
+function validationResponse(findings: readonly Finding[], operation: Operation): Response | undefined {
   const oversized = findings.find(({ code }) => code === 'large');
   if (oversized) throw new HttpError(400, `${formatJsonPath(oversized.path)} ${oversized.message}`);
   const refusedFindings = findings.filter((finding) => isRefusedFinding(finding, operation));

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { getHeader, type HttpResponse } from '../http/message.ts';
+import { getHeader, type Response } from '../http/message.ts';
 import { expectsContinue, type OnShutdown, unreadChunks } from './incoming-request.ts';
 
 const MAX_DISCARDED_BYTES = 256 * 1024 * 1024;
@@ -13,7 +13,7 @@ const SHUTDOWN_EVENT = `data: ${JSON.stringify({
  * still open ends with an error event, and any other response is cut.
  */
 export async function writeResponse(
-  { status, headers, body, completeBody }: HttpResponse,
+  { status, headers, body, completeBody }: Response,
   request: IncomingMessage,
   response: ServerResponse,
   onShutdown: OnShutdown,

@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer';
 import { readFile } from 'node:fs/promises';
-import type { ExchangeSignal, HttpHeaders } from '../http/message.ts';
+import type { ExchangeSignal, Headers } from '../http/message.ts';
 import { type JsonValue, RawJson, writeJson } from '../json/write-json.ts';
 import { yieldToEventLoop } from './event-loop.ts';
 import { inferPayloadPaths } from './handlers/feedback-schema.ts';
@@ -10,7 +10,7 @@ import { type PageTable, pageTables, readPage, readRewards, readTrace } from './
 import type { StoredRow } from './store/service-store.ts';
 
 // Everything stored is hostile text: no inline scripts, no foreign hosts, no frames, no forms.
-const pageHeaders: HttpHeaders = [
+const pageHeaders: Headers = [
   [
     'Content-Security-Policy',
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -69,7 +69,7 @@ export function pageRoutes({ store, now }: ServiceContext): [string, ServiceRout
         const table = url.searchParams.get('table') ?? '';
         if (!isPageTable(table)) throw new HttpError(400, `table must be one of: ${tables.join(', ')}`);
         const disposition = ['Content-Disposition', `attachment; filename="svc-${table}.jsonl"`] as const;
-        const headers: HttpHeaders = [['Content-Type', 'application/x-ndjson'], disposition, ...pageHeaders];
+        const headers: Headers = [['Content-Type', 'application/x-ndjson'], disposition, ...pageHeaders];
         return { status: 200, statusText: '', headers, body: exportedRows(table, search(url), signal) };
       }),
     ],

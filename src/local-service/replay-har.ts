@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { validateHeaderName, validateHeaderValue } from 'node:http';
 import { errorMessage, Failure } from '../errors.ts';
 import { withFileFailure } from '../files/file-errors.ts';
-import { getHeader, type HttpHeaders, type HttpResponse, type Send } from '../http/message.ts';
+import { getHeader, type Headers, type Response, type Send } from '../http/message.ts';
 import { bodyChunks } from '../http/request-progress.ts';
 import {
   firstStringMember,
@@ -37,7 +37,7 @@ export interface HarReplay {
 interface ReplayedEntry {
   readonly requestValues: readonly string[];
   readonly status: number;
-  readonly headers: HttpHeaders;
+  readonly headers: Headers;
   readonly body: Buffer;
   readonly isCut: boolean;
 }
@@ -93,10 +93,7 @@ export async function openHarReplay(path: string, credentials: AcceptedCredentia
   };
 }
 
-function replayedResponse(
-  { requestValues, status, headers, body, isCut }: ReplayedEntry,
-  request: string,
-): HttpResponse {
+function replayedResponse({ requestValues, status, headers, body, isCut }: ReplayedEntry, request: string): Response {
   if (status === 0) throw new ConnectionResetError('the recorded request got no response');
   const actual = generatedValues(request);
   let text = body.toString('latin1');
@@ -171,7 +168,7 @@ function bodyOf(content: JsonNode | undefined): Buffer {
   return Buffer.from(firstStringMember(content, 'text') ?? '', encoding);
 }
 
-function headersOf(message: JsonNode | undefined): HttpHeaders {
+function headersOf(message: JsonNode | undefined): Headers {
   const text = (header: JsonNode, name: string): string => firstStringMember(header, name) ?? '';
   return itemsAt(message, 'headers').map((header) => [text(header, 'name'), text(header, 'value')]);
 }

@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer';
 import { errorMessage } from '../errors.ts';
 import type { Finding } from '../fields/finding.ts';
 import { errorCode } from '../files/file-errors.ts';
-import type { ExchangeSignal, HttpHeaders, HttpRequest, HttpResponse } from '../http/message.ts';
+import type { ExchangeSignal, Headers, Request, Response } from '../http/message.ts';
 import { formatJsonPath } from '../json/json-node.ts';
 import { type JsonValue, writeJson } from '../json/write-json.ts';
 import type { Operation } from '../operations/operation.ts';
@@ -14,18 +14,13 @@ import { StoreError } from './store/store-error.ts';
 const MAX_COMPLETE_BYTES = 16 * 1024;
 
 /** A response with a JSON body. */
-export function jsonResponse(status: number, value: JsonValue, headers: HttpHeaders = []): HttpResponse {
+export function jsonResponse(status: number, value: JsonValue, headers: Headers = []): Response {
   return textResponse(status, Buffer.from(writeJson(value)), 'application/json', headers);
 }
 
 /** A response with a body of text in UTF-8. */
-export function textResponse(
-  status: number,
-  body: Buffer,
-  contentType: string,
-  headers: HttpHeaders = [],
-): HttpResponse {
-  const contentHeaders: HttpHeaders = [
+export function textResponse(status: number, body: Buffer, contentType: string, headers: Headers = []): Response {
+  const contentHeaders: Headers = [
     ['Content-Type', contentType],
     ['Content-Length', String(body.length)],
   ];
@@ -34,8 +29,8 @@ export function textResponse(
 }
 
 /** A stream of events, one for each value, then `[DONE]`. After some events its body throws the reason of a signal that is aborted. */
-export function eventStreamResponse(values: Iterable<JsonValue>, signal: ExchangeSignal | undefined): HttpResponse {
-  const headers: HttpHeaders = [
+export function eventStreamResponse(values: Iterable<JsonValue>, signal: ExchangeSignal | undefined): Response {
+  const headers: Headers = [
     ['Content-Type', 'text/event-stream; charset=utf-8'],
     ['Cache-Control', 'no-store'],
   ];
@@ -55,9 +50,9 @@ async function* eventChunks(values: AsyncIterable<JsonValue>): AsyncGenerator<Ui
 export class HttpError extends Error {
   override readonly name = 'HttpError';
   readonly status: number;
-  readonly headers: HttpHeaders;
+  readonly headers: Headers;
 
-  constructor(status: number, message: string, headers: HttpHeaders = []) {
+  constructor(status: number, message: string, headers: Headers = []) {
     super(message);
     this.status = status;
     this.headers = headers;
@@ -68,12 +63,12 @@ export class HttpError extends Error {
 export function httpErrorResponse(
   { status, message, headers }: HttpError,
   shape: Operation['errors'] | undefined,
-): HttpResponse {
+): Response {
   return jsonResponse(status, shape === 'error' ? errorBody(status, message, null) : { detail: message }, headers);
 }
 
 /** The response to an invalid body: 400 with the first finding, or 422 with all of them, as the operation reports errors. */
-export function invalidBodyResponse(findings: readonly Finding[], operation: Operation): HttpResponse {
+export function invalidBodyResponse(findings: readonly Finding[], operation: Operation): Response {
   const [first] = findings;
   if (operation.errors === 'error' && first) {
     // An error of the text as a whole has no field, only an offset.
@@ -116,7 +111,7 @@ export function toHttpError(error: unknown): HttpError {
 }
 
 /** The path of a request, without its query. It is taken from the text, because parsing a URL takes longer. */
-export function requestPath({ url }: Pick<HttpRequest, 'url'>): string {
+export function requestPath({ url }: Pick<Request, 'url'>): string {
   const start = url.indexOf('/', url.indexOf('://') + 3);
   return /^[^?#]*/.exec(url.slice(start))?.[0] ?? '/';
 }

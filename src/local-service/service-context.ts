@@ -1,5 +1,5 @@
 import type { Finding } from '../fields/finding.ts';
-import type { ExchangeSignal, HttpRequest, HttpResponse, Middleware } from '../http/message.ts';
+import type { ExchangeSignal, Middleware, Request, Response } from '../http/message.ts';
 import type { JsonNode } from '../json/json-node.ts';
 import type { Operation } from '../operations/operation.ts';
 import type { RequestSummary } from './request-summary.ts';
@@ -37,13 +37,13 @@ export type OperationHandler = (
   body: JsonNode,
   caller: Caller,
   context: ServiceContext,
-) => HttpResponse | Promise<HttpResponse>;
+) => Response | Promise<Response>;
 
 /** A body that was received completely. */
 export interface ReceivedBody {
   readonly findings: readonly Finding[];
   /** Applies the operation; called only if no finding rejects the body. May throw HttpError. */
-  readonly apply: () => HttpResponse | Promise<HttpResponse>;
+  readonly apply: () => Response | Promise<Response>;
   /** Frees what was kept of the body; called in every case. */
   readonly discard: () => Promise<void>;
 }
@@ -66,7 +66,7 @@ export interface ServiceRoute {
   readonly auth: Operation['auth'] | 'none';
   readonly errors: Operation['errors'];
   /** May throw HttpError. */
-  readonly respond: (request: HttpRequest, caller: Caller) => Promise<HttpResponse>;
+  readonly respond: (request: Request, caller: Caller) => Promise<Response>;
 }
 
 /** A path that is read with GET. */

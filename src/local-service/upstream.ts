@@ -1,6 +1,6 @@
 import { joinUrl } from '../config/base-url.ts';
 import { decompressResponse } from '../http/decompress.ts';
-import { getHeader, type HttpHeaders, type HttpRequest, type HttpResponse, type Send } from '../http/message.ts';
+import { getHeader, type Headers, type Request, type Response, type Send } from '../http/message.ts';
 import { describeNetworkError } from '../http/network-errors.ts';
 import { createRequestProgress, type RequestProgress, withRequestProgress } from '../http/request-progress.ts';
 import { noDeadline, type StartTimer, TimeLimitError, withTimeLimits } from '../http/time-limits.ts';
@@ -14,8 +14,8 @@ import { HttpError } from './responses.ts';
  */
 export type Upstream = (
   path: `/${string}`,
-  request: Pick<HttpRequest, 'method' | 'headers' | 'body' | 'signal'>,
-) => Promise<HttpResponse>;
+  request: Pick<Request, 'method' | 'headers' | 'body' | 'signal'>,
+) => Promise<Response>;
 
 const REQUEST_HEADERS = ['content-type', 'content-encoding', 'accept'];
 // Cookies and the like concern only the upstream server and this service.
@@ -27,7 +27,7 @@ const RESPONSE_HEADERS = ['content-type', 'retry-after', 'x-request-id'];
  * 502 if the server cannot be reached or sends no response, 504 if it is silent for too long; a response that falls silent is cut.
  */
 export function createUpstream(baseUrl: URL, token: string | undefined, send: Send, after: StartTimer): Upstream {
-  const authorization: HttpHeaders = token ? [['Authorization', `Bearer ${token}`]] : [];
+  const authorization: Headers = token ? [['Authorization', `Bearer ${token}`]] : [];
   const secrets = bodySecretForms([token]);
   return async (path, { method, body, headers, signal }) => {
     const url = joinUrl(baseUrl, path);
@@ -53,7 +53,7 @@ export function createUpstream(baseUrl: URL, token: string | undefined, send: Se
   };
 }
 
-function pickHeaders(headers: HttpHeaders, names: readonly string[]): HttpHeaders {
+function pickHeaders(headers: Headers, names: readonly string[]): Headers {
   return names.flatMap((name) => {
     const value = getHeader(headers, name);
     return value === undefined ? [] : [[name, value] as const];
