@@ -74,8 +74,18 @@ export function factsWithoutResponse(context: RequestContext): FailureFacts {
   };
 }
 
-/** For the message of an unknown outcome; empty for a request that changes nothing. */
-export function mayBeApplied({ effect }: Pick<RequestContext, 'effect'>): string {
+/** Creates the failure of a response that may be for another request; the function holds no body. */
+export function createDoubt({ destination, effect, ids, progress: { attempts } }: RequestContext): () => Failure {
+  const [service, url] = [serviceName(destination), destination.url.href];
+  const suffix = mayBeApplied({ effect }).replace(' and', '; the request');
+  const message = `${service} sent a response that no request asked for on the same connection, so this response may be for another request${suffix}`;
+  const summary = 'the response may be for another request';
+  return () =>
+    new Failure('unknown', message, { summary, url, applied: 'unknown', attempts, ids, hint: retryAdvice(effect) });
+}
+
+// Empty for a request that changes nothing.
+function mayBeApplied({ effect }: Pick<RequestContext, 'effect'>): string {
   return effect === 'read' ? '' : ' and may have been applied';
 }
 

@@ -8,8 +8,7 @@ import { parseJson } from '../json/parse-json.ts';
 import type { Operation } from '../operations/operation.ts';
 import type { ParsedResponse } from '../results/show-response.ts';
 import { exchangeErrorReason, failureFromError } from './failure.ts';
-import type { RequestObserver } from './hooks.ts';
-import { progressFacts, type RequestContext, retryAdvice, serviceName } from './request.ts';
+import { progressFacts, type RequestContext, type RequestObserver, retryAdvice, serviceName } from './request.ts';
 
 const MAX_RESPONSE_BYTES = 32 * 1024 * 1024;
 const LARGE_RESPONSE_BYTES = 1024 * 1024;
@@ -24,10 +23,8 @@ export async function readResponse(
   onLargeResponse?: RequestObserver['onLargeResponse'],
 ): Promise<ParsedResponse> {
   const { completeBody } = response;
-  const bytes =
-    completeBody && completeBody.length <= MAX_RESPONSE_BYTES
-      ? completeBody
-      : await collectResponse(response, context, onLargeResponse);
+  const isComplete = completeBody && completeBody.length <= MAX_RESPONSE_BYTES;
+  const bytes = isComplete ? completeBody : await collectResponse(response, context, onLargeResponse);
   let doc: JsonDocument | undefined;
   let problem: string | undefined;
   try {
@@ -99,10 +96,8 @@ export function failureFromBodyError(
     return invalidResponseFailure(message, response, context);
   }
   if (error instanceof Failure) return error;
-  if (cutMessage === undefined) {
-    const { code, message, facts } = failureFromError(error, context, true);
-    return new Failure(code, message, { ...facts, requestId: responseRequestId(response.headers) });
-  }
+  if (cutMessage === undefined)
+    return failureFromError(error, context, true).with({ requestId: responseRequestId(response.headers) });
   if (error instanceof InterruptedError) {
     const facts = { ...responseFacts(response, context), hint: retryAdvice(context.effect) };
     return new Failure(error.code, `${error.message}; the response had started`, facts);

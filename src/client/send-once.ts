@@ -8,9 +8,8 @@ import { formatSeconds, formatTransfer } from '../output/transfer-text.ts';
 import type { ParsedResponse } from '../results/show-response.ts';
 import type { Runtime } from '../runtime.ts';
 import { failureFromError } from './failure.ts';
-import type { RequestObserver } from './hooks.ts';
 import { failureFromBodyError, readResponse } from './read-response.ts';
-import type { RequestContext } from './request.ts';
+import type { RequestContext, RequestObserver } from './request.ts';
 
 /** The response to a successful attempt: complete, or the chunks of a stream, which can be read once. */
 export type AttemptResult = {
@@ -35,12 +34,11 @@ export async function sendOnce(
 ): Promise<AttemptResult> {
   const onEnd = observer.onAttempt?.(progressDescriber(request, context, runtime.elapsed));
   try {
-    let received: HttpResponse;
-    try {
-      received = decompressResponse(await send(request));
-    } catch (error) {
-      throw failureFromError(error, context);
-    }
+    const received = await send(request)
+      .then(decompressResponse)
+      .catch((error: unknown) => {
+        throw failureFromError(error, context);
+      });
     if (received.status < 200 || received.status > 299) {
       const { failureFromStatus } = await import('./status-failure.ts');
       const failure = await failureFromStatus(received, context, runtime.now());
@@ -52,13 +50,10 @@ export async function sendOnce(
           throw failureFromBodyError(error, received, context, undefined);
         })
       : { response: received };
-    if (!isEventStream(response, firstByte))
-      return {
-        response,
-        parsedResponse: await readResponse(response, context, observer.onLargeResponse),
-        chunks: undefined,
-        early,
-      };
+    if (!isEventStream(response, firstByte)) {
+      const parsedResponse = await readResponse(response, context, observer.onLargeResponse);
+      return { response, parsedResponse, chunks: undefined, early };
+    }
     const { openStream } = await import('./stream-chunks.ts');
     const chunks = await openStream(response, context, runtime);
     return { response, parsedResponse: undefined, chunks, early };

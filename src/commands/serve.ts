@@ -3,10 +3,10 @@ import { userInfo } from 'node:os';
 import { resolve } from 'node:path';
 import type { RunCommand } from '../command.ts';
 import { parseBaseUrl } from '../config/base-url.ts';
+import { readConnectOptions } from '../config/connect-options.ts';
 import { dataDirectory } from '../config/directories.ts';
 import { parseDurationMs } from '../config/parse-duration.ts';
 import { isPostgresUrl, parsePostgresUrl, readPostgresPassword } from '../config/postgres-address.ts';
-import { routeTo } from '../config/route.ts';
 import { Failure, usageFailure } from '../errors.ts';
 import { type FlagValues, getArrayFlag, getBooleanFlag, getStringFlag, isFlagOn } from '../flag.ts';
 import { isLoopbackUrl } from '../http/proxy.ts';
@@ -176,9 +176,9 @@ async function openUpstream(
       hint: 'use an https:// URL with --upstream',
     });
   }
-  const route = await routeTo(base, {}, {}, { runtime, signal });
+  const options = await readConnectOptions(base, {}, {}, { runtime, signal });
   const { openHttpTransport } = await import('../http/transport.ts');
-  const transport = openHttpTransport(route);
+  const transport = openHttpTransport(options);
   return { answer: createUpstream(base, token, transport.send, runtime.after), close: transport.close };
 }
 

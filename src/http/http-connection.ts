@@ -5,7 +5,7 @@ import type { Dispatcher } from 'undici';
 import Client from 'undici/lib/dispatcher/client.js';
 import { concatChunks } from './body-chunks.ts';
 import { type HttpRequest, type HttpResponse, pairHeaders } from './message.ts';
-import { openSocket, type Route } from './open-socket.ts';
+import { type ConnectOptions, openSocket } from './open-socket.ts';
 import { proxyAuthorization } from './proxy.ts';
 import { bodyChunks } from './request-progress.ts';
 import type { StartTimer } from './time-limits.ts';
@@ -30,7 +30,7 @@ const MAX_EXCHANGES = 100;
 const MAX_RESPONSE_BYTES_CARRIED = 256 * 1024;
 
 /** A connection to the origin of a URL. `isKeepAlive`: for several exchanges in sequence. */
-export function createConnection(url: URL, route: Route, isKeepAlive: boolean): HttpConnection {
+export function createConnection(url: URL, options: ConnectOptions, isKeepAlive: boolean): HttpConnection {
   // Only undici may end a connection that it has taken over: it fails if one closes by itself while it does not read.
   let connectAbort = new AbortController();
   let readControl: ReadControl = { pause: () => {}, resume: () => {}, expectResponse: () => {} };
@@ -48,7 +48,7 @@ export function createConnection(url: URL, route: Route, isKeepAlive: boolean): 
     keepAliveMaxTimeout: MAX_IDLE_MS,
     connect: (_, done) => {
       connectAbort = new AbortController();
-      openSocket(url, route, connectAbort.signal).then(
+      openSocket(url, options, connectAbort.signal).then(
         (socket) => {
           traffic = createTraffic();
           openedSocket = socket;
@@ -81,7 +81,7 @@ export function createConnection(url: URL, route: Route, isKeepAlive: boolean): 
       onInterimResponse = request.onInterimResponse;
       readControl.expectResponse();
       return new Promise((resolve, reject) => {
-        client.dispatch(dispatchOptions(request, to, route, isKeepAlive), {
+        client.dispatch(dispatchOptions(request, to, options, isKeepAlive), {
           onConnect: () => {
             traffic.isResponseExpected = true;
             onBodySent?.();
@@ -177,7 +177,7 @@ const TIMEOUT_NOTICE = /^HTTP\/1\.[01] 408\b.*\r\n(?:.+\r\n)*?connection:[ \t]*c
 function dispatchOptions(
   { method, headers, body, onBodySent }: HttpRequest,
   url: URL,
-  { proxy }: Route,
+  { proxy }: ConnectOptions,
   isKeepAlive: boolean,
 ): Dispatcher.DispatchOptions {
   // A forwarding proxy gets the whole URL, and reads its own credential.

@@ -4,10 +4,11 @@ import { Failure } from '../errors.ts';
 import { isLoopbackUrl, portOf } from './proxy.ts';
 import type { TlsSettings } from './tls.ts';
 
-export interface Route {
+/** How to connect to the host of a URL. */
+export interface ConnectOptions {
   /** Its URL is http or https. */
   readonly proxy?: URL | undefined;
-  readonly tls: TlsSettings;
+  readonly tls?: TlsSettings;
   /** Credentials may leave the machine over plain http (`--allow-http`). */
   readonly isPlainHttpAllowed?: boolean | undefined;
 }
@@ -19,7 +20,7 @@ export interface Route {
  */
 export async function openSocket(
   url: URL,
-  { proxy, tls, isPlainHttpAllowed }: Route,
+  { proxy, tls = {}, isPlainHttpAllowed }: ConnectOptions,
   signal: AbortSignal,
 ): Promise<Socket> {
   const socket = proxy ? await openThroughProxy(proxy, url, tls, signal) : await openDirectly(url, signal);

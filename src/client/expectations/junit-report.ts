@@ -10,7 +10,6 @@ export interface JunitReport {
   readonly add: (position: number, name: string, milliseconds: number, failure: Failure | undefined) => void;
   /** Changes the outcome of a request that was added. */
   readonly revise: (position: number, failure: Failure) => void;
-  /** Writes the file. */
   readonly save: () => Promise<void>;
 }
 
