@@ -62,6 +62,10 @@ interface TaskVariables {
   readonly first: 0 | 1;
   /** The variables count only if this one is set. */
   readonly marker?: string;
+  /** The index of a job that is no array. */
+  readonly none?: string;
+  /** The variables with the last number and the distance of two numbers, instead of a count. */
+  readonly range?: { readonly first: string; readonly last: string; readonly step: string };
 }
 
 const taskVariables: readonly TaskVariables[] = [
@@ -73,6 +77,18 @@ const taskVariables: readonly TaskVariables[] = [
   { scheduler: 'Buildkite', index: 'BUILDKITE_PARALLEL_JOB', count: 'BUILDKITE_PARALLEL_JOB_COUNT', first: 0 },
   { scheduler: 'Azure Pipelines', index: 'SYSTEM_JOBPOSITIONINPHASE', count: 'SYSTEM_TOTALJOBSINPHASE', first: 1 },
   { scheduler: 'GNU parallel', index: 'PARALLEL_SEQ', first: 1 },
+  { scheduler: 'Open MPI', index: 'OMPI_COMM_WORLD_RANK', count: 'OMPI_COMM_WORLD_SIZE', first: 0 },
+  { scheduler: 'MPICH', index: 'PMI_RANK', count: 'PMI_SIZE', first: 0 },
+  { scheduler: 'SkyPilot', index: 'SKYPILOT_NODE_RANK', count: 'SKYPILOT_NUM_NODES', first: 0 },
+  {
+    scheduler: 'Grid Engine',
+    index: 'SGE_TASK_ID',
+    first: 1,
+    none: 'undefined',
+    range: { first: 'SGE_TASK_FIRST', last: 'SGE_TASK_LAST', step: 'SGE_TASK_STEPSIZE' },
+  },
+  { scheduler: 'LSF', index: 'LSB_JOBINDEX', count: 'LSB_JOBINDEX_END', first: 1, none: '0' },
+  { scheduler: 'PBS', index: 'PBS_ARRAY_INDEX', first: 1 },
 ];
 
 // `expectedCount` is the n of `auto/n`. Where no scheduler is found, where two disagree, and for positions that cannot be
@@ -108,10 +124,17 @@ function detectShard(env: Runtime['env'], source: string, expectedCount: number 
 
 function readPosition(
   env: Runtime['env'],
-  { scheduler, index, count, first, marker }: TaskVariables,
+  { scheduler, index, count, first, marker, none, range }: TaskVariables,
   source: string,
 ): TaskPosition | undefined {
-  if (!env[index] || (marker !== undefined && !env[marker])) return undefined;
+  if (!env[index] || env[index] === none || (marker !== undefined && !env[marker])) return undefined;
+  if (range) {
+    const [id, start, end, step] = [index, range.first, range.last, range.step].map((name) =>
+      readNumber(env, name, source),
+    );
+    if (id === undefined || start === undefined || end === undefined || !step) return undefined;
+    return { scheduler, index: (id - start) / step + 1, count: Math.floor((end - start) / step) + 1 };
+  }
   const position = readNumber(env, index, source) - first + 1;
   const total = count === undefined || !env[count] ? undefined : readNumber(env, count, source);
   if (position < 1 || (total !== undefined && position > total))
