@@ -2,7 +2,7 @@ import type { Settings } from '../client/settings.ts';
 import type { Invocation } from '../command.ts';
 import { parseDurationOrZeroMs } from '../config/parse-duration.ts';
 import { usageFailure } from '../errors.ts';
-import { getStringFlag, isFlagOn } from '../flag.ts';
+import { type FlagValues, getStringFlag, isFlagOn } from '../flag.ts';
 import type { Runtime } from '../runtime.ts';
 import { parseShard, type Shard } from './shard.ts';
 
@@ -10,6 +10,12 @@ import { parseShard, type Shard } from './shard.ts';
 export interface MaxFailures {
   readonly limit: number;
   readonly isPercentage: boolean;
+}
+
+/** Lines chosen at random: the same ones for the same seed, and all of them in a larger sample. */
+export interface Sample {
+  readonly size: number;
+  readonly seed: string;
 }
 
 /** The flags of a batch. */
@@ -21,6 +27,13 @@ export interface BatchOptions {
   /** Maximum requests per second; undefined for no limit. */
   readonly rate: number | undefined;
   readonly shard: Shard;
+  /** The number of lines that are sent, from the first one of the shard; undefined for all. */
+  readonly limit: number | undefined;
+  readonly sample: Sample | undefined;
+  /** The lines of the sample, once they are chosen. */
+  readonly sampledLines: ReadonlySet<number> | undefined;
+  /** No more lines are sent once the responses of this run used as many tokens. */
+  readonly maxTotalTokens: number | undefined;
   readonly isResumed: boolean;
   readonly canRetryUnknown: boolean;
   readonly canAcceptChanges: boolean;
@@ -42,6 +55,10 @@ export const DEFAULT_BATCH_OPTIONS: BatchOptions = {
   concurrency: 8,
   rate: undefined,
   shard: { index: 1, count: 1 },
+  limit: undefined,
+  sample: undefined,
+  sampledLines: undefined,
+  maxTotalTokens: undefined,
   isResumed: false,
   canRetryUnknown: false,
   canAcceptChanges: false,
@@ -58,9 +75,15 @@ export function readBatchOptions(
   { previewFormat, output }: Pick<Settings, 'previewFormat' | 'output'>,
   env: Runtime['env'],
 ): BatchOptions {
+  const isRows = flags.has('rows');
   if (flags.has('file'))
-    throw usageFailure('--file cannot be combined with --batch', 'put the body on a line of the --batch file');
-  if (args.length > 0)
+    throw usageFailure(
+      `--file cannot be combined with --${isRows ? 'rows' : 'batch'}`,
+      isRows ? 'describe the body with flags' : 'put the body on a line of the --batch file',
+    );
+  if (flags.has('id-column') && !isRows)
+    throw usageFailure('--id-column works only with --rows', 'write a custom_id into the lines of the --batch file');
+  if (args.length > 0 && !isRows)
     throw usageFailure(
       `--batch takes bodies from a file, not from the argument ${JSON.stringify(args[0])}`,
       'remove the argument',
@@ -77,10 +100,14 @@ export function readBatchOptions(
   if (isFlagOn(flags, 'accept-changes') && !isFlagOn(flags, 'resume'))
     throw usageFailure('--accept-changes needs --resume', 'add --resume, or leave out --accept-changes');
   return {
-    input: getStringFlag(flags, 'batch') ?? DEFAULT_BATCH_OPTIONS.input,
+    input: getStringFlag(flags, 'rows') ?? getStringFlag(flags, 'batch') ?? DEFAULT_BATCH_OPTIONS.input,
     concurrency: parseConcurrency(getStringFlag(flags, 'concurrency')),
     rate: parseRate(getStringFlag(flags, 'rate')),
     shard: readShard(getStringFlag(flags, 'shard'), env),
+    limit: parseCount('limit', getStringFlag(flags, 'limit')),
+    sample: readSample(flags),
+    sampledLines: undefined,
+    maxTotalTokens: parseCount('max-total-tokens', getStringFlag(flags, 'max-total-tokens')),
     isResumed: isFlagOn(flags, 'resume'),
     canRetryUnknown: isFlagOn(flags, 'retry-unknown'),
     canAcceptChanges: isFlagOn(flags, 'accept-changes'),
@@ -96,6 +123,20 @@ function readShard(flag: string | undefined, env: Runtime['env']): Shard {
   return flag === undefined
     ? parseShard(env.SVC_SHARD || undefined, 'SVC_SHARD', env)
     : parseShard(flag, '--shard', env);
+}
+
+function readSample(flags: FlagValues): Sample | undefined {
+  const size = parseCount('sample', getStringFlag(flags, 'sample'));
+  const seed = getStringFlag(flags, 'sample-seed');
+  if (size !== undefined) return { size, seed: seed ?? '0' };
+  if (seed === undefined) return undefined;
+  throw usageFailure('--sample-seed works only with --sample', 'add --sample <n>, or leave out --sample-seed');
+}
+
+function parseCount(name: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  if (/^[1-9]\d{0,14}$/.test(text)) return Number(text);
+  throw usageFailure(`--${name} cannot be ${JSON.stringify(text)}`, 'use a whole number from 1 on');
 }
 
 function parseConcurrency(text: string | undefined): number {

@@ -18,8 +18,25 @@ export async function checkBatch(
   options: BatchOptions,
   lineChecks: LineChecks,
   format: OutputFormat,
-  { runtime, stdout, report, signal }: Context,
+  context: Context,
 ): Promise<void> {
+  const { stdout, report } = context;
+  const counts = await checkLines(input, options, lineChecks, context);
+  await printResult(resultOf(counts), { format, filter: undefined, writer: stdout, report });
+  await stdout.end();
+  requireValidLines(counts);
+}
+
+/** The lines of a batch, and how many of them may be sent. */
+type LineCounts = Record<'lines' | 'good' | 'bad' | 'bytes', number>;
+
+/** Counts the lines of a batch, and reports the errors in them. */
+export async function checkLines(
+  input: BatchInput,
+  options: BatchOptions,
+  lineChecks: LineChecks,
+  { runtime, report, signal }: Context,
+): Promise<LineCounts> {
   const counts = { lines: 0, good: 0, bad: 0, bytes: 0 };
   signal.addEventListener('abort', input.stop, { once: true });
   for await (const line of selectedLines(input, options)) {
@@ -40,12 +57,12 @@ export async function checkBatch(
   }
   signal.throwIfAborted();
   await lineChecks.customIds.finish();
-  await printResult(resultOf(counts), { format, filter: undefined, writer: stdout, report });
-  await stdout.end();
-  if (counts.bad > 0) throw invalidLinesFailure(counts);
+  return counts;
 }
 
-function invalidLinesFailure({ bad, lines }: { readonly bad: number; readonly lines: number }): Failure {
+/** Throws Failure `body` if lines are invalid. */
+export function requireValidLines({ bad, lines }: LineCounts): void {
+  if (bad === 0) return;
   const message = `${bad} of ${lines} ${pluralize(lines, 'line')} ${pluralize(bad, 'is', 'are')} invalid; nothing was sent`;
-  return new Failure('body', message, { applied: 'no' });
+  throw new Failure('body', message, { applied: 'no' });
 }

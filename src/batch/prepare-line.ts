@@ -221,22 +221,24 @@ interface LineBody {
  * Reads a line of a batch: a body, or a body inside `{"custom_id","method","url","body"}`, as in OpenAI's batches. Errors
  * name the line and column in the file.
  */
-function readLineBody({ number, bytes }: InputLine, label: string, operation: Operation): LineBody {
+function readLineBody(line: InputLine, label: string, operation: Operation): LineBody {
+  const { number, bytes, problem, isRow } = line;
+  const place = (column: number): string => formatPosition(label, { line: number, column: isRow ? 0 : column });
   if (!bytes)
     return withoutCustomId({
       path: '',
-      at: `${label}:${number}`,
-      message: 'the line exceeds the size limit of a body',
+      at: isRow ? place(0) : `${label}:${number}`,
+      message: problem ?? 'the line exceeds the size limit of a body',
     });
-  const at = (place: JsonDocument, node: JsonNode): string => {
-    const { column } = createPositionLookup(place.bytes)(startOffset(node));
-    return `${label}:${number}:${column}`;
+  const at = (doc: JsonDocument, node: JsonNode): string => {
+    const { column } = createPositionLookup(doc.bytes)(startOffset(node));
+    return place(column);
   };
   try {
     const doc = parseJson(bytes);
     const root = rootOf(doc);
     const body = getMember(root, 'body');
-    if (!body || !(getMember(root, 'custom_id') || getMember(root, 'url'))) return readPlainBody(doc, label, number);
+    if (!body || !(getMember(root, 'custom_id') || getMember(root, 'url'))) return readPlainBody(doc, label, line);
     const customId = customIdJson(getMember(root, 'custom_id'));
     const envelopeError = findEnvelopeError(root, operation);
     if (envelopeError)
@@ -247,12 +249,12 @@ function readLineBody({ number, bytes }: InputLine, label: string, operation: Op
       };
     const bodyDoc = parseJson(Buffer.from(rawBytes(body)));
     const { column } = createPositionLookup(doc.bytes)(startOffset(body));
-    return { source: createLineSource(bodyDoc, label, number, column - 1), customId, isIdInBody: false };
+    return { source: createLineSource(bodyDoc, label, line, column - 1), customId, isIdInBody: false };
   } catch (error) {
     if (!(error instanceof JsonError)) throw error;
     return withoutCustomId({
       path: '',
-      at: formatPosition(label, { line: number, column: positionAt(bytes, error.offset).column }),
+      at: place(positionAt(bytes, error.offset).column),
       message: `invalid JSON: ${error.message}`,
     });
   }
@@ -263,7 +265,7 @@ function withoutCustomId(source: JsonSource | Issue): LineBody {
 }
 
 // Only `custom_id`, which no operation has as a field, is removed; every other byte stays.
-function readPlainBody(doc: JsonDocument, label: string, line: number): LineBody {
+function readPlainBody(doc: JsonDocument, label: string, line: InputLine): LineBody {
   const root = rootOf(doc);
   if (!getMember(root, 'custom_id')) return withoutCustomId(createLineSource(doc, label, line, 0));
   const members = Array.from(membersOf(root));
@@ -282,7 +284,7 @@ function readPlainBody(doc: JsonDocument, label: string, line: number): LineBody
       label,
       doc: body,
       find: createNodeFinder(body),
-      position: (offset) => ({ line, column: position(toOriginal(offset)).column }),
+      position: (offset) => ({ line: line.number, column: position(toOriginal(offset)).column }),
     },
     customId,
     isIdInBody: true,
@@ -303,12 +305,17 @@ function findEnvelopeError(root: JsonNode, { path }: Operation): { node: JsonNod
   return body && kindOf(body) !== 'object' ? { node: body, message: 'the body must be an object' } : undefined;
 }
 
-function createLineSource(doc: JsonDocument, label: string, line: number, columnOffset: number): JsonSource {
+function createLineSource(
+  doc: JsonDocument,
+  label: string,
+  { number, isRow }: InputLine,
+  columnOffset: number,
+): JsonSource {
   const position = createPositionLookup(doc.bytes);
   return {
     label,
     doc,
     find: createNodeFinder(doc),
-    position: (offset) => ({ line, column: position(offset).column + columnOffset }),
+    position: (offset) => ({ line: number, column: isRow ? 0 : position(offset).column + columnOffset }),
   };
 }

@@ -6,16 +6,16 @@ import { resolveSymlinks } from '../files/file-replacement.ts';
 import type { InputLine } from '../files/split-lines.ts';
 import { pluralize } from '../json/pluralize.ts';
 import type { Reporter } from '../output/reporter.ts';
-import { type BatchInput, selectedLines } from './batch-input.ts';
+import { type BatchInput, type LineSelection, selectedLines } from './batch-input.ts';
 import {
   type BatchIdentity,
   type BatchJournalState,
   batchJournalFile,
   compareRuns,
   differentKind,
+  narrowedSelection,
   readBatchJournal,
 } from './batch-journal.ts';
-import type { BatchOptions } from './batch-options.ts';
 import { formatLineRanges } from './batch-summary.ts';
 import { createLineTable, type LineTable } from './line-table.ts';
 import { earlierVersionFailure, type OutputPath, type OutputState, readOutput } from './output-file.ts';
@@ -97,7 +97,8 @@ async function readPriorResults(
   const [otherKind] = kinds.flatMap((kind) => differentKind(kind, identity) ?? []);
   if (otherKind !== undefined) throw otherBatchFailure(displayPath, [otherKind], false);
   if (runs.size > 1) throw otherBatchFailure(displayPath, ['its results and its journal are of different runs'], false);
-  const differences = compareRuns(journal?.runs ?? [], identity);
+  const narrowed = narrowedSelection(journal?.runs ?? [], identity.selection);
+  const differences = [...compareRuns(journal?.runs ?? [], identity), ...(narrowed === undefined ? [] : [narrowed])];
   if (differences.length > 0 && !canAcceptChanges) throw otherBatchFailure(displayPath, differences, true);
   const [run = newRun] = runs;
   const wasJournalLost = journal?.runs.some(({ isJournalLost }) => isJournalLost) ?? false;
@@ -181,7 +182,7 @@ export interface InputDifferences {
 /** Compares the lines of an input with the digests that are known; lines after them are no difference. */
 export async function findInputDifferences(
   input: BatchInput,
-  selection: Pick<BatchOptions, 'shard'>,
+  selection: LineSelection,
   table: LineTable,
 ): Promise<InputDifferences> {
   const changedLines: number[] = [];

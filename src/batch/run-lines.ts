@@ -1,7 +1,8 @@
 import { type InterruptedError, toFailure } from '../errors.ts';
 import type { InputLine } from '../files/split-lines.ts';
+import { pluralize } from '../json/pluralize.ts';
 import { createHeapLimit } from '../train/stream/small-heap.ts';
-import { type BatchInput, selectedLines } from './batch-input.ts';
+import { type BatchInput, type LineSelection, selectedLines } from './batch-input.ts';
 import type { BatchJob, LineOutput, LineProgress } from './batch-job.ts';
 import type { BatchOptions } from './batch-options.ts';
 import { type BatchRecord, countLine, createBatchRecord } from './batch-statistics.ts';
@@ -31,6 +32,8 @@ export interface BatchEnd {
   /** The first error of writing a result. */
   readonly storeError: unknown;
   readonly elapsedMs: number;
+  /** The limit of tokens of this run. */
+  readonly maxTotalTokens: number | undefined;
   readonly job: BatchJob;
 }
 
@@ -39,6 +42,7 @@ interface BatchRun {
   readonly job: BatchJob;
   readonly record: BatchRecord;
   readonly openSlot: ResultSlotFactory;
+  readonly maxTotalTokens: number | undefined;
   /** Revised results that are being written. */
   readonly revisions: Promise<void>[];
   storeError: unknown;
@@ -48,7 +52,7 @@ interface BatchRun {
 /** Runs all lines of an input, and stores every result. Prints nothing but progress and warnings about responses. */
 export async function runLines(
   input: BatchInput,
-  options: Pick<BatchOptions, 'shard' | 'isOrdered'>,
+  options: LineSelection & Pick<BatchOptions, 'isOrdered' | 'maxTotalTokens'>,
   job: BatchJob,
 ): Promise<BatchEnd> {
   const { runtime, startSpinner, signal } = job.context;
@@ -57,7 +61,16 @@ export async function runLines(
   const record = createBatchRecord(job.junit);
   const { write, finish } = job.resultStore;
   const openSlot = options.isOrdered ? createOrderedSlots(write) : createUnorderedSlots(write);
-  const run: BatchRun = { job, record, openSlot, revisions: [], storeError: undefined, isFinished: false };
+  const { maxTotalTokens } = options;
+  const run: BatchRun = {
+    job,
+    record,
+    openSlot,
+    maxTotalTokens,
+    revisions: [],
+    storeError: undefined,
+    isFinished: false,
+  };
   const { currentLimit, stopReason } = job.scheduler;
   const progress = { tally: record.tally, totalBytes: input.totalBytes, currentLimit, elapsed, stopReason };
   const endSpinner = startSpinner(() => formatBatchProgress(progress));
@@ -78,7 +91,16 @@ export async function runLines(
   });
   const abortReason = signal.reason ?? interruption();
   const { storeError } = run;
-  return { record, stopReason: stopReason(), abortReason, inputError, storeError, elapsedMs: elapsed(), job };
+  return {
+    record,
+    stopReason: stopReason(),
+    abortReason,
+    inputError,
+    storeError,
+    elapsedMs: elapsed(),
+    maxTotalTokens,
+    job,
+  };
 }
 
 // Returns the signal that ended the batch in order, if one did.
@@ -97,7 +119,7 @@ function stopOnSignals({ context, scheduler }: BatchJob): () => InterruptedError
 }
 
 // Throws the error of reading the input when the lines before it are done.
-async function sendLines(input: BatchInput, options: Pick<BatchOptions, 'shard'>, run: BatchRun): Promise<void> {
+async function sendLines(input: BatchInput, options: LineSelection, run: BatchRun): Promise<void> {
   const { tally } = run.record;
   const { scheduler } = run.job;
   const limitHeap = createHeapLimit();
@@ -144,6 +166,7 @@ async function processLine(line: InputLine, run: BatchRun): Promise<void> {
     record.add(line, result);
     await job.onResult?.(line.number, result);
     onOutcome(result);
+    stopAtTokens(run);
   } catch (error) {
     // Its result is not recorded; if it may have been applied, it counts as unknown with --resume.
     countLine(record.tally, line.number, progress.mayBeApplied ? 'unknown' : 'unsent');
@@ -154,6 +177,12 @@ async function processLine(line: InputLine, run: BatchRun): Promise<void> {
     // With --ordered, later results wait for this one.
     await slot.put(undefined);
   }
+}
+
+function stopAtTokens({ record: { statistics }, maxTotalTokens, job }: BatchRun): void {
+  const used = statistics.promptTokens.sum() + statistics.completionTokens.sum();
+  if (maxTotalTokens !== undefined && used >= maxTotalTokens)
+    job.scheduler.stop(`--max-total-tokens ${maxTotalTokens} was reached: ${used} tokens were used`);
 }
 
 function reviseLine(revision: LineRevision, run: BatchRun): void {
@@ -185,6 +214,11 @@ export async function reportBatch(end: BatchEnd): Promise<void> {
   const junitFailure = await junit?.save().then(() => undefined, toFailure);
   for (const text of causeLines(statistics)) await report.error(text);
   for (const text of statisticsLines(statistics)) await report.note(text);
+  const uncounted = tally.byStatus.done - statistics.promptTokens.count();
+  if (end.maxTotalTokens !== undefined && uncounted > 0)
+    await report.warn(
+      `--max-total-tokens did not count ${uncounted} ${pluralize(uncounted, 'response')} without usage`,
+    );
   const skipped = skippedRetriesNote(job.scheduler.skippedRetries());
   if (skipped !== undefined) await report.note(skipped);
   if (storeError ?? inputError) {

@@ -1,16 +1,23 @@
-import { type BatchInput, openBatchInput } from '../../batch/batch-input.ts';
+import { dirname, resolve } from 'node:path';
+import {
+  type BatchInput,
+  chooseSample,
+  type LineSplitter,
+  lineSplitter,
+  openBatchInput,
+} from '../../batch/batch-input.ts';
 import type { BatchJob } from '../../batch/batch-job.ts';
 import { createBatchIdentity } from '../../batch/batch-journal.ts';
 import { type BatchOptions, readBatchOptions } from '../../batch/batch-options.ts';
-import { checkBatch } from '../../batch/check-batch.ts';
+import { checkBatch, checkLines, requireValidLines } from '../../batch/check-batch.ts';
 import { createCustomIdTracker, createResponseWarnings, createWarningLimiter } from '../../batch/line-warnings.ts';
-import { type LineChecks, readLineDefaults } from '../../batch/prepare-line.ts';
+import { type LineChecks, NO_DEFAULTS, readLineDefaults } from '../../batch/prepare-line.ts';
 import { type BatchEnd, reportBatch, runLines } from '../../batch/run-lines.ts';
 import { createScheduler } from '../../batch/scheduler.ts';
 import { fillShardInFiles } from '../../batch/shard.ts';
 import { createAutofill } from '../../body/autofill.ts';
 import { createBodyCheck } from '../../body/body-check.ts';
-import { createBodyDependencies } from '../../body/input-reader.ts';
+import { type BodyDependencies, createBodyDependencies } from '../../body/input-reader.ts';
 import { rejectReplacedInputs, stdinClaim } from '../../body/named-inputs.ts';
 import { type Authorization, readAuthorization } from '../../client/authorization.ts';
 import { missingBaseUrl } from '../../client/destination.ts';
@@ -20,8 +27,9 @@ import { connect } from '../../client/send.ts';
 import { resolveSettings, type Settings } from '../../client/settings.ts';
 import type { Invocation } from '../../command.ts';
 import type { Context } from '../../context.ts';
+import { usageFailure } from '../../errors.ts';
 import { uuidV7 } from '../../fields/uuid.ts';
-import { getStringFlag, isFlagOn } from '../../flag.ts';
+import { type FlagValues, getStringFlag, isFlagOn } from '../../flag.ts';
 import { linkSignal } from '../../http/message.ts';
 import { createDeadline } from '../../http/time-limits.ts';
 import { flagTarget, type Operation } from '../../operations/operation.ts';
@@ -39,16 +47,18 @@ export async function runBatch(operation: Operation, invocation: Invocation, con
   const { args, flags } = invocation;
   const settings = await resolveSettings(operation, flags, context);
   const { destination, timeoutMs } = settings;
-  const batchOptions = readBatchOptions(invocation, settings, runtime.env);
+  const options = readBatchOptions(invocation, settings, runtime.env);
   const filter = await openResultFilter(flags, context, () => timeoutMs ?? Number.POSITIVE_INFINITY);
-  const fileFlags = fillShardInFiles(flags, batchOptions.shard);
+  const fileFlags = fillShardInFiles(flags, options.shard);
   const output = getStringFlag(fileFlags, 'output');
   stdinClaim(operation, args, flags);
   await rejectReplacedInputs(operation, args, fileFlags, runtime.cwd);
   const tools = createBodyDependencies(context, createDeadline(timeoutMs, runtime, settings.isTimeoutDefault));
   const expectations = await readChatExpectations(flags, tools.inputs.read, context.suspendSignals);
-  const defaults = await readLineDefaults(operation, flags, tools);
-  const fileInput = await openBatchInput(batchOptions.input, runtime, operation.largestBody, timeoutMs);
+  const rows = flags.has('rows') ? await readRows(operation, invocation, tools) : undefined;
+  const defaults = rows ? NO_DEFAULTS : await readLineDefaults(operation, flags, tools);
+  const split = rows?.split ?? lineSplitter(operation.largestBody);
+  const openedInput = await openBatchInput(options.input, runtime, split, timeoutMs);
   const autofill = settings.isExact ? undefined : settings.defaults;
   const lineChecks: LineChecks = {
     operation,
@@ -58,20 +68,28 @@ export async function runBatch(operation: Operation, invocation: Invocation, con
     fill: createAutofill(flagTarget(operation)),
     run: uuidV7(runtime.now(), runtime.randomBytes(10)),
     tools,
-    label: fileInput.label,
+    label: openedInput.label,
     check: await createBodyCheck(operation, { ...settings, origin: 'batch' }),
     onWarning: createWarningLimiter(report),
-    customIds: createCustomIdTracker(fileInput.label, report),
+    customIds: createCustomIdTracker(openedInput.label, report),
   };
   const previewFormat = settings.previewFormat && chooseFormat('record', flags, context.stdout.isTerminal);
+  const directory = dirname(resolve(runtime.cwd, output ?? '.'));
+  const { input: fileInput, batchOptions } = await chooseLines(openedInput, options, directory, context);
   if (previewFormat && !batchOptions.isResumed)
     return await checkBatch(fileInput, batchOptions, lineChecks, previewFormat, context);
   if (!destination) throw missingBaseUrl();
   await checkJunitFile(fileFlags, runtime.cwd);
+  const checked = rows
+    ? await checkRows(fileInput, batchOptions, lineChecks, directory, context)
+    : { fileInput, lineChecks };
   const batchOutput = await resolveOutput(output, filter, batchOptions, context);
   const unopened = {
-    fileInput,
-    identity: createBatchIdentity(destination.url, batchOptions.shard, lineChecks),
+    fileInput: checked.fileInput,
+    identity: createBatchIdentity(destination.url, batchOptions, {
+      ...lineChecks,
+      defaults: rows ? { fieldEdits: [], perLineFlags: rows.flags } : defaults,
+    }),
     newRun: lineChecks.run,
     batchOptions,
     authorize: () => readAuthorization(settings, destination, context),
@@ -90,7 +108,7 @@ export async function runBatch(operation: Operation, invocation: Invocation, con
   const { run } = resultStore.batch;
   try {
     const batch: ReadyBatch = {
-      ...lineChecks,
+      ...checked.lineChecks,
       settings,
       authorization,
       run,
@@ -104,6 +122,56 @@ export async function runBatch(operation: Operation, invocation: Invocation, con
   } finally {
     fileInput.stop();
   }
+}
+
+/** How rows become lines. */
+interface RowLines {
+  readonly split: LineSplitter;
+  /** The flags that the bodies are made from. */
+  readonly flags: FlagValues;
+}
+
+async function readRows(operation: Operation, { args, flags }: Invocation, tools: BodyDependencies): Promise<RowLines> {
+  const prompt = getStringFlag(flags, 'prompt');
+  if (prompt !== undefined && args.length > 0)
+    throw usageFailure('--prompt cannot be combined with a prompt as the argument', 'remove one of them');
+  if (typeof operation.arguments?.as === 'object')
+    throw usageFailure('svc train takes no --rows', 'make bodies of the rows, and send them with --batch');
+  const [{ buildRowTemplate }, { rowSplitter }] = await Promise.all([
+    import('../../batch/row-template.ts'),
+    import('../../batch/row-input.ts'),
+  ]);
+  const template = await buildRowTemplate(operation, prompt === undefined ? args : [prompt], flags, tools);
+  const options = { template, idColumn: getStringFlag(flags, 'id-column'), maxLineBytes: operation.largestBody };
+  return { split: rowSplitter(getStringFlag(flags, 'rows') ?? '', options), flags: template.flags };
+}
+
+// An input is read once more to choose a sample.
+async function chooseLines(
+  input: BatchInput,
+  options: BatchOptions,
+  directory: string,
+  { signal }: Context,
+): Promise<{ input: BatchInput; batchOptions: BatchOptions }> {
+  if (!options.sample) return { input, batchOptions: options };
+  const [counted, rest] = await input.twice(directory, signal);
+  const sampledLines = await chooseSample(counted, options.sample, options);
+  return { input: rest, batchOptions: { ...options, sampledLines } };
+}
+
+// A template is one mistake for all rows: none is sent unless each makes a valid body. Warnings are printed here.
+async function checkRows(
+  input: BatchInput,
+  options: BatchOptions,
+  lineChecks: LineChecks,
+  directory: string,
+  context: Context,
+): Promise<{ fileInput: BatchInput; lineChecks: LineChecks }> {
+  const [checked, fileInput] = await input.twice(directory, context.signal);
+  requireValidLines(await checkLines(checked, options, lineChecks, context));
+  const silent = async (): Promise<void> => {};
+  const customIds = { addLine: silent, finish: silent };
+  return { fileInput, lineChecks: { ...lineChecks, onWarning: silent, customIds } };
 }
 
 /** A batch whose lines are to be sent. */

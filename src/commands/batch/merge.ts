@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { openBatchInput } from '../../batch/batch-input.ts';
+import { lineSplitter, openBatchInput } from '../../batch/batch-input.ts';
 import { formatLineRanges } from '../../batch/batch-summary.ts';
 import { createLineTable, type LineTable } from '../../batch/line-table.ts';
 import { type OutputPath, readOutput, resolveOutputs, writeResultsInOrder } from '../../batch/output-file.ts';
@@ -124,7 +124,7 @@ async function compareWithInput(
   runtime: Runtime,
 ): Promise<number[]> {
   const operation = operationAt(operationPath);
-  const input = await openBatchInput(path, runtime, operation?.largestBody ?? MAX_EMPTY_LINE_BYTES);
+  const input = await openBatchInput(path, runtime, lineSplitter(operation?.largestBody ?? MAX_EMPTY_LINE_BYTES));
   const differences = await findInputDifferences(input, { shard: { index: 1, count: 1 } }, table);
   const hint = 'name the input of that batch with --input';
   const failure = otherInputFailure(differences, input.label, 'the merged output', hint);

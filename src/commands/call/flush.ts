@@ -158,7 +158,7 @@ async function sendCalls(calls: readonly SpooledCall[], settings: Settings, cont
     onWarning: async () => {},
     customIds: createCustomIdTracker(input.label, report),
   };
-  const identity = createBatchIdentity(destination.url, DEFAULT_BATCH_OPTIONS.shard, lineChecks);
+  const identity = createBatchIdentity(destination.url, DEFAULT_BATCH_OPTIONS, lineChecks);
   const noSink = { writer: { write: async () => {} }, commit: async () => {} };
   const batch = {
     ...lineChecks,
