@@ -39,10 +39,15 @@ import { readParent } from '../../trace/trace-context.ts';
 import { compareResults, openResults, resolveOutput } from './open-results.ts';
 
 /**
- * Sends each line of a file as a body of an operation. Throws usage for flags that do not fit, Failure `safety_check` for the
+ * Sends each line of a file, or what `splitInput` makes of it, as a body of an operation. Throws usage for flags that do not fit, Failure `safety_check` for the
  * output of another batch, `partly_failed` if lines failed, and the reason for ending early.
  */
-export async function runBatch(operation: Operation, invocation: Invocation, context: Context): Promise<void> {
+export async function runBatch(
+  operation: Operation,
+  invocation: Invocation,
+  context: Context,
+  splitInput?: LineSplitter,
+): Promise<void> {
   const { runtime, report } = context;
   const { args, flags } = invocation;
   const settings = await resolveSettings(operation, flags, context);
@@ -57,7 +62,7 @@ export async function runBatch(operation: Operation, invocation: Invocation, con
   const expectations = await readChatExpectations(flags, tools.inputs.read, context.suspendSignals);
   const rows = flags.has('rows') ? await readRows(operation, invocation, tools) : undefined;
   const defaults = rows ? NO_DEFAULTS : await readLineDefaults(operation, flags, tools);
-  const split = rows?.split ?? lineSplitter(operation.largestBody);
+  const split = rows?.split ?? splitInput ?? lineSplitter(operation.largestBody);
   const openedInput = await openBatchInput(options.input, runtime, split, timeoutMs);
   const autofill = settings.isExact ? undefined : settings.defaults;
   const lineChecks: LineChecks = {
