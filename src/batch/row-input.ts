@@ -24,8 +24,13 @@ export interface RowOptions {
  * for columns that the file lacks, and Failure `body` for a file that is not CSV.
  */
 export function rowSplitter(path: string, options: RowOptions): LineSplitter {
-  const delimiter = { '.csv': ',', '.tsv': '\t' }[extname(path).toLowerCase()];
+  const delimiter = tableDelimiter(path);
   return (chunks) => (delimiter ? readTable(chunks, path, delimiter, options) : readObjects(chunks, options));
+}
+
+/** What separates the cells of a table, by the name of its file; undefined for a file of JSON Lines. */
+export function tableDelimiter(path: string): string | undefined {
+  return { '.csv': ',', '.tsv': '\t' }[extname(path).toLowerCase()];
 }
 
 async function* readTable(
@@ -34,29 +39,43 @@ async function* readTable(
   delimiter: string,
   options: RowOptions,
 ): AsyncGenerator<InputLine> {
-  const { CsvError, parse } = await import('csv-parse');
-  const parser = parse({
-    bom: true,
-    delimiter,
-    info: true,
-    max_record_size: options.maxLineBytes,
-    skip_empty_lines: true,
-  });
-  // Its errors arrive with the records.
-  pipeline(Readable.from(decodeText(chunks, path)), parser).catch(() => {});
   let header: ReadonlyMap<string, number> | undefined;
   let number = 0;
+  for await (const { cells, offset } of readRecords(chunks, path, delimiter, options.maxLineBytes)) {
+    if (header) {
+      number += 1;
+      const positions = header;
+      const text = (column: string): string => cells[positions.get(column) ?? -1] ?? '';
+      const row: Row = { text, json: (column) => validJson(column, text(column)) };
+      yield toLine(row, { number, offset, length: 0 }, options);
+    } else header = readHeader(cells, path, options);
+  }
+}
+
+/** A record of CSV or TSV. */
+interface TableRecord {
+  readonly cells: readonly string[];
+  /** As it stands in the file, without its line break and a byte order mark. */
+  readonly raw: string;
+  /** Of its end, in bytes. */
+  readonly offset: number;
+}
+
+/** The records of CSV or TSV, without empty lines. Throws Failure `body` for text that is not CSV in UTF-8. */
+export async function* readRecords(
+  chunks: AsyncIterable<Uint8Array>,
+  path: string,
+  delimiter: string,
+  maxRecordBytes: number,
+): AsyncGenerator<TableRecord> {
+  const { CsvError, parse } = await import('csv-parse');
+  const limits = { max_record_size: maxRecordBytes, skip_empty_lines: true };
+  const parser = parse({ bom: true, delimiter, info: true, raw: true, ...limits });
+  // Its errors arrive with the records.
+  pipeline(Readable.from(decodeText(chunks, path)), parser).catch(() => {});
   try {
-    for await (const { record, info } of parser) {
-      const cells: readonly string[] = record;
-      if (header) {
-        number += 1;
-        const positions = header;
-        const text = (column: string): string => cells[positions.get(column) ?? -1] ?? '';
-        const row: Row = { text, json: (column) => validJson(column, text(column)) };
-        yield toLine(row, { number, offset: info.bytes, length: 0 }, options);
-      } else header = readHeader(cells, path, options);
-    }
+    for await (const { record, raw, info } of parser)
+      yield { cells: record, raw: raw.replace(/^[\ufeff\r\n]+|[\r\n]+$/g, ''), offset: info.bytes };
   } catch (error) {
     if (!(error instanceof CsvError)) throw error;
     throw new Failure('body', `${path} is not valid CSV: ${error.message}`, { applied: 'no' });

@@ -223,7 +223,19 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
     argument: { name: 'files', summary: 'Output files of the shards', isRepeatable: true, isFile: true },
     flags: () => [
       ...flagGroup('Common', { '--input <file>': 'Input file of the batches, to detect missing lines at its end' }),
-      ...flagGroup('Output', { '-o, --output <file>': 'Write the results to a file; - is stdout' }),
+      ...flagGroup('Output', {
+        '-o, --output <file>': 'Write the results to a file; - is stdout',
+        '--join <file>': {
+          summary: 'Write the rows of this CSV or TSV file, which --rows sent, with the columns of --columns',
+          conflicts: ['jq', 'output-format', 'format', 'json'],
+        },
+        '--columns <name=filter>...': 'A column that --join adds: a jq filter for the result of the row (repeatable)',
+        '--output-format <openai>': {
+          summary: 'Write the results as OpenAI batches have them',
+          choices: ['openai'],
+          conflicts: ['jq'],
+        },
+      }),
     ],
     result: 'lines',
     examples: {

@@ -1,8 +1,9 @@
 import { spawnSync } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { answerJson, countingServer } from '../support/counting-server.ts';
+import { run as runProgram } from '../support/process.ts';
 import { type Setting, svc, temporaryDirectory } from '../support/svc.ts';
 
 const reply = {
@@ -28,12 +29,14 @@ async function scene(name: string, content: string | Uint8Array) {
   writeFileSync(join(cwd, name), content);
   const env = { SVC_USERNAME: 'api', SVC_PASSWORD: 'pass-word-1', SVC_TOKEN: 'tok-en-1', SVC_BASE_URL: server.url };
   const run = (args: readonly string[], setting: Setting = {}) => svc(args, { cwd, env, ...setting });
+  // jq runs in a thread of the built program.
+  const runBuilt = (args: readonly string[]) => runProgram(args, { cwd });
   const results = (file = 'out.jsonl') =>
     readFileSync(join(cwd, file), 'utf8')
       .trimEnd()
       .split('\n')
       .map((line) => JSON.parse(line));
-  return { cwd, bodies, run, results };
+  return { cwd, bodies, run, runBuilt, results };
 }
 
 const chat = ['chat', '-m', 'M', '--exact', '--concurrency', '1'];
@@ -220,6 +223,83 @@ describe('rows', () => {
       expect(code, stderr).toBe(0);
       expect(bodies.map(contentOf)).toEqual(cells);
     }
+  });
+});
+
+describe('batch merge', () => {
+  it('joins results with the rows that they are for, which stay as they are', async () => {
+    const { cwd, run, runBuilt } = await scene('rows.csv', table);
+    const sent = await run([...chat, '--rows', 'rows.csv', '--prompt', '{{text}}', '--limit', '2', '-o', 'out.jsonl']);
+    expect(sent.code, sent.stderr).toBe(0);
+    const content = 'answer=.response.choices[0].message.content';
+    const columns = [
+      '--columns',
+      content,
+      '--columns',
+      'a "b"=.line',
+      '--columns',
+      'none=.x.y',
+      '--columns',
+      'bad=.line.x',
+    ];
+    const { code, stderr } = await runBuilt([
+      'batch',
+      'merge',
+      'out.jsonl',
+      '--join',
+      'rows.csv',
+      ...columns,
+      '-o',
+      'all.csv',
+    ]);
+    expect(code, stderr).toBe(0);
+    expect(readFileSync(join(cwd, 'all.csv'), 'utf8')).toBe(
+      [
+        'id,text,score,"answer","a ""b""","none","bad"',
+        '7,"a ""b"", c",9007199254740993,"ok","1","",""',
+        '8,"two\nlines",1.50,"ok","2","",""',
+        '9,@/etc/passwd,-0e1,,,,\n',
+      ].join('\n'),
+    );
+  });
+
+  it.for([
+    ['fewer rows', ['--join', 'few.csv', '--columns', 'a=.line'], 2, 'few.csv has no row 2'],
+    ['no columns', ['--join', 'rows.csv'], 2, '--join needs --columns'],
+    ['columns without a filter', ['--join', 'rows.csv', '--columns', 'a'], 2, '--columns cannot be "a"'],
+    ['an invalid filter', ['--join', 'rows.csv', '--columns', 'a=)('], 2, 'syntax error'],
+    ['a file that is no table', ['--join', 'out.jsonl', '--columns', 'a=.line'], 2, '--join cannot read out.jsonl'],
+    ['columns alone', ['--columns', 'a=.line'], 2, '--columns works only with --join'],
+    ['the table as output', ['--join', 'rows.csv', '--columns', 'a=.line', '-o', 'rows.csv'], 2, 'rows.csv'],
+  ] as const)('with %s changes nothing', async ([, flags, exitCode, message]) => {
+    const { cwd, run, runBuilt } = await scene('rows.csv', table);
+    writeFileSync(join(cwd, 'few.csv'), 'id\n1\n');
+    await run([...chat, '--rows', 'rows.csv', '--prompt', '{{text}}', '-o', 'out.jsonl']);
+    const { code, stderr } = await runBuilt(['batch', 'merge', 'out.jsonl', '-o', 'all.csv', ...flags]);
+    expect({ code, stderr }).toEqual({ code: exitCode, stderr: expect.stringContaining(message) });
+    expect(existsSync(join(cwd, 'all.csv'))).toBe(false);
+    expect(readFileSync(join(cwd, 'rows.csv'), 'utf8')).toBe(table);
+  });
+
+  // The members are those of the documented output of OpenAI's batches.
+  it('writes results as OpenAI batches have them, from lines as they have them', async () => {
+    const request = (id: string, body: string): string =>
+      `{"custom_id":"${id}","method":"POST","url":"/v1/chat/completions","body":${body}}`;
+    const body = '{"model":"m","messages":[{"role":"user","content":"hi"}]}';
+    const { run } = await scene('in.jsonl', `${request('request-1', body)}\n${request('request-2', '{"model":1}')}\n`);
+    await run(['chat', '--batch', 'in.jsonl', '-o', 'out.jsonl']);
+    const { stdout } = await run(['batch', 'merge', 'out.jsonl', '--output-format', 'openai']);
+    const [first, second] = stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(first).toEqual({
+      id: 'batch_req_1',
+      custom_id: 'request-1',
+      response: { status_code: 200, request_id: null, body: reply },
+      error: null,
+    });
+    expect(second).toMatchObject({ custom_id: 'request-2', response: null, error: { code: 'body' } });
   });
 });
 

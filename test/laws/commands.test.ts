@@ -212,8 +212,10 @@ describe('help', () => {
     const text = helpText({ words: wordsOf(name), isFull: false }, 80);
     const [, examples = ''] = /Examples:\n(.*?)\n\n/s.exec(text) ?? [];
     const words = examples.replace(/^ *#.*$/gm, '').split(/[\s=]+/);
-    for (const flag of command.flags.filter(({ name: long, short }) =>
-      words.some((word) => word === `--${long}` || word === `--no-${long}` || word === `-${short}`),
+    for (const flag of command.flags.filter(({ name: long, short, takes }) =>
+      words.some(
+        (word) => (word === `--${long}` && takes !== 'off') || word === `--no-${long}` || word === `-${short}`,
+      ),
     ))
       expect(text).toContain(`  ${flagTerm(flag)}`);
   });
