@@ -12,6 +12,7 @@ const runtime = (cwd: string) => ({
   cwd,
   stdin: process.stdin,
   after,
+  uptime: () => 0,
   elapsed: () => performance.now(),
   pid: process.pid,
   host: 'here',
