@@ -24,7 +24,7 @@ if (isOld) {
 async function start() {
   process.on('exit', closeTerminals);
   if (hasPrintedStaticText()) process.exit(0);
-  const { homedir, hostname, userInfo } = builtin('os');
+  const { homedir, hostname, uptime, userInfo } = builtin('os');
   const { isAbsolute } = builtin('path');
   // HOME may be empty or relative, the working directory may have been removed, and a user may have no home at all.
   // Nothing exists below /dev/null.
@@ -68,6 +68,7 @@ async function start() {
     isStdoutClosed,
     now: Date.now,
     elapsed: () => Number(process.hrtime.bigint()) / 1e6,
+    uptime: () => uptime() * 1000,
     after,
     randomBytes,
     keychain: [process.execPath, `${__dirname}/keychain.js`],

@@ -86,7 +86,10 @@ export function takesValue({ takes }: Flag): boolean {
 }
 
 /** The flags given: true or false for switches and booleans, a string for values, an array for repeatable flags. */
-export type FlagValues = ReadonlyMap<string, boolean | string | readonly string[]>;
+export type FlagValues = ReadonlyMap<string, FlagValue>;
+
+/** The value of a flag; several of a repeatable one. */
+export type FlagValue = boolean | string | readonly string[];
 
 /** True when a switch or boolean was given and is on. */
 export function isFlagOn(flags: FlagValues, name: string): boolean {

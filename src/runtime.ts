@@ -42,6 +42,8 @@ export interface Runtime {
   readonly now: () => number;
   /** Milliseconds on a monotonic clock. */
   readonly elapsed: () => number;
+  /** Milliseconds on a monotonic clock that continues while the machine sleeps. */
+  readonly uptime: () => number;
   /** Like setTimeout; returns a function that cancels it. */
   readonly after: (milliseconds: number, action: () => void) => () => void;
   readonly randomBytes: (count: number) => Uint8Array;

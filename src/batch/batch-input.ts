@@ -1,4 +1,5 @@
 import { Buffer } from 'node:buffer';
+import { hash } from 'node:crypto';
 import { access, constants, type FileHandle, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { addAbortSignal, Readable } from 'node:stream';
@@ -11,7 +12,7 @@ import { createDeadline } from '../http/time-limits.ts';
 import { CARRIAGE_RETURN, SPACE, TAB } from '../json/json-bytes.ts';
 import { hasByteOrderMark } from '../json/utf8.ts';
 import type { Runtime } from '../runtime.ts';
-import { type BatchOptions, isInShard } from './batch-options.ts';
+import { type BatchOptions, isInShard, type Sample } from './batch-options.ts';
 
 export interface BatchInput {
   /** The name of the input in messages. */
@@ -29,10 +30,13 @@ export interface BatchInput {
   readonly twice: (directory: string, signal: AbortSignal) => Promise<readonly [BatchInput, BatchInput]>;
 }
 
+/** The options that say which lines of an input a batch is about. */
+export type LineSelection = Pick<BatchOptions, 'shard'> & Partial<Pick<BatchOptions, 'limit' | 'sampledLines'>>;
+
 /** Lines that svc has in memory. */
 export function createMemoryInput(label: string, lines: readonly string[], maxLineBytes: number): BatchInput {
   const chunks = lines.map((line) => Buffer.from(`${line}\n`));
-  return createInput(label, undefined, async () => Readable.from(chunks), maxLineBytes);
+  return createInput(label, undefined, async () => Readable.from(chunks), lineSplitter(maxLineBytes));
 }
 
 /**
@@ -41,15 +45,39 @@ export function createMemoryInput(label: string, lines: readonly string[], maxLi
  */
 export async function* selectedLines(
   { lines }: Pick<BatchInput, 'lines'>,
-  { shard }: Pick<BatchOptions, 'shard'>,
+  { shard, limit = Number.POSITIVE_INFINITY, sampledLines }: LineSelection,
   { onRead, onEmpty }: { readonly [on in 'onRead' | 'onEmpty']?: (line: InputLine) => void } = {},
 ): AsyncGenerator<InputLine> {
+  let count = 0;
   for await (const line of lines) {
     onRead?.(line);
     if (!isInShard(line.number, shard)) continue;
     if (isEmptyLine(line)) onEmpty?.(line);
-    else yield line;
+    else if (!sampledLines || sampledLines.has(line.number)) {
+      yield line;
+      count += 1;
+      // A pipe may never end.
+      if (count >= limit) return;
+    }
   }
+}
+
+/** The lines of a sample: those with the smallest digests of seed and number, so that a larger sample has them, too. */
+export async function chooseSample(
+  input: Pick<BatchInput, 'lines'>,
+  { size, seed }: Sample,
+  selection: Pick<BatchOptions, 'shard'>,
+): Promise<ReadonlySet<number>> {
+  let chosen: { readonly number: number; readonly key: string }[] = [];
+  const keepSmallest = (): void => {
+    chosen = chosen.sort((one, other) => (one.key < other.key ? -1 : 1)).slice(0, size);
+  };
+  for await (const { number } of selectedLines(input, selection)) {
+    chosen.push({ number, key: hash('sha256', `${seed} ${number}`, 'hex') });
+    if (chosen.length >= 2 * size + 1000) keepSmallest();
+  }
+  keepSmallest();
+  return new Set(chosen.map(({ number }) => number));
 }
 
 /** True for a line of white space only; a byte order mark on the first line is not part of its text. */
@@ -60,6 +88,14 @@ export function isEmptyLine({ number, bytes }: InputLine): boolean {
 
 type OpenStream = (signal: AbortSignal) => Promise<Readable>;
 
+/** Makes the lines of a batch of the bytes of its input. */
+export type LineSplitter = (chunks: AsyncIterable<Uint8Array>) => AsyncIterable<InputLine>;
+
+/** The lines of a file as they are; those above `maxLineBytes` have no bytes. */
+export function lineSplitter(maxLineBytes: number): LineSplitter {
+  return (chunks) => splitLines(chunks, maxLineBytes);
+}
+
 /**
  * Opens a file of lines, or stdin if the path is `-`. The time limit is for the first bytes of a FIFO. Throws Failure
  * `local_file` if it cannot be read.
@@ -67,7 +103,7 @@ type OpenStream = (signal: AbortSignal) => Promise<Readable>;
 export async function openBatchInput(
   displayPath: string,
   runtime: Pick<Runtime, 'cwd' | 'stdin' | 'after' | 'elapsed'>,
-  maxLineBytes: number,
+  split: LineSplitter,
   timeoutMs?: number,
 ): Promise<BatchInput> {
   const label = displayPath === '-' ? 'stdin' : displayPath;
@@ -80,14 +116,14 @@ export async function openBatchInput(
     const { stream } = await openInputFile(path, displayPath, limit.signal);
     return stream.once('readable', limit.cancel).once('close', limit.cancel);
   };
-  return createInput(label, totalBytes, openStream, maxLineBytes);
+  return createInput(label, totalBytes, openStream, split);
 }
 
 function createInput(
   label: string,
   totalBytes: number | undefined,
   openStream: OpenStream,
-  maxLineBytes: number,
+  split: LineSplitter,
 ): BatchInput {
   let stream: Readable | undefined;
   let copy: FileHandle | undefined;
@@ -98,7 +134,7 @@ function createInput(
     if (isStopped) return;
     try {
       stream = await openStream(stopped.signal);
-      for await (const line of splitLines(stream, maxLineBytes)) yield line;
+      for await (const line of split(stream)) yield line;
     } catch (error) {
       if (!isStopped) throw unreadableInputFailure(label, error);
     }
@@ -118,7 +154,7 @@ function createInput(
         copy = await copyStream(addAbortSignal(signal, await openStream(stopped.signal)), directory, label, signal);
       const reopen: OpenStream = async (signal) =>
         copy ? copy.createReadStream({ start: 0, autoClose: false }) : openStream(signal);
-      const open = (): BatchInput => createInput(label, totalBytes, reopen, maxLineBytes);
+      const open = (): BatchInput => createInput(label, totalBytes, reopen, split);
       return [open(), open()];
     },
   };

@@ -9,10 +9,19 @@ import {
   parseRecord,
   readJournal,
 } from '../files/journal.ts';
-import { firstStringMember, getMember, isTrue, type JsonNode, kindOf, membersOf, stringOf } from '../json/json-node.ts';
+import {
+  firstStringMember,
+  getMember,
+  isTrue,
+  type JsonNode,
+  kindOf,
+  membersOf,
+  numberMember,
+  stringOf,
+} from '../json/json-node.ts';
 import { writeJson } from '../json/write-json.ts';
 import { flagTarget } from '../operations/operation.ts';
-import type { Shard } from './batch-options.ts';
+import type { BatchOptions } from './batch-options.ts';
 import type { LineTable, SentLine } from './line-table.ts';
 import type { LineChecks } from './prepare-line.ts';
 import type { Checkpoint } from './result-line.ts';
@@ -124,11 +133,19 @@ export interface BatchIdentity {
    * such as an age, is its argument.
    */
   readonly values: Readonly<Record<string, string>>;
+  readonly selection: RunSelection;
+}
+
+/** The lines that `--limit` or `--sample` choose; without any, all lines. */
+export interface RunSelection {
+  readonly limit?: number | undefined;
+  readonly sample?: number | undefined;
+  readonly seed?: string | undefined;
 }
 
 export function createBatchIdentity(
   url: URL,
-  { index, count }: Shard,
+  { shard: { index, count }, limit, sample }: Pick<BatchOptions, 'shard' | 'limit' | 'sample'>,
   { operation, defaults, autofill, parent }: Pick<LineChecks, 'operation' | 'defaults' | 'autofill' | 'parent'>,
 ): BatchIdentity {
   const { fieldEdits, perLineFlags } = defaults;
@@ -147,6 +164,7 @@ export function createBatchIdentity(
       ...fieldEdits.map(({ path, text, origin }) => [path.join('.'), origin.argument ?? text.toString()]),
       ...Array.from(perLineFlags, ([name, value]) => [`--${name}`, String(value)]),
     ]),
+    selection: { limit, sample: sample?.size, seed: sample?.seed },
   };
 }
 
@@ -165,9 +183,11 @@ export function createRunRecord(identity: BatchIdentity, run: string, isJournalL
 }
 
 /** A `run` record as a line of the journal. */
-function formatRunRecord({ run, operation, shard, baseUrl, values, isJournalLost }: RunRecord): string {
+function formatRunRecord({ run, operation, shard, baseUrl, values, selection, isJournalLost }: RunRecord): string {
+  const { limit, sample, seed = '' } = selection;
   const lost = isJournalLost ? { journal_lost: true } : {};
-  return writeJson({ run, operation, shard, base_url: baseUrl, values, ...lost });
+  const chosen = { ...(limit === undefined ? {} : { limit }), ...(sample === undefined ? {} : { sample, seed }) };
+  return writeJson({ run, operation, shard, base_url: baseUrl, values, ...chosen, ...lost });
 }
 
 /** Reads a `run` record; undefined if a member is missing. */
@@ -179,7 +199,12 @@ function parseRunRecord(record: JsonNode): RunRecord | undefined {
   if (!run || !operation || !shard || !baseUrl || !values || kindOf(values) !== 'object') return undefined;
   const digests = Array.from(membersOf(values), ({ key, value }) => [key, stringOf(value)]);
   const isJournalLost = isTrue(getMember(record, 'journal_lost'));
-  return { run, operation, shard, baseUrl, values: Object.fromEntries(digests), isJournalLost };
+  const selection = {
+    limit: numberMember(record, 'limit'),
+    sample: numberMember(record, 'sample'),
+    seed: firstStringMember(record, 'seed'),
+  };
+  return { run, operation, shard, baseUrl, values: Object.fromEntries(digests), selection, isJournalLost };
 }
 
 /** The difference that makes two batches different ones; undefined if there is none. */
@@ -192,6 +217,26 @@ export function differentKind(found: Omit<Checkpoint, 'run' | 'input'>, current:
 export function compareRuns(records: readonly RunRecord[], identity: BatchIdentity): string[] {
   const differences = records.map((record) => differencesFromRun(record, identity));
   return differences.some((one) => one.length === 0) ? [] : (differences.at(-1) ?? []);
+}
+
+/** How the lines of a batch are fewer than those of the last of earlier runs, or others; undefined if none is missing. */
+export function narrowedSelection(records: readonly RunRecord[], current: RunSelection): string | undefined {
+  const before = records.at(-1)?.selection;
+  if (!before) return undefined;
+  const isWider =
+    before.limit === undefined && before.sample === undefined
+      ? current.limit === undefined && current.sample === undefined
+      : before.limit === undefined
+        ? (current.sample ?? 0) >= (before.sample ?? 0) && current.seed === before.seed
+        : (current.limit ?? 0) >= before.limit;
+  return isWider
+    ? undefined
+    : `it was started with ${describeSelection(before)}, and now has ${describeSelection(current)}`;
+}
+
+function describeSelection({ limit, sample, seed }: RunSelection): string {
+  if (limit !== undefined) return `--limit ${limit}`;
+  return sample === undefined ? 'neither --limit nor --sample' : `--sample ${sample} --sample-seed ${seed}`;
 }
 
 function differencesFromRun(record: RunRecord, identity: BatchIdentity): string[] {

@@ -2,12 +2,19 @@ import type { Settings } from '../client/settings.ts';
 import type { Invocation } from '../command.ts';
 import { parseDurationOrZeroMs } from '../config/parse-duration.ts';
 import { type Failure, invalidValueFailure, usageFailure } from '../errors.ts';
+import { MIN_TAKE_OVER_MS } from '../files/file-lock.ts';
 import { type FlagValues, getStringFlag, isFlagOn } from '../flag.ts';
 import type { Runtime } from '../runtime.ts';
 
 export interface MaxFailures {
   readonly limit: number;
   readonly isPercentage: boolean;
+}
+
+/** Lines chosen at random: the same ones for the same seed, and all of them in a larger sample. */
+export interface Sample {
+  readonly size: number;
+  readonly seed: string;
 }
 
 export interface BatchOptions {
@@ -18,6 +25,15 @@ export interface BatchOptions {
   /** Maximum requests per second; undefined for no limit. */
   readonly rate: number | undefined;
   readonly shard: Shard;
+  /** The number of lines that are sent, from the first one of the shard; undefined for all. */
+  readonly limit: number | undefined;
+  readonly sample: Sample | undefined;
+  /** The lines of the sample, once they are chosen. */
+  readonly sampledLines: ReadonlySet<number> | undefined;
+  /** No more lines are sent once the responses of this run used as many tokens. */
+  readonly maxTotalTokens: number | undefined;
+  /** Milliseconds after which the lock of another machine is taken over, if it was not renewed. */
+  readonly takeOverMs: number | undefined;
   readonly isResumed: boolean;
   readonly canRetryUnknown: boolean;
   readonly canAcceptChanges: boolean;
@@ -39,6 +55,11 @@ export const DEFAULT_BATCH_OPTIONS: BatchOptions = {
   concurrency: 8,
   rate: undefined,
   shard: { index: 1, count: 1 },
+  limit: undefined,
+  sample: undefined,
+  sampledLines: undefined,
+  maxTotalTokens: undefined,
+  takeOverMs: undefined,
   isResumed: false,
   canRetryUnknown: false,
   canAcceptChanges: false,
@@ -55,10 +76,16 @@ export function readBatchOptions(
   { previewFormat, output }: Pick<Settings, 'previewFormat' | 'output'>,
   env: Runtime['env'],
 ): BatchOptions {
+  const isRows = flags.has('rows');
   if (flags.has('file'))
-    throw usageFailure('--file cannot be combined with --batch', 'put the body on a line of the --batch file');
+    throw usageFailure(
+      `--file cannot be combined with --${isRows ? 'rows' : 'batch'}`,
+      isRows ? 'describe the body with flags' : 'put the body on a line of the --batch file',
+    );
+  if (flags.has('id-column') && !isRows)
+    throw usageFailure('--id-column works only with --rows', 'write a custom_id into the lines of the --batch file');
   const argument = JSON.stringify(args[0]);
-  if (args.length > 0)
+  if (args.length > 0 && !isRows)
     throw usageFailure(`--batch takes bodies from a file, not from the argument ${argument}`, 'remove the argument');
   if (previewFormat === 'curl')
     throw usageFailure(
@@ -67,15 +94,20 @@ export function readBatchOptions(
     );
   if (isFlagOn(flags, 'resume') && (output === undefined || output === '-'))
     throw usageFailure('--resume needs the output file of the earlier run, not stdout', 'name that file with -o');
-  for (const name of ['retry-unknown', 'accept-changes'])
-    if (isFlagOn(flags, name) && !isFlagOn(flags, 'resume'))
+  for (const name of ['retry-unknown', 'accept-changes', 'take-over'])
+    if (flags.get(name) && !isFlagOn(flags, 'resume'))
       throw usageFailure(`--${name} needs --resume`, `add --resume, or leave out --${name}`);
   const shard = getStringFlag(flags, 'shard');
   return {
-    input: getStringFlag(flags, 'batch') ?? DEFAULT_BATCH_OPTIONS.input,
+    input: getStringFlag(flags, 'rows') ?? getStringFlag(flags, 'batch') ?? DEFAULT_BATCH_OPTIONS.input,
     concurrency: parseConcurrency(getStringFlag(flags, 'concurrency')),
     rate: parseRate(getStringFlag(flags, 'rate')),
     shard: parseShard(shard ?? (env.SVC_SHARD || undefined), shard === undefined ? 'SVC_SHARD' : '--shard', env),
+    limit: parseCount('limit', getStringFlag(flags, 'limit')),
+    sample: readSample(flags),
+    sampledLines: undefined,
+    maxTotalTokens: parseCount('max-total-tokens', getStringFlag(flags, 'max-total-tokens')),
+    takeOverMs: parseTakeOver(getStringFlag(flags, 'take-over')),
     isResumed: isFlagOn(flags, 'resume'),
     canRetryUnknown: isFlagOn(flags, 'retry-unknown'),
     canAcceptChanges: isFlagOn(flags, 'accept-changes'),
@@ -85,6 +117,26 @@ export function readBatchOptions(
     maxOutageMs: isFlagOn(flags, 'fail-fast') ? 0 : parseMaxOutage(getStringFlag(flags, 'max-outage')),
     outageFlag: '--max-outage',
   };
+}
+
+function readSample(flags: FlagValues): Sample | undefined {
+  const size = parseCount('sample', getStringFlag(flags, 'sample'));
+  const seed = getStringFlag(flags, 'sample-seed');
+  if (size !== undefined) return { size, seed: seed ?? '0' };
+  if (seed === undefined) return undefined;
+  throw usageFailure('--sample-seed works only with --sample', 'add --sample <n>, or leave out --sample-seed');
+}
+
+function parseCount(name: string, text: string | undefined): number | undefined {
+  if (text === undefined || /^[1-9]\d{0,14}$/.test(text)) return text === undefined ? undefined : Number(text);
+  throw invalidValueFailure(`--${name}`, text, 'use a whole number from 1 on');
+}
+
+function parseTakeOver(text: string | undefined): number | undefined {
+  const milliseconds = text === undefined ? undefined : parseDurationOrZeroMs('--take-over', text);
+  if (milliseconds === undefined || milliseconds >= MIN_TAKE_OVER_MS) return milliseconds;
+  const hint = `use at least ${MIN_TAKE_OVER_MS / 1000}s: the process that holds the lock stops by itself in that time`;
+  throw invalidValueFailure('--take-over', text ?? '', hint);
 }
 
 function parseConcurrency(text: string | undefined): number {
@@ -170,6 +222,10 @@ interface TaskVariables extends Pick<TaskPosition, 'scheduler'> {
   readonly count?: string;
   readonly first: 0 | 1;
   readonly marker?: string;
+  /** The index of a job that is no array. */
+  readonly none?: string;
+  /** The variables with the last number and the distance of two numbers, instead of a count. */
+  readonly range?: { readonly first: string; readonly last: string; readonly step: string };
 }
 
 const taskVariables: readonly TaskVariables[] = [
@@ -181,6 +237,18 @@ const taskVariables: readonly TaskVariables[] = [
   { scheduler: 'Buildkite', index: 'BUILDKITE_PARALLEL_JOB', count: 'BUILDKITE_PARALLEL_JOB_COUNT', first: 0 },
   { scheduler: 'Azure Pipelines', index: 'SYSTEM_JOBPOSITIONINPHASE', count: 'SYSTEM_TOTALJOBSINPHASE', first: 1 },
   { scheduler: 'GNU parallel', index: 'PARALLEL_SEQ', first: 1 },
+  { scheduler: 'Open MPI', index: 'OMPI_COMM_WORLD_RANK', count: 'OMPI_COMM_WORLD_SIZE', first: 0 },
+  { scheduler: 'MPICH', index: 'PMI_RANK', count: 'PMI_SIZE', first: 0 },
+  { scheduler: 'SkyPilot', index: 'SKYPILOT_NODE_RANK', count: 'SKYPILOT_NUM_NODES', first: 0 },
+  {
+    scheduler: 'Grid Engine',
+    index: 'SGE_TASK_ID',
+    first: 1,
+    none: 'undefined',
+    range: { first: 'SGE_TASK_FIRST', last: 'SGE_TASK_LAST', step: 'SGE_TASK_STEPSIZE' },
+  },
+  { scheduler: 'LSF', index: 'LSB_JOBINDEX', count: 'LSB_JOBINDEX_END', first: 1, none: '0' },
+  { scheduler: 'PBS', index: 'PBS_ARRAY_INDEX', first: 1 },
 ];
 
 // `expectedCount` is the n of `auto/n`. Where no scheduler is found, where two disagree, and for positions that cannot be
@@ -215,10 +283,17 @@ function detectShard(env: Runtime['env'], source: string, expectedCount: number 
 
 function readPosition(
   env: Runtime['env'],
-  { scheduler, index, count, first, marker }: TaskVariables,
+  { scheduler, index, count, first, marker, none, range }: TaskVariables,
   source: string,
 ): TaskPosition | undefined {
-  if (!env[index] || (marker !== undefined && !env[marker])) return undefined;
+  if (!env[index] || env[index] === none || (marker !== undefined && !env[marker])) return undefined;
+  if (range) {
+    const [id, start, end, step] = [index, range.first, range.last, range.step].map((name) =>
+      readNumber(env, name, source),
+    );
+    if (id === undefined || start === undefined || end === undefined || !step) return undefined;
+    return { scheduler, index: (id - start) / step + 1, count: Math.floor((end - start) / step) + 1 };
+  }
   const position = readNumber(env, index, source) - first + 1;
   const total = count === undefined || !env[count] ? undefined : readNumber(env, count, source);
   if (position < 1 || (total !== undefined && position > total))

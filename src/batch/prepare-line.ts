@@ -205,23 +205,27 @@ interface LineBody {
  * Reads a line of a batch: a body, or a body inside `{"custom_id","method","url","body"}`, as in OpenAI's batches. Errors
  * name the line and column in the file.
  */
-function readLineBody({ number, bytes }: InputLine, label: string, operation: Operation): LineBody {
+function readLineBody(line: InputLine, label: string, operation: Operation): LineBody {
+  const { number, bytes, problem, isRow } = line;
   const issueAt = (message: string, column?: number, customId?: string): LineBody => {
-    const at = column === undefined ? `${label}:${number}` : formatPosition(label, { line: number, column });
+    const isKnown = column !== undefined || isRow;
+    const at = isKnown
+      ? formatPosition(label, { line: number, column: isRow ? 0 : (column ?? 0) })
+      : `${label}:${number}`;
     return { source: { path: '', at, message }, customId, isIdInBody: false };
   };
-  if (!bytes) return issueAt('the line exceeds the size limit of a body');
+  if (!bytes) return issueAt(problem ?? 'the line exceeds the size limit of a body');
   try {
     const doc = parseJson(bytes);
     const root = rootOf(doc);
     const body = getMember(root, 'body');
-    if (!body || !(getMember(root, 'custom_id') || getMember(root, 'url'))) return readPlainBody(doc, label, number);
+    if (!body || !(getMember(root, 'custom_id') || getMember(root, 'url'))) return readPlainBody(doc, label, line);
     const customId = customIdJson(getMember(root, 'custom_id'));
     const columnOf = (node: JsonNode): number => createPositionLookup(doc.bytes)(startOffset(node)).column;
     const envelopeError = findEnvelopeError(root, operation);
     if (envelopeError) return issueAt(envelopeError.message, columnOf(envelopeError.node), customId);
     const bodyDoc = parseJson(Buffer.from(rawBytes(body)));
-    return { source: createLineSource(bodyDoc, label, number, columnOf(body) - 1), customId, isIdInBody: false };
+    return { source: createLineSource(bodyDoc, label, line, columnOf(body) - 1), customId, isIdInBody: false };
   } catch (error) {
     if (!(error instanceof JsonError)) throw error;
     return issueAt(`invalid JSON: ${error.message}`, positionAt(bytes, error.offset).column);
@@ -229,7 +233,7 @@ function readLineBody({ number, bytes }: InputLine, label: string, operation: Op
 }
 
 // Only `custom_id`, which no operation has as a field, is removed; every other byte stays.
-function readPlainBody(doc: JsonDocument, label: string, line: number): LineBody {
+function readPlainBody(doc: JsonDocument, label: string, line: InputLine): LineBody {
   const root = rootOf(doc);
   const members = getMember(root, 'custom_id') ? Array.from(membersOf(root)) : [];
   const at = members.findIndex(({ key }) => key === 'custom_id');
@@ -245,7 +249,7 @@ function readPlainBody(doc: JsonDocument, label: string, line: number): LineBody
   const toOriginal = (offset: number): number => (offset < start ? offset : offset + end - start);
   const source: JsonSource = {
     ...createLineSource(body, label, line, 0),
-    position: (offset) => ({ line, column: position(toOriginal(offset)).column }),
+    position: (offset) => ({ line: line.number, column: position(toOriginal(offset)).column }),
   };
   return { source, customId, isIdInBody: true };
 }
@@ -264,12 +268,17 @@ function findEnvelopeError(root: JsonNode, { path }: Operation): { node: JsonNod
   return body && kindOf(body) !== 'object' ? { node: body, message: 'the body must be an object' } : undefined;
 }
 
-function createLineSource(doc: JsonDocument, label: string, line: number, columnOffset: number): JsonSource {
+function createLineSource(
+  doc: JsonDocument,
+  label: string,
+  { number, isRow }: InputLine,
+  columnOffset: number,
+): JsonSource {
   const position = createPositionLookup(doc.bytes);
   return {
     label,
     doc,
     find: createNodeFinder(doc),
-    position: (offset) => ({ line, column: position(offset).column + columnOffset }),
+    position: (offset) => ({ line: number, column: isRow ? 0 : position(offset).column + columnOffset }),
   };
 }

@@ -3,14 +3,14 @@ import { stat } from 'node:fs/promises';
 import { isIdempotent } from '../client/request.ts';
 import { type AppliedState, Failure, usageFailure } from '../errors.ts';
 import { isNotFoundError, pathExists, withFileFailure } from '../files/file-errors.ts';
-import { acquireLock, type LockRuntime, type Unlock } from '../files/file-lock.ts';
+import { acquireLease, type Lease, type LockRuntime } from '../files/file-lock.ts';
 import { resolveSymlinks } from '../files/file-replacement.ts';
 import { coalesceWrites } from '../files/journal.ts';
 import type { InputLine } from '../files/split-lines.ts';
 import type { Operation } from '../operations/operation.ts';
 import type { Reporter } from '../output/reporter.ts';
 import type { Sink } from '../output/sink.ts';
-import { type BatchInput, selectedLines } from './batch-input.ts';
+import { type BatchInput, type LineSelection, selectedLines } from './batch-input.ts';
 import {
   type BatchIdentity,
   type BatchJournal,
@@ -19,10 +19,10 @@ import {
   compareRuns,
   createRunRecord,
   differentKind,
+  narrowedSelection,
   openBatchJournal,
   readBatchJournal,
 } from './batch-journal.ts';
-import type { BatchOptions } from './batch-options.ts';
 import { formatLineRanges } from './batch-summary.ts';
 import { createLineTable, type IndexedResult, type LineTable, type SentLine } from './line-table.ts';
 import {
@@ -116,6 +116,7 @@ export async function openResultStore(
     const journalFile = await batchJournalFile(prior);
     let output: OutputFile | undefined;
     const requireOutputAtPath = (): void => {
+      prior.requireHeld();
       if (output?.isAtPath() === false) throw replacedOutputFailure(displayPath);
     };
     const record = createRunRecord(identity, run, isJournalLost);
@@ -148,13 +149,17 @@ export async function openResultStore(
           sentAtMs: sent?.timestampMs ?? (isLost ? 0 : undefined),
         };
       },
-      recordSending: (line, sent) => journal.recordSending(line, sent, changed.get(line)),
+      recordSending: async (line, sent) => {
+        await journal.recordSending(line, sent, changed.get(line));
+        prior.requireHeld();
+      },
       recordWithdrawn: journal.recordWithdrawn,
       recordChanged: async (line, digest) => {
         const replacedDigest = changed.get(line);
         if (replacedDigest !== undefined) await journal.recordWithdrawn(line, digest, replacedDigest);
       },
-      write: (result) => {
+      write: async (result) => {
+        prior.requireHeld();
         writtenLines += 1;
         isSorted &&= state.validBytes === 0;
         return append(result);
@@ -173,6 +178,7 @@ export async function openResultStore(
             throw replacedOutputFailure(displayPath);
           }
           if (isSorted) return;
+          prior.requireHeld();
           const finalTable = createLineTable();
           await readBatchJournal(journalFile, finalTable);
           await sortOutput(prior, finalTable, removedLines);
@@ -200,7 +206,7 @@ function changedLineFailure(line: number, displayPath: string): Failure {
 }
 
 /** What output and journal of earlier runs say; the output is locked against other processes. */
-export interface PriorResults extends OutputPath {
+export interface PriorResults extends OutputPath, Lease {
   /** The id of the run, a UUID; the same when a run is resumed. */
   readonly run: string;
   readonly table: LineTable;
@@ -208,7 +214,6 @@ export interface PriorResults extends OutputPath {
   readonly journal: BatchJournalState | undefined;
   /** Records of earlier runs were lost: any line without a result may have been sent. */
   readonly isJournalLost: boolean;
-  readonly release: Unlock;
 }
 
 interface OutputUse {
@@ -218,6 +223,8 @@ interface OutputUse {
   readonly isResumed: boolean;
   /** Changed input lines, and other flags, are wanted. */
   readonly canAcceptChanges: boolean;
+  /** See acquireLease. */
+  readonly takeOverMs?: number | undefined;
 }
 
 /**
@@ -230,13 +237,13 @@ export async function openPriorResults(
   runtime: LockRuntime,
   { warn }: Pick<Reporter, 'warn'>,
 ): Promise<PriorResults> {
-  const { release, ...target } = await lockOutput(output, runtime);
+  const { lease, ...target } = await lockOutput(output, runtime, use.takeOverMs);
   try {
     await rejectUnusableFile(target);
     if (!use.isResumed) await rejectExistingResults(target);
-    return await readPriorResults(target, use, release, warn);
+    return await readPriorResults(target, use, lease, warn);
   } catch (error) {
-    await release();
+    await lease.release();
     throw error;
   }
 }
@@ -245,17 +252,18 @@ export async function openPriorResults(
 export async function lockOutput(
   { path, displayPath }: OutputPath,
   runtime: LockRuntime,
-): Promise<OutputPath & { readonly release: Unlock }> {
+  takeOverMs?: number,
+): Promise<OutputPath & { readonly lease: Lease }> {
   const target = await withFileFailure(`write ${displayPath}`, () => resolveSymlinks(path));
   const shownPath = target === path ? displayPath : target;
-  const release = await acquireLock(target, shownPath, runtime, 0, 'safety_check');
-  return { path: target, displayPath: shownPath, release };
+  const lease = await acquireLease(target, shownPath, runtime, takeOverMs);
+  return { path: target, displayPath: shownPath, lease };
 }
 
 async function readPriorResults(
   target: OutputPath,
   { identity, newRun, canAcceptChanges }: OutputUse,
-  release: Unlock,
+  lease: Lease,
   warn: Reporter['warn'],
 ): Promise<PriorResults> {
   const { displayPath } = target;
@@ -270,14 +278,15 @@ async function readPriorResults(
   const [otherKind] = kinds.flatMap((kind) => differentKind(kind, identity) ?? []);
   if (otherKind !== undefined) throw otherBatchFailure(displayPath, [otherKind], false);
   if (runs.size > 1) throw otherBatchFailure(displayPath, ['its results and its journal are of different runs'], false);
-  const differences = compareRuns(journal?.runs ?? [], identity);
+  const narrowed = narrowedSelection(journal?.runs ?? [], identity.selection);
+  const differences = [...compareRuns(journal?.runs ?? [], identity), ...(narrowed === undefined ? [] : [narrowed])];
   if (differences.length > 0 && !canAcceptChanges) throw otherBatchFailure(displayPath, differences, true);
   const [run = newRun] = runs;
   const wasJournalLost = journal?.runs.some(({ isJournalLost }) => isJournalLost) ?? false;
   const isJournalLost = wasJournalLost || (output !== undefined && isJournalIncomplete(journal, table));
   const warning = lossWarning(target, table, output, journal, isJournalLost);
   if (warning !== undefined) await warn(warning);
-  return { ...target, run, table, output, journal, isJournalLost, release };
+  return { ...target, run, table, output, journal, isJournalLost, ...lease };
 }
 
 const EARLIER_SUFFIXES = ['.inflight', '.intents'];
@@ -348,7 +357,7 @@ export interface InputDifferences {
 /** Compares the lines of an input with the digests that are known; lines after them are no difference. */
 export async function findInputDifferences(
   input: BatchInput,
-  selection: Pick<BatchOptions, 'shard'>,
+  selection: LineSelection,
   table: LineTable,
 ): Promise<InputDifferences> {
   const changedLines: number[] = [];

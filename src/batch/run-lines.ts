@@ -2,7 +2,7 @@ import { type InterruptedError, toFailure } from '../errors.ts';
 import type { InputLine } from '../files/split-lines.ts';
 import { pluralize } from '../json/pluralize.ts';
 import { createHeapLimit } from '../train/stream/small-heap.ts';
-import { type BatchInput, selectedLines } from './batch-input.ts';
+import { type BatchInput, type LineSelection, selectedLines } from './batch-input.ts';
 import type { BatchOptions } from './batch-options.ts';
 import { type BatchCounts, type BatchRecord, createBatchRecord } from './batch-statistics.ts';
 import { batchFailure, formatBatchProgress, formatBatchSummary, lostResultsFailure } from './batch-summary.ts';
@@ -23,6 +23,8 @@ export interface BatchEnd {
   readonly inputError: unknown;
   readonly storeError: unknown;
   readonly elapsedMs: number;
+  /** The limit of tokens of this run. */
+  readonly maxTotalTokens: number | undefined;
   readonly job: BatchJob;
 }
 
@@ -30,6 +32,7 @@ interface BatchRun {
   readonly job: BatchJob;
   readonly record: BatchRecord;
   readonly openSlot: () => ResultSlot;
+  readonly maxTotalTokens: number | undefined;
   /** Revised results that are being written. */
   readonly revisions: Promise<void>[];
   storeError: unknown;
@@ -39,7 +42,7 @@ interface BatchRun {
 /** Runs all lines of an input, and stores every result. Prints nothing but progress and warnings about responses. */
 export async function runLines(
   input: BatchInput,
-  options: Pick<BatchOptions, 'shard' | 'isOrdered'>,
+  options: LineSelection & Pick<BatchOptions, 'isOrdered' | 'maxTotalTokens'>,
   job: BatchJob,
 ): Promise<BatchEnd> {
   const { runtime, startSpinner, signal } = job.context;
@@ -51,7 +54,16 @@ export async function runLines(
   const openSlot = options.isOrdered
     ? createOrderedSlots(write)
     : (): ResultSlot => async (result) => result && write(result);
-  const run: BatchRun = { job, record, openSlot, revisions: [], storeError: undefined, isFinished: false };
+  const { maxTotalTokens } = options;
+  const run: BatchRun = {
+    job,
+    record,
+    openSlot,
+    maxTotalTokens,
+    revisions: [],
+    storeError: undefined,
+    isFinished: false,
+  };
   const { currentLimit, stopReason } = job.scheduler;
   const progress = { tally, totalBytes: input.totalBytes, currentLimit, elapsed, stopReason };
   const endSpinner = startSpinner(() => formatBatchProgress(progress));
@@ -69,7 +81,16 @@ export async function runLines(
   await finish(onLostResults).catch(keepStoreError(run));
   const abortReason = signal.reason ?? interruption();
   const { storeError } = run;
-  return { tally, stopReason: stopReason(), abortReason, inputError, storeError, elapsedMs: elapsed(), job };
+  return {
+    tally,
+    stopReason: stopReason(),
+    abortReason,
+    inputError,
+    storeError,
+    elapsedMs: elapsed(),
+    maxTotalTokens,
+    job,
+  };
 }
 
 // The first one is reported.
@@ -95,7 +116,7 @@ function stopOnSignals({ context, scheduler }: BatchJob): () => InterruptedError
 }
 
 // Throws the error of reading the input when the lines before it are done.
-async function sendLines(input: BatchInput, options: Pick<BatchOptions, 'shard'>, run: BatchRun): Promise<void> {
+async function sendLines(input: BatchInput, options: LineSelection, run: BatchRun): Promise<void> {
   const { tally } = run.record;
   const { scheduler } = run.job;
   const limitHeap = createHeapLimit();
@@ -147,6 +168,7 @@ async function processLine(line: InputLine, run: BatchRun): Promise<void> {
     record.add(line, result);
     await job.onResult?.(line.number, result);
     output.onOutcome(result);
+    stopAtTokens(run);
   } catch (error) {
     // Its result is not recorded; if it may have been applied, it counts as unknown with --resume.
     record.addLost(line.number, progress.mayBeApplied ? 'unknown' : 'unsent');
@@ -157,6 +179,12 @@ async function processLine(line: InputLine, run: BatchRun): Promise<void> {
     // With --ordered, later results wait for this one.
     await write(undefined);
   }
+}
+
+function stopAtTokens({ record: { tally }, maxTotalTokens, job }: BatchRun): void {
+  const used = tally.promptTokens.sum() + tally.completionTokens.sum();
+  if (maxTotalTokens !== undefined && used >= maxTotalTokens)
+    job.scheduler.stop(`--max-total-tokens ${maxTotalTokens} was reached: ${used} tokens were used`);
 }
 
 function reviseLine(revision: LineRevision, run: BatchRun): void {
@@ -180,6 +208,11 @@ export async function reportBatch(end: BatchEnd): Promise<void> {
   const junitFailure = await junit?.save().then(() => undefined, toFailure);
   for (const text of causeLines(tally)) await report.error(text);
   for (const text of statisticsLines(tally)) await report.note(text);
+  const uncounted = tally.byStatus.done - tally.promptTokens.count();
+  if (end.maxTotalTokens !== undefined && uncounted > 0)
+    await report.warn(
+      `--max-total-tokens did not count ${uncounted} ${pluralize(uncounted, 'response')} without usage`,
+    );
   const skipped = job.scheduler.skippedRetries();
   if (skipped > 0)
     await report.note(

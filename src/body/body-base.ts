@@ -71,9 +71,13 @@ async function unreadStdin(
 }
 
 /** True if flags set a part of the body. */
-export function hasBodyFlags({ shorthands = {}, ...operation }: Operation, flags: FlagValues): boolean {
-  const names = [...Object.keys(flagTarget(operation).fields).map(flagName), ...Object.keys(shorthands), 'set'];
-  return names.some((name) => flags.has(name));
+export function hasBodyFlags(operation: Operation, flags: FlagValues): boolean {
+  return bodyFlagNames(operation).some((name) => flags.has(name));
+}
+
+/** The flags that set a part of the body. */
+export function bodyFlagNames({ shorthands = {}, ...operation }: Operation): string[] {
+  return [...Object.keys(flagTarget(operation).fields).map(flagName), ...Object.keys(shorthands), 'set'];
 }
 
 /**

@@ -38,7 +38,7 @@ interface NamedInput {
 function namedInputs(operation: Operation, args: readonly string[], flags: FlagValues): NamedInput[] {
   return [
     ...(isFlagOn(flags, 'stdin') ? [{ path: '-', label: '--stdin' }] : []),
-    ...['file', 'batch', 'attach'].flatMap((name) =>
+    ...['file', 'batch', 'rows', 'attach'].flatMap((name) =>
       [getStringFlag(flags, name) ?? getArrayFlag(flags, name)]
         .flat()
         .map((path) => ({ path, label: `--${name} ${path}` })),

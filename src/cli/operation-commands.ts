@@ -90,7 +90,7 @@ function operationFlags(operation: Operation): Flag[] {
         summary:
           'Read stdin, and wait for it without the limit of 10 minutes; --no-stdin never reads it, for example in a loop',
         offSummary: 'Never read stdin',
-        conflicts: as === 'prompt' ? ['batch'] : ['batch', 'file'],
+        conflicts: as === 'prompt' ? lines : [...lines, 'file'],
       },
     }),
     ...(typeof as === 'object' ? trainFlags : []),
@@ -103,11 +103,14 @@ function operationFlags(operation: Operation): Flag[] {
   ];
 }
 
+const preview = ['dry-run', 'curl'] as const;
+const lines = ['batch', 'rows'] as const;
+
 const trainFlags: readonly Flag[] = [
   ...flagGroup('Body', {
     '--group-by <path>': {
       summary: 'Field that groups the trajectories of files with one per line, such as metadata.task',
-      conflicts: ['batch'],
+      conflicts: lines,
     },
   }),
   ...flagGroup('Service', {
@@ -120,46 +123,45 @@ const traceFlags: readonly Flag[] = [
   ...flagGroup('Output', {
     '--export': {
       summary: 'Print export lines for eval, so that child processes continue the trace',
-      conflicts: ['json', 'format', 'jq', 'batch', 'dry-run', 'curl'],
+      conflicts: ['json', 'format', 'jq', ...lines, 'dry-run', 'curl'],
     },
   }),
 ];
-
-const preview = ['dry-run', 'curl'] as const;
 
 const schemaFlags: readonly Flag[] = [
   ...flagGroup('Common', {
     '--view <view>': {
       summary: `How to show the schema: ${schemaViewNames.join(', ')}`,
       choices: schemaViewNames,
-      conflicts: ['format', 'json', 'jq', 'batch', ...preview],
+      conflicts: ['format', 'json', 'jq', ...lines, ...preview],
     },
   }),
   ...flagGroup('Expectations', {
     '--expect <file>': {
       summary: 'Exit with 13 and list the differences if the schema differs from the one saved in this file',
-      conflicts: ['batch', ...preview],
+      conflicts: [...lines, ...preview],
     },
     '--update': 'Write the file of --expect instead of comparing with it',
   }),
 ];
 
 const chatFlags: readonly Flag[] = [
+  ...flagGroup('Batch', { '--prompt <text>': 'The prompt of each row of --rows, as the argument is' }),
   ...flagGroup('Output', {
     '--extract <code|json>': {
       summary: 'Print only the first code block of the text, or the first JSON',
       choices: ['code', 'json'],
-      conflicts: ['format', 'json', 'jq', 'batch'],
+      conflicts: ['format', 'json', 'jq', ...lines],
     },
     '--stats': {
       summary: 'Report tokens, time to the first token, tokens per second and retries on stderr',
-      conflicts: ['batch'],
+      conflicts: lines,
     },
   }),
   ...flagGroup('Common', {
     '--continue': {
       summary: 'Continue the last conversation in the history, which must include bodies (see svc log)',
-      conflicts: ['conversation', 'batch'],
+      conflicts: ['conversation', ...lines],
     },
   }),
   ...flagGroup('Expectations', {

@@ -1,10 +1,19 @@
+import { batchFlags } from '../batch/batch-flags.ts';
 import type { Command } from '../command.ts';
 import { settingFlag } from '../config/settings.ts';
 import { type Flag, flagGroup } from '../flag.ts';
 import { allOperations } from '../operations/all-operations.ts';
 import { lintKindNames } from '../train/lint/lint-kinds.ts';
 import { bodyFlags } from './operation-commands.ts';
-import { certificateFlags, defineCommands, localFlags, profileFlag, serviceFlags, yesFlag } from './shared-flags.ts';
+import {
+  certificateFlags,
+  defineCommands,
+  localFlags,
+  profileFlag,
+  sendingFlags,
+  serviceFlags,
+  yesFlag,
+} from './shared-flags.ts';
 
 /** The topics of `svc help` beside the commands. Their texts are in docs/help-topics.ts, which only help loads. */
 export const helpTopicNames = [
@@ -67,6 +76,30 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
         'Keep the record on disk and send it later',
     },
     load: async () => (await import('../commands/call/run.ts')).runCallRun,
+  },
+  'call import': {
+    summary: 'Record the spans of an OTLP/JSON file as calls',
+    about:
+      'Reads OTLP/JSON, or lines of it as the file exporter of a collector writes them. A span becomes the start of a call: ids, parent, name, attributes and the start with every nanosecond are kept, and the whole span is in otel_dump. The spans are sent as a batch; a span that is sent twice is one call.',
+    argument: { name: 'file', summary: 'File of spans; - is stdin (default)', isFile: true },
+    flags: () => [
+      ...flagGroup('Common', {
+        '--project-id <entity/project>': {
+          summary: 'Project of the calls (default: from the environment or profile)',
+          completes: 'projects',
+        },
+      }),
+      ...flagGroup('Body', {
+        '--strict': { summary: 'Treat warnings as errors', conflicts: ['no-check'] },
+        '--no-check': 'Treat errors in the body as warnings',
+      }),
+      ...batchFlags.filter(({ name }) => !['batch', 'rows', 'id-column'].includes(name)),
+      ...serviceFlags(),
+      ...sendingFlags,
+    ],
+    hides: [],
+    examples: { 'call import spans.json --local --project-id acme/support-bot -n': 'Check the spans of a file' },
+    load: async () => (await import('../commands/call/import.ts')).runCallImport,
   },
   'call flush': {
     summary: 'Send the spooled calls',
@@ -190,7 +223,19 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
     argument: { name: 'files', summary: 'Output files of the shards', isRepeatable: true, isFile: true },
     flags: () => [
       ...flagGroup('Common', { '--input <file>': 'Input file of the batches, to detect missing lines at its end' }),
-      ...flagGroup('Output', { '-o, --output <file>': 'Write the results to a file; - is stdout' }),
+      ...flagGroup('Output', {
+        '-o, --output <file>': 'Write the results to a file; - is stdout',
+        '--join <file>': {
+          summary: 'Write the rows of this CSV or TSV file, which --rows sent, with the columns of --columns',
+          conflicts: ['jq', 'output-format', 'format', 'json'],
+        },
+        '--columns <name=filter>...': 'A column that --join adds: a jq filter for the result of the row (repeatable)',
+        '--output-format <openai>': {
+          summary: 'Write the results as OpenAI batches have them',
+          choices: ['openai'],
+          conflicts: ['jq'],
+        },
+      }),
     ],
     result: 'lines',
     examples: {

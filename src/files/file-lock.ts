@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer';
-import { link, readFile, rm, writeFile } from 'node:fs/promises';
+import { link, open, readFile, rm, writeFile } from 'node:fs/promises';
 import { Failure, type FailureCode } from '../errors.ts';
 import type { Runtime } from '../runtime.ts';
 import { errorCode, isNotFoundError, withFileFailure } from './file-errors.ts';
@@ -8,11 +8,13 @@ export type Unlock = () => Promise<void>;
 
 export type LockRuntime = Pick<
   Runtime,
-  'pid' | 'host' | 'isRunning' | 'processStart' | 'after' | 'elapsed' | 'randomBytes'
+  'pid' | 'host' | 'isRunning' | 'processStart' | 'after' | 'elapsed' | 'uptime' | 'randomBytes'
 >;
 
 /** Who holds a lock; each lock has a `nonce` of its own. */
 interface LockHolder {
+  /** The content of the file, which changes when the lock is renewed. */
+  readonly text: string;
   readonly pid: number;
   readonly host: string;
   readonly nonce: string;
@@ -48,11 +50,115 @@ export async function acquireLock(
       const attempt = await tryLock(file, runtime);
       if (attempt === 'taken') return () => withFileFailure(`lock ${displayPath}`, () => rm(file, { force: true }));
       if (attempt === 'free') continue;
-      if (isStale(attempt.holder, runtime)) await removeStaleLock(file, attempt.holder, runtime);
+      if (isStale(attempt.holder, runtime)) await removeLock(file, attempt.holder, runtime);
       else if (runtime.elapsed() >= deadline) throw lockHeldFailure(displayPath, attempt.holder, runtime, code);
       else await waitToRetry(runtime);
     }
   });
+}
+
+const RENEWAL_MS = 10_000;
+// Less than any time after which another process takes the lock.
+const MAX_RENEWAL_AGE_MS = 60_000;
+/** The shortest time without a renewal after which a lease may be taken over, in milliseconds. */
+export const MIN_TAKE_OVER_MS = 65_000;
+const TAKE_OVER_POLL_MS = 1000;
+const RENEWAL_COUNT_DIGITS = 10;
+
+/** A lock that its holder renews every 10 s. */
+export interface Lease {
+  /** Throws Failure `safety_check` if another process may have taken the lock, because it was not renewed for 60 s. */
+  readonly requireHeld: () => void;
+  readonly release: Unlock;
+}
+
+/**
+ * Locks a path as acquireLock does, and renews the lock while the process runs. With `takeOverMs`, the lock of another machine is
+ * taken once its file stayed unchanged for that time on the clock of this one. Throws Failure `safety_check` when it is held.
+ */
+export async function acquireLease(
+  path: string,
+  displayPath: string,
+  runtime: LockRuntime,
+  takeOverMs?: number,
+): Promise<Lease> {
+  const file = `${path}.lock`;
+  const unlock = await acquireLock(path, displayPath, runtime, 0, 'safety_check').catch(async (error: unknown) => {
+    const state = await readLockState(file);
+    if (takeOverMs === undefined || state === 'free' || !state.holder || state.holder.host === runtime.host)
+      throw error;
+    await waitUnchanged(file, state.holder, runtime, takeOverMs, error);
+    await removeLock(file, state.holder, runtime);
+    return acquireLock(path, displayPath, runtime, 0, 'safety_check');
+  });
+  return renewLock(file, displayPath, runtime, unlock);
+}
+
+async function waitUnchanged(
+  file: string,
+  { text }: LockHolder,
+  { after, elapsed }: LockRuntime,
+  takeOverMs: number,
+  heldFailure: unknown,
+): Promise<void> {
+  const start = elapsed();
+  while (elapsed() - start < takeOverMs) {
+    await new Promise<void>((resolve) => after(TAKE_OVER_POLL_MS, resolve));
+    const state = await readLockState(file);
+    if (state === 'free') return;
+    if (state.holder?.text !== text) throw heldFailure;
+  }
+}
+
+// Through the file that was created: once another process has replaced it, a renewal changes nothing.
+async function renewLock(file: string, displayPath: string, runtime: LockRuntime, unlock: Unlock): Promise<Lease> {
+  const { after, uptime } = runtime;
+  const handle = await withFileFailure(`lock ${displayPath}`, () => open(file, 'r+'));
+  const { size } = await handle.stat();
+  let renewedAt = uptime();
+  let count = 0;
+  let isLost = false;
+  let cancel = (): void => {};
+  // An age that was reached once stays: the process may have been stopped in between.
+  const isHeld = (): boolean => {
+    isLost ||= uptime() - renewedAt > MAX_RENEWAL_AGE_MS;
+    return !isLost;
+  };
+  const renew = async (): Promise<void> => {
+    if (!isHeld()) return;
+    const startedAt = uptime();
+    count += 1;
+    await handle.write(`\n${String(count).padStart(RENEWAL_COUNT_DIGITS, '0')}`, size);
+    await handle.datasync();
+    if (isHeld()) renewedAt = startedAt;
+  };
+  const schedule = (): void => {
+    // A file system that fails now may work in time; otherwise the lease is lost.
+    cancel = after(
+      RENEWAL_MS,
+      () =>
+        void renew()
+          .catch(() => {})
+          .finally(schedule),
+    );
+  };
+  schedule();
+  return {
+    requireHeld: () => {
+      if (isHeld()) return;
+      throw new Failure(
+        'safety_check',
+        `the lock of ${displayPath} could not be renewed for ${MAX_RENEWAL_AGE_MS / 1000} s, so another process may have taken the batch over`,
+        { hint: 'nothing more is sent; continue with --resume, if no other process does', applied: 'no' },
+      );
+    },
+    release: async () => {
+      cancel();
+      cancel = () => {};
+      await handle.close();
+      if (isHeld()) await unlock();
+    },
+  };
 }
 
 async function tryLock(file: string, { pid, host, processStart, randomBytes }: LockRuntime): Promise<LockAttempt> {
@@ -80,17 +186,17 @@ async function createWithContent(file: string, text: string, temporary: string):
   }
 }
 
-// A process that removes a stale lock first takes a second lock, whose name contains the nonce of the stale one. So it
-// cannot remove a lock that another process has taken in the meantime.
-async function removeStaleLock(file: string, holder: LockHolder, runtime: LockRuntime): Promise<void> {
+// A process that removes a lock first takes a second one, whose name contains the nonce of the first. So it cannot remove
+// a lock that another process has taken in the meantime, or that was renewed.
+async function removeLock(file: string, holder: LockHolder, runtime: LockRuntime): Promise<void> {
   const removalLock = `${file}.${holder.nonce}.gone`;
   const attempt = await tryLock(removalLock, runtime);
   if (attempt === 'taken') {
     const state = await readLockState(file);
-    if (state !== 'free' && state.holder?.nonce === holder.nonce) await rm(file, { force: true });
+    if (state !== 'free' && state.holder?.text === holder.text) await rm(file, { force: true });
     await rm(removalLock, { force: true });
   } else if (attempt !== 'free' && isStale(attempt.holder, runtime))
-    await removeStaleLock(removalLock, attempt.holder, runtime);
+    await removeLock(removalLock, attempt.holder, runtime);
 }
 
 async function readLockState(file: string): Promise<Exclude<LockAttempt, 'taken'>> {
@@ -103,8 +209,8 @@ async function readLockState(file: string): Promise<Exclude<LockAttempt, 'taken'
 }
 
 function readHolder(text: string): LockHolder | undefined {
-  const [, pid, host, nonce, start] = /^(\d+) (\S+) (\w+)(?: (\S+))?$/.exec(text) ?? [];
-  return host && nonce ? { pid: Number(pid), host, nonce, start } : undefined;
+  const [, pid, host, nonce, start] = /^(\d+) (\S+) (\w+)(?: (\S+))?(?:\n\d*)?$/.exec(text) ?? [];
+  return host && nonce ? { text, pid: Number(pid), host, nonce, start } : undefined;
 }
 
 // In a shared directory, svc cannot check processes of other machines. A process that started at
@@ -122,7 +228,10 @@ function lockHeldFailure(
 ): Failure {
   const who = holder ? `process ${holder.pid}${holder.host === host ? '' : ` on ${holder.host}`}` : 'another process';
   return new Failure(code, `${displayPath} is in use by ${who}`, {
-    hint: `wait for that process; if it no longer runs, remove ${displayPath}.lock`,
+    hint:
+      code === 'safety_check' && holder && holder.host !== host
+        ? 'wait for that process; if its machine is gone, add --resume --take-over 2m'
+        : `wait for that process; if it no longer runs, remove ${displayPath}.lock`,
     applied: 'no',
   });
 }

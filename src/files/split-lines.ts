@@ -7,8 +7,12 @@ export interface InputLine {
   readonly offset: number;
   /** Its length in bytes, with its line feed. */
   readonly length: number;
-  /** Undefined for a line above the limit. */
+  /** Undefined for a line that cannot be used. */
   readonly bytes: Buffer | undefined;
+  /** Why, unless it is above the limit. */
+  readonly problem?: string;
+  /** The line is a row of a table, whose number it has. */
+  readonly isRow?: true;
   /** The last line, without a line feed. */
   readonly isTorn: boolean;
 }

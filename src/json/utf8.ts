@@ -105,7 +105,7 @@ export function positionAt(bytes: Buffer, offset: number): TextPosition {
   return createPositionLookup(bytes)(offset);
 }
 
-/** `body.json:12:7`: a position in the text that a label names. */
+/** `body.json:12:7`: a position in the text that a label names; in column 0, which no text has, `rows.csv row 12`. */
 export function formatPosition(label: string, { line, column }: TextPosition): string {
-  return `${label}:${line}:${column}`;
+  return column === 0 ? `${label} row ${line}` : `${label}:${line}:${column}`;
 }

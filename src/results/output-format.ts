@@ -32,7 +32,7 @@ export const schemaViewNames = ['table', 'tree', 'json-schema', 'typescript'] as
 /** The kind of what a request prints: its result, the lines of a batch, or what `--dry-run` and `--curl` show. */
 export function requestResultKind(own: ResultKind, flags: FlagValues): ResultKind {
   const [isDryRun, isCurl] = ['dry-run', 'curl'].map((name) => isFlagOn(flags, name));
-  if (flags.has('batch')) return isDryRun || isCurl ? 'record' : 'lines';
+  if (flags.has('batch') || flags.has('rows')) return isDryRun || isCurl ? 'record' : 'lines';
   return isDryRun ? 'dry-run' : isCurl ? 'curl' : own;
 }
 

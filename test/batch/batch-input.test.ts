@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { expect, it } from 'vitest';
-import { openBatchInput } from '../../src/batch/batch-input.ts';
+import { lineSplitter, openBatchInput } from '../../src/batch/batch-input.ts';
 import type { Runtime } from '../../src/runtime.ts';
 import { svc, temporaryDirectory } from '../support/svc.ts';
 
@@ -11,7 +11,7 @@ it('lines end without an error if they are stopped while the input is being open
   const cwd = temporaryDirectory();
   execFileSync('mkfifo', [join(cwd, 'pipe')]);
   const runtime = { cwd, stdin: Readable.from([]), after: () => () => {}, elapsed: () => 0 };
-  const input = await openBatchInput('pipe', runtime, 1000);
+  const input = await openBatchInput('pipe', runtime, lineSplitter(1000));
   const first = input.lines[Symbol.asyncIterator]().next();
   input.stop();
   expect(await first).toEqual({ done: true, value: undefined });

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { DEFAULT_BATCH_OPTIONS } from '../../src/batch/batch-options.ts';
 import { createScheduler, type Scheduler, type Turn } from '../../src/batch/scheduler.ts';
 import { Failure, type FailureFacts } from '../../src/errors.ts';
 import { type Clock, clock } from '../support/clock.ts';
@@ -19,6 +20,7 @@ const connectFailure = (facts: FailureFacts = {}): Failure =>
 function schedulerWith(limits: Partial<Limits>, time: Clock = clock(), signal?: AbortSignal) {
   const events: string[] = [];
   const options: Limits = {
+    ...DEFAULT_BATCH_OPTIONS,
     concurrency: 8,
     rate: undefined,
     maxOutageMs: 1000,

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { openBatchInput, selectedLines } from '../../src/batch/batch-input.ts';
+import { lineSplitter, openBatchInput, selectedLines } from '../../src/batch/batch-input.ts';
 import { findInputDifferences, openPriorResults, openResultStore } from '../../src/batch/result-store.ts';
 import { after } from '../support/clock.ts';
 import { answerJson, countingServer } from '../support/counting-server.ts';
@@ -11,6 +11,7 @@ const runtime = (cwd: string) => ({
   cwd,
   stdin: process.stdin,
   after,
+  uptime: () => 0,
   elapsed: () => performance.now(),
   pid: process.pid,
   host: 'here',
@@ -38,19 +39,25 @@ describe('lines that are out of the scope of a run', () => {
   it('keep their results: each is compared, counted and sent from the same selection, and none is removed', async () => {
     const { cwd, path } = await completed();
     const before = readFileSync(path, 'utf8');
-    const identity = { operation: '/v1/chat/completions', shard: '1/1', baseUrl: 'https://x/', values: {} };
+    const identity = {
+      operation: '/v1/chat/completions',
+      shard: '1/1',
+      baseUrl: 'https://x/',
+      values: {},
+      selection: {},
+    };
     const use = { identity, newRun: 'x', isResumed: true, canAcceptChanges: true };
     // A filter that is not part of the identity, as `--sample` would be.
     const selection = { shard: { index: 3, count: 5 } };
     const selected: number[] = [];
-    const input = await openBatchInput('in.jsonl', runtime(cwd), 1e6);
+    const input = await openBatchInput('in.jsonl', runtime(cwd), lineSplitter(1e6));
     for await (const { number } of selectedLines(input, selection)) selected.push(number);
     expect(selected).toEqual([3, 8]);
 
     const prior = await openPriorResults({ path, displayPath: 'out.jsonl' }, use, runtime(cwd), {
       warn: async () => {},
     });
-    const compared = await openBatchInput('in.jsonl', runtime(cwd), 1e6);
+    const compared = await openBatchInput('in.jsonl', runtime(cwd), lineSplitter(1e6));
     const differences = await findInputDifferences(compared, selection, prior.table);
     expect(differences).toMatchObject({ changedLines: [], removedLines: new Set(), lastLine: 12 });
     const store = await openResultStore(prior, identity, differences);

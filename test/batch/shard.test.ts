@@ -17,6 +17,18 @@ const step = (procId: number, tasks: number): Env => ({
   SLURM_STEP_NUM_TASKS: `${tasks}`,
 });
 
+const gridEngine = (id: string, first: string, last: string, stepSize: string): Env => ({
+  SGE_TASK_ID: id,
+  SGE_TASK_FIRST: first,
+  SGE_TASK_LAST: last,
+  SGE_TASK_STEPSIZE: stepSize,
+});
+const mpiInGridEngine = {
+  ...gridEngine('undefined', 'undefined', 'undefined', 'undefined'),
+  OMPI_COMM_WORLD_RANK: '1',
+  OMPI_COMM_WORLD_SIZE: '2',
+};
+
 describe('--shard auto', () => {
   it.each<[string, string, Env, number, number]>([
     ['a Slurm array from 0', 'auto', array(3, 0, 7, 8), 4, 8],
@@ -35,6 +47,16 @@ describe('--shard auto', () => {
     ['Buildkite', 'auto/4', { BUILDKITE_PARALLEL_JOB: '0', BUILDKITE_PARALLEL_JOB_COUNT: '4' }, 1, 4],
     ['Azure Pipelines', 'auto', { SYSTEM_JOBPOSITIONINPHASE: '2', SYSTEM_TOTALJOBSINPHASE: '2' }, 2, 2],
     ['GNU parallel', 'auto/8', { PARALLEL_SEQ: '8' }, 8, 8],
+    ['Open MPI', 'auto', { OMPI_COMM_WORLD_RANK: '0', OMPI_COMM_WORLD_SIZE: '4' }, 1, 4],
+    ['MPICH', 'auto', { PMI_RANK: '3', PMI_SIZE: '4' }, 4, 4],
+    ['MPICH under srun', 'auto', { ...step(2, 4), PMI_RANK: '2', PMI_SIZE: '4' }, 3, 4],
+    ['SkyPilot', 'auto', { SKYPILOT_NODE_RANK: '1', SKYPILOT_NUM_NODES: '2' }, 2, 2],
+    ['a Grid Engine array', 'auto', gridEngine('5', '1', '9', '2'), 3, 5],
+    ['a Grid Engine array from 10', 'auto', gridEngine('12', '10', '12', '1'), 3, 3],
+    ['MPI in a Grid Engine job that is no array', 'auto', mpiInGridEngine, 2, 2],
+    ['an LSF array', 'auto', { LSB_JOBINDEX: '3', LSB_JOBINDEX_END: '8' }, 3, 8],
+    ['MPI in an LSF job that is no array', 'auto', { LSB_JOBINDEX: '0', PMI_RANK: '0', PMI_SIZE: '2' }, 1, 2],
+    ['a PBS array', 'auto/3', { PBS_ARRAY_INDEX: '3' }, 3, 3],
     [
       'two systems that agree',
       'auto',

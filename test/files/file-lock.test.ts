@@ -2,8 +2,8 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { acquireLock, type LockRuntime } from '../../src/files/file-lock.ts';
-import { after } from '../support/clock.ts';
+import { acquireLease, acquireLock, type LockRuntime } from '../../src/files/file-lock.ts';
+import { after, clock } from '../support/clock.ts';
 import { temporaryDirectory } from '../support/svc.ts';
 
 const world = (more: Partial<LockRuntime> = {}): LockRuntime => ({
@@ -12,6 +12,7 @@ const world = (more: Partial<LockRuntime> = {}): LockRuntime => ({
   isRunning: (pid) => pid < 100,
   processStart: () => undefined,
   elapsed: () => performance.now(),
+  uptime: () => performance.now(),
   after,
   randomBytes: (count) => crypto.getRandomValues(new Uint8Array(count)),
   ...more,
@@ -85,5 +86,81 @@ describe('a lock', () => {
     await rm(`${path}.lock`);
     await unlock();
     expect(existsSync(`${path}.lock`)).toBe(false);
+  });
+});
+
+describe('a lease', () => {
+  // Two machines: their processes cannot be checked, and their clocks have nothing in common.
+  const machines = () => {
+    const [mine, yours] = [clock(), clock()];
+    yours.advance(9e8);
+    const other = { host: 'there', pid: 8 };
+    const holder = world({ elapsed: mine.elapsed, uptime: mine.elapsed, after: mine.after });
+    const taker = world({ ...other, elapsed: yours.elapsed, uptime: yours.elapsed, after: yours.after });
+    const path = join(temporaryDirectory(), 'f');
+    const text = () => readFileSync(`${path}.lock`, 'utf8');
+    let isTaking = false;
+    // Seconds of both machines, each after the work that waits for its timer is done.
+    const pass = async (seconds: number, isHolderStopped = false): Promise<void> => {
+      for (let second = 0; second < seconds; second += 1) {
+        await mine.settled(() => mine.pending() > 0 && (!isTaking || yours.pending() > 0));
+        if (!isHolderStopped) mine.advance(1000);
+        yours.advance(1000);
+      }
+    };
+    const take = async (ms?: number) => {
+      isTaking = ms !== undefined;
+      return acquireLease(path, 'f', taker, ms)
+        .catch((error: Error) => error)
+        .finally(() => {
+          isTaking = false;
+        });
+    };
+    return { mine, yours, holder, path, text, pass, take };
+  };
+
+  it('is renewed, and is not taken while it is', async () => {
+    const { holder, path, text, pass, take } = machines();
+    const lease = await acquireLease(path, 'f', holder);
+    const first = text();
+    await pass(25);
+    await expect.poll(text).not.toBe(first);
+    const attempt = take(65_000);
+    await pass(30);
+    expect(await attempt).toMatchObject({ code: 'safety_check', message: 'f is in use by process 7 on here' });
+    lease.requireHeld();
+    await lease.release();
+    expect(existsSync(`${path}.lock`)).toBe(false);
+  });
+
+  it('that is not renewed is taken after the time, never without the flag; its holder stops', async () => {
+    const { mine, holder, path, text, pass, take } = machines();
+    const lease = await acquireLease(path, 'f', holder);
+    expect(await take()).toMatchObject({ message: 'f is in use by process 7 on here' });
+    const attempt = take(65_000);
+    let taken: unknown;
+    void attempt.then((value) => {
+      taken = value;
+    });
+    await pass(63, true);
+    expect(taken).toBeUndefined();
+    expect(text()).toMatch(/^7 here /);
+    await pass(5, true);
+    await expect.poll(() => taken).toBeDefined();
+    expect(text()).toMatch(/^8 there /);
+    // The holder wakes up: its timers are late, and it neither renews nor removes the lock of the other.
+    mine.advance(68_000);
+    expect(() => lease.requireHeld()).toThrow('the lock of f could not be renewed for 60 s');
+    await pass(20);
+    const before = text();
+    await lease.release();
+    expect(text()).toBe(before);
+  });
+
+  it('of a process that ended here is taken at once', async () => {
+    const { path, text, take } = machines();
+    writeFileSync(`${path}.lock`, '800 there ab\n0000000004');
+    expect(await take()).toMatchObject({ requireHeld: expect.any(Function) });
+    expect(text()).toMatch(/^8 there /);
   });
 });

@@ -148,7 +148,7 @@ describe('the flags of a command', () => {
   });
 
   it('list --verbose exactly for the commands that send requests', () => {
-    const sending = ['call run', 'call flush', 'auth login', 'doctor', 'mcp'];
+    const sending = ['call run', 'call import', 'call flush', 'auth login', 'doctor', 'mcp'];
     const listed = allCommands.filter(({ flags }) =>
       flags.some(({ name, isHidden }) => name === 'verbose' && !isHidden),
     );
@@ -212,8 +212,10 @@ describe('help', () => {
     const text = helpText({ words: wordsOf(name), isFull: false }, 80);
     const [, examples = ''] = /Examples:\n(.*?)\n\n/s.exec(text) ?? [];
     const words = examples.replace(/^ *#.*$/gm, '').split(/[\s=]+/);
-    for (const flag of command.flags.filter(({ name: long, short }) =>
-      words.some((word) => word === `--${long}` || word === `--no-${long}` || word === `-${short}`),
+    for (const flag of command.flags.filter(({ name: long, short, takes }) =>
+      words.some(
+        (word) => (word === `--${long}` && takes !== 'off') || word === `--no-${long}` || word === `-${short}`,
+      ),
     ))
       expect(text).toContain(`  ${flagTerm(flag)}`);
   });
@@ -312,7 +314,7 @@ describe('help', () => {
 
   it.each([
     [['call', 'run'], ['svc call run']],
-    [['call'], ['svc call start', 'svc call run', 'svc call flush']],
+    [['call'], ['svc call start', 'svc call run', 'svc call import', 'svc call flush']],
     [[], named.map(({ name }) => `svc ${name}`)],
   ])('as JSON of %j has its commands', async (words, commands) => {
     const { code, stdout } = await svc(['help', ...words, '--json']);
@@ -324,7 +326,7 @@ describe('help', () => {
     ['nope --json', 'no help on "nope"'],
     ['cal', 'did you mean: svc help call\n'],
     ['call strt', 'did you mean: svc help call start\n'],
-    ['call xyz', 'did you mean: svc help call start, call run or call flush\n'],
+    ['call xyz', 'did you mean: svc help call start, call run, call import or call flush\n'],
     ['chat xyz', 'did you mean: svc help chat\n'],
     ['feedback foo', 'did you mean: svc help feedback replace or feedback schema\n'],
     ['profile foo', 'did you mean: svc help profile list, profile show, profile set, profile use or profile remove\n'],

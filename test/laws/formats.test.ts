@@ -35,7 +35,7 @@ const runs: { readonly [command: string]: readonly string[] } = {
   'call flush': ['call', 'flush', '--local'],
 };
 const silent = ['auth login', 'auth logout', 'profile set', 'profile use', 'profile remove'];
-const texts = ['completion', 'help', 'call run', 'mcp'];
+const texts = ['completion', 'help', 'call run', 'call import', 'mcp'];
 
 function home(): string {
   const cwd = temporaryDirectory();

@@ -62,6 +62,7 @@ export async function svc(args: readonly string[], setting: Setting = {}): Promi
     isStdoutClosed: () => false,
     now: Date.now,
     elapsed: () => performance.now(),
+    uptime: () => performance.now(),
     after,
     randomBytes,
     keychain: [process.execPath, keychain],

@@ -21,6 +21,7 @@ const world = (more: Partial<World> = {}): World => ({
   processStart: () => undefined,
   now: () => Date.UTC(2026, 0, 31),
   elapsed: () => performance.now(),
+  uptime: () => performance.now(),
   after,
   randomBytes: (count) => crypto.getRandomValues(new Uint8Array(count)),
   ...more,

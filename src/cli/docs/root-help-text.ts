@@ -31,6 +31,7 @@ Credentials and profiles:
 
 Tools:
   call run      Run a command and record it as a traced call
+  call import   Record the spans of an OTLP/JSON file as calls
   call flush    Send the spooled calls
   train lint    Check trajectories without sending them
   train log     List the training jobs sent from this machine

@@ -1,5 +1,12 @@
 import { dirname, resolve } from 'node:path';
-import { type BatchInput, openBatchInput, selectedLines } from '../../batch/batch-input.ts';
+import {
+  type BatchInput,
+  chooseSample,
+  type LineSplitter,
+  lineSplitter,
+  openBatchInput,
+  selectedLines,
+} from '../../batch/batch-input.ts';
 import { type BatchIdentity, createBatchIdentity } from '../../batch/batch-journal.ts';
 import { type BatchOptions, fillShardInFiles, readBatchOptions } from '../../batch/batch-options.ts';
 import {
@@ -9,7 +16,7 @@ import {
   formatLineRanges,
 } from '../../batch/batch-summary.ts';
 import type { OutputPath } from '../../batch/output-file.ts';
-import { type LineChecks, prepareLine, readLineDefaults } from '../../batch/prepare-line.ts';
+import { type LineChecks, NO_DEFAULTS, prepareLine, readLineDefaults } from '../../batch/prepare-line.ts';
 import { digestInputLine, filterFailure } from '../../batch/result-line.ts';
 import {
   createStreamStore,
@@ -26,7 +33,7 @@ import { type BatchEnd, reportBatch, runLines } from '../../batch/run-lines.ts';
 import { createScheduler } from '../../batch/scheduler.ts';
 import { createAutofill } from '../../body/autofill.ts';
 import { createBodyCheck } from '../../body/body-check.ts';
-import { createBodyDependencies } from '../../body/input-reader.ts';
+import { type BodyDependencies, createBodyDependencies } from '../../body/input-reader.ts';
 import { rejectReplacedInputs, stdinClaim } from '../../body/named-inputs.ts';
 import { type Authorization, readAuthorization } from '../../client/authorization.ts';
 import { readChatExpectations } from '../../client/expectations/chat-expectations.ts';
@@ -38,7 +45,7 @@ import type { Context } from '../../context.ts';
 import { Failure, usageFailure } from '../../errors.ts';
 import { uuidV7 } from '../../fields/uuid.ts';
 import { isReplaceable } from '../../files/file-replacement.ts';
-import { getStringFlag, isFlagOn } from '../../flag.ts';
+import { type FlagValues, getStringFlag, isFlagOn } from '../../flag.ts';
 import { linkSignal } from '../../http/message.ts';
 import { createDeadline } from '../../http/time-limits.ts';
 import { pluralize } from '../../json/pluralize.ts';
@@ -51,40 +58,61 @@ import { openResultFilter, printResult, resultOf } from '../../results/print-res
 import { readParent } from '../../trace/trace-context.ts';
 
 /**
- * Sends each line of a file as a body of an operation. Throws usage for flags that do not fit, Failure `safety_check` for the
- * output of another batch, `partly_failed` if lines failed, and the reason for ending early.
+ * Sends each line of a file, or what `splitInput` makes of it, as a body of an operation. Throws usage for flags that do not
+ * fit, Failure `safety_check` for the output of another batch, `partly_failed` if lines failed, and the reason for ending early.
  */
-export async function runBatch(operation: Operation, invocation: Invocation, context: Context): Promise<void> {
+export async function runBatch(
+  operation: Operation,
+  invocation: Invocation,
+  context: Context,
+  splitInput?: LineSplitter,
+): Promise<void> {
   const { runtime, report } = context;
   const { args, flags } = invocation;
   const settings = await resolveSettings(operation, flags, context);
   const { destination, timeoutMs } = settings;
-  const batchOptions = readBatchOptions(invocation, settings, runtime.env);
+  const options = readBatchOptions(invocation, settings, runtime.env);
   const filter = await openResultFilter(flags, context, () => timeoutMs ?? Number.POSITIVE_INFINITY);
-  const fileFlags = fillShardInFiles(flags, batchOptions.shard);
+  const fileFlags = fillShardInFiles(flags, options.shard);
+  const output = getStringFlag(fileFlags, 'output');
   stdinClaim(operation, args, flags);
   await rejectReplacedInputs(operation, args, fileFlags, runtime.cwd);
   const tools = createBodyDependencies(context, createDeadline(timeoutMs, runtime, settings.isTimeoutDefault));
   const expectations = await readChatExpectations(flags, tools.inputs.read, context.suspendSignals);
-  const defaults = await readLineDefaults(operation, flags, tools);
-  const fileInput = await openBatchInput(batchOptions.input, runtime, operation.largestBody, timeoutMs);
-  const { label } = fileInput;
+  const rows = flags.has('rows') ? await readRows(operation, invocation, tools) : undefined;
+  const defaults = rows ? NO_DEFAULTS : await readLineDefaults(operation, flags, tools);
+  const split = rows?.split ?? splitInput ?? lineSplitter(operation.largestBody);
+  const openedInput = await openBatchInput(options.input, runtime, split, timeoutMs);
+  const { label } = openedInput;
   const continuesTrace = operation.continuesTrace && !settings.isExact;
   const parent = continuesTrace ? await readParent(flags, runtime.env, report) : undefined;
   const checks = await createLineChecks(settings, { label, defaults, tools, parent }, context);
   const previewFormat = settings.previewFormat && chooseFormat('record', flags, context.stdout.isTerminal);
+  const directory = dirname(resolve(runtime.cwd, output ?? '.'));
+  const { input: fileInput, batchOptions } = await chooseLines(openedInput, options, directory, context);
   if (previewFormat && !batchOptions.isResumed)
     return await checkBatch(fileInput, batchOptions, checks, previewFormat, context);
   if (!destination) throw missingBaseUrl();
   await checkJunitFile(fileFlags, runtime.cwd);
-  const output = getStringFlag(fileFlags, 'output');
-  const identity = createBatchIdentity(destination.url, batchOptions.shard, checks);
+  const identity = createBatchIdentity(destination.url, batchOptions, {
+    ...checks,
+    defaults: rows ? { fieldEdits: [], perLineFlags: rows.flags } : defaults,
+  });
   let authorization: Authorization | undefined;
   const authorize = async (): Promise<void> => {
     if (!previewFormat) authorization = await readAuthorization(settings, destination, context);
   };
   try {
-    const unopened = { output, filter, fileInput, identity, newRun: checks.run, batchOptions, authorize };
+    const checked = rows ? await checkRows(fileInput, batchOptions, checks, directory, context) : { fileInput, checks };
+    const unopened = {
+      output,
+      filter,
+      fileInput: checked.fileInput,
+      identity,
+      newRun: checks.run,
+      batchOptions,
+      authorize,
+    };
     const { input, open, release } = await openResults(unopened, context);
     if (previewFormat) {
       await release();
@@ -97,11 +125,61 @@ export async function runBatch(operation: Operation, invocation: Invocation, con
     const guards = isTraining ? await import('../train/job-guard.ts') : undefined;
     const guardFor = guards?.createLineGuards(settings, allowsDuplicate, label, run, context);
     const junit = await openJunitReport(fileFlags, context);
-    const batch = { ...checks, settings, run, resultStore, guardFor, expectations, junit };
+    const batch = { ...checked.checks, settings, run, resultStore, guardFor, expectations, junit };
     await reportBatch(await sendBatch(input, batchOptions, batch, authorization, context));
   } finally {
     fileInput.stop();
   }
+}
+
+/** How rows become lines. */
+interface RowLines {
+  readonly split: LineSplitter;
+  /** The flags that the bodies are made from. */
+  readonly flags: FlagValues;
+}
+
+async function readRows(operation: Operation, { args, flags }: Invocation, tools: BodyDependencies): Promise<RowLines> {
+  const prompt = getStringFlag(flags, 'prompt');
+  if (prompt !== undefined && args.length > 0)
+    throw usageFailure('--prompt cannot be combined with a prompt as the argument', 'remove one of them');
+  if (typeof operation.arguments?.as === 'object')
+    throw usageFailure('svc train takes no --rows', 'make bodies of the rows, and send them with --batch');
+  const [{ buildRowTemplate }, { rowSplitter }] = await Promise.all([
+    import('../../batch/row-template.ts'),
+    import('../../batch/row-input.ts'),
+  ]);
+  const template = await buildRowTemplate(operation, prompt === undefined ? args : [prompt], flags, tools);
+  const options = { template, idColumn: getStringFlag(flags, 'id-column'), maxLineBytes: operation.largestBody };
+  return { split: rowSplitter(getStringFlag(flags, 'rows') ?? '', options), flags: template.flags };
+}
+
+// An input is read once more to choose a sample.
+async function chooseLines(
+  input: BatchInput,
+  options: BatchOptions,
+  directory: string,
+  { signal }: Context,
+): Promise<{ input: BatchInput; batchOptions: BatchOptions }> {
+  if (!options.sample) return { input, batchOptions: options };
+  const [counted, rest] = await input.twice(directory, signal);
+  const sampledLines = await chooseSample(counted, options.sample, options);
+  return { input: rest, batchOptions: { ...options, sampledLines } };
+}
+
+// A template is one mistake for all rows: none is sent unless each makes a valid body. Warnings are printed here.
+async function checkRows(
+  input: BatchInput,
+  options: BatchOptions,
+  checks: LineChecks,
+  directory: string,
+  context: Context,
+): Promise<{ fileInput: BatchInput; checks: LineChecks }> {
+  const [checked, fileInput] = await input.twice(directory, context.signal);
+  requireValidLines(await checkLines(checked, options, checks, context));
+  const silent = async (): Promise<void> => {};
+  const customIds = { addLine: silent, finish: silent };
+  return { fileInput, checks: { ...checks, onWarning: silent, customIds } };
 }
 
 export async function createLineChecks(
@@ -156,8 +234,23 @@ async function checkBatch(
   options: BatchOptions,
   checks: LineChecks,
   format: OutputFormat,
-  { runtime, stdout, report, signal }: Context,
+  context: Context,
 ): Promise<void> {
+  const { stdout, report } = context;
+  const counts = await checkLines(input, options, checks, context);
+  await printResult(resultOf(counts), { format, filter: undefined, writer: stdout, report });
+  await stdout.end();
+  requireValidLines(counts);
+}
+
+type LineCounts = Record<'lines' | 'good' | 'bad' | 'bytes', number>;
+
+async function checkLines(
+  input: BatchInput,
+  options: BatchOptions,
+  checks: LineChecks,
+  { runtime, report, signal }: Context,
+): Promise<LineCounts> {
   const counts = { lines: 0, good: 0, bad: 0, bytes: 0 };
   signal.addEventListener('abort', input.stop, { once: true });
   for await (const line of selectedLines(input, options)) {
@@ -175,9 +268,10 @@ async function checkBatch(
   }
   signal.throwIfAborted();
   await checks.customIds.finish();
-  await printResult(resultOf(counts), { format, filter: undefined, writer: stdout, report });
-  await stdout.end();
-  const { bad, lines } = counts;
+  return counts;
+}
+
+function requireValidLines({ bad, lines }: LineCounts): void {
   if (bad === 0) return;
   const message = `${bad} of ${lines} ${pluralize(lines, 'line')} ${pluralize(bad, 'is', 'are')} invalid; nothing was sent`;
   throw new Failure('body', message, { applied: 'no' });

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { openBatchInput } from '../../batch/batch-input.ts';
+import { lineSplitter, openBatchInput } from '../../batch/batch-input.ts';
 import { formatLineRanges } from '../../batch/batch-summary.ts';
 import { createLineTable, type LineTable } from '../../batch/line-table.ts';
 import { type OutputPath, readOutput, resolveOutputs, writeResultsInOrder } from '../../batch/output-file.ts';
@@ -10,10 +10,10 @@ import type { Context } from '../../context.ts';
 import { Failure, usageFailure } from '../../errors.ts';
 import type { Unlock } from '../../files/file-lock.ts';
 import { commitOrAbandon, isReplaceable, rejectReplacedInput } from '../../files/file-replacement.ts';
-import { getStringFlag } from '../../flag.ts';
+import { type FlagValues, getArrayFlag, getStringFlag } from '../../flag.ts';
 import { pluralize } from '../../json/pluralize.ts';
 import { operationAt } from '../../operations/all-operations.ts';
-import { openSink } from '../../output/sink.ts';
+import { openSink, type Sink } from '../../output/sink.ts';
 import { filteredSink, type JqFilter } from '../../results/jq-filter.ts';
 import { chooseFormat } from '../../results/output-format.ts';
 import { openResultFilter } from '../../results/print-result.ts';
@@ -28,10 +28,14 @@ export async function runBatchMerge({ args, flags }: Invocation, context: Contex
   const { runtime, stdout, report } = context;
   chooseFormat('lines', flags, stdout.isTerminal);
   const filter = await openResultFilter(flags, context);
+  if (flags.has('columns') && !flags.has('join'))
+    throw usageFailure('--columns works only with --join', 'name the table with --join rows.csv');
   if (args.length === 0)
     throw usageFailure('batch merge needs output files', 'run: svc batch merge a.jsonl b.jsonl -o all.jsonl');
   const [output, input] = ['output', 'input'].map((name) => getStringFlag(flags, name));
-  await rejectReplacedInput('-o', output, input === undefined ? args : [...args, input], runtime.cwd);
+  const joined = getStringFlag(flags, 'join');
+  const inputs = [...args, ...(input === undefined ? [] : [input]), ...(joined === undefined ? [] : [joined])];
+  await rejectReplacedInput('-o', output, inputs, runtime.cwd);
   const table = createLineTable();
   const outputs = await resolveOutputs(args, runtime.cwd);
   const operation = await readOutputs(outputs, table);
@@ -39,7 +43,7 @@ export async function runBatchMerge({ args, flags }: Invocation, context: Contex
     input === undefined
       ? findMissingLines(table, table.lastLine())
       : await compareWithInput(table, input, operation, runtime);
-  await writeMergedResults(table, outputs, output, filter, context);
+  await writeMergedResults(table, outputs, output, await prepareExport(filter, flags, context), context);
   const { summary, isComplete } = summarizeMerge(table, missingLines, input !== undefined);
   if (isComplete) return report.note(summary);
   throw new Failure('partly_failed', summary, {
@@ -78,26 +82,38 @@ async function writeMergedResults(
   table: LineTable,
   outputs: readonly OutputPath[],
   output: string | undefined,
-  filter: JqFilter | undefined,
+  wrap: (sink: Sink) => Sink,
   { runtime, stdout }: Pick<Context, 'runtime' | 'stdout'>,
 ): Promise<void> {
   const release = await lockMergedOutput(output, runtime);
   try {
-    const plainSink = await openSink(output, stdout, runtime.cwd);
-    const sink = filter
-      ? filteredSink(plainSink, filter, (failure, line) => filterFailure(failure, line, false))
-      : plainSink;
+    const sink = wrap(await openSink(output, stdout, runtime.cwd));
     await commitOrAbandon(sink, () => writeResultsInOrder(table, outputs, sink.writer.write));
   } finally {
     await release?.();
   }
 }
 
+// As result lines, filtered by --jq, as rows of a table with columns added, or as results of an OpenAI batch.
+async function prepareExport(
+  filter: JqFilter | undefined,
+  flags: FlagValues,
+  context: Context,
+): Promise<(sink: Sink) => Sink> {
+  if (filter) return (sink) => filteredSink(sink, filter, (failure, line) => filterFailure(failure, line, false));
+  const table = getStringFlag(flags, 'join');
+  if (table === undefined && !flags.has('output-format')) return (sink) => sink;
+  const { openAiSink, prepareJoin } = await import('../../batch/result-export.ts');
+  return table === undefined ? openAiSink : prepareJoin(table, getArrayFlag(flags, 'columns'), context);
+}
+
 // A running batch may write to the file.
 async function lockMergedOutput(output: string | undefined, runtime: Runtime): Promise<Unlock | undefined> {
   if (output === undefined || output === '-') return undefined;
   const path = resolve(runtime.cwd, output);
-  return (await isReplaceable(path)) ? (await lockOutput({ path, displayPath: output }, runtime)).release : undefined;
+  return (await isReplaceable(path))
+    ? (await lockOutput({ path, displayPath: output }, runtime)).lease.release
+    : undefined;
 }
 
 function otherBatchFailure(
@@ -118,7 +134,7 @@ async function compareWithInput(
   runtime: Runtime,
 ): Promise<number[]> {
   const operation = operationAt(operationPath);
-  const input = await openBatchInput(path, runtime, operation?.largestBody ?? MAX_EMPTY_LINE_BYTES);
+  const input = await openBatchInput(path, runtime, lineSplitter(operation?.largestBody ?? MAX_EMPTY_LINE_BYTES));
   const differences = await findInputDifferences(input, { shard: { index: 1, count: 1 } }, table);
   const hint = 'name the input of that batch with --input';
   const failure = otherInputFailure(differences, input.label, 'the merged output', hint);

@@ -142,7 +142,7 @@ async function sendCalls(calls: readonly SpooledCall[], settings: Settings, cont
   const given = { label: input.label, defaults: NO_DEFAULTS, tools, parent: undefined };
   const unchanged = { ...settings, isExact: true, isStrict: false, isCheckDisabled: true };
   const checks = await createLineChecks(unchanged, given, silent);
-  const identity = createBatchIdentity(destination.url, DEFAULT_BATCH_OPTIONS.shard, checks);
+  const identity = createBatchIdentity(destination.url, DEFAULT_BATCH_OPTIONS, checks);
   const resultStore = createStreamStore(checks.run, identity);
   const authorization = await readAuthorization(settings, destination, context);
   const batchOptions = { ...DEFAULT_BATCH_OPTIONS, maxOutageMs: MAX_OUTAGE_MS };

@@ -24,12 +24,12 @@ export interface RequestStart {
   readonly filter: JqFilter | undefined;
 }
 
-/** True with `--batch`. Throws usage for other flags of a batch without it, and for invalid values of flags. */
+/** True with `--batch` or `--rows`. Throws usage for other flags of a batch without it, and for invalid values of flags. */
 export function isBatch(operation: Operation, { flags }: Invocation, { runtime }: Context): boolean {
   rejectInvalidFlags(operation, flags, runtime.now());
-  if (flags.has('batch')) return true;
-  const batchFlag = batchFlags.find(({ name }) => flags.has(name));
-  if (batchFlag) throw usageFailure(`--${batchFlag.name} works only with --batch`, 'write --batch <file>');
+  if (flags.has('batch') || flags.has('rows')) return true;
+  const batchFlag = [...batchFlags.map(({ name }) => name), 'prompt'].find((name) => flags.has(name));
+  if (batchFlag) throw usageFailure(`--${batchFlag} works only with --batch or --rows`, 'write --batch <file>');
   return false;
 }
 

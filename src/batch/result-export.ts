@@ -1,0 +1,131 @@
+import { Buffer } from 'node:buffer';
+import { createReadStream } from 'node:fs';
+import { resolve } from 'node:path';
+import type { Context } from '../context.ts';
+import { usageFailure } from '../errors.ts';
+import { unreadableInputFailure } from '../files/read-input.ts';
+import { firstStringMember, getMember, kindOf, numberMember, rawText, rootOf } from '../json/json-node.ts';
+import { parseJson } from '../json/parse-json.ts';
+import type { Sink } from '../output/sink.ts';
+import { compileJqFilter } from '../results/jq-filter.ts';
+import { readRecords, tableDelimiter } from './row-input.ts';
+
+const MAX_ROW_BYTES = 256 * 1024 * 1024;
+
+// The lines of a chunk of results, which ends with a line feed.
+function linesOf(chunk: Uint8Array): string[] {
+  return Buffer.from(chunk).toString().split('\n').slice(0, -1);
+}
+
+/**
+ * Prepares a sink for results that writes the rows of a CSV or TSV file, as they stand there, with columns added: `name=filter` is a jq
+ * filter for the result of the row. A row without a result has empty cells; text is a cell as it is, other values are JSON. Throws
+ * usage for columns that cannot be read.
+ */
+export async function prepareJoin(
+  displayPath: string,
+  columns: readonly string[],
+  context: Context,
+): Promise<(sink: Sink) => Sink> {
+  const delimiter = tableDelimiter(displayPath);
+  if (!delimiter) throw usageFailure(`--join cannot read ${displayPath}`, 'name a file that ends in .csv or .tsv');
+  if (columns.length === 0)
+    throw usageFailure('--join needs --columns', "write --columns 'answer=.response.choices[0].message.content'");
+  const filters = columns.map((column) => {
+    const [, name, filter] = /^([^=]+)=(.+)$/s.exec(column) ?? [];
+    if (name !== undefined && filter !== undefined) return { name, filter };
+    throw usageFailure(`--columns cannot be ${JSON.stringify(column)}`, 'write name=filter, such as code=.exit_code');
+  });
+  // A filter that fails on a result leaves its cell empty.
+  const cells = filters.map(({ filter }) => `([try (${filter}\n) catch null] | first)`).join(', ');
+  const toText = 'map(if . == null then "" elif type == "string" then . else tojson end)';
+  const format = delimiter === ',' ? '@csv' : '@tsv';
+  const filter = await compileJqFilter(`[${cells}] | ${toText} | ${format} | tojson`, context);
+  const path = resolve(context.runtime.cwd, displayPath);
+  const records = readRecords(createReadStream(path), displayPath, delimiter, MAX_ROW_BYTES);
+  const nextRow = async (): Promise<string | undefined> => {
+    const { value } = await records.next().catch((error: unknown) => {
+      throw unreadableInputFailure(displayPath, error);
+    });
+    return value?.raw;
+  };
+  const header = await nextRow();
+  const names = filters.map(({ name }) => (delimiter === ',' ? `"${name.replaceAll('"', '""')}"` : name));
+  const emptyCells = delimiter.repeat(filters.length);
+  let row = 0;
+  const rowsUpTo = async (line: number): Promise<string> => {
+    let text = '';
+    for (; row < line; row += 1) {
+      const raw = await nextRow();
+      if (raw === undefined) throw usageFailure(`${displayPath} has no row ${line}`, 'name the table that --rows sent');
+      text += row < line - 1 ? `${raw}${emptyCells}\n` : `${raw}${delimiter}`;
+    }
+    return text;
+  };
+  let unwritten = `${header}${delimiter}${names.join(delimiter)}\n`;
+  const write = (sink: Sink, text: string): Promise<void> => {
+    const whole = unwritten + text;
+    unwritten = '';
+    return sink.writer.write(whole);
+  };
+  return (sink) => ({
+    ...sink,
+    writer: {
+      ...sink.writer,
+      write: async (chunk) => {
+        const lines = linesOf(Buffer.from(chunk));
+        const { text, failure } = await filter.applyToLines(lines);
+        if (failure) throw failure;
+        for (const [at, added] of text.split('\n').slice(0, -1).entries()) {
+          const line = numberMember(rootOf(parseJson(lines[at] ?? '')), 'line') ?? 0;
+          const before = await rowsUpTo(line);
+          await write(sink, `${before}${JSON.parse(added)}\n`);
+        }
+      },
+    },
+    commit: async () => {
+      for (let raw = await nextRow(); raw !== undefined; raw = await nextRow())
+        await write(sink, `${raw}${emptyCells}\n`);
+      await write(sink, '');
+      await sink.commit();
+    },
+  });
+}
+
+/** A sink for results that writes them as the results of an OpenAI batch: `custom_id`, and `response` or `error`. */
+export function openAiSink(sink: Sink): Sink {
+  return {
+    ...sink,
+    writer: {
+      ...sink.writer,
+      write: (chunk) =>
+        sink.writer.write(
+          linesOf(Buffer.from(chunk))
+            .map((line) => `${openAiResult(line)}\n`)
+            .join(''),
+        ),
+    },
+  };
+}
+
+function openAiResult(line: string): string {
+  const root = rootOf(parseJson(line));
+  const [id, response, error] = ['id', 'response', 'error'].map((name) => getMember(root, name));
+  const number = numberMember(root, 'line') ?? 0;
+  const customId = id && kindOf(id) === 'string' ? rawText(id) : JSON.stringify(id ? rawText(id) : `line-${number}`);
+  const status = numberMember(root, 'status');
+  const failure = {
+    code: firstStringMember(error, 'code') ?? null,
+    message: firstStringMember(error, 'message') ?? null,
+  };
+  const body = response ? rawText(response) : JSON.stringify({ error: failure });
+  const requestId = JSON.stringify(firstStringMember(error, 'request_id') ?? firstStringMember(response, 'id') ?? null);
+  const members = [
+    `"id":"batch_req_${number}"`,
+    `"custom_id":${customId}`,
+    `"response":${status === undefined ? 'null' : `{"status_code":${status},"request_id":${requestId},"body":${body}}`}`,
+    // The service refused the request in its response; any other failure is one of sending it.
+    `"error":${error && status === undefined ? JSON.stringify(failure) : 'null'}`,
+  ];
+  return `{${members.join(',')}}`;
+}

@@ -1,0 +1,141 @@
+import { Buffer } from 'node:buffer';
+import { Failure } from '../errors.ts';
+import { type InputLine, splitLines } from '../files/split-lines.ts';
+import { JsonError } from '../json/json-error.ts';
+import {
+  firstStringMember,
+  getMember,
+  itemsAt,
+  type JsonNode,
+  kindOf,
+  rawBytes,
+  rawText,
+  stringOf,
+} from '../json/json-node.ts';
+import { parseJson, tryParseJson } from '../json/parse-json.ts';
+import { isEmptyLine, type LineSplitter } from './batch-input.ts';
+
+// A collector rotates its files long before, and an SDK exports batches of spans.
+const MAX_DOCUMENT_BYTES = 256 * 1024 * 1024;
+
+/**
+ * Makes the lines of a batch of calls of OTLP/JSON: a document, or lines of documents as a collector's file exporter writes
+ * them. Each span is the start of a call; line numbers are those of spans. A span that cannot be used becomes a line with a
+ * problem. The lines throw Failure `body` for text that is not OTLP/JSON.
+ */
+export function spanSplitter(label: string): LineSplitter {
+  return async function* (chunks) {
+    let number = 0;
+    for await (const { text, line } of readDocuments(chunks)) {
+      const root = tryParseJson(text);
+      if (!root || !getMember(root, 'resourceSpans')) throw notSpansFailure(label, line, text);
+      for (const resourceSpans of itemsAt(root, 'resourceSpans'))
+        for (const scopeSpans of itemsAt(resourceSpans, 'scopeSpans'))
+          for (const span of itemsAt(scopeSpans, 'spans')) {
+            number += 1;
+            const place = { number, offset: 0, length: 0, isTorn: false, isRow: true } as const;
+            yield { ...place, ...callLine(span, getMember(resourceSpans, 'resource'), getMember(scopeSpans, 'scope')) };
+          }
+    }
+  };
+}
+
+// Lines, if the first one is a whole document; else the file is one.
+async function* readDocuments(
+  chunks: AsyncIterable<Uint8Array>,
+): AsyncGenerator<{ readonly text: Buffer; readonly line: number }> {
+  let parts: Buffer[] | undefined;
+  let isFirst = true;
+  for await (const line of splitLines(chunks, MAX_DOCUMENT_BYTES)) {
+    const { number, bytes = Buffer.alloc(0) } = line;
+    if (isFirst && isEmptyLine(line)) continue;
+    if (isFirst && !tryParseJson(bytes)) parts = [];
+    isFirst = false;
+    if (parts) parts.push(bytes, Buffer.from('\n'));
+    else if (!isEmptyLine(line)) yield { text: bytes, line: number };
+  }
+  if (parts) yield { text: Buffer.concat(parts), line: 1 };
+}
+
+function notSpansFailure(label: string, line: number, text: Buffer): Failure {
+  const problem = jsonProblem(text) ?? 'it has no "resourceSpans"';
+  return new Failure('body', `${label}:${line} is not OTLP/JSON of traces: ${problem}`, {
+    hint: 'export spans as JSON, for example with the file exporter of a collector',
+    applied: 'no',
+  });
+}
+
+function jsonProblem(text: Buffer): string | undefined {
+  try {
+    parseJson(text);
+    return undefined;
+  } catch (error) {
+    if (error instanceof JsonError) return error.message;
+    throw error;
+  }
+}
+
+function callLine(
+  span: JsonNode,
+  resource: JsonNode | undefined,
+  scope: JsonNode | undefined,
+): Pick<InputLine, 'bytes' | 'problem'> {
+  // Hexadecimal digits in either case; svc's ids, and most servers, have lowercase ones.
+  const [traceId, id, parentId] = ['traceId', 'spanId', 'parentSpanId'].map((name) =>
+    firstStringMember(span, name)?.toLowerCase(),
+  );
+  const startedAt = timestampOf(getMember(span, 'startTimeUnixNano'));
+  if (!traceId || !id) return { bytes: undefined, problem: 'the span has no traceId or no spanId' };
+  if (!startedAt) return { bytes: undefined, problem: 'the span has no startTimeUnixNano in nanoseconds' };
+  const original = rawText(span).trimEnd().slice(0, -1);
+  const around = [
+    ...(resource ? [`,"resource":${rawText(resource)}`] : []),
+    ...(scope ? [`,"scope":${rawText(scope)}`] : []),
+  ];
+  const members = [
+    `"op_name":${JSON.stringify(firstStringMember(span, 'name') ?? '')}`,
+    `"id":${JSON.stringify(id)}`,
+    `"trace_id":${JSON.stringify(traceId)}`,
+    ...(parentId ? [`"parent_id":${JSON.stringify(parentId)}`] : []),
+    `"started_at":"${startedAt}"`,
+    `"attributes":${attributesJson(itemsAt(span, 'attributes'))}`,
+    '"inputs":{}',
+    `"otel_dump":${original}${around.join('')}}`,
+  ];
+  return { bytes: Buffer.from(`{"start":{${members.join(',')}}}`) };
+}
+
+const NANOSECONDS = 1_000_000_000n;
+
+// With all nine digits of the fraction.
+function timestampOf(node: JsonNode | undefined): string | undefined {
+  const text = node && (kindOf(node) === 'string' ? stringOf(node) : rawText(node));
+  if (text === undefined || !/^\d{1,19}$/.test(text)) return undefined;
+  const nanoseconds = BigInt(text);
+  const seconds = new Date(Number(nanoseconds / NANOSECONDS) * 1000).toISOString().slice(0, 19);
+  return `${seconds}.${String(nanoseconds % NANOSECONDS).padStart(9, '0')}Z`;
+}
+
+function attributesJson(attributes: readonly JsonNode[]): string {
+  const members = attributes.map((attribute) => {
+    const name = JSON.stringify(firstStringMember(attribute, 'key') ?? '');
+    return `${name}:${valueJson(getMember(attribute, 'value'))}`;
+  });
+  return `{${members.join(',')}}`;
+}
+
+// An AnyValue of OTLP: 64-bit integers are strings there, and numbers here.
+function valueJson(value: JsonNode | undefined): string {
+  const integer = getMember(value, 'intValue');
+  if (integer)
+    return kindOf(integer) === 'string' && /^-?\d+$/.test(stringOf(integer)) ? stringOf(integer) : rawText(integer);
+  const list = getMember(value, 'arrayValue');
+  if (list) return `[${itemsAt(list, 'values').map(valueJson).join(',')}]`;
+  const map = getMember(value, 'kvlistValue');
+  if (map) return attributesJson(itemsAt(map, 'values'));
+  for (const name of ['stringValue', 'boolValue', 'doubleValue', 'bytesValue']) {
+    const found = getMember(value, name);
+    if (found) return Buffer.from(rawBytes(found)).toString();
+  }
+  return 'null';
+}

@@ -1,0 +1,373 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { answerJson, countingServer } from '../support/counting-server.ts';
+import { run as runProgram } from '../support/process.ts';
+import { type Setting, svc, temporaryDirectory } from '../support/svc.ts';
+
+const reply = {
+  model: 'm',
+  choices: [{ index: 0, message: { role: 'assistant', content: 'ok' }, finish_reason: 'stop' }],
+  usage: { prompt_tokens: 3, completion_tokens: 4, total_tokens: 7 },
+};
+
+/** A directory with a file of rows, and a server that keeps the bodies it gets. */
+async function scene(name: string, content: string | Uint8Array) {
+  const cwd = temporaryDirectory();
+  const bodies: string[] = [];
+  const server = await countingServer(
+    (body) => body,
+    (body, response) => {
+      bodies.push(body.text);
+      answerJson(
+        response,
+        body.text.includes('messages') ? reply : { id: 'f', created_at: '2026-01-01T00:00:00Z', payload: {} },
+      );
+    },
+  );
+  writeFileSync(join(cwd, name), content);
+  const env = { SVC_USERNAME: 'api', SVC_PASSWORD: 'pass-word-1', SVC_TOKEN: 'tok-en-1', SVC_BASE_URL: server.url };
+  const run = (args: readonly string[], setting: Setting = {}) => svc(args, { cwd, env, ...setting });
+  // jq runs in a thread of the built program.
+  const runBuilt = (args: readonly string[]) => runProgram(args, { cwd });
+  const results = (file = 'out.jsonl') =>
+    readFileSync(join(cwd, file), 'utf8')
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+  return { cwd, bodies, run, runBuilt, results };
+}
+
+const chat = ['chat', '-m', 'M', '--exact', '--concurrency', '1'];
+const prompt = ['--set', 'messages:=[{"role":"user","content":"{{text}}"}]'];
+const contentOf = (body: string): string => JSON.parse(body).messages.at(-1).content;
+
+const table =
+  '\ufeffid,text,score\r\n7,"a ""b"", c",9007199254740993\r\n8,"two\nlines",1.50\r\n9,@/etc/passwd,-0e1\r\n';
+
+describe('rows', () => {
+  it('of CSV become bodies, with every character and digit', async () => {
+    const { bodies, run, results } = await scene('rows.csv', table);
+    const set = ['--set', 'metadata.s:={{score:json}}', '--set', 'metadata.t={{score}}', '--id-column', 'id'];
+    const { code, stderr } = await run([
+      ...chat,
+      '--rows',
+      'rows.csv',
+      'Classify {{#}}: {{text}}',
+      ...set,
+      '-o',
+      'out.jsonl',
+    ]);
+    expect(code, stderr).toBe(0);
+    expect(bodies.map(contentOf)).toEqual([
+      'Classify 1: a "b", c',
+      'Classify 2: two\nlines',
+      'Classify 3: @/etc/passwd',
+    ]);
+    expect(bodies.map((body) => /"s":(\S+?),"t":(".*?")/.exec(body)?.slice(1))).toEqual([
+      ['9007199254740993', '"9007199254740993"'],
+      ['1.50', '"1.50"'],
+      ['-0e1', '"-0e1"'],
+    ]);
+    expect(results().map(({ line, id }) => [line, id])).toEqual([
+      [1, '7'],
+      [2, '8'],
+      [3, '9'],
+    ]);
+  });
+
+  it.for([
+    ['--prompt', ['--prompt', 'x {{text}}'], 'x t"1'],
+    ['a file', ['--prompt', '@sys.txt'], 'About t"1'],
+    ['JSON with quotes in a string', prompt, 't"1'],
+    ['JSON in a text', ['--prompt', '{"a": {{n:json}}, "b": "{{text}}"}'], '{"a": 1.0, "b": "t"1"}'],
+    ['literal braces', ['--prompt', '{{"{{"}}text}} {{ text }}'], '{{text}} t"1'],
+    ['a number', ['--prompt', 'x', '--temperature', '{{n}}'], 'x'],
+  ] as const)('fill %s', async ([, flags, content]) => {
+    const { cwd, bodies, run } = await scene('rows.jsonl', '{"text":"t\\"1","n":1.0}\n\n{"text":"t\\"1","n":1.0}');
+    writeFileSync(join(cwd, 'sys.txt'), 'About {{text}}');
+    const { code, stderr } = await run([...chat, '--rows', 'rows.jsonl', ...flags, '-o', 'out.jsonl']);
+    expect(code, stderr).toBe(0);
+    expect(bodies).toHaveLength(2);
+    const [body = ''] = bodies;
+    expect(contentOf(body)).toBe(content);
+    if (flags.some((flag) => flag === '--temperature')) expect(body).toContain('"temperature":1.0');
+  });
+
+  it('fill the payload of feedback', async () => {
+    const { bodies, run } = await scene('rows.tsv', 'id\tscore\nf1\t9007199254740993\n');
+    const ids = [
+      '--project-id',
+      'a/b',
+      '--feedback-id',
+      '{{id}}',
+      '--feedback-type',
+      'custom',
+      '--svc-ref',
+      'svc:///a/b/call/c1',
+    ];
+    const args = [
+      'feedback',
+      'replace',
+      '--rows',
+      'rows.tsv',
+      ...ids,
+      '--payload',
+      '{"score": {{score:json}}, "t": "<{{id}}>"}',
+    ];
+    const { code, stderr } = await run([...args, '--exact', '-o', 'out.jsonl']);
+    expect(code, stderr).toBe(0);
+    expect(bodies[0]).toContain('"payload":{"score": 9007199254740993, "t": "<f1>"}');
+  });
+
+  it.for([
+    [
+      'a missing column',
+      ['--prompt', '{{txt}}'],
+      2,
+      /--prompt|the prompt names the column "txt", which rows.csv does not have/,
+    ],
+    ['a missing id column', ['--prompt', '{{text}}', '--id-column', 'key'], 2, /--id-column names the column "key"/],
+    ['braces without a column', ['--prompt', '{{text'], 2, /the prompt has \{\{ without a column/],
+    ['a file name from a column', ['--prompt', 'x', '--tools', '@{{text}}'], 2, /a column cannot name a file/],
+    [
+      'a cell that is not JSON',
+      ['--prompt', 'x', '--seed', '{{text}}'],
+      3,
+      /rows.csv row 1: the column "text" is not JSON/,
+    ],
+    ['an invalid body', ['--prompt', 'x', '--n', '{{score}}'], 3, /rows.csv row 2 n: must be an integer/],
+    ['--batch', ['--batch', 'rows.csv', '--prompt', 'x'], 2, /--rows cannot be combined with --batch/],
+    ['a body', ['-f', 'rows.csv'], 2, /--file cannot be combined with --rows/],
+    ['two prompts', ['x', '--prompt', 'y'], 2, /--prompt cannot be combined/],
+  ] as const)('with %s send nothing', async ([, flags, exitCode, message]) => {
+    const { bodies, run } = await scene('rows.csv', table);
+    const { code, stderr } = await run([
+      ...chat.filter((one) => one !== '--exact'),
+      '--rows',
+      'rows.csv',
+      ...flags,
+      '-o',
+      'out.jsonl',
+    ]);
+    expect({ code, stderr }).toEqual({ code: exitCode, stderr: expect.stringMatching(message) });
+    expect(bodies).toEqual([]);
+  });
+
+  it.for([
+    ['a record with too many cells', 'text\na,b\n', /rows.csv is not valid CSV: /],
+    ['an open quote', 'text\n"a\n', /rows.csv is not valid CSV: /],
+    ['a quote within a cell', 'text,b\na"b,c\n', /rows.csv is not valid CSV: /],
+    ['invalid UTF-8', Buffer.from('text\na\xff\n', 'latin1'), /rows.csv is not UTF-8/],
+  ] as const)('of a file with %s are refused', async ([, content, message]) => {
+    const { bodies, run } = await scene('rows.csv', content);
+    const { code, stderr } = await run([...chat, '--rows', 'rows.csv', '--prompt', '{{text}}', '-o', 'out.jsonl']);
+    expect({ code, stderr }).toEqual({ code: 3, stderr: expect.stringMatching(message) });
+    expect(bodies).toEqual([]);
+  });
+
+  it('resume: a changed row and a changed template are named, a new row is sent', async () => {
+    const { cwd, bodies, run } = await scene('rows.csv', table);
+    const args = [...chat, '--rows', 'rows.csv', '--prompt', '{{text}}', '-o', 'out.jsonl'];
+    expect((await run(args)).code).toBe(0);
+    const other = await run([...args, '--resume', '--prompt', '{{id}}']);
+    expect(other).toMatchObject({ code: 13, stderr: expect.stringContaining('other values for --prompt') });
+    writeFileSync(join(cwd, 'rows.csv'), table.replace('two', 'three'));
+    expect(await run([...args, '--resume'])).toMatchObject({
+      code: 13,
+      stderr: expect.stringContaining('changed lines: 2'),
+    });
+    writeFileSync(join(cwd, 'rows.csv'), `${table}10,new,1\r\n`);
+    expect((await run([...args, '--resume'])).code).toBe(0);
+    expect(bodies.map(contentOf).slice(3)).toEqual(['new']);
+  });
+
+  // Python's writer, and those of spreadsheets, differ in quoting and line ends.
+  it('of a foreign writer keep every cell', async ({ skip }) => {
+    const cells = [
+      'plain',
+      'a,b',
+      'say "x"',
+      '"',
+      '""',
+      'l1\nl2',
+      'l1\r\nl2',
+      ' pad ',
+      '',
+      "'",
+      'tab\there',
+      '=1+1',
+      '+cmd|x',
+      '@sum',
+      'ä€😀',
+      '\\n',
+      'a;b',
+      '0012',
+      '1e5',
+      'null',
+      '{"a":1}',
+      '\u2028',
+      'x'.repeat(70_000),
+    ];
+    for (const quoting of ['MINIMAL', 'ALL', 'NONNUMERIC']) {
+      const script = `import csv,sys,json\nw=csv.writer(sys.stdout,quoting=csv.QUOTE_${quoting})\nw.writerow(["id","text"])\nfor i,c in enumerate(json.load(sys.stdin)): w.writerow([i,c])`;
+      const written = spawnSync('python3', ['-c', script], {
+        input: JSON.stringify(cells),
+        env: { ...process.env, PYTHONIOENCODING: 'utf-8' },
+        maxBuffer: 1e8,
+      });
+      if (written.status !== 0) return skip('no Python here');
+      const { bodies, run } = await scene('rows.csv', written.stdout);
+      const { code, stderr } = await run([...chat, '--rows', 'rows.csv', ...prompt, '-o', 'out.jsonl']);
+      expect(code, stderr).toBe(0);
+      expect(bodies.map(contentOf)).toEqual(cells);
+    }
+  });
+});
+
+describe('batch merge', () => {
+  it('joins results with the rows that they are for, which stay as they are', async () => {
+    const { cwd, run, runBuilt } = await scene('rows.csv', table);
+    const sent = await run([...chat, '--rows', 'rows.csv', '--prompt', '{{text}}', '--limit', '2', '-o', 'out.jsonl']);
+    expect(sent.code, sent.stderr).toBe(0);
+    const content = 'answer=.response.choices[0].message.content';
+    const columns = [
+      '--columns',
+      content,
+      '--columns',
+      'a "b"=.line',
+      '--columns',
+      'none=.x.y',
+      '--columns',
+      'bad=.line.x',
+    ];
+    const { code, stderr } = await runBuilt([
+      'batch',
+      'merge',
+      'out.jsonl',
+      '--join',
+      'rows.csv',
+      ...columns,
+      '-o',
+      'all.csv',
+    ]);
+    expect(code, stderr).toBe(0);
+    expect(readFileSync(join(cwd, 'all.csv'), 'utf8')).toBe(
+      [
+        'id,text,score,"answer","a ""b""","none","bad"',
+        '7,"a ""b"", c",9007199254740993,"ok","1","",""',
+        '8,"two\nlines",1.50,"ok","2","",""',
+        '9,@/etc/passwd,-0e1,,,,\n',
+      ].join('\n'),
+    );
+  });
+
+  it.for([
+    ['fewer rows', ['--join', 'few.csv', '--columns', 'a=.line'], 2, 'few.csv has no row 2'],
+    ['no columns', ['--join', 'rows.csv'], 2, '--join needs --columns'],
+    ['columns without a filter', ['--join', 'rows.csv', '--columns', 'a'], 2, '--columns cannot be "a"'],
+    ['an invalid filter', ['--join', 'rows.csv', '--columns', 'a=)('], 2, 'syntax error'],
+    ['a file that is no table', ['--join', 'out.jsonl', '--columns', 'a=.line'], 2, '--join cannot read out.jsonl'],
+    ['columns alone', ['--columns', 'a=.line'], 2, '--columns works only with --join'],
+    ['the table as output', ['--join', 'rows.csv', '--columns', 'a=.line', '-o', 'rows.csv'], 2, 'rows.csv'],
+  ] as const)('with %s changes nothing', async ([, flags, exitCode, message]) => {
+    const { cwd, run, runBuilt } = await scene('rows.csv', table);
+    writeFileSync(join(cwd, 'few.csv'), 'id\n1\n');
+    await run([...chat, '--rows', 'rows.csv', '--prompt', '{{text}}', '-o', 'out.jsonl']);
+    const { code, stderr } = await runBuilt(['batch', 'merge', 'out.jsonl', '-o', 'all.csv', ...flags]);
+    expect({ code, stderr }).toEqual({ code: exitCode, stderr: expect.stringContaining(message) });
+    expect(existsSync(join(cwd, 'all.csv'))).toBe(false);
+    expect(readFileSync(join(cwd, 'rows.csv'), 'utf8')).toBe(table);
+  });
+
+  // The members are those of the documented output of OpenAI's batches.
+  it('writes results as OpenAI batches have them, from lines as they have them', async () => {
+    const request = (id: string, body: string): string =>
+      `{"custom_id":"${id}","method":"POST","url":"/v1/chat/completions","body":${body}}`;
+    const body = '{"model":"m","messages":[{"role":"user","content":"hi"}]}';
+    const { run } = await scene('in.jsonl', `${request('request-1', body)}\n${request('request-2', '{"model":1}')}\n`);
+    await run(['chat', '--batch', 'in.jsonl', '-o', 'out.jsonl']);
+    const { stdout } = await run(['batch', 'merge', 'out.jsonl', '--output-format', 'openai']);
+    const [first, second] = stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(first).toEqual({
+      id: 'batch_req_1',
+      custom_id: 'request-1',
+      response: { status_code: 200, request_id: null, body: reply },
+      error: null,
+    });
+    expect(second).toMatchObject({ custom_id: 'request-2', response: null, error: { code: 'body' } });
+  });
+});
+
+describe('before it costs', () => {
+  const lines = Array.from({ length: 50 }, (_, at) =>
+    JSON.stringify({ model: 'm', messages: [{ role: 'user', content: `p${at + 1}` }] }),
+  ).join('\n');
+  const batch = ['chat', '--batch', 'in.jsonl', '--exact', '-o', 'out.jsonl'];
+
+  it('--limit sends the first lines, and a larger one continues', async () => {
+    const { bodies, run, results } = await scene('in.jsonl', lines);
+    expect((await run([...batch, '--limit', '3'])).code).toBe(0);
+    expect(bodies.map(contentOf).sort()).toEqual(['p1', 'p2', 'p3']);
+    for (const flags of [[], ['--limit', '2'], ['--sample', '9']]) {
+      const { code, stderr } = await run([...batch, '--resume', ...flags]);
+      expect({ code, stderr }).toEqual({
+        code: 13,
+        stderr: expect.stringContaining('it was started with --limit 3, and now has'),
+      });
+    }
+    expect((await run([...batch, '--resume', '--limit', '5'])).code).toBe(0);
+    expect(bodies).toHaveLength(5);
+    expect(results().map(({ line }) => line)).toEqual([1, 2, 3, 4, 5]);
+    expect((await run([...batch, '--resume', '--accept-changes'])).code).toBe(0);
+    expect(bodies).toHaveLength(50);
+  });
+
+  it('--sample sends the same lines again, of a file and of a pipe, and a wider one has them, too', async () => {
+    const { bodies, run, results } = await scene('in.jsonl', lines);
+    expect((await run([...batch, '--sample', '8'])).code).toBe(0);
+    const first = results().map(({ line }) => line);
+    expect(new Set(first).size).toBe(8);
+    const piped = [
+      ...batch.map((word) => ({ 'in.jsonl': '-', 'out.jsonl': 'piped.jsonl' })[word] ?? word),
+      '--sample',
+      '8',
+    ];
+    expect((await run(piped, { stdin: lines })).code).toBe(0);
+    expect(results('piped.jsonl').map(({ line }) => line)).toEqual(first);
+    expect(await run([...batch, '--resume', '--sample', '20', '--sample-seed', 'x'])).toMatchObject({ code: 13 });
+    expect((await run([...batch, '--resume', '--sample', '20'])).code).toBe(0);
+    expect(results().map(({ line }) => line)).toEqual(expect.arrayContaining(first));
+    expect(bodies).toHaveLength(8 + 8 + 12);
+    expect((await run([...batch.slice(0, -1), 'other.jsonl', '--sample', '8', '--sample-seed', 'x'])).code).toBe(0);
+    expect(results('other.jsonl').map(({ line }) => line)).not.toEqual(first);
+  });
+
+  it('--max-total-tokens stops taking lines, and the batch can be resumed', async () => {
+    const { bodies, run } = await scene('in.jsonl', lines);
+    const { code, stderr } = await run([...batch, '--max-total-tokens', '20', '--concurrency', '1']);
+    expect({ code, stderr }).toEqual({
+      code: 10,
+      stderr: expect.stringContaining('--max-total-tokens 20 was reached: 2'),
+    });
+    expect(bodies.length).toBeLessThanOrEqual(4);
+    expect((await run([...batch, '--resume'])).code).toBe(0);
+    expect(bodies).toHaveLength(50);
+  });
+
+  it.for([
+    ['--limit', '0'],
+    ['--sample', 'x'],
+    ['--max-total-tokens', '1.5'],
+    ['--sample-seed', 'x'],
+    ['--id-column', 'x'],
+  ])('%s %s is a wrong command line', async ([flag = '', value = '']) => {
+    const { bodies, run } = await scene('in.jsonl', lines);
+    expect(await run([...batch, flag, value])).toMatchObject({ code: 2, stderr: expect.stringContaining(flag) });
+    expect(bodies).toEqual([]);
+  });
+});
