@@ -115,11 +115,18 @@ describe.each(stores)('a service on %s', (name, options) => {
       Array.from({ length: 100 }, (_, at) =>
         post(
           '/feedback/replace',
-          feedback({ id: `f${at % 10}`, feedback_id: `f${(at + 1) % 10}`, payload: { x: at } }),
+          feedback({
+            ...{ id: `f${at % 10}`, feedback_id: `f${(at + 1) % 10}`, trigger_ref: trigger(`k:${at % 10}`) },
+            payload: { [`x${at}`]: true },
+          }),
         ),
       ),
     );
     expect(new Set(all.map(({ status }) => status))).toEqual(new Set([200]));
+    // In order of arrival: the last of each id, but for the one that the very last replaced.
+    const schema = await post('/feedback/payload_schema', { project_id: 'a/b', start: '2026-01-01T00:00:00Z' });
+    const kept = Array.from({ length: 9 }, (_, at) => `x${at + 91}`);
+    expect(schema.json.paths).toMatchObject(kept.map((json_path) => ({ json_path })));
   });
 
   it.runIf(name !== 'PostgreSQL' || !reason)('stores training jobs', async () => {
