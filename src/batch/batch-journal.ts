@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { resolveSymlinks } from '../files/file-replacement.ts';
 import {
   type Journal,
   type JournalEnd,
@@ -19,10 +20,13 @@ import type { Checkpoint } from './result-line.ts';
 /** The table holds 41 bytes per line, up to the last. */
 export const MAX_LINES = 50_000_000;
 
-/** The journal of a batch: the output's name with `.journal`. */
-export function batchJournalFile({ path, displayPath }: Pick<JournalFile, 'path' | 'displayPath'>): JournalFile {
+/** The journal of a batch: the output's name with `.journal`, which may be a link to another file system. */
+export async function batchJournalFile({
+  path,
+  displayPath,
+}: Pick<JournalFile, 'path' | 'displayPath'>): Promise<JournalFile> {
   return {
-    path: `${path}.journal`,
+    path: await resolveSymlinks(`${path}.journal`),
     displayPath: `${displayPath}.journal`,
     hint: 'restore the file from a copy; without the journal, lines without a result count as unknown',
   };

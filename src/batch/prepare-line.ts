@@ -29,7 +29,7 @@ import {
   startOffset,
 } from '../json/json-node.ts';
 import { parseJson } from '../json/parse-json.ts';
-import { createPositionLookup, formatPosition, positionAt } from '../json/text-position.ts';
+import { createPositionLookup, formatPosition, positionAt } from '../json/utf8.ts';
 import { flagTarget, type Operation, type Shorthand } from '../operations/operation.ts';
 import type { TraceParent } from '../trace/trace-context.ts';
 import type { CustomIdTracker } from './batch-summary.ts';

@@ -112,8 +112,8 @@ export async function openResultStore(
   { changedLines, removedLines }: Pick<InputDifferences, 'changedLines' | 'removedLines'>,
 ): Promise<ResultStore> {
   const { displayPath, run, table, isJournalLost } = prior;
-  const journalFile = batchJournalFile(prior);
   try {
+    const journalFile = await batchJournalFile(prior);
     let output: OutputFile | undefined;
     const requireOutputAtPath = (): void => {
       if (output?.isAtPath() === false) throw replacedOutputFailure(displayPath);
@@ -263,7 +263,7 @@ async function readPriorResults(
     if (await pathExists(target.path + suffix))
       throw earlierVersionFailure(displayPath + suffix, `the record of a batch is in ${displayPath}.journal now`);
   const table = createLineTable();
-  const journal = await readBatchJournal(batchJournalFile(target), table);
+  const journal = await readBatchJournal(await batchJournalFile(target), table);
   const output = await readOutput(target, 0, table);
   const kinds = [...(journal?.runs ?? []), ...(output?.checkpoints ?? [])];
   const runs = new Set(kinds.map(({ run }) => run));

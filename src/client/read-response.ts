@@ -1,7 +1,7 @@
 import type { Buffer } from 'node:buffer';
 import { type AppliedState, Failure, type FailureFacts, InterruptedError } from '../errors.ts';
 import { collectBody, observeChunks, UnusableBodyError } from '../http/body-chunks.ts';
-import { getHeader, type Response, rateLimitHeaders, responseRequestId } from '../http/message.ts';
+import { getHeader, type HttpResponse, rateLimitHeaders, responseRequestId } from '../http/message.ts';
 import { JsonError } from '../json/json-error.ts';
 import { getMember, itemsOf, type JsonDocument, type JsonNode, kindOf, rootOf } from '../json/json-node.ts';
 import { parseJson } from '../json/parse-json.ts';
@@ -18,7 +18,7 @@ const MAX_RESPONSE_VALUES = 1_500_000;
 
 /** Reads the whole body of a 2xx response. Throws a Failure if it does not arrive completely. */
 export async function readResponse(
-  response: Response,
+  response: HttpResponse,
   context: RequestContext,
   onLargeResponse?: RequestObserver['onLargeResponse'],
 ): Promise<ParsedResponse> {
@@ -50,7 +50,7 @@ function resultProblem(root: JsonNode, { result: { member, as } }: Operation): s
 }
 
 async function collectResponse(
-  response: Response,
+  response: HttpResponse,
   context: RequestContext,
   onLargeResponse: RequestObserver['onLargeResponse'],
 ): Promise<Buffer> {
@@ -74,7 +74,7 @@ async function collectResponse(
 /** The failure of a response that breaks the interface: the request was applied all the same. */
 export function invalidResponseFailure(
   message: string,
-  response: Response,
+  response: HttpResponse,
   context: RequestContext,
   isTruncated = false,
 ): Failure {
@@ -87,7 +87,7 @@ export function invalidResponseFailure(
  */
 export function failureFromBodyError(
   error: unknown,
-  response: Response,
+  response: HttpResponse,
   context: RequestContext,
   cutMessage: string | undefined,
 ): Failure {
@@ -107,7 +107,7 @@ export function failureFromBodyError(
 
 /** The facts about a request with a response; by default those of a 2xx status: it was applied. */
 export function responseFacts(
-  { status, headers }: Response,
+  { status, headers }: HttpResponse,
   context: RequestContext,
   applied: AppliedState = 'yes',
 ): FailureFacts {

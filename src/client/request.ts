@@ -1,7 +1,7 @@
 import { isGeneratedValue } from '../body/autofill.ts';
 import type { Draft } from '../body/draft.ts';
 import { Failure, type FailureFacts } from '../errors.ts';
-import { type ExchangeSignal, getHeader, type Headers, type RequestBody } from '../http/message.ts';
+import { type ExchangeSignal, getHeader, type HttpHeaders, type RequestBody } from '../http/message.ts';
 import { createRequestProgress, type RequestProgress } from '../http/request-progress.ts';
 import type { Deadline } from '../http/time-limits.ts';
 import { isSecretHeader } from '../http/verbose-log.ts';
@@ -16,7 +16,7 @@ import type { Destination, Settings } from './settings.ts';
 /** A request without its credential, to be sent or printed. */
 export interface PreparedRequest {
   readonly operation: Operation;
-  readonly headers: Headers;
+  readonly headers: HttpHeaders;
   readonly draft: Draft;
   /** The bytes of the draft, or a larger body of which the draft is a part. */
   readonly body: RequestBody;
@@ -37,8 +37,8 @@ export function prepareRequest(
 }
 
 // All but Authorization, with those of profile and flags.
-function requestHeaders(customHeaders: Headers, isStreaming: boolean): Headers {
-  const defaultHeaders: Headers = [
+function requestHeaders(customHeaders: HttpHeaders, isStreaming: boolean): HttpHeaders {
+  const defaultHeaders: HttpHeaders = [
     ['Content-Type', 'application/json'],
     ['Accept', isStreaming ? 'text/event-stream' : 'application/json'],
     ['User-Agent', `svc/${version}`],

@@ -1,7 +1,7 @@
 import { Failure, InterruptedError } from '../errors.ts';
 import { peekBody } from '../http/body-chunks.ts';
 import { decompressResponse } from '../http/decompress.ts';
-import { getHeader, type Request, type Response, type Send } from '../http/message.ts';
+import { getHeader, type HttpRequest, type HttpResponse, type Send } from '../http/message.ts';
 import { COLON, OPEN_OBJECT } from '../json/json-bytes.ts';
 import { firstStringMember, type JsonNode, rootOf } from '../json/json-node.ts';
 import { formatSeconds, formatTransfer } from '../output/transfer-text.ts';
@@ -13,7 +13,7 @@ import type { RequestContext, RequestObserver } from './request.ts';
 
 /** The response to a successful attempt: complete, or the chunks of a stream, which can be read once. */
 export type AttemptResult = {
-  readonly response: Response;
+  readonly response: HttpResponse;
   /** A warning that the response came before the whole body was sent. */
   readonly early: string | undefined;
 } & (
@@ -27,7 +27,7 @@ export type AttemptResult = {
  */
 export async function sendOnce(
   send: Send,
-  request: Request,
+  request: HttpRequest,
   context: RequestContext,
   observer: RequestObserver,
   runtime: Pick<Runtime, 'now' | 'elapsed' | 'after'>,
@@ -69,7 +69,7 @@ function withInterruption(failure: Failure, reason: unknown): Failure {
 }
 
 // A success status in the middle of an upload can apply to only a part of the body.
-function earlyWarning({ body }: Request, { progress: { phase, sentBytes } }: RequestContext): string | undefined {
+function earlyWarning({ body }: HttpRequest, { progress: { phase, sentBytes } }: RequestContext): string | undefined {
   if (phase === 'all') return undefined;
   const total = body.length === undefined ? '' : ` of ${body.length}`;
   return `the service responded after ${sentBytes}${total} bytes of the body were sent; it may have applied only part of it`;
@@ -78,7 +78,7 @@ function earlyWarning({ body }: Request, { progress: { phase, sentBytes } }: Req
 // Shorter waits need no number that changes.
 const MIN_SHOWN_WAIT_MS = 5000;
 
-function progressDescriber({ body }: Request, { progress }: RequestContext, elapsed: () => number): () => string {
+function progressDescriber({ body }: HttpRequest, { progress }: RequestContext, elapsed: () => number): () => string {
   const startedAt = elapsed();
   return () => {
     const elapsedMs = elapsed() - startedAt;
@@ -90,7 +90,7 @@ function progressDescriber({ body }: Request, { progress }: RequestContext, elap
 
 // A server may stream unasked, send plain JSON in spite of `stream: true` (docs/servers.md), or label either as the
 // other. The first byte decides if it is clear: `{` of JSON, `data:` or `:` of an event. An empty body is not a stream.
-function isEventStream({ headers }: Response, firstByte: number | undefined): boolean {
+function isEventStream({ headers }: HttpResponse, firstByte: number | undefined): boolean {
   if (firstByte === undefined || firstByte === OPEN_OBJECT) return false;
   if (firstByte === 0x64 || firstByte === COLON) return true;
   return getHeader(headers, 'content-type')?.toLowerCase().startsWith('text/event-stream') ?? false;

@@ -3,9 +3,8 @@ import { createDraft } from '../body/draft.ts';
 import { dataDirectory } from '../config/directories.ts';
 import type { Context } from '../context.ts';
 import { Failure, toFailure } from '../errors.ts';
-import type { Request } from '../http/message.ts';
-import { withRequestProgress } from '../http/request-progress.ts';
-import { stopUploadOnRefusal } from '../http/stop-upload-on-refusal.ts';
+import type { HttpRequest } from '../http/message.ts';
+import { stopUploadOnRefusal, withRequestProgress } from '../http/request-progress.ts';
 import { createDeadline, type Deadline, withTimeLimits } from '../http/time-limits.ts';
 import type { Transport } from '../http/transport.ts';
 import { withVerboseLog } from '../http/verbose-log.ts';
@@ -94,7 +93,7 @@ export async function send(
 ): Promise<Outcome> {
   const { destination, authorization, effect } = requestContext;
   const { signal, waitSignal = signal, observer, turn } = hooks;
-  const request: Request = {
+  const request: HttpRequest = {
     method: 'POST',
     url: destination.url.href,
     headers: authorization ? [...headers, ['Authorization', authorization.value.reveal()]] : headers,

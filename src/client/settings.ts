@@ -17,7 +17,7 @@ import { findSetting } from '../config/settings.ts';
 import type { Context } from '../context.ts';
 import { type Failure, invalidValueFailure, usageFailure } from '../errors.ts';
 import { type FlagValues, getArrayFlag, getBooleanFlag, getStringFlag, isFlagOn } from '../flag.ts';
-import { getHeader, type Headers } from '../http/message.ts';
+import { getHeader, type HttpHeaders } from '../http/message.ts';
 import type { ConnectOptions } from '../http/open-socket.ts';
 import { flagTarget, type Operation } from '../operations/operation.ts';
 import { type OutputFormat, requestedFormat, requestResultKind } from '../results/output-format.ts';
@@ -29,7 +29,7 @@ export interface Settings {
   readonly profile: SelectedProfile;
   /** Undefined without a base URL, which only a dry run accepts. */
   readonly destination: Destination | undefined;
-  readonly headers: Headers;
+  readonly headers: HttpHeaders;
   readonly certificateFiles: CertificateFiles;
   /** Milliseconds for attempts, waits and response together. */
   readonly timeoutMs: number | undefined;
@@ -166,7 +166,7 @@ const RESERVED_HEADERS =
   /^(content-type|content-length|authorization|host|transfer-encoding|connection|expect|upgrade|keep-alive)$/i;
 
 /** The headers of `-H 'Name: value'`. Throws usage for one that is malformed or not for users to set. */
-export function parseHeaderFlags(values: readonly string[]): Headers {
+export function parseHeaderFlags(values: readonly string[]): HttpHeaders {
   return values.map((text) => {
     const [, name = '', value = ''] = /^([^:]*):[ \t]*(.*?)[ \t]*$/s.exec(text) ?? [];
     return requireValidHeader(name, value, '--header');
@@ -174,14 +174,14 @@ export function parseHeaderFlags(values: readonly string[]): Headers {
 }
 
 // Those that belong to an origin. Throws as parseHeaderFlags does.
-function profileHeaders({ name: profileName, profile }: SelectedProfile, origin: string | undefined): Headers {
+function profileHeaders({ name: profileName, profile }: SelectedProfile, origin: string | undefined): HttpHeaders {
   const { headers = {}, header_origins: origins = [] } = profile;
   if (origin === undefined || !origins.includes(origin)) return [];
   const source = `profile "${profileName}": header`;
   return Object.entries(headers).map(([name, value]) => requireValidHeader(name, value, source));
 }
 
-function requireValidHeader(name: string, value: string, source: string): Headers[number] {
+function requireValidHeader(name: string, value: string, source: string): HttpHeaders[number] {
   // The value is not repeated: it may be a secret.
   if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name))
     throw usageFailure(`${source} needs a name and a value`, "write -H 'Name: value'");

@@ -10,8 +10,7 @@ import { isPostgresUrl, parsePostgresUrl, readPostgresPassword } from '../config
 import { Failure, usageFailure } from '../errors.ts';
 import { type FlagValues, getArrayFlag, getBooleanFlag, getStringFlag, isFlagOn } from '../flag.ts';
 import { isLoopbackUrl } from '../http/proxy.ts';
-import { parseFaultRule } from '../local-service/fault-rule.ts';
-import { withFaults } from '../local-service/inject-faults.ts';
+import { parseFaultRule, withFaults } from '../local-service/inject-faults.ts';
 import { serviceLimits } from '../local-service/limits.ts';
 import { listenOnLoopback } from '../local-service/listen.ts';
 import { openBrowser } from '../local-service/open-browser.ts';
@@ -24,7 +23,7 @@ import {
 } from '../local-service/open-local-service.ts';
 import { openHarRecorder } from '../local-service/record-har.ts';
 import { openHarReplay } from '../local-service/replay-har.ts';
-import { type RequestLogFormat, requestLogLine, withRequestSummaries } from '../local-service/request-summary.ts';
+import { type RequestLogFormat, requestLogLine, withRequestSummaries } from '../local-service/request-metrics.ts';
 import { loadServiceCredentials } from '../local-service/service-credentials.ts';
 import { createUpstream, type Upstream } from '../local-service/upstream.ts';
 import { allOperations } from '../operations/all-operations.ts';

@@ -11,7 +11,7 @@ import { requireTrustedFile } from '../files/trusted-file.ts';
 import { isRecord } from '../json/is-record.ts';
 import { JsonError } from '../json/json-error.ts';
 import { parseJson } from '../json/parse-json.ts';
-import { positionAt } from '../json/text-position.ts';
+import { positionAt } from '../json/utf8.ts';
 import type { Reporter } from '../output/reporter.ts';
 import { configDirectory } from './directories.ts';
 import type { Profile, ProfileStore } from './profile.ts';

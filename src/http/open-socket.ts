@@ -56,10 +56,7 @@ export function requireLoopbackPeer(url: URL, socket: Pick<Socket, 'remoteAddres
   throw new Failure(
     'safety_check',
     `${url.origin} is plain http, and ${url.hostname} resolves to ${address}, not to loopback`,
-    {
-      hint: 'use https, or add --allow-http if you trust the network',
-      applied: 'no',
-    },
+    { hint: 'use https, or add --allow-http if you trust the network', applied: 'no' },
   );
 }
 
@@ -96,10 +93,8 @@ async function openDirectly(url: URL, signal: AbortSignal): Promise<Socket> {
 
 type WriteCallback = Parameters<Socket['_write']>[2];
 
-/**
- * Reports errors of writing only after the response was read: a server that rejects a request in the middle responds and
- * closes the connection, and what svc writes meanwhile fails before it has read the response.
- */
+// Reports errors of writing only after the response was read: a server that rejects a request in the middle responds and closes
+// the connection, and what svc writes meanwhile fails before it has read the response.
 function deferWriteErrors(socket: Socket): Socket {
   const write = socket._write.bind(socket);
   const writev = socket._writev?.bind(socket);

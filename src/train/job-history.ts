@@ -29,12 +29,10 @@ import type { BodyDigest } from './stream/upload.ts';
 
 /** A training job about to be sent. Jobs with the same digest, target and model are the same job. */
 export interface TrainingJob {
-  /** SHA-256 of the body, in hexadecimal. */
   readonly digest: string;
   /** The URL it is sent to, without userinfo; `local_file` for the local service. */
   readonly target: string;
   readonly model: string | undefined;
-  /** Files as given on the command line. */
   readonly files: readonly string[];
   readonly bytes: number;
   readonly groups: number;
@@ -67,9 +65,7 @@ export function countTrajectories({ doc }: Draft): Pick<TrajectoryChecks, 'group
 
 export interface JobOutcome {
   readonly applied: AppliedState;
-  /** Exit code of the process. */
   readonly exitCode: number;
-  /** The job id from the response. */
   readonly id: string | undefined;
 }
 
@@ -243,7 +239,6 @@ export function createJobHistory(path: string, context: JobHistoryRuntime): JobH
 }
 
 interface WaitingRecord {
-  /** Throws if it is not to be written. */
   readonly toRecord: () => string;
   readonly resolve: () => void;
   readonly reject: (error: unknown) => void;

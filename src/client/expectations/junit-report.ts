@@ -2,8 +2,7 @@ import { Buffer } from 'node:buffer';
 import { resolve } from 'node:path';
 import type { Context } from '../../context.ts';
 import { type Failure, usageFailure } from '../../errors.ts';
-import { commitOrAbandon, openReplacement } from '../../files/file-replacement.ts';
-import { nameSameFile } from '../../files/is-same-file.ts';
+import { commitOrAbandon, nameSameFile, openReplacement } from '../../files/file-replacement.ts';
 import { type FlagValues, getStringFlag } from '../../flag.ts';
 
 /** A JUnit report with one test case per request, in the order of their positions. A failed expectation is a failure, and any other Failure an error. */

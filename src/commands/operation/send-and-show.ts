@@ -14,7 +14,7 @@ import { formatRetryMessage } from '../../client/with-retries.ts';
 import type { Context } from '../../context.ts';
 import { Failure, type FailureFacts, toFailure } from '../../errors.ts';
 import { observeChunks } from '../../http/body-chunks.ts';
-import type { Response } from '../../http/message.ts';
+import type { HttpResponse } from '../../http/message.ts';
 import { type JsonDocument, type JsonNode, rootOf } from '../../json/json-node.ts';
 import type { Reporter } from '../../output/reporter.ts';
 import { openSink, type Sink } from '../../output/sink.ts';
@@ -81,7 +81,7 @@ async function sendAndPrint(
   };
   let sink: Sink | undefined;
   let received: JsonDocument | undefined;
-  let response: Response | undefined;
+  let response: HttpResponse | undefined;
   const onDocument = (doc: JsonDocument): void => {
     received = doc;
     hooks?.onDocument(doc);

@@ -4,7 +4,7 @@ import { isStreamRequested, type PreparedRequest } from '../../client/request.ts
 import type { Settings } from '../../client/settings.ts';
 import type { Context } from '../../context.ts';
 import { commitOrAbandon } from '../../files/file-replacement.ts';
-import type { Headers } from '../../http/message.ts';
+import type { HttpHeaders } from '../../http/message.ts';
 import { isSecretHeader, redactHeaders } from '../../http/verbose-log.ts';
 import { rootOf } from '../../json/json-node.ts';
 import { writeJson } from '../../json/write-json.ts';
@@ -33,7 +33,7 @@ async function showDryRun(
   const { destination, format } = settings;
   const scheme = operation.auth === 'basic' ? 'Basic ' : 'Bearer ';
   // None where the request would fail for lack of a credential for its URL.
-  const credential: Headers = hasCredential(settings, runtime.env) ? [['Authorization', scheme]] : [];
+  const credential: HttpHeaders = hasCredential(settings, runtime.env) ? [['Authorization', scheme]] : [];
   const lines = redactHeaders([...headers, ...credential]);
   const displayUrl = destination?.url.href ?? `{base_url}${operation.path}`;
   if (format === 'json') {
