@@ -2,9 +2,9 @@ import { Buffer } from 'node:buffer';
 import type { Draft } from '../body/draft.ts';
 import { type ChatExpectations, expectationFailure } from '../client/expectations/chat-expectations.ts';
 import type { JunitReport } from '../client/expectations/junit-report.ts';
-import { createDoubt } from '../client/failure.ts';
 import { invalidResponseFailure } from '../client/read-response.ts';
 import {
+  createDoubt,
   createRequestContext,
   isIdempotent,
   type PreparedRequest,
@@ -253,7 +253,6 @@ async function recordAndSend(
   job: BatchJob,
 ): Promise<{ readonly sent: SentLineResult; readonly milliseconds: number; readonly isRecorded: boolean }> {
   const { runtime, report } = job.context;
-  const { elapsed } = runtime;
   let isRecorded = false;
   let journalError: unknown;
   let startedAt = 0;
@@ -275,7 +274,7 @@ async function recordAndSend(
       await guard?.onSend();
       progress.mayBeApplied = true;
       progress.isSent = true;
-      startedAt = elapsed();
+      startedAt = runtime.elapsed();
     },
     onOutcome: guard?.onOutcome,
     onLargeResponse: job.scheduler.takeLargeTurn,
@@ -305,7 +304,7 @@ async function recordAndSend(
       return { status: failure.facts.status ?? 0, response: undefined, failure, warnings: [] };
     });
   progress.hasResponse = sent.status !== 0;
-  return { sent, milliseconds: (sent.lastChunkAt ?? elapsed()) - startedAt, isRecorded };
+  return { sent, milliseconds: (sent.lastChunkAt ?? runtime.elapsed()) - startedAt, isRecorded };
 }
 
 async function readOutcome(

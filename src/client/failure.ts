@@ -14,7 +14,7 @@ import {
   networkErrorHint,
 } from '../http/network-errors.ts';
 import { TimeLimitError } from '../http/time-limits.ts';
-import { progressFacts, type RequestContext, retryAdvice, serviceName } from './request.ts';
+import { mayBeApplied, progressFacts, type RequestContext, retryAdvice, serviceName } from './request.ts';
 
 /**
  * The failure of an exchange without a complete response: decided by how far the request came, never by the name of the
@@ -72,21 +72,6 @@ export function factsWithoutResponse(context: RequestContext): FailureFacts {
     ids: isSent ? context.ids : {},
     hint: isSent ? retryAdvice(context.effect) : undefined,
   };
-}
-
-/** Creates the failure of a response that may be for another request; the function holds no body. */
-export function createDoubt({ destination, effect, ids, progress: { attempts } }: RequestContext): () => Failure {
-  const [service, url] = [serviceName(destination), destination.url.href];
-  const suffix = mayBeApplied({ effect }).replace(' and', '; the request');
-  const message = `${service} sent a response that no request asked for on the same connection, so this response may be for another request${suffix}`;
-  const summary = 'the response may be for another request';
-  return () =>
-    new Failure('unknown', message, { summary, url, applied: 'unknown', attempts, ids, hint: retryAdvice(effect) });
-}
-
-// Empty for a request that changes nothing.
-function mayBeApplied({ effect }: Pick<RequestContext, 'effect'>): string {
-  return effect === 'read' ? '' : ' and may have been applied';
 }
 
 /** The cause of an exchange that ended without its response, in words. */

@@ -1,6 +1,6 @@
 import { isGeneratedValue } from '../body/autofill.ts';
 import type { Draft } from '../body/draft.ts';
-import type { Failure, FailureFacts } from '../errors.ts';
+import { Failure, type FailureFacts } from '../errors.ts';
 import { type ExchangeSignal, getHeader, type HttpHeaders, type RequestBody } from '../http/message.ts';
 import { createRequestProgress, type RequestProgress } from '../http/request-progress.ts';
 import type { Deadline } from '../http/time-limits.ts';
@@ -161,3 +161,18 @@ const retryAdviceByEffect = {
   paid: 'if you run it again, you may be charged twice',
   once: 'if you run it again, it may be applied twice',
 } as const satisfies Record<Operation['effect'], string>;
+
+/** Creates the failure of a response that may be for another request; the function holds no body. */
+export function createDoubt({ destination, effect, ids, progress: { attempts } }: RequestContext): () => Failure {
+  const [service, url] = [serviceName(destination), destination.url.href];
+  const suffix = mayBeApplied({ effect }).replace(' and', '; the request');
+  const message = `${service} sent a response that no request asked for on the same connection, so this response may be for another request${suffix}`;
+  const summary = 'the response may be for another request';
+  return () =>
+    new Failure('unknown', message, { summary, url, applied: 'unknown', attempts, ids, hint: retryAdvice(effect) });
+}
+
+/** The part of a message about an unknown outcome; empty for a request that changes nothing. */
+export function mayBeApplied({ effect }: Pick<RequestContext, 'effect'>): string {
+  return effect === 'read' ? '' : ' and may have been applied';
+}

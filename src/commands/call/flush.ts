@@ -45,12 +45,11 @@ export async function runCallFlush(invocation: Invocation, context: Context): Pr
   const removed = await removeIncompleteCalls(directory, context.runtime);
   const spooled = await readSpool(directory);
   const calls = spooled.filter((call) => call.baseUrl === baseUrl);
-  const { sent, unaccepted, end, removalFailure } = await sendCalls(calls, settings, context).catch(
-    (error: unknown): SentCalls => {
-      const { code, facts, message } = toFailure(error);
-      return { sent: 0, unaccepted: [], end: { code, facts, reason: message } };
-    },
-  );
+  const outcome = await sendCalls(calls, settings, context).catch((error: unknown): SentCalls => {
+    const { code, facts, message: reason } = toFailure(error);
+    return { sent: 0, unaccepted: [], code, facts, reason };
+  });
+  const { sent } = outcome;
   const remaining = calls.length - sent;
   const others = spooled.filter((call) => call.baseUrl !== baseUrl);
   await printResult(resultOf({ sent, remaining, other_base_urls: others.length, removed }), output);
@@ -61,8 +60,8 @@ export async function runCallFlush(invocation: Invocation, context: Context): Pr
     );
   if (others.length > 0) await context.report.note(otherBaseUrlsText(others));
   // A signal after the last call has nothing left to stop.
-  if (remaining > 0) throw unconfirmedFailure(remaining, calls.length, unaccepted, flags, end);
-  if (removalFailure) throw removalFailure;
+  if (remaining > 0) throw unconfirmedFailure(remaining, calls.length, outcome, flags);
+  if (outcome.removalFailure) throw outcome.removalFailure;
 }
 
 function otherBaseUrlsText(others: readonly SpooledCall[]): string {
@@ -76,9 +75,8 @@ function otherBaseUrlsText(others: readonly SpooledCall[]): string {
 function unconfirmedFailure(
   remaining: number,
   total: number,
-  unaccepted: readonly Issue[],
+  { unaccepted, code, reason, facts }: SentCalls,
   flags: FlagValues,
-  { code, reason, facts }: FlushEnd,
 ): Failure {
   const subject = `${remaining} of ${total} ${pluralize(total, 'call')} ${pluralize(remaining, 'was', 'were')} not confirmed`;
   const later = `send ${pluralize(remaining, 'it', 'them')} later with: ${flushCommand(flags)}`;
@@ -94,16 +92,12 @@ function unconfirmedFailure(
 }
 
 /** How the batch of a flush ended. */
-interface FlushEnd extends Pick<Failure, 'code' | 'facts'> {
+interface SentCalls extends Pick<Failure, 'code' | 'facts'> {
   /** Why a call was not confirmed. */
   readonly reason: string | undefined;
-}
-
-interface SentCalls {
   readonly sent: number;
   /** The files of calls that the service rejects, or for which it returns other ids: sending them again changes nothing. */
   readonly unaccepted: readonly Issue[];
-  readonly end: FlushEnd;
   /** The first failure to remove a call that was sent. */
   readonly removalFailure?: Failure | undefined;
 }
@@ -115,7 +109,7 @@ async function sendCalls(calls: readonly SpooledCall[], settings: Settings, cont
   let sent = 0;
   const unaccepted: Issue[] = [];
   if (calls.length === 0 || !destination)
-    return { sent, unaccepted, end: { code: 'partly_failed', facts: {}, reason: undefined } };
+    return { sent, unaccepted, code: 'partly_failed', facts: {}, reason: undefined };
   let firstMessage: string | undefined;
   let removalFailure: Failure | undefined;
   const onResult = async (
@@ -155,5 +149,5 @@ async function sendCalls(calls: readonly SpooledCall[], settings: Settings, cont
   );
   const code = abortReason instanceof InterruptedError ? abortReason.code : 'partly_failed';
   const applied = tally.byStatus.unknown > 0 ? 'unknown' : 'no';
-  return { sent, unaccepted, removalFailure, end: { code, facts: { applied }, reason: firstMessage ?? stopReason } };
+  return { sent, unaccepted, removalFailure, code, facts: { applied }, reason: firstMessage ?? stopReason };
 }

@@ -116,8 +116,7 @@ async function sendAndPrint(
       await report.warn(warning);
     }
     await save(doc);
-    const { attempts } = requestContext.progress;
-    const timing = { ...times, attempts, status: response.status };
+    const timing = { ...times, attempts: requestContext.progress.attempts, status: response.status };
     await hooks?.onResponse(doc, timing);
     return { doc, timing };
   } catch (error) {
