@@ -10,11 +10,12 @@ export const feedbackReplaceOperation = {
   command: ['feedback', 'replace'],
   summary: 'Replace a feedback record of an object or call',
   about:
-    'Deletes the record with the feedback id and stores a new one under a new id. With --keep-id (or --id) the new record has a known id, so that running the command again does not create a second one.',
+    'Deletes the record with the feedback id and stores a new one under a new id. With --keep-id the new record has the same id, so that running the command again does not create a second one. Some servers delete the old record before they check the new one: svc warns about values that they reject.',
   path: '/feedback/replace',
   ...traceService,
   effect: 'keyed',
   key: ['feedback'],
+  replaces: 'feedback_to_replace',
   ids: { feedback: ['id'], feedback_to_replace: ['feedback_id'] },
   body: {
     feedback_id: {
