@@ -94,3 +94,104 @@ describe('only a replacement with the id of the old record is safe to retry', ()
     expect([result.requests, result.code]).toEqual([requests, requests === 2 ? 0 : 8]);
   });
 });
+
+const project = 'svc:///a/b';
+const op = `${project}/op/n:v`;
+const call = `${project}/call/c`;
+const typed = (feedback_type: string, more: object = {}): object => ({ ...kept, feedback_type, ...more });
+const annotated = (more: object): object =>
+  typed('wandb.annotation.n', { annotation_ref: `${project}/object/n:v`, payload: { value: null }, ...more });
+const run1 = (more: object): object =>
+  typed('wandb.runnable.n', { runnable_ref: op, call_ref: call, payload: { output: null }, ...more });
+const monitored = { runnable_ref: op, call_ref: call, trigger_ref: `${project}/object/m:v` };
+const turned = (more: object): object =>
+  typed('wandb.agent_user_feedback', { scorer_tags: ['good'], svc_ref: `${project}/agent_turn/t`, ...more });
+const talked = (more: object): object => ({ ...turned(more), svc_ref: `${project}/agent_conversation/c` });
+
+// What one trace server rejects after it has deleted the old record (docs/servers.md).
+const lost: readonly (readonly [body: object, message: RegExp])[] = [
+  [typed('wandb.annotation'), /feedback_type: must have a name after wandb\.annotation/],
+  [typed('wandb.annotations'), /feedback_type: must have a name/],
+  [typed('wandb.runnable'), /feedback_type: must have a name after wandb\.runnable/],
+  [annotated({ annotation_ref: null }), /annotation_ref: is required for feedback_type wandb\.annotation/],
+  [annotated({ annotation_ref: `${project}/object/other:v` }), /annotation_ref: must refer to n, the name/],
+  [annotated({ payload: {} }), /payload\.value: is required/],
+  [run1({ runnable_ref: null }), /runnable_ref: is required/],
+  [run1({ runnable_ref: `${project}/op/other:v` }), /runnable_ref: must refer to n/],
+  [run1({ call_ref: null }), /call_ref: is required when runnable_ref is an op ref/],
+  [run1({ payload: {} }), /payload\.output: is required/],
+  ...(['runnable_ref', 'call_ref', 'trigger_ref'] as const).map(
+    (name) =>
+      [typed('wandb.agent_monitor', { ...monitored, [name]: null }), new RegExp(`${name}: is required`)] as const,
+  ),
+  [typed('wandb.agent_user_feedback'), /scorer_tags: is required/],
+  [turned({ scorer_tags: [] }), /scorer_tags: is required/],
+  [typed('wandb.reaction.1'), /payload\.emoji: is required/],
+  [typed('wandb.reaction.1', { payload: { emoji: '👍👍' } }), /payload\.emoji: must be exactly one emoji/],
+  [typed('wandb.reaction.1', { payload: { emoji: 'x' } }), /payload\.emoji: must be exactly one emoji/],
+  [typed('wandb.note.1', { payload: { note: '' } }), /payload\.note: must be a string of 1 to 1,024/],
+  [typed('wandb.note.1', { payload: { note: 'x'.repeat(1025) } }), /payload\.note: must be a string of 1 to 1,024/],
+  [typed('wandb.note.1', { payload: { note: 7 } }), /payload\.note: must be a string/],
+  [
+    typed('x', { annotation_ref: `${project}/object/n:v` }),
+    /annotation_ref: is only for feedback_type wandb\.annotation/,
+  ],
+  [typed('x', { runnable_ref: op }), /runnable_ref: is only for feedback_type wandb\.runnable, /],
+  [typed('x', { call_ref: call }), /call_ref: is only for/],
+  [typed('x', { trigger_ref: `${project}/object/m:v` }), /trigger_ref: is only for/],
+  [typed('x', { scorer_tags: ['a'] }), /scorer_tags: is only for feedback_type .*wandb\.agent_user_feedback/],
+  [typed('x', { scorer_ratings: { a: 1 } }), /scorer_ratings: is only for/],
+  [
+    annotated({ annotation_ref: 'svc:///a/other/object/n:v' }),
+    /annotation_ref: is a ref of a\/other, not of the project/,
+  ],
+  [run1({ runnable_ref: 'svc:///other/b/op/n:v' }), /runnable_ref: is a ref of other\/b/],
+  [run1({ call_ref: 'svc:///a/other/call/c' }), /call_ref: is a ref of a\/other/],
+  [run1({ trigger_ref: 'svc:///a/other/object/m:v' }), /trigger_ref: is a ref of a\/other/],
+  [talked({ span_trace_id: 't' }), /span_trace_id: must be absent if svc_ref is a conversation/],
+  [talked({ span_conversation_id: 'other' }), /span_conversation_id: must be c, the id in svc_ref/],
+  [turned({ span_trace_id: 'other' }), /span_trace_id: must be t, the id in svc_ref/],
+  [typed('x', { payload: { text: 'é'.repeat(174_761) } }), /payload: is longer than 1,048,576 characters/],
+  [typed('x', { payload: { list: Array(349_523).fill(1) } }), /payload: is longer than 1,048,576 characters/],
+];
+
+describe('what the server rejects after the deletion is announced before sending', () => {
+  it.each(lost.map(([sent, message]) => [message, sent] as const))('%s', async (message, sent) => {
+    const records = new Set(['f-1']);
+    const { url } = await rawServer((socket) => {
+      records.delete('f-1');
+      socket.end(httpAnswer('{"reason":"no"}', '400 Bad Request'));
+    });
+    const setting = { env: { SVC_BASE_URL: url, SVC_USERNAME: 'u', SVC_PASSWORD: 'p' }, stdin: JSON.stringify(sent) };
+    const strict = await run(['feedback', 'replace', '--strict'], setting);
+    expect(strict.stderr).toMatch(message);
+    expect([strict.code, ...records]).toEqual([3, 'f-1']);
+    const { code, stderr } = await run(['feedback', 'replace'], setting);
+    const announced = stderr.split('\n').find((line) => line.startsWith('svc: warning: ') && message.test(line));
+    expect(announced).toMatch(/; one server deletes the old record before it rejects this$/);
+    expect([code, ...records]).toEqual([5]);
+    expect(stderr).toContain(`  ${mayBeDeleted}\n`);
+  });
+
+  it.each<[string, object]>([
+    ['a free type', kept],
+    ['an annotation', annotated({})],
+    ['a runnable', run1({ trigger_ref: monitored.trigger_ref })],
+    ['a monitor', typed('wandb.agent_monitor', monitored)],
+    ['user feedback on a turn', turned({ span_trace_id: 't' })],
+    ['user feedback on a conversation', talked({ span_conversation_id: 'c' })],
+    ...['👍', '👍🏽', '👩‍👩‍👧', '🇩🇪', '1️⃣', '❤'].map((emoji): [string, object] => [
+      `the reaction ${emoji}`,
+      typed('wandb.reaction.1', { payload: { emoji } }),
+    ]),
+    ['a note', typed('wandb.note.1', { payload: { note: '😀'.repeat(1024) } })],
+    ['the largest text', typed('x', { payload: { text: 'é'.repeat(174_760) } })],
+    ['the largest array', typed('x', { payload: { list: Array(349_522).fill(1) } })],
+  ])('%s needs no warning', async (_, sent) => {
+    const { stderr } = await replace(sent, [stored], ['--strict', '--quiet']);
+    // Refs of other kinds than the interface lists have a warning of their own.
+    expect(stderr.split('\n').filter((line) => !/svc_ref: should be|^svc: the body is invalid/.test(line))).toEqual([
+      '',
+    ]);
+  });
+});
