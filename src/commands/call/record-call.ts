@@ -103,7 +103,8 @@ const SETUP_CODES: readonly FailureCode[] = [
  */
 export function toRecordFailure(error: unknown, flags: FlagValues): Failure {
   const { code, message, facts } = toFailure(error);
-  const isHintKept = (SETUP_CODES.includes(code) && facts.status !== 422) || (code === 'rate_limited' && isFlagOn(flags, 'require'));
+  const isHintKept =
+    (SETUP_CODES.includes(code) && facts.status !== 422) || (code === 'rate_limited' && isFlagOn(flags, 'require'));
   const issues = facts.issues?.map((issue) => ({ ...issue, at: '' }));
   return new Failure(code, message, { ...facts, issues, hint: isHintKept ? facts.hint : undefined });
 }
