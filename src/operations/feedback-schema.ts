@@ -54,7 +54,7 @@ export const feedbackSchemaOperation = {
       type: 'string',
       nullable: true,
       isCommon: true,
-      summary: 'Only feedback with this trigger ref; with :* at the end, with any that starts with the text before it',
+      summary: 'Only feedback with this trigger ref; mon:* matches every ref that starts with mon',
       sample: 'svc:///acme/support-bot/object/monitor:*',
     },
   },
