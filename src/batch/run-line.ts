@@ -157,7 +157,7 @@ async function keepEarlierResult(earlier: PriorEntry, { put, onOutcome }: LineOu
 
 function lostResponseFailure(request?: PreparedRequest): Failure {
   const facts = request
-    ? { ids: request.ids, hint: `${retryAdvice(request.effect)}; --retry-unknown sends it` }
+    ? { ids: request.ids, hint: `${retryAdvice(request)}; --retry-unknown sends it` }
     : { hint: 'the line is no longer valid; run with --dry-run to see why' };
   return new Failure('unknown', 'an earlier run ended before the response arrived', { applied: 'unknown', ...facts });
 }

@@ -140,9 +140,10 @@ function recordIds({ ids: paths = {} }: Operation, body: JsonNode): RecordIds {
   return ids;
 }
 
-// A keyed operation without its key makes a second record.
-function requestEffect({ effect, key = [] }: Operation, ids: RecordIds): Operation['effect'] {
-  return effect === 'keyed' && key.some((what) => ids[what] === undefined) ? 'once' : effect;
+// A keyed operation without its key makes a second record, and so may one with another key than that of the record it replaces.
+function requestEffect({ effect, key = [], replaces }: Operation, ids: RecordIds): Operation['effect'] {
+  const hasKey = key.every((what) => ids[what] !== undefined && ids[what] === ids[replaces ?? what]);
+  return effect === 'keyed' && !hasKey ? 'once' : effect;
 }
 
 /** True if a request is safe to retry: sending it twice has the effect of sending it once. */
@@ -150,9 +151,9 @@ export function isIdempotent(effect: Operation['effect']): boolean {
   return effect === 'read' || effect === 'keyed';
 }
 
-/** The effect of running the same command again, for messages. */
-export function retryAdvice(effect: Operation['effect']): string {
-  return retryAdviceByEffect[effect];
+/** The effect of running the same command again after an unknown outcome, for messages. */
+export function retryAdvice({ operation, effect }: Pick<PreparedRequest, 'operation' | 'effect'>): string {
+  return (operation.replaces ? 'the old record may be deleted; ' : '') + retryAdviceByEffect[effect];
 }
 
 const retryAdviceByEffect = {
@@ -163,16 +164,19 @@ const retryAdviceByEffect = {
 } as const satisfies Record<Operation['effect'], string>;
 
 /** Creates the failure of a response that may be for another request; the function holds no body. */
-export function createDoubt({ destination, effect, ids, progress: { attempts } }: RequestContext): () => Failure {
+export function createDoubt(context: RequestContext): () => Failure {
+  const { destination, ids, progress } = context;
+  const { attempts } = progress;
   const [service, url] = [serviceName(destination), destination.url.href];
-  const suffix = mayBeApplied({ effect }).replace(' and', '; the request');
+  const suffix = mayBeApplied(context).replace(' and', '; the request');
   const message = `${service} sent a response that no request asked for on the same connection, so this response may be for another request${suffix}`;
   const summary = 'the response may be for another request';
-  return () =>
-    new Failure('unknown', message, { summary, url, applied: 'unknown', attempts, ids, hint: retryAdvice(effect) });
+  const hint = retryAdvice(context);
+  return () => new Failure('unknown', message, { summary, url, applied: 'unknown', attempts, ids, hint });
 }
 
 /** The part of a message about an unknown outcome; empty for a request that changes nothing. */
-export function mayBeApplied({ effect }: Pick<RequestContext, 'effect'>): string {
-  return effect === 'read' ? '' : ' and may have been applied';
+export function mayBeApplied({ effect, operation }: Pick<RequestContext, 'effect' | 'operation'>): string {
+  if (effect === 'read') return '';
+  return ` and may have been applied${operation.replaces ? ', or only have deleted the old record' : ''}`;
 }

@@ -6,7 +6,7 @@ import { formatJsonPath, type JsonPath, nodeAtPath, rootOf } from '../json/json-
 import { flagTarget } from '../operations/operation.ts';
 import { classifyStatus } from './failure.ts';
 import { responseFacts } from './read-response.ts';
-import { type RequestContext, retryAdvice, serviceName } from './request.ts';
+import { mayBeApplied, type RequestContext, retryAdvice, serviceName } from './request.ts';
 import { htmlTitle, MAX_ERROR_BYTES, parseServiceError, type ServiceError } from './service-error.ts';
 
 /** The failure of a response whose status is not 2xx, with what the service says about it. `now` is in milliseconds since 1970. */
@@ -18,13 +18,15 @@ export async function failureFromStatus(
   const { status, statusText, headers } = response;
   const waitMs = retryAfterMs(headers, now);
   const hasRetryAfter = ['retry-after', 'retry-after-ms'].some((name) => getHeader(headers, name) !== undefined);
-  const { code = 'refused', applied } = classifyStatus(status, hasRetryAfter);
+  const mayDeleteFirst = context.operation.replaces !== undefined && !context.destination.isLocal;
+  const { code = 'refused', applied } = classifyStatus(status, hasRetryAfter, mayDeleteFirst);
   const facts = responseFacts(response, context, applied);
   const serviceError = parseServiceError(await collectBodyStart(response.body, MAX_ERROR_BYTES));
   const location = status >= 300 && status < 400 ? getHeader(headers, 'location') : undefined;
   const statusLine = `${status} ${statusText}`.trim();
   const summary = statusSummary(status, statusLine, location, context);
-  const suffix = applied === 'unknown' && context.effect !== 'read' ? '; the request may have been applied' : '';
+  const suffix =
+    applied === 'unknown' && code !== 'refused' ? mayBeApplied(context).replace(' and', '; the request') : '';
   const detail = location ? undefined : withoutStatus(serviceError.message, statusText, statusLine);
   return new Failure(code, `${summary}${detail ? `: ${detail}` : ''}${suffix}`, {
     ...facts,
@@ -61,17 +63,20 @@ export function failureFromPage(
   const hint = `check the base URL: the request went to ${context.destination.url.href}`;
   return new Failure('invalid_response', message, {
     ...responseFacts(response, context, 'unknown'),
-    hint: context.effect === 'read' ? hint : `${hint}; ${retryAdvice(context.effect)}`,
+    hint: context.effect === 'read' ? hint : `${hint}; ${retryAdvice(context)}`,
   });
 }
 
 /** The fields that an error names, with the places in the command or its files that their values came from. */
 export function locateIssues({ issues }: ServiceError, context: RequestContext): Issue[] {
-  return issues.map(({ path, message }) => ({
-    path: formatJsonPath(path),
-    at: isBodyPath(path, context) ? locationInDraft(context.draft, path) : '',
-    message,
-  }));
+  return issues.map(({ path, message }) => {
+    const inBody = pathInBody(path, context);
+    return {
+      path: formatJsonPath(inBody ?? path),
+      at: inBody ? locationInDraft(context.draft, inBody) : '',
+      message,
+    };
+  });
 }
 
 /** The message for a status; `statusLine` is the status as the service sent it. */
@@ -98,24 +103,38 @@ function withoutStatus(message: string | undefined, statusText: string, statusLi
   return text === undefined || [statusText, statusLine].includes(text) ? undefined : text;
 }
 
-// A service may also name headers, queries, or fields that only it knows.
-function isBodyPath(path: JsonPath, { operation, draft }: RequestContext): boolean {
+// A service may leave out the outer object, and may also name headers, queries, or fields that only it knows.
+function pathInBody(path: JsonPath, { operation, draft }: RequestContext): JsonPath | undefined {
   const [first] = path;
-  if (typeof first !== 'string') return false;
-  return Object.hasOwn(operation.body, first) || nodeAtPath(rootOf(draft.doc), path) !== undefined;
+  if (typeof first !== 'string') return undefined;
+  if (Object.hasOwn(operation.body, first) || nodeAtPath(rootOf(draft.doc), path)) return path;
+  const { path: outer, fields } = flagTarget(operation);
+  return Object.hasOwn(fields, first) ? [...outer, ...path] : undefined;
 }
 
 /** The next step after a status. `waitMs` is what the service asks for, `now` in milliseconds since 1970. */
 export function statusHint(
   code: FailureCode,
   status: number,
-  { operation, effect, authorization, destination: { profile, url } }: RequestContext,
+  context: RequestContext,
   waitMs = 0,
   now = 0,
 ): string | undefined {
+  const { operation, authorization, destination } = context;
+  const { profile, url, isLocal } = destination;
   const { fields } = flagTarget(operation);
+  if (operation.replaces && (status === 400 || status === 422))
+    return status === 422 || isLocal
+      ? 'the old record is unchanged: correct the body and run it again'
+      : 'the old record may be deleted: correct the body and run it again with the same ids';
   const projectFlag = Object.hasOwn(fields, 'project_id') ? ' or --project-id' : '';
-  if (status === 403) return `ask for permission on the service, or use another --profile${projectFlag}`;
+  if (status === 403) {
+    const refs =
+      operation.host === 'trace'
+        ? '; the cause can also be a ref of another project or an invalid name in the body'
+        : '';
+    return `ask for permission on the service, or use another --profile${projectFlag}${refs}`;
+  }
   if (code === 'credentials') {
     const correction =
       authorization?.correction ?? `to store other credentials, run: svc auth login --profile ${profile}`;
@@ -136,7 +155,7 @@ export function statusHint(
     return `check ${suspects.join(' and ')}: the request went to ${url.href}`;
   }
   if (code !== 'failed' && code !== 'unknown') return undefined;
-  const advice = retryAdvice(effect);
+  const advice = retryAdvice(context);
   return waitMs > 0 ? `${formatWait(waitMs, now, ', until')}; ${advice}` : advice;
 }
 

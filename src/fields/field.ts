@@ -15,6 +15,10 @@ export type Shape = { readonly nullable?: true } & (
       readonly fields?: Fields;
       /** Fields beyond `fields` pass without a warning. */
       readonly hasOpenFields?: true;
+      /** Fields that existing servers accept, and the interface does not list (docs/servers.md). */
+      readonly accepted?: AcceptedFields;
+      /** Null in an optional field passes without a warning: clients write every field that they know. */
+      readonly takesNull?: true;
       /** The type of every field of a free-form object. */
       readonly values?: Shape;
     }
@@ -35,7 +39,11 @@ export interface Advice {
   readonly format?: StringFormat;
   /** The maximum length of the value's JSON text in bytes. */
   readonly bytes?: number;
+  /** The string or array must not be empty. */
   readonly isNonEmpty?: true;
+  /** Neither the string nor a string in the array may be empty. */
+  readonly hasText?: true;
+  readonly oneOf?: readonly string[];
   /** A sibling that must be present and neither false nor null. */
   readonly needs?: string;
   /** A sibling without which the record is of little use, and the reason. */
@@ -48,6 +56,14 @@ export interface Advice {
   readonly atMost?: readonly string[];
   /** A sibling with a time, which must be earlier than this one. */
   readonly after?: string;
+}
+
+/** Fields by name that have no flag, and are in no schema. */
+export type AcceptedFields = { readonly [name: string]: Advice };
+
+/** Accepted fields without advice. */
+export function acceptedFields(...names: readonly string[]): AcceptedFields {
+  return Object.fromEntries(names.map((name) => [name, {}]));
 }
 
 /** The value that svc adds for a field that the user left out; never under `--exact`. */
@@ -93,8 +109,8 @@ export type Field = Shape & {
   readonly isSecret?: true;
   /** A boolean sibling that must not be true together with this one. */
   readonly excludes?: string;
-  /** Forms that most servers accept beyond the interface (docs/servers.md): svc warns and sends them. */
-  readonly wider?: readonly Shape[];
+  /** Forms that most servers accept beyond the interface (docs/servers.md): svc warns, unless they are usual, and sends them. */
+  readonly wider?: readonly (Shape & { readonly isUsual?: true })[];
   readonly advice?: Advice;
   readonly fill?: AutofillKind;
   /** Not filled in if this sibling is present and not null. */
@@ -111,6 +127,13 @@ export type Field = Shape & {
 };
 
 export type Fields = { readonly [name: string]: Field };
+
+/** The type of a time in a body. */
+export const dateTime = {
+  type: 'string',
+  format: 'date-time',
+  wider: [{ type: 'string', format: 'lax-date-time' }],
+} as const satisfies Shape & Pick<Field, 'wider'>;
 
 /** The flag of a field: `top_logprobs` is `--top-logprobs`. */
 export function flagName(fieldName: string): string {

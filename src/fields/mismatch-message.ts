@@ -22,19 +22,26 @@ export function mismatchMessage(rootShape: Shape, path: JsonPath, node: JsonNode
   const { wider = [] } = shape;
   // A flag takes text only.
   const expressible = isFlag ? wider.filter(({ type }) => type !== 'object' && type !== 'list') : wider;
-  const accepted = joinWithOr(acceptedForms([shape, ...expressible], shape.nullable === true && !isFlag));
+  // Other kinds of refs and times are not worth a suggestion.
+  const named = expressible.filter((form) => !('format' in form));
+  const accepted = joinWithOr(acceptedForms([shape, ...named], shape.nullable === true && !isFlag));
   const hint =
     expressible.length < wider.length ? `; to set JSON, write --set ${path.at(-1)}:=...` : dayHint(shape, node);
   return `must be ${accepted}${shape.isSecret ? '' : `, not ${describeValue(node)}`}${hint}`;
 }
 
 /**
- * True for a form that the interface does not show and most servers accept (docs/servers.md): null for an optional
- * field, or one of the wider forms of a field.
+ * Returns a form that the interface does not show and most servers accept (docs/servers.md): null for an optional
+ * field, or one of the wider forms of a field. Undefined for any other value.
  */
-export function isToleratedForm(node: JsonNode, field: Field): boolean {
-  if (kindOf(node) === 'null') return !(field.required || field.nullable || field.type === 'json');
-  return field.wider?.some((shape) => isOfShape(node, shape)) === true;
+export function toleratedForm(node: JsonNode, field: Field): ToleratedForm | undefined {
+  if (kindOf(node) === 'null') return field.required || field.nullable || field.type === 'json' ? undefined : {};
+  return field.wider && !isOfShape(node, field) ? field.wider.find((shape) => isOfShape(node, shape)) : undefined;
+}
+
+/** Usual forms cause no warning. */
+interface ToleratedForm {
+  readonly isUsual?: true;
 }
 
 /** The warning about such a form. */
@@ -54,9 +61,11 @@ export function isInRange(node: JsonNode, { min, max }: NumberRange): boolean {
   );
 }
 
+// Whatever its fields or elements are.
 function isOfShape(node: JsonNode, shape: Shape): boolean {
-  if (kindOf(node) !== shape.type) return false;
-  return shape.type !== 'string' || !shape.oneOf || shape.oneOf.includes(stringOf(node));
+  if (kindOf(node) !== shape.type || shape.type !== 'string') return kindOf(node) === shape.type;
+  const text = stringOf(node);
+  return shape.oneOf?.includes(text) ?? (shape.format === undefined || hasFormat(text, shape.format));
 }
 
 function shapeAtPath(rootShape: Shape, path: JsonPath): Shape {

@@ -1,4 +1,4 @@
-import type { Fields } from '../fields/field.ts';
+import { type AcceptedFields, acceptedFields, dateTime, type Fields } from '../fields/field.ts';
 import { toolFunctionFields } from './chat-request-fields.ts';
 import { BYTES_PER_MEBIBYTE, type Operation } from './operation.ts';
 
@@ -12,8 +12,7 @@ const toolFields = {
   function: { type: 'object', fields: functionFields, summary: 'The function' },
 } as const satisfies Fields;
 
-/** One run of a task with its reward. */
-export const trajectoryFields = {
+const trajectoryFields = {
   additional_histories: {
     type: 'list',
     of: { type: 'json' },
@@ -32,7 +31,7 @@ export const trajectoryFields = {
   metadata: { type: 'object', summary: 'Free-form metadata of the run', sample: { task: 'parcel' } },
   metrics: { type: 'object', summary: 'Measurements of the run by name', sample: { turns: 1 } },
   reward: { type: 'number', summary: 'Reward of the run', sample: 0.5 },
-  start_time: { type: 'string', format: 'date-time', summary: 'Start of the run' },
+  start_time: { ...dateTime, summary: 'Start of the run' },
   tools: {
     type: 'list',
     of: { type: 'object', hasOpenFields: true, fields: toolFields },
@@ -40,14 +39,21 @@ export const trajectoryFields = {
   },
 } as const satisfies Fields;
 
+/** One run of a task with its reward. */
+export const trajectoryShape = {
+  type: 'object',
+  takesNull: true,
+  fields: trajectoryFields,
+  accepted: { auto_metrics: {}, exchanges: { conflicts: ['messages_and_choices'] } },
+} as const;
+
 /** A group of trajectories of one task, whose rewards are compared with each other. */
-export const trajectoryGroupFields = {
-  trajectories: {
-    type: 'list',
-    of: { type: 'object', fields: trajectoryFields },
-    summary: 'The runs of one task',
-  },
-} as const satisfies Fields;
+export const trajectoryGroupShape = {
+  type: 'object',
+  takesNull: true,
+  fields: { trajectories: { type: 'list', of: trajectoryShape, summary: 'The runs of one task' } },
+  accepted: acceptedFields('exceptions', 'metadata', 'metrics', 'logs'),
+} as const;
 
 const experimentalConfigFields = {
   advantage_balance: { type: 'number', summary: 'Weight between positive and negative advantages', sample: 0 },
@@ -65,6 +71,26 @@ const experimentalConfigFields = {
   precalculate_logprobs: { type: 'boolean', summary: 'Compute reference logprobs before training' },
   scale_rewards: { type: 'boolean', summary: 'Scale rewards within a group' },
 } as const satisfies Fields;
+
+const acceptedConfigFields: AcceptedFields = {
+  ...acceptedFields(
+    'allow_training_without_logprobs',
+    'kl_penalty_coef',
+    'kl_penalty_reference_step',
+    'kl_penalty_step_lag',
+  ),
+  ...acceptedFields(
+    'kl_ref_adapter_path',
+    'logprob_calculation_chunk_size',
+    'normalize_advantages',
+    'packed_sequence_length',
+  ),
+  ...acceptedFields('num_trajectories_learning_rate_multiplier_power', 'plot_tensors'),
+  ...acceptedFields('scale_learning_rate_by_reward_std_dev', 'truncated_importance_sampling'),
+  importance_sampling_level: { oneOf: ['token', 'sequence', 'average', 'geometric_average'] },
+  kl_penalty_source: { oneOf: ['current_learner', 'sample'] },
+  loss_fn: { oneOf: ['cispo', 'ppo'] },
+};
 
 const sampleMessages = [{ role: 'user', content: 'Where is my parcel?' }];
 
@@ -85,14 +111,16 @@ export const trainOperation = {
     model_id: { type: 'string', format: 'uuid', required: true, summary: 'Id of the model to train' },
     trajectory_groups: {
       type: 'list',
-      of: { type: 'object', fields: trajectoryGroupFields },
+      of: trajectoryGroupShape,
       required: true,
       summary: 'The groups to train on',
       sample: [{ trajectories: [1, 0].map((reward) => ({ messages_and_choices: sampleMessages, reward })) }],
     },
     experimental_config: {
       type: 'object',
+      takesNull: true,
       fields: experimentalConfigFields,
+      accepted: acceptedConfigFields,
       isCommon: true,
       summary: 'Settings of the training algorithm (experimental)',
     },

@@ -426,6 +426,34 @@ describe('errors of a service are understood in every shape', () => {
   });
 
   it.each([
+    ['{"errors":[{"field":"op_name","message":"bad"}]}', '--op-name: bad'],
+    [
+      '{"message":"invalid","errors":[{"field":"start.inputs.q[0]","message":"bad"}]}',
+      '--inputs:1:8 start.inputs.q[0]: bad',
+    ],
+    ['{"errors":[{"field":["body","start","id"],"reason":"bad","code":"x"}]}', 'svc start.id: bad'],
+    ['{"errors":[{"field":"X-Header","message":"bad"}]}', 'X-Header: bad'],
+    ['{"errors":["bad"]}', undefined],
+  ])('a list of errors names fields, too: %s', async (body, line) => {
+    const { stderr } = await start({ status: 400, pieces: [body] }, '--inputs', '{"q": ["z"]}');
+    expect(stderr).toBe(`svc: https://svc.test returned 400${line ? `\n  ${line}` : `: ${body}`}\n`);
+  });
+
+  it.each([
+    ['feedback', 'replace'],
+    ['call', 'start'],
+    ['chat', 'x'],
+  ])('a 403 of a trace service may be about a field: %s %s', async (...words) => {
+    const args = [...words, '--no-check', '--exact', '--no-stdin', '--project-id', 'a/b'];
+    const flags = words.includes('chat') ? args.slice(0, -2) : args;
+    const { stderr } = await svc(flags, { env, send: sending({ status: 403, pieces: [] }) });
+    const hint =
+      'or use another --profile or --project-id; the cause can also be a ref of another project or an invalid name in the body';
+    expect(stderr.includes(hint)).toBe(!words.includes('chat'));
+    expect(stderr).toContain('ask for permission on the service, or use another --profile');
+  });
+
+  it.each([
     ['"body.start.op_name"', '--op-name: bad'],
     ['"start.inputs[0]"', 'svc start.inputs[0]: bad'],
     ['"a text"', 'a text: bad'],
@@ -443,7 +471,9 @@ describe('errors of a service are understood in every shape', () => {
     const detail = `{"detail":[${entry('["body","foo",1]')},${entry('["body","bar"]')},${entry('["header","foo"]')}]}`;
     const args = ['feedback', 'replace', '-f', 'fb.json', '--no-check', '-q'];
     const { stderr } = await svc(args, { cwd, env, send: sending({ status: 422, pieces: [detail] }) });
-    expect(stderr).toBe('svc: https://svc.test returned 422\n  fb.json:2:11 foo[1]: no\n  bar: no\n  header.foo: no\n');
+    const issues = '  fb.json:2:11 foo[1]: no\n  bar: no\n  header.foo: no\n';
+    const hint = '  the old record is unchanged: correct the body and run it again\n';
+    expect(stderr).toBe(`svc: https://svc.test returned 422\n${issues}${hint}`);
   });
 
   it('is cut and cannot drive a terminal or repeat a secret', async () => {
@@ -470,10 +500,10 @@ describe('errors of a service are understood in every shape', () => {
     const { code, stderr } = await svc(['feedback', 'replace', ...flags], { env, send: sending(answer) });
     expect(code).toBe(8);
     expect(stderr.split('\n').filter((line) => !line.includes('warning'))).toEqual([
-      'svc: https://svc.test returned 502; the request may have been applied',
+      'svc: https://svc.test returned 502; the request may have been applied, or only have deleted the old record',
       '  request id: r-1',
       '  feedback to replace, if applied: fb-1',
-      '  if you run it again, it may be applied twice',
+      '  the old record may be deleted; if you run it again, it may be applied twice',
       '',
     ]);
   });

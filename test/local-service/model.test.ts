@@ -185,7 +185,7 @@ describe('the built-in model', () => {
 
   it.each([
     [{ priority: 1 }, 'priority'],
-    [{ stream_options: {} }, 'stream_options'],
+    [{ stream_options: { include_usage: true } }, 'stream_options'],
     [{ prompt_logprobs: 1, stream: true }, 'prompt_logprobs'],
     [{ top_logprobs: 1 }, 'top_logprobs'],
     [{ structured_outputs: { regex: 'a', choice: ['a'] } }, 'structured_outputs.regex'],
