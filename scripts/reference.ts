@@ -117,7 +117,7 @@ function localModelSection(): string {
   const ignored = Object.keys(chatOperation.body).filter((name) => !simulatedFields.includes(name));
   return [
     '## The built-in model of the local service',
-    'The response depends only on the messages and the seed, and its `model` is `svc-local`. The model accepts these fields without simulating their effect:',
+    'The response depends only on the request, and its `model` is `svc-local`. The model accepts these fields without simulating their effect:',
     [...ignored, ...unenforcedConstraints.map((name) => `structured_outputs.${name}`)]
       .map((name) => `\`${name}\``)
       .join(', '),

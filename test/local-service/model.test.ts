@@ -58,7 +58,33 @@ describe('the built-in model', () => {
     expect((await complete({ seed: 1 })).content).toBe(first.content);
     expect((await complete({ seed: 2 })).content).not.toBe(first.content);
     expect((await complete({ seed: 1, messages: [{ role: 'user', content: 'x' }] })).content).not.toBe(first.content);
-    expect((await complete({ n: 3 })).choices.map(({ message }) => message.content)).toHaveLength(3);
+    expect(new Set((await complete({ n: 3 })).choices.map(({ message }) => message.content)).size).toBe(3);
+  });
+
+  const end = "This is svc's built-in model; set a base URL for a real one.";
+  it.each<[string, object, string]>([
+    [
+      'what was said',
+      { messages: [{ role: 'user', content: ' Say\nhello ' }] },
+      `You said "Say hello": 2 words. ${end}`,
+    ],
+    ['a question', { messages: [{ role: 'user', content: 'Why?' }] }, `You asked "Why?": 1 word. ${end}`],
+    [
+      'the beginning of a long text',
+      { messages: [{ role: 'user', content: 'a'.repeat(61) }] },
+      `You said "${'a'.repeat(60)}…": 1 word. ${end}`,
+    ],
+    [
+      'a result',
+      { messages: [{ role: 'tool', content: '21 degrees' }] },
+      `The tool said "21 degrees": 2 words. ${end}`,
+    ],
+    ['no text', { messages: [{ role: 'user', content: [] }] }, `You sent no text. ${end}`],
+    ['the seed', { seed: 7 }, `You said "Name three rivers": 3 words, seed 7. ${end}`],
+    ['the choice', { n: 2 }, `You said "Name three rivers": 3 words, choice 1 of 2. ${end}`],
+    ['its length', { min_tokens: 25 }, `You said "Name three rivers": 3 words. ${end} Counting to min_tokens: 24 25`],
+  ])('names %s', async (_, body, text) => {
+    expect((await complete(body)).content).toBe(text);
   });
 
   it('stops at texts, at token ids and at limits', async () => {
@@ -133,10 +159,14 @@ describe('the built-in model', () => {
     expect((await complete({ messages: short })).choice.message.reasoning).toContain('has 1 word;');
     expect((await complete({ include_reasoning: false })).choice.message).not.toHaveProperty('reasoning');
     const messages = [{ role: 'assistant', content: 'The Danube, ' }];
-    expect((await complete({ messages, echo: true })).content).toMatch(/^The Danube, svc-local/);
-    expect((await complete({ messages: [{ role: 'user', content: 'x' }], echo: true })).content).toMatch(/^svc-local/);
+    expect((await complete({ messages, echo: true })).content).toMatch(
+      /^The Danube, The assistant said "The Danube,": 2 words/,
+    );
+    expect((await complete({ messages: [{ role: 'user', content: 'x' }], echo: true })).content).toMatch(
+      /^You said "x": 1 word\./,
+    );
     expect((await complete({ messages, continue_final_message: true, add_generation_prompt: false })).content).toMatch(
-      /^ [a-z]+ /,
+      /^ \(continued by svc's built-in model; .*\)$/,
     );
   });
 

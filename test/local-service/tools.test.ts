@@ -110,7 +110,9 @@ describe('the built-in model', () => {
   it('stops at a single string and keeps to a schema given as an object', async () => {
     const text = async (body: object): Promise<string> =>
       JSON.parse(JSON.stringify(chatCompletion(await request(body), identity))).choices[0].message.content;
-    expect(await text({ stop: 'test model' })).toBe('svc-local (a ');
+    expect(await text({ stop: 'real' })).toBe(
+      'You said "Use get_weather, please": 3 words. This is svc\'s built-in model; set a base URL for a ',
+    );
     expect(await text({ structured_outputs: { json: parameters } })).toBe('{"city":""}');
   });
 });
