@@ -132,7 +132,8 @@ function localServiceSection(): string {
     markdownTable(
       ['path', 'credentials', 'response'],
       [
-        ['`GET /v1/models`', 'Bearer', 'the models of the upstream server, else `svc-local`'],
+        ['`GET /v1/models`', 'Bearer', 'the models of the upstream server, else those of `--models` or `svc-local`'],
+        ['`GET /v1/models/{id}`', 'Bearer', 'one of them; without `--models`, any name'],
         ['`GET /`', 'none', 'a page that shows the stored data'],
         ['`GET /page/…`', 'Basic', 'the data of that page'],
         ['`GET /healthz`', 'none', '200 while the data can be used, else 503'],

@@ -152,6 +152,10 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
         '--credentials <file>': { summary: 'JSON file with username, password and token', conflicts: ['no-auth'] },
         '--no-auth': 'Accept requests without credentials',
         '--upstream <url>': 'Forward chats to this server (vLLM, llama.cpp, Ollama); its token is SVC_UPSTREAM_TOKEN',
+        '--models <names>': {
+          summary: 'Serve only these models, separated by commas; other names get 404 (default: every name)',
+          conflicts: ['upstream'],
+        },
         '--max-body <size>':
           'Reject bodies above this size with 413, such as 8M; the limits of the operations always apply',
       }),
@@ -171,7 +175,7 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
         '--record <file>': 'Record requests and responses as HAR 1.2, without credentials',
         '--replay <file>': {
           summary: 'Respond from a HAR file; exit with 13 at the end if a request was not recorded',
-          conflicts: ['record', 'fault', 'upstream', 'data', 'max-body', 'open'],
+          conflicts: ['record', 'fault', 'upstream', 'models', 'data', 'max-body', 'open'],
         },
       }),
     ],

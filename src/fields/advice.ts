@@ -5,6 +5,7 @@ import {
   type JsonNode,
   type JsonPath,
   kindOf,
+  membersOf,
   rawText,
   startOffset,
   stringOf,
@@ -84,7 +85,9 @@ function rejectionWarnings(node: JsonNode, advice: Advice, siblings: SiblingValu
     warnings.push(`should be ${stringFormats[advice.format].description}; most servers reject other values`);
   }
   if (!isActive(node)) return warnings;
-  if (advice.needs && !isActive(siblings.get(advice.needs)))
+  // An empty object has no options that need it.
+  const isEmptyObject = kind === 'object' && membersOf(node).next().done;
+  if (advice.needs && !isEmptyObject && !isActive(siblings.get(advice.needs)))
     warnings.push(`needs ${advice.needs} (--${flagName(advice.needs)})`);
   for (const other of advice.conflicts ?? []) {
     if (isActive(siblings.get(other)))

@@ -94,7 +94,7 @@ export type Field = Shape & {
   /** A boolean sibling that must not be true together with this one. */
   readonly excludes?: string;
   /** Forms that most servers accept beyond the interface (docs/servers.md): svc warns and sends them. */
-  readonly wider?: readonly Shape[];
+  readonly wider?: readonly (Shape & { /** Sent without a warning. */ readonly isUsual?: true })[];
   readonly advice?: Advice;
   readonly fill?: AutofillKind;
   /** Not filled in if this sibling is present and not null. */

@@ -37,6 +37,11 @@ export function isToleratedForm(node: JsonNode, field: Field): boolean {
   return field.wider?.some((shape) => isOfShape(node, shape)) === true;
 }
 
+/** True for a form of these that is too common for a warning. */
+export function isUsualForm(node: JsonNode, { wider }: Field): boolean {
+  return wider?.some((shape) => shape.isUsual && isOfShape(node, shape)) === true;
+}
+
 /** The warning about such a form. */
 export function toleratedFormMessage(node: JsonNode, field: Field): string {
   const leniency = kindOf(node) === 'null' ? 'treat null as absent' : `also accept ${describeValue(node)}`;

@@ -20,6 +20,7 @@ import { type Finding, firstOfEachKind, type PendingFinding, pendingWarning } fr
 import {
   isInRange,
   isToleratedForm,
+  isUsualForm,
   mismatchMessage,
   type NumberRange,
   toleratedFormMessage,
@@ -178,7 +179,7 @@ function objectToZodInput(node: JsonNode, shape: ObjectShape, path: JsonPath, ad
         const isMissing = field.advice?.required && kindOf(value) === 'null';
         if (!add || isMissing) continue;
         const describe = () => ({ path: [...path, key], message: toleratedFormMessage(value, field) });
-        add(pendingWarning('tolerated', value, describe));
+        if (!isUsualForm(value, field)) add(pendingWarning('tolerated', value, describe));
         adviseField(key, field, value, siblings, path, add);
         continue;
       }

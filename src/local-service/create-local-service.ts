@@ -3,7 +3,7 @@ import { uuidV7 } from '../fields/uuid.ts';
 import { getHeader, type Middleware, type Request, type Response, type Send } from '../http/message.ts';
 import { typedOperations } from '../operations/all-operations.ts';
 import { type AcceptedCredentials, authenticateRequest } from './authenticate-request.ts';
-import { modelsRoute, upstreamChatRoute } from './model-routes.ts';
+import { isModelsPath, modelsPath, modelsRoute, upstreamChatRoute } from './model-routes.ts';
 import { operationHandlers } from './operation-handlers.ts';
 import { operationRoute } from './operation-route.ts';
 import { pageRoutes } from './page-routes.ts';
@@ -36,7 +36,8 @@ export function createLocalService(
   const routes = createRoutes(context, metrics);
   const respond: Send = async (request) => {
     request.onBodySent?.();
-    const route = routes.get(requestPath(request));
+    const path = requestPath(request);
+    const route = routes.get(isModelsPath(path) ? modelsPath : path);
     return handleRequest(request, route, credentials).catch((error) => {
       // An aborted request gets no response, as on the network.
       request.signal?.throwIfAborted();
@@ -63,7 +64,7 @@ export function createLocalService(
 }
 
 const PROMETHEUS_CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
-const statusPaths = { models: '/v1/models', health: '/healthz', metrics: '/metrics' } as const;
+const statusPaths = { models: modelsPath, health: '/healthz', metrics: '/metrics' } as const;
 const servicePaths: readonly string[] = [...Object.values(statusPaths), ...typedOperations.map(({ path }) => path)];
 
 function createRoutes(context: ServiceContext, metrics: RequestMetrics): ReadonlyMap<string, ServiceRoute> {

@@ -1,9 +1,11 @@
+import { unescape as decodeUrlText } from 'node:querystring';
 import { collectBody } from '../http/body-chunks.ts';
+import type { JsonValue } from '../json/write-json.ts';
 import type { Operation } from '../operations/operation.ts';
 import { localModelName } from './model/chat-completion.ts';
 import { requireJson } from './operation-route.ts';
 import { declaredBodyBytes, limitedChunks } from './request-body.ts';
-import { jsonResponse } from './responses.ts';
+import { HttpError, jsonResponse, requestPath } from './responses.ts';
 import { readRoute, type ServiceContext, type ServiceRoute } from './service-context.ts';
 import type { Upstream } from './upstream.ts';
 
@@ -22,13 +24,33 @@ export function upstreamChatRoute(operation: Operation, upstream: Upstream, cont
   };
 }
 
-/** `GET /v1/models`: the models of the upstream server, else the built-in one. */
-export function modelsRoute({ upstream, now }: ServiceContext): ServiceRoute {
+/** The path of the list of models; below it, each model has its own. */
+export const modelsPath = '/v1/models';
+
+/** True for the path of the models or of one model. A path with `..`, which would lead elsewhere on an upstream server, is none. */
+export function isModelsPath(path: string): boolean {
+  if (path === modelsPath) return true;
+  return path.startsWith(`${modelsPath}/`) && new URL(path, 'http://localhost').pathname === path;
+}
+
+/** `GET /v1/models` and `GET /v1/models/{id}`: the models of the upstream server, else of the built-in model. */
+export function modelsRoute({ upstream, models, now }: ServiceContext): ServiceRoute {
   const created = Math.floor(now() / 1000);
-  const model = { id: localModelName, object: 'model', created, owned_by: 'svc' };
-  const respond: ServiceRoute['respond'] = async (request) =>
-    upstream
-      ? upstream('/v1/models', { ...request, method: 'GET', body: new Uint8Array() })
-      : jsonResponse(200, { object: 'list', data: [model] });
+  const toModel = (id: string): JsonValue => ({ id, object: 'model', created, owned_by: 'svc' });
+  const respond: ServiceRoute['respond'] = async (request) => {
+    const path = requestPath(request);
+    if (upstream) return upstream(`/${path.slice(1)}`, { ...request, method: 'GET', body: new Uint8Array() });
+    const data = (models ?? [localModelName]).map(toModel);
+    if (path === modelsPath) return jsonResponse(200, { object: 'list', data });
+    const id = decodeUrlText(path.slice(modelsPath.length + 1));
+    requireServedModel(id, models);
+    return jsonResponse(200, toModel(id));
+  };
   return readRoute('bearer', respond, 'error');
+}
+
+/** Throws HttpError 404 for a model that is not one of the served ones, if those are limited. */
+export function requireServedModel(id: string, models: ServiceContext['models']): void {
+  if (!models || models.includes(id)) return;
+  throw new HttpError(404, `the model ${JSON.stringify(id)} is not served; available: ${models.join(', ')}`);
 }

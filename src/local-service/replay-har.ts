@@ -23,6 +23,7 @@ import { type AcceptedCredentials, authenticateRequest } from './authenticate-re
 import { createBodyCopy } from './body-copy.ts';
 import { comparableBody, exchangeKey, generatedValues } from './har-entry.ts';
 import { ConnectionResetError, cutBody } from './inject-faults.ts';
+import { isModelsPath } from './model-routes.ts';
 import { MAX_RECORDED_BODY_BYTES } from './record-har.ts';
 import { redactBody } from './redact-body.ts';
 import { HttpError, httpErrorResponse, requestPath, textResponse } from './responses.ts';
@@ -61,7 +62,7 @@ export async function openHarReplay(path: string, credentials: AcceptedCredentia
     if (pathname === '/healthz') return textResponse(200, Buffer.from('{"status":"ok"}'), 'application/json');
     try {
       // The page and the metrics are not recorded either.
-      if (!operation && pathname !== '/v1/models') throw new HttpError(404, 'Not Found');
+      if (!operation && !isModelsPath(pathname)) throw new HttpError(404, 'Not Found');
       const body = createBodyCopy(MAX_RECORDED_BODY_BYTES);
       for await (const chunk of bodyChunks(request.body)) body.add(chunk);
       const text = comparableBody(redactBody(pathname, body.bytes()).body);

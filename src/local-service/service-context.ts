@@ -23,6 +23,8 @@ export interface ServiceContext {
   readonly faults?: Middleware | undefined;
   /** Responds to chats instead of the built-in model. */
   readonly upstream?: Upstream | undefined;
+  /** The names of the built-in model; without them it serves every name. */
+  readonly models?: readonly string[] | undefined;
 }
 
 /** Who sent a request. */

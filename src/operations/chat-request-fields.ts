@@ -200,9 +200,14 @@ export const chatRequestFields = {
     topic: 'Tools',
     type: 'string',
     oneOf: ['none'],
-    wider: [{ type: 'string', oneOf: ['auto', 'required'] }, { type: 'object' }],
+    wider: [
+      { type: 'string', oneOf: ['auto'], isUsual: true },
+      { type: 'string', oneOf: ['required'] },
+      { type: 'object' },
+    ],
     default: 'none',
-    summary: 'Whether the model calls a tool: none; most servers also accept auto, required or a named tool',
+    summary:
+      'Whether the model calls a tool: none; most servers also accept auto (their default with tools), required or a named tool',
   },
   reasoning_effort: {
     topic: 'Response',

@@ -55,7 +55,7 @@ export const feedbackSchemaOperation = {
       type: 'string',
       nullable: true,
       isCommon: true,
-      summary: 'Only feedback with this trigger ref; :* at the end matches all versions',
+      summary: 'Only feedback with this trigger ref; with :* at the end, refs that begin with the text before it',
       sample: 'svc:///acme/support-bot/object/monitor:*',
     },
   },

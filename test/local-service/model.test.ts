@@ -215,7 +215,7 @@ describe('the built-in model', () => {
 
   it.each([
     [{ priority: 1 }, 'priority'],
-    [{ stream_options: {} }, 'stream_options'],
+    [{ stream_options: { include_usage: true } }, 'stream_options'],
     [{ prompt_logprobs: 1, stream: true }, 'prompt_logprobs'],
     [{ top_logprobs: 1 }, 'top_logprobs'],
     [{ structured_outputs: { regex: 'a', choice: ['a'] } }, 'structured_outputs.regex'],
@@ -228,8 +228,8 @@ describe('the built-in model', () => {
     [{ max_tokens: -1 }, 'max_tokens'],
     [{ max_completion_tokens: 0 }, 'max_completion_tokens'],
     [{ min_tokens: -1 }, 'min_tokens'],
-    [{ prompt_logprobs: -1 }, 'prompt_logprobs'],
-    [{ top_logprobs: -1, logprobs: true }, 'top_logprobs'],
+    [{ prompt_logprobs: -2 }, 'prompt_logprobs'],
+    [{ top_logprobs: -2, logprobs: true }, 'top_logprobs'],
     [{ cache_salt: '' }, 'cache_salt'],
     [{ n: 0 }, 'n'],
     [{ n: 1000 }, 'n'],
@@ -262,6 +262,12 @@ describe('the built-in model', () => {
     [{ messages: [{ content: 'x' }] }, 'messages[0].role is required'],
   ])('reports what is wrong with %j without advice for the command line', async (body, message) => {
     expect(JSON.parse((await send(body)).text).error.message).toBe(message);
+  });
+
+  it('returns 100 alternatives for -1, and accepts stream options that are empty', async () => {
+    const all = await complete({ logprobs: true, top_logprobs: -1, prompt_logprobs: -1, stream_options: {} });
+    expect(all.choice.logprobs?.content[0]?.top_logprobs).toHaveLength(100);
+    expect(Object.keys(all.prompt_logprobs?.[1] ?? {})).toHaveLength(100);
   });
 
   it('ignores unknown fields', async () => {

@@ -13,6 +13,7 @@ import {
   stringOf,
 } from '../../json/json-node.ts';
 import { tryParseJson } from '../../json/parse-json.ts';
+import { serviceLimits } from '../limits.ts';
 import { HttpError } from '../responses.ts';
 
 /** The fields of a chat body that the built-in model simulates. */
@@ -50,8 +51,8 @@ export async function readModelRequest(body: JsonNode) {
     /** The complete text, or the arguments of the tool, if the body determines them. */
     fixedText: tool?.arguments ?? (await readFixedText(body)),
     /** Alternatives per token; undefined without log probabilities. */
-    topLogprobs: isSet('logprobs') ? (numberFrom(0, body, 'top_logprobs') ?? 0) : undefined,
-    promptLogprobs: numberFrom(0, body, 'prompt_logprobs'),
+    topLogprobs: isSet('logprobs') ? (logprobCount(body, 'top_logprobs') ?? 0) : undefined,
+    promptLogprobs: logprobCount(body, 'prompt_logprobs'),
     hasTokenIds: isSet('return_token_ids'),
     hasIdsAsTokens: isSet('return_tokens_as_token_ids'),
     isStreamed: isSet('stream'),
@@ -104,6 +105,12 @@ function numberFrom(minimum: number, body: JsonNode, name: string): number | und
   return number;
 }
 
+// -1 means all that there are.
+function logprobCount(body: JsonNode, name: string): number | undefined {
+  const count = numberFrom(-1, body, name);
+  return count === -1 ? serviceLimits.topLogprobs : count;
+}
+
 /** A message, of its content only the text. */
 interface ChatMessage {
   readonly role: string;
@@ -140,7 +147,8 @@ function findTool(body: JsonNode, last: ChatMessage): JsonNode | undefined {
     if (named) return named;
     throw new HttpError(400, `tool_choice names the tool ${JSON.stringify(name)}, which is not in tools`);
   }
-  switch (firstStringMember(body, 'tool_choice')) {
+  // Existing servers take `auto` as the default when there are tools (docs/servers.md).
+  switch (choice ? firstStringMember(body, 'tool_choice') : 'auto') {
     case 'required':
       if (!tools[0]) throw new HttpError(400, 'tool_choice "required" needs at least one tool in tools');
       return tools[0];
