@@ -183,6 +183,16 @@ describe('the built-in model', () => {
     });
     expect((await complete({ response_format: { type: 'json_object' } })).content).toBe('{}');
     expect((await complete({ structured_outputs: { json_object: true } })).content).toBe('{}');
+    const messages = [
+      { role: 'developer', content: `Match this schema: ${JSON.stringify(schema)}.` },
+      { role: 'user', content: 'x {"properties":{}}' },
+    ];
+    for (const body of [
+      { response_format: { type: 'json_object', schema } },
+      { response_format: { type: 'json_object' }, messages },
+      { structured_outputs: { json_object: true }, messages },
+    ])
+      expect((await complete(body)).content).toBe('{"n":3}');
   });
 
   it('streams the same text, with usage on request', async () => {

@@ -49,7 +49,7 @@ export async function readModelRequest(body: JsonNode) {
     /** The tool that is called instead of a text. */
     toolName: tool?.name,
     /** The complete text, or the arguments of the tool, if the body determines them. */
-    fixedText: tool?.arguments ?? (await readFixedText(body)),
+    fixedText: tool?.arguments ?? (await readFixedText(body, messages)),
     /** Alternatives per token; undefined without log probabilities. */
     topLogprobs: isSet('logprobs') ? (logprobCount(body, 'top_logprobs') ?? 0) : undefined,
     promptLogprobs: logprobCount(body, 'prompt_logprobs'),
@@ -75,7 +75,7 @@ function readStopStrings(body: JsonNode): string[] {
   return texts.flatMap((text) => (kindOf(text) === 'string' ? stringOf(text) : [])).filter((text) => text !== '');
 }
 
-async function readFixedText(body: JsonNode): Promise<string | undefined> {
+async function readFixedText(body: JsonNode, messages: readonly ChatMessage[]): Promise<string | undefined> {
   const constraints = getMember(body, 'structured_outputs');
   const [choice] = itemsAt(constraints, 'choice');
   if (choice && kindOf(choice) === 'string') return stringOf(choice);
@@ -84,6 +84,7 @@ async function readFixedText(body: JsonNode): Promise<string | undefined> {
   const schema = [
     ['response_format', 'json_schema', 'schema'],
     ['structured_outputs', 'json'],
+    ['response_format', 'schema'],
   ]
     .map((path) => nodeAtPath(body, path))
     .find((node) => node && kindOf(node) !== 'null');
@@ -96,7 +97,17 @@ async function readFixedText(body: JsonNode): Promise<string | undefined> {
   const isObject =
     firstStringMember(getMember(body, 'response_format'), 'type') === 'json_object' ||
     isTrue(nodeAtPath(body, ['structured_outputs', 'json_object']));
-  return isObject ? '{}' : undefined;
+  if (!isObject) return undefined;
+  const instructed = messages.map(instructedSchema).find((text) => text !== undefined);
+  return instructed === undefined ? '{}' : (await import('./smallest-value.ts')).smallestValue(instructed);
+}
+
+// Clients that request any JSON object write its schema into the instructions.
+function instructedSchema({ role, text }: ChatMessage): string | undefined {
+  if (role !== 'system' && role !== 'developer') return undefined;
+  const schema = text.slice(text.indexOf('{'), text.lastIndexOf('}') + 1);
+  const node = tryParseJson(Buffer.from(schema));
+  return node && getMember(node, 'properties') ? schema : undefined;
 }
 
 function numberFrom(minimum: number, body: JsonNode, name: string): number | undefined {
