@@ -171,7 +171,7 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
       }),
       ...flagGroup('Testing', {
         '--fault <rule>...':
-          'Inject failures; a rule is terms joined by commas, such as operation=chat,status=503. Terms: operation, status, retry-after=2, delay=0.2s, cut=<bytes>, reset=before|after, rate=5/10s, every=3, first=<n>, header=<name:value>, chance=0.2, seed=1 (repeatable)',
+          'Inject failures; a rule is terms joined by commas, such as operation=chat,status=503. Terms: operation, status, retry-after=2, delay=0.2s, cut=<bytes>, reset=before|after, delete=old, rate=5/10s, every=3, first=<n>, header=<name:value>, chance=0.2, seed=1 (repeatable)',
         '--record <file>': 'Record requests and responses as HAR 1.2, without credentials',
         '--replay <file>': {
           summary: 'Respond from a HAR file; exit with 13 at the end if a request was not recorded',

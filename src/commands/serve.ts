@@ -63,7 +63,7 @@ export const runServe: RunCommand = async ({ flags }, context) => {
       upstream: upstream?.answer,
       models: options.models,
       maxBodyBytes: options.maxBodyBytes,
-      faults: faultRules.length > 0 ? withFaults(faultRules, runtime) : undefined,
+      faults: store && faultRules.length > 0 ? withFaults(faultRules, runtime, store.deleteFeedback) : undefined,
       onRequestEnd:
         logFormat === 'off'
           ? undefined

@@ -4,6 +4,7 @@ import { joinWithOr } from '../fields/closest-match.ts';
 import type { Headers } from '../http/message.ts';
 import { getHeader } from '../http/message.ts';
 import { allOperations } from '../operations/all-operations.ts';
+import { feedbackReplaceOperation } from '../operations/feedback-replace.ts';
 
 /** A rule of `--fault`: which requests it matches, and what happens to them. */
 export interface FaultRule {
@@ -23,6 +24,8 @@ export interface FaultRule {
   /** The number of body bytes after which the response is cut. */
   readonly cutBytes: number | undefined;
   readonly reset: 'before' | 'after' | undefined;
+  /** A feedback replacement that fails with 400, 5xx or a reset deletes the old record all the same. */
+  readonly deletesOldFeedback: boolean;
 }
 
 const EXAMPLE = 'for example operation=chat,every=3,status=503,retry-after=2';
@@ -62,12 +65,16 @@ export function parseFaultRule(text: string): FaultRule {
     delayMs: delay === undefined ? 0 : parseDurationMs('--fault delay', delay),
     cutBytes: number('cut'),
     reset: reset === 'before' || reset === 'after' ? reset : undefined,
+    deletesOldFeedback: fields.has('delete'),
   };
   const effects = [rule.status, rule.cutBytes, rule.reset].filter((effect) => effect !== undefined).length;
   if (effects > 1) throw faultFailure(text, 'a rule has one of status, cut and reset; give --fault again for another');
   if (rule.retryAfter !== undefined && rule.status === undefined)
     throw faultFailure(`retry-after=${rule.retryAfter}`, `it needs status= or rate=; ${EXAMPLE}`);
-  if (effects === 0 && rule.delayMs === 0) throw faultFailure(text, `add status=, delay=, cut= or reset=; ${EXAMPLE}`);
+  if (rule.deletesOldFeedback && rule.path !== feedbackReplaceOperation.path)
+    throw faultFailure('delete=old', 'it needs operation=feedback-replace');
+  if (effects === 0 && rule.delayMs === 0 && !rule.deletesOldFeedback)
+    throw faultFailure(text, `add status=, delay=, cut=, reset= or delete=; ${EXAMPLE}`);
   return rule;
 }
 
@@ -96,6 +103,7 @@ const faultKeys: ReadonlyMap<string, { readonly pattern: RegExp; readonly hint: 
   ['retry-after', { pattern: /^\d+$/, hint: 'use a number of seconds' }],
   ['delay', { pattern: /./, hint: 'use a time, such as delay=0.2s' }],
   ['cut', { pattern: /^\d+$/, hint: 'use a number of bytes of the response body' }],
+  ['delete', { pattern: /^old$/, hint: 'use delete=old' }],
   ['reset', { pattern: /^(before|after)$/, hint: 'use reset=before or reset=after' }],
 ]);
 

@@ -1,10 +1,15 @@
 import { createHash } from 'node:crypto';
-import type { Headers, Middleware, Response } from '../http/message.ts';
+import type { Headers, Middleware, Request, Response, Send } from '../http/message.ts';
 import { abortableDelay, type StartTimer } from '../http/time-limits.ts';
+import { firstStringMember } from '../json/json-node.ts';
+import { tryParseJson } from '../json/parse-json.ts';
 import { operationAt } from '../operations/all-operations.ts';
+import type { Operation } from '../operations/operation.ts';
+import { sendWithCopies } from './body-copy.ts';
 import { yieldToEventLoop } from './event-loop.ts';
 import { type FaultRule, matchesFaultRule } from './fault-rule.ts';
 import { HttpError, httpErrorResponse, requestPath } from './responses.ts';
+import type { ServiceStore } from './store/service-store.ts';
 
 /** Thrown instead of a response: the connection is reset, as by a server that crashes. */
 export class ConnectionResetError extends Error {
@@ -22,7 +27,11 @@ export interface FaultClock {
  * Injects faults into the operations (`--fault`). The first rule that applies to a request decides; each rule counts the
  * requests that match it. The same rules and requests in the same order give the same faults, except for rates.
  */
-export function withFaults(rules: readonly FaultRule[], clock: FaultClock): Middleware {
+export function withFaults(
+  rules: readonly FaultRule[],
+  clock: FaultClock,
+  deleteFeedback: ServiceStore['deleteFeedback'],
+): Middleware {
   const counters = rules.map(createRuleCounter);
   return (next) => async (request) => {
     const path = requestPath(request);
@@ -30,18 +39,46 @@ export function withFaults(rules: readonly FaultRule[], clock: FaultClock): Midd
     if (!operation) return next(request);
     const [chosen] = counters.flatMap((count) => count(path, request.headers, clock.elapsed()) ?? []);
     if (!chosen) return next(request);
-    const { rule, retryAfter } = chosen;
-    if (rule.delayMs > 0) await abortableDelay(rule.delayMs, clock.after, request.signal);
-    if (rule.reset === 'before') throw new ConnectionResetError('reset by --fault before the request was applied');
-    if (rule.status !== undefined) {
-      const headers = retryAfter === undefined ? [] : [['Retry-After', retryAfter] as const];
-      return httpErrorResponse(new HttpError(rule.status, 'injected by --fault', headers), operation.errors);
-    }
-    const response = await next(request);
-    if (rule.reset === 'after') throw new ConnectionResetError('reset by --fault after the request was applied');
-    if (rule.cutBytes === undefined) return response;
-    return { ...response, body: cutBody(response.body, rule.cutBytes), completeBody: undefined };
+    const respond: Send = (sent) => respondWithFault(chosen, sent, operation, next, clock);
+    return chosen.rule.deletesOldFeedback
+      ? deletingFirst(chosen.rule, request, respond, operation, deleteFeedback)
+      : respond(request);
   };
+}
+
+async function respondWithFault(
+  { rule, retryAfter }: AppliedRule,
+  request: Request,
+  operation: Operation,
+  next: Send,
+  clock: FaultClock,
+): Promise<Response> {
+  if (rule.delayMs > 0) await abortableDelay(rule.delayMs, clock.after, request.signal);
+  if (rule.reset === 'before') throw new ConnectionResetError('reset by --fault before the request was applied');
+  if (rule.status !== undefined) {
+    const headers = retryAfter === undefined ? [] : [['Retry-After', retryAfter] as const];
+    return httpErrorResponse(new HttpError(rule.status, 'injected by --fault', headers), operation.errors);
+  }
+  const response = await next(request);
+  if (rule.reset === 'after') throw new ConnectionResetError('reset by --fault after the request was applied');
+  if (rule.cutBytes === undefined) return response;
+  return { ...response, body: cutBody(response.body, rule.cutBytes), completeBody: undefined };
+}
+
+// As a server that deletes the old record before its last checks (docs/servers.md): before a 400, 5xx or lost response.
+async function deletingFirst(
+  { reset }: FaultRule,
+  request: Request,
+  respond: Send,
+  { largestBody }: Operation,
+  deleteFeedback: ServiceStore['deleteFeedback'],
+): Promise<Response> {
+  return sendWithCopies(request, respond, largestBody, async (sent, response) => {
+    const isDeleted = response ? response.status === 400 || response.status >= 500 : reset === 'before';
+    const body = isDeleted ? tryParseJson(sent) : undefined;
+    const [project, id] = ['project_id', 'feedback_id'].map((name) => body && firstStringMember(body, name));
+    if (project !== undefined && id !== undefined) await deleteFeedback(project, id);
+  });
 }
 
 /** A rule that applies to a request, with the seconds after which the request may be sent again. */
