@@ -65,6 +65,14 @@ describe('svc spec', () => {
     expect((await svc([...words, '-f', 'body.yaml', '--dry-run', '--exact', '-q'], { cwd })).code).toBe(0);
   });
 
+  it('train --skeleton can be trained on', async () => {
+    const { stdout } = await svc(['spec', 'train', '--skeleton']);
+    const cwd = temporaryDirectory();
+    writeFileSync(join(cwd, 'job.json'), stdout);
+    const { code, stderr } = await svc(['train', 'lint', '-f', 'job.json', '--fail-on', 'any'], { cwd });
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  });
+
   it('chat --skeleton does not show a secret field', async () => {
     const cwd = temporaryDirectory();
     writeFileSync(join(cwd, 'salt'), 'sEcReT-salt-of-forty-three-characters-or-more');
