@@ -6,7 +6,7 @@ const messageFields = {
   role: {
     type: 'json',
     advice: { required: true },
-    summary: 'Role of the author: system, developer, user, assistant or tool',
+    summary: 'Role of the author: developer, system, user, assistant, tool or function',
     sample: 'user',
   },
   name: { type: 'json', summary: 'Name of the author', sample: 'ada' },
