@@ -9,7 +9,12 @@ export const exitCodes = {
     meaning: 'credentials are missing or were rejected (401, 403)',
     retry: 'after fixing the input',
   },
-  refused: { code: 5, meaning: 'the service rejected the request (other 3xx and 4xx); not applied', retry: 'no' },
+  refused: {
+    code: 5,
+    meaning:
+      'the service rejected the request (other 3xx and 4xx); not applied, but unknown for a 400 of feedback replace',
+    retry: 'no',
+  },
   failed: {
     code: 6,
     meaning: 'the service failed (500, 501, 503 without Retry-After, other 5xx); the request may have been applied',

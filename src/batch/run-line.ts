@@ -114,7 +114,7 @@ async function keepEarlierResult(earlier: PriorEntry, { put, onOutcome }: LineOu
 
 function lostResponseFailure(request?: PreparedRequest): Failure {
   const facts = request
-    ? { ids: request.ids, hint: `${retryAdvice(request.effect)}; --retry-unknown sends it` }
+    ? { ids: request.ids, hint: `${retryAdvice(request)}; --retry-unknown sends it` }
     : { hint: 'the line is no longer valid; run with --dry-run to see why' };
   return new Failure('unknown', 'an earlier run ended before the response arrived', { applied: 'unknown', ...facts });
 }
@@ -373,9 +373,12 @@ function createStrayDataWatch(): StrayDataWatch {
 }
 
 // Creates the failure of a line whose response may be for another request; the function holds no body.
-function strayDataFailureOf({ destination, effect, ids, progress: { attempts } }: RequestContext): () => Failure {
+function strayDataFailureOf(context: RequestContext): () => Failure {
+  const { destination, ids, progress } = context;
+  const { attempts } = progress;
   const [service, url] = [serviceName(destination), destination.url.href];
-  const suffix = mayBeApplied({ effect }).replace(' and', '; the request');
+  const suffix = mayBeApplied(context).replace(' and', '; the request');
+  const hint = retryAdvice(context);
   return () =>
     new Failure(
       'unknown',
@@ -386,7 +389,7 @@ function strayDataFailureOf({ destination, effect, ids, progress: { attempts } }
         applied: 'unknown',
         attempts,
         ids,
-        hint: retryAdvice(effect),
+        hint,
       },
     );
 }

@@ -49,7 +49,7 @@ export type BodyCheck = (
 export async function createBodyCheck(operation: Operation, strictness: Strictness): Promise<BodyCheck> {
   const { isStrict, isAdviceStrict = false, isCheckDisabled } = strictness;
   const { createBodyValidator } = await import('../fields/schema-validator.ts');
-  const validate = createBodyValidator(operation.body);
+  const validate = createBodyValidator(operation);
   const isError = ({ level, code }: StreamedFinding): boolean =>
     level === 'error' ? !isCheckDisabled : isStrict || (isAdviceStrict && code === 'advice');
   return (draft, inputIssues, streamedFindings = [], streamedFiles = []) => {
@@ -145,7 +145,9 @@ function locateFinding(draft: Draft, finding: Finding, operation: Operation, str
   const suffix =
     code === 'missing' && level === 'error'
       ? sourceHint(path, operation, strictness) + nestingHint(rootOf(draft.doc), path, flagTarget(operation))
-      : firstOccurrence(draft, finding);
+      : operation.replaces && (code === 'rule' || code === 'large')
+        ? '; one server deletes the old record before it rejects this'
+        : firstOccurrence(draft, finding);
   return {
     level,
     code,

@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer';
 import { type Issue, usageFailure } from '../errors.ts';
 import { type Field, flagName, isScalar, type Shape } from '../fields/field.ts';
 import { describeShape } from '../fields/mismatch-message.ts';
-import { ageToTimestamp } from '../fields/string-formats.ts';
+import { ageToTimestamp, timeToTimestamp } from '../fields/string-formats.ts';
 import { type FlagValues, getArrayFlag, getBooleanFlag, getStringFlag, isFlagOn } from '../flag.ts';
 import { JsonPathError } from '../json/edit.ts';
 import {
@@ -199,7 +199,8 @@ async function fieldEdit(
     return { path, text: JSON.stringify(secret), origin: word === 'random' ? { label, argument: word } : { label } };
   }
   if (!isScalar(field)) return jsonEdit(path, word, label, dependencies);
-  const time = field.acceptsAge ? ageToTimestamp(word, dependencies.now()) : undefined;
+  const age = field.acceptsAge ? ageToTimestamp(word, dependencies.now()) : undefined;
+  const time = age ?? (field.type === 'string' && field.format === 'date-time' ? timeToTimestamp(word) : undefined);
   if (time !== undefined) return { path, text: JSON.stringify(time), origin: { label, argument: word } };
   const text = argumentToJson(field, word);
   return text === undefined ? invalidArgumentIssue(path, field, word, label) : { path, text, origin: { label } };
@@ -237,7 +238,8 @@ async function jsonEdit(
 }
 
 async function readFieldSecret(word: string, label: string, dependencies: BodyDependencies): Promise<string> {
-  if (word === 'random') return Buffer.from(dependencies.randomBytes(32)).toString('base64');
+  // Servers reject the / of plain base64 (docs/servers.md).
+  if (word === 'random') return Buffer.from(dependencies.randomBytes(32)).toString('base64url');
   // rejectInvalidFlags lets only files pass.
   return stripFinalNewline(decodeUtf8Text(label, await dependencies.inputs.read(word.slice(1))));
 }

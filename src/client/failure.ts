@@ -70,13 +70,14 @@ export function factsWithoutResponse(context: RequestContext): FailureFacts {
     ...progressFacts(context),
     applied: isSent ? 'unknown' : 'no',
     ids: isSent ? context.ids : {},
-    hint: isSent ? retryAdvice(context.effect) : undefined,
+    hint: isSent ? retryAdvice(context) : undefined,
   };
 }
 
 /** For the message of an unknown outcome; empty for a request that changes nothing. */
-export function mayBeApplied({ effect }: Pick<RequestContext, 'effect'>): string {
-  return effect === 'read' ? '' : ' and may have been applied';
+export function mayBeApplied({ effect, operation }: Pick<RequestContext, 'effect' | 'operation'>): string {
+  if (effect === 'read') return '';
+  return ` and may have been applied${operation.replaces ? ', or only have deleted the old record' : ''}`;
 }
 
 /** The cause of an exchange that ended without its response, in words. */
@@ -105,16 +106,21 @@ function connectionHint(error: unknown, { destination }: RequestContext): string
   return networkErrorHint(error) ?? `check --base-url, or run: svc doctor ${selection}`;
 }
 
-/** Classifies a status: its failure code (none for 2xx), and whether the request was applied (docs/contract.md, section 6). */
+/**
+ * Classifies a status: its failure code (none for 2xx), and whether the request was applied (docs/contract.md, section 6).
+ * `mayDeleteFirst`: the service may have deleted a record before it refused the request.
+ */
 export function classifyStatus(
   status: number,
   hasRetryAfter: boolean,
+  mayDeleteFirst = false,
 ): { readonly code: FailureCode | undefined; readonly applied: AppliedState } {
   if (status >= 200 && status < 300) return { code: undefined, applied: 'yes' };
   if (status === 401 || status === 403) return { code: 'credentials', applied: 'no' };
   if (status === 408 || status === 421 || status === 425 || status === 429)
     return { code: 'rate_limited', applied: 'no' };
-  if (status === 503 && hasRetryAfter) return { code: 'rate_limited', applied: 'no' };
+  if (status === 400 && mayDeleteFirst) return { code: 'refused', applied: 'unknown' };
+  if (status === 503 && hasRetryAfter && !mayDeleteFirst) return { code: 'rate_limited', applied: 'no' };
   if (status === 502 || status === 504 || (status >= 520 && status < 530))
     return { code: 'unknown', applied: 'unknown' };
   if (status >= 500) return { code: 'failed', applied: 'unknown' };

@@ -104,7 +104,7 @@ export function failureFromBodyError(
     return new Failure(code, message, { ...facts, requestId: responseRequestId(response.headers) });
   }
   if (error instanceof InterruptedError) {
-    const facts = { ...responseFacts(response, context), hint: retryAdvice(context.effect) };
+    const facts = { ...responseFacts(response, context), hint: retryAdvice(context) };
     return new Failure(error.code, `${error.message}; the response had started`, facts);
   }
   return invalidResponseFailure(`${cutMessage}: ${exchangeErrorReason(error)}`, response, context, true);

@@ -90,9 +90,10 @@ export function recordIds({ ids: paths = {} }: Operation, body: JsonNode): Recor
   return ids;
 }
 
-// A keyed operation without its key makes a second record.
-function requestEffect({ effect, key = [] }: Operation, ids: RecordIds): Operation['effect'] {
-  return effect === 'keyed' && key.some((what) => ids[what] === undefined) ? 'once' : effect;
+// A keyed operation without its key makes a second record, and so may one with another key than that of the record it replaces.
+function requestEffect({ effect, key = [], replaces }: Operation, ids: RecordIds): Operation['effect'] {
+  const hasKey = key.every((what) => ids[what] !== undefined && ids[what] === ids[replaces ?? what]);
+  return effect === 'keyed' && !hasKey ? 'once' : effect;
 }
 
 /** True if a request is safe to retry: sending it twice has the effect of sending it once. */
@@ -100,9 +101,9 @@ export function isIdempotent(effect: Operation['effect']): boolean {
   return effect === 'read' || effect === 'keyed';
 }
 
-/** The effect of running the same command again, for messages. */
-export function retryAdvice(effect: Operation['effect']): string {
-  return retryAdviceByEffect[effect];
+/** The effect of running the same command again after an unknown outcome, for messages. */
+export function retryAdvice({ operation, effect }: Pick<PreparedRequest, 'operation' | 'effect'>): string {
+  return (operation.replaces ? 'the old record may be deleted; ' : '') + retryAdviceByEffect[effect];
 }
 
 const retryAdviceByEffect = {

@@ -4,7 +4,7 @@ import { collectBodyStart } from '../http/body-chunks.ts';
 import { getHeader, type Headers, type Response } from '../http/message.ts';
 import { formatJsonPath, type JsonPath, nodeAtPath, rootOf } from '../json/json-node.ts';
 import { flagTarget } from '../operations/operation.ts';
-import { classifyStatus } from './failure.ts';
+import { classifyStatus, mayBeApplied } from './failure.ts';
 import { responseFacts } from './read-response.ts';
 import { type RequestContext, retryAdvice, serviceName } from './request.ts';
 import { htmlTitle, MAX_ERROR_BYTES, parseServiceError, type ServiceError } from './service-error.ts';
@@ -14,13 +14,15 @@ export async function failureFromStatus(response: Response, context: RequestCont
   const { status, statusText, headers } = response;
   const waitMs = retryAfterMs(headers, now);
   const hasRetryAfter = ['retry-after', 'retry-after-ms'].some((name) => getHeader(headers, name) !== undefined);
-  const { code = 'refused', applied } = classifyStatus(status, hasRetryAfter);
+  const mayDeleteFirst = context.operation.replaces !== undefined && !context.destination.isLocal;
+  const { code = 'refused', applied } = classifyStatus(status, hasRetryAfter, mayDeleteFirst);
   const facts = responseFacts(response, context, applied);
   const serviceError = parseServiceError(await collectBodyStart(response.body, MAX_ERROR_BYTES));
   const location = status >= 300 && status < 400 ? getHeader(headers, 'location') : undefined;
   const statusLine = `${status} ${statusText}`.trim();
   const summary = statusSummary(status, statusLine, location, context);
-  const suffix = applied === 'unknown' && context.effect !== 'read' ? '; the request may have been applied' : '';
+  const suffix =
+    applied === 'unknown' && code !== 'refused' ? mayBeApplied(context).replace(' and', '; the request') : '';
   const detail = location ? undefined : withoutStatus(serviceError.message, statusText, statusLine);
   return new Failure(code, `${summary}${detail ? `: ${detail}` : ''}${suffix}`, {
     ...facts,
@@ -53,7 +55,7 @@ export function failureFromPage(bytes: Uint8Array, response: Response, context: 
   const hint = `check the base URL: the request went to ${context.destination.url.href}`;
   return new Failure('invalid_response', message, {
     ...responseFacts(response, context, 'unknown'),
-    hint: context.effect === 'read' ? hint : `${hint}; ${retryAdvice(context.effect)}`,
+    hint: context.effect === 'read' ? hint : `${hint}; ${retryAdvice(context)}`,
   });
 }
 
@@ -101,11 +103,17 @@ function isBodyPath(path: JsonPath, { operation, draft }: RequestContext): boole
 export function statusHint(
   code: FailureCode,
   status: number,
-  { operation, effect, authorization, destination: { profile, url } }: RequestContext,
+  context: RequestContext,
   waitMs = 0,
   now = 0,
 ): string | undefined {
+  const { operation, authorization, destination } = context;
+  const { profile, url, isLocal } = destination;
   const { fields } = flagTarget(operation);
+  if (operation.replaces && (status === 400 || status === 422))
+    return status === 422 || isLocal
+      ? 'the old record is unchanged: correct the body and run it again'
+      : 'the old record may be deleted: correct the body and run it again with the same ids';
   const projectFlag = Object.hasOwn(fields, 'project_id') ? ' or --project-id' : '';
   if (status === 403) return `ask for permission on the service, or use another --profile${projectFlag}`;
   if (code === 'credentials') {
@@ -128,7 +136,7 @@ export function statusHint(
     return `check ${suspects.join(' and ')}: the request went to ${url.href}`;
   }
   if (code !== 'failed' && code !== 'unknown') return undefined;
-  const advice = retryAdvice(effect);
+  const advice = retryAdvice(context);
   return waitMs > 0 ? `${formatWait(waitMs, now, ', until')}; ${advice}` : advice;
 }
 

@@ -134,7 +134,7 @@ function failureFromEvent(
   const failureCode = statusClass?.code ?? 'invalid_response';
   const hint =
     failureCode === 'rate_limited' && applied === 'yes'
-      ? retryAdvice(context.effect)
+      ? retryAdvice(context)
       : statusHint(failureCode, status ?? response.status, context);
   return new Failure(failureCode, `${summary}${reason}`, {
     ...responseFacts(response, context),

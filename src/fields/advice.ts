@@ -2,6 +2,7 @@ import { formatByteSize } from '../files/byte-size.ts';
 import {
   endOffset,
   isTrue,
+  itemsOf,
   type JsonNode,
   type JsonPath,
   kindOf,
@@ -12,10 +13,10 @@ import {
 } from '../json/json-node.ts';
 import { compareNumberLiterals } from '../json/number-literal.ts';
 import { closestMatch } from './closest-match.ts';
-import { type Advice, type Field, type Fields, flagName } from './field.ts';
+import { type Advice, type Field, type Fields, flagName, type Shape } from './field.ts';
 import { type Finding, type PendingFinding, pendingWarning } from './finding.ts';
 import { isInRange } from './mismatch-message.ts';
-import { hasFormat, stringFormats } from './string-formats.ts';
+import { hasFormat, parseTime, stringFormats } from './string-formats.ts';
 
 /**
  * Adds the error about a field that excludes another one, and warnings about valid fields that are likely mistakes: deprecated
@@ -23,7 +24,7 @@ import { hasFormat, stringFormats } from './string-formats.ts';
  */
 export function adviseField(
   name: string,
-  field: Field,
+  field: Shape & Pick<Field, 'advice' | 'deprecated' | 'excludes'>,
   node: JsonNode,
   siblings: SiblingValues,
   parentPath: JsonPath,
@@ -64,12 +65,13 @@ export function adviseField(
 }
 
 /** The warning about a field that the service does not know. */
-export function unknownFieldFinding(key: string, value: JsonNode, fields: Fields, path: JsonPath): PendingFinding {
-  return pendingWarning('unknown', value, () => {
-    const suggestion = closestMatch(key, Object.keys(fields));
+export function unknownFieldFinding(name: string, value: JsonNode, fields: Fields, path: JsonPath): PendingFinding {
+  const describe = (): ReturnType<PendingFinding['describe']> => {
+    const suggestion = closestMatch(name, Object.keys(fields));
     const message = `is not a known field${suggestion ? `; did you mean ${suggestion}?` : ''}`;
-    return { path: [...path, key], message };
-  });
+    return { path: [...path, name], message };
+  };
+  return { ...pendingWarning('unknown', value, describe), unknown: { fields, name } };
 }
 
 /** The fields of an object by name; of duplicates, the last one. */
@@ -80,13 +82,15 @@ function rejectionWarnings(node: JsonNode, advice: Advice, siblings: SiblingValu
   const warnings: string[] = [];
   const kind = kindOf(node);
   if (kind === 'number') warnings.push(...numberWarnings(rawText(node), advice, siblings));
-  if (kind === 'string' && advice.isNonEmpty && stringOf(node) === '') warnings.push('must not be empty');
+  if (advice.isNonEmpty && (kind === 'list' ? !isActive(node) : kind === 'string' && stringOf(node) === ''))
+    warnings.push('must not be empty');
+  if (kind === 'string' && advice.maxChars !== undefined && [...stringOf(node)].length > advice.maxChars)
+    warnings.push(`should have at most ${advice.maxChars} characters`);
   if (kind === 'string' && advice.format && !hasFormat(stringOf(node), advice.format)) {
     warnings.push(`should be ${stringFormats[advice.format].description}; most servers reject other values`);
   }
   if (!isActive(node)) return warnings;
-  // An empty object has no options that need it.
-  const isEmptyObject = kind === 'object' && membersOf(node).next().done;
+  const isEmptyObject = kind === 'object' && membersOf(node).next().done === true;
   if (advice.needs && !isEmptyObject && !isActive(siblings.get(advice.needs)))
     warnings.push(`needs ${advice.needs} (--${flagName(advice.needs)})`);
   for (const other of advice.conflicts ?? []) {
@@ -114,14 +118,11 @@ function isNotLater(node: JsonNode, other: JsonNode | undefined): boolean {
   return other !== undefined && timeOf(node) <= timeOf(other);
 }
 
-// In milliseconds since 1970, NaN if it is not a time; one without an offset is UTC.
 function timeOf(node: JsonNode): number {
-  const text = kindOf(node) === 'string' ? stringOf(node).toUpperCase() : '';
-  if (!hasFormat(text, 'date-time')) return Number.NaN;
-  return Date.parse(/Z$|T.*[+-]/.test(text) ? text.replace(/(\d\d)(\d\d)$/, '$1:$2') : `${text}Z`);
+  return kindOf(node) === 'string' ? parseTime(stringOf(node)) : Number.NaN;
 }
 
-// Absent, null, false and 0 all mean off.
+// Absent, null, false, 0 and [] all mean off.
 function isActive(node: JsonNode | undefined): boolean {
   if (!node) return false;
   switch (kindOf(node)) {
@@ -131,6 +132,8 @@ function isActive(node: JsonNode | undefined): boolean {
       return isTrue(node);
     case 'number':
       return compareNumberLiterals(rawText(node), '0') !== 0;
+    case 'list':
+      return itemsOf(node).next().done === false;
     default:
       return true;
   }

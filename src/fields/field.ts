@@ -14,6 +14,10 @@ export type Shape = { readonly nullable?: true } & (
       readonly fields?: Fields;
       /** Fields beyond `fields` pass without a warning. */
       readonly hasOpenFields?: true;
+      /** Fields that existing servers accept, and the interface does not list (docs/servers.md). */
+      readonly accepted?: AcceptedFields;
+      /** Null in an optional field passes without a warning: clients write every field that they know. */
+      readonly takesNull?: true;
       /** The type of every field of a free-form object. */
       readonly values?: Shape;
     }
@@ -27,6 +31,8 @@ export type Shape = { readonly nullable?: true } & (
  */
 export interface Advice {
   readonly required?: true;
+  /** The maximum length of a string in characters. */
+  readonly maxChars?: number;
   readonly min?: number | bigint;
   readonly max?: number | bigint;
   /** The value must be greater than this. */
@@ -34,6 +40,7 @@ export interface Advice {
   readonly format?: StringFormat;
   /** The maximum length of the value's JSON text in bytes. */
   readonly bytes?: number;
+  /** The string or array must not be empty. */
   readonly isNonEmpty?: true;
   /** A sibling that must be present and neither false nor null. */
   readonly needs?: string;
@@ -48,6 +55,9 @@ export interface Advice {
   /** A sibling with a time, which must be earlier than this one. */
   readonly after?: string;
 }
+
+/** Fields by name that have no flag, and are in no schema; a value of another type is a warning. */
+export type AcceptedFields = { readonly [name: string]: Shape & { readonly advice?: Advice } };
 
 /** The value that svc adds for a field that the user left out; never under `--exact`. */
 type AutofillKind = 'call-id' | 'trace-id' | 'parent-id' | 'now' | 'empty' | 'project' | 'model';
@@ -92,8 +102,8 @@ export type Field = Shape & {
   readonly isSecret?: true;
   /** A boolean sibling that must not be true together with this one. */
   readonly excludes?: string;
-  /** Forms that most servers accept beyond the interface (docs/servers.md): svc warns and sends them. */
-  readonly wider?: readonly (Shape & { /** Sent without a warning. */ readonly isUsual?: true })[];
+  /** Forms that most servers accept beyond the interface (docs/servers.md): svc warns, unless they are usual, and sends them. */
+  readonly wider?: readonly (Shape & { readonly isUsual?: true })[];
   readonly advice?: Advice;
   readonly fill?: AutofillKind;
   /** Not filled in if this sibling is present and not null. */
@@ -110,6 +120,13 @@ export type Field = Shape & {
 };
 
 export type Fields = { readonly [name: string]: Field };
+
+/** The type of a time in a body. */
+export const dateTime = {
+  type: 'string',
+  format: 'date-time',
+  wider: [{ type: 'string', format: 'lax-date-time' }],
+} as const satisfies Shape & Pick<Field, 'wider'>;
 
 /** The flag of a field: `top_logprobs` is `--top-logprobs`. */
 export function flagName(fieldName: string): string {

@@ -1,4 +1,5 @@
 import { type JsonNode, type JsonPath, startOffset } from '../json/json-node.ts';
+import type { Fields } from './field.ts';
 
 /** A problem in a body or response. An error violates the interface; a warning is valid but likely a mistake. */
 export interface Finding {
@@ -12,6 +13,8 @@ export interface Finding {
     | 'tolerated'
     | 'advice'
     | 'large'
+    /** One server rejects it, after it has changed its data (docs/servers.md). */
+    | 'rule'
     | 'unwise'
     | 'unknown'
     | 'deprecated'
@@ -27,8 +30,16 @@ export interface Finding {
 export interface PendingFinding extends Pick<Finding, 'level' | 'code'> {
   /** The offset of the value, or, for a missing field, of its object. */
   readonly offset: number;
+  /** The known fields of the object with an unknown field, and its name: the same one is reported once. */
+  readonly unknown?: { readonly fields: Fields; readonly name: string };
   readonly describe: () => Pick<Finding, 'path' | 'message' | 'flagMessage'>;
 }
+
+/** Returns the rules of existing servers that a body breaks (docs/servers.md). */
+export type BodyRules = (body: JsonNode) => Iterable<BrokenRule>;
+
+/** A rule that a body breaks: the path of the value, or of the field that is missing. The default `code` is `advice`. */
+export type BrokenRule = Pick<Finding, 'path' | 'message'> & Partial<Pick<Finding, 'code'>>;
 
 /** A warning about a value; the one about a missing field belongs to its object. */
 export function pendingWarning(
@@ -45,9 +56,9 @@ const MAX_FINDINGS_PER_KIND = 100;
 /** A finding that is reported, and the number of further findings of its kind. */
 export type ReportedFinding<T> = T & Pick<Finding, 'level' | 'code' | 'message' | 'more'>;
 
-/** Collects any number of findings: keeps the first hundred of each kind and counts the others. */
+/** Collects any number of findings: keeps the first hundred of each kind, of unknown fields each name once, and counts the others. */
 export interface FindingCollector<T> {
-  readonly add: (kind: Pick<PendingFinding, 'level' | 'code'>, describe: () => T) => void;
+  readonly add: (kind: Pick<PendingFinding, 'level' | 'code' | 'unknown'>, describe: () => T) => void;
   /** The findings that are kept, in the order in which they were added. */
   readonly findings: () => ReportedFinding<T>[];
 }
@@ -55,19 +66,31 @@ export interface FindingCollector<T> {
 /** An empty collector. */
 export function createFindingCollector<T extends { readonly message: string }>(): FindingCollector<T> {
   const counts = new Map<string, number>();
-  const reported: { readonly kind: string; readonly number: number; readonly finding: ReportedFinding<T> }[] = [];
+  const reported: { readonly finding: ReportedFinding<T>; more: number }[] = [];
+  // The finding that counts further ones: of a kind the hundredth, of an unknown field the first.
+  const counters = new Map<string | Fields, Map<string, { more: number }>>();
   return {
-    add: ({ level, code }, describe) => {
+    add: ({ level, code, unknown }, describe) => {
       const kind = `${level} ${code}`;
+      const counter = (unknown && counters.get(unknown.fields)?.get(unknown.name)) ?? counters.get(kind)?.get('');
+      if (counter) {
+        counter.more += 1;
+        return;
+      }
+      const entry = { finding: { ...describe(), level, code }, more: 0 };
+      reported.push(entry);
       const number = (counts.get(kind) ?? 0) + 1;
       counts.set(kind, number);
-      if (number <= MAX_FINDINGS_PER_KIND) reported.push({ kind, number, finding: { ...describe(), level, code } });
+      if (number === MAX_FINDINGS_PER_KIND) counters.set(kind, new Map([['', entry]]));
+      if (unknown) {
+        const names = counters.get(unknown.fields) ?? new Map<string, { more: number }>();
+        counters.set(unknown.fields, names.set(unknown.name, entry));
+      }
     },
     findings: () =>
-      reported.map(({ kind, number, finding }) => {
-        const more = number === MAX_FINDINGS_PER_KIND ? (counts.get(kind) ?? 0) - MAX_FINDINGS_PER_KIND : 0;
-        return more === 0 ? finding : { ...finding, message: `${finding.message} (and ${more} more like this)`, more };
-      }),
+      reported.map(({ finding, more }) =>
+        more === 0 ? finding : { ...finding, message: `${finding.message} (and ${more} more like this)`, more },
+      ),
   };
 }
 

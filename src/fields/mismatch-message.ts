@@ -1,5 +1,5 @@
 import { type JsonNode, type JsonPath, kindName, kindOf, rawText, stringOf } from '../json/json-node.ts';
-import { compareNumberLiterals } from '../json/number-literal.ts';
+import { compareNumberLiterals, isIntegerLiteral } from '../json/number-literal.ts';
 import { joinWithOr } from './closest-match.ts';
 import type { Field, Shape } from './field.ts';
 import { hasFormat, referenceKind, stringFormats } from './string-formats.ts';
@@ -22,24 +22,26 @@ export function mismatchMessage(rootShape: Shape, path: JsonPath, node: JsonNode
   const { wider = [] } = shape;
   // A flag takes text only.
   const expressible = isFlag ? wider.filter(({ type }) => type !== 'object' && type !== 'list') : wider;
-  const accepted = joinWithOr(acceptedForms([shape, ...expressible], shape.nullable === true && !isFlag));
+  // Other kinds of refs and times are not worth a suggestion.
+  const named = expressible.filter((form) => !('format' in form));
+  const accepted = joinWithOr(acceptedForms([shape, ...named], shape.nullable === true && !isFlag));
   const hint =
     expressible.length < wider.length ? `; to set JSON, write --set ${path.at(-1)}:=...` : dayHint(shape, node);
   return `must be ${accepted}${shape.isSecret ? '' : `, not ${describeValue(node)}`}${hint}`;
 }
 
 /**
- * True for a form that the interface does not show and most servers accept (docs/servers.md): null for an optional
- * field, or one of the wider forms of a field.
+ * Returns a form that the interface does not show and most servers accept (docs/servers.md): null for an optional
+ * field, or one of the wider forms of a field. Undefined for any other value.
  */
-export function isToleratedForm(node: JsonNode, field: Field): boolean {
-  if (kindOf(node) === 'null') return !(field.required || field.nullable || field.type === 'json');
-  return field.wider?.some((shape) => isOfShape(node, shape)) === true;
+export function toleratedForm(node: JsonNode, field: Field): ToleratedForm | undefined {
+  if (kindOf(node) === 'null') return field.required || field.nullable || field.type === 'json' ? undefined : {};
+  return field.wider && !isOfShape(node, field) ? field.wider.find((shape) => isOfShape(node, shape)) : undefined;
 }
 
-/** True for a form of these that is too common for a warning. */
-export function isUsualForm(node: JsonNode, { wider }: Field): boolean {
-  return wider?.some((shape) => shape.isUsual && isOfShape(node, shape)) === true;
+/** Usual forms cause no warning. */
+interface ToleratedForm {
+  readonly isUsual?: true;
 }
 
 /** The warning about such a form. */
@@ -59,9 +61,14 @@ export function isInRange(node: JsonNode, { min, max }: NumberRange): boolean {
   );
 }
 
-function isOfShape(node: JsonNode, shape: Shape): boolean {
-  if (kindOf(node) !== shape.type) return false;
-  return shape.type !== 'string' || !shape.oneOf || shape.oneOf.includes(stringOf(node));
+/** True for a value of the type of a shape, whatever its fields or elements are. */
+export function isOfShape(node: JsonNode, shape: Shape): boolean {
+  const kind = kindOf(node);
+  if (shape.type === 'json') return true;
+  if (shape.type === 'integer') return kind === 'number' && isIntegerLiteral(rawText(node));
+  if (kind !== shape.type || shape.type !== 'string') return kind === shape.type;
+  const text = stringOf(node);
+  return shape.oneOf?.includes(text) ?? (shape.format === undefined || hasFormat(text, shape.format));
 }
 
 function shapeAtPath(rootShape: Shape, path: JsonPath): Shape {

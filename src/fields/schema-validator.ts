@@ -9,27 +9,38 @@ import {
   kindOf,
   membersOf,
   type NodeFinder,
+  nodeAtPath,
   rawText,
   startOffset,
   stringOf,
 } from '../json/json-node.ts';
 import { isIntegerLiteral } from '../json/number-literal.ts';
 import { adviseField, unknownFieldFinding } from './advice.ts';
-import type { Fields, Shape } from './field.ts';
-import { type Finding, firstOfEachKind, type PendingFinding, pendingWarning } from './finding.ts';
+import type { AcceptedFields, Fields, Shape } from './field.ts';
 import {
+  type BodyRules,
+  type BrokenRule,
+  type Finding,
+  firstOfEachKind,
+  type PendingFinding,
+  pendingWarning,
+} from './finding.ts';
+import {
+  describeShape,
   isInRange,
-  isToleratedForm,
-  isUsualForm,
+  isOfShape,
   mismatchMessage,
   type NumberRange,
+  toleratedForm,
   toleratedFormMessage,
 } from './mismatch-message.ts';
 import { stringFormats } from './string-formats.ts';
 
+type ObjectShape = Extract<Shape, { readonly type: 'object' }>;
+
 /** As createSchemaInspector, but sorted by position and limited to the first hundred findings of each kind. */
 export function createSchemaValidator(fields: Fields): (root: JsonNode) => Finding[] {
-  const inspect = createSchemaInspector(fields, false);
+  const inspect = createSchemaInspector({ type: 'object', fields }, false);
   return (root) => firstOfEachKind(inspect(root));
 }
 
@@ -37,8 +48,7 @@ export function createSchemaValidator(fields: Fields): (root: JsonNode) => Findi
  * Checks bodies and responses against a zod schema built from the fields: one walk finds all errors and, on request, all
  * warnings. Null passes for any field that is not required.
  */
-function createSchemaInspector(fields: Fields, hasWarnings: boolean): (root: JsonNode) => PendingFinding[] {
-  const shape: Shape = { type: 'object', fields };
+function createSchemaInspector(shape: ObjectShape, hasWarnings: boolean): (root: JsonNode) => PendingFinding[] {
   const schema = zodSchema(shape);
   return (root) => {
     const findings: PendingFinding[] = [];
@@ -161,12 +171,10 @@ function isContainer({ type }: Shape): boolean {
   return type === 'list' || type === 'object' || type === 'either';
 }
 
-type ObjectShape = Extract<Shape, { readonly type: 'object' }>;
-
 const noFields: Fields = {};
 
 function objectToZodInput(node: JsonNode, shape: ObjectShape, path: JsonPath, add: AddFinding): ZodInput {
-  const { fields = noFields, values: others, hasOpenFields } = shape;
+  const { fields = noFields, values: others, hasOpenFields, accepted, takesNull } = shape;
   // Without a prototype, `__proto__` is an ordinary name; no field has such a name, and an object with one takes half the time.
   const input: { [key: string]: ZodInput } = others ? Object.create(null) : {};
   const siblings = new Map<string, JsonNode>();
@@ -174,22 +182,47 @@ function objectToZodInput(node: JsonNode, shape: ObjectShape, path: JsonPath, ad
   for (const [key, value] of siblings) {
     const field = Object.hasOwn(fields, key) ? fields[key] : undefined;
     if (field) {
-      if (isToleratedForm(value, field)) {
+      const tolerated = toleratedForm(value, field);
+      if (tolerated) {
+        const isNull = kindOf(value) === 'null';
+        // For zod, the field must not be missing.
+        if (field.required) input[key] = sampleText(field);
         // A null that most servers reject as missing gets the warning about that alone.
-        const isMissing = field.advice?.required && kindOf(value) === 'null';
-        if (!add || isMissing) continue;
+        if (!add || (isNull && (takesNull || field.advice?.required))) continue;
         const describe = () => ({ path: [...path, key], message: toleratedFormMessage(value, field) });
-        if (!isUsualForm(value, field)) add(pendingWarning('tolerated', value, describe));
+        if (!tolerated.isUsual) add(pendingWarning('tolerated', value, describe));
         adviseField(key, field, value, siblings, path, add);
         continue;
       }
       input[key] = toZodInput(value, field, add && isContainer(field) ? [...path, key] : path, add);
       if (add) adviseField(key, field, value, siblings, path, add);
     } else if (others) input[key] = toZodInput(value, others, path, add);
+    else if (add && accepted && Object.hasOwn(accepted, key)) adviseAccepted(key, accepted, value, siblings, path, add);
     else if (add && shape.fields && !hasOpenFields) add(unknownFieldFinding(key, value, fields, path));
   }
   if (add) addMissingFields(node, fields, siblings, path, add);
   return input;
+}
+
+function sampleText(shape: Shape): string {
+  return shape.type === 'string' && shape.format ? stringFormats[shape.format].sample : '';
+}
+
+function adviseAccepted(
+  name: string,
+  accepted: AcceptedFields,
+  value: JsonNode,
+  siblings: ReadonlyMap<string, JsonNode>,
+  path: JsonPath,
+  add: NonNullable<AddFinding>,
+): void {
+  const shape = accepted[name];
+  if (!shape || kindOf(value) === 'null') return;
+  if (isOfShape(value, shape)) adviseField(name, shape, value, siblings, path, add);
+  else
+    add(
+      pendingWarning('advice', value, () => ({ path: [...path, name], message: `should be ${describeShape(shape)}` })),
+    );
 }
 
 // The interface leaves these fields optional, and most servers require them.
@@ -205,7 +238,7 @@ function addMissingFields(
     if (!field?.advice?.required) continue;
     const value = siblings.get(name);
     const message = value ? 'must not be null; most servers reject it' : 'is required by most servers';
-    if (!value || (kindOf(value) === 'null' && isToleratedForm(value, field)))
+    if (!value || (kindOf(value) === 'null' && toleratedForm(value, field)))
       add(pendingWarning(value ? 'null' : 'missing', value ?? node, () => ({ path: [...path, name], message })));
   }
 }
@@ -213,20 +246,34 @@ function addMissingFields(
 /** Returns the errors and warnings of a body, in the order of the text. */
 export type BodyValidator = (root: JsonNode) => Finding[];
 
-/** The one validator of bodies: command line, batches and local service use it. It returns the first hundred findings of each kind. */
-export function createBodyValidator(fields: Fields): BodyValidator {
-  const inspect = createBodyInspector(fields);
-  return (root) => firstOfEachKind(inspect(root));
+/** The checks of a body: its fields, and rules about several of them. */
+export interface BodyRequirements {
+  readonly body: Fields;
+  readonly accepted?: AcceptedFields;
+  readonly rules?: BodyRules;
 }
 
-/** All findings of a body or of a part of one, unordered. */
-export function createBodyInspector(fields: Fields): (root: JsonNode) => PendingFinding[] {
+/** The one validator of bodies: command line, batches and local service use it. It returns the first hundred findings of each kind. */
+export function createBodyValidator({ body, accepted, rules }: BodyRequirements): BodyValidator {
+  const inspect = createBodyInspector({ type: 'object', fields: body, ...(accepted && { accepted }) });
+  return (root) => firstOfEachKind([...inspect(root), ...ruleFindings(root, rules?.(root) ?? [])]);
+}
+
+/** All findings of a body or of a part of one, unordered, without those of rules. */
+export function createBodyInspector(shape: ObjectShape): (root: JsonNode) => PendingFinding[] {
   // Created for the first body: most operations of a service are never called.
   let inspectSchema: ((root: JsonNode) => PendingFinding[]) | undefined;
   return (root) => {
-    inspectSchema ??= createSchemaInspector(fields, true);
+    inspectSchema ??= createSchemaInspector(shape, true);
     return [...inspectSchema(root), ...duplicateFieldFindings(root)];
   };
+}
+
+function* ruleFindings(root: JsonNode, broken: Iterable<BrokenRule>): Generator<PendingFinding> {
+  for (const { path, message, code = 'advice' } of broken) {
+    const node = nodeAtPath(root, path) ?? nodeAtPath(root, path.slice(0, -1)) ?? root;
+    yield pendingWarning(code, node, () => ({ path, message }));
+  }
 }
 
 function* duplicateFieldFindings({ doc }: JsonNode): Generator<PendingFinding> {

@@ -15,12 +15,16 @@ const COMMON_DATE =
 const LEAP_YEAR = '(?:\\d\\d(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)';
 const HOUR = '(?:[01]\\d|2[0-3])';
 
-const OP_REF = `${PROJECT_PATH}/op/${NAME_AND_DIGEST}`;
+const TIME = `${HOUR}:[0-5]\\d(?::[0-5]\\d(?:\\.\\d+)?)?(?:[Zz]|[+-]${HOUR}:?[0-5]\\d)?`;
 
-/** The formats of the interface and, after the empty line, formats that only real servers require. */
+const OP_REF = `${PROJECT_PATH}/op/${NAME_AND_DIGEST}`;
+const PART = '(?:/(?:attr|key|id)/[^/]+|/index/\\d+)*';
+const OBJECT_OR_OP_PART_REF = `${PROJECT_PATH}/(?:object|op)/${NAME_AND_DIGEST}${PART}`;
+
+/** The formats of the interface and, after the empty line, formats that only real servers require or accept. */
 export const stringFormats = {
   'date-time': {
-    pattern: `^(?:${COMMON_DATE}|${LEAP_YEAR}-02-29)[Tt]${HOUR}:[0-5]\\d(?::[0-5]\\d(?:\\.\\d+)?)?(?:[Zz]|[+-]${HOUR}:?[0-5]\\d)?$`,
+    pattern: `^(?:${COMMON_DATE}|${LEAP_YEAR}-02-29)[Tt]${TIME}$`,
     description: 'a time like 2026-01-31T09:30:00Z',
     sample: '2026-01-31T09:30:00Z',
   },
@@ -63,9 +67,24 @@ export const stringFormats = {
     sample: '0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e06',
   },
   'op-name': {
-    pattern: `^(?:${OP_REF}|[^]{0,128})$`,
+    pattern: `^(?:${OP_REF}${PART}|(?!${PROJECT_PATH}/object/)[^]{0,128})$`,
     description: 'a name of at most 128 characters or an op ref',
     sample: 'answer-question',
+  },
+  'object-or-op-part-ref': {
+    pattern: `^${OBJECT_OR_OP_PART_REF}$`,
+    description: 'an object ref or an op ref, or a part of one',
+    sample: 'svc:///acme/support-bot/object/answer:v3/attr/rows/index/2',
+  },
+  'any-ref': {
+    pattern: `^(?:${OBJECT_OR_OP_PART_REF}|${PROJECT_PATH}/(?:call|table|agent_turn|agent_span|agent_conversation)/${CALL_ID})$`,
+    description: 'a ref',
+    sample: 'svc:///acme/support-bot/agent_turn/0123456789abcdef0123456789abcdef',
+  },
+  'lax-date-time': {
+    pattern: `^(?:${COMMON_DATE}|${LEAP_YEAR}-02-29)(?:[Tt _]${TIME})?$`,
+    description: 'a date or a time',
+    sample: '2026-01-31 09:30:00',
   },
 } as const satisfies Record<string, FormatRule>;
 
@@ -87,6 +106,27 @@ export function hasFormat(text: string, format: StringFormat): boolean {
 export function referenceKind(text: string): string | undefined {
   const refs: readonly StringFormat[] = ['object-ref', 'call-ref', 'op-ref'];
   return refs.find((format) => hasFormat(text, format))?.replace('-', ' ');
+}
+
+/** Milliseconds since 1970 of a time in any form that servers accept, UTC without an offset; NaN for any other text. */
+export function parseTime(text: string): number {
+  if (!hasFormat(text, 'lax-date-time')) return Number.NaN;
+  const [date, time = '00:00'] = text.toUpperCase().split(/[T _]/);
+  const zone = /[+-]/.test(time) ? time.replace(/([+-]\d\d)(\d\d)$/, '$1:$2') : `${time.replace('Z', '')}Z`;
+  return Date.parse(`${date}T${zone}`);
+}
+
+// Seconds since 1970 above this are milliseconds, as servers read them.
+const MAX_EPOCH_SECONDS = 2e10;
+
+/** The time of a date, a time with another separator than T, or seconds or milliseconds since 1970; undefined for any other text. */
+export function timeToTimestamp(text: string): string | undefined {
+  if (/^\d{9,14}(?:\.\d+)?$/.test(text)) {
+    const number = Number(text);
+    return new Date(number > MAX_EPOCH_SECONDS ? number : number * 1000).toISOString();
+  }
+  if (hasFormat(text, 'date-time') || !hasFormat(text, 'lax-date-time')) return undefined;
+  return text.length === '2026-01-31'.length ? `${text}T00:00:00Z` : text.replace(/[ _]/, 'T');
 }
 
 const SECONDS_PER_UNIT: { readonly [unit: string]: number } = { s: 1, m: 60, h: 3600, d: 86_400, w: 604_800 };

@@ -25,7 +25,7 @@ export const operationHandlers: {
 // Buffers the body of an operation, and validates it as the command line does before the handler gets it.
 function withBufferedBody(handler: OperationHandler): (operation: Operation) => BodyReceiver {
   return (operation) => {
-    const validate = createBodyValidator(operation.body);
+    const validate = createBodyValidator(operation);
     const discard = async (): Promise<void> => {};
     return async (chunks, length, caller, context) => {
       const bytes = await collectBody(chunks, operation.largestBody, length);

@@ -1,3 +1,4 @@
+import { dateTime } from '../fields/field.ts';
 import { type Operation, traceService } from './operation.ts';
 
 // docs/servers.md: a request above 32 MiB is rejected; larger fields of a row are silently replaced.
@@ -51,8 +52,7 @@ export const callStartOperation = {
           summary: 'Project of the call',
         },
         started_at: {
-          type: 'string',
-          format: 'date-time',
+          ...dateTime,
           fill: 'now',
           advice: { required: true },
           isCommon: true,
@@ -61,7 +61,7 @@ export const callStartOperation = {
         },
         display_name: {
           type: 'string',
-          advice: { keeps: MAX_ROW_BYTES },
+          advice: { maxChars: 1024 },
           summary: 'Display name',
           sample: 'Answer a question',
         },

@@ -1,6 +1,7 @@
 import { chatEngineFields } from './chat-engine-fields.ts';
 import { chatRequestFields } from './chat-request-fields.ts';
 import { chatResponseFields } from './chat-response-fields.ts';
+import { acceptedChatFields, chatRules } from './chat-rules.ts';
 import { BYTES_PER_MEBIBYTE, type Operation } from './operation.ts';
 
 /** POST /v1/chat/completions: each completion costs money. */
@@ -17,6 +18,8 @@ export const chatOperation = {
   effect: 'paid',
   ids: { request: ['request_id'] },
   body: { ...chatRequestFields, ...chatEngineFields },
+  accepted: acceptedChatFields,
+  rules: chatRules,
   reply: chatResponseFields,
   result: { member: 'choices', as: 'chat' },
   canStream: true,

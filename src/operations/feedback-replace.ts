@@ -1,20 +1,20 @@
+import { acceptedFeedbackFields, feedbackRules } from './feedback-rules.ts';
 import { type Operation, traceService } from './operation.ts';
 
-// docs/servers.md: a payload above 1 MiB is rejected.
-const MAX_PAYLOAD_BYTES = 1024 * 1024;
-
 const nullableString = { type: 'string', nullable: true } as const;
+const widerRefs = [{ type: 'string', format: 'object-or-op-part-ref' }] as const;
 
 /** POST /feedback/replace: without an id set by the client, a retry creates a second record. */
 export const feedbackReplaceOperation = {
   command: ['feedback', 'replace'],
   summary: 'Replace a feedback record of an object or call',
   about:
-    'Deletes the record with the feedback id and stores a new one under a new id. With --keep-id (or --id) the new record has a known id, so that running the command again does not create a second one.',
+    'Deletes the record with the feedback id and stores a new one under a new id. With --keep-id the new record has the same id, so that running the command again does not create a second one. Some servers delete the old record before they check the new one: svc warns about values that they reject.',
   path: '/feedback/replace',
   ...traceService,
   effect: 'keyed',
   key: ['feedback'],
+  replaces: 'feedback_to_replace',
   ids: { feedback: ['id'], feedback_to_replace: ['feedback_id'] },
   body: {
     feedback_id: {
@@ -33,7 +33,6 @@ export const feedbackReplaceOperation = {
       type: 'object',
       required: true,
       summary: 'The feedback itself: any JSON object',
-      advice: { bytes: MAX_PAYLOAD_BYTES },
       sample: { output: { score: 0.9 } },
     },
     project_id: {
@@ -46,12 +45,14 @@ export const feedbackReplaceOperation = {
     svc_ref: {
       type: 'string',
       format: 'target-ref',
+      wider: [{ type: 'string', format: 'any-ref' }],
       required: true,
       summary: 'Ref of the traced object or call that the feedback is about',
     },
     annotation_ref: {
       ...nullableString,
       format: 'object-ref',
+      wider: widerRefs,
       summary: 'Object ref of the annotation that the feedback comes from',
     },
     call_ref: { ...nullableString, format: 'call-ref', summary: 'Call ref of the call that created the feedback' },
@@ -66,14 +67,22 @@ export const feedbackReplaceOperation = {
       summary: 'Id of the annotation queue that the feedback was created in; null without a queue',
       sample: 'queue-7',
     },
-    runnable_ref: { ...nullableString, format: 'op-ref', summary: 'Op ref of the scorer that created the feedback' },
+    runnable_ref: {
+      ...nullableString,
+      format: 'op-ref',
+      wider: widerRefs,
+      summary: 'Op ref of the scorer that created the feedback',
+    },
     trigger_ref: {
       ...nullableString,
       format: 'object-ref',
+      wider: widerRefs,
       summary: 'Object ref of the monitor that triggered the feedback',
     },
     svc_user_id: { ...nullableString, isReadOnly: true, summary: 'Owner of the record; set by the service' },
   },
+  accepted: acceptedFeedbackFields,
+  rules: feedbackRules,
   rejectsUnknownFields: true,
   reply: {
     created_at: { type: 'string', format: 'date-time', required: true, summary: 'When the record was stored' },

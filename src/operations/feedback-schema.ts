@@ -1,3 +1,4 @@
+import { dateTime } from '../fields/field.ts';
 import { type Operation, traceService } from './operation.ts';
 
 /** POST /feedback/payload_schema: reads only. */
@@ -18,22 +19,20 @@ export const feedbackSchemaOperation = {
       summary: 'Project to search',
     },
     start: {
-      type: 'string',
-      format: 'date-time',
+      ...dateTime,
       required: true,
       acceptsAge: true,
       summary: 'Start of the time window in UTC, inclusive',
-      flagSummary: 'Start of the time window in UTC, inclusive: a date-time, or an age such as 7d',
+      flagSummary: 'Start of the time window in UTC, inclusive: a time, a date, epoch seconds, or an age such as 7d',
     },
     end: {
-      type: 'string',
-      format: 'date-time',
+      ...dateTime,
       nullable: true,
       isCommon: true,
       acceptsAge: true,
       advice: { after: 'start' },
       summary: 'End of the time window in UTC, exclusive (default: now)',
-      flagSummary: 'End of the time window in UTC, exclusive: a date-time or an age (default: now)',
+      flagSummary: 'End of the time window in UTC, exclusive: a time, a date, epoch seconds or an age (default: now)',
       sample: '2026-02-01T00:00:00Z',
     },
     feedback_type: {
@@ -55,7 +54,7 @@ export const feedbackSchemaOperation = {
       type: 'string',
       nullable: true,
       isCommon: true,
-      summary: 'Only feedback with this trigger ref; with :* at the end, refs that begin with the text before it',
+      summary: 'Only feedback with this trigger ref; with :* at the end, with any that starts with the text before it',
       sample: 'svc:///acme/support-bot/object/monitor:*',
     },
   },
@@ -89,7 +88,7 @@ export const feedbackSchemaOperation = {
       args: 'feedback schema --project-id acme/support-bot --since 7d',
     },
     {
-      why: 'Include all versions of a monitor',
+      why: 'Include all versions of a monitor, and monitors whose names start with its name',
       args: `feedback schema --project-id acme/bot --start 2026-01-01T00:00:00Z --trigger-ref 'svc:///acme/bot/object/monitor:*'`,
     },
   ],

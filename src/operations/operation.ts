@@ -1,4 +1,5 @@
-import type { Fields } from '../fields/field.ts';
+import type { AcceptedFields, Fields } from '../fields/field.ts';
+import type { BodyRules } from '../fields/finding.ts';
 import type { JsonPath } from '../json/json-node.ts';
 
 /** One operation of the service, as data: all that svc knows about it. */
@@ -21,9 +22,18 @@ export interface Operation {
   readonly effect: 'read' | 'keyed' | 'paid' | 'once';
   /** Without these of its `ids`, a `keyed` operation counts as `once`. */
   readonly key?: readonly string[];
+  /**
+   * The id, of its `ids`, of the stored record that the request replaces. A server deletes that record before its last checks
+   * (docs/servers.md), so a 400, a 5xx or a lost response may have cost it. Only with this id as its key is the request `keyed`.
+   */
+  readonly replaces?: string;
   /** Paths of the ids in the body that identify the record later, by kind of id. */
   readonly ids?: { readonly [what: string]: JsonPath };
   readonly body: Fields;
+  /** Fields of the body that existing servers accept, and the interface does not list (docs/servers.md). */
+  readonly accepted?: AcceptedFields;
+  /** Rules of existing servers about several fields of the body (docs/servers.md). */
+  readonly rules?: BodyRules;
   /** The field whose fields become the flags. */
   readonly flagsFrom?: string;
   /** Servers reject unknown fields of the body (docs/servers.md); those of other operations ignore them. */

@@ -1,4 +1,4 @@
-import type { Fields } from '../fields/field.ts';
+import { type AcceptedFields, dateTime, type Fields } from '../fields/field.ts';
 import { toolFunctionFields } from './chat-request-fields.ts';
 import { BYTES_PER_MEBIBYTE, type Operation } from './operation.ts';
 
@@ -25,8 +25,9 @@ function sampleChoice(content: string, tokenId: number) {
   return { index: 0, message, finish_reason: 'stop', logprobs: { content: [{ ...token, top_logprobs: [] }] } };
 }
 
-/** One run of a task with its reward. */
-export const trajectoryFields = {
+const anyJson = { type: 'json' } as const;
+
+const trajectoryFields = {
   additional_histories: {
     type: 'list',
     of: { type: 'json' },
@@ -45,7 +46,7 @@ export const trajectoryFields = {
   metadata: { type: 'object', summary: 'Free-form metadata of the run', sample: { task: 'parcel' } },
   metrics: { type: 'object', summary: 'Measurements of the run by name', sample: { turns: 1 } },
   reward: { type: 'number', summary: 'Reward of the run', sample: 0.5 },
-  start_time: { type: 'string', format: 'date-time', summary: 'Start of the run' },
+  start_time: { ...dateTime, summary: 'Start of the run' },
   tools: {
     type: 'list',
     of: { type: 'object', hasOpenFields: true, fields: toolFields },
@@ -53,14 +54,24 @@ export const trajectoryFields = {
   },
 } as const satisfies Fields;
 
-/** A group of trajectories of one task, whose rewards are compared with each other. */
-export const trajectoryGroupFields = {
-  trajectories: {
-    type: 'list',
-    of: { type: 'object', fields: trajectoryFields },
-    summary: 'The runs of one task',
+/** One run of a task with its reward. */
+export const trajectoryShape = {
+  type: 'object',
+  takesNull: true,
+  fields: trajectoryFields,
+  accepted: {
+    auto_metrics: anyJson,
+    exchanges: { type: 'json', advice: { conflicts: ['messages_and_choices'] } },
   },
-} as const satisfies Fields;
+} as const;
+
+/** A group of trajectories of one task, whose rewards are compared with each other. */
+export const trajectoryGroupShape = {
+  type: 'object',
+  takesNull: true,
+  fields: { trajectories: { type: 'list', of: trajectoryShape, summary: 'The runs of one task' } },
+  accepted: { exceptions: anyJson, metadata: anyJson, metrics: anyJson, logs: anyJson },
+} as const;
 
 const experimentalConfigFields = {
   advantage_balance: { type: 'number', summary: 'Weight between positive and negative advantages', sample: 0 },
@@ -79,6 +90,24 @@ const experimentalConfigFields = {
   scale_rewards: { type: 'boolean', summary: 'Scale rewards within a group' },
 } as const satisfies Fields;
 
+const acceptedConfigFields = {
+  allow_training_without_logprobs: anyJson,
+  importance_sampling_level: { type: 'string', oneOf: ['token', 'sequence', 'average', 'geometric_average'] },
+  kl_penalty_coef: anyJson,
+  kl_penalty_reference_step: anyJson,
+  kl_penalty_source: { type: 'string', oneOf: ['current_learner', 'sample'] },
+  kl_penalty_step_lag: anyJson,
+  kl_ref_adapter_path: anyJson,
+  logprob_calculation_chunk_size: anyJson,
+  loss_fn: { type: 'string', oneOf: ['cispo', 'ppo'] },
+  normalize_advantages: anyJson,
+  num_trajectories_learning_rate_multiplier_power: anyJson,
+  packed_sequence_length: anyJson,
+  plot_tensors: anyJson,
+  scale_learning_rate_by_reward_std_dev: anyJson,
+  truncated_importance_sampling: anyJson,
+} as const satisfies AcceptedFields;
+
 /** POST /v1/preview/training-jobs: a retry creates a second job. */
 export const trainOperation = {
   command: ['train'],
@@ -96,7 +125,7 @@ export const trainOperation = {
     model_id: { type: 'string', format: 'uuid', required: true, summary: 'Id of the model to train' },
     trajectory_groups: {
       type: 'list',
-      of: { type: 'object', fields: trajectoryGroupFields },
+      of: trajectoryGroupShape,
       required: true,
       summary: 'The groups to train on',
       sample: [
@@ -110,7 +139,9 @@ export const trainOperation = {
     },
     experimental_config: {
       type: 'object',
+      takesNull: true,
       fields: experimentalConfigFields,
+      accepted: acceptedConfigFields,
       isCommon: true,
       summary: 'Settings of the training algorithm (experimental)',
     },

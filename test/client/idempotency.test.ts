@@ -7,7 +7,8 @@ import { feedbackReplaceOperation } from '../../src/operations/feedback-replace.
 const operations = { 'feedback replace': feedbackReplaceOperation, 'call start': callStartOperation };
 
 it.each([
-  ['feedback replace', '{"feedback_id":"f","id":"r"}', 'keyed'],
+  ['feedback replace', '{"feedback_id":"f","id":"f"}', 'keyed'],
+  ['feedback replace', '{"feedback_id":"f","id":"r"}', 'once'],
   ['feedback replace', '{"feedback_id":"f","id":""}', 'once'],
   ['feedback replace', '{"feedback_id":"f","id":null}', 'once'],
   ['feedback replace', '{"feedback_id":"f"}', 'once'],

@@ -443,7 +443,9 @@ describe('errors of a service are understood in every shape', () => {
     const detail = `{"detail":[${entry('["body","foo",1]')},${entry('["body","bar"]')},${entry('["header","foo"]')}]}`;
     const args = ['feedback', 'replace', '-f', 'fb.json', '--no-check', '-q'];
     const { stderr } = await svc(args, { cwd, env, send: sending({ status: 422, pieces: [detail] }) });
-    expect(stderr).toBe('svc: https://svc.test returned 422\n  fb.json:2:11 foo[1]: no\n  bar: no\n  header.foo: no\n');
+    const issues = '  fb.json:2:11 foo[1]: no\n  bar: no\n  header.foo: no\n';
+    const hint = '  the old record is unchanged: correct the body and run it again\n';
+    expect(stderr).toBe(`svc: https://svc.test returned 422\n${issues}${hint}`);
   });
 
   it('is cut and cannot drive a terminal or repeat a secret', async () => {
@@ -470,10 +472,10 @@ describe('errors of a service are understood in every shape', () => {
     const { code, stderr } = await svc(['feedback', 'replace', ...flags], { env, send: sending(answer) });
     expect(code).toBe(8);
     expect(stderr.split('\n').filter((line) => !line.includes('warning'))).toEqual([
-      'svc: https://svc.test returned 502; the request may have been applied',
+      'svc: https://svc.test returned 502; the request may have been applied, or only have deleted the old record',
       '  request id: r-1',
       '  feedback to replace, if applied: fb-1',
-      '  if you run it again, it may be applied twice',
+      '  the old record may be deleted; if you run it again, it may be applied twice',
       '',
     ]);
   });

@@ -406,7 +406,8 @@ describe('calls of a batch', () => {
 });
 
 it.each([
-  [{ id: '0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e08' }, '--resume', 2],
+  [{ id: '0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e07' }, '--resume', 2],
+  [{ id: '0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e08' }, '--resume --retry-unknown', 1],
   [{}, '--resume --retry-unknown', 1],
   [{ id: '' }, '--resume --retry-unknown', 1],
 ])('a feedback record with %j that may have been applied is sent again with %s', async (more, flags, requests) => {

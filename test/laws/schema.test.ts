@@ -83,7 +83,7 @@ function verdictsOf(fields: Fields): Verdicts {
   const schema: unknown = JSON.parse(writeJson(objectSchema(fields)));
   const ajv = new Ajv2020({ strict: true, allowUnionTypes: true, validateFormats: false });
   const bySchema = ajv.compile(typeof schema === 'object' && schema !== null ? schema : {});
-  const judge = createBodyValidator(fields);
+  const judge = createBodyValidator({ body: fields });
   return {
     bySchema: (text) => bySchema(JSON.parse(text)),
     // The schema is the interface alone, without the forms that servers tolerate.

@@ -107,7 +107,7 @@ describe('an invalid job', () => {
   ];
 
   it.each(bodies)('with %s is rejected like a whole one, with the same message', async (_, body) => {
-    const findings = createBodyValidator(trainOperation.body)(rootOf(parseJson(body))).filter(
+    const findings = createBodyValidator(trainOperation)(rootOf(parseJson(body))).filter(
       ({ level }) => level === 'error',
     );
     const { post, stored } = await service();

@@ -109,7 +109,7 @@ export const helpTopics: { readonly [name in (typeof helpTopicNames)[number]]: (
     definitions('Retried, by operation', {
       'feedback schema': 'After every transient failure: it only reads',
       'call start': 'The same, with id and trace_id; svc fills them in',
-      'feedback replace': 'The same with --id or --keep-id; otherwise like train',
+      'feedback replace': 'The same with --keep-id; otherwise like train',
       chat: 'If nothing was sent, or on 408, 421, 425, 429 and 503 with Retry-After',
       train: 'If nothing was sent, or on 429',
     }),

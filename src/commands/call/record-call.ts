@@ -87,7 +87,7 @@ async function sendRecord(
   return removal ? [`the call was sent, but stays in the spool: ${removal.message}`] : [];
 }
 
-// Their hints are about credentials, the base URL and files; those of others, about running svc again.
+// Their hints are about credentials, the base URL and files; those of others, and after a 422, about running svc again.
 const SETUP_CODES: readonly FailureCode[] = [
   'usage',
   'credentials',
@@ -103,7 +103,8 @@ const SETUP_CODES: readonly FailureCode[] = [
  */
 export function toRecordFailure(error: unknown, flags: FlagValues): Failure {
   const { code, message, facts } = toFailure(error);
-  const isHintKept = SETUP_CODES.includes(code) || (code === 'rate_limited' && isFlagOn(flags, 'require'));
+  const isHintKept =
+    (SETUP_CODES.includes(code) && facts.status !== 422) || (code === 'rate_limited' && isFlagOn(flags, 'require'));
   const issues = facts.issues?.map((issue) => ({ ...issue, at: '' }));
   return new Failure(code, message, { ...facts, issues, hint: isHintKept ? facts.hint : undefined });
 }

@@ -1,3 +1,4 @@
+import { parseTime } from '../../fields/string-formats.ts';
 import {
   firstStringMember,
   itemsOf,
@@ -38,12 +39,9 @@ function payloadQueryOf(body: JsonNode, now: number): PayloadQuery {
   };
 }
 
-// The first whole millisecond that is not before the time; a time without a zone is UTC.
+// The first whole millisecond that is not before the time.
 function firstMillisecond(text: string): number {
-  const time = text.toUpperCase().replace(/([+-]\d{2})(\d{2})$/, '$1:$2');
-  const zoned = /(?:Z|[+-]\d{2}:\d{2})$/.test(time) ? time : `${time}Z`;
-  const hasSubMillisecond = /\.\d{3}\d*[1-9]/.test(time);
-  return Date.parse(zoned) + (hasSubMillisecond ? 1 : 0);
+  return parseTime(text) + (/\.\d{3}\d*[1-9]/.test(text) ? 1 : 0);
 }
 
 /** A terminal path and the type inferred from the values found there. */

@@ -31,7 +31,7 @@ import { openStagingFile, type StagingFile } from '../store/staging-file.ts';
  * staged on disk, and stored byte for byte once all of them have arrived and are valid.
  */
 export function createTrainReceiver(operation: Operation): BodyReceiver {
-  const validate = createBodyValidator(operation.body);
+  const validate = createBodyValidator(operation);
   return async (chunks, _length, { signal }, context) => {
     limitYoungGeneration();
     const staging = await openStagingFile(context.directory);

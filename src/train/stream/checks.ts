@@ -12,7 +12,7 @@ import {
   stringOf,
 } from '../../json/json-node.ts';
 import { formatPosition } from '../../json/text-position.ts';
-import { trajectoryFields, trajectoryGroupFields } from '../../operations/train.ts';
+import { trajectoryGroupShape, trajectoryShape } from '../../operations/train.ts';
 import { copyTextPart, createEnvelope, type Envelope, parseEnvelope, type TextPart } from './grammar.ts';
 import {
   type InvalidTextError,
@@ -45,8 +45,8 @@ export interface TrajectoryChecks {
 
 /** Starts the checks. With a grouping, trajectories must not be in groups. */
 export function createTrajectoryChecks(grouping: Grouping | undefined): TrajectoryChecks {
-  const inspectTrajectory = createBodyInspector(trajectoryFields);
-  const inspectGroup = createBodyInspector(trajectoryGroupFields);
+  const inspectTrajectory = createBodyInspector(trajectoryShape);
+  const inspectGroup = createBodyInspector(trajectoryGroupShape);
   const findings = createFindingCollector<Issue>();
   const structureErrors = createFindingCollector<Issue>();
   let groupCount = 0;

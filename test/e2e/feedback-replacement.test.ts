@@ -1,0 +1,197 @@
+import { describe, expect, it } from 'vitest';
+import { type Finished, run } from '../support/process.ts';
+import { httpAnswer, rawServer } from '../support/raw-server.ts';
+
+const body = {
+  feedback_id: 'f-1',
+  project_id: 'a/b',
+  svc_ref: 'svc:///a/b/object/n:v1',
+  feedback_type: 'rating',
+  payload: {},
+};
+const kept = { ...body, id: 'f-1' };
+const stored = httpAnswer('{"id":"f-1","created_at":"2026-01-01T00:00:00Z","payload":{},"svc_user_id":"u"}');
+
+/** Replaces feedback by the built program; each request gets the next response, `undefined` closes the connection. */
+async function replace(
+  sent: object,
+  responses: readonly (string | undefined)[],
+  flags: readonly string[] = [],
+): Promise<Finished & { requests: number }> {
+  const answers = responses.values();
+  const { url, received } = await rawServer((socket) => {
+    const answer = answers.next().value;
+    if (answer === undefined) socket.destroy();
+    else socket.end(answer);
+  });
+  const env = { SVC_BASE_URL: url, SVC_USERNAME: 'u', SVC_PASSWORD: 'p' };
+  const result = await run(['feedback', 'replace', ...flags], { env, stdin: JSON.stringify(sent) });
+  return { ...result, requests: received.length };
+}
+
+const errorOf = (stderr: string): unknown => JSON.parse(stderr.trimEnd().split('\n').at(-1) ?? '').error;
+
+const unchanged = 'the old record is unchanged: correct the body and run it again';
+const mayBeDeleted = 'the old record may be deleted: correct the body and run it again with the same ids';
+
+describe('a server that deletes the old record before its last checks', () => {
+  it.each([
+    ['422', '422 Unprocessable Entity', { code: 'refused', exit_code: 5, applied: 'no', hint: unchanged }],
+    ['400', '400 Bad Request', { code: 'refused', exit_code: 5, applied: 'unknown', hint: mayBeDeleted }],
+    ['404', '404 Not Found', { code: 'refused', applied: 'no' }],
+    ['403', '403 Forbidden', { code: 'credentials', applied: 'no' }],
+    ['429', '429 Too Many Requests', { code: 'rate_limited', applied: 'no' }],
+    [
+      '500',
+      '500 Internal Server Error',
+      { code: 'failed', applied: 'unknown', hint: expect.stringMatching(/^the old record may be deleted; /) },
+    ],
+    ['503 with Retry-After', '503 Service Unavailable', { code: 'failed', exit_code: 6, applied: 'unknown' }],
+    [
+      '502',
+      '502 Bad Gateway',
+      {
+        code: 'unknown',
+        applied: 'unknown',
+        message: expect.stringContaining('; the request may have been applied, or only have deleted the old record'),
+      },
+    ],
+    [
+      'a lost response',
+      undefined,
+      { code: 'unknown', applied: 'unknown', hint: expect.stringMatching(/^the old record may be deleted; /) },
+    ],
+  ])('%s', async (name, status, error) => {
+    const headers = name === '503 with Retry-After' ? 'Retry-After: 1\r\n' : '';
+    const answer = status && httpAnswer('{"detail":"no"}', status, headers);
+    const { stderr } = await replace(kept, [answer], ['--retries', '0', '--error-format', 'json']);
+    expect(errorOf(stderr)).toMatchObject(error);
+  });
+
+  it('a 400 of another operation was not applied', async () => {
+    const { url } = await rawServer((socket) => socket.end(httpAnswer('{"detail":"no"}', '400 Bad Request')));
+    const env = { SVC_BASE_URL: url, SVC_USERNAME: 'u', SVC_PASSWORD: 'p' };
+    const flags = ['--project-id', 'a/b', '--op-name', 'x', '--error-format', 'json'];
+    expect(errorOf((await run(['call', 'start', ...flags], { env })).stderr)).toMatchObject({ applied: 'no' });
+  });
+
+  it('the local service checks first', async () => {
+    const payload = { text: 'x'.repeat(1024 * 1024) };
+    const { stderr } = await run(['feedback', 'replace', '--local', '--error-format', 'json'], {
+      stdin: JSON.stringify({ ...kept, payload }),
+    });
+    expect(errorOf(stderr)).toMatchObject({ status: 400, applied: 'no', hint: unchanged });
+  });
+});
+
+describe('only a replacement with the id of the old record is safe to retry', () => {
+  it.each([
+    ['the same id', kept, 2],
+    ['another id', { ...body, id: 'f-2' }, 1],
+    ['no id', body, 1],
+  ])('%s, after a lost response', async (_, sent, requests) => {
+    const result = await replace(sent, [undefined, stored]);
+    expect([result.requests, result.code]).toEqual([requests, requests === 2 ? 0 : 8]);
+  });
+});
+
+const project = 'svc:///a/b';
+const op = `${project}/op/n:v`;
+const call = `${project}/call/c`;
+const typed = (feedback_type: string, more: object = {}): object => ({ ...kept, feedback_type, ...more });
+const annotated = (more: object): object =>
+  typed('wandb.annotation.n', { annotation_ref: `${project}/object/n:v`, payload: { value: null }, ...more });
+const run1 = (more: object): object =>
+  typed('wandb.runnable.n', { runnable_ref: op, call_ref: call, payload: { output: null }, ...more });
+const monitored = { runnable_ref: op, call_ref: call, trigger_ref: `${project}/object/m:v` };
+const turned = (more: object): object =>
+  typed('wandb.agent_user_feedback', { scorer_tags: ['good'], svc_ref: `${project}/agent_turn/t`, ...more });
+const talked = (more: object): object => ({ ...turned(more), svc_ref: `${project}/agent_conversation/c` });
+
+// What one trace server rejects after it has deleted the old record (docs/servers.md).
+const lost: readonly (readonly [body: object, message: RegExp])[] = [
+  [typed('wandb.annotation'), /feedback_type: must have a name after wandb\.annotation/],
+  [typed('wandb.annotations'), /feedback_type: must have a name/],
+  [typed('wandb.runnable'), /feedback_type: must have a name after wandb\.runnable/],
+  [annotated({ annotation_ref: null }), /annotation_ref: is required for feedback_type wandb\.annotation/],
+  [annotated({ annotation_ref: `${project}/object/other:v` }), /annotation_ref: must refer to n, the name/],
+  [annotated({ payload: {} }), /payload\.value: is required/],
+  [run1({ runnable_ref: null }), /runnable_ref: is required/],
+  [run1({ runnable_ref: `${project}/op/other:v` }), /runnable_ref: must refer to n/],
+  [run1({ call_ref: null }), /call_ref: is required when runnable_ref is an op ref/],
+  [run1({ payload: {} }), /payload\.output: is required/],
+  ...(['runnable_ref', 'call_ref', 'trigger_ref'] as const).map(
+    (name) =>
+      [typed('wandb.agent_monitor', { ...monitored, [name]: null }), new RegExp(`${name}: is required`)] as const,
+  ),
+  [typed('wandb.agent_user_feedback'), /scorer_tags: is required/],
+  [turned({ scorer_tags: [] }), /scorer_tags: is required/],
+  [typed('wandb.reaction.1'), /payload\.emoji: is required/],
+  [typed('wandb.reaction.1', { payload: { emoji: '👍👍' } }), /payload\.emoji: must be exactly one emoji/],
+  [typed('wandb.reaction.1', { payload: { emoji: 'x' } }), /payload\.emoji: must be exactly one emoji/],
+  [typed('wandb.note.1', { payload: { note: '' } }), /payload\.note: must be a string of 1 to 1,024/],
+  [typed('wandb.note.1', { payload: { note: 'x'.repeat(1025) } }), /payload\.note: must be a string of 1 to 1,024/],
+  [typed('wandb.note.1', { payload: { note: 7 } }), /payload\.note: must be a string/],
+  [
+    typed('x', { annotation_ref: `${project}/object/n:v` }),
+    /annotation_ref: is only for feedback_type wandb\.annotation/,
+  ],
+  [typed('x', { runnable_ref: op }), /runnable_ref: is only for feedback_type wandb\.runnable, /],
+  [typed('x', { call_ref: call }), /call_ref: is only for/],
+  [typed('x', { trigger_ref: `${project}/object/m:v` }), /trigger_ref: is only for/],
+  [typed('x', { scorer_tags: ['a'] }), /scorer_tags: is only for feedback_type .*wandb\.agent_user_feedback/],
+  [typed('x', { scorer_ratings: { a: 1 } }), /scorer_ratings: is only for/],
+  [
+    annotated({ annotation_ref: 'svc:///a/other/object/n:v' }),
+    /annotation_ref: is a ref of a\/other, not of the project/,
+  ],
+  [run1({ runnable_ref: 'svc:///other/b/op/n:v' }), /runnable_ref: is a ref of other\/b/],
+  [run1({ call_ref: 'svc:///a/other/call/c' }), /call_ref: is a ref of a\/other/],
+  [run1({ trigger_ref: 'svc:///a/other/object/m:v' }), /trigger_ref: is a ref of a\/other/],
+  [talked({ span_trace_id: 't' }), /span_trace_id: must be absent if svc_ref is a conversation/],
+  [talked({ span_conversation_id: 'other' }), /span_conversation_id: must be c, the id in svc_ref/],
+  [turned({ span_trace_id: 'other' }), /span_trace_id: must be t, the id in svc_ref/],
+  [typed('x', { payload: { text: 'é'.repeat(174_761) } }), /payload: is longer than 1,048,576 characters/],
+  [typed('x', { payload: { list: Array(349_523).fill(1) } }), /payload: is longer than 1,048,576 characters/],
+];
+
+describe('what the server rejects after the deletion is announced before sending', () => {
+  it.each(lost.map(([sent, message]) => [message, sent] as const))('%s', async (message, sent) => {
+    const records = new Set(['f-1']);
+    const { url } = await rawServer((socket) => {
+      records.delete('f-1');
+      socket.end(httpAnswer('{"reason":"no"}', '400 Bad Request'));
+    });
+    const setting = { env: { SVC_BASE_URL: url, SVC_USERNAME: 'u', SVC_PASSWORD: 'p' }, stdin: JSON.stringify(sent) };
+    const strict = await run(['feedback', 'replace', '--strict'], setting);
+    expect(strict.stderr).toMatch(message);
+    expect([strict.code, ...records]).toEqual([3, 'f-1']);
+    const { code, stderr } = await run(['feedback', 'replace'], setting);
+    const announced = stderr.split('\n').find((line) => line.startsWith('svc: warning: ') && message.test(line));
+    expect(announced).toMatch(/; one server deletes the old record before it rejects this$/);
+    expect([code, ...records]).toEqual([5]);
+    expect(stderr).toContain(`  ${mayBeDeleted}\n`);
+  });
+
+  it.each<[string, object]>([
+    ['a free type', kept],
+    ['an annotation', annotated({})],
+    ['a runnable', run1({ trigger_ref: monitored.trigger_ref })],
+    ['a monitor', typed('wandb.agent_monitor', monitored)],
+    ['user feedback on a turn', turned({ span_trace_id: 't' })],
+    ['user feedback on a conversation', talked({ span_conversation_id: 'c' })],
+    ...['👍', '👍🏽', '👩‍👩‍👧', '🇩🇪', '1️⃣', '❤'].map((emoji): [string, object] => [
+      `the reaction ${emoji}`,
+      typed('wandb.reaction.1', { payload: { emoji } }),
+    ]),
+    ['a note', typed('wandb.note.1', { payload: { note: '😀'.repeat(1024) } })],
+    ['the largest text', typed('x', { payload: { text: 'é'.repeat(174_760) } })],
+    ['the largest array', typed('x', { payload: { list: Array(349_522).fill(1) } })],
+  ])('%s needs no warning', async (_, sent) => {
+    const { stderr } = await replace(sent, [stored], ['--strict', '--quiet']);
+    // Refs of other kinds than the interface lists have a warning of their own.
+    expect(stderr.split('\n').filter((line) => !/svc_ref: should be|^svc: the body is invalid/.test(line))).toEqual([
+      '',
+    ]);
+  });
+});
