@@ -64,6 +64,7 @@ export const runServe: RunCommand = async ({ flags }, context) => {
       models: options.models,
       maxBodyBytes: options.maxBodyBytes,
       faults: store && faultRules.length > 0 ? withFaults(faultRules, runtime, store.deleteFeedback) : undefined,
+      checksRules: faultRules.some(({ deletesOldFeedback }) => deletesOldFeedback),
       onRequestEnd:
         logFormat === 'off'
           ? undefined

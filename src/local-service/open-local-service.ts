@@ -17,7 +17,8 @@ import type { ServiceStore } from './store/service-store.ts';
 import { deleteAbandonedTrajectories } from './store/trajectory-rows.ts';
 
 /** The configuration of the local service. */
-export interface LocalServiceOptions extends Pick<ServiceContext, 'upstream' | 'models' | 'onRequestEnd' | 'faults'> {
+export interface LocalServiceOptions
+  extends Pick<ServiceContext, 'upstream' | 'models' | 'onRequestEnd' | 'faults' | 'checksRules'> {
   readonly databaseFile: string;
   /** The data if it is open already; the local service closes it. */
   readonly store?: ServiceStore | undefined;

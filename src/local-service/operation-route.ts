@@ -21,7 +21,7 @@ export function operationRoute(operation: Operation, receive: BodyReceiver, cont
       const length = declaredBodyBytes(request);
       const received = await receive(limitedChunks(request, maxBytes), length, caller, context);
       try {
-        const refusal = validationResponse(received.findings, operation);
+        const refusal = validationResponse(received.findings, operation, context);
         await yieldAfterWork(length, caller.signal);
         return refusal ?? (await received.apply());
       } finally {
@@ -49,11 +49,18 @@ function requireIdentityEncoding({ headers }: Request): void {
   );
 }
 
-function validationResponse(findings: readonly Finding[], operation: Operation): Response | undefined {
+function validationResponse(
+  findings: readonly Finding[],
+  operation: Operation,
+  { checksRules }: ServiceContext,
+): Response | undefined {
   const oversized = findings.find(({ code }) => code === 'large');
   if (oversized) throw new HttpError(400, `${formatJsonPath(oversized.path)} ${oversized.message}`);
   const refusedFindings = findings.filter((finding) => isRefusedFinding(finding, operation));
-  return refusedFindings.length > 0 ? invalidBodyResponse(refusedFindings, operation) : undefined;
+  if (refusedFindings.length > 0) return invalidBodyResponse(refusedFindings, operation);
+  const broken = checksRules ? findings.find(({ code }) => code === 'rule') : undefined;
+  if (broken) throw new HttpError(400, `${formatJsonPath(broken.path)} ${broken.message}`);
+  return undefined;
 }
 
 /** True for what the interface forbids, and for what real servers reject besides (docs/servers.md). */

@@ -57,6 +57,8 @@ describe("a user's script against svc serve --fault", () => {
   it.each<[name: string, rule: string, payload: string, code: number, isKept: boolean]>([
     ['a service that checks first', 'operation=chat,status=500', 'large', 5, true],
     ['400', 'operation=feedback-replace,delete=old', 'large', 5, false],
+    ['a rule of such a server', 'operation=feedback-replace,delete=old', 'note', 5, false],
+    ['such a rule elsewhere', 'operation=chat,status=500', 'note', 0, true],
     ['422', 'operation=feedback-replace,delete=old', 'invalid', 5, true],
     ['200', 'operation=feedback-replace,delete=old', '{"b":1}', 0, true],
     ['an injected 500', 'operation=feedback-replace,delete=old,status=500', '{"b":1}', 6, false],
@@ -70,9 +72,14 @@ describe("a user's script against svc serve --fault", () => {
     const first = await serve(['--data', data]);
     expect(await run(['feedback', 'replace'], { env: first.env, stdin: stored })).toMatchObject({ code: 0 });
     const { env } = await serve(['--data', data, '--fault', rule]);
-    const values: Readonly<Record<string, string>> = { large: `{"x":"${'x'.repeat(1024 * 1024)}"}`, invalid: '[]' };
+    const values: Readonly<Record<string, string>> = {
+      large: `{"x":"${'x'.repeat(1024 * 1024)}"}`,
+      invalid: '[]',
+      note: '{"b":1}',
+    };
     const flags = ['--retries', '0', '--no-check'];
-    const stdin = stored.replace('{"a":1}', values[payload] ?? payload);
+    const typed = payload === 'note' ? stored.replace('"t"', '"wandb.note.1"') : stored;
+    const stdin = typed.replace('{"a":1}', values[payload] ?? payload);
     expect(await run(['feedback', 'replace', ...flags], { env, stdin })).toMatchObject({ code });
     const schema = await run(['feedback', 'schema', '--project-id', 'a/b', '--since', '1h', '--json'], { env });
     expect(JSON.parse(schema.stdout).paths).toHaveLength(isKept ? 1 : 0);
