@@ -8,6 +8,16 @@ export function fieldTable(fields: Fields): string {
   return markdownTable(['field', 'type', 'notes'], fieldRows(fields, ''));
 }
 
+/** The paths of the fields that existing servers accept beyond the interface, as Markdown code. */
+export function acceptedFieldsText(shape: Shape, name = ''): string[] {
+  if (shape.type === 'list') return acceptedFieldsText(shape.of, `${name}[]`);
+  if (shape.type !== 'object') return [];
+  const prefix = name === '' ? '' : `${name}.`;
+  const own = Object.keys(shape.accepted ?? {}).map((one) => `\`${prefix}${one}\``);
+  const inner = Object.entries(shape.fields ?? {}).flatMap(([one, field]) => acceptedFieldsText(field, prefix + one));
+  return [...own, ...inner];
+}
+
 function fieldRows(fields: Fields, prefix: string): string[][] {
   return Object.entries(fields).flatMap(([name, field]) => [
     [`\`${prefix}${name}\``, typeText(field), fieldNotes(field)],

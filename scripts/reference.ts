@@ -12,7 +12,7 @@ import { allOperations } from '../src/operations/all-operations.ts';
 import { chatOperation } from '../src/operations/chat.ts';
 import type { Operation } from '../src/operations/operation.ts';
 import { fileFormatSections } from './file-formats.ts';
-import { fieldTable, markdownTable } from './markdown-tables.ts';
+import { acceptedFieldsText, fieldTable, markdownTable } from './markdown-tables.ts';
 
 // A flag that at least this many commands have is described once.
 const MIN_SHARING_COMMANDS = 3;
@@ -108,9 +108,15 @@ function operationSections(operation: Operation): string[] {
     '### Request',
     `POST \`${path}\`, ${scheme} authentication, ${time}.${isPreview ? ' A preview: the service may change it.' : ''}`,
     fieldTable(operation.body),
+    ...acceptedFieldsSection(operation),
     '### Response',
     fieldTable(operation.reply),
   ];
+}
+
+function acceptedFieldsSection({ body, accepted }: Operation): string[] {
+  const names = acceptedFieldsText({ type: 'object', fields: body, ...(accepted && { accepted }) });
+  return names.length === 0 ? [] : [`Accepted by existing servers, without a flag: ${names.join(', ')}.`];
 }
 
 function localModelSection(): string {

@@ -25,7 +25,7 @@ export const MAX_ERROR_BYTES = 64 * 1024;
 /** Reads an error body in any of the shapes of docs/servers.md; any other text is the message. */
 export function parseServiceError(bytes: Uint8Array): ServiceError {
   const root = tryParseJson(bytes) ?? (bytes.length < MAX_ERROR_BYTES ? undefined : parseCutJson(bytes));
-  const issues = itemsAt(root, 'detail').flatMap(parseIssue);
+  const issues = ['detail', 'errors'].flatMap((name) => itemsAt(root, name).flatMap(parseIssue));
   const message = issues.length > 0 ? undefined : root ? (findMessage(root) ?? rawText(root)) : nonJsonMessage(bytes);
   const isQuotaError = /quota/i.test(message ?? '') || hasQuotaText(root);
   const path = root && parseParam(root);
@@ -68,11 +68,11 @@ function findMessage(node: JsonNode): string | undefined {
 }
 
 function parseIssue(entry: JsonNode): { path: JsonPath; message: string }[] {
-  const message = getMember(entry, 'msg');
-  const location = getMember(entry, 'loc');
-  if (!message || kindOf(message) !== 'string' || !location) return [];
+  const message = firstStringMember(entry, 'msg', 'message', 'reason');
+  const location = getMember(entry, 'loc') ?? getMember(entry, 'field');
+  if (message === undefined || !location) return [];
   const steps = locationSteps(location);
-  return [{ path: steps[0] === 'body' ? steps.slice(1) : steps, message: stringOf(message) }];
+  return [{ path: steps[0] === 'body' ? steps.slice(1) : steps, message }];
 }
 
 // An array of steps, or one text such as `body.start.op_name`.

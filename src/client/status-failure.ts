@@ -61,11 +61,14 @@ export function failureFromPage(bytes: Uint8Array, response: Response, context: 
 
 /** The fields that an error names, with the places in the command or its files that their values came from. */
 export function locateIssues({ issues }: ServiceError, context: RequestContext): Issue[] {
-  return issues.map(({ path, message }) => ({
-    path: formatJsonPath(path),
-    at: isBodyPath(path, context) ? locationInDraft(context.draft, path) : '',
-    message,
-  }));
+  return issues.map(({ path, message }) => {
+    const inBody = pathInBody(path, context);
+    return {
+      path: formatJsonPath(inBody ?? path),
+      at: inBody ? locationInDraft(context.draft, inBody) : '',
+      message,
+    };
+  });
 }
 
 /** The message for a status; `statusLine` is the status as the service sent it. */
@@ -92,11 +95,13 @@ function withoutStatus(message: string | undefined, statusText: string, statusLi
   return text === undefined || [statusText, statusLine].includes(text) ? undefined : text;
 }
 
-// A service may also name headers, queries, or fields that only it knows.
-function isBodyPath(path: JsonPath, { operation, draft }: RequestContext): boolean {
+// A service may leave out the outer object, and may also name headers, queries, or fields that only it knows.
+function pathInBody(path: JsonPath, { operation, draft }: RequestContext): JsonPath | undefined {
   const [first] = path;
-  if (typeof first !== 'string') return false;
-  return Object.hasOwn(operation.body, first) || nodeAtPath(rootOf(draft.doc), path) !== undefined;
+  if (typeof first !== 'string') return undefined;
+  if (Object.hasOwn(operation.body, first) || nodeAtPath(rootOf(draft.doc), path)) return path;
+  const { path: outer, fields } = flagTarget(operation);
+  return Object.hasOwn(fields, first) ? [...outer, ...path] : undefined;
 }
 
 /** The next step after a status. `waitMs` is what the service asks for, `now` in milliseconds since 1970. */
@@ -115,7 +120,13 @@ export function statusHint(
       ? 'the old record is unchanged: correct the body and run it again'
       : 'the old record may be deleted: correct the body and run it again with the same ids';
   const projectFlag = Object.hasOwn(fields, 'project_id') ? ' or --project-id' : '';
-  if (status === 403) return `ask for permission on the service, or use another --profile${projectFlag}`;
+  if (status === 403) {
+    const refs =
+      operation.host === 'trace'
+        ? '; the cause can also be a ref of another project or an invalid name in the body'
+        : '';
+    return `ask for permission on the service, or use another --profile${projectFlag}${refs}`;
+  }
   if (code === 'credentials') {
     const correction =
       authorization?.correction ?? `to store other credentials, run: svc auth login --profile ${profile}`;

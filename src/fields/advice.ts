@@ -12,7 +12,7 @@ import {
   stringOf,
 } from '../json/json-node.ts';
 import { compareNumberLiterals } from '../json/number-literal.ts';
-import { closestMatch } from './closest-match.ts';
+import { closestMatch, joinWithOr } from './closest-match.ts';
 import { type Advice, type Field, type Fields, flagName, type Shape } from './field.ts';
 import { type Finding, type PendingFinding, pendingWarning } from './finding.ts';
 import { isInRange } from './mismatch-message.ts';
@@ -71,7 +71,8 @@ export function unknownFieldFinding(name: string, value: JsonNode, fields: Field
     const message = `is not a known field${suggestion ? `; did you mean ${suggestion}?` : ''}`;
     return { path: [...path, name], message };
   };
-  return { ...pendingWarning('unknown', value, describe), unknown: { fields, name } };
+  const sameAs = `.${[...path, name].filter((step) => typeof step === 'string').join('.')}`;
+  return { ...pendingWarning('unknown', value, describe), sameAs };
 }
 
 /** The fields of an object by name; of duplicates, the last one. */
@@ -84,8 +85,10 @@ function rejectionWarnings(node: JsonNode, advice: Advice, siblings: SiblingValu
   if (kind === 'number') warnings.push(...numberWarnings(rawText(node), advice, siblings));
   if (advice.isNonEmpty && (kind === 'list' ? !isActive(node) : kind === 'string' && stringOf(node) === ''))
     warnings.push('must not be empty');
-  if (kind === 'string' && advice.maxChars !== undefined && [...stringOf(node)].length > advice.maxChars)
-    warnings.push(`should have at most ${advice.maxChars} characters`);
+  if (advice.hasText && [node, ...itemsOf(node)].some((one) => kindOf(one) === 'string' && stringOf(one) === ''))
+    warnings.push('must not contain an empty string');
+  if (advice.oneOf && !(kind === 'string' && advice.oneOf.includes(stringOf(node))))
+    warnings.push(`should be ${joinWithOr(advice.oneOf.map((value) => JSON.stringify(value)))}`);
   if (kind === 'string' && advice.format && !hasFormat(stringOf(node), advice.format)) {
     warnings.push(`should be ${stringFormats[advice.format].description}; most servers reject other values`);
   }

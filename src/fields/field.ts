@@ -31,8 +31,6 @@ export type Shape = { readonly nullable?: true } & (
  */
 export interface Advice {
   readonly required?: true;
-  /** The maximum length of a string in characters. */
-  readonly maxChars?: number;
   readonly min?: number | bigint;
   readonly max?: number | bigint;
   /** The value must be greater than this. */
@@ -42,6 +40,9 @@ export interface Advice {
   readonly bytes?: number;
   /** The string or array must not be empty. */
   readonly isNonEmpty?: true;
+  /** Neither the string nor a string in the array may be empty. */
+  readonly hasText?: true;
+  readonly oneOf?: readonly string[];
   /** A sibling that must be present and neither false nor null. */
   readonly needs?: string;
   /** A sibling without which the record is of little use, and the reason. */
@@ -56,8 +57,13 @@ export interface Advice {
   readonly after?: string;
 }
 
-/** Fields by name that have no flag, and are in no schema; a value of another type is a warning. */
-export type AcceptedFields = { readonly [name: string]: Shape & { readonly advice?: Advice } };
+/** Fields by name that have no flag, and are in no schema. */
+export type AcceptedFields = { readonly [name: string]: Advice };
+
+/** Accepted fields without advice. */
+export function acceptedFields(...names: readonly string[]): AcceptedFields {
+  return Object.fromEntries(names.map((name) => [name, {}]));
+}
 
 /** The value that svc adds for a field that the user left out; never under `--exact`. */
 type AutofillKind = 'call-id' | 'trace-id' | 'parent-id' | 'now' | 'empty' | 'project' | 'model';

@@ -1,5 +1,4 @@
 import { type JsonNode, type JsonPath, startOffset } from '../json/json-node.ts';
-import type { Fields } from './field.ts';
 
 /** A problem in a body or response. An error violates the interface; a warning is valid but likely a mistake. */
 export interface Finding {
@@ -30,8 +29,8 @@ export interface Finding {
 export interface PendingFinding extends Pick<Finding, 'level' | 'code'> {
   /** The offset of the value, or, for a missing field, of its object. */
   readonly offset: number;
-  /** The known fields of the object with an unknown field, and its name: the same one is reported once. */
-  readonly unknown?: { readonly fields: Fields; readonly name: string };
+  /** Of several findings with the same text, the first one is reported. */
+  readonly sameAs?: string;
   readonly describe: () => Pick<Finding, 'path' | 'message' | 'flagMessage'>;
 }
 
@@ -56,9 +55,9 @@ const MAX_FINDINGS_PER_KIND = 100;
 /** A finding that is reported, and the number of further findings of its kind. */
 export type ReportedFinding<T> = T & Pick<Finding, 'level' | 'code' | 'message' | 'more'>;
 
-/** Collects any number of findings: keeps the first hundred of each kind, of unknown fields each name once, and counts the others. */
+/** Collects any number of findings: keeps the first of the same and the first hundred of each kind, and counts the others. */
 export interface FindingCollector<T> {
-  readonly add: (kind: Pick<PendingFinding, 'level' | 'code' | 'unknown'>, describe: () => T) => void;
+  readonly add: (kind: Pick<PendingFinding, 'level' | 'code' | 'sameAs'>, describe: () => T) => void;
   /** The findings that are kept, in the order in which they were added. */
   readonly findings: () => ReportedFinding<T>[];
 }
@@ -67,25 +66,22 @@ export interface FindingCollector<T> {
 export function createFindingCollector<T extends { readonly message: string }>(): FindingCollector<T> {
   const counts = new Map<string, number>();
   const reported: { readonly finding: ReportedFinding<T>; more: number }[] = [];
-  // The finding that counts further ones: of a kind the hundredth, of an unknown field the first.
-  const counters = new Map<string | Fields, Map<string, { more: number }>>();
+  // The findings that count further ones: of the same, the first; of a kind, the hundredth.
+  const counters = new Map<string, { more: number }>();
   return {
-    add: ({ level, code, unknown }, describe) => {
+    add: ({ level, code, sameAs }, describe) => {
       const kind = `${level} ${code}`;
-      const counter = (unknown && counters.get(unknown.fields)?.get(unknown.name)) ?? counters.get(kind)?.get('');
+      const counter = (sameAs === undefined ? undefined : counters.get(sameAs)) ?? counters.get(kind);
       if (counter) {
         counter.more += 1;
         return;
       }
       const entry = { finding: { ...describe(), level, code }, more: 0 };
       reported.push(entry);
+      if (sameAs !== undefined) counters.set(sameAs, entry);
       const number = (counts.get(kind) ?? 0) + 1;
       counts.set(kind, number);
-      if (number === MAX_FINDINGS_PER_KIND) counters.set(kind, new Map([['', entry]]));
-      if (unknown) {
-        const names = counters.get(unknown.fields) ?? new Map<string, { more: number }>();
-        counters.set(unknown.fields, names.set(unknown.name, entry));
-      }
+      if (number === MAX_FINDINGS_PER_KIND) counters.set(kind, entry);
     },
     findings: () =>
       reported.map(({ finding, more }) =>

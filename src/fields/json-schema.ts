@@ -73,10 +73,7 @@ function shapeSchema(shape: Shape, purpose: SchemaPurpose): JsonSchemaObject {
       return { type: type('array'), items: schemaOf(shape.of) };
     case 'object': {
       const values = shape.values ? schemaOf(shape.values) : shape.hasOpenFields || !shape.fields ? true : undefined;
-      const isNullable = purpose === 'validation' && shape.takesNull;
-      const object = shape.fields
-        ? objectSchema(isNullable ? nullableFields(shape.fields) : shape.fields, purpose)
-        : {};
+      const object = shape.fields ? objectSchema(shape.fields, purpose) : {};
       return { ...object, type: type('object'), additionalProperties: values };
     }
     case 'either': {
@@ -86,11 +83,6 @@ function shapeSchema(shape: Shape, purpose: SchemaPurpose): JsonSchemaObject {
     case 'json':
       return {};
   }
-}
-
-function nullableFields(fields: Fields): Fields {
-  const entries = Object.entries(fields).map(([name, field]) => [name, { ...field, nullable: true }] as const);
-  return Object.fromEntries(entries);
 }
 
 function formatSchema(format: StringFormat, purpose: SchemaPurpose): JsonSchemaObject {

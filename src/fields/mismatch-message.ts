@@ -1,5 +1,5 @@
 import { type JsonNode, type JsonPath, kindName, kindOf, rawText, stringOf } from '../json/json-node.ts';
-import { compareNumberLiterals, isIntegerLiteral } from '../json/number-literal.ts';
+import { compareNumberLiterals } from '../json/number-literal.ts';
 import { joinWithOr } from './closest-match.ts';
 import type { Field, Shape } from './field.ts';
 import { hasFormat, referenceKind, stringFormats } from './string-formats.ts';
@@ -61,12 +61,9 @@ export function isInRange(node: JsonNode, { min, max }: NumberRange): boolean {
   );
 }
 
-/** True for a value of the type of a shape, whatever its fields or elements are. */
-export function isOfShape(node: JsonNode, shape: Shape): boolean {
-  const kind = kindOf(node);
-  if (shape.type === 'json') return true;
-  if (shape.type === 'integer') return kind === 'number' && isIntegerLiteral(rawText(node));
-  if (kind !== shape.type || shape.type !== 'string') return kind === shape.type;
+// Whatever its fields or elements are.
+function isOfShape(node: JsonNode, shape: Shape): boolean {
+  if (kindOf(node) !== shape.type || shape.type !== 'string') return kindOf(node) === shape.type;
   const text = stringOf(node);
   return shape.oneOf?.includes(text) ?? (shape.format === undefined || hasFormat(text, shape.format));
 }

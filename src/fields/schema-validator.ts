@@ -26,9 +26,7 @@ import {
   pendingWarning,
 } from './finding.ts';
 import {
-  describeShape,
   isInRange,
-  isOfShape,
   mismatchMessage,
   type NumberRange,
   toleratedForm,
@@ -197,8 +195,11 @@ function objectToZodInput(node: JsonNode, shape: ObjectShape, path: JsonPath, ad
       input[key] = toZodInput(value, field, add && isContainer(field) ? [...path, key] : path, add);
       if (add) adviseField(key, field, value, siblings, path, add);
     } else if (others) input[key] = toZodInput(value, others, path, add);
-    else if (add && accepted && Object.hasOwn(accepted, key)) adviseAccepted(key, accepted, value, siblings, path, add);
-    else if (add && shape.fields && !hasOpenFields) add(unknownFieldFinding(key, value, fields, path));
+    else if (add && shape.fields && !hasOpenFields) {
+      const advice = accepted && Object.hasOwn(accepted, key) ? accepted[key] : undefined;
+      if (advice) adviseField(key, { type: 'json', advice }, value, siblings, path, add);
+      else add(unknownFieldFinding(key, value, fields, path));
+    }
   }
   if (add) addMissingFields(node, fields, siblings, path, add);
   return input;
@@ -206,23 +207,6 @@ function objectToZodInput(node: JsonNode, shape: ObjectShape, path: JsonPath, ad
 
 function sampleText(shape: Shape): string {
   return shape.type === 'string' && shape.format ? stringFormats[shape.format].sample : '';
-}
-
-function adviseAccepted(
-  name: string,
-  accepted: AcceptedFields,
-  value: JsonNode,
-  siblings: ReadonlyMap<string, JsonNode>,
-  path: JsonPath,
-  add: NonNullable<AddFinding>,
-): void {
-  const shape = accepted[name];
-  if (!shape || kindOf(value) === 'null') return;
-  if (isOfShape(value, shape)) adviseField(name, shape, value, siblings, path, add);
-  else
-    add(
-      pendingWarning('advice', value, () => ({ path: [...path, name], message: `should be ${describeShape(shape)}` })),
-    );
 }
 
 // The interface leaves these fields optional, and most servers require them.

@@ -71,6 +71,12 @@ export const stringFormats = {
     description: 'a name of at most 128 characters or an op ref',
     sample: 'answer-question',
   },
+  'cache-salt': {
+    pattern: '^[^@/\\\\\\0]{0,128}$',
+    description: 'at most 128 characters without @, /, \\ and NUL, as from --cache-salt random',
+    sample: 'replace-with-43-or-more-random-base64url-characters',
+  },
+  'display-name': { pattern: '^[^]{0,1024}$', description: 'at most 1,024 characters', sample: 'Answer a question' },
   'object-or-op-part-ref': {
     pattern: `^${OBJECT_OR_OP_PART_REF}$`,
     description: 'an object ref or an op ref, or a part of one',

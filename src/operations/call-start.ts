@@ -61,7 +61,7 @@ export const callStartOperation = {
         },
         display_name: {
           type: 'string',
-          advice: { maxChars: 1024 },
+          advice: { format: 'display-name' },
           summary: 'Display name',
           sample: 'Answer a question',
         },

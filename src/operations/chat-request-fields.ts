@@ -20,7 +20,7 @@ export const toolFunctionFields = {
 } as const satisfies Fields;
 
 const responseSchemaFields = {
-  name: { type: 'string', summary: 'Name of the schema', sample: 'answer' },
+  name: { type: 'string', advice: { required: true }, summary: 'Name of the schema', sample: 'answer' },
   description: { type: 'string', summary: 'Description of the response, for the model', sample: 'A short answer' },
   schema: { type: 'object', summary: 'The JSON Schema', sample: { type: 'object' } },
   strict: { type: 'boolean', summary: 'Require the response to match the schema exactly' },
@@ -116,7 +116,12 @@ export const chatRequestFields = {
     summary: 'Format of the response',
     flagSummary: 'Format of the response; --json-schema is shorter',
     fields: {
-      type: { type: 'json', summary: 'Type of the format, such as json_schema', sample: 'json_schema' },
+      type: {
+        type: 'json',
+        advice: { required: true, oneOf: ['json_schema', 'json_object', 'text', 'structural_tag'] },
+        summary: 'Type of the format, such as json_schema',
+        sample: 'json_schema',
+      },
       json_schema: {
         type: 'object',
         hasOpenFields: true,
@@ -142,6 +147,7 @@ export const chatRequestFields = {
     type: 'list',
     of: { type: 'json' },
     wider: [{ type: 'string' }],
+    advice: { hasText: true },
     default: [],
     isCommon: true,
     summary: 'Texts that end the response',

@@ -1,171 +1,117 @@
-import type { AcceptedFields } from '../fields/field.ts';
+import { type AcceptedFields, acceptedFields } from '../fields/field.ts';
 import type { BodyRules, Finding } from '../fields/finding.ts';
 import {
   firstStringMember,
   getMember,
   itemsAt,
   type JsonNode,
-  type JsonPath,
   kindOf,
   membersOf,
-  nodeAtPath,
   numberMember,
-  stringOf,
 } from '../json/json-node.ts';
 
 /** The fields of a chat body that existing servers accept, and the interface does not list (docs/servers.md). */
-export const acceptedChatFields = {
-  ec_transfer_params: { type: 'json' },
-  logprob_token_ids: { type: 'list', of: { type: 'integer' }, advice: { isNonEmpty: true, needs: 'logprobs' } },
-  media_io_kwargs: { type: 'json' },
-  return_mm_kwargs: { type: 'json' },
-  return_prompt_text: { type: 'json' },
-  return_token_offsets: { type: 'json' },
-  routed_experts_prompt_start: { type: 'json' },
-  session_id: { type: 'json' },
-  stream_interval: { type: 'integer', advice: { min: 1 } },
-  thinking_token_budget: { type: 'integer', advice: { min: -1 } },
-  truncation_side: { type: 'string', oneOf: ['left', 'right'] },
-  watermarking: { type: 'json' },
-} as const satisfies AcceptedFields;
-
-/** What chat servers reject and the fields alone do not say (docs/servers.md). */
-export const chatRules: BodyRules = function* (body) {
-  for (const [path, problemOf, code = 'advice'] of rules) {
-    const message = problemOf(body);
-    if (message) yield { path, message, code };
-  }
+export const acceptedChatFields: AcceptedFields = {
+  ...acceptedFields('ec_transfer_params', 'media_io_kwargs', 'return_mm_kwargs', 'return_prompt_text', 'session_id'),
+  ...acceptedFields('return_token_offsets', 'routed_experts_prompt_start', 'watermarking'),
+  logprob_token_ids: { isNonEmpty: true, needs: 'logprobs' },
+  stream_interval: { min: 1 },
+  thinking_token_budget: { min: -1 },
+  truncation_side: { oneOf: ['left', 'right'] },
 };
 
-type Rule = readonly [
-  path: JsonPath,
-  problemOf: (body: JsonNode) => string | false | undefined,
-  code?: Finding['code'],
-];
+/** What chat servers reject and single fields do not show (docs/servers.md). */
+export const chatRules: BodyRules = function* (body) {
+  for (const [path, message, isBroken, code = 'advice'] of rules)
+    if (isBroken(body)) yield { path: path.split('.'), message, code };
+};
+
+type Rule = readonly [path: string, message: string, isBroken: (body: JsonNode) => boolean, code?: Finding['code']];
+
+const constraints = ['json', 'regex', 'choice', 'grammar', 'json_object', 'structural_tag'];
 
 const rules: readonly Rule[] = [
-  [['tool_choice'], toolChoiceProblem],
-  [['n'], (body) => isAbove(body, 'n', 1) && numberMember(body, 'temperature') === 0 && 'must be 1 with temperature 0'],
-  [['stop'], (body) => hasEmptyString(body, 'stop') && 'must not contain an empty string'],
-  [['bad_words'], (body) => hasEmptyString(body, 'bad_words') && 'must not contain an empty string'],
   [
-    ['cache_salt'],
-    (body) =>
-      /[@/\\\0]/.test(firstStringMember(body, 'cache_salt') ?? '') &&
-      'must not contain @, /, \\ or NUL; --cache-salt random generates a valid one',
+    'tool_choice',
+    'needs tools; without them only "none" is valid',
+    (body) => mayCall(body) && toolNames(body).length === 0,
   ],
   [
-    ['cache_salt'],
-    (body) =>
-      /^.{1,42}$/su.test(firstStringMember(body, 'cache_salt') ?? '') &&
-      'is easier to guess than 43 random base64 characters; --cache-salt random generates them',
+    'tool_choice',
+    'must name one of the tools',
+    (body) => {
+      const chosen = getMember(body, 'tool_choice');
+      return isObject(chosen) && toolNames(body).length > 0 && !toolNames(body).includes(functionName(chosen));
+    },
+  ],
+  ['n', 'must be 1 with temperature 0', (body) => numberAt(body, 'n') > 1 && numberMember(body, 'temperature') === 0],
+  [
+    'cache_salt',
+    'is easier to guess than 43 random base64 characters; --cache-salt random generates them',
+    (body) => /^.{1,42}$/su.test(firstStringMember(body, 'cache_salt') ?? ''),
     'unwise',
   ],
   [
-    ['response_format', 'type'],
-    (body) =>
-      isObject(getMember(body, 'response_format')) &&
-      !responseFormats.includes(formatType(body)) &&
-      `must be ${responseFormats.map((name) => JSON.stringify(name)).join(', ')}`,
-  ],
-  [
-    ['response_format', 'json_schema'],
-    (body) => needsSchema(body) && !isObject(responseSchema(body)) && 'is required with type json_schema',
-  ],
-  [
-    ['response_format', 'json_schema', 'name'],
-    (body) =>
-      needsSchema(body) &&
-      isObject(responseSchema(body)) &&
-      firstStringMember(responseSchema(body), 'name') === undefined &&
-      'is required',
-  ],
-  [['structured_outputs'], constraintProblem],
-  [
-    ['logit_bias'],
+    'response_format.json_schema',
+    'is required with type json_schema',
     (body) => {
-      const bias = getMember(body, 'logit_bias');
-      const wrong = bias && [...membersOf(bias)].find(({ key }) => !/^-?\d+$/.test(key));
-      return wrong && `keys must be token ids, not ${JSON.stringify(wrong.key)}`;
+      const format = getMember(body, 'response_format');
+      return firstStringMember(format, 'type') === 'json_schema' && !isObject(getMember(format, 'json_schema'));
     },
   ],
   [
-    ['documents'],
-    (body) =>
-      itemsAt(body, 'documents').some((item) => [...membersOf(item)].some(({ value }) => kindOf(value) !== 'string')) &&
-      'values in documents must be strings',
+    'structured_outputs',
+    `needs one of ${constraints.join(', ')}`,
+    (body) => {
+      const outputs = getMember(body, 'structured_outputs');
+      return isObject(outputs) && constraints.every((name) => !isSet(getMember(outputs, name)));
+    },
   ],
   [
-    ['repetition_detection', 'min_pattern_size'],
-    (body) =>
-      detection(body, 'min_pattern_size') > detection(body, 'max_pattern_size') &&
-      'should be at most max_pattern_size (default: 0)',
+    'logit_bias',
+    'must have token ids as keys',
+    (body) => {
+      const bias = getMember(body, 'logit_bias');
+      return bias !== undefined && [...membersOf(bias)].some(({ key }) => !/^-?\d+$/.test(key));
+    },
   ],
   [
-    ['repetition_detection', 'min_count'],
+    'documents',
+    'must have only strings as values',
     (body) =>
-      detection(body, 'max_pattern_size') > 0 &&
-      detection(body, 'min_count') < 2 &&
-      'should be at least 2 with a max_pattern_size above 0',
+      itemsAt(body, 'documents').some((one) => [...membersOf(one)].some(({ value }) => kindOf(value) !== 'string')),
   ],
   [
-    ['logprob_token_ids'],
-    (body) => itemsAt(body, 'logprob_token_ids').length > 128 && 'must have at most 128 elements',
+    'repetition_detection.min_count',
+    'should be at least 2 with a max_pattern_size above 0',
+    (body) => {
+      const detection = getMember(body, 'repetition_detection');
+      return numberAt(detection, 'max_pattern_size') > 0 && numberAt(detection, 'min_count') < 2;
+    },
   ],
+  ['logprob_token_ids', 'must have at most 128 elements', (body) => itemsAt(body, 'logprob_token_ids').length > 128],
 ];
 
-const responseFormats: readonly (string | undefined)[] = ['text', 'json_object', 'json_schema', 'structural_tag'];
-const constraintNames = ['json', 'regex', 'choice', 'grammar', 'json_object', 'structural_tag'];
-
-function toolChoiceProblem(body: JsonNode): string | false | undefined {
-  const choice = getMember(body, 'tool_choice');
-  if (!isSet(choice) || (kindOf(choice) === 'string' && stringOf(choice) === 'none')) return undefined;
-  const tools = itemsAt(body, 'tools');
-  if (tools.length === 0) return 'needs tools; without them only "none" is valid';
-  if (!isObject(choice)) return undefined;
-  const name = firstStringMember(getMember(choice, 'function'), 'name');
-  return (
-    !tools.some((tool) => firstStringMember(getMember(tool, 'function'), 'name') === name) &&
-    'must name one of the tools'
-  );
+function mayCall(body: JsonNode): boolean {
+  return isSet(getMember(body, 'tool_choice')) && firstStringMember(body, 'tool_choice') !== 'none';
 }
 
-function constraintProblem(body: JsonNode): string | false {
-  const outputs = getMember(body, 'structured_outputs');
-  const isEmpty = isObject(outputs) && !constraintNames.some((name) => isSet(getMember(outputs, name)));
-  return isEmpty && `needs one of ${constraintNames.join(', ')}`;
+function toolNames(body: JsonNode): (string | undefined)[] {
+  return itemsAt(body, 'tools').map(functionName);
 }
 
-function formatType(body: JsonNode): string | undefined {
-  return firstStringMember(getMember(body, 'response_format'), 'type');
+function functionName(tool: JsonNode): string | undefined {
+  return firstStringMember(getMember(tool, 'function'), 'name');
 }
 
-function needsSchema(body: JsonNode): boolean {
-  return formatType(body) === 'json_schema';
-}
-
-function responseSchema(body: JsonNode): JsonNode | undefined {
-  return nodeAtPath(body, ['response_format', 'json_schema']);
-}
-
-function detection(body: JsonNode, name: string): number {
-  return numberMember(getMember(body, 'repetition_detection'), name) ?? 0;
-}
-
-function isAbove(body: JsonNode, name: string, limit: number): boolean {
-  return (numberMember(body, name) ?? limit) > limit;
-}
-
-function hasEmptyString(body: JsonNode, name: string): boolean {
-  return [getMember(body, name), ...itemsAt(body, name)].some(
-    (node) => node && kindOf(node) === 'string' && stringOf(node) === '',
-  );
+function numberAt(object: JsonNode | undefined, name: string): number {
+  return numberMember(object, name) ?? 0;
 }
 
 function isObject(node: JsonNode | undefined): node is JsonNode {
   return node !== undefined && kindOf(node) === 'object';
 }
 
-function isSet(node: JsonNode | undefined): node is JsonNode {
+function isSet(node: JsonNode | undefined): boolean {
   return node !== undefined && kindOf(node) !== 'null';
 }

@@ -1,4 +1,4 @@
-import { type AcceptedFields, dateTime, type Fields } from '../fields/field.ts';
+import { type AcceptedFields, acceptedFields, dateTime, type Fields } from '../fields/field.ts';
 import { toolFunctionFields } from './chat-request-fields.ts';
 import { BYTES_PER_MEBIBYTE, type Operation } from './operation.ts';
 
@@ -24,8 +24,6 @@ function sampleChoice(content: string, tokenId: number) {
   const message = { role: 'assistant', content };
   return { index: 0, message, finish_reason: 'stop', logprobs: { content: [{ ...token, top_logprobs: [] }] } };
 }
-
-const anyJson = { type: 'json' } as const;
 
 const trajectoryFields = {
   additional_histories: {
@@ -59,10 +57,7 @@ export const trajectoryShape = {
   type: 'object',
   takesNull: true,
   fields: trajectoryFields,
-  accepted: {
-    auto_metrics: anyJson,
-    exchanges: { type: 'json', advice: { conflicts: ['messages_and_choices'] } },
-  },
+  accepted: { auto_metrics: {}, exchanges: { conflicts: ['messages_and_choices'] } },
 } as const;
 
 /** A group of trajectories of one task, whose rewards are compared with each other. */
@@ -70,7 +65,7 @@ export const trajectoryGroupShape = {
   type: 'object',
   takesNull: true,
   fields: { trajectories: { type: 'list', of: trajectoryShape, summary: 'The runs of one task' } },
-  accepted: { exceptions: anyJson, metadata: anyJson, metrics: anyJson, logs: anyJson },
+  accepted: acceptedFields('exceptions', 'metadata', 'metrics', 'logs'),
 } as const;
 
 const experimentalConfigFields = {
@@ -90,23 +85,25 @@ const experimentalConfigFields = {
   scale_rewards: { type: 'boolean', summary: 'Scale rewards within a group' },
 } as const satisfies Fields;
 
-const acceptedConfigFields = {
-  allow_training_without_logprobs: anyJson,
-  importance_sampling_level: { type: 'string', oneOf: ['token', 'sequence', 'average', 'geometric_average'] },
-  kl_penalty_coef: anyJson,
-  kl_penalty_reference_step: anyJson,
-  kl_penalty_source: { type: 'string', oneOf: ['current_learner', 'sample'] },
-  kl_penalty_step_lag: anyJson,
-  kl_ref_adapter_path: anyJson,
-  logprob_calculation_chunk_size: anyJson,
-  loss_fn: { type: 'string', oneOf: ['cispo', 'ppo'] },
-  normalize_advantages: anyJson,
-  num_trajectories_learning_rate_multiplier_power: anyJson,
-  packed_sequence_length: anyJson,
-  plot_tensors: anyJson,
-  scale_learning_rate_by_reward_std_dev: anyJson,
-  truncated_importance_sampling: anyJson,
-} as const satisfies AcceptedFields;
+const acceptedConfigFields: AcceptedFields = {
+  ...acceptedFields(
+    'allow_training_without_logprobs',
+    'kl_penalty_coef',
+    'kl_penalty_reference_step',
+    'kl_penalty_step_lag',
+  ),
+  ...acceptedFields(
+    'kl_ref_adapter_path',
+    'logprob_calculation_chunk_size',
+    'normalize_advantages',
+    'packed_sequence_length',
+  ),
+  ...acceptedFields('num_trajectories_learning_rate_multiplier_power', 'plot_tensors'),
+  ...acceptedFields('scale_learning_rate_by_reward_std_dev', 'truncated_importance_sampling'),
+  importance_sampling_level: { oneOf: ['token', 'sequence', 'average', 'geometric_average'] },
+  kl_penalty_source: { oneOf: ['current_learner', 'sample'] },
+  loss_fn: { oneOf: ['cispo', 'ppo'] },
+};
 
 /** POST /v1/preview/training-jobs: a retry creates a second job. */
 export const trainOperation = {

@@ -426,6 +426,34 @@ describe('errors of a service are understood in every shape', () => {
   });
 
   it.each([
+    ['{"errors":[{"field":"op_name","message":"bad"}]}', '--op-name: bad'],
+    [
+      '{"message":"invalid","errors":[{"field":"start.inputs.q[0]","message":"bad"}]}',
+      '--inputs:1:8 start.inputs.q[0]: bad',
+    ],
+    ['{"errors":[{"field":["body","start","id"],"reason":"bad","code":"x"}]}', 'svc start.id: bad'],
+    ['{"errors":[{"field":"X-Header","message":"bad"}]}', 'X-Header: bad'],
+    ['{"errors":["bad"]}', undefined],
+  ])('a list of errors names fields, too: %s', async (body, line) => {
+    const { stderr } = await start({ status: 400, pieces: [body] }, '--inputs', '{"q": ["z"]}');
+    expect(stderr).toBe(`svc: https://svc.test returned 400${line ? `\n  ${line}` : `: ${body}`}\n`);
+  });
+
+  it.each([
+    ['feedback', 'replace'],
+    ['call', 'start'],
+    ['chat', 'x'],
+  ])('a 403 of a trace service may be about a field: %s %s', async (...words) => {
+    const args = [...words, '--no-check', '--exact', '--no-stdin', '--project-id', 'a/b'];
+    const flags = words.includes('chat') ? args.slice(0, -2) : args;
+    const { stderr } = await svc(flags, { env, send: sending({ status: 403, pieces: [] }) });
+    const hint =
+      'or use another --profile or --project-id; the cause can also be a ref of another project or an invalid name in the body';
+    expect(stderr.includes(hint)).toBe(!words.includes('chat'));
+    expect(stderr).toContain('ask for permission on the service, or use another --profile');
+  });
+
+  it.each([
     ['"body.start.op_name"', '--op-name: bad'],
     ['"start.inputs[0]"', 'svc start.inputs[0]: bad'],
     ['"a text"', 'a text: bad'],

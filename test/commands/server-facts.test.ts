@@ -54,13 +54,29 @@ const rejectedChats: readonly (readonly [number: number, more: object, message: 
   [11, { stop: ['a', ''] }, /stop: must not contain an empty string/],
   [11, { stop: '' }, /stop: must not contain an empty string/],
   [11, { bad_words: [''] }, /bad_words: must not contain an empty string/],
-  [12, { cache_salt: 'x'.repeat(129) }, /cache_salt: should have at most 128 characters/],
-  [12, { cache_salt: `${salt}/` }, /cache_salt: must not contain .*; --cache-salt random generates a valid one/],
-  [12, { cache_salt: `${salt}\\` }, /cache_salt: must not contain/],
-  [12, { cache_salt: `${salt}@` }, /cache_salt: must not contain/],
-  [12, { cache_salt: `${salt}\0` }, /cache_salt: must not contain/],
-  [13, { response_format: {} }, /response_format\.type: must be "text"/],
-  [13, { response_format: { type: 'xml' } }, /response_format\.type: must be "text"/],
+  [12, { cache_salt: 'x'.repeat(129) }, /cache_salt: should be at most 128 characters without @/],
+  [
+    12,
+    { cache_salt: `${salt}/` },
+    /cache_salt: should be at most 128 characters without @.*, as from --cache-salt random/,
+  ],
+  [
+    12,
+    { cache_salt: `${salt}\\` },
+    /cache_salt: should be at most 128 characters without @.*, as from --cache-salt random/,
+  ],
+  [
+    12,
+    { cache_salt: `${salt}@` },
+    /cache_salt: should be at most 128 characters without @.*, as from --cache-salt random/,
+  ],
+  [
+    12,
+    { cache_salt: `${salt}\0` },
+    /cache_salt: should be at most 128 characters without @.*, as from --cache-salt random/,
+  ],
+  [13, { response_format: {} }, /response_format\.type: is required by most servers/],
+  [13, { response_format: { type: 'xml' } }, /response_format\.type: should be "json_schema", /],
   [14, { response_format: { type: 'json_schema' } }, /response_format\.json_schema: is required with type json_schema/],
   [
     14,
@@ -75,8 +91,8 @@ const rejectedChats: readonly (readonly [number: number, more: object, message: 
     { structured_outputs: { grammar: 'a', structural_tag: '{}' } },
     /grammar: cannot be combined with structural_tag/,
   ],
-  [17, { logit_bias: { parcel: 1 } }, /logit_bias: keys must be token ids, not "parcel"/],
-  [18, { documents: [{ title: 'a', text: 7 }] }, /documents: values in documents must be strings/],
+  [17, { logit_bias: { parcel: 1 } }, /logit_bias: must have token ids as keys/],
+  [18, { documents: [{ title: 'a', text: 7 }] }, /documents: must have only strings as values/],
   [
     19,
     { repetition_detection: { max_pattern_size: 2, min_pattern_size: 3, min_count: 2 } },
@@ -199,7 +215,7 @@ describe('still errors', () => {
 
 describe('warnings about calls and salts', () => {
   it.each<[string, object, RegExp]>([
-    ['call start', call({ display_name: 'é'.repeat(1025) }), /display_name: should have at most 1024 characters/],
+    ['call start', call({ display_name: 'é'.repeat(1025) }), /display_name: should be at most 1,024 characters/],
     [
       'call start',
       call({ op_name: 'svc:///a/b/object/n:v' }),
@@ -306,8 +322,8 @@ describe('accepted without a warning, also with --strict', () => {
 
   it.each([
     [{ truncation_side: 'middle' }, /truncation_side: should be "left" or "right"/],
-    [{ stream_interval: 'x' }, /stream_interval: should be an integer/],
-  ])('but another type is a warning: %j', async (more, message) => {
+    [{ stream_interval: 0 }, /stream_interval: should be at least 1/],
+  ])('but their values are checked: %j', async (more, message) => {
     expect((await run('chat', chat(more))).stderr).toMatch(message);
   });
 
