@@ -65,7 +65,7 @@ writeFileSync(
     params: { [constants.BROTLI_PARAM_LGWIN]: 24 },
   }),
 );
-await compileAssemblyScript(['build-tape.ts', 'distinct-keys.ts'], `${dist}/fast-parser.wasm`);
+await compileAssemblyScript('src/json/webassembly/build-tape.ts', `${dist}/fast-parser.wasm`);
 writeFileSync(`${dist}/llhttp.wasm`, parser);
 writeFileSync(`${dist}/llhttp_simd.wasm`, parserWithSimd);
 trimSourceMaps(dist);
@@ -80,9 +80,8 @@ await build({
 writeFileSync(`${dist}/meta.json`, JSON.stringify(metafile));
 writeFileSync(`${dist}/notices.txt`, noticesOf(metafile));
 
-async function compileAssemblyScript(names, file) {
-  const sources = names.map((name) => `src/json/webassembly/${name}`);
+async function compileAssemblyScript(source, file) {
   const options = ['-O3', '--runtime', 'stub', '--enable', 'simd', '--noAssert'];
-  const { error, stderr } = await asc.main([...sources, '--outFile', file, ...options]);
+  const { error, stderr } = await asc.main([source, '--outFile', file, ...options]);
   if (error) throw new Error(stderr.toString());
 }

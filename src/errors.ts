@@ -115,6 +115,11 @@ export class Failure extends Error {
   get exitCode(): number {
     return exitCodes[this.code].code;
   }
+
+  /** The same failure with other facts. */
+  with(facts: FailureFacts, message = this.message): Failure {
+    return new Failure(this.code, message, { ...this.facts, ...facts });
+  }
 }
 
 /** The hint of a process that has reached its limit of open files. */
@@ -129,6 +134,11 @@ export function failureCodeOf(exitCode: number): FailureCode | undefined {
 /** An invalid command line (exit code 2); the hint says how to write it. */
 export function usageFailure(message: string, hint?: string): Failure {
   return new Failure('usage', message, { hint });
+}
+
+/** The usage failure of a value of the flag, variable or field that `label` names; `expected` completes "use …". */
+export function invalidValueFailure(label: string, text: string, expected: string): Failure {
+  return usageFailure(`${label} cannot be ${JSON.stringify(text)}`, `use ${expected}`);
 }
 
 /** The message of any thrown value. */

@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer';
 import { access, constants, type FileHandle, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { addAbortSignal, type Readable } from 'node:stream';
+import { addAbortSignal, Readable } from 'node:stream';
 import { limitInputTime } from '../body/input-reader.ts';
 import { fileFailure } from '../files/file-errors.ts';
 import { openAnonymousFile } from '../files/file-replacement.ts';
@@ -11,10 +11,8 @@ import { createDeadline } from '../http/time-limits.ts';
 import { CARRIAGE_RETURN, SPACE, TAB } from '../json/json-bytes.ts';
 import { hasByteOrderMark } from '../json/utf8.ts';
 import type { Runtime } from '../runtime.ts';
-import type { BatchOptions } from './batch-options.ts';
-import { isInShard } from './shard.ts';
+import { type BatchOptions, isInShard } from './batch-options.ts';
 
-/** The lines of a batch. */
 export interface BatchInput {
   /** The name of the input in messages. */
   readonly label: string;
@@ -32,28 +30,9 @@ export interface BatchInput {
 }
 
 /** Lines that svc has in memory. */
-export function createMemoryInput(label: string, texts: readonly string[]): BatchInput {
-  const stopped = new AbortController();
-  const lines = async function* (): AsyncGenerator<InputLine> {
-    let offset = 0;
-    for (const [at, text] of texts.entries()) {
-      if (stopped.signal.aborted) return;
-      const bytes = Buffer.from(text);
-      yield { number: at + 1, offset, length: bytes.length, bytes, isTorn: false };
-      offset += bytes.length;
-    }
-  };
-  const input: BatchInput = {
-    label,
-    totalBytes: undefined,
-    lines: lines(),
-    stop: () => stopped.abort(),
-    twice: async () => [
-      { ...input, lines: lines() },
-      { ...input, lines: lines() },
-    ],
-  };
-  return input;
+export function createMemoryInput(label: string, lines: readonly string[], maxLineBytes: number): BatchInput {
+  const chunks = lines.map((line) => Buffer.from(`${line}\n`));
+  return createInput(label, undefined, async () => Readable.from(chunks), maxLineBytes);
 }
 
 /**
@@ -63,10 +42,7 @@ export function createMemoryInput(label: string, texts: readonly string[]): Batc
 export async function* selectedLines(
   { lines }: Pick<BatchInput, 'lines'>,
   { shard }: Pick<BatchOptions, 'shard'>,
-  {
-    onRead,
-    onEmpty,
-  }: { readonly onRead?: (line: InputLine) => void; readonly onEmpty?: (line: InputLine) => void } = {},
+  { onRead, onEmpty }: { readonly [on in 'onRead' | 'onEmpty']?: (line: InputLine) => void } = {},
 ): AsyncGenerator<InputLine> {
   for await (const line of lines) {
     onRead?.(line);
@@ -142,10 +118,8 @@ function createInput(
         copy = await copyStream(addAbortSignal(signal, await openStream(stopped.signal)), directory, label, signal);
       const reopen: OpenStream = async (signal) =>
         copy ? copy.createReadStream({ start: 0, autoClose: false }) : openStream(signal);
-      return [
-        createInput(label, totalBytes, reopen, maxLineBytes),
-        createInput(label, totalBytes, reopen, maxLineBytes),
-      ];
+      const open = (): BatchInput => createInput(label, totalBytes, reopen, maxLineBytes);
+      return [open(), open()];
     },
   };
 }

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { resolveSymlinks } from '../files/file-replacement.ts';
 import {
   type Journal,
   type JournalEnd,
@@ -11,17 +12,21 @@ import {
 import { firstStringMember, getMember, isTrue, type JsonNode, kindOf, membersOf, stringOf } from '../json/json-node.ts';
 import { writeJson } from '../json/write-json.ts';
 import { flagTarget } from '../operations/operation.ts';
+import type { Shard } from './batch-options.ts';
 import type { LineTable, SentLine } from './line-table.ts';
 import type { LineChecks } from './prepare-line.ts';
-import type { Shard } from './shard.ts';
+import type { Checkpoint } from './result-line.ts';
 
 /** The table holds 41 bytes per line, up to the last. */
 export const MAX_LINES = 50_000_000;
 
-/** The journal of a batch: the output's name with `.journal`. */
-export function batchJournalFile({ path, displayPath }: Pick<JournalFile, 'path' | 'displayPath'>): JournalFile {
+/** The journal of a batch: the output's name with `.journal`, which may be a link to another file system. */
+export async function batchJournalFile({
+  path,
+  displayPath,
+}: Pick<JournalFile, 'path' | 'displayPath'>): Promise<JournalFile> {
   return {
-    path: `${path}.journal`,
+    path: await resolveSymlinks(`${path}.journal`),
     displayPath: `${displayPath}.journal`,
     hint: 'restore the file from a copy; without the journal, lines without a result count as unknown',
   };
@@ -109,7 +114,6 @@ function formatReplaced(digest: string | undefined): string {
 
 /** What identifies a batch besides its lines; only the same batch can resume an output. */
 export interface BatchIdentity {
-  /** The path of the operation. */
   readonly operation: string;
   /** `3/10`. */
   readonly shard: string;
@@ -122,7 +126,6 @@ export interface BatchIdentity {
   readonly values: Readonly<Record<string, string>>;
 }
 
-/** The identity of a batch whose requests go to `url`. */
 export function createBatchIdentity(
   url: URL,
   { index, count }: Shard,
@@ -155,7 +158,6 @@ interface RunRecord extends BatchIdentity {
   readonly isJournalLost: boolean;
 }
 
-/** The record of a run of a batch. */
 export function createRunRecord(identity: BatchIdentity, run: string, isJournalLost = false): RunRecord {
   const digest = (value: string): string => hash('sha256', `${run} ${value}`, 'hex').slice(0, 8);
   const values = Object.entries(identity.values).map(([name, value]) => [name, digest(value)]);
@@ -164,14 +166,8 @@ export function createRunRecord(identity: BatchIdentity, run: string, isJournalL
 
 /** A `run` record as a line of the journal. */
 function formatRunRecord({ run, operation, shard, baseUrl, values, isJournalLost }: RunRecord): string {
-  return writeJson({
-    run,
-    operation,
-    shard,
-    base_url: baseUrl,
-    values,
-    ...(isJournalLost ? { journal_lost: true } : {}),
-  });
+  const lost = isJournalLost ? { journal_lost: true } : {};
+  return writeJson({ run, operation, shard, base_url: baseUrl, values, ...lost });
 }
 
 /** Reads a `run` record; undefined if a member is missing. */
@@ -186,11 +182,8 @@ function parseRunRecord(record: JsonNode): RunRecord | undefined {
   return { run, operation, shard, baseUrl, values: Object.fromEntries(digests), isJournalLost };
 }
 
-/** The part of an identity that result lines have too. */
-type BatchKind = Pick<BatchIdentity, 'operation' | 'shard'>;
-
 /** The difference that makes two batches different ones; undefined if there is none. */
-export function differentKind(found: BatchKind, current: BatchKind): string | undefined {
+export function differentKind(found: Omit<Checkpoint, 'run' | 'input'>, current: BatchIdentity): string | undefined {
   if (found.operation !== current.operation) return `it holds results of ${found.operation}, not ${current.operation}`;
   return found.shard === current.shard ? undefined : `it holds results of shard ${found.shard}, not ${current.shard}`;
 }

@@ -2,13 +2,8 @@ import type { JunitReport } from '../client/expectations/junit-report.ts';
 import type { InputLine } from '../files/split-lines.ts';
 import { getMember, type JsonNode, kindOf, rawText, stringOf } from '../json/json-node.ts';
 import { tryParseJson } from '../json/parse-json.ts';
-import type { LineResult, LineRevision, LineStatus } from './line-result.ts';
+import { type LineResult, type LineRevision, type LineStatus, NOT_SENT } from './line-result.ts';
 import { countMember, type ResultLineFacts } from './result-line.ts';
-
-/** The parts of a result that statistics need. */
-interface ResultFacts extends ResultLineFacts {
-  readonly status: LineStatus;
-}
 
 /** Figures over the results of a batch, in bounded memory. */
 export interface BatchStatistics {
@@ -22,7 +17,6 @@ export interface BatchStatistics {
   readonly completionTokens: Distribution;
 }
 
-/** Empty statistics. */
 export function createBatchStatistics(): BatchStatistics {
   return {
     byStatus: { done: 0, failed: 0, unknown: 0, unsent: 0 },
@@ -34,15 +28,17 @@ export function createBatchStatistics(): BatchStatistics {
   };
 }
 
-/** Adds a result. */
+type ResultFacts = ResultLineFacts & Pick<LineResult, 'status'>;
+
 export function addResult(statistics: BatchStatistics, facts: ResultFacts): void {
   const { status, message, attempts, milliseconds, response } = facts;
   statistics.byStatus[status] += 1;
   statistics.retries += Math.max(0, attempts - 1);
+  if (status === 'unsent') return;
   if (attempts > 0) statistics.latency.add(milliseconds);
   addTokens(statistics.promptTokens, response, 'prompt_tokens');
   addTokens(statistics.completionTokens, response, 'completion_tokens');
-  if (message !== undefined && status !== 'unsent') addCause(statistics.causes, message, facts);
+  if (message !== undefined) addCause(statistics.causes, message, facts);
 }
 
 function addTokens(distribution: Distribution, response: JsonNode | undefined, name: string): void {
@@ -50,34 +46,26 @@ function addTokens(distribution: Distribution, response: JsonNode | undefined, n
   if (tokens !== undefined) distribution.add(tokens);
 }
 
-/** The counts of a batch. Every input line that is not empty is in one of them. */
-export interface BatchCounts {
-  readonly byStatus: Record<LineStatus, number>;
-  /** Lines with unknown outcome. */
+/** The statistics of a running batch. Every input line that is not empty is in one of its counts. */
+export interface BatchCounts extends BatchStatistics {
   readonly unknownLines: number[];
   /** The number of them that `--resume` sends without `--retry-unknown`. */
   resendableLines: number;
   /** Lines that failed after they were applied, and that `--resume` sends again. */
   resendableFailures: number;
-  /** Bytes of the input that were read. */
   bytesRead: number;
   /** Lines that were read and are not empty; of a shard, its own. */
   linesRead: number;
   emptyLines: number;
-  /** Lines that this run sent. */
   sentLines: number;
   /** Lines that failed and were, or may have been, applied. */
   unresolvedLines: number;
-  /** Results that could not be written. */
   lostResults: number;
-  /** Attempts after the first. */
-  retries: number;
 }
 
-/** Counts of zero. */
 export function createBatchCounts(): BatchCounts {
   return {
-    byStatus: { done: 0, failed: 0, unknown: 0, unsent: 0 },
+    ...createBatchStatistics(),
     unknownLines: [],
     resendableLines: 0,
     resendableFailures: 0,
@@ -87,17 +75,9 @@ export function createBatchCounts(): BatchCounts {
     sentLines: 0,
     unresolvedLines: 0,
     lostResults: 0,
-    retries: 0,
   };
 }
 
-/** Counts a line. */
-export function countLine(counts: BatchCounts, line: number, status: LineStatus): void {
-  counts.byStatus[status] += 1;
-  if (status === 'unknown') counts.unknownLines.push(line);
-}
-
-/** The number of counted lines. */
 export function totalLines({ byStatus }: BatchCounts): number {
   return byStatus.done + byStatus.failed + byStatus.unknown + byStatus.unsent;
 }
@@ -105,37 +85,36 @@ export function totalLines({ byStatus }: BatchCounts): number {
 /** The record of a batch's results: counts, statistics, and the cases of the JUnit report. */
 export interface BatchRecord {
   readonly tally: BatchCounts;
-  readonly statistics: BatchStatistics;
+  /** Counts a line that has no result, because it could not be written. */
+  readonly addLost: (line: number, status: 'unknown' | 'unsent') => void;
   readonly add: (line: InputLine, result: LineResult) => void;
   /** Corrects a line that was added: its outcome is unknown after all. */
   readonly revise: (revision: LineRevision) => void;
 }
 
-/** An empty record. */
 export function createBatchRecord(junit: JunitReport | undefined): BatchRecord {
   const tally = createBatchCounts();
-  const statistics = createBatchStatistics();
+  const addLine = (facts: ResultFacts): void => {
+    addResult(tally, facts);
+    if (facts.status === 'unknown') tally.unknownLines.push(facts.line);
+  };
   return {
     tally,
-    statistics,
+    addLost: (line, status) => addLine({ line, status, ...NOT_SENT }),
     add: (input, result) => {
       const line = input.number;
-      tally.retries += Math.max(0, result.attempts - 1);
-      countLine(tally, line, result.status);
+      addLine({ line, ...result });
       if (result.isUnresolved) tally.unresolvedLines += 1;
       if (result.isUnresolved && result.isIdempotent)
         tally[result.status === 'unknown' ? 'resendableLines' : 'resendableFailures'] += 1;
       if (result.status === 'unsent') return;
       if (result.attempts > 0) tally.sentLines += 1;
-      addResult(statistics, { line, ...result });
       junit?.add(line, caseName(input), result.milliseconds, result.failure);
     },
     revise: ({ line, failure, earlier }) => {
       tally.byStatus[earlier.status] -= 1;
-      countLine(tally, line, 'unknown');
       if (!earlier.isUnresolved) tally.unresolvedLines += 1;
-      const facts = { httpStatus: undefined, attempts: 0, milliseconds: 0, response: undefined };
-      addResult(statistics, { line, status: 'unknown', message: failure.message, ...facts });
+      addLine({ line, status: 'unknown', ...NOT_SENT, message: failure.message });
       junit?.revise(line, failure);
     },
   };
@@ -148,7 +127,6 @@ function caseName({ number, bytes }: InputLine): string {
   return id && kindOf(id) === 'number' ? rawText(id) : `line ${number}`;
 }
 
-/** Failures with the same cause. */
 export interface FailureCause {
   /** The common part of their messages. */
   readonly cause: string;
@@ -166,7 +144,7 @@ interface CauseGroup {
   readonly lines: number[];
 }
 
-/** The causes of failures, by their messages without the variable parts. */
+// By their messages without the variable parts.
 type FailureCauses = Map<string, CauseGroup>;
 
 const MAX_CAUSES = 50;
@@ -178,12 +156,7 @@ const OTHER_CAUSES = 'other causes';
 // URLs, quoted values, ids and numbers differ from line to line, the cause does not.
 const VARIABLE_PART = /(https?:\/\/\S+?(?=[:,;]?\s|$)|"(?:[^"\\]|\\.)*"|\b(?=\w*\d)[\w-]{8,}\b|\d+(?:\.\d+)?)/s;
 
-/** Adds the message of a failure. */
-function addCause(
-  causes: FailureCauses,
-  message: string,
-  { line, httpStatus }: { readonly line: number; readonly httpStatus: number | undefined },
-): void {
+function addCause(causes: FailureCauses, message: string, { line, httpStatus }: ResultLineFacts): void {
   // The parts of odd index are variable.
   const messageParts = message.slice(0, MAX_COMPARED_CHARS).split(VARIABLE_PART);
   const maskedParts = messageParts.map((part, at) => (at % 2 === 1 ? maskPart(part) : part));
@@ -262,11 +235,14 @@ export function createDistribution(): Distribution {
   let sum = 0;
   let max = 0;
   const countValue = (value: number, times: number): void => {
-    const key = isExact ? value : bucketOf(value);
+    const key = isExact ? value : Math.round(Math.log1p(value) / BUCKET_RATIO);
     counts.set(key, (counts.get(key) ?? 0) + times);
   };
   const values = (): [value: number, count: number][] =>
-    [...counts].map(([key, times]) => [isExact ? key : Math.min(max, bucketValue(key)), times]);
+    [...counts].map(([key, times]) => [
+      isExact ? key : Math.min(max, Math.round(Math.expm1(key * BUCKET_RATIO))),
+      times,
+    ]);
   return {
     add: (value) => {
       countValue(value, 1);
@@ -301,12 +277,4 @@ export function createDistribution(): Distribution {
       return totals.map((total, at) => ({ from: at * width, to: (at + 1) * width, count: total }));
     },
   };
-}
-
-function bucketOf(value: number): number {
-  return Math.round(Math.log1p(value) / BUCKET_RATIO);
-}
-
-function bucketValue(bucket: number): number {
-  return Math.round(Math.expm1(bucket * BUCKET_RATIO));
 }

@@ -1,5 +1,7 @@
-import { Failure, type FailureCode, InterruptedError, toFailure } from '../errors.ts';
+import { type AppliedState, Failure, type FailureCode, InterruptedError, type Issue, toFailure } from '../errors.ts';
 import { pluralize } from '../json/pluralize.ts';
+import { issueText } from '../output/failure-text.ts';
+import type { Reporter } from '../output/reporter.ts';
 import { formatCount, formatPercent, formatSeconds } from '../output/transfer-text.ts';
 import { ClosedPipeError } from '../output/writer.ts';
 import { type BatchCounts, totalLines } from './batch-statistics.ts';
@@ -23,13 +25,11 @@ export function formatBatchSummary(tally: BatchCounts, durationMs: number): stri
   return `${lines} ${pluralize(lines, 'line')}: ${sections.join(', ')}${pace}`;
 }
 
-/** The end of a batch. */
 interface BatchEnding {
   readonly tally: BatchCounts;
   readonly summary: string;
   /** The reason why svc stopped taking lines. */
   readonly stopReason: string | undefined;
-  /** The signal that stopped the batch. */
   readonly abortReason: unknown;
   /** The results are in a file. */
   readonly isResumable: boolean;
@@ -38,30 +38,23 @@ interface BatchEnding {
 /** The failure of a batch as a whole; undefined if every line succeeded. */
 export function batchFailure(ending: BatchEnding): Failure | undefined {
   const { tally, summary, stopReason, abortReason } = ending;
-  const { done, failed, unknown, unsent } = tally.byStatus;
+  const { failed, unknown, unsent } = tally.byStatus;
   const interruption = abortReason instanceof InterruptedError ? abortReason : undefined;
   const code: FailureCode = interruption?.code ?? 'partly_failed';
   if (code === 'partly_failed' && failed + unknown + unsent === 0) return undefined;
   const isKnown = stopReason === undefined || stopReason === interruption?.message;
-  return new Failure(
-    code,
-    `${interruption ? `${interruption.message}; ` : ''}${summary}${isKnown ? '' : `; ${stopReason}`}`,
-    {
-      applied: unknown > 0 ? 'unknown' : done > 0 ? 'yes' : 'no',
-      isBatch: true,
-      hint: [...(unknown > 0 ? [unknownLinesHint(tally)] : []), nextStepHint(ending)].join('; '),
-    },
-  );
+  const unknownLines = `lines that may have been applied: ${formatLineRanges(tally.unknownLines)}`;
+  const message = `${interruption ? `${interruption.message}; ` : ''}${summary}${isKnown ? '' : `; ${stopReason}`}`;
+  const hint = (unknown > 0 ? `${unknownLines}; ` : '') + nextStepHint(ending);
+  return new Failure(code, message, { applied: appliedOf(tally), isBatch: true, hint });
 }
 
 /** The failure of a batch whose results could not be written: counts sent requests and lost responses. */
 export function lostResultsFailure(error: unknown, tally: BatchCounts, isResumable: boolean): Failure {
-  const { done, unknown } = tally.byStatus;
+  const closed = { hint: 'write the results to a file with -o' };
   const cause =
     error instanceof ClosedPipeError
-      ? new Failure('local_file', 'cannot write stdout: its reader closed it', {
-          hint: 'write the results to a file with -o',
-        })
+      ? new Failure('local_file', 'cannot write stdout: its reader closed it', closed)
       : toFailure(error);
   if (cause.code !== 'local_file') return cause;
   const { lostResults, sentLines } = tally;
@@ -72,19 +65,13 @@ export function lostResultsFailure(error: unknown, tally: BatchCounts, isResumab
   return new Failure('local_file', `${cause.message}; ${counts}`, {
     ...(isResumable ? { hint: 'fix the cause, then continue with --resume' } : {}),
     ...cause.facts,
-    applied: unknown > 0 ? 'unknown' : done > 0 ? 'yes' : 'no',
+    applied: appliedOf(tally),
     isBatch: true,
   });
 }
 
-/** The note about failures that were not retried; undefined without any. */
-export function skippedRetriesNote(count: number): string | undefined {
-  if (count === 0) return undefined;
-  return `${count} ${pluralize(count, 'failure was', 'failures were')} not retried, because the service failed every recent request`;
-}
-
-function unknownLinesHint({ unknownLines }: BatchCounts): string {
-  return `lines that may have been applied: ${formatLineRanges(unknownLines)}`;
+function appliedOf({ byStatus: { unknown, done } }: BatchCounts): AppliedState {
+  return unknown > 0 ? 'unknown' : done > 0 ? 'yes' : 'no';
 }
 
 function nextStepHint({ tally, stopReason, isResumable }: BatchEnding): string {
@@ -98,14 +85,12 @@ function nextStepHint({ tally, stopReason, isResumable }: BatchEnding): string {
   return '--resume sends lines without a result, and failed lines that were not applied';
 }
 
-/** The state of a running batch. */
 interface BatchProgress {
   readonly tally: BatchCounts;
   /** Size of the input; unknown for a pipe. */
   readonly totalBytes: number | undefined;
   /** Requests that may be in flight now. */
   readonly currentLimit: () => number;
-  /** Milliseconds since the start. */
   readonly elapsed: () => number;
   /** The reason why no more lines are sent; undefined while they are. */
   readonly stopReason: () => string | undefined;
@@ -156,9 +141,88 @@ export function formatLineRanges(lines: Iterable<number>): string {
     if (range && range[1] === line - 1) range[1] = line;
     else ranges.push([line, line]);
   }
-  const formatted = ranges
-    .slice(0, MAX_RANGES)
-    .map(([first, last]) => (first === last ? `${first}` : `${first}-${last}`));
+  const shown = ranges.slice(0, MAX_RANGES).map(([first, last]) => (first === last ? `${first}` : `${first}-${last}`));
   const more = ranges.length - MAX_RANGES;
-  return more > 0 ? `${formatted.join(', ')} and ${more} more ${pluralize(more, 'range')}` : formatted.join(', ');
+  return shown.join(', ') + (more > 0 ? ` and ${more} more ${pluralize(more, 'range')}` : '');
+}
+
+// A mistake in one line is likely in all lines, and a file has millions.
+const MAX_WARNINGS = 20;
+
+/** Prints the first 20 different warnings, and after the last a note that there may be more. */
+export function createWarningLimiter({ warn, note }: Reporter): (warning: Issue) => Promise<void> {
+  const printed = new Set<string>();
+  return async (warning) => {
+    const text = issueText(warning);
+    // A warning about a flag has the same text for each line.
+    if (printed.size === MAX_WARNINGS || printed.has(text)) return;
+    printed.add(text);
+    const isLast = printed.size === MAX_WARNINGS;
+    await warn(text);
+    if (isLast) await note('further warnings are not shown; run with --dry-run --strict to count lines with warnings');
+  };
+}
+
+/** Reports the warnings about the responses of a batch. */
+export interface ResponseWarnings {
+  readonly add: (line: number, warnings: readonly string[]) => Promise<void>;
+  /** Lists the lines with warnings, if not all were printed. */
+  readonly finish: () => Promise<void>;
+}
+
+// If a service mixes up one response, it can mix up all.
+const MAX_PRINTED_LINES = 5;
+const MAX_LISTED_LINES = 1000;
+
+/** Prints the warnings of the first 5 lines, and at the end the numbers of all lines with warnings. */
+export function createResponseWarnings({ warn }: Pick<Reporter, 'warn'>): ResponseWarnings {
+  const lines: number[] = [];
+  let lineCount = 0;
+  return {
+    add: async (line, warnings) => {
+      if (warnings.length === 0) return;
+      lineCount += 1;
+      const isPrinted = lineCount <= MAX_PRINTED_LINES;
+      if (lines.length < MAX_LISTED_LINES) lines.push(line);
+      if (isPrinted) for (const warning of warnings) await warn(`line ${line}: ${warning}`);
+    },
+    finish: async () => {
+      if (lineCount <= MAX_PRINTED_LINES) return;
+      const ranges = formatLineRanges(lines);
+      const more = lineCount > lines.length ? ' and more' : '';
+      await warn(`the responses of ${lineCount} lines have warnings: lines ${ranges}${more}`);
+    },
+  };
+}
+
+/** Watches the `custom_id` of all lines; each kind of finding is reported once per batch. */
+export interface CustomIdTracker {
+  /** `id` is JSON; `isInBody`: the line is a body, and not a line of an OpenAI batch. */
+  readonly addLine: (line: number, id: string, isInBody: boolean) => Promise<void>;
+  readonly finish: () => Promise<void>;
+}
+
+// A file can have millions of lines, whose ids would all have to be kept in memory.
+const MAX_TRACKED_IDS = 100_000;
+
+export function createCustomIdTracker(label: string, { warn }: Pick<Reporter, 'warn'>): CustomIdTracker {
+  const lineOfId = new Map<string, number>();
+  const duplicateLines = new Set<number>();
+  let hasWarned = false;
+  return {
+    addLine: async (line, id, isInBody) => {
+      const earlierLine = lineOfId.get(id);
+      if (earlierLine !== undefined && duplicateLines.size < MAX_LISTED_LINES)
+        duplicateLines.add(earlierLine).add(line);
+      else if (lineOfId.size < MAX_TRACKED_IDS) lineOfId.set(id, line);
+      if (!isInBody || hasWarned) return;
+      hasWarned = true;
+      await warn(`${label}:${line} custom_id: svc uses it as the id of the result and does not send it`);
+    },
+    finish: async () => {
+      if (duplicateLines.size === 0) return;
+      const lines = formatLineRanges(duplicateLines);
+      await warn(`${label}: lines share a custom_id, so the id of a result names several lines: ${lines}`);
+    },
+  };
 }

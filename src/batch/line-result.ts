@@ -1,17 +1,14 @@
 import type { AppliedState, Failure } from '../errors.ts';
 import type { JsonNode } from '../json/json-node.ts';
 
-/** The outcome of a line. */
 export type LineStatus = 'done' | 'failed' | 'unknown' | 'unsent';
 
-/** The status of a line. */
 export interface LineState {
   readonly status: LineStatus;
   /** The line failed, and was or may have been applied. */
   readonly isUnresolved: boolean;
 }
 
-/** The result of a line. */
 export interface LineResult extends LineState {
   readonly failure: Failure | undefined;
   /** The line was sent, by this run or an earlier one, and is safe to send again. */
@@ -35,7 +32,6 @@ export interface LineRevision {
   readonly write: () => Promise<void>;
 }
 
-/** The result of a line that was not sent in this run. */
 export const NOT_SENT = {
   isIdempotent: false,
   message: undefined,

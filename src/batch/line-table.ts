@@ -1,6 +1,5 @@
 import type { AppliedState } from '../errors.ts';
 
-/** A result of a line in an output. */
 export interface IndexedResult {
   /** The index of the file among the outputs that are read together. */
   readonly fileIndex: number;
@@ -11,13 +10,11 @@ export interface IndexedResult {
   readonly applied: AppliedState;
   /** See ResultEntry; the table keeps up to 63. */
   readonly revision: number;
-  /** Digest of the input line. */
   readonly digest: string;
 }
 
 /** A `sending` record: the line may have been sent. */
 export interface SentLine {
-  /** Digest of the input line. */
   readonly digest: string;
   /** The time from which ids and times are made: milliseconds since 1970; 0 if the record was lost. */
   readonly timestampMs: number;
@@ -36,18 +33,15 @@ export interface LineTable {
   readonly lines: () => Generator<number>;
   /** The lines with a result or a `sending` record, in ascending order. */
   readonly knownLines: () => Generator<number>;
-  /** The number of lines with a result. */
   readonly size: () => number;
   /** The largest line number with a result or a record; 0 without any. */
   readonly lastLine: () => number;
 }
 
-/** The outcomes that a result line can have. */
 export const appliedStates: readonly AppliedState[] = ['no', 'yes', 'unknown'];
 
 const MAX_REVISION = 63;
 
-/** An empty table. */
 export function createLineTable(): LineTable {
   let offsets = new Float64Array(0);
   let lengths = new Uint32Array(0);

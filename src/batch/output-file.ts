@@ -26,11 +26,9 @@ export interface OutputPath {
   readonly displayPath: string;
 }
 
-/** The state of an output, apart from its results. */
 export interface OutputState {
   /** Bytes of whole result lines; the rest was cut. */
   readonly validBytes: number;
-  /** The file has no byte. */
   readonly isEmpty: boolean;
   /** The last result line lacks its line feed. */
   readonly isUnterminated: boolean;
@@ -72,14 +70,23 @@ export async function readOutput(
         isSorted = false;
         continue;
       }
-      if (!bytes || !entry) throw invalidResultFailure(displayPath, number);
-      if (entry.line > MAX_LINES) throw lineLimitFailure(displayPath, number);
+      if (!bytes || !entry)
+        throw new Failure('local_file', `${displayPath}:${number} is not a result of a batch`, {
+          hint: 'use the output file of --batch, or remove that line',
+        });
+      if (entry.line > MAX_LINES)
+        throw new Failure(
+          'local_file',
+          `${displayPath}:${number} has a line number above ${MAX_LINES}, the limit of a batch`,
+          {
+            hint: 'remove that line, or split the input',
+          },
+        );
       const { checkpoint } = entry;
       if (!checkpoint) throw earlierVersionFailure(`${displayPath}:${number}`, 'the result has no checkpoint');
       if (!checkpoints.some((known) => isSameBatch(known, checkpoint))) checkpoints.push(checkpoint);
       const earlier = table.result(entry.line);
-      const isOtherInput =
-        earlier !== undefined && earlier.fileIndex !== fileIndex && earlier.digest !== checkpoint.input;
+      const isOtherInput = earlier && earlier.fileIndex !== fileIndex && earlier.digest !== checkpoint.input;
       // A resumed run with --accept-changes may have a later result for the same input.
       if (isOtherInput) otherInputLines.add(entry.line);
       else otherInputLines.delete(entry.line);
@@ -131,23 +138,6 @@ export function earlierVersionFailure(place: string, reason: string): Failure {
   });
 }
 
-function lineLimitFailure(displayPath: string, line: number): Failure {
-  return new Failure(
-    'local_file',
-    `${displayPath}:${line} has a line number above ${MAX_LINES}, the limit of a batch`,
-    {
-      hint: 'remove that line, or split the input',
-    },
-  );
-}
-
-function invalidResultFailure(displayPath: string, line: number): Failure {
-  return new Failure('local_file', `${displayPath}:${line} is not a result of a batch`, {
-    hint: 'use the output file of --batch, or remove that line',
-  });
-}
-
-/** A result line, and its offset in its file. */
 interface LocatedResult extends ResultLineFacts {
   readonly offset: number;
 }
@@ -251,8 +241,7 @@ export async function sortOutput(
   table: LineTable,
   removedLines: ReadonlySet<number>,
 ): Promise<void> {
-  const isUnchanged = (await readOutput(output, 0, table))?.isSorted === true && removedLines.size === 0;
-  if (isUnchanged) return;
+  if ((await readOutput(output, 0, table))?.isSorted === true && removedLines.size === 0) return;
   for (const line of removedLines) table.setResult(line, undefined);
   const file = await openReplacement(output.path, output.displayPath);
   await commitOrAbandon(file, () => writeResultsInOrder(table, [output], file.write));

@@ -29,12 +29,12 @@ import {
   startOffset,
 } from '../json/json-node.ts';
 import { parseJson } from '../json/parse-json.ts';
-import { createPositionLookup, formatPosition, positionAt } from '../json/text-position.ts';
+import { createPositionLookup, formatPosition, positionAt } from '../json/utf8.ts';
 import { flagTarget, type Operation, type Shorthand } from '../operations/operation.ts';
 import type { TraceParent } from '../trace/trace-context.ts';
-import type { CustomIdTracker } from './line-warnings.ts';
+import type { CustomIdTracker } from './batch-summary.ts';
+import type { SentLine } from './line-table.ts';
 
-/** The dependencies of building and checking the bodies of all lines. */
 export interface LineChecks {
   readonly operation: Operation;
   readonly defaults: LineDefaults;
@@ -46,19 +46,10 @@ export interface LineChecks {
   /** The id of the run, a UUID. */
   readonly run: string;
   readonly tools: BodyDependencies;
-  /** The name of the input in messages. */
   readonly label: string;
   readonly check: BodyCheck;
   readonly onWarning: (warning: Issue) => Promise<void>;
   readonly customIds: CustomIdTracker;
-}
-
-/** The source of the ids and times of a line: the same for every attempt, different for a changed line. */
-interface LineKey {
-  /** Digest of the line. */
-  readonly digest: string;
-  /** Milliseconds since 1970. */
-  readonly timestampMs: number;
 }
 
 /** The body of a line, or the Failure `body` if it may not be sent. */
@@ -68,8 +59,11 @@ interface PreparedLine {
   readonly customId: string | undefined;
 }
 
-/** Builds and checks the body of a line. */
-export async function prepareLine(line: InputLine, key: LineKey, checks: LineChecks): Promise<PreparedLine> {
+/**
+ * Builds and checks the body of a line. Its ids and times come from `key`, the line's digest and the time of its first attempt:
+ * the same for every attempt, different for a changed line.
+ */
+export async function prepareLine(line: InputLine, key: SentLine, checks: LineChecks): Promise<PreparedLine> {
   const body = readLineBody(line, checks.label, checks.operation);
   const { customId, isIdInBody } = body;
   if (customId !== undefined) await checks.customIds.addLine(line.number, customId, isIdInBody);
@@ -85,7 +79,7 @@ export async function prepareLine(line: InputLine, key: LineKey, checks: LineChe
 async function createLineDraft(
   { source }: LineBody,
   line: number,
-  { digest, timestampMs }: LineKey,
+  { digest, timestampMs }: SentLine,
   { operation, defaults, autofill, parent, fill, run, tools }: LineChecks,
 ): Promise<Draft | Issue> {
   if (isIssue(source)) return source;
@@ -94,10 +88,12 @@ async function createLineDraft(
   if (isIssue(parsedBody)) return parsedBody;
   const [closedIssue] = parsedBody.editIssues;
   // Without flags to add, the check of the body decides.
-  if (closedIssue && hasDefaults(defaults)) return closedIssue;
+  if (closedIssue && defaults.fieldEdits.length + defaults.perLineFlags.size > 0) return closedIssue;
   const draft = await applyLineDefaults(createDraft(source, emptyBodyJson(target)), operation, defaults, tools);
   const newId = (member: string): string => uuidV5(run, `${line} ${digest} ${member}`);
-  const trace = parent && { traceId: parent.traceId, parentId: parent.spanId, callId: spanIdOf(newId('span')) };
+  // An id in a trace of OpenTelemetry: 16 hexadecimal digits. Those of a UUIDv5 are never all zero.
+  const callId = parent && newId('span').replaceAll('-', '').slice(0, 16);
+  const trace = parent && callId ? { traceId: parent.traceId, parentId: parent.spanId, callId } : undefined;
   // Written out, because a copy with one more member is slow (docs/performance.md).
   const filled = autofill
     ? setDraftFields(
@@ -110,11 +106,6 @@ async function createLineDraft(
   return draft.edits.length > 0 ? orderAddedFields(filled, target) : filled;
 }
 
-// An id in a trace of OpenTelemetry: 16 hexadecimal digits. Those of a UUIDv5 are never all zero.
-function spanIdOf(uuid: string): string {
-  return uuid.replaceAll('-', '').slice(0, 16);
-}
-
 /** The flags of a batch as defaults for fields that a line lacks. */
 interface LineDefaults {
   /** Fields of the object that flags fill. */
@@ -123,7 +114,6 @@ interface LineDefaults {
   readonly perLineFlags: FlagValues;
 }
 
-/** The defaults of a batch without flags. */
 export const NO_DEFAULTS: LineDefaults = { fieldEdits: [], perLineFlags: new Map() };
 
 /**
@@ -159,12 +149,7 @@ export async function readLineDefaults(
   };
 }
 
-/** True if the flags change a line. */
-function hasDefaults({ fieldEdits, perLineFlags }: LineDefaults): boolean {
-  return fieldEdits.length + perLineFlags.size > 0;
-}
-
-/** The draft of a line with defaults for missing fields; existing fields stay. */
+// Existing fields stay.
 async function applyLineDefaults(
   draft: Draft,
   operation: Operation,
@@ -208,7 +193,6 @@ function isOmitted(shorthand: Shorthand | undefined, object: JsonNode | undefine
   }
 }
 
-/** The body of a line, or the error in the line. */
 interface LineBody {
   readonly source: JsonSource | Issue;
   /** The `custom_id` of the line as JSON: a string, or a number as typed. */
@@ -222,71 +206,48 @@ interface LineBody {
  * name the line and column in the file.
  */
 function readLineBody({ number, bytes }: InputLine, label: string, operation: Operation): LineBody {
-  if (!bytes)
-    return withoutCustomId({
-      path: '',
-      at: `${label}:${number}`,
-      message: 'the line exceeds the size limit of a body',
-    });
-  const at = (place: JsonDocument, node: JsonNode): string => {
-    const { column } = createPositionLookup(place.bytes)(startOffset(node));
-    return `${label}:${number}:${column}`;
+  const issueAt = (message: string, column?: number, customId?: string): LineBody => {
+    const at = column === undefined ? `${label}:${number}` : formatPosition(label, { line: number, column });
+    return { source: { path: '', at, message }, customId, isIdInBody: false };
   };
+  if (!bytes) return issueAt('the line exceeds the size limit of a body');
   try {
     const doc = parseJson(bytes);
     const root = rootOf(doc);
     const body = getMember(root, 'body');
     if (!body || !(getMember(root, 'custom_id') || getMember(root, 'url'))) return readPlainBody(doc, label, number);
     const customId = customIdJson(getMember(root, 'custom_id'));
+    const columnOf = (node: JsonNode): number => createPositionLookup(doc.bytes)(startOffset(node)).column;
     const envelopeError = findEnvelopeError(root, operation);
-    if (envelopeError)
-      return {
-        source: { path: '', at: at(doc, envelopeError.node), message: envelopeError.message },
-        customId,
-        isIdInBody: false,
-      };
+    if (envelopeError) return issueAt(envelopeError.message, columnOf(envelopeError.node), customId);
     const bodyDoc = parseJson(Buffer.from(rawBytes(body)));
-    const { column } = createPositionLookup(doc.bytes)(startOffset(body));
-    return { source: createLineSource(bodyDoc, label, number, column - 1), customId, isIdInBody: false };
+    return { source: createLineSource(bodyDoc, label, number, columnOf(body) - 1), customId, isIdInBody: false };
   } catch (error) {
     if (!(error instanceof JsonError)) throw error;
-    return withoutCustomId({
-      path: '',
-      at: formatPosition(label, { line: number, column: positionAt(bytes, error.offset).column }),
-      message: `invalid JSON: ${error.message}`,
-    });
+    return issueAt(`invalid JSON: ${error.message}`, positionAt(bytes, error.offset).column);
   }
-}
-
-function withoutCustomId(source: JsonSource | Issue): LineBody {
-  return { source, customId: undefined, isIdInBody: false };
 }
 
 // Only `custom_id`, which no operation has as a field, is removed; every other byte stays.
 function readPlainBody(doc: JsonDocument, label: string, line: number): LineBody {
   const root = rootOf(doc);
-  if (!getMember(root, 'custom_id')) return withoutCustomId(createLineSource(doc, label, line, 0));
-  const members = Array.from(membersOf(root));
+  const members = getMember(root, 'custom_id') ? Array.from(membersOf(root)) : [];
   const at = members.findIndex(({ key }) => key === 'custom_id');
   const member = members[at];
   const customId = customIdJson(member?.value);
-  if (!member || customId === undefined) return withoutCustomId(createLineSource(doc, label, line, 0));
+  if (!member || customId === undefined)
+    return { source: createLineSource(doc, label, line, 0), customId: undefined, isIdInBody: false };
   const [previous, next] = [members[at - 1], members[at + 1]];
   const start = previous && !next ? endOffset(previous.value) : startOffset(member.keyNode);
   const end = next ? startOffset(next.keyNode) : endOffset(member.value);
   const body = parseJson(applySplices(doc.bytes, [{ start, end, text: '' }]));
   const position = createPositionLookup(doc.bytes);
   const toOriginal = (offset: number): number => (offset < start ? offset : offset + end - start);
-  return {
-    source: {
-      label,
-      doc: body,
-      find: createNodeFinder(body),
-      position: (offset) => ({ line, column: position(toOriginal(offset)).column }),
-    },
-    customId,
-    isIdInBody: true,
+  const source: JsonSource = {
+    ...createLineSource(body, label, line, 0),
+    position: (offset) => ({ line, column: position(toOriginal(offset)).column }),
   };
+  return { source, customId, isIdInBody: true };
 }
 
 function customIdJson(node: JsonNode | undefined): string | undefined {

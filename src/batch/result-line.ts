@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer';
 import { hash } from 'node:crypto';
 import type { ExpectationResult } from '../client/expectations/chat-expectations.ts';
-import { type AppliedState, Failure } from '../errors.ts';
+import type { AppliedState, Failure } from '../errors.ts';
 import type { InputLine } from '../files/split-lines.ts';
 import { CARRIAGE_RETURN, LINE_FEED } from '../json/json-bytes.ts';
 import {
@@ -26,13 +26,11 @@ export interface Checkpoint {
   readonly input: string;
   /** The id of the run, a UUID; the same when a run is resumed. */
   readonly run: string;
-  /** The path of the operation. */
   readonly operation: string;
   /** `3/10`. */
   readonly shard: string;
 }
 
-/** The outcome of a line as a result line has it. */
 export interface ResultEntry {
   readonly line: number;
   readonly exitCode: number;
@@ -43,7 +41,6 @@ export interface ResultEntry {
   readonly checkpoint: Checkpoint | undefined;
 }
 
-/** The facts of a result besides the response. */
 export interface LineAttempt {
   readonly line: number;
   /** The `custom_id` of the line, or the id in its body, as JSON. */
@@ -130,11 +127,9 @@ function integerMember(node: JsonNode | undefined, name: string): number | undef
   return value && kindOf(value) === 'number' && /^\d{1,15}$/.test(rawText(value)) ? Number(rawText(value)) : undefined;
 }
 
-/** The facts of a result line besides its outcome. */
 export interface ResultLineFacts {
   readonly line: number;
   readonly httpStatus: number | undefined;
-  /** The message of a failure, with the first of its issues. */
   readonly message: string | undefined;
   readonly attempts: number;
   readonly milliseconds: number;
@@ -147,15 +142,11 @@ export function resultLineFacts(root: JsonNode | undefined): ResultLineFacts {
   const error = getMember(root, 'error');
   const [issue] = itemsAt(error, 'issues');
   const message = firstStringMember(error, 'message');
+  const [problemPath, problem] = ['path', 'message'].map((name) => firstStringMember(issue, name));
   return {
     line: countMember(root, 'line') ?? 0,
     httpStatus: numberMember(root, 'status'),
-    message:
-      message &&
-      messageWithIssue(message, {
-        path: firstStringMember(issue, 'path'),
-        message: firstStringMember(issue, 'message'),
-      }),
+    message: message && messageWithIssue(message, { path: problemPath, message: problem }),
     attempts: countMember(root, 'attempts') ?? 0,
     milliseconds: countMember(root, 'ms') ?? 0,
     response: getMember(root, 'response'),
@@ -168,7 +159,6 @@ export function countMember(node: JsonNode | undefined, name: string): number | 
   return count <= Number.MAX_SAFE_INTEGER ? count : undefined;
 }
 
-/** The message of a failure, with the first of its issues. */
 export function messageWithIssue(
   message: string,
   issue: { readonly path?: string | undefined; readonly message?: string | undefined } | undefined,
@@ -178,9 +168,9 @@ export function messageWithIssue(
 }
 
 /** The Failure of a filter on a result line, with its line number; with its outcome too, if this command sent the line. */
-export function filterFailure({ code, message, facts }: Failure, resultLine: string, isSent: boolean): Failure {
+export function filterFailure(failure: Failure, resultLine: string, isSent: boolean): Failure {
   const bytes = Buffer.from(resultLine);
   const { line, applied } = parseResultLine(bytes) ?? {};
   const outcome = isSent ? { applied, attempts: integerMember(tryParseJson(bytes), 'attempts') } : {};
-  return new Failure(code, `${message} (line ${line})`, { ...facts, ...outcome });
+  return failure.with(outcome, `${failure.message} (line ${line})`);
 }

@@ -1,7 +1,8 @@
 import { Buffer } from 'node:buffer';
-import { expectationFailure } from '../client/expectations/chat-expectations.ts';
-import { mayBeApplied } from '../client/failure.ts';
-import type { SendHooks } from '../client/hooks.ts';
+import type { Draft } from '../body/draft.ts';
+import { type ChatExpectations, expectationFailure } from '../client/expectations/chat-expectations.ts';
+import type { JunitReport } from '../client/expectations/junit-report.ts';
+import { createDoubt } from '../client/failure.ts';
 import { invalidResponseFailure } from '../client/read-response.ts';
 import {
   createRequestContext,
@@ -9,16 +10,20 @@ import {
   type PreparedRequest,
   prepareRequest,
   type RequestContext,
+  type RequestObserver,
   requestSecrets,
   retryAdvice,
-  serviceName,
+  type SendHooks,
 } from '../client/request.ts';
-import { type Outcome, send } from '../client/send.ts';
+import { type Connection, type Outcome, send } from '../client/send.ts';
 import { hasIdOfRequest } from '../client/send-once.ts';
+import type { Settings } from '../client/settings.ts';
 import { formatRetryMessage } from '../client/with-retries.ts';
+import type { Context } from '../context.ts';
 import { type AppliedState, Failure, failureCodeOf, signalOfFailure, toFailure } from '../errors.ts';
 import type { InputLine } from '../files/split-lines.ts';
 import { observeChunks } from '../http/body-chunks.ts';
+import type { ExchangeSignal } from '../http/message.ts';
 import { createDeadline } from '../http/time-limits.ts';
 import { rootOf } from '../json/json-node.ts';
 import { parseJson, tryParseJson } from '../json/parse-json.ts';
@@ -26,9 +31,9 @@ import { writeJson } from '../json/write-json.ts';
 import { createRedactor } from '../output/reporter.ts';
 import { mergeStream } from '../results/chunk-merger.ts';
 import type { ParsedResponse } from '../results/show-response.ts';
-import type { BatchJob, LineGuard, LineOutput } from './batch-job.ts';
-import { classifyLine, type LineResult, type LineState, NOT_SENT } from './line-result.ts';
-import { prepareLine } from './prepare-line.ts';
+import type { ResponseWarnings } from './batch-summary.ts';
+import { classifyLine, type LineResult, type LineRevision, type LineState, NOT_SENT } from './line-result.ts';
+import { type LineChecks, prepareLine } from './prepare-line.ts';
 import {
   digestInputLine,
   formatFailure,
@@ -37,7 +42,45 @@ import {
   messageWithIssue,
   resultLineFacts,
 } from './result-line.ts';
-import { canSendLine, type PriorEntry, type PriorLine, priorOutcome } from './result-store.ts';
+import { canSendLine, type PriorEntry, type PriorLine, priorOutcome, type ResultStore } from './result-store.ts';
+import type { Scheduler, Turn } from './scheduler.ts';
+
+/** Records the request of a line outside of the batch too, and prevents a duplicate there. */
+export interface LineGuard extends Required<Pick<RequestObserver, 'onSend' | 'onOutcome'>> {
+  readonly onSend: () => Promise<void>;
+  /** The response to the line in an earlier run, if that is known outside of the batch. */
+  readonly knownResponse: () => Promise<Buffer | undefined>;
+}
+
+export interface BatchJob extends LineChecks {
+  readonly settings: Settings;
+  readonly connection: Connection;
+  readonly scheduler: Scheduler;
+  /** Ends requests in flight. */
+  readonly signal: ExchangeSignal;
+  readonly resultStore: ResultStore;
+  /** Called with the result of each line, once it is stored. */
+  readonly onResult?: (line: number, result: LineResult) => Promise<void>;
+  /** Creates the guard of a line, which an earlier run may have applied; undefined if lines need none. */
+  readonly guardFor?: ((line: number, draft: Draft, mayBeApplied: boolean) => LineGuard) | undefined;
+  readonly canRetryUnknown: boolean;
+  readonly expectations?: ChatExpectations | undefined;
+  readonly junit?: JunitReport | undefined;
+  readonly responseWarnings: ResponseWarnings;
+  readonly context: Context;
+}
+
+export interface LineOutput {
+  /** Writes the result, or nothing, when it is its turn. After a failed write nothing more is written. */
+  readonly put: (result: Uint8Array | undefined) => Promise<void>;
+  /** How far the line got, in case its result cannot be stored: this run or an earlier one may have applied it, this run sent it. */
+  readonly progress: { mayBeApplied: boolean; isSent: boolean; hasResponse: boolean };
+  readonly revise: (revision: LineRevision) => void;
+  /** Called when the outcome of a line is known, before its result waits to be written. */
+  readonly onOutcome: (outcome: Pick<LineResult, 'failure' | 'status'>) => void;
+  /** Released by `onOutcome`, or with the line. */
+  readonly turn: Turn;
+}
 
 /**
  * Sends a line, unless an earlier run has its outcome or it must not be sent twice, and stores the result. Throws the
@@ -68,9 +111,9 @@ export async function runLine(line: InputLine, output: LineOutput, job: BatchJob
     await output.put(formatFailure({ ...attempt, id }, failure, redact, undefined));
     return { ...state, failure, ...NOT_SENT, message: failureMessage(failure, redact) };
   };
-  const isKept = prior.entry !== undefined && prior.entry.applied !== 'no';
+  const keptEntry = prior.entry?.applied === 'no' ? undefined : prior.entry;
   if (draft instanceof Failure) {
-    if (isKept && prior.entry) return keepEarlierResult(prior.entry, output);
+    if (keptEntry) return keepEarlierResult(keptEntry, output);
     if (prior.sentAtMs !== undefined) return recordUnsent(lostResponseFailure());
     await resultStore.recordChanged(line.number, digest);
     return recordUnsent(draft);
@@ -79,7 +122,7 @@ export async function runLine(line: InputLine, output: LineOutput, job: BatchJob
   const [requestId] = Object.values(request.ids);
   const id = customId ?? (requestId === undefined ? undefined : writeJson(requestId));
   const { effect } = request;
-  const guard = job.guardFor(line.number, draft, priorApplied === 'unknown');
+  const guard = job.guardFor?.(line.number, draft, priorApplied === 'unknown');
   const known = priorApplied === 'unknown' ? await guard?.knownResponse() : undefined;
   if (known) {
     output.onOutcome({ failure: undefined, status: 'done' });
@@ -87,8 +130,8 @@ export async function runLine(line: InputLine, output: LineOutput, job: BatchJob
     return { ...classifyLine(0), failure: undefined, ...NOT_SENT };
   }
   const keepPriorOutcome = async (): Promise<LineResult> => {
-    const kept = await (isKept && prior.entry
-      ? keepEarlierResult(prior.entry, output)
+    const kept = await (keptEntry
+      ? keepEarlierResult(keptEntry, output)
       : recordUnsent(lostResponseFailure(request), id));
     return { ...kept, isIdempotent: canSendLine(prior, effect, false) };
   };
@@ -119,7 +162,6 @@ function lostResponseFailure(request?: PreparedRequest): Failure {
   return new Failure('unknown', 'an earlier run ended before the response arrived', { applied: 'unknown', ...facts });
 }
 
-/** A line that may be sent. */
 interface ReadyLine {
   readonly attempt: LineAttempt;
   /** The time of its ids: milliseconds since 1970. */
@@ -142,19 +184,20 @@ async function sendAndRecord(ready: ReadyLine, output: LineOutput, job: BatchJob
   const isComplete = !sent.failure && response?.doc !== undefined;
   const expectations = (isComplete && job.expectations?.(rootOf(response.doc), milliseconds)) || [];
   const isOwnResponse = hasIdOfRequest(response, requestContext);
-  const createDoubt = strayDataFailureOf(requestContext);
-  const doubt = strayData.hasArrived() && !isOwnResponse ? createDoubt() : undefined;
+  const doubtOf = createDoubt(requestContext);
+  const doubt = strayData.hasArrived() && !isOwnResponse ? doubtOf() : undefined;
   const { attempts } = requestContext.progress;
   const sentFacts = { url: requestContext.destination.url.href, status: sent.status, attempts };
   const failure =
     doubt ??
     (sent.failure
       ? withPriorOutcome(sent.failure, priorOutcome(prior))
-      : (strictWarningFailure(sent, job) ?? expectationFailure(expectations, sentFacts)));
+      : (job.settings.isStrict && strictWarningFailure(sent)) || expectationFailure(expectations, sentFacts));
   const withdraw = async (): Promise<void> => {
     if (isRecorded && prior.sentAtMs === undefined) await resultStore.recordWithdrawn(line, checkpoint.input);
   };
-  if (!doubt && failure && isInterruption(sent.failure ?? failure)) {
+  const { code, facts } = sent.failure ?? {};
+  if (!doubt && failure && code && signalOfFailure(code) && facts?.applied === 'no') {
     await withdraw();
     if (priorOutcome(prior) !== 'no') return ready.keepPriorOutcome();
     await output.put(undefined);
@@ -174,7 +217,7 @@ async function sendAndRecord(ready: ReadyLine, output: LineOutput, job: BatchJob
   const written = output.put(result);
   if (state.status !== 'unknown' && !isOwnResponse)
     strayData.onLaterData(
-      createRevision({ attempt: sentAttempt, state, bytes: response?.bytes, written }, createDoubt, output, job),
+      createRevision({ attempt: sentAttempt, state, bytes: response?.bytes, written }, doubtOf, output, job),
     );
   await written;
   // Written out, because a copy with more members is slow (docs/performance.md).
@@ -192,7 +235,6 @@ async function sendAndRecord(ready: ReadyLine, output: LineOutput, job: BatchJob
   };
 }
 
-/** A line that was sent. */
 interface SentLineResult {
   readonly status: number;
   readonly response: Pick<ParsedResponse, 'bytes' | 'doc'> | undefined;
@@ -217,17 +259,16 @@ async function recordAndSend(
   let startedAt = 0;
   const record = async (): Promise<void> => {
     if (isRecorded) return;
-    try {
-      await job.resultStore.recordSending(line, { digest: checkpoint.input, timestampMs });
-    } catch (error) {
+    const sent = { digest: checkpoint.input, timestampMs };
+    await job.resultStore.recordSending(line, sent).catch((error: unknown) => {
       journalError = error;
       throw error;
-    }
+    });
     isRecorded = true;
   };
   // A line that is safe to send twice is recorded ahead, so that the disk works while other lines are in flight.
   if (isIdempotent(requestContext.effect)) await record();
-  const observer = {
+  const observer: RequestObserver = {
     onSend: async () => {
       // First, so that a job that only the job history has is not one of this batch.
       await record();
@@ -238,11 +279,10 @@ async function recordAndSend(
     },
     onOutcome: guard?.onOutcome,
     onLargeResponse: job.scheduler.takeLargeTurn,
-    onRetry: (failure: Failure, retryNumber: number, delayMs: number) => {
+    onRetry: (failure, retryNumber, delayMs) => {
       turn.release();
-      return report.detail(
-        `line ${line}: ${formatRetryMessage(failure, retryNumber, job.connection.maxRetries, delayMs)}`,
-      );
+      const message = formatRetryMessage(failure, retryNumber, job.connection.maxRetries, delayMs);
+      return report.detail(`line ${line}: ${message}`);
     },
     onTrace: report.isVerbose ? report.detail : undefined,
   };
@@ -290,21 +330,19 @@ async function readOutcome(
 interface StoredResult {
   readonly attempt: LineAttempt;
   readonly state: LineState;
-  /** The response. */
   readonly bytes: Buffer | undefined;
-  /** The end of writing it. */
   readonly written: Promise<void>;
 }
 
 // Holds no more than a later revision needs: a kept connection has one for each of its lines.
 function createRevision(
   { attempt, state, bytes, written }: StoredResult,
-  createDoubt: () => Failure,
+  doubtOf: () => Failure,
   { revise }: LineOutput,
   { resultStore, context: { report } }: BatchJob,
 ): () => void {
   return () => {
-    const failure = createDoubt();
+    const failure = doubtOf();
     const revised = { ...attempt, revision: attempt.revision + 1 };
     const result = formatFailure(revised, failure, report.redact, bytes && { bytes });
     const write = async (): Promise<void> => {
@@ -321,25 +359,15 @@ function failureMessage({ message, facts }: Failure, redact: (text: string) => s
 }
 
 // With --strict a warning is a failure, although the request was applied.
-function strictWarningFailure(
-  { warnings, status }: SentLineResult,
-  { settings: { isStrict } }: BatchJob,
-): Failure | undefined {
-  const [warning] = warnings;
-  return isStrict && warning !== undefined
-    ? new Failure('invalid_response', warning, { applied: 'yes', status })
-    : undefined;
+function strictWarningFailure({ warnings: [warning], status }: SentLineResult): Failure | undefined {
+  return warning === undefined ? undefined : new Failure('invalid_response', warning, { applied: 'yes', status });
 }
 
 // An earlier run applied the line, or may have, whatever this one did.
 function withPriorOutcome(failure: Failure, priorApplied: AppliedState): Failure {
-  const { code, message, facts } = failure;
-  const isKnown = priorApplied === 'no' || (priorApplied === 'unknown' && (facts.applied ?? 'no') !== 'no');
-  return isKnown ? failure : new Failure(code, message, { ...facts, applied: priorApplied });
-}
-
-function isInterruption({ code, facts }: Failure): boolean {
-  return signalOfFailure(code) !== undefined && facts.applied === 'no';
+  const { applied = 'no' } = failure.facts;
+  const isKnown = priorApplied === 'no' || (priorApplied === 'unknown' && applied !== 'no');
+  return isKnown ? failure : failure.with({ applied: priorApplied });
 }
 
 function redactorFor(request: PreparedRequest, { context: { report } }: BatchJob): (text: string) => string {
@@ -347,16 +375,8 @@ function redactorFor(request: PreparedRequest, { context: { report } }: BatchJob
   return (text) => redact(report.redact(text));
 }
 
-/** Watches for data that no request asked for, on the connections that a line used. The watch outlives the line. */
-interface StrayDataWatch {
-  /** Call it when such data arrives. */
-  readonly onData: () => void;
-  readonly hasArrived: () => boolean;
-  /** Calls `revise` once if such data arrives from now on. */
-  readonly onLaterData: (revise: () => void) => void;
-}
-
-function createStrayDataWatch(): StrayDataWatch {
+// Watches for data that no request asked for, on the connections that a line used. The watch outlives the line.
+function createStrayDataWatch() {
   let hasArrived = false;
   let revise: (() => void) | undefined;
   return {
@@ -366,30 +386,9 @@ function createStrayDataWatch(): StrayDataWatch {
       revise = undefined;
     },
     hasArrived: () => hasArrived,
-    onLaterData: (action) => {
+    // `action` is called once, for data that arrives from now on.
+    onLaterData: (action: () => void): void => {
       revise = action;
     },
   };
-}
-
-// Creates the failure of a line whose response may be for another request; the function holds no body.
-function strayDataFailureOf(context: RequestContext): () => Failure {
-  const { destination, ids, progress } = context;
-  const { attempts } = progress;
-  const [service, url] = [serviceName(destination), destination.url.href];
-  const suffix = mayBeApplied(context).replace(' and', '; the request');
-  const hint = retryAdvice(context);
-  return () =>
-    new Failure(
-      'unknown',
-      `${service} sent a response that no request asked for on the same connection, so this response may be for another request${suffix}`,
-      {
-        summary: 'the response may be for another request',
-        url,
-        applied: 'unknown',
-        attempts,
-        ids,
-        hint,
-      },
-    );
 }

@@ -1,44 +1,35 @@
 import { type InterruptedError, toFailure } from '../errors.ts';
 import type { InputLine } from '../files/split-lines.ts';
+import { pluralize } from '../json/pluralize.ts';
 import { createHeapLimit } from '../train/stream/small-heap.ts';
 import { type BatchInput, selectedLines } from './batch-input.ts';
-import type { BatchJob, LineOutput, LineProgress } from './batch-job.ts';
 import type { BatchOptions } from './batch-options.ts';
-import { type BatchRecord, countLine, createBatchRecord } from './batch-statistics.ts';
-import {
-  batchFailure,
-  formatBatchProgress,
-  formatBatchSummary,
-  lostResultsFailure,
-  skippedRetriesNote,
-} from './batch-summary.ts';
+import { type BatchCounts, type BatchRecord, createBatchRecord } from './batch-statistics.ts';
+import { batchFailure, formatBatchProgress, formatBatchSummary, lostResultsFailure } from './batch-summary.ts';
 import type { LineRevision } from './line-result.ts';
 import { causeLines, statisticsLines } from './report-text.ts';
-import { runLine } from './run-line.ts';
+import { type BatchJob, type LineOutput, runLine } from './run-line.ts';
 
 // The lines between two looks at the size of the heap leave 1 MB of garbage.
 const LINES_PER_HEAP_CHECK = 16;
 
 /** How a batch ended, when every result is stored. */
 export interface BatchEnd {
-  readonly record: BatchRecord;
+  readonly tally: BatchCounts;
   /** Why no more lines were taken; undefined if all were. */
   readonly stopReason: string | undefined;
   /** The signal that ended the batch. */
   readonly abortReason: unknown;
-  /** The first error of reading the input. */
   readonly inputError: unknown;
-  /** The first error of writing a result. */
   readonly storeError: unknown;
   readonly elapsedMs: number;
   readonly job: BatchJob;
 }
 
-/** A batch that is running. */
 interface BatchRun {
   readonly job: BatchJob;
   readonly record: BatchRecord;
-  readonly openSlot: ResultSlotFactory;
+  readonly openSlot: () => ResultSlot;
   /** Revised results that are being written. */
   readonly revisions: Promise<void>[];
   storeError: unknown;
@@ -55,11 +46,14 @@ export async function runLines(
   const startedAt = runtime.elapsed();
   const elapsed = (): number => runtime.elapsed() - startedAt;
   const record = createBatchRecord(job.junit);
+  const { tally } = record;
   const { write, finish } = job.resultStore;
-  const openSlot = options.isOrdered ? createOrderedSlots(write) : createUnorderedSlots(write);
+  const openSlot = options.isOrdered
+    ? createOrderedSlots(write)
+    : (): ResultSlot => async (result) => result && write(result);
   const run: BatchRun = { job, record, openSlot, revisions: [], storeError: undefined, isFinished: false };
   const { currentLimit, stopReason } = job.scheduler;
-  const progress = { tally: record.tally, totalBytes: input.totalBytes, currentLimit, elapsed, stopReason };
+  const progress = { tally, totalBytes: input.totalBytes, currentLimit, elapsed, stopReason };
   const endSpinner = startSpinner(() => formatBatchProgress(progress));
   const interruption = stopOnSignals(job);
   const inputError = await sendLines(input, options, run).then(() => undefined, toFailure);
@@ -68,17 +62,21 @@ export async function runLines(
   await Promise.all(run.revisions);
   endSpinner();
   const onLostResults = (count: number): void => {
-    const { tally } = record;
     tally.lostResults += count;
     tally.byStatus.unknown += tally.byStatus.done;
     tally.byStatus.done = 0;
   };
-  await finish(onLostResults).catch((error: unknown) => {
-    run.storeError ??= error;
-  });
+  await finish(onLostResults).catch(keepStoreError(run));
   const abortReason = signal.reason ?? interruption();
   const { storeError } = run;
-  return { record, stopReason: stopReason(), abortReason, inputError, storeError, elapsedMs: elapsed(), job };
+  return { tally, stopReason: stopReason(), abortReason, inputError, storeError, elapsedMs: elapsed(), job };
+}
+
+// The first one is reported.
+function keepStoreError(run: BatchRun): (error: unknown) => void {
+  return (error) => {
+    run.storeError ??= error;
+  };
 }
 
 // Returns the signal that ended the batch in order, if one did.
@@ -121,38 +119,43 @@ async function sendLines(input: BatchInput, options: Pick<BatchOptions, 'shard'>
 }
 
 async function processLine(line: InputLine, run: BatchRun): Promise<void> {
-  const { job, record, openSlot } = run;
+  const { job, record } = run;
   const { scheduler } = job;
-  const slot = openSlot();
-  const progress: LineProgress = { mayBeApplied: true, isSent: false, hasResponse: false };
-  const put: LineOutput['put'] = (result) =>
-    slot.put(result).catch((error: unknown) => {
-      if (progress.hasResponse) record.tally.lostResults += 1;
-      throw error;
-    });
+  const { tally } = record;
+  const write = run.openSlot();
   const turn = scheduler.createTurn();
+  const progress = { mayBeApplied: true, isSent: false, hasResponse: false };
   let hasOutcome = false;
-  const onOutcome: LineOutput['onOutcome'] = (outcome) => {
-    if (hasOutcome) return;
-    hasOutcome = true;
-    scheduler.addOutcome(outcome);
-    turn.release();
+  const output: LineOutput = {
+    put: (result) =>
+      write(result).catch((error: unknown) => {
+        if (progress.hasResponse) tally.lostResults += 1;
+        throw error;
+      }),
+    progress,
+    revise: (revision) => reviseLine(revision, run),
+    onOutcome: (outcome) => {
+      if (hasOutcome) return;
+      hasOutcome = true;
+      scheduler.addOutcome(outcome);
+      turn.release();
+    },
+    turn,
   };
-  const revise: LineOutput['revise'] = (revision) => reviseLine(revision, run);
   try {
-    const result = await runLine(line, { put, progress, revise, onOutcome, turn }, job);
+    const result = await runLine(line, output, job);
     record.add(line, result);
     await job.onResult?.(line.number, result);
-    onOutcome(result);
+    output.onOutcome(result);
   } catch (error) {
     // Its result is not recorded; if it may have been applied, it counts as unknown with --resume.
-    countLine(record.tally, line.number, progress.mayBeApplied ? 'unknown' : 'unsent');
-    if (progress.isSent) record.tally.sentLines += 1;
+    record.addLost(line.number, progress.mayBeApplied ? 'unknown' : 'unsent');
+    if (progress.isSent) tally.sentLines += 1;
     run.storeError ??= error;
     scheduler.stop('the results cannot be written');
     turn.release();
     // With --ordered, later results wait for this one.
-    await slot.put(undefined);
+    await write(undefined);
   }
 }
 
@@ -162,76 +165,58 @@ function reviseLine(revision: LineRevision, run: BatchRun): void {
   run.record.revise(revision);
   run.job.scheduler.reviseOutcome({ failure, status: 'unknown' });
   const warned = run.job.responseWarnings.add(line, [failure.facts.summary ?? failure.message]);
-  run.revisions.push(
-    Promise.all([write(), warned]).then(
-      () => {},
-      (error: unknown) => {
-        run.storeError ??= error;
-      },
-    ),
-  );
+  run.revisions.push(Promise.all([write(), warned]).then(() => {}, keepStoreError(run)));
 }
 
 /** Reports how a batch ended. Throws the Failure of the batch as a whole. */
 export async function reportBatch(end: BatchEnd): Promise<void> {
-  const { record, inputError, storeError, job } = end;
+  const { tally, inputError, storeError, job } = end;
   const { customIds, responseWarnings, junit } = job;
-  const { tally, statistics } = record;
   const { report } = job.context;
   const { isResumable } = job.resultStore;
   await customIds.finish();
   await responseWarnings.finish();
   const summary = formatBatchSummary(tally, end.elapsedMs);
   const junitFailure = await junit?.save().then(() => undefined, toFailure);
-  for (const text of causeLines(statistics)) await report.error(text);
-  for (const text of statisticsLines(statistics)) await report.note(text);
-  const skipped = skippedRetriesNote(job.scheduler.skippedRetries());
-  if (skipped !== undefined) await report.note(skipped);
+  for (const text of causeLines(tally)) await report.error(text);
+  for (const text of statisticsLines(tally)) await report.note(text);
+  const skipped = job.scheduler.skippedRetries();
+  if (skipped > 0)
+    await report.note(
+      `${skipped} ${pluralize(skipped, 'failure was', 'failures were')} not retried, because the service failed every recent request`,
+    );
   if (storeError ?? inputError) {
     await report.note(summary);
     throw storeError === undefined ? inputError : lostResultsFailure(storeError, tally, isResumable);
   }
-  const failure = batchFailure({ ...end, tally, summary, isResumable });
+  const failure = batchFailure({ ...end, summary, isResumable });
   if (failure && junitFailure) await report.warn(junitFailure.message);
   if (failure) throw failure;
   await report.note(summary);
   if (junitFailure) throw junitFailure;
 }
 
-/** The position of one result in the output. */
-interface ResultSlot {
-  /** Writes the result, or nothing, when it is its turn. After a failed write nothing more is written. */
-  readonly put: (result: Uint8Array | undefined) => Promise<void>;
-}
-
-/** Opens slots in the order of the results. */
-type ResultSlotFactory = () => ResultSlot;
-
-/** Results in the order of the responses. */
-function createUnorderedSlots(write: (result: Uint8Array) => Promise<void>): ResultSlotFactory {
-  return () => ({ put: async (result) => result && write(result) });
-}
+/** Writes one result, or nothing, when it is its turn. After a failed write nothing more is written. */
+type ResultSlot = LineOutput['put'];
 
 /** Results in the order of their slots; early ones are held. `write` has to keep the order of its calls. */
-function createOrderedSlots(write: (result: Uint8Array) => Promise<void>): ResultSlotFactory {
+function createOrderedSlots(write: (result: Uint8Array) => Promise<void>): () => ResultSlot {
   const pendingWrites = new Map<number, () => void>();
   let slotCount = 0;
   let nextSlot = 0;
   return () => {
     const index = slotCount;
     slotCount += 1;
-    return {
-      put: (result) =>
-        new Promise((resolve, reject) => {
-          // Its turn is over.
-          if (index < nextSlot) return resolve();
-          pendingWrites.set(index, () => void (result ? write(result) : Promise.resolve()).then(resolve, reject));
-          for (let writeNext = pendingWrites.get(nextSlot); writeNext; writeNext = pendingWrites.get(nextSlot)) {
-            pendingWrites.delete(nextSlot);
-            nextSlot += 1;
-            writeNext();
-          }
-        }),
-    };
+    return (result) =>
+      new Promise((resolve, reject) => {
+        // Its turn is over.
+        if (index < nextSlot) return resolve();
+        pendingWrites.set(index, () => void (result ? write(result) : Promise.resolve()).then(resolve, reject));
+        for (let writeNext = pendingWrites.get(nextSlot); writeNext; writeNext = pendingWrites.get(nextSlot)) {
+          pendingWrites.delete(nextSlot);
+          nextSlot += 1;
+          writeNext();
+        }
+      });
   };
 }

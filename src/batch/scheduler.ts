@@ -1,20 +1,16 @@
+import type { AttemptTurn } from '../client/request.ts';
 import { Failure, InterruptedError } from '../errors.ts';
 import { type ExchangeSignal, linkSignal } from '../http/message.ts';
 import { pluralize } from '../json/pluralize.ts';
 import type { Runtime } from '../runtime.ts';
 import type { BatchOptions, MaxFailures } from './batch-options.ts';
 
-/** The limits that a scheduler keeps. */
-type SchedulerLimits = Pick<
-  BatchOptions,
-  'concurrency' | 'rate' | 'maxOutageMs' | 'outageFlag' | 'isFailFast' | 'maxFailures' | 'isOrdered'
->;
+type Limits = Omit<BatchOptions, 'input' | 'shard' | 'isResumed' | 'canRetryUnknown' | 'canAcceptChanges'>;
 
 /** Decides when a line is read, when a request is sent, whether it is retried, and when the batch stops. */
 export interface Scheduler {
   /** Waits until another line may be processed, and starts it; `work` must not throw. */
   readonly start: (work: () => Promise<void>) => Promise<void>;
-  /** Waits until no line is processed. */
   readonly waitForAll: () => Promise<void>;
   /** The turns of one line, for all its attempts. */
   readonly createTurn: () => Turn;
@@ -37,23 +33,12 @@ export interface Scheduler {
 }
 
 /** The outcome of a line; one that was not sent does not count. */
-interface LineOutcome {
-  readonly failure: Failure | undefined;
-  readonly status: string;
-}
+type LineOutcome = { readonly failure: Failure | undefined; readonly status: string };
 
 /** The attempts of one line: at most one is in flight, and none while the line waits for a retry. */
-export interface Turn {
-  /** Waits until a request may be sent: by concurrency, by rate, and never while the service asks to wait. Throws `NOT_SENT`. */
-  readonly acquire: () => Promise<void>;
-  /** Ends an attempt. The next request of another line waits for `release`, so that no line is sent after a reason to stop. */
-  readonly report: (failure: Failure | undefined) => void;
-  /** Lets the next request go. */
+export interface Turn extends AttemptTurn {
+  /** Lets the next request go; none is sent before, so that no line is sent after a reason to stop. */
   readonly release: () => void;
-  /** False for a failure that is not worth a retry, because the last 20 attempts of the batch failed for the service's reasons. */
-  readonly canRetry: (failure: Failure) => boolean;
-  /** True for a line that waits for a service that is down: it is not the line that failed. */
-  readonly canWait: (failure: Failure) => boolean;
   /** The failure of the line: one that waited in vain was not sent. */
   readonly toOutcome: (failure: Failure) => Failure;
 }
@@ -81,11 +66,6 @@ const MAX_BATCH_WAIT_MS = 60_000;
 // A percentage of few lines says little.
 const MIN_LINES_FOR_PERCENTAGE = 20;
 
-interface Waiter {
-  readonly admit: () => void;
-  readonly reject: (reason: unknown) => void;
-}
-
 /**
  * Limits a batch by additive increase and multiplicative decrease: a rate-limited service halves the concurrency, once for
  * all requests in flight then; each full round of responses adds one. A service that is down leaves one, and after
@@ -93,14 +73,14 @@ interface Waiter {
  * made before. `onOutage` is called at the beginning of an outage, `onStop` each time there is a reason to stop.
  */
 export function createScheduler(
-  limits: SchedulerLimits,
+  limits: Limits,
   { elapsed, after }: Pick<Runtime, 'elapsed' | 'after'>,
   signal: ExchangeSignal | undefined,
   { onOutage, onStop }: { readonly onOutage: (failure: Failure) => void; readonly onStop: () => void },
 ): Scheduler {
   const { concurrency, rate, maxOutageMs, isFailFast, maxFailures, isOrdered } = limits;
   const stopSignal = linkSignal(signal);
-  const waiters = new Set<Waiter>();
+  const waiters = new Set<{ readonly admit: () => void; readonly reject: (failure: Failure) => void }>();
   const maxLines = concurrency * (isOrdered ? ORDERED_LINES_PER_REQUEST : LINES_PER_REQUEST);
   let activeLines = 0;
   let notifyLine = (): void => {};
@@ -145,7 +125,7 @@ export function createScheduler(
     });
   };
   const rejectWaiters = (): void => {
-    for (const { reject } of waiters) reject(stopSignal.signal.reason);
+    for (const { reject } of waiters) reject(notSentFailure());
     waiters.clear();
   };
   stopSignal.signal.addEventListener('abort', rejectWaiters);
@@ -218,12 +198,10 @@ export function createScheduler(
     return {
       acquire: async () => {
         release();
-        await new Promise<void>((resolve, reject) => {
-          if (stopSignal.signal.aborted) return reject(stopSignal.signal.reason);
-          waiters.add({ admit: resolve, reject });
+        await new Promise<void>((admit, reject) => {
+          if (stopSignal.signal.aborted) return reject(notSentFailure());
+          waiters.add({ admit, reject });
           admitWaiters();
-        }).catch(() => {
-          throw notSentFailure();
         });
         isHeld = true;
         startedAt = elapsed();
@@ -294,7 +272,7 @@ function createTurns(): () => Promise<() => void> {
   };
 }
 
-function outageText({ facts: { url = '', reason } }: Failure, { maxOutageMs, outageFlag }: SchedulerLimits): string {
+function outageText({ facts: { url = '', reason } }: Failure, { maxOutageMs, outageFlag }: Limits): string {
   return `could not connect for ${maxOutageMs / 1000} s${outageFlag ? ` (${outageFlag})` : ''} to ${new URL(url).origin}: ${reason}`;
 }
 

@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer';
 import { type Failure, type Issue, usageFailure } from '../errors.ts';
 import type { FlagValues } from '../flag.ts';
-import type { TextPosition } from '../json/text-position.ts';
+import type { TextPosition } from '../json/utf8.ts';
 import type { Operation } from '../operations/operation.ts';
 
 /** The base of a body: a whole body as JSON text, the prompt of a chat, both or neither. */

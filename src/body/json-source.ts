@@ -16,8 +16,14 @@ import {
   startOffset,
 } from '../json/json-node.ts';
 import { parseJson } from '../json/parse-json.ts';
-import { createPositionLookup, formatPosition, positionAt, type TextPosition } from '../json/text-position.ts';
-import { decodeUtf8, hasByteOrderMark } from '../json/utf8.ts';
+import {
+  createPositionLookup,
+  decodeUtf8,
+  formatPosition,
+  hasByteOrderMark,
+  positionAt,
+  type TextPosition,
+} from '../json/utf8.ts';
 import { writeJson } from '../json/write-json.ts';
 import type { FlagTarget } from '../operations/operation.ts';
 

@@ -1,6 +1,6 @@
 import { usageFailure } from '../errors.ts';
 import { flagName, isScalar } from '../fields/field.ts';
-import { rejectReplacedInput } from '../files/is-same-file.ts';
+import { rejectReplacedInput } from '../files/file-replacement.ts';
 import { type FlagValues, getArrayFlag, getStringFlag, isFlagOn } from '../flag.ts';
 import { flagTarget, type Operation } from '../operations/operation.ts';
 import type { Edit } from './edit.ts';

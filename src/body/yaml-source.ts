@@ -5,8 +5,7 @@ import type { Issue } from '../errors.ts';
 import { JsonError } from '../json/json-error.ts';
 import { createNodeFinder } from '../json/json-node.ts';
 import { parseJson } from '../json/parse-json.ts';
-import { createPositionLookup } from '../json/text-position.ts';
-import { decodeUtf8 } from '../json/utf8.ts';
+import { createPositionLookup, decodeUtf8 } from '../json/utf8.ts';
 import { errorLocation, type JsonSource } from './json-source.ts';
 
 /**

@@ -4,8 +4,7 @@ import type { Context } from '../context.ts';
 import { Failure } from '../errors.ts';
 import { isLoopbackUrl, proxySecrets } from '../http/proxy.ts';
 import type { Runtime } from '../runtime.ts';
-import type { Destination } from './destination.ts';
-import type { Settings } from './settings.ts';
+import type { Destination, Settings } from './settings.ts';
 
 /** True if a request could be authorized: without a destination, if any credential is configured. Reads no secret. */
 export function hasCredential({ operation: { auth }, destination, profile }: Settings, env: Runtime['env']): boolean {
@@ -20,7 +19,6 @@ export function hasCredential({ operation: { auth }, destination, profile }: Set
   }
 }
 
-/** The credential of a request. */
 export interface Authorization {
   readonly value: Secret;
   /** Its source, for messages: `user "api" from profile "work"`. */
@@ -35,11 +33,11 @@ export interface Authorization {
  * then no program is run to get it.
  */
 export async function readAuthorization(
-  { operation, profile, isPlainHttpAllowed, timeoutMs }: Settings,
-  { url, isLocal, route }: Destination,
+  { operation, profile, timeoutMs }: Settings,
+  { url, isLocal, proxy, isPlainHttpAllowed }: Destination,
   { runtime, report, signal }: Pick<Context, 'runtime' | 'report' | 'signal'>,
 ): Promise<Authorization | undefined> {
-  if (route?.proxy) report.addSecrets(proxySecrets(route.proxy));
+  if (proxy) report.addSecrets(proxySecrets(proxy));
   if (isLocal) return undefined;
   const baseUrl = url.href.slice(0, -operation.path.length);
   const source = requireCredentialSource(operation.auth, baseUrl, profile, runtime.env);

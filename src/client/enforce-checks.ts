@@ -1,6 +1,6 @@
 import { createBodyCheck, type StreamedFinding, type Strictness } from '../body/body-check.ts';
 import type { Draft } from '../body/draft.ts';
-import { Failure, type Issue } from '../errors.ts';
+import type { Issue } from '../errors.ts';
 import { kindOf, nodeAtPath, rootOf } from '../json/json-node.ts';
 import type { Operation } from '../operations/operation.ts';
 import { issueText } from '../output/failure-text.ts';
@@ -27,11 +27,7 @@ export async function enforceChecks(
     trajectories?.sources.map(({ label }) => label),
   );
   for (const warning of warnings) await report.warn(issueText(warning));
-  if (failure)
-    throw new Failure(failure.code, failure.message, {
-      ...failure.facts,
-      hint: trajectoryChecks?.hint() ?? failure.facts.hint,
-    });
+  if (failure) throw failure.with({ hint: trajectoryChecks?.hint() ?? failure.facts.hint });
 }
 
 // Services accept jobs that contain no training signal (docs/servers.md).

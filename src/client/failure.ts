@@ -74,6 +74,18 @@ export function factsWithoutResponse(context: RequestContext): FailureFacts {
   };
 }
 
+/** Creates the failure of a response that may be for another request; the function holds no body. */
+export function createDoubt(context: RequestContext): () => Failure {
+  const { destination, ids, progress } = context;
+  const { attempts } = progress;
+  const [service, url] = [serviceName(destination), destination.url.href];
+  const suffix = mayBeApplied(context).replace(' and', '; the request');
+  const hint = retryAdvice(context);
+  const message = `${service} sent a response that no request asked for on the same connection, so this response may be for another request${suffix}`;
+  const summary = 'the response may be for another request';
+  return () => new Failure('unknown', message, { summary, url, applied: 'unknown', attempts, ids, hint });
+}
+
 /** For the message of an unknown outcome; empty for a request that changes nothing. */
 export function mayBeApplied({ effect, operation }: Pick<RequestContext, 'effect' | 'operation'>): string {
   if (effect === 'read') return '';

@@ -1,15 +1,14 @@
 import type { Buffer } from 'node:buffer';
 import { type AppliedState, Failure, type FailureFacts, InterruptedError } from '../errors.ts';
 import { collectBody, observeChunks, UnusableBodyError } from '../http/body-chunks.ts';
-import { getHeader, type Response, rateLimitHeaders, responseRequestId } from '../http/message.ts';
+import { getHeader, type HttpResponse, rateLimitHeaders, responseRequestId } from '../http/message.ts';
 import { JsonError } from '../json/json-error.ts';
 import { getMember, itemsOf, type JsonDocument, type JsonNode, kindOf, rootOf } from '../json/json-node.ts';
 import { parseJson } from '../json/parse-json.ts';
 import type { Operation } from '../operations/operation.ts';
 import type { ParsedResponse } from '../results/show-response.ts';
 import { exchangeErrorReason, failureFromError } from './failure.ts';
-import type { RequestObserver } from './hooks.ts';
-import { progressFacts, type RequestContext, retryAdvice, serviceName } from './request.ts';
+import { progressFacts, type RequestContext, type RequestObserver, retryAdvice, serviceName } from './request.ts';
 
 const MAX_RESPONSE_BYTES = 32 * 1024 * 1024;
 const LARGE_RESPONSE_BYTES = 1024 * 1024;
@@ -19,15 +18,13 @@ const MAX_RESPONSE_VALUES = 1_500_000;
 
 /** Reads the whole body of a 2xx response. Throws a Failure if it does not arrive completely. */
 export async function readResponse(
-  response: Response,
+  response: HttpResponse,
   context: RequestContext,
   onLargeResponse?: RequestObserver['onLargeResponse'],
 ): Promise<ParsedResponse> {
   const { completeBody } = response;
-  const bytes =
-    completeBody && completeBody.length <= MAX_RESPONSE_BYTES
-      ? completeBody
-      : await collectResponse(response, context, onLargeResponse);
+  const isComplete = completeBody && completeBody.length <= MAX_RESPONSE_BYTES;
+  const bytes = isComplete ? completeBody : await collectResponse(response, context, onLargeResponse);
   let doc: JsonDocument | undefined;
   let problem: string | undefined;
   try {
@@ -53,7 +50,7 @@ function resultProblem(root: JsonNode, { result: { member, as } }: Operation): s
 }
 
 async function collectResponse(
-  response: Response,
+  response: HttpResponse,
   context: RequestContext,
   onLargeResponse: RequestObserver['onLargeResponse'],
 ): Promise<Buffer> {
@@ -77,7 +74,7 @@ async function collectResponse(
 /** The failure of a response that breaks the interface: the request was applied all the same. */
 export function invalidResponseFailure(
   message: string,
-  response: Response,
+  response: HttpResponse,
   context: RequestContext,
   isTruncated = false,
 ): Failure {
@@ -90,7 +87,7 @@ export function invalidResponseFailure(
  */
 export function failureFromBodyError(
   error: unknown,
-  response: Response,
+  response: HttpResponse,
   context: RequestContext,
   cutMessage: string | undefined,
 ): Failure {
@@ -99,10 +96,8 @@ export function failureFromBodyError(
     return invalidResponseFailure(message, response, context);
   }
   if (error instanceof Failure) return error;
-  if (cutMessage === undefined) {
-    const { code, message, facts } = failureFromError(error, context, true);
-    return new Failure(code, message, { ...facts, requestId: responseRequestId(response.headers) });
-  }
+  if (cutMessage === undefined)
+    return failureFromError(error, context, true).with({ requestId: responseRequestId(response.headers) });
   if (error instanceof InterruptedError) {
     const facts = { ...responseFacts(response, context), hint: retryAdvice(context) };
     return new Failure(error.code, `${error.message}; the response had started`, facts);
@@ -112,7 +107,7 @@ export function failureFromBodyError(
 
 /** The facts about a request with a response; by default those of a 2xx status: it was applied. */
 export function responseFacts(
-  { status, headers }: Response,
+  { status, headers }: HttpResponse,
   context: RequestContext,
   applied: AppliedState = 'yes',
 ): FailureFacts {

@@ -1,21 +1,22 @@
 import { isGeneratedValue } from '../body/autofill.ts';
 import type { Draft } from '../body/draft.ts';
-import type { FailureFacts } from '../errors.ts';
-import type { Headers, RequestBody } from '../http/message.ts';
+import type { Failure, FailureFacts } from '../errors.ts';
+import { type ExchangeSignal, getHeader, type HttpHeaders, type RequestBody } from '../http/message.ts';
 import { createRequestProgress, type RequestProgress } from '../http/request-progress.ts';
+import type { Deadline } from '../http/time-limits.ts';
 import { isSecretHeader } from '../http/verbose-log.ts';
 import { getMember, isTrue, type JsonNode, kindOf, nodeAtPath, rootOf, stringOf } from '../json/json-node.ts';
 import type { Operation } from '../operations/operation.ts';
 import { secretValues } from '../operations/secret-fields.ts';
+import type { JobOutcome } from '../train/job-history.ts';
+import { version } from '../version.ts';
 import type { Authorization } from './authorization.ts';
-import type { Destination } from './destination.ts';
-import { requestHeaders } from './headers.ts';
-import type { Settings } from './settings.ts';
+import type { Destination, Settings } from './settings.ts';
 
 /** A request without its credential, to be sent or printed. */
 export interface PreparedRequest {
   readonly operation: Operation;
-  readonly headers: Headers;
+  readonly headers: HttpHeaders;
   readonly draft: Draft;
   /** The bytes of the draft, or a larger body of which the draft is a part. */
   readonly body: RequestBody;
@@ -35,7 +36,16 @@ export function prepareRequest(
   return { operation, headers: requestHeaders(headers, isStreamRequested(draft)), draft, body, ids, effect };
 }
 
-/** True when the body requests a streamed response. */
+// All but Authorization, with those of profile and flags.
+function requestHeaders(customHeaders: HttpHeaders, isStreaming: boolean): HttpHeaders {
+  const defaultHeaders: HttpHeaders = [
+    ['Content-Type', 'application/json'],
+    ['Accept', isStreaming ? 'text/event-stream' : 'application/json'],
+    ['User-Agent', `svc/${version}`],
+  ];
+  return [...defaultHeaders.filter(([name]) => getHeader(customHeaders, name) === undefined), ...customHeaders];
+}
+
 export function isStreamRequested({ doc }: Draft): boolean {
   return isTrue(getMember(rootOf(doc), 'stream'));
 }
@@ -61,6 +71,46 @@ export function createRequestContext(
   return { operation, draft, ids, effect, destination, authorization, progress: createRequestProgress() };
 }
 
+/** Follows one request through its attempts. Sending prints nothing; its observer may. */
+export interface RequestObserver {
+  /** Called once, before the first byte is sent. An error that it throws keeps the request from being sent. */
+  readonly onSend?: (() => Promise<void>) | undefined;
+  /** Called when an attempt starts, with a function that describes its progress; the result is called when it ends. */
+  readonly onAttempt?: ((describeProgress: () => string) => () => void) | undefined;
+  /** Called before the wait for a retry; `retryNumber` counts from 1. */
+  readonly onRetry?: ((failure: Failure, retryNumber: number, delayMs: number) => Promise<void>) | undefined;
+  /** Waits until a response of more than 1 MiB may be held in memory; the result is called when it has been read. */
+  readonly onLargeResponse?: (() => Promise<() => void>) | undefined;
+  /** Takes each line of a verbose trace, as `curl -v` prints them; secret headers are redacted. */
+  readonly onTrace?: ((line: string) => Promise<void>) | undefined;
+  /** Called once when the outcome of all attempts is known; of a stream, when it begins. */
+  readonly onOutcome?: ((outcome: JobOutcome) => Promise<void>) | undefined;
+}
+
+export interface AttemptTurn {
+  /** Waits until an attempt may start. Throws the Failure of a request that is not to be sent. */
+  readonly acquire: () => Promise<void>;
+  readonly report: (failure: Failure | undefined) => void;
+  /** False for a failure that is not worth a retry. */
+  readonly canRetry: (failure: Failure) => boolean;
+  /** True for a failure after which the request waits for a turn again, as if it had not been sent. */
+  readonly canWait: (failure: Failure) => boolean;
+}
+
+/** What a caller of `send` takes part in. */
+export interface SendHooks {
+  /** Ends everything, with its reason as the error. */
+  readonly signal: ExchangeSignal;
+  /** Ends the wait for a retry, but no request in flight; default: `signal`. */
+  readonly waitSignal?: ExchangeSignal | undefined;
+  /** Called when the first attempt may start: the deadline over attempts, waits and response. */
+  readonly startDeadline: () => Deadline;
+  readonly observer: RequestObserver;
+  readonly turn?: AttemptTurn | undefined;
+  /** Called when a response of the exchange may be for another request; see Request. */
+  readonly onStrayData?: (() => void) | undefined;
+}
+
 /** How far a request has come, for a failure. */
 export function progressFacts(context: RequestContext): FailureFacts {
   const { phase, sentBytes: bytesSent, attempts } = context.progress;
@@ -78,10 +128,10 @@ export function serviceName({ url, isLocal }: Pick<Destination, 'url' | 'isLocal
 }
 
 /** Ids in a body, by what they identify. */
-export type RecordIds = { readonly [what: string]: string };
+type RecordIds = { readonly [what: string]: string };
 
 /** The ids in a body by which a user can find out later whether it was applied; an empty one identifies nothing. */
-export function recordIds({ ids: paths = {} }: Operation, body: JsonNode): RecordIds {
+function recordIds({ ids: paths = {} }: Operation, body: JsonNode): RecordIds {
   const ids: { [what: string]: string } = {};
   for (const [what, path] of Object.entries(paths)) {
     const node = nodeAtPath(body, path);

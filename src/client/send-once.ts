@@ -1,20 +1,19 @@
 import { Failure, InterruptedError } from '../errors.ts';
 import { peekBody } from '../http/body-chunks.ts';
 import { decompressResponse } from '../http/decompress.ts';
-import { getHeader, type Request, type Response, type Send } from '../http/message.ts';
+import { getHeader, type HttpRequest, type HttpResponse, type Send } from '../http/message.ts';
 import { COLON, OPEN_OBJECT } from '../json/json-bytes.ts';
 import { firstStringMember, type JsonNode, rootOf } from '../json/json-node.ts';
 import { formatSeconds, formatTransfer } from '../output/transfer-text.ts';
 import type { ParsedResponse } from '../results/show-response.ts';
 import type { Runtime } from '../runtime.ts';
 import { failureFromError } from './failure.ts';
-import type { RequestObserver } from './hooks.ts';
 import { failureFromBodyError, readResponse } from './read-response.ts';
-import type { RequestContext } from './request.ts';
+import type { RequestContext, RequestObserver } from './request.ts';
 
 /** The response to a successful attempt: complete, or the chunks of a stream, which can be read once. */
 export type AttemptResult = {
-  readonly response: Response;
+  readonly response: HttpResponse;
   /** A warning that the response came before the whole body was sent. */
   readonly early: string | undefined;
 } & (
@@ -28,19 +27,18 @@ export type AttemptResult = {
  */
 export async function sendOnce(
   send: Send,
-  request: Request,
+  request: HttpRequest,
   context: RequestContext,
   observer: RequestObserver,
   runtime: Pick<Runtime, 'now' | 'elapsed' | 'after'>,
 ): Promise<AttemptResult> {
   const onEnd = observer.onAttempt?.(progressDescriber(request, context, runtime.elapsed));
   try {
-    let received: Response;
-    try {
-      received = decompressResponse(await send(request));
-    } catch (error) {
-      throw failureFromError(error, context);
-    }
+    const received = await send(request)
+      .then(decompressResponse)
+      .catch((error: unknown) => {
+        throw failureFromError(error, context);
+      });
     if (received.status < 200 || received.status > 299) {
       const { failureFromStatus } = await import('./status-failure.ts');
       const failure = await failureFromStatus(received, context, runtime.now());
@@ -52,13 +50,10 @@ export async function sendOnce(
           throw failureFromBodyError(error, received, context, undefined);
         })
       : { response: received };
-    if (!isEventStream(response, firstByte))
-      return {
-        response,
-        parsedResponse: await readResponse(response, context, observer.onLargeResponse),
-        chunks: undefined,
-        early,
-      };
+    if (!isEventStream(response, firstByte)) {
+      const parsedResponse = await readResponse(response, context, observer.onLargeResponse);
+      return { response, parsedResponse, chunks: undefined, early };
+    }
     const { openStream } = await import('./stream-chunks.ts');
     const chunks = await openStream(response, context, runtime);
     return { response, parsedResponse: undefined, chunks, early };
@@ -74,7 +69,7 @@ function withInterruption(failure: Failure, reason: unknown): Failure {
 }
 
 // A success status in the middle of an upload can apply to only a part of the body.
-function earlyWarning({ body }: Request, { progress: { phase, sentBytes } }: RequestContext): string | undefined {
+function earlyWarning({ body }: HttpRequest, { progress: { phase, sentBytes } }: RequestContext): string | undefined {
   if (phase === 'all') return undefined;
   const total = body.length === undefined ? '' : ` of ${body.length}`;
   return `the service responded after ${sentBytes}${total} bytes of the body were sent; it may have applied only part of it`;
@@ -83,7 +78,7 @@ function earlyWarning({ body }: Request, { progress: { phase, sentBytes } }: Req
 // Shorter waits need no number that changes.
 const MIN_SHOWN_WAIT_MS = 5000;
 
-function progressDescriber({ body }: Request, { progress }: RequestContext, elapsed: () => number): () => string {
+function progressDescriber({ body }: HttpRequest, { progress }: RequestContext, elapsed: () => number): () => string {
   const startedAt = elapsed();
   return () => {
     const elapsedMs = elapsed() - startedAt;
@@ -95,7 +90,7 @@ function progressDescriber({ body }: Request, { progress }: RequestContext, elap
 
 // A server may stream unasked, send plain JSON in spite of `stream: true` (docs/servers.md), or label either as the
 // other. The first byte decides if it is clear: `{` of JSON, `data:` or `:` of an event. An empty body is not a stream.
-function isEventStream({ headers }: Response, firstByte: number | undefined): boolean {
+function isEventStream({ headers }: HttpResponse, firstByte: number | undefined): boolean {
   if (firstByte === undefined || firstByte === OPEN_OBJECT) return false;
   if (firstByte === 0x64 || firstByte === COLON) return true;
   return getHeader(headers, 'content-type')?.toLowerCase().startsWith('text/event-stream') ?? false;

@@ -3,22 +3,27 @@ import { createDraft } from '../body/draft.ts';
 import { dataDirectory } from '../config/directories.ts';
 import type { Context } from '../context.ts';
 import { Failure, toFailure } from '../errors.ts';
-import type { Request, Send } from '../http/message.ts';
-import { withRequestProgress } from '../http/request-progress.ts';
-import { stopUploadOnRefusal } from '../http/stop-upload-on-refusal.ts';
+import type { HttpRequest } from '../http/message.ts';
+import { stopUploadOnRefusal, withRequestProgress } from '../http/request-progress.ts';
 import { createDeadline, type Deadline, withTimeLimits } from '../http/time-limits.ts';
 import type { Transport } from '../http/transport.ts';
 import { withVerboseLog } from '../http/verbose-log.ts';
 import { firstStringMember, rootOf } from '../json/json-node.ts';
+import { writeJson } from '../json/write-json.ts';
 import type { Runtime } from '../runtime.ts';
 import type { JobOutcome } from '../train/job-history.ts';
 import { type Authorization, readAuthorization } from './authorization.ts';
-import { type Destination, missingBaseUrl } from './destination.ts';
 import { factsWithoutResponse } from './failure.ts';
-import type { RequestObserver, SendHooks } from './hooks.ts';
-import { createRequestContext, type PreparedRequest, prepareRequest, type RequestContext } from './request.ts';
+import {
+  createRequestContext,
+  type PreparedRequest,
+  prepareRequest,
+  type RequestContext,
+  type RequestObserver,
+  type SendHooks,
+} from './request.ts';
 import { type AttemptResult, sendOnce, suspectResponseWarnings } from './send-once.ts';
-import type { Settings } from './settings.ts';
+import { type Destination, missingBaseUrl, type Settings } from './settings.ts';
 import { withRetries } from './with-retries.ts';
 
 /** A way to the service of some settings: the credential is read, and the transport is open. */
@@ -52,11 +57,11 @@ export async function connect(
 }
 
 async function openTransport(
-  { route }: Destination,
+  destination: Destination,
   { runtime, report }: Pick<Context, 'runtime' | 'report'>,
   isReused: boolean,
 ): Promise<Transport> {
-  if (!route) {
+  if (destination.isLocal) {
     const { databaseFileIn, openInProcessService } = await import('../local-service/open-local-service.ts');
     return openInProcessService(databaseFileIn(dataDirectory(runtime)), runtime, report.warn);
   }
@@ -65,7 +70,7 @@ async function openTransport(
   // exchange, which waits for it at its end.
   if (!isReused && runtime.node.startsWith('20.')) setFlagsFromString('--liftoff-only');
   const { openHttpTransport } = await import('../http/transport.ts');
-  return openHttpTransport(route, isReused ? runtime : undefined);
+  return openHttpTransport(destination, isReused ? runtime : undefined);
 }
 
 /** A successful exchange: a complete response, or a stream of which the first chunk has arrived. */
@@ -88,7 +93,7 @@ export async function send(
 ): Promise<Outcome> {
   const { destination, authorization, effect } = requestContext;
   const { signal, waitSignal = signal, observer, turn } = hooks;
-  const request: Request = {
+  const request: HttpRequest = {
     method: 'POST',
     url: destination.url.href,
     headers: authorization ? [...headers, ['Authorization', authorization.value.reveal()]] : headers,
@@ -107,8 +112,10 @@ export async function send(
         await observer.onSend?.();
         deadline = hooks.startDeadline();
       }
-      const limitedSend = withMiddleware(transport.send, requestContext, deadline, runtime, observer.onTrace);
-      return await sendOnce(limitedSend, request, requestContext, observer, runtime);
+      const { progress } = requestContext;
+      const limitedSend = withTimeLimits(deadline, progress, runtime.after)(stopUploadOnRefusal(transport.send));
+      const tracedSend = observer.onTrace ? withVerboseLog(observer.onTrace)(limitedSend) : limitedSend;
+      return await sendOnce(withRequestProgress(progress)(tracedSend), request, requestContext, observer, runtime);
     } catch (error) {
       if (error instanceof Failure) failure = error;
       throw error;
@@ -128,28 +135,14 @@ export async function send(
     }
   };
   const remainingMs = (): number => deadline?.remainingMs() ?? Number.POSITIVE_INFINITY;
-  let attemptResult: AttemptResult;
-  try {
-    const limits = { maxRetries, runtime, signal, waitSignal, turn };
-    attemptResult = await withRetries(attemptWhenUp, effect, observer.onRetry, remainingMs, limits);
-  } catch (error) {
+  const limits = { maxRetries, runtime, signal, waitSignal, turn };
+  const attempts = withRetries(attemptWhenUp, effect, observer.onRetry, remainingMs, limits);
+  const attemptResult = await attempts.catch(async (error: unknown) => {
     await observer.onOutcome?.(outcomeOfFailure(error, requestContext));
     throw error;
-  }
+  });
   await observer.onOutcome?.(outcomeOfResponse(attemptResult, requestContext));
   return { ...attemptResult, warnings: suspectResponseWarnings(attemptResult, requestContext) };
-}
-
-// Keeps the progress, enforces the time limits, and traces each line if asked to.
-function withMiddleware(
-  transportSend: Send,
-  { progress }: RequestContext,
-  deadline: Deadline,
-  { after }: Pick<Runtime, 'after'>,
-  onTrace: RequestObserver['onTrace'],
-): Send {
-  const limitedSend = withTimeLimits(deadline, progress, after)(stopUploadOnRefusal(transportSend));
-  return withRequestProgress(progress)(onTrace ? withVerboseLog(onTrace)(limitedSend) : limitedSend);
 }
 
 // It was applied, even if the response breaks the interface, unless an HTML page took its place.
@@ -204,4 +197,25 @@ export async function sendJson(
   const outcome = await sendAlone(request, settings, context, { authorization });
   if (outcome.parsedResponse?.failure) throw outcome.parsedResponse.failure;
   return outcome;
+}
+
+const MAX_PROBE_TIMEOUT_MS = 30_000;
+const PROBE_WINDOW_MS = 60_000;
+
+/**
+ * Requests the schema of one feedback payload of the last minute, which changes nothing and costs nothing, and returns the
+ * status of the response. `settings` are those of the operation. Throws the Failure of anything but a valid response, without
+ * retries and within 30 s, or within the time limit of the settings if that is less.
+ */
+export async function probeFeedbackSchema(
+  projectId: string,
+  settings: Settings,
+  context: ConnectContext,
+): Promise<number> {
+  const now = context.runtime.now();
+  const [start, end] = [now - PROBE_WINDOW_MS, now].map((time) => new Date(time).toISOString());
+  const body = writeJson({ project_id: projectId, start, end, sample_limit: 1 });
+  const timeoutMs = Math.min(settings.timeoutMs ?? MAX_PROBE_TIMEOUT_MS, MAX_PROBE_TIMEOUT_MS);
+  const { response } = await sendJson(body, { ...settings, timeoutMs, maxRetries: 0 }, context);
+  return response.status;
 }

@@ -1,19 +1,27 @@
 import type { AutofillSettings } from '../body/autofill.ts';
+import { joinUrl } from '../config/base-url.ts';
+import { type CertificateFiles, readConnectOptions } from '../config/connect-options.ts';
 import { parseDurationMs } from '../config/parse-duration.ts';
+import { LOCAL_PROFILE_NAME } from '../config/profile.ts';
 import { readProjectFile } from '../config/project-file.ts';
 import { resolveSetting, type SettingSources } from '../config/resolve-setting.ts';
-import { type CertificateFiles, routeTo } from '../config/route.ts';
-import { type ConnectionFlags, type SelectedProfile, selectProfile } from '../config/select-profile.ts';
+import {
+  type ConnectionFlags,
+  findBaseUrl,
+  resolveBaseUrl,
+  type SelectedProfile,
+  selectProfile,
+} from '../config/select-profile.ts';
 import { parseCount } from '../config/setting-kinds.ts';
 import { findSetting } from '../config/settings.ts';
 import type { Context } from '../context.ts';
-import { usageFailure } from '../errors.ts';
+import { type Failure, invalidValueFailure, usageFailure } from '../errors.ts';
 import { type FlagValues, getArrayFlag, getBooleanFlag, getStringFlag, isFlagOn } from '../flag.ts';
-import { getHeader, type Headers } from '../http/message.ts';
+import { getHeader, type HttpHeaders } from '../http/message.ts';
+import type { ConnectOptions } from '../http/open-socket.ts';
 import { flagTarget, type Operation } from '../operations/operation.ts';
 import { type OutputFormat, requestedFormat, requestResultKind } from '../results/output-format.ts';
-import { type Destination, ignoredBaseUrlNote, missingBaseUrl, resolveDestination } from './destination.ts';
-import { parseHeaderFlags, profileHeaders } from './headers.ts';
+import type { Runtime } from '../runtime.ts';
 
 /** Everything that flags, environment, project file and profile say about the requests of an operation. */
 export interface Settings {
@@ -21,10 +29,8 @@ export interface Settings {
   readonly profile: SelectedProfile;
   /** Undefined without a base URL, which only a dry run accepts. */
   readonly destination: Destination | undefined;
-  /** The headers of profile and flags. */
-  readonly headers: Headers;
+  readonly headers: HttpHeaders;
   readonly certificateFiles: CertificateFiles;
-  readonly isPlainHttpAllowed: boolean;
   /** Milliseconds for attempts, waits and response together. */
   readonly timeoutMs: number | undefined;
   /** True if neither flag, environment nor profile sets the time limit. */
@@ -42,7 +48,7 @@ export interface Settings {
   readonly output: string | undefined;
 }
 
-export type HistoryMode = 'off' | 'on' | 'bodies';
+type HistoryMode = 'off' | 'on' | 'bodies';
 
 /**
  * Resolves all settings, before a body is built or stdin is read; nothing after it reads flags of connections, environment
@@ -77,21 +83,17 @@ export async function resolveSettings(
   if (!target && !previewFormat) throw missingBaseUrl(selected);
   if (target?.isLocal && previewFormat === 'curl')
     throw usageFailure('--curl needs a URL, and --local has none', 'run svc serve, and pass its URL with --base-url');
-  const route =
-    !target || target.isLocal || previewFormat
-      ? undefined
-      : {
-          ...(await routeTo(target.url, certificateFiles, selected.profile, { runtime, signal, timeoutMs })),
-          isPlainHttpAllowed,
-        };
+  const connectOptions =
+    target && !target.isLocal && !previewFormat
+      ? await readConnectOptions(target.url, certificateFiles, selected.profile, { runtime, signal, timeoutMs })
+      : {};
   const ownHeaders = profileHeaders(selected, target?.url.origin);
   return {
     operation,
     profile: selected,
-    destination: target && { ...target, route },
+    destination: target && { ...target, ...connectOptions, isPlainHttpAllowed },
     headers: [...ownHeaders.filter(([name]) => getHeader(flagHeaders, name) === undefined), ...flagHeaders],
     certificateFiles,
-    isPlainHttpAllowed,
     timeoutMs,
     isTimeoutDefault: resolveSetting('timeout', sources) === undefined,
     maxRetries,
@@ -106,7 +108,6 @@ export async function resolveSettings(
   };
 }
 
-/** The flags that select the destination and the profile. */
 export function readConnectionFlags(flags: FlagValues): ConnectionFlags {
   return {
     profile: getStringFlag(flags, 'profile'),
@@ -115,7 +116,6 @@ export function readConnectionFlags(flags: FlagValues): ConnectionFlags {
   };
 }
 
-/** The certificate files that the flags name. */
 export function readCertificateFlags(flags: FlagValues): CertificateFiles {
   const [cacert, cert, key] = ['cacert', 'cert', 'key'].map((name) => getStringFlag(flags, name));
   return { cacert, cert, key };
@@ -139,7 +139,7 @@ export function resolveHistoryMode(sources: SettingSources): HistoryMode {
   const setting = resolveSetting('history', sources);
   const text = setting?.text === '1' ? 'on' : setting?.text === '0' ? 'off' : (setting?.text ?? 'off');
   if (text === 'off' || text === 'on' || text === 'bodies') return text;
-  throw usageFailure(`${setting?.label} cannot be ${JSON.stringify(text)}`, 'use off, on or bodies');
+  throw invalidValueFailure(setting?.label ?? '', text, 'off, on or bodies');
 }
 
 async function resolveDefaults(
@@ -154,9 +154,120 @@ async function resolveDefaults(
   const isUsed = isFilled && !isFlagOn(flags, 'exact');
   const project = isUsed ? await readProjectFile(runtime, report.warn) : undefined;
   const sources = { env: runtime.env, project, selected };
-  const [projectId, modelName] = (['project_id', 'model'] as const).map((name) => {
+  const read = (name: 'project_id' | 'model'): Settings['defaults']['project'] => {
     const { text, source = '' } = resolveSetting(name, sources) ?? {};
     return { text, from: source };
+  };
+  return { project: read('project_id'), model: read('model') };
+}
+
+// svc sets these headers itself.
+const RESERVED_HEADERS =
+  /^(content-type|content-length|authorization|host|transfer-encoding|connection|expect|upgrade|keep-alive)$/i;
+
+/** The headers of `-H 'Name: value'`. Throws usage for one that is malformed or not for users to set. */
+export function parseHeaderFlags(values: readonly string[]): HttpHeaders {
+  return values.map((text) => {
+    const [, name = '', value = ''] = /^([^:]*):[ \t]*(.*?)[ \t]*$/s.exec(text) ?? [];
+    return requireValidHeader(name, value, '--header');
   });
-  return { project: projectId ?? { text: undefined, from: '' }, model: modelName ?? { text: undefined, from: '' } };
+}
+
+// Those that belong to an origin. Throws as parseHeaderFlags does.
+function profileHeaders({ name: profileName, profile }: SelectedProfile, origin: string | undefined): HttpHeaders {
+  const { headers = {}, header_origins: origins = [] } = profile;
+  if (origin === undefined || !origins.includes(origin)) return [];
+  const source = `profile "${profileName}": header`;
+  return Object.entries(headers).map(([name, value]) => requireValidHeader(name, value, source));
+}
+
+function requireValidHeader(name: string, value: string, source: string): HttpHeaders[number] {
+  // The value is not repeated: it may be a secret.
+  if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name))
+    throw usageFailure(`${source} needs a name and a value`, "write -H 'Name: value'");
+  if (RESERVED_HEADERS.test(name)) throw usageFailure(`${source} cannot set ${name}`, 'svc sets that header itself');
+  if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(value))
+    throw usageFailure(
+      `${source} ${name} has characters that a header cannot contain`,
+      'use only printable characters of Latin-1',
+    );
+  return [name, value];
+}
+
+/** Where the requests of an operation go, and how to connect. For the local service and for a dry run, no file of TLS is read. */
+export interface Destination extends ConnectOptions {
+  readonly url: URL;
+  readonly isLocal: boolean;
+  readonly profile: string;
+  /** The profile has a base URL of this origin. */
+  readonly isInProfile: boolean;
+}
+
+// The local service has no URL; svc never connects to this one.
+const LOCAL_ORIGIN = 'http://localhost';
+
+/**
+ * The destination of an operation's requests, by flags, environment and profile; undefined without a base URL. Throws usage
+ * for invalid ones.
+ */
+function resolveDestination(
+  { host, path }: Operation,
+  connection: ConnectionFlags,
+  selected: SelectedProfile,
+  env: Runtime['env'],
+): Destination | undefined {
+  const { name: profile, isLocal } = selected;
+  if (isLocal && connection.baseUrl) throw baseUrlOfLocalFailure(selected.source);
+  const baseUrl = isLocal ? new URL(LOCAL_ORIGIN) : resolveBaseUrl(host, connection, env, selected.profile);
+  if (!baseUrl) return undefined;
+  const { base_url, trace_base_url, chat_base_url, train_base_url } = selected.profile;
+  const isInProfile = [base_url, trace_base_url, chat_base_url, train_base_url].some(
+    (base = '') => URL.canParse(base) && new URL(base).origin === baseUrl.origin,
+  );
+  return { url: new URL(joinUrl(baseUrl, path)), isLocal, profile, isInProfile };
+}
+
+/** The destination as files record it: its URL, or `local`; empty for none. */
+export function recordedUrl(destination: Pick<Destination, 'url' | 'isLocal'> | undefined): string {
+  return destination?.isLocal ? 'local' : (destination?.url.href ?? '');
+}
+
+/** The base URL of a call start, as the spool records it. */
+export function traceBaseUrl(destination: Destination | undefined): string {
+  return recordedUrl(destination).replace(/\/call\/start$/, '');
+}
+
+/**
+ * The base URL of the environment that a request to the local service does not use, as a sentence; undefined without one,
+ * and where the command line names the local service.
+ */
+function ignoredBaseUrlNote(
+  { host }: Operation,
+  { isLocal, source }: SelectedProfile,
+  env: Runtime['env'],
+): string | undefined {
+  if (!isLocal || source.startsWith('--')) return undefined;
+  const ignored = findBaseUrl(host, { isLocal }, env, {});
+  return (
+    ignored &&
+    `${ignored.source} is ignored, because the profile "${LOCAL_PROFILE_NAME}" of ${source} uses the local service`
+  );
+}
+
+function baseUrlOfLocalFailure(source: string): Failure {
+  if (source === '--local') return usageFailure('--local cannot be combined with --base-url', 'remove one of them');
+  return usageFailure(
+    `--base-url cannot be combined with the profile "${LOCAL_PROFILE_NAME}" of ${source}`,
+    `remove --base-url, or name another profile with --profile`,
+  );
+}
+
+/** The failure of a request without a base URL. A profile that `--profile` names rules `--local` out. */
+export function missingBaseUrl(selected?: Pick<SelectedProfile, 'name' | 'source'>): Failure {
+  return usageFailure(
+    'no base URL is set',
+    selected?.source === '--profile'
+      ? `run: svc auth login --profile ${selected.name} --base-url <url>`
+      : 'run: svc auth login --base-url <url>, or add --local to use the local service',
+  );
 }

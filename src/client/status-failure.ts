@@ -1,7 +1,7 @@
 import { locationInDraft } from '../body/draft.ts';
 import { Failure, type FailureCode, type Issue } from '../errors.ts';
 import { collectBodyStart } from '../http/body-chunks.ts';
-import { getHeader, type Headers, type Response } from '../http/message.ts';
+import { getHeader, type HttpHeaders, type HttpResponse } from '../http/message.ts';
 import { formatJsonPath, type JsonPath, nodeAtPath, rootOf } from '../json/json-node.ts';
 import { flagTarget } from '../operations/operation.ts';
 import { classifyStatus, mayBeApplied } from './failure.ts';
@@ -10,7 +10,11 @@ import { type RequestContext, retryAdvice, serviceName } from './request.ts';
 import { htmlTitle, MAX_ERROR_BYTES, parseServiceError, type ServiceError } from './service-error.ts';
 
 /** The failure of a response whose status is not 2xx, with what the service says about it. `now` is in milliseconds since 1970. */
-export async function failureFromStatus(response: Response, context: RequestContext, now: number): Promise<Failure> {
+export async function failureFromStatus(
+  response: HttpResponse,
+  context: RequestContext,
+  now: number,
+): Promise<Failure> {
   const { status, statusText, headers } = response;
   const waitMs = retryAfterMs(headers, now);
   const hasRetryAfter = ['retry-after', 'retry-after-ms'].some((name) => getHeader(headers, name) !== undefined);
@@ -47,7 +51,11 @@ function plainHttpHint(
 }
 
 /** The failure of a 2xx response that is an HTML page: the service may never have seen the request. Undefined for any other body. */
-export function failureFromPage(bytes: Uint8Array, response: Response, context: RequestContext): Failure | undefined {
+export function failureFromPage(
+  bytes: Uint8Array,
+  response: HttpResponse,
+  context: RequestContext,
+): Failure | undefined {
   const title = htmlTitle(bytes);
   if (title === undefined) return undefined;
   const page = title === '' ? 'an HTML page' : `an HTML page (title ${JSON.stringify(title)})`;
@@ -165,7 +173,7 @@ function formatWait(waitMs: number, now: number, beforeEnd: string): string {
  * (seconds or a date, RFC 9110; several headers and lists count too). A date counts from the `Date` of the response if it
  * has one, because clocks differ. Undefined if no form can be read; never negative.
  */
-export function retryAfterMs(headers: Headers, now: number): number | undefined {
+export function retryAfterMs(headers: HttpHeaders, now: number): number | undefined {
   const sentAt = parseHttpDate(getHeader(headers, 'date')?.trim() ?? '') ?? now;
   const waits = headers.flatMap(([name, value]) => {
     switch (name.toLowerCase()) {

@@ -3,7 +3,7 @@ import { requestedChoiceCount } from '../body/chat/streaming.ts';
 import { Failure } from '../errors.ts';
 import { prependChunk } from '../files/read-input.ts';
 import { readEventStream, type ServerEvent } from '../http/event-stream.ts';
-import type { Response } from '../http/message.ts';
+import type { HttpResponse } from '../http/message.ts';
 import { JsonError } from '../json/json-error.ts';
 import { firstStringMember, getMember, itemsAt, type JsonNode, kindOf, rawText, rootOf } from '../json/json-node.ts';
 import { parseJson } from '../json/parse-json.ts';
@@ -25,7 +25,7 @@ const MAX_CHUNK_VALUES = 1_000_000;
  * reason: `[DONE]` alone does not mean success.
  */
 export async function openStream(
-  response: Response,
+  response: HttpResponse,
   context: RequestContext,
   runtime: Pick<Runtime, 'after'>,
 ): Promise<AsyncIterable<JsonNode>> {
@@ -35,7 +35,7 @@ export async function openStream(
 }
 
 async function* readStreamChunks(
-  response: Response,
+  response: HttpResponse,
   context: RequestContext,
   { after }: Pick<Runtime, 'after'>,
 ): AsyncGenerator<JsonNode> {
@@ -86,7 +86,7 @@ function streamName({ destination }: RequestContext): string {
   return `the stream from ${serviceName(destination)}`;
 }
 
-function parseChunk(event: ServerEvent, response: Response, context: RequestContext, hasBegun: boolean): JsonNode {
+function parseChunk(event: ServerEvent, response: HttpResponse, context: RequestContext, hasBegun: boolean): JsonNode {
   const { name, data, isTerminated } = event;
   let chunk: JsonNode;
   try {
@@ -113,7 +113,7 @@ function isErrorChunk(chunk: JsonNode): boolean {
 function failureFromEvent(
   { data }: ServerEvent,
   chunk: JsonNode | undefined,
-  response: Response,
+  response: HttpResponse,
   context: RequestContext,
   hasBegun: boolean,
 ): Failure {

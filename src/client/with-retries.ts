@@ -3,10 +3,8 @@ import type { ExchangeSignal } from '../http/message.ts';
 import { abortableDelay } from '../http/time-limits.ts';
 import type { Operation } from '../operations/operation.ts';
 import type { Runtime } from '../runtime.ts';
-import type { RequestObserver } from './hooks.ts';
-import { isIdempotent } from './request.ts';
+import { isIdempotent, type RequestObserver } from './request.ts';
 
-/** The limits of retries. */
 export interface RetryOptions {
   readonly runtime: Pick<Runtime, 'after' | 'randomBytes'>;
   readonly signal: ExchangeSignal;
@@ -82,13 +80,8 @@ function combineFailures(worst: Failure, last: Failure, effect: Operation['effec
   if (signalOfFailure(last.code))
     return new Failure(last.code, `${last.code}; before that: ${worst.message}`, { ...worst.facts, attempts });
   const hints = [worst.facts.hint, hint].filter((text) => text !== undefined);
-  return new Failure(worst.code, `${worst.message}; the last attempt: ${last.message}`, {
-    ...worst.facts,
-    attempts,
-    issues,
-    retryAfter,
-    hint: hints.length > 0 ? hints.join('; ') : undefined,
-  });
+  const facts = { attempts, issues, retryAfter, hint: hints.length > 0 ? hints.join('; ') : undefined };
+  return worst.with(facts, `${worst.message}; the last attempt: ${last.message}`);
 }
 
 function interruptionFailure({ code, message }: InterruptedError, attempts: number): Failure {

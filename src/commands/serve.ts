@@ -3,18 +3,16 @@ import { userInfo } from 'node:os';
 import { resolve } from 'node:path';
 import type { RunCommand } from '../command.ts';
 import { parseBaseUrl } from '../config/base-url.ts';
+import { readConnectOptions } from '../config/connect-options.ts';
 import { dataDirectory } from '../config/directories.ts';
 import { parseDurationMs } from '../config/parse-duration.ts';
 import { isPostgresUrl, parsePostgresUrl, readPostgresPassword } from '../config/postgres-address.ts';
-import { routeTo } from '../config/route.ts';
 import { Failure, usageFailure } from '../errors.ts';
 import { type FlagValues, getArrayFlag, getBooleanFlag, getStringFlag, isFlagOn } from '../flag.ts';
 import { isLoopbackUrl } from '../http/proxy.ts';
-import { parseFaultRule } from '../local-service/fault-rule.ts';
-import { withFaults } from '../local-service/inject-faults.ts';
+import { parseFaultRule, withFaults } from '../local-service/inject-faults.ts';
 import { serviceLimits } from '../local-service/limits.ts';
 import { listenOnLoopback } from '../local-service/listen.ts';
-import { isModelsPath } from '../local-service/model-routes.ts';
 import { openBrowser } from '../local-service/open-browser.ts';
 import {
   databaseFileIn,
@@ -23,9 +21,10 @@ import {
   openLocalService,
   openServiceStore,
 } from '../local-service/open-local-service.ts';
+import { isModelsPath } from '../local-service/operation-route.ts';
 import { openHarRecorder } from '../local-service/record-har.ts';
 import { openHarReplay } from '../local-service/replay-har.ts';
-import { type RequestLogFormat, requestLogLine, withRequestSummaries } from '../local-service/request-summary.ts';
+import { type RequestLogFormat, requestLogLine, withRequestSummaries } from '../local-service/request-metrics.ts';
 import { loadServiceCredentials } from '../local-service/service-credentials.ts';
 import { createUpstream, type Upstream } from '../local-service/upstream.ts';
 import { operationAt } from '../operations/all-operations.ts';
@@ -187,9 +186,9 @@ async function openUpstream(
       hint: 'use an https:// URL with --upstream',
     });
   }
-  const route = await routeTo(base, {}, {}, { runtime, signal });
+  const options = await readConnectOptions(base, {}, {}, { runtime, signal });
   const { openHttpTransport } = await import('../http/transport.ts');
-  const transport = openHttpTransport(route);
+  const transport = openHttpTransport(options);
   return { answer: createUpstream(base, token, transport.send, runtime.after), close: transport.close };
 }
 

@@ -5,14 +5,14 @@ import { Failure, usageFailure } from '../errors.ts';
 import { readInputFile } from '../files/read-input.ts';
 import { createDeadline } from '../http/time-limits.ts';
 import type { TlsSettings } from '../http/tls.ts';
-import type { NamedFile, RouteContext } from './route.ts';
+import type { CertificateContext, NamedFile } from './connect-options.ts';
 
 // For a FIFO, even if the command has more time.
 const PEM_TIMEOUT_MS = 10_000;
 const MAX_PEM_BYTES = 16 * 1024 * 1024;
 
 /** The texts of files with CA certificates. Throws Failure `local_file` if one cannot be read, and usage if it holds no certificate. */
-export async function readCaCertificates(files: readonly NamedFile[], context: RouteContext): Promise<string[]> {
+export async function readCaCertificates(files: readonly NamedFile[], context: CertificateContext): Promise<string[]> {
   return Promise.all(
     files.map(async (file) => {
       const text = await readPemFile(file, context);
@@ -29,7 +29,7 @@ export async function readCaCertificates(files: readonly NamedFile[], context: R
 export async function readClientCertificate(
   cert: NamedFile,
   key: NamedFile | undefined,
-  context: RouteContext,
+  context: CertificateContext,
 ): Promise<NonNullable<TlsSettings['client']>> {
   const [text, keyText] = await Promise.all([readPemFile(cert, context), key && readPemFile(key, context)]);
   const [certificate] = parseCertificates(text, cert);
@@ -44,7 +44,7 @@ export async function readClientCertificate(
 
 async function readPemFile(
   file: NamedFile,
-  { runtime, signal, timeoutMs = PEM_TIMEOUT_MS }: RouteContext,
+  { runtime, signal, timeoutMs = PEM_TIMEOUT_MS }: CertificateContext,
 ): Promise<string> {
   const label = describeFile(file);
   const limitMs = Math.min(timeoutMs, PEM_TIMEOUT_MS);

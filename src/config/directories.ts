@@ -1,17 +1,15 @@
 import { isAbsolute, join, resolve } from 'node:path';
 import type { Runtime } from '../runtime.ts';
 
-/** The directory of the profile store: SVC_CONFIG_DIR, else the platform's directory for configuration. */
-export function configDirectory({ env, home, platform, cwd }: Runtime): string {
+/** The directory of the profile store: SVC_CONFIG_DIR, else that of the XDG Base Directory Specification. */
+export function configDirectory({ env, home, cwd }: Runtime): string {
   if (env.SVC_CONFIG_DIR) return resolve(cwd, env.SVC_CONFIG_DIR);
-  if (platform === 'win32') return join(env.APPDATA || join(home, 'AppData', 'Roaming'), 'svc');
   return join(absolutePathOnly(env.XDG_CONFIG_HOME) ?? join(home, '.config'), 'svc');
 }
 
-/** The directory of the local service's data: SVC_DATA_DIR, else the platform's directory for application data. */
-export function dataDirectory({ env, home, platform, cwd }: Runtime): string {
+/** The directory of the local service's data: SVC_DATA_DIR, else that of the XDG Base Directory Specification. */
+export function dataDirectory({ env, home, cwd }: Runtime): string {
   if (env.SVC_DATA_DIR) return resolve(cwd, env.SVC_DATA_DIR);
-  if (platform === 'win32') return join(env.LOCALAPPDATA || join(home, 'AppData', 'Local'), 'svc');
   return join(absolutePathOnly(env.XDG_DATA_HOME) ?? join(home, '.local', 'share'), 'svc');
 }
 

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Failure, usageFailure } from '../errors.ts';
+import { type Failure, invalidValueFailure, usageFailure } from '../errors.ts';
 import { joinWithOr } from '../fields/closest-match.ts';
 import { fileFailure, isNotFoundError } from '../files/file-errors.ts';
 import { requireTrustedFile, type TrustOptions } from '../files/trusted-file.ts';
@@ -23,7 +23,6 @@ export interface PostgresAddress {
 const DEFAULT_PORT = 5432;
 const SSL_MODES = ['disable', 'require', 'verify-full'] as const;
 
-/** True for text that is the URL of a PostgreSQL database. */
 export function isPostgresUrl(text: string): boolean {
   return /^postgres(ql)?:/i.test(text);
 }
@@ -80,7 +79,7 @@ function readSslMode(url: URL, host: string): PostgresAddress['sslMode'] {
   if (text === null) return isLocal ? 'disable' : 'verify-full';
   const mode = SSL_MODES.find((one) => one === text);
   if (mode) return mode;
-  throw usageFailure(`--data: sslmode cannot be ${JSON.stringify(text)}`, `use ${joinWithOr(SSL_MODES)}`);
+  throw invalidValueFailure('--data: sslmode', text, joinWithOr(SSL_MODES));
 }
 
 /**

@@ -2,7 +2,7 @@ import { basename, dirname } from 'node:path';
 import Conf from 'conf';
 
 /** A store file as conf reads and writes it; the lock, the durable rename and the modes are the caller's. */
-export interface StoreFile {
+interface StoreFile {
   /** The content of the file; setting it writes the file. Both throw the system's errors, reading also what `parse` throws. */
   store: Record<string, unknown>;
 }
@@ -23,7 +23,6 @@ export function openStoreFile(path: string, parse: (text: string) => Record<stri
   });
 }
 
-/** The text of a store file. */
 export function serializeStore(store: object): string {
   return `${JSON.stringify(store, undefined, 2)}\n`;
 }

@@ -28,12 +28,11 @@ export const LOCAL_PROFILE_NAME = 'local';
 
 /** The name, if it can be one; throws usage for names that are malformed or reserved. */
 export function parseProfileName(name: string): string {
-  if (!/^[A-Za-z0-9][\w.-]{0,63}$/.test(name)) {
+  if (!/^[A-Za-z0-9][\w.-]{0,63}$/.test(name))
     throw usageFailure(
       `${JSON.stringify(name)} cannot be the name of a profile`,
       'use up to 64 letters, digits, _, . and -',
     );
-  }
   if (name === LOCAL_PROFILE_NAME)
     throw usageFailure('the profile "local" is built in and cannot be changed', 'name another profile');
   return name;
@@ -45,7 +44,6 @@ export function requireStoredProfile({ profiles }: ProfileStore, name: string): 
     throw usageFailure(`profile "${name}" does not exist`, 'to list the profiles, run: svc profile list');
 }
 
-/** The profile of a name, or an empty one. */
 export function getProfile({ profiles }: ProfileStore, name: string): Profile {
   return (Object.hasOwn(profiles, name) ? profiles[name] : undefined) ?? {};
 }

@@ -13,7 +13,7 @@ export interface SettingSources {
 }
 
 /** The text of a setting, unchecked, and its source. */
-export interface ResolvedSetting {
+interface ResolvedSetting {
   readonly text: string;
   /** `--timeout`, `SVC_TIMEOUT`, `/repo/.svc.json`, or `profile "work"`. */
   readonly source: string;

@@ -35,7 +35,6 @@ export interface Setting {
   /** The placeholder in help, if it is not that of the kind. */
   readonly value?: string;
   readonly variable?: string;
-  /** Profiles can hold it. */
   readonly isStored?: true;
   /** A `.svc.json` of a project can hold it. */
   readonly isProject?: true;
@@ -111,12 +110,10 @@ type StoredValue<K extends SettingKind> = K extends 'command'
     ? { readonly [name: string]: string }
     : string;
 
-/** The setting of a name. */
 export function findSetting(name: SettingName): Setting {
   return settings.find((setting) => setting.name === name) ?? { name, kind: 'text', summary: '' };
 }
 
-/** The name of a setting's flag, without the dashes. */
 export function settingFlagName({ flagName, name }: Setting): string {
   return flagName ?? name.replaceAll('_', '-');
 }

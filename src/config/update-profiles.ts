@@ -4,8 +4,13 @@ import { acquireLock } from '../files/file-lock.ts';
 import { makeDirectory, renameDurably, resolveSymlinks } from '../files/file-replacement.ts';
 import { configDirectory } from './directories.ts';
 import type { ProfileStore } from './profile.ts';
-import { type ConfigContext, profileStorePath, readProfiles } from './read-profiles.ts';
-import { profileStagingPath, removeStaleFiles } from './stale-files.ts';
+import {
+  type ConfigContext,
+  profileStagingPath,
+  profileStorePath,
+  readProfiles,
+  removeStaleFiles,
+} from './read-profiles.ts';
 
 const DIRECTORY_MODE = 0o700;
 const FILE_MODE = 0o600;

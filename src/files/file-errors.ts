@@ -8,7 +8,6 @@ export function fileFailure(action: string, error: unknown, facts: FailureFacts 
   return new Failure('local_file', `cannot ${action}: ${describeFileError(error)}`, { ...facts, ...limitFacts });
 }
 
-/** Runs an action on a file; throws fileFailure if it throws. */
 export async function withFileFailure<T>(action: string, run: () => Promise<T>, facts: FailureFacts = {}): Promise<T> {
   try {
     return await run();
@@ -17,24 +16,20 @@ export async function withFileFailure<T>(action: string, run: () => Promise<T>, 
   }
 }
 
-/** The reason why a file could not be used, as part of a sentence. */
 export function describeFileError(error: unknown): string {
   const code = errorCode(error);
   return (code && messagesByCode[code]) ?? errorMessage(error);
 }
 
-/** True for the error of a file or directory that does not exist. */
 export function isNotFoundError(error: unknown): boolean {
   const code = errorCode(error);
   return code === 'ENOENT' || code === 'ENOTDIR';
 }
 
-/** The system's code of an error, such as ENOSPC. */
 export function errorCode(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
 }
 
-/** True if a path exists, whatever it is. */
 export async function pathExists(path: string): Promise<boolean> {
   return stat(path).then(
     () => true,

@@ -4,10 +4,8 @@ import { Failure, type FailureCode } from '../errors.ts';
 import type { Runtime } from '../runtime.ts';
 import { errorCode, isNotFoundError, withFileFailure } from './file-errors.ts';
 
-/** Releases a lock. */
 export type Unlock = () => Promise<void>;
 
-/** The part of the runtime that a lock needs. */
 export type LockRuntime = Pick<
   Runtime,
   'pid' | 'host' | 'isRunning' | 'processStart' | 'after' | 'elapsed' | 'randomBytes'

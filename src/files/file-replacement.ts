@@ -2,6 +2,7 @@ import { fstat, type Stats, writeFile } from 'node:fs';
 import { type FileHandle, mkdir, open, readdir, readlink, realpath, rename, rm, stat, unlink } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
+import { usageFailure } from '../errors.ts';
 import { errorCode, fileFailure, isNotFoundError, withFileFailure } from './file-errors.ts';
 
 /**
@@ -46,7 +47,6 @@ export async function syncDirectory(path: string): Promise<void> {
   }
 }
 
-/** The target of a path through symbolic links, even if the target does not exist. */
 export async function resolveSymlinks(path: string): Promise<string> {
   try {
     return await realpath(path);
@@ -57,10 +57,7 @@ export async function resolveSymlinks(path: string): Promise<string> {
   }
 }
 
-/**
- * Opens an unnamed file (0600) in a directory, which is created (0700) if needed. The system deletes the file when the process
- * ends, even if it is killed. Throws system errors.
- */
+/** Opens an unnamed file (0600) in a directory (0700), which the system deletes when the process ends. Throws system errors. */
 export async function openAnonymousFile(directory: string): Promise<FileHandle> {
   await makeDirectory(directory, 0o700);
   const { handle, path } = await openFirstFree((count) => join(directory, `.spool.${count}`), 'wx+', 0o600);
@@ -86,7 +83,6 @@ async function openFirstFree(
 
 /** A file being written under a temporary name, so that no reader sees half of it. Call `commit` or `abandon`. */
 export interface FileReplacement {
-  /** Writes go straight to a terminal. */
   readonly isTerminal: boolean;
   readonly write: (bytes: string | Uint8Array) => Promise<void>;
   /** The first bytes that were written, at least one; none of a device, a pipe or an open descriptor, which cannot be read back. */
@@ -108,9 +104,21 @@ export async function openReplacement(path: string, displayPath: string, mode?: 
       if (isNotFoundError(error)) return undefined;
       throw error;
     });
-    if (existing && !existing.isFile()) return openDirectWriter(path, displayPath);
+    if (existing && !existing.isFile()) {
+      // Loaded only for devices and pipes.
+      const { isatty } = await import('node:tty');
+      const handle = await open(path, 'w');
+      const write: FileReplacement['write'] = (bytes) => handle.writeFile(bytes);
+      const file = { isTerminal: isatty(handle.fd), stats: () => handle.stat(), write, close: () => handle.close() };
+      return createDirectWriter(file, displayPath);
+    }
     const descriptor = descriptorOf(path);
-    if (existing && descriptor !== undefined) return createDescriptorWriter(descriptor, displayPath);
+    // A file that the shell has opened.
+    if (existing && descriptor !== undefined) {
+      const stats = (): Promise<Stats> => promisify(fstat)(descriptor);
+      const write: FileReplacement['write'] = (bytes) => promisify(writeFile)(descriptor, bytes);
+      return createDirectWriter({ isTerminal: false, stats, write, close: async () => {} }, displayPath);
+    }
     // Replace the target of a symbolic link, not the link.
     const target = await resolveSymlinks(path);
     const nameOf = (count: number): string => join(dirname(target), `.${basename(target)}.${count}.tmp`);
@@ -189,23 +197,6 @@ export async function removeStaleReplacements(path: string): Promise<void> {
       await rm(join(dirname(path), entry), { force: true });
 }
 
-async function openDirectWriter(path: string, displayPath: string): Promise<FileReplacement> {
-  // Loaded only for devices and pipes.
-  const { isatty } = await import('node:tty');
-  const handle = await open(path, 'w');
-  return {
-    isTerminal: isatty(handle.fd),
-    write: (bytes) => withFileFailure(`write ${displayPath}`, async () => void (await handle.writeFile(bytes))),
-    read: readNothing,
-    stats: () => handle.stat(),
-    commit: () => withFileFailure(`write ${displayPath}`, () => handle.close()),
-    abandon: async () => {
-      await handle.close();
-      return false;
-    },
-  };
-}
-
 /** The number of a path like /dev/stdout or /dev/fd/3; undefined for other paths. */
 export function descriptorOf(path: string): number | undefined {
   const standard = ['/dev/stdin', '/dev/stdout', '/dev/stderr'].indexOf(path);
@@ -214,16 +205,47 @@ export function descriptorOf(path: string): number | undefined {
   return digits === undefined ? undefined : Number(digits);
 }
 
-// A file that the shell has opened: what others write before and after the result stays.
-function createDescriptorWriter(descriptor: number, displayPath: string): FileReplacement {
+// What others write before and after the result stays.
+function createDirectWriter(
+  file: Pick<FileReplacement, 'isTerminal' | 'stats' | 'write'> & { readonly close: () => Promise<void> },
+  displayPath: string,
+): FileReplacement {
+  const { isTerminal, stats, write, close } = file;
   return {
-    isTerminal: false,
-    write: (bytes) => withFileFailure(`write ${displayPath}`, () => promisify(writeFile)(descriptor, bytes)),
+    isTerminal,
+    stats,
+    write: (bytes) => withFileFailure(`write ${displayPath}`, () => write(bytes)),
     read: readNothing,
-    stats: () => promisify(fstat)(descriptor),
-    commit: async () => {},
-    abandon: async () => false,
+    commit: () => withFileFailure(`write ${displayPath}`, close),
+    abandon: () => close().then(() => false),
   };
 }
 
 async function* readNothing(): AsyncGenerator<Uint8Array> {}
+
+/** True when two paths name one file, also through links; files that do not exist are compared by path. */
+export async function isSameFile(left: string, right: string): Promise<boolean> {
+  if (resolve(left) === resolve(right)) return true;
+  const [one, other] = await Promise.all([left, right].map((path) => stat(path).catch(() => undefined)));
+  return one !== undefined && other !== undefined && one.dev === other.dev && one.ino === other.ino;
+}
+
+/** As isSameFile, for the values of two flags: a flag that is absent, or `-` for stdin or stdout, names no file. */
+export async function nameSameFile(left: string | undefined, right: string | undefined, cwd: string): Promise<boolean> {
+  const [one, other] = [left, right].map((name) =>
+    name === undefined || name === '-' ? undefined : resolve(cwd, name),
+  );
+  return one !== undefined && other !== undefined && isSameFile(one, other);
+}
+
+/** Throws usage if the file that `flag` names is one of the inputs, which it would replace; devices and pipes are not replaced. */
+export async function rejectReplacedInput(
+  flag: string,
+  output: string | undefined,
+  inputs: readonly string[],
+  cwd: string,
+): Promise<void> {
+  for (const input of inputs)
+    if (output !== undefined && (await nameSameFile(input, output, cwd)) && (await isReplaceable(resolve(cwd, output))))
+      throw usageFailure(`${output} is an input, and ${flag} would replace it`, `choose another file with ${flag}`);
+}

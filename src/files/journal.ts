@@ -13,10 +13,7 @@ import { makeDirectory, syncDirectory } from './file-replacement.ts';
 import { splitLines } from './split-lines.ts';
 import { requireRegularFile } from './trusted-file.ts';
 
-/**
- * A writer for concurrent callers: bytes given in one turn of the event loop, or during a write, are written together. Each
- * promise settles with the write of its bytes. `write` is never called concurrently.
- */
+/** A writer for concurrent callers, whose bytes are written together, one write at a time; each promise settles with its write. */
 export function coalesceWrites(write: (bytes: Buffer) => Promise<void>): (bytes: Uint8Array) => Promise<void> {
   let queued: Uint8Array[] = [];
   let next: Promise<void> | undefined;
@@ -50,9 +47,7 @@ async function openPrivateFile(path: string): Promise<FileHandle> {
 /** An append-only file of what was sent: one JSON object per line. */
 export interface JournalFile {
   readonly path: string;
-  /** The path as the user knows it. */
   readonly displayPath: string;
-  /** The next step if a record is invalid. */
   readonly hint: string;
 }
 
@@ -62,7 +57,6 @@ export interface JournalEnd {
   readonly lines: number;
 }
 
-/** The beginning of a journal. */
 export const JOURNAL_START: JournalEnd = { bytes: 0, lines: 0 };
 
 const MAX_RECORD_BYTES = 256 * 1024 * 1024;
@@ -100,10 +94,8 @@ export async function readJournal(
   return end;
 }
 
-/** The problem of a line that parseRecord does not read. */
 export const NOT_A_RECORD = 'it is not a JSON object on one line';
 
-/** The object on a line; undefined for anything else. */
 export function parseRecord(bytes: Buffer): JsonNode | undefined {
   try {
     const record = rootOf(parseJson(bytes));

@@ -29,20 +29,6 @@ export async function collectChunks(
   return bytes.subarray(0, length);
 }
 
-/** An input that is open for reading: destroy the stream to close it. */
-interface OpenInput {
-  readonly stream: Readable;
-  /** Bytes in all; undefined for FIFOs and devices. */
-  readonly size: number | undefined;
-}
-
-/** The limits of reading an input. */
-interface InputLimits {
-  /** Ends the reading with the signal's reason. */
-  readonly signal: AbortSignal;
-  readonly maxBytes: number;
-}
-
 /** Most bytes of an input that is held in memory; servers accept at most 32 MiB (docs/servers.md). */
 export const MAX_INPUT_BYTES = 128 * 1024 * 1024;
 
@@ -53,7 +39,7 @@ export const MAX_INPUT_BYTES = 128 * 1024 * 1024;
 export async function readInputFile(
   path: string,
   displayPath: string,
-  { signal, maxBytes }: InputLimits,
+  { signal, maxBytes }: { readonly signal: AbortSignal; readonly maxBytes: number },
 ): Promise<Buffer> {
   const { stream, size = 0 } = await openInputFile(path, displayPath, signal);
   return collectInput(stream, displayPath, maxBytes, size);
@@ -61,9 +47,14 @@ export async function readInputFile(
 
 /**
  * Opens a file, a FIFO or a device without ever blocking a thread, so that a signal can end the process while a FIFO has
- * no writer. Throws Failure `local_file`; the stream fails with the signal's reason, or the system's error.
+ * no writer. Throws Failure `local_file`; the stream fails with the signal's reason, or the system's error; destroy it to close
+ * the input. The size is undefined for FIFOs and devices.
  */
-export async function openInputFile(path: string, displayPath: string, signal: AbortSignal): Promise<OpenInput> {
+export async function openInputFile(
+  path: string,
+  displayPath: string,
+  signal: AbortSignal,
+): Promise<{ readonly stream: Readable; readonly size: number | undefined }> {
   signal.throwIfAborted();
   try {
     const fd = await promisify(open)(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
@@ -92,7 +83,8 @@ export async function collectInput(
   maxBytes: number,
   expectedBytes = 0,
 ): Promise<Buffer> {
-  const tooLarge = (): Failure => tooLargeFailure(displayPath, maxBytes);
+  const reason = `it has more than ${formatByteSize(maxBytes)}, the limit for this input`;
+  const tooLarge = (): Failure => new Failure('local_file', `cannot read ${displayPath}: ${reason}`);
   if (expectedBytes > maxBytes) throw tooLarge();
   try {
     return await collectChunks(stream, expectedBytes || FIRST_BUFFER_BYTES, maxBytes, tooLarge);
@@ -127,13 +119,6 @@ function destroyOnAbort(stream: Readable, signal: AbortSignal): void {
   const stop = (): void => void stream.destroy(signal.reason);
   signal.addEventListener('abort', stop, { once: true });
   stream.once('close', () => signal.removeEventListener('abort', stop));
-}
-
-function tooLargeFailure(displayPath: string, maxBytes: number): Failure {
-  return new Failure(
-    'local_file',
-    `cannot read ${displayPath}: it has more than ${formatByteSize(maxBytes)}, the limit for this input`,
-  );
 }
 
 /** What `rest` yields, after a chunk that was taken from it; `rest` is closed also if only that chunk is read. */

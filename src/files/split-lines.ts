@@ -2,11 +2,8 @@ import { Buffer } from 'node:buffer';
 import { LINE_FEED } from '../json/json-bytes.ts';
 import { formatByteSize } from './byte-size.ts';
 
-/** A line of a text, without its line feed. */
 export interface InputLine {
-  /** The first line is 1. */
   readonly number: number;
-  /** Its offset in the text, in bytes. */
   readonly offset: number;
   /** Its length in bytes, with its line feed. */
   readonly length: number;
@@ -19,10 +16,7 @@ export interface InputLine {
 // An endless device has no line feed.
 const MAX_SKIPPED_LINE_BYTES = 256 * 1024 * 1024;
 
-/**
- * The lines of a text of any length; the bytes of a line above `maxLineBytes` are not kept. Throws an Error at a line of
- * more than 256 MiB that is also above `maxLineBytes`.
- */
+/** The lines of a text of any length; lines above `maxLineBytes` come without bytes. Throws an Error at one that also exceeds 256 MiB. */
 export async function* splitLines(chunks: AsyncIterable<Uint8Array>, maxLineBytes: number): AsyncGenerator<InputLine> {
   const limitBytes = Math.max(maxLineBytes, MAX_SKIPPED_LINE_BYTES);
   let pendingChunks: Uint8Array[] = [];
@@ -35,7 +29,7 @@ export async function* splitLines(chunks: AsyncIterable<Uint8Array>, maxLineByte
       size > maxLineBytes
         ? undefined
         : pendingChunks.length === 0
-          ? toBuffer(last)
+          ? Buffer.from(last.buffer, last.byteOffset, last.byteLength)
           : Buffer.concat([...pendingChunks, last]);
     const line = { number, offset, length: isTorn ? size : size + 1, bytes, isTorn };
     pendingChunks = [];
@@ -58,8 +52,4 @@ export async function* splitLines(chunks: AsyncIterable<Uint8Array>, maxLineByte
     else if (rest.length > 0) pendingChunks.push(rest);
   }
   if (length > 0) yield finishLine(Buffer.alloc(0), true);
-}
-
-function toBuffer(bytes: Uint8Array): Buffer {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }

@@ -13,19 +13,13 @@ export interface TrustOptions {
   readonly warn: (message: string) => Promise<void>;
 }
 
-/**
- * Makes sure that a file with secrets can be trusted before it is opened (docs/contract.md, credentials): requireOwnFile,
- * then narrowMode.
- */
+/** Makes sure that a file with secrets can be trusted before it is opened (docs/contract.md, credentials): requireOwnFile, then narrowMode. */
 export async function requireTrustedFile(path: string, trust: TrustOptions): Promise<void> {
   await requireOwnFile(path, trust);
   await narrowMode(path, trust);
 }
 
-/**
- * Throws Failure `safety_check` for a symlink into a directory others can write, and for a file of another user than this one or
- * root. A file that does not exist passes.
- */
+/** Throws Failure `safety_check` for a file of another user, and for a symlink into a directory others can write; a missing file passes. */
 export async function requireOwnFile(path: string, { userId }: TrustOptions): Promise<void> {
   if (userId === undefined) return;
   try {
@@ -73,7 +67,6 @@ async function requireSafeLink(path: string): Promise<void> {
   );
 }
 
-/** The permissions of a mode as in `chmod`: 0600. */
 export function formatMode(mode: number): string {
   return (mode & 0o777).toString(8).padStart(4, '0');
 }

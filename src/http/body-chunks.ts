@@ -2,17 +2,14 @@ import { Buffer } from 'node:buffer';
 import { formatByteSize } from '../files/byte-size.ts';
 import { collectChunks, prependChunk } from '../files/read-input.ts';
 import { CARRIAGE_RETURN, LINE_FEED, SPACE, TAB } from '../json/json-bytes.ts';
-import type { Response } from './message.ts';
+import type { HttpResponse } from './message.ts';
 
 /** A body that svc cannot read: longer than its limit, or in an unknown encoding. The message is the reason. */
 export class UnusableBodyError extends Error {
   override readonly name = 'UnusableBodyError';
 }
 
-/**
- * All bytes of a body. With its length in `expectedBytes` they are held only once. Throws UnusableBodyError beyond
- * `maxBytes`, and what the connection throws if it is cut.
- */
+/** All bytes, held only once if their length is expected. Throws UnusableBodyError beyond `maxBytes`, and what a cut connection throws. */
 export async function collectBody(
   body: AsyncIterable<Uint8Array>,
   maxBytes: number,
@@ -68,11 +65,10 @@ const WHITESPACE_BYTES = [SPACE, TAB, LINE_FEED, CARRIAGE_RETURN, 0xef, 0xbb, 0x
 // Whitespace before a body means nothing; some servers send it to keep the connection alive.
 const MAX_LEADING_SPACE_BYTES = 64 * 1024 * 1024;
 
-/**
- * Waits for the first byte of a body that is not whitespace and returns it, with a response whose body still has it.
- * Throws what the connection throws, and UnusableBodyError if more than 64 MiB of whitespace comes first.
- */
-export async function peekBody(response: Response): Promise<{ firstByte: number | undefined; response: Response }> {
+/** The first byte that is not whitespace, and the whole response. Throws as the connection does, and UnusableBodyError for endless whitespace. */
+export async function peekBody(
+  response: HttpResponse,
+): Promise<{ firstByte: number | undefined; response: HttpResponse }> {
   if (response.completeBody) return { firstByte: firstNonSpaceByte(response.completeBody), response };
   const rest = response.body[Symbol.asyncIterator]();
   let spaceBytes = 0;
@@ -103,7 +99,7 @@ export async function* observeChunks<Chunk>(
 }
 
 /** A response that calls back when its body was read, to its end or not; at once if the whole body has arrived. */
-export async function notifyBodyEnd(response: Response, onEnd: BodyEndListener): Promise<Response> {
+export async function notifyBodyEnd(response: HttpResponse, onEnd: BodyEndListener): Promise<HttpResponse> {
   if (!response.completeBody) return { ...response, body: readAndNotify(response.body, onEnd) };
   await onEnd(true);
   return response;
@@ -111,7 +107,7 @@ export async function notifyBodyEnd(response: Response, onEnd: BodyEndListener):
 
 type BodyEndListener = (isComplete: boolean) => Promise<void> | undefined;
 
-async function* readAndNotify(body: Response['body'], onEnd: BodyEndListener): AsyncGenerator<Uint8Array> {
+async function* readAndNotify(body: HttpResponse['body'], onEnd: BodyEndListener): AsyncGenerator<Uint8Array> {
   let isComplete = false;
   try {
     yield* body;

@@ -1,7 +1,7 @@
 import { pipeline, Readable, type Transform } from 'node:stream';
 import { formatByteSize } from '../files/byte-size.ts';
 import { UnusableBodyError } from './body-chunks.ts';
-import { getHeader, type Response } from './message.ts';
+import { getHeader, type HttpResponse } from './message.ts';
 
 // A small body may have any ratio; a long one with this ratio is an attack.
 const RATIO_EXEMPT_BYTES = 8 * 1024 * 1024;
@@ -12,7 +12,7 @@ const MAX_INFLATION_RATIO = 200;
  * UnusableBodyError if it is in another encoding, broken, or inflates more than 200-fold, and after the last byte of a
  * body that was cut what the connection throws.
  */
-export function decompressResponse(response: Response): Response {
+export function decompressResponse(response: HttpResponse): HttpResponse {
   const encoding = getHeader(response.headers, 'content-encoding')?.trim().toLowerCase() ?? '';
   return encoding === '' || encoding === 'identity'
     ? response

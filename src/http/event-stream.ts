@@ -4,7 +4,6 @@ import { UnusableBodyError } from './body-chunks.ts';
 // An event is held until its end.
 const MAX_EVENT_CHARS = 8 * 1024 * 1024;
 
-/** An event of a `text/event-stream`. */
 export interface ServerEvent {
   /** The text after `event:`; undefined without that line. */
   readonly name: string | undefined;

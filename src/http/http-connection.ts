@@ -4,8 +4,8 @@ import type { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import Client from 'undici/lib/dispatcher/client.js';
 import { concatChunks } from './body-chunks.ts';
-import type { Headers, Request, Response } from './message.ts';
-import { openSocket, type Route } from './open-socket.ts';
+import { type HttpRequest, type HttpResponse, pairHeaders } from './message.ts';
+import { type ConnectOptions, openSocket } from './open-socket.ts';
 import { proxyAuthorization } from './proxy.ts';
 import { bodyChunks } from './request-progress.ts';
 import type { StartTimer } from './time-limits.ts';
@@ -13,7 +13,7 @@ import type { StartTimer } from './time-limits.ts';
 /** One connection to an origin, made when it is first needed; it carries one exchange at a time. */
 export interface HttpConnection {
   readonly origin: string;
-  readonly exchange: (request: Request, url: URL) => Promise<Response>;
+  readonly exchange: (request: HttpRequest, url: URL) => Promise<HttpResponse>;
   /** False after 100 responses, or 256 KiB of them: stray data makes all responses of a connection doubtful. */
   readonly isReusable: () => boolean;
   /** Closes the connection gracefully: reads remaining data for at most 500 ms. The timer must keep the process alive. */
@@ -30,14 +30,14 @@ const MAX_EXCHANGES = 100;
 const MAX_RESPONSE_BYTES_CARRIED = 256 * 1024;
 
 /** A connection to the origin of a URL. `isKeepAlive`: for several exchanges in sequence. */
-export function createConnection(url: URL, route: Route, isKeepAlive: boolean): HttpConnection {
+export function createConnection(url: URL, options: ConnectOptions, isKeepAlive: boolean): HttpConnection {
   // Only undici may end a connection that it has taken over: it fails if one closes by itself while it does not read.
   let connectAbort = new AbortController();
   let readControl: ReadControl = { pause: () => {}, resume: () => {}, expectResponse: () => {} };
   let traffic = createTraffic();
   let openedSocket: Socket | undefined;
   let arrivingBody: BodyQueue | undefined;
-  let onInterimResponse: Request['onInterimResponse'];
+  let onInterimResponse: HttpRequest['onInterimResponse'];
   const client = new Client(url.origin, {
     // The usual limit of Node.
     maxHeaderSize: 16_384,
@@ -48,7 +48,7 @@ export function createConnection(url: URL, route: Route, isKeepAlive: boolean): 
     keepAliveMaxTimeout: MAX_IDLE_MS,
     connect: (_, done) => {
       connectAbort = new AbortController();
-      openSocket(url, route, connectAbort.signal).then(
+      openSocket(url, options, connectAbort.signal).then(
         (socket) => {
           traffic = createTraffic();
           openedSocket = socket;
@@ -81,7 +81,7 @@ export function createConnection(url: URL, route: Route, isKeepAlive: boolean): 
       onInterimResponse = request.onInterimResponse;
       readControl.expectResponse();
       return new Promise((resolve, reject) => {
-        client.dispatch(dispatchOptions(request, to, route, isKeepAlive), {
+        client.dispatch(dispatchOptions(request, to, options, isKeepAlive), {
           onConnect: () => {
             traffic.isResponseExpected = true;
             onBodySent?.();
@@ -93,7 +93,7 @@ export function createConnection(url: URL, route: Route, isKeepAlive: boolean): 
             arrivingBody = bodyQueue;
             // The body of a short response is in the packet of its headers, which is read to its end before this runs.
             queueMicrotask(() => {
-              const headers = parseRawHeaders(rawHeaders);
+              const headers = pairHeaders(rawHeaders.map((text) => text.toString('latin1')));
               resolve({ status, statusText, headers, body: bodyQueue.body, completeBody: bodyQueue.completeBody() });
             });
             return true;
@@ -131,12 +131,10 @@ function endSocket(socket: Socket, startTimer: StartTimer): Promise<void> {
   });
 }
 
-/** The traffic of one socket. */
 interface Traffic {
   isResponseExpected: boolean;
   responses: number;
   responseBytes: number;
-  /** The callbacks of the requests that have a response. */
   readonly onStrayData: (() => void)[];
 }
 
@@ -177,9 +175,9 @@ const MAX_TIMEOUT_NOTICE_BYTES = 1024;
 const TIMEOUT_NOTICE = /^HTTP\/1\.[01] 408\b.*\r\n(?:.+\r\n)*?connection:[ \t]*close\r\n/i;
 
 function dispatchOptions(
-  { method, headers, body, onBodySent }: Request,
+  { method, headers, body, onBodySent }: HttpRequest,
   url: URL,
-  { proxy }: Route,
+  { proxy }: ConnectOptions,
   isKeepAlive: boolean,
 ): Dispatcher.DispatchOptions {
   // A forwarding proxy gets the whole URL, and reads its own credential.
@@ -198,13 +196,6 @@ function dispatchOptions(
     body: (body instanceof Uint8Array && onBodySent ? body : bodyChunks(body)) as unknown as Readable,
     reset: !isKeepAlive,
   };
-}
-
-function parseRawHeaders(raw: readonly Buffer[]): Headers {
-  const text = (at: number): string => raw[at]?.toString('latin1') ?? '';
-  const headers: (readonly [name: string, value: string])[] = [];
-  for (let at = 0; at < raw.length; at += 2) headers.push([text(at), text(at + 1)]);
-  return headers;
 }
 
 /** A body that is arriving. A slow reader pauses the connection. */
@@ -269,18 +260,15 @@ function createBodyQueue({ pause, resume }: Pick<ReadControl, 'pause' | 'resume'
 
 /** Control over what an HTTP parser reads from a socket. */
 interface ReadControl {
-  /** The parser reads nothing until `resume`. */
   readonly pause: () => void;
   readonly resume: () => void;
   /** To be called before each request: interim responses may come before the next response. */
   readonly expectResponse: () => void;
 }
 
-/**
- * Takes control of a socket's `read`. undici can pause its parser, but a parser that is paused when the connection ends
- * throws an error that cannot be caught, and it takes an unsolicited `100 Continue` for a broken response.
- * `onInterimResponse` is called for each 1xx response.
- */
+// Takes control of a socket's `read`. undici can pause its parser, but a parser that is paused when the connection ends throws
+// an error that cannot be caught, and it takes an unsolicited `100 Continue` for a broken response. `onInterimResponse` is
+// called for each 1xx response.
 function controlReading(socket: Socket, onInterimResponse: () => void): ReadControl {
   const read = socket.read.bind(socket);
   let isPaused = false;

@@ -1,9 +1,8 @@
 import type { Buffer } from 'node:buffer';
 
 /** Header names and values in the order they are sent; names as written. */
-export type Headers = readonly (readonly [name: string, value: string])[];
+export type HttpHeaders = readonly (readonly [name: string, value: string])[];
 
-/** A body: bytes, or a stream of them. */
 export type RequestBody = Uint8Array | StreamedBody;
 
 /** Chunks of a body with their total length, if it is known. It can be read once. */
@@ -15,29 +14,25 @@ export interface StreamedBody {
 }
 
 /** A request of one HTTP exchange. `url` is absolute. */
-export interface Request {
+export interface HttpRequest {
   readonly method: string;
   readonly url: string;
-  readonly headers: Headers;
+  readonly headers: HttpHeaders;
   readonly body: RequestBody;
   /** Called when a body of bytes is handed over at once; a streamed body sees its chunks taken. */
   readonly onBodySent?: (() => void) | undefined;
-  /**
-   * Called when data that no request asked for follows on a kept connection, after the response to this request or to one
-   * of the next: this response may be for another request.
-   */
+  /** Called when data that no request asked for follows this or a later response: this response may be for another request. */
   readonly onStrayData?: (() => void) | undefined;
-  /** Called for each interim response (1xx). */
   readonly onInterimResponse?: (() => void) | undefined;
   /** Ends the exchange early, with its reason as the error. */
   readonly signal?: ExchangeSignal;
 }
 
 /** A response. Its body can be read once; reading a body that was cut throws. */
-export interface Response {
+export interface HttpResponse {
   readonly status: number;
   readonly statusText: string;
-  readonly headers: Headers;
+  readonly headers: HttpHeaders;
   readonly body: AsyncIterable<Uint8Array>;
   /** All of the body if it has already arrived; it need not be read chunk by chunk then. */
   readonly completeBody?: Buffer | undefined;
@@ -46,13 +41,20 @@ export interface Response {
 }
 
 /** One exchange, over the network or with the local service. Throws if no response comes; every status is a response. */
-export type Send = (request: Request) => Promise<Response>;
+export type Send = (request: HttpRequest) => Promise<HttpResponse>;
 
-/** Wraps every exchange. */
 export type Middleware = (next: Send) => Send;
 
+/** Names and values that alternate, as headers. */
+export function pairHeaders(values: readonly string[]): HttpHeaders {
+  return Array.from(
+    { length: values.length / 2 },
+    (_, at) => [values[at * 2] ?? '', values[at * 2 + 1] ?? ''] as const,
+  );
+}
+
 /** The value of a header, ignoring case; of several, the first. */
-export function getHeader(headers: Headers, name: string): string | undefined {
+export function getHeader(headers: HttpHeaders, name: string): string | undefined {
   const lowerCaseName = name.toLowerCase();
   for (const [candidate, value] of headers)
     if (candidate.length === name.length && candidate.toLowerCase() === lowerCaseName) return value;
@@ -71,16 +73,12 @@ export interface ExchangeSignal {
 /** A signal of its own, which another one can abort. */
 interface LinkedSignal {
   readonly signal: ExchangeSignal;
-  /** Aborts it; the first reason is kept. */
   readonly abort: (reason: unknown) => void;
   /** Ends the link: the other signal may live much longer. */
   readonly release: () => void;
 }
 
-/**
- * A new signal that `outer` aborts with its reason. For an exchange of a batch, an AbortController would take as long as
- * reading the response.
- */
+/** A new signal that `outer` aborts with its reason. For each exchange of a batch, an AbortController would take too long. */
 export function linkSignal(outer: ExchangeSignal | undefined): LinkedSignal {
   const listeners = new Set<() => void>();
   const signal = {
@@ -108,7 +106,7 @@ export function linkSignal(outer: ExchangeSignal | undefined): LinkedSignal {
 const MAX_RATE_LIMIT_HEADERS = 20;
 
 /** The headers of a response about rate limits, by their lower-case names; undefined if it has none. */
-export function rateLimitHeaders(headers: Headers): { readonly [name: string]: string } | undefined {
+export function rateLimitHeaders(headers: HttpHeaders): { readonly [name: string]: string } | undefined {
   const found = headers
     .map(([name, value]) => [name.toLowerCase(), value] as const)
     .filter(([name]) => isRateLimitHeader(name))
@@ -116,13 +114,12 @@ export function rateLimitHeaders(headers: Headers): { readonly [name: string]: s
   return found.length === 0 ? undefined : Object.fromEntries(found);
 }
 
-/** True for a header of a response about rate limits. */
 export function isRateLimitHeader(name: string): boolean {
   return /^(x-)?ratelimit|^retry-after/i.test(name);
 }
 
 /** The id a service gave a response, by the headers in use for it. */
-export function responseRequestId(headers: Headers): string | undefined {
+export function responseRequestId(headers: HttpHeaders): string | undefined {
   return (
     getHeader(headers, 'x-request-id') ?? getHeader(headers, 'request-id') ?? getHeader(headers, 'x-correlation-id')
   );

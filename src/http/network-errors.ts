@@ -31,7 +31,6 @@ export function isClosedUnheard(error: unknown): boolean {
   return /^(UND_ERR_SOCKET|ECONNRESET|EPIPE)$/.test(networkErrorCode(inner)) || parsedText(inner).startsWith(TLS_ALERT);
 }
 
-/** The next step for a failed connection, if its cause has a specific one. */
 export function networkErrorHint(error: unknown): string | undefined {
   const reason = describeNetworkError(error);
   if (/client certificate/.test(reason))
@@ -43,10 +42,7 @@ export function networkErrorHint(error: unknown): string | undefined {
   return undefined;
 }
 
-/**
- * True for a cause that an immediate retry would meet again: a host name that does not exist, an invalid certificate, a
- * proxy that refuses, the end of the time limit.
- */
+/** True for a cause that an immediate retry would meet again, such as an unknown host or an invalid certificate. */
 export function isPermanentError(error: unknown): boolean {
   if (error instanceof TimeLimitError) return error.limit === 'total';
   if (!(error instanceof Error)) return false;

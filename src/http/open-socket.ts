@@ -4,11 +4,11 @@ import { Failure } from '../errors.ts';
 import { isLoopbackUrl, portOf } from './proxy.ts';
 import type { TlsSettings } from './tls.ts';
 
-/** The route to the host of a URL. */
-export interface Route {
+/** How to connect to the host of a URL. */
+export interface ConnectOptions {
   /** Its URL is http or https. */
   readonly proxy?: URL | undefined;
-  readonly tls: TlsSettings;
+  readonly tls?: TlsSettings;
   /** Credentials may leave the machine over plain http (`--allow-http`). */
   readonly isPlainHttpAllowed?: boolean | undefined;
 }
@@ -20,7 +20,7 @@ export interface Route {
  */
 export async function openSocket(
   url: URL,
-  { proxy, tls, isPlainHttpAllowed }: Route,
+  { proxy, tls = {}, isPlainHttpAllowed }: ConnectOptions,
   signal: AbortSignal,
 ): Promise<Socket> {
   const socket = proxy ? await openThroughProxy(proxy, url, tls, signal) : await openDirectly(url, signal);
@@ -56,10 +56,7 @@ export function requireLoopbackPeer(url: URL, socket: Pick<Socket, 'remoteAddres
   throw new Failure(
     'safety_check',
     `${url.origin} is plain http, and ${url.hostname} resolves to ${address}, not to loopback`,
-    {
-      hint: 'use https, or add --allow-http if you trust the network',
-      applied: 'no',
-    },
+    { hint: 'use https, or add --allow-http if you trust the network', applied: 'no' },
   );
 }
 
@@ -96,10 +93,8 @@ async function openDirectly(url: URL, signal: AbortSignal): Promise<Socket> {
 
 type WriteCallback = Parameters<Socket['_write']>[2];
 
-/**
- * Reports errors of writing only after the response was read: a server that rejects a request in the middle responds and
- * closes the connection, and what svc writes meanwhile fails before it has read the response.
- */
+// Reports errors of writing only after the response was read: a server that rejects a request in the middle responds and closes
+// the connection, and what svc writes meanwhile fails before it has read the response.
 function deferWriteErrors(socket: Socket): Socket {
   const write = socket._write.bind(socket);
   const writev = socket._writev?.bind(socket);

@@ -61,7 +61,6 @@ export function portOf({ protocol, port }: URL): number {
 /** A proxy failed, so nothing reached the service. The message names the proxy without its password. */
 export class ProxyError extends Error {
   override readonly name = 'ProxyError';
-  /** An immediate retry would fail again. */
   readonly isPermanent: boolean;
 
   constructor(proxy: URL, reason: string, isPermanent: boolean) {

@@ -1,5 +1,6 @@
 import { isHandshakeRefused } from '../errors.ts';
-import type { Middleware, RequestBody } from './message.ts';
+import { notifyBodyEnd, observeChunks } from './body-chunks.ts';
+import type { HttpRequest, HttpResponse, Middleware, RequestBody, Send, StreamedBody } from './message.ts';
 
 /**
  * How far a request has come. `nothing`: connect or TLS did not finish. `part`: the body has begun to leave. `all`: its
@@ -7,13 +8,11 @@ import type { Middleware, RequestBody } from './message.ts';
  */
 export interface RequestProgress {
   phase: 'nothing' | 'part' | 'all';
-  /** Bytes of the body handed over. */
   sentBytes: number;
   /** Exchanges begun; the other fields describe the last one. */
   attempts: number;
 }
 
-/** The progress of a request before its first exchange. */
 export function createRequestProgress(): RequestProgress {
   return { phase: 'nothing', sentBytes: 0, attempts: 0 };
 }
@@ -57,11 +56,38 @@ async function* trackChunks(body: RequestBody, progress: RequestProgress): Async
   progress.phase = 'all';
 }
 
-/** A body chunk by chunk. */
 export function bodyChunks(body: RequestBody): AsyncIterable<Uint8Array> | Iterable<Uint8Array> {
   return body instanceof Uint8Array ? sliceChunks(body) : body.chunks();
 }
 
 function* sliceChunks(bytes: Uint8Array): Generator<Uint8Array> {
   for (let at = 0; at < bytes.length; at += CHUNK_BYTES) yield bytes.subarray(at, at + CHUNK_BYTES);
+}
+
+/** Stops a streamed body when a refusal arrives before it has left completely: the server would discard the rest. */
+export const stopUploadOnRefusal: Middleware = (next) => (request) => {
+  const { body } = request;
+  return body instanceof Uint8Array ? next(request) : sendStoppable(request, body, next);
+};
+
+async function sendStoppable(
+  request: HttpRequest,
+  { length, chunks }: StreamedBody,
+  next: Send,
+): Promise<HttpResponse> {
+  let isRefused = false;
+  let onResponseEnd = (): void => {};
+  const responseEnded = new Promise<void>((resolve) => {
+    onResponseEnd = resolve;
+  });
+  const throwIfRefused = async (): Promise<void> => {
+    if (!isRefused) return;
+    // The connection has to last until the response was read.
+    await responseEnded;
+    throw new Error('the request was refused');
+  };
+  const stoppableBody = { length, chunks: () => observeChunks(chunks(), throwIfRefused) };
+  const response = await next({ ...request, body: stoppableBody });
+  isRefused = response.status >= 300;
+  return notifyBodyEnd(response, async () => onResponseEnd());
 }

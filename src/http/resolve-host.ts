@@ -12,7 +12,7 @@ const GETENT = '/usr/bin/getent';
 export function createLookup(signal: AbortSignal): LookupFunction {
   return (hostname, options, callback) => {
     // Names of this machine come from a file.
-    if (isLocalName(hostname)) return lookup(hostname, options, callback);
+    if (/^localhost$|\.localhost$|^-/.test(hostname)) return lookup(hostname, options, callback);
     runGetent(hostname, signal).then(
       (addresses) => {
         const [first] = addresses;
@@ -25,10 +25,6 @@ export function createLookup(signal: AbortSignal): LookupFunction {
       () => lookup(hostname, options, callback),
     );
   };
-}
-
-function isLocalName(hostname: string): boolean {
-  return hostname === 'localhost' || hostname.endsWith('.localhost') || hostname.startsWith('-');
 }
 
 // The addresses that `getent` finds; none if it fails or does not exist.

@@ -1,12 +1,10 @@
 import { observeChunks } from './body-chunks.ts';
-import { type ExchangeSignal, linkSignal, type Middleware, type RequestBody, type Response } from './message.ts';
+import { type ExchangeSignal, type HttpResponse, linkSignal, type Middleware, type RequestBody } from './message.ts';
 import type { RequestProgress } from './request-progress.ts';
 
 /** One time limit over attempts, the waits between them and the response, on a monotonic clock. */
 export interface Deadline {
-  /** The limit in milliseconds; infinite for none. */
   readonly limitMs: number;
-  /** Milliseconds that are left. */
   readonly remainingMs: () => number;
   /** The limit does not hold while svc waits for stdin to begin, which then calls `restart`. */
   readonly isDefault: boolean;
@@ -14,7 +12,6 @@ export interface Deadline {
   readonly restart: () => void;
 }
 
-/** No limit. */
 export const noDeadline: Deadline = {
   limitMs: Number.POSITIVE_INFINITY,
   remainingMs: () => Number.POSITIVE_INFINITY,
@@ -22,7 +19,6 @@ export const noDeadline: Deadline = {
   restart: () => {},
 };
 
-/** A deadline `limitMs` from now; undefined is no limit. */
 export function createDeadline(
   limitMs: number | undefined,
   { elapsed }: { readonly elapsed: () => number },
@@ -62,7 +58,6 @@ export const timeLimits = {
   connect: 10_000,
   /** Without a byte of the response, or of the request while it leaves. */
   firstByte: 600_000,
-  /** Between two chunks of the response. */
   idle: 120_000,
 } as const;
 
@@ -88,10 +83,7 @@ export class TimeLimitError extends Error {
 
 export type StartTimer = (milliseconds: number, action: () => void) => () => void;
 
-/**
- * Ends an exchange, the reading of its response included, with TimeLimitError at one of its limits or at the deadline, and
- * with Error after 10,000 interim responses, or 100 within 10 s.
- */
+/** Ends an exchange with TimeLimitError at a limit or the deadline, and with Error after too many interim responses. */
 export function withTimeLimits(deadline: Deadline, progress: RequestProgress, startTimer: StartTimer): Middleware {
   return (next) => async (request) => {
     const { signal, abort, release } = linkSignal(request.signal);
@@ -157,7 +149,7 @@ export function withTimeLimits(deadline: Deadline, progress: RequestProgress, st
 }
 
 async function* readWithIdleLimit(
-  { body }: Response,
+  { body }: HttpResponse,
   start: (limit: TimeLimit) => () => void,
   signal: ExchangeSignal,
   end: () => void,

@@ -1,7 +1,7 @@
 import { notifyBodyEnd } from './body-chunks.ts';
 import { createConnection, type HttpConnection } from './http-connection.ts';
 import type { Send } from './message.ts';
-import type { Route } from './open-socket.ts';
+import type { ConnectOptions } from './open-socket.ts';
 import type { StartTimer } from './time-limits.ts';
 
 /** A way to send requests, open until it is closed; closing ends all exchanges at once. */
@@ -20,7 +20,7 @@ export interface Transport {
  * unknown whether that request was applied. With `keepAlive`, for many exchanges in a row, a connection whose response was read to
  * its end serves the next one within a second (docs/decisions/0019), until a request gets no response on such a connection.
  */
-export function openHttpTransport(route: Route, keepAlive?: { readonly after: StartTimer }): Transport {
+export function openHttpTransport(options: ConnectOptions, keepAlive?: { readonly after: StartTimer }): Transport {
   const openConnections = new Set<HttpConnection>();
   const idleConnections: HttpConnection[] = [];
   let lastUrl: URL | undefined;
@@ -43,7 +43,7 @@ export function openHttpTransport(route: Route, keepAlive?: { readonly after: St
       lastUrl = url;
       const canReuse = isReuseSafe && idleConnections.at(-1)?.origin === url.origin;
       const idle = canReuse ? idleConnections.pop() : undefined;
-      const connection = idle ?? createConnection(url, route, isReuseSafe);
+      const connection = idle ?? createConnection(url, options, isReuseSafe);
       openConnections.add(connection);
       const stop = (): void => void connection.destroy(signal?.reason);
       signal?.addEventListener('abort', stop, { once: true });

@@ -1,4 +1,4 @@
-import { type Headers, isRateLimitHeader, type Middleware } from './message.ts';
+import { type HttpHeaders, isRateLimitHeader, type Middleware } from './message.ts';
 
 /** Writes each request and response line by line, as `curl -v` does, with secret headers redacted. */
 export function withVerboseLog(writeLine: (line: string) => Promise<void>): Middleware {
@@ -10,24 +10,19 @@ export function withVerboseLog(writeLine: (line: string) => Promise<void>): Midd
     await writeLine(length === undefined ? '> (body of unknown length)' : `> (body of ${length} bytes)`);
     const response = await next(request);
     await writeLine(`< ${response.status} ${response.statusText}`.trimEnd());
-    for (const line of redactHeaders(response.headers, isSecretResponseHeader)) await writeLine(`< ${line}`);
+    // The tokens of a rate limit are a count.
+    const isSecret = (name: string): boolean => isSecretHeader(name) && !isRateLimitHeader(name);
+    for (const line of redactHeaders(response.headers, isSecret)) await writeLine(`< ${line}`);
     return response;
   };
 }
 
-/** Headers as lines, the values of those that may carry a secret replaced. */
-export function redactHeaders(headers: Headers, isSecret = isSecretHeader): string[] {
+export function redactHeaders(headers: HttpHeaders, isSecret = isSecretHeader): string[] {
   return headers.map(([name, value]) => `${name}: ${isSecret(name) ? redactCredential(value) : value}`);
 }
 
-/** True for a header whose name says that its value is a credential. */
 export function isSecretHeader(name: string): boolean {
   return /auth|cookie|key|secret|token|password|credential/i.test(name);
-}
-
-// The tokens of a rate limit are a count.
-function isSecretResponseHeader(name: string): boolean {
-  return isSecretHeader(name) && !isRateLimitHeader(name);
 }
 
 // Only the scheme is shown, which names the kind of credential.

@@ -5,16 +5,13 @@ import {
   type JsonDocument,
   type JsonNode,
   type JsonPath,
-  kindOf,
   membersOf,
   rootOf,
   startOffset,
   UNKNOWN_SIGNATURE,
 } from './json-node.ts';
 
-/** A key that appears more than once in its object. */
 export interface DuplicateKey {
-  /** The value that counts: the last. */
   readonly value: JsonNode;
   readonly path: () => JsonPath;
 }
@@ -66,23 +63,15 @@ function* duplicatesInObject(object: JsonNode): Generator<DuplicateKey> {
 
 function pathTo(node: JsonNode): JsonPath {
   const path: (string | number)[] = [];
-  let container = rootOf(node.doc);
-  while (container.at !== node.at) {
-    const [step, child] = stepTowards(container, startOffset(node));
-    path.push(step);
-    container = child;
+  for (let container = rootOf(node.doc); container.at !== node.at; ) {
+    const children = [
+      ...Array.from(itemsOf(container)).entries(),
+      ...Array.from(membersOf(container), ({ key, value }) => [key, value] as const),
+    ];
+    const next = children.find(([, child]) => endOffset(child) > startOffset(node));
+    if (!next) throw new RangeError(`no value at ${startOffset(node)}`);
+    path.push(next[0]);
+    container = next[1];
   }
   return path;
-}
-
-function stepTowards(container: JsonNode, offset: number): [step: string | number, child: JsonNode] {
-  if (kindOf(container) === 'list') {
-    let index = 0;
-    for (const item of itemsOf(container)) {
-      if (endOffset(item) > offset) return [index, item];
-      index += 1;
-    }
-  }
-  for (const { key, value } of membersOf(container)) if (endOffset(value) > offset) return [key, value];
-  throw new RangeError(`no value at ${offset}`);
 }

@@ -14,16 +14,12 @@ import {
 } from './json-node.ts';
 import { pluralize } from './pluralize.ts';
 
-/** A member to be set: its value is JSON. */
 export interface NewMember {
   readonly key: string;
   readonly text: StringOrBytes;
 }
 
-/**
- * The splices that set members of an object: an existing one in place (of duplicates the last is replaced and the
- * others removed), new ones before the closing brace in the order given. No other byte changes.
- */
+/** The splices that set members of an object: existing ones in place, the last of duplicates alone, and new ones at the end in order. */
 export function splicesToSetMembers(object: JsonNode, entries: readonly NewMember[]): Splice[] {
   const existing = [...membersOf(object)];
   const replaced: Splice[] = [];
@@ -40,10 +36,7 @@ export class JsonPathError extends Error {
   override readonly name = 'JsonPathError';
 }
 
-/**
- * The splices that set the value at a path below `root`. Objects on the way that are missing are created, and a list
- * may grow by one at its end. Throws JsonPathError if the path goes through another kind of value.
- */
+/** The splices that set the value at a path; missing objects are created. Throws JsonPathError for a path through another kind of value. */
 export function splicesToSetPath(root: JsonNode, path: JsonPath, text: StringOrBytes): Splice[] {
   const [step, ...rest] = path;
   if (step === undefined) return [{ start: startOffset(root), end: endOffset(root), text }];

@@ -46,10 +46,7 @@ export const parseFast: FastParser = (text, offset) => {
   return sharedParser.parse?.(text, offset);
 };
 
-/**
- * A parser in WebAssembly, which takes a third of the time of parseJson. It accepts valid text, and reports no errors for the
- * rest. Undefined if it cannot run, or if `file` is missing: the build puts it beside the bundle.
- */
+/** A parser in WebAssembly, for valid text. Undefined if it cannot run, or if `file`, which the build puts beside the bundle, is missing. */
 export function createFastParser(file: URL): FastParser | undefined {
   // Its memory is little-endian, whereas an Int32Array has the order of the machine.
   const parser = endianness() === 'LE' ? loadParser(file) : undefined;

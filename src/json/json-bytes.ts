@@ -1,44 +1,17 @@
 // The bundler writes the values of exported numbers where they are used. Numbers of a module itself are variables of the
 // bundle, which the loops over every byte would read from memory each time.
 
-/** The tab. */
 export const TAB = 0x09;
-
-/** The line feed. */
 export const LINE_FEED = 0x0a;
-
-/** The carriage return. */
 export const CARRIAGE_RETURN = 0x0d;
-
-/** The space, the largest byte of whitespace. */
 export const SPACE = 0x20;
-
-/** `"` */
 export const QUOTE = 0x22;
-
-/** `,` */
 export const COMMA = 0x2c;
-
-/** `-` */
 export const MINUS = 0x2d;
-
-/** `:` */
 export const COLON = 0x3a;
-
-/** `[` */
 export const OPEN_ARRAY = 0x5b;
-
-/** `\` */
 export const BACKSLASH = 0x5c;
-
-/** `]` */
 export const CLOSE_ARRAY = 0x5d;
-
-/** `{` */
 export const OPEN_OBJECT = 0x7b;
-
-/** `}` */
 export const CLOSE_OBJECT = 0x7d;
-
-/** The end of the text, in place of a byte. */
 export const END_OF_TEXT = -1;

@@ -1,9 +1,6 @@
 import type { Buffer } from 'node:buffer';
 
-/**
- * Text that is not JSON: `offset` is the byte where reading stopped, counted after a byte order mark. The bytes before it are
- * valid UTF-8, so it has a line and a column.
- */
+/** `offset` is the byte where reading stopped, after a byte order mark; the bytes before it are valid UTF-8. */
 export class JsonError extends Error {
   override readonly name = 'JsonError';
   readonly offset: number;
@@ -17,7 +14,6 @@ export class JsonError extends Error {
   }
 }
 
-/** The message for a text that ends within a value. */
 export const UNEXPECTED_END = 'unexpected end of input';
 
 /** The error of an unexpected byte; after the last one, that of an unexpected end. */
@@ -28,7 +24,6 @@ export function unexpectedByteError(bytes: Buffer, at: number, expected: string)
   return new JsonError(`expected ${expected}, found ${JSON.stringify(found)}`, at);
 }
 
-/** The error of a comma that no element follows. */
 export function trailingCommaError(at: number): JsonError {
   return new JsonError('a comma after the last element', at, 'remove it');
 }

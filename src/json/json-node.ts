@@ -1,18 +1,14 @@
 import type { Buffer } from 'node:buffer';
-import { BACKSLASH, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from './json-bytes.ts';
+import { BACKSLASH, OPEN_OBJECT } from './json-bytes.ts';
 
 /** The signature of a key or name that may equal any other: their texts have to be compared. */
 export const UNKNOWN_SIGNATURE = 0;
 
-/**
- * The signature of a key without escapes, whose text is between two offsets. Equal keys have equal signatures; most keys of
- * an object have different ones, so that their texts need not be read.
- */
+/** Equal keys have equal signatures; most keys of an object have different ones, so that their texts need not be read. */
 export function keySignature(bytes: Buffer, start: number, end: number): number {
   return packSignature(end - start, bytes[start] ?? 0, bytes[(start + end) >> 1] ?? 0, bytes[end - 1] ?? 0);
 }
 
-/** The signature of the keys with this text. */
 export function nameSignature(name: string): number {
   const { length } = name;
   // Other characters take more bytes than one.
@@ -26,7 +22,6 @@ function packSignature(length: number, first: number, middle: number, last: numb
   return (length << 24) | (first << 16) | (middle << 8) | last;
 }
 
-/** False if two signatures show that the texts differ. */
 function mayBeEqual(left: number, right: number): boolean {
   return left === right || left === UNKNOWN_SIGNATURE || right === UNKNOWN_SIGNATURE;
 }
@@ -56,31 +51,18 @@ export interface JsonMember {
 
 export type JsonKind = 'object' | 'list' | 'string' | 'number' | 'boolean' | 'null';
 
-/** The outermost value of a document. */
 export function rootOf(doc: JsonDocument): JsonNode {
   return { doc, at: 0 };
 }
 
-/** The kind of a value, determined by its first byte. */
 export function kindOf(node: JsonNode): JsonKind {
-  switch (node.doc.bytes[startOffset(node)]) {
-    case OPEN_OBJECT:
-      return 'object';
-    case OPEN_ARRAY:
-      return 'list';
-    case QUOTE:
-      return 'string';
-    case 0x74:
-    case 0x66:
-      return 'boolean';
-    case 0x6e:
-      return 'null';
-    default:
-      return 'number';
-  }
+  return kindsByByte[node.doc.bytes[startOffset(node)] ?? 0] ?? 'number';
 }
 
-/** The kind of a value, for a sentence: `an object`, `null`. */
+const kindsByByte: JsonKind[] = Array(256).fill('number');
+const firstBytes = { '{': 'object', '[': 'list', '"': 'string', t: 'boolean', f: 'boolean', n: 'null' } as const;
+for (const [byte, kind] of Object.entries(firstBytes)) kindsByByte[byte.charCodeAt(0)] = kind;
+
 export function kindName(node: JsonNode): string {
   const kind = kindOf(node);
   if (kind === 'null') return 'null';
@@ -88,12 +70,10 @@ export function kindName(node: JsonNode): string {
   return kind === 'object' ? 'an object' : `a ${kind}`;
 }
 
-/** The offset of the value's first byte in its document. */
 export function startOffset(node: JsonNode): number {
   return node.doc.tape[node.at * 3] ?? 0;
 }
 
-/** The offset after the value's last byte in its document. */
 export function endOffset(node: JsonNode): number {
   return node.doc.tape[node.at * 3 + 1] ?? 0;
 }
@@ -144,10 +124,7 @@ export function getMember(node: JsonNode | undefined, key: string): JsonNode | u
   return node && at !== undefined ? { doc: node.doc, at } : undefined;
 }
 
-/**
- * As getMember, on entries of the tape: for loops over millions of values, where nodes cost more than all else. Such a loop
- * passes the signature of the key, too.
- */
+/** As getMember, on entries of the tape: for loops over millions of values, which pass the signature of the key, too. */
 export function memberEntry(
   doc: JsonDocument,
   object: number,
@@ -214,7 +191,6 @@ export function rawBytes(node: JsonNode): Uint8Array {
   return node.doc.bytes.subarray(startOffset(node), endOffset(node));
 }
 
-/** The text of the value as written. */
 export function rawText(node: JsonNode): string {
   return node.doc.bytes.toString('utf8', startOffset(node), endOffset(node));
 }
@@ -269,7 +245,6 @@ export function nodeAtPath(root: JsonNode, path: JsonPath): JsonNode | undefined
   return node;
 }
 
-/** True when `path` is `prefix` or lies inside it. */
 export function isPathWithin(path: JsonPath, prefix: JsonPath): boolean {
   return prefix.length <= path.length && prefix.every((step, at) => step === path[at]);
 }
@@ -280,15 +255,10 @@ export type NodeFinder = (path: JsonPath, from?: JsonNode) => readonly JsonNode[
 interface TrailStep {
   readonly step: string | number | undefined;
   readonly node: JsonNode;
-  children?: Children;
+  children?: ReadonlyMap<string | number, JsonNode>;
 }
 
-type Children = ReadonlyMap<string | number, JsonNode> | readonly JsonNode[];
-
-/**
- * Finds values of a document by their paths. What the path before went through is remembered, so that a million
- * neighbours are found in the time it takes to read their list once.
- */
+/** Finds values by their paths. The last path is remembered, so that the list of a million neighbours is read once. */
 export function createNodeFinder(doc: JsonDocument): NodeFinder {
   let trail: TrailStep[] = [];
   return (path, from = rootOf(doc)) => {
@@ -306,13 +276,10 @@ export function createNodeFinder(doc: JsonDocument): NodeFinder {
 
 function childOf(place: TrailStep | undefined, step: string | number): TrailStep | undefined {
   if (!place) return undefined;
-  place.children ??= childrenOf(place.node);
-  const { children } = place;
-  const node = 'get' in children ? children.get(step) : typeof step === 'number' ? children[step] : undefined;
+  place.children ??= new Map<string | number, JsonNode>([
+    ...Array.from(itemsOf(place.node)).entries(),
+    ...Array.from(membersOf(place.node), ({ key, value }) => [key, value] as const),
+  ]);
+  const node = place.children.get(step);
   return node && { step, node };
-}
-
-function childrenOf(node: JsonNode): Children {
-  if (kindOf(node) === 'list') return Array.from(itemsOf(node));
-  return new Map(Array.from(membersOf(node), ({ key, value }) => [key, value]));
 }

@@ -17,8 +17,7 @@ export function compareNumberLiterals(left: string, right: string): -1 | 0 | 1 {
   const b = parseNumberLiteral(right);
   const signDifference = signOf(a) - signOf(b);
   if (signDifference !== 0) return signDifference < 0 ? -1 : 1;
-  const magnitude = compareMagnitudes(a, b);
-  return a.isNegative ? (magnitude === 0 ? 0 : magnitude === 1 ? -1 : 1) : magnitude;
+  return a.isNegative ? compareMagnitudes(b, a) : compareMagnitudes(a, b);
 }
 
 function parseNumberLiteral(text: string): Decimal {

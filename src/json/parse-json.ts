@@ -112,7 +112,6 @@ function isLetter(byte: number | undefined): boolean {
   return byte !== undefined && ((byte >= 0x61 && byte <= 0x7a) || (byte >= 0x41 && byte <= 0x5a));
 }
 
-/** The index of a value (see JsonDocument), and the offset after the value. */
 interface IndexedValue {
   readonly tape: Int32Array;
   readonly end: number;

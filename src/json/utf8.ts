@@ -40,7 +40,6 @@ function firstInvalidOffset(bytes: Buffer): number {
   return at;
 }
 
-/** The number of bytes that do not start a character. */
 export function countContinuationBytes(bytes: Buffer): number {
   if (isAscii(bytes)) return 0;
   // Four bytes at a time, which takes a third of the time: 100 MB may be on one line.
@@ -57,7 +56,6 @@ export function countContinuationBytes(bytes: Buffer): number {
   return count;
 }
 
-/** The number of line feeds. */
 export function countLineFeeds(bytes: Buffer): number {
   // Four bytes at a time, too: 100 MB may have a million lines.
   const { length } = bytes;
@@ -76,4 +74,38 @@ export function countLineFeeds(bytes: Buffer): number {
 // The sum of the four bytes of a number.
 function sumBytes(word: number): number {
   return Math.imul(word, 0x01010101) >>> 24;
+}
+
+export interface TextPosition {
+  readonly line: number;
+  readonly column: number;
+}
+
+/** Returns line and column, from 1 and in characters, of byte offsets; in ascending order, lookups read the text once. */
+export function createPositionLookup(bytes: Buffer): (offset: number) => TextPosition {
+  let at = 0;
+  let line = 1;
+  let column = 1;
+  return (offset) => {
+    if (offset < at) [at, line, column] = [0, 1, 1];
+    for (; at < offset; at++) {
+      const byte = bytes[at] ?? 0;
+      // Only the first byte of a character counts, not those that continue it.
+      if ((byte & 0xc0) !== 0x80) column += 1;
+      if (byte !== LINE_FEED) continue;
+      line += 1;
+      column = 1;
+    }
+    return { line, column };
+  };
+}
+
+/** Line and column of one byte offset, as createPositionLookup counts them. */
+export function positionAt(bytes: Buffer, offset: number): TextPosition {
+  return createPositionLookup(bytes)(offset);
+}
+
+/** `body.json:12:7`: a position in the text that a label names. */
+export function formatPosition(label: string, { line, column }: TextPosition): string {
+  return `${label}:${line}:${column}`;
 }

@@ -1,17 +1,4 @@
 import type { Buffer } from 'node:buffer';
-import {
-  CARRIAGE_RETURN,
-  CLOSE_ARRAY,
-  CLOSE_OBJECT,
-  COLON,
-  COMMA,
-  LINE_FEED,
-  OPEN_ARRAY,
-  OPEN_OBJECT,
-  QUOTE,
-  SPACE,
-  TAB,
-} from './json-bytes.ts';
 import { endOffset, type JsonDocument, type JsonNode, rootOf, startOffset } from './json-node.ts';
 import { scanString } from './parse-json.ts';
 
@@ -59,7 +46,6 @@ export function compactJson(doc: JsonDocument): string {
   return Array.from(compactChunks(rootOf(doc))).join('');
 }
 
-/** A value on one line, piece by piece. */
 export function compactChunks(node: JsonNode): Generator<string> {
   return formatTokens(node, () => '', ':');
 }
@@ -111,30 +97,16 @@ function* formatTokens(node: JsonNode, lineBreak: (depth: number) => string, col
   yield out;
 }
 
-function tokenEnd(bytes: Buffer, from: number): number {
-  const first = bytes[from] ?? 0;
-  if (first === QUOTE) return scanString(bytes, from);
+// Tokens of one byte are 1, strings 2, whitespace 3; all others are numbers and literals.
+const byteKinds = new Uint8Array(256);
+for (const [at, bytes] of ['{}[],:', '"', ' \n\r\t'].entries())
+  for (const byte of bytes) byteKinds[byte.charCodeAt(0)] = at + 1;
+
+/** The offset after the token at `from`, or after a run of whitespace. Throws JsonError for a malformed string; other tokens are not checked. */
+export function tokenEnd(bytes: Buffer, from: number): number {
+  const kind = byteKinds[bytes[from] ?? 0];
+  if (kind === 2) return scanString(bytes, from);
   let at = from + 1;
-  if (isPunctuation(first)) return at;
-  const isSpaceToken = isWhitespaceByte(first);
-  for (let byte = bytes[at]; byte !== undefined && byte !== QUOTE && !isPunctuation(byte); byte = bytes[at]) {
-    if (isWhitespaceByte(byte) !== isSpaceToken) break;
-    at += 1;
-  }
+  while (kind !== 1 && at < bytes.length && byteKinds[bytes[at] ?? 0] === kind) at += 1;
   return at;
-}
-
-function isPunctuation(byte: number): boolean {
-  return (
-    byte === OPEN_OBJECT ||
-    byte === CLOSE_OBJECT ||
-    byte === OPEN_ARRAY ||
-    byte === CLOSE_ARRAY ||
-    byte === COMMA ||
-    byte === COLON
-  );
-}
-
-function isWhitespaceByte(byte: number): boolean {
-  return byte === SPACE || byte === LINE_FEED || byte === CARRIAGE_RETURN || byte === TAB;
 }

@@ -3,7 +3,6 @@ import { timingSafeEqual } from 'node:crypto';
 import { basicAuthorization } from '../config/credentials/credential.ts';
 import { HttpError } from './responses.ts';
 
-/** The credentials that the local service accepts. */
 export interface AcceptedCredentials {
   readonly username: string;
   readonly password: string;

@@ -1,10 +1,20 @@
 import { Buffer } from 'node:buffer';
-import { getHeader, type Request, type Response, type Send } from '../http/message.ts';
+import { collectBodyStart } from '../http/body-chunks.ts';
+import { getHeader, type HttpRequest, type HttpResponse, type Send } from '../http/message.ts';
 import { bodyChunks } from '../http/request-progress.ts';
-import { redactBody, redactResponseBody } from './redact-body.ts';
+import { kindOf, stringOf } from '../json/json-node.ts';
+import { tryParseJson } from '../json/parse-json.ts';
+import { operationAt } from '../operations/all-operations.ts';
+import { redactSecretFields, secretValues } from '../operations/secret-fields.ts';
+import {
+  createRedactor,
+  MIN_BODY_SECRET_CHARS,
+  REDACTED,
+  replaceSecrets,
+  trailingPrefixLength,
+} from '../output/reporter.ts';
 import { requestPath } from './responses.ts';
 
-/** Copies the bytes of a body up to a limit. */
 export function createBodyCopy(maxBytes: number): {
   readonly add: (chunk: Uint8Array) => void;
   readonly bytes: () => Buffer;
@@ -26,11 +36,11 @@ export function createBodyCopy(maxBytes: number): {
  * abandoned, and without a response if `send` throws. `isCut`: the body of the response threw.
  */
 export async function sendWithCopies(
-  request: Request,
+  request: HttpRequest,
   send: Send,
   maxBytes: number,
-  onEnd: (sent: Buffer, response: Response | undefined, received: Buffer, isCut: boolean) => Promise<void>,
-): Promise<Response> {
+  onEnd: (sent: Buffer, response: HttpResponse | undefined, received: Buffer, isCut: boolean) => Promise<void>,
+): Promise<HttpResponse> {
   const [sent, received] = [createBodyCopy(maxBytes), createBodyCopy(maxBytes)];
   const { body } = request;
   let isRead = false;
@@ -39,10 +49,10 @@ export async function sendWithCopies(
     return tapChunks(bodyChunks(body), sent.add, async () => {});
   };
   const copied = { length: body.length, chunks };
-  const end = async (response: Response | undefined, isCut: boolean): Promise<void> => {
+  const end = async (response: HttpResponse | undefined, isCut: boolean): Promise<void> => {
     // A client that got no 100 Continue sends no body. Waiting for one that is too large would delay its refusal.
     const canRead = getHeader(request.headers, 'expect') === undefined && (body.length ?? 0) <= maxBytes;
-    if (!isRead && canRead) await readUpTo(maxBytes, chunks()).catch(() => {});
+    if (!isRead && canRead) await collectBodyStart(chunks(), maxBytes);
     const { body: redactedBody, secrets } = redactBody(requestPath(request), sent.bytes());
     return onEnd(redactedBody, response, redactResponseBody(received.bytes(), secrets), isCut);
   };
@@ -53,14 +63,6 @@ export async function sendWithCopies(
   } catch (error) {
     await end(undefined, false);
     throw error;
-  }
-}
-
-async function readUpTo(maxBytes: number, chunks: AsyncIterable<Uint8Array>): Promise<void> {
-  let length = 0;
-  for await (const chunk of chunks) {
-    length += chunk.length;
-    if (length >= maxBytes) return;
   }
 }
 
@@ -89,4 +91,70 @@ async function* tapChunks(
   } finally {
     if (!isEnded) await onEnd(isCut);
   }
+}
+
+interface RedactedBody {
+  readonly body: Buffer;
+  readonly secrets: readonly string[];
+}
+
+// A body may give a field any number of times.
+const MAX_SECRETS = 16;
+
+/** A body of a request without its secret fields, also if it is not valid JSON or was cut. */
+export function redactBody(path: string, body: Buffer): RedactedBody {
+  const operation = operationAt(path);
+  const names = Object.entries(operation?.body ?? {}).flatMap(([name, { isSecret }]) => (isSecret ? [name] : []));
+  if (!operation || names.length === 0) return { body, secrets: [] };
+  const root = tryParseJson(body);
+  if (!root) return redactInvalidBody(body, names);
+  const secrets = firstSecrets(secretValues(root, operation));
+  return { body: redactSecretFields(root, operation, () => REDACTED), secrets };
+}
+
+/** The body of a response without some values of its request; those of fewer than eight characters stay. */
+function redactResponseBody(body: Buffer, secrets: readonly string[]): Buffer {
+  const redactable = secrets.filter(({ length }) => length >= MIN_BODY_SECRET_CHARS);
+  if (redactable.length === 0) return body;
+  // Latin-1 keeps every byte.
+  return Buffer.from(createRedactor(redactable).redact(body.toString('latin1')), 'latin1');
+}
+
+// The string after the name, which may lack its end, or any other text up to the end of the field.
+function redactInvalidBody(body: Buffer, names: readonly string[]): RedactedBody {
+  const field = new RegExp(`("(?:${names.join('|')})"\\s*:\\s*)("(?:[^"\\\\]+|\\\\.)*"?|[^\\s",}\\]]+)`, 'gs');
+  const values: string[] = [];
+  const text = body.toString('latin1').replace(field, (_, start: string, value: string) => {
+    values.push(invalidValueText(Buffer.from(value, 'latin1')));
+    return `${start}"${REDACTED}"`;
+  });
+  return values.length === 0
+    ? { body, secrets: [] }
+    : { body: Buffer.from(text, 'latin1'), secrets: firstSecrets(values) };
+}
+
+function invalidValueText(value: Buffer): string {
+  const node = tryParseJson(value);
+  return node && kindOf(node) === 'string' ? stringOf(node) : value.toString().replace(/^"|"$/g, '');
+}
+
+function firstSecrets(values: readonly string[]): string[] {
+  return [...new Set(values)].slice(0, MAX_SECRETS);
+}
+
+/** A body without some secrets, also those split between chunks: bytes that may begin one are held back until the next chunk. */
+export async function* redactChunks(
+  chunks: AsyncIterable<Uint8Array>,
+  secrets: readonly string[],
+): AsyncGenerator<Uint8Array> {
+  if (secrets.length === 0) return yield* chunks;
+  let held = '';
+  for await (const chunk of chunks) {
+    // Latin-1 keeps every byte, and secrets in headers are ASCII.
+    const text = replaceSecrets(held + Buffer.from(chunk).toString('latin1'), secrets);
+    const heldChars = Math.max(...secrets.map((secret) => trailingPrefixLength(text, secret, 1)));
+    held = text.slice(text.length - heldChars);
+    if (heldChars < text.length) yield Buffer.from(text.slice(0, text.length - heldChars), 'latin1');
+  }
+  if (held !== '') yield Buffer.from(held, 'latin1');
 }

@@ -1,20 +1,44 @@
 import { Buffer } from 'node:buffer';
+import { createBodyValidator } from '../fields/schema-validator.ts';
 import { uuidV7 } from '../fields/uuid.ts';
-import { getHeader, type Middleware, type Request, type Response, type Send } from '../http/message.ts';
+import { collectBody } from '../http/body-chunks.ts';
+import { getHeader, type HttpRequest, type HttpResponse, type Middleware, type Send } from '../http/message.ts';
 import { typedOperations } from '../operations/all-operations.ts';
+import type { Operation } from '../operations/operation.ts';
 import { type AcceptedCredentials, authenticateRequest } from './authenticate-request.ts';
-import { isModelsPath, modelsPath, modelsRoute, upstreamChatRoute } from './model-routes.ts';
-import { operationHandlers } from './operation-handlers.ts';
-import { operationRoute } from './operation-route.ts';
+import { yieldAfterWork } from './event-loop.ts';
+import { handleChat } from './handlers/chat.ts';
+import { handleFeedbackSchema } from './handlers/feedback-schema.ts';
+import { handleCallStart, handleFeedbackReplace } from './handlers/records.ts';
+import { createTrainReceiver } from './handlers/train.ts';
+import {
+  isModelsPath,
+  modelsPath,
+  modelsRoute,
+  operationRoute,
+  upstreamChatRoute,
+  withStoredChats,
+} from './operation-route.ts';
 import { pageRoutes } from './page-routes.ts';
-import { IncompleteBodyError } from './request-body.ts';
-import { createRequestMetrics, type RequestMetrics } from './request-metrics.ts';
-import { withRequestSummaries } from './request-summary.ts';
-import { HttpError, httpErrorResponse, jsonResponse, requestPath, textResponse, toHttpError } from './responses.ts';
-import { readRoute, type ServiceContext, type ServiceRoute } from './service-context.ts';
-import { withStoredChats } from './stored-chats.ts';
+import { IncompleteBodyError, parseRequestBody } from './request-body.ts';
+import { createRequestMetrics, type RequestMetrics, withRequestSummaries } from './request-metrics.ts';
+import {
+  HttpError,
+  httpErrorResponse,
+  invalidBodyResponse,
+  jsonResponse,
+  requestPath,
+  textResponse,
+  toHttpError,
+} from './responses.ts';
+import {
+  type BodyReceiver,
+  type OperationHandler,
+  readRoute,
+  type ServiceContext,
+  type ServiceRoute,
+} from './service-context.ts';
 
-/** The user of requests if the service requires no credentials. */
 const anonymousUser = 'local';
 
 /** A service, and what counts and logs its requests; `observe` does so for requests that `send` does not get. */
@@ -71,8 +95,18 @@ function createRoutes(context: ServiceContext, metrics: RequestMetrics): Readonl
   const { upstream } = context;
   const routes = new Map<string, ServiceRoute>([
     [statusPaths.models, modelsRoute(context)],
-    [statusPaths.health, readRoute('none', () => checkHealth(context))],
-    [statusPaths.metrics, readRoute('basic', async () => metricsResponse(metrics))],
+    [
+      statusPaths.health,
+      readRoute('none', async () => {
+        // 503 while the store cannot be used.
+        await context.store.checkHealth();
+        return jsonResponse(200, { status: 'ok' });
+      }),
+    ],
+    [
+      statusPaths.metrics,
+      readRoute('basic', async () => textResponse(200, Buffer.from(metrics.text()), PROMETHEUS_CONTENT_TYPE)),
+    ],
     ...pageRoutes(context),
   ]);
   for (const operation of typedOperations) {
@@ -85,21 +119,11 @@ function createRoutes(context: ServiceContext, metrics: RequestMetrics): Readonl
   return routes;
 }
 
-// 200 while the store can be used, else 503.
-async function checkHealth({ store }: ServiceContext): Promise<Response> {
-  await store.checkHealth();
-  return jsonResponse(200, { status: 'ok' });
-}
-
-function metricsResponse(metrics: RequestMetrics): Response {
-  return textResponse(200, Buffer.from(metrics.text()), PROMETHEUS_CONTENT_TYPE);
-}
-
 async function handleRequest(
-  request: Request,
+  request: HttpRequest,
   route: ServiceRoute | undefined,
   credentials: AcceptedCredentials | undefined,
-): Promise<Response> {
+): Promise<HttpResponse> {
   const { method, headers, signal } = request;
   if (!route) throw new HttpError(404, 'Not Found');
   if (method !== route.method && !(method === 'HEAD' && route.method === 'GET'))
@@ -109,4 +133,30 @@ async function handleRequest(
       ? authenticateRequest(route.auth, getHeader(headers, 'authorization'), credentials)
       : anonymousUser;
   return route.respond(request, { user, signal });
+}
+
+/** The handlers of the local service by operation path; an operation without a handler is a type error. */
+const operationHandlers: {
+  readonly [path in (typeof typedOperations)[number]['path']]: (operation: Operation) => BodyReceiver;
+} = {
+  '/feedback/replace': withBufferedBody(handleFeedbackReplace),
+  '/feedback/payload_schema': withBufferedBody(handleFeedbackSchema),
+  '/v1/chat/completions': withBufferedBody(handleChat),
+  '/v1/preview/training-jobs': createTrainReceiver,
+  '/call/start': withBufferedBody(handleCallStart),
+};
+
+// Buffers the body of an operation, and validates it as the command line does before the handler gets it.
+function withBufferedBody(handler: OperationHandler): (operation: Operation) => BodyReceiver {
+  return (operation) => {
+    const validate = createBodyValidator(operation);
+    const discard = async (): Promise<void> => {};
+    return async (chunks, length, caller, context) => {
+      const bytes = await collectBody(chunks, operation.largestBody, length);
+      const body = parseRequestBody(bytes);
+      if (!('doc' in body)) return { findings: [body], apply: () => invalidBodyResponse([body], operation), discard };
+      await yieldAfterWork(bytes.length, caller.signal);
+      return { findings: validate(body), apply: () => handler(body, caller, context), discard };
+    };
+  };
 }

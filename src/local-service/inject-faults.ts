@@ -1,13 +1,23 @@
 import { createHash } from 'node:crypto';
-import type { Headers, Middleware, Request, Response, Send } from '../http/message.ts';
+import { parseDurationMs } from '../config/parse-duration.ts';
+import { usageFailure } from '../errors.ts';
+import { joinWithOr } from '../fields/closest-match.ts';
+import {
+  getHeader,
+  type HttpHeaders,
+  type HttpRequest,
+  type HttpResponse,
+  type Middleware,
+  type Send,
+} from '../http/message.ts';
 import { abortableDelay, type StartTimer } from '../http/time-limits.ts';
 import { firstStringMember } from '../json/json-node.ts';
 import { tryParseJson } from '../json/parse-json.ts';
-import { operationAt } from '../operations/all-operations.ts';
+import { allOperations, operationAt } from '../operations/all-operations.ts';
+import { feedbackReplaceOperation } from '../operations/feedback-replace.ts';
 import type { Operation } from '../operations/operation.ts';
 import { sendWithCopies } from './body-copy.ts';
 import { yieldToEventLoop } from './event-loop.ts';
-import { type FaultRule, matchesFaultRule } from './fault-rule.ts';
 import { HttpError, httpErrorResponse, requestPath } from './responses.ts';
 import type { ServiceStore } from './store/service-store.ts';
 
@@ -16,10 +26,8 @@ export class ConnectionResetError extends Error {
   override readonly name = 'ConnectionResetError';
 }
 
-/** The part of the runtime that fault rules need. */
-export interface FaultClock {
+interface FaultClock {
   readonly after: StartTimer;
-  /** Milliseconds on a monotonic clock. */
   readonly elapsed: () => number;
 }
 
@@ -48,11 +56,11 @@ export function withFaults(
 
 async function respondWithFault(
   { rule, retryAfter }: AppliedRule,
-  request: Request,
+  request: HttpRequest,
   operation: Operation,
   next: Send,
   clock: FaultClock,
-): Promise<Response> {
+): Promise<HttpResponse> {
   if (rule.delayMs > 0) await abortableDelay(rule.delayMs, clock.after, request.signal);
   if (rule.reset === 'before') throw new ConnectionResetError('reset by --fault before the request was applied');
   if (rule.status !== undefined) {
@@ -68,11 +76,11 @@ async function respondWithFault(
 // As a server that deletes the old record before its last checks (docs/servers.md): before a 400, 5xx or lost response.
 async function deletingFirst(
   { reset }: FaultRule,
-  request: Request,
+  request: HttpRequest,
   respond: Send,
   { largestBody }: Operation,
   deleteFeedback: ServiceStore['deleteFeedback'],
-): Promise<Response> {
+): Promise<HttpResponse> {
   return sendWithCopies(request, respond, largestBody, async (sent, response) => {
     const isDeleted = response ? response.status === 400 || response.status >= 500 : reset === 'before';
     const body = isDeleted ? tryParseJson(sent) : undefined;
@@ -88,7 +96,9 @@ interface AppliedRule {
 }
 
 // Counts the requests that match a rule; undefined for requests that it does not affect.
-function createRuleCounter(rule: FaultRule): (path: string, headers: Headers, now: number) => AppliedRule | undefined {
+function createRuleCounter(
+  rule: FaultRule,
+): (path: string, headers: HttpHeaders, now: number) => AppliedRule | undefined {
   const { every, first, chance, seed, rate, retryAfter } = rule;
   let matched = 0;
   let windowStart = Number.NEGATIVE_INFINITY;
@@ -112,8 +122,7 @@ function randomShare(text: string): number {
   return createHash('sha256').update(text).digest().readUInt32BE(0) / 2 ** 32;
 }
 
-/** The first bytes of a body; then it throws. */
-export async function* cutBody(body: Response['body'], maxBytes: number): AsyncGenerator<Uint8Array> {
+export async function* cutBody(body: HttpResponse['body'], maxBytes: number): AsyncGenerator<Uint8Array> {
   let remaining = maxBytes;
   for await (const chunk of body) {
     yield chunk.subarray(0, remaining);
@@ -123,4 +132,124 @@ export async function* cutBody(body: Response['body'], maxBytes: number): AsyncG
     await yieldToEventLoop(undefined);
     throw new Error(`cut by --fault after ${maxBytes} bytes`);
   }
+}
+
+/** A rule of `--fault`: which requests it matches, and what happens to them. */
+interface FaultRule {
+  readonly path: string | undefined;
+  readonly header: { readonly name: string; readonly value: string | undefined } | undefined;
+  /** Of the matching requests every nth, only the first ones, and a share of them. */
+  readonly every: number;
+  readonly first: number;
+  readonly chance: number;
+  readonly seed: string;
+  /** A maximum number of requests per period; only requests above it are affected. */
+  readonly rate: { readonly count: number; readonly periodMs: number } | undefined;
+  readonly status: number | undefined;
+  readonly retryAfter: string | undefined;
+  readonly delayMs: number;
+  readonly cutBytes: number | undefined;
+  readonly reset: 'before' | 'after' | undefined;
+  /** A feedback replacement that fails with 400, 5xx or a reset deletes the old record all the same. */
+  readonly deletesOldFeedback: boolean;
+}
+
+const EXAMPLE = 'for example operation=chat,every=3,status=503,retry-after=2';
+const RATE_LIMITED_STATUS = 429;
+
+/** Parses a rule such as `operation=chat,every=3,status=503,retry-after=2`. Throws Failure `usage`. */
+export function parseFaultRule(text: string): FaultRule {
+  const fields = new Map<string, string>();
+  for (const part of text.split(',')) {
+    const [, name = '', value = ''] = /^\s*([^=\s]*)\s*(?:=(.*))?$/s.exec(part) ?? [];
+    const key = faultKeys.get(name);
+    if (!key || fields.has(name)) {
+      const names = Array.from(faultKeys.keys(), (known) => `${known}=`).join(' ');
+      throw faultFailure(part.trim(), `use each of these once: ${names}; ${EXAMPLE}`);
+    }
+    if (!key.pattern.test(value)) throw faultFailure(part.trim(), key.hint);
+    fields.set(name, value);
+  }
+  const number = (name: string): number | undefined => {
+    const value = fields.get(name);
+    return value === undefined ? undefined : Number(value);
+  };
+  const [count, period = ''] = fields.get('rate')?.split('/') ?? [];
+  const [delay, reset] = [fields.get('delay'), fields.get('reset')];
+  const rate =
+    count === undefined ? undefined : { count: Number(count), periodMs: parseDurationMs('--fault rate', period) };
+  const rule: FaultRule = {
+    path: operationPath(fields.get('operation')),
+    header: parseHeader(fields.get('header')),
+    every: number('every') ?? 1,
+    first: number('first') ?? Number.POSITIVE_INFINITY,
+    chance: number('chance') ?? 1,
+    seed: fields.get('seed') ?? '0',
+    rate,
+    status: number('status') ?? (rate ? RATE_LIMITED_STATUS : undefined),
+    retryAfter: fields.get('retry-after'),
+    delayMs: delay === undefined ? 0 : parseDurationMs('--fault delay', delay),
+    cutBytes: number('cut'),
+    reset: reset === 'before' || reset === 'after' ? reset : undefined,
+    deletesOldFeedback: fields.has('delete'),
+  };
+  const effects = [rule.status, rule.cutBytes, rule.reset].filter((effect) => effect !== undefined).length;
+  if (effects > 1) throw faultFailure(text, 'a rule has one of status, cut and reset; give --fault again for another');
+  if (rule.retryAfter !== undefined && rule.status === undefined)
+    throw faultFailure(`retry-after=${rule.retryAfter}`, `it needs status= or rate=; ${EXAMPLE}`);
+  if (rule.deletesOldFeedback && rule.path !== feedbackReplaceOperation.path)
+    throw faultFailure('delete=old', 'it needs operation=feedback-replace');
+  if (effects === 0 && rule.delayMs === 0 && !rule.deletesOldFeedback)
+    throw faultFailure(text, `add status=, delay=, cut=, reset= or delete=; ${EXAMPLE}`);
+  return rule;
+}
+
+/** True for requests that a rule is about, before they are counted. */
+function matchesFaultRule({ path, header }: FaultRule, requestPath: string, headers: HttpHeaders): boolean {
+  if (path !== undefined && path !== requestPath) return false;
+  if (!header) return true;
+  const value = getHeader(headers, header.name);
+  return header.value === undefined ? value !== undefined : value === header.value;
+}
+
+const OPERATION_HINT = `use ${joinWithOr(allOperations.map(operationName))}`;
+
+const faultKeys: ReadonlyMap<string, { readonly pattern: RegExp; readonly hint: string }> = new Map([
+  ['operation', { pattern: /./, hint: OPERATION_HINT }],
+  ['header', { pattern: /^[^:]+/, hint: 'use header=name or header=name:value' }],
+  ['every', { pattern: /^[1-9]\d*$/, hint: 'use a number from 1, for every nth matching request' }],
+  ['first', { pattern: /^[1-9]\d*$/, hint: 'use a number from 1, for only the first n matching requests' }],
+  [
+    'chance',
+    { pattern: /^(0?\.\d+|0|1(\.0+)?)$/, hint: 'use a number from 0 to 1, for a share of the matching requests' },
+  ],
+  ['seed', { pattern: /./, hint: 'use any text; the same seed chooses the same requests' }],
+  ['rate', { pattern: /^[1-9]\d*\/[^/]+$/, hint: 'use a number of requests and a time, such as rate=5/10s' }],
+  ['status', { pattern: /^[45]\d\d$/, hint: 'use a status from 400 to 599' }],
+  ['retry-after', { pattern: /^\d+$/, hint: 'use a number of seconds' }],
+  ['delay', { pattern: /./, hint: 'use a time, such as delay=0.2s' }],
+  ['cut', { pattern: /^\d+$/, hint: 'use a number of bytes of the response body' }],
+  ['delete', { pattern: /^old$/, hint: 'use delete=old' }],
+  ['reset', { pattern: /^(before|after)$/, hint: 'use reset=before or reset=after' }],
+]);
+
+function operationName({ command }: { readonly command: readonly string[] }): string {
+  return command.join('-');
+}
+
+function operationPath(name: string | undefined): string | undefined {
+  if (name === undefined) return undefined;
+  const operation = allOperations.find((candidate) => candidate.path === name || operationName(candidate) === name);
+  if (!operation) throw faultFailure(`operation=${name}`, OPERATION_HINT);
+  return operation.path;
+}
+
+function parseHeader(text: string | undefined): FaultRule['header'] {
+  if (text === undefined) return undefined;
+  const [, name = '', value] = /^([^:]+)(?::\s*(.*))?$/s.exec(text) ?? [];
+  return { name, value };
+}
+
+function faultFailure(part: string, hint: string): Error {
+  return usageFailure(`--fault: ${JSON.stringify(part)} is not a valid rule`, hint);
 }

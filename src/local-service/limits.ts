@@ -9,7 +9,6 @@ export const serviceLimits = {
   /** On average over each `bodyMs`. */
   minBodyBytesPerSecond: 1024,
   connections: 1024,
-  /** Of the built-in model. */
   choices: 128,
   minTokens: 32_768,
   topLogprobs: 100,

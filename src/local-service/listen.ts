@@ -1,15 +1,15 @@
+import { Buffer } from 'node:buffer';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { Failure } from '../errors.ts';
 import { describeFileError, errorCode } from '../files/file-errors.ts';
+import { getHeader, type HttpHeaders, type HttpRequest, type HttpResponse, pairHeaders } from '../http/message.ts';
+import { isLoopbackUrl } from '../http/proxy.ts';
 import type { StartTimer } from '../http/time-limits.ts';
 import type { ObservedService } from './create-local-service.ts';
-import { expectsContinue, type OnShutdown, receiveRequest, refuseForeignRequest } from './incoming-request.ts';
 import { ConnectionResetError } from './inject-faults.ts';
 import { serviceLimits } from './limits.ts';
-import { writeResponse } from './outgoing-response.ts';
 import { jsonResponse } from './responses.ts';
 
-/** A service that listens on a port of 127.0.0.1. */
 export interface ServiceListener {
   /** `http://127.0.0.1:PORT`. */
   readonly url: string;
@@ -128,10 +128,8 @@ async function handleConnection(
   await writeResponse(await respond(received), request, response, onShutdown);
 }
 
-/**
- * Closes the connection of a request whose body arrives more slowly than the minimum rate over a whole period. Periods
- * in which the service itself does not read the body do not count. The function it returns stops the watch.
- */
+// Closes the connection of a request whose body arrives more slowly than the minimum rate over a whole period. Periods in which
+// the service itself does not read the body do not count. The function it returns stops the watch.
 function watchBodyRate(request: IncomingMessage, periodMs: number, after: StartTimer): () => void {
   const minBytes = (serviceLimits.minBodyBytesPerSecond * periodMs) / 1000;
   let lastBytes = request.socket.bytesRead;
@@ -148,4 +146,158 @@ function watchBodyRate(request: IncomingMessage, periodMs: number, after: StartT
   };
   let cancel = after(periodMs, check);
   return () => cancel();
+}
+
+// Below it reading a body piece by piece would take longer than the rest of the request.
+const MAX_WHOLE_BODY_BYTES = 16 * 1024;
+
+/** Calls back when the service shuts down; the function it returns withdraws the callback. */
+type OnShutdown = (callback: () => void) => () => void;
+
+// Converts a request of Node; undefined if its target is not a URL. Its signal is aborted when the client disconnects before it
+// has its response, or when the service shuts down.
+function receiveRequest(
+  request: IncomingMessage,
+  response: ServerResponse,
+  onShutdown: OnShutdown,
+): HttpRequest | undefined {
+  const headers = pairHeaders(request.rawHeaders);
+  const url = parseTarget(request.url ?? '/');
+  if (!url) return undefined;
+  const declared = getHeader(headers, 'content-length');
+  const length = declared === undefined ? undefined : Number(declared);
+  const chunks = (): AsyncIterable<Uint8Array> => {
+    if (expectsContinue(request)) response.writeContinue();
+    // From here on, the request is like any other.
+    delete request.headers.expect;
+    return unreadChunks(request);
+  };
+  const isSmall = length !== undefined && length <= MAX_WHOLE_BODY_BYTES && !expectsContinue(request);
+  return {
+    method: request.method ?? 'GET',
+    url: url.href,
+    headers,
+    body: { length, chunks, ...(isSmall && { whole: () => readWholeBody(request) }) },
+    signal: disconnectSignal(response, onShutdown),
+  };
+}
+
+function readWholeBody(request: IncomingMessage): Promise<Uint8Array> {
+  return new Promise((resolve, reject) => {
+    const chunks: Uint8Array[] = [];
+    request
+      .on('data', (chunk) => chunks.push(chunk))
+      .once('end', () => resolve(Buffer.concat(chunks)))
+      .once('error', reject)
+      // An error is not created for a request that has none: its stack trace takes a fifth of the time of a request.
+      .once('close', () => request.complete || reject(new Error('the connection was closed')));
+  });
+}
+
+/** The response to a request that another machine or a web page may have sent; undefined for all others. */
+function refuseForeignRequest({ url, headers }: HttpRequest): HttpResponse | undefined {
+  if (headers.filter(([name]) => name.toLowerCase() === 'host').length > 1)
+    return jsonResponse(400, { detail: 'the request has more than one Host header' });
+  const detail = foreignSource(url, headers);
+  return detail === undefined ? undefined : jsonResponse(403, { detail });
+}
+
+function foreignSource(url: string, headers: HttpHeaders): string | undefined {
+  const host = getHeader(headers, 'host') ?? '';
+  const ownOrigin = `http://${host}`;
+  // An absolute target names a host, too. A URL also parses with a user, which others could take for the host.
+  const isLoopback = (text: string): boolean =>
+    URL.canParse(text) && isLoopbackUrl(new URL(text)) && new URL(text).username + new URL(text).password === '';
+  if (!/^[\w.:[\]-]+$/.test(host) || !isLoopback(ownOrigin) || !(url.startsWith(OWN_ORIGIN) || isLoopback(url)))
+    return 'the Host header must be loopback';
+  const origin = getHeader(headers, 'origin');
+  if (origin !== undefined && origin !== ownOrigin) return 'requests from other origins are rejected';
+  // Browsers send it with requests that carry no Origin.
+  const site = getHeader(headers, 'sec-fetch-site')?.trim().toLowerCase();
+  return site === 'cross-site' || site === 'same-site' ? 'requests from other sites are rejected' : undefined;
+}
+
+/** True for a client that sends its body only after 100 Continue (RFC 9110). */
+function expectsContinue({ headers }: IncomingMessage): boolean {
+  return headers.expect?.toLowerCase() === '100-continue';
+}
+
+/** The unread rest of a body. Leaving the loop early does not close the connection, which the response still needs. */
+function unreadChunks(request: IncomingMessage): AsyncIterable<Uint8Array> {
+  return request.iterator({ destroyOnReturn: false });
+}
+
+const OWN_ORIGIN = 'http://localhost/';
+
+// A path, which may begin with two slashes, or an absolute URL as proxies get it.
+function parseTarget(target: string): URL | undefined {
+  const text = target.startsWith('/') ? `${OWN_ORIGIN}${target.slice(1)}` : target;
+  return URL.canParse(text) ? new URL(text) : undefined;
+}
+
+function disconnectSignal(response: ServerResponse, onShutdown: OnShutdown): AbortSignal {
+  const controller = new AbortController();
+  const withdraw = onShutdown(() => controller.abort(new Error('the service was stopped')));
+  response.once('close', () => {
+    withdraw();
+    if (!response.writableFinished) controller.abort(new Error('the client disconnected'));
+  });
+  return controller.signal;
+}
+
+const MAX_DISCARDED_BYTES = 256 * 1024 * 1024;
+
+const SHUTDOWN_EVENT = `data: ${JSON.stringify({
+  error: { message: 'the service was stopped', type: 'internal_error', param: null, code: 503 },
+})}\n\n`;
+
+// Sends a response as fast as the client reads it. Throws if its body throws. At shutdown an event stream that is still open
+// ends with an error event, and any other response is cut.
+async function writeResponse(
+  { status, headers, body, completeBody }: HttpResponse,
+  request: IncomingMessage,
+  response: ServerResponse,
+  onShutdown: OnShutdown,
+): Promise<void> {
+  // The rest of a body that was refused unread would be taken for the next request.
+  if (!request.complete) response.setHeader('Connection', 'close');
+  response.writeHead(status, headers.flat());
+  if (completeBody && request.complete && !response.destroyed) return void response.end(completeBody);
+  const isEventStream = getHeader(headers, 'content-type')?.startsWith('text/event-stream');
+  const withdraw = onShutdown(() => void (isEventStream ? response.end(SHUTDOWN_EVENT) : response.destroy()));
+  try {
+    for await (const chunk of body) {
+      if (response.destroyed || response.writableEnded) return;
+      if (!response.write(chunk)) await waitForDrain(response);
+    }
+    await discardUnreadBody(request);
+    response.end();
+  } finally {
+    withdraw();
+  }
+}
+
+// Closing while a client still sends would reset the connection and lose the response, so the rest is read, up to a limit.
+async function discardUnreadBody(request: IncomingMessage): Promise<void> {
+  // A client that got no 100 Continue sends no body.
+  if (request.complete || request.destroyed || expectsContinue(request)) return;
+  let remainingBytes = MAX_DISCARDED_BYTES;
+  try {
+    for await (const chunk of unreadChunks(request)) {
+      remainingBytes -= chunk.length;
+      if (remainingBytes <= 0) return;
+    }
+  } catch {
+    // A client that disconnected waits for no response.
+  }
+}
+
+function waitForDrain(response: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    const onWritable = (): void => {
+      response.off('drain', onWritable).off('close', onWritable);
+      resolve();
+    };
+    response.on('drain', onWritable).on('close', onWritable);
+  });
 }

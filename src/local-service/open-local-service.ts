@@ -11,12 +11,10 @@ import type { Runtime } from '../runtime.ts';
 import type { AcceptedCredentials } from './authenticate-request.ts';
 import { createLocalService, type ObservedService } from './create-local-service.ts';
 import type { ServiceContext } from './service-context.ts';
-import { createEmbeddedStore } from './store/embedded-store.ts';
+import { createEmbeddedStore, deleteAbandonedTrajectories } from './store/embedded-store.ts';
 import { openStore } from './store/open-store.ts';
 import type { ServiceStore } from './store/service-store.ts';
-import { deleteAbandonedTrajectories } from './store/trajectory-rows.ts';
 
-/** The configuration of the local service. */
 export interface LocalServiceOptions
   extends Pick<ServiceContext, 'upstream' | 'models' | 'onRequestEnd' | 'faults' | 'checksRules'> {
   readonly databaseFile: string;
@@ -28,28 +26,23 @@ export interface LocalServiceOptions
   readonly credentials?: AcceptedCredentials | undefined;
   /** As of ServiceContext; without it only the limits of the operations hold. */
   readonly maxBodyBytes?: number | undefined;
-  /** Checks whether the database file can be trusted. */
   readonly trust?: TrustOptions | undefined;
 }
 
-/** A PostgreSQL database and the password for it. */
 export interface PostgresLogin {
   readonly address: PostgresAddress;
   readonly password: string | undefined;
 }
 
-/** The part of the runtime that the local service needs. */
 export type ServiceRuntime = Pick<Runtime, 'now' | 'randomBytes'> & Partial<Pick<Runtime, 'elapsed'>>;
 
 const INSUFFICIENT_STORAGE_STATUS = 507;
 const MAX_ERROR_BYTES = 64 * 1024;
 
-/** The database file in a data directory. */
 export function databaseFileIn(directory: string): string {
   return join(directory, 'svc.db');
 }
 
-/** The local service on its database. */
 export interface LocalService extends ObservedService {
   readonly close: () => Promise<void>;
 }
@@ -72,32 +65,22 @@ export async function openLocalService(
   return { ...createLocalService(context, credentials), close: store.close };
 }
 
-/** Opens the data of the local service. `now` is in milliseconds since 1970. */
 export async function openServiceStore(
   { databaseFile, postgres, trust }: Pick<LocalServiceOptions, 'databaseFile' | 'postgres' | 'trust'>,
   now: number,
 ): Promise<ServiceStore> {
-  if (!postgres) return openEmbedded(databaseFile, trust, now);
-  await requireStagingDirectory(dirname(databaseFile));
-  return openPostgres(postgres);
-}
-
-// Training jobs need it, even if the database is elsewhere.
-async function requireStagingDirectory(directory: string): Promise<void> {
+  if (!postgres) {
+    const database = await openStore(databaseFile, trust);
+    await deleteAbandonedTrajectories(now, database);
+    return createEmbeddedStore(database);
+  }
+  // Training jobs are staged in it, even if the database is elsewhere.
+  const directory = dirname(databaseFile);
   const hint = 'set SVC_DATA_DIR to a directory that svc can write';
   const file = await withFileFailure(`write to ${directory}`, () => openAnonymousFile(directory), { hint });
   await file.close();
-}
-
-async function openEmbedded(path: string, trust: TrustOptions | undefined, now: number): Promise<ServiceStore> {
-  const database = await openStore(path, trust);
-  await deleteAbandonedTrajectories(now, database);
-  return createEmbeddedStore(database);
-}
-
-async function openPostgres({ address, password }: PostgresLogin): Promise<ServiceStore> {
   const { openPostgresStore } = await import('./store/postgres/postgres-store.ts');
-  return openPostgresStore(address, password);
+  return openPostgresStore(postgres.address, postgres.password);
 }
 
 /** The local service within this process (`--local`). Its disk is the user's: a full one throws Failure `local_file`. */

@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer';
 import { readFile } from 'node:fs/promises';
-import type { ExchangeSignal, Headers } from '../http/message.ts';
+import type { ExchangeSignal, HttpHeaders } from '../http/message.ts';
 import { type JsonValue, RawJson, writeJson } from '../json/write-json.ts';
 import { yieldToEventLoop } from './event-loop.ts';
 import { inferPayloadPaths } from './handlers/feedback-schema.ts';
@@ -10,7 +10,7 @@ import { type PageTable, pageTables, readPage, readRewards, readTrace } from './
 import type { StoredRow } from './store/service-store.ts';
 
 // Everything stored is hostile text: no inline scripts, no foreign hosts, no frames, no forms.
-const pageHeaders: Headers = [
+const pageHeaders: HttpHeaders = [
   [
     'Content-Security-Policy',
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -41,7 +41,11 @@ export function pageRoutes({ store, now }: ServiceContext): [string, ServiceRout
   return [
     ...staticFiles.map(([path, file, type]): [string, ServiceRoute] => [
       path,
-      readRoute('none', async () => textResponse(200, await readPageFile(file), type, pageHeaders)),
+      // Beside this file in the source, and beside the bundle in the package.
+      readRoute('none', async () => {
+        const text = await readFile(new URL(`./page/${file}`, import.meta.url));
+        return textResponse(200, text, type, pageHeaders);
+      }),
     ]),
     ...tables.map((table) =>
       data(table, async (url) => {
@@ -69,7 +73,7 @@ export function pageRoutes({ store, now }: ServiceContext): [string, ServiceRout
         const table = url.searchParams.get('table') ?? '';
         if (!isPageTable(table)) throw new HttpError(400, `table must be one of: ${tables.join(', ')}`);
         const disposition = ['Content-Disposition', `attachment; filename="svc-${table}.jsonl"`] as const;
-        const headers: Headers = [['Content-Type', 'application/x-ndjson'], disposition, ...pageHeaders];
+        const headers: HttpHeaders = [['Content-Type', 'application/x-ndjson'], disposition, ...pageHeaders];
         return { status: 200, statusText: '', headers, body: exportedRows(table, search(url), signal) };
       }),
     ],
@@ -85,11 +89,6 @@ export function pageRoutes({ store, now }: ServiceContext): [string, ServiceRout
       await yieldToEventLoop(signal);
     }
   }
-}
-
-// Beside this file in the source, and beside the bundle in the package.
-function readPageFile(name: string): Promise<Buffer> {
-  return readFile(new URL(`./page/${name}`, import.meta.url));
 }
 
 function isPageTable(name: string): name is PageTable {

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { validateHeaderName, validateHeaderValue } from 'node:http';
 import { errorMessage, Failure } from '../errors.ts';
 import { withFileFailure } from '../files/file-errors.ts';
-import { getHeader, type Headers, type Response, type Send } from '../http/message.ts';
+import { getHeader, type HttpHeaders, type HttpResponse, type Send } from '../http/message.ts';
 import { bodyChunks } from '../http/request-progress.ts';
 import {
   firstStringMember,
@@ -20,15 +20,12 @@ import { parseJson } from '../json/parse-json.ts';
 import { pluralize } from '../json/pluralize.ts';
 import { operationAt } from '../operations/all-operations.ts';
 import { type AcceptedCredentials, authenticateRequest } from './authenticate-request.ts';
-import { createBodyCopy } from './body-copy.ts';
-import { comparableBody, exchangeKey, generatedValues } from './har-entry.ts';
+import { createBodyCopy, redactBody } from './body-copy.ts';
 import { ConnectionResetError, cutBody } from './inject-faults.ts';
-import { isModelsPath } from './model-routes.ts';
-import { MAX_RECORDED_BODY_BYTES } from './record-har.ts';
-import { redactBody } from './redact-body.ts';
+import { isModelsPath } from './operation-route.ts';
+import { comparableBody, exchangeKey, generatedValues, MAX_RECORDED_BODY_BYTES } from './record-har.ts';
 import { HttpError, httpErrorResponse, requestPath, textResponse } from './responses.ts';
 
-/** Responds from a recording. */
 export interface HarReplay {
   readonly send: Send;
   /** Throws Failure `safety_check` that lists requests that were not recorded. */
@@ -38,12 +35,13 @@ export interface HarReplay {
 interface ReplayedEntry {
   readonly requestValues: readonly string[];
   readonly status: number;
-  readonly headers: Headers;
+  readonly headers: HttpHeaders;
   readonly body: Buffer;
   readonly isCut: boolean;
 }
 
 const MAX_LISTED_REQUESTS = 5;
+const BODY_HEADER = /^(content-(type|length|encoding)|transfer-encoding|connection|keep-alive|date)$/i;
 const MIN_STATUS = 200;
 const MAX_STATUS = 999;
 
@@ -94,22 +92,21 @@ export async function openHarReplay(path: string, credentials: AcceptedCredentia
   };
 }
 
-function replayedResponse({ requestValues, status, headers, body, isCut }: ReplayedEntry, request: string): Response {
+function replayedResponse(
+  { requestValues, status, headers, body, isCut }: ReplayedEntry,
+  request: string,
+): HttpResponse {
   if (status === 0) throw new ConnectionResetError('the recorded request got no response');
   const actual = generatedValues(request);
   let text = body.toString('latin1');
   for (const [at, value] of requestValues.entries()) text = text.replaceAll(value, actual[at] ?? value);
   const contentType = getHeader(headers, 'content-type') ?? 'application/json';
-  const kept = headers.filter(([name]) => !isBodyHeader(name));
+  const kept = headers.filter(([name]) => !BODY_HEADER.test(name));
   const response = textResponse(status, Buffer.from(text, 'latin1'), contentType, kept);
   if (!isCut) return response;
   // Without a length, because the body ends early.
   const { completeBody: _, ...rest } = response;
   return { ...rest, headers: [['Content-Type', contentType], ...kept], body: cutBody(response.body, text.length) };
-}
-
-function isBodyHeader(name: string): boolean {
-  return /^(content-(type|length|encoding)|transfer-encoding|connection|keep-alive|date)$/i.test(name);
 }
 
 async function readEntries(path: string): Promise<Map<string, ReplayedEntry[]>> {
@@ -119,10 +116,14 @@ async function readEntries(path: string): Promise<Map<string, ReplayedEntry[]>> 
     const entries = nodeAtPath(rootOf(parseJson(bytes)), ['log', 'entries']);
     if (!entries || kindOf(entries) !== 'list') throw new Error('it has no log.entries');
     for (const [at, entry] of Array.from(itemsOf(entries)).entries()) {
-      const { key, replayed } = atEntry(at, () => readEntry(entry));
-      const queue = queues.get(key) ?? [];
-      queues.set(key, queue);
-      queue.push(replayed);
+      try {
+        const { key, replayed } = readEntry(entry);
+        const queue = queues.get(key) ?? [];
+        queues.set(key, queue);
+        queue.push(replayed);
+      } catch (error) {
+        throw new Error(`log.entries[${at}]: ${errorMessage(error)}`);
+      }
     }
   } catch (error) {
     throw new Failure('local_file', `${path} is not a valid HAR file: ${errorMessage(error)}`, {
@@ -130,14 +131,6 @@ async function readEntries(path: string): Promise<Map<string, ReplayedEntry[]>> 
     });
   }
   return queues;
-}
-
-function atEntry<T>(at: number, read: () => T): T {
-  try {
-    return read();
-  } catch (error) {
-    throw new Error(`log.entries[${at}]: ${errorMessage(error)}`);
-  }
 }
 
 function readEntry(entry: JsonNode): { readonly key: string; readonly replayed: ReplayedEntry } {
@@ -169,7 +162,7 @@ function bodyOf(content: JsonNode | undefined): Buffer {
   return Buffer.from(firstStringMember(content, 'text') ?? '', encoding);
 }
 
-function headersOf(message: JsonNode | undefined): Headers {
+function headersOf(message: JsonNode | undefined): HttpHeaders {
   const text = (header: JsonNode, name: string): string => firstStringMember(header, name) ?? '';
   return itemsAt(message, 'headers').map((header) => [text(header, 'name'), text(header, 'value')]);
 }

@@ -1,7 +1,7 @@
 import type { Buffer } from 'node:buffer';
 import type { Finding } from '../fields/finding.ts';
 import { formatByteSize } from '../files/byte-size.ts';
-import { getHeader, type Request } from '../http/message.ts';
+import { getHeader, type HttpRequest } from '../http/message.ts';
 import { bodyChunks } from '../http/request-progress.ts';
 import { JsonError } from '../json/json-error.ts';
 import { type JsonNode, rootOf } from '../json/json-node.ts';
@@ -10,7 +10,7 @@ import { withPeriodicYields } from './event-loop.ts';
 import { HttpError } from './responses.ts';
 
 /** The size of a body in bytes that its request declares; 0 if it declares none. */
-export function declaredBodyBytes({ headers, body }: Request): number {
+export function declaredBodyBytes({ headers, body }: HttpRequest): number {
   return body.length ?? Number(getHeader(headers, 'content-length') ?? 0);
 }
 
@@ -25,11 +25,8 @@ export class IncompleteBodyError extends Error {
   }
 }
 
-/**
- * The chunks of a body. Throws HttpError 413 beyond `maxBytes`, before they are read if the length is known, and
- * IncompleteBodyError if the chunks throw.
- */
-export async function* limitedChunks(request: Request, maxBytes: number): AsyncGenerator<Uint8Array> {
+/** Throws HttpError 413 beyond `maxBytes`, at once if the length is known, and IncompleteBodyError if the chunks throw. */
+export async function* limitedChunks(request: HttpRequest, maxBytes: number): AsyncGenerator<Uint8Array> {
   const tooLarge = (): HttpError => new HttpError(413, `the body may have at most ${formatByteSize(maxBytes)}`);
   if (declaredBodyBytes(request) > maxBytes) throw tooLarge();
   const whole = await receiveWholeBody(request);
@@ -43,7 +40,7 @@ export async function* limitedChunks(request: Request, maxBytes: number): AsyncG
 }
 
 // Undefined for a body that is read chunk by chunk.
-async function receiveWholeBody({ body }: Request): Promise<Uint8Array | undefined> {
+async function receiveWholeBody({ body }: HttpRequest): Promise<Uint8Array | undefined> {
   try {
     return await ('whole' in body ? body.whole?.() : undefined);
   } catch (error) {
@@ -51,7 +48,7 @@ async function receiveWholeBody({ body }: Request): Promise<Uint8Array | undefin
   }
 }
 
-async function* receivedChunks({ body }: Request): AsyncGenerator<Uint8Array> {
+async function* receivedChunks({ body }: HttpRequest): AsyncGenerator<Uint8Array> {
   try {
     yield* bodyChunks(body);
   } catch (error) {
@@ -59,7 +56,6 @@ async function* receivedChunks({ body }: Request): AsyncGenerator<Uint8Array> {
   }
 }
 
-/** Parses a body; returns a finding if it is not valid JSON. */
 export function parseRequestBody(bytes: Buffer): JsonNode | Finding {
   try {
     return rootOf(parseJson(bytes));

@@ -2,25 +2,28 @@ import { Buffer } from 'node:buffer';
 import { errorMessage } from '../errors.ts';
 import type { Finding } from '../fields/finding.ts';
 import { errorCode } from '../files/file-errors.ts';
-import type { ExchangeSignal, Headers, Request, Response } from '../http/message.ts';
+import type { ExchangeSignal, HttpHeaders, HttpRequest, HttpResponse } from '../http/message.ts';
 import { formatJsonPath } from '../json/json-node.ts';
 import { type JsonValue, writeJson } from '../json/write-json.ts';
 import type { Operation } from '../operations/operation.ts';
 import { withPeriodicYields } from './event-loop.ts';
-import { StoreError } from './store/store-error.ts';
+import { StoreError } from './store/service-store.ts';
 
 // A response that is written and ended in one step must be small: at shutdown Node closes a connection whose response has ended, although
 // the client has not read all of it.
 const MAX_COMPLETE_BYTES = 16 * 1024;
 
-/** A response with a JSON body. */
-export function jsonResponse(status: number, value: JsonValue, headers: Headers = []): Response {
+export function jsonResponse(status: number, value: JsonValue, headers: HttpHeaders = []): HttpResponse {
   return textResponse(status, Buffer.from(writeJson(value)), 'application/json', headers);
 }
 
-/** A response with a body of text in UTF-8. */
-export function textResponse(status: number, body: Buffer, contentType: string, headers: Headers = []): Response {
-  const contentHeaders: Headers = [
+export function textResponse(
+  status: number,
+  body: Buffer,
+  contentType: string,
+  headers: HttpHeaders = [],
+): HttpResponse {
+  const contentHeaders: HttpHeaders = [
     ['Content-Type', contentType],
     ['Content-Length', String(body.length)],
   ];
@@ -29,8 +32,8 @@ export function textResponse(status: number, body: Buffer, contentType: string, 
 }
 
 /** A stream of events, one for each value, then `[DONE]`. After some events its body throws the reason of a signal that is aborted. */
-export function eventStreamResponse(values: Iterable<JsonValue>, signal: ExchangeSignal | undefined): Response {
-  const headers: Headers = [
+export function eventStreamResponse(values: Iterable<JsonValue>, signal: ExchangeSignal | undefined): HttpResponse {
+  const headers: HttpHeaders = [
     ['Content-Type', 'text/event-stream; charset=utf-8'],
     ['Cache-Control', 'no-store'],
   ];
@@ -50,9 +53,9 @@ async function* eventChunks(values: AsyncIterable<JsonValue>): AsyncGenerator<Ui
 export class HttpError extends Error {
   override readonly name = 'HttpError';
   readonly status: number;
-  readonly headers: Headers;
+  readonly headers: HttpHeaders;
 
-  constructor(status: number, message: string, headers: Headers = []) {
+  constructor(status: number, message: string, headers: HttpHeaders = []) {
     super(message);
     this.status = status;
     this.headers = headers;
@@ -63,12 +66,12 @@ export class HttpError extends Error {
 export function httpErrorResponse(
   { status, message, headers }: HttpError,
   shape: Operation['errors'] | undefined,
-): Response {
+): HttpResponse {
   return jsonResponse(status, shape === 'error' ? errorBody(status, message, null) : { detail: message }, headers);
 }
 
 /** The response to an invalid body: 400 with the first finding, or 422 with all of them, as the operation reports errors. */
-export function invalidBodyResponse(findings: readonly Finding[], operation: Operation): Response {
+export function invalidBodyResponse(findings: readonly Finding[], operation: Operation): HttpResponse {
   const [first] = findings;
   if (operation.errors === 'error' && first) {
     // An error of the text as a whole has no field, only an offset.
@@ -111,7 +114,7 @@ export function toHttpError(error: unknown): HttpError {
 }
 
 /** The path of a request, without its query. It is taken from the text, because parsing a URL takes longer. */
-export function requestPath({ url }: Pick<Request, 'url'>): string {
+export function requestPath({ url }: Pick<HttpRequest, 'url'>): string {
   const start = url.indexOf('/', url.indexOf('://') + 3);
   return /^[^?#]*/.exec(url.slice(start))?.[0] ?? '/';
 }

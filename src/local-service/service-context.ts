@@ -1,24 +1,20 @@
 import type { Finding } from '../fields/finding.ts';
-import type { ExchangeSignal, Middleware, Request, Response } from '../http/message.ts';
+import type { ExchangeSignal, HttpRequest, HttpResponse, Middleware } from '../http/message.ts';
 import type { JsonNode } from '../json/json-node.ts';
 import type { Operation } from '../operations/operation.ts';
-import type { RequestSummary } from './request-summary.ts';
+import type { RequestSummary } from './request-metrics.ts';
 import type { ServiceStore } from './store/service-store.ts';
 import type { Upstream } from './upstream.ts';
 
-/** The context of the local service. */
 export interface ServiceContext {
   readonly store: ServiceStore;
   /** The directory for staging bodies that are too large for memory. */
   readonly directory: string;
   /** The largest body it accepts, in bytes, below the limits of the operations. */
   readonly maxBodyBytes: number;
-  /** Milliseconds since 1970. */
   readonly now: () => number;
   readonly randomBytes: (count: number) => Uint8Array;
-  /** Milliseconds on a monotonic clock. */
   readonly elapsed: () => number;
-  /** Is called with every request that has ended. */
   readonly onRequestEnd?: ((summary: RequestSummary) => void) | undefined;
   readonly faults?: Middleware | undefined;
   /** Rejects bodies that break a rule of one existing server, too (docs/servers.md). */
@@ -29,7 +25,6 @@ export interface ServiceContext {
   readonly models?: readonly string[] | undefined;
 }
 
-/** Who sent a request. */
 export interface Caller {
   readonly user: string;
   /** Aborted when the caller has disconnected. */
@@ -41,21 +36,17 @@ export type OperationHandler = (
   body: JsonNode,
   caller: Caller,
   context: ServiceContext,
-) => Response | Promise<Response>;
+) => HttpResponse | Promise<HttpResponse>;
 
-/** A body that was received completely. */
 export interface ReceivedBody {
   readonly findings: readonly Finding[];
   /** Applies the operation; called only if no finding rejects the body. May throw HttpError. */
-  readonly apply: () => Response | Promise<Response>;
+  readonly apply: () => HttpResponse | Promise<HttpResponse>;
   /** Frees what was kept of the body; called in every case. */
   readonly discard: () => Promise<void>;
 }
 
-/**
- * Receives a body; `length` is the length that its request declares, or 0. Throws what its chunks throw, and keeps
- * nothing of the body then.
- */
+/** `length` is the declared one, or 0. Throws what the chunks throw, and keeps nothing of the body then. */
 export type BodyReceiver = (
   chunks: AsyncIterable<Uint8Array>,
   length: number,
@@ -70,10 +61,9 @@ export interface ServiceRoute {
   readonly auth: Operation['auth'] | 'none';
   readonly errors: Operation['errors'];
   /** May throw HttpError. */
-  readonly respond: (request: Request, caller: Caller) => Promise<Response>;
+  readonly respond: (request: HttpRequest, caller: Caller) => Promise<HttpResponse>;
 }
 
-/** A path that is read with GET. */
 export function readRoute(
   auth: ServiceRoute['auth'],
   respond: ServiceRoute['respond'],

@@ -1,21 +1,18 @@
 import { joinUrl } from '../config/base-url.ts';
 import { decompressResponse } from '../http/decompress.ts';
-import { getHeader, type Headers, type Request, type Response, type Send } from '../http/message.ts';
+import { getHeader, type HttpHeaders, type HttpRequest, type HttpResponse, type Send } from '../http/message.ts';
 import { describeNetworkError } from '../http/network-errors.ts';
 import { createRequestProgress, type RequestProgress, withRequestProgress } from '../http/request-progress.ts';
 import { noDeadline, type StartTimer, TimeLimitError, withTimeLimits } from '../http/time-limits.ts';
 import { bodySecretForms, replaceSecrets } from '../output/reporter.ts';
-import { redactChunks } from './redact-body.ts';
+import { redactChunks } from './body-copy.ts';
 import { HttpError } from './responses.ts';
 
-/**
- * Sends requests to a path below the base URL of another server, until the caller has disconnected; of their headers
- * only those that describe the body and the response. Throws HttpError 502 or 504.
- */
+/** Sends a request to a path below another base URL, with the headers about bodies only. Throws HttpError 502 or 504. */
 export type Upstream = (
   path: `/${string}`,
-  request: Pick<Request, 'method' | 'headers' | 'body' | 'signal'>,
-) => Promise<Response>;
+  request: Pick<HttpRequest, 'method' | 'headers' | 'body' | 'signal'>,
+) => Promise<HttpResponse>;
 
 const REQUEST_HEADERS = ['content-type', 'content-encoding', 'accept'];
 // Cookies and the like concern only the upstream server and this service.
@@ -27,7 +24,7 @@ const RESPONSE_HEADERS = ['content-type', 'retry-after', 'x-request-id'];
  * 502 if the server cannot be reached or sends no response, 504 if it is silent for too long; a response that falls silent is cut.
  */
 export function createUpstream(baseUrl: URL, token: string | undefined, send: Send, after: StartTimer): Upstream {
-  const authorization: Headers = token ? [['Authorization', `Bearer ${token}`]] : [];
+  const authorization: HttpHeaders = token ? [['Authorization', `Bearer ${token}`]] : [];
   const secrets = bodySecretForms([token]);
   return async (path, { method, body, headers, signal }) => {
     const url = joinUrl(baseUrl, path);
@@ -53,7 +50,7 @@ export function createUpstream(baseUrl: URL, token: string | undefined, send: Se
   };
 }
 
-function pickHeaders(headers: Headers, names: readonly string[]): Headers {
+function pickHeaders(headers: HttpHeaders, names: readonly string[]): HttpHeaders {
   return names.flatMap((name) => {
     const value = getHeader(headers, name);
     return value === undefined ? [] : [[name, value] as const];

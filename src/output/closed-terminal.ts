@@ -1,10 +1,7 @@
 import { InterruptedError } from '../errors.ts';
 import type { InputStream } from '../runtime.ts';
 
-/**
- * Rejects with the interruption by SIGHUP when the terminal on stdin is closed, whether or not the signal arrives. A terminal in
- * raw mode has no other end of input: Ctrl-D is a key.
- */
+/** Rejects with SIGHUP when the terminal on stdin is closed, even without the signal; in raw mode nothing else ends it. */
 export function awaitClosedTerminal(stdin: InputStream): Promise<never> {
   const closed = new Promise<never>((_, reject) => {
     const onClosed = (): void => {

@@ -47,7 +47,6 @@ export function createEscapeFilter(): EscapeFilter {
   };
 }
 
-/** The text with its control and formatting characters escaped. */
 export function escapeControlCharacters(text: string): string {
   const filter = createEscapeFilter();
   return filter.push(text) + filter.flush();

@@ -28,7 +28,6 @@ export function failureJson(failure: Failure, redact: (text: string) => string):
   return writeJson({ error: failureFields(failure, redact) });
 }
 
-/** The fields of the JSON of a failure. */
 export function failureFields(
   failure: Failure,
   redact: (text: string) => string,
@@ -104,12 +103,8 @@ export function formatGithubAnnotation({ level, title, message, at }: Annotation
   const [, file = at, line, column] = /^(.*?):(\d+):(\d+)$/.exec(at) ?? [];
   const properties = Object.entries({ file: file === 'stdin' ? undefined : file, line, col: column, title })
     .filter(([, value]) => value !== undefined && value !== '')
-    .map(([name, value = '']) => `${name}=${escapeProperty(value)}`);
+    .map(([name, value = '']) => `${name}=${escapeData(value).replaceAll(':', '%3A').replaceAll(',', '%2C')}`);
   return `::${level} ${properties.join(',')}::${escapeData(message)}`;
-}
-
-function escapeProperty(text: string): string {
-  return escapeData(text).replaceAll(':', '%3A').replaceAll(',', '%2C');
 }
 
 function escapeData(text: string): string {

@@ -1,11 +1,9 @@
 import ora from 'ora';
 import type { OutputStream } from '../runtime.ts';
 
-/** A line on a terminal that shows progress. */
 export interface Spinner {
   /** Removes it until the next frame, so that a line of text can be written. */
   readonly clear: () => void;
-  /** Removes it for good. */
   readonly stop: () => void;
 }
 

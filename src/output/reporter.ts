@@ -11,9 +11,7 @@ const MIN_SECRET_CHARS = 4;
 // A shorter beginning of a secret at the end of a text does not reveal it.
 const MIN_PREFIX_CHARS = 6;
 
-/** Removes secrets from texts. */
 interface Redactor {
-  /** Further values to redact from now on. */
   readonly addSecrets: (secrets: readonly string[]) => void;
   /** The text with `[redacted]` in place of each secret, in any encoding in which a server may return it. */
   readonly redact: (text: string) => string;
@@ -49,13 +47,12 @@ export function bodySecretForms(secrets: readonly (string | undefined)[]): strin
   return secrets.flatMap((secret = '') => (secret.length < MIN_BODY_SECRET_CHARS ? [] : secretForms(secret)));
 }
 
-/** The texts of at least four characters, each once and longer ones first, because they may contain others. */
-export function longestFirst(texts: readonly string[]): string[] {
+// The texts of at least four characters, each once and longer ones first, because they may contain others.
+function longestFirst(texts: readonly string[]): string[] {
   const redactable = texts.filter(({ length }) => length >= MIN_SECRET_CHARS);
   return [...new Set(redactable)].sort((left, right) => right.length - left.length);
 }
 
-/** The placeholder for a secret in a text. */
 export const REDACTED = '[redacted]';
 
 /** A text without some secrets, in these forms alone. */
@@ -63,10 +60,7 @@ export function replaceSecrets(text: string, secrets: readonly string[]): string
   return secrets.reduce((before, secret) => before.replaceAll(secret, REDACTED), text);
 }
 
-/**
- * The number of characters at the end of a text that begin a secret: a server or the network may cut a text. 0 for fewer than
- * `minChars`.
- */
+/** The number of characters at the end of a cut text that begin a secret; 0 for fewer than `minChars`. */
 export function trailingPrefixLength(text: string, secret: string, minChars: number): number {
   for (let length = Math.min(secret.length - 1, text.length); length >= minChars; length--) {
     if (text.endsWith(secret.slice(0, length))) return length;
@@ -85,7 +79,8 @@ export function secretForms(secret: string): string[] {
   const encodedForms = escapedForms.flatMap((text) => [
     ...jsonEscapedForms(text),
     formatJsonPath([text]),
-    percentEncode(text),
+    // A lone surrogate would throw an error.
+    encodeURIComponent(Buffer.from(text).toString()),
     ...base64Forms(text),
   ]);
   return longestFirst([...escapedForms, ...encodedForms]);
@@ -98,11 +93,6 @@ function jsonEscapedForms(text: string): string[] {
     json.replace(/[^ -~]/g, (unit) => `\\u${hexadecimal(unit.charCodeAt(0).toString(16).padStart(4, '0'))}`);
   const ascii = escapeNonAscii((code) => code);
   return [json, ascii, escapeNonAscii((code) => code.toUpperCase()), ascii.replaceAll('/', '\\/')];
-}
-
-function percentEncode(text: string): string {
-  // A lone surrogate would throw an error.
-  return encodeURIComponent(Buffer.from(text).toString());
 }
 
 // Three bytes are four characters, so the form depends on the offset. Characters that other bytes share are left out.
@@ -129,10 +119,8 @@ export interface Reporter extends Redactor {
   readonly stats: (text: string, members: { readonly [name: string]: JsonValue }) => Promise<void>;
   /** A detail; only under `--verbose`. */
   readonly detail: (message: string) => Promise<void>;
-  /** True under `--verbose`: details are printed. */
   readonly isVerbose: boolean;
   readonly isQuiet: boolean;
-  /** The failure of the run, reported last. */
   readonly failure: (failure: Failure) => Promise<void>;
   /** A chunk of the reasoning of a model: dimmed, or below a label without color; silent under `--quiet` and as JSON. */
   readonly reasoning: (text: string) => Promise<void>;
@@ -147,7 +135,6 @@ interface ReporterOptions {
   readonly secrets: readonly string[];
 }
 
-/** Reports to a writer, which is stderr. */
 export function createReporter(stderr: Writer, { isJson, isQuiet, isVerbose, secrets }: ReporterOptions): Reporter {
   const redactor = createRedactor(secrets);
   const { redact } = redactor;

@@ -17,11 +17,8 @@ export interface Sink {
   readonly abandon: () => Promise<AbandonedOutput | undefined>;
 }
 
-/** What happened to the output of a sink that was not committed. */
 export interface AbandonedOutput {
-  /** Where the output is, as a sentence. */
   readonly location: string;
-  /** The failure to write or commit the file, if that is why. */
   readonly cause: unknown;
 }
 

@@ -1,4 +1,7 @@
+import { Buffer } from 'node:buffer';
 import { Chalk } from 'chalk';
+import { COLON } from '../json/json-bytes.ts';
+import { tokenEnd } from '../json/write-json.ts';
 
 /** A style of text; `json` colors keys, strings, numbers and literals. */
 export type TextStyle = 'bold' | 'dim' | 'red' | 'yellow' | 'cyan' | 'json';
@@ -11,28 +14,18 @@ export function applyStyle(text: string, style: TextStyle): string {
 }
 
 function highlightJson(text: string): string {
-  const token = /"|-?\d[\d.eE+-]*|true|false|null/g;
+  const bytes = Buffer.from(text);
   let out = '';
-  let end = 0;
-  for (let match = token.exec(text); match; match = token.exec(text)) {
-    out += text.slice(end, match.index);
-    end = match[0] === '"' ? stringEnd(text, match.index) : token.lastIndex;
-    token.lastIndex = end;
-    out += chalk[tokenColor(match[0], text, end)](text.slice(match.index, end));
+  for (let at = 0, end = 0; at < bytes.length; at = end) {
+    end = tokenEnd(bytes, at);
+    const token = bytes.toString('utf8', at, end);
+    const color = tokenColor(token, bytes[end] === COLON);
+    out += color ? chalk[color](token) : token;
   }
-  return out + text.slice(end);
+  return out;
 }
 
-// Found step by step: a regular expression for a whole string overflows the stack when it is long.
-function stringEnd(text: string, start: number): number {
-  const special = /\\.|"/gs;
-  special.lastIndex = start + 1;
-  for (let match = special.exec(text); match; match = special.exec(text))
-    if (match[0] === '"') return special.lastIndex;
-  return text.length;
-}
-
-function tokenColor(token: string, text: string, end: number): 'cyan' | 'green' | 'yellow' | 'magenta' {
-  if (token === '"') return text[end] === ':' ? 'cyan' : 'green';
-  return /^[-\d]/.test(token) ? 'yellow' : 'magenta';
+function tokenColor(token: string, isKey: boolean): 'cyan' | 'green' | 'yellow' | 'magenta' | undefined {
+  if (token.startsWith('"')) return isKey ? 'cyan' : 'green';
+  return /^[-\d]/.test(token) ? 'yellow' : /^[a-z]/.test(token) ? 'magenta' : undefined;
 }

@@ -1,10 +1,8 @@
 import { formatByteSize } from '../files/byte-size.ts';
 
-/** The state of a transfer of many bytes. */
 export interface TransferProgress {
   readonly bytes: number;
   readonly total: number | undefined;
-  /** Time since the first byte. */
   readonly elapsedMs: number;
 }
 

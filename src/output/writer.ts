@@ -1,14 +1,12 @@
 import { Buffer } from 'node:buffer';
 import { Failure } from '../errors.ts';
 import { fileFailure } from '../files/file-errors.ts';
-import type { OutputStream } from '../runtime.ts';
+import type { OutputStream, Runtime } from '../runtime.ts';
 import { createEscapeFilter } from './escape-controls.ts';
 import type { TextStyle } from './text-style.ts';
 
-/** Writes text to stdout, stderr or a file. */
 export interface Writer {
   readonly isTerminal: boolean;
-  /** Styles are applied. */
   readonly hasColor: boolean;
   /** Characters per line; 80 if unknown. */
   readonly columns: number;
@@ -81,4 +79,16 @@ function writeError(error: Error, { isTTY }: OutputStream, name: string): Error 
   const code = 'code' in error ? error.code : undefined;
   if (code === 'EPIPE' || code === 'ERR_STREAM_DESTROYED') return new ClosedPipeError();
   return fileFailure(`write ${name}`, error);
+}
+
+/**
+ * Whether to use color: as `--color` says; otherwise never with NO_COLOR or FORCE_COLOR=0, always with FORCE_COLOR or
+ * CLICOLOR_FORCE (unless 0), and by default on a terminal that is not dumb, unless CLICOLOR is 0.
+ */
+export function canUseColor({ isTTY }: OutputStream, env: Runtime['env'], mode = 'auto'): boolean {
+  if (mode !== 'auto') return mode === 'always';
+  if (env.NO_COLOR) return false;
+  if (env.FORCE_COLOR) return env.FORCE_COLOR !== '0';
+  if (env.CLICOLOR_FORCE && env.CLICOLOR_FORCE !== '0') return true;
+  return isTTY === true && env.TERM !== 'dumb' && env.CLICOLOR !== '0';
 }

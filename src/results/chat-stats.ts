@@ -2,7 +2,6 @@ import { getMember, type JsonNode, kindOf, rawText } from '../json/json-node.ts'
 import { pluralize } from '../json/pluralize.ts';
 import { RawJson } from '../json/write-json.ts';
 
-/** The duration of an exchange. */
 export interface ExchangeTiming {
   /** Milliseconds from the start of the first attempt to the end of the response, or to the last chunk of a stream. */
   readonly totalMs: number;
@@ -22,7 +21,6 @@ type ChatStats = {
   readonly retries: number;
 };
 
-/** The figures of a chat completion. */
 export function chatStats(response: JsonNode, { totalMs, firstTokenMs, attempts }: ExchangeTiming): ChatStats {
   const tokens = tokenCount(response, 'completion_tokens');
   const generatingMs = totalMs - (firstTokenMs ?? 0);
@@ -36,7 +34,6 @@ export function chatStats(response: JsonNode, { totalMs, firstTokenMs, attempts 
   };
 }
 
-/** The figures in one line. */
 export function formatChatStats(stats: ChatStats): string {
   const { prompt_tokens, completion_tokens, first_token_ms, tokens_per_second, ms, retries } = stats;
   const hasUsage = prompt_tokens !== null || completion_tokens !== null;

@@ -15,12 +15,10 @@ import {
 import { parseJson, tryParseJson } from '../json/parse-json.ts';
 import { compactJson } from '../json/write-json.ts';
 
-/** The choices of a chat completion or of one of its chunks. */
 export function completionChoices(completion: JsonNode): JsonNode[] {
   return itemsAt(completion, 'choices');
 }
 
-/** The index of a choice; 0 if it has none. */
 export function choiceIndex(choice: JsonNode): number {
   return numberMember(choice, 'index') ?? 0;
 }
@@ -37,7 +35,6 @@ export function chatText(completion: JsonNode): string {
   return texts.map((text, at) => `${choiceHeading(at + 1)}${ensureFinalNewline(text)}`).join('');
 }
 
-/** The line above the text of one choice of several, counted from 1. */
 export function choiceHeading(number: number): string {
   return `--- ${number}\n`;
 }
@@ -67,7 +64,6 @@ export function hasOutput(chunk: JsonNode): boolean {
   });
 }
 
-/** The texts of content parts, joined. */
 export function joinTextParts(parts: Iterable<JsonNode>): string {
   return Array.from(parts, (part) => firstStringMember(part, 'text') ?? '').join('');
 }
@@ -84,7 +80,6 @@ export function omittedContent(choice: JsonNode): string[] {
   return types.map((type) => `a content part of type ${type}`);
 }
 
-/** The types of the parts that have no text. */
 export function unreadableParts(content: JsonNode): string[] {
   return Array.from(itemsOf(content)).flatMap((part) =>
     firstStringMember(part, 'text') === undefined ? [firstStringMember(part, 'type') ?? 'unknown'] : [],

@@ -32,7 +32,6 @@ const STRING_OVERHEAD_BYTES = 64;
 /** Of a stream that is merged. Text and lines of JSON that are printed as they arrive have no limit. */
 export const MAX_STREAM_BYTES = 8 * 1024 * 1024;
 
-/** Creates a budget of `maxBytes` bytes. */
 export function createMemoryBudget(maxBytes: number): MemoryBudget {
   let remainingBytes = maxBytes;
   return {
@@ -50,7 +49,6 @@ function stringBytes(text: string): number {
   return Buffer.byteLength(text) + STRING_OVERHEAD_BYTES;
 }
 
-/** Merges the chunks of a streamed response into one object. */
 interface ChunkMerger {
   /** Adds a chunk, or its value for a field; once the budget is spent, strings and arrays stay as they are. */
   readonly addChunk: (chunk: JsonNode) => void;
@@ -58,10 +56,7 @@ interface ChunkMerger {
   readonly toJson: () => string;
 }
 
-/**
- * A merger that follows the merge rules of the fields; unknown fields keep their last value. `onUnmerged` is called with
- * a description of each value that cannot be merged with the others, and is left out.
- */
+/** Merges by the rules of the fields; unknown fields keep their last value. `onUnmerged` gets a description of each value left out. */
 export function createChunkMerger(
   fields: Fields,
   budget: MemoryBudget,
@@ -220,11 +215,9 @@ function beginsToolCall(item: JsonNode): boolean {
   return Boolean(firstStringMember(item, 'id') && firstStringMember(getMember(item, 'function'), 'name'));
 }
 
-/** The response of a stream that is read to its end before it is used. */
 interface MergedStream {
   /** The received chunks, merged into one JSON text on one line. */
   readonly json: string;
-  /** The reason why that is not the complete response. */
   readonly failure: Failure | undefined;
 }
 

@@ -4,10 +4,7 @@ import { compactChunks } from '../json/write-json.ts';
 // A nested value may be a million levels deep; flow style takes no indentation.
 const MAX_BLOCK_LEVELS = 100;
 
-/**
- * A value as a YAML document that readers of YAML 1.1 and 1.2 take as the same value, piece by piece. Numbers keep
- * their text; strings are quoted wherever a reader could take them for something else.
- */
+/** A YAML document that means the same in YAML 1.1 and 1.2. Numbers keep their text; strings are quoted where in doubt. */
 export function* yamlChunks(root: JsonNode): Generator<string> {
   if (isBlock(root)) yield* blockLines(root, 0, '');
   else yield `${flowText(root)}\n`;

@@ -1,13 +1,13 @@
+import { once } from 'node:events';
+import { Worker } from 'node:worker_threads';
 import type { Context } from '../context.ts';
 import { Failure, InterruptedError, usageFailure } from '../errors.ts';
 import type { Sink } from '../output/sink.ts';
 import type { Runtime } from '../runtime.ts';
-import { createJqEngine, type JqRun } from './jq-engine.ts';
 import { lossyValueWarnings, withoutLoneSurrogates } from './lossy-values.ts';
 
 /** A compiled `--jq` filter. A run that cannot be completed rejects with the Failure `invalid_response`, and one that a signal ends with its code. */
 export interface JqFilter {
-  /** The results for an input of one or more JSON values. */
   readonly apply: (input: string) => Promise<FilterResult>;
   /** The results for lines of JSON, as if each had a run of jq for itself. */
   readonly applyToLines: (lines: readonly string[]) => Promise<LinesResult>;
@@ -33,15 +33,11 @@ const FILTER_TIMEOUT_MS = 120_000;
 // Of a compiler's message, which repeats the filter.
 const MAX_MESSAGE_CHARS = 500;
 
-/** The parts of the context that runs of a filter need. */
 interface FilterContext extends Pick<Context, 'signal' | 'report'> {
   readonly runtime: Pick<Runtime, 'after'>;
 }
 
-/**
- * Compiles a filter, before anything is sent. Throws usage for one that is invalid. `remainingMs` is the time that --timeout
- * leaves to a run, infinite for none.
- */
+/** Throws usage for an invalid filter. `remainingMs` is the time that --timeout leaves to a run, infinite for none. */
 export async function compileJqFilter(
   filter: string,
   { runtime, signal, report }: FilterContext,
@@ -107,10 +103,7 @@ export async function compileJqFilter(
 // These read other inputs, count them, or end the run before them; a field may have such a name.
 const AFFECTS_OTHER_INPUTS = /(?<!\.)\b(?:inputs?|input_line_number|halt|halt_error)\b/;
 
-/**
- * A sink that writes the results of a filter for the lines of JSON it is given, and the lines of a run that could not be completed;
- * its commit throws the first Failure, as `locate` describes it for its line.
- */
+/** A sink for lines of JSON that writes their results; its commit throws the first Failure, as `locate` describes it for its line. */
 export function filteredSink(
   { writer, keepsPartial, commit, abandon }: Sink,
   filter: JqFilter,
@@ -144,9 +137,7 @@ function tooLargeFailure(chars: number): Failure {
   return new Failure(
     'invalid_response',
     `--jq: the filter or its input is too large or too deep (input: ${chars} characters)`,
-    {
-      hint: 'pipe the result into jq instead: svc ... --json | jq',
-    },
+    { hint: 'pipe the result into jq instead: svc ... --json | jq' },
   );
 }
 
@@ -175,4 +166,42 @@ function messageOf(stderr: string): string {
     .replace(/^jq: error \(at [^)]*\)/gm, 'error')
     .replace(/ at <top-level>, line \d+, column \d+:/, ':');
   return message.slice(0, MAX_MESSAGE_CHARS) || 'the filter stopped with an error';
+}
+
+export interface JqInput {
+  readonly input: string;
+  readonly filter: string;
+}
+
+/** The result of one run of jq: one JSON text per line, and what it wrote to its stderr. */
+export interface JqRun {
+  readonly lines: readonly string[];
+  readonly stderr: string;
+  readonly exitCode: number;
+}
+
+/** jq itself, in a thread that starts with the first run. */
+interface JqEngine {
+  /** Rejects if the run exceeds its memory or its stack, and once the signal is aborted, which ends the run. One run at a time. */
+  readonly run: (run: JqInput, signal: AbortSignal) => Promise<JqRun>;
+}
+
+/** An engine that runs the program in a file, which is beside the bundle. */
+export function createJqEngine(file = new URL('./jq-worker.js', import.meta.url)): JqEngine {
+  let worker: Worker | undefined;
+  return {
+    run: async (run, signal) => {
+      worker ??= new Worker(file);
+      try {
+        const response = once(worker, 'message', { signal });
+        worker.postMessage(run);
+        const [result] = await response;
+        return result;
+      } catch (error) {
+        void worker.terminate();
+        worker = undefined;
+        throw error;
+      }
+    },
+  };
 }

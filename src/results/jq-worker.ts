@@ -4,7 +4,7 @@ import { setFlagsFromString } from 'node:v8';
 import { parentPort } from 'node:worker_threads';
 import { brotliDecompress } from 'node:zlib';
 import { loadJq } from 'jq-wasm';
-import type { JqInput, JqRun } from './jq-engine.ts';
+import type { JqInput, JqRun } from './jq-filter.ts';
 
 // A thread of its own that runs jq, as WebAssembly, because a filter can run without end. An exception ends the thread, such as
 // that of a run that exceeds its memory.

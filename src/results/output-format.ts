@@ -36,15 +36,11 @@ export function requestResultKind(own: ResultKind, flags: FlagValues): ResultKin
   return isDryRun ? 'dry-run' : isCurl ? 'curl' : own;
 }
 
-/**
- * The format of a result: `--format`, `--json`, JSON for `--jq`, else that of its kind. Throws usage if flags
- * contradict each other or the kind does not have the format.
- */
+/** `--format`, `--json`, JSON for `--jq`, else that of the kind. Throws usage for contradictions and formats that the kind lacks. */
 export function chooseFormat(kind: ResultKind, flags: FlagValues, isTerminal: boolean): OutputFormat {
   return requestedFormat(kind, flags) ?? defaultFormat(kind, isTerminal);
 }
 
-/** The format of a result without flags that select one. */
 export function defaultFormat(kind: ResultKind, isTerminal: boolean): OutputFormat {
   const { onTerminal, piped } = resultKinds[kind];
   return isTerminal ? onTerminal : piped;

@@ -23,7 +23,6 @@ import type { JqFilter } from './jq-filter.ts';
 import { lossyValueWarnings } from './lossy-values.ts';
 import { chooseFormat, type OutputFormat, type ResultKind } from './output-format.ts';
 
-/** A part of a text, with its style if there is color. */
 export interface StyledText {
   readonly text: string;
   readonly style?: TextStyle | undefined;
@@ -35,17 +34,14 @@ export interface PrintableResult {
   readonly doc: JsonDocument;
   /** The field whose elements are the rows. An array is its own rows; any other value is one record. */
   readonly rowsField?: string | undefined;
-  /** The columns of csv and tsv if there are no rows. */
   readonly columns?: readonly string[] | undefined;
   /** The text for people, in place of tab-separated fields. */
   readonly text?: () => string | Iterable<StyledText>;
   /** The rows of the table, headings first, in place of those of the JSON. */
   readonly table?: () => Iterable<readonly string[]>;
-  /** The rules for fitting that table to a narrow terminal. */
   readonly tableFit?: TableFit;
   /** Its JSON is indented even in a pipe, because it is kept in a file. */
   readonly isIndented?: boolean;
-  /** The note on stderr for an empty listing on a terminal. */
   readonly emptyNote?: string | undefined;
 }
 
@@ -64,7 +60,6 @@ export async function openResultOutput(kind: ResultKind, flags: FlagValues, cont
   return { format, filter: await openResultFilter(flags, context), writer: stdout, report };
 }
 
-/** The compiled filter of `--jq`, if there is one. Throws as compileJqFilter does. */
 export async function openResultFilter(
   flags: FlagValues,
   context: Context,
@@ -76,7 +71,6 @@ export async function openResultFilter(
   return compileJqFilter(filter, context, remainingMs);
 }
 
-/** A result built from values of svc itself. */
 export function resultOf(value: JsonValue): PrintableResult {
   return { doc: parseJson(writeJson(value)) };
 }

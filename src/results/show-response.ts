@@ -29,14 +29,12 @@ import type { JqFilter } from './jq-filter.ts';
 import type { OutputFormat } from './output-format.ts';
 import { printResult, type StyledText } from './print-result.ts';
 
-/** The destination and the format of a response. */
 export interface ResultView {
   readonly operation: Operation;
   readonly format: OutputFormat;
   readonly filter: JqFilter | undefined;
   readonly sink: Sink;
   readonly context: Context;
-  /** The number of choices that the body requests. */
   readonly requestedChoices: number;
   /** The text of the result, in place of that of its kind. */
   readonly textOf?: ((doc: JsonDocument) => string | readonly StyledText[]) | undefined;
@@ -65,11 +63,11 @@ export async function showResponse(
   if (isChatText(view))
     for (const description of completionChoices(rootOf(doc)).flatMap(omittedContent))
       await context.report.warn(`${description} was left out of the text; --json prints it`);
-  for (const warning of await responseWarnings(doc, operation)) await context.report.warn(warning);
+  for (const warning of [...(await fieldWarnings(doc, operation)), ...rowWarnings(doc, operation)])
+    await context.report.warn(warning);
   return doc;
 }
 
-/** True if only the whole text of a chat is printed. */
 export function isChatText({ operation, format, textOf }: ResultView): boolean {
   return operation.result.as === 'chat' && format === 'text' && !textOf;
 }
@@ -77,12 +75,13 @@ export function isChatText({ operation, format, textOf }: ResultView): boolean {
 /** Prints a whole response in its format. If the filter fails, the response to a request that writes is printed unfiltered. */
 export async function printDocument(
   doc: JsonDocument,
-  { operation, format, filter, sink, context, textOf = chatTextOf(operation) }: ResultView,
+  { operation, format, filter, sink, context, textOf }: ResultView,
 ): Promise<void> {
   const { result } = operation;
   const rowsField = result.as === 'rows' ? result.member : undefined;
   const emptyNote = result.as === 'rows' ? `the service returned no ${result.member}` : undefined;
-  const text = textOf && (() => textOf(doc));
+  const chatTextOf = result.as === 'chat' ? (): string => chatText(rootOf(doc)) : undefined;
+  const text = textOf ? () => textOf(doc) : chatTextOf;
   try {
     await printResult(
       { doc, rowsField, columns: rowColumns(operation), emptyNote, ...(text ? { text } : {}) },
@@ -101,17 +100,12 @@ function rowColumns({ reply, result }: Operation): string[] | undefined {
   return rows?.type === 'list' && rows.of.type === 'object' ? Object.keys(rows.of.fields ?? {}) : undefined;
 }
 
-/** Reports the end of a chat on stderr. */
 export async function reportChatEnd(doc: JsonDocument, view: ResultView): Promise<void> {
   const { report } = view.context;
   if (view.operation.result.as !== 'chat') return;
   for (const note of completionNotes(rootOf(doc), view.requestedChoices)) await report.note(note);
   if (isChatText(view)) for (const note of omissionNotes(rootOf(doc))) await report.note(note);
   await report.detail(finishDetail(rootOf(doc)));
-}
-
-function chatTextOf({ result }: Operation): ResultView['textOf'] {
-  return result.as === 'chat' ? (doc) => chatText(rootOf(doc)) : undefined;
 }
 
 async function writeResponse(bytes: Uint8Array, { writer }: Sink): Promise<void> {
@@ -130,7 +124,6 @@ async function reportReasoning(doc: JsonDocument, { report }: Context): Promise<
 export interface ParsedResponse {
   readonly bytes: Buffer;
   readonly doc: JsonDocument | undefined;
-  /** It is an HTML page, with a failure. */
   readonly isPage: boolean;
   readonly failure: Failure | undefined;
 }
@@ -139,14 +132,7 @@ export interface ParsedResponse {
 const MAX_CHECKED_VALUES = 200_000;
 const MAX_CHECKED_BYTES = 8 * 1024 * 1024;
 
-/**
- * Warnings about a valid response that lacks a required field, or has one of another type: the ids, the choices, the
- * usage; and about its incomplete rows. Servers vary in everything else, and a user can do nothing about it.
- */
-async function responseWarnings(doc: JsonDocument, operation: Operation): Promise<string[]> {
-  return [...(await fieldWarnings(doc, operation)), ...rowWarnings(doc, operation)];
-}
-
+// Required fields that are missing or of another type. Servers vary in everything else, and a user can do nothing about it.
 async function fieldWarnings(doc: JsonDocument, { reply }: Operation): Promise<string[]> {
   if (doc.tape.length / 3 > MAX_CHECKED_VALUES || doc.bytes.length > MAX_CHECKED_BYTES) return [];
   const { createSchemaValidator } = await import('../fields/schema-validator.ts');
@@ -158,10 +144,9 @@ async function fieldWarnings(doc: JsonDocument, { reply }: Operation): Promise<s
 }
 
 // Tables and views cannot show them.
-function rowWarnings(doc: JsonDocument, { reply, result: { as, member } }: Operation): string[] {
-  const field = reply[member];
-  if (as !== 'rows' || field?.type !== 'list' || field.of.type !== 'object') return [];
-  const names = Object.keys(field.of.fields ?? {});
+function rowWarnings(doc: JsonDocument, operation: Operation): string[] {
+  const { as, member } = operation.result;
+  const names = as === 'rows' ? (rowColumns(operation) ?? []) : [];
   const isIncomplete = (row: JsonNode): boolean => !names.every((name) => firstStringMember(row, name));
   const count = itemsAt(rootOf(doc), member).filter(isIncomplete).length;
   const lacking = pluralize(count, 'element lacks', 'elements lack');
@@ -175,7 +160,6 @@ function completionNotes(completion: JsonNode, requestedChoices: number): string
   return [...choices.flatMap(choiceNotes), ...(choices.length < requestedChoices ? [count] : [])];
 }
 
-/** Notes on what the text of a response leaves out. */
 function omissionNotes(completion: JsonNode): string[] {
   return completionChoices(completion).flatMap((choice) => {
     const message = getMember(choice, 'message');

@@ -20,7 +20,6 @@ import { createChunkMerger, createMemoryBudget, MAX_STREAM_BYTES } from './chunk
 import { printFiltered } from './print-result.ts';
 import { isChatText, printDocument, type ResultView, reportChatEnd } from './show-response.ts';
 
-/** The uses of a stream besides printing it. */
 export interface StreamUse {
   /** The returned response is used, so that it must be complete. */
   readonly isDocumentNeeded: boolean;
@@ -64,9 +63,7 @@ export async function showStream(
         throw new Failure(
           'invalid_response',
           `the stream exceeds the ${formatByteSize(MAX_STREAM_BYTES)} that svc holds`,
-          {
-            hint: 'use --format jsonl, or text, to print it as it arrives',
-          },
+          { hint: 'use --format jsonl, or text, to print it as it arrives' },
         );
       const printing = printChunk(chunk);
       await (isReadToEnd ? ignoreClosedPipe(printing) : printing);
@@ -117,7 +114,6 @@ async function showRemainder(
   else if (view.format !== 'jsonl') await printDocument(doc, view);
 }
 
-/** Prints a streamed chat as it arrives. */
 interface LiveTextPrinter {
   readonly show: (chunk: JsonNode) => Promise<void>;
   /** Ends the line. What was not printed yet follows from the whole response: tool calls, and further choices. */

@@ -34,22 +34,16 @@ export function recordedInputs(how: string | undefined, words: readonly string[]
 type CallAttributes = { readonly [name: string]: string };
 
 // Attribute, and the variables of CI systems that hold it (GitHub, GitLab, CircleCI, Buildkite, Azure Pipelines).
-const ciVariables: readonly (readonly [attribute: string, variables: readonly string[]])[] = [
-  [
-    'vcs.ref.head.name',
-    ['GITHUB_REF_NAME', 'CI_COMMIT_REF_NAME', 'CIRCLE_BRANCH', 'BUILDKITE_BRANCH', 'BUILD_SOURCEBRANCHNAME'],
-  ],
-  ['vcs.ref.head.revision', ['GITHUB_SHA', 'CI_COMMIT_SHA', 'CIRCLE_SHA1', 'BUILDKITE_COMMIT', 'BUILD_SOURCEVERSION']],
-  ['vcs.repository.url.full', ['CI_PROJECT_URL', 'CIRCLE_REPOSITORY_URL', 'BUILDKITE_REPO', 'BUILD_REPOSITORY_URI']],
-  ['cicd.pipeline.name', ['GITHUB_WORKFLOW', 'CI_PIPELINE_NAME', 'BUILDKITE_PIPELINE_SLUG', 'BUILD_DEFINITIONNAME']],
-  [
-    'cicd.pipeline.run.id',
-    ['GITHUB_RUN_ID', 'CI_PIPELINE_ID', 'CIRCLE_WORKFLOW_ID', 'BUILDKITE_BUILD_ID', 'BUILD_BUILDID'],
-  ],
-  ['cicd.pipeline.run.url.full', ['CI_PIPELINE_URL', 'CIRCLE_BUILD_URL', 'BUILDKITE_BUILD_URL']],
-  ['cicd.pipeline.task.name', ['GITHUB_JOB', 'CI_JOB_NAME', 'CIRCLE_JOB', 'BUILDKITE_LABEL', 'SYSTEM_JOBDISPLAYNAME']],
-  ['cicd.pipeline.task.run.id', ['CI_JOB_ID', 'BUILDKITE_JOB_ID', 'SYSTEM_JOBID']],
-];
+const ciVariables = {
+  'vcs.ref.head.name': 'GITHUB_REF_NAME CI_COMMIT_REF_NAME CIRCLE_BRANCH BUILDKITE_BRANCH BUILD_SOURCEBRANCHNAME',
+  'vcs.ref.head.revision': 'GITHUB_SHA CI_COMMIT_SHA CIRCLE_SHA1 BUILDKITE_COMMIT BUILD_SOURCEVERSION',
+  'vcs.repository.url.full': 'CI_PROJECT_URL CIRCLE_REPOSITORY_URL BUILDKITE_REPO BUILD_REPOSITORY_URI',
+  'cicd.pipeline.name': 'GITHUB_WORKFLOW CI_PIPELINE_NAME BUILDKITE_PIPELINE_SLUG BUILD_DEFINITIONNAME',
+  'cicd.pipeline.run.id': 'GITHUB_RUN_ID CI_PIPELINE_ID CIRCLE_WORKFLOW_ID BUILDKITE_BUILD_ID BUILD_BUILDID',
+  'cicd.pipeline.run.url.full': 'CI_PIPELINE_URL CIRCLE_BUILD_URL BUILDKITE_BUILD_URL',
+  'cicd.pipeline.task.name': 'GITHUB_JOB CI_JOB_NAME CIRCLE_JOB BUILDKITE_LABEL SYSTEM_JOBDISPLAYNAME',
+  'cicd.pipeline.task.run.id': 'CI_JOB_ID BUILDKITE_JOB_ID SYSTEM_JOBID',
+};
 
 /**
  * The attributes of a command: its working directory, the commit, the CI job, and the environment
@@ -64,7 +58,10 @@ export async function collectCallAttributes(
     ['process.working_directory', cwd],
     ...Object.entries(await readGitHead(cwd)),
     ['vcs.repository.url.full', env.GITHUB_REPOSITORY && `${env.GITHUB_SERVER_URL}/${env.GITHUB_REPOSITORY}`],
-    ...ciVariables.map(([name, variables]) => [name, variables.map((variable) => env[variable]).find(Boolean)]),
+    ...Object.entries(ciVariables).map(([name, variables]) => [
+      name,
+      variables.split(' ').flatMap((variable) => env[variable] || [])[0],
+    ]),
   ].flatMap(([name = '', value]) => (value ? [[name, redactText(value)]] : []));
   const variables = names.flatMap((name) => {
     const value = env[name];

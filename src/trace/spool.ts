@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer';
 import { chmod, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Failure } from '../errors.ts';
+import { Failure, toFailure } from '../errors.ts';
 import { formatByteSize } from '../files/byte-size.ts';
 import { isNotFoundError, withFileFailure } from '../files/file-errors.ts';
 import { commitOrAbandon, makeDirectory, renameDurably } from '../files/file-replacement.ts';
@@ -15,8 +15,8 @@ import type { Runtime } from '../runtime.ts';
 /** A call on disk that has not been confirmed; the process that sends it removes the file. */
 export interface SpooledCall {
   readonly file: string;
-  /** Origin and path of the trace base URL that it was recorded for, or `local_file`. */
-  readonly target: string;
+  /** The trace base URL that it was recorded for, or `local`. */
+  readonly baseUrl: string;
   /** The body of the `call start` request, on one line. */
   readonly body: string;
 }
@@ -27,14 +27,8 @@ const MAX_SPOOL_BYTES = 100 * 1024 * 1024;
 // A file of a running process that is older belongs to an earlier process with this id.
 const MAX_WRITE_MS = 60_000;
 
-/** The directory of the spool below the data directory. */
 export function spoolDirectory(dataDirectory: string): string {
   return join(dataDirectory, 'spool');
-}
-
-/** The destination of a spooled call: origin and path of the trace base URL, or `local_file`. */
-export function traceTarget(destination: { readonly url: URL; readonly isLocal: boolean } | undefined): string {
-  return destination?.isLocal ? 'local' : (destination?.url.href ?? '').replace(/\/call\/start$/, '');
 }
 
 /** The command that sends the spooled calls of a command with these flags, for hints. */
@@ -52,10 +46,9 @@ export function flushCommand(flags: FlagValues): string {
  */
 export function spoolCall(
   directory: string,
-  { id, target, body }: Omit<SpooledCall, 'file'> & { readonly id: string },
+  { id, baseUrl, body }: Omit<SpooledCall, 'file'> & { readonly id: string },
   { pid }: Pick<Runtime, 'pid'>,
 ): Promise<string> {
-  const facts = { hint: 'set SVC_DATA_DIR to a directory you can write to', applied: 'no' } as const;
   return withFileFailure(
     `spool the call in ${directory}`,
     async () => {
@@ -64,7 +57,7 @@ export function spoolCall(
       const file = join(directory, `${id}.json`);
       // The id of the process says whether it still writes the file.
       const temporary = join(directory, `.${id}.json.${pid}.tmp`);
-      const text = `${writeJson({ target })}\n${body}`;
+      const text = `${writeJson({ target: baseUrl })}\n${body}`;
       await commitOrAbandon(
         { commit: () => renameDurably(temporary, file), abandon: () => rm(temporary, { force: true }) },
         async () => {
@@ -75,7 +68,7 @@ export function spoolCall(
       );
       return file;
     },
-    facts,
+    { hint: 'set SVC_DATA_DIR to a directory you can write to', applied: 'no' },
   );
 }
 
@@ -85,19 +78,16 @@ export async function readSpool(directory: string): Promise<SpooledCall[]> {
   for (const file of await spoolFiles(directory)) {
     const text = await readFile(file, 'utf8').catch(() => '');
     const [head = '', body = ''] = text.split('\n', 2);
-    const target = firstStringMember(tryParseJson(Buffer.from(head)), 'target');
-    if (body !== '' && target !== undefined) calls.push({ file, target, body });
+    const baseUrl = firstStringMember(tryParseJson(Buffer.from(head)), 'target');
+    if (body !== '' && baseUrl !== undefined) calls.push({ file, baseUrl, body });
   }
   return calls;
 }
 
 /** Removes a call that is confirmed. Throws Failure `local_file` if it cannot be removed. */
 export function removeSpooledCall(file: string): Promise<void> {
-  const facts = {
-    hint: 'make its directory writable: a call that is sent twice is stored once',
-    applied: 'yes',
-  } as const;
-  return withFileFailure(`remove ${file}`, () => rm(file, { force: true }), facts);
+  const hint = 'make its directory writable: a call that is sent twice is stored once';
+  return withFileFailure(`remove ${file}`, () => rm(file, { force: true }), { hint, applied: 'yes' });
 }
 
 /**
@@ -115,14 +105,8 @@ export async function removeIncompleteCalls(
     const file = join(directory, name);
     const { mtimeMs = 0 } = (await stat(file).catch(() => undefined)) ?? {};
     const isWritten = Number(writer) !== pid && isRunning(Number(writer)) && now() - mtimeMs < MAX_WRITE_MS;
-    if (
-      !isWritten &&
-      (await rm(file).then(
-        () => true,
-        () => false,
-      ))
-    )
-      removed += 1;
+    const isRemoved = !isWritten && (await rm(file).catch(toFailure)) === undefined;
+    if (isRemoved) removed += 1;
   }
   return removed;
 }

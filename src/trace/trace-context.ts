@@ -7,7 +7,7 @@ import { shellQuote } from '../output/shell-quote.ts';
 import type { Runtime } from '../runtime.ts';
 
 /** The place of a call in its trace, with ids as OpenTelemetry writes them: 32 and 16 hexadecimal digits. */
-export interface TraceContext {
+interface TraceContext {
   readonly traceId: string;
   readonly callId: string;
   readonly parentId: string | undefined;
@@ -15,7 +15,6 @@ export interface TraceContext {
   readonly flags: string;
 }
 
-/** The parent call in the environment of svc. */
 export interface TraceParent {
   readonly traceId: string;
   readonly spanId: string;
@@ -78,7 +77,10 @@ export function traceEnvironment(
  * trace. Ids come from the request, or else from the response; throws Failure `invalid_response` if neither has one. If the ids do not
  * have the shape of TRACEPARENT, the lines unset it, because the one of the shell names another call.
  */
-export function traceExports(env: Runtime['env'], sentIds: SentIds): (doc: JsonDocument) => string {
+export function traceExports(
+  env: Runtime['env'],
+  sentIds: { readonly call?: string; readonly trace?: string },
+): (doc: JsonDocument) => string {
   return (doc) => {
     const callId = sentIds.call || receivedId(doc, 'id');
     const traceId = sentIds.trace || receivedId(doc, 'trace_id');
@@ -93,12 +95,6 @@ export function traceExports(env: Runtime['env'], sentIds: SentIds): (doc: JsonD
     );
     return [...(isW3c ? [] : ['unset TRACEPARENT\n']), ...lines].join('');
   };
-}
-
-/** The ids in the body of a call start. */
-interface SentIds {
-  readonly call?: string;
-  readonly trace?: string;
 }
 
 function receivedId(doc: JsonDocument, name: string): string {

@@ -24,16 +24,15 @@ import {
 } from '../json/json-node.ts';
 import { writeJson } from '../json/write-json.ts';
 import type { Runtime } from '../runtime.ts';
+import type { TrajectoryChecks } from './stream/checks.ts';
 import type { BodyDigest } from './stream/upload.ts';
 
 /** A training job about to be sent. Jobs with the same digest, target and model are the same job. */
 export interface TrainingJob {
-  /** SHA-256 of the body, in hexadecimal. */
   readonly digest: string;
   /** The URL it is sent to, without userinfo; `local_file` for the local service. */
   readonly target: string;
   readonly model: string | undefined;
-  /** Files as given on the command line. */
   readonly files: readonly string[];
   readonly bytes: number;
   readonly groups: number;
@@ -46,17 +45,11 @@ export interface TrainingJob {
 /** The facts that identify a training job before it is sent. */
 export type TrainingFacts = Omit<TrainingJob, 'target'>;
 
-/** The number of groups and of trajectories. */
-interface TrajectoryCounts {
-  readonly groupCount: () => number;
-  readonly trajectoryCount: () => number;
-}
-
 /** The facts of a body with this digest; the draft holds everything but the counted trajectories. */
 export function createTrainingFacts(
   { bytes, digest }: BodyDigest,
   { doc }: Draft,
-  counts: TrajectoryCounts,
+  counts: Pick<TrajectoryChecks, 'groupCount' | 'trajectoryCount'>,
   files: readonly string[],
 ): TrainingFacts {
   const model = firstStringMember(rootOf(doc), 'model_id');
@@ -64,18 +57,15 @@ export function createTrainingFacts(
 }
 
 /** Counts the trajectories in a draft that holds the whole body. */
-export function countTrajectories({ doc }: Draft): TrajectoryCounts {
+export function countTrajectories({ doc }: Draft): Pick<TrajectoryChecks, 'groupCount' | 'trajectoryCount'> {
   const groups = itemsAt(rootOf(doc), 'trajectory_groups');
   const sizes = groups.map((group) => itemsAt(group, 'trajectories').length);
   return { groupCount: () => groups.length, trajectoryCount: () => sizes.reduce((sum, size) => sum + size, 0) };
 }
 
-/** The outcome of a job. */
 export interface JobOutcome {
   readonly applied: AppliedState;
-  /** Exit code of the process. */
   readonly exitCode: number;
-  /** The job id from the response. */
   readonly id: string | undefined;
 }
 
@@ -104,11 +94,10 @@ export function jobStatus(
 /** Jobs that may be sent again: all, none, or those that may have been applied. */
 export type AllowedDuplicates = boolean | 'unknown';
 
-/** The part of the runtime that the job history needs. */
 type JobHistoryRuntime = LockRuntime & Pick<Runtime, 'now'>;
 
 /** The jobs sent from this machine. Every function throws Failure `local_file` for the file, and `safety_check` for an invalid record. */
-export interface JobHistory {
+interface JobHistory {
   /** The recorded jobs, oldest first. */
   readonly read: () => Promise<readonly TrainingJobRecord[]>;
   /** The last record of the same job, for the same line of the same batch. */
@@ -121,7 +110,6 @@ export interface JobHistory {
   readonly begin: (job: TrainingJob, allowed: AllowedDuplicates) => Promise<(outcome: JobOutcome) => Promise<void>>;
 }
 
-/** The path of the job history in a data directory. */
 export function jobHistoryFile(directory: string): string {
   return join(directory, 'training-jobs.jsonl');
 }
@@ -129,11 +117,8 @@ export function jobHistoryFile(directory: string): string {
 /** The job history in a file (0600, in a 0700 directory). Only what other processes have added is read again. */
 export function createJobHistory(path: string, context: JobHistoryRuntime): JobHistory {
   const { pid, host, now, randomBytes } = context;
-  const file: JournalFile = {
-    path,
-    displayPath: path,
-    hint: 'fix that line, or move the file away to start without earlier jobs',
-  };
+  const hint = 'fix that line, or move the file away to start without earlier jobs';
+  const file: JournalFile = { path, displayPath: path, hint };
   let end = JOURNAL_START;
   let records = new Map<string, TrainingJobRecord>();
   let recordsByJob = new Map<string, TrainingJobRecord[]>();
@@ -153,9 +138,9 @@ export function createJobHistory(path: string, context: JobHistoryRuntime): JobH
     const record = { start: node, end: undefined };
     records.set(entry, record);
     const job = jobKey(...(['digest', 'target', 'model_id'] as const).map((name) => firstStringMember(node, name)));
-    const sameJobs = recordsByJob.get(job);
-    if (sameJobs) sameJobs.push(record);
-    else recordsByJob.set(job, [record]);
+    const sameJobs = recordsByJob.get(job) ?? [];
+    sameJobs.push(record);
+    recordsByJob.set(job, sameJobs);
     return undefined;
   };
   const refresh = async (): Promise<void> => {
@@ -253,9 +238,7 @@ export function createJobHistory(path: string, context: JobHistoryRuntime): JobH
   };
 }
 
-/** A record that waits to be written. */
 interface WaitingRecord {
-  /** Throws if it is not to be written. */
   readonly toRecord: () => string;
   readonly resolve: () => void;
   readonly reject: (error: unknown) => void;
@@ -264,7 +247,7 @@ interface WaitingRecord {
 function withHint(error: unknown): unknown {
   if (!(error instanceof Failure) || error.code !== 'local_file' || error.facts.hint) return error;
   const hint = 'set SVC_DATA_DIR to another directory';
-  return new Failure(error.code, error.message, { ...error.facts, hint, applied: 'no' });
+  return error.with({ hint, applied: 'no' });
 }
 
 function jobKey(...parts: readonly (string | undefined)[]): string {
@@ -282,28 +265,21 @@ function duplicateFailure(
     return status !== 'not-applied' && status !== allowed;
   });
   if (!earlier) return undefined;
-  const id = firstStringMember(earlier.end, 'id');
-  const { message, hint } = describeDuplicate(earlier, jobStatus(earlier, context));
-  return new Failure('safety_check', `${message}; nothing was sent`, {
-    hint: `${hint}to send it again, run svc train with --allow-duplicate`,
-    applied: 'no',
-    ids: id === undefined ? {} : { job: id },
-  });
-}
-
-function describeDuplicate(
-  { start }: TrainingJobRecord,
-  status: JobStatus,
-): { readonly message: string; readonly hint: string } {
+  const { start, end } = earlier;
+  const id = firstStringMember(end, 'id');
   const when = firstStringMember(start, 'started_at');
   const pid = getMember(start, 'pid');
   const who = `process ${pid && rawText(pid)} on ${firstStringMember(start, 'host')}`;
-  if (status === 'applied')
-    return { message: `the same job was sent at ${when} and was applied`, hint: 'svc train log lists it; ' };
-  if (status === 'in-flight')
-    return { message: `the same job has been in flight since ${when}, in ${who}`, hint: 'wait for it; ' };
-  return {
-    message: `the same job was sent at ${when} by ${who}, and may have been applied`,
-    hint: 'check the service first; ',
+  const descriptions = {
+    applied: [`was sent at ${when} and was applied`, 'svc train log lists it'],
+    'in-flight': [`has been in flight since ${when}, in ${who}`, 'wait for it'],
+    unknown: [`was sent at ${when} by ${who}, and may have been applied`, 'check the service first'],
   };
+  const status = jobStatus(earlier, context);
+  const [what, step] = descriptions[status === 'not-applied' ? 'unknown' : status];
+  return new Failure('safety_check', `the same job ${what}; nothing was sent`, {
+    hint: `${step}; to send it again, run svc train with --allow-duplicate`,
+    applied: 'no',
+    ids: id === undefined ? {} : { job: id },
+  });
 }

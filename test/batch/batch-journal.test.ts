@@ -26,7 +26,7 @@ const sent = (line: number) => ({ digest: digestOf(line), timestampMs: 1000 + li
 /** Lines 1 to 3 were sent in one group, line 2 was withdrawn, and line 3 changed and was sent as another input. */
 async function writtenJournal() {
   const path = join(temporaryDirectory(), 'out.jsonl');
-  const file = batchJournalFile({ path, displayPath: 'out.jsonl' });
+  const file = await batchJournalFile({ path, displayPath: 'out.jsonl' });
   const journal = await openBatchJournal(file, createRunRecord(identity, run), undefined, () => {});
   await Promise.all([1, 2, 3].map((line) => journal.recordSending(line, sent(line), undefined)));
   await journal.recordWithdrawn(2, digestOf(2));
@@ -120,7 +120,7 @@ describe('the journal of a batch', () => {
 
   it('of another kind is rejected, a missing one is known', async () => {
     const path = join(temporaryDirectory(), 'out.jsonl');
-    const file = batchJournalFile({ path, displayPath: 'out.jsonl' });
+    const file = await batchJournalFile({ path, displayPath: 'out.jsonl' });
     expect(await readBatchJournal(file, createLineTable())).toBeUndefined();
     for (const text of ['{"sending":1,"input":"0000000000000001","at":1}\n', '{"entry":"1","started_at":"x"}\n']) {
       writeFileSync(file.path, text);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { fillShard, parseShard } from '../../src/batch/shard.ts';
+import { fillShard, parseShard } from '../../src/batch/batch-options.ts';
 
 type Env = Record<string, string>;
 const array = (id: number, min: number, max: number, count: number, step = 1): Env => ({

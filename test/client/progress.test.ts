@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { createDraft } from '../../src/body/draft.ts';
 import { createRequestContext, prepareRequest } from '../../src/client/request.ts';
 import { sendOnce } from '../../src/client/send-once.ts';
-import type { Request } from '../../src/http/message.ts';
+import type { HttpRequest } from '../../src/http/message.ts';
 import { feedbackSchemaOperation } from '../../src/operations/feedback-schema.ts';
 import { clock } from '../support/clock.ts';
 
@@ -11,7 +11,7 @@ it('the wait for a response shows its duration after 5 s', async () => {
   const destination = { url, isLocal: false, profile: 'default', isInProfile: false, route: undefined };
   const prepared = prepareRequest({ operation: feedbackSchemaOperation, headers: [] }, createDraft(undefined, '{}'));
   const context = createRequestContext(prepared, { destination, authorization: undefined });
-  const request: Request = {
+  const request: HttpRequest = {
     method: 'POST',
     url: url.href,
     headers: [],

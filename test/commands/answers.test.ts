@@ -2,18 +2,18 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { brotliCompressSync, constants, deflateSync, gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import type { Headers, Send } from '../../src/http/message.ts';
+import type { HttpHeaders, Send } from '../../src/http/message.ts';
 import { clock } from '../support/clock.ts';
 import { done, event } from '../support/event-stream.ts';
 import { answering, serviceEnv as env } from '../support/service.ts';
 import { type Result, svc, temporaryDirectory } from '../support/svc.ts';
 
-const json: Headers = [['Content-Type', 'application/json']];
-const events: Headers = [['Content-Type', 'text/event-stream; charset=utf-8']];
+const json: HttpHeaders = [['Content-Type', 'application/json']];
+const events: HttpHeaders = [['Content-Type', 'text/event-stream; charset=utf-8']];
 
 interface Answer {
   readonly status?: number;
-  readonly headers?: Headers;
+  readonly headers?: HttpHeaders;
   /** The pieces of the body; an Error cuts it there. */
   readonly pieces: readonly (string | Uint8Array | Error)[];
 }
@@ -168,7 +168,7 @@ describe('a response', () => {
     ['deflate', (part) => deflateSync(part, { finishFlush: Z_SYNC_FLUSH })],
     ['br', (part) => brotliCompressSync(part, { finishFlush: BROTLI_OPERATION_FLUSH })],
   ])('in the encoding %s keeps the text before a cut', async (encoding, compressStart) => {
-    const encoded: Headers = [['Content-Encoding', encoding]];
+    const encoded: HttpHeaders = [['Content-Encoding', encoding]];
     const half = compressStart(text('a').repeat(2));
     const cutStream = (...pieces: (Buffer | Error)[]): Promise<Result> =>
       ask({ headers: [...events, ...encoded], pieces }, '--stream');
@@ -245,7 +245,7 @@ describe('a status says whether the request was applied', () => {
     expect(stderr).toMatch(/^ {2}check the body: the service rejects the same body again$/m);
   });
 
-  it.each<[number, Headers, number, string, string]>([
+  it.each<[number, HttpHeaders, number, string, string]>([
     [301, [['Location', 'https://other.test/']], 5, 'no', 'redirects to https://other.test/'],
     [400, [], 5, 'no', 'https://svc.test returned 400: because'],
     [
@@ -404,7 +404,7 @@ describe('errors of a service are understood in every shape', () => {
 
   it('as JSON that stays valid with control characters in messages and headers', async () => {
     const message = 'a\u0085\u009b\u00ad\u202e\u{e0001}\u001b\u007f';
-    const headers: Headers = [['X-Request-Id', message]];
+    const headers: HttpHeaders = [['X-Request-Id', message]];
     const answer = { status: 400, headers, pieces: [JSON.stringify({ detail: message })] };
     const { stderr } = await start(answer, '--error-format', 'json', '-v');
     const lines = stderr
@@ -946,7 +946,7 @@ describe('a streamed chat', () => {
     expect(await ask(marked, '--stream')).toMatchObject({ code: 0, stdout: 'all\n' });
     for (const start of ['\n', '\ufeff']) {
       const unnamed = {
-        headers: [['Content-Type', 'text/plain']] as Headers,
+        headers: [['Content-Type', 'text/plain']] as HttpHeaders,
         pieces: [start, text('a'), finish(), done],
       };
       expect(await ask(unnamed, '--stream')).toMatchObject({ code: 0, stdout: 'a\n' });

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
 import * as zlib from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import type { Request } from '../../src/http/message.ts';
+import type { HttpRequest } from '../../src/http/message.ts';
 import { type Result, type Setting, svc, temporaryDirectory } from '../support/svc.ts';
 import { modelId } from '../support/trajectories.ts';
 
@@ -31,7 +31,7 @@ async function sendRequest(
   const result = await svc(['train', ...args, '--allow-duplicate'], {
     ...setting,
     env: { SVC_BASE_URL: 'http://127.0.0.1:9', SVC_TOKEN: 'tok-en-1', ...setting.env },
-    send: async (request: Request) => {
+    send: async (request: HttpRequest) => {
       const pieces: Uint8Array[] = [];
       length = request.body.length;
       if (request.body instanceof Uint8Array) pieces.push(request.body);

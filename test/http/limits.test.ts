@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import type { ExchangeSignal, Request, RequestBody, Response, Send } from '../../src/http/message.ts';
+import type { ExchangeSignal, HttpRequest, HttpResponse, RequestBody, Send } from '../../src/http/message.ts';
 import { bodyChunks, createRequestProgress } from '../../src/http/request-progress.ts';
 import { createDeadline, noDeadline, TimeLimitError, withTimeLimits } from '../../src/http/time-limits.ts';
 import { clock } from '../support/clock.ts';
 
-const request: Request = { method: 'POST', url: 'https://svc.test/', headers: [], body: new Uint8Array() };
+const request: HttpRequest = { method: 'POST', url: 'https://svc.test/', headers: [], body: new Uint8Array() };
 
 /** A Send that the test controls, and that ends when its signal is aborted. */
 function pending(): {
@@ -16,9 +16,9 @@ function pending(): {
   take: () => AsyncIterator<Uint8Array>;
 } {
   let body: RequestBody = new Uint8Array();
-  let resolve: (reply: Response) => void = () => {};
+  let resolve: (reply: HttpResponse) => void = () => {};
   let signal: ExchangeSignal | undefined;
-  let interim: Request['onInterimResponse'];
+  let interim: HttpRequest['onInterimResponse'];
   return {
     send: (sent) =>
       new Promise((settle, reject) => {
@@ -54,7 +54,7 @@ async function limitOf(promise: Promise<unknown>): Promise<string> {
   }
 }
 
-async function read(reply: Promise<Response>): Promise<void> {
+async function read(reply: Promise<HttpResponse>): Promise<void> {
   for await (const _ of (await reply).body);
 }
 

@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import { connect, createServer as createTcpServer } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { collectBody } from '../../src/http/body-chunks.ts';
-import { getHeader, type Request } from '../../src/http/message.ts';
+import { getHeader, type HttpRequest } from '../../src/http/message.ts';
 import { describeNetworkError, isInvalidResponseError } from '../../src/http/network-errors.ts';
 import { openSocket } from '../../src/http/open-socket.ts';
 import { parseProxyUrl, proxyAuthorization, proxyForUrl } from '../../src/http/proxy.ts';
@@ -12,11 +12,11 @@ import { after } from '../support/clock.ts';
 import { bodyOf, httpAnswer, rawServer } from '../support/raw-server.ts';
 import { listening } from '../support/secure-servers.ts';
 
-function request(url: string, body: Request['body'] = Buffer.from('{}')): Request {
+function request(url: string, body: HttpRequest['body'] = Buffer.from('{}')): HttpRequest {
   return { method: 'POST', url, headers: [['Content-Type', 'application/json']], body };
 }
 
-async function send(url: string, body?: Request['body'], env: Readonly<Record<string, string>> = {}) {
+async function send(url: string, body?: HttpRequest['body'], env: Readonly<Record<string, string>> = {}) {
   const progress = createRequestProgress();
   const line = openHttpTransport({ proxy: parseProxyUrl(proxyForUrl(new URL(url), env)?.text ?? ':'), tls: {} });
   onTestFinished(() => line.close());

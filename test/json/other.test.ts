@@ -12,8 +12,7 @@ import {
   rootOf,
 } from '../../src/json/json-node.ts';
 import { parseJson } from '../../src/json/parse-json.ts';
-import { createPositionLookup, positionAt } from '../../src/json/text-position.ts';
-import { countContinuationBytes, countLineFeeds } from '../../src/json/utf8.ts';
+import { countContinuationBytes, countLineFeeds, createPositionLookup, positionAt } from '../../src/json/utf8.ts';
 import { indentJson, RawJson, writeJson } from '../../src/json/write-json.ts';
 
 describe('duplicateKeys', () => {

@@ -109,6 +109,13 @@ describe('the source', () => {
     expect(short.length / filesByName.size, `one-word names: ${short.join(', ')}`).toBeLessThan(0.02);
   });
 
+  it('names nothing like a global of Node', () => {
+    const shadows = files.flatMap(({ name: file, text }) =>
+      exportedNames(text).flatMap((name) => (Object.hasOwn(globalThis, name) ? [`${name} in ${file}`] : [])),
+    );
+    expect(shadows).toEqual([]);
+  });
+
   it.each(files)('$name names its number constants in capitals, with what they limit and the unit', ({ text }) => {
     const constants = [
       ...text.matchAll(/^(?:export )?const (\w+)(?:: number)? = (-?[\d._]+(?: (?:\*\*?|-) [\d._]+)*);$/gm),

@@ -4,10 +4,13 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { uuidV7 } from '../../src/fields/uuid.ts';
 import { collectBody } from '../../src/http/body-chunks.ts';
 import { createLocalService } from '../../src/local-service/create-local-service.ts';
-import { createEmbeddedStore } from '../../src/local-service/store/embedded-store.ts';
+import {
+  createEmbeddedStore,
+  deleteAbandonedTrajectories,
+  saveTrajectories,
+} from '../../src/local-service/store/embedded-store.ts';
 import { openStore } from '../../src/local-service/store/open-store.ts';
 import type { StagedTrajectory } from '../../src/local-service/store/staging-file.ts';
-import { deleteAbandonedTrajectories, saveTrajectories } from '../../src/local-service/store/trajectory-rows.ts';
 import { temporaryDirectory } from '../support/svc.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { ExchangeSignal, Response } from '../../src/http/message.ts';
+import type { ExchangeSignal, HttpResponse } from '../../src/http/message.ts';
 import { TimeLimitError } from '../../src/http/time-limits.ts';
 import { openHttpTransport } from '../../src/http/transport.ts';
 import { createUpstream, type Upstream } from '../../src/local-service/upstream.ts';
@@ -154,7 +154,7 @@ describe('an upstream server', () => {
 
   it('that cannot be reached within 10 s is given up', async () => {
     const time = clock();
-    const never = (): Promise<Response> => new Promise(() => {});
+    const never = (): Promise<HttpResponse> => new Promise(() => {});
     const answer = createUpstream(
       new URL('http://svc.test'),
       undefined,
@@ -167,7 +167,7 @@ describe('an upstream server', () => {
   });
 });
 
-async function read({ body }: Response, pieces: string[]): Promise<void> {
+async function read({ body }: HttpResponse, pieces: string[]): Promise<void> {
   for await (const piece of body) pieces.push(Buffer.from(piece).toString());
 }
 

@@ -1,7 +1,7 @@
 import { Writable } from 'node:stream';
 import { expect, it } from 'vitest';
-import { canUseColor } from '../../src/output/color.ts';
 import { applyStyle } from '../../src/output/text-style.ts';
+import { canUseColor } from '../../src/output/writer.ts';
 import { run } from '../support/process.ts';
 
 it.each([

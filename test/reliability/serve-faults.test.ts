@@ -1,8 +1,7 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { parseFaultRule } from '../../src/local-service/fault-rule.ts';
-import { withFaults } from '../../src/local-service/inject-faults.ts';
+import { parseFaultRule, withFaults } from '../../src/local-service/inject-faults.ts';
 import { inShell, run, serve, waitForExit } from '../support/process.ts';
 import { answering } from '../support/service.ts';
 import { temporaryDirectory } from '../support/svc.ts';

@@ -27,7 +27,6 @@ describe('an HTML page with status 200', () => {
     ['a chat with a filter', [...chat, '--jq', '.id']],
     ['a chat with a conversation', [...chat, '--conversation', 'talk.json']],
     ['a training job', train],
-    ['a training job from memory', [...train, '--no-spool']],
     ['a schema', ['feedback', 'schema', '--project-id', 'a/b', '--since', '1d']],
     ['/dev/stdout', [...chat, '-o', '/dev/stdout']],
   ])('%s: exit 11, outcome unknown, nothing on stdout', async (_, args) => {

@@ -2,8 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
 import { createReporter } from '../../src/output/reporter.ts';
 import { createStreamWriter } from '../../src/output/writer.ts';
-import { createJqEngine } from '../../src/results/jq-engine.ts';
-import { compileJqFilter, type JqFilter } from '../../src/results/jq-filter.ts';
+import { compileJqFilter, createJqEngine, type JqFilter } from '../../src/results/jq-filter.ts';
 import { after } from '../support/clock.ts';
 
 const engine = createJqEngine(new URL('../../dist/jq-worker.js', import.meta.url));

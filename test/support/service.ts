@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import type { Request, Send } from '../../src/http/message.ts';
+import type { HttpRequest, Send } from '../../src/http/message.ts';
 import { bodyChunks } from '../../src/http/request-progress.ts';
 import { type LocalServiceOptions, openLocalService } from '../../src/local-service/open-local-service.ts';
 import { temporaryDirectory } from './svc.ts';
@@ -18,7 +18,7 @@ export const serviceEnv = {
 /** A request as a service received it, its body as text. */
 export interface Recorded {
   readonly url: string;
-  readonly headers: Request['headers'];
+  readonly headers: HttpRequest['headers'];
   readonly body: string;
 }
 

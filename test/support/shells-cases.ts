@@ -98,7 +98,7 @@ export const cases: readonly Case[] = [
   ['svc train log --js', ['--json']],
   ['svc train log --model-', []],
   ['svc train a --model-', ['--model-id']],
-  ['svc train --exact log', []],
+  ['svc train -q lo', ['log']],
   ['svc train a', ['a file.json']],
   ['svc train a\\ f', ['a file.json']],
   ['svc train sub/', ['sub/inner.json']],

@@ -2,8 +2,7 @@ import { dirname, resolve } from 'node:path';
 import { Failure, usageFailure } from '../../errors.ts';
 import { pathExists } from '../../files/file-errors.ts';
 import { acquireLock } from '../../files/file-lock.ts';
-import { descriptorOf, writeFileAtomically } from '../../files/file-replacement.ts';
-import { isSameFile } from '../../files/is-same-file.ts';
+import { descriptorOf, isSameFile, writeFileAtomically } from '../../files/file-replacement.ts';
 import {
   getMember,
   isTrue,

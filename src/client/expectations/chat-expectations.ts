@@ -29,9 +29,9 @@ export async function readChatExpectations(
   read: (path: string) => Promise<Uint8Array>,
   suspendSignals: Context['suspendSignals'],
 ): Promise<ChatExpectations | undefined> {
-  const schema = getStringFlag(flags, 'expect-schema');
-  const finish = getStringFlag(flags, 'expect-finish');
-  const latency = getStringFlag(flags, 'expect-max-latency');
+  const [schema, finish, latency] = ['schema', 'finish', 'max-latency'].map((name) =>
+    getStringFlag(flags, `expect-${name}`),
+  );
   // Files are read after all flags.
   const latencyChecks = latency === undefined ? [] : [latencyCheck(latency)];
   const checks: ExpectationCheck[] = [
@@ -54,10 +54,8 @@ export function expectationFailure(results: readonly ExpectationResult[], facts:
   const failed = results.filter(({ passed }) => !passed);
   if (failed.length === 0) return undefined;
   const list = failed.map(({ expect, value, actual }) => `--expect-${expect.replace('_', '-')} ${value}: ${actual}`);
-  return new Failure('safety_check', `${pluralize(failed.length, 'expectation')} failed: ${list.join('; ')}`, {
-    ...facts,
-    applied: 'yes',
-  });
+  const message = `${pluralize(failed.length, 'expectation')} failed: ${list.join('; ')}`;
+  return new Failure('safety_check', message, { ...facts, applied: 'yes' });
 }
 
 interface ExpectationCheck extends Pick<ExpectationResult, 'expect' | 'value'> {
@@ -129,7 +127,7 @@ function parseFlag<T>(label: string, hint: string, parse: () => T): T {
   try {
     return parse();
   } catch (error) {
-    throw usageFailure(`${label}: ${error instanceof Error ? error.message : String(error)}`, hint);
+    throw usageFailure(`${label}: ${errorMessage(error)}`, hint);
   }
 }
 

@@ -2,8 +2,7 @@ import { Buffer } from 'node:buffer';
 import { resolve } from 'node:path';
 import type { Context } from '../../context.ts';
 import { type Failure, usageFailure } from '../../errors.ts';
-import { commitOrAbandon, openReplacement } from '../../files/file-replacement.ts';
-import { nameSameFile } from '../../files/is-same-file.ts';
+import { commitOrAbandon, nameSameFile, openReplacement } from '../../files/file-replacement.ts';
 import { type FlagValues, getStringFlag } from '../../flag.ts';
 
 /** A JUnit report with one test case per request, in the order of their positions. A failed expectation is a failure, and any other Failure an error. */
@@ -11,7 +10,6 @@ export interface JunitReport {
   readonly add: (position: number, name: string, milliseconds: number, failure: Failure | undefined) => void;
   /** Changes the outcome of a request that was added. */
   readonly revise: (position: number, failure: Failure) => void;
-  /** Writes the file. */
   readonly save: () => Promise<void>;
 }
 

@@ -59,7 +59,6 @@ export async function readRequestHistory(path: string): Promise<JsonNode[]> {
   return records;
 }
 
-/** Removes the history. */
 export async function clearRequestHistory(path: string): Promise<void> {
   await withFileFailure(`remove ${path}`, () => rm(path, { force: true }));
 }

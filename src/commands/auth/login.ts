@@ -3,7 +3,6 @@ import { parseBaseUrl } from '../../config/base-url.ts';
 import { removeFromKeychain, storeInKeychain } from '../../config/credentials/keychain.ts';
 import { promptLine } from '../../config/credentials/prompt.ts';
 import { configDirectory } from '../../config/directories.ts';
-import { originMismatchWarnings } from '../../config/origin-mismatch.ts';
 import {
   DEFAULT_PROFILE_NAME,
   getProfile,
@@ -11,9 +10,9 @@ import {
   type Profile,
   parseProfileName,
 } from '../../config/profile.ts';
-import { applyProfileChanges, type ProfileChanges, readProfileChanges } from '../../config/profile-changes.ts';
 import { profileStorePath, readProfiles } from '../../config/read-profiles.ts';
-import { profileOrigins } from '../../config/select-profile.ts';
+import { originMismatchWarnings, profileOrigins } from '../../config/select-profile.ts';
+import { applyProfileChanges, type ProfileChanges, readProfileChanges } from '../../config/setting-kinds.ts';
 import { updateProfiles } from '../../config/update-profiles.ts';
 import type { Context } from '../../context.ts';
 import { usageFailure } from '../../errors.ts';

@@ -1,4 +1,4 @@
-import { probeFeedbackSchema } from '../../client/probe-feedback-schema.ts';
+import { probeFeedbackSchema } from '../../client/send.ts';
 import { resolveSettings, type Settings } from '../../client/settings.ts';
 import type { Profile } from '../../config/profile.ts';
 import { profileOrigins } from '../../config/select-profile.ts';

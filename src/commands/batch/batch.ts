@@ -1,34 +1,54 @@
-import { type BatchInput, openBatchInput } from '../../batch/batch-input.ts';
-import type { BatchJob } from '../../batch/batch-job.ts';
-import { createBatchIdentity } from '../../batch/batch-journal.ts';
-import { type BatchOptions, readBatchOptions } from '../../batch/batch-options.ts';
-import { checkBatch } from '../../batch/check-batch.ts';
-import { createCustomIdTracker, createResponseWarnings, createWarningLimiter } from '../../batch/line-warnings.ts';
-import { type LineChecks, readLineDefaults } from '../../batch/prepare-line.ts';
+import { dirname, resolve } from 'node:path';
+import { type BatchInput, openBatchInput, selectedLines } from '../../batch/batch-input.ts';
+import { type BatchIdentity, createBatchIdentity } from '../../batch/batch-journal.ts';
+import { type BatchOptions, fillShardInFiles, readBatchOptions } from '../../batch/batch-options.ts';
+import {
+  createCustomIdTracker,
+  createResponseWarnings,
+  createWarningLimiter,
+  formatLineRanges,
+} from '../../batch/batch-summary.ts';
+import type { OutputPath } from '../../batch/output-file.ts';
+import { type LineChecks, prepareLine, readLineDefaults } from '../../batch/prepare-line.ts';
+import { digestInputLine, filterFailure } from '../../batch/result-line.ts';
+import {
+  createStreamStore,
+  findInputDifferences,
+  type InputDifferences,
+  openPriorResults,
+  openResultStore,
+  otherInputFailure,
+  type PriorResults,
+  type ResultStore,
+} from '../../batch/result-store.ts';
+import type { BatchJob } from '../../batch/run-line.ts';
 import { type BatchEnd, reportBatch, runLines } from '../../batch/run-lines.ts';
 import { createScheduler } from '../../batch/scheduler.ts';
-import { fillShardInFiles } from '../../batch/shard.ts';
 import { createAutofill } from '../../body/autofill.ts';
 import { createBodyCheck } from '../../body/body-check.ts';
 import { createBodyDependencies } from '../../body/input-reader.ts';
 import { rejectReplacedInputs, stdinClaim } from '../../body/named-inputs.ts';
 import { type Authorization, readAuthorization } from '../../client/authorization.ts';
-import { missingBaseUrl } from '../../client/destination.ts';
 import { readChatExpectations } from '../../client/expectations/chat-expectations.ts';
 import { checkJunitFile, openJunitReport } from '../../client/expectations/junit-report.ts';
 import { connect } from '../../client/send.ts';
-import { resolveSettings, type Settings } from '../../client/settings.ts';
+import { missingBaseUrl, resolveSettings, type Settings } from '../../client/settings.ts';
 import type { Invocation } from '../../command.ts';
 import type { Context } from '../../context.ts';
+import { Failure, usageFailure } from '../../errors.ts';
 import { uuidV7 } from '../../fields/uuid.ts';
+import { isReplaceable } from '../../files/file-replacement.ts';
 import { getStringFlag, isFlagOn } from '../../flag.ts';
 import { linkSignal } from '../../http/message.ts';
 import { createDeadline } from '../../http/time-limits.ts';
+import { pluralize } from '../../json/pluralize.ts';
 import { flagTarget, type Operation } from '../../operations/operation.ts';
-import { chooseFormat } from '../../results/output-format.ts';
-import { openResultFilter } from '../../results/print-result.ts';
+import { issueText } from '../../output/failure-text.ts';
+import { openSink } from '../../output/sink.ts';
+import { filteredSink, type JqFilter } from '../../results/jq-filter.ts';
+import { chooseFormat, type OutputFormat } from '../../results/output-format.ts';
+import { openResultFilter, printResult, resultOf } from '../../results/print-result.ts';
 import { readParent } from '../../trace/trace-context.ts';
-import { compareResults, openResults, resolveOutput } from './open-results.ts';
 
 /**
  * Sends each line of a file as a body of an operation. Throws usage for flags that do not fit, Failure `safety_check` for the
@@ -42,80 +62,72 @@ export async function runBatch(operation: Operation, invocation: Invocation, con
   const batchOptions = readBatchOptions(invocation, settings, runtime.env);
   const filter = await openResultFilter(flags, context, () => timeoutMs ?? Number.POSITIVE_INFINITY);
   const fileFlags = fillShardInFiles(flags, batchOptions.shard);
-  const output = getStringFlag(fileFlags, 'output');
   stdinClaim(operation, args, flags);
   await rejectReplacedInputs(operation, args, fileFlags, runtime.cwd);
   const tools = createBodyDependencies(context, createDeadline(timeoutMs, runtime, settings.isTimeoutDefault));
   const expectations = await readChatExpectations(flags, tools.inputs.read, context.suspendSignals);
   const defaults = await readLineDefaults(operation, flags, tools);
   const fileInput = await openBatchInput(batchOptions.input, runtime, operation.largestBody, timeoutMs);
-  const autofill = settings.isExact ? undefined : settings.defaults;
-  const lineChecks: LineChecks = {
-    operation,
-    defaults,
-    autofill,
-    parent: autofill && operation.continuesTrace ? await readParent(flags, runtime.env, report) : undefined,
-    fill: createAutofill(flagTarget(operation)),
-    run: uuidV7(runtime.now(), runtime.randomBytes(10)),
-    tools,
-    label: fileInput.label,
-    check: await createBodyCheck(operation, { ...settings, origin: 'batch' }),
-    onWarning: createWarningLimiter(report),
-    customIds: createCustomIdTracker(fileInput.label, report),
-  };
+  const { label } = fileInput;
+  const continuesTrace = operation.continuesTrace && !settings.isExact;
+  const parent = continuesTrace ? await readParent(flags, runtime.env, report) : undefined;
+  const checks = await createLineChecks(settings, { label, defaults, tools, parent }, context);
   const previewFormat = settings.previewFormat && chooseFormat('record', flags, context.stdout.isTerminal);
   if (previewFormat && !batchOptions.isResumed)
-    return await checkBatch(fileInput, batchOptions, lineChecks, previewFormat, context);
+    return await checkBatch(fileInput, batchOptions, checks, previewFormat, context);
   if (!destination) throw missingBaseUrl();
   await checkJunitFile(fileFlags, runtime.cwd);
-  const batchOutput = await resolveOutput(output, filter, batchOptions, context);
-  const unopened = {
-    fileInput,
-    identity: createBatchIdentity(destination.url, batchOptions.shard, lineChecks),
-    newRun: lineChecks.run,
-    batchOptions,
-    authorize: () => readAuthorization(settings, destination, context),
+  const output = getStringFlag(fileFlags, 'output');
+  const identity = createBatchIdentity(destination.url, batchOptions.shard, checks);
+  let authorization: Authorization | undefined;
+  const authorize = async (): Promise<void> => {
+    if (!previewFormat) authorization = await readAuthorization(settings, destination, context);
   };
-  if (previewFormat)
-    return await compareResults(batchOutput, { ...unopened, authorize: async () => {} }, context)
-      .then((input) => checkBatch(input, batchOptions, lineChecks, previewFormat, context))
-      .finally(fileInput.stop);
-  const { input, resultStore, authorization } = await openResults(batchOutput, unopened, context).catch(
-    (error: unknown) => {
-      fileInput.stop();
-      throw error;
-    },
-  );
-  const allowsDuplicate = isFlagOn(flags, 'allow-duplicate');
-  const { run } = resultStore.batch;
   try {
-    const batch: ReadyBatch = {
-      ...lineChecks,
-      settings,
-      authorization,
-      run,
-      resultStore,
-      guardFor: await createLineGuards(settings, allowsDuplicate, fileInput.label, run, context),
-      expectations,
-      junit: await openJunitReport(fileFlags, context),
-      responseWarnings: createResponseWarnings(report),
-    };
-    await reportBatch(await sendBatch(input, batchOptions, batch, context));
+    const unopened = { output, filter, fileInput, identity, newRun: checks.run, batchOptions, authorize };
+    const { input, open, release } = await openResults(unopened, context);
+    if (previewFormat) {
+      await release();
+      return await checkBatch(input, batchOptions, checks, previewFormat, context);
+    }
+    const resultStore = await open();
+    const { run } = resultStore.batch;
+    const allowsDuplicate = isFlagOn(flags, 'allow-duplicate');
+    const isTraining = typeof operation.arguments?.as === 'object';
+    const guards = isTraining ? await import('../train/job-guard.ts') : undefined;
+    const guardFor = guards?.createLineGuards(settings, allowsDuplicate, label, run, context);
+    const junit = await openJunitReport(fileFlags, context);
+    const batch = { ...checks, settings, run, resultStore, guardFor, expectations, junit };
+    await reportBatch(await sendBatch(input, batchOptions, batch, authorization, context));
   } finally {
     fileInput.stop();
   }
 }
 
-/** A batch whose lines are to be sent. */
-interface ReadyBatch extends Omit<BatchJob, 'connection' | 'scheduler' | 'signal' | 'canRetryUnknown' | 'context'> {
-  readonly authorization: Authorization | undefined;
+export async function createLineChecks(
+  settings: Settings,
+  given: Pick<LineChecks, 'label' | 'defaults' | 'tools' | 'parent'>,
+  { runtime, report }: Context,
+): Promise<LineChecks> {
+  const { operation, isExact, defaults } = settings;
+  return {
+    ...given,
+    operation,
+    autofill: isExact ? undefined : defaults,
+    fill: createAutofill(flagTarget(operation)),
+    run: uuidV7(runtime.now(), runtime.randomBytes(10)),
+    check: await createBodyCheck(operation, { ...settings, origin: 'batch' }),
+    onWarning: createWarningLimiter(report),
+    customIds: createCustomIdTracker(given.label, report),
+  };
 }
 
 /** Sends the lines of an input over connections of their own. */
 export async function sendBatch(
   input: BatchInput,
   batchOptions: BatchOptions,
-  { authorization, ...batch }: ReadyBatch,
+  batch: Omit<BatchJob, 'connection' | 'scheduler' | 'signal' | 'canRetryUnknown' | 'responseWarnings' | 'context'>,
+  authorization: Authorization | undefined,
   context: Context,
 ): Promise<BatchEnd> {
   const { runtime, report, signal } = context;
@@ -128,23 +140,141 @@ export async function sendBatch(
   });
   const connection = await connect(batch.settings, context, { isReused: true, authorization });
   const { canRetryUnknown } = batchOptions;
+  const responseWarnings = createResponseWarnings(report);
+  const ends = linkSignal(signal).signal;
   try {
-    const job = { ...batch, connection, scheduler, signal: linkSignal(signal).signal, canRetryUnknown, context };
+    const job = { ...batch, connection, scheduler, signal: ends, canRetryUnknown, responseWarnings, context };
     return await runLines(input, batchOptions, job);
   } finally {
     await connection.transport.close();
   }
 }
 
-// The training jobs of lines are recorded in the job history; `label` names the input.
-async function createLineGuards(
-  settings: Settings,
-  allowsDuplicate: boolean,
-  label: string,
-  run: string,
-  context: Context,
-): Promise<BatchJob['guardFor']> {
-  if (typeof settings.operation.arguments?.as !== 'object') return () => undefined;
-  const { createLineGuards: createGuards } = await import('../train/job-guard.ts');
-  return createGuards(settings, allowsDuplicate, label, run, context);
+// Checks every line and sends nothing: counts are printed on stdout, errors on stderr.
+async function checkBatch(
+  input: BatchInput,
+  options: BatchOptions,
+  checks: LineChecks,
+  format: OutputFormat,
+  { runtime, stdout, report, signal }: Context,
+): Promise<void> {
+  const counts = { lines: 0, good: 0, bad: 0, bytes: 0 };
+  signal.addEventListener('abort', input.stop, { once: true });
+  for await (const line of selectedLines(input, options)) {
+    signal.throwIfAborted();
+    const key = { digest: digestInputLine(line), timestampMs: runtime.now() };
+    const { draft } = await prepareLine(line, key, checks);
+    counts.lines += 1;
+    if (draft instanceof Failure) {
+      counts.bad += 1;
+      for (const issue of draft.facts.issues ?? []) await report.error(issueText(issue));
+    } else {
+      counts.good += 1;
+      counts.bytes += draft.doc.bytes.length;
+    }
+  }
+  signal.throwIfAborted();
+  await checks.customIds.finish();
+  await printResult(resultOf(counts), { format, filter: undefined, writer: stdout, report });
+  await stdout.end();
+  const { bad, lines } = counts;
+  if (bad === 0) return;
+  const message = `${bad} of ${lines} ${pluralize(lines, 'line')} ${pluralize(bad, 'is', 'are')} invalid; nothing was sent`;
+  throw new Failure('body', message, { applied: 'no' });
+}
+
+// A regular file can be resumed; undefined for a pipe or a device, which takes the results and cannot. Throws usage for flags that
+// do not fit it, and Failure `local_file` if stdout is closed or discarded.
+async function resolveOutputFile(
+  { output, filter, batchOptions }: UnopenedBatch,
+  { runtime }: Context,
+): Promise<OutputPath | undefined> {
+  const isStdout = output === undefined || output === '-';
+  if (isStdout && runtime.isStdoutClosed())
+    throw new Failure('local_file', 'stdout is closed or discarded, so nobody could read the results', {
+      hint: 'write them to a file with -o',
+      applied: 'no',
+    });
+  const path = isStdout ? undefined : resolve(runtime.cwd, output);
+  const file = path && (await isReplaceable(path)) ? { path, displayPath: output ?? '-' } : undefined;
+  if (file && filter) throw usageFailure(`--jq cannot filter ${output}, the output of the batch`, 'remove --jq or -o');
+  if (!file && batchOptions.isResumed)
+    throw usageFailure(
+      `--resume needs the output file of the earlier run, but ${output} is not a regular file`,
+      'name that file with -o',
+    );
+  return file || undefined;
+}
+
+interface UnopenedBatch {
+  /** The value of `-o`. */
+  readonly output: string | undefined;
+  readonly filter: JqFilter | undefined;
+  readonly fileInput: BatchInput;
+  readonly identity: BatchIdentity;
+  /** The id of the run, if it is a new one. */
+  readonly newRun: string;
+  readonly batchOptions: BatchOptions;
+  /** Throws if the batch may not be sent; nothing is written before it has returned. */
+  readonly authorize: () => Promise<void>;
+}
+
+/** Results of earlier runs that fit the input. Either `open` or `release` is to be called. */
+interface ComparedResults {
+  readonly input: BatchInput;
+  readonly open: () => Promise<ResultStore>;
+  readonly release: () => Promise<void>;
+}
+
+/**
+ * Compares the input of a batch with the results of earlier runs, before a line or a credential is checked, and changes nothing.
+ * Throws what that and `authorize` throw.
+ */
+async function openResults(unopened: UnopenedBatch, context: Context): Promise<ComparedResults> {
+  const { output, filter, fileInput, identity, newRun, batchOptions, authorize } = unopened;
+  const { runtime, stdout, report, signal } = context;
+  const file = await resolveOutputFile(unopened, context);
+  if (!file) {
+    await authorize();
+    const open = async (): Promise<ResultStore> => {
+      const sink = await openSink(output, stdout, runtime.cwd);
+      const filtered = filter
+        ? filteredSink(sink, filter, (failure, line) => filterFailure(failure, line, true))
+        : sink;
+      return createStreamStore(newRun, identity, filtered);
+    };
+    return { input: fileInput, open, release: async () => {} };
+  }
+  const prior = await openPriorResults(file, { ...batchOptions, identity, newRun }, runtime, report);
+  const { table, displayPath, release } = prior;
+  try {
+    const { input, differences } = await compareWithPrior(fileInput, batchOptions, prior, signal);
+    await authorize();
+    const removed = [...differences.removedLines].filter((line) => table.result(line));
+    const count = removed.length;
+    if (count > 0)
+      await report.warn(
+        `--accept-changes removes ${count} ${pluralize(count, 'result')} from ${displayPath}: ${pluralize(count, 'line')} ${formatLineRanges(removed)} ${pluralize(count, 'is', 'are')} no longer in ${fileInput.label}`,
+      );
+    return { input, open: () => openResultStore(prior, identity, differences), release };
+  } catch (error) {
+    await release();
+    throw error;
+  }
+}
+
+// Nothing is read twice if no earlier run left anything.
+async function compareWithPrior(
+  fileInput: BatchInput,
+  batchOptions: BatchOptions,
+  { table, path, displayPath }: PriorResults,
+  signal: AbortSignal,
+): Promise<{ input: BatchInput; differences: Pick<InputDifferences, 'changedLines' | 'removedLines'> }> {
+  if (table.lastLine() === 0) return { input: fileInput, differences: { changedLines: [], removedLines: new Set() } };
+  const [compared, input] = await fileInput.twice(dirname(path), signal);
+  const differences = await findInputDifferences(compared, batchOptions, table);
+  const hint = 'restore the input, choose another file with -o, or send the changed lines with --accept-changes';
+  const failure = otherInputFailure(differences, fileInput.label, displayPath, hint);
+  if (failure && !batchOptions.canAcceptChanges) throw failure;
+  return { input, differences };
 }

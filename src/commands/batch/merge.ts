@@ -3,14 +3,13 @@ import { openBatchInput } from '../../batch/batch-input.ts';
 import { formatLineRanges } from '../../batch/batch-summary.ts';
 import { createLineTable, type LineTable } from '../../batch/line-table.ts';
 import { type OutputPath, readOutput, resolveOutputs, writeResultsInOrder } from '../../batch/output-file.ts';
-import { findInputDifferences, lockOutput, otherInputFailure } from '../../batch/prior-results.ts';
 import { type Checkpoint, filterFailure } from '../../batch/result-line.ts';
+import { findInputDifferences, lockOutput, otherInputFailure } from '../../batch/result-store.ts';
 import type { Invocation } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { Failure, usageFailure } from '../../errors.ts';
 import type { Unlock } from '../../files/file-lock.ts';
-import { commitOrAbandon, isReplaceable } from '../../files/file-replacement.ts';
-import { rejectReplacedInput } from '../../files/is-same-file.ts';
+import { commitOrAbandon, isReplaceable, rejectReplacedInput } from '../../files/file-replacement.ts';
 import { getStringFlag } from '../../flag.ts';
 import { pluralize } from '../../json/pluralize.ts';
 import { operationAt } from '../../operations/all-operations.ts';
@@ -106,14 +105,9 @@ function otherBatchFailure(
   other: Pick<OutputPath, 'displayPath'>,
   reason: string,
 ): Failure {
-  return new Failure(
-    'safety_check',
-    `${first.displayPath} and ${other.displayPath} do not belong to the same batch: ${reason}`,
-    {
-      hint: 'merge the outputs of one batch, each shard once',
-      applied: 'no',
-    },
-  );
+  const message = `${first.displayPath} and ${other.displayPath} do not belong to the same batch: ${reason}`;
+  const hint = 'merge the outputs of one batch, each shard once';
+  return new Failure('safety_check', message, { hint, applied: 'no' });
 }
 
 // Returns the lines without a result.

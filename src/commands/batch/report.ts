@@ -8,8 +8,7 @@ import { reportJson, reportText } from '../../batch/report-text.ts';
 import type { Invocation } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { usageFailure } from '../../errors.ts';
-import { writeFileAtomically } from '../../files/file-replacement.ts';
-import { rejectReplacedInput } from '../../files/is-same-file.ts';
+import { rejectReplacedInput, writeFileAtomically } from '../../files/file-replacement.ts';
 import { getStringFlag } from '../../flag.ts';
 import { openResultOutput, printResult, resultOf } from '../../results/print-result.ts';
 

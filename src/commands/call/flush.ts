@@ -2,24 +2,19 @@ import { createMemoryInput } from '../../batch/batch-input.ts';
 import { createBatchIdentity } from '../../batch/batch-journal.ts';
 import { DEFAULT_BATCH_OPTIONS } from '../../batch/batch-options.ts';
 import type { LineResult } from '../../batch/line-result.ts';
-import { createCustomIdTracker, createResponseWarnings } from '../../batch/line-warnings.ts';
 import { NO_DEFAULTS } from '../../batch/prepare-line.ts';
 import { createStreamStore } from '../../batch/result-store.ts';
-import { createAutofill } from '../../body/autofill.ts';
-import { createBodyCheck } from '../../body/body-check.ts';
 import { createBodyDependencies } from '../../body/input-reader.ts';
 import { readAuthorization } from '../../client/authorization.ts';
-import { resolveSettings, type Settings } from '../../client/settings.ts';
+import { resolveSettings, type Settings, traceBaseUrl } from '../../client/settings.ts';
 import type { Invocation } from '../../command.ts';
 import { dataDirectory } from '../../config/directories.ts';
 import type { Context } from '../../context.ts';
 import { Failure, InterruptedError, type Issue, toFailure } from '../../errors.ts';
-import { uuidV7 } from '../../fields/uuid.ts';
 import type { FlagValues } from '../../flag.ts';
 import { createDeadline } from '../../http/time-limits.ts';
 import { pluralize } from '../../json/pluralize.ts';
 import { callStartOperation } from '../../operations/call-start.ts';
-import { flagTarget } from '../../operations/operation.ts';
 import { openResultOutput, printResult, resultOf } from '../../results/print-result.ts';
 import {
   flushCommand,
@@ -28,15 +23,14 @@ import {
   removeSpooledCall,
   type SpooledCall,
   spoolDirectory,
-  traceTarget,
 } from '../../trace/spool.ts';
-import { sendBatch } from '../batch/batch.ts';
+import { createLineChecks, sendBatch } from '../batch/batch.ts';
 
 // A flush is the last step of a job: it does not wait for a service that is down as long as a batch does.
 const MAX_OUTAGE_MS = 5000;
 
 const MAX_LISTED_FILES = 10;
-const MAX_LISTED_TARGETS = 3;
+const MAX_LISTED_URLS = 3;
 
 /**
  * Sends the spooled calls of the current trace base URL as a batch and leaves those of others. Prints the counts, and
@@ -46,11 +40,11 @@ export async function runCallFlush(invocation: Invocation, context: Context): Pr
   const { flags } = invocation;
   const output = await openResultOutput('record', flags, context);
   const settings = await resolveSettings(callStartOperation, flags, context);
-  const target = traceTarget(settings.destination);
+  const baseUrl = traceBaseUrl(settings.destination);
   const directory = spoolDirectory(dataDirectory(context.runtime));
   const removed = await removeIncompleteCalls(directory, context.runtime);
   const spooled = await readSpool(directory);
-  const calls = spooled.filter((call) => call.target === target);
+  const calls = spooled.filter((call) => call.baseUrl === baseUrl);
   const { sent, unaccepted, end, removalFailure } = await sendCalls(calls, settings, context).catch(
     (error: unknown): SentCalls => {
       const { code, facts, message } = toFailure(error);
@@ -58,25 +52,25 @@ export async function runCallFlush(invocation: Invocation, context: Context): Pr
     },
   );
   const remaining = calls.length - sent;
-  const others = spooled.filter((call) => call.target !== target);
+  const others = spooled.filter((call) => call.baseUrl !== baseUrl);
   await printResult(resultOf({ sent, remaining, other_base_urls: others.length, removed }), output);
   await output.writer.end();
   if (removed > 0)
     await context.report.note(
       `removed ${removed} incomplete ${pluralize(removed, 'record')} of commands that never started`,
     );
-  if (others.length > 0) await context.report.note(otherTargetsText(others));
+  if (others.length > 0) await context.report.note(otherBaseUrlsText(others));
   // A signal after the last call has nothing left to stop.
   if (remaining > 0) throw unconfirmedFailure(remaining, calls.length, unaccepted, flags, end);
   if (removalFailure) throw removalFailure;
 }
 
-function otherTargetsText(others: readonly SpooledCall[]): string {
-  const targets = [...new Set(others.map(({ target }) => target))].sort();
-  const more = targets.length > MAX_LISTED_TARGETS ? [`${targets.length - MAX_LISTED_TARGETS} more`] : [];
+function otherBaseUrlsText(others: readonly SpooledCall[]): string {
+  const baseUrls = [...new Set(others.map(({ baseUrl }) => baseUrl))].sort();
+  const more = baseUrls.length > MAX_LISTED_URLS ? [`${baseUrls.length - MAX_LISTED_URLS} more`] : [];
   const count = `${others.length} ${pluralize(others.length, 'call belongs', 'calls belong')} to other base URLs`;
   const stays = `${pluralize(others.length, 'stays', 'stay')} in the spool`;
-  return `${count} and ${stays}: ${[...targets.slice(0, MAX_LISTED_TARGETS), ...more].join(', ')}`;
+  return `${count} and ${stays}: ${[...baseUrls.slice(0, MAX_LISTED_URLS), ...more].join(', ')}`;
 }
 
 function unconfirmedFailure(
@@ -141,39 +135,25 @@ async function sendCalls(calls: readonly SpooledCall[], settings: Settings, cont
   };
   // Lines of the spool mean nothing to a reader.
   const report = { ...context.report, note: async () => {}, warn: async () => {}, error: async () => {} };
-  const input = createMemoryInput(
-    'the spool',
-    calls.map(({ body }) => body),
-  );
-  const lineChecks = {
-    operation: callStartOperation,
-    defaults: NO_DEFAULTS,
-    autofill: undefined,
-    parent: undefined,
-    fill: createAutofill(flagTarget(callStartOperation)),
-    run: uuidV7(runtime.now(), runtime.randomBytes(10)),
-    tools: createBodyDependencies(context, createDeadline(settings.timeoutMs, runtime)),
-    label: input.label,
-    check: await createBodyCheck(callStartOperation, { isStrict: false, isCheckDisabled: true, origin: 'batch' }),
-    onWarning: async () => {},
-    customIds: createCustomIdTracker(input.label, report),
-  };
-  const identity = createBatchIdentity(destination.url, DEFAULT_BATCH_OPTIONS.shard, lineChecks);
-  const noSink = { writer: { write: async () => {} }, commit: async () => {} };
-  const batch = {
-    ...lineChecks,
-    settings,
-    authorization: await readAuthorization(settings, destination, context),
-    resultStore: createStreamStore(lineChecks.run, identity, noSink),
-    onResult,
-    guardFor: () => undefined,
-    expectations: undefined,
-    junit: undefined,
-    responseWarnings: createResponseWarnings(report),
-  };
+  const silent = { ...context, report };
+  const bodies = calls.map(({ body }) => body);
+  const input = createMemoryInput('the spool', bodies, callStartOperation.largestBody);
+  const tools = createBodyDependencies(context, createDeadline(settings.timeoutMs, runtime));
+  const given = { label: input.label, defaults: NO_DEFAULTS, tools, parent: undefined };
+  const unchanged = { ...settings, isExact: true, isStrict: false, isCheckDisabled: true };
+  const checks = await createLineChecks(unchanged, given, silent);
+  const identity = createBatchIdentity(destination.url, DEFAULT_BATCH_OPTIONS.shard, checks);
+  const resultStore = createStreamStore(checks.run, identity);
+  const authorization = await readAuthorization(settings, destination, context);
   const batchOptions = { ...DEFAULT_BATCH_OPTIONS, maxOutageMs: MAX_OUTAGE_MS };
-  const { record, stopReason, abortReason } = await sendBatch(input, batchOptions, batch, { ...context, report });
+  const { tally, stopReason, abortReason } = await sendBatch(
+    input,
+    batchOptions,
+    { ...checks, settings, resultStore, onResult },
+    authorization,
+    silent,
+  );
   const code = abortReason instanceof InterruptedError ? abortReason.code : 'partly_failed';
-  const applied = record.tally.byStatus.unknown > 0 ? 'unknown' : 'no';
+  const applied = tally.byStatus.unknown > 0 ? 'unknown' : 'no';
   return { sent, unaccepted, removalFailure, end: { code, facts: { applied }, reason: firstMessage ?? stopReason } };
 }

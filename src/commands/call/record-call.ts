@@ -1,15 +1,18 @@
-import { type Authorization, readAuthorization } from '../../client/authorization.ts';
-import { missingBaseUrl } from '../../client/destination.ts';
-import { sendJson } from '../../client/send.ts';
-import type { Settings } from '../../client/settings.ts';
+import { readAuthorization } from '../../client/authorization.ts';
+import { type Outcome, sendJson } from '../../client/send.ts';
+import { missingBaseUrl, resolveSettings, type Settings, traceBaseUrl } from '../../client/settings.ts';
 import { dataDirectory } from '../../config/directories.ts';
+import { environmentSetting } from '../../config/resolve-setting.ts';
 import type { Context } from '../../context.ts';
 import { Failure, type FailureCode, toFailure, usageFailure } from '../../errors.ts';
-import { type FlagValues, isFlagOn } from '../../flag.ts';
+import { type FlagValues, getArrayFlag, getStringFlag, isFlagOn } from '../../flag.ts';
 import { writeJson } from '../../json/write-json.ts';
-import { recordedInputs, type TracedCall } from '../../trace/call-record.ts';
-import { flushCommand, removeSpooledCall, spoolCall, spoolDirectory, traceTarget } from '../../trace/spool.ts';
-import type { TracedCommand } from './traced-command.ts';
+import { callStartOperation } from '../../operations/call-start.ts';
+import type { Runtime } from '../../runtime.ts';
+import { createArgumentRedactor } from '../../trace/argument-redactor.ts';
+import { collectCallAttributes, operationName, recordedInputs, type TracedCall } from '../../trace/call-record.ts';
+import { flushCommand, removeSpooledCall, spoolCall, spoolDirectory } from '../../trace/spool.ts';
+import { createTraceContext, readParent, traceEnvironment } from '../../trace/trace-context.ts';
 
 /**
  * Makes the record of a command, and writes it to the spool if asked to: it is durable when this returns. Returns the function
@@ -36,47 +39,42 @@ export async function prepareRecord(
   const authorizing = isAuthorized ? readAuthorization(settings, destination, context).catch(toFailure) : undefined;
   const authorization = isSecretLate && !mayHoldSecret ? undefined : await authorizing;
   const isUnread = isSecretLate && authorization instanceof Failure;
-  const body = writeJson({
-    start: isUnread ? withoutSecrets(command) : redactRecord(record, context.report.redact),
-  });
-  const call = { id: record.id, target: traceTarget(destination), body };
+  const start = isUnread ? withoutSecrets(command) : redactRecord(record, context.report.redact);
+  const body = writeJson({ start });
+  const call = { id: record.id, baseUrl: traceBaseUrl(destination), body };
   // A call that cannot be spooled can still be sent.
   const directory = spoolDirectory(dataDirectory(context.runtime));
   const file = spool ? await spoolCall(directory, call, context.runtime).catch(toFailure) : undefined;
   if (spool !== 'only')
-    return async () => sendRecord(body, { settings, authorization: await authorizing, file }, flags, context);
+    return () =>
+      sendRecord(
+        async () => {
+          const read = await authorizing;
+          if (read instanceof Failure) throw read;
+          return sendJson(body, settings, context, read);
+        },
+        file,
+        flags,
+      );
   if (file instanceof Failure) throw file;
   return async () =>
     isUnread ? [`the arguments and attributes of the command were not recorded: ${authorization.message}`] : [];
 }
 
+// Sends a record whose copy in the spool is `file`, or the reason why there is none.
 async function sendRecord(
-  body: string,
-  {
-    settings,
-    authorization,
-    file,
-  }: {
-    readonly settings: Settings;
-    readonly authorization: Authorization | Failure | undefined;
-    /** The file in the spool, or the reason why there is none. */
-    readonly file: string | Failure | undefined;
-  },
+  send: () => Promise<Outcome>,
+  file: string | Failure | undefined,
   flags: FlagValues,
-  context: Context,
 ): Promise<readonly string[]> {
-  const sent =
-    authorization instanceof Failure
-      ? Promise.reject(authorization)
-      : sendJson(body, settings, context, authorization).then((outcome) => outcome.warnings);
-  const warnings = await sent.catch((error: unknown) => {
+  const { warnings } = await send().catch((error: unknown) => {
     const failure = toRecordFailure(error, flags);
     if (!file) throw failure;
     const hint =
       file instanceof Failure
         ? `it was not spooled: ${file.message}`
         : `it stays in the spool; to send it, run: ${flushCommand(flags)}`;
-    throw new Failure(failure.code, failure.message, { ...failure.facts, hint });
+    throw failure.with({ hint });
   });
   if (file instanceof Failure) return [`the call was sent, but not spooled: ${file.message}`, ...warnings];
   if (file === undefined) return warnings;
@@ -102,11 +100,12 @@ const SETUP_CODES: readonly FailureCode[] = [
  * them, and gives no hint to run svc again, because that would run the command again, with other ids.
  */
 export function toRecordFailure(error: unknown, flags: FlagValues): Failure {
-  const { code, message, facts } = toFailure(error);
+  const failure = toFailure(error);
+  const { code, facts } = failure;
   const isHintKept =
     (SETUP_CODES.includes(code) && facts.status !== 422) || (code === 'rate_limited' && isFlagOn(flags, 'require'));
   const issues = facts.issues?.map((issue) => ({ ...issue, at: '' }));
-  return new Failure(code, message, { ...facts, issues, hint: isHintKept ? facts.hint : undefined });
+  return failure.with({ issues, hint: isHintKept ? facts.hint : undefined });
 }
 
 function hasSecretOfProgram({ profile: { profile } }: Settings): boolean {
@@ -127,4 +126,59 @@ function redactRecord(record: TracedCall, redact: (text: string) => string): Tra
     (_, value) => (typeof value === 'string' ? redact(value) : value),
   );
   return { ...record, ...redacted };
+}
+
+export interface TracedCommand {
+  /** The program without secrets. */
+  readonly program: string;
+  readonly record: TracedCall;
+  /** The route to the service, or the reason why there is none. */
+  readonly settings: Settings | Failure;
+  readonly childEnv: Runtime['env'];
+  readonly flags: FlagValues;
+}
+
+/** Makes the record and the environment of a command. Throws usage for wrong flags, and the reason of an abort. */
+export async function prepareCommand(
+  words: readonly string[],
+  flags: FlagValues,
+  context: Context,
+): Promise<TracedCommand> {
+  const { runtime, report } = context;
+  const isExact = isFlagOn(flags, 'exact');
+  const trace = createTraceContext(isExact ? undefined : await readParent(flags, runtime.env, report), runtime);
+  const { settings, defaultProject } = await resolveService(flags, context);
+  const { password, token } = settings instanceof Failure ? {} : settings.profile.profile;
+  const credentials = [password, token].flatMap((secret) => secret ?? []);
+  const redactor = createArgumentRedactor(runtime.env, credentials);
+  const redactedWords = redactor.redactArguments(words);
+  const projectId = getStringFlag(flags, 'project-id') || defaultProject || undefined;
+  const [program = ''] = redactedWords;
+  const record = {
+    project_id: projectId,
+    id: trace.callId,
+    trace_id: trace.traceId,
+    parent_id: trace.parentId,
+    op_name: operationName(getStringFlag(flags, 'op-name'), program),
+    started_at: new Date(runtime.now()).toISOString(),
+    inputs: recordedInputs(getStringFlag(flags, 'inputs'), redactedWords),
+    attributes: isExact ? {} : await collectCallAttributes(runtime, getArrayFlag(flags, 'env'), redactor),
+  };
+  const childEnv = { ...runtime.env, ...traceEnvironment(trace, projectId) };
+  return { program, record, settings, childEnv, flags };
+}
+
+// A file that cannot be used, such as the profiles, keeps only the record from the service. Throws usage.
+async function resolveService(
+  flags: FlagValues,
+  context: Context,
+): Promise<{ settings: Settings | Failure; defaultProject: string | undefined }> {
+  try {
+    const settings = await resolveSettings(callStartOperation, flags, context);
+    return { settings, defaultProject: settings.defaults.project.text };
+  } catch (error) {
+    const failure = toFailure(error);
+    if (failure.code === 'usage' || context.signal.aborted) throw error;
+    return { settings: failure, defaultProject: environmentSetting('project_id', context.runtime.env) };
+  }
 }

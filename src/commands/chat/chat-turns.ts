@@ -1,8 +1,8 @@
 import { type Conversation, messagesAfterResponse } from '../../body/chat/conversation.ts';
 import { isIssue, type JsonSource, parseJsonSource } from '../../body/json-source.ts';
 import { readAuthorization } from '../../client/authorization.ts';
-import { missingBaseUrl } from '../../client/destination.ts';
 import { prepareRequest } from '../../client/request.ts';
+import { missingBaseUrl } from '../../client/settings.ts';
 import type { Context } from '../../context.ts';
 import type { AppliedState } from '../../errors.ts';
 import { type FlagValues, getArrayFlag } from '../../flag.ts';

@@ -1,9 +1,9 @@
-import { missingBaseUrl } from '../../client/destination.ts';
 import { exchangeErrorReason } from '../../client/failure.ts';
-import { routeTo } from '../../config/route.ts';
+import { missingBaseUrl } from '../../client/settings.ts';
+import { readConnectOptions } from '../../config/connect-options.ts';
 import { resolveBaseUrl, type ServiceHost } from '../../config/select-profile.ts';
 import type { Context } from '../../context.ts';
-import { openSocket, type Route } from '../../http/open-socket.ts';
+import { type ConnectOptions, openSocket } from '../../http/open-socket.ts';
 import { TimeLimitError, timeLimits } from '../../http/time-limits.ts';
 import { readTlsInfo } from '../../http/tls.ts';
 import { pluralize } from '../../json/pluralize.ts';
@@ -49,10 +49,10 @@ export async function testConnections(
   const results = await Promise.all(
     origins.map(async (origin) => {
       const url = new URL(origin);
-      const route = await captureFinding(() => routeTo(url, certificateFiles, profile, context), findings);
-      if (!route) return [];
+      const options = await captureFinding(() => readConnectOptions(url, certificateFiles, profile, context), findings);
+      if (!options) return [];
       const hosts = baseUrls.filter((address) => address.url.origin === origin).map(({ host }) => host);
-      return [{ hosts, ...(await testConnection(url, route, context, findings)) }];
+      return [{ hosts, ...(await testConnection(url, options, context, findings)) }];
     }),
   );
   return results.flat();
@@ -60,7 +60,7 @@ export async function testConnections(
 
 async function testConnection(
   url: URL,
-  route: Route,
+  options: ConnectOptions,
   { runtime, signal }: Context,
   findings: DoctorFinding[],
 ): Promise<Omit<ConnectionResult, 'hosts'>> {
@@ -71,7 +71,7 @@ async function testConnection(
   const startedAt = runtime.elapsed();
   const result = (security: ReturnType<typeof readTlsInfo>, error: string | null): Omit<ConnectionResult, 'hosts'> => ({
     address: url.origin,
-    proxy: route.proxy?.host ?? null,
+    proxy: options.proxy?.host ?? null,
     reached: error === null,
     milliseconds: Math.round(runtime.elapsed() - startedAt),
     tls: security?.version ?? null,
@@ -79,7 +79,7 @@ async function testConnection(
     error,
   });
   try {
-    const socket = await openSocket(url, route, AbortSignal.any([signal, timeoutController.signal]));
+    const socket = await openSocket(url, options, AbortSignal.any([signal, timeoutController.signal]));
     const security = readTlsInfo(socket);
     socket.destroy();
     if (security) findings.push(...expiryFindings(url.host, security.expiresMs, runtime.now()));

@@ -1,5 +1,5 @@
+import type { CertificateFiles } from '../../config/connect-options.ts';
 import type { SettingSources } from '../../config/resolve-setting.ts';
-import type { CertificateFiles } from '../../config/route.ts';
 import type { ConnectionFlags, SelectedProfile, ServiceHost } from '../../config/select-profile.ts';
 import type { Context } from '../../context.ts';
 import { Failure, type FailureCode } from '../../errors.ts';

@@ -1,4 +1,4 @@
-import { probeFeedbackSchema } from '../../client/probe-feedback-schema.ts';
+import { probeFeedbackSchema } from '../../client/send.ts';
 import { resolveSettings } from '../../client/settings.ts';
 import { type Failure, toFailure } from '../../errors.ts';
 import { feedbackSchemaOperation } from '../../operations/feedback-schema.ts';

@@ -7,7 +7,7 @@ import {
 import { checkJunitFile, openJunitReport } from '../../client/expectations/junit-report.ts';
 import { appendToHistory, checkHistoryFile, requestHistoryFile } from '../../client/history/request-history.ts';
 import type { PreparedRequest } from '../../client/request.ts';
-import type { Settings } from '../../client/settings.ts';
+import { recordedUrl, type Settings } from '../../client/settings.ts';
 import type { Context } from '../../context.ts';
 import { type Failure, toFailure } from '../../errors.ts';
 import { type FlagValues, getStringFlag, isFlagOn } from '../../flag.ts';
@@ -41,11 +41,7 @@ export type OpenResponseHooks = (request: PreparedRequest) => Promise<ResponseHo
 
 /** Flags about expectations of a chat. */
 export const expectFlags = [
-  'expect-text',
-  'expect-not',
-  'expect-schema',
-  'expect-finish',
-  'expect-max-latency',
+  ...['text', 'not', 'schema', 'finish', 'max-latency'].map((name) => `expect-${name}`),
   'junit',
 ];
 
@@ -117,11 +113,10 @@ async function openResponseHooks(
       const isSent = response !== undefined || isPipeClosed || (failure?.facts.attempts ?? 0) > 0;
       if (history === 'off' || !isSent) return;
       const status = failure?.facts.status ?? timing?.status ?? null;
-      const url = destination?.isLocal ? 'local' : (destination?.url.href ?? '');
       const record = {
         time: new Date(startedAt).toISOString(),
         command: operation.command.join(' '),
-        url,
+        url: recordedUrl(destination),
         ms: Math.round(duration()),
         status,
         exit_code: failure?.exitCode ?? 0,

@@ -3,8 +3,7 @@ import { resolve } from 'node:path';
 import type { Context } from '../../context.ts';
 import { Failure, usageFailure } from '../../errors.ts';
 import { fileFailure, pathExists } from '../../files/file-errors.ts';
-import { writeFileAtomically } from '../../files/file-replacement.ts';
-import { nameSameFile } from '../../files/is-same-file.ts';
+import { nameSameFile, writeFileAtomically } from '../../files/file-replacement.ts';
 import { type FlagValues, getStringFlag, isFlagOn } from '../../flag.ts';
 import { getMember, type JsonDocument, kindOf } from '../../json/json-node.ts';
 import { tryParseJson } from '../../json/parse-json.ts';
@@ -58,21 +57,16 @@ export async function openSchemaExpectation(
     if (drift.length === 0) return;
     for (const line of drift) await report.error(line);
     const counts = `${drift.length} ${pluralize(drift.length, 'path differs', 'paths differ')} from ${file}`;
-    const message = `the feedback schema changed: ${counts}`;
-    const isGithub =
-      Boolean(runtime.env.CI && runtime.env.GITHUB_ACTIONS) && getStringFlag(flags, 'error-format') !== 'json';
-    if (isGithub)
-      await report.error(
-        formatGithubAnnotation({ level: 'error', title: message, message: drift.join('\n'), at: file }),
-      );
-    throw new Failure('safety_check', message, {
-      hint: `if this is intended: --expect ${file} --update`,
-      applied: 'yes',
-    });
+    const title = `the feedback schema changed: ${counts}`;
+    const { CI, GITHUB_ACTIONS } = runtime.env;
+    if (CI && GITHUB_ACTIONS && getStringFlag(flags, 'error-format') !== 'json')
+      await report.error(formatGithubAnnotation({ level: 'error', title, message: drift.join('\n'), at: file }));
+    const hint = `if this is intended: --expect ${file} --update`;
+    throw new Failure('safety_check', title, { hint, applied: 'yes' });
   };
 }
 
-type PathTypes = ReturnType<typeof payloadTypes>;
+type PathTypes = readonly (readonly [path: string, type: string])[];
 
 // One line per path: added, removed, or with another type.
 function schemaDrift(expectedPaths: PathTypes, actualPaths: PathTypes): string[] {

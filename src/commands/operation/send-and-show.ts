@@ -2,20 +2,19 @@ import type { Conversation } from '../../body/chat/conversation.ts';
 import { requestedChoiceCount } from '../../body/chat/streaming.ts';
 import type { Authorization } from '../../client/authorization.ts';
 import { factsWithoutResponse } from '../../client/failure.ts';
-import type { RequestObserver } from '../../client/hooks.ts';
 import { responseFacts } from '../../client/read-response.ts';
 import {
   createRequestContext,
   type PreparedRequest,
-  type RequestContext,
+  type RequestObserver,
   requestSecrets,
 } from '../../client/request.ts';
 import { connect, type Outcome, send } from '../../client/send.ts';
 import { formatRetryMessage } from '../../client/with-retries.ts';
 import type { Context } from '../../context.ts';
-import { Failure, toFailure } from '../../errors.ts';
+import { Failure, type FailureFacts, toFailure } from '../../errors.ts';
 import { observeChunks } from '../../http/body-chunks.ts';
-import type { Response } from '../../http/message.ts';
+import type { HttpResponse } from '../../http/message.ts';
 import { type JsonDocument, type JsonNode, rootOf } from '../../json/json-node.ts';
 import type { Reporter } from '../../output/reporter.ts';
 import { openSink, type Sink } from '../../output/sink.ts';
@@ -25,12 +24,10 @@ import { hasOutput } from '../../results/chat-text.ts';
 import { defaultFormat } from '../../results/output-format.ts';
 import { type ResultView, showResponse } from '../../results/show-response.ts';
 import type { StreamUse } from '../../results/show-stream.ts';
-import type { Runtime } from '../../runtime.ts';
 import type { OpenResponseHooks, ResponseHooks } from './response-hooks.ts';
 import type { RequestStart } from './start-request.ts';
 
-/** What happens to the response of a request. */
-export interface ShowOptions extends Pick<RequestStart, 'settings' | 'deadline' | 'filter'> {
+interface ShowOptions extends Pick<RequestStart, 'settings' | 'deadline' | 'filter'> {
   readonly conversation?: Conversation | undefined;
   readonly observer?: RequestObserver | undefined;
   /** Prints this text instead of the response. */
@@ -41,8 +38,7 @@ export interface ShowOptions extends Pick<RequestStart, 'settings' | 'deadline' 
   readonly hooks: OpenResponseHooks | undefined;
 }
 
-/** A response that was printed. */
-export interface ShownResponse {
+interface ShownResponse {
   readonly doc: JsonDocument;
   readonly timing: ExchangeTiming;
 }
@@ -76,18 +72,24 @@ async function sendAndPrint(
   const connection = await connect(settings, context, { authorization });
   report.addSecrets(requestSecrets(request));
   const requestContext = createRequestContext(request, connection);
-  const stopwatch = startStopwatch(runtime);
+  const startedAt = runtime.elapsed();
+  const times: { totalMs: number; firstTokenMs: number | undefined } = { totalMs: 0, firstTokenMs: undefined };
+  // The end of a stream may come late, or not at all (docs/servers.md): its last chunk completes the response.
+  const onChunk = (chunk: JsonNode): void => {
+    times.totalMs = runtime.elapsed() - startedAt;
+    if (times.firstTokenMs === undefined && hasOutput(chunk)) times.firstTokenMs = times.totalMs;
+  };
   let sink: Sink | undefined;
   let received: JsonDocument | undefined;
-  let response: Response | undefined;
+  let response: HttpResponse | undefined;
   const onDocument = (doc: JsonDocument): void => {
     received = doc;
     hooks?.onDocument(doc);
   };
   const save = async (doc: JsonDocument): Promise<void> => conversation?.save(rootOf(draft.doc), rootOf(doc));
-  context.onProgressFacts(() =>
-    response ? responseFacts(response, requestContext) : factsWithoutResponse(requestContext),
-  );
+  const facts = (): FailureFacts =>
+    response ? responseFacts(response, requestContext) : factsWithoutResponse(requestContext);
+  context.onProgressFacts(facts);
   try {
     // Before anything is sent: a result that cannot be written is better not requested.
     sink = await openSink(settings.output, stdout, runtime.cwd, runtime.stdout);
@@ -99,48 +101,31 @@ async function sendAndPrint(
     const sendHooks = { signal, startDeadline: () => deadline, observer };
     const outcome = await send(request, requestContext, connection, sendHooks, runtime);
     response = outcome.response;
-    stopwatch.onResponse();
+    times.totalMs = runtime.elapsed() - startedAt;
     const streamUse = {
       isDocumentNeeded: (conversation ?? hooks) !== undefined,
       isReadToEnd: conversation !== undefined || hooks?.isReadToEnd === true,
     };
-    const doc = await showOutcome(outcome, view, streamUse, stopwatch.onChunk).catch(async (error: unknown) => {
+    const doc = await showOutcome(outcome, view, streamUse, onChunk).catch(async (error: unknown) => {
       // The failure to print is the one to report.
       if (received) await save(received).catch((saveError: unknown) => report.warn(toFailure(saveError).message));
       throw error;
     });
     for (const warning of outcome.warnings) {
-      if (settings.isStrict) throw new Failure('invalid_response', warning, responseFacts(response, requestContext));
+      if (settings.isStrict) throw new Failure('invalid_response', warning, facts());
       await report.warn(warning);
     }
     await save(doc);
     const { attempts } = requestContext.progress;
-    const timing = { ...stopwatch.times(), attempts, status: response.status };
+    const timing = { ...times, attempts, status: response.status };
     await hooks?.onResponse(doc, timing);
     return { doc, timing };
   } catch (error) {
     const located = sink ? await locateOutput(error, sink, report) : error;
-    throw response ? markAsApplied(located, response, requestContext) : located;
+    throw response ? markAsApplied(located, facts()) : located;
   } finally {
     await connection.transport.close();
   }
-}
-
-// The end of a stream may come late, or not at all (docs/servers.md): its last chunk completes the response.
-function startStopwatch({ elapsed }: Pick<Runtime, 'elapsed'>) {
-  const startedAt = elapsed();
-  let totalMs = 0;
-  let firstTokenMs: number | undefined;
-  return {
-    onResponse: (): void => {
-      totalMs = elapsed() - startedAt;
-    },
-    onChunk: (chunk: JsonNode): void => {
-      totalMs = elapsed() - startedAt;
-      if (firstTokenMs === undefined && hasOutput(chunk)) firstTokenMs = totalMs;
-    },
-    times: () => ({ totalMs, firstTokenMs }),
-  };
 }
 
 // One line for each retry, a spinner while nothing arrives, and the trace of --verbose.
@@ -181,10 +166,9 @@ async function locateOutput(error: unknown, sink: Sink, report: Reporter): Promi
 }
 
 // Even if the result cannot be written, for example to a full disk, the request was applied.
-function markAsApplied(error: unknown, response: Response, requestContext: RequestContext): unknown {
+function markAsApplied(error: unknown, sentFacts: FailureFacts): unknown {
   if (error instanceof ClosedPipeError) return error;
   const { code, message, facts } = toFailure(error);
-  return facts.applied && facts.attempts !== undefined
-    ? error
-    : new Failure(code, message, { ...responseFacts(response, requestContext), ...facts });
+  const isMarked = facts.applied && facts.attempts !== undefined;
+  return isMarked ? error : new Failure(code, message, { ...sentFacts, ...facts });
 }

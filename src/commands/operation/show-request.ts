@@ -1,53 +1,42 @@
 import { Buffer } from 'node:buffer';
 import { hasCredential } from '../../client/authorization.ts';
-import type { Destination } from '../../client/destination.ts';
 import { isStreamRequested, type PreparedRequest } from '../../client/request.ts';
 import type { Settings } from '../../client/settings.ts';
-import type { CertificateFiles } from '../../config/route.ts';
 import type { Context } from '../../context.ts';
 import { commitOrAbandon } from '../../files/file-replacement.ts';
-import type { Headers } from '../../http/message.ts';
+import type { HttpHeaders } from '../../http/message.ts';
 import { isSecretHeader, redactHeaders } from '../../http/verbose-log.ts';
 import { rootOf } from '../../json/json-node.ts';
 import { writeJson } from '../../json/write-json.ts';
 import { redactSecretFields } from '../../operations/secret-fields.ts';
-import { REDACTED, type Reporter } from '../../output/reporter.ts';
+import { REDACTED } from '../../output/reporter.ts';
 import { shellQuote, shellWord } from '../../output/shell-quote.ts';
 import { openSink } from '../../output/sink.ts';
 import type { Writer } from '../../output/writer.ts';
 
 /** Shows a request instead of sending it, in the place of a result: on stdout, or in the file of `-o`. */
-export async function showRequest(
-  prepared: PreparedRequest,
-  settings: Settings,
-  { runtime, stdout, report }: Context,
-): Promise<void> {
-  const { operation, previewFormat, format, output, certificateFiles, profile, destination } = settings;
-  const scheme = operation.auth === 'basic' ? 'Basic ' : 'Bearer ';
-  // None where the request would fail for lack of a credential for its URL.
-  const credential: Headers = hasCredential(settings, runtime.env) ? [['Authorization', scheme]] : [];
-  const sink = await openSink(output, stdout, runtime.cwd);
-  const trustFiles = { ...certificateFiles, cacert: certificateFiles.cacert || profile.profile.cacert };
-  await commitOrAbandon(sink, () =>
-    previewFormat === 'curl'
-      ? showCurl(prepared, destination, trustFiles, runtime.argv, sink.writer)
-      : showDryRun(prepared, destination, credential, format === 'json', sink.writer, report),
-  );
+export async function showRequest(prepared: PreparedRequest, settings: Settings, context: Context): Promise<void> {
+  const { runtime, stdout } = context;
+  const sink = await openSink(settings.output, stdout, runtime.cwd);
+  const show = settings.previewFormat === 'curl' ? showCurl : showDryRun;
+  await commitOrAbandon(sink, () => show(prepared, settings, sink.writer, context));
 }
 
 /** Shows a request instead of sending it: the body byte for byte, the rest on stderr; as JSON all in one object. */
 async function showDryRun(
   prepared: PreparedRequest,
-  destination: Destination | undefined,
-  credential: Headers,
-  isJson: boolean,
+  settings: Settings,
   writer: Writer,
-  report: Reporter,
+  { runtime, report }: Context,
 ): Promise<void> {
   const { operation, headers } = prepared;
+  const { destination, format } = settings;
+  const scheme = operation.auth === 'basic' ? 'Basic ' : 'Bearer ';
+  // None where the request would fail for lack of a credential for its URL.
+  const credential: HttpHeaders = hasCredential(settings, runtime.env) ? [['Authorization', scheme]] : [];
   const lines = redactHeaders([...headers, ...credential]);
   const displayUrl = destination?.url.href ?? `{base_url}${operation.path}`;
-  if (isJson) {
+  if (format === 'json') {
     const pairs = lines.map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 2)] as const);
     const request = { method: 'POST', url: displayUrl, headers: Object.fromEntries(pairs) };
     await writer.write(`${writeJson(request).slice(0, -1)},"body":`);
@@ -79,12 +68,12 @@ const MAX_ARGUMENT_BYTES = 100_000;
  */
 async function showCurl(
   prepared: PreparedRequest,
-  destination: Destination | undefined,
-  { cacert, cert, key }: CertificateFiles,
-  argv: readonly string[],
+  { destination, certificateFiles, profile }: Settings,
   writer: Writer,
+  { runtime: { argv } }: Context,
 ): Promise<void> {
   const { operation, headers, draft } = prepared;
+  const trustFiles = { ...certificateFiles, cacert: certificateFiles.cacert || profile.profile.cacert };
   const isBodyInMemory = prepared.body instanceof Uint8Array;
   const body = isBodyInMemory ? shellQuoteBody(prepared) : '';
   const isTooLongForArgument = Buffer.byteLength(body) > MAX_ARGUMENT_BYTES;
@@ -92,7 +81,7 @@ async function showCurl(
   const lines = [
     `curl -sS${isStreamRequested(draft) ? ' -N' : ''} ${destination ? shellQuote(destination.url.href) : `"$SVC_BASE_URL"${shellQuote(operation.path)}`}`,
     operation.auth === 'basic' ? '-u "$SVC_USERNAME:$SVC_PASSWORD"' : '-H "Authorization: Bearer $SVC_TOKEN"',
-    ...Object.entries({ cacert, cert, key }).flatMap(([name, file]) => (file ? [`--${name} ${shellQuote(file)}`] : [])),
+    ...Object.entries(trustFiles).flatMap(([name, file]) => (file ? [`--${name} ${shellQuote(file)}`] : [])),
     ...headers.map(([name, value]) => `-H ${shellQuoteHeader(name, value)}`),
     isBodyInMemory ? `--data-binary ${isTooLongForArgument ? '@-' : body}` : '-X POST -T -',
   ];

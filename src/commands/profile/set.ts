@@ -1,9 +1,8 @@
 import { access, constants } from 'node:fs/promises';
-import { parseHeaderFlags } from '../../client/headers.ts';
+import { parseHeaderFlags } from '../../client/settings.ts';
 import type { RunCommand } from '../../command.ts';
 import { removeFromKeychain } from '../../config/credentials/keychain.ts';
 import { confirm } from '../../config/credentials/prompt.ts';
-import { originMismatchWarnings } from '../../config/origin-mismatch.ts';
 import {
   DEFAULT_PROFILE_NAME,
   getProfile,
@@ -12,9 +11,9 @@ import {
   parseProfileName,
   requireStoredProfile,
 } from '../../config/profile.ts';
-import { applyProfileChanges, type ProfileChanges, readProfileChanges } from '../../config/profile-changes.ts';
 import { readProfiles } from '../../config/read-profiles.ts';
-import { profileOrigins } from '../../config/select-profile.ts';
+import { originMismatchWarnings, profileOrigins } from '../../config/select-profile.ts';
+import { applyProfileChanges, type ProfileChanges, readProfileChanges } from '../../config/setting-kinds.ts';
 import { updateProfiles } from '../../config/update-profiles.ts';
 import { usageFailure } from '../../errors.ts';
 import { describeFileError } from '../../files/file-errors.ts';

@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer';
-import type { BatchJob, LineGuard } from '../../batch/batch-job.ts';
+import type { BatchJob, LineGuard } from '../../batch/run-line.ts';
 import type { Draft } from '../../body/draft.ts';
-import type { Settings } from '../../client/settings.ts';
+import { recordedUrl, type Settings } from '../../client/settings.ts';
 import { dataDirectory } from '../../config/directories.ts';
 import type { Context } from '../../context.ts';
 import { toFailure } from '../../errors.ts';
@@ -15,7 +15,7 @@ import {
   type JobOutcome,
   jobHistoryFile,
   jobStatus,
-  type TrainingFacts,
+  type TrainingJob,
 } from '../../train/job-history.ts';
 import { digestBytes } from '../../train/stream/upload.ts';
 
@@ -24,8 +24,7 @@ import { digestBytes } from '../../train/stream/upload.ts';
  * job was sent before, and `local_file` if svc cannot know. `onOutcome` warns if it cannot record the outcome, because the job itself is done.
  */
 export function createJobGuard(
-  facts: TrainingFacts,
-  settings: Settings,
+  job: TrainingJob,
   allowed: AllowedDuplicates,
   { runtime, report }: Context,
   history = createJobHistory(jobHistoryFile(dataDirectory(runtime)), runtime),
@@ -33,7 +32,7 @@ export function createJobGuard(
   let start: Promise<(outcome: JobOutcome) => Promise<void>> | undefined;
   return {
     onSend: async () => {
-      start = history.begin({ ...facts, target: jobTarget(settings) }, allowed);
+      start = history.begin(job, allowed);
       await start;
     },
     onOutcome: async (outcome) => {
@@ -47,18 +46,10 @@ export function createJobGuard(
   };
 }
 
-/** Guards a request whose whole body is in memory; `file` is its name in the job history. */
-export function createBodyGuard(
-  draft: Draft,
-  file: string,
-  settings: Settings,
-  context: Context,
-): Pick<LineGuard, 'onSend' | 'onOutcome'> {
-  return createJobGuard(factsOfBody(draft, file), settings, false, context);
-}
-
-function factsOfBody(draft: Draft, file: string): TrainingFacts {
-  return createTrainingFacts(digestBytes(draft.doc.bytes), draft, countTrajectories(draft), [file]);
+/** The job of a body that is in memory; `file` is its name in the job history. */
+export function jobOfBody(draft: Draft, file: string, { destination }: Settings): TrainingJob {
+  const facts = createTrainingFacts(digestBytes(draft.doc.bytes), draft, countTrajectories(draft), [file]);
+  return { ...facts, target: recordedUrl(destination) };
 }
 
 /** Guards each line of a batch as a training job of its own, in the same job history. */
@@ -68,22 +59,18 @@ export function createLineGuards(
   file: string,
   run: string,
   context: Context,
-): BatchJob['guardFor'] {
+): NonNullable<BatchJob['guardFor']> {
   const { runtime } = context;
   const history = createJobHistory(jobHistoryFile(dataDirectory(runtime)), runtime);
   return (line, draft, mayBeApplied) => {
-    const facts = { ...factsOfBody(draft, file), run, line };
+    const job = { ...jobOfBody(draft, file, settings), run, line };
     return {
-      ...createJobGuard(facts, settings, allowsDuplicate || (mayBeApplied && 'unknown'), context, history),
+      ...createJobGuard(job, allowsDuplicate || (mayBeApplied && 'unknown'), context, history),
       knownResponse: async () => {
-        const record = await history.find({ ...facts, target: jobTarget(settings) });
+        const record = await history.find(job);
         if (!record || jobStatus(record, runtime) !== 'applied') return undefined;
         return Buffer.from(writeJson({ id: firstStringMember(record.end, 'id') ?? null }));
       },
     };
   };
-}
-
-function jobTarget({ destination }: Settings): string {
-  return !destination || destination.isLocal ? 'local' : destination.url.origin + destination.url.pathname;
 }

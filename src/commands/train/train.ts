@@ -1,4 +1,5 @@
 import { prepareRequest } from '../../client/request.ts';
+import { recordedUrl } from '../../client/settings.ts';
 import type { RunCommand } from '../../command.ts';
 import { dataDirectory } from '../../config/directories.ts';
 import { isFlagOn } from '../../flag.ts';
@@ -32,7 +33,8 @@ export const runTrain: RunCommand = async (invocation, context) => {
     );
     const request = prepareRequest(settings, draft, body);
     if (settings.previewFormat) return await showRequest(request, settings, context);
-    const observer = createJobGuard(facts, settings, isFlagOn(flags, 'allow-duplicate'), context);
+    const job = { ...facts, target: recordedUrl(settings.destination) };
+    const observer = createJobGuard(job, isFlagOn(flags, 'allow-duplicate'), context);
     await sendAndShow(request, { ...start, hooks, observer }, context);
   } finally {
     await sources.close();

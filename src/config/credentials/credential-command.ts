@@ -35,14 +35,8 @@ export async function readCommandSecret(
   const env = { ...withoutSecrets(runtime.env), SVC_CREDENTIAL: scheme };
   const cwd = configDirectory(runtime);
   const { runProgram } = await import('./run-program.ts');
-  const output = await runProgram({
-    command,
-    env,
-    cwd,
-    timeoutMs: Math.min(COMMAND_TIMEOUT_MS, limitMs),
-    after: runtime.after,
-    signal,
-  });
+  const timeoutMs = Math.min(COMMAND_TIMEOUT_MS, limitMs);
+  const output = await runProgram({ command, env, cwd, timeoutMs, after: runtime.after, signal });
   const why = 'why' in output ? output.why : isUtf8(output.bytes) ? undefined : 'printed bytes that are not UTF-8';
   const secret = 'bytes' in output ? output.bytes.toString().replace(/\r?\n$/, '') : '';
   if (why === undefined && secret !== '') return secret;
@@ -68,18 +62,17 @@ function parseJsonCommand(text: string, flag: string): string[] {
   try {
     value = JSON.parse(text);
   } catch {
-    throw usageFailure(`${flag} is not valid JSON`, `write it like '["/usr/bin/pass","show","svc"]'`);
+    throw usageFailure(`${flag} is not valid JSON`, JSON_EXAMPLE_HINT);
   }
   const words = Array.isArray(value) ? value.filter((word) => typeof word === 'string' && !word.includes('\0')) : [];
   if (Array.isArray(value) && words.length === value.length) return words;
-  throw usageFailure(`${flag} must be an array of strings`, `write it like '["/usr/bin/pass","show","svc"]'`);
+  throw usageFailure(`${flag} must be an array of strings`, JSON_EXAMPLE_HINT);
 }
 
 function splitPlainCommand(text: string, flag: string): string[] {
   const [special] = /["'`$|&;<>()*?~\\]/.exec(text) ?? [];
   if (special === undefined) return text.split(/\s+/).filter((word) => word !== '');
-  throw usageFailure(
-    `${flag} contains ${special}, which needs a shell, and svc runs none`,
-    `write it like '["/usr/bin/pass","show","svc"]'`,
-  );
+  throw usageFailure(`${flag} contains ${special}, which needs a shell, and svc runs none`, JSON_EXAMPLE_HINT);
 }
+
+const JSON_EXAMPLE_HINT = `write it like '["/usr/bin/pass","show","svc"]'`;

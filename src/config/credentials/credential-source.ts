@@ -44,42 +44,36 @@ export function requireCredentialSource(
   const source = findCredentialSource(scheme, selected, env);
   const { origin } = new URL(baseUrl);
   const isBasic = scheme === 'basic';
+  const { name, profile } = selected;
+  const [secrets, secret, variables] = isBasic
+    ? ['user name and password', 'password', 'SVC_USERNAME and SVC_PASSWORD']
+    : ['token', 'token', 'SVC_TOKEN'];
+  const login = `svc auth login --profile ${name}`;
+  const loginHere = `${login} --base-url ${shellWord(baseUrl)}`;
   if (!source) {
-    const isInProfile = profileOrigins(selected.profile, ['trace', 'chat', 'train']).includes(origin);
-    const login = `svc auth login --profile ${selected.name}${isInProfile ? '' : ` --base-url ${shellWord(baseUrl)}`}`;
-    throw new Failure(
-      'credentials',
-      `no ${isBasic ? 'user name and password' : 'token'} for ${origin} (profile "${selected.name}")`,
-      {
-        hint: selected.profile.credential_command
-          ? `credential_command needs a user name: svc profile set ${selected.name} --username NAME`
-          : `run: ${login}, or set ${isBasic ? 'SVC_USERNAME and SVC_PASSWORD' : 'SVC_TOKEN'}`,
-        applied: 'no',
-      },
-    );
+    const isInProfile = profileOrigins(profile, ['trace', 'chat', 'train']).includes(origin);
+    const hint = profile.credential_command
+      ? `credential_command needs a user name: svc profile set ${name} --username NAME`
+      : `run: ${isInProfile ? login : loginHere}, or set ${variables}`;
+    throw new Failure('credentials', `no ${secrets} for ${origin} (profile "${name}")`, { hint, applied: 'no' });
   }
   const { origins, description } = source;
   if (origins === undefined || origins.includes(origin)) return source;
-  throw new Failure(
-    'credentials',
-    `the ${isBasic ? 'password' : 'token'} of ${description} belongs to ${origins.join(', ') || 'no base URL'}, not to ${origin}`,
-    {
-      hint: selected.profile.credential_command
-        ? `to use the command for this URL, run: svc profile set ${selected.name} --credential-command …`
-        : `to store one for this URL, run: svc auth login --profile ${selected.name} --base-url ${shellWord(baseUrl)}`,
-      applied: 'no',
-    },
-  );
+  const owner = origins.join(', ') || 'no base URL';
+  const hint = profile.credential_command
+    ? `to use the command for this URL, run: svc profile set ${name} --credential-command …`
+    : `to store one for this URL, run: ${loginHere}`;
+  const message = `the ${secret} of ${description} belongs to ${owner}, not to ${origin}`;
+  throw new Failure('credentials', message, { hint, applied: 'no' });
 }
 
 function environmentSource(
   scheme: AuthScheme,
   { SVC_USERNAME: user, SVC_PASSWORD: password, SVC_TOKEN: token }: Runtime['env'],
 ): CredentialSource | undefined {
-  if (scheme === 'bearer')
-    return token
-      ? createSource('SVC_TOKEN', undefined, undefined, async () => token, 'correct or unset SVC_TOKEN')
-      : undefined;
+  if (scheme === 'bearer' && token)
+    return createSource('SVC_TOKEN', undefined, undefined, async () => token, 'correct or unset SVC_TOKEN');
+  if (scheme === 'bearer') return undefined;
   if (!user !== !password) {
     const [set, missing] = user ? ['SVC_USERNAME', 'SVC_PASSWORD'] : ['SVC_PASSWORD', 'SVC_USERNAME'];
     const facts = { hint: 'set both or none', applied: 'no' } as const;

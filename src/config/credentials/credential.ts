@@ -56,14 +56,13 @@ export function bearerCredential(token: string, source: string): Credential {
  * `credentials` for a `:` in the user name, and for control characters, which RFC 7617 forbids.
  */
 export function basicAuthorization(username: string, password: string): string {
-  if (username.includes(':')) {
+  if (username.includes(':'))
     throw new Failure('credentials', 'the user name contains ":", which Basic authentication does not allow', {
       hint: 'check --username, SVC_USERNAME, or the profile',
       applied: 'no',
     });
-  }
   for (const [what, text] of Object.entries({ 'user name': username, password }))
-    if (hasControlCharacter(text))
+    if ([...text].some((character) => character < ' ' || character === '\x7f'))
       throw new Failure('credentials', `the ${what} contains a control character, such as a line break`, {
         hint: 'one final line break is removed; check the file or stdin for others',
         applied: 'no',
@@ -74,13 +73,7 @@ export function basicAuthorization(username: string, password: string): string {
 /** The value of an Authorization header for Bearer; `source` names the token. Throws Failure `credentials` for characters that a header cannot carry. */
 export function bearerAuthorization(token: string, source: string): string {
   if (/^[\x21-\x7e]+$/.test(token)) return `Bearer ${token}`;
-  throw new Failure(
-    'credentials',
-    `the token from ${source} is empty or contains characters that an HTTP header cannot contain`,
-    { hint: 'only printable ASCII characters without spaces are allowed', applied: 'no' },
-  );
-}
-
-function hasControlCharacter(text: string): boolean {
-  return [...text].some((character) => character < ' ' || character === '\x7f');
+  const message = `the token from ${source} is empty or contains characters that an HTTP header cannot contain`;
+  const hint = 'only printable ASCII characters without spaces are allowed';
+  throw new Failure('credentials', message, { hint, applied: 'no' });
 }

@@ -30,12 +30,8 @@ export async function storeInKeychain(
     if ('why' in output) why = output.why;
     return 'why' in output ? { [kind]: secret } : { [`${kind}_key`]: account };
   };
-  const credentials = {
-    ...others,
-    ...(await storeSecret('password', password)),
-    ...(await storeSecret('token', token)),
-  };
-  return { credentials, why };
+  const stored = { ...(await storeSecret('password', password)), ...(await storeSecret('token', token)) };
+  return { credentials: { ...others, ...stored }, why };
 }
 
 /** The secret of an entry of the keychain. Throws Failure `credentials` if it is not there, or not within 3 s. */
@@ -71,15 +67,8 @@ async function runKeychain(
   signal: AbortSignal,
 ): Promise<ProgramOutput> {
   const { runProgram } = await import('./run-program.ts');
-  const output = await runProgram({
-    command: keychain,
-    env: withoutSecrets(env),
-    cwd,
-    input: JSON.stringify(request),
-    timeoutMs: KEYCHAIN_TIMEOUT_MS,
-    after,
-    signal,
-  });
+  const program = { command: keychain, env: withoutSecrets(env), cwd, input: JSON.stringify(request) };
+  const output = await runProgram({ ...program, timeoutMs: KEYCHAIN_TIMEOUT_MS, after, signal });
   return 'why' in output ? { why: exitCodeReasons[output.why] ?? `it ${output.why}` } : output;
 }
 

@@ -4,13 +4,11 @@ import { formatByteSize } from '../../files/byte-size.ts';
 import { describeFileError, errorCode } from '../../files/file-errors.ts';
 import type { Runtime } from '../../runtime.ts';
 
-/** A program to run, and its limits. */
-export interface ProgramOptions {
+interface ProgramOptions {
   /** The program and its arguments, unchanged: there is no shell. */
   readonly command: readonly string[];
   readonly env: Runtime['env'];
   readonly cwd: string;
-  /** All of its stdin. */
   readonly input?: string;
   readonly timeoutMs: number;
   readonly after: Runtime['after'];
@@ -63,7 +61,11 @@ function collectOutput(child: ChildProcess, stdout: NodeJS.ReadableStream): Prom
       length += chunk.length;
       if (length > MAX_OUTPUT_BYTES) resolve({ why: `printed more than ${formatByteSize(MAX_OUTPUT_BYTES)}` });
     });
-    child.once('error', (error) => resolve({ why: startErrorReason(error) }));
+    child.once('error', (error) =>
+      resolve({
+        why: errorCode(error) === 'ENOENT' ? 'was not found' : `could not be started: ${describeFileError(error)}`,
+      }),
+    );
     child.once('close', (code, signalName) => {
       if (code === 0) resolve({ bytes: Buffer.concat(chunks) });
       else resolve({ why: signalName ? `was ended by ${signalName}` : `ended with exit code ${code}` });
@@ -76,8 +78,4 @@ function timeoutReason({ exitCode }: ChildProcess, timeoutMs: number): string {
   return exitCode === null
     ? `took longer than ${limit}`
     : `ended, but a background process kept its stdout open for longer than ${limit}`;
-}
-
-function startErrorReason(error: unknown): string {
-  return errorCode(error) === 'ENOENT' ? 'was not found' : `could not be started: ${describeFileError(error)}`;
 }

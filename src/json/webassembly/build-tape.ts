@@ -16,20 +16,28 @@ import {
   SPACE,
   TAB,
 } from '../json-bytes.ts';
-import { END, ENTRY_BYTES, NEXT, NO_SIGNATURE, START } from './tape-entry.ts';
 
-/** Not a complete and valid value; as an address, the start of the memory, where no token ends. */
-export const MALFORMED_VALUE: i32 = 0;
+// The size of an entry of the tape, and the offsets of its three numbers: those of the first byte and after the last one, and the
+// number of the entry that follows it and all it contains; of a key, its signature.
+const ENTRY_BYTES: i32 = 12;
+const START: i32 = 0;
+const END: i32 = 4;
+const NEXT: i32 = 8;
 
-/** The tape has too little room. */
-export const TAPE_FULL: i32 = -1;
+// The signature of a key with escapes, whose text has to be compared.
+const NO_SIGNATURE: i32 = 0;
+
+// Not a complete and valid value; as an address, the start of the memory, where no token ends.
+const MALFORMED_VALUE: i32 = 0;
+
+// The tape has too little room.
+const TAPE_FULL: i32 = -1;
 
 const NO_CONTAINER: i32 = 0;
 
 let valueEnd: i32 = 0;
 let hasEscape = false;
 
-/** The address after the last value. */
 export function endOfValue(): i32 {
   return valueEnd;
 }
@@ -201,4 +209,42 @@ function skipLiteral(at: i32): i32 {
 
 function isLetter(byte: i32): bool {
   return (byte | 0x20) >= 0x61 && (byte | 0x20) <= 0x7a;
+}
+
+// More keys are not compared.
+const MAX_COMPARED_KEYS: i32 = 32;
+
+/** False if an object may have a key twice, by the signatures in the tape; `text` is the address of its first byte. */
+export function hasDistinctKeys(text: i32, tape: i32, tapeEnd: i32): bool {
+  // The keys of an earlier object, which differ. Most objects have the same keys as the one before.
+  let reference = 0;
+  let referenceEnd = 0;
+  for (let object = tape; object < tapeEnd; object += ENTRY_BYTES) {
+    const isObject = <i32>load<u8>(text + load<i32>(object + START)) === OPEN_OBJECT;
+    if (!isObject) continue;
+    const firstKey = object + ENTRY_BYTES;
+    const end = entryAfter(object, tape);
+    let expected = reference;
+    let count = 0;
+    for (let key = firstKey; key < end; key = entryAfter(key + ENTRY_BYTES, tape)) {
+      const signature = load<i32>(key + NEXT);
+      if (expected < referenceEnd && load<i32>(expected + NEXT) === signature) {
+        expected = entryAfter(expected + ENTRY_BYTES, tape);
+      } else {
+        if (signature === NO_SIGNATURE || count === MAX_COMPARED_KEYS) return false;
+        for (let other = firstKey; other < key; other = entryAfter(other + ENTRY_BYTES, tape))
+          if (load<i32>(other + NEXT) === signature) return false;
+        expected = end;
+        reference = firstKey;
+        referenceEnd = end;
+      }
+      count += 1;
+    }
+  }
+  return true;
+}
+
+// The entry after a value and all it contains.
+function entryAfter(value: i32, tape: i32): i32 {
+  return tape + load<i32>(value + NEXT) * ENTRY_BYTES;
 }

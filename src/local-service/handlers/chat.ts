@@ -5,7 +5,7 @@ import { serviceLimits } from '../limits.ts';
 import { chatCompletion, chatCompletionChunks } from '../model/chat-completion.ts';
 import { type ModelRequest, readModelRequest } from '../model/model-request.ts';
 import { tokenizeText } from '../model/tokenizer.ts';
-import { requireServedModel } from '../model-routes.ts';
+import { requireServedModel } from '../operation-route.ts';
 import { eventStreamResponse, HttpError, jsonResponse } from '../responses.ts';
 import type { OperationHandler } from '../service-context.ts';
 

@@ -1,14 +1,19 @@
 import type { ExchangeSignal } from '../../http/message.ts';
 import { yieldToEventLoop } from '../event-loop.ts';
-import { createGroupCommit } from './group-commit.ts';
-import { mergeCallStart } from './merge-call.ts';
 import type { Store } from './open-store.ts';
 import { type QuerySequence, samplePayloads } from './payload-sample.ts';
-import type { CallRecord, FeedbackRecord, JobRecord, RowQuery, ServiceStore, StoredRow } from './service-store.ts';
+import {
+  type CallRecord,
+  type FeedbackRecord,
+  type JobRecord,
+  mergeCallStart,
+  type RowQuery,
+  type ServiceStore,
+  type StoredRow,
+} from './service-store.ts';
+import { createGroupCommit } from './shared-batches.ts';
 import type { StagedTrajectory } from './staging-file.ts';
-import { deleteTrajectories, saveTrajectories } from './trajectory-rows.ts';
 
-/** The store of the local service in an embedded database. */
 export function createEmbeddedStore(database: Store): ServiceStore {
   const commit = createGroupCommit(database);
   return {
@@ -33,7 +38,6 @@ function readRows({ sql, values }: RowQuery, database: Store): readonly StoredRo
   return database.all(sql.replaceAll('@', ''), ...values);
 }
 
-/** The result of queries in an embedded database. */
 export function runQueries<Result>(queries: QuerySequence<Result>, database: Store): Result {
   let step = queries.next([]);
   while (!step.done) step = queries.next(readRows(step.value, database));
@@ -80,4 +84,71 @@ async function saveJob(
     throw error;
   }
   await yieldToEventLoop(undefined);
+}
+
+// One transaction blocks the process for as long as its bytes take to reach the disk.
+const MAX_TRANSACTION_BYTES = 1024 * 1024;
+// From its first byte to its response; with fewer in between, a request would wait for several transactions.
+const TURNS_OF_REQUEST = 16;
+const MAX_SAVED_ROWS = 2000;
+const MAX_DELETED_ROWS = 256;
+
+// A service that is still receiving a job has a younger one.
+const MAX_UPLOAD_MS = 24 * 60 * 60 * 1000;
+
+export async function saveTrajectories(
+  jobId: string,
+  trajectories: Iterable<StagedTrajectory>,
+  signal: ExchangeSignal | undefined,
+  database: Store,
+): Promise<void> {
+  const rows = trajectories[Symbol.iterator]();
+  for (let isDone = false; !isDone; ) {
+    for (let turn = 0; turn < TURNS_OF_REQUEST; turn++) await yieldToEventLoop(signal);
+    isDone = database.transaction(() => saveSomeRows(jobId, rows, database));
+  }
+}
+
+async function deleteTrajectories(jobId: string, database: Store): Promise<void> {
+  while (database.transaction(() => deleteSomeRows(jobId, database))) await yieldToEventLoop(undefined);
+}
+
+/** Removes the trajectories of jobs whose service ended before they were stored completely. */
+export async function deleteAbandonedTrajectories(now: number, database: Store): Promise<void> {
+  // A UUIDv7 begins with its time. Each step is one search in the index, however many trajectories a job has.
+  const oldest = (now - MAX_UPLOAD_MS).toString(16).padStart(12, '0');
+  const rows = database.all(
+    `with recursive ids (id) as (
+       select min(job_id) from trajectories
+       union all select (select min(job_id) from trajectories where job_id > id) from ids where id is not null
+     ) select id from ids where id < ? and id not in (select id from jobs)`,
+    `${oldest.slice(0, 8)}-${oldest.slice(8)}`,
+  );
+  for (const { id } of rows) if (typeof id === 'string') await deleteTrajectories(id, database);
+}
+
+// True when there are no more.
+function saveSomeRows(jobId: string, rows: Iterator<StagedTrajectory>, database: Store): boolean {
+  let bytes = 0;
+  for (let count = 0; bytes < MAX_TRANSACTION_BYTES && count < MAX_SAVED_ROWS; count++) {
+    const next = rows.next();
+    if (next.done) return true;
+    const { group, index, bytes: trajectory } = next.value;
+    database.run('insert into trajectories values (?, ?, ?, ?)', jobId, group, index, trajectory);
+    bytes += trajectory.length;
+  }
+  return false;
+}
+
+// True when it has deleted some.
+function deleteSomeRows(jobId: string, database: Store): boolean {
+  const query = 'select rowid as id, length(trajectory) as bytes from trajectories where job_id = ? limit ?';
+  const rows = database.all(query, jobId, MAX_DELETED_ROWS);
+  let bytes = 0;
+  for (const row of rows) {
+    database.run('delete from trajectories where rowid = ?', row.id ?? null);
+    bytes += Number(row.bytes);
+    if (bytes >= MAX_TRANSACTION_BYTES) break;
+  }
+  return rows.length > 0;
 }

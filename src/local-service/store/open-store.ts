@@ -7,9 +7,9 @@ import { errorCode, fileFailure } from '../../files/file-errors.ts';
 import { makeDirectory } from '../../files/file-replacement.ts';
 import { narrowMode, requireOwnFile, type TrustOptions } from '../../files/trusted-file.ts';
 import { serviceLimits } from '../limits.ts';
-import { StoreError } from './store-error.ts';
+import { StoreError } from './service-store.ts';
+import { embeddedDialect, laterTables, originalTables } from './tables.ts';
 
-/** A value of a row. */
 type SqlValue = string | number | bigint | Uint8Array | null;
 export type SqlRow = { readonly [column: string]: SqlValue };
 
@@ -21,7 +21,6 @@ export interface Store {
   readonly run: (sql: string, ...values: SqlValue[]) => number;
   /** Runs an action in a transaction; durable when it returns. */
   readonly transaction: <T>(action: () => T) => T;
-  /** Runs an action that reads one snapshot of the database. */
   readonly snapshot: <T>(action: () => T) => T;
   readonly close: () => void;
 }
@@ -85,7 +84,7 @@ async function prepareStore(
   const store = createStore(database, path);
   try {
     // Checkpoints are ours (docs/decisions/0032): automatic ones can lose commits of other processes in this SQLite.
-    // No foreign keys: the trajectories of a job are stored before its row (trajectory-rows.ts).
+    // No foreign keys: the trajectories of a job are stored before its row (embedded-store.ts).
     database.exec('pragma wal_autocheckpoint = 0; pragma synchronous = full; pragma foreign_keys = off');
     // The mode of a file that is not ours stays as it is.
     schemaVersion(store, path);
@@ -151,7 +150,11 @@ function runTransaction<T>(database: Database.Database, mode: 'immediate' | 'def
     database.exec('commit');
     return result;
   } catch (error) {
-    rollBack(database);
+    try {
+      database.exec('rollback');
+    } catch {
+      // A full disk has ended the transaction.
+    }
     throw toStoreError(error);
   }
 }
@@ -170,13 +173,6 @@ function createCheckpoints(database: Database.Database, logPath: string): (minBy
     }
     limitBytes = logBytes() + CHECKPOINT_BYTES;
   };
-}
-
-// If a full disk has ended the transaction, there is nothing to roll back.
-function rollBack(database: Database.Database): void {
-  try {
-    database.exec('rollback');
-  } catch {}
 }
 
 function toStoreError(error: unknown): unknown {
@@ -204,26 +200,45 @@ function isRow(row: unknown): row is SqlRow {
   return typeof row === 'object' && row !== null;
 }
 
+/** The application id in the header of an SQLite database: `svc` and a zero byte. */
+export const APPLICATION_ID = 0x73766300;
+
+/** The version of the tables; versions 2 and 3 were never released. */
+export const SCHEMA_VERSION = 4;
+
+const newTables: readonly string[] = [...originalTables(embeddedDialect), ...laterTables(embeddedDialect)];
+
+// From version 1, which svc 0.1 wrote.
+const conversion: readonly string[] = [
+  'drop index feedback_by_time',
+  'alter table calls rename to calls_by_id',
+  ...laterTables(embeddedDialect),
+  `insert into calls (project_id, id, trace_id, start, created_at)
+    select project_id, id, trace_id, start, created_at from calls_by_id order by created_at`,
+  'drop table calls_by_id',
+];
+
 // Fewer are converted in about a second.
 const MAX_UNANNOUNCED_ROWS = 20_000;
 
-/**
- * Creates the tables of an empty database, or converts those of an earlier svc with all data in
- * them; `warn` announces a conversion that may take long. Throws Failure `local_file` for a database that is not ours or that a
- * later svc made, and leaves it as it is.
- */
+// Creates the tables of an empty database, or converts those of svc 0.1 with all data in them; `warn` announces a conversion
+// that may take long. Throws Failure `local_file` for a database that is not ours or that another version of svc made, and
+// leaves it as it is.
 async function migrateSchema(store: Store, path: string, warn?: TrustOptions['warn']): Promise<void> {
   const version = schemaVersion(store, path);
-  if (version === schemaVersions.length) return;
-  const rows = version === 0 ? 0 : countRows(store);
+  if (version === SCHEMA_VERSION) return;
+  const countQuery = 'select (select count(*) from calls) + (select count(*) from feedback) as rows';
+  const rows = version === 0 ? 0 : Number(store.first(countQuery)?.rows);
   if (rows > MAX_UNANNOUNCED_ROWS)
     await warn?.(
       `converting ${path} to the format of this svc (${rows} calls and feedback records); this can take a minute`,
     );
   store.transaction(() => {
     // Another process may have made them in the meantime.
-    for (const statement of schemaVersions.slice(schemaVersion(store, path)).flat()) store.run(statement);
-    store.run(`pragma user_version = ${schemaVersions.length}`);
+    const current = schemaVersion(store, path);
+    if (current === SCHEMA_VERSION) return;
+    for (const statement of current === 0 ? newTables : conversion) store.run(statement);
+    store.run(`pragma user_version = ${SCHEMA_VERSION}`);
     store.run(`pragma application_id = ${APPLICATION_ID}`);
   });
 }
@@ -232,107 +247,16 @@ async function migrateSchema(store: Store, path: string, warn?: TrustOptions['wa
 const STATE_QUERY = `select application_id, user_version, (select count(*) from sqlite_master) as tables
   from pragma_application_id, pragma_user_version`;
 
-/** The version of the tables, 0 for an empty database. Throws Failure `local_file` for one that this svc does not know. */
+// The version of the tables, 0 for an empty database. Throws Failure `local_file` for one that this svc does not know.
 function schemaVersion(store: Store, path: string): number {
   const { application_id: application, user_version: version, tables } = store.first(STATE_QUERY) ?? {};
   if (application === 0 && version === 0 && tables === 0) return version;
   const hint = 'move it away, or use other data (--data of svc serve, SVC_DATA_DIR)';
   if (application !== APPLICATION_ID)
     throw new Failure('local_file', `${path} is a database of another program, not of svc`, { hint });
-  if (typeof version === 'number' && version > 0 && version <= schemaVersions.length) return version;
-  const known = `its tables have version ${version}, but this svc supports only versions up to ${schemaVersions.length}`;
+  if (version === 1 || version === SCHEMA_VERSION) return version;
+  const known = `its tables have version ${version}, but this svc supports only versions 1 and ${SCHEMA_VERSION}`;
   throw new Failure('local_file', `the data in ${path} was written by another version of svc: ${known}`, {
     hint: `update svc, or ${hint}`,
   });
 }
-
-function countRows(store: Store): number {
-  return Number(store.first('select (select count(*) from calls) + (select count(*) from feedback) as rows')?.rows);
-}
-
-/** The application id in the header of an SQLite database: `svc` and a zero byte. */
-export const APPLICATION_ID = 0x73766300;
-
-// The tables of the local service. Bodies are kept as the text they came in, so no digit is lost.
-const initialTables: readonly string[] = [
-  `create table feedback (
-    seq integer primary key autoincrement,
-    project_id text not null,
-    id text not null,
-    feedback_type text not null,
-    trigger_ref text,
-    payload text not null,
-    record text not null,
-    svc_user_id text not null,
-    created_at integer not null,
-    unique (project_id, id)
-  )`,
-  `create index feedback_by_time on feedback (project_id, created_at)`,
-  `create table calls (
-    project_id text not null,
-    id text not null,
-    trace_id text not null,
-    start text not null,
-    created_at integer not null,
-    primary key (project_id, id)
-  ) without rowid`,
-  `create table jobs (
-    id text primary key,
-    model_id text not null,
-    experimental_config text,
-    created_at integer not null
-  ) without rowid`,
-  `create table trajectories (
-    job_id text not null references jobs (id),
-    group_index integer not null,
-    trajectory_index integer not null,
-    trajectory blob not null,
-    primary key (job_id, group_index, trajectory_index)
-  )`,
-];
-
-// Samples of payloads (payload-sample.ts) are taken from these alone, whatever else is stored.
-const sampleIndexes: readonly string[] = [
-  'drop index feedback_by_time',
-  'create index feedback_by_time on feedback (project_id, created_at, seq, trigger_ref)',
-  'create index feedback_by_type on feedback (project_id, feedback_type, created_at, seq, trigger_ref)',
-  'create index feedback_by_trigger on feedback (project_id, feedback_type, trigger_ref, created_at, seq)',
-];
-
-// For the page: the newest rows of each table, and the calls of a trace.
-const pageTables: readonly string[] = [
-  `create table chats (
-    id text primary key,
-    request text not null,
-    response text not null,
-    status integer not null,
-    created_at integer not null
-  ) without rowid`,
-  'create index calls_by_time on calls (created_at, id, project_id)',
-  'create index calls_by_trace on calls (trace_id, created_at)',
-  'create index feedback_by_age on feedback (created_at, id, project_id)',
-  'create index jobs_by_time on jobs (created_at, id)',
-  'create index chats_by_time on chats (created_at, id)',
-];
-
-// Rows in order of arrival: random ids change one page of a small index each, not several pages of the table.
-const callsInOrder: readonly string[] = [
-  'alter table calls rename to calls_by_id',
-  `create table calls (
-    seq integer primary key,
-    project_id text not null,
-    id text not null,
-    trace_id text not null,
-    start text not null,
-    created_at integer not null,
-    unique (project_id, id)
-  )`,
-  `insert into calls (project_id, id, trace_id, start, created_at)
-    select project_id, id, trace_id, start, created_at from calls_by_id order by created_at`,
-  'drop table calls_by_id',
-  'create index calls_by_time on calls (created_at, id, project_id)',
-  'create index calls_by_trace on calls (trace_id, created_at)',
-];
-
-/** The statements that convert the tables to each version from the one before; released versions never change. */
-export const schemaVersions: readonly (readonly string[])[] = [initialTables, sampleIndexes, pageTables, callsInOrder];

@@ -2,7 +2,6 @@ import { numberMember, rootOf } from '../../json/json-node.ts';
 import { parseJson } from '../../json/parse-json.ts';
 import type { ServiceStore, StoredRow } from './service-store.ts';
 
-/** The tables that the page shows. */
 export type PageTable = 'calls' | 'feedback' | 'jobs' | 'chats';
 
 /** Rows of a table, the newest first, and the cursor of the rows after them; without it there are no more. */
@@ -21,7 +20,6 @@ interface TableColumns {
   readonly searched: string;
 }
 
-/** The columns of each table that the page shows and searches. */
 export const pageTables: { readonly [table in PageTable]: TableColumns } = {
   calls: {
     key: ['created_at', 'id', 'project_id'],
@@ -129,13 +127,11 @@ async function readCount(readRows: ServiceStore['readRows'], selection: string, 
   return Number(counts?.total);
 }
 
-/** The rewards of the first trajectories of a job. */
 export interface JobRewards {
   /** The number of the group and the reward, of each that is a number which a double can hold. */
   readonly rewards: readonly (readonly [group: number, reward: number])[];
   /** Trajectories that were read: at most 2048. */
   readonly read: number;
-  /** All trajectories. */
   readonly total: number;
 }
 

@@ -1,5 +1,33 @@
 import type { ExchangeSignal } from '../../http/message.ts';
+import { applySplices, splicesToSetMembers } from '../../json/edit.ts';
+import { kindOf, membersOf, rawText, rootOf } from '../../json/json-node.ts';
+import { parseJson } from '../../json/parse-json.ts';
 import type { StagedTrajectory } from './staging-file.ts';
+
+/** `full`: there is no space; `busy` and `lost`: a later attempt may succeed; `unsupported`: the store cannot hold the value; `unknown`: a write may have been stored. */
+type StoreErrorReason = 'busy' | 'lost' | 'full' | 'unsupported' | 'unknown';
+
+/** A write or read that the store could not do; nothing of a write was stored, unless the reason is `unknown`. */
+export class StoreError extends Error {
+  override readonly name = 'StoreError';
+  readonly reason: StoreErrorReason;
+
+  constructor(reason: StoreErrorReason, message: string) {
+    super(message);
+    this.reason = reason;
+  }
+}
+
+/** The stored start of a call with the members of a later one set. Null members count as absent (docs/servers.md). */
+export function mergeCallStart(stored: string, later: string): string {
+  const doc = parseJson(stored);
+  const updates = new Map(
+    Array.from(membersOf(rootOf(parseJson(later))))
+      .filter(({ value }) => kindOf(value) !== 'null')
+      .map(({ key, value }) => [key, { key, text: rawText(value) }]),
+  );
+  return applySplices(doc.bytes, splicesToSetMembers(rootOf(doc), [...updates.values()])).toString();
+}
 
 /** The start of a call; the times of all records are in milliseconds since 1970. */
 export interface CallRecord {
@@ -28,17 +56,15 @@ export interface FeedbackRecord {
   readonly createdAt: number;
 }
 
-/** A training job without its trajectories. */
 export interface JobRecord {
   readonly id: string;
   readonly modelId: string;
-  /** JSON text. */
   readonly config: string | null;
   readonly createdAt: number;
 }
 
 /** A chat, as its bytes were sent in both directions. */
-export interface ChatRecord {
+interface ChatRecord {
   readonly id: string;
   readonly request: string;
   readonly response: string;
@@ -76,12 +102,10 @@ export interface ServiceStore {
   ) => Promise<void>;
   readonly saveChat: (chat: ChatRecord) => Promise<void>;
   readonly readRows: (query: RowQuery) => Promise<readonly StoredRow[]>;
-  /** Resolves when the store can be read and written. */
   readonly checkHealth: () => Promise<void>;
   readonly close: () => Promise<void>;
 }
 
-/** Which payloads to sample. */
 export interface PayloadQuery {
   readonly project: string;
   /** The window in milliseconds since 1970: start inclusive, end exclusive. */
@@ -89,6 +113,5 @@ export interface PayloadQuery {
   readonly type: string | undefined;
   /** A trigger, or a prefix of several. */
   readonly trigger: { readonly ref: string; readonly isPrefix: boolean } | undefined;
-  /** The maximum number of triggers. */
   readonly limit: number;
 }

@@ -1,13 +1,38 @@
 import type { ExchangeSignal } from '../../http/message.ts';
-import { StoreError } from './store-error.ts';
+import { yieldToEventLoop } from '../event-loop.ts';
+import type { Store } from './open-store.ts';
+import { StoreError } from './service-store.ts';
 
-/** The rules for combining writes into batches. */
-export interface BatchRules<Item, Result> {
-  /** Writes a batch completely or not at all; the results are in the order of the items. */
-  readonly write: (items: readonly Item[]) => Promise<readonly Result[]>;
-  readonly sizeOf: (item: Item) => number;
-  /** Waits before each batch for items that are about to come; `length` is how many there are. */
-  readonly gather?: (length: () => number) => Promise<void>;
+// Runs an action in a transaction that others share, completely or not at all; it is durable when the promise resolves. A
+// failing action undoes nothing of the others. It may run twice, the first time undone, and does not run once the signal is
+// aborted: then the promise is rejected with the signal's reason.
+type GroupCommit = <T>(action: () => T, signal: ExchangeSignal | undefined) => Promise<T>;
+
+/** Commits actions together that are requested at about the same time: those that arrive during a commit share the next one. */
+export function createGroupCommit(store: Store): GroupCommit {
+  const runAll = (actions: readonly (() => void)[]): true[] =>
+    actions.map((run) => {
+      run();
+      return true;
+    });
+  const write = async (actions: readonly (() => void)[]): Promise<true[]> => store.transaction(() => runAll(actions));
+  const commit = createSharedBatches<() => void, true>(write, undefined, waitForGroup);
+  return async <T>(action: () => T, signal: ExchangeSignal | undefined): Promise<T> => {
+    let result: { readonly value: T } | undefined;
+    await commit(() => {
+      result = { value: action() };
+    }, signal);
+    if (!result) throw new Error('the action did not run');
+    return result.value;
+  };
+}
+
+// Requests that come together are validated in several turns of the event loop; a turn that adds none ends the wait.
+async function waitForGroup(length: () => number): Promise<void> {
+  for (let previous = 0; previous < length() && previous < MAX_BATCH_ITEMS; ) {
+    previous = length();
+    await yieldToEventLoop(undefined);
+  }
 }
 
 interface PendingItem<Item, Result> {
@@ -18,18 +43,19 @@ interface PendingItem<Item, Result> {
 }
 
 /** An endless stream of items must not delay those that have already arrived. */
-export const MAX_BATCH_ITEMS = 1000;
+const MAX_BATCH_ITEMS = 1000;
 const MAX_BATCH_CHARS = 8 * 1024 * 1024;
 
 /**
  * Combines writes: while a batch is being written, further writes wait and share the next one. An item whose write fails
- * fails alone. An item whose signal is aborted before its batch begins is not written.
+ * fails alone. An item whose signal is aborted before its batch begins is not written. `write` stores a batch completely or not
+ * at all, with results in the order of its items; `gather` waits before each batch for items that are about to come.
  */
-export function createSharedBatches<Item, Result>({
-  write,
-  sizeOf,
-  gather,
-}: BatchRules<Item, Result>): (item: Item, signal: ExchangeSignal | undefined) => Promise<Result> {
+export function createSharedBatches<Item, Result>(
+  write: (items: readonly Item[]) => Promise<readonly Result[]>,
+  sizeOf: (item: Item) => number = () => 0,
+  gather?: (length: () => number) => Promise<void>,
+): (item: Item, signal: ExchangeSignal | undefined) => Promise<Result> {
   const pending: PendingItem<Item, Result>[] = [];
   let isWriting = false;
   const takeBatch = (): PendingItem<Item, Result>[] => {

@@ -11,10 +11,7 @@ export interface StagedTrajectory {
   readonly bytes: Uint8Array;
 }
 
-/**
- * Trajectories of a job that may still be rejected. They are staged in an unnamed file beside the database, which
- * disappears however the process ends.
- */
+/** Trajectories of a job that may still be rejected, in an unnamed file, which disappears however the process ends. */
 export interface StagingFile {
   readonly add: (row: StagedTrajectory) => void;
   /** Writes the added rows to disk and frees their memory. */
@@ -55,35 +52,22 @@ export async function openStagingFile(directory: string): Promise<StagingFile> {
 }
 
 function* readTrajectoriesFrom({ fd }: FileHandle, size: number): Generator<StagedTrajectory> {
-  const readBytes = createByteReader(fd);
-  for (let remaining = size; remaining > 0; ) {
+  let buffer = Buffer.alloc(0);
+  let position = 0;
+  const readBytes = (length: number): Buffer => {
+    if (length > buffer.length) buffer = Buffer.allocUnsafeSlow(length);
+    const bytes = buffer.subarray(0, length);
+    for (let read = 0; read < length; ) {
+      const count = readSync(fd, bytes, read, length - read, position + read);
+      if (count === 0) throw new Error('the staging file was truncated');
+      read += count;
+    }
+    position += length;
+    return bytes;
+  };
+  while (position < size) {
     const head = readBytes(HEADER_BYTES);
     const [group, index, length] = [head.readUInt32LE(0), head.readUInt32LE(4), head.readUInt32LE(8)];
     yield { group, index, bytes: readBytes(length) };
-    remaining -= HEADER_BYTES + length;
   }
-}
-
-const READ_BUFFER_BYTES = 1024 * 1024;
-
-// Returns the next bytes of a file at each call; the next call overwrites them.
-function createByteReader(fd: number): (length: number) => Buffer {
-  let buffer = Buffer.allocUnsafeSlow(READ_BUFFER_BYTES);
-  let unread = buffer.subarray(0, 0);
-  let position = 0;
-  return (length) => {
-    if (length > buffer.length) {
-      buffer = Buffer.allocUnsafeSlow(length);
-      buffer.set(unread);
-    } else if (unread.length < length) buffer.set(unread);
-    while (unread.length < length) {
-      const read = readSync(fd, buffer, unread.length, buffer.length - unread.length, position);
-      if (read === 0) throw new Error('the staging file was truncated');
-      position += read;
-      unread = buffer.subarray(0, unread.length + read);
-    }
-    const result = unread.subarray(0, length);
-    unread = unread.subarray(length);
-    return result;
-  };
 }

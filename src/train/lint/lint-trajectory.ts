@@ -1,6 +1,5 @@
 import { Buffer } from 'node:buffer';
 import { createHash } from 'node:crypto';
-import { QUOTE } from '../../json/json-bytes.ts';
 import { JsonError } from '../../json/json-error.ts';
 import {
   endOffset,
@@ -18,12 +17,10 @@ import {
   stringOf,
 } from '../../json/json-node.ts';
 import { compareNumberLiterals } from '../../json/number-literal.ts';
-import { scanString } from '../../json/parse-json.ts';
-import { compactChunks } from '../../json/write-json.ts';
+import { compactChunks, tokenEnd } from '../../json/write-json.ts';
 import type { TrajectoryChecks } from '../stream/checks.ts';
 import { InvalidTextError, type TrajectoryPart } from '../stream/reader.ts';
-import { truncateText } from './statistics.ts';
-import type { FindingCallback } from './summary.ts';
+import { type FindingCallback, truncateText } from './summary.ts';
 
 /** Reports the findings of a trajectory; returns its reward as written, if it is a number. */
 export function lintTrajectory(
@@ -141,10 +138,7 @@ export function createToolsHasher(): (trajectory: JsonNode) => string {
   };
 }
 
-/**
- * Checks a trajectory, even if NaN or Infinity make it invalid JSON: returns their offsets, where they read as 0, and the
- * error. Throws InvalidTextError for other invalid JSON.
- */
+/** Checks a trajectory; NaN and Infinity read as 0, and their offsets are returned. Throws InvalidTextError for other invalid JSON. */
 export function checkAllowingNonFinite(
   event: TrajectoryPart,
   label: string,
@@ -164,29 +158,15 @@ export function checkAllowingNonFinite(
   }
 }
 
-// As Python writes them into JSON.
-const nonFiniteLiterals = ['-Infinity', 'Infinity', 'NaN'].map((word) => Buffer.from(word));
-
+// As Python writes them into JSON; up to a string that is malformed.
 function* findNonFiniteNumbers(text: Buffer): Generator<{ at: number; length: number }> {
-  for (let at = 0; at < text.length; ) {
-    if (text[at] === QUOTE) {
-      at = stringEnd(text, at);
-      continue;
-    }
-    const found = nonFiniteLiterals.find(
-      (word) => word[0] === text[at] && word.equals(text.subarray(at, at + word.length)),
-    );
-    if (found) yield { at, length: found.length };
-    at += found?.length ?? 1;
-  }
-}
-
-function stringEnd(text: Buffer, at: number): number {
   try {
-    return scanString(text, at);
+    for (let at = 0, end = 0; at < text.length; at = end) {
+      end = tokenEnd(text, at);
+      if (/^(?:-?Infinity|NaN)$/.test(text.toString('latin1', at, Math.min(end, at + 10))))
+        yield { at, length: end - at };
+    }
   } catch (error) {
-    // The rest is invalid for another reason.
-    if (error instanceof JsonError) return text.length;
-    throw error;
+    if (!(error instanceof JsonError)) throw error;
   }
 }

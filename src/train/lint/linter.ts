@@ -1,8 +1,9 @@
 import { sortIssuesByLocation } from '../../body/sort-issues.ts';
 import type { Issue } from '../../errors.ts';
 import type { ReportedFinding } from '../../fields/finding.ts';
+import { observeChunks } from '../../http/body-chunks.ts';
 import { formatJsonPath, type JsonPath } from '../../json/json-node.ts';
-import { formatPosition } from '../../json/text-position.ts';
+import { formatPosition } from '../../json/utf8.ts';
 import { createGrouping, createTrajectoryChecks } from '../stream/checks.ts';
 import {
   createBodyTextCollector,
@@ -19,8 +20,15 @@ import {
   type TrajectoryPart,
 } from '../stream/reader.ts';
 import { checkAllowingNonFinite, createToolsHasher, lintTrajectory } from './lint-trajectory.ts';
-import { addTrajectory, createRewardStats, type GroupStats } from './statistics.ts';
-import { countGroup, countReward, createLintSummary, type LintSummary } from './summary.ts';
+import {
+  addTrajectory,
+  countGroup,
+  countReward,
+  createLintSummary,
+  createRewardStats,
+  type GroupStats,
+  type LintSummary,
+} from './summary.ts';
 
 /** Checks trajectories as they stream by; it holds one at a time, and a few statistics of each open group. */
 export interface Linter {
@@ -81,17 +89,14 @@ export function createLinter(path: JsonPath | undefined, onBytes: (bytes: number
     summary.largest.add(bytes.length, () => ({ at: formatPosition(label, location), path: formatJsonPath(path) }));
   };
 
-  const countBytes = async function* (chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-    for await (const chunk of chunks) {
-      summary.bytes += chunk.length;
-      onBytes(summary.bytes);
-      yield chunk;
-    }
+  const countBytes = (chunk: Uint8Array): void => {
+    summary.bytes += chunk.length;
+    onBytes(summary.bytes);
   };
   const read = async (label: string, chunks: AsyncIterable<Uint8Array>, form: TextForm): Promise<void> => {
     const outside: TextPart[] = [];
     const collectText = createBodyTextCollector(outside);
-    for await (const events of readTrajectories(countBytes(chunks), form)) {
+    for await (const events of readTrajectories(observeChunks(chunks, countBytes), form)) {
       for (const event of events) {
         if (event.kind === 'trajectory') lintEvent(event, label);
         else checks.checkEvent(event, label);

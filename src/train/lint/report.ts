@@ -4,8 +4,7 @@ import { type JsonValue, RawJson } from '../../json/write-json.ts';
 import { alignColumns } from '../../results/format-rows.ts';
 import { type LintKind, lintKindNames, lintKinds } from './lint-kinds.ts';
 import type { LintResult } from './linter.ts';
-import { type HistogramBin, standardDeviation } from './statistics.ts';
-import type { LintFindings, LintSummary } from './summary.ts';
+import { type HistogramBin, type LintFindings, type LintSummary, standardDeviation } from './summary.ts';
 
 const MAX_HISTOGRAM_BINS = 12;
 

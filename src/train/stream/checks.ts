@@ -11,7 +11,7 @@ import {
   rootOf,
   stringOf,
 } from '../../json/json-node.ts';
-import { formatPosition } from '../../json/text-position.ts';
+import { formatPosition } from '../../json/utf8.ts';
 import { trajectoryGroupShape, trajectoryShape } from '../../operations/train.ts';
 import { copyTextPart, createEnvelope, type Envelope, parseEnvelope, type TextPart } from './grammar.ts';
 import {
@@ -35,11 +35,9 @@ export interface TrajectoryChecks {
   /** The index of the current group; values that are not groups count, too. */
   readonly lastGroup: () => number;
   readonly trajectoryCount: () => number;
-  /** Errors and warnings of the contract. */
   readonly findings: () => ReportedFinding<Issue>[];
   /** Values that are not groups of trajectories: errors even with --no-check. */
   readonly structureErrors: () => ReportedFinding<Issue>[];
-  /** How to fix the structure errors, if svc knows. */
   readonly hint: () => string | undefined;
 }
 
@@ -140,7 +138,6 @@ export function createTrajectoryChecks(grouping: Grouping | undefined): Trajecto
 export interface Grouping {
   /** The index of the group and of the trajectory in it, from 0; or the reason why it has no group. */
   readonly assignGroup: (trajectory: JsonNode) => { readonly group: number; readonly at: number } | string;
-  /** The group of the last trajectory; undefined if it has none. */
   readonly lastGroup: () => number | undefined;
   readonly groupCount: () => number;
 }

@@ -235,11 +235,9 @@ function bytesSince({ bytes, baseOffset, at }: Cursor, { offset }: TextLocation)
 /** A group or a body with its arrays empty: all of it but the trajectories. */
 export interface Envelope {
   readonly bytes: Buffer;
-  /** The location of an offset in the original text. */
   readonly locationAt: (offset: number) => TextLocation;
 }
 
-/** A part of a text with its location. */
 export interface TextPart {
   readonly bytes: Buffer;
   readonly location: TextLocation;
@@ -259,7 +257,6 @@ export function createBodyTextCollector(parts: TextPart[]): (event: TrajectoryEv
   };
 }
 
-/** The envelope made of the parts of a group or body, in order. */
 export function createEnvelope(parts: readonly TextPart[]): Envelope {
   const [only] = parts;
   const bytes = parts.length === 1 && only ? only.bytes : Buffer.concat(parts.map((part) => part.bytes));
@@ -277,7 +274,6 @@ export function createEnvelope(parts: readonly TextPart[]): Envelope {
   };
 }
 
-/** Parses an envelope. Throws InvalidTextError if it is not valid JSON. */
 export function parseEnvelope({ bytes, locationAt }: Envelope): JsonDocument {
   return parseTextPart(bytes, locationAt);
 }

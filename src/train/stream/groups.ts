@@ -8,17 +8,11 @@ import { InvalidTextError, type TextForm, type TrajectoryEvent } from './reader.
 import type { TextSource } from './source.ts';
 import { createChunkBatcher } from './upload.ts';
 
-/**
- * The trajectories of a body. They are parsed and checked while they are first read; then their byte ranges are read again
- * as they are.
- */
+/** The trajectories of a body. They are parsed and checked while they are first read; then their byte ranges are read again as they are. */
 export interface TrajectoryContent {
   readonly sources: readonly TextSource[];
   readonly checks: TrajectoryChecks;
-  /**
-   * Reads and checks everything for the first time; syntax errors are reported to the checks. Yields the bytes of the group
-   * array as it is sent, unless `isReordered`. Chunks are `passing`.
-   */
+  /** Reads and checks everything. Yields the `passing` bytes of the group array, unless `isReordered`; the checks get syntax errors. */
   readonly readFirst: () => AsyncIterable<Uint8Array>;
   /** The `sendable` bytes between the brackets of a group array (usually 0, the only one), once everything was read. */
   readonly rereadArray: (arrayIndex: number) => AsyncIterable<Uint8Array>;
@@ -53,7 +47,6 @@ export function filesContent(sources: readonly TextSource[], path: JsonPath | un
   };
 }
 
-/** The trajectories of a whole body, and the rest of it. */
 export interface BodyContent extends TrajectoryContent {
   /** Everything but the groups, once all was read, with the first error in it. */
   readonly envelope: () => LabeledBytes;
@@ -184,7 +177,6 @@ interface ByteRange {
 
 // The values of each group, or of each source, whose numbers are those of lists; a range takes 28 bytes of memory.
 interface RangeLists {
-  /** Takes the events of a source, after they were checked. */
   readonly add: (event: TrajectoryEvent, source: number) => void;
   readonly rangesOf: (list: number) => Generator<ByteRange>;
 }

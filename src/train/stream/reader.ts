@@ -14,8 +14,7 @@ import { JsonError, unexpectedByteError } from '../../json/json-error.ts';
 import type { JsonDocument } from '../../json/json-node.ts';
 import { parseJson } from '../../json/parse-json.ts';
 import { type SkipState, skipValue } from '../../json/skip-value.ts';
-import { positionAt, type TextPosition } from '../../json/text-position.ts';
-import { countContinuationBytes, countLineFeeds } from '../../json/utf8.ts';
+import { countContinuationBytes, countLineFeeds, positionAt, type TextPosition } from '../../json/utf8.ts';
 
 /** The start of something in its text: line and column from 1, which do not count a byte order mark, and the offset in bytes, which does. */
 export interface TextLocation extends TextPosition {
@@ -55,12 +54,10 @@ export function parseTextPart(bytes: Buffer, locationAt: (offset: number) => Tex
   }
 }
 
-/** Parses a part of a text that starts at `start`. */
 export function parseTextAt(bytes: Buffer, start: TextLocation): JsonDocument {
   return parseTextPart(bytes, (offset) => locationInside(bytes, start, offset));
 }
 
-/** A JSON error at a location. */
 export function invalidJsonError({ message }: Pick<JsonError, 'message'>, location: TextLocation): InvalidTextError {
   return new InvalidTextError(`invalid JSON: ${message}`, location, message);
 }
@@ -75,10 +72,7 @@ export interface TrajectoryPart {
   readonly document: JsonDocument | undefined;
 }
 
-/**
- * A part of a text with trajectories. The bytes of all events from `group` to `end` are the group as written; the bytes of
- * all events of a whole body are the body.
- */
+/** The bytes of all events from `group` to `end` are the group as written; those of all events of a body are the body. */
 export type TrajectoryEvent =
   /** A group starts, or any other value in place of one. */
   | { readonly kind: 'group'; readonly location: TextLocation }
@@ -101,7 +95,6 @@ export interface Cursor extends SkipState {
   baseOffset: number;
   /** UTF-8 continuation bytes of this line before `at`. */
   continuationBytes: number;
-  /** No more bytes will come. */
   isEnded: boolean;
   /** `bytes` are the start of this buffer. */
   buffer: Buffer;
@@ -112,7 +105,6 @@ export interface Cursor extends SkipState {
 // The index of a document counts in 32-bit numbers.
 const MAX_VALUE_BYTES = 2 ** 31 - 1;
 
-/** A cursor at the start of a text, before its first chunk. */
 export function createCursor(): Cursor {
   const buffer = Buffer.alloc(0);
   const skipState = { at: 0, depth: 0, isInString: false, lines: 0, lineStart: 0 };
@@ -120,10 +112,7 @@ export function createCursor(): Cursor {
   return { ...skipState, ...counts, bytes: buffer, buffer, isEnded: false };
 }
 
-/**
- * Appends a copy of a chunk, and reuses the memory before `keepFrom`. Throws InvalidTextError if a value is too long to
- * hold.
- */
+/** Appends a copy of a chunk, and reuses the memory before `keepFrom`. Throws InvalidTextError if a value is too long to hold. */
 export function appendChunk(cursor: Cursor, chunk: Uint8Array): void {
   const { bytes, keepFrom } = cursor;
   const retained = bytes.subarray(keepFrom);
@@ -144,7 +133,6 @@ export function appendChunk(cursor: Cursor, chunk: Uint8Array): void {
   cursor.lineStart -= keepFrom;
 }
 
-/** The location of the next byte. */
 export function cursorLocation({ baseOffset, at, lines, lineStart, continuationBytes }: Cursor): TextLocation {
   return { offset: baseOffset + at, line: lines + 1, column: at - lineStart - continuationBytes + 1 };
 }
@@ -176,7 +164,6 @@ export type EventGenerator<T = void> = Generator<TrajectoryEvent | undefined, T,
 /** How whitespace and commas are treated: emitted between elements, dropped, or kept with the pending text. */
 type SeparatorMode = 'between' | 'dropped' | 'held';
 
-/** Skips whitespace and returns the next byte. */
 export function* nextToken(cursor: Cursor, separators: SeparatorMode): EventGenerator<number> {
   for (;;) {
     const { bytes } = cursor;
@@ -194,7 +181,6 @@ export function* nextToken(cursor: Cursor, separators: SeparatorMode): EventGene
   }
 }
 
-/** Emits the bytes since the last call. */
 export function* emitConsumed(cursor: Cursor, as: SeparatorMode | 'text', location?: TextLocation): EventGenerator {
   // Inside a string, the cursor may be one byte beyond the end, after a backslash.
   const end = Math.min(cursor.at, cursor.bytes.length);
@@ -211,7 +197,6 @@ const EARLY_CHECK_BYTES = 8 * 1024 * 1024;
 // An error this close to the last byte may disappear with the next chunk.
 const UNCERTAIN_TAIL_BYTES = 16;
 
-/** Skips the value that starts at the next byte. */
 export function* advancePastValue(cursor: Cursor): EventGenerator {
   const location = cursorLocation(cursor);
   const start = (): number => location.offset - cursor.baseOffset;
@@ -235,7 +220,6 @@ export function* advancePastValue(cursor: Cursor): EventGenerator {
   addContinuationBytes(cursor, start());
 }
 
-/** Throws InvalidTextError for the next byte. */
 export function* throwUnexpected(cursor: Cursor, expected: string): EventGenerator<never> {
   // A character may have four bytes.
   while (!cursor.isEnded && cursor.bytes.length - cursor.at < 4) yield undefined;

@@ -21,10 +21,7 @@ export function keepHeapSmall(): void {
 // Its capacity is one of its two halves, and grows by factors of two: 1, 2 and 4 MiB, less the headers of pages.
 const MIN_GROWN_BYTES = 3 * 1024 * 1024;
 
-/**
- * Returns a function to be called regularly, which limits the young generation once it has grown to 2 halves of 4 MiB.
- * For many short tasks, a smaller limit would cause too many garbage collections.
- */
+/** Returns a function to call regularly: once the young generation has grown to 2 halves of 4 MiB, it grows no further. */
 export function createHeapLimit(): () => void {
   let isReached = false;
   return () => {

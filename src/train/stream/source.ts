@@ -31,7 +31,6 @@ export interface TextSource {
 export interface TrajectorySources {
   /** Opens a file; stdin for `-` or without a path. */
   readonly open: (path?: string) => Promise<TextSource>;
-  /** Opens files, and the files of directories. */
   readonly openAll: (paths: readonly string[]) => Promise<readonly TextSource[]>;
   readonly close: () => Promise<void>;
 }
@@ -168,7 +167,6 @@ function throwUnreadable(label: string): (error: unknown) => never {
   };
 }
 
-/** The failure of a file that changed after it was checked. */
 export function changedFileFailure(label: string): Failure {
   return new Failure('local_file', `${label} was changed after it was checked; nothing was applied`, {
     hint: 'run the command again when no other process writes to the file',

@@ -19,7 +19,6 @@ export function splitAtGroupArrays(doc: JsonDocument): readonly Buffer[] {
   return [...parts, doc.bytes.subarray(start)];
 }
 
-/** The body with its group arrays filled in. */
 export async function* assembleBody(
   parts: readonly Uint8Array[],
   readArray: (number: number) => AsyncIterable<Uint8Array>,
@@ -36,7 +35,6 @@ export interface BodyDigest {
   readonly digest: string;
 }
 
-/** The digest of a body that is in memory. */
 export function digestBytes(bytes: Uint8Array): BodyDigest {
   return { bytes: bytes.length, digest: createHash('sha256').update(bytes).digest('hex') };
 }
@@ -46,7 +44,6 @@ export interface CheckedDigest extends BodyDigest {
   readonly checksum: number;
 }
 
-/** Reads all chunks and returns their digest; `onBytes` gets the number of bytes so far. */
 export async function digestChunks(
   chunks: AsyncIterable<Uint8Array>,
   onBytes: (bytes: number) => void,
@@ -63,10 +60,7 @@ export async function digestChunks(
   return { bytes, digest: hash.digest('hex'), checksum };
 }
 
-/**
- * The same chunks. Throws Failure `local_file` before the last one if their CRC-32 differs: until then the body is incomplete,
- * and the service applies nothing.
- */
+/** The same chunks. Throws Failure `local_file` before the last one, when nothing was applied, if their CRC-32 differs. */
 export async function* requireUnchanged(
   chunks: AsyncIterable<Uint8Array>,
   checksum: number,
@@ -83,10 +77,7 @@ export async function* requireUnchanged(
   if (last) yield last;
 }
 
-/**
- * Shows the progress of the first reading of all sources, with the number of groups if it is known. `onBytes` takes the number of
- * bytes read, and throws if the process was asked to end.
- */
+/** Shows the progress of the first reading; `onBytes` takes the bytes so far, and throws if the process was asked to end. */
 export function showCheckProgress(
   sources: readonly Pick<TextSource, 'size'>[],
   { runtime, signal, startSpinner }: Context,
@@ -109,10 +100,8 @@ export function showCheckProgress(
   };
 }
 
-/**
- * How long the bytes of a chunk stay valid: until the next chunk is requested (`passing`), or until another 512 KiB were
- * yielded (`sendable`), which a socket has written by then: it holds back less before it asks its writer to wait.
- */
+// How long the bytes of a chunk stay valid: until the next chunk is requested (`passing`), or until another 512 KiB were
+// yielded (`sendable`), which a socket has written by then: it holds back less before it asks its writer to wait.
 type ChunkLifetime = 'sendable' | 'passing';
 
 // Smaller chunks cost more to pass on than to copy; larger ones take more memory.
@@ -121,10 +110,7 @@ const BATCH_CHUNK_BYTES = 128 * 1024;
 // The one that is filled, the one that was yielded last and may be withheld, and 512 KiB after it.
 const SENDABLE_BUFFERS = 6;
 
-/**
- * Returns a function that combines small `passing` chunks into larger ones with this lifetime. It reuses its buffers, so that
- * gigabytes leave no garbage.
- */
+/** Returns a function that combines small `passing` chunks into larger ones with this lifetime, in buffers that it reuses. */
 export function createChunkBatcher(lifetime: ChunkLifetime): (chunks: Iterable<Uint8Array>) => Generator<Uint8Array> {
   const buffers: Buffer[] = [];
   const bufferCount = lifetime === 'sendable' ? SENDABLE_BUFFERS : 1;

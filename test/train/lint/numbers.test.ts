@@ -7,7 +7,7 @@ import {
   createRewardStats,
   type RewardStats,
   standardDeviation,
-} from '../../../src/train/lint/statistics.ts';
+} from '../../../src/train/lint/summary.ts';
 
 function rewardsOf(texts: readonly string[]): RewardStats {
   const rewards = createRewardStats();

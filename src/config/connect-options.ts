@@ -1,5 +1,5 @@
 import { Failure, usageFailure } from '../errors.ts';
-import type { Route } from '../http/open-socket.ts';
+import type { ConnectOptions } from '../http/open-socket.ts';
 import { parseProxyUrl, proxyForUrl } from '../http/proxy.ts';
 import type { TlsSettings } from '../http/tls.ts';
 import type { Runtime } from '../runtime.ts';
@@ -11,8 +11,8 @@ export interface NamedFile {
   readonly path: string;
 }
 
-/** The context for finding a route; the signal and the time limit end the reading of certificate files. */
-export interface RouteContext {
+/** The context for reading certificate files, which the signal and the time limit end. */
+export interface CertificateContext {
   readonly runtime: Pick<Runtime, 'env' | 'cwd' | 'after' | 'elapsed'>;
   readonly signal: AbortSignal;
   readonly timeoutMs?: number | undefined;
@@ -26,16 +26,16 @@ export interface CertificateFiles {
 }
 
 /**
- * The route to the host of a URL: the proxy, the trusted CA certificates and the client certificate. Throws usage for
+ * How to connect to the host of a URL: the proxy, the trusted CA certificates and the client certificate. Throws usage for
  * an invalid proxy or file, `local_file` for a file that cannot be read, and `safety_check` if NODE_TLS_REJECT_UNAUTHORIZED
  * disables verification. Nothing of TLS is read or loaded for plain http.
  */
-export async function routeTo(
+export async function readConnectOptions(
   url: URL,
   files: CertificateFiles,
   profile: Profile,
-  context: RouteContext,
-): Promise<Route> {
+  context: CertificateContext,
+): Promise<ConnectOptions> {
   const { env } = context.runtime;
   if (files.key !== undefined && files.cert === undefined)
     throw usageFailure('--key needs a certificate', 'add --cert');
@@ -58,14 +58,11 @@ export function caCertificateFiles(cacert: string | undefined, profile: Profile,
   return files.flatMap(({ source, path }) => (path ? [{ source, path }] : []));
 }
 
-/** Throws Failure `safety_check` if the environment disables the verification of certificates. */
 function requireTlsVerification({ NODE_TLS_REJECT_UNAUTHORIZED: rejectUnauthorized }: Runtime['env']): void {
   if (rejectUnauthorized !== '0') return;
-  throw new Failure(
-    'safety_check',
-    'NODE_TLS_REJECT_UNAUTHORIZED=0 is set, so anyone on the network path could impersonate the service',
-    { hint: 'unset it, and pass the CA certificate of your server with --cacert', applied: 'no' },
-  );
+  const message = 'NODE_TLS_REJECT_UNAUTHORIZED=0 is set, so anyone on the network path could impersonate the service';
+  const hint = 'unset it, and pass the CA certificate of your server with --cacert';
+  throw new Failure('safety_check', message, { hint, applied: 'no' });
 }
 
 function resolveProxy(url: URL, env: Runtime['env']): URL | undefined {
@@ -82,7 +79,7 @@ async function readTlsSettings(
   { cacert, cert, key }: CertificateFiles,
   profile: Profile,
   env: Runtime['env'],
-  context: RouteContext,
+  context: CertificateContext,
 ): Promise<TlsSettings> {
   const files = caCertificateFiles(cacert, profile, env);
   if (files.length === 0 && cert === undefined) return {};
