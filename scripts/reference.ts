@@ -123,7 +123,7 @@ function localModelSection(): string {
   const ignored = Object.keys(chatOperation.body).filter((name) => !simulatedFields.includes(name));
   return [
     '## The built-in model of the local service',
-    'The response depends only on the messages and the seed, and its `model` is `svc-local`. The model accepts these fields without simulating their effect:',
+    'The response depends only on the request, and its `model` is `svc-local`. The model accepts these fields without simulating their effect:',
     [...ignored, ...unenforcedConstraints.map((name) => `structured_outputs.${name}`)]
       .map((name) => `\`${name}\``)
       .join(', '),
@@ -138,7 +138,8 @@ function localServiceSection(): string {
     markdownTable(
       ['path', 'credentials', 'response'],
       [
-        ['`GET /v1/models`', 'Bearer', 'the models of the upstream server, else `svc-local`'],
+        ['`GET /v1/models`', 'Bearer', 'the models of the upstream server, else those of `--models` or `svc-local`'],
+        ['`GET /v1/models/{id}`', 'Bearer', 'one of them; without `--models`, any name'],
         ['`GET /`', 'none', 'a page that shows the stored data'],
         ['`GET /page/…`', 'Basic', 'the data of that page'],
         ['`GET /healthz`', 'none', '200 while the data can be used, else 503'],

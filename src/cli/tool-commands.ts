@@ -185,6 +185,10 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
         '--credentials <file>': { summary: 'JSON file with username, password and token', conflicts: ['no-auth'] },
         '--no-auth': 'Accept requests without credentials',
         '--upstream <url>': 'Forward chats to this server (vLLM, llama.cpp, Ollama); its token is SVC_UPSTREAM_TOKEN',
+        '--models <names>': {
+          summary: 'Serve only these models, separated by commas; other names get 404 (default: every name)',
+          conflicts: ['upstream'],
+        },
         '--max-body <size>':
           'Reject bodies above this size with 413, such as 8M; the limits of the operations always apply',
       }),
@@ -200,11 +204,11 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
       }),
       ...flagGroup('Testing', {
         '--fault <rule>...':
-          'Inject failures; a rule is terms joined by commas, such as operation=chat,status=503. Terms: operation, status, retry-after=2, delay=0.2s, cut=<bytes>, reset=before|after, rate=5/10s, every=3, first=<n>, header=<name:value>, chance=0.2, seed=1 (repeatable)',
+          'Inject failures; a rule is terms joined by commas, such as operation=chat,status=503. Terms: operation, status, retry-after=2, delay=0.2s, cut=<bytes>, reset=before|after, delete=old, rate=5/10s, every=3, first=<n>, header=<name:value>, chance=0.2, seed=1 (repeatable)',
         '--record <file>': 'Record requests and responses as HAR 1.2, without credentials',
         '--replay <file>': {
           summary: 'Respond from a HAR file; exit with 13 at the end if a request was not recorded',
-          conflicts: ['record', 'fault', 'upstream', 'data', 'max-body', 'open'],
+          conflicts: ['record', 'fault', 'upstream', 'models', 'data', 'max-body', 'open'],
         },
       }),
     ],

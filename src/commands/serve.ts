@@ -21,12 +21,13 @@ import {
   openLocalService,
   openServiceStore,
 } from '../local-service/open-local-service.ts';
+import { isModelsPath } from '../local-service/operation-route.ts';
 import { openHarRecorder } from '../local-service/record-har.ts';
 import { openHarReplay } from '../local-service/replay-har.ts';
 import { type RequestLogFormat, requestLogLine, withRequestSummaries } from '../local-service/request-metrics.ts';
 import { loadServiceCredentials } from '../local-service/service-credentials.ts';
 import { createUpstream, type Upstream } from '../local-service/upstream.ts';
-import { allOperations } from '../operations/all-operations.ts';
+import { operationAt } from '../operations/all-operations.ts';
 import { openResultOutput, printResult, resultOf } from '../results/print-result.ts';
 import type { Runtime } from '../runtime.ts';
 
@@ -59,8 +60,10 @@ export const runServe: RunCommand = async ({ flags }, context) => {
       store,
       credentials: authSetup?.credentials,
       upstream: upstream?.answer,
+      models: options.models,
       maxBodyBytes: options.maxBodyBytes,
-      faults: faultRules.length > 0 ? withFaults(faultRules, runtime) : undefined,
+      faults: store && faultRules.length > 0 ? withFaults(faultRules, runtime, store.deleteFeedback) : undefined,
+      checksRules: faultRules.some(({ deletesOldFeedback }) => deletesOldFeedback),
       onRequestEnd:
         logFormat === 'off'
           ? undefined
@@ -103,14 +106,13 @@ async function openServeService(
     const observe = withRequestSummaries(() => (summary) => options.onRequestEnd?.(summary), runtime.elapsed);
     return { send: observe(send), observe, close: async () => requireAllRecorded() };
   }
-  const paths = new Set<string>(['/v1/models', ...allOperations.map(({ path }) => path)]);
   const { password, token } = options.credentials ?? {};
   const recorder =
     recordFile === undefined
       ? undefined
       : await openHarRecorder(
           resolve(runtime.cwd, recordFile),
-          (path) => paths.has(path),
+          (path) => isModelsPath(path) || operationAt(path) !== undefined,
           [password, token],
           runtime,
           warn,
@@ -132,11 +134,13 @@ function readServeOptions(flags: FlagValues, runtime: Runtime) {
     );
   const maxBody = getStringFlag(flags, 'max-body');
   const drain = getStringFlag(flags, 'drain');
+  const models = getStringFlag(flags, 'models');
   return {
     port: parsePort(getStringFlag(flags, 'port') ?? '0'),
     // With a database server, the path that the file would have: the credentials are kept beside it.
     data: data === undefined || isUrl ? databaseFileIn(dataDirectory(runtime)) : resolve(runtime.cwd, data),
     postgresAddress: isUrl ? parsePostgresUrl(data, runtime.env.PGUSER || systemUserName()) : undefined,
+    models: models === undefined ? undefined : parseModels(models),
     maxBodyBytes: maxBody === undefined ? undefined : parseMaxBody(maxBody),
     logFormat: logFormatOf(getStringFlag(flags, 'log')),
     drainMs: drain === undefined ? serviceLimits.drainMs : parseDurationMs('--drain', drain),
@@ -156,6 +160,12 @@ function parsePort(text: string): number {
   const port = /^\d{1,5}$/.test(text) ? Number(text) : Number.NaN;
   if (port >= 0 && port <= 65_535) return port;
   throw usageFailure(`--port cannot be ${JSON.stringify(text)}`, 'use a number from 0 to 65535');
+}
+
+function parseModels(text: string): string[] {
+  const names = text.split(',').map((name) => name.trim());
+  if (!names.includes('')) return names;
+  throw usageFailure(`--models has an empty name: ${JSON.stringify(text)}`, 'separate names by commas, such as a,b');
 }
 
 function logFormatOf(text: string | undefined): RequestLogFormat {

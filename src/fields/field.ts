@@ -7,8 +7,7 @@ export type Shape = { readonly nullable?: true } & (
   | { readonly type: 'string'; readonly format?: StringFormat; readonly oneOf?: readonly string[] }
   | { readonly type: 'number' | 'integer'; readonly min?: number | bigint; readonly max?: number | bigint }
   | { readonly type: 'boolean' }
-  /** `minItems`: of a list in a response; the validator is for bodies only. */
-  | { readonly type: 'list'; readonly of: Shape; readonly minItems?: number }
+  | { readonly type: 'list'; readonly of: Shape }
   | {
       readonly type: 'object';
       /** The known fields; without them the object is free-form. */

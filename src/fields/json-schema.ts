@@ -39,7 +39,7 @@ function fieldSchema(field: Field, purpose: SchemaPurpose): JsonSchemaObject {
   const { sample } = field;
   const isOpenApi = purpose !== 'validation';
   return {
-    description: isOpenApi ? serviceDescription(field) : field.summary,
+    description: (isOpenApi ? serviceDescription(field) : field.summary) + replacementNote(field),
     ...(field.isReadOnly ? { type: 'null', readOnly: true } : shapeSchema(field, purpose)),
     // Type generators make every field with a default required.
     default: isOpenApi ? undefined : field.default,
@@ -52,23 +52,25 @@ function serviceDescription({ summary, serviceSummary = summary, default: value 
   return value === undefined ? serviceSummary : `${serviceSummary} (default: ${writeJson(value)})`;
 }
 
+function replacementNote({ deprecated }: Field): string {
+  return deprecated ? ` (deprecated: use ${deprecated})` : '';
+}
+
 function shapeSchema(shape: Shape, purpose: SchemaPurpose): JsonSchemaObject {
   const type = (name: string): JsonValue => (shape.nullable ? [name, 'null'] : name);
   const schemaOf = (inner: Shape): JsonSchemaObject => shapeSchema(inner, purpose);
   switch (shape.type) {
     case 'string':
-      return {
-        type: type('string'),
-        enum: shape.oneOf && (shape.nullable ? [...shape.oneOf, null] : shape.oneOf),
-        ...(shape.format ? formatSchema(shape.format, purpose) : {}),
-      };
+      // Generators of types lose the null of an enum.
+      if (shape.oneOf && shape.nullable) return { anyOf: [{ type: 'string', enum: shape.oneOf }, { type: 'null' }] };
+      return { type: type('string'), enum: shape.oneOf, ...(shape.format ? formatSchema(shape.format, purpose) : {}) };
     case 'number':
     case 'integer':
       return { type: type(shape.type), minimum: shape.min, maximum: shape.max };
     case 'boolean':
       return { type: type('boolean') };
     case 'list':
-      return { type: type('array'), items: schemaOf(shape.of), minItems: shape.minItems };
+      return { type: type('array'), items: schemaOf(shape.of) };
     case 'object': {
       const values = shape.values ? schemaOf(shape.values) : shape.hasOpenFields || !shape.fields ? true : undefined;
       const object = shape.fields ? objectSchema(shape.fields, purpose) : {};

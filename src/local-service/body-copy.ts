@@ -58,30 +58,38 @@ export async function sendWithCopies(
   };
   try {
     const { completeBody: _, ...response } = await send({ ...request, body: copied });
-    return { ...response, body: tapChunks(response.body, received.add, (isCut) => end(response, isCut)) };
+    const length = Number(getHeader(response.headers, 'content-length') ?? Number.NaN);
+    return { ...response, body: tapChunks(response.body, received.add, (isCut) => end(response, isCut), length) };
   } catch (error) {
     await end(undefined, false);
     throw error;
   }
 }
 
-// The same chunks; `onEnd` is awaited when they end, are cut or are abandoned.
+// The same chunks; `onEnd` is awaited when they end, are cut or are abandoned, and before the last of `length` bytes: a
+// client that has them does not wait for the end.
 async function* tapChunks(
   chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
   onChunk: (chunk: Uint8Array) => void,
   onEnd: (isCut: boolean) => Promise<void>,
+  length = Number.NaN,
 ): AsyncGenerator<Uint8Array> {
   let isCut = false;
+  let isEnded = false;
+  let remaining = length;
   try {
     for await (const chunk of chunks) {
       onChunk(chunk);
+      remaining -= chunk.length;
+      isEnded = remaining === 0;
+      if (isEnded) await onEnd(false);
       yield chunk;
     }
   } catch (error) {
     isCut = true;
     throw error;
   } finally {
-    await onEnd(isCut);
+    if (!isEnded) await onEnd(isCut);
   }
 }
 

@@ -11,7 +11,14 @@ import { handleChat } from './handlers/chat.ts';
 import { handleFeedbackSchema } from './handlers/feedback-schema.ts';
 import { handleCallStart, handleFeedbackReplace } from './handlers/records.ts';
 import { createTrainReceiver } from './handlers/train.ts';
-import { modelsRoute, operationRoute, upstreamChatRoute, withStoredChats } from './operation-route.ts';
+import {
+  isModelsPath,
+  modelsPath,
+  modelsRoute,
+  operationRoute,
+  upstreamChatRoute,
+  withStoredChats,
+} from './operation-route.ts';
 import { pageRoutes } from './page-routes.ts';
 import { IncompleteBodyError, parseRequestBody } from './request-body.ts';
 import { createRequestMetrics, type RequestMetrics, withRequestSummaries } from './request-metrics.ts';
@@ -53,7 +60,8 @@ export function createLocalService(
   const routes = createRoutes(context, metrics);
   const respond: Send = async (request) => {
     request.onBodySent?.();
-    const route = routes.get(requestPath(request));
+    const path = requestPath(request);
+    const route = routes.get(isModelsPath(path) ? modelsPath : path);
     return handleRequest(request, route, credentials).catch((error) => {
       // An aborted request gets no response, as on the network.
       request.signal?.throwIfAborted();
@@ -80,7 +88,7 @@ export function createLocalService(
 }
 
 const PROMETHEUS_CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
-const statusPaths = { models: '/v1/models', health: '/healthz', metrics: '/metrics' } as const;
+const statusPaths = { models: modelsPath, health: '/healthz', metrics: '/metrics' } as const;
 const servicePaths: readonly string[] = [...Object.values(statusPaths), ...typedOperations.map(({ path }) => path)];
 
 function createRoutes(context: ServiceContext, metrics: RequestMetrics): ReadonlyMap<string, ServiceRoute> {

@@ -2,11 +2,24 @@ import { createHash } from 'node:crypto';
 import { parseDurationMs } from '../config/parse-duration.ts';
 import { usageFailure } from '../errors.ts';
 import { joinWithOr } from '../fields/closest-match.ts';
-import { getHeader, type HttpHeaders, type HttpResponse, type Middleware } from '../http/message.ts';
+import {
+  getHeader,
+  type HttpHeaders,
+  type HttpRequest,
+  type HttpResponse,
+  type Middleware,
+  type Send,
+} from '../http/message.ts';
 import { abortableDelay, type StartTimer } from '../http/time-limits.ts';
+import { firstStringMember } from '../json/json-node.ts';
+import { tryParseJson } from '../json/parse-json.ts';
 import { allOperations, operationAt } from '../operations/all-operations.ts';
+import { feedbackReplaceOperation } from '../operations/feedback-replace.ts';
+import type { Operation } from '../operations/operation.ts';
+import { sendWithCopies } from './body-copy.ts';
 import { yieldToEventLoop } from './event-loop.ts';
 import { HttpError, httpErrorResponse, requestPath } from './responses.ts';
+import type { ServiceStore } from './store/service-store.ts';
 
 /** Thrown instead of a response: the connection is reset, as by a server that crashes. */
 export class ConnectionResetError extends Error {
@@ -22,7 +35,11 @@ interface FaultClock {
  * Injects faults into the operations (`--fault`). The first rule that applies to a request decides; each rule counts the
  * requests that match it. The same rules and requests in the same order give the same faults, except for rates.
  */
-export function withFaults(rules: readonly FaultRule[], clock: FaultClock): Middleware {
+export function withFaults(
+  rules: readonly FaultRule[],
+  clock: FaultClock,
+  deleteFeedback: ServiceStore['deleteFeedback'],
+): Middleware {
   const counters = rules.map(createRuleCounter);
   return (next) => async (request) => {
     const path = requestPath(request);
@@ -30,18 +47,46 @@ export function withFaults(rules: readonly FaultRule[], clock: FaultClock): Midd
     if (!operation) return next(request);
     const [chosen] = counters.flatMap((count) => count(path, request.headers, clock.elapsed()) ?? []);
     if (!chosen) return next(request);
-    const { rule, retryAfter } = chosen;
-    if (rule.delayMs > 0) await abortableDelay(rule.delayMs, clock.after, request.signal);
-    if (rule.reset === 'before') throw new ConnectionResetError('reset by --fault before the request was applied');
-    if (rule.status !== undefined) {
-      const headers = retryAfter === undefined ? [] : [['Retry-After', retryAfter] as const];
-      return httpErrorResponse(new HttpError(rule.status, 'injected by --fault', headers), operation.errors);
-    }
-    const response = await next(request);
-    if (rule.reset === 'after') throw new ConnectionResetError('reset by --fault after the request was applied');
-    if (rule.cutBytes === undefined) return response;
-    return { ...response, body: cutBody(response.body, rule.cutBytes), completeBody: undefined };
+    const respond: Send = (sent) => respondWithFault(chosen, sent, operation, next, clock);
+    return chosen.rule.deletesOldFeedback
+      ? deletingFirst(chosen.rule, request, respond, operation, deleteFeedback)
+      : respond(request);
   };
+}
+
+async function respondWithFault(
+  { rule, retryAfter }: AppliedRule,
+  request: HttpRequest,
+  operation: Operation,
+  next: Send,
+  clock: FaultClock,
+): Promise<HttpResponse> {
+  if (rule.delayMs > 0) await abortableDelay(rule.delayMs, clock.after, request.signal);
+  if (rule.reset === 'before') throw new ConnectionResetError('reset by --fault before the request was applied');
+  if (rule.status !== undefined) {
+    const headers = retryAfter === undefined ? [] : [['Retry-After', retryAfter] as const];
+    return httpErrorResponse(new HttpError(rule.status, 'injected by --fault', headers), operation.errors);
+  }
+  const response = await next(request);
+  if (rule.reset === 'after') throw new ConnectionResetError('reset by --fault after the request was applied');
+  if (rule.cutBytes === undefined) return response;
+  return { ...response, body: cutBody(response.body, rule.cutBytes), completeBody: undefined };
+}
+
+// As a server that deletes the old record before its last checks (docs/servers.md): before a 400, 5xx or lost response.
+async function deletingFirst(
+  { reset }: FaultRule,
+  request: HttpRequest,
+  respond: Send,
+  { largestBody }: Operation,
+  deleteFeedback: ServiceStore['deleteFeedback'],
+): Promise<HttpResponse> {
+  return sendWithCopies(request, respond, largestBody, async (sent, response) => {
+    const isDeleted = response ? response.status === 400 || response.status >= 500 : reset === 'before';
+    const body = isDeleted ? tryParseJson(sent) : undefined;
+    const [project, id] = ['project_id', 'feedback_id'].map((name) => body && firstStringMember(body, name));
+    if (project !== undefined && id !== undefined) await deleteFeedback(project, id);
+  });
 }
 
 /** A rule that applies to a request, with the seconds after which the request may be sent again. */
@@ -105,6 +150,8 @@ interface FaultRule {
   readonly delayMs: number;
   readonly cutBytes: number | undefined;
   readonly reset: 'before' | 'after' | undefined;
+  /** A feedback replacement that fails with 400, 5xx or a reset deletes the old record all the same. */
+  readonly deletesOldFeedback: boolean;
 }
 
 const EXAMPLE = 'for example operation=chat,every=3,status=503,retry-after=2';
@@ -144,12 +191,16 @@ export function parseFaultRule(text: string): FaultRule {
     delayMs: delay === undefined ? 0 : parseDurationMs('--fault delay', delay),
     cutBytes: number('cut'),
     reset: reset === 'before' || reset === 'after' ? reset : undefined,
+    deletesOldFeedback: fields.has('delete'),
   };
   const effects = [rule.status, rule.cutBytes, rule.reset].filter((effect) => effect !== undefined).length;
   if (effects > 1) throw faultFailure(text, 'a rule has one of status, cut and reset; give --fault again for another');
   if (rule.retryAfter !== undefined && rule.status === undefined)
     throw faultFailure(`retry-after=${rule.retryAfter}`, `it needs status= or rate=; ${EXAMPLE}`);
-  if (effects === 0 && rule.delayMs === 0) throw faultFailure(text, `add status=, delay=, cut= or reset=; ${EXAMPLE}`);
+  if (rule.deletesOldFeedback && rule.path !== feedbackReplaceOperation.path)
+    throw faultFailure('delete=old', 'it needs operation=feedback-replace');
+  if (effects === 0 && rule.delayMs === 0 && !rule.deletesOldFeedback)
+    throw faultFailure(text, `add status=, delay=, cut=, reset= or delete=; ${EXAMPLE}`);
   return rule;
 }
 
@@ -178,6 +229,7 @@ const faultKeys: ReadonlyMap<string, { readonly pattern: RegExp; readonly hint: 
   ['retry-after', { pattern: /^\d+$/, hint: 'use a number of seconds' }],
   ['delay', { pattern: /./, hint: 'use a time, such as delay=0.2s' }],
   ['cut', { pattern: /^\d+$/, hint: 'use a number of bytes of the response body' }],
+  ['delete', { pattern: /^old$/, hint: 'use delete=old' }],
   ['reset', { pattern: /^(before|after)$/, hint: 'use reset=before or reset=after' }],
 ]);
 

@@ -15,7 +15,8 @@ import { createEmbeddedStore, deleteAbandonedTrajectories } from './store/embedd
 import { openStore } from './store/open-store.ts';
 import type { ServiceStore } from './store/service-store.ts';
 
-export interface LocalServiceOptions extends Pick<ServiceContext, 'upstream' | 'onRequestEnd' | 'faults'> {
+export interface LocalServiceOptions
+  extends Pick<ServiceContext, 'upstream' | 'models' | 'onRequestEnd' | 'faults' | 'checksRules'> {
   readonly databaseFile: string;
   /** The data if it is open already; the local service closes it. */
   readonly store?: ServiceStore | undefined;

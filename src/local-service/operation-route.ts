@@ -1,15 +1,17 @@
+import { unescape as decodeUrlText } from 'node:querystring';
 import type { Fields } from '../fields/field.ts';
 import type { Finding } from '../fields/finding.ts';
 import { uuidV7 } from '../fields/uuid.ts';
 import { collectBody } from '../http/body-chunks.ts';
 import { getHeader, type HttpRequest, type HttpResponse } from '../http/message.ts';
 import { formatJsonPath, type JsonPath } from '../json/json-node.ts';
+import type { JsonValue } from '../json/write-json.ts';
 import type { Operation } from '../operations/operation.ts';
 import { sendWithCopies } from './body-copy.ts';
 import { yieldAfterWork } from './event-loop.ts';
 import { localModelName } from './model/chat-completion.ts';
 import { declaredBodyBytes, limitedChunks } from './request-body.ts';
-import { HttpError, invalidBodyResponse, jsonResponse } from './responses.ts';
+import { HttpError, invalidBodyResponse, jsonResponse, requestPath } from './responses.ts';
 import { type BodyReceiver, readRoute, type ServiceContext, type ServiceRoute } from './service-context.ts';
 import type { Upstream } from './upstream.ts';
 
@@ -26,7 +28,7 @@ export function operationRoute(operation: Operation, receive: BodyReceiver, cont
       const length = declaredBodyBytes(request);
       const received = await receive(limitedChunks(request, maxBytes), length, caller, context);
       try {
-        const refusal = validationResponse(received.findings, operation);
+        const refusal = validationResponse(received.findings, operation, context);
         await yieldAfterWork(length, caller.signal);
         return refusal ?? (await received.apply());
       } finally {
@@ -54,11 +56,18 @@ function requireIdentityEncoding({ headers }: HttpRequest): void {
   );
 }
 
-function validationResponse(findings: readonly Finding[], operation: Operation): HttpResponse | undefined {
+function validationResponse(
+  findings: readonly Finding[],
+  operation: Operation,
+  { checksRules }: ServiceContext,
+): HttpResponse | undefined {
   const oversized = findings.find(({ code }) => code === 'large');
   if (oversized) throw new HttpError(400, `${formatJsonPath(oversized.path)} ${oversized.message}`);
   const refusedFindings = findings.filter((finding) => isRefusedFinding(finding, operation));
-  return refusedFindings.length > 0 ? invalidBodyResponse(refusedFindings, operation) : undefined;
+  if (refusedFindings.length > 0) return invalidBodyResponse(refusedFindings, operation);
+  const broken = checksRules ? findings.find(({ code }) => code === 'rule') : undefined;
+  if (broken) throw new HttpError(400, `${formatJsonPath(broken.path)} ${broken.message}`);
+  return undefined;
 }
 
 /** True for what the interface forbids, and for what real servers reject besides (docs/servers.md). */
@@ -89,15 +98,35 @@ export function upstreamChatRoute(operation: Operation, upstream: Upstream, cont
   };
 }
 
-/** `GET /v1/models`: the models of the upstream server, else the built-in one. */
-export function modelsRoute({ upstream, now }: ServiceContext): ServiceRoute {
+/** The path of the list of models; below it, each model has its own. */
+export const modelsPath = '/v1/models';
+
+/** True for the path of the models or of one model. A path with `..`, which would lead elsewhere on an upstream server, is none. */
+export function isModelsPath(path: string): boolean {
+  if (path === modelsPath) return true;
+  return path.startsWith(`${modelsPath}/`) && new URL(path, 'http://localhost').pathname === path;
+}
+
+/** `GET /v1/models` and `GET /v1/models/{id}`: the models of the upstream server, else of the built-in model. */
+export function modelsRoute({ upstream, models, now }: ServiceContext): ServiceRoute {
   const created = Math.floor(now() / 1000);
-  const model = { id: localModelName, object: 'model', created, owned_by: 'svc' };
-  const respond: ServiceRoute['respond'] = async (request) =>
-    upstream
-      ? upstream('/v1/models', { ...request, method: 'GET', body: new Uint8Array() })
-      : jsonResponse(200, { object: 'list', data: [model] });
+  const toModel = (id: string): JsonValue => ({ id, object: 'model', created, owned_by: 'svc' });
+  const respond: ServiceRoute['respond'] = async (request) => {
+    const path = requestPath(request);
+    if (upstream) return upstream(`/${path.slice(1)}`, { ...request, method: 'GET', body: new Uint8Array() });
+    const data = (models ?? [localModelName]).map(toModel);
+    if (path === modelsPath) return jsonResponse(200, { object: 'list', data });
+    const id = decodeUrlText(path.slice(modelsPath.length + 1));
+    requireServedModel(id, models);
+    return jsonResponse(200, toModel(id));
+  };
   return readRoute('bearer', respond, 'error');
+}
+
+/** Throws HttpError 404 for a model that is not one of the served ones, if those are limited. */
+export function requireServedModel(id: string, models: ServiceContext['models']): void {
+  if (!models || models.includes(id)) return;
+  throw new HttpError(404, `the model ${JSON.stringify(id)} is not served; available: ${models.join(', ')}`);
 }
 
 const MAX_STORED_CHAT_BYTES = 4 * 1024 * 1024;

@@ -22,6 +22,7 @@ import { operationAt } from '../operations/all-operations.ts';
 import { type AcceptedCredentials, authenticateRequest } from './authenticate-request.ts';
 import { createBodyCopy, redactBody } from './body-copy.ts';
 import { ConnectionResetError, cutBody } from './inject-faults.ts';
+import { isModelsPath } from './operation-route.ts';
 import { comparableBody, exchangeKey, generatedValues, MAX_RECORDED_BODY_BYTES } from './record-har.ts';
 import { HttpError, httpErrorResponse, requestPath, textResponse } from './responses.ts';
 
@@ -59,7 +60,7 @@ export async function openHarReplay(path: string, credentials: AcceptedCredentia
     if (pathname === '/healthz') return textResponse(200, Buffer.from('{"status":"ok"}'), 'application/json');
     try {
       // The page and the metrics are not recorded either.
-      if (!operation && pathname !== '/v1/models') throw new HttpError(404, 'Not Found');
+      if (!operation && !isModelsPath(pathname)) throw new HttpError(404, 'Not Found');
       const body = createBodyCopy(MAX_RECORDED_BODY_BYTES);
       for await (const chunk of bodyChunks(request.body)) body.add(chunk);
       const text = comparableBody(redactBody(pathname, body.bytes()).body);

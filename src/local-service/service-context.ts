@@ -17,8 +17,12 @@ export interface ServiceContext {
   readonly elapsed: () => number;
   readonly onRequestEnd?: ((summary: RequestSummary) => void) | undefined;
   readonly faults?: Middleware | undefined;
+  /** Rejects bodies that break a rule of one existing server, too (docs/servers.md). */
+  readonly checksRules?: boolean | undefined;
   /** Responds to chats instead of the built-in model. */
   readonly upstream?: Upstream | undefined;
+  /** The names of the built-in model; without them it serves every name. */
+  readonly models?: readonly string[] | undefined;
 }
 
 export interface Caller {

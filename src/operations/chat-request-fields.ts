@@ -6,7 +6,7 @@ const messageFields = {
   role: {
     type: 'json',
     advice: { required: true },
-    summary: 'Role of the author: system, developer, user, assistant or tool',
+    summary: 'Role of the author: developer, system, user, assistant, tool or function',
     sample: 'user',
   },
   name: { type: 'json', summary: 'Name of the author', sample: 'ada' },
@@ -215,7 +215,8 @@ export const chatRequestFields = {
       { type: 'object' },
     ],
     default: 'none',
-    summary: 'Whether the model calls a tool: none; most servers also accept auto, required or a named tool',
+    summary:
+      'Whether the model calls a tool: none; most servers also accept auto (their default with tools), required or a named tool',
   },
   reasoning_effort: {
     topic: 'Response',

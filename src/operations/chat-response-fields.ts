@@ -113,7 +113,6 @@ export const chatResponseFields = {
     required: true,
     join: 'by-index',
     of: { type: 'object', fields: choiceFields },
-    minItems: 1,
     summary: 'The generated choices',
   },
   usage: {

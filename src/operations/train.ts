@@ -12,6 +12,19 @@ const toolFields = {
   function: { type: 'object', fields: functionFields, summary: 'The function' },
 } as const satisfies Fields;
 
+const prompt = { role: 'user', content: 'Where is my parcel?' };
+
+// A choice as a chat returns it with `logprobs` and `return_tokens_as_token_ids`: a trainer needs its tokens.
+function sampleChoice(content: string, tokenId: number) {
+  const token = {
+    token: `token_id:${tokenId}`,
+    logprob: -0.1,
+    bytes: [...content].map((letter) => letter.charCodeAt(0)),
+  };
+  const message = { role: 'assistant', content };
+  return { index: 0, message, finish_reason: 'stop', logprobs: { content: [{ ...token, top_logprobs: [] }] } };
+}
+
 const trajectoryFields = {
   additional_histories: {
     type: 'list',
@@ -26,7 +39,7 @@ const trajectoryFields = {
     type: 'list',
     of: { type: 'json' },
     summary: 'Messages and model choices in order; choices carry token logprobs',
-    sample: [{ role: 'user', content: 'Where is my parcel?' }],
+    sample: [prompt, sampleChoice('Tomorrow', 311)],
   },
   metadata: { type: 'object', summary: 'Free-form metadata of the run', sample: { task: 'parcel' } },
   metrics: { type: 'object', summary: 'Measurements of the run by name', sample: { turns: 1 } },
@@ -92,8 +105,6 @@ const acceptedConfigFields: AcceptedFields = {
   loss_fn: { oneOf: ['cispo', 'ppo'] },
 };
 
-const sampleMessages = [{ role: 'user', content: 'Where is my parcel?' }];
-
 /** POST /v1/preview/training-jobs: a retry creates a second job. */
 export const trainOperation = {
   command: ['train'],
@@ -114,7 +125,14 @@ export const trainOperation = {
       of: trajectoryGroupShape,
       required: true,
       summary: 'The groups to train on',
-      sample: [{ trajectories: [1, 0].map((reward) => ({ messages_and_choices: sampleMessages, reward })) }],
+      sample: [
+        {
+          trajectories: [
+            { messages_and_choices: [prompt, sampleChoice('Tomorrow', 311)], reward: 1 },
+            { messages_and_choices: [prompt, sampleChoice('Unknown', 42)], reward: 0 },
+          ],
+        },
+      ],
     },
     experimental_config: {
       type: 'object',

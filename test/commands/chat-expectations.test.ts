@@ -103,7 +103,7 @@ describe('expectations', () => {
     const args = ['chat', 'x', '--local', '--expect-schema', '@-'];
     const { code, stdout, stderr } = await svc(args, { stdin: '{"type":"object"}' });
     expect(code).toBe(13);
-    expect(stdout).toMatch(/received: x\n/);
+    expect(stdout).toMatch(/^You said "x"/);
     expect(stderr).toContain('--expect-schema @-: invalid JSON');
   });
 

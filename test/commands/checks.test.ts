@@ -398,6 +398,8 @@ describe('many findings: the first hundred of each kind, and the number of the o
 
 describe('what causes no finding', () => {
   it.each<[string, string]>([
+    ['chat', chat(',"tools":[{"type":"function","function":{"name":"f"}}],"tool_choice":"auto"')],
+    ['chat', chat(',"stream_options":{}')],
     [
       'chat',
       '{"messages":[{"role":"tool","tool_call_id":"1","content":[{"type":"x"}],"more":{}},{"role":7,"name":null},{"role":null,"name":{}}],"response_format":{"type":"json_object","strict":1}}',

@@ -33,7 +33,10 @@ describe('svc spec', () => {
     expect(stdout).toContain('"minimum": -9223372036854776000');
     const { properties } = JSON.parse(stdout);
     expect(properties.max_tokens.deprecated).toBe(true);
-    expect(properties.reasoning_effort.enum).toEqual(['low', 'medium', 'high', null]);
+    expect(properties.reasoning_effort.anyOf).toEqual([
+      { type: 'string', enum: ['low', 'medium', 'high'] },
+      { type: 'null' },
+    ]);
     expect(properties.parallel_tool_calls).toMatchObject({ type: ['boolean', 'null'], default: true });
     const replace = JSON.parse((await svc(['spec', 'feedback', 'replace'])).stdout);
     expect(replace.properties.svc_user_id).toMatchObject({ readOnly: true });
@@ -63,6 +66,14 @@ describe('svc spec', () => {
     // Without the signs of comments it is a body as well.
     writeFileSync(join(cwd, 'body.yaml'), stdout.replace(/^( *)# (?=\S+: |\S+:$|[ -])/gm, '$1'));
     expect((await svc([...words, '-f', 'body.yaml', '--dry-run', '--exact', '-q'], { cwd })).code).toBe(0);
+  });
+
+  it('train --skeleton can be trained on', async () => {
+    const { stdout } = await svc(['spec', 'train', '--skeleton']);
+    const cwd = temporaryDirectory();
+    writeFileSync(join(cwd, 'job.json'), stdout);
+    const { code, stderr } = await svc(['train', 'lint', '-f', 'job.json', '--fail-on', 'any'], { cwd });
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   });
 
   it('chat --skeleton does not show a secret field', async () => {
@@ -137,6 +148,22 @@ describe('svc spec', () => {
       stderr: 'svc: warning: --max-tokens: is deprecated; use --max-completion-tokens\n',
     });
     expect(JSON.parse(stdout).max_tokens).toBe(5);
+  });
+
+  it('--openapi has only forms that generators of clients read', async () => {
+    const { stdout } = await svc(['spec', '--openapi']);
+    const document: { paths: Record<string, { post: { responses: object } }> } = JSON.parse(stdout);
+    for (const { post } of Object.values(document.paths)) {
+      expect(Object.keys(post.responses)).toEqual(expect.arrayContaining(['200', '400', '422', 'default']));
+      expect(Object.keys(post.responses).join(' ')).not.toMatch(/X/);
+    }
+    JSON.parse(stdout, (key, value) => {
+      if (value?.enum) expect({ key, value }).toMatchObject({ key, value: { type: 'string' } });
+      if (value?.deprecated) expect(value.description).toMatch(/ \(deprecated: use \w+\)$/);
+      expect(key).not.toBe('minItems');
+      return value;
+    });
+    expect(stdout).toMatch(/"description": "Role of the author: developer, system, user, assistant, tool or function"/);
   });
 
   it('--openapi: the whole interface, valid by an independent validator', async () => {

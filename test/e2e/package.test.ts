@@ -57,7 +57,7 @@ describe('the package', () => {
     ['--version', /^svc \d/],
     ['--help', /Operations:/],
     ['help exit-codes', /130/],
-    ['chat hi --local --no-stdin', /svc-local/],
+    ['chat hi --local --no-stdin', /^You said "hi"/],
     ['chat hi --local --no-stdin --stream --format jsonl', /"delta"/],
     ['call start --project-id a/b --op-name x --local', /trace_id/],
     [`feedback replace -f ${root}test/demo/feedback.json --local`, /"created_at"/],

@@ -70,7 +70,9 @@ describe('the process', () => {
     ).toMatchObject({ status: 0, stdout: '1\n' });
     const loop = `printf 'one\\ntwo\\n' | while read -r line; do svc chat --no-stdin -q "$line" | head -n 1; done`;
     expect(shell(loop, env).stdout).toBe(
-      'svc-local (a test model) received: one\nsvc-local (a test model) received: two\n',
+      ['one', 'two']
+        .map((word) => `You said "${word}": 1 word. This is svc's built-in model; set a base URL for a real one.\n`)
+        .join(''),
     );
     const flags = `printf 'one\\ntwo\\n' | while read -r line; do svc call start --project-id a/b --op-name "$line" --id 0123456789abcdef >/dev/null; echo "$line"; done`;
     expect(shell(flags, env).stdout).toBe('one\ntwo\n');
@@ -212,7 +214,7 @@ describe('-o', () => {
     expect(readFileSync(join(cwd, 'out.txt.partial'), 'utf8')).toBe('half\n');
     const done = await run(['chat', 'x', '--local', '-q', '-o', 'out.txt'], { cwd });
     expect({ code: done.code, stdout: done.stdout }).toEqual({ code: 0, stdout: '' });
-    expect(readFileSync(join(cwd, 'out.txt'), 'utf8')).toMatch(/^svc-local/);
+    expect(readFileSync(join(cwd, 'out.txt'), 'utf8')).toMatch(/^You said "x"/);
     expect(
       shell('ls -a', {}, cwd)
         .stdout.split('\n')
@@ -221,8 +223,8 @@ describe('-o', () => {
   });
 
   it('- is stdout, and a pipe is written through', () => {
-    expect(shell('svc chat hi --local -q --no-stdin -o -').stdout).toMatch(/^svc-local/);
-    expect(shell('svc chat hi --local -q --no-stdin -o /dev/stdout | cat').stdout).toMatch(/^svc-local/);
+    expect(shell('svc chat hi --local -q --no-stdin -o -').stdout).toMatch(/^You said "hi"/);
+    expect(shell('svc chat hi --local -q --no-stdin -o /dev/stdout | cat').stdout).toMatch(/^You said "hi"/);
   });
 
   it.each([
@@ -241,7 +243,7 @@ describe('-o', () => {
     ['/dev/fd/3', '> log 3>&1'],
   ])('%s of a shell with %s keeps the other output', (output, redirects) => {
     const line = `{ echo before; svc chat hi --local -q --no-stdin -o ${output}; echo after; } ${redirects}; cat log`;
-    expect(shell(line, {}, temporaryDirectory()).stdout).toMatch(/^before\nsvc-local.*\n.*\nafter\n$/);
+    expect(shell(line, {}, temporaryDirectory()).stdout).toMatch(/^before\nYou said .*\nafter\n$/);
   });
 });
 

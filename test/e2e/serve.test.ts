@@ -197,6 +197,16 @@ describe('svc serve', () => {
     expect(request.endsWith(body)).toBe(true);
   });
 
+  it('serves only the models of --models', async () => {
+    const { env } = await serve(['--models', 'a, b']);
+    const chat = (model: string) => run(['chat', 'hi', '--no-stdin', '-m', model, '--jq', '.model'], { env });
+    expect(await chat('b')).toMatchObject({ code: 0, stdout: 'b\n' });
+    expect(await chat('c')).toMatchObject({
+      code: 5,
+      stderr: expect.stringContaining('the model "c" is not served; available: a, b'),
+    });
+  });
+
   it('forwards an upstream stream as it arrives, and responds 502 when there is none', async () => {
     const served = await serve();
     const front = await serve(['--upstream', served.url], { env: { SVC_UPSTREAM_TOKEN: served.env.SVC_TOKEN ?? '' } });
@@ -213,6 +223,8 @@ describe('svc serve', () => {
     [['--port', 'x'], 2],
     [['--port', '70000'], 2],
     [['--upstream', 'ftp://x'], 2],
+    [['--models', 'a,,b'], 2],
+    [['--models', 'a', '--upstream', 'http://127.0.0.1:9'], 2],
     [['--log', 'xml'], 2],
     [['--max-body', '5X'], 2],
     [['--drain', 'soon'], 2],

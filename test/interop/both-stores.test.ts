@@ -3,7 +3,11 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { parsePostgresUrl } from '../../src/config/postgres-address.ts';
 import { collectBody } from '../../src/http/body-chunks.ts';
-import { type LocalServiceOptions, openLocalService } from '../../src/local-service/open-local-service.ts';
+import {
+  type LocalServiceOptions,
+  openLocalService,
+  openServiceStore,
+} from '../../src/local-service/open-local-service.ts';
 import { noPostgres, type PostgresServer, postgresServer } from '../support/postgres.ts';
 import { temporaryDirectory } from '../support/svc.ts';
 
@@ -65,6 +69,33 @@ const callId = (at: number): string => `0199f3c0-5f3a-7c21-9b6e-${String(at).pad
 const trigger = (name: string): string => `svc:///a/b/object/${name}`;
 
 describe.each(stores)('a service on %s', (name, options) => {
+  it.runIf(name !== 'PostgreSQL' || !reason)('deletes a feedback record of a project', async () => {
+    const { postgres, trust } = options();
+    const store = await openServiceStore({ databaseFile: join(temporaryDirectory(), 'svc.db'), postgres, trust }, 0);
+    onTestFinished(store.close);
+    const record = {
+      replacedId: 'none',
+      type: 't',
+      trigger: null,
+      payload: '{}',
+      record: '{}',
+      user: 'u',
+      createdAt: 1,
+    };
+    for (const [project, id] of [
+      ['a/b', 'x'],
+      ['a/b', 'y'],
+      ['c/d', 'x'],
+    ] as const)
+      await store.replaceFeedback({ ...record, project, id }, undefined);
+    await store.deleteFeedback('a/b', 'x');
+    const sql = 'select project_id, id from @feedback order by project_id';
+    expect(await store.readRows({ sql, values: [] })).toEqual([
+      { project_id: 'a/b', id: 'y' },
+      { project_id: 'c/d', id: 'x' },
+    ]);
+  });
+
   it.runIf(name !== 'PostgreSQL' || !reason)('merges calls by id, alone and together', async () => {
     const post = await service(options());
     const [id, trace_id] = [callId(1), callId(2)];
@@ -97,7 +128,7 @@ describe.each(stores)('a service on %s', (name, options) => {
       const names = async (more: object): Promise<unknown[]> =>
         ((await paths(more)) as { json_path: string }[]).map(({ json_path }) => json_path);
       expect(await names({})).toEqual(['b', 'p1', 'p2', 'p3', 'p4']);
-      expect(await names({ trigger_ref: trigger('m:*') })).toEqual(['p1', 'p2']);
+      expect(await names({ trigger_ref: trigger('m:*') })).toEqual(['p1', 'p2', 'p3']);
       expect(await names({ trigger_ref: trigger('m:1') })).toEqual(['p1']);
       expect(await names({ sample_limit: 2 })).toEqual(['p3', 'p4']);
       expect(await names({ feedback_type: 'u' })).toEqual([]);

@@ -54,7 +54,8 @@ describe.runIf(isInstalled)('the OpenAPI document', () => {
 export const body: components['schemas']['FeedbackReplaceBody'] = {
   feedback_id: 'f', feedback_type: 't', payload: { x: 1 }, project_id: 'a/b', svc_ref: 'svc:///a/b/object/n:v',
 };
-export const chat: components['schemas']['ChatBody'] = { messages: [{ role: 'user', content: 'x' }], seed: 1 };
+export const chat: components['schemas']['ChatBody'] = { messages: [{ role: 'user', content: 'x' }], seed: 1, reasoning_effort: null };
+export const effort: components['schemas']['ChatBody']['reasoning_effort'] = 'low';
 `,
     );
     const flags = ['--noEmit', '--strict', '--skipLibCheck', '--allowImportingTsExtensions', '--module', 'nodenext'];
@@ -66,7 +67,13 @@ export const chat: components['schemas']['ChatBody'] = { messages: [{ role: 'use
     { timeout: LIMIT_MS },
     async (mode) => {
       const port = await freePort();
-      const flags = ['mock', writeDocument(), '--port', String(port), ...(mode === 'dynamic' ? ['--dynamic'] : [])];
+      const flags = [
+        'mock',
+        writeDocument(),
+        '--port',
+        String(port),
+        ...(mode === 'dynamic' ? ['--dynamic', '--seed', 'svc'] : []),
+      ];
       const child = spawn(binary('prism'), flags, { cwd: temporaryDirectory(), stdio: ['ignore', 'pipe', 'inherit'] });
       onTestFinished(() => void child.kill('SIGKILL'));
       await new Promise<void>((resolve) => {

@@ -101,7 +101,8 @@ describe('feedback schema', () => {
     expect(await paths()).toEqual(['m1:numeric', 'm2:numeric', 'none:numeric', 'other:numeric']);
     expect(await paths({ sample_limit: 2 })).toEqual(['none:numeric', 'other:numeric']);
     expect(await paths({ trigger_ref: monitor('m:1') })).toEqual(['m1:numeric']);
-    expect(await paths({ trigger_ref: monitor('m:*') })).toEqual(['m1:numeric', 'm2:numeric']);
+    expect(await paths({ trigger_ref: monitor('m:*') })).toEqual(['m1:numeric', 'm2:numeric', 'other:numeric']);
+    expect(await paths({ trigger_ref: monitor('m-:*') })).toEqual(['other:numeric']);
     expect(await paths({ feedback_type: 'u' })).toEqual(['none:numeric']);
     expect(await paths({ project_id: 'c/d' })).toEqual([]);
   });
@@ -231,16 +232,37 @@ describe('training jobs', () => {
 });
 
 describe('requests without an operation', () => {
-  it('lists the built-in model', async () => {
+  const model = async (path: string, send: Send): Promise<[status: number, json: unknown]> => {
+    const response = await send({ method: 'GET', url: `http://localhost${path}`, headers: [], body: new Uint8Array() });
+    return [response.status, JSON.parse((await collectBody(response.body, 1e6)).toString())];
+  };
+  const modelOf = (id: string) => ({ id, object: 'model', created: expect.any(Number), owned_by: 'svc' });
+
+  it('serves every model, and lists the built-in one', async () => {
     const { send } = await localService();
-    const response = await send({
-      method: 'GET',
-      url: 'http://localhost/v1/models',
-      headers: [],
-      body: new Uint8Array(),
-    });
-    const text = (await collectBody(response.body, 1e6)).toString();
-    expect(JSON.parse(text)).toMatchObject({ object: 'list', data: [{ id: 'svc-local', object: 'model' }] });
+    expect(await model('/v1/models', send)).toEqual([200, { object: 'list', data: [modelOf('svc-local')] }]);
+    for (const [path, id] of [
+      ['a', 'a'],
+      ['org/a', 'org/a'],
+      ['org%2Fa%20b', 'org/a b'],
+      ['%zz', '%zz'],
+    ])
+      expect(await model(`/v1/models/${path}`, send)).toEqual([200, modelOf(id ?? '')]);
+    expect((await model('/v1/models/../x', send))[0]).toBe(404);
+  });
+
+  it('serves only the given models', async () => {
+    const { send } = await localService({ models: ['a', 'org/b'] });
+    const chat = (name?: string) =>
+      post(send, '/v1/chat/completions', { model: name, messages: [{ role: 'user', content: 'x' }] });
+    expect(await model('/v1/models', send)).toMatchObject([200, { data: [{ id: 'a' }, { id: 'org/b' }] }]);
+    expect(await model('/v1/models/org%2Fb', send)).toEqual([200, modelOf('org/b')]);
+    const message = 'the model "c" is not served; available: a, org/b';
+    const error = { error: { message, type: 'invalid_request_error', param: null, code: 404 } };
+    expect(await model('/v1/models/c', send)).toEqual([404, error]);
+    expect(await chat('c')).toMatchObject({ status: 404, json: error });
+    expect(await chat('org/b')).toMatchObject({ status: 200, json: { model: 'org/b' } });
+    expect(await chat()).toMatchObject({ status: 200, json: { model: 'a' } });
   });
 
   it('names an encoding that it does not decode', async () => {

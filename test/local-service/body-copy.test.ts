@@ -68,3 +68,24 @@ it.each([
 it('copies a response as it is where a secret field of its request is a short word', async () => {
   expect((await copies('{"cache_salt":"none"}', '{"tool_choice":"none"}')).copied).toContain('"none"');
 });
+
+it.each([
+  ['with a length', [['Content-Length', '2']] as const, 'end, chunk'],
+  ['without a length', [], 'chunk, end'],
+])('the end is awaited before the last byte of a response %s', async (_, headers, order) => {
+  const events: string[] = [];
+  const response = { status: 200, statusText: '', headers };
+  const { body } = await sendWithCopies(
+    { method: 'POST', url: 'http://localhost/call/start', headers: [], body: Buffer.from('{}') },
+    async () => ({
+      ...response,
+      body: (async function* () {
+        yield Buffer.from('{}');
+      })(),
+    }),
+    MAX_COPY_BYTES,
+    async () => void events.push('end'),
+  );
+  for await (const _chunk of body) events.push('chunk');
+  expect(events.join(', ')).toBe(order);
+});

@@ -58,7 +58,33 @@ describe('the built-in model', () => {
     expect((await complete({ seed: 1 })).content).toBe(first.content);
     expect((await complete({ seed: 2 })).content).not.toBe(first.content);
     expect((await complete({ seed: 1, messages: [{ role: 'user', content: 'x' }] })).content).not.toBe(first.content);
-    expect((await complete({ n: 3 })).choices.map(({ message }) => message.content)).toHaveLength(3);
+    expect(new Set((await complete({ n: 3 })).choices.map(({ message }) => message.content)).size).toBe(3);
+  });
+
+  const end = "This is svc's built-in model; set a base URL for a real one.";
+  it.each<[string, object, string]>([
+    [
+      'what was said',
+      { messages: [{ role: 'user', content: ' Say\nhello ' }] },
+      `You said "Say hello": 2 words. ${end}`,
+    ],
+    ['a question', { messages: [{ role: 'user', content: 'Why?' }] }, `You asked "Why?": 1 word. ${end}`],
+    [
+      'the beginning of a long text',
+      { messages: [{ role: 'user', content: 'a'.repeat(61) }] },
+      `You said "${'a'.repeat(60)}…": 1 word. ${end}`,
+    ],
+    [
+      'a result',
+      { messages: [{ role: 'tool', content: '21 degrees' }] },
+      `The tool said "21 degrees": 2 words. ${end}`,
+    ],
+    ['no text', { messages: [{ role: 'user', content: [] }] }, `You sent no text. ${end}`],
+    ['the seed', { seed: 7 }, `You said "Name three rivers": 3 words, seed 7. ${end}`],
+    ['the choice', { n: 2 }, `You said "Name three rivers": 3 words, choice 1 of 2. ${end}`],
+    ['its length', { min_tokens: 25 }, `You said "Name three rivers": 3 words. ${end} Counting to min_tokens: 24 25`],
+  ])('names %s', async (_, body, text) => {
+    expect((await complete(body)).content).toBe(text);
   });
 
   it('stops at texts, at token ids and at limits', async () => {
@@ -133,10 +159,14 @@ describe('the built-in model', () => {
     expect((await complete({ messages: short })).choice.message.reasoning).toContain('has 1 word;');
     expect((await complete({ include_reasoning: false })).choice.message).not.toHaveProperty('reasoning');
     const messages = [{ role: 'assistant', content: 'The Danube, ' }];
-    expect((await complete({ messages, echo: true })).content).toMatch(/^The Danube, svc-local/);
-    expect((await complete({ messages: [{ role: 'user', content: 'x' }], echo: true })).content).toMatch(/^svc-local/);
+    expect((await complete({ messages, echo: true })).content).toMatch(
+      /^The Danube, The assistant said "The Danube,": 2 words/,
+    );
+    expect((await complete({ messages: [{ role: 'user', content: 'x' }], echo: true })).content).toMatch(
+      /^You said "x": 1 word\./,
+    );
     expect((await complete({ messages, continue_final_message: true, add_generation_prompt: false })).content).toMatch(
-      /^ [a-z]+ /,
+      /^ \(continued by svc's built-in model; .*\)$/,
     );
   });
 
@@ -153,6 +183,16 @@ describe('the built-in model', () => {
     });
     expect((await complete({ response_format: { type: 'json_object' } })).content).toBe('{}');
     expect((await complete({ structured_outputs: { json_object: true } })).content).toBe('{}');
+    const messages = [
+      { role: 'developer', content: `Match this schema: ${JSON.stringify(schema)}.` },
+      { role: 'user', content: 'x {"properties":{}}' },
+    ];
+    for (const body of [
+      { response_format: { type: 'json_object', schema } },
+      { response_format: { type: 'json_object' }, messages },
+      { structured_outputs: { json_object: true }, messages },
+    ])
+      expect((await complete(body)).content).toBe('{"n":3}');
   });
 
   it('streams the same text, with usage on request', async () => {
@@ -198,8 +238,8 @@ describe('the built-in model', () => {
     [{ max_tokens: -1 }, 'max_tokens'],
     [{ max_completion_tokens: 0 }, 'max_completion_tokens'],
     [{ min_tokens: -1 }, 'min_tokens'],
-    [{ prompt_logprobs: -1 }, 'prompt_logprobs'],
-    [{ top_logprobs: -1, logprobs: true }, 'top_logprobs'],
+    [{ prompt_logprobs: -2 }, 'prompt_logprobs'],
+    [{ top_logprobs: -2, logprobs: true }, 'top_logprobs'],
     [{ cache_salt: '' }, 'cache_salt'],
     [{ n: 0 }, 'n'],
     [{ n: 1000 }, 'n'],
@@ -232,6 +272,12 @@ describe('the built-in model', () => {
     [{ messages: [{ content: 'x' }] }, 'messages[0].role is required'],
   ])('reports what is wrong with %j without advice for the command line', async (body, message) => {
     expect(JSON.parse((await send(body)).text).error.message).toBe(message);
+  });
+
+  it('returns 100 alternatives for -1, and accepts stream options that are empty', async () => {
+    const all = await complete({ logprobs: true, top_logprobs: -1, prompt_logprobs: -1, stream_options: {} });
+    expect(all.choice.logprobs?.content[0]?.top_logprobs).toHaveLength(100);
+    expect(Object.keys(all.prompt_logprobs?.[1] ?? {})).toHaveLength(100);
   });
 
   it('ignores unknown fields', async () => {

@@ -39,7 +39,9 @@ describe('the built-in model', () => {
     ['with auto the tool in the text', { tool_choice: 'auto' }, undefined, ['get_weather{"city":""}']],
     ['no tool with auto where the text names none', { tool_choice: 'auto' }, 'get_weather2?', []],
     ['no tool with none', { tool_choice: 'none' }, undefined, []],
-    ['no tool without a choice', {}, undefined, []],
+    ['without a choice the tool in the text', {}, undefined, ['get_weather{"city":""}']],
+    ['no tool without a choice where the text names none', {}, 'Hello', []],
+    ['no tool where the choice is null', { tool_choice: null }, undefined, []],
     ['no tool without tools', { tool_choice: 'auto', tools: null }, undefined, []],
     [
       'with auto the tool in the last user message, before instructions',
@@ -110,7 +112,9 @@ describe('the built-in model', () => {
   it('stops at a single string and keeps to a schema given as an object', async () => {
     const text = async (body: object): Promise<string> =>
       JSON.parse(JSON.stringify(chatCompletion(await request(body), identity))).choices[0].message.content;
-    expect(await text({ stop: 'test model' })).toBe('svc-local (a ');
-    expect(await text({ structured_outputs: { json: parameters } })).toBe('{"city":""}');
+    expect(await text({ stop: 'real', tool_choice: 'none' })).toBe(
+      'You said "Use get_weather, please": 3 words. This is svc\'s built-in model; set a base URL for a ',
+    );
+    expect(await text({ structured_outputs: { json: parameters }, tool_choice: 'none' })).toBe('{"city":""}');
   });
 });

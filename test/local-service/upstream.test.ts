@@ -70,7 +70,7 @@ describe('an upstream server', () => {
     expect([reply.headers, pieces.join('')]).toEqual([[], '{"choices":[]}']);
   });
 
-  it.each(['POST /v1/chat/completions', 'GET /v1/models'])(
+  it.each(['POST /v1/chat/completions', 'GET /v1/models', 'GET /v1/models/org%2Fa'])(
     'gets %s unchanged, and alone validates it',
     async (line) => {
       const server = await rawServer((socket) => socket.end('HTTP/1.1 418 Teapot\r\nContent-Length: 2\r\n\r\nno'));

@@ -53,6 +53,37 @@ describe("a user's script against svc serve --fault", () => {
     }
   });
 
+  it.each<[name: string, rule: string, payload: string, code: number, isKept: boolean]>([
+    ['a service that checks first', 'operation=chat,status=500', 'large', 5, true],
+    ['400', 'operation=feedback-replace,delete=old', 'large', 5, false],
+    ['a rule of such a server', 'operation=feedback-replace,delete=old', 'note', 5, false],
+    ['such a rule elsewhere', 'operation=chat,status=500', 'note', 0, true],
+    ['422', 'operation=feedback-replace,delete=old', 'invalid', 5, true],
+    ['200', 'operation=feedback-replace,delete=old', '{"b":1}', 0, true],
+    ['an injected 500', 'operation=feedback-replace,delete=old,status=500', '{"b":1}', 6, false],
+    ['an injected 429', 'operation=feedback-replace,delete=old,status=429', '{"b":1}', 9, true],
+    ['a reset', 'operation=feedback-replace,delete=old,reset=before', '{"b":1}', 8, false],
+    ['a lost response', 'operation=feedback-replace,delete=old,reset=after', '{"b":1}', 8, true],
+  ])('the old record after %s', async (_, rule, payload, code, isKept) => {
+    const cwd = temporaryDirectory();
+    const data = join(cwd, 'svc.db');
+    const stored = feedback.replace('{}', '{"a":1}').replace('"none"', '"r1","id":"r1"');
+    const first = await serve(['--data', data]);
+    expect(await run(['feedback', 'replace'], { env: first.env, stdin: stored })).toMatchObject({ code: 0 });
+    const { env } = await serve(['--data', data, '--fault', rule]);
+    const values: Readonly<Record<string, string>> = {
+      large: `{"x":"${'x'.repeat(1024 * 1024)}"}`,
+      invalid: '[]',
+      note: '{"b":1}',
+    };
+    const flags = ['--retries', '0', '--no-check'];
+    const typed = payload === 'note' ? stored.replace('"t"', '"wandb.note.1"') : stored;
+    const stdin = typed.replace('{"a":1}', values[payload] ?? payload);
+    expect(await run(['feedback', 'replace', ...flags], { env, stdin })).toMatchObject({ code });
+    const schema = await run(['feedback', 'schema', '--project-id', 'a/b', '--since', '1h', '--json'], { env });
+    expect(JSON.parse(schema.stdout).paths).toHaveLength(isKept ? 1 : 0);
+  });
+
   it('rejects an invalid rule, with what is legal', async () => {
     for (const [rule, text] of [
       ['operation=chats,status=500', 'feedback-replace, feedback-schema, chat, train or call-start'],
@@ -62,6 +93,7 @@ describe("a user's script against svc serve --fault", () => {
       ['retries=3', 'retry-after='],
       ['delay=1s,retry-after=1', 'it needs status= or rate='],
       ['rate=5', 'rate=5/10s'],
+      ['status=500,delete=old', 'it needs operation=feedback-replace'],
     ]) {
       expect(await run(['serve', '--fault', rule ?? ''])).toMatchObject({
         code: 2,
@@ -73,7 +105,7 @@ describe("a user's script against svc serve --fault", () => {
 
 describe('fault rules', () => {
   it.each(
-    'operation=x header=:x every=0 first=x chance=2 seed= rate=5 status=200 retry-after=x delay= cut=x reset=x'.split(
+    'operation=x header=:x every=0 first=x chance=2 seed= rate=5 status=200 retry-after=x delay= cut=x reset=x delete=new'.split(
       ' ',
     ),
   )('with %s name it, and what to use', (part) => {
@@ -87,7 +119,7 @@ describe('fault rules', () => {
   const statuses = async (rules: string[], count: number, times: readonly number[] = []): Promise<string> => {
     let at = 0;
     const clock = { after: () => () => {}, elapsed: () => times[at] ?? 0 };
-    const send = withFaults(rules.map(parseFaultRule), clock)(answering('{}').send);
+    const send = withFaults(rules.map(parseFaultRule), clock, async () => {})(answering('{}').send);
     const request = { method: 'POST', url: 'http://localhost/call/start', headers: [], body: new Uint8Array() };
     const all: number[] = [];
     for (; at < count; at++) all.push((await send(request)).status);

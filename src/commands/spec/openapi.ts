@@ -34,6 +34,19 @@ export function openApiDocument(operations: readonly Operation[]): JsonValue {
   };
 }
 
+// One by one: several generators of clients cannot read a range such as 4XX.
+const errorResponses = {
+  400: 'A value that the service does not accept',
+  401: 'Missing or wrong credentials',
+  403: 'Not allowed with these credentials',
+  404: 'An unknown project or model',
+  413: 'A body that is too large',
+  422: 'A body that does not have the shape of the interface',
+  429: 'Rate limited, or an exhausted quota',
+  500: 'The service failed; the request may have been applied',
+  503: 'The service is overloaded',
+};
+
 function pathItem(operation: Operation): JsonValue {
   const content: { [type: string]: JsonValue } = {
     'application/json': { schema: schemaReference(responseSchemaName(operation)) },
@@ -60,7 +73,7 @@ function pathItem(operation: Operation): JsonValue {
     },
     responses: {
       '200': { description: 'The operation was applied', content },
-      '4XX': { description: 'The request was rejected; nothing was applied' },
+      ...Object.fromEntries(Object.entries(errorResponses).map(([status, description]) => [status, { description }])),
       default: { description: 'An error; its shape is not part of the interface' },
     },
   };

@@ -1,22 +1,25 @@
 import { uuidV7 } from '../../fields/uuid.ts';
-import { getMember, type JsonNode, kindOf, rawText } from '../../json/json-node.ts';
+import { firstStringMember, getMember, type JsonNode, kindOf, rawText } from '../../json/json-node.ts';
 import { compareNumberLiterals } from '../../json/number-literal.ts';
 import { serviceLimits } from '../limits.ts';
 import { chatCompletion, chatCompletionChunks } from '../model/chat-completion.ts';
 import { type ModelRequest, readModelRequest } from '../model/model-request.ts';
 import { tokenizeText } from '../model/tokenizer.ts';
+import { requireServedModel } from '../operation-route.ts';
 import { eventStreamResponse, HttpError, jsonResponse } from '../responses.ts';
 import type { OperationHandler } from '../service-context.ts';
 
 /** Responds to a chat with the built-in model, streamed or not. */
-export const handleChat: OperationHandler = async (body, { signal }, { now, randomBytes }) => {
+export const handleChat: OperationHandler = async (body, { signal }, { models, now, randomBytes }) => {
+  const model = firstStringMember(body, 'model');
+  if (model !== undefined) requireServedModel(model, models);
   const priority = getMember(body, 'priority');
   if (priority && kindOf(priority) === 'number' && compareNumberLiterals(rawText(priority), '0') !== 0) {
     throw new HttpError(400, 'priority other than 0 needs priority scheduling, which the built-in model does not have');
   }
   const request = await readLimitedRequest(body);
   const id = `chatcmpl-${request.id ?? uuidV7(now(), randomBytes(10)).replaceAll('-', '')}`;
-  const identity = { id, created: Math.floor(now() / 1000) };
+  const identity = { id, model: models ? (model ?? models[0]) : undefined, created: Math.floor(now() / 1000) };
   return request.isStreamed
     ? eventStreamResponse(chatCompletionChunks(request, identity), signal)
     : jsonResponse(200, chatCompletion(request, identity));

@@ -34,7 +34,7 @@ function payloadQueryOf(body: JsonNode, now: number): PayloadQuery {
     // Records stored within this very millisecond belong to the window.
     window: [start, end === undefined ? now + 1 : firstMillisecond(end)],
     type: firstStringMember(body, 'feedback_type'),
-    trigger: trigger === undefined ? undefined : { ref: isPrefix ? trigger.slice(0, -1) : trigger, isPrefix },
+    trigger: trigger === undefined ? undefined : { ref: isPrefix ? trigger.slice(0, -':*'.length) : trigger, isPrefix },
     limit: numberMember(body, 'sample_limit') ?? feedbackSchemaOperation.body.sample_limit.default,
   };
 }

@@ -6,11 +6,13 @@ import { type Token, tokenizeText } from './tokenizer.ts';
 /** The fields that all chunks of a completion share. */
 export interface CompletionIdentity {
   readonly id: string;
+  /** The name of the model; default: `svc-local`. */
+  readonly model?: string | undefined;
   /** Seconds since 1970. */
   readonly created: number;
 }
 
-/** The model of every completion of the built-in model, whatever model was requested. */
+/** The name of the built-in model, whatever model was requested. */
 export const localModelName = 'svc-local';
 const fingerprint = 'svc-local-built-in';
 
@@ -56,8 +58,8 @@ export function* chatCompletionChunks(request: ModelRequest, identity: Completio
   if (request.hasUsageAtEnd) yield { ...header, choices: [], usage: tokenUsage(prompt, sentTokens) };
 }
 
-function completionHeader({ id, created }: CompletionIdentity, object: string): JsonFields {
-  return { id, object, created, model: localModelName, system_fingerprint: fingerprint };
+function completionHeader({ id, model = localModelName, created }: CompletionIdentity, object: string): JsonFields {
+  return { id, object, created, model, system_fingerprint: fingerprint };
 }
 
 function completeMessage(request: ModelRequest, { tool, tokens, reasoning }: GeneratedChoice): JsonFields {

@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer';
 import { pluralize } from '../../json/pluralize.ts';
 import type { JsonValue } from '../../json/write-json.ts';
 import type { ModelRequest } from './model-request.ts';
-import { createToken, hashText, type Token, tokenizeText, tokenLogprob, wordAt } from './tokenizer.ts';
+import { createToken, hashText, type Token, tokenizeText, tokenLogprob } from './tokenizer.ts';
 
 /** One choice of the built-in model. */
 export interface GeneratedChoice {
@@ -14,36 +14,61 @@ export interface GeneratedChoice {
   readonly stopTokenId?: number;
 }
 
-// The default: long enough to watch it stream, short enough to read.
-const DEFAULT_LENGTH_WORDS = 12;
+const MAX_QUOTED_CHARS = 60;
 
-/** The choices for a request, a function of the messages and the seed alone. */
+/** The choices for a request, a function of the messages, the seed and the number of choices alone. */
 export function generateChoices(request: ModelRequest): GeneratedChoice[] {
-  // Prompts can be long: hash them once, not once per choice.
-  const seedPrefix = `${request.seed}/${hashText(request.prompt)}`;
-  const fixedTokens = request.fixedText === undefined ? undefined : tokenizeText(request.fixedText);
-  const reasoning = request.hasReasoning ? reasoningLine(request) : undefined;
-  return Array.from({ length: request.choiceCount }, (_, index) => {
-    const seed = `${seedPrefix}/${index}`;
-    const tokens = fixedTokens ?? tokenizeText(composeText(request, seed));
-    const { toolName: name } = request;
+  const { seed, choiceCount, fixedText, toolName: name } = request;
+  // Prompts can be long: read them once, not once per choice.
+  const seedPrefix = `${seed}/${hashText(request.prompt)}`;
+  const sentence = describePrompt(request);
+  const reasoning = request.hasReasoning
+    ? `The last message has ${wordCount(request)}; the seed is ${seed}.`
+    : undefined;
+  const fixedTokens = fixedText === undefined ? undefined : tokenizeText(fixedText);
+  return Array.from({ length: choiceCount }, (_, index) => {
+    const tokens = fixedTokens ?? tokenizeText(composeText(request, sentence, index));
     if (name === undefined) return { reasoning, tool: undefined, ...applyLimits(tokens, request) };
-    const id = `call_${[0, 1].map((part) => hashText(`${seed}/${part}`).toString(16).padStart(8, '0')).join('')}`;
-    return { reasoning, tool: { id, name }, tokens, finishReason: 'tool_calls' };
+    const hash = [0, 1].map((part) => hashText(`${seedPrefix}/${index}/${part}`).toString(16).padStart(8, '0'));
+    return { reasoning, tool: { id: `call_${hash.join('')}`, name }, tokens, finishReason: 'tool_calls' };
   });
 }
 
-function reasoningLine({ last, seed }: ModelRequest): string {
-  const words = tokenizeText(last.text).length;
-  return `The last message has ${words} ${pluralize(words, 'word')}; the seed is ${seed}.`;
+// What was said last and by whom, without the end of the sentence.
+function describePrompt({ last, isContinuation }: ModelRequest): string {
+  if (isContinuation) return " (continued by svc's built-in model";
+  const author = last.role === 'user' || last.role === '' ? 'You' : `The ${last.role}`;
+  const words = last.text.replace(/\s+/g, ' ').trim();
+  if (words === '') return `${author} sent no text`;
+  const characters = [...words];
+  const quoted = characters.slice(0, MAX_QUOTED_CHARS).join('');
+  const ellipsis = characters.length > MAX_QUOTED_CHARS ? '…' : '';
+  return `${author} ${words.endsWith('?') ? 'asked' : 'said'} "${quoted}${ellipsis}": ${wordCount({ last })}`;
 }
 
-function composeText({ last, minTokens, isContinuation }: ModelRequest, seed: string): string {
-  const quoted = [...last.text.replace(/\s+/g, ' ').trim()].slice(0, 60).join('');
-  const opening = isContinuation ? '' : `svc-local (a test model) received: ${quoted}\nRandom words:`;
-  const wordCount = Math.max(DEFAULT_LENGTH_WORDS, minTokens - tokenizeText(opening).length);
-  const words = Array.from({ length: wordCount }, (_, position) => wordAt(seed, position));
-  return `${opening} ${words.join(' ')}.`;
+function wordCount({ last }: Pick<ModelRequest, 'last'>): string {
+  const words = tokenizeText(last.text.trim()).length;
+  return `${words} ${pluralize(words, 'word')}`;
+}
+
+// Names the seed and the choice, so that different ones differ, and counts its own words up to min_tokens.
+function composeText(
+  { seed, choiceCount, isContinuation, minTokens }: ModelRequest,
+  sentence: string,
+  index: number,
+): string {
+  const seedNote = seed === '0' ? '' : `, seed ${seed}`;
+  const choiceNote = choiceCount === 1 ? '' : `, choice ${index + 1} of ${choiceCount}`;
+  const end = isContinuation
+    ? '; set a base URL for a real one)'
+    : ". This is svc's built-in model; set a base URL for a real one.";
+  const text = `${sentence}${seedNote}${choiceNote}${end}`;
+  const length = tokenizeText(text).length;
+  if (length >= minTokens) return text;
+  const opening = ' Counting to min_tokens:';
+  const first = length + tokenizeText(opening).length + 1;
+  const numbers = Array.from({ length: Math.max(0, minTokens - first + 1) }, (_, at) => ` ${first + at}`);
+  return `${text}${opening}${numbers.join('')}`;
 }
 
 type LimitedTokens = Pick<GeneratedChoice, 'tokens' | 'finishReason' | 'stopTokenId'>;
@@ -79,9 +104,6 @@ function applyStops(tokens: readonly Token[], request: ModelRequest): LimitedTok
   return { tokens, finishReason };
 }
 
-// There are fewer words than alternatives: after these, words are numbered.
-const MAX_UNNUMBERED_WORDS = 5;
-
 interface RankedToken {
   readonly token: Token;
   readonly logprob: number;
@@ -116,14 +138,13 @@ export function promptLogprobEntries(tokens: readonly Token[], count: number): J
   });
 }
 
-// The generated token, which is always the likeliest, and others; each of them has half of the remaining probability.
+// The generated token, which is always the likeliest, and numbered others; each of them has half of the remaining probability.
 function likeliestTokens(token: Token, position: number, count: number): RankedToken[] {
   const found: RankedToken[] = [{ token, logprob: tokenLogprob(token, position) }];
   const ids = new Set([token.id]);
   let remainingLogprob = Math.log(-Math.expm1(tokenLogprob(token, position)));
-  for (let at = 0; found.length < count; at++) {
-    const word = ` ${wordAt(`${token.text}/${position}`, at)}`;
-    const other = createToken(at < MAX_UNNUMBERED_WORDS ? word : `${word}${at}`);
+  for (let at = 2; found.length < count; at++) {
+    const other = createToken(`${token.text}~${at}`);
     if (ids.has(other.id)) continue;
     ids.add(other.id);
     remainingLogprob -= Math.LN2;

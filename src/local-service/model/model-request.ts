@@ -13,6 +13,7 @@ import {
   stringOf,
 } from '../../json/json-node.ts';
 import { tryParseJson } from '../../json/parse-json.ts';
+import { serviceLimits } from '../limits.ts';
 import { HttpError } from '../responses.ts';
 
 /** The fields of a chat body that the built-in model simulates. */
@@ -48,10 +49,10 @@ export async function readModelRequest(body: JsonNode) {
     /** The tool that is called instead of a text. */
     toolName: tool?.name,
     /** The complete text, or the arguments of the tool, if the body determines them. */
-    fixedText: tool?.arguments ?? (await readFixedText(body)),
+    fixedText: tool?.arguments ?? (await readFixedText(body, messages)),
     /** Alternatives per token; undefined without log probabilities. */
-    topLogprobs: isSet('logprobs') ? (numberFrom(0, body, 'top_logprobs') ?? 0) : undefined,
-    promptLogprobs: numberFrom(0, body, 'prompt_logprobs'),
+    topLogprobs: isSet('logprobs') ? (logprobCount(body, 'top_logprobs') ?? 0) : undefined,
+    promptLogprobs: logprobCount(body, 'prompt_logprobs'),
     hasTokenIds: isSet('return_token_ids'),
     hasIdsAsTokens: isSet('return_tokens_as_token_ids'),
     isStreamed: isSet('stream'),
@@ -74,7 +75,7 @@ function readStopStrings(body: JsonNode): string[] {
   return texts.flatMap((text) => (kindOf(text) === 'string' ? stringOf(text) : [])).filter((text) => text !== '');
 }
 
-async function readFixedText(body: JsonNode): Promise<string | undefined> {
+async function readFixedText(body: JsonNode, messages: readonly ChatMessage[]): Promise<string | undefined> {
   const constraints = getMember(body, 'structured_outputs');
   const [choice] = itemsAt(constraints, 'choice');
   if (choice && kindOf(choice) === 'string') return stringOf(choice);
@@ -83,6 +84,7 @@ async function readFixedText(body: JsonNode): Promise<string | undefined> {
   const schema = [
     ['response_format', 'json_schema', 'schema'],
     ['structured_outputs', 'json'],
+    ['response_format', 'schema'],
   ]
     .map((path) => nodeAtPath(body, path))
     .find((node) => node && kindOf(node) !== 'null');
@@ -95,13 +97,29 @@ async function readFixedText(body: JsonNode): Promise<string | undefined> {
   const isObject =
     firstStringMember(getMember(body, 'response_format'), 'type') === 'json_object' ||
     isTrue(nodeAtPath(body, ['structured_outputs', 'json_object']));
-  return isObject ? '{}' : undefined;
+  if (!isObject) return undefined;
+  const instructed = messages.map(instructedSchema).find((text) => text !== undefined);
+  return instructed === undefined ? '{}' : (await import('./smallest-value.ts')).smallestValue(instructed);
+}
+
+// Clients that request any JSON object write its schema into the instructions.
+function instructedSchema({ role, text }: ChatMessage): string | undefined {
+  if (role !== 'system' && role !== 'developer') return undefined;
+  const schema = text.slice(text.indexOf('{'), text.lastIndexOf('}') + 1);
+  const node = tryParseJson(Buffer.from(schema));
+  return node && getMember(node, 'properties') ? schema : undefined;
 }
 
 function numberFrom(minimum: number, body: JsonNode, name: string): number | undefined {
   const number = numberMember(body, name);
   if (number !== undefined && number < minimum) throw new HttpError(400, `${name} must be at least ${minimum} here`);
   return number;
+}
+
+// -1 means all that there are.
+function logprobCount(body: JsonNode, name: string): number | undefined {
+  const count = numberFrom(-1, body, name);
+  return count === -1 ? serviceLimits.topLogprobs : count;
 }
 
 /** A message, of its content only the text. */
@@ -140,7 +158,8 @@ function findTool(body: JsonNode, last: ChatMessage): JsonNode | undefined {
     if (named) return named;
     throw new HttpError(400, `tool_choice names the tool ${JSON.stringify(name)}, which is not in tools`);
   }
-  switch (firstStringMember(body, 'tool_choice')) {
+  // Existing servers take `auto` as the default when there are tools (docs/servers.md).
+  switch (choice ? firstStringMember(body, 'tool_choice') : 'auto') {
     case 'required':
       if (!tools[0]) throw new HttpError(400, 'tool_choice "required" needs at least one tool in tools');
       return tools[0];

@@ -7,11 +7,6 @@ export interface Token {
 // A typical vocabulary; ids only need to be stable.
 const VOCABULARY_TOKENS = 32_000;
 
-const WORDS =
-  'amber birch cloud delta ember field grove harbor island juniper kettle lantern meadow north orchard pebble quarry river stone timber upland valley willow yonder zephyr'.split(
-    ' ',
-  );
-
 /** The tokens of a text; joined they are the text again. */
 export function tokenizeText(text: string): Token[] {
   return (text.match(/\s*\S+|\s+$/gu) ?? []).map(createToken);
@@ -25,11 +20,6 @@ export function createToken(text: string): Token {
 /** A log probability of the likeliest token at a position: invented, above one half, and always the same. */
 export function tokenLogprob({ text }: Token, position: number): number {
   return -(1 + (hashText(`${position}:${text}`) % 600)) / 1000;
-}
-
-/** The word at a position of the text for a seed. */
-export function wordAt(seed: string, position: number): string {
-  return WORDS[hashText(`${seed}#${position}`) % WORDS.length] ?? '';
 }
 
 /** A number from 0 to 2^32-1 that depends on every character of a text (FNV-1a); the same on every machine. */

@@ -91,6 +91,7 @@ export interface ServiceStore {
   readonly saveCall: (call: CallRecord, signal: ExchangeSignal | undefined) => Promise<string>;
   /** Removes the replaced record and any record with the same id, and stores the new one. */
   readonly replaceFeedback: (record: FeedbackRecord, signal: ExchangeSignal | undefined) => Promise<void>;
+  readonly deleteFeedback: (project: string, id: string) => Promise<void>;
   /** The newest payload per trigger, as JSON texts. */
   readonly samplePayloads: (query: PayloadQuery) => Promise<readonly string[]>;
   /** Stores a job with its trajectories, which are read in bounded memory, from their beginning at each call. */
@@ -110,7 +111,7 @@ export interface PayloadQuery {
   /** The window in milliseconds since 1970: start inclusive, end exclusive. */
   readonly window: readonly [start: number, end: number];
   readonly type: string | undefined;
-  /** A trigger, or a prefix of several that ends in a colon. */
+  /** A trigger, or a prefix of several. */
   readonly trigger: { readonly ref: string; readonly isPrefix: boolean } | undefined;
   readonly limit: number;
 }

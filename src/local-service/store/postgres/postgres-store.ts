@@ -44,6 +44,10 @@ export async function openPostgresStore(address: PostgresAddress, password: stri
   return {
     saveCall,
     replaceFeedback: async (record, signal) => void (await replaceFeedback(record, signal)),
+    deleteFeedback: (project, id) =>
+      database.query(
+        async (client) => void (await client`delete from svc.feedback where project_id = ${project} and id = ${id}`),
+      ),
     samplePayloads: (query) =>
       database.transaction(async (client) => {
         await client`set transaction isolation level repeatable read, read only`;
