@@ -3,17 +3,16 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { brotliCompressSync, constants } from 'node:zlib';
 import asc from 'assemblyscript/asc';
 import { build } from 'esbuild';
-import parserWithSimd from 'undici/lib/llhttp/llhttp_simd-wasm.js';
-import parser from 'undici/lib/llhttp/llhttp-wasm.js';
+import httpParser from 'undici/lib/llhttp/llhttp-wasm.js';
 import { layered } from './layers.js';
 import { noticesOf } from './notices.js';
+import { packSourceMaps } from './pack-source-maps.js';
 import { standIns } from './stand-ins.js';
-import { trimSourceMaps } from './trim-source-maps.js';
 
 const dist = 'dist';
 rmSync(dist, { recursive: true, force: true });
 const { metafile } = await build({
-  entryPoints: ['src/main.ts'],
+  entryPoints: { main: 'src/main.ts', 'known-names': 'src/cli/known-names.ts' },
   outdir: dist,
   bundle: true,
   splitting: true,
@@ -24,7 +23,9 @@ const { metafile } = await build({
   // Native libraries are installed for the machine at hand; they cannot be bundled.
   external: ['libsql', '@napi-rs/keyring'],
   plugins: [standIns, layered],
-  sourcemap: true,
+  // As ES modules, of which the bundler leaves out what svc does not use.
+  alias: { yaml: './node_modules/yaml/browser/dist/index.js' },
+  sourcemap: 'external',
   sourcesContent: false,
   metafile: true,
   legalComments: 'none',
@@ -42,6 +43,12 @@ await build({
   plugins: [standIns],
   logLevel: 'warning',
 });
+// Names of profiles, which few words need, are read by the first program.
+const namesApart = {
+  name: 'names-apart',
+  setup: ({ onResolve }) =>
+    onResolve({ filter: /^\.\/known-names\.ts$/ }, () => ({ path: './known-names.js', external: true })),
+};
 // These run without the loader of ES modules. Completion never loads a command.
 const early = await build({
   entryPoints: { root: 'src/cli/docs/root-help.ts', complete: 'src/cli/complete.ts' },
@@ -53,7 +60,7 @@ const early = await build({
   platform: 'node',
   target: 'node20.18',
   external: ['../commands/*', './docs/*'],
-  plugins: [standIns],
+  plugins: [namesApart, standIns],
   metafile: true,
   logLevel: 'warning',
 });
@@ -66,9 +73,8 @@ writeFileSync(
   }),
 );
 await compileAssemblyScript(['build-tape.ts', 'distinct-keys.ts'], `${dist}/fast-parser.wasm`);
-writeFileSync(`${dist}/llhttp.wasm`, parser);
-writeFileSync(`${dist}/llhttp_simd.wasm`, parserWithSimd);
-trimSourceMaps(dist);
+writeFileSync(`${dist}/llhttp.wasm`, httpParser);
+packSourceMaps(dist);
 // The files that the local service serves to browsers.
 await build({
   entryPoints: ['page.html', 'page.css', 'page.js'].map((name) => `src/local-service/page/${name}`),

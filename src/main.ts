@@ -106,7 +106,7 @@ async function reportFailure(error: unknown, report: Reporter): Promise<ProcessE
 // Maps positions in the bundle to the source files that a developer knows.
 async function withSourceStack({ code, message, facts }: Failure): Promise<Failure> {
   const { withSourceLocations } = await import('./output/source-locations.ts');
-  return new Failure(code, await withSourceLocations(message), facts);
+  return new Failure(code, withSourceLocations(message), facts);
 }
 
 // The value of a flag that is given as `--flag value` or `--flag=value`; of several the last one counts.

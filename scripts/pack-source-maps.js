@@ -1,0 +1,37 @@
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { brotliCompressSync } from 'node:zlib';
+import { decode, encode } from '@jridgewell/sourcemap-codec';
+
+/**
+ * Replaces the source maps in a directory, which would be a third of the package, by one compressed file with what stack
+ * traces need: the lines of our own sources. Libraries, names and columns of the source are left out.
+ */
+export function packSourceMaps(directory) {
+  const maps = {};
+  for (const name of readdirSync(directory).filter((file) => file.endsWith('.map'))) {
+    const path = join(directory, name);
+    const map = JSON.parse(readFileSync(path, 'utf8'));
+    rmSync(path);
+    const isOurs = map.sources.map((source) => !source.includes('node_modules/'));
+    const sources = map.sources.map((source, index) => (isOurs[index] ? source.replace(/^(\.\.\/)+/, '') : ''));
+    const lines = decode(map.mappings).map((line) => trimLine(line, isOurs));
+    maps[name.replace(/\.map$/, '')] = { version: 3, sources, names: [], mappings: encode(lines) };
+  }
+  writeFileSync(join(directory, 'source-maps.json.br'), brotliCompressSync(JSON.stringify(maps)));
+}
+
+function trimLine(line, isOurs) {
+  let last = [];
+  return line.flatMap(([column, source, sourceLine]) => {
+    if (source === undefined || !isOurs[source]) {
+      // Ends the last line, so that code of a library is not taken for it.
+      const isEnd = last.length > 0;
+      last = [];
+      return isEnd ? [[column]] : [];
+    }
+    if (last[0] === source && last[1] === sourceLine) return [];
+    last = [source, sourceLine];
+    return [[column, source, sourceLine, 0]];
+  });
+}
