@@ -4,9 +4,11 @@ import { brotliCompressSync, constants } from 'node:zlib';
 import asc from 'assemblyscript/asc';
 import { build } from 'esbuild';
 import httpParser from 'undici/lib/llhttp/llhttp-wasm.js';
+import { bundledPackages } from './bundled-packages.js';
 import { layered } from './layers.js';
 import { noticesOf } from './notices.js';
 import { packSourceMaps } from './pack-source-maps.js';
+import { sbomOf } from './sbom.js';
 import { standIns } from './stand-ins.js';
 
 const dist = 'dist';
@@ -32,7 +34,7 @@ const { metafile } = await build({
   logLevel: 'warning',
 });
 // The program of a thread, on its own: what it shared with the first program would be more files for each command.
-await build({
+const worker = await build({
   entryPoints: ['src/results/jq-worker.ts'],
   outdir: dist,
   bundle: true,
@@ -41,6 +43,7 @@ await build({
   platform: 'node',
   target: 'node20.18',
   plugins: [standIns],
+  metafile: true,
   logLevel: 'warning',
 });
 // Names of profiles, which few words need, are read by the first program.
@@ -64,7 +67,12 @@ const early = await build({
   metafile: true,
   logLevel: 'warning',
 });
-Object.assign(metafile.outputs, early.metafile.outputs);
+for (const { inputs, outputs } of [worker.metafile, early.metafile]) {
+  Object.assign(metafile.inputs, inputs);
+  Object.assign(metafile.outputs, outputs);
+}
+// Its library is compiled into the parser of JSON.
+metafile.inputs['node_modules/assemblyscript/std/assembly/index.d.ts'] = {};
 // A quarter of its size; a filter decompresses it.
 writeFileSync(
   `${dist}/jq.wasm.br`,
@@ -84,7 +92,9 @@ await build({
   logLevel: 'warning',
 });
 writeFileSync(`${dist}/meta.json`, JSON.stringify(metafile));
-writeFileSync(`${dist}/notices.txt`, noticesOf(metafile));
+const packages = bundledPackages(metafile.inputs);
+writeFileSync(`${dist}/notices.txt`, noticesOf(packages));
+writeFileSync(`${dist}/sbom.cdx.json`, `${JSON.stringify(sbomOf(packages), null, 2)}\n`);
 
 async function compileAssemblyScript(names, file) {
   const sources = names.map((name) => `src/json/webassembly/${name}`);

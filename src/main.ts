@@ -64,7 +64,10 @@ export async function main(runtime: Runtime): Promise<ProcessEnd> {
     const encodingWarning = checkArgumentEncoding(argv, runtime.readCommandLine ?? (() => undefined));
     const parsed = await parseCommandLine(argv, runtime.cwd);
     if ('isVersion' in parsed) {
-      await stdout.write(`svc ${version}\n`);
+      const isVersionJson = argv.includes('--json');
+      await stdout.write(
+        isVersionJson ? (await import('./cli/docs/version-json.ts')).versionJson(runtime.node) : `svc ${version}\n`,
+      );
       await stdout.end();
       return 0;
     }
