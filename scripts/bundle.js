@@ -27,6 +27,8 @@ const { metafile } = await build({
   plugins: [standIns, layered],
   // As ES modules, of which the bundler leaves out what svc does not use.
   alias: { yaml: './node_modules/yaml/browser/dist/index.js' },
+  // The names of chunks must not depend on where a linked node_modules is.
+  preserveSymlinks: true,
   sourcemap: 'external',
   sourcesContent: false,
   metafile: true,
