@@ -1,7 +1,7 @@
 import type { Buffer } from 'node:buffer';
 import type { Draft } from '../body/draft.ts';
 import type { ChatExpectations } from '../client/expectations/chat-expectations.ts';
-import type { JunitReport } from '../client/expectations/junit-report.ts';
+import type { RunReport } from '../client/expectations/run-report.ts';
 import type { RequestObserver } from '../client/hooks.ts';
 import type { Connection } from '../client/send.ts';
 import type { Settings } from '../client/settings.ts';
@@ -35,7 +35,7 @@ export interface BatchJob extends LineChecks {
   /** Lines with unknown outcome are sent. */
   readonly canRetryUnknown: boolean;
   readonly expectations: ChatExpectations | undefined;
-  readonly junit: JunitReport | undefined;
+  readonly runReport: RunReport | undefined;
   readonly responseWarnings: ResponseWarnings;
   readonly context: Context;
 }

@@ -1,4 +1,4 @@
-import type { JunitReport } from '../client/expectations/junit-report.ts';
+import type { RunReport } from '../client/expectations/run-report.ts';
 import type { InputLine } from '../files/split-lines.ts';
 import { getMember, type JsonNode, kindOf, rawText, stringOf } from '../json/json-node.ts';
 import { tryParseJson } from '../json/parse-json.ts';
@@ -102,7 +102,7 @@ export function totalLines({ byStatus }: BatchCounts): number {
   return byStatus.done + byStatus.failed + byStatus.unknown + byStatus.unsent;
 }
 
-/** The record of a batch's results: counts, statistics, and the cases of the JUnit report. */
+/** The record of a batch's results: counts, statistics, and the cases of the report for CI. */
 export interface BatchRecord {
   readonly tally: BatchCounts;
   readonly statistics: BatchStatistics;
@@ -112,7 +112,7 @@ export interface BatchRecord {
 }
 
 /** An empty record. */
-export function createBatchRecord(junit: JunitReport | undefined): BatchRecord {
+export function createBatchRecord(runReport: RunReport | undefined): BatchRecord {
   const tally = createBatchCounts();
   const statistics = createBatchStatistics();
   return {
@@ -125,10 +125,10 @@ export function createBatchRecord(junit: JunitReport | undefined): BatchRecord {
       if (result.isUnresolved) tally.unresolvedLines += 1;
       if (result.isUnresolved && result.isIdempotent)
         tally[result.status === 'unknown' ? 'resendableLines' : 'resendableFailures'] += 1;
-      if (result.status === 'unsent') return;
+      if (result.status === 'unsent') return runReport?.addUnsent();
       if (result.attempts > 0) tally.sentLines += 1;
       addResult(statistics, { line, ...result });
-      junit?.add(line, caseName(input), result.milliseconds, result.failure);
+      runReport?.add(line, caseName(input), result.milliseconds, result.failure);
     },
     revise: ({ line, failure, earlier }) => {
       tally.byStatus[earlier.status] -= 1;
@@ -136,7 +136,7 @@ export function createBatchRecord(junit: JunitReport | undefined): BatchRecord {
       if (!earlier.isUnresolved) tally.unresolvedLines += 1;
       const facts = { httpStatus: undefined, attempts: 0, milliseconds: 0, response: undefined };
       addResult(statistics, { line, status: 'unknown', message: failure.message, ...facts });
-      junit?.revise(line, failure);
+      runReport?.revise(line, failure);
     },
   };
 }

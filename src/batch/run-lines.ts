@@ -54,7 +54,7 @@ export async function runLines(
   const { runtime, startSpinner, signal } = job.context;
   const startedAt = runtime.elapsed();
   const elapsed = (): number => runtime.elapsed() - startedAt;
-  const record = createBatchRecord(job.junit);
+  const record = createBatchRecord(job.runReport);
   const { write, finish } = job.resultStore;
   const openSlot = options.isOrdered ? createOrderedSlots(write) : createUnorderedSlots(write);
   const run: BatchRun = { job, record, openSlot, revisions: [], storeError: undefined, isFinished: false };
@@ -175,14 +175,14 @@ function reviseLine(revision: LineRevision, run: BatchRun): void {
 /** Reports how a batch ended. Throws the Failure of the batch as a whole. */
 export async function reportBatch(end: BatchEnd): Promise<void> {
   const { record, inputError, storeError, job } = end;
-  const { customIds, responseWarnings, junit } = job;
+  const { customIds, responseWarnings, runReport } = job;
   const { tally, statistics } = record;
   const { report } = job.context;
   const { isResumable } = job.resultStore;
   await customIds.finish();
   await responseWarnings.finish();
   const summary = formatBatchSummary(tally, end.elapsedMs);
-  const junitFailure = await junit?.save().then(() => undefined, toFailure);
+  const reportFailure = await runReport?.save().then(() => undefined, toFailure);
   for (const text of causeLines(statistics)) await report.error(text);
   for (const text of statisticsLines(statistics)) await report.note(text);
   const skipped = skippedRetriesNote(job.scheduler.skippedRetries());
@@ -192,10 +192,10 @@ export async function reportBatch(end: BatchEnd): Promise<void> {
     throw storeError === undefined ? inputError : lostResultsFailure(storeError, tally, isResumable);
   }
   const failure = batchFailure({ ...end, tally, summary, isResumable });
-  if (failure && junitFailure) await report.warn(junitFailure.message);
+  if (failure && reportFailure) await report.warn(reportFailure.message);
   if (failure) throw failure;
   await report.note(summary);
-  if (junitFailure) throw junitFailure;
+  if (reportFailure) throw reportFailure;
 }
 
 /** The position of one result in the output. */

@@ -99,6 +99,7 @@ function operationFlags(operation: Operation): Flag[] {
     ...batchFlags,
     ...serviceFlags(),
     ...resultFlags(operation.result.as),
+    ...summaryFlags,
     ...sendingFlags,
   ];
 }
@@ -126,6 +127,13 @@ const traceFlags: readonly Flag[] = [
 ];
 
 const preview = ['dry-run', 'curl'] as const;
+
+const summaryFlags = flagGroup('Output', {
+  '--summary <file>': {
+    summary: 'Append a Markdown summary: counts, latency, failures; for the summary page of a CI job',
+    conflicts: preview,
+  },
+});
 
 const schemaFlags: readonly Flag[] = [
   ...flagGroup('Common', {

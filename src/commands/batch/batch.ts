@@ -15,7 +15,7 @@ import { rejectReplacedInputs, stdinClaim } from '../../body/named-inputs.ts';
 import { type Authorization, readAuthorization } from '../../client/authorization.ts';
 import { missingBaseUrl } from '../../client/destination.ts';
 import { readChatExpectations } from '../../client/expectations/chat-expectations.ts';
-import { checkJunitFile, openJunitReport } from '../../client/expectations/junit-report.ts';
+import { checkReportFiles, openRunReport } from '../../client/expectations/run-report.ts';
 import { connect } from '../../client/send.ts';
 import { resolveSettings, type Settings } from '../../client/settings.ts';
 import type { Invocation } from '../../command.ts';
@@ -67,7 +67,7 @@ export async function runBatch(operation: Operation, invocation: Invocation, con
   if (previewFormat && !batchOptions.isResumed)
     return await checkBatch(fileInput, batchOptions, lineChecks, previewFormat, context);
   if (!destination) throw missingBaseUrl();
-  await checkJunitFile(fileFlags, runtime.cwd);
+  await checkReportFiles(fileFlags, runtime.cwd);
   const batchOutput = await resolveOutput(output, filter, batchOptions, context);
   const unopened = {
     fileInput,
@@ -97,7 +97,7 @@ export async function runBatch(operation: Operation, invocation: Invocation, con
       resultStore,
       guardFor: await createLineGuards(settings, allowsDuplicate, fileInput.label, run, context),
       expectations,
-      junit: await openJunitReport(fileFlags, context),
+      runReport: await openRunReport(fileFlags, `svc ${operation.command.join(' ')}`, context),
       responseWarnings: createResponseWarnings(report),
     };
     await reportBatch(await sendBatch(input, batchOptions, batch, context));

@@ -168,7 +168,7 @@ async function sendCalls(calls: readonly SpooledCall[], settings: Settings, cont
     onResult,
     guardFor: () => undefined,
     expectations: undefined,
-    junit: undefined,
+    runReport: undefined,
     responseWarnings: createResponseWarnings(report),
   };
   const batchOptions = { ...DEFAULT_BATCH_OPTIONS, maxOutageMs: MAX_OUTAGE_MS };
