@@ -15,10 +15,18 @@ export function packSourceMaps(directory) {
     rmSync(path);
     const isOurs = map.sources.map((source) => !source.includes('node_modules/'));
     const sources = map.sources.map((source, index) => (isOurs[index] ? source.replace(/^(\.\.\/)+/, '') : ''));
-    const lines = decode(map.mappings).map((line) => trimLine(line, isOurs));
+    const code = readFileSync(path.replace(/\.map$/, ''), 'utf8').split('\n');
+    const lines = decode(map.mappings).map((line, at) => trimLine(line, isOurs).filter(canThrow(code[at])));
     maps[name.replace(/\.map$/, '')] = { version: 3, sources, names: [], mappings: encode(lines) };
   }
   writeFileSync(join(directory, 'source-maps.json.br'), brotliCompressSync(JSON.stringify(maps)));
+}
+
+// Code that neither calls, nor reads a property, nor throws is in no stack trace.
+function canThrow(code) {
+  return ([column, source], index, line) =>
+    source === undefined ||
+    /[.([]|throw/.test(code.slice(column, line[index + 1]?.[0]).replace(/"(?:[^"\\]|\\.)*"/g, ''));
 }
 
 function trimLine(line, isOurs) {
