@@ -8,7 +8,7 @@ import { bundledPackages } from './bundled-packages.js';
 import { layered } from './layers.js';
 import { noticesOf } from './notices.js';
 import { packSourceMaps } from './pack-source-maps.js';
-import { sbomOf } from './sbom.js';
+import { sbomOf, versionOf } from './sbom.js';
 import { standIns } from './stand-ins.js';
 
 const dist = 'dist';
@@ -96,7 +96,9 @@ await build({
 writeFileSync(`${dist}/meta.json`, JSON.stringify(metafile));
 const packages = bundledPackages(metafile.inputs);
 writeFileSync(`${dist}/notices.txt`, noticesOf(packages));
-writeFileSync(`${dist}/sbom.cdx.json`, `${JSON.stringify(sbomOf(packages), null, 2)}\n`);
+const sbom = sbomOf(packages);
+writeFileSync(`${dist}/sbom.cdx.json`, `${JSON.stringify(sbom, null, 2)}\n`);
+writeFileSync(`${dist}/version.json`, JSON.stringify(versionOf(sbom)));
 
 async function compileAssemblyScript(names, file) {
   const sources = names.map((name) => `src/json/webassembly/${name}`);

@@ -5,17 +5,13 @@ import { readFileSync } from 'node:fs';
 export function sbomOf(packages) {
   const lock = JSON.parse(readFileSync('package-lock.json', 'utf8')).packages;
   const { name, version, license } = lock[''];
-  const commit = commitHash();
   return {
     $schema: 'http://cyclonedx.org/schema/bom-1.6.schema.json',
     bomFormat: 'CycloneDX',
     specVersion: '1.6',
     version: 1,
     metadata: {
-      component: {
-        ...component('application', { name, version, license }),
-        ...(commit ? { properties: [{ name: 'svc:commit', value: commit }] } : {}),
-      },
+      component: component('application', { name, version, license }),
     },
     components: packages.map((one) => ({
       ...component('library', one),
@@ -47,11 +43,18 @@ function sha512(integrity) {
   return { alg: 'SHA-512', content: Buffer.from(integrity.replace(/^sha512-/, ''), 'base64').toString('hex') };
 }
 
+/** What `svc --version --json` prints about the build. */
+export function versionOf({ metadata: { component }, components }) {
+  const libraries = components.map(({ group, name, version }) => [[group, name].filter(Boolean).join('/'), version]);
+  const { name, version } = component;
+  return { name, version, commit: commitHash(), libraries: Object.fromEntries(libraries) };
+}
+
 // A copy of the sources without a repository has none.
 function commitHash() {
   try {
     return execFileSync('git', ['rev-parse', 'HEAD'], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim();
   } catch {
-    return undefined;
+    return null;
   }
 }

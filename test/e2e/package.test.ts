@@ -245,15 +245,6 @@ const component = {
         additionalProperties: false,
       },
     },
-    properties: {
-      type: 'array',
-      items: {
-        type: 'object',
-        required: ['name'],
-        properties: { name: text, value: text },
-        additionalProperties: false,
-      },
-    },
   },
   additionalProperties: false,
 };

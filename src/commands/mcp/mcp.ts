@@ -71,11 +71,10 @@ export const runMcp: RunCommand = async ({ flags }, context) => {
 
 // Prints and edits nothing: the file belongs to the client.
 async function printRegistration(flags: FlagValues, { stdout, report }: Context): Promise<void> {
-  const client = Object.entries(registrations).find(([name]) => name === getStringFlag(flags, 'print'));
-  if (!client) return;
-  const [, { file, text }] = client;
-  await report.note(`add this to ${file}; svc did not change any file`);
-  await stdout.write(text(serverArguments(flags)));
+  const registration = registrations[getStringFlag(flags, 'print') ?? ''];
+  if (!registration) return;
+  await report.note(`add this to ${registration.file}; svc did not change any file`);
+  await stdout.write(registration.text(serverArguments(flags)));
   await stdout.end();
 }
 

@@ -1,37 +1,21 @@
 import type { FlagValues } from '../../flag.ts';
 
-/** A client of MCP servers: the file in which it registers them, and the registration of svc for it. */
-export interface Registration {
-  readonly file: string;
-  readonly text: (args: readonly string[]) => string;
+/** The clients that `--print` takes: the file in which each registers servers, and the registration of svc in it. */
+export const registrations: {
+  readonly [client: string]: { readonly file: string; readonly text: (args: readonly string[]) => string };
+} = {
+  claude: { file: '.mcp.json in the project', text: (args) => json('mcpServers', { type: 'stdio', args }) },
+  codex: { file: '~/.codex/config.toml', text: toml },
+  cursor: { file: '.cursor/mcp.json in the project', text: (args) => json('mcpServers', { args }) },
+  vscode: { file: '.vscode/mcp.json in the project', text: (args) => json('servers', { type: 'stdio', args }) },
+};
+
+function json(servers: string, registration: object): string {
+  return `${JSON.stringify({ [servers]: { svc: { command: 'svc', ...registration } } }, null, 2)}\n`;
 }
 
-/** The registrations by the name of the client, as `--print` takes it. */
-export const registrations = {
-  claude: {
-    file: '.mcp.json in the project',
-    text: (args) => json({ mcpServers: { svc: { ...stdio, ...command(args) } } }),
-  },
-  codex: {
-    file: '~/.codex/config.toml',
-    text: (args) =>
-      `[mcp_servers.svc]\ncommand = "svc"\nargs = [${args.map((arg) => JSON.stringify(arg)).join(', ')}]\n`,
-  },
-  cursor: { file: '.cursor/mcp.json in the project', text: (args) => json({ mcpServers: { svc: command(args) } }) },
-  vscode: {
-    file: '.vscode/mcp.json in the project',
-    text: (args) => json({ servers: { svc: { ...stdio, ...command(args) } } }),
-  },
-} satisfies { readonly [client: string]: Registration };
-
-const stdio = { type: 'stdio' };
-
-function command(args: readonly string[]) {
-  return { command: 'svc', args };
-}
-
-function json(value: object): string {
-  return `${JSON.stringify(value, null, 2)}\n`;
+function toml(args: readonly string[]): string {
+  return `[mcp_servers.svc]\ncommand = "svc"\nargs = [${args.map((arg) => JSON.stringify(arg)).join(', ')}]\n`;
 }
 
 /** The arguments of `svc mcp` with the same flags, without `--print`. */
