@@ -2,7 +2,7 @@ import { execFileSync, type SpawnSyncReturns, spawnSync } from 'node:child_proce
 import { createHash } from 'node:crypto';
 import { chmodSync, cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
@@ -104,7 +104,7 @@ describe('a global installation, offline, without scripts and optional packages,
 });
 
 it('npx runs the archive', () => {
-  const { status, stdout, stderr } = npm(['exec', '--yes', '--package', archive, '--', 'svc', '--version']);
+  const { status, stdout, stderr } = run(['npx', '--yes', '--offline', `./${basename(archive)}`, '--version']);
   expect(status, stderr).toBe(0);
   expect(stdout).toMatch(/^svc \d/);
 });
