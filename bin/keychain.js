@@ -2,12 +2,13 @@
 // blocks the calling thread, and even the exit of the process. The parent process can end this one.
 //
 // stdin: {"action":"set"|"get"|"remove","account":"...","secret":"..."}; stdout, for get: the secret. Exit code 1 means
-// a failure, 3 that there is no such entry.
+// a failure, 3 that there is no such entry, 4 that the library, which is optional, is not installed.
 process.exitCode = 1;
 answer().catch(() => {});
 
 async function answer() {
-  const [{ text }, { Entry }] = await Promise.all([import('node:stream/consumers'), import('@napi-rs/keyring')]);
+  const { text } = await import('node:stream/consumers');
+  const { Entry } = await import('@napi-rs/keyring').catch(() => process.exit(4));
   const { action, account, secret } = JSON.parse(await text(process.stdin));
   // Not the kernel's keyring, which the library falls back to: it is lost at the next start.
   const entry = new Entry('svc-cli', account, { linux: { store: 'secret-service' } });

@@ -3,17 +3,18 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { brotliCompressSync, constants } from 'node:zlib';
 import asc from 'assemblyscript/asc';
 import { build } from 'esbuild';
-import parserWithSimd from 'undici/lib/llhttp/llhttp_simd-wasm.js';
-import parser from 'undici/lib/llhttp/llhttp-wasm.js';
+import httpParser from 'undici/lib/llhttp/llhttp-wasm.js';
+import { bundledPackages } from './bundled-packages.js';
 import { layered } from './layers.js';
 import { noticesOf } from './notices.js';
+import { packSourceMaps } from './pack-source-maps.js';
+import { sbomOf, versionOf } from './sbom.js';
 import { standIns } from './stand-ins.js';
-import { trimSourceMaps } from './trim-source-maps.js';
 
 const dist = 'dist';
 rmSync(dist, { recursive: true, force: true });
 const { metafile } = await build({
-  entryPoints: ['src/main.ts'],
+  entryPoints: { main: 'src/main.ts', 'known-names': 'src/cli/known-names.ts' },
   outdir: dist,
   bundle: true,
   splitting: true,
@@ -24,14 +25,18 @@ const { metafile } = await build({
   // Native libraries are installed for the machine at hand; they cannot be bundled.
   external: ['libsql', '@napi-rs/keyring'],
   plugins: [standIns, layered],
-  sourcemap: true,
+  // As ES modules, of which the bundler leaves out what svc does not use.
+  alias: { yaml: './node_modules/yaml/browser/dist/index.js' },
+  // The names of chunks must not depend on where a linked node_modules is.
+  preserveSymlinks: true,
+  sourcemap: 'external',
   sourcesContent: false,
   metafile: true,
   legalComments: 'none',
   logLevel: 'warning',
 });
 // The program of a thread, on its own: what it shared with the first program would be more files for each command.
-await build({
+const worker = await build({
   entryPoints: ['src/results/jq-worker.ts'],
   outdir: dist,
   bundle: true,
@@ -40,8 +45,15 @@ await build({
   platform: 'node',
   target: 'node20.18',
   plugins: [standIns],
+  metafile: true,
   logLevel: 'warning',
 });
+// Names of profiles, which few words need, are read by the first program.
+const namesApart = {
+  name: 'names-apart',
+  setup: ({ onResolve }) =>
+    onResolve({ filter: /^\.\/known-names\.ts$/ }, () => ({ path: './known-names.js', external: true })),
+};
 // These run without the loader of ES modules. Completion never loads a command.
 const early = await build({
   entryPoints: { root: 'src/cli/docs/root-help.ts', complete: 'src/cli/complete.ts' },
@@ -53,11 +65,16 @@ const early = await build({
   platform: 'node',
   target: 'node20.18',
   external: ['../commands/*', './docs/*'],
-  plugins: [standIns],
+  plugins: [namesApart, standIns],
   metafile: true,
   logLevel: 'warning',
 });
-Object.assign(metafile.outputs, early.metafile.outputs);
+for (const { inputs, outputs } of [worker.metafile, early.metafile]) {
+  Object.assign(metafile.inputs, inputs);
+  Object.assign(metafile.outputs, outputs);
+}
+// Its library is compiled into the parser of JSON.
+metafile.inputs['node_modules/assemblyscript/std/assembly/index.d.ts'] = {};
 // A quarter of its size; a filter decompresses it.
 writeFileSync(
   `${dist}/jq.wasm.br`,
@@ -66,9 +83,8 @@ writeFileSync(
   }),
 );
 await compileAssemblyScript('src/json/webassembly/build-tape.ts', `${dist}/fast-parser.wasm`);
-writeFileSync(`${dist}/llhttp.wasm`, parser);
-writeFileSync(`${dist}/llhttp_simd.wasm`, parserWithSimd);
-trimSourceMaps(dist);
+writeFileSync(`${dist}/llhttp.wasm`, httpParser);
+packSourceMaps(dist);
 // The files that the local service serves to browsers.
 await build({
   entryPoints: ['page.html', 'page.css', 'page.js'].map((name) => `src/local-service/page/${name}`),
@@ -78,7 +94,11 @@ await build({
   logLevel: 'warning',
 });
 writeFileSync(`${dist}/meta.json`, JSON.stringify(metafile));
-writeFileSync(`${dist}/notices.txt`, noticesOf(metafile));
+const packages = bundledPackages(metafile.inputs);
+writeFileSync(`${dist}/notices.txt`, noticesOf(packages));
+const sbom = sbomOf(packages);
+writeFileSync(`${dist}/sbom.cdx.json`, `${JSON.stringify(sbom, null, 2)}\n`);
+writeFileSync(`${dist}/version.json`, JSON.stringify(versionOf(sbom)));
 
 async function compileAssemblyScript(source, file) {
   const options = ['-O3', '--runtime', 'stub', '--enable', 'simd', '--noAssert'];

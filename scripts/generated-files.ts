@@ -1,4 +1,5 @@
 import { helpText } from '../src/cli/docs/help-text.ts';
+import { helpAsSkill } from '../src/cli/docs/show-help.ts';
 import { manPages } from './man-pages.ts';
 import { referenceMarkdown } from './reference.ts';
 
@@ -6,6 +7,7 @@ import { referenceMarkdown } from './reference.ts';
 export const generatedFiles: readonly { readonly path: string; readonly text: () => string }[] = [
   { path: 'docs/reference.md', text: referenceMarkdown },
   ...manPages.map(({ file, text }) => ({ path: `docs/man/${file}`, text })),
+  { path: 'skills/svc/SKILL.md', text: helpAsSkill },
   { path: 'src/cli/docs/root-help-text.ts', text: rootHelpModule },
 ];
 

@@ -1,19 +1,12 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** The licenses of the packages in a bundle. Throws if one has none. */
-export function noticesOf({ inputs }) {
-  const directories = Object.keys(inputs).flatMap(
-    (file) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file)?.[0] ?? [],
-  );
-  return [...new Set(directories)]
-    .sort()
-    .map(notice)
-    .join(`\n${'-'.repeat(80)}\n\n`);
+/** The licenses of packages. Throws if one has none. */
+export function noticesOf(packages) {
+  return packages.map(notice).join(`\n${'-'.repeat(80)}\n\n`);
 }
 
-function notice(directory) {
-  const { name, version, license } = JSON.parse(readFileSync(join(directory, 'package.json'), 'utf8'));
+function notice({ directory, name, version, license }) {
   const file = readdirSync(directory).find((entry) => /^licen[cs]e/i.test(entry));
   // Public domain: there is no copyright notice that would have to be kept.
   if (!file && license === 'Unlicense') return `${name} ${version} (Unlicense, https://unlicense.org)\n`;

@@ -9,14 +9,19 @@ const unused = [
   { path: /^when-exit$/, importer: /\/atomically\// },
   // Commands that are separate programs.
   { path: /^node:child_process$/, importer: /\/commander\// },
+  // Writing of YAML, and the types of YAML 1.1, which svc rejects.
+  { path: /\/(stringify\w*|timestamp|omap|pairs|set|binary)\.js$/, importer: /\/yaml\/browser\// },
   // HTTP/2, form bodies, and Node's HTTP client, of which undici needs a default export and a class to compare with.
   { path: /\/client-h2\.js$|\/fetch\/body\.js$|^node:http$/, importer: /\/undici\// },
-  // Variables that make it print each token on stdout; to look them up takes a third of the time of a token.
-  { path: /^process$/, importer: /\/yaml\/dist\/(compose|parse)\// },
 ];
 
-// The HTTP parser in WebAssembly, in two builds of which a process needs one. As text in the bundle they would be parsed each time.
-const httpParser = /\/undici\/lib\/llhttp\/(llhttp.*)-wasm\.js$/;
+// The HTTP parser in WebAssembly. As text in the bundle it would be parsed each time. The build with SIMD saves no time that
+// can be measured, and not every machine runs it.
+const httpParser = /\/undici\/lib\/llhttp\/llhttp.*-wasm\.js$/;
+
+// 90 spinners, of which ora shows two.
+const spinners = /\/cli-spinners\/spinners\.json$/;
+const usedSpinners = ['dots', 'line'];
 
 // jq-wasm sets up an environment of its own, and prints that it ran out of memory, which svc reports itself.
 const jq = /\/jq-wasm\/dist\/index\.mjs$/;
@@ -48,9 +53,14 @@ export const standIns = {
       if (!names.test(path) || kind === 'dynamic-import') return undefined;
       return { path: path.replace(/^node:/, ''), namespace: kind === 'import-statement' ? 'node' : 'required' };
     });
-    onLoad({ filter: httpParser }, ({ path }) => ({
-      contents: `module.exports = require('${httpParser.exec(path)[1]}.wasm').bytes`,
-    }));
+    onLoad({ filter: httpParser }, () => ({ contents: `module.exports = require('llhttp.wasm').bytes` }));
+    onLoad({ filter: spinners }, ({ path }) => {
+      const all = JSON.parse(readFileSync(path, 'utf8'));
+      return {
+        contents: JSON.stringify(Object.fromEntries(usedSpinners.map((name) => [name, all[name]]))),
+        loader: 'json',
+      };
+    });
     onLoad({ filter: jq }, ({ path }) => ({ contents: edit(readFileSync(path, 'utf8'), jqEdits) }));
     onLoad({ filter: /.*/, namespace: 'wasm' }, ({ path }) => ({
       contents: `export const bytes = ${builtin('fs')}.readFileSync(new URL('./${path}', import.meta.url))`,

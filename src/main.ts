@@ -63,7 +63,10 @@ export async function main(runtime: Runtime): Promise<ProcessEnd> {
     const encodingWarning = checkArgumentEncoding(argv, runtime.readCommandLine ?? (() => undefined));
     const parsed = await parseCommandLine(argv, runtime.cwd);
     if ('isVersion' in parsed) {
-      await stdout.write(`svc ${version}\n`);
+      const isVersionJson = argv.includes('--json');
+      await stdout.write(
+        isVersionJson ? (await import('./cli/docs/version-json.ts')).versionJson(runtime.node) : `svc ${version}\n`,
+      );
       await stdout.end();
       return 0;
     }
@@ -105,7 +108,7 @@ async function reportFailure(error: unknown, report: Reporter): Promise<ProcessE
 // Maps positions in the bundle to the source files that a developer knows.
 async function withSourceStack({ code, message, facts }: Failure): Promise<Failure> {
   const { withSourceLocations } = await import('./output/source-locations.ts');
-  return new Failure(code, await withSourceLocations(message), facts);
+  return new Failure(code, withSourceLocations(message), facts);
 }
 
 // The value of a flag that is given as `--flag value` or `--flag=value`; of several the last one counts.

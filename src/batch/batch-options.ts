@@ -197,7 +197,7 @@ export function isInShard(line: number, { index, count }: Shard): boolean {
 /** The flags of a batch, with the shard in the place of `{shard}` in the names of the files that it writes. */
 export function fillShardInFiles(flags: FlagValues, shard: Shard): FlagValues {
   const filled = new Map(flags);
-  for (const name of ['output', 'junit']) {
+  for (const name of ['output', 'junit', 'summary']) {
     const path = getStringFlag(flags, name);
     if (path !== undefined) filled.set(name, fillShard(path, shard));
   }

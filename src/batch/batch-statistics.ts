@@ -1,4 +1,4 @@
-import type { JunitReport } from '../client/expectations/junit-report.ts';
+import type { RunReport } from '../client/expectations/run-report.ts';
 import type { InputLine } from '../files/split-lines.ts';
 import { getMember, type JsonNode, kindOf, rawText, stringOf } from '../json/json-node.ts';
 import { tryParseJson } from '../json/parse-json.ts';
@@ -82,7 +82,7 @@ export function totalLines({ byStatus }: BatchCounts): number {
   return byStatus.done + byStatus.failed + byStatus.unknown + byStatus.unsent;
 }
 
-/** The record of a batch's results: counts, statistics, and the cases of the JUnit report. */
+/** The record of a batch's results: counts, statistics, and the cases of the report for CI. */
 export interface BatchRecord {
   readonly tally: BatchCounts;
   /** Counts a line that has no result, because it could not be written. */
@@ -92,7 +92,7 @@ export interface BatchRecord {
   readonly revise: (revision: LineRevision) => void;
 }
 
-export function createBatchRecord(junit: JunitReport | undefined): BatchRecord {
+export function createBatchRecord(runReport: RunReport | undefined): BatchRecord {
   const tally = createBatchCounts();
   const addLine = (facts: ResultFacts): void => {
     addResult(tally, facts);
@@ -107,15 +107,15 @@ export function createBatchRecord(junit: JunitReport | undefined): BatchRecord {
       if (result.isUnresolved) tally.unresolvedLines += 1;
       if (result.isUnresolved && result.isIdempotent)
         tally[result.status === 'unknown' ? 'resendableLines' : 'resendableFailures'] += 1;
-      if (result.status === 'unsent') return;
+      if (result.status === 'unsent') return runReport?.addUnsent();
       if (result.attempts > 0) tally.sentLines += 1;
-      junit?.add(line, caseName(input), result.milliseconds, result.failure);
+      runReport?.add(line, caseName(input), result.milliseconds, result.failure);
     },
     revise: ({ line, failure, earlier }) => {
       tally.byStatus[earlier.status] -= 1;
       if (!earlier.isUnresolved) tally.unresolvedLines += 1;
       addLine({ line, status: 'unknown', ...NOT_SENT, message: failure.message });
-      junit?.revise(line, failure);
+      runReport?.revise(line, failure);
     },
   };
 }

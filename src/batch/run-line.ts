@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer';
 import type { Draft } from '../body/draft.ts';
 import { type ChatExpectations, expectationFailure } from '../client/expectations/chat-expectations.ts';
-import type { JunitReport } from '../client/expectations/junit-report.ts';
+import type { RunReport } from '../client/expectations/run-report.ts';
 import { invalidResponseFailure } from '../client/read-response.ts';
 import {
   createDoubt,
@@ -65,7 +65,7 @@ export interface BatchJob extends LineChecks {
   readonly guardFor?: ((line: number, draft: Draft, mayBeApplied: boolean) => LineGuard) | undefined;
   readonly canRetryUnknown: boolean;
   readonly expectations?: ChatExpectations | undefined;
-  readonly junit?: JunitReport | undefined;
+  readonly runReport?: RunReport | undefined;
   readonly responseWarnings: ResponseWarnings;
   readonly context: Context;
 }

@@ -48,7 +48,7 @@ export async function runLines(
   const { runtime, startSpinner, signal } = job.context;
   const startedAt = runtime.elapsed();
   const elapsed = (): number => runtime.elapsed() - startedAt;
-  const record = createBatchRecord(job.junit);
+  const record = createBatchRecord(job.runReport);
   const { tally } = record;
   const { write, finish } = job.resultStore;
   const openSlot = options.isOrdered
@@ -199,13 +199,13 @@ function reviseLine(revision: LineRevision, run: BatchRun): void {
 /** Reports how a batch ended. Throws the Failure of the batch as a whole. */
 export async function reportBatch(end: BatchEnd): Promise<void> {
   const { tally, inputError, storeError, job } = end;
-  const { customIds, responseWarnings, junit } = job;
+  const { customIds, responseWarnings, runReport } = job;
   const { report } = job.context;
   const { isResumable } = job.resultStore;
   await customIds.finish();
   await responseWarnings.finish();
   const summary = formatBatchSummary(tally, end.elapsedMs);
-  const junitFailure = await junit?.save().then(() => undefined, toFailure);
+  const reportFailure = await runReport?.save().then(() => undefined, toFailure);
   for (const text of causeLines(tally)) await report.error(text);
   for (const text of statisticsLines(tally)) await report.note(text);
   const uncounted = tally.byStatus.done - tally.promptTokens.count();
@@ -223,10 +223,10 @@ export async function reportBatch(end: BatchEnd): Promise<void> {
     throw storeError === undefined ? inputError : lostResultsFailure(storeError, tally, isResumable);
   }
   const failure = batchFailure({ ...end, summary, isResumable });
-  if (failure && junitFailure) await report.warn(junitFailure.message);
+  if (failure && reportFailure) await report.warn(reportFailure.message);
   if (failure) throw failure;
   await report.note(summary);
-  if (junitFailure) throw junitFailure;
+  if (reportFailure) throw reportFailure;
 }
 
 /** Writes one result, or nothing, when it is its turn. After a failed write nothing more is written. */

@@ -5,7 +5,7 @@ import { type FlagValues, getArrayFlag, getStringFlag, isFlagOn } from '../flag.
 import { flagTarget, type Operation } from '../operations/operation.ts';
 import type { Edit } from './edit.ts';
 
-/** Throws usage if `-o` or `--junit` would replace one of the inputs, and for `@` without a name. */
+/** Throws usage if `-o`, `--junit` or `--summary` would change one of the inputs, and for `@` without a name. */
 export async function rejectReplacedInputs(
   operation: Operation,
   args: readonly string[],
@@ -14,7 +14,8 @@ export async function rejectReplacedInputs(
 ): Promise<void> {
   const inputs = namedInputs(operation, args, flags).map(({ path }) => path);
   await rejectReplacedInput('-o', getStringFlag(flags, 'output'), inputs, cwd);
-  await rejectReplacedInput('--junit', getStringFlag(flags, 'junit'), inputs, cwd);
+  for (const name of ['junit', 'summary'])
+    await rejectReplacedInput(`--${name}`, getStringFlag(flags, name), inputs, cwd);
 }
 
 /** The flag or argument that names stdin: `--stdin`, `-f -`, `--tools @-`, `--attach -`, `-` as a file or as the whole prompt. Throws usage for two. */

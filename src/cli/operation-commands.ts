@@ -99,6 +99,7 @@ function operationFlags(operation: Operation): Flag[] {
     ...batchFlags,
     ...serviceFlags(),
     ...resultFlags(operation.result.as),
+    ...summaryFlags,
     ...sendingFlags,
   ];
 }
@@ -127,6 +128,13 @@ const traceFlags: readonly Flag[] = [
     },
   }),
 ];
+
+const summaryFlags = flagGroup('Output', {
+  '--summary <file>': {
+    summary: 'Append a Markdown summary: counts, latency, failures; for the summary page of a CI job',
+    conflicts: preview,
+  },
+});
 
 const schemaFlags: readonly Flag[] = [
   ...flagGroup('Common', {

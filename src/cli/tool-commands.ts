@@ -348,12 +348,17 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
           summary: 'Also offer these tools: call_start, feedback_replace, train; separated by commas, or repeated',
           offers: ['call_start', 'feedback_replace', 'train'],
         },
+        '--print <client>': {
+          summary: 'Print the registration of this server for a client: claude, codex, cursor or vscode',
+          choices: ['claude', 'codex', 'cursor', 'vscode'],
+        },
       }),
       ...serviceFlags(),
     ],
     hides: [],
     examples: {
       'mcp --local --allow call_start,feedback_replace': 'Serve the local service, with two tools that write',
+      'mcp --profile work --print claude': 'Print the registration for a client',
     },
     load: async () => (await import('../commands/mcp/mcp.ts')).runMcp,
   },

@@ -2,8 +2,11 @@ import { type JsonValue, writeJson } from '../json/write-json.ts';
 import type { Field, Fields, Shape } from './field.ts';
 import { type StringFormat, stringFormats } from './string-formats.ts';
 
-/** The purpose of a schema. */
-export type SchemaPurpose = 'validation' | 'openapi-body' | 'openapi-response';
+/** The purpose of a schema; each session of an agent reads that of a tool, which therefore only has what a model cannot know. */
+export type SchemaPurpose = 'validation' | 'openapi-body' | 'openapi-response' | 'tool' | 'tool-names';
+
+// Their fields have the names that the engines behind most services use, which models know.
+const ENGINE_TOPICS = ['Sampling', 'Tokens', 'Templates', 'Engine'];
 
 type JsonSchemaObject = { readonly [key: string]: JsonValue | undefined };
 
@@ -37,12 +40,17 @@ const trueSchema = { const: true };
 
 function fieldSchema(field: Field, purpose: SchemaPurpose): JsonSchemaObject {
   const { sample } = field;
-  const isOpenApi = purpose !== 'validation';
+  const isOpenApi = purpose.startsWith('openapi');
+  const isKnown = !field.isCommon && ENGINE_TOPICS.includes(field.topic ?? '');
+  const ofParts = purpose === 'tool' && isKnown ? 'tool-names' : purpose;
   return {
-    description: (isOpenApi ? serviceDescription(field) : field.summary) + replacementNote(field),
-    ...(field.isReadOnly ? { type: 'null', readOnly: true } : shapeSchema(field, purpose)),
+    description:
+      ofParts === 'tool-names'
+        ? undefined
+        : (isOpenApi ? serviceDescription(field) : field.summary) + replacementNote(field),
+    ...(field.isReadOnly ? { type: 'null', readOnly: true } : shapeSchema(field, ofParts)),
     // Type generators make every field with a default required.
-    default: isOpenApi ? undefined : field.default,
+    default: purpose === 'validation' ? field.default : undefined,
     ...(isOpenApi && sample !== undefined ? { examples: [sample] } : {}),
     deprecated: field.deprecated ? true : undefined,
   };
@@ -72,7 +80,8 @@ function shapeSchema(shape: Shape, purpose: SchemaPurpose): JsonSchemaObject {
     case 'list':
       return { type: type('array'), items: schemaOf(shape.of) };
     case 'object': {
-      const values = shape.values ? schemaOf(shape.values) : shape.hasOpenFields || !shape.fields ? true : undefined;
+      const isOpen = !purpose.startsWith('tool') && (shape.hasOpenFields || !shape.fields);
+      const values = shape.values ? schemaOf(shape.values) : isOpen || undefined;
       const object = shape.fields ? objectSchema(shape.fields, purpose) : {};
       return { ...object, type: type('object'), additionalProperties: values };
     }
@@ -87,7 +96,7 @@ function shapeSchema(shape: Shape, purpose: SchemaPurpose): JsonSchemaObject {
 
 function formatSchema(format: StringFormat, purpose: SchemaPurpose): JsonSchemaObject {
   const { pattern, sample } = stringFormats[format];
-  if (purpose === 'validation') return { pattern };
+  if (!purpose.startsWith('openapi')) return { pattern };
   const isStandard = format === 'date-time' || format === 'uuid';
   if (!isStandard) return { pattern, examples: [sample] };
   // Mock servers that generate responses cannot satisfy a pattern and a format at once.

@@ -2,7 +2,7 @@
 # All five operations from end to end: the real program, the local service, and real files.
 set -euo pipefail
 cd "$(dirname "$0")"
-svc() { node ../../bin/svc.js "$@"; }
+svc() { node "${SVC_PROGRAM:-../../bin/svc.js}" "$@"; }
 
 # The demo removes everything that it stores.
 home=$(mktemp -d)

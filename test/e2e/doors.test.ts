@@ -45,24 +45,23 @@ function loadOf(urls: readonly string[]): Load {
 }
 
 const request = ['commander', 'zod'];
-// conf, which reads the profiles, is in the file of completion.
-const store = ['atomically', 'conf', 'dot-prop', 'stubborn-fs', 'stubborn-utils', 'uint8array-extras'];
 
 // What each loads of the bundle, in files and kB, and exactly these packages.
 const loads: readonly (readonly [args: readonly string[], files: number, kB: number, packages: readonly string[]])[] = [
   [['--version'], 1, 4, []],
   [['--help'], 1, 4, []],
-  [['__complete', 'chat', '--m'], 2, 112, store],
-  [['chat', '--help'], 6, 158, ['commander']],
-  [['help', 'environment'], 6, 158, ['commander']],
-  [['completion', 'bash'], 5, 140, ['commander']],
-  [['spec', 'chat'], 8, 306, request],
-  [['profile', 'list'], 7, 300, request],
-  [['chat', 'x', '--dry-run'], 9, 301, request],
-  [['call', 'start', '--project-id', 'a/b', '--op-name', 'x'], 10, 384, [...request, 'undici']],
-  [['chat', 'x'], 12, 386, [...request, 'undici']],
-  [['chat', 'x', '--stream'], 14, 403, [...request, 'eventsource-parser', 'undici']],
-  [['chat', 'x', '--local', '-q'], 16, 357, [...request, 'detect-libc', 'libsql', '@neon-rs/load']],
+  [['__complete', 'chat', '--m'], 2, 75, []],
+  [['__complete', 'chat', '--profile', ''], 5, 164, []],
+  [['chat', '--help'], 6, 165, ['commander']],
+  [['help', 'environment'], 6, 165, ['commander']],
+  [['completion', 'bash'], 5, 147, ['commander']],
+  [['spec', 'chat'], 8, 310, request],
+  [['profile', 'list'], 7, 305, request],
+  [['chat', 'x', '--dry-run'], 7, 303, request],
+  [['call', 'start', '--project-id', 'a/b', '--op-name', 'x'], 9, 388, [...request, 'undici']],
+  [['chat', 'x'], 9, 388, [...request, 'undici']],
+  [['chat', 'x', '--stream'], 11, 405, [...request, 'eventsource-parser', 'undici']],
+  [['chat', 'x', '--local', '-q'], 15, 365, [...request, 'detect-libc', 'libsql', '@neon-rs/load']],
 ];
 
 describe('what is loaded', () => {

@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { readdirSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, it } from 'vitest';
@@ -64,6 +65,39 @@ describe('the handshake', () => {
   });
 });
 
+// Without the keywords that accept and reject nothing.
+function rulesOf(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(rulesOf);
+  if (typeof schema !== 'object' || schema === null) return schema;
+  const entries = Object.entries(schema).filter(
+    ([key, value]) =>
+      !((key === 'description' && typeof value === 'string') || key === 'default') &&
+      !(key === 'additionalProperties' && value === true),
+  );
+  return Object.fromEntries(entries.map(([key, value]) => [key, rulesOf(value)]));
+}
+
+describe('--print', () => {
+  const command = { command: 'svc', args: ['mcp', '--allow', 'train', '--profile', 'work', '--local'] };
+  it.each([
+    ['claude', '.mcp.json', { mcpServers: { svc: { type: 'stdio', ...command } } }],
+    ['cursor', '.cursor/mcp.json', { mcpServers: { svc: command } }],
+    ['vscode', '.vscode/mcp.json', { servers: { svc: { type: 'stdio', ...command } } }],
+  ])('%s prints the registration for %s', async (client, file, registration) => {
+    const cwd = temporaryDirectory();
+    const flags = ['--local', '--profile', 'work', '--allow', 'train'];
+    const { code, stdout, stderr } = await run(['mcp', '--print', client, ...flags], { cwd });
+    expect([code, JSON.parse(stdout)]).toEqual([0, registration]);
+    expect(stderr).toContain(`add this to ${file} in the project; svc did not change any file`);
+    expect(readdirSync(cwd)).toEqual([]);
+  });
+
+  it('codex prints TOML', async () => {
+    const { stdout } = await run(['mcp', '--print', 'codex', '--allow', 'train']);
+    expect(stdout).toBe('[mcp_servers.svc]\ncommand = "svc"\nargs = ["mcp", "--allow", "train"]\n');
+  });
+});
+
 describe('tools', () => {
   const names = async (flags: readonly string[]): Promise<string[]> => {
     const { result } = await ask(request('tools/list'), flags);
@@ -91,7 +125,12 @@ describe('tools', () => {
 
   it('that are not allowed cannot be called', async () => {
     const { error } = await ask(call('call_start', { start: {} }));
-    expect(error).toMatchObject({ code: -32602, message: 'unknown tool "call_start"' });
+    expect(error).toMatchObject({
+      code: -32602,
+      message: 'the tool call_start is not allowed; start the server with svc mcp --allow call_start',
+    });
+    const unknown = await ask(call('call_stop', {}));
+    expect(unknown.error).toMatchObject({ code: -32602, message: 'unknown tool "call_stop"' });
   });
 
   it('of an unknown name are rejected before anything is served', async () => {
@@ -109,6 +148,26 @@ describe('tools', () => {
     expect(result?.structuredContent).toMatchObject({ object: 'chat.completion' });
   });
 
+  it('say that a chat is not read-only, because it costs money', async () => {
+    const { result } = await ask(request('tools/list'));
+    const tools = (result?.tools ?? []) as { annotations: { readOnlyHint: boolean; destructiveHint: boolean } }[];
+    expect(tools.map(({ annotations }) => annotations.readOnlyHint)).toEqual([true, false]);
+    expect(tools.map(({ annotations }) => annotations.destructiveHint)).toEqual([false, false]);
+  });
+
+  it('have at most 8 kB each, and every field, type, range and enum of svc spec', async () => {
+    const names = ['call_start', 'feedback_replace', 'train'];
+    const { result } = await ask(request('tools/list'), ['--local', '--allow', names.join(',')]);
+    const tools = (result?.tools ?? []) as { name: string; inputSchema: object }[];
+    expect(tools).toHaveLength(5);
+    for (const tool of tools) {
+      expect([tool.name, JSON.stringify(tool).length]).toEqual([tool.name, expect.toSatisfy((chars) => chars <= 8000)]);
+      const { stdout } = await run(['spec', ...tool.name.split('_')]);
+      const { $schema, $id, title, description, ...schema } = JSON.parse(stdout);
+      expect(rulesOf(tool.inputSchema)).toEqual(rulesOf(schema));
+    }
+  });
+
   it.each([
     ['with null in the place of fields', 'null'],
     ['with other types', '["a"]'],
@@ -116,9 +175,7 @@ describe('tools', () => {
     const names = ['feedback_schema', 'chat', 'call_start', 'feedback_replace', 'train'];
     const { result } = await ask(request('tools/list'), ['--local', '--allow', names.join(',')]);
     const tools = (result?.tools ?? []) as { name: string; outputSchema: object }[];
-    const allNames = new Set(
-      [...JSON.stringify(tools).matchAll(/"([a-z_]+)":\{"description"/g)].map(([, name]) => name),
-    );
+    const allNames = new Set([...JSON.stringify(tools).matchAll(/"([a-z_]+)":\{/g)].map(([, name]) => name));
     const others = [...allNames].map((name) => `"${name}":${value}`).join();
     expect(allNames.size).toBeGreaterThan(50);
     const results: Record<string, string> = {

@@ -63,7 +63,7 @@ describe('imports', () => {
 
   it('of heavy libraries are in one file each', () => {
     const found = files.flatMap(({ name, text }) =>
-      [...text.matchAll(/^import (?!type ).*from '([^.'][^']*)'/gm)].flatMap(([, library = '']) =>
+      [...text.matchAll(/(?:^import (?!type ).*from |\bimport\()'([^.'][^']*)'/gm)].flatMap(([, library = '']) =>
         library.startsWith('node:') ? [] : [`${library} in ${name}`],
       ),
     );

@@ -162,7 +162,7 @@ function rootHelp(program: Program, help: Help): HelpSection[] {
     ),
     entriesSection('Flags', [
       ['-h, --help', 'Show help: -h the most useful flags, --help all of them'],
-      ['-V, --version', 'Print the version'],
+      ['-V, --version', 'Print the version; with --json also commit, Node and libraries'],
     ]),
     { heading: 'Topics', paragraphs: [`svc help <topic>: ${helpTopicNames.join(', ')}`] },
   ];

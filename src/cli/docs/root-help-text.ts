@@ -49,7 +49,7 @@ Tools:
 
 Flags:
   -h, --help     Show help: -h the most useful flags, --help all of them
-  -V, --version  Print the version
+  -V, --version  Print the version; with --json also commit, Node and libraries
 
 Topics:
   svc help <topic>: bodies, batch, exit-codes, environment, formatting,

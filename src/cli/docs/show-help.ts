@@ -176,8 +176,8 @@ function valueType({ takes, value = '' }: Flag): string {
   return types.get(value) ?? 'string';
 }
 
-// A skill file for agents: what svc does, when to use which command, and how to read its results.
-function helpAsSkill(): string {
+/** A skill file for agents: what svc does, when to use which command, and how to read its results. */
+export function helpAsSkill(): string {
   const operations = allCommands.filter(({ operation }) => operation);
   const others = allCommands.filter(({ operation }) => !operation);
   const known = operations.flatMap((command) => command.flags);

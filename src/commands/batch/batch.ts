@@ -37,7 +37,7 @@ import { type BodyDependencies, createBodyDependencies } from '../../body/input-
 import { rejectReplacedInputs, stdinClaim } from '../../body/named-inputs.ts';
 import { type Authorization, readAuthorization } from '../../client/authorization.ts';
 import { readChatExpectations } from '../../client/expectations/chat-expectations.ts';
-import { checkJunitFile, openJunitReport } from '../../client/expectations/junit-report.ts';
+import { checkReportFiles, openRunReport } from '../../client/expectations/run-report.ts';
 import { connect } from '../../client/send.ts';
 import { missingBaseUrl, resolveSettings, type Settings } from '../../client/settings.ts';
 import type { Invocation } from '../../command.ts';
@@ -93,7 +93,7 @@ export async function runBatch(
   if (previewFormat && !batchOptions.isResumed)
     return await checkBatch(fileInput, batchOptions, checks, previewFormat, context);
   if (!destination) throw missingBaseUrl();
-  await checkJunitFile(fileFlags, runtime.cwd);
+  await checkReportFiles(fileFlags, runtime.cwd);
   const identity = createBatchIdentity(destination.url, batchOptions, {
     ...checks,
     defaults: rows ? { fieldEdits: [], perLineFlags: rows.flags } : defaults,
@@ -124,8 +124,8 @@ export async function runBatch(
     const isTraining = typeof operation.arguments?.as === 'object';
     const guards = isTraining ? await import('../train/job-guard.ts') : undefined;
     const guardFor = guards?.createLineGuards(settings, allowsDuplicate, label, run, context);
-    const junit = await openJunitReport(fileFlags, context);
-    const batch = { ...checked.checks, settings, run, resultStore, guardFor, expectations, junit };
+    const runReport = await openRunReport(fileFlags, `svc ${operation.command.join(' ')}`, context);
+    const batch = { ...checked.checks, settings, run, resultStore, guardFor, expectations, runReport };
     await reportBatch(await sendBatch(input, batchOptions, batch, authorization, context));
   } finally {
     fileInput.stop();

@@ -1,7 +1,7 @@
 import { firstStringMember, getMember, type JsonNode, rawText } from '../../json/json-node.ts';
 import type { JsonValue } from '../../json/write-json.ts';
 import { version } from '../../version.ts';
-import type { McpTool } from './tools.ts';
+import { type McpTool, mcpTools } from './tools.ts';
 
 /** Runs a tool. Never throws: a failure is a result with `isError`. */
 export type RunTool = (tool: McpTool, call: ToolCall, signal: AbortSignal) => Promise<{ [name: string]: JsonValue }>;
@@ -82,7 +82,7 @@ export function createMethodHandler(
       case 'tools/call': {
         const name = firstStringMember(params, 'name');
         const tool = tools.find((one) => one.name === name);
-        if (!tool) return mcpError('invalidParams', `unknown tool ${JSON.stringify(name ?? null)}`);
+        if (!tool) return mcpError('invalidParams', unknownToolMessage(name));
         const args = getMember(params, 'arguments');
         const call = { args: args ? rawText(args) : '{}', traceParent: firstStringMember(meta, 'traceparent') };
         return complete(await runTool(tool, call, signal));
@@ -91,6 +91,13 @@ export function createMethodHandler(
         return mcpError('methodNotFound', `unknown method ${JSON.stringify(method)}`);
     }
   };
+}
+
+function unknownToolMessage(name: string | undefined): string {
+  const isKnown = mcpTools.some((one) => one.name === name);
+  return isKnown
+    ? `the tool ${name} is not allowed; start the server with svc mcp --allow ${name}`
+    : `unknown tool ${JSON.stringify(name ?? null)}`;
 }
 
 /** An error response. */

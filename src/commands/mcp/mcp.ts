@@ -1,13 +1,15 @@
 import type { RunCommand } from '../../command.ts';
+import type { Context } from '../../context.ts';
 import { Failure, type InterruptedError, usageFailure } from '../../errors.ts';
 import { formatByteSize } from '../../files/byte-size.ts';
 import { splitLines } from '../../files/split-lines.ts';
-import { getArrayFlag } from '../../flag.ts';
+import { type FlagValues, getArrayFlag, getStringFlag } from '../../flag.ts';
 import type { JsonValue } from '../../json/write-json.ts';
 import { createMethodHandler, type RunTool } from './mcp-methods.ts';
 import { createMcpServer } from './mcp-server.ts';
+import { registrations, serverArguments } from './registrations.ts';
 import { createToolRunner } from './run-tool.ts';
-import { describeTool, hasDefaultProject, isReadOnlyTool, mcpTools } from './tools.ts';
+import { describeTool, hasDefaultProject, isOfferedAlways, mcpTools } from './tools.ts';
 
 // A tool call carries a request body, of which servers take at most 32 MiB.
 const MAX_MESSAGE_BYTES = 33 * 1024 * 1024;
@@ -22,7 +24,8 @@ export const runMcp: RunCommand = async ({ flags }, context) => {
   const unknown = allowed.find((name) => !names.includes(name));
   if (unknown !== undefined)
     throw usageFailure(`--allow cannot be ${JSON.stringify(unknown)}`, `choose from: ${names.join(', ')}`);
-  const tools = mcpTools.filter((tool) => isReadOnlyTool(tool) || allowed.includes(tool.name));
+  if (flags.has('print')) return printRegistration(flags, context);
+  const tools = mcpTools.filter((tool) => isOfferedAlways(tool) || allowed.includes(tool.name));
   const { stdout, runtime, signal } = context;
   let stopReason: unknown;
   const stop = (reason: unknown): void => {
@@ -65,6 +68,15 @@ export const runMcp: RunCommand = async ({ flags }, context) => {
   await server.close();
   if (stopReason) throw stopReason;
 };
+
+// Prints and edits nothing: the file belongs to the client.
+async function printRegistration(flags: FlagValues, { stdout, report }: Context): Promise<void> {
+  const registration = registrations[getStringFlag(flags, 'print') ?? ''];
+  if (!registration) return;
+  await report.note(`add this to ${registration.file}; svc did not change any file`);
+  await stdout.write(registration.text(serverArguments(flags)));
+  await stdout.end();
+}
 
 function interruptionFailure({ code, message }: InterruptedError, callsInFlight: number): Failure {
   if (callsInFlight === 0) return new Failure(code, message, { applied: 'no' });

@@ -40,8 +40,8 @@ export const mcpTools: readonly McpTool[] = [
   { name: 'train', title: 'Create training job', operation: trainOperation },
 ];
 
-/** True for a tool that changes nothing that the service stores: it is offered without `--allow`. */
-export function isReadOnlyTool({ operation: { effect } }: McpTool): boolean {
+/** True for a tool that changes nothing that the service stores, although it can cost money: it needs no `--allow`. */
+export function isOfferedAlways({ operation: { effect } }: McpTool): boolean {
   return effect === 'read' || effect === 'paid';
 }
 
@@ -57,11 +57,11 @@ export function describeTool(tool: McpTool, fillsProject: boolean): JsonValue {
     name,
     title,
     description: [`${summary}${isPreview ? ' (preview)' : ''}.`, about].filter(Boolean).join(' '),
-    inputSchema: objectSchema(body, 'validation', ({ fill }) => fillsProject && fill === 'project'),
+    inputSchema: objectSchema(body, 'tool', ({ fill }) => fillsProject && fill === 'project'),
     outputSchema: outputSchema(operation),
     annotations: {
       title,
-      readOnlyHint: isReadOnlyTool(tool),
+      readOnlyHint: effect === 'read',
       destructiveHint: operation === feedbackReplaceOperation,
       // Calls and feedback without ids get new ids each time.
       idempotentHint: effect === 'read',
@@ -87,9 +87,7 @@ function outputSchema({ reply, result: { member, as } }: Operation): JsonSchema 
 }
 
 function describeFields(fields: Fields): { readonly [name: string]: JsonSchema } {
-  return Object.fromEntries(
-    Object.entries(fields).map(([name, field]) => [name, { description: field.summary, ...describeShape(field) }]),
-  );
+  return Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, describeShape(field)]));
 }
 
 // Keywords without `type` hold for values of their own type alone.

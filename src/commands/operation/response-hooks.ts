@@ -4,7 +4,7 @@ import {
   expectationFailure,
   readChatExpectations,
 } from '../../client/expectations/chat-expectations.ts';
-import { checkJunitFile, openJunitReport } from '../../client/expectations/junit-report.ts';
+import { checkReportFiles, openRunReport, runReportFlags } from '../../client/expectations/run-report.ts';
 import { appendToHistory, checkHistoryFile, requestHistoryFile } from '../../client/history/request-history.ts';
 import type { PreparedRequest } from '../../client/request.ts';
 import { recordedUrl, type Settings } from '../../client/settings.ts';
@@ -41,8 +41,12 @@ export type OpenResponseHooks = (request: PreparedRequest) => Promise<ResponseHo
 
 /** Flags about expectations of a chat. */
 export const expectFlags = [
-  ...['text', 'not', 'schema', 'finish', 'max-latency'].map((name) => `expect-${name}`),
-  'junit',
+  'expect-text',
+  'expect-not',
+  'expect-schema',
+  'expect-finish',
+  'expect-max-latency',
+  ...runReportFlags,
 ];
 
 const hookFlags = [...expectFlags, 'expect', 'update', 'view', 'extract', 'stats'];
@@ -59,7 +63,7 @@ export async function readHooks(
   const { read } = createInputReader(context, deadline);
   const expectations = await readChatExpectations(flags, read, context.suspendSignals);
   const checkSchema = await openSchemaExpectation(flags, read, context);
-  await checkJunitFile(flags, context.runtime.cwd);
+  await checkReportFiles(flags, context.runtime.cwd);
   if (history !== 'off') await checkHistoryFile(requestHistoryFile(context.runtime));
   return (request) => openResponseHooks(request, { flags, history, destination, expectations, checkSchema }, context);
 }
@@ -76,7 +80,8 @@ async function openResponseHooks(
   context: Context,
 ): Promise<ResponseHooks> {
   const { runtime, report } = context;
-  const junit = await openJunitReport(flags, context);
+  const title = `svc ${operation.command.join(' ')}`;
+  const runReport = await openRunReport(flags, title, context);
   const startedAt = runtime.now();
   const start = runtime.elapsed();
   let response: JsonDocument | undefined;
@@ -86,12 +91,12 @@ async function openResponseHooks(
   const saveReport = async (failure: Failure | undefined): Promise<void> => {
     if (isReported) return;
     isReported = true;
-    junit?.add(1, `svc ${operation.command.join(' ')}`, duration(), failure);
-    await junit?.save();
+    runReport?.add(1, title, duration(), failure);
+    await runReport?.save();
   };
   return {
     textOf: textOfFlags(flags),
-    isReadToEnd: (expectations ?? junit) !== undefined,
+    isReadToEnd: (expectations ?? runReport) !== undefined,
     onDocument: (doc) => {
       response = doc;
     },

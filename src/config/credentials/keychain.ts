@@ -76,4 +76,6 @@ async function runKeychain(
 const exitCodeReasons: { readonly [why: string]: string } = {
   'ended with exit code 1': 'there is no keychain, or it is locked',
   'ended with exit code 3': 'there is no such entry',
+  'ended with exit code 4':
+    'the package @napi-rs/keyring is not installed; install it with npm install -g svc-cli --include=optional',
 };

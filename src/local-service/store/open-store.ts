@@ -1,8 +1,8 @@
 import { closeSync, openSync, statSync } from 'node:fs';
 import { constants, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import Database from 'libsql';
-import { Failure } from '../../errors.ts';
+import type Database from 'libsql';
+import { errorMessage, Failure } from '../../errors.ts';
 import { errorCode, fileFailure } from '../../files/file-errors.ts';
 import { makeDirectory } from '../../files/file-replacement.ts';
 import { narrowMode, requireOwnFile, type TrustOptions } from '../../files/trusted-file.ts';
@@ -38,16 +38,30 @@ const CHECKPOINT_BYTES = 16 * 1024 * 1024;
  * takes long.
  */
 export async function openStore(path: string, trust?: TrustOptions): Promise<Store> {
+  const Library = await loadLibrary();
   try {
     await makeDirectory(dirname(path), 0o700);
     if (trust) await requireOwnFile(path, trust);
     const isChecked = (await createDatabaseFile(path)) <= serviceLimits.checkedDatabaseBytes;
     requireFileDescriptors(LIBRARY_FILE_DESCRIPTORS);
-    return await prepareStore(new Database(path, { timeout: BUSY_TIMEOUT_MS }), path, isChecked, trust);
+    return await prepareStore(new Library(path, { timeout: BUSY_TIMEOUT_MS }), path, isChecked, trust);
   } catch (error) {
     if (error instanceof Failure) throw error;
     const hint = 'set SVC_DATA_DIR to another directory, or name another file with svc serve --data';
     throw fileFailure(`open the data in ${path}`, error, { hint });
+  }
+}
+
+// An optional package with native code: an installation can lack it.
+async function loadLibrary(): Promise<typeof Database> {
+  try {
+    return (await import('libsql')).default;
+  } catch (error) {
+    const [reason] = errorMessage(error).split('\n');
+    throw new Failure('local_file', `the local service needs the package libsql: ${reason}`, {
+      hint: 'install it with npm install -g svc-cli --include=optional, or use PostgreSQL with svc serve --data postgres://…',
+      applied: 'no',
+    });
   }
 }
 
