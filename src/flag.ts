@@ -38,6 +38,8 @@ export interface Flag {
   readonly hasOff?: true;
   /** Flags that contradict it, in the form given: `start`, `no-stream`. Both together are exit 2. */
   readonly conflicts?: readonly string[];
+  /** The other sources of a value that is required, such as `--since` or a variable. */
+  readonly or?: readonly string[];
 }
 
 /** The properties of a flag besides its form and its group. */

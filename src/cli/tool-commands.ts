@@ -12,7 +12,8 @@ export const helpTopicNames = [
   'batch',
   'exit-codes',
   'environment',
-  'formatting',
+  'connection',
+  'output',
   'profiles',
   'retries',
   'training',
@@ -155,7 +156,7 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
         '--max-body <size>':
           'Reject bodies above this size with 413, such as 8M; the limits of the operations always apply',
       }),
-      ...flagGroup('Output', {
+      ...flagGroup('Common', {
         '--log <format>': {
           summary: 'Log each request on stderr: text, json or off (default: off)',
           choices: ['text', 'json', 'off'],
@@ -190,7 +191,7 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
     argument: { name: 'files', summary: 'Output files of the shards', isRepeatable: true, isFile: true },
     flags: () => [
       ...flagGroup('Common', { '--input <file>': 'Input file of the batches, to detect missing lines at its end' }),
-      ...flagGroup('Output', { '-o, --output <file>': 'Write the results to a file; - is stdout' }),
+      ...flagGroup('Common', { '-o, --output <file>': 'Write the results to a file; - is stdout' }),
     ],
     result: 'lines',
     examples: {
@@ -203,7 +204,7 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
     about:
       'Reads output files of --batch and prints counts, failures by cause, token sums and latency; on a terminal, also histograms.',
     argument: { name: 'files', summary: 'Output files of batches', isRepeatable: true, isFile: true },
-    flags: () => flagGroup('Output', { '--html <file>': 'Also write a self-contained HTML page with charts' }),
+    flags: () => flagGroup('Common', { '--html <file>': 'Also write a self-contained HTML page with charts' }),
     result: 'report',
     examples: { 'batch report out.jsonl --html report.html': 'Write an HTML page with charts' },
     load: async () => (await import('../commands/batch/report.ts')).runBatchReport,
@@ -274,7 +275,7 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
     summary: 'Show help for a command or topic',
     argument: { name: 'topic', summary: 'A command or a topic', isRepeatable: true, offers: helpTopicNames },
     flags: () =>
-      flagGroup('Output', {
+      flagGroup('Common', {
         '--json': {
           summary: 'Print the command tree, or the named commands, as JSON: flags, types, defaults, examples',
           conflicts: ['skill'],

@@ -60,20 +60,20 @@ export const chatRequestFields = {
     sample: { '42': -1 },
   },
   logprobs: {
-    topic: 'Tokens',
+    topic: 'Response',
     type: 'boolean',
     nullable: true,
     default: false,
     summary: 'Return the log probability of each token',
   },
   top_logprobs: {
-    topic: 'Tokens',
+    topic: 'Response',
     type: 'integer',
     nullable: true,
     default: 0,
     advice: { needs: 'logprobs' },
-    summary: 'Number of most likely tokens to return at each position; needs logprobs',
-    flagSummary: 'Number of most likely tokens to return at each position; needs --logprobs',
+    summary: 'Most likely tokens to return at each position; needs logprobs',
+    flagSummary: 'Most likely tokens to return at each position; needs --logprobs',
   },
   max_tokens: {
     topic: 'Sampling',
@@ -88,7 +88,7 @@ export const chatRequestFields = {
     type: 'integer',
     nullable: true,
     isCommon: true,
-    summary: 'Maximum number of tokens to generate, reasoning included',
+    summary: 'Maximum number of tokens to generate; includes reasoning',
     sample: 256,
   },
   n: {
@@ -179,7 +179,7 @@ export const chatRequestFields = {
     nullable: true,
     advice: { above: 0, max: 1 },
     isCommon: true,
-    summary: 'Sample from the most likely tokens with this total probability',
+    summary: 'Sample from the most likely tokens; their total probability',
     sample: 0.95,
   },
   tools: {

@@ -51,8 +51,10 @@ Flags:
   -V, --version  Print the version
 
 Topics:
-  svc help <topic>: bodies, batch, exit-codes, environment, formatting,
+  svc help <topic>: bodies, batch, exit-codes, environment, connection, output,
   profiles, retries, training, tracing, local-service
+
+Guides: {docs}
 `;
 
 /** The short help of svc at 80 columns. */
@@ -79,5 +81,5 @@ Examples:
   svc chat --local "Hello"         # ask the local service; needs no setup
   svc auth login --base-url <url>  # store credentials for a real service
 
-svc --help lists all commands and topics.
+svc --help lists all commands and topics. Guides: {docs}
 `;
