@@ -251,7 +251,7 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
       ...certificateFlags,
       ...flagGroup('Common', {
         '--probe': 'Also call feedback schema, which changes nothing',
-        '--all': 'Also list the settings that are not set',
+        '--all': 'Also list defaults, and the settings that are not set',
       }),
     ],
     result: 'report',

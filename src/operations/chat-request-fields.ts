@@ -183,7 +183,7 @@ export const chatRequestFields = {
     sample: 0.95,
   },
   tools: {
-    topic: 'Tools',
+    topic: 'Response',
     type: 'list',
     nullable: true,
     of: {
@@ -197,7 +197,7 @@ export const chatRequestFields = {
     summary: 'Tools that the model may call, as a JSON array',
   },
   tool_choice: {
-    topic: 'Tools',
+    topic: 'Response',
     type: 'string',
     oneOf: ['none'],
     wider: [{ type: 'string', oneOf: ['auto', 'required'] }, { type: 'object' }],
@@ -214,7 +214,7 @@ export const chatRequestFields = {
   },
   include_reasoning: { topic: 'Response', type: 'boolean', default: true, summary: 'Return the reasoning' },
   parallel_tool_calls: {
-    topic: 'Tools',
+    topic: 'Response',
     type: 'boolean',
     nullable: true,
     default: true,

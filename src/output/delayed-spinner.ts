@@ -2,9 +2,9 @@ import type { Runtime } from '../runtime.ts';
 import type { Spinner } from './ora-spinner.ts';
 
 // Shorter waits need no explanation.
-const SPINNER_DELAY_MS = 300;
+const SPINNER_DELAY_MS = 150;
 
-/** Shows a spinner on stderr after 300 ms; nothing if stderr is not a terminal that can draw it. */
+/** Shows a spinner on stderr after 150 ms; nothing if stderr is not a terminal that can draw it. */
 export function startDelayedSpinner({ stderr, after, env }: Runtime, text: string | (() => string)): Spinner {
   // Without a width, each frame would be a new line.
   const canDraw = stderr.isTTY === true && Boolean(stderr.columns) && env.TERM !== 'dumb' && !env.CI;

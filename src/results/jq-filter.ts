@@ -164,7 +164,7 @@ function failureOf({ exitCode, stderr }: JqRun, redact: (text: string) => string
   const message = messageOf(stderr);
   const hint = /\bstrf(local)?time\/1: unknown system failure/.test(message)
     ? TIME_ZONE_HINT
-    : 'to see what the filter reads, run it with --jq .';
+    : 'to see what the filter reads, write --jq . instead';
   return new Failure('invalid_response', `--jq: ${redact(message)}`, { hint });
 }
 

@@ -20,7 +20,7 @@ import {
 import { digestBytes } from '../../train/stream/upload.ts';
 
 /**
- * The guard against sending a job twice by mistake, on the job history in the data directory. `onSend` records the job; it throws Failure `safety_check` if the same
+ * The guard against sending a job twice by mistake, the local service aside, on the job history in the data directory. `onSend` records the job; it throws Failure `safety_check` if the same
  * job was sent before, and `local_file` if svc cannot know. `onOutcome` warns if it cannot record the outcome, because the job itself is done.
  */
 export function createJobGuard(
@@ -33,7 +33,7 @@ export function createJobGuard(
   let start: Promise<(outcome: JobOutcome) => Promise<void>> | undefined;
   return {
     onSend: async () => {
-      start = history.begin({ ...facts, target: jobTarget(settings) }, allowed);
+      start = history.begin({ ...facts, target: jobTarget(settings) }, settings.destination?.isLocal ? true : allowed);
       await start;
     },
     onOutcome: async (outcome) => {
