@@ -122,7 +122,7 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
   log: {
     summary: 'List the requests sent from this machine, if the history is on',
     about:
-      'Lists time, command, HTTP status, exit code, tokens, duration and ids of each request, newest last. To enable the history, set SVC_HISTORY=1, or run svc profile set <name> --history on; with bodies instead of on, svc also records request and response bodies. Batch lines are recorded in their output files instead; traced commands and requests of svc mcp are not recorded.',
+      'Lists time, command, HTTP status, exit code, tokens, duration, model, last message (if bodies are recorded) and ids of each request, newest last. To enable the history, set SVC_HISTORY=1, or run svc profile set <name> --history on; with bodies instead of on, svc also records request and response bodies. Batch lines are recorded in their output files instead; traced commands and requests of svc mcp are not recorded.',
     flags: () => flagGroup('Common', { '--limit <n>': 'Show only the newest n requests' }),
     result: 'rows',
     examples: { 'log --limit 10': 'Show the last ten requests', 'log --json': 'Print all requests as JSON' },

@@ -6,6 +6,7 @@ import { getStringFlag } from '../flag.ts';
 import {
   firstStringMember,
   getMember,
+  itemsOf,
   type JsonNode,
   kindOf,
   membersOf,
@@ -74,9 +75,20 @@ function recordFields(record: JsonNode): { readonly [name: string]: JsonValue } 
 }
 
 // The fields of every record.
-const columns = ['n', 'time', 'command', 'url', 'ms', 'status', 'exit_code', 'applied', 'ids'];
-const tableHeadings = ['N', 'TIME', 'COMMAND', 'STATUS', 'EXIT', 'TOKENS', 'MS', 'IDS'];
-const tableFit = { unbroken: ['TIME', 'COMMAND', 'IDS'], optional: ['TOKENS', 'MS', 'STATUS', 'EXIT'] };
+const columns = ['n', 'time', 'command', 'url', 'ms', 'status', 'exit_code', 'applied', 'model', 'ids'];
+const tableHeadings = ['N', 'TIME', 'COMMAND', 'STATUS', 'EXIT', 'TOKENS', 'MS', 'MODEL', 'TEXT', 'IDS'];
+const MAX_TEXT_CHARS = 40;
+const tableFit = {
+  unbroken: ['TIME', 'COMMAND', 'IDS'],
+  optional: ['IDS', 'TEXT', 'MODEL', 'TOKENS', 'MS', 'STATUS', 'EXIT'],
+};
+
+// The last message of a chat, of a record that has bodies.
+function lastText(request: JsonNode | undefined): string {
+  const messages = request && getMember(request, 'messages');
+  if (!messages || kindOf(messages) !== 'list') return '';
+  return firstStringMember(Array.from(itemsOf(messages)).at(-1), 'content') ?? '';
+}
 
 function tableRow(number: number, record: JsonNode): string[] {
   const field = (name: string): string => {
@@ -93,6 +105,8 @@ function tableRow(number: number, record: JsonNode): string[] {
     field('exit_code'),
     `${field('prompt_tokens')}/${field('completion_tokens')}`,
     field('ms'),
+    field('model'),
+    lastText(getMember(record, 'request')).slice(0, MAX_TEXT_CHARS) || '-',
     idTexts.join(' ').replace(/\s/g, ' ') || '-',
   ];
 }

@@ -37,7 +37,7 @@ function lineWidth(widths: readonly number[]): number {
   return widths.reduce((sum, width) => sum + width, 2 * (widths.length - 1));
 }
 
-/** One row as lines of text; a cell that is longer than its column takes several, and breaks between words if it can. */
+/** One row as lines of text; a cell that is longer than its column breaks between words, and a longer word loses its middle. */
 function alignedLines(row: readonly string[], widths: readonly number[]): string {
   const cells = row.map((text, at) => wrapByWidth(text, widths[at] ?? 0));
   const height = Math.max(...cells.map((pieces) => pieces.length));
@@ -53,9 +53,17 @@ function wrapByWidth(text: string, columns: number): string[] {
   for (const word of text.split(' ')) {
     const last = lines.at(-1);
     if (last !== undefined && displayWidth(`${last} ${word}`) <= columns) lines[lines.length - 1] = `${last} ${word}`;
-    else lines.push(...splitByWidth(word, columns));
+    else lines.push(shortenMiddle(word, columns));
   }
   return lines;
+}
+
+// The ends of ids and paths say most.
+function shortenMiddle(word: string, columns: number): string {
+  if (displayWidth(word) <= columns) return word;
+  const [start = ''] = splitByWidth(word, Math.ceil((columns - 1) / 2));
+  const end = splitByWidth([...word].reverse().join(''), Math.floor((columns - 1) / 2))[0] ?? '';
+  return `${start}…${[...end].reverse().join('')}`;
 }
 
 const printableAscii = /^[\x20-\x7e]*$/;
@@ -129,7 +137,7 @@ export interface TableFit {
 // A column of cells that break anywhere needs no more than this to be useful.
 const USEFUL_WIDTH = 16;
 
-/** Rows of cells as a table that fits into `columns`. */
+/** Rows of cells as a table that fits into `columns`; the last line names the columns that are left out. */
 export function* tableLines(
   rows: () => Iterable<readonly string[]>,
   columns = Infinity,
@@ -149,6 +157,8 @@ export function* tableLines(
     if (lineWidth(pick(neededWidths)) > columns) shown = shown.filter((at) => headings[at] !== heading);
   const fitted = fitWidths(pick(widths), columns, pick(minWidths));
   for (const row of flattenCells()) yield alignedLines(pick(row), fitted);
+  const hidden = headings.filter((_, at) => !shown.includes(at));
+  if (hidden.length > 0) yield `hidden: ${hidden.join(', ')} (see --json)\n`;
 }
 
 function* longestWords(rows: Iterable<readonly string[]>): Generator<string[]> {

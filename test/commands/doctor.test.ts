@@ -332,6 +332,13 @@ describe('svc doctor', () => {
     );
   });
 
+  it('shortens paths in the middle on a narrow terminal, and breaks no word', async () => {
+    const { stdout } = await svc(['doctor', '--local', '--all'], { terminal: true, columns: 60 });
+    expect(stdout.split('\n').filter((line) => line.length > 60)).toEqual([]);
+    expect(stdout).toMatch(/^ {2}data_dir +\/tmp\/\S*…\S*\/data {2}SVC_DATA_DIR$/m);
+    expect(stdout).not.toMatch(/^ +(\/\S*|\S*\/\S*)$/m);
+  });
+
   it('shows no secret in any form', async () => {
     const server = await rawServer((socket) => socket.end(httpAnswer('{"detail":"tok-en-1"}', '401 Unauthorized')));
     const store = {
