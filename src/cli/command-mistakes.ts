@@ -16,7 +16,6 @@ import { sharedFlags } from './shared-flags.ts';
 // Commands and flags of other tools, and what svc has instead.
 const otherCommands: { readonly [word: string]: string } = {
   login: 'did you mean: svc auth login',
-  logout: 'did you mean: svc auth logout',
   init: 'did you mean: svc auth login',
   config: 'did you mean: svc profile show, or svc profile set',
   version: 'did you mean: svc --version',
@@ -25,14 +24,10 @@ const otherCommands: { readonly [word: string]: string } = {
   status: 'did you mean: svc auth status, or svc doctor',
   ask: 'did you mean: svc chat',
   jobs: 'did you mean: svc train log',
-  run: 'did you mean: svc call run',
 };
-const insecureHint = 'svc always verifies certificates; to trust another CA, write --cacert <file>';
 const otherFlags: { readonly [form: string]: string } = {
-  '--insecure': insecureHint,
-  '-k': insecureHint,
+  '--insecure': 'svc always verifies certificates; to trust another CA, write --cacert <file>',
   '--data': 'write: -f <file>, or -f - for stdin',
-  '-d': 'write: -f <file>, or -f - for stdin',
   '--url': 'did you mean --base-url?',
   '--debug': 'did you mean --verbose?',
 };
@@ -109,7 +104,9 @@ function unknownFlag({ name, flags }: Command, form: string): Failure {
   const profileHint = stored && `${variable}run: svc profile set <name> ${form} ...`;
   return usageFailure(
     `unknown flag "${form}" for svc ${name}`,
-    profileHint ?? otherFlags[form] ?? (suggestion ? `did you mean ${suggestion}?` : `run: svc ${name} --help`),
+    profileHint ??
+      otherFlags[{ '-k': '--insecure', '-d': '--data' }[form] ?? form] ??
+      (suggestion ? `did you mean ${suggestion}?` : `run: svc ${name} --help`),
   );
 }
 

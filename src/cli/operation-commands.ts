@@ -50,12 +50,10 @@ function operationFieldFlag({ arguments: given, shorthands = {} }: Operation, na
   const flag = fieldFlag(name, field);
   if (flag.group !== 'Required') return flag;
   if (given?.as === 'prompt') return { ...flag, group: 'Common' };
-  const ages = Object.keys(shorthands).filter((other) => {
-    const shorthand = shorthands[other];
-    return shorthand?.kind === 'age' && shorthand.member === name;
-  });
   const or = [
-    ...ages.map((other) => `--${other}`),
+    ...Object.entries(shorthands).flatMap(([other, one]) =>
+      one.kind === 'age' && one.member === name ? [`--${other}`] : [],
+    ),
     ...(typeof given?.as === 'object' && given.as.filesOf === name ? [given.name] : []),
     ...(field.fill === 'project' ? [findSetting('project_id').variable ?? '', 'the profile'] : []),
   ];

@@ -6,7 +6,7 @@ import { getStringFlag } from '../flag.ts';
 import {
   firstStringMember,
   getMember,
-  itemsOf,
+  itemsAt,
   type JsonNode,
   kindOf,
   membersOf,
@@ -83,13 +83,6 @@ const tableFit = {
   optional: ['IDS', 'TEXT', 'MODEL', 'TOKENS', 'MS', 'STATUS', 'EXIT'],
 };
 
-// The last message of a chat, of a record that has bodies.
-function lastText(request: JsonNode | undefined): string {
-  const messages = request && getMember(request, 'messages');
-  if (!messages || kindOf(messages) !== 'list') return '';
-  return firstStringMember(Array.from(itemsOf(messages)).at(-1), 'content') ?? '';
-}
-
 function tableRow(number: number, record: JsonNode): string[] {
   const field = (name: string): string => {
     const value = getMember(record, name);
@@ -106,7 +99,9 @@ function tableRow(number: number, record: JsonNode): string[] {
     `${field('prompt_tokens')}/${field('completion_tokens')}`,
     field('ms'),
     field('model'),
-    lastText(getMember(record, 'request')).slice(0, MAX_TEXT_CHARS) || '-',
+    // Of a record that has bodies.
+    firstStringMember(itemsAt(getMember(record, 'request'), 'messages').at(-1), 'content')?.slice(0, MAX_TEXT_CHARS) ??
+      '-',
     idTexts.join(' ').replace(/\s/g, ' ') || '-',
   ];
 }

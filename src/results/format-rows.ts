@@ -128,7 +128,7 @@ export function* recordCells(records: Iterable<JsonNode>, columns: readonly stri
 
 /** The rules for fitting a table to a narrow terminal, by the headings of its columns. */
 export interface TableFit {
-  /** Columns whose cells break only between words, such as ids, which people copy. */
+  /** Columns whose cells stay whole, such as ids, which people copy. */
   readonly unbroken: readonly string[];
   /** Columns that are left out while the others have no room, the first one first. */
   readonly optional: readonly string[];
@@ -148,8 +148,7 @@ export function* tableLines(
   };
   const [headings = []] = flattenCells();
   const widths = columnWidths(flattenCells());
-  const wordWidths = unbroken.length > 0 ? columnWidths(longestWords(flattenCells())) : [];
-  const minWidths = headings.map((heading, at) => (unbroken.includes(heading) ? (wordWidths[at] ?? 0) : 0));
+  const minWidths = headings.map((heading, at) => (unbroken.includes(heading) ? (widths[at] ?? 0) : 0));
   const neededWidths = widths.map((width, at) => minWidths[at] || Math.min(width, USEFUL_WIDTH));
   let shown = [...headings.keys()];
   const pick = <T>(values: readonly T[]): T[] => shown.flatMap((at) => values[at] ?? []);
@@ -159,11 +158,6 @@ export function* tableLines(
   for (const row of flattenCells()) yield alignedLines(pick(row), fitted);
   const hidden = headings.filter((_, at) => !shown.includes(at));
   if (hidden.length > 0) yield `hidden: ${hidden.join(', ')} (see --json)\n`;
-}
-
-function* longestWords(rows: Iterable<readonly string[]>): Generator<string[]> {
-  for (const row of rows)
-    yield row.map((cell) => cell.split(' ').reduce((longest, word) => (word.length > longest.length ? word : longest)));
 }
 
 /** The fields of one record, one per line; values that do not fit into `columns` take several lines. */

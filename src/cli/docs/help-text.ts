@@ -1,8 +1,7 @@
 import type { Help, Command as Program } from 'commander';
 import type { Command } from '../../command.ts';
-import { flagName } from '../../fields/field.ts';
 import { type Flag, flagForms, flagTerm } from '../../flag.ts';
-import { type Example, flagTarget } from '../../operations/operation.ts';
+import type { Example } from '../../operations/operation.ts';
 import { allCommands, commandsIn } from '../all-commands.ts';
 import { commandTree, type HelpRequest } from '../parse-command-line.ts';
 import { helpTopicNames } from '../tool-commands.ts';
@@ -42,10 +41,15 @@ export function helpText({ words, isFull }: HelpRequest, columns: number, docs: 
   const help = createHelp(program, isNarrow ? Math.min(columns, MAX_SHORT_HELP_COLUMNS) : columns);
   if (command && !isFull) return shortHelp(command, program, help, docs);
   if (command) {
-    const full = renderHelp(fullHelp(command, program, help, docs), help);
-    if (full.split('\n').length <= MAX_HELP_LINES) return full;
-    const brief = fullHelp(command, program, help, docs).map((section) => ({ ...section, isBrief: true }));
-    return renderHelp(brief, help);
+    const sections = fullHelp(command, program, help, docs);
+    const page = renderHelp(sections, help);
+    const isLong = page.split('\n').length > MAX_HELP_LINES;
+    return isLong
+      ? renderHelp(
+          sections.map((section) => ({ ...section, isBrief: true })),
+          help,
+        )
+      : page;
   }
   if (words.length > 0) return renderHelp(groupHelp(commandsIn(words), program, help, docs), help);
   return renderHelp(isFull ? rootHelp(program, help, docs) : rootShortHelp(program, help, docs), help);
@@ -65,9 +69,9 @@ function findProgram(root: Program, words: readonly string[]): Program {
   return words.reduce((parent, word) => parent.commands.find((one) => one.name() === word) ?? parent, root);
 }
 
-/** All sections about a command: its subcommands, arguments and flags, and the fields that accept null. */
+/** All sections about a command: its subcommands, arguments and flags. */
 export function commandSections(command: Command, program = programOf(command.words, command)): HelpSection[] {
-  return [...argumentSections(command), ...flagSections(program), ...nullSection(command)];
+  return [...argumentSections(command), ...flagSections(program)];
 }
 
 function argumentSections({ words, argument }: Command): HelpSection[] {
@@ -113,20 +117,15 @@ export function exampleLine({ args, stdin, from }: Example): string {
 
 function fullHelp(command: Command, program: Program, help: Help, docs: string): HelpSection[] {
   const topics = command.operation ? 'retries, svc help exit-codes' : 'exit-codes';
-  const isOwn = (group: string): boolean => !sharedGroups.has(group);
   return [
     { paragraphs: [`${command.summary}.`, ...(command.about ? [command.about] : [])] },
     usageSection(program, help),
     examplesSection(command.examples, help),
     ...argumentSections(command),
-    ...flagSections(program, isOwn),
+    ...flagSections(program, (group) => !sharedGroups.has(group)),
     sharedSection(command),
-    { paragraphs: [`See also: svc help ${topics}; man svc-${command.words.join('-')}. ${guidesLine(docs)}`] },
+    { paragraphs: [`See also: svc help ${topics}; man svc-${command.words.join('-')}. Guides: ${docs}`] },
   ];
-}
-
-function guidesLine(docs: string): string {
-  return `Guides: ${docs}`;
 }
 
 // At most 24 lines: usage, up to two examples with every flag that they use, and the flags that people use most.
@@ -154,7 +153,7 @@ function shortHelp(
           entries: shown.map((flag) => ({ term: flagTerm(flag), summary: flag.summary })),
           isBrief: true,
         },
-        { paragraphs: [`svc ${name} --help lists all flags. ${guidesLine(docs)}`] },
+        { paragraphs: [`svc ${name} --help lists all flags. Guides: ${docs}`] },
       ],
       help,
     );
@@ -180,7 +179,7 @@ function groupHelp(commands: readonly Command[], program: Program, help: Help, d
     usageSection(program, help),
     examplesSection(examples, help),
     commandsSection('Commands', commands),
-    { paragraphs: [`svc ${program.name()} <command> --help lists the flags of a command. ${guidesLine(docs)}`] },
+    { paragraphs: [`svc ${program.name()} <command> --help lists the flags of a command. Guides: ${docs}`] },
   ];
 }
 
@@ -203,7 +202,7 @@ function rootHelp(program: Program, help: Help, docs: string): HelpSection[] {
       ['-V, --version', 'Print the version'],
     ]),
     { heading: 'Topics', paragraphs: [`svc help <topic>: ${helpTopicNames.join(', ')}`] },
-    { paragraphs: [guidesLine(docs)] },
+    { paragraphs: [`Guides: ${docs}`] },
   ];
 }
 
@@ -215,7 +214,7 @@ function rootShortHelp(program: Program, help: Help, docs: string): HelpSection[
       program.commands.map((one) => [one.name(), one.summary().split(';')[0] ?? '']),
     ),
     examplesSection(startExamples.slice(0, 2), help),
-    { paragraphs: [`svc --help lists all commands and topics. ${guidesLine(docs)}`] },
+    { paragraphs: [`svc --help lists all commands and topics. Guides: ${docs}`] },
   ];
 }
 
@@ -241,18 +240,4 @@ function commandsSection(heading: string, commands: readonly Command[]): HelpSec
 
 function entriesSection(heading: string, entries: readonly (readonly [term: string, summary: string])[]): HelpSection {
   return { heading, entries: entries.map(([term, summary]) => ({ term, summary })) };
-}
-
-function nullSection({ operation }: Command): HelpSection[] {
-  if (!operation) return [];
-  const { fields } = flagTarget(operation);
-  const names = Object.keys(fields).filter((name) => fields[name]?.nullable && !fields[name]?.isSecret);
-  const flags = names.flatMap((name) => (fields[name]?.isReadOnly ? [] : [`--${flagName(name)}`]));
-  if (flags.length === 0) return [];
-  return [
-    {
-      heading: 'Null values',
-      paragraphs: [`To send null for a field, write --set ${names[0]}:=null. These accept it: ${flags.join(', ')}.`],
-    },
-  ];
 }
