@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { settings } from '../../src/config/settings.ts';
 import { authority, contents, withoutOpenssl } from '../support/certificates.ts';
+import { after } from '../support/clock.ts';
 import { closedPort } from '../support/faults.ts';
 import { httpAnswer, rawServer } from '../support/raw-server.ts';
 import { connectProxy, listening, secureServer } from '../support/secure-servers.ts';
@@ -330,6 +331,27 @@ describe('svc doctor', () => {
     expect(stdout).toMatch(
       /\nConnections\n {2}http:\/\/127\.0\.0\.1:9 {2}failed {2}connection refused, for trace, chat, train\n$/,
     );
+  });
+
+  it('notes every 30 s what it waits for, where stderr is not a terminal', async () => {
+    let note = (): void => {};
+    const server = await rawServer((socket) => {
+      note();
+      note();
+      socket.end(httpAnswer('{"paths":[]}', '200 OK'));
+    });
+    const runtime = {
+      after: (milliseconds: number, action: () => void) => {
+        if (milliseconds !== 30_000) return after(milliseconds, action);
+        note = action;
+        return () => {};
+      },
+    };
+    const env = { ...credentials, SVC_BASE_URL: server.url };
+    const args = ['feedback', 'schema', '--project-id', 'a/b', '--since', '7d'];
+    const { code, stderr } = await svc(args, { env, runtime });
+    expect([code, stderr]).toEqual([0, expect.stringMatching(/^(svc: waiting for the response.*\n){2}$/)]);
+    expect((await svc([...args, '-q'], { env, runtime })).stderr).toBe('');
   });
 
   it('shortens paths in the middle on a narrow terminal, and breaks no word', async () => {
