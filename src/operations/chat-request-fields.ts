@@ -202,7 +202,7 @@ export const chatRequestFields = {
     oneOf: ['none'],
     wider: [{ type: 'string', oneOf: ['auto', 'required'] }, { type: 'object' }],
     default: 'none',
-    summary: 'Whether the model calls a tool: none; most servers also accept auto, required or a named tool',
+    summary: 'Tools that the model may or must call; none, and on most servers auto, required or a named tool',
   },
   reasoning_effort: {
     topic: 'Response',

@@ -17,7 +17,8 @@ export function startDelayedSpinner(
     let cancelLine = (): void => {};
     const scheduleLine = (): void => {
       cancelLine = after(LINE_INTERVAL_MS, () => {
-        note(typeof text === 'string' ? text : text());
+        const line = typeof text === 'string' ? text : text();
+        if (line !== '') note(line);
         scheduleLine();
       });
     };
