@@ -4,7 +4,7 @@ import { errorMessage, Failure, type FailureFacts, FILE_LIMIT_HINT } from '../er
 /** Failure `local_file`: what cannot be done with which file (`read body.json`), and why. A Failure stays what it is. */
 export function fileFailure(action: string, error: unknown, facts: FailureFacts = {}): Failure {
   if (error instanceof Failure) return error;
-  const [, hint = 'to see the files that svc uses, run: svc doctor'] = reasonsByCode[errorCode(error) ?? ''] ?? [];
+  const [, hint] = reasonsByCode[errorCode(error) ?? ''] ?? [];
   return new Failure('local_file', `cannot ${action}: ${describeFileError(error)}`, { hint, ...facts });
 }
 
