@@ -72,6 +72,7 @@ async function start() {
     after,
     randomBytes,
     keychain: [process.execPath, `${__dirname}/keychain.js`],
+    docs: docsDirectory(),
     onSignal,
     stopProcess: () => process.kill(process.pid, 'SIGSTOP'),
   };
@@ -133,7 +134,7 @@ function hasPrintedStaticText() {
   const words = process.argv.slice(2);
   try {
     // Before anything else: after fstat has seen a pipe, Node 20 loads packages behind symbolic links by the wrong path.
-    const text = rootText(words);
+    const text = rootText(words, docsDirectory());
     if (text === undefined) return false;
     // Help depends on the width, and has styles on a terminal.
     const isFixed = text.split('\n').length === 2 || (!fstatSync(1).isCharacterDevice() && !process.env.COLUMNS);
@@ -141,6 +142,10 @@ function hasPrintedStaticText() {
   } catch {
     return false;
   }
+}
+
+function docsDirectory() {
+  return builtin('path').resolve(__dirname, '../docs');
 }
 
 // Avoids the loader of ES modules, which would evaluate every export of a built-in module and load more of them.

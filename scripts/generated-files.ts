@@ -14,7 +14,7 @@ export const generatedFiles: readonly { readonly path: string; readonly text: ()
 // The help of svc at 80 columns, which is printed without loading the commands.
 function rootHelpModule(): string {
   const constant = (name: string, isFull: boolean): string => {
-    const text = helpText({ words: [], isFull }, 80).replace(/[\\`$]/g, '\\$&');
+    const text = helpText({ words: [], isFull }, 80, '{docs}').replace(/[\\`$]/g, '\\$&');
     return `\n/** The ${isFull ? 'full' : 'short'} help of svc at 80 columns. */\nexport const ${name} = \`${text}\`;\n`;
   };
   const comment = '// Generated from the commands by `npm run generate`.\n';

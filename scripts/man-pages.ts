@@ -51,7 +51,7 @@ function commandPage(command: Command): string {
       examples.flatMap((example) => [`${escapeText(example.why)}:`, '.PP', ...code([exampleLine(example)])]),
     ),
     ...section('OPTIONS', commandSections(command).flatMap(helpSection)),
-    ...exitStatus(),
+    ...(name === 'call run' ? tracedExitStatus() : exitStatus(exitCodesOf(command))),
     ...seeAlso(['svc']),
   ].join('\n');
 }
@@ -95,8 +95,33 @@ function code(lines: readonly string[]): string[] {
   return ['.RS 4', '.nf', ...lines.map(escapeText), '.fi', '.RE', '.PP'];
 }
 
-function exitStatus(): string[] {
-  const rows = Object.values(exitCodes);
+// A command that sends nothing ends with these, and with its own.
+const localCodes = ['done', 'bug', 'usage', 'invalid_response', 'local_file', 'safety_check'];
+const signalCodes = ['hangup', 'interrupted', 'terminated'];
+const ownCodes: { readonly [name: string]: string } = {
+  'auth status': 'credentials',
+  'train lint': 'body',
+  'batch merge': 'partly_failed',
+};
+
+function exitCodesOf({ name, operation }: Command): readonly string[] {
+  if (operation || ['auth login', 'call flush', 'doctor'].includes(name)) return Object.keys(exitCodes);
+  return [...localCodes, ownCodes[name] ?? '', ...signalCodes];
+}
+
+function tracedExitStatus(): string[] {
+  return section('EXIT STATUS', [
+    escapeText('svc exits with the exit code of the command, or ends by its signal. If the command did not run:'),
+    ...tagParagraph('\\fB2\\fR', 'The command line is invalid.'),
+    ...tagParagraph('\\fB126\\fR', 'The command cannot be executed.'),
+    ...tagParagraph('\\fB127\\fR', 'The command was not found.'),
+    '.PP',
+    escapeText('With --require, an unconfirmed record ends svc with the exit code of the request; see svc(1).'),
+  ]);
+}
+
+function exitStatus(names: readonly string[] = Object.keys(exitCodes)): string[] {
+  const rows = Object.entries(exitCodes).flatMap(([name, row]) => (names.includes(name) ? [row] : []));
   return section(
     'EXIT STATUS',
     rows.flatMap(({ code: exit, meaning, retry }) =>

@@ -28,7 +28,7 @@ export interface Argument {
   readonly usage?: string;
   readonly isRepeatable?: true;
   readonly isRequired?: true;
-  /** The only legal values; any other is exit 2. */
+  /** The only legal values; svc exits with 2 for any other. */
   readonly choices?: readonly string[];
   /** Values that completion offers. */
   readonly offers?: readonly string[];

@@ -62,6 +62,8 @@ export interface Issue {
   readonly path: string;
   readonly at: string;
   readonly message: string;
+  /** The line of a syntax error as text shows it, and the offset of the error in it. */
+  readonly excerpt?: { readonly line: string; readonly offset: number };
 }
 
 /** The facts about a failure besides its message; the fields of the same names in the JSON error. */

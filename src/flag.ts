@@ -20,7 +20,7 @@ export interface Flag {
   readonly group: string;
   /** The default, as text. */
   readonly default?: string;
-  /** The only legal values; any other is exit 2. */
+  /** The only legal values; svc exits with 2 for any other. */
   readonly choices?: readonly string[];
   /** The legal values when certain other flags are given. */
   readonly choicesBeside?: (flags: FlagValues) => readonly string[];
@@ -32,12 +32,14 @@ export interface Flag {
   readonly isHidden?: true;
   /** The value is a secret unless it is `random` or `@file`. */
   readonly isSecret?: true;
-  /** Given twice it is exit 2; of other flags the last one counts. */
+  /** Given twice, svc exits with 2; of other flags the last one counts. */
   readonly isOnce?: true;
   /** `--no-x` is accepted beside `--x <value>`. */
   readonly hasOff?: true;
-  /** Flags that contradict it, in the form given: `start`, `no-stream`. Both together are exit 2. */
+  /** Flags that contradict it, in the form given: `start`, `no-stream`. With both, svc exits with 2. */
   readonly conflicts?: readonly string[];
+  /** The other sources of a value that is required, such as `--since` or a variable. */
+  readonly or?: readonly string[];
 }
 
 /** The properties of a flag besides its form and its group. */

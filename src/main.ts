@@ -39,7 +39,7 @@ export async function main(runtime: Runtime): Promise<ProcessEnd> {
   const stdout = createStreamWriter(out, 'stdout', canUseColor(out, env, colorMode));
   let clearSpinner = (): void => {};
   const spin: Context['startSpinner'] = (text) => {
-    const { clear, stop } = startDelayedSpinner(runtime, text);
+    const { clear, stop } = startDelayedSpinner(runtime, text, (line) => void report.note(line).catch(() => {}));
     clearSpinner = clear;
     return stop;
   };

@@ -49,6 +49,8 @@ export interface Runtime {
   readonly randomBytes: (count: number) => Uint8Array;
   /** The program that talks to the operating system's keychain, and its arguments. */
   readonly keychain: readonly string[];
+  /** The directory of the guides. */
+  readonly docs: string;
   /** Calls the listener on the given signals, by default SIGINT, SIGTERM and SIGHUP, until the returned function is called. */
   readonly onSignal: <S extends NodeJS.Signals = StopSignal>(
     listener: (signal: S) => void,

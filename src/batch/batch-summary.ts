@@ -63,8 +63,8 @@ export function lostResultsFailure(error: unknown, tally: BatchCounts, isResumab
       ? 'nothing was sent'
       : `${sentLines} ${pluralize(sentLines, 'line was', 'lines were')} sent, and ${lostResults} ${pluralize(lostResults, 'result was', 'results were')} lost`;
   return new Failure('local_file', `${cause.message}; ${counts}`, {
-    ...(isResumable ? { hint: 'fix the cause, then continue with --resume' } : {}),
     ...cause.facts,
+    ...(isResumable ? { hint: 'fix the cause, then continue with --resume' } : {}),
     applied: appliedOf(tally),
     isBatch: true,
   });

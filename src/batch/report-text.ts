@@ -23,13 +23,16 @@ export function causeLines(statistics: BatchStatistics): string[] {
   ];
 }
 
+// Percentiles of fewer responses say nothing.
+const MIN_LATENCIES = 10;
+
 /** Token sums and latency of a batch, one per line. */
 export function statisticsLines({ latency, promptTokens, completionTokens }: BatchStatistics): string[] {
   return [
     ...(promptTokens.count() + completionTokens.count() > 0
       ? [`tokens: ${formatCount(promptTokens.sum())} in, ${formatCount(completionTokens.sum())} out`]
       : []),
-    ...(latency.count() > 0 ? [`latency: ${latencyText(latency)}`] : []),
+    ...(latency.count() >= MIN_LATENCIES ? [`latency: ${latencyText(latency)}`] : []),
   ];
 }
 

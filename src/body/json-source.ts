@@ -48,7 +48,7 @@ export function parseJsonSource(label: string, bytes: Uint8Array | string): Json
     return { label, doc, find: createNodeFinder(doc), position: createPositionLookup(doc.bytes) };
   } catch (error) {
     if (!(error instanceof JsonError)) throw error;
-    return { path: '', at: errorLocation(label, bytes, error.offset), message: `invalid JSON: ${error.message}` };
+    return syntaxIssue(label, bytes, error.offset, `invalid JSON: ${error.message}`);
   }
 }
 
@@ -82,6 +82,17 @@ export function locationInSource({ label, doc, position }: JsonSource, node: Jso
 export function errorLocation(label: string, bytes: Uint8Array | string, offset: number): string {
   const all = Buffer.from(bytes);
   return formatPosition(label, positionAt(all.subarray(hasByteOrderMark(all) ? 3 : 0), offset));
+}
+
+/** The issue of a text that cannot be parsed; its excerpt leaves out a text that has secret fields. */
+export function syntaxIssue(label: string, bytes: Uint8Array | string, offset: number, message: string): Issue {
+  const all = Buffer.from(bytes);
+  const start = offset + (hasByteOrderMark(all) ? 3 : 0);
+  const at = all.lastIndexOf('\n', start - 1) + 1;
+  const [line = ''] = all.toString('utf8', at).split(/\r?\n/, 1);
+  const excerpt =
+    all.includes('salt') || start === 0 ? {} : { excerpt: { line, offset: all.toString('utf8', at, start).length } };
+  return { path: '', at: errorLocation(label, bytes, offset), message, ...excerpt };
 }
 
 /** A whole body as the base of a draft. */

@@ -6,7 +6,7 @@ import { JsonError } from '../json/json-error.ts';
 import { createNodeFinder } from '../json/json-node.ts';
 import { parseJson } from '../json/parse-json.ts';
 import { createPositionLookup, decodeUtf8 } from '../json/utf8.ts';
-import { errorLocation, type JsonSource } from './json-source.ts';
+import { type JsonSource, syntaxIssue } from './json-source.ts';
 
 /**
  * The source of a YAML body (1.2, core schema) as compact JSON in which numbers keep their text; positions are those of the
@@ -25,7 +25,7 @@ export function parseYamlSource(label: string, bytes: Uint8Array): JsonSource | 
       error instanceof YamlError
         ? Buffer.byteLength(decodeUtf8(bytes).toString().slice(0, error.offset))
         : error.offset;
-    return { path: '', at: errorLocation(label, bytes, offset), message: `invalid YAML body: ${error.message}` };
+    return syntaxIssue(label, bytes, offset, `invalid YAML body: ${error.message}`);
   }
 }
 
@@ -96,7 +96,7 @@ function parseYaml(text: string): unknown {
   Error.stackTraceLimit = 0;
   try {
     const [doc, second] = new Composer(options).compose(parseTokens(text), true, text.length);
-    if (doc) rejectInvalid(doc);
+    if (doc) rejectInvalid(doc, text);
     if (second) throw new YamlError('several documents', second.range[0], 'a body must be one document');
     return doc?.contents;
   } finally {
@@ -123,17 +123,35 @@ function* parseTokens(text: string): Generator<CST.Token> {
   yield* parser.end();
 }
 
-function rejectInvalid({ errors, warnings, directives }: Document.Parsed): void {
+function rejectInvalid({ errors, warnings, directives }: Document.Parsed, text: string): void {
   const problems = [errors, warnings].flat();
   if (problems.length > 0) {
     const { pos, message } = problems.reduce((first, next) => (next.pos[0] < first.pos[0] ? next : first));
     const [, tag] = /^Unresolved tag: tag:yaml\.org,2002:(.*)$/.exec(message) ?? [];
     const tagMessage =
       tag && (CORE_TAGS.has(tag) ? `the value is not a !!${tag}` : `the tag !!${tag} has no JSON form`);
-    throw new YamlError(tagMessage ?? message, pos[0]);
+    throw indentationError(text, message, pos[0]) ?? new YamlError(tagMessage ?? message, pos[0]);
   }
   if (directives.yaml.explicit && directives.yaml.version !== '1.2')
     throw new YamlError('%YAML 1.1', 0, 'only YAML 1.2 is accepted');
+}
+
+// The library describes a key in the wrong column by the syntax that it then expects.
+function indentationError(text: string, message: string, offset: number): YamlError | undefined {
+  const isNested = message.startsWith('Nested mappings');
+  if (!isNested && !/^Sequence item without|must start at the same column/.test(message)) return undefined;
+  const keys = [...text.matchAll(/^([ \t]*(?:- +)*)([\w-]+):/gm)].map(({ index, 1: indent = '', 2: name }) => ({
+    name,
+    column: indent.length,
+    offset: index + indent.length,
+  }));
+  const at =
+    keys.findLastIndex((key) => key.offset <= text.indexOf('\n', offset) + 1 || key.offset <= offset) +
+    (isNested ? 1 : 0);
+  const [before, key] = keys.slice(Math.max(0, at - 1));
+  return key && before && key.column !== before.column
+    ? new YamlError(`"${key.name}" must start in the same column as "${before.name}"`, key.offset)
+    : undefined;
 }
 
 function writeNode(converter: Converter, node: unknown, alias?: Alias): void {

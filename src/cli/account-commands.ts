@@ -5,6 +5,7 @@ import { defineCommands, profileFlag, yesFlag } from './shared-flags.ts';
 
 const selectedProfileFlag: Flag = {
   ...profileFlag,
+  group: 'Common',
   summary: 'Profile to use (default: the one in use, else "default")',
 };
 
@@ -14,7 +15,7 @@ const profileHeaderSummary = 'Header to send with every request; replaces the he
 function profileSettingFlags(): Flag[] {
   return settings
     .filter(({ isStored, flag }: Setting) => isStored && flag)
-    .map(({ name }) => settingFlag(name))
+    .map(({ name }) => ({ ...settingFlag(name), group: 'Common' }))
     .map((flag) => (flag.name === 'header' ? { ...flag, summary: profileHeaderSummary } : flag));
 }
 
@@ -26,8 +27,10 @@ export const accountCommands: readonly Command[] = defineCommands('Credentials a
       'Prompts for credentials on a terminal, or reads them from stdin or a file; secrets are never accepted as arguments. svc verifies a password with feedback schema if it knows a project, and does not store a password that the service rejects. It does not verify a token: that would cost money or change data. Credentials are sent only to the current base URLs of the profile.',
     flags: () => [
       selectedProfileFlag,
-      ...(['base_url', 'trace_base_url', 'chat_base_url', 'train_base_url'] as const).map(settingFlag),
-      { ...settingFlag('username'), group: 'Common' },
+      ...(['base_url', 'trace_base_url', 'chat_base_url', 'train_base_url', 'username'] as const).map((name) => ({
+        ...settingFlag(name),
+        group: 'Common',
+      })),
       ...flagGroup('Common', {
         '--password-stdin': 'Read the password from stdin',
         '--password-file <file>': 'Read the password from a file',

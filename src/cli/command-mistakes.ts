@@ -13,6 +13,25 @@ import { type CommandLine, type LineToken, readFlagValues, splitCommandLine } fr
 import { flagChoices, usageTerm } from './parse-command-line.ts';
 import { sharedFlags } from './shared-flags.ts';
 
+// Commands and flags of other tools, and what svc has instead.
+const otherCommands: { readonly [word: string]: string } = {
+  login: 'did you mean: svc auth login',
+  init: 'did you mean: svc auth login',
+  config: 'did you mean: svc profile show, or svc profile set',
+  version: 'did you mean: svc --version',
+  models: 'svc does not list models; give one with -m, or set SVC_MODEL',
+  list: 'did you mean: svc log, svc train log, or svc profile list',
+  status: 'did you mean: svc auth status, or svc doctor',
+  ask: 'did you mean: svc chat',
+  jobs: 'did you mean: svc train log',
+};
+const otherFlags: { readonly [form: string]: string } = {
+  '--insecure': 'svc always verifies certificates; to trust another CA, write --cacert <file>',
+  '--data': 'write: -f <file>, or -f - for stdin',
+  '--url': 'did you mean --base-url?',
+  '--debug': 'did you mean --verbose?',
+};
+
 const BODY_FILE = /\.(json|ya?ml)$/i;
 
 /** The failure of a command line that commander rejects with this code. Never repeats the value of an unknown flag: it may be a secret. */
@@ -72,7 +91,8 @@ function unknownCommand(words: readonly string[]): Failure {
   const name = ['svc', ...group].join(' ');
   return usageFailure(
     `unknown command ${JSON.stringify(words.join(' '))}`,
-    suggestion ? `did you mean: ${name} ${suggestion}` : `run: ${name} --help`,
+    (group.length === 0 && otherCommands[words[0] ?? '']) ||
+      (suggestion ? `did you mean: ${name} ${suggestion}` : `run: ${name} --help`),
   );
 }
 
@@ -84,7 +104,9 @@ function unknownFlag({ name, flags }: Command, form: string): Failure {
   const profileHint = stored && `${variable}run: svc profile set <name> ${form} ...`;
   return usageFailure(
     `unknown flag "${form}" for svc ${name}`,
-    profileHint ?? (suggestion ? `did you mean ${suggestion}?` : `run: svc ${name} --help`),
+    profileHint ??
+      otherFlags[{ '-k': '--insecure', '-d': '--data' }[form] ?? form] ??
+      (suggestion ? `did you mean ${suggestion}?` : `run: svc ${name} --help`),
   );
 }
 

@@ -1,5 +1,7 @@
 import { batchFlags } from '../batch/batch-flags.ts';
 import type { Argument, Command, RunCommand } from '../command.ts';
+import { findSetting } from '../config/settings.ts';
+import { joinWithOr } from '../fields/closest-match.ts';
 import { type Field, fieldFlag } from '../fields/field.ts';
 import { type Flag, flagGroup } from '../flag.ts';
 import { allOperations } from '../operations/all-operations.ts';
@@ -7,7 +9,7 @@ import { chatOperation } from '../operations/chat.ts';
 import { flagTarget, type Operation, type Shorthand } from '../operations/operation.ts';
 import { trainOperation } from '../operations/train.ts';
 import { schemaViewNames } from '../results/output-format.ts';
-import { defineCommand, resultFlags, sendingFlags, serviceFlags } from './shared-flags.ts';
+import { bodySourceFlags, defineCommand, resultFlags, sendingFlags, serviceFlags } from './shared-flags.ts';
 
 /** The commands that send an operation. */
 export const operationCommands: readonly Command[] = allOperations.map((operation) =>
@@ -44,10 +46,18 @@ export function bodyFlags(operation: Operation): Flag[] {
 }
 
 // A prompt replaces the messages, which are then not required as a flag.
-function operationFieldFlag(operation: Operation, name: string, field: Field): Flag {
+function operationFieldFlag({ arguments: given, shorthands = {} }: Operation, name: string, field: Field): Flag {
   const flag = fieldFlag(name, field);
-  const isReplaceable = flag.group === 'Required' && operation.arguments?.as === 'prompt';
-  return isReplaceable ? { ...flag, group: 'Common' } : flag;
+  if (flag.group !== 'Required') return flag;
+  if (given?.as === 'prompt') return { ...flag, group: 'Common' };
+  const or = [
+    ...Object.entries(shorthands).flatMap(([other, one]) =>
+      one.kind === 'age' && one.member === name ? [`--${other}`] : [],
+    ),
+    ...(typeof given?.as === 'object' && given.as.filesOf === name ? [given.name] : []),
+    ...(field.fill === 'project' ? [findSetting('project_id').variable ?? '', 'the profile'] : []),
+  ];
+  return or.length > 0 ? { ...flag, or, summary: `${flag.summary}; or ${joinWithOr(or)}` } : flag;
 }
 
 function shorthandFlag(name: string, shorthand: Shorthand): Flag {
@@ -57,7 +67,7 @@ function shorthandFlag(name: string, shorthand: Shorthand): Flag {
     ...shorthandValues[shorthand.kind],
     ...(shorthand.conflicts ? { conflicts: shorthand.conflicts } : {}),
     summary: shorthand.summary,
-    group: shorthand.isCommon ? 'Common' : 'Messages',
+    group: 'Common',
   };
 }
 
@@ -77,22 +87,7 @@ const shorthandValues: { readonly [kind in Shorthand['kind']]: Pick<Flag, 'takes
 function operationFlags(operation: Operation): Flag[] {
   const { as } = operation.arguments ?? {};
   return [
-    ...flagGroup('Body', {
-      '-f, --file <file>': {
-        summary: 'Body to send: a JSON object, or YAML in a .yaml file; flags change its fields; - is stdin',
-        isOnce: true,
-      },
-      '--set <path=value>...': 'Set a field by its path: a.b=text, or a.b:=JSON such as a.b:=null (repeatable)',
-      '--exact': 'Send the body as given: add no fields',
-      '--strict': { summary: 'Treat warnings as errors', conflicts: ['no-check'] },
-      '--no-check': 'Treat errors in the body as warnings',
-      '--[no-]stdin': {
-        summary:
-          'Read stdin, and wait for it without the limit of 10 minutes; --no-stdin never reads it, for example in a loop',
-        offSummary: 'Never read stdin',
-        conflicts: as === 'prompt' ? lines : [...lines, 'file'],
-      },
-    }),
+    ...bodySourceFlags(as === 'prompt' ? lines : [...lines, 'file']),
     ...(typeof as === 'object' ? trainFlags : []),
     ...(operation.continuesTrace ? traceFlags : []),
     ...(operation.result.as === 'rows' ? schemaFlags : operation.result.as === 'chat' ? chatFlags : []),
@@ -107,27 +102,21 @@ function operationFlags(operation: Operation): Flag[] {
 const preview = ['dry-run', 'curl'] as const;
 const lines = ['batch', 'rows'] as const;
 
-const trainFlags: readonly Flag[] = [
-  ...flagGroup('Body', {
-    '--group-by <path>': {
-      summary: 'Field that groups the trajectories of files with one per line, such as metadata.task',
-      conflicts: lines,
-    },
-  }),
-  ...flagGroup('Service', {
-    '--allow-duplicate': 'Send the job even if the same one was already sent from this machine',
-  }),
-];
+const trainFlags: readonly Flag[] = flagGroup('Common', {
+  '--group-by <path>': {
+    summary: 'Field that groups trajectories; for files with one per line, such as metadata.task',
+    conflicts: lines,
+  },
+  '--allow-duplicate': 'Send the job even if the same one was already sent from this machine',
+});
 
-const traceFlags: readonly Flag[] = [
-  ...flagGroup('Body', { '--no-parent': 'Ignore the parent call that TRACEPARENT names' }),
-  ...flagGroup('Output', {
-    '--export': {
-      summary: 'Print export lines for eval, so that child processes continue the trace',
-      conflicts: ['json', 'format', 'jq', ...lines, 'dry-run', 'curl'],
-    },
-  }),
-];
+const traceFlags: readonly Flag[] = flagGroup('Common', {
+  '--no-parent': 'Ignore the parent call that TRACEPARENT names',
+  '--export': {
+    summary: 'Print export lines for eval, so that child processes continue the trace',
+    conflicts: ['json', 'format', 'jq', ...lines, 'dry-run', 'curl'],
+  },
+});
 
 const summaryFlags = flagGroup('Output', {
   '--summary <file>': {
@@ -155,32 +144,32 @@ const schemaFlags: readonly Flag[] = [
 
 const chatFlags: readonly Flag[] = [
   ...flagGroup('Batch', { '--prompt <text>': 'The prompt of each row of --rows, as the argument is' }),
-  ...flagGroup('Output', {
+  ...flagGroup('Response', {
     '--extract <code|json>': {
-      summary: 'Print only the first code block of the text, or the first JSON',
+      summary: 'Print only the first code block; or the first JSON',
       choices: ['code', 'json'],
       conflicts: ['format', 'json', 'jq', ...lines],
     },
     '--stats': {
-      summary: 'Report tokens, time to the first token, tokens per second and retries on stderr',
+      summary: 'Report tokens, times and retries on stderr',
       conflicts: lines,
     },
   }),
   ...flagGroup('Common', {
     '--continue': {
-      summary: 'Continue the last conversation in the history, which must include bodies (see svc log)',
+      summary: 'Continue the last conversation of the history; needs bodies there (see svc log)',
       conflicts: ['conversation', ...lines],
     },
   }),
   ...flagGroup('Expectations', {
-    '--expect-text <regex>...': 'Exit with 13 unless the text matches this regular expression (repeatable)',
-    '--expect-not <regex>...': 'Exit with 13 if the text matches this regular expression (repeatable)',
-    '--expect-schema <@file>': 'Exit with 13 unless the text is JSON that conforms to this JSON Schema',
+    '--expect-text <regex>...': 'Exit with 13 unless the text matches (repeatable)',
+    '--expect-not <regex>...': 'Exit with 13 if the text matches (repeatable)',
+    '--expect-schema <@file>': 'Exit with 13 unless the text conforms; a JSON Schema',
     '--expect-finish <reason>': {
-      summary: 'Exit with 13 unless finish_reason has this value',
+      summary: 'Exit with 13 unless finish_reason is this',
       offers: ['stop', 'length', 'tool_calls'],
     },
-    '--expect-max-latency <duration>': 'Exit with 13 if the complete response takes longer, such as 2s',
-    '--junit <file>': 'Write the outcome as a JUnit report, with one test case per request',
+    '--expect-max-latency <duration>': 'Exit with 13 if the response takes longer; such as 2s',
+    '--junit <file>': 'Write a JUnit report; one test case per request',
   }).map((flag) => ({ ...flag, conflicts: preview })),
 ];

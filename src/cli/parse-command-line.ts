@@ -5,7 +5,7 @@ import type { Argument, Command, Invocation } from '../command.ts';
 import { settings } from '../config/settings.ts';
 import { usageFailure } from '../errors.ts';
 import { flagName } from '../fields/field.ts';
-import { type Flag, type FlagValues, flagForms, flagTerm, takesValue } from '../flag.ts';
+import { type Flag, type FlagValues, flagForms, flagTerm, getStringFlag, takesValue } from '../flag.ts';
 import { allCommands, commandGroups, commandsIn } from './all-commands.ts';
 import { type LineToken, readFlagValues, splitCommandLine } from './command-line.ts';
 
@@ -41,6 +41,7 @@ export async function parseCommandLine(argv: readonly string[], cwd: string): Pr
     if (!command) return;
     invocation = { command, args: operands, flags };
     rejectEmptyValues(invocation);
+    rejectFormatAsFile(invocation);
     rejectUnknownSubcommand(invocation, inner, cwd);
   });
   try {
@@ -142,6 +143,17 @@ function rejectEmptyValues({ command: { name: command, argument, flags }, args, 
       throw usageFailure(`--${name} is empty`, `give it a value, or leave out --${name}`);
   if (argument?.isFile && args.includes(''))
     throw usageFailure(`an argument of svc ${command} is empty`, 'name a file');
+}
+
+// `-o json` selects a format in other tools.
+function rejectFormatAsFile({ command, flags }: Invocation): void {
+  const output = getStringFlag(flags, 'output');
+  const format = command.flags.find(({ name }) => name === 'format');
+  if (output === undefined || !format?.choices?.includes(output)) return;
+  throw usageFailure(
+    `-o ${output} would write a file of that name`,
+    `for the format, write --format ${output}; for the file, -o ./${output}`,
+  );
 }
 
 // `svc train lst` would take lst as a file. A bare word that names none is meant as a command.

@@ -30,13 +30,33 @@ export function resultFlags(kind: ResultKind): Flag[] {
       choices: formats,
       choicesBeside: (flags) => resultKinds[requestResultKind(kind, flags)].formats,
     },
-    '--json': 'Same as --format json',
+    '--json': 'Print the whole result as JSON (the same as --format json)',
     '--jq <filter>': 'Filter the JSON with jq; strings are printed without quotes',
   });
 }
 
 /** Skips a confirmation. */
 export const yesFlag: readonly Flag[] = flagGroup('Common', { '-y, --yes': 'Do not ask for confirmation' });
+
+/** The flags that select, change and check a body. */
+export function bodySourceFlags(conflicts: readonly string[]): Flag[] {
+  return flagGroup('Body', {
+    '-f, --file <file>': {
+      summary: 'JSON body, or YAML in a .yaml file; flags change its fields; - is stdin',
+      isOnce: true,
+    },
+    '--set <path=value>...': 'Set a field by its path (a.b=text, or a.b:=JSON such as a.b:=null; repeatable)',
+    '--exact': 'Send the body as given: add no fields',
+    '--strict': { summary: 'Treat warnings as errors', conflicts: ['no-check'] },
+    '--no-check': 'Treat errors in the body as warnings',
+    '--[no-]stdin': {
+      summary:
+        'Read stdin, and wait for it without the limit of 10 minutes; --no-stdin never reads it, for example in a loop',
+      offSummary: 'Never read stdin',
+      conflicts,
+    },
+  });
+}
 
 /** Selects the profile. */
 export const profileFlag: Flag = settingFlag('profile');
@@ -45,7 +65,7 @@ export const profileFlag: Flag = settingFlag('profile');
 export const certificateFlags: readonly Flag[] = (['cacert', 'cert', 'key'] as const).map(settingFlag);
 
 /** Selects the local service. */
-export const localFlags: readonly Flag[] = flagGroup('Service', {
+export const localFlags: readonly Flag[] = flagGroup('Connection', {
   '--local': 'Use the local service; needs no network and no credentials',
 });
 
@@ -63,7 +83,7 @@ export function serviceFlags(): Flag[] {
     ...localFlags,
     ...(['base_url', 'headers', 'timeout', 'retries'] as const).map(settingFlag),
     ...certificateFlags,
-    ...flagGroup('Service', { '--allow-http': 'Allow credentials over plain http' }),
+    ...flagGroup('Connection', { '--allow-http': 'Allow credentials over plain http' }),
   ];
 }
 

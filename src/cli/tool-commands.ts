@@ -21,7 +21,8 @@ export const helpTopicNames = [
   'batch',
   'exit-codes',
   'environment',
-  'formatting',
+  'connection',
+  'output',
   'profiles',
   'retries',
   'training',
@@ -154,7 +155,7 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
   log: {
     summary: 'List the requests sent from this machine, if the history is on',
     about:
-      'Lists time, command, HTTP status, exit code, tokens, duration and ids of each request, newest last. To enable the history, set SVC_HISTORY=1, or run svc profile set <name> --history on; with bodies instead of on, svc also records request and response bodies. Batch lines are recorded in their output files instead; traced commands and requests of svc mcp are not recorded.',
+      'Lists time, command, HTTP status, exit code, tokens, duration, model, last message (if bodies are recorded) and ids of each request, newest last. To enable the history, set SVC_HISTORY=1, or run svc profile set <name> --history on; with bodies instead of on, svc also records request and response bodies. Batch lines are recorded in their output files instead; traced commands and requests of svc mcp are not recorded.',
     flags: () => flagGroup('Common', { '--limit <n>': 'Show only the newest n requests' }),
     result: 'rows',
     examples: { 'log --limit 10': 'Show the last ten requests', 'log --json': 'Print all requests as JSON' },
@@ -192,7 +193,7 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
         '--max-body <size>':
           'Reject bodies above this size with 413, such as 8M; the limits of the operations always apply',
       }),
-      ...flagGroup('Output', {
+      ...flagGroup('Common', {
         '--log <format>': {
           summary: 'Log each request on stderr: text, json or off (default: off)',
           choices: ['text', 'json', 'off'],
@@ -227,8 +228,8 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
     argument: { name: 'files', summary: 'Output files of the shards', isRepeatable: true, isFile: true },
     flags: () => [
       ...flagGroup('Common', { '--input <file>': 'Input file of the batches, to detect missing lines at its end' }),
+      ...flagGroup('Common', { '-o, --output <file>': 'Write the results to a file; - is stdout' }),
       ...flagGroup('Output', {
-        '-o, --output <file>': 'Write the results to a file; - is stdout',
         '--join <file>': {
           summary: 'Write the rows of this CSV or TSV file, which --rows sent, with the columns of --columns',
           conflicts: ['jq', 'output-format', 'format', 'json'],
@@ -252,7 +253,7 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
     about:
       'Reads output files of --batch and prints counts, failures by cause, token sums and latency; on a terminal, also histograms.',
     argument: { name: 'files', summary: 'Output files of batches', isRepeatable: true, isFile: true },
-    flags: () => flagGroup('Output', { '--html <file>': 'Also write a self-contained HTML page with charts' }),
+    flags: () => flagGroup('Common', { '--html <file>': 'Also write a self-contained HTML page with charts' }),
     result: 'report',
     examples: { 'batch report out.jsonl --html report.html': 'Write an HTML page with charts' },
     load: async () => (await import('../commands/batch/report.ts')).runBatchReport,
@@ -299,7 +300,7 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
       ...certificateFlags,
       ...flagGroup('Common', {
         '--probe': 'Also call feedback schema, which changes nothing',
-        '--all': 'Also list the settings that are not set',
+        '--all': 'Also list defaults, and the settings that are not set',
       }),
     ],
     result: 'report',
@@ -323,7 +324,7 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
     summary: 'Show help for a command or topic',
     argument: { name: 'topic', summary: 'A command or a topic', isRepeatable: true, offers: helpTopicNames },
     flags: () =>
-      flagGroup('Output', {
+      flagGroup('Common', {
         '--json': {
           summary: 'Print the command tree, or the named commands, as JSON: flags, types, defaults, examples',
           conflicts: ['skill'],

@@ -37,7 +37,7 @@ export async function readResponse(
   if (problem === undefined) return { bytes, doc, isPage: false, failure: undefined };
   const pageFailure = doc ? undefined : (await import('./status-failure.ts')).failureFromPage(bytes, response, context);
   const message = `the response from ${serviceName(context.destination)} ${problem}`;
-  const failure = pageFailure ?? new Failure('invalid_response', message, responseFacts(response, context));
+  const failure = pageFailure ?? invalidResponseFailure(message, response, context);
   return { bytes, doc, isPage: pageFailure !== undefined, failure };
 }
 
@@ -78,7 +78,10 @@ export function invalidResponseFailure(
   context: RequestContext,
   isTruncated = false,
 ): Failure {
-  return new Failure('invalid_response', message, { ...responseFacts(response, context), isTruncated });
+  const hint = isTruncated
+    ? retryAdvice(context)
+    : `check that ${context.destination.url.href} is the service; -v shows the exchange`;
+  return new Failure('invalid_response', message, { ...responseFacts(response, context), isTruncated, hint });
 }
 
 /**

@@ -27,16 +27,21 @@ export async function failureFromStatus(
   const summary = statusSummary(status, statusLine, location, context);
   const suffix =
     applied === 'unknown' && code !== 'refused' ? mayBeApplied(context).replace(' and', '; the request') : '';
+  const issues = locateIssues(serviceError, context);
+  const schemaHint =
+    code === 'refused' && issues.length === 0
+      ? `compare the request (add --dry-run) with its schema: svc spec ${context.operation.command.join(' ')}`
+      : undefined;
   const detail = location ? undefined : withoutStatus(serviceError.message, statusText, statusLine);
   return new Failure(code, `${summary}${detail ? `: ${detail}` : ''}${suffix}`, {
     ...facts,
     summary,
     retryAfter: waitMs,
     isPermanent: code === 'rate_limited' && serviceError.isQuotaError,
-    issues: locateIssues(serviceError, context),
+    issues,
     hint: location
       ? 'if that is the service, use its URL as the base URL (--base-url)'
-      : (plainHttpHint(status, serviceError, context) ?? statusHint(code, status, context, waitMs, now)),
+      : (plainHttpHint(status, serviceError, context) ?? statusHint(code, status, context, waitMs, now) ?? schemaHint),
   });
 }
 

@@ -6,6 +6,7 @@ import { getStringFlag } from '../flag.ts';
 import {
   firstStringMember,
   getMember,
+  itemsAt,
   type JsonNode,
   kindOf,
   membersOf,
@@ -74,9 +75,13 @@ function recordFields(record: JsonNode): { readonly [name: string]: JsonValue } 
 }
 
 // The fields of every record.
-const columns = ['n', 'time', 'command', 'url', 'ms', 'status', 'exit_code', 'applied', 'ids'];
-const tableHeadings = ['N', 'TIME', 'COMMAND', 'STATUS', 'EXIT', 'TOKENS', 'MS', 'IDS'];
-const tableFit = { unbroken: ['TIME', 'COMMAND', 'IDS'], optional: ['TOKENS', 'MS', 'STATUS', 'EXIT'] };
+const columns = ['n', 'time', 'command', 'url', 'ms', 'status', 'exit_code', 'applied', 'model', 'ids'];
+const tableHeadings = ['N', 'TIME', 'COMMAND', 'STATUS', 'EXIT', 'TOKENS', 'MS', 'MODEL', 'TEXT', 'IDS'];
+const MAX_TEXT_CHARS = 40;
+const tableFit = {
+  unbroken: ['TIME', 'COMMAND', 'IDS'],
+  optional: ['IDS', 'TEXT', 'MODEL', 'TOKENS', 'MS', 'STATUS', 'EXIT'],
+};
 
 function tableRow(number: number, record: JsonNode): string[] {
   const field = (name: string): string => {
@@ -93,6 +98,10 @@ function tableRow(number: number, record: JsonNode): string[] {
     field('exit_code'),
     `${field('prompt_tokens')}/${field('completion_tokens')}`,
     field('ms'),
+    field('model'),
+    // Of a record that has bodies.
+    firstStringMember(itemsAt(getMember(record, 'request'), 'messages').at(-1), 'content')?.slice(0, MAX_TEXT_CHARS) ??
+      '-',
     idTexts.join(' ').replace(/\s/g, ' ') || '-',
   ];
 }

@@ -131,6 +131,6 @@ export function settingFlag(name: SettingName): Flag {
     ...(completes ? { completes } : {}),
     ...(fallback === undefined ? {} : { default: fallback }),
     summary: fallback === undefined ? setting.summary : `${setting.summary} (default: ${fallback})`,
-    group: isProject ? 'Common' : flag === 'all' ? 'Output' : flag === 'batches' ? 'Batch' : 'Service',
+    group: isProject ? 'Common' : flag === 'all' ? 'Output' : flag === 'batches' ? 'Batch' : 'Connection',
   };
 }

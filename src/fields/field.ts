@@ -147,7 +147,9 @@ export function fieldFlag(name: string, field: Field): Flag {
     ...(field.isSecret ? { isSecret: true } : {}),
     takes: flagKind(field),
     ...(field.type === 'boolean' ? { offSummary: `Set ${name} to false` } : { value: placeholder(field) }),
-    summary: [field.flagSummary ?? field.summary, ...summaryNotes(field)].join(' '),
+    summary: field.deprecated
+      ? `Deprecated: use --${flagName(field.deprecated)}`
+      : [field.flagSummary ?? field.summary, ...summaryNotes(field)].join(' '),
     group: field.required ? 'Required' : field.isCommon ? 'Common' : (field.topic ?? 'More'),
     ...(field.default === undefined ? {} : { default: writeJson(field.default) }),
     ...(field.type === 'string' && field.oneOf ? { offers: field.oneOf } : {}),
@@ -191,7 +193,6 @@ function summaryNotes(field: Field): string[] {
   const notes: string[] = [];
   if ('min' in field && field.min !== undefined && field.max !== undefined) notes.push(`${field.min} to ${field.max}`);
   if (field.default !== undefined && field.type !== 'list') notes.push(`default: ${writeJson(field.default)}`);
-  if (field.deprecated) notes.push(`deprecated: use --${flagName(field.deprecated)}`);
   return notes.length > 0 ? [`(${notes.join('; ')})`] : [];
 }
 

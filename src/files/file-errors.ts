@@ -4,8 +4,8 @@ import { errorMessage, Failure, type FailureFacts, FILE_LIMIT_HINT } from '../er
 /** Failure `local_file`: what cannot be done with which file (`read body.json`), and why. A Failure stays what it is. */
 export function fileFailure(action: string, error: unknown, facts: FailureFacts = {}): Failure {
   if (error instanceof Failure) return error;
-  const limitFacts = errorCode(error) === 'EMFILE' ? { hint: FILE_LIMIT_HINT } : {};
-  return new Failure('local_file', `cannot ${action}: ${describeFileError(error)}`, { ...facts, ...limitFacts });
+  const [, hint] = reasonsByCode[errorCode(error) ?? ''] ?? [];
+  return new Failure('local_file', `cannot ${action}: ${describeFileError(error)}`, { hint, ...facts });
 }
 
 export async function withFileFailure<T>(action: string, run: () => Promise<T>, facts: FailureFacts = {}): Promise<T> {
@@ -17,8 +17,7 @@ export async function withFileFailure<T>(action: string, run: () => Promise<T>, 
 }
 
 export function describeFileError(error: unknown): string {
-  const code = errorCode(error);
-  return (code && messagesByCode[code]) ?? errorMessage(error);
+  return reasonsByCode[errorCode(error) ?? '']?.[0] ?? errorMessage(error);
 }
 
 export function isNotFoundError(error: unknown): boolean {
@@ -37,19 +36,23 @@ export async function pathExists(path: string): Promise<boolean> {
   );
 }
 
-const messagesByCode: { readonly [code: string]: string } = {
-  ENOENT: 'no such file or directory',
-  ENOTDIR: 'a part of the path is not a directory',
-  EISDIR: 'it is a directory',
-  EEXIST: 'a file of that name already exists',
-  EACCES: 'permission denied',
-  EPERM: 'operation not permitted',
-  EROFS: 'the file system is read-only',
-  ENOSPC: 'the disk is full',
-  EDQUOT: 'the disk quota is exhausted',
-  EIO: 'the disk reports an error',
-  EPIPE: 'the reader closed the pipe',
-  ENXIO: 'no such device, or a FIFO that no program reads',
-  ELOOP: 'too many symbolic links',
-  EMFILE: 'too many files are open',
+const PATH_HINT = 'check the path and its directory';
+const PERMISSION_HINT = 'check the owner and the mode with ls -l';
+const SPACE_HINT = 'free some space, or choose a file on another disk';
+
+const reasonsByCode: { readonly [code: string]: readonly [message: string, hint: string] } = {
+  ENOENT: ['no such file or directory', PATH_HINT],
+  ENOTDIR: ['a part of the path is not a directory', PATH_HINT],
+  EISDIR: ['it is a directory', 'name a file'],
+  EEXIST: ['a file of that name already exists', 'choose another name'],
+  EACCES: ['permission denied', PERMISSION_HINT],
+  EPERM: ['operation not permitted', PERMISSION_HINT],
+  EROFS: ['the file system is read-only', 'choose a file on another file system'],
+  ENOSPC: ['the disk is full', SPACE_HINT],
+  EDQUOT: ['the disk quota is exhausted', SPACE_HINT],
+  EIO: ['the disk reports an error', 'check the disk'],
+  EPIPE: ['the reader closed the pipe', 'run it with a program that reads to the end'],
+  ENXIO: ['no such device, or a FIFO that no program reads', 'start the program that reads the FIFO'],
+  ELOOP: ['too many symbolic links', PATH_HINT],
+  EMFILE: ['too many files are open', FILE_LIMIT_HINT],
 };

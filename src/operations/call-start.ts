@@ -115,7 +115,12 @@ export const callStartOperation = {
     trace_id: { type: 'string', required: true, summary: 'Id of its trace' },
   },
   result: { member: 'id', as: 'record' },
+  keyFlags: ['project-id', 'op-name', 'inputs', 'parent-id', 'trace-id', 'export', 'file', 'json', 'local'],
   examples: [
+    {
+      why: 'Try it without a service',
+      args: 'call start --local --project-id acme/support-bot --op-name answer-question',
+    },
     {
       why: 'Record a call and print its ids',
       args: `call start --project-id acme/support-bot --op-name answer-question --inputs '{"question":"Where is it?"}' --json`,

@@ -60,20 +60,20 @@ export const chatRequestFields = {
     sample: { '42': -1 },
   },
   logprobs: {
-    topic: 'Tokens',
+    topic: 'Response',
     type: 'boolean',
     nullable: true,
     default: false,
     summary: 'Return the log probability of each token',
   },
   top_logprobs: {
-    topic: 'Tokens',
+    topic: 'Response',
     type: 'integer',
     nullable: true,
     default: 0,
     advice: { min: -1, needs: 'logprobs' },
-    summary: 'Number of most likely tokens to return at each position; needs logprobs',
-    flagSummary: 'Number of most likely tokens to return at each position; needs --logprobs',
+    summary: 'Most likely tokens to return at each position; needs logprobs',
+    flagSummary: 'Most likely tokens to return at each position; needs --logprobs',
   },
   max_tokens: {
     topic: 'Sampling',
@@ -90,7 +90,7 @@ export const chatRequestFields = {
     nullable: true,
     advice: { min: 1 },
     isCommon: true,
-    summary: 'Maximum number of tokens to generate, reasoning included',
+    summary: 'Maximum number of tokens to generate; includes reasoning',
     sample: 256,
   },
   n: {
@@ -187,11 +187,11 @@ export const chatRequestFields = {
     nullable: true,
     advice: { above: 0, max: 1 },
     isCommon: true,
-    summary: 'Sample from the most likely tokens with this total probability',
+    summary: 'Sample from the most likely tokens; their total probability',
     sample: 0.95,
   },
   tools: {
-    topic: 'Tools',
+    topic: 'Response',
     type: 'list',
     nullable: true,
     of: {
@@ -206,7 +206,7 @@ export const chatRequestFields = {
     summary: 'Tools that the model may call, as a JSON array',
   },
   tool_choice: {
-    topic: 'Tools',
+    topic: 'Response',
     type: 'string',
     oneOf: ['none'],
     wider: [
@@ -215,8 +215,7 @@ export const chatRequestFields = {
       { type: 'object' },
     ],
     default: 'none',
-    summary:
-      'Whether the model calls a tool: none; most servers also accept auto (their default with tools), required or a named tool',
+    summary: 'Tools that the model may or must call; none, and on most servers auto, required or a named tool',
   },
   reasoning_effort: {
     topic: 'Response',
@@ -229,7 +228,7 @@ export const chatRequestFields = {
   },
   include_reasoning: { topic: 'Response', type: 'boolean', default: true, summary: 'Return the reasoning' },
   parallel_tool_calls: {
-    topic: 'Tools',
+    topic: 'Response',
     type: 'boolean',
     nullable: true,
     default: true,

@@ -35,13 +35,13 @@ export const chatOperation = {
     developer: {
       kind: 'message',
       role: 'developer',
-      summary: 'Developer message, the system message of newer reasoning models; replaces a leading one',
+      summary: 'Developer message; the system message of newer reasoning models; replaces a leading one',
     },
     message: { kind: 'role-message', isCommon: true, summary: 'Message of any role (repeatable)' },
     prefill: {
       kind: 'prefill',
       conflicts: ['add-generation-prompt', 'no-continue-final-message'],
-      summary: 'Beginning of the response, which the model continues',
+      summary: 'Beginning of the response; the model continues it',
     },
     conversation: {
       kind: 'conversation',
@@ -60,14 +60,13 @@ export const chatOperation = {
       summary: 'JSON Schema of the response',
     },
   },
+  keyFlags: [
+    ...['model', 'system', 'file', 'json', 'output', 'attach', 'json-schema', 'conversation'],
+    ...['local', 'dry-run'],
+  ],
   examples: [
-    { why: 'Ask a question', args: 'chat -m svc-local "Name three rivers"' },
+    { why: 'Try it without a service', args: 'chat --local "Name three rivers"' },
+    { why: 'Ask the service of your profile', args: 'chat -m gpt-4o-mini "Name three rivers"' },
     { why: 'Ask about a file', args: 'chat "Summarize this"', stdin: 'Parcels take two days.\n' },
-    {
-      why: 'Get a response that conforms to a JSON Schema',
-      args: 'chat "Where is my parcel?" --json-schema @answer.schema.json',
-    },
-    { why: 'Send a body from a file with another seed', args: 'chat -f chat.json --seed 9223372036854775807 --json' },
-    { why: 'Leave stdin to the loop that calls svc', args: 'chat --no-stdin "Name a river" -q' },
   ],
 } as const satisfies Operation;

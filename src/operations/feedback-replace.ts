@@ -98,17 +98,26 @@ export const feedbackReplaceOperation = {
       from: 'feedback_id',
       to: 'id',
       isCommon: true,
-      summary: 'Keep the feedback id as the id of the new record; safe to retry',
+      summary: 'Use the feedback id as the id; safe to retry',
     },
   },
+  keyFlags: [
+    ...['project-id', 'feedback-id', 'feedback-type', 'svc-ref', 'payload', 'keep-id', 'file', 'json'],
+    ...['local', 'dry-run'],
+  ],
   examples: [
     {
-      why: 'Store a score',
-      args: `feedback replace --project-id acme/bot --feedback-id fb-1 --feedback-type rating --svc-ref svc:///acme/bot/object/answer:v3 --payload '{"score":0.9}'`,
+      why: 'Try it without a service',
+      from: 'spec feedback replace --skeleton',
+      args: 'feedback replace --local',
     },
     {
       why: 'Send a file with another score',
       args: 'feedback replace -f feedback.json --set payload.score:=0.4 --keep-id',
+    },
+    {
+      why: 'Store a score',
+      args: `feedback replace --project-id acme/bot --feedback-id fb-1 --feedback-type rating --svc-ref svc:///acme/bot/object/answer:v3 --payload '{"score":0.9}'`,
     },
   ],
 } as const satisfies Operation;

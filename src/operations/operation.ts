@@ -55,6 +55,9 @@ export interface Operation {
     readonly as: 'prompt' | { readonly filesOf: string };
   };
   readonly shorthands?: Shorthands;
+  /** The flags that `-h` lists, the most used ones first. */
+  readonly keyFlags: readonly string[];
+  /** The first one runs as typed, on the local service; the second one is for a real service. */
   readonly examples: readonly Example[];
 }
 
@@ -70,11 +73,12 @@ export const traceService = {
   limit: 120,
 } as const;
 
-/** A valid command line without the leading `svc`; `stdin` is piped into it. */
+/** A valid command line without the leading `svc`; `stdin`, or what the command `from` prints, is piped into it. */
 export interface Example {
   readonly why: string;
   readonly args: string;
   readonly stdin?: string;
+  readonly from?: string;
 }
 
 /** A flag that is shorter than the fields it sets. src/body/shorthand-edits.ts and src/body/chat/ apply each kind. */

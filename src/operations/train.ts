@@ -110,7 +110,7 @@ export const trainOperation = {
   command: ['train'],
   summary: 'Create a reinforcement-learning training job',
   about:
-    'Trains a model on groups of trajectories, each with a reward. This operation is a preview: the service may change it. svc never sends a job twice; if the response is lost, check whether the job exists before running the command again.',
+    'Trains a model on groups of trajectories, each with a reward. This operation is a preview: the service may change it. svc retries only if the service did not receive the job; if the response is lost, check whether the job exists before running the command again.',
   path: '/v1/preview/training-jobs',
   auth: 'bearer',
   host: 'train',
@@ -150,7 +150,9 @@ export const trainOperation = {
     summary: 'Trajectory groups: JSON arrays, JSONL with one group per line, gzip, directories; - is stdin',
     as: { filesOf: 'trajectory_groups' },
   },
+  keyFlags: ['model-id', 'experimental-config', 'group-by', 'file', 'json', 'local', 'dry-run'],
   examples: [
+    { why: 'Try it without a service', from: 'spec train --skeleton', args: 'train --local' },
     { why: 'Train on a file of groups', args: 'train groups.jsonl --model-id 0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e05' },
     {
       why: 'Send a body from a file with another training configuration',

@@ -3,13 +3,14 @@ import { type JsonValue, writeJson } from '../json/write-json.ts';
 
 // A server may echo a whole request.
 const MAX_MESSAGE_CHARS = 900;
+const MAX_EXCERPT_CHARS = 60;
 
 /** A failure as lines for people, with each text redacted. */
 export function failureText({ message, facts }: Failure, redact: (text: string) => string): string {
   const { hint, issues = [], ids = {}, requestId, applied, isBatch, isRead } = facts;
   const redactText = (text: string): string => redactAndTruncate(text, redact);
   const lines = [`svc: ${redactText(message)}`];
-  for (const issue of issues) lines.push(`  ${issueText(issue, redactText)}`);
+  for (const issue of issues) lines.push(`  ${issueText(issue, redactText)}`, ...excerptLines(issue, redact));
   if (requestId) lines.push(`  request id: ${redactText(requestId)}`);
   // An id must not look like a success.
   const suffix = applied === 'unknown' ? ', if applied' : '';
@@ -64,6 +65,14 @@ function isRetryableCommand({ code, facts: { applied, status, isRerunSafe } }: F
   // An operation that a service has not implemented fails again.
   if (retry === 'only if the request is safe to retry') return isRerunSafe === true && status !== 501;
   return retry === 'yes' || retry === 'later';
+}
+
+// The line and a caret; nothing of a line that may hold a secret.
+function excerptLines({ excerpt }: Issue, redact: (text: string) => string): string[] {
+  if (!excerpt?.line.trim() || redact(excerpt.line) !== excerpt.line) return [];
+  const start = Math.max(0, excerpt.offset - MAX_EXCERPT_CHARS / 2);
+  const shown = excerpt.line.slice(start, start + MAX_EXCERPT_CHARS).replace(/\s/g, ' ');
+  return [`    ${shown}`, `    ${' '.repeat(excerpt.offset - start)}^`];
 }
 
 /** An issue on one line: location and message, each redacted. A service may report a message without a location. */

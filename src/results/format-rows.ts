@@ -37,7 +37,7 @@ function lineWidth(widths: readonly number[]): number {
   return widths.reduce((sum, width) => sum + width, 2 * (widths.length - 1));
 }
 
-/** One row as lines of text; a cell that is longer than its column takes several, and breaks between words if it can. */
+/** One row as lines of text; a cell that is longer than its column breaks between words, and a longer word loses its middle. */
 function alignedLines(row: readonly string[], widths: readonly number[]): string {
   const cells = row.map((text, at) => wrapByWidth(text, widths[at] ?? 0));
   const height = Math.max(...cells.map((pieces) => pieces.length));
@@ -53,9 +53,17 @@ function wrapByWidth(text: string, columns: number): string[] {
   for (const word of text.split(' ')) {
     const last = lines.at(-1);
     if (last !== undefined && displayWidth(`${last} ${word}`) <= columns) lines[lines.length - 1] = `${last} ${word}`;
-    else lines.push(...splitByWidth(word, columns));
+    else lines.push(shortenMiddle(word, columns));
   }
   return lines;
+}
+
+// The ends of ids and paths say most.
+function shortenMiddle(word: string, columns: number): string {
+  if (displayWidth(word) <= columns) return word;
+  const [start = ''] = splitByWidth(word, Math.ceil((columns - 1) / 2));
+  const end = splitByWidth([...word].reverse().join(''), Math.floor((columns - 1) / 2))[0] ?? '';
+  return `${start}…${[...end].reverse().join('')}`;
 }
 
 const printableAscii = /^[\x20-\x7e]*$/;
@@ -120,7 +128,7 @@ export function* recordCells(records: Iterable<JsonNode>, columns: readonly stri
 
 /** The rules for fitting a table to a narrow terminal, by the headings of its columns. */
 export interface TableFit {
-  /** Columns whose cells break only between words, such as ids, which people copy. */
+  /** Columns whose cells stay whole, such as ids, which people copy. */
   readonly unbroken: readonly string[];
   /** Columns that are left out while the others have no room, the first one first. */
   readonly optional: readonly string[];
@@ -129,7 +137,7 @@ export interface TableFit {
 // A column of cells that break anywhere needs no more than this to be useful.
 const USEFUL_WIDTH = 16;
 
-/** Rows of cells as a table that fits into `columns`. */
+/** Rows of cells as a table that fits into `columns`; the last line names the columns that are left out. */
 export function* tableLines(
   rows: () => Iterable<readonly string[]>,
   columns = Infinity,
@@ -140,8 +148,7 @@ export function* tableLines(
   };
   const [headings = []] = flattenCells();
   const widths = columnWidths(flattenCells());
-  const wordWidths = unbroken.length > 0 ? columnWidths(longestWords(flattenCells())) : [];
-  const minWidths = headings.map((heading, at) => (unbroken.includes(heading) ? (wordWidths[at] ?? 0) : 0));
+  const minWidths = headings.map((heading, at) => (unbroken.includes(heading) ? (widths[at] ?? 0) : 0));
   const neededWidths = widths.map((width, at) => minWidths[at] || Math.min(width, USEFUL_WIDTH));
   let shown = [...headings.keys()];
   const pick = <T>(values: readonly T[]): T[] => shown.flatMap((at) => values[at] ?? []);
@@ -149,11 +156,8 @@ export function* tableLines(
     if (lineWidth(pick(neededWidths)) > columns) shown = shown.filter((at) => headings[at] !== heading);
   const fitted = fitWidths(pick(widths), columns, pick(minWidths));
   for (const row of flattenCells()) yield alignedLines(pick(row), fitted);
-}
-
-function* longestWords(rows: Iterable<readonly string[]>): Generator<string[]> {
-  for (const row of rows)
-    yield row.map((cell) => cell.split(' ').reduce((longest, word) => (word.length > longest.length ? word : longest)));
+  const hidden = headings.filter((_, at) => !shown.includes(at));
+  if (hidden.length > 0) yield `hidden: ${hidden.join(', ')} (a wider terminal shows them)\n`;
 }
 
 /** The fields of one record, one per line; values that do not fit into `columns` take several lines. */

@@ -153,7 +153,9 @@ const TIME_ZONE_HINT = 'this jq does not support %Z: write the name of the time 
 function failureOf({ exitCode, stderr }: JqRun, redact: (text: string) => string): Failure | undefined {
   if (exitCode === 0 && !stderr.includes('jq: error')) return undefined;
   const message = messageOf(stderr);
-  const hint = /\bstrf(local)?time\/1: unknown system failure/.test(message) ? TIME_ZONE_HINT : undefined;
+  const hint = /\bstrf(local)?time\/1: unknown system failure/.test(message)
+    ? TIME_ZONE_HINT
+    : 'to see what the filter reads, write --jq . instead';
   return new Failure('invalid_response', `--jq: ${redact(message)}`, { hint });
 }
 

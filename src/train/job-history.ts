@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Draft } from '../body/draft.ts';
-import { type AppliedState, Failure } from '../errors.ts';
+import { type AppliedState, Failure, FILE_LIMIT_HINT } from '../errors.ts';
 import type { LockRuntime } from '../files/file-lock.ts';
 import {
   JOURNAL_START,
@@ -245,7 +245,7 @@ interface WaitingRecord {
 }
 
 function withHint(error: unknown): unknown {
-  if (!(error instanceof Failure) || error.code !== 'local_file' || error.facts.hint) return error;
+  if (!(error instanceof Failure) || error.code !== 'local_file' || error.facts.hint === FILE_LIMIT_HINT) return error;
   const hint = 'set SVC_DATA_DIR to another directory';
   return error.with({ hint, applied: 'no' });
 }

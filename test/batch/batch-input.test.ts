@@ -49,7 +49,7 @@ it('a directory as input is an error before the credentials are checked, and lea
   const env = { SVC_BASE_URL: 'http://127.0.0.1:9' };
   expect(await svc(['chat', '--batch', '.', '-o', 'out.jsonl'], { cwd, env })).toMatchObject({
     code: 12,
-    stderr: 'svc: cannot read .: it is a directory\n',
+    stderr: 'svc: cannot read .: it is a directory\n  name a file\n',
   });
   expect(readdirSync(cwd)).toEqual([]);
 });

@@ -158,7 +158,7 @@ describe('a response', () => {
     const { code, stderr } = await ask({ headers: [...json, ['Content-Encoding', encoding]], pieces: ['{}'] });
     expect({ code, stderr }).toEqual({
       code: 11,
-      stderr: `svc: cannot read the response from https://svc.test: ${reason}\n  the request was applied\n`,
+      stderr: `svc: cannot read the response from https://svc.test: ${reason}\n  the request was applied\n  check that https://svc.test/v1/chat/completions is the service; -v shows the exchange\n`,
     });
   });
 
@@ -369,6 +369,8 @@ it('a TLS alert after the request was sent is a lost response, which is retried 
 });
 
 describe('errors of a service are understood in every shape', () => {
+  const schemaHint = '  compare the request (add --dry-run) with its schema: svc spec call start\n';
+
   it.each([
     ['{"detail":"text"}', 'text'],
     ['{"reason":"why","error_code":"E1","error_type":"t"}', 'why'],
@@ -381,12 +383,12 @@ describe('errors of a service are understood in every shape', () => {
     ['{"other":1}', '{"other":1}'],
   ])('%s', async (body, wanted) => {
     expect((await start({ status: 400, pieces: [body] })).stderr).toBe(
-      `svc: https://svc.test returned 400: ${wanted}\n`,
+      `svc: https://svc.test returned 400: ${wanted}\n${schemaHint}`,
     );
   });
 
   it('an empty one', async () => {
-    expect((await start({ status: 400, pieces: [] })).stderr).toBe('svc: https://svc.test returned 400\n');
+    expect((await start({ status: 400, pieces: [] })).stderr).toBe(`svc: https://svc.test returned 400\n${schemaHint}`);
   });
 
   it.each([

@@ -476,20 +476,25 @@ describe('the history', () => {
     expect((await header())?.startsWith(`${columns},`)).toBe(true);
   });
 
-  it('keeps ids in one piece on a narrow terminal, and leaves out other columns', async () => {
+  it('keeps status, exit, tokens and ms at 80 columns, and names the columns that it hides', async () => {
     const cwd = temporaryDirectory();
-    const ids = ['0199aaaa-5f3a-7c21-9b6e-2f1d7a4c8e05', '0199bbbb-5f3a-7c21-9b6e-2f1d7a4c8e05'];
-    const record = { time: '2026-01-30T10:00:00.000Z', command: 'feedback replace', status: 200, exit_code: 0, ms: 12 };
+    const id = '0199aaaa-5f3a-7c21-9b6e-2f1d7a4c8e05';
+    const record = {
+      ...{ time: '2026-01-30T10:00:00.000Z', command: 'chat', status: 200, exit_code: 0, ms: 12, model: 'gpt-4o-mini' },
+      ...{ prompt_tokens: 3, completion_tokens: 20, ids: { response: id } },
+      request: { messages: [{ role: 'user', content: 'Name three rivers' }] },
+    };
     mkdirSync(join(cwd, 'data'));
-    writeFileSync(
-      join(cwd, 'data/requests.jsonl'),
-      `${JSON.stringify({ ...record, ids: { id: ids[0], response: ids[1] } })}\n`,
+    writeFileSync(join(cwd, 'data/requests.jsonl'), `${JSON.stringify(record)}\n`);
+    expect((await svc(['log'], { cwd, terminal: true, columns: 80 })).stdout).toBe(
+      `N  TIME                  COMMAND  STATUS  EXIT  TOKENS  MS  MODEL
+1  2026-01-30T10:00:00Z  chat     200     0     3/20    12  gpt-4o-mini
+hidden: TEXT, IDS (a wider terminal shows them)
+`,
     );
-    const { stdout } = await svc(['log'], { cwd, terminal: true, columns: 80 });
-    expect(stdout).toBe(
-      `N  TIME                  COMMAND      EXIT  IDS
-1  2026-01-30T10:00:00Z  feedback     0     ${ids[0]}
-                         replace            ${ids[1]}
+    expect((await svc(['log'], { cwd, terminal: true, columns: 200 })).stdout).toBe(
+      `N  TIME                  COMMAND  STATUS  EXIT  TOKENS  MS  MODEL        TEXT               IDS
+1  2026-01-30T10:00:00Z  chat     200     0     3/20    12  gpt-4o-mini  Name three rivers  ${id}
 `,
     );
   });

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { settings } from '../../src/config/settings.ts';
 import { authority, contents, withoutOpenssl } from '../support/certificates.ts';
+import { after } from '../support/clock.ts';
 import { closedPort } from '../support/faults.ts';
 import { httpAnswer, rawServer } from '../support/raw-server.ts';
 import { connectProxy, listening, secureServer } from '../support/secure-servers.ts';
@@ -320,16 +321,44 @@ describe('svc doctor', () => {
     expect([code, warnings]).toEqual([7, [expect.stringContaining(`could not connect to ${url}`)]]);
   });
 
-  it('shows the same as text, warnings last', async () => {
+  it('shows what is set as text, and a failure once', async () => {
     const { code, stdout, stderr } = await svc(['doctor', '--base-url', 'http://127.0.0.1:9', '--format', 'text'], {
       env: credentials,
     });
     expect(code).toBe(7);
     expect(stderr).toBe('svc: could not connect to http://127.0.0.1:9: connection refused\n');
-    expect(stdout).toMatch(/^Settings\n {2}profile {2,}default {2,}default\n/);
+    expect(stdout).toMatch(/^Settings\n {2}trace_base_url {2}http:\/\/127\.0\.0\.1:9\/ {2,}--base-url\n/);
     expect(stdout).toMatch(
-      /\nConnections\n {2}http:\/\/127\.0\.0\.1:9 {2}failed {2}connection refused, for trace, chat, train\n\nProblems\n {2}could not connect to http:\/\/127\.0\.0\.1:9: .*\n$/,
+      /\nConnections\n {2}http:\/\/127\.0\.0\.1:9 {2}failed {2}connection refused, for trace, chat, train\n$/,
     );
+  });
+
+  it('notes every 30 s what it waits for, where stderr is not a terminal', async () => {
+    let note = (): void => {};
+    const server = await rawServer((socket) => {
+      note();
+      note();
+      socket.end(httpAnswer('{"paths":[]}', '200 OK'));
+    });
+    const runtime = {
+      after: (milliseconds: number, action: () => void) => {
+        if (milliseconds !== 30_000) return after(milliseconds, action);
+        note = action;
+        return () => {};
+      },
+    };
+    const env = { ...credentials, SVC_BASE_URL: server.url };
+    const args = ['feedback', 'schema', '--project-id', 'a/b', '--since', '7d'];
+    const { code, stderr } = await svc(args, { env, runtime });
+    expect([code, stderr]).toEqual([0, expect.stringMatching(/^(svc: waiting for the response.*\n){2}$/)]);
+    expect((await svc([...args, '-q'], { env, runtime })).stderr).toBe('');
+  });
+
+  it('shortens paths in the middle on a narrow terminal, and breaks no word', async () => {
+    const { stdout } = await svc(['doctor', '--local', '--all'], { terminal: true, columns: 60 });
+    expect(stdout.split('\n').filter((line) => line.length > 60)).toEqual([]);
+    expect(stdout).toMatch(/^ {2}data_dir +\/tmp\/\S*…\S*\/data {2}SVC_DATA_DIR$/m);
+    expect(stdout).not.toMatch(/^ +(\/\S*|\S*\/\S*)$/m);
   });
 
   it('shows no secret in any form', async () => {

@@ -35,10 +35,8 @@ describe('the table of settings', () => {
   it.each(all.filter(({ flag }) => flag === 'requests' || flag === 'all'))(
     'gives requests the flag of $name',
     async (setting) => {
-      const { stdout } = await svc(['feedback', 'schema', '--help'], { terminal: false });
-      const { stdout: chat } = await svc(['chat', '--help']);
-      const { stdout: train } = await svc(['train', '--help']);
-      expect(stdout + chat + train).toContain(`--${settingFlagName(setting)} `);
+      const pages = await Promise.all(['connection', 'output'].map((topic) => svc(['help', topic])));
+      expect(pages.map(({ stdout }) => stdout).join('')).toContain(`--${settingFlagName(setting)} `);
     },
   );
 

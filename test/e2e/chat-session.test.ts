@@ -295,6 +295,35 @@ describe.skipIf(!hasTerminal)('an interactive chat (skipped where `script` of ut
   });
 });
 
+it('selects the model, attaches a file to one prompt and to its retry, and confirms each command', async () => {
+  const { env, asked, otherFields } = await chatServer((number) => `response ${number}.`);
+  const cwd = temporaryDirectory();
+  writeFileSync(join(cwd, 'notes.txt'), 'my notes');
+  const { code } = await runOnTerminal(['chat'], {
+    env,
+    cwd,
+    typed: [
+      [READY, '/model m-2\r'],
+      ['the model is m-2', '/attach none.txt\r'],
+      ['none.txt does not exist', '/attach notes.txt\r'],
+      ['notes.txt goes with the next prompt', 'Summarize\r'],
+      ['response 1.', '/retry\r'],
+      ['response 2.', '/system Be brief\r'],
+      ['the system message is set', '/clear\r'],
+      ['started a new conversation', 'Hello\r'],
+      ['response 3.', CTRL_D],
+    ],
+  });
+  expect(code).toBe(0);
+  expect(otherFields).toEqual(Array(3).fill({ model: 'm-2', stream: true }));
+  expect(JSON.stringify(asked[0])).toContain('my notes');
+  expect(asked[1]).toEqual(asked[0]);
+  expect(asked[2]).toEqual([
+    { role: 'system', content: 'Be brief' },
+    { role: 'user', content: 'Hello' },
+  ]);
+});
+
 it('says why a command of the session does nothing', async () => {
   const { env, asked } = await chatServer(() => 'fine');
   const { screen } = await runOnTerminal(['chat'], {
@@ -309,7 +338,7 @@ it('says why a command of the session does nothing', async () => {
     ],
   });
   expect(asked.map(([message]) => message?.content)).toEqual([' /usr/bin']);
-  expect(screen).toContain('/system TEXT sets the system message\r\n/save FILE saves the conversation\r\n');
+  expect(screen).toContain('/system TEXT sets the system message\r\n/model NAME selects the model\r\n');
 });
 
 it('shows the results and errors of commands of the session also with -q', async () => {

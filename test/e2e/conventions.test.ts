@@ -1,8 +1,9 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { allOperations } from '../../src/operations/all-operations.ts';
 import { type Finished, inShell, run, start, waitForExit } from '../support/process.ts';
 import { connectProxy, listening } from '../support/secure-servers.ts';
 import { temporaryDirectory } from '../support/svc.ts';
@@ -55,6 +56,27 @@ describe('the 20 conventions', () => {
     expect(long.stdout.indexOf('Examples:')).toBeGreaterThan(long.stdout.indexOf('Usage:'));
     expect(long.stdout.indexOf('Examples:')).toBeLessThan(long.stdout.indexOf('--temperature'));
     expect(short.stdout.trimEnd().split('\n').length).toBeLessThanOrEqual(24);
+  });
+
+  it.each(allOperations.map(({ command }) => command.join(' ')))(
+    '3. the first example of svc %s runs as printed, in an empty home',
+    async (name) => {
+      const { stdout } = await run([...name.split(' '), '-h']);
+      const [, example = ''] = /^ {2}(svc [^#\n]*--local.*?)(?: {2,}#.*)?$/m.exec(stdout) ?? [];
+      const { code, stdout: result, stderr } = await inShell(`${example} --no-input`, { cwd: temporaryDirectory() });
+      expect([code, result === '', stderr.includes('svc:')], stderr).toEqual([0, false, false]);
+    },
+  );
+
+  it('3. help names the guides as installed, and needs no valid configuration', async () => {
+    const cwd = temporaryDirectory();
+    mkdirSync(join(cwd, 'config'));
+    writeFileSync(join(cwd, 'config/config.json'), '{');
+    for (const args of [['-h'], ['--help'], ['chat', '-h'], ['chat', '--help'], ['call', '-h']]) {
+      const { code, stdout } = await run(args, { cwd, env: { SVC_CONFIG_DIR: join(cwd, 'config') } });
+      const [, guides = ''] = /Guides:\s(\S+)/.exec(stdout) ?? [];
+      expect([code, existsSync(join(guides, 'chat.md'))], args.join(' ')).toEqual([0, true]);
+    }
   });
 
   it.skipIf(!hasTerminal)('4. TERM=dumb and CI draw nothing', async () => {

@@ -108,7 +108,7 @@ it.each([['merge'], ['report']])('batch %s reads regular files only, and waits f
   for (const [file, reason] of [
     ['pipe', 'it is not a regular file\n  save the output of the batch to a file first\n'],
     ['/dev/zero', 'it is not a regular file\n  save the output of the batch to a file first\n'],
-    ['none.jsonl', 'no such file or directory\n'],
+    ['none.jsonl', 'no such file or directory\n  check the path and its directory\n'],
   ]) {
     const { code, stdout, stderr } = await run(['batch', command, `${file}`], { cwd });
     expect({ code, stdout, stderr }).toEqual({ code: 12, stdout: '', stderr: `svc: cannot read ${file}: ${reason}` });
@@ -123,7 +123,10 @@ it('--batch with -o in a loop of symbolic links is exit 12', async () => {
   writeFileSync(join(cwd, 'lines.jsonl'), '{}\n');
   execFileSync('ln', ['-s', 'loop', 'loop'], { cwd });
   const { code, stderr } = await run(['call', 'start', '--local', '--batch', 'lines.jsonl', '-o', 'loop'], { cwd });
-  expect({ code, stderr }).toEqual({ code: 12, stderr: 'svc: cannot write loop: too many symbolic links\n' });
+  expect({ code, stderr }).toEqual({
+    code: 12,
+    stderr: 'svc: cannot write loop: too many symbolic links\n  check the path and its directory\n',
+  });
 });
 
 it.each([['talk.json'], ['./link.json']])(

@@ -184,7 +184,9 @@ describe('--jq', () => {
     const args = ['chat', '--local', '--batch', '-', '--ordered', '--jq', '.response | keys[0]'];
     const text = await run(args, line);
     expect({ code: text.code, stdout: text.stdout }).toEqual({ code: 11, stdout: 'choices\n' });
-    expect(text.stderr).toMatch(/\nsvc: --jq: null \(null\) has no keys \(line 2\)\n$/);
+    expect(text.stderr).toMatch(
+      /\nsvc: --jq: null \(null\) has no keys \(line 2\)\n {2}to see what the filter reads, write --jq \. instead\n$/,
+    );
     const { stderr } = await run([...args, '--error-format', 'json'], line);
     expect(JSON.parse(stderr.trim().split('\n').at(-1) ?? '').error).toMatchObject({ applied: 'no', attempts: 0 });
   });
@@ -195,7 +197,7 @@ describe('--jq', () => {
     const { code, stderr } = await run(['chat', '--local', '--batch', 'lines.jsonl', '--jq', 'error("boom")'], { cwd });
     expect(code).toBe(11);
     expect(stderr).toMatch(
-      /\(line 2\)\nsvc: tokens: \d+ in, \d+ out\nsvc: latency: .*\nsvc: 2 lines: 1 done, 1 failed, .*\nsvc: --jq: boom \(line \d\)\n/,
+      /\(line 2\)\nsvc: tokens: \d+ in, \d+ out\nsvc: 2 lines: 1 done, 1 failed, .*\nsvc: --jq: boom \(line \d\)\n/,
     );
   });
 

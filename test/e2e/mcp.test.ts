@@ -303,9 +303,11 @@ describe('tools', () => {
     const lines = await exchange([call('train', job, 1)], ['--local', '--allow', 'train']);
     expect(lines[0]).toContain('"structuredContent"');
     const cwd = temporaryDirectory();
+    const server = await rawServer((socket) => socket.end(httpAnswer('{"id":"j"}', '200 OK')));
     const twice = async () => {
-      const { stdout } = await run(['mcp', '--local', '--allow', 'train'], {
+      const { stdout } = await run(['mcp', '--base-url', server.url, '--allow', 'train'], {
         cwd,
+        env: { SVC_TOKEN: 'tok-en-1' },
         stdin: `${JSON.stringify(call('train', job))}\n`,
       });
       return stdout;

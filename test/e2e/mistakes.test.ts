@@ -34,6 +34,13 @@ it('each mistake names what it happened to, and none is a bug in svc', () => {
   expect(text.match(/bug in svc|undefined|\[object/g)).toEqual(null);
 });
 
+it('at least 95 of 100 failures have a line with the next step, or with what to fix', () => {
+  const blocks = [...readFileSync(page, 'utf8').matchAll(/^```console\n([\s\S]*?)^exit (\d+)\n```$/gm)];
+  const failed = blocks.filter(([, , code]) => code !== '0').map(([, text = '']) => text);
+  const silent = failed.filter((text) => !/^ {2}\S/m.test(text));
+  expect(silent.length / failed.length, silent.join('\n')).toBeLessThanOrEqual(0.05);
+});
+
 /** The setup of a block (its lines with `#`), its command, and what the command printed. */
 async function renderBlock(block: string): Promise<string> {
   const lines = block.split('\n').slice(1, -1);

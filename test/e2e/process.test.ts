@@ -208,7 +208,7 @@ describe('-o', () => {
     });
     expect(lost.code).toBe(11);
     expect(lost.stderr).toBe(
-      `svc: the partial output is in out.txt.partial\nsvc: the stream from ${bad.url} was cut: the server closed the connection\n  the request was applied\n`,
+      `svc: the partial output is in out.txt.partial\nsvc: the stream from ${bad.url} was cut: the server closed the connection\n  the request was applied\n  if you run it again, you may be charged twice\n`,
     );
     expect(readFileSync(join(cwd, 'out.txt'), 'utf8')).toBe('old');
     expect(readFileSync(join(cwd, 'out.txt.partial'), 'utf8')).toBe('half\n');

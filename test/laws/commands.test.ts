@@ -8,7 +8,7 @@ import { helpTopics } from '../../src/cli/docs/help-topics.ts';
 import { parseCommandLine } from '../../src/cli/parse-command-line.ts';
 import { reportFlags } from '../../src/cli/shared-flags.ts';
 import { type Field, flagName, sampleValue } from '../../src/fields/field.ts';
-import { flagGroup, flagTerm } from '../../src/flag.ts';
+import { flagForms, flagGroup, flagTerm } from '../../src/flag.ts';
 import { writeJson } from '../../src/json/write-json.ts';
 import { allOperations } from '../../src/operations/all-operations.ts';
 import { flagTarget } from '../../src/operations/operation.ts';
@@ -80,7 +80,7 @@ describe('every example', () => {
     const { code, stderr } = await svc([...shellWords(example.args), '--dry-run', '--strict'], {
       cwd: demo,
       env,
-      stdin: example.stdin ?? '',
+      stdin: 'from' in example ? (await svc(shellWords(example.from ?? ''))).stdout : (example.stdin ?? ''),
     });
     expect({ code, stderr: code === 0 ? '' : stderr }).toEqual({ code: 0, stderr: '' });
     expect(existsSync(join(demo, 'config'))).toBe(false);
@@ -200,7 +200,7 @@ describe('help', () => {
   const wordsOf = (name: string): string[] => (name === '' ? [] : name.split(' '));
 
   it.each(pages)('svc $name: -h has at most 24 lines of at most 80 columns', ({ name }) => {
-    const lines = helpText({ words: wordsOf(name), isFull: false }, 100)
+    const lines = helpText({ words: wordsOf(name), isFull: false }, 100, '/guides')
       .trimEnd()
       .split('\n');
     expect(lines.filter((line) => line.length > 80)).toEqual([]);
@@ -209,13 +209,11 @@ describe('help', () => {
   });
 
   it.each(named)('svc $name: -h lists every flag that its examples use', ({ name, command }) => {
-    const text = helpText({ words: wordsOf(name), isFull: false }, 80);
+    const text = helpText({ words: wordsOf(name), isFull: false }, 80, '/guides');
     const [, examples = ''] = /Examples:\n(.*?)\n\n/s.exec(text) ?? [];
     const words = examples.replace(/^ *#.*$/gm, '').split(/[\s=]+/);
-    for (const flag of command.flags.filter(({ name: long, short, takes }) =>
-      words.some(
-        (word) => (word === `--${long}` && takes !== 'off') || word === `--no-${long}` || word === `-${short}`,
-      ),
+    for (const flag of command.flags.filter((one) =>
+      words.some((word) => flagForms(one).includes(word) || word === `-${one.short}`),
     ))
       expect(text).toContain(`  ${flagTerm(flag)}`);
   });
@@ -223,35 +221,69 @@ describe('help', () => {
   it.each(pages.flatMap(({ name }) => [40, 57, 80, 100].map((columns) => ({ name, columns }))))(
     'svc $name: -h and --help fit into $columns columns, and no word is cut',
     ({ name, columns }) => {
-      const text = helpText({ words: wordsOf(name), isFull: true }, columns);
-      const short = helpText({ words: wordsOf(name), isFull: false }, columns);
+      const text = helpText({ words: wordsOf(name), isFull: true }, columns, '/guides');
+      const short = helpText({ words: wordsOf(name), isFull: false }, columns, '/guides');
       expect([...text.split('\n'), ...short.split('\n')].filter((line) => line.length > columns)).toEqual([]);
-      const wanted = helpText({ words: wordsOf(name), isFull: true }, 1000);
+      const wanted = helpText({ words: wordsOf(name), isFull: true }, 1000, '/guides');
       // Comments are beside or above their commands.
-      expect(plainWords(text).sort()).toEqual(plainWords(wanted).sort());
+      // The long page of chat leaves out the end of a summary that does not fit.
+      if (name !== 'chat') expect(plainWords(text).sort()).toEqual(plainWords(wanted).sort());
     },
   );
 
+  const topics = new Map([
+    ['Body', 'bodies'],
+    ['Batch', 'batch'],
+    ['Output', 'output'],
+    ['Connection', 'connection'],
+  ]);
+
   it.each(named)(
-    'svc $name: --help lists every flag once, required ones first, then common ones',
-    ({ name, command }) => {
-      const text = helpText({ words: wordsOf(name), isFull: true }, 80);
+    'svc $name: --help lists its own flags once, and names the topic of each shared flag',
+    async ({ name, command }) => {
+      const text = helpText({ words: wordsOf(name), isFull: true }, 80, '/guides');
+      const [own = '', shared = ''] = text.split('Shared flags:\n');
+      const lines = own.split('\n');
       for (const flag of command.flags) {
-        const lines = text
-          .split('\n')
-          .filter((line) => line === `  ${flagTerm(flag)}` || line.startsWith(`  ${flagTerm(flag)}  `));
-        expect(lines, flag.name).toHaveLength(flag.isHidden ? 0 : 1);
+        const listed = lines.filter(
+          (line) => line === `  ${flagTerm(flag)}` || line.startsWith(`  ${flagTerm(flag)}  `),
+        );
+        const topic = topics.get(flag.group);
+        expect(listed, flag.name).toHaveLength(flag.isHidden || topic ? 0 : 1);
+        if (flag.isHidden || !topic) continue;
+        const [, forms = ''] = new RegExp(`  svc help ${topic} +(.*?)\n(?:  svc|\n)`, 's').exec(shared) ?? [];
+        expect(forms.split(/[\s,]+/)).toContain(flag.short ? `-${flag.short}` : flagTerm(flag).split(' ')[0]);
+        expect((await svc(['help', topic])).stdout).toContain(`\n  ${flagTerm(flag)}  `);
       }
       const groups = [...text.matchAll(/^(\w.*):$/gm)].map(([, heading]) => heading);
-      const first = groups.indexOf('Required');
+      const first = groups.indexOf('Required, as a flag or in the body');
       if (first !== -1 && groups.includes('Common')) expect(groups.indexOf('Common')).toBe(first + 1);
       expect(groups.indexOf('Examples')).toBe(1);
     },
   );
 
+  it.each(named)('svc $name: --help has at most 60 lines, that of chat at most 120', ({ name }) => {
+    const text = helpText({ words: wordsOf(name), isFull: true }, 80, '/usr/local/lib/node_modules/svc-cli/docs');
+    expect(text.trimEnd().split('\n').length).toBeLessThanOrEqual(name === 'chat' ? 120 : 60);
+  });
+
+  it('-h of chat lists what people use', () => {
+    const text = helpText({ words: ['chat'], isFull: false }, 80, '/guides');
+    const [, flags = ''] = text.split('Flags:\n');
+    expect([...flags.matchAll(/^ {2}(-\S+)/gm)].map(([, form]) => form)).toEqual([
+      ...['-m,', '-s,', '-f,', '--json', '-o,', '--attach', '--json-schema', '--conversation', '--local', '-n,'],
+    ]);
+  });
+
+  it('a required value names its other sources', () => {
+    const text = helpText({ words: ['feedback', 'schema'], isFull: true }, 100, '/guides');
+    expect(text.replace(/\s+/g, ' ')).toContain('or an age such as 7d; or --since');
+    expect(helpText({ words: ['train'], isFull: true }, 80, '/guides')).toContain('The groups to train on; or files');
+  });
+
   it('svc call run shows the -- before its command, in help and in the reference', () => {
     const usage = 'svc call run [flags] -- <command> [args...]';
-    expect(helpText({ words: ['call', 'run'], isFull: false }, 80)).toContain(`  ${usage}\n`);
+    expect(helpText({ words: ['call', 'run'], isFull: false }, 80, '/guides')).toContain(`  ${usage}\n`);
     expect(readFileSync('docs/reference.md', 'utf8')).toContain(`    ${usage}\n`);
   });
 
@@ -266,7 +298,7 @@ describe('help', () => {
   it('a shell reads the examples alike at every width', () => {
     const examplesAt = (columns: number): string =>
       named
-        .map(({ name }) => helpText({ words: wordsOf(name), isFull: true }, columns))
+        .map(({ name }) => helpText({ words: wordsOf(name), isFull: true }, columns, '/guides'))
         .map((text) => text.slice(text.indexOf('Examples:\n') + 10).split(/\n\n/)[0])
         .join('\n');
     const readByShell = (script: string): string[] => {
@@ -285,7 +317,7 @@ describe('help', () => {
   });
 
   it('lists every command once, the operations first', () => {
-    const text = helpText({ words: [], isFull: true }, 80);
+    const text = helpText({ words: [], isFull: true }, 80, '/guides');
     const listed = text
       .split('\n\n')
       .map((section) => section.split('\n').map((line) => /^ {2}(\S+(?: \S+)*) {2}/.exec(line)?.[1] ?? line));
@@ -429,7 +461,7 @@ describe('help for programs', () => {
     for (const { name } of named) expect(stdout).toContain(`svc ${name}`);
     // The examples give the same fields in other ways, such as --since for --start.
     expect(stdout).toContain(
-      'Required fields, from flags, a file or stdin: `--project-id <entity/project>`, `--start <time>`.\n',
+      'Required fields, from flags, a file or stdin: `--project-id <entity/project>` or SVC_PROJECT_ID or the profile, `--start <time>` or --since.\n',
     );
   });
 });

@@ -26,6 +26,16 @@ describe('the manual pages', () => {
     expect(stdout).toContain('EXIT STATUS');
   });
 
+  it.each([
+    ['svc-call-run.1', ['2', '126', '127']],
+    ['svc-profile-list.1', ['0', '1', '2', '11', '12', '13', '129', '130', '143']],
+    ['svc-auth-status.1', ['0', '1', '2', '4', '11', '12', '13', '129', '130', '143']],
+    ['svc-chat.1', ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', '10', '11', '12', '13', '129', '130', '143']],
+  ])('%s lists the exit codes of its command', (file, codes) => {
+    const [, status = ''] = readFileSync(join(docs, file), 'utf8').split('.SH EXIT STATUS\n');
+    expect([...(status.split('.SH ')[0] ?? '').matchAll(/^\\fB(\d+)\\fR$/gm)].map(([, code]) => code)).toEqual(codes);
+  });
+
   it.skipIf(!hasMan)('man finds svc-chat by name, with its flags and examples as typed', () => {
     const home = temporaryDirectory();
     mkdirSync(join(home, 'man1'));

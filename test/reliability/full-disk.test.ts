@@ -80,7 +80,10 @@ describe('a full disk', () => {
     writeFileSync(talk, '[]');
     fill(disk);
     const { code, stderr } = await run(['chat', 'x', '--no-stdin', '--local', '--conversation', talk]);
-    expect({ code, stderr }).toEqual({ code: 12, stderr: `svc: cannot lock ${talk}: the disk is full\n` });
+    expect({ code, stderr }).toEqual({
+      code: 12,
+      stderr: `svc: cannot lock ${talk}: the disk is full\n  free some space, or choose a file on another disk\n`,
+    });
     expect(readdirSync(disk).filter((name) => name.startsWith('talk'))).toEqual(['talk.json']);
     expect(readFileSync(talk, 'utf8')).toBe('[]');
   });

@@ -31,6 +31,7 @@ export interface Setting {
   readonly runtime?: Partial<Runtime>;
 }
 
+const docs = new URL('../../docs', import.meta.url).pathname;
 const keychain = new URL('../../bin/keychain.js', import.meta.url).pathname;
 
 /** A directory that is removed after the test. */
@@ -66,6 +67,7 @@ export async function svc(args: readonly string[], setting: Setting = {}): Promi
     after,
     randomBytes,
     keychain: [process.execPath, keychain],
+    docs,
     onSignal: () => () => {},
     stopProcess: () => {},
     ...(setting.send ? { send: setting.send } : {}),

@@ -11,6 +11,8 @@ export interface HelpSection {
   readonly heading?: string;
   readonly paragraphs?: readonly string[];
   readonly entries?: readonly HelpEntry[];
+  /** A summary that does not fit on the line of its term is reduced to its first clause. */
+  readonly isBrief?: boolean;
   readonly code?: readonly string[];
 }
 
@@ -23,7 +25,8 @@ export function renderHelp(sections: readonly HelpSection[], help: Help): string
   return `${sections.map((section) => sectionLines(section, help).join('\n')).join('\n\n')}\n`;
 }
 
-function sectionLines({ heading, paragraphs = [], entries = [], code = [] }: HelpSection, help: Help): string[] {
+function sectionLines(section: HelpSection, help: Help): string[] {
+  const { heading, paragraphs = [], entries = [], isBrief = false, code = [] } = section;
   const { helpWidth: columns = 80 } = help;
   const indent = heading === undefined ? '' : '  ';
   const wrap = (text: string, start: string): string[] =>
@@ -34,7 +37,7 @@ function sectionLines({ heading, paragraphs = [], entries = [], code = [] }: Hel
   return [
     ...(heading === undefined ? [] : [`${heading}:`]),
     ...paragraphs.flatMap((text, at) => [...(at > 0 ? [''] : []), ...wrap(text, indent)]),
-    ...entryLines(entries, columns, wrap),
+    ...entryLines(entries, columns, isBrief, wrap),
     ...code.flatMap((line) => {
       if (line.length <= columns - 2) return [`  ${line}`];
       return line.startsWith('# ')
@@ -47,6 +50,7 @@ function sectionLines({ heading, paragraphs = [], entries = [], code = [] }: Hel
 function entryLines(
   entries: readonly HelpEntry[],
   columns: number,
+  isBrief: boolean,
   wrap: (text: string, start: string) => string[],
 ): string[] {
   const room = Math.min(MAX_TERM_COLUMNS, columns - MIN_SUMMARY_COLUMNS - 4);
@@ -54,7 +58,8 @@ function entryLines(
   const width = Math.max(0, ...fitting);
   const indent = ' '.repeat(fitting.length > 0 ? width + 4 : 6);
   return entries.flatMap(({ term, summary }) => {
-    const [first = '', ...more] = wrap(summary, indent);
+    const isShortened = isBrief && indent.length + summary.length > columns;
+    const [first = '', ...more] = wrap(isShortened ? (summary.split(/;| \(/)[0] ?? '') : summary, indent);
     if (term.length > width) return [`  ${term}`, ...(summary === '' ? [] : [first, ...more])];
     return [`  ${term.padEnd(width)}  ${first.trimStart()}`.trimEnd(), ...more];
   });

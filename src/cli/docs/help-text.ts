@@ -1,8 +1,7 @@
 import type { Help, Command as Program } from 'commander';
 import type { Command } from '../../command.ts';
-import { flagName } from '../../fields/field.ts';
 import { type Flag, flagForms, flagTerm } from '../../flag.ts';
-import { type Example, flagTarget } from '../../operations/operation.ts';
+import type { Example } from '../../operations/operation.ts';
 import { allCommands, commandsIn } from '../all-commands.ts';
 import { commandTree, type HelpRequest } from '../parse-command-line.ts';
 import { helpTopicNames } from '../tool-commands.ts';
@@ -10,29 +9,50 @@ import { type HelpSection, renderHelp } from './help-page.ts';
 
 const MAX_SHORT_HELP_LINES = 24;
 const MAX_SHORT_HELP_COLUMNS = 80;
+// A longer page has the first clause of each summary.
+const MAX_HELP_LINES = 120;
 
 /** The description of svc in two sentences. */
 export const introduction =
   'Send feedback, chats, training jobs and traced calls to a service. Request bodies come from flags, files and stdin.';
 
-const startExamples: readonly (readonly [command: string, why: string])[] = [
-  ['svc chat --local "Hello"', 'ask the local service; needs no setup'],
-  ['svc auth login --base-url <url>', 'store credentials for a real service'],
-  ['svc doctor', 'show the settings and test the connection'],
+const startExamples: readonly Example[] = [
+  { args: 'chat --local "Hello"', why: 'ask the local service; needs no setup' },
+  { args: 'auth login --base-url <url>', why: 'store credentials for a real service' },
+  { args: 'doctor', why: 'show the settings and test the connection' },
 ];
 
-// Listed in short help, in this order, after the flags that are required or common.
-const usefulFlags = ['file', 'set', 'json', 'output', 'dry-run', 'profile', 'local'];
+// Listed in short help, in this order, after the flags that are required or common, unless an operation has `keyFlags`.
+const usefulFlags = ['json', 'output', 'dry-run', 'profile', 'local'];
 
-/** The help of a command, of a group of commands, or of svc, wrapped to `columns`. */
-export function helpText({ words, isFull }: HelpRequest, columns: number): string {
+// The groups of flags that several commands share, by heading, with the topic that describes them.
+const sharedGroups = new Map([
+  ['Body', 'bodies'],
+  ['Batch', 'batch'],
+  ['Output', 'output'],
+  ['Connection', 'connection'],
+]);
+
+/** The help of a command, of a group of commands, or of svc, wrapped to `columns`; `docs` is where the guides are. */
+export function helpText({ words, isFull }: HelpRequest, columns: number, docs: string): string {
   const command = commandsIn(words).find((one) => one.words.length === words.length);
   const program = programOf(words, command);
   const isNarrow = words.length > 0 && !(command && isFull);
   const help = createHelp(program, isNarrow ? Math.min(columns, MAX_SHORT_HELP_COLUMNS) : columns);
-  if (command) return isFull ? renderHelp(fullHelp(command, program, help), help) : shortHelp(command, program, help);
-  if (words.length > 0) return renderHelp(groupHelp(commandsIn(words), program, help), help);
-  return renderHelp(isFull ? rootHelp(program, help) : rootShortHelp(program, help), help);
+  if (command && !isFull) return shortHelp(command, program, help, docs);
+  if (command) {
+    const sections = fullHelp(command, program, help, docs);
+    const page = renderHelp(sections, help);
+    const isLong = page.split('\n').length > MAX_HELP_LINES;
+    return isLong
+      ? renderHelp(
+          sections.map((section) => ({ ...section, isBrief: true })),
+          help,
+        )
+      : page;
+  }
+  if (words.length > 0) return renderHelp(groupHelp(commandsIn(words), program, help, docs), help);
+  return renderHelp(isFull ? rootHelp(program, help, docs) : rootShortHelp(program, help, docs), help);
 }
 
 /** Help of commander that wraps to `columns`. */
@@ -49,85 +69,102 @@ function findProgram(root: Program, words: readonly string[]): Program {
   return words.reduce((parent, word) => parent.commands.find((one) => one.name() === word) ?? parent, root);
 }
 
-/** The sections of a command's help: its subcommands, arguments and flags, and the fields that accept null. */
+/** All sections about a command: its subcommands, arguments and flags. */
 export function commandSections(command: Command, program = programOf(command.words, command)): HelpSection[] {
-  const help = program.createHelp();
-  const options = help.visibleOptions(program);
-  // Required and common flags come first; the other groups keep the order of their first flags.
-  const first = ['Required', 'Common'].flatMap((group) => options.filter((one) => one.helpGroupHeading === group));
-  const groups = help.groupItems(first, options, ({ helpGroupHeading = '' }) => helpGroupHeading);
-  const inner = commandsIn(command.words).filter((one) => one !== command);
-  const args = help.visibleArguments(program);
+  return [...argumentSections(command), ...flagSections(program)];
+}
+
+function argumentSections({ words, argument }: Command): HelpSection[] {
+  const inner = commandsIn(words).filter((one) => one.words !== words);
   return [
     ...(inner.length > 0 ? [commandsSection('Commands', inner)] : []),
-    ...(args.length > 0
-      ? [
-          entriesSection(
-            'Arguments',
-            args.map((one) => [one.name(), one.description]),
-          ),
-        ]
-      : []),
-    ...Array.from(groups, ([heading, group]) =>
-      entriesSection(
-        heading,
-        group.map((one) => [help.optionTerm(one), one.description]),
-      ),
-    ),
-    ...nullSection(command),
+    ...(argument ? [entriesSection('Arguments', [[argument.name, argument.summary]])] : []),
   ];
+}
+
+// Required and common flags come first; the other groups keep the order of their first flags.
+function flagSections(program: Program, isListed = (_group: string): boolean => true): HelpSection[] {
+  const help = program.createHelp();
+  const options = help.visibleOptions(program).filter(({ helpGroupHeading = '' }) => isListed(helpGroupHeading));
+  const first = ['Required', 'Common'].flatMap((group) => options.filter((one) => one.helpGroupHeading === group));
+  const groups = help.groupItems(first, options, ({ helpGroupHeading = '' }) => helpGroupHeading);
+  return Array.from(groups, ([heading, group]) =>
+    entriesSection(
+      heading === 'Required' ? 'Required, as a flag or in the body' : heading,
+      group.map((one) => [help.optionTerm(one), one.description]),
+    ),
+  );
+}
+
+// A line for each topic, with the flags that it describes.
+function sharedSection({ listedFlags }: Command): HelpSection {
+  const entries = Array.from(sharedGroups, ([group, topic]) => {
+    const flags = listedFlags.filter((flag) => flag.group === group);
+    const forms = flags.map((flag) => (flag.short ? `-${flag.short}` : flagTerm(flag).split(' ')[0]));
+    return [`svc help ${topic}`, forms.join(', ')] as const;
+  });
+  return entriesSection(
+    'Shared flags',
+    entries.filter(([, names]) => names !== ''),
+  );
 }
 
 /** An example as typed, with the input that is piped into it. */
-export function exampleLine({ args, stdin }: Example): string {
+export function exampleLine({ args, stdin, from }: Example): string {
+  if (from !== undefined) return `svc ${from} | svc ${args}`;
   return stdin === undefined ? `svc ${args}` : `printf '${stdin.replaceAll('\n', '\\n')}' | svc ${args}`;
 }
 
-function fullHelp(command: Command, program: Program, help: Help): HelpSection[] {
-  const topics = command.operation ? 'bodies, batch, retries, exit-codes' : 'exit-codes, environment, profiles';
-  const pages = `Manual page: man svc-${command.words.join('-')}. Reference: docs/reference.md.`;
+function fullHelp(command: Command, program: Program, help: Help, docs: string): HelpSection[] {
+  const topics = command.operation ? 'retries, svc help exit-codes' : 'exit-codes';
   return [
     { paragraphs: [`${command.summary}.`, ...(command.about ? [command.about] : [])] },
     usageSection(program, help),
-    examplesSection(command.examples, true),
-    ...commandSections(command, program),
-    { heading: 'Learn more', paragraphs: [`svc help <topic>: ${topics}. ${pages}`] },
+    examplesSection(command.examples, help),
+    ...argumentSections(command),
+    ...flagSections(program, (group) => !sharedGroups.has(group)),
+    sharedSection(command),
+    { paragraphs: [`See also: svc help ${topics}; man svc-${command.words.join('-')}. Guides: ${docs}`] },
   ];
 }
 
-// At most 24 lines: usage, up to two examples with every flag that they use, and the most useful other flags.
-function shortHelp(command: Command, program: Program, help: Help): string {
-  const { listedFlags: listed } = command;
-  const inGroup = (name: string): Flag[] => listed.filter(({ group }) => group === name);
-  const useful = usefulFlags.flatMap((name) => listed.find((flag) => flag.name === name) ?? []);
-  const flags = [...new Set([...inGroup('Required'), ...inGroup('Common'), ...useful, ...listed])];
-  const page = (examples: readonly Example[], hasReasons: boolean, more: readonly Flag[]): string => {
-    const isNeeded = (flag: Flag): boolean => flag.group === 'Required' || examples.some((one) => isUsedIn(one, flag));
+// At most 24 lines: usage, up to two examples with every flag that they use, and the flags that people use most.
+function shortHelp(
+  { name, summary, listedFlags, examples: all, operation }: Command,
+  program: Program,
+  help: Help,
+  docs: string,
+): string {
+  const named = (names: readonly string[]): Flag[] =>
+    names.flatMap((one) => listedFlags.find((flag) => flag.name === one) ?? []);
+  const inGroup = (group: string): Flag[] => listedFlags.filter((flag) => flag.group === group);
+  const key = operation ? named(operation.keyFlags) : [...inGroup('Common'), ...named(usefulFlags)];
+  const flags = [...new Set([...key, ...listedFlags])];
+  const page = (examples: readonly Example[], more: readonly Flag[]): string => {
+    const isNeeded = (flag: Flag): boolean => examples.some((one) => isUsedIn(one, flag));
     const shown = flags.filter((flag) => isNeeded(flag) || more.includes(flag));
     return renderHelp(
       [
-        { paragraphs: [`${command.summary}.`] },
+        { paragraphs: [`${summary}.`] },
         usageSection(program, help),
-        examplesSection(examples, hasReasons),
-        // The first clause of the summary: the rest is in the full help.
-        entriesSection(
-          'Flags',
-          shown.map((flag) => [flagTerm(flag), flag.summary.split(/;| \(/)[0] ?? '']),
-        ),
-        { paragraphs: [`svc ${command.name} --help shows everything.`] },
+        examplesSection(examples, help),
+        {
+          heading: 'Flags',
+          entries: shown.map((flag) => ({ term: flagTerm(flag), summary: flag.summary })),
+          isBrief: true,
+        },
+        { paragraphs: [`svc ${name} --help lists all flags. Guides: ${docs}`] },
       ],
       help,
     );
   };
-  const hasRoom = (text: string, lines = 0): boolean => text.split('\n').length - 1 + lines <= MAX_SHORT_HELP_LINES;
-  const two = command.examples.slice(0, 2);
   // At widths below 80 the page may be longer: nothing is truncated.
-  const [examples, hasReasons] = hasRoom(page(two, true, []), 3)
-    ? [two, true]
-    : [hasRoom(page(two, false, [])) ? two : two.slice(0, 1), false];
+  const hasRoom = (text: string): boolean => text.split('\n').length - 1 <= MAX_SHORT_HELP_LINES;
+  const two = all.slice(0, 2);
+  const examples = hasRoom(page(two, key.slice(0, 3))) ? two : two.slice(0, 1);
   let more: readonly Flag[] = [];
-  for (const flag of flags) if (hasRoom(page(examples, hasReasons, [...more, flag]))) more = [...more, flag];
-  return page(examples, hasReasons, more);
+  for (const flag of key) if (hasRoom(page(examples, [...more, flag]))) more = [...more, flag];
+  return page(examples, more);
 }
 
 function isUsedIn({ args }: Example, flag: Flag): boolean {
@@ -135,25 +172,25 @@ function isUsedIn({ args }: Example, flag: Flag): boolean {
   return args.split(/[\s=]+/).some((word) => forms.includes(word));
 }
 
-function groupHelp(commands: readonly Command[], program: Program, help: Help): HelpSection[] {
+function groupHelp(commands: readonly Command[], program: Program, help: Help, docs: string): HelpSection[] {
   const examples = commands.flatMap((command) => command.examples.slice(0, 1)).slice(0, 3);
   return [
     { paragraphs: [`${program.summary()}.`] },
     usageSection(program, help),
-    examplesSection(examples, true),
+    examplesSection(examples, help),
     commandsSection('Commands', commands),
-    { paragraphs: [`svc ${program.name()} <command> --help shows the flags of a command.`] },
+    { paragraphs: [`svc ${program.name()} <command> --help lists the flags of a command. Guides: ${docs}`] },
   ];
 }
 
-function rootHelp(program: Program, help: Help): HelpSection[] {
+function rootHelp(program: Program, help: Help, docs: string): HelpSection[] {
   const programs = allCommands.map(({ words }) => findProgram(program, words));
   const groups = help.groupItems(programs, programs, (one) => one.helpGroup());
   const nameOf = (one: Program): string => (one.parent === program ? '' : `${one.parent?.name()} `) + one.name();
   return [
     { paragraphs: [introduction] },
     usageSection(program, help),
-    startSection(startExamples, help),
+    examplesSection(startExamples, help),
     ...Array.from(groups, ([heading, group]) =>
       entriesSection(
         heading,
@@ -165,38 +202,33 @@ function rootHelp(program: Program, help: Help): HelpSection[] {
       ['-V, --version', 'Print the version; with --json also commit, Node and libraries'],
     ]),
     { heading: 'Topics', paragraphs: [`svc help <topic>: ${helpTopicNames.join(', ')}`] },
+    { paragraphs: [`Guides: ${docs}`] },
   ];
 }
 
-function rootShortHelp(program: Program, help: Help): HelpSection[] {
+function rootShortHelp(program: Program, help: Help, docs: string): HelpSection[] {
   return [
     usageSection(program, help),
     entriesSection(
       'Commands',
       program.commands.map((one) => [one.name(), one.summary().split(';')[0] ?? '']),
     ),
-    startSection(startExamples.slice(0, 2), help),
-    { paragraphs: ['svc --help lists all commands and topics.'] },
+    examplesSection(startExamples.slice(0, 2), help),
+    { paragraphs: [`svc --help lists all commands and topics. Guides: ${docs}`] },
   ];
-}
-
-// Comments are beside the commands if there is room for them.
-function startSection(examples: typeof startExamples, { helpWidth = 0 }: Help): HelpSection {
-  const width = Math.max(...examples.map(([command]) => command.length));
-  const lines = examples.map(([command, why]) => `${command.padEnd(width)}  # ${why}`);
-  const isWide = lines.every((line) => line.length <= helpWidth - 2);
-  return { heading: 'Examples', code: isWide ? lines : examples.flatMap(([command, why]) => [`# ${why}`, command]) };
 }
 
 function usageSection(program: Program, help: Help): HelpSection {
   return { heading: 'Usage', code: [help.commandUsage(program)] };
 }
 
-function examplesSection(examples: readonly Example[], hasReasons: boolean): HelpSection {
-  return {
-    heading: 'Examples',
-    code: examples.flatMap((example) => [...(hasReasons ? [`# ${example.why}`] : []), exampleLine(example)]),
-  };
+// Comments are beside the commands if there is room for them.
+function examplesSection(examples: readonly Example[], { helpWidth = 0 }: Help): HelpSection {
+  const width = Math.max(...examples.map((example) => exampleLine(example).length));
+  const lines = examples.map((example) => `${exampleLine(example).padEnd(width)}  # ${example.why}`);
+  const isWide = lines.every((line) => line.length <= helpWidth - 2);
+  const code = isWide ? lines : examples.flatMap((example) => [`# ${example.why}`, exampleLine(example)]);
+  return { heading: 'Examples', code };
 }
 
 function commandsSection(heading: string, commands: readonly Command[]): HelpSection {
@@ -208,18 +240,4 @@ function commandsSection(heading: string, commands: readonly Command[]): HelpSec
 
 function entriesSection(heading: string, entries: readonly (readonly [term: string, summary: string])[]): HelpSection {
   return { heading, entries: entries.map(([term, summary]) => ({ term, summary })) };
-}
-
-function nullSection({ operation }: Command): HelpSection[] {
-  if (!operation) return [];
-  const { fields } = flagTarget(operation);
-  const names = Object.keys(fields).filter((name) => fields[name]?.nullable && !fields[name]?.isSecret);
-  const flags = names.flatMap((name) => (fields[name]?.isReadOnly ? [] : [`--${flagName(name)}`]));
-  if (flags.length === 0) return [];
-  return [
-    {
-      heading: 'Null values',
-      paragraphs: [`To send null for a field, write --set ${names[0]}:=null. These accept it: ${flags.join(', ')}.`],
-    },
-  ];
 }

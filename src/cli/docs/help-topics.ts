@@ -1,5 +1,8 @@
+import { batchFlags } from '../../batch/batch-flags.ts';
 import { type Setting, settings } from '../../config/settings.ts';
 import { exitCodes } from '../../errors.ts';
+import { type Flag, flagTerm } from '../../flag.ts';
+import { bodySourceFlags, reportFlags, resultFlags, sendingFlags, serviceFlags } from '../shared-flags.ts';
 import type { helpTopicNames } from '../tool-commands.ts';
 import { capitalizeSentence, type HelpSection } from './help-page.ts';
 
@@ -14,13 +17,11 @@ export const helpTopics: { readonly [name in (typeof helpTopicNames)[number]]: (
   bodies: () => [
     prose(
       'A request body comes from these sources. Later sources win, field by field.',
-      'svc sends exactly what you give it: a whole body is sent byte for byte, and a flag changes only its own field. Errors are caught before anything is sent; see --strict, --no-check and --dry-run.',
+      'svc keeps a whole body byte for byte: a flag changes only its own field, and svc adds only the fields named below. Errors are caught before anything is sent; see --strict, --no-check and --dry-run.',
     ),
     definitions('Sources', {
       '-f, --file <file>': 'A JSON object, or YAML in a .yaml or .yml file; -f - reads stdin',
       stdin: 'The body, if no flag sets a field and stdin is not a terminal',
-      '--stdin': 'Reads stdin also beside flags, and waits for it without the limit of 10 minutes',
-      '--no-stdin': 'Does not read stdin',
       '--field <value>': 'One flag per field: --sample-limit 10, --echo, --no-echo',
       '--set <path>=<text>': 'A string at a path: --set payload.note=ok',
       '--set <path>:=<json>': 'Any JSON at a path: --set payload.score:=0.9, --set x:=null',
@@ -30,8 +31,9 @@ export const helpTopics: { readonly [name in (typeof helpTopicNames)[number]]: (
       objects: 'Flags of objects take JSON, @file or @- (stdin)',
       strings: 'Taken literally: null, @x and commas are text',
       paths: 'a.b for fields (escape a dot as \\.), [0] for an index, [] to append',
-      '--exact': 'Adds nothing; otherwise svc fills in ids, times, the project and the model',
+      '--exact': 'Adds nothing; otherwise svc fills in ids, times, the project, the model and stream',
     }),
+    flags(bodySourceFlags([])),
     examples('svc spec chat', 'svc call start -f call.json --set start.inputs.n:=3 --dry-run'),
   ],
   batch: () => [
@@ -46,6 +48,7 @@ export const helpTopics: { readonly [name in (typeof helpTopicNames)[number]]: (
       'svc batch merge out-*.jsonl --input prompts.jsonl -o all.jsonl',
       'svc batch report all.jsonl',
     ),
+    flags(batchFlags),
     { heading: 'Exit code', paragraphs: ['0 if every line succeeded, 10 if some failed.'] },
   ],
   'exit-codes': () => [
@@ -69,19 +72,24 @@ export const helpTopics: { readonly [name in (typeof helpTopicNames)[number]]: (
       'An empty variable counts as unset. Flags override variables; variables override the .svc.json of a project, and that overrides the profile. svc doctor shows each setting with its source.',
     ),
   ],
-  formatting: () => [
+  connection: () => [
+    prose(
+      'A request goes to the base URL of a flag, a variable or the profile, with the credentials of the environment or the profile. svc doctor shows where each comes from, and tests the connection. See also: svc help profiles.',
+    ),
+    flags(serviceFlags()),
+    examples(
+      'svc doctor --probe',
+      'svc chat --base-url https://api.example.com -m gpt-4o-mini "Hello"',
+      'svc chat --cacert ca.pem --timeout 30s "Hello"',
+    ),
+  ],
+  output: () => [
     prose(
       'stdout carries the result and nothing else; notes, warnings and errors go to stderr. On a terminal results are tables or text. In a pipe they are JSON, except the text of a chat. JSON has color only on a terminal; see --color and NO_COLOR.',
-      'Numbers are printed with every digit that the service sent. Control characters in text from a service are escaped on a terminal.',
+      'Numbers are printed with every digit that the service sent. Control characters in text from a service are escaped on a terminal. A file of --output is replaced only when the result is complete.',
     ),
-    definitions('Flags', {
-      '--json': 'The whole result as JSON, also from a stream',
-      '--format <format>': 'json, jsonl (one line per chunk or row), yaml, table, csv, tsv or text',
-      '--jq <filter>': 'Filter the JSON with jq; strings are printed without quotes',
-      '-o, --output <file>': 'Write a file; it is replaced only when the result is complete',
-      '--error-format json': 'Each line on stderr is JSON; the last one holds the error',
-      '-q, --quiet': 'Print errors only',
-    }),
+    flags([...resultFlags('chat'), ...sendingFlags, ...reportFlags]),
+    prose('Formats other than those of a chat: table, csv and tsv for rows.'),
     examples('svc chat --local hi --json | jq .usage', 'svc profile list --json'),
   ],
   profiles: () => [
@@ -118,7 +126,7 @@ export const helpTopics: { readonly [name in (typeof helpTopicNames)[number]]: (
   training: () => [
     prose(
       'svc train sends groups of trajectories, each with a reward, as a training job. The operation is a preview: the service may change it. Files are JSON arrays of groups, JSONL with one group per line, or, with --group-by, JSONL with one trajectory per line; svc also reads gzip files and directories.',
-      'svc checks everything before it sends the first byte, in bounded memory. It does not send the same job twice: it keeps a job history and stops with exit code 13 unless --allow-duplicate is given.',
+      'svc checks everything before it sends the first byte, in bounded memory. It keeps a job history: the same job again exits with 13 unless --allow-duplicate is given.',
     ),
     examples(
       'svc train lint groups.jsonl --fail-on zero-variance',
@@ -159,6 +167,10 @@ function prose(...paragraphs: readonly string[]): HelpSection {
 
 function examples(...code: readonly string[]): HelpSection {
   return { heading: 'Examples', code };
+}
+
+function flags(listed: readonly Flag[]): HelpSection {
+  return { heading: 'Flags', entries: listed.map((flag) => ({ term: flagTerm(flag), summary: flag.summary })) };
 }
 
 function definitions(heading: string, summaries: { readonly [term: string]: string }): HelpSection {

@@ -52,8 +52,10 @@ Flags:
   -V, --version  Print the version; with --json also commit, Node and libraries
 
 Topics:
-  svc help <topic>: bodies, batch, exit-codes, environment, formatting,
+  svc help <topic>: bodies, batch, exit-codes, environment, connection, output,
   profiles, retries, training, tracing, local-service
+
+Guides: {docs}
 `;
 
 /** The short help of svc at 80 columns. */
@@ -80,5 +82,5 @@ Examples:
   svc chat --local "Hello"         # ask the local service; needs no setup
   svc auth login --base-url <url>  # store credentials for a real service
 
-svc --help lists all commands and topics.
+svc --help lists all commands and topics. Guides: {docs}
 `;

@@ -9,6 +9,6 @@ const texts = new Map([
 ]);
 
 /** The output of `svc --version`, `svc --help` and `svc -h` at 80 columns; undefined for every other command line. */
-export function rootText([word = '', ...more]: readonly string[]): string | undefined {
-  return more.length === 0 ? texts.get(word) : undefined;
+export function rootText([word = '', ...more]: readonly string[], docs: string): string | undefined {
+  return more.length === 0 ? texts.get(word)?.replace('{docs}', docs) : undefined;
 }

@@ -40,7 +40,7 @@ export const runHelp: RunCommand = async ({ args, flags }, context) => {
 /** Prints the help that a command line requested; long help on a terminal through `PAGER`, if that is set. */
 export async function showHelp(request: HelpRequest, context: HelpContext): Promise<void> {
   const { runtime, stdout } = context;
-  const text = helpText(request, helpColumns(runtime, stdout));
+  const text = helpText(request, helpColumns(runtime, stdout), runtime.docs);
   if (request.isFull) return showPage(text, context);
   await writeStyled(text, stdout);
 }
@@ -84,7 +84,7 @@ async function writeStyled(text: string, stdout: Writer): Promise<void> {
       await stdout.write(indent);
       await stdout.write(flag, 'cyan');
       await stdout.write(rest);
-    } else await stdout.write(line, /^[A-Z][\w ]*:\n$/.test(line) ? 'bold' : undefined);
+    } else await stdout.write(line, /^[A-Z][\w, ]*:\n$/.test(line) ? 'bold' : undefined);
   }
   await stdout.end();
 }
@@ -146,7 +146,7 @@ function commandAsJson({ words, name, summary, about, argument, listedFlags, exa
 }
 
 function flagAsJson(flag: Flag) {
-  const { short, takes, value, summary, group, choices, conflicts } = flag;
+  const { short, takes, value, summary, group, choices, conflicts, or } = flag;
   const [form, negation] = flagForms(flag);
   return {
     flag: form,
@@ -157,7 +157,8 @@ function flagAsJson(flag: Flag) {
     // It is given only after `=`.
     value_optional: takes === 'optional' ? true : undefined,
     repeatable: takes === 'values' ? true : undefined,
-    required: group === 'Required' ? true : undefined,
+    required: group === 'Required' && !or ? true : undefined,
+    or,
     choices,
     default: flag.default ?? /\(default: ([^),]+)/.exec(summary)?.[1],
     conflicts: conflicts?.map((other) => `--${other}`),
@@ -214,6 +215,8 @@ export function helpAsSkill(): string {
 }
 
 function requiredFields({ flags }: Command): string[] {
-  const required = flags.filter(({ group }) => group === 'Required').map((flag) => `\`${flagTerm(flag)}\``);
+  const required = flags
+    .filter(({ group }) => group === 'Required')
+    .map((flag) => [`\`${flagTerm(flag)}\``, ...(flag.or ?? [])].join(' or '));
   return required.length === 0 ? [] : [`Required fields, from flags, a file or stdin: ${required.join(', ')}.`];
 }

@@ -58,6 +58,8 @@ function interruptionFailure(reason: InterruptedError, turns: ChatTurns): unknow
 }
 
 const commandHelp = `/system TEXT sets the system message
+/model NAME selects the model
+/attach FILE attaches a file to the next prompt
 /save FILE saves the conversation
 /clear starts a new conversation
 /retry sends the last prompt again
@@ -71,12 +73,19 @@ async function handleLine(line: string, session: ChatSession): Promise<void> {
   const text = rest.trim();
   if (command === undefined) {
     if (line.trim() !== '') await runTurn((signal) => turns.send(line, signal), session);
-  } else if (command === 'system' && text !== '') turns.setSystem(text);
-  else if (command === 'save' && text !== '') await saveConversation(text, session);
+  } else if ((command === 'system' || command === 'model') && text !== '') {
+    turns.set(command, text);
+    await context.report.note(command === 'model' ? `the model is ${text}` : 'the system message is set');
+  } else if (command === 'attach' && text !== '') {
+    if (!(await pathExists(resolve(context.runtime.cwd, text))))
+      throw new Failure('local_file', `${text} does not exist`);
+    turns.attach(text);
+    await context.report.note(`${text} goes with the next prompt`);
+  } else if (command === 'save' && text !== '') await saveConversation(text, session);
   else if (command === 'clear') {
     turns.clear();
-    if (file !== undefined)
-      await context.report.note(`${file} keeps the earlier messages; to save the new ones, use /save FILE`);
+    const kept = file === undefined ? '' : `; ${file} keeps the earlier messages, and /save FILE saves the new ones`;
+    await context.report.note(`started a new conversation${kept}`);
   } else if (command === 'retry' && turns.canRetry()) await runTurn(turns.retry, session);
   else if (command === 'stats') await context.stdout.write(`${turns.statsLine()}\n`);
   else {
@@ -90,7 +99,8 @@ async function handleLine(line: string, session: ChatSession): Promise<void> {
 function commandProblem(command: string): Failure | undefined {
   if (command === 'help') return undefined;
   if (command === 'system') return usageFailure('/system needs a text');
-  if (command === 'save') return usageFailure('/save needs a file name');
+  if (command === 'model') return usageFailure('/model needs a name');
+  if (command === 'save' || command === 'attach') return usageFailure(`/${command} needs a file name`);
   if (command === 'retry') return usageFailure('there is no prompt to retry');
   if (command === 'exit' || command === 'quit') return usageFailure(`/${command} takes no text`);
   return usageFailure(`/${command} is not a command`, 'to send the text as a prompt, begin it with a space');

@@ -22,8 +22,10 @@ export interface ChatTurns {
   readonly canRetry: () => boolean;
   /** As `send`, for the last prompt again; the response replaces the earlier one. */
   readonly retry: (signal: AbortSignal) => Promise<void>;
-  /** Sets the system message of the next turns. */
-  readonly setSystem: (text: string) => void;
+  /** Sets the system message or the model of the next turns. */
+  readonly set: (flag: 'system' | 'model', text: string) => void;
+  /** Attaches a file to the next prompt. */
+  readonly attach: (path: string) => void;
   /** Starts a new conversation, which is not saved: the file of the earlier one keeps it. */
   readonly clear: () => void;
   /** The conversation, an array of messages. */
@@ -51,17 +53,28 @@ export async function createChatTurns(start: ChatStart, context: Context): Promi
   const noMessages = parseMessages('[]');
   let messages = conversation?.source ?? noMessages;
   let saved = conversation;
-  let lastTurn: { readonly prompt: string; readonly before: JsonSource } | undefined;
+  let lastTurn: { readonly prompt: string; readonly before: JsonSource; readonly files: readonly string[] } | undefined;
+  let attached: string[] = [];
   let statsLine = 'there is no response yet';
   let attempts = 0;
   let applied: AppliedState = 'no';
 
-  const sendAfter = async (before: JsonSource, prompt: string, signal: AbortSignal): Promise<void> => {
-    lastTurn = { prompt, before };
+  const sendAfter = async (
+    before: JsonSource,
+    prompt: string,
+    files: readonly string[],
+    signal: AbortSignal,
+  ): Promise<void> => {
+    lastTurn = { prompt, before, files };
+    attached = [];
     const turnContext = { ...context, signal };
     // As a message: a prompt of one dash would be stdin.
     const message = [...getArrayFlag(flags, 'message'), `user:${prompt}`];
-    const turnFlags: FlagValues = new Map([...flags, ['message', message]]);
+    const turnFlags: FlagValues = new Map([
+      ...flags,
+      ['message', message],
+      ...(files.length > 0 ? [['attach', files] as const] : []),
+    ]);
     const turn: Conversation = {
       source: before,
       save: async (body, completion) => {
@@ -84,12 +97,11 @@ export async function createChatTurns(start: ChatStart, context: Context): Promi
   };
 
   return {
-    send: (prompt, signal) => sendAfter(messages, prompt, signal),
+    send: (prompt, signal) => sendAfter(messages, prompt, attached, signal),
     canRetry: () => lastTurn !== undefined,
-    retry: async (signal) => lastTurn && sendAfter(lastTurn.before, lastTurn.prompt, signal),
-    setSystem: (text) => {
-      flags.set('system', text);
-    },
+    retry: async (signal) => lastTurn && sendAfter(lastTurn.before, lastTurn.prompt, lastTurn.files, signal),
+    set: (flag, text) => void flags.set(flag, text),
+    attach: (path) => void attached.push(path),
     clear: () => {
       messages = noMessages;
       saved = undefined;

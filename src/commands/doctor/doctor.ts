@@ -36,9 +36,17 @@ export const runDoctor: RunCommand = async ({ flags }, context) => {
   const doctorReport = await collectReport(flags, context);
   const { findings, ...sections } = doctorReport;
   const warnings = findings.map(({ message, hint, code }) => ({ message, hint, code }));
-  const text = (): StyledText[] => formatDoctorReport(doctorReport, stdout.isTerminal ? stdout.columns : undefined);
-  await ignoreClosedPipe(printResult({ ...resultOf({ ...sections, warnings }), text }, output).then(stdout.end));
   const worst = worstFinding(findings);
+  // The failure is printed at the end; defaults matter to nobody who looks for a problem.
+  const shown = {
+    ...doctorReport,
+    settings: isFlagOn(flags, 'all')
+      ? sections.settings
+      : sections.settings.filter(({ source }) => source !== 'default'),
+    findings: findings.filter((finding) => finding !== worst || !worst.code),
+  };
+  const text = (): StyledText[] => formatDoctorReport(shown, stdout.isTerminal ? stdout.columns : undefined);
+  await ignoreClosedPipe(printResult({ ...resultOf({ ...sections, warnings }), text }, output).then(stdout.end));
   if (worst?.code) throw new Failure(worst.code, worst.message, { hint: worst.hint, applied: 'no' });
 };
 

@@ -14,7 +14,7 @@ import type { Operation } from '../../operations/operation.ts';
 import { failureJson } from '../../output/failure-text.ts';
 import { mergeStream } from '../../results/chunk-merger.ts';
 import { createTraceContext, readTraceParent } from '../../trace/trace-context.ts';
-import { createJobGuard, jobOfBody } from '../train/job-guard.ts';
+import { createJobGuard, isHarmless, jobOfBody } from '../train/job-guard.ts';
 import type { RunTool, ToolCall } from './mcp-methods.ts';
 
 // A larger response would fill the context of a model.
@@ -68,7 +68,7 @@ async function runOperationTool(
   await enforceChecks(draft, operation, inputIssues, { ...settings, origin: 'tool' }, { ...report, warn });
   const observer =
     typeof operation.arguments?.as === 'object'
-      ? createJobGuard(jobOfBody(draft, 'mcp', settings), false, context)
+      ? createJobGuard(jobOfBody(draft, 'mcp', settings), isHarmless(settings), context)
       : {};
   const request = prepareRequest(settings, draft);
   const outcome = await sendAlone(request, settings, { ...context, signal }, observer);

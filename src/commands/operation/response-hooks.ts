@@ -147,7 +147,9 @@ function recordedContent(
   hasBodies: boolean,
 ): { readonly [name: string]: JsonValue } {
   const id = firstStringMember(response, 'id');
+  const model = firstStringMember(rootOf(draft.doc), 'model') ?? firstStringMember(response, 'model');
   return {
+    ...(model === undefined ? {} : { model }),
     ids: { ...ids, ...(id === undefined || Object.values(ids).includes(id) ? {} : { response: id }) },
     prompt_tokens: tokenCount(response, 'prompt_tokens'),
     completion_tokens: tokenCount(response, 'completion_tokens'),

@@ -158,7 +158,7 @@ async function locateOutput(error: unknown, sink: Sink, report: Reporter): Promi
   const { location, cause } = abandoned;
   if (error === cause) {
     const { code, message, facts } = toFailure(error);
-    return new Failure(code, message, { hint: location, ...facts });
+    return new Failure(code, message, { ...facts, hint: [facts.hint ?? [], location].flat().join('; ') });
   }
   await report.note(cause === undefined ? location : `${toFailure(cause).message}; ${location}`);
   return error;

@@ -19,9 +19,14 @@ import {
 } from '../../train/job-history.ts';
 import { digestBytes } from '../../train/stream/upload.ts';
 
+/** True where a job that is sent twice costs nothing. */
+export function isHarmless({ destination }: Pick<Settings, 'destination'>): boolean {
+  return destination?.isLocal === true;
+}
+
 /**
- * The guard against sending a job twice by mistake, on the job history in the data directory. `onSend` records the job; it throws Failure `safety_check` if the same
- * job was sent before, and `local_file` if svc cannot know. `onOutcome` warns if it cannot record the outcome, because the job itself is done.
+ * The guard against sending a job twice by mistake, on the job history in the data directory. `onSend` records the job; it throws
+ * Failure `safety_check` if the same job was sent before and is not `allowed`, and `local_file` if svc cannot know. `onOutcome` warns if it cannot record the outcome, because the job itself is done.
  */
 export function createJobGuard(
   job: TrainingJob,
@@ -65,7 +70,7 @@ export function createLineGuards(
   return (line, draft, mayBeApplied) => {
     const job = { ...jobOfBody(draft, file, settings), run, line };
     return {
-      ...createJobGuard(job, allowsDuplicate || (mayBeApplied && 'unknown'), context, history),
+      ...createJobGuard(job, allowsDuplicate || isHarmless(settings) || (mayBeApplied && 'unknown'), context, history),
       knownResponse: async () => {
         const record = await history.find(job);
         if (!record || jobStatus(record, runtime) !== 'applied') return undefined;

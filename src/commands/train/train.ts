@@ -10,7 +10,7 @@ import { readHooks } from '../operation/response-hooks.ts';
 import { sendAndShow } from '../operation/send-and-show.ts';
 import { showRequest } from '../operation/show-request.ts';
 import { isBatch, requireInputs, startRequest } from '../operation/start-request.ts';
-import { createJobGuard } from './job-guard.ts';
+import { createJobGuard, isHarmless } from './job-guard.ts';
 import { checkTraining, readTrainingInput } from './training-body.ts';
 
 /** Creates a training job: settings, a body that may be larger than memory, checks, guard against duplicates, send, show. */
@@ -34,7 +34,7 @@ export const runTrain: RunCommand = async (invocation, context) => {
     const request = prepareRequest(settings, draft, body);
     if (settings.previewFormat) return await showRequest(request, settings, context);
     const job = { ...facts, target: recordedUrl(settings.destination) };
-    const observer = createJobGuard(job, isFlagOn(flags, 'allow-duplicate'), context);
+    const observer = createJobGuard(job, isFlagOn(flags, 'allow-duplicate') || isHarmless(settings), context);
     await sendAndShow(request, { ...start, hooks, observer }, context);
   } finally {
     await sources.close();

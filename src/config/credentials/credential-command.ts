@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { resolve } from 'node:path';
 import { Failure, usageFailure } from '../../errors.ts';
+import { shellWord } from '../../output/shell-quote.ts';
 import type { Runtime } from '../../runtime.ts';
 import { configDirectory } from '../directories.ts';
 import { type Setting, settings } from '../settings.ts';
@@ -43,7 +44,7 @@ export async function readCommandSecret(
   throw new Failure('credentials', `the credential_command ${command[0]} ${why ?? 'printed nothing'}`, {
     hint: why?.startsWith('was not found')
       ? 'correct the path of the program, or add its directory to PATH'
-      : `run it with SVC_CREDENTIAL=${scheme} to see its output, which svc does not show`,
+      : `to see why, run: SVC_CREDENTIAL=${scheme} ${shellWord(command[0] ?? '')}${command.length > 1 ? ' ...' : ''}`,
     applied: 'no',
   });
 }
