@@ -6,6 +6,7 @@ import { type AcceptedCredentials, authenticateRequest } from './authenticate-re
 import { modelsRoute, upstreamChatRoute } from './model-routes.ts';
 import { operationHandlers } from './operation-handlers.ts';
 import { operationRoute } from './operation-route.ts';
+import type { PageLogin } from './page-login.ts';
 import { pageRoutes } from './page-routes.ts';
 import { IncompleteBodyError } from './request-body.ts';
 import { createRequestMetrics, type RequestMetrics } from './request-metrics.ts';
@@ -37,7 +38,7 @@ export function createLocalService(
   const respond: Send = async (request) => {
     request.onBodySent?.();
     const route = routes.get(requestPath(request));
-    return handleRequest(request, route, credentials).catch((error) => {
+    return handleRequest(request, route, credentials, context.login).catch((error) => {
       // An aborted request gets no response, as on the network.
       request.signal?.throwIfAborted();
       if (error instanceof IncompleteBodyError) throw error.reason;
@@ -98,14 +99,17 @@ async function handleRequest(
   request: Request,
   route: ServiceRoute | undefined,
   credentials: AcceptedCredentials | undefined,
+  login: PageLogin | undefined,
 ): Promise<Response> {
   const { method, headers, signal } = request;
   if (!route) throw new HttpError(404, 'Not Found');
   if (method !== route.method && !(method === 'HEAD' && route.method === 'GET'))
     throw new HttpError(405, 'Method Not Allowed', [['Allow', route.method === 'GET' ? 'GET, HEAD' : route.method]]);
+  const authorization = getHeader(headers, 'authorization');
+  const isOpen = route.auth === 'none' || (route.auth === 'page' && login?.accepts(authorization));
   const user =
-    credentials && route.auth !== 'none'
-      ? authenticateRequest(route.auth, getHeader(headers, 'authorization'), credentials)
+    credentials && !isOpen
+      ? authenticateRequest(route.auth === 'bearer' ? 'bearer' : 'basic', authorization, credentials)
       : anonymousUser;
   return route.respond(request, { user, signal });
 }

@@ -17,7 +17,7 @@ import type { ServiceStore } from './store/service-store.ts';
 import { deleteAbandonedTrajectories } from './store/trajectory-rows.ts';
 
 /** The configuration of the local service. */
-export interface LocalServiceOptions extends Pick<ServiceContext, 'upstream' | 'onRequestEnd' | 'faults'> {
+export interface LocalServiceOptions extends Pick<ServiceContext, 'upstream' | 'onRequestEnd' | 'faults' | 'login'> {
   readonly databaseFile: string;
   /** The data if it is open already; the local service closes it. */
   readonly store?: ServiceStore | undefined;

@@ -2,6 +2,7 @@ import type { Finding } from '../fields/finding.ts';
 import type { ExchangeSignal, Middleware, Request, Response } from '../http/message.ts';
 import type { JsonNode } from '../json/json-node.ts';
 import type { Operation } from '../operations/operation.ts';
+import type { PageLogin } from './page-login.ts';
 import type { RequestSummary } from './request-summary.ts';
 import type { ServiceStore } from './store/service-store.ts';
 import type { Upstream } from './upstream.ts';
@@ -21,6 +22,8 @@ export interface ServiceContext {
   /** Is called with every request that has ended. */
   readonly onRequestEnd?: ((summary: RequestSummary) => void) | undefined;
   readonly faults?: Middleware | undefined;
+  /** Gives browsers credentials for the page. */
+  readonly login?: PageLogin | undefined;
   /** Responds to chats instead of the built-in model. */
   readonly upstream?: Upstream | undefined;
 }
@@ -62,8 +65,8 @@ export type BodyReceiver = (
 /** One path of the local service: the method and credentials it takes, the shape of its errors, and how it responds. */
 export interface ServiceRoute {
   readonly method: 'GET' | 'POST';
-  /** `none`: open to everybody who can connect. */
-  readonly auth: Operation['auth'] | 'none';
+  /** `none`: open to everybody who can connect; `page`: Basic credentials, or a token of the page. */
+  readonly auth: Operation['auth'] | 'none' | 'page';
   readonly errors: Operation['errors'];
   /** May throw HttpError. */
   readonly respond: (request: Request, caller: Caller) => Promise<Response>;

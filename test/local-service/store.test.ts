@@ -44,7 +44,8 @@ describe('the database', () => {
       ...schemaVersions.slice(0, -1).flat(),
       ...[ours, `pragma user_version = ${schemaVersions.length - 1}`],
       `with recursive n (i) as (select 1 union all select i + 1 from n where i < ${calls})
-       insert into calls select 'a/b', printf('%08d', i), 't', '{}', i from n`,
+       insert into calls (project_id, id, trace_id, start, created_at)
+         select 'a/b', printf('%08d', i), 't', '{}', i from n`,
     );
     const warnings: [text: string, version: unknown][] = [];
     const warn = async (text: string): Promise<void> => {
@@ -88,7 +89,8 @@ describe('the database', () => {
       const path = made(
         ...schemaVersions.slice(0, version).flat(),
         ...[ours, `pragma user_version = ${version}`],
-        "insert into feedback values (7, 'a/b', 'f', 't', 'm:1', '{}', '{}', 'u', 1)",
+        `insert into feedback (seq, project_id, id, feedback_type, trigger_ref, payload, record, svc_user_id, created_at)
+           values (7, 'a/b', 'f', 't', 'm:1', '{}', '{"svc_ref":"svc:///a/b/call/c"}', 'u', 1)`,
         "insert into calls (project_id, id, trace_id, start, created_at) values ('a/b', 'c', 'd', '{}', 1)",
       );
       // Two at once, as two processes may.
@@ -101,7 +103,8 @@ describe('the database', () => {
         store.all('select type, name, sql from sqlite_master order by type, name'),
       ]);
       expect([tables, again]).toEqual([fresh, fresh]);
-      expect(opened[0]?.first('select seq from feedback')).toMatchObject({ seq: 7 });
+      const ref = version < schemaVersions.length ? 'svc:///a/b/call/c' : null;
+      expect(opened[0]?.first('select seq, svc_ref from feedback')).toMatchObject({ seq: 7, svc_ref: ref });
       const calls = opened[0]?.all('select project_id, id, trace_id, start, created_at from calls');
       expect(calls).toMatchObject([{ project_id: 'a/b', id: 'c', trace_id: 'd', start: '{}', created_at: 1 }]);
     },

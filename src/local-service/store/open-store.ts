@@ -334,5 +334,19 @@ const callsInOrder: readonly string[] = [
   'create index calls_by_trace on calls (trace_id, created_at)',
 ];
 
+// For the page: the feedback about a call, and how long a chat took.
+const feedbackByRef: readonly string[] = [
+  'alter table feedback add column svc_ref text',
+  "update feedback set svc_ref = case when json_valid(record) then substr(json_extract(record, '$.svc_ref'), 1, 600) end",
+  'create index feedback_by_ref on feedback (svc_ref, created_at)',
+  'alter table chats add column duration_ms integer',
+];
+
 /** The statements that convert the tables to each version from the one before; released versions never change. */
-export const schemaVersions: readonly (readonly string[])[] = [initialTables, sampleIndexes, pageTables, callsInOrder];
+export const schemaVersions: readonly (readonly string[])[] = [
+  initialTables,
+  sampleIndexes,
+  pageTables,
+  callsInOrder,
+  feedbackByRef,
+];

@@ -58,8 +58,15 @@ const pageTables: readonly string[] = [
   'create index chats_by_time on svc.chats (created_at, id)',
 ];
 
+const feedbackByRef: readonly string[] = [
+  'alter table svc.feedback add column svc_ref text collate "C"',
+  `update svc.feedback set svc_ref = left(substring(record from '"svc_ref"\\s*:\\s*"([^"\\\\]*)"'), 600)`,
+  'create index feedback_by_ref on svc.feedback (svc_ref, created_at)',
+  'alter table svc.chats add column duration_ms bigint',
+];
+
 // The statements that convert the tables to each version from the one before; released versions never change.
-const postgresVersions: readonly (readonly string[])[] = [initialTables, pageTables];
+const postgresVersions: readonly (readonly string[])[] = [initialTables, pageTables, feedbackByRef];
 
 /**
  * Creates the tables in the schema `svc` of a database, or brings them to the version of this svc. Several services may

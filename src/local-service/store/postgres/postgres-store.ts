@@ -47,10 +47,11 @@ export async function openPostgresStore(address: PostgresAddress, password: stri
         return step.value;
       }),
     saveJob: (job, trajectories, signal) => savePostgresJob(job, trajectories, signal, database),
-    saveChat: ({ id, request, response, status, createdAt }) =>
+    saveChat: ({ id, request, response, status, createdAt, durationMs }) =>
       database.query(
         async (client) =>
-          void (await client`insert into svc.chats values (${id}, ${request}, ${response}, ${status}, ${createdAt})`),
+          void (await client`insert into svc.chats
+            values (${id}, ${request}, ${response}, ${status}, ${createdAt}, ${durationMs})`),
       ),
     readRows: (query) => database.query((client) => readRows(query, client)),
     checkHealth: () => checkPostgresHealth(database, address.label),

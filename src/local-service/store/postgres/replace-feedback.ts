@@ -42,18 +42,19 @@ async function replaceGroup(records: readonly FeedbackRecord[], client: Postgres
     where svc.feedback.project_id = gone.project and svc.feedback.id = gone.id`;
   await client`
     insert into svc.feedback
-      (project_id, id, feedback_type, trigger_ref, payload, record, svc_user_id, created_at)
+      (project_id, id, feedback_type, trigger_ref, svc_ref, payload, record, svc_user_id, created_at)
     select * from unnest(
       ${projects}::text[],
       ${ids}::text[],
       ${records.map(({ type }) => type)}::text[],
       ${records.map(({ trigger }) => trigger)}::text[],
+      ${records.map(({ ref }) => ref)}::text[],
       ${records.map(({ payload }) => payload)}::text[],
       ${records.map(({ record }) => record)}::text[],
       ${records.map(({ user }) => user)}::text[],
       ${records.map(({ createdAt }) => createdAt)}::bigint[])
     on conflict (project_id, id) do update set
       seq = excluded.seq, feedback_type = excluded.feedback_type, trigger_ref = excluded.trigger_ref,
-      payload = excluded.payload, record = excluded.record, svc_user_id = excluded.svc_user_id,
+      svc_ref = excluded.svc_ref, payload = excluded.payload, record = excluded.record, svc_user_id = excluded.svc_user_id,
       created_at = excluded.created_at`;
 }
