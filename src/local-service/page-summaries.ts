@@ -42,7 +42,8 @@ export async function readTrace(
     for (const row of rows) calls.set(callKey(row), summarizeCall(row));
     await yieldToEventLoop(undefined);
   }
-  for (const row of await readTraceFeedback(store, traceId, limit)) {
+  const feedback = await readTraceFeedback(store, traceId, limit);
+  for (const row of feedback.toSorted((left, right) => Number(left.created_at) - Number(right.created_at))) {
     const call = calls.get(callKey(row));
     if (call) calls.set(callKey(row), withFeedback(call, String(row.feedback_type), parsed(row.payload)));
   }

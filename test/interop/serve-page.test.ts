@@ -3,6 +3,7 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { noPostgres, type PostgresServer, postgresServer } from '../support/postgres.ts';
 import { inShell, type Served, serve, waitForExit } from '../support/process.ts';
 import { temporaryDirectory } from '../support/svc.ts';
 
@@ -28,8 +29,8 @@ const quoted = (text: string): string => JSON.stringify(text);
 const call = (at: number, parent: number | undefined, name: string): string =>
   `{"start":{"project_id":"a/b","id":"${callId(at)}","trace_id":"${trace}",${parent === undefined ? '' : `"parent_id":"${callId(parent)}",`}"op_name":${quoted(name)},"started_at":"2026-01-01T00:00:00Z","attributes":{},"inputs":{"n":${LARGE_INTEGER},"text":${quoted(ATTACK)}}}}`;
 
-async function filled(): Promise<Served> {
-  const served = await serve(['--data', join(temporaryDirectory(), 'svc.db')]);
+async function filled(data = join(temporaryDirectory(), 'svc.db')): Promise<Served> {
+  const served = await serve(['--data', data]);
   await post(served, '/call/start', call(1, undefined, 'root'));
   await post(served, '/call/start', call(2, 1, `child ${ATTACK}`));
   await post(served, '/call/start', call(3, 2, 'grandchild'));
@@ -136,10 +137,10 @@ describe.skipIf(!executablePath)('the page in a browser', { timeout: 120_000 }, 
 
   async function openPage(
     hash: string,
-    options: { width?: number; colorScheme?: 'dark' | 'light' } = {},
+    options: { width?: number; colorScheme?: 'dark' | 'light'; data?: string } = {},
   ): Promise<Page> {
     const { width = 1200, colorScheme = 'light' } = options;
-    served = await filled();
+    served = await filled(options.data);
     const context = await browser.newContext({
       httpCredentials: { username: served.env.SVC_USERNAME ?? '', password: served.env.SVC_PASSWORD ?? '' },
       viewport: { width, height: 800 },
@@ -353,6 +354,52 @@ describe.skipIf(!executablePath)('the page in a browser', { timeout: 120_000 }, 
     await page.locator('nav a[href="#chats"]').click();
     await page.locator('.opener', { hasText: 'Where is it?' }).click();
     await expect.poll(() => page.locator('article').last().innerText()).toContain('"name":"find_parcel"');
+  });
+
+  it('keeps up with 3,000 calls in one burst, each in a trace of its own', async () => {
+    const page = await openPage('#calls');
+    const id = (at: number): string => String(at).padStart(16, '0');
+    for (let at = 1; at <= 3000; at += 250)
+      await Promise.all(
+        Array.from({ length: 250 }, (_, index) =>
+          post(
+            served,
+            '/call/start',
+            call(1, undefined, `load-${at + index}`)
+              .replace(callId(1), id(at + index))
+              .replace(trace, id(at + index).repeat(2)),
+          ),
+        ),
+      );
+    await page.locator('nav', { hasText: 'Calls 3,003' }).waitFor();
+    await expect.poll(() => page.locator('td.main').first().innerText()).toMatch(/^load-(2[789]\d\d|3000)$/);
+    await page.getByRole('button', { name: 'Load older records' }).click();
+    await expect.poll(() => page.locator('tbody tr').count()).toBeGreaterThan(50);
+  });
+
+  it.skipIf(noPostgres())('shows the same from PostgreSQL', async () => {
+    const server: PostgresServer = await postgresServer();
+    onTestFinished(() => server.remove());
+    const page = await openPage('#calls', { data: server.newDatabase() });
+    const texts: string[] = [];
+    for (const view of ['calls', 'feedback', 'jobs', 'chats']) {
+      await page.locator(`nav a[href="#${view}"]`).click();
+      await page.locator('.opener').first().click();
+      if (view === 'calls') await page.locator('.row', { hasText: 'child <img' }).click();
+      await page.locator('#panel h2').waitFor();
+      texts.push(await page.locator('main').innerText());
+    }
+    const [calls, feedback, , chats] = texts;
+    expect(calls).toMatch(new RegExp(`900 ms.*700 ms.*no end.*"score": ${LARGE_INTEGER}`, 's'));
+    expect(feedback).toContain(LARGE_INTEGER);
+    await page.locator('nav a[href="#jobs"]').click();
+    await page.locator('.opener').first().click();
+    await page.getByText('1 group, from 0 to 1, mean 0.5').waitFor();
+    expect(chats).toContain('svc-local');
+    await page.locator('nav a[href="#calls"]').click();
+    await page.locator('input[name=q]').fill('GRANDCHILD');
+    await expect.poll(() => page.locator('td.main').allInnerTexts()).toEqual(['grandchild in root']);
+    await page.getByText('1 match for text “GRANDCHILD”').waitFor();
   });
 
   it('logs in by the link of --open, without a password, until the service ends', async () => {

@@ -1,6 +1,7 @@
 import { counted, el, short, svg } from './dom.js';
 
 const [WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [480, 150, 52, 8, 8, 34];
+const [BAR, LINE, TEXT] = ['var(--bar)', 'var(--line)', 'var(--soft)'];
 const MAX_BINS = 20;
 const MAX_MARKS = 240;
 
@@ -22,10 +23,10 @@ export function sparkline(values, name) {
   const { low, high, sizes, highest } = bins(values);
   const bars = sizes.map((size, at) => {
     const height = Math.ceil((16 * size) / highest);
-    return svg('rect', { x: at * 4, y: 16 - height, width: 3, height });
+    return svg('rect', { x: at * 4, y: 16 - height, width: 3, height, fill: BAR });
   });
   const label = `${name}: ${counted(values.length, 'value', 'values')}`;
-  const size = { width: sizes.length * 4, height: 16, role: 'img', 'aria-label': label, class: 'spark' };
+  const size = { width: sizes.length * 4, height: 16, role: 'img', 'aria-label': label };
   return [svg('svg', size, ...bars), el('small', {}, `${short(low)} to ${short(high)}`)];
 }
 
@@ -38,10 +39,11 @@ function chart(title, xName, xValues, yName, yValues, draw) {
     const format = high - low > MAX_BINS ? Math.round : (value) => value;
     return low === high ? [low] : [low, format((low + high) / 2), high];
   };
-  const text = (words, at, y, anchor) => svg('text', { x: at, y, 'text-anchor': anchor }, words);
+  const text = (words, at, y, anchor) =>
+    svg('text', { x: at, y, 'text-anchor': anchor, 'font-size': 11, fill: TEXT }, words);
   const axes = [
     ...ticks(yLow, yHigh).flatMap((value) => [
-      svg('line', { x1: LEFT, x2: WIDTH - RIGHT, y1: y(value), y2: y(value) }),
+      svg('line', { x1: LEFT, x2: WIDTH - RIGHT, y1: y(value), y2: y(value), stroke: LINE }),
       text(short(value), LEFT - 6, y(value) + 4, 'end'),
     ]),
     ...ticks(xLow, xHigh).map((value, at) =>
@@ -51,7 +53,7 @@ function chart(title, xName, xValues, yName, yValues, draw) {
   ];
   const properties = { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: 'img', 'aria-label': `${yName} by ${xName}` };
   const caption = el('figcaption', {}, el('b', {}, title), ' ', el('small', {}, yName));
-  return el('figure', {}, caption, svg('svg', { ...properties, class: 'chart' }, ...axes, ...draw(x, y)));
+  return el('figure', {}, caption, svg('svg', properties, ...axes, ...draw(x, y)));
 }
 
 export function histogram(title, values, xName, yName) {
@@ -59,7 +61,7 @@ export function histogram(title, values, xName, yName) {
   const width = (WIDTH - LEFT - RIGHT) / sizes.length;
   return chart(title, xName, values, yName, [0, highest], (_x, y) =>
     sizes.map((size, at) =>
-      svg('rect', { x: LEFT + at * width + 1, y: y(size), width: width - 2, height: y(0) - y(size) }),
+      svg('rect', { x: LEFT + at * width + 1, y: y(size), width: width - 2, height: y(0) - y(size), fill: BAR }),
     ),
   );
 }
@@ -73,8 +75,8 @@ export function ranges(title, groups, xName, yName) {
       .filter((_, at) => at % step === 0)
       .map(({ at, low, high }) =>
         low === high
-          ? svg('circle', { cx: x(at), cy: y(low), r: 2.5, class: 'flat' })
-          : svg('line', { x1: x(at), x2: x(at), y1: y(low), y2: y(high), class: 'range' }),
+          ? svg('circle', { cx: x(at), cy: y(low), r: 2.5, fill: 'var(--bad)' })
+          : svg('line', { x1: x(at), x2: x(at), y1: y(low), y2: y(high), stroke: BAR, 'stroke-width': 2 }),
       ),
   );
 }
@@ -88,6 +90,6 @@ export function means(title, points, xName, yName) {
   });
   const [positions, values] = [points.map(([at]) => at), marks.map(([, value]) => value)];
   return chart(title, xName, positions, yName, values, (x, y) =>
-    marks.map(([at, value]) => svg('circle', { cx: x(at), cy: y(value), r: 2 })),
+    marks.map(([at, value]) => svg('circle', { cx: x(at), cy: y(value), r: 2, fill: BAR })),
   );
 }

@@ -41,10 +41,7 @@ export function duration(ms) {
   if (ms === null) return '';
   if (ms < 1000) return `${short(ms)} ms`;
   if (ms < 60_000) return `${short(ms / 1000)} s`;
-  const minutes = Math.floor(ms / 60_000);
-  return minutes < 60
-    ? `${minutes} min ${Math.floor(ms / 1000) % 60} s`
-    : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+  return `${short(ms / 60_000)} min`;
 }
 
 /** A computed number with four digits; stored numbers are shown as their text. */
@@ -56,23 +53,12 @@ export function counted(count, one, many) {
   return `${count.toLocaleString('en')} ${count === 1 ? one : many}`;
 }
 
-export function factTable(rows) {
-  const head = el('thead', {}, el('tr', {}, el('th', { scope: 'col' }, 'field'), el('th', { scope: 'col' }, 'value')));
-  const shown = rows.filter(([, value]) => value);
+/** Names and values; those without a value are left out. */
+export function factList(facts) {
+  const shown = facts.filter(([, value]) => value);
   return el(
-    'table',
+    'dl',
     {},
-    head,
-    el(
-      'tbody',
-      {},
-      shown.map((cells) =>
-        el(
-          'tr',
-          {},
-          cells.map((cell) => el('td', {}, cell)),
-        ),
-      ),
-    ),
+    shown.flatMap(([name, value]) => [el('dt', {}, name), el('dd', {}, value)]),
   );
 }

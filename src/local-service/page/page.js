@@ -25,7 +25,6 @@ let opened = {};
 let panelKey;
 let totals = {};
 let typing;
-const pathsByProject = new Map();
 
 const shortcuts = {
   '/': () => filters.elements.namedItem('q').focus(),
@@ -95,6 +94,10 @@ function renderNavigation() {
     if (name === state.table) anchor.setAttribute('aria-current', 'page');
     return anchor;
   });
+  // A link that has the focus keeps it.
+  const signature = JSON.stringify([state.table, totals]);
+  if (byId('nav').dataset.drawn === signature) return;
+  byId('nav').dataset.drawn = signature;
   byId('nav').replaceChildren(...links);
 }
 
@@ -161,9 +164,7 @@ function merged(rows, more) {
 
 async function readPaths(own) {
   const project = own.query.project ?? own.rows[0]?.project_id;
-  if (own.table !== 'feedback' || project === undefined) return;
-  if (!pathsByProject.get(project)?.length) pathsByProject.set(project, (await read('schema', { project })).paths);
-  own.paths = pathsByProject.get(project);
+  if (own.table === 'feedback' && project !== undefined) own.paths = (await read('schema', { project })).paths;
 }
 
 // Live says why no new record can appear.

@@ -1,6 +1,6 @@
 import { read } from './api.js';
 import { histogram, limits, means, ranges } from './charts.js';
-import { counted, duration, el, factTable, link, short, time } from './dom.js';
+import { counted, duration, el, factList, link, short, time } from './dom.js';
 import { copyButtons, jsonView, nodeAt, parseTree, textAt } from './json.js';
 import { href } from './state.js';
 
@@ -30,7 +30,7 @@ function callPanel({ row, feedback }) {
     section('Feedback', feedback.length > 0 ? feedback.map(feedbackArticle) : 'None.'),
     ...part('Inputs', 'inputs'),
     ...part('Attributes', 'attributes'),
-    factTable(facts),
+    factList(facts),
     section('Stored JSON', jsonView(row.start)),
     copyButtons('/call/start', 'call start', `{"start":${row.start}}`, BASIC),
   ];
@@ -48,7 +48,7 @@ function feedbackPanel({ row }) {
   return [
     el('h2', {}, row.feedback_type),
     time(row.created_at),
-    factTable([
+    factList([
       ['about', project ? link(href({ table: 'calls', parameters: { in: project, id } }), ref) : ref],
       ['project', row.project_id],
       ['trigger', row.trigger_ref],
@@ -74,7 +74,7 @@ async function jobPanel({ row }, isCurrent) {
   return [
     el('h2', {}, jobName(row)),
     time(row.created_at),
-    factTable([
+    factList([
       ['id', row.id],
       ['model', row.model_id],
     ]),
@@ -125,7 +125,7 @@ function rewardCharts(rewards) {
 
 function chatPanel({ row: { request, response, status, duration_ms: ms, created_at: createdAt } }) {
   const messages = parse(request)?.messages;
-  const all = [...(Array.isArray(messages) ? messages : []), ...responseMessages(response)];
+  const all = [...listOf(messages), ...responseMessages(response)];
   return [
     el('h2', {}, status === 200 ? 'Chat' : `Chat, status ${status}`),
     time(createdAt),
@@ -139,43 +139,39 @@ function chatPanel({ row: { request, response, status, duration_ms: ms, created_
 
 function messageArticle(message) {
   const role = String(message?.role ?? 'message');
-  const calls = Array.isArray(message?.tool_calls)
-    ? message.tool_calls.map((call) => `\n${JSON.stringify(call?.function ?? call)}`)
-    : [];
+  const calls = listOf(message?.tool_calls).map((call) => `\n${JSON.stringify(call?.function ?? call)}`);
   const reasoning = message?.reasoning ? [el('p', {}, el('small', {}, String(message.reasoning)))] : [];
   const className = role === 'error' ? 'message failed' : 'message';
-  return el('article', { className }, el('h3', {}, role), ...reasoning, contentText(message?.content) + calls.join(''));
+  return el('article', { className }, el('h3', {}, role), reasoning, contentText(message?.content) + calls.join(''));
 }
 
-// The messages of a response, joined from its events if it was streamed.
+// The messages of a response, or of its events, whose parts are joined: servers name a call once and send its arguments in
+// parts.
 function responseMessages(response) {
-  if (/^\s*\{/.test(response) || !/^data:/m.test(response)) {
-    const { choices, error } = parse(response) ?? {};
-    if (error) return [{ role: 'error', content: String(error.message ?? JSON.stringify(error)) }];
-    return (Array.isArray(choices) ? choices : []).map((choice) => choice?.message);
-  }
+  const events = [...response.matchAll(/^data: ?(\{.*)$/gm)].map(([, text]) => text);
   const joined = new Map();
-  for (const [, text] of response.matchAll(/^data: ?(\{.*)$/gm)) {
-    const { choices, error } = parse(text) ?? {};
+  for (const body of parse(response) ? [response] : events) {
+    const { choices, error } = parse(body) ?? {};
     if (error) joined.set('error', { role: 'error', content: String(error.message ?? JSON.stringify(error)) });
-    for (const { index, delta } of Array.isArray(choices) ? choices : []) {
-      const message = joined.get(index) ?? { role: 'assistant', content: '', reasoning: '', tool_calls: [] };
-      joined.set(index, message);
-      message.content += contentText(delta?.content);
-      message.reasoning += String(delta?.reasoning ?? delta?.reasoning_content ?? '');
-      for (const call of Array.isArray(delta?.tool_calls) ? delta.tool_calls : [])
-        joinToolCall(message.tool_calls, call);
+    for (const { index, message, delta = message } of listOf(choices)) {
+      const own = joined.get(index) ?? { role: 'assistant', content: '', reasoning: '', calls: new Map() };
+      joined.set(index, own);
+      own.content += contentText(delta?.content);
+      own.reasoning += String(delta?.reasoning ?? delta?.reasoning_content ?? '');
+      for (const [at, { index: place = at, function: part }] of listOf(delta?.tool_calls).entries()) {
+        const { name = '', arguments: text = '' } = own.calls.get(place) ?? {};
+        own.calls.set(place, { name: name + (part?.name ?? ''), arguments: text + (part?.arguments ?? '') });
+      }
     }
   }
-  return [...joined.values()];
+  return Array.from(joined.values(), ({ calls = new Map(), ...message }) => ({
+    ...message,
+    tool_calls: [...calls.values()],
+  }));
 }
 
-// Servers name a call once and send its arguments in parts.
-function joinToolCall(calls, { index, function: part }) {
-  const call = calls.find((one) => one.index === index) ?? { index, function: { name: '', arguments: '' } };
-  if (!calls.includes(call)) calls.push(call);
-  call.function.name += String(part?.name ?? '');
-  call.function.arguments += String(part?.arguments ?? '');
+function listOf(value) {
+  return Array.isArray(value) ? value : [];
 }
 
 function contentText(content) {

@@ -156,17 +156,14 @@ export function readFeedbackOf(
 }
 
 /** How many rows each table has; a count of 100,000 means that many or more. */
-export async function readTotals({
-  readRows,
-}: Pick<ServiceStore, 'readRows'>): Promise<{ [table in PageTable]: number }> {
+export async function readTotals({ readRows }: Pick<ServiceStore, 'readRows'>): Promise<{ [table: string]: number }> {
   const count = (table: PageTable): string =>
     `(select count(*) from (select 1 from @${table} order by created_at limit ${MAX_COUNTED_ROWS}) as each) as ${table}`;
   const [row] = await readRows({
     sql: `select ${count('calls')}, ${count('feedback')}, ${count('jobs')}, ${count('chats')}`,
     values: [],
   });
-  const [calls, feedback, jobs, chats] = [row?.calls, row?.feedback, row?.jobs, row?.chats].map(Number);
-  return { calls: calls ?? 0, feedback: feedback ?? 0, jobs: jobs ?? 0, chats: chats ?? 0 };
+  return Object.fromEntries(Object.entries(row ?? {}).map(([table, total]) => [table, Number(total)]));
 }
 
 // A search with more of them ignores the case of the first only.
@@ -233,7 +230,7 @@ export function readTraceFeedback(
   traceId: string,
   limit: number,
 ): Promise<readonly StoredRow[]> {
-  const sql = `select calls.project_id, calls.id, feedback_type, payload from @calls join @feedback
+  const sql = `select calls.project_id, calls.id, feedback_type, payload, feedback.created_at from @calls join @feedback
     on svc_ref = 'svc:///' || calls.project_id || '/call/' || calls.id where trace_id = ? limit ${limit}`;
   return readRows({ sql, values: [traceId] });
 }
