@@ -262,8 +262,9 @@ function columnChoice(paths, open) {
     const onchange = () => {
       if (!chosen.delete(path)) chosen.add(path);
       go(href(state, { columns: [...chosen].join(',') || '-' }), true);
+      byId(`column-${path}`)?.focus();
     };
-    const input = el('input', { type: 'checkbox', checked: chosen.has(path), onchange });
+    const input = el('input', { id: `column-${path}`, type: 'checkbox', checked: chosen.has(path), onchange });
     return el('label', {}, input, ` ${path} `, el('small', {}, type), ' ');
   });
   return el('details', { open }, el('summary', {}, 'Payload columns'), boxes);
@@ -281,6 +282,7 @@ async function renderTrace(isRefresh = false) {
     const text = JSON.stringify(page);
     if (opened.id === id && opened.text === text) return;
     const hasFocus = opened.id !== id || trace.contains(document.activeElement);
+    const scrolled = opened.id === id ? trace.querySelector('.tree')?.scrollTop : 0;
     // The first selection adds to the history, the next ones replace it.
     const select = (next) => go(href(state, { in: next.project, id: next.id }), state.parameters.id !== undefined);
     opened = { id, text, total: page.total, waterfall: createWaterfall(page, select) };
@@ -288,6 +290,7 @@ async function renderTrace(isRefresh = false) {
     const none = page.total === 0 ? ['No call of this trace is stored.'] : opened.waterfall.elements;
     trace.replaceChildren(back, ...none);
     if (hasFocus) opened.waterfall.focus();
+    trace.querySelector('.tree')?.scrollTo(0, scrolled);
   }
   opened.waterfall.select(callKey({ project, id: call }));
 }
