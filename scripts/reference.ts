@@ -134,7 +134,8 @@ function localServiceSection(): string {
       [
         ['`GET /v1/models`', 'Bearer', 'the models of the upstream server, else `svc-local`'],
         ['`GET /`', 'none', 'a page that shows the stored data'],
-        ['`GET /page/…`', 'Basic', 'the data of that page'],
+        ['`GET /page/…`', 'Basic, or Bearer with a token of the page', 'the data of that page'],
+        ['`POST /page/login`', 'none', 'exchanges the code of a login link for a token of the page'],
         ['`GET /healthz`', 'none', '200 while the data can be used, else 503'],
         ['`GET /metrics`', 'Basic', 'counts and durations of requests, in the text format of Prometheus'],
       ],
