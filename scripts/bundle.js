@@ -89,6 +89,8 @@ packSourceMaps(dist);
 await build({
   entryPoints: ['page.html', 'page.css', 'page.js'].map((name) => `src/local-service/page/${name}`),
   outdir: `${dist}/page`,
+  bundle: true,
+  format: 'esm',
   minify: true,
   loader: { '.html': 'copy' },
   logLevel: 'warning',

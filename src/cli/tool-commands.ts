@@ -201,7 +201,7 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
       }),
       ...flagGroup('Common', {
         '--drain <duration>': 'Time for requests in flight after SIGTERM (default: 5s)',
-        '--open': 'Open the page of the service in a browser',
+        '--open': 'Print a login link to the page of the service, valid once within 60 s, and open it in a browser',
       }),
       ...flagGroup('Testing', {
         '--fault <rule>...':

@@ -22,6 +22,7 @@ import {
   openServiceStore,
 } from '../local-service/open-local-service.ts';
 import { isModelsPath } from '../local-service/operation-route.ts';
+import { createPageLogin } from '../local-service/page-login.ts';
 import { openHarRecorder } from '../local-service/record-har.ts';
 import { openHarReplay } from '../local-service/replay-har.ts';
 import { type RequestLogFormat, requestLogLine, withRequestSummaries } from '../local-service/request-metrics.ts';
@@ -53,6 +54,7 @@ export const runServe: RunCommand = async ({ flags }, context) => {
     getBooleanFlag(flags, 'auth') === false
       ? undefined
       : await loadServiceCredentials(getStringFlag(flags, 'credentials'), data, runtime, report.warn);
+  const login = createPageLogin(runtime);
   const service = await openServeService(
     flags,
     {
@@ -61,6 +63,7 @@ export const runServe: RunCommand = async ({ flags }, context) => {
       credentials: authSetup?.credentials,
       upstream: upstream?.answer,
       models: options.models,
+      login,
       maxBodyBytes: options.maxBodyBytes,
       faults: store && faultRules.length > 0 ? withFaults(faultRules, runtime, store.deleteFeedback) : undefined,
       checksRules: faultRules.some(({ deletesOldFeedback }) => deletesOldFeedback),
@@ -84,8 +87,12 @@ export const runServe: RunCommand = async ({ flags }, context) => {
   await printResult({ ...resultOf(facts), text: () => `${listener.url}\n` }, output);
   if (authSetup?.file) await report.note(`the credentials are in ${authSetup.file}`);
   if (!authSetup) await report.warn('every user of this machine can use the service (--no-auth)');
-  const missing = isFlagOn(flags, 'open') ? await openBrowser(listener.url, runtime) : undefined;
-  if (missing) await report.warn(`could not start ${missing}; open ${listener.url} in a browser`);
+  if (isFlagOn(flags, 'open')) {
+    const link = authSetup ? `${listener.url}/#code=${login.createCode()}` : listener.url;
+    if (authSetup) await report.note(`open within 60 s, once: ${link}`);
+    const missing = await openBrowser(link, runtime);
+    if (missing) await report.warn(`could not start ${missing}; open ${link} in a browser`);
+  }
   if (!signal.aborted) await once(signal, 'abort');
   await listener.close();
   await upstream?.close();

@@ -19,6 +19,7 @@ import {
   upstreamChatRoute,
   withStoredChats,
 } from './operation-route.ts';
+import type { PageLogin } from './page-login.ts';
 import { pageRoutes } from './page-routes.ts';
 import { IncompleteBodyError, parseRequestBody } from './request-body.ts';
 import { createRequestMetrics, type RequestMetrics, withRequestSummaries } from './request-metrics.ts';
@@ -62,7 +63,7 @@ export function createLocalService(
     request.onBodySent?.();
     const path = requestPath(request);
     const route = routes.get(isModelsPath(path) ? modelsPath : path);
-    return handleRequest(request, route, credentials).catch((error) => {
+    return handleRequest(request, route, credentials, context.login).catch((error) => {
       // An aborted request gets no response, as on the network.
       request.signal?.throwIfAborted();
       if (error instanceof IncompleteBodyError) throw error.reason;
@@ -123,14 +124,17 @@ async function handleRequest(
   request: HttpRequest,
   route: ServiceRoute | undefined,
   credentials: AcceptedCredentials | undefined,
+  login: PageLogin | undefined,
 ): Promise<HttpResponse> {
   const { method, headers, signal } = request;
   if (!route) throw new HttpError(404, 'Not Found');
   if (method !== route.method && !(method === 'HEAD' && route.method === 'GET'))
     throw new HttpError(405, 'Method Not Allowed', [['Allow', route.method === 'GET' ? 'GET, HEAD' : route.method]]);
+  const authorization = getHeader(headers, 'authorization');
+  const isOpen = route.auth === 'none' || (route.auth === 'page' && login?.accepts(authorization));
   const user =
-    credentials && route.auth !== 'none'
-      ? authenticateRequest(route.auth, getHeader(headers, 'authorization'), credentials)
+    credentials && !isOpen
+      ? authenticateRequest(route.auth === 'bearer' ? 'bearer' : 'basic', authorization, credentials)
       : anonymousUser;
   return route.respond(request, { user, signal });
 }

@@ -16,7 +16,7 @@ import { openStore } from './store/open-store.ts';
 import type { ServiceStore } from './store/service-store.ts';
 
 export interface LocalServiceOptions
-  extends Pick<ServiceContext, 'upstream' | 'models' | 'onRequestEnd' | 'faults' | 'checksRules'> {
+  extends Pick<ServiceContext, 'upstream' | 'models' | 'onRequestEnd' | 'faults' | 'checksRules' | 'login'> {
   readonly databaseFile: string;
   /** The data if it is open already; the local service closes it. */
   readonly store?: ServiceStore | undefined;

@@ -4,9 +4,20 @@ import type { ExchangeSignal, HttpHeaders } from '../http/message.ts';
 import { type JsonValue, RawJson, writeJson } from '../json/write-json.ts';
 import { yieldToEventLoop } from './event-loop.ts';
 import { inferPayloadPaths } from './handlers/feedback-schema.ts';
+import { readTrace, summarizeChat, summarizeTrace } from './page-summaries.ts';
+import { limitedChunks } from './request-body.ts';
 import { HttpError, jsonResponse, textResponse } from './responses.ts';
 import { readRoute, type ServiceContext, type ServiceRoute } from './service-context.ts';
-import { type PageTable, pageTables, readPage, readRewards, readTrace } from './store/page-queries.ts';
+import {
+  type PageQuery,
+  type PageTable,
+  pageTables,
+  readFeedbackOf,
+  readPage,
+  readRecord,
+  readRewards,
+  readTotals,
+} from './store/page-queries.ts';
 import type { StoredRow } from './store/service-store.ts';
 
 // Everything stored is hostile text: no inline scripts, no foreign hosts, no frames, no forms.
@@ -29,15 +40,24 @@ const staticFiles = [
 const ROWS_PER_PAGE = 50;
 const ROWS_PER_EXPORT_CHUNK = 200;
 const SAMPLED_PAYLOADS = 200;
+const MAX_TRACE_CALLS = 10_000;
+const MAX_CODE_BYTES = 256;
 
-/** The read-only routes of the web page: static files without credentials, and the stored data with Basic credentials. */
-export function pageRoutes({ store, now }: ServiceContext): [string, ServiceRoute][] {
-  const tables = Object.keys(pageTables).filter(isPageTable);
-  const search = ({ searchParams }: URL): string => searchParams.get('q') ?? '';
-  const data = (name: string, read: (url: URL) => Promise<JsonValue>): [string, ServiceRoute] => [
+/** The read-only routes of the web page: static files without credentials, and the stored data with those of the page. */
+export function pageRoutes({ store, now, login }: ServiceContext): [string, ServiceRoute][] {
+  const data = (name: string, read: (parameters: URLSearchParams) => Promise<JsonValue>): [string, ServiceRoute] => [
     `/page/${name}`,
-    readRoute('basic', async ({ url }) => jsonResponse(200, await read(new URL(url)), pageHeaders)),
+    readRoute('page', async ({ url }) => jsonResponse(200, await read(new URL(url).searchParams), pageHeaders)),
   ];
+  const list = (table: PageTable, toJson: (row: StoredRow) => JsonValue | Promise<JsonValue>): [string, ServiceRoute] =>
+    data(table, async (parameters) => {
+      const query = pageQuery(parameters, ROWS_PER_PAGE);
+      // A filter that only some calls of a trace match finds calls; other lists of calls have each trace once.
+      const isFirstOfTrace = table === 'calls' && query.search === '' && !parameters.has('op');
+      const { rows, next } = await readPage(store, table, { ...query, isFirstOfTrace });
+      return { rows: await Promise.all(rows.map(toJson)), next: next ?? null };
+    });
+  const row = (each: StoredRow): JsonValue => rowToJson(each, false);
   return [
     ...staticFiles.map(([path, file, type]): [string, ServiceRoute] => [
       path,
@@ -47,20 +67,42 @@ export function pageRoutes({ store, now }: ServiceContext): [string, ServiceRout
         return textResponse(200, text, type, pageHeaders);
       }),
     ]),
-    ...tables.map((table) =>
-      data(table, async (url) => {
-        const options = { before: url.searchParams.get('before'), search: search(url), limit: ROWS_PER_PAGE };
-        const { rows, next } = await readPage(store, table, options);
-        return { rows: rows.map((row) => rowToJson(row, false)), next: next ?? null };
-      }),
-    ),
-    data('trace', async ({ searchParams }) => {
-      const { rows, total } = await readTrace(store, searchParams.get('id') ?? '');
-      return { rows: rows.map((row) => rowToJson(row, false)), total };
+    list('calls', (each) => summarizeTrace(store, each)),
+    list('feedback', row),
+    list('jobs', row),
+    list('chats', summarizeChat),
+    data('totals', () => readTotals(store)),
+    data('trace', async (parameters) => {
+      const { calls, total } = await readTrace(store, parameters.get('id') ?? '', MAX_TRACE_CALLS);
+      return { calls: calls.map((call) => ({ ...call })), total };
     }),
-    data('rewards', async ({ searchParams }) => ({ ...(await readRewards(store, searchParams.get('job') ?? '')) })),
-    data('schema', async ({ searchParams }) => {
-      const project = searchParams.get('project') ?? '';
+    data('record', async (parameters) => {
+      const table = tableOf(parameters);
+      const [project, id] = [parameters.get('project') ?? '', parameters.get('id') ?? ''];
+      const record = await readRecord(store, table, project, id);
+      const feedback = record && table === 'calls' ? await readFeedbackOf(store, project, id) : [];
+      return { row: record ? row(record) : null, feedback: feedback.map(row) };
+    }),
+    data('rewards', async (parameters) => ({
+      ...(await readRewards(store, parameters.get('job') ?? '', parameters.get('after'))),
+    })),
+    [
+      '/page/login',
+      {
+        method: 'POST',
+        auth: 'none',
+        errors: 'detail',
+        respond: async (request) => {
+          const chunks: Uint8Array[] = [];
+          for await (const chunk of limitedChunks(request, MAX_CODE_BYTES)) chunks.push(chunk);
+          const token = login?.exchange(Buffer.concat(chunks).toString());
+          if (token === undefined) throw new HttpError(403, 'the code was used, or is older than 60 s');
+          return jsonResponse(200, { token }, pageHeaders);
+        },
+      },
+    ],
+    data('schema', async (parameters) => {
+      const project = parameters.get('project') ?? '';
       const window = [0, now() + 1] as const;
       const query = { project, window, type: undefined, trigger: undefined, limit: SAMPLED_PAYLOADS };
       const payloads = await store.samplePayloads(query);
@@ -68,20 +110,19 @@ export function pageRoutes({ store, now }: ServiceContext): [string, ServiceRout
     }),
     [
       '/page/export',
-      readRoute('basic', async (request, { signal }) => {
-        const url = new URL(request.url);
-        const table = url.searchParams.get('table') ?? '';
-        if (!isPageTable(table)) throw new HttpError(400, `table must be one of: ${tables.join(', ')}`);
+      readRoute('page', async (request, { signal }) => {
+        const { searchParams: parameters } = new URL(request.url);
+        const table = tableOf(parameters);
         const disposition = ['Content-Disposition', `attachment; filename="svc-${table}.jsonl"`] as const;
         const headers: HttpHeaders = [['Content-Type', 'application/x-ndjson'], disposition, ...pageHeaders];
-        return { status: 200, statusText: '', headers, body: exportedRows(table, search(url), signal) };
+        return { status: 200, statusText: '', headers, body: exportedRows(table, parameters, signal) };
       }),
     ],
   ];
 
-  async function* exportedRows(table: PageTable, text: string, signal: ExchangeSignal | undefined) {
+  async function* exportedRows(table: PageTable, parameters: URLSearchParams, signal: ExchangeSignal | undefined) {
     for (let before: string | null = null; ; ) {
-      const page = await readPage(store, table, { before, search: text, limit: ROWS_PER_EXPORT_CHUNK });
+      const page = await readPage(store, table, { ...pageQuery(parameters, ROWS_PER_EXPORT_CHUNK), before });
       if (page.rows.length > 0)
         yield Buffer.from(page.rows.map((row) => `${writeJson(rowToJson(row, true))}\n`).join(''));
       if (page.next === undefined) return;
@@ -91,16 +132,37 @@ export function pageRoutes({ store, now }: ServiceContext): [string, ServiceRout
   }
 }
 
+function pageQuery(parameters: URLSearchParams, limit: number): PageQuery {
+  const time = (name: string): number | undefined => {
+    const value = Number(parameters.get(name) || Number.NaN);
+    return Number.isSafeInteger(value) ? value : undefined;
+  };
+  return {
+    before: parameters.get('before'),
+    search: parameters.get('q') ?? '',
+    filters: Object.fromEntries(parameters),
+    window: [time('from'), time('until')],
+    limit,
+  };
+}
+
+function tableOf(parameters: URLSearchParams): PageTable {
+  const table = parameters.get('table') ?? '';
+  if (isPageTable(table)) return table;
+  throw new HttpError(400, `table must be one of: ${Object.keys(pageTables).join(', ')}`);
+}
+
 function isPageTable(name: string): name is PageTable {
   return Object.hasOwn(pageTables, name);
 }
 
+const NUMBER_COLUMNS = ['created_at', 'status', 'duration_ms', 'groups'];
 const JSON_COLUMNS = ['start', 'record', 'experimental_config'];
 
 // An export has JSON as it is; the page gets its text, because a browser would round long numbers.
 function rowToJson(row: StoredRow, isExport: boolean): { readonly [column: string]: JsonValue } {
   const entries = Object.entries(row).map(([name, value]): [string, JsonValue] => {
-    if (name === 'created_at' || name === 'status') return [name, Number(value)];
+    if (NUMBER_COLUMNS.includes(name)) return [name, value === null ? null : Number(value)];
     if (typeof value !== 'string') return [name, null];
     return [name, isExport && JSON_COLUMNS.includes(name) ? new RawJson(value.replaceAll('\n', ' ')) : value];
   });

@@ -2,6 +2,7 @@ import type { Finding } from '../fields/finding.ts';
 import type { ExchangeSignal, HttpRequest, HttpResponse, Middleware } from '../http/message.ts';
 import type { JsonNode } from '../json/json-node.ts';
 import type { Operation } from '../operations/operation.ts';
+import type { PageLogin } from './page-login.ts';
 import type { RequestSummary } from './request-metrics.ts';
 import type { ServiceStore } from './store/service-store.ts';
 import type { Upstream } from './upstream.ts';
@@ -19,6 +20,8 @@ export interface ServiceContext {
   readonly faults?: Middleware | undefined;
   /** Rejects bodies that break a rule of one existing server, too (docs/servers.md). */
   readonly checksRules?: boolean | undefined;
+  /** Gives browsers credentials for the page. */
+  readonly login?: PageLogin | undefined;
   /** Responds to chats instead of the built-in model. */
   readonly upstream?: Upstream | undefined;
   /** The names of the built-in model; without them it serves every name. */
@@ -57,8 +60,8 @@ export type BodyReceiver = (
 /** One path of the local service: the method and credentials it takes, the shape of its errors, and how it responds. */
 export interface ServiceRoute {
   readonly method: 'GET' | 'POST';
-  /** `none`: open to everybody who can connect. */
-  readonly auth: Operation['auth'] | 'none';
+  /** `none`: open to everybody who can connect; `page`: Basic credentials, or a token of the page. */
+  readonly auth: Operation['auth'] | 'none' | 'page';
   readonly errors: Operation['errors'];
   /** May throw HttpError. */
   readonly respond: (request: HttpRequest, caller: Caller) => Promise<HttpResponse>;

@@ -77,6 +77,7 @@ describe.each(stores)('a service on %s', (name, options) => {
       replacedId: 'none',
       type: 't',
       trigger: null,
+      ref: '',
       payload: '{}',
       record: '{}',
       user: 'u',
@@ -224,17 +225,49 @@ describe.each(stores)('the data of the page on %s', (name, options) => {
   it.runIf(name !== 'PostgreSQL' || !reason)('has traces, rewards, schemas and chats', async () => {
     const { post, get } = await openService(options());
     for (const at of [1, 2, 3]) await post('/call/start', call({ id: callId(at), trace_id: callId(9) }));
-    expect(JSON.parse(await get(`/page/trace?id=${callId(9)}`)).rows.map(({ id }: { id: string }) => id)).toEqual(
-      [1, 2, 3].map(callId),
-    );
+    for (const [at, payload] of [
+      [1, { exit_code: 1, duration_ms: 1500 }],
+      [2, { note: 'x', score: 0.5 }],
+    ] as const)
+      await post('/feedback/replace', feedback({ svc_ref: `svc:///a/b/call/${callId(at)}`, payload }));
+    const seen = { durationMs: null, failed: false, feedback: [], op: 'x', name: 'x', project: 'a/b', parent: null };
+    expect(JSON.parse(await get(`/page/trace?id=${callId(9)}`))).toMatchObject({
+      calls: [
+        { ...seen, id: callId(1), durationMs: 1500, failed: true },
+        { ...seen, id: callId(2), feedback: ['t score=0.5'] },
+        { ...seen, id: callId(3) },
+      ],
+      total: 3,
+    });
+    const [row] = JSON.parse(await get('/page/calls')).rows;
+    expect(row).toMatchObject({ trace: callId(9), calls: 3, durationMs: 1500, failed: 1, feedback: ['t score=0.5'] });
+    const record = async (at: number) => JSON.parse(await get(`/page/record?table=calls&project=a/b&id=${callId(at)}`));
+    expect(await record(1)).toMatchObject({ row: { id: callId(1) }, feedback: [{ feedback_type: 't' }] });
+    expect(await record(4)).toEqual({ row: null, feedback: [] });
+    expect(JSON.parse(await get('/page/totals'))).toEqual({ calls: 3, feedback: 2, jobs: 0, chats: 0 });
+    const ids = async (query: string): Promise<unknown> =>
+      JSON.parse(await get(`/page/${query}`)).rows.map(({ id }: { id: string }) => id);
+    expect(await ids('calls?op=x')).toEqual([3, 2, 1].map(callId));
+    expect(await ids('calls?op=y')).toEqual([]);
+    expect(await ids('calls?project=a/b')).toEqual([callId(1)]);
+    expect(await ids('calls?project=a')).toEqual([]);
+    const [first, second] = (await ids('feedback?type=t&user=local')) as string[];
+    expect(await ids('feedback?user=other')).toEqual([]);
+    const createdAt = JSON.parse(await get('/page/feedback')).rows[0].created_at;
+    expect(await ids(`feedback?from=${createdAt}`)).toEqual([first]);
+    expect(await ids(`feedback?until=${createdAt}`)).toEqual([second]);
     const rewards = Array.from({ length: 70 }, (_, at) => at / 2);
     const group = { trajectories: rewards.map((reward) => ({ reward, logs: [] })) };
-    const job = { model_id: callId(1), trajectory_groups: [group, { trajectories: [{ reward: -1, logs: [] }] }] };
+    const job = {
+      model_id: callId(1),
+      trajectory_groups: [group, { trajectories: [{ reward: -1, final_policy_version: 7 }] }],
+    };
     const { id } = (await post('/v1/preview/training-jobs', job)).json;
     expect(JSON.parse(await get(`/page/rewards?job=${id}`))).toEqual({
-      rewards: [...rewards.map((reward) => [0, reward]), [1, -1]],
+      rewards: [...rewards.map((reward) => [0, reward, null]), [1, -1, 7]],
       read: 71,
       total: 71,
+      next: null,
     });
     // What the parsers of databases reject or read in another way.
     const deep = `${'['.repeat(3000)}${']'.repeat(3000)}`;
@@ -248,25 +281,35 @@ describe.each(stores)('the data of the page on %s', (name, options) => {
     const oddId = (await post('/v1/preview/training-jobs', oddJob)).json.id;
     expect(JSON.parse(await get(`/page/rewards?job=${oddId}`))).toEqual({
       rewards: [
-        [0, 1],
-        [0, 2],
-        [0, 4],
+        [0, 1, null],
+        [0, 2, null],
+        [0, 4, null],
       ],
       read: 4,
       total: 4,
+      next: null,
     });
     const large = { trajectories: Array.from({ length: 2100 }, () => ({ reward: 1 })) };
     const largeId = (await post('/v1/preview/training-jobs', { model_id: callId(1), trajectory_groups: [large] })).json
       .id;
-    const { rewards: first, read, total } = JSON.parse(await get(`/page/rewards?job=${largeId}`));
-    expect([first.length, read, total]).toEqual([2048, 2048, 2100]);
-    await post('/feedback/replace', feedback({ payload: { a: { b: 1 } } }));
-    expect(JSON.parse(await get('/page/schema?project=a/b')).paths).toEqual([{ path: 'a.b', type: 'numeric' }]);
+    const part = JSON.parse(await get(`/page/rewards?job=${largeId}`));
+    expect([part.rewards.length, part.read, part.total]).toEqual([2048, 2048, 2100]);
+    const rest = JSON.parse(await get(`/page/rewards?job=${largeId}&after=${encodeURIComponent(part.next)}`));
+    expect([rest.rewards.length, rest.read, rest.total, rest.next]).toEqual([52, 52, 2100, null]);
+    const [, , wide] = JSON.parse(await get('/page/jobs')).rows;
+    expect(wide).toMatchObject({ id, groups: 2 });
+    await post('/feedback/replace', feedback({ project_id: 'c/d', payload: { a: { b: 1 } } }));
+    expect(JSON.parse(await get('/page/schema?project=c/d')).paths).toEqual([{ path: 'a.b', type: 'numeric' }]);
     const request = '{"messages": [{"role":"user","content":"x"}], "seed": 9007199254740993}';
     const { json } = await post('/v1/chat/completions', request);
     const [chat] = JSON.parse(await get('/page/chats')).rows;
-    expect(chat).toMatchObject({ request, status: 200 });
-    expect(JSON.parse(chat.response)).toEqual(json);
+    const { usage, model } = json as { usage: Record<string, number>; model: string };
+    const tokens = { promptTokens: usage.prompt_tokens, completionTokens: usage.completion_tokens };
+    expect(chat).toMatchObject({ title: 'x', status: 200, model, ...tokens, finish: 'stop', error: '' });
+    expect(chat.durationMs).toBeGreaterThanOrEqual(0);
+    expect(await ids(`chats?status=200&model=none`)).toEqual([]);
+    const { row: stored } = JSON.parse(await get(`/page/record?table=chats&id=${chat.id}`));
+    expect([stored.request, JSON.parse(stored.response)]).toEqual([request, json]);
     expect((await get('/page/export?table=jobs')).split('\n')).toHaveLength(4);
   });
 });
@@ -287,6 +330,16 @@ describe.skipIf(reason)('a service on PostgreSQL', () => {
       ids.map((id) => post('/feedback/replace', feedback({ id: id.slice(-2), feedback_id: id, payload: {} }))),
     );
     expect(new Set((await Promise.all(feedbacks)).map(({ status }) => status))).toEqual(new Set([200]));
+  });
+
+  it('finds the calls that feedback of an earlier version is about', async () => {
+    const url = server?.newDatabase() ?? '';
+    const ref = `svc:///a/b/call/${callId(1)}`;
+    await (await open(url))('/feedback/replace', feedback({ svc_ref: ref, payload: {} }));
+    server?.query(url, 'alter table svc.feedback drop column svc_ref; alter table svc.chats drop column duration_ms');
+    server?.query(url, 'update svc.schema_version set version = 2');
+    await open(url);
+    expect(server?.query(url, 'select svc_ref from svc.feedback')).toBe(ref);
   });
 
   it('responds 503 with nothing half-stored while the database is down, and recovers', async () => {

@@ -3,7 +3,8 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { type Served, serve, waitForExit } from '../support/process.ts';
+import { noPostgres, type PostgresServer, postgresServer } from '../support/postgres.ts';
+import { inShell, type Served, serve, waitForExit } from '../support/process.ts';
 import { temporaryDirectory } from '../support/svc.ts';
 
 const executablePath = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(existsSync);
@@ -28,8 +29,8 @@ const quoted = (text: string): string => JSON.stringify(text);
 const call = (at: number, parent: number | undefined, name: string): string =>
   `{"start":{"project_id":"a/b","id":"${callId(at)}","trace_id":"${trace}",${parent === undefined ? '' : `"parent_id":"${callId(parent)}",`}"op_name":${quoted(name)},"started_at":"2026-01-01T00:00:00Z","attributes":{},"inputs":{"n":${LARGE_INTEGER},"text":${quoted(ATTACK)}}}}`;
 
-async function filled(): Promise<Served> {
-  const served = await serve(['--data', join(temporaryDirectory(), 'svc.db')]);
+async function filled(data = join(temporaryDirectory(), 'svc.db')): Promise<Served> {
+  const served = await serve(['--data', data]);
   await post(served, '/call/start', call(1, undefined, 'root'));
   await post(served, '/call/start', call(2, 1, `child ${ATTACK}`));
   await post(served, '/call/start', call(3, 2, 'grandchild'));
@@ -38,6 +39,16 @@ async function filled(): Promise<Served> {
     '/feedback/replace',
     `{"project_id":"a/b","feedback_id":"none","feedback_type":${quoted(ATTACK)},"svc_ref":"svc:///a/b/object/n:v","payload":{"score":${LARGE_INTEGER},"text":${quoted(ATTACK)}}}`,
   );
+  for (const [at, payload] of [
+    [1, '{"exit_code":0,"duration_ms":900}'],
+    [2, '{"exit_code":1,"duration_ms":700}'],
+    [2, `{"score":${LARGE_INTEGER}}`],
+  ] as const)
+    await post(
+      served,
+      '/feedback/replace',
+      `{"project_id":"a/b","feedback_id":"none","feedback_type":"quality","svc_ref":"svc:///a/b/call/${callId(at)}","payload":${payload}}`,
+    );
   const trajectories = [0, 0.5, 0.5, 1].map((reward) => `{"reward":${reward},"logs":[${quoted(ATTACK)}]}`).join(',');
   await post(
     served,
@@ -68,22 +79,51 @@ describe('the files of the page', () => {
         expect.stringMatching(/^default-src 'none';/),
       ]);
     }
-    const paths = ['calls', 'feedback', 'jobs', 'chats', 'trace', 'rewards', 'schema', 'export?table=calls'];
+    const paths = [
+      'calls',
+      'feedback',
+      'jobs',
+      'chats',
+      'trace',
+      'rewards',
+      'schema',
+      'totals',
+      'record?table=jobs',
+      'export?table=calls',
+    ];
     for (const path of paths) expect((await fetch(`${url}/page/${path}`)).status, path).toBe(401);
     const headers = {
       Authorization: `Basic ${Buffer.from(`${env.SVC_USERNAME}:${env.SVC_PASSWORD}`).toString('base64')}`,
     };
     for (const path of paths) expect((await fetch(`${url}/page/${path}`, { headers })).status, path).toBe(200);
+    expect((await fetch(`${url}/page/login`, { method: 'POST', body: 'guessed' })).status).toBe(403);
+    const guessed = { Authorization: 'Bearer guessed' };
+    expect((await fetch(`${url}/page/calls`, { headers: guessed })).status).toBe(401);
     expect((await fetch(`${url}/page/calls`, { method: 'POST', headers })).status).toBe(405);
     const foreign = { ...headers, Origin: 'http://evil.example' };
     expect((await fetch(`${url}/page/calls`, { headers: foreign })).status).toBe(403);
   });
 
-  it('open in the program of BROWSER with --open', async () => {
+  it('open in the program of BROWSER with --open, by a link with a code that works once', async () => {
     const { url, child } = await serve(['--open'], { env: { BROWSER: '/no/such/browser' } });
     const end = waitForExit(child);
-    child.stderr?.once('data', () => child.kill('SIGTERM'));
-    expect((await end).stderr).toContain(`could not start /no/such/browser; open ${url} in a browser`);
+    let text = '';
+    child.stderr?.on('data', (piece) => {
+      text += piece;
+    });
+    await expect.poll(() => text).toContain('could not start /no/such/browser; open');
+    const [, code = ''] = /#code=([\w-]+)/.exec(text) ?? [];
+    const exchange = () => fetch(`${url}/page/login`, { method: 'POST', body: code });
+    const { token } = (await (await exchange()).json()) as { token: string };
+    expect((await exchange()).status).toBe(403);
+    const headers = { Authorization: `Bearer ${token}` };
+    expect((await fetch(`${url}/page/calls`, { headers })).status).toBe(200);
+    // It reads the page, and nothing else.
+    expect((await fetch(`${url}/metrics`, { headers })).status).toBe(401);
+    expect((await fetch(`${url}/v1/models`, { headers })).status).toBe(401);
+    expect((await fetch(`${url}/call/start`, { method: 'POST', headers, body: '{}' })).status).toBe(401);
+    child.kill('SIGTERM');
+    expect((await end).stderr).toContain(`open within 60 s, once: ${url}/#code=${code}`);
   });
 });
 
@@ -97,10 +137,10 @@ describe.skipIf(!executablePath)('the page in a browser', { timeout: 120_000 }, 
 
   async function openPage(
     hash: string,
-    options: { width?: number; colorScheme?: 'dark' | 'light' } = {},
+    options: { width?: number; colorScheme?: 'dark' | 'light'; data?: string } = {},
   ): Promise<Page> {
     const { width = 1200, colorScheme = 'light' } = options;
-    served = await filled();
+    served = await filled(options.data);
     const context = await browser.newContext({
       httpCredentials: { username: served.env.SVC_USERNAME ?? '', password: served.env.SVC_PASSWORD ?? '' },
       viewport: { width, height: 800 },
@@ -111,7 +151,7 @@ describe.skipIf(!executablePath)('the page in a browser', { timeout: 120_000 }, 
     page.on('pageerror', (error) => expect.unreachable(String(error)));
     page.on('dialog', () => expect.unreachable('an attack ran'));
     await page.goto(`${served.url}/${hash}`);
-    await page.locator('#list > li').first().waitFor();
+    await page.locator('.opener').first().waitFor();
     return page;
   }
 
@@ -119,123 +159,273 @@ describe.skipIf(!executablePath)('the page in a browser', { timeout: 120_000 }, 
     page.evaluate(
       `${axe}; axe.run().then(({ violations }) => violations.map(({ id, nodes }) => id + ' ' + nodes[0].html))`,
     );
-  const openAll = async (page: Page): Promise<void> => {
-    for (const item of await page.locator('#list > li > details, #extra > details').all()) {
-      await item.locator('> summary').click();
-      await item.locator('> div > *').first().waitFor();
-    }
+  const expectReadable = async (page: Page): Promise<void> => {
+    expect(await findings(page)).toEqual([]);
+    expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true);
+    expect(await page.evaluate('window.attacked')).toBeUndefined();
+    expect(await page.locator('main img, main script').count()).toBe(0);
   };
 
-  it.each([
-    ['#calls', 1200, 'light'],
-    ['#feedback', 1200, 'dark'],
-    ['#jobs', 390, 'light'],
-    ['#chats', 390, 'dark'],
-  ] as const)(
+  const looks = [
+    [320, 'light'],
+    [360, 'dark'],
+    [1280, 'light'],
+    [1280, 'dark'],
+  ] as const;
+  const views = ['calls', 'feedback', 'jobs', 'chats'].flatMap((view) => looks.map((look) => [view, ...look] as const));
+  it.each(views)(
     'shows %s at %d pixels in %s: accessible, within its width, with stored text as text',
-    async (hash, width, colorScheme) => {
-      const page = await openPage(hash, { width, colorScheme });
-      await openAll(page);
-      for (const summary of await page.locator('li li summary').all()) await summary.click();
-      expect(await findings(page)).toEqual([]);
-      expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true);
-      expect(await page.evaluate('window.attacked')).toBeUndefined();
-      expect(await page.locator('main img, main script').count()).toBe(0);
+    async (view, width, colorScheme) => {
+      const page = await openPage(`#${view}`, { width, colorScheme });
+      await expectReadable(page);
+      await page.locator('.opener').first().click();
+      if (view === 'calls') await page.locator('.row', { hasText: 'child <img' }).click();
+      await page.locator('#panel h2').waitFor();
+      await expectReadable(page);
       const text = await page.locator('main').innerText();
-      if (hash !== '#jobs') expect(text).toContain(ATTACK);
-      if (hash === '#calls' || hash === '#feedback') expect(text).toContain(LARGE_INTEGER);
-      if (hash === '#calls') {
-        expect(await page.locator('#list > li').count()).toBe(1);
-        expect(await page.locator('#list ul ul ul > li > details > summary').innerText()).toContain('grandchild');
+      if (view !== 'jobs') expect(text).toContain(ATTACK);
+      if (view === 'calls') {
+        expect(await page.locator('[role=treeitem][aria-level="3"]').innerText()).toContain('grandchild');
+        expect(text).toMatch(/900 ms.*700 ms.*no end/s);
+        expect(text).toContain(`quality score=${LARGE_INTEGER}`);
       }
-      if (hash === '#feedback') expect(text).toMatch(/score\s+numeric/);
-      if (hash === '#jobs') expect(text).toMatch(/4 trajectories; 4 rewards in 1 group, from 0 to 1, mean 0\.5/);
-      if (hash === '#chats') {
-        const articles = await page.locator('article h3').allInnerTexts();
-        expect(articles).toEqual(['system', 'user', 'assistant', 'system', 'user', 'assistant']);
-        const [streamed, whole] = await page.locator('article.assistant').allInnerTexts();
-        expect(streamed).toBe(whole);
+      if (view === 'calls' || view === 'feedback') expect(text).toContain(LARGE_INTEGER);
+      if (view === 'jobs') {
+        await page.getByText('1 group, from 0 to 1, mean 0.5. 0 groups have equal rewards').waitFor();
+        expect(await page.locator('#panel svg').count()).toBe(3);
+      }
+      if (view === 'chats') {
+        expect(await page.locator('article h3').allInnerTexts()).toEqual(['system', 'user', 'assistant']);
+        const row = page.locator('tbody tr').last();
+        expect(await row.innerText()).toMatch(/svc-local.*ms.*\d+ \+ \d+.*stop/s);
+        const streamed = await page.locator('article').last().innerText();
+        await page.locator('.opener').last().click();
+        await expect.poll(() => page.locator('article').last().innerText()).toBe(streamed);
       }
     },
   );
 
-  it('shows a trace of 40 levels within the width of a phone', async () => {
-    const page = await openPage('#calls', { width: 360 });
-    for (let at = 4; at <= 40; at += 1) await post(served, '/call/start', call(at, at - 1, `level ${at}`));
-    await page.locator('#list summary').first().click();
-    await page.getByText('level 40', { exact: true }).click();
-    expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true);
+  it('keeps its state in the URL: links, back, reload', async () => {
+    const page = await openPage('#feedback');
+    await page.locator('input[name=q]').fill('SCORE');
+    await expect.poll(() => page.evaluate('location.hash')).toBe('#feedback?q=SCORE');
+    await page.getByText('2 matches for text “SCORE”').waitFor();
+    await page.locator('.opener').first().click();
+    await page.locator('#panel h2').waitFor();
+    const [url, heading] = [page.url(), await page.locator('#panel h2').innerText()];
+    await page.reload();
+    await page.locator('#panel h2').waitFor();
+    expect([page.url(), await page.locator('#panel h2').innerText()]).toEqual([url, heading]);
+    expect(await page.locator('input[name=q]').inputValue()).toBe('SCORE');
+    await page.goBack();
+    await page.locator('#panel h2').waitFor({ state: 'detached' });
+    expect(page.url()).toContain('#feedback?q=SCORE');
+    await page.locator('summary', { hasText: 'Filters' }).click();
+    await page.locator('input[name=type]').fill('quality');
+    await expect.poll(() => page.locator('.opener').allInnerTexts()).toEqual(['quality']);
+    await page.locator('input[name=user]').fill('nobody');
+    await page
+      .getByText('No match for text “SCORE”, type “quality”, creator “nobody”; all feedback were searched.')
+      .waitFor();
+    await page.locator('input[name=until]').fill('2030-01-01T00:00');
+    await page.getByText('Live (paused: the time range has an end)').waitFor();
+    await page.getByRole('button', { name: 'Clear' }).click();
+    await expect.poll(() => page.locator('.opener').count()).toBe(4);
+    // Histograms of the numbers, with their limits.
+    expect(await page.locator('thead svg').first().getAttribute('aria-label')).toBe('score: 2 values');
+    await page.goto(`${served.url}/#calls?op=grandchild`);
+    await expect.poll(() => page.locator('td.main').allInnerTexts()).toEqual(['grandchild in root']);
+    await page.locator('.opener').click();
+    await page.getByRole('heading', { name: 'grandchild' }).waitFor();
+    expect(await page.locator('[aria-selected=true]').innerText()).toContain('grandchild');
   });
 
-  it('is used by keyboard, searches, shows new records as they arrive, and exports', async () => {
+  it('finds the slowest call of a trace, its inputs and its score with two actions', async () => {
+    const page = await openPage('#calls');
+    await page.locator('.opener').first().click();
+    await page.getByRole('button', { name: /child .* 700 ms/ }).click();
+    await page.getByRole('heading', { name: /^child/ }).waitFor();
+    const panel = await page.locator('#panel').innerText();
+    expect(panel).toContain(`"score": ${LARGE_INTEGER}`);
+    expect(panel).toContain(`"n": ${LARGE_INTEGER}`);
+  });
+
+  it('copies a call as JSON, as a curl command and as a svc command that store it again', async () => {
+    const page = await openPage('#calls');
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write'], { origin: served.url });
+    await page.locator('.opener').first().click();
+    await page.locator('.row', { hasText: 'child <img' }).click();
+    const copied: string[] = [];
+    for (const name of ['JSON', 'curl', 'svc']) {
+      await page.getByRole('button', { name: `Copy ${name}` }).click();
+      await page.getByText(`Copied the ${name}.`).waitFor();
+      copied.push(await page.evaluate('navigator.clipboard.readText()'));
+    }
+    expect(JSON.parse(copied[0] ?? '').start).toMatchObject({ id: callId(2) });
+    const { SVC_BASE_URL: _, ...env } = served.env;
+    const curl = await inShell(`${copied[1]} -sS`, { env });
+    expect(JSON.parse(curl.stdout)).toEqual({ id: callId(2), trace_id: trace });
+    const svc = await inShell(`${copied[2]?.replace(/(SVC_BASE_URL=\S+) svc/, 'svc')} --json`, { env: served.env });
+    expect([svc.code, JSON.parse(svc.stdout)]).toMatchObject([0, { id: callId(2) }]);
+  });
+
+  it('is used by keyboard alone', async () => {
     const page = await openPage('#calls');
     await page.keyboard.press('Tab');
     expect(await page.locator(':focus').innerText()).toBe('Skip to the records');
-    await page.locator('#list > li summary').first().focus();
     await page.keyboard.press('Enter');
-    await page.locator('#list ul').first().waitFor();
-    await page.locator('nav a[href="#feedback"]').focus();
+    expect(await page.locator('main:focus').count()).toBe(1);
+    await page.keyboard.press('j');
     await page.keyboard.press('Enter');
-    await page.locator('#extra details').waitFor();
-    // The link that skips the navigation stays in its table.
-    await page.locator('a[href="#main"]').focus();
-    await page.keyboard.press('Enter');
-    await expect.poll(() => page.evaluate('location.hash')).toBe('#main');
-    expect(await page.locator('#title').innerText()).toBe('Feedback');
-    await page.locator('nav a[href="#calls"]').click();
-
-    await post(served, '/call/start', call(7, undefined, 'later').replace(trace, callId(8)));
-    await page.locator('#list > li', { hasText: 'later' }).waitFor();
-    expect(await page.locator('#list > li').count()).toBe(2);
-
-    await page.locator('#search').fill('GRANDCHILD');
-    await page.locator('#list > li').filter({ hasText: 'later' }).waitFor({ state: 'detached' });
-    await page.locator('#list > li').first().waitFor();
-    expect(await page.locator('#list > li').count()).toBe(1);
-    const download = page.waitForEvent('download');
-    await page.locator('#export').click();
-    const lines = readFileSync(await (await download).path(), 'utf8')
-      .trim()
-      .split('\n');
-    expect(lines).toHaveLength(1);
-    expect(lines[0]).toContain(`"n":${LARGE_INTEGER}`);
-    expect(JSON.parse(lines[0] ?? '')).toMatchObject({ id: callId(3), start: { op_name: 'grandchild' } });
-    await page.locator('#search').fill('no such text');
-    await page.getByText('No records.').waitFor();
+    await page.locator('[role=tree]:focus').waitFor();
+    await page.keyboard.press('ArrowDown');
+    await page.getByRole('heading', { name: 'root' }).waitFor();
+    await page.keyboard.press('j');
+    await page.getByRole('heading', { name: /^child/ }).waitFor();
+    await page.keyboard.press('ArrowLeft');
+    await expect.poll(() => page.locator('.row').count()).toBe(2);
+    await page.keyboard.press('ArrowRight');
+    await expect.poll(() => page.locator('.row').count()).toBe(3);
+    await page.keyboard.press('Escape');
+    await page.locator('#panel').waitFor({ state: 'hidden' });
+    await page.keyboard.press('Escape');
+    await page.locator('#trace').waitFor({ state: 'hidden' });
+    await page.keyboard.press('?');
+    await page.locator('dialog').waitFor();
+    expect(await findings(page)).toEqual([]);
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('/');
+    await page.keyboard.type('no such text');
+    await page.getByText('No match for text “no such text”; all calls were searched.').waitFor();
   });
 
-  it('shows every record of a burst, changed records, and responses in any form', async () => {
+  it('draws only the rows in view of a trace of 10,000 calls, 5,000 of them below each other', async () => {
     const page = await openPage('#calls');
+    const hexId = (number: number): string => String(number).padStart(16, '0');
+    const big = '0199f3c0-5f3a-7c21-9b6e-000000000099';
+    for (let at = 0; at < 10_000; at += 500)
+      await Promise.all(
+        Array.from({ length: 500 }, (_, index) => {
+          const number = 10_000 + at + index;
+          const parent = number === 10_000 ? '' : `"parent_id":"${hexId(number > 15_000 ? 10_000 : number - 1)}",`;
+          const time = new Date(Date.UTC(2026, 0, 1) + number).toISOString();
+          return post(
+            served,
+            '/call/start',
+            `{"start":{"project_id":"a/b","id":"${hexId(number)}","trace_id":"${big}",${parent}"op_name":"op-${number}","started_at":"${time}","attributes":{},"inputs":{}}}`,
+          );
+        }),
+      );
+    await page.goto(`${served.url}/#calls?trace=${big}`);
+    await page.getByText('10,000 calls').waitFor();
+    expect(await page.locator('.row').count()).toBeLessThan(80);
+    await page.keyboard.press('End');
+    await page.getByRole('heading', { name: 'op-19999' }).waitFor();
+    expect(await page.locator('[aria-selected=true]').innerText()).toContain('op-19999');
+    expect(await page.locator('.row').count()).toBeLessThan(80);
+    expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true);
+  });
+
+  it('shows new records as they arrive, changed ones, and exports those that match', async () => {
+    const page = await openPage('#calls');
+    await post(served, '/call/start', call(7, undefined, 'later').replace(trace, callId(8)));
+    await page.locator('tbody tr', { hasText: 'later' }).waitFor();
     const burst = Array.from({ length: 120 }, (_, at) =>
       call(10, undefined, `burst ${at}`)
         .replace(callId(10), `0199f3c0-5f3a-7c21-9b6e-400000000${100 + at}`)
         .replace(trace, `0199f3c0-5f3a-7c21-9b6e-500000000${100 + at}`),
     );
     await Promise.all(burst.map((body) => post(served, '/call/start', body)));
-    await expect.poll(() => page.locator('#list > li', { hasText: 'burst' }).count(), { timeout: 60_000 }).toBe(120);
-
-    const id = '0199f3c0-5f3a-7c21-9b6e-300000000001';
-    const feedback = (note: string): string =>
-      `{"project_id":"a/b","id":"${id}","feedback_id":"${id}","feedback_type":"note","svc_ref":"svc:///a/b/object/n:v","payload":{"note":"${note}"}}`;
-    await post(served, '/feedback/replace', feedback('first version'));
-    await page.locator('nav a[href="#feedback"]').click();
-    const item = page.locator('#list > li', { hasText: 'note' });
-    await item.locator('summary').click();
-    await item.getByText('first version').waitFor();
-    await post(served, '/feedback/replace', feedback('second version'));
-    await item.getByText('second version').waitFor();
-    expect(await item.count()).toBe(1);
+    await expect.poll(() => page.locator('tbody tr', { hasText: 'burst' }).count(), { timeout: 60_000 }).toBe(120);
+    await page.locator('input[name=q]').fill('GRANDCHILD');
+    await expect.poll(() => page.locator('tbody tr').count()).toBe(1);
+    const download = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'Export' }).click();
+    const lines = readFileSync(await (await download).path(), 'utf8')
+      .trim()
+      .split('\n');
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).toContain(`"n":${LARGE_INTEGER}`);
+    expect(JSON.parse(lines[0] ?? '')).toMatchObject({ id: callId(3), start: { op_name: 'grandchild' } });
 
     const tools = '"tools":[{"type":"function","function":{"name":"find_parcel"}}],"tool_choice":"required"';
-    await post(
-      served,
-      '/v1/chat/completions',
-      `{"stream":true,${tools},"messages":[{"role":"user","content":"Where is it?"}]}`,
-    );
+    const body = `{"stream":true,${tools},"messages":[{"role":"user","content":"Where is it?"}]}`;
+    await post(served, '/v1/chat/completions', body);
     await page.locator('nav a[href="#chats"]').click();
-    const chat = page.locator('#list > li', { hasText: 'Where is it?' });
-    await chat.locator('> details > summary').click();
-    expect(await chat.locator('article.assistant').innerText()).toContain('"name":"find_parcel"');
+    await page.locator('.opener', { hasText: 'Where is it?' }).click();
+    await expect.poll(() => page.locator('article').last().innerText()).toContain('"name":"find_parcel"');
+  });
+
+  it('keeps up with 3,000 calls in one burst, each in a trace of its own', async () => {
+    const page = await openPage('#calls');
+    const id = (at: number): string => String(at).padStart(16, '0');
+    for (let at = 1; at <= 3000; at += 250)
+      await Promise.all(
+        Array.from({ length: 250 }, (_, index) =>
+          post(
+            served,
+            '/call/start',
+            call(1, undefined, `load-${at + index}`)
+              .replace(callId(1), id(at + index))
+              .replace(trace, id(at + index).repeat(2)),
+          ),
+        ),
+      );
+    await page.locator('nav', { hasText: 'Calls 3,003' }).waitFor();
+    await expect.poll(() => page.locator('td.main').first().innerText()).toMatch(/^load-(2[789]\d\d|3000)$/);
+    await page.getByRole('button', { name: 'Load older records' }).click();
+    await expect.poll(() => page.locator('tbody tr').count()).toBeGreaterThan(50);
+  });
+
+  it.skipIf(noPostgres())('shows the same from PostgreSQL', async () => {
+    const server: PostgresServer = await postgresServer();
+    onTestFinished(() => server.remove());
+    const page = await openPage('#calls', { data: server.newDatabase() });
+    const texts: string[] = [];
+    for (const view of ['calls', 'feedback', 'jobs', 'chats']) {
+      await page.locator(`nav a[href="#${view}"]`).click();
+      await page.locator('.opener').first().click();
+      if (view === 'calls') await page.locator('.row', { hasText: 'child <img' }).click();
+      await page.locator('#panel h2').waitFor();
+      texts.push(await page.locator('main').innerText());
+    }
+    const [calls, feedback, , chats] = texts;
+    expect(calls).toMatch(new RegExp(`900 ms.*700 ms.*no end.*"score": ${LARGE_INTEGER}`, 's'));
+    expect(feedback).toContain(LARGE_INTEGER);
+    await page.locator('nav a[href="#jobs"]').click();
+    await page.locator('.opener').first().click();
+    await page.getByText('1 group, from 0 to 1, mean 0.5').waitFor();
+    expect(chats).toContain('svc-local');
+    await page.locator('nav a[href="#calls"]').click();
+    await page.locator('input[name=q]').fill('GRANDCHILD');
+    await expect.poll(() => page.locator('td.main').allInnerTexts()).toEqual(['grandchild in root']);
+    await page.getByText('1 match for text “GRANDCHILD”').waitFor();
+  });
+
+  it('logs in by the link of --open, without a password, until the service ends', async () => {
+    const args = ['--open', '--data', join(temporaryDirectory(), 'svc.db')];
+    const opened = await serve(args, { env: { BROWSER: '/no/such/browser' } });
+    let text = '';
+    opened.child.stderr?.on('data', (piece) => {
+      text += piece;
+    });
+    await expect.poll(() => text).toContain('could not start');
+    await post(opened, '/call/start', call(1, undefined, 'root'));
+    const context = await browser.newContext();
+    onTestFinished(() => context.close());
+    const page = await context.newPage();
+    const link = /http\S+#code=[\w-]+/.exec(text)?.[0] ?? '';
+    await page.goto(link);
+    await page.locator('.opener', { hasText: 'root' }).waitFor();
+    expect(page.url()).toBe(`${opened.url}/#calls`);
+    await page.reload();
+    await page.locator('.opener', { hasText: 'root' }).waitFor();
+    const other = await browser.newContext();
+    onTestFinished(() => other.close());
+    const second = await other.newPage();
+    await second.goto(link);
+    await second.getByText('The link was used, or is older than 60 s').waitFor();
+    expect(await other.cookies()).toEqual([]);
   });
 
   it('responds from a recording that another tool imports', async () => {

@@ -37,6 +37,7 @@ const doors: { readonly [library: string]: string } = {
   yaml: 'body/yaml-source.ts',
   'undici/lib/dispatcher/client.js': 'http/http-connection.ts',
   conf: 'config/profile-conf.ts',
+  'csv-parse': 'batch/row-input.ts',
   ora: 'output/ora-spinner.ts',
   chalk: 'output/text-style.ts',
   'jq-wasm': 'results/jq-worker.ts',

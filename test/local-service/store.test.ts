@@ -83,7 +83,8 @@ describe('the database', () => {
     const path = made(
       ...firstVersion,
       `with recursive n (i) as (select 1 union all select i + 1 from n where i < ${calls})
-       insert into calls select 'a/b', printf('%08d', i), 't', '{}', i from n`,
+       insert into calls (project_id, id, trace_id, start, created_at)
+         select 'a/b', printf('%08d', i), 't', '{}', i from n`,
     );
     const warnings: [text: string, version: unknown][] = [];
     const warn = async (text: string): Promise<void> => {
@@ -124,7 +125,7 @@ describe('the database', () => {
   it('of version 1 is converted to the current version with all data', async () => {
     const path = made(
       ...firstVersion,
-      "insert into feedback values (7, 'a/b', 'f', 't', 'm:1', '{}', '{}', 'u', 1)",
+      `insert into feedback values (7, 'a/b', 'f', 't', 'm:1', '{}', '{"svc_ref":"svc:///a/b/call/c"}', 'u', 1)`,
       "insert into calls (project_id, id, trace_id, start, created_at) values ('a/b', 'c', 'd', '{}', 1)",
     );
     // Two at once, as two processes may.
@@ -135,7 +136,8 @@ describe('the database', () => {
       store.all('select type, name, sql from sqlite_master order by type, name'),
     ]);
     expect([tables, again]).toEqual([fresh, fresh]);
-    expect(opened[0]?.first('select seq from feedback')).toMatchObject({ seq: 7 });
+    const feedback = opened[0]?.first('select seq, svc_ref from feedback');
+    expect(feedback).toMatchObject({ seq: 7, svc_ref: 'svc:///a/b/call/c' });
     const calls = opened[0]?.all('select project_id, id, trace_id, start, created_at from calls');
     expect(calls).toMatchObject([{ project_id: 'a/b', id: 'c', trace_id: 'd', start: '{}', created_at: 1 }]);
   });

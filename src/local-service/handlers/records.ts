@@ -34,6 +34,8 @@ export const handleFeedbackReplace: OperationHandler = async (body, { user, sign
     replacedId: textOf('feedback_id'),
     type: textOf('feedback_type'),
     trigger: firstStringMember(body, 'trigger_ref') ?? null,
+    // An index of PostgreSQL holds no longer ones.
+    ref: textOf('svc_ref').slice(0, 600),
   };
   await store.replaceFeedback(feedback, signal);
   const created = new Date(createdAt).toISOString();

@@ -1,373 +1,329 @@
-// The page of svc serve. Everything stored is hostile text: it is shown with textContent only, never as markup.
+import { download, login, read } from './api.js';
+import { chosenPaths, columnsOf } from './columns.js';
+import { button, counted, el, link } from './dom.js';
+import { panels } from './panels.js';
+import { CLOSED, describe, fieldsOf, href, queryOf, readState, tables } from './state.js';
+import { callKey, createWaterfall } from './waterfall.js';
+
 const LIVE_INTERVAL_MS = 2000;
-const SEARCH_DELAY_MS = 250;
-const MAX_NEW_ROWS = 1000;
-const MAX_BINS = 12;
-const MAX_TITLE_CHARS = 120;
-const MAX_RAW_CHARS = 200_000;
+const TYPING_DELAY_MS = 250;
+const MAX_LIVE_PAGES = 6;
+const MAX_EMPTY_PAGES = 10;
+const MAX_LIVE_TRACE_CALLS = 1000;
+const MAX_COUNT = 100_000;
 
 const byId = (id) => document.getElementById(id);
-const [list, extra, status, more, search, live] = ['list', 'extra', 'status', 'more', 'search', 'live'].map(byId);
-const titles = { calls: 'Calls', feedback: 'Feedback', jobs: 'Training jobs', chats: 'Chats' };
+const [list, trace, panel, status, filters, live] = ['list', 'trace', 'panel', 'status', 'filters', 'live'].map(byId);
+const rowKey = ({ project, project_id: projectId = project, id }) => JSON.stringify([projectId, id]);
+const createdAt = (row) => row.createdAt ?? row.created_at;
 
-let table = 'calls';
-// A new object for each view, so that a late response of an earlier one is dropped.
-let view = {};
+let state = readState();
+// What was read for the state: the rows of a list, the calls of a trace, the record of the panel. A response for another
+// state is dropped.
+let loaded = { rows: [] };
+let opened = {};
+let panelKey;
+let totals = {};
+let typing;
 
-// The link that skips the navigation changes the hash, too.
-window.addEventListener('hashchange', () => {
-  if (location.hash === '' || Object.hasOwn(titles, location.hash.slice(1))) open();
+const shortcuts = {
+  '/': () => filters.elements.namedItem('q').focus(),
+  '?': () => byId('keys').showModal(),
+  j: () => move(1),
+  k: () => move(-1),
+  Escape: () => {
+    if (state.parameters.id) go(href(state, { in: '', id: '' }));
+    else if (state.parameters.trace) go(href(state, CLOSED));
+  },
+};
+
+window.addEventListener('hashchange', render);
+window.setInterval(refresh, LIVE_INTERVAL_MS);
+live.addEventListener('change', refresh);
+document.addEventListener('keydown', onKey);
+byId('help').addEventListener('click', shortcuts['?']);
+byId('export').addEventListener('click', () => download({ table: state.table, ...queryOf(state) }).catch(say));
+byId('skip').addEventListener('click', (event) => {
+  event.preventDefault();
+  byId('main').focus();
 });
-search.addEventListener('input', debounce(open, SEARCH_DELAY_MS));
-more.addEventListener('click', () => loadOlder(view));
-window.setInterval(() => {
-  if (live.checked && !document.hidden && search.value === '') loadNewer(view);
-}, LIVE_INTERVAL_MS);
-open();
+filters.addEventListener('submit', (event) => event.preventDefault());
+filters.addEventListener('input', () => {
+  window.clearTimeout(typing);
+  typing = window.setTimeout(() => {
+    go(href(state, { ...CLOSED, ...Object.fromEntries(new FormData(filters)) }), true);
+    typing = undefined;
+  }, TYPING_DELAY_MS);
+});
+const problem = await login();
+renderNavigation();
+if (problem) say(new Error(problem));
+else await render();
 
-function open() {
-  const wanted = location.hash.slice(1);
-  table = Object.hasOwn(titles, wanted) ? wanted : 'calls';
-  for (const link of document.querySelectorAll('nav a')) {
-    if (link.hash === `#${table}`) link.setAttribute('aria-current', 'page');
-    else link.removeAttribute('aria-current');
+function say({ message }) {
+  status.textContent = message;
+}
+
+function go(url, isReplacement = false) {
+  if (!isReplacement) location.hash = url;
+  else {
+    history.replaceState(null, '', url);
+    render();
   }
-  byId('title').textContent = titles[table];
-  byId('export').href = `/page/export?${new URLSearchParams({ table, q: search.value })}`;
+}
+
+// Shows the state of the URL; reads first what it lacks.
+async function render() {
+  state = readState();
+  const { trace: traceId, id } = state.parameters;
+  renderNavigation();
+  renderFilters();
+  document.body.classList.toggle('has-panel', id !== undefined);
+  list.hidden = traceId !== undefined;
+  trace.hidden = traceId === undefined;
+  panel.hidden = id === undefined;
+  await Promise.all([renderList(), renderTrace(), renderPanel()]).catch(say);
+}
+
+function renderNavigation() {
+  document.title = `${tables[state.table].title} · svc`;
+  const links = Object.entries(tables).map(([name, { title }]) => {
+    const count = totals[name] === undefined ? '' : totals[name].toLocaleString('en');
+    const anchor = link(`#${name}`, title);
+    anchor.append(' ', el('small', {}, totals[name] === MAX_COUNT ? `${count}+` : count));
+    if (name === state.table) anchor.setAttribute('aria-current', 'page');
+    return anchor;
+  });
+  // A link that has the focus keeps it.
+  const signature = JSON.stringify([state.table, totals]);
+  if (byId('nav').dataset.drawn === signature) return;
+  byId('nav').dataset.drawn = signature;
+  byId('nav').replaceChildren(...links);
+}
+
+// The fields of a table are made once, so that one keeps the focus while its text changes.
+function renderFilters() {
+  const { q, ...others } = fieldsOf(state);
+  if (filters.dataset.table !== state.table) {
+    filters.dataset.table = state.table;
+    const field = ([name, text]) => {
+      const type = name === 'q' ? 'search' : ['from', 'until'].includes(name) ? 'datetime-local' : 'text';
+      return el('label', {}, text, el('input', { name, type, autocomplete: 'off', spellcheck: false }));
+    };
+    const more = el('details', {}, el('summary', {}, 'Filters'), el('div', {}, Object.entries(others).map(field)));
+    const clear = button('Clear', () => go(`#${state.table}`));
+    filters.replaceChildren(field(['q', q]), more, clear);
+  }
+  for (const name of ['q', ...Object.keys(others)]) {
+    const input = filters.elements.namedItem(name);
+    if (typing === undefined) input.value = state.parameters[name] ?? '';
+  }
+  if (Object.keys(others).some((name) => state.parameters[name])) filters.querySelector('details').open = true;
+  filters.querySelector('button').hidden = describe(state) === '';
+}
+
+async function renderList() {
+  const key = JSON.stringify([state.table, queryOf(state)]);
+  if (loaded.key === key) return drawList();
+  const own = { key, table: state.table, query: queryOf(state), rows: [], paths: [], next: null };
+  loaded = own;
   list.replaceChildren();
-  extra.replaceChildren();
-  more.hidden = true;
-  view = { table, q: search.value, before: null, shown: new Map(), items: new Map(), projects: new Set() };
-  loadOlder(view);
+  status.textContent = 'Loading…';
+  await readOlder(own);
+  await readTotals();
 }
 
-async function loadOlder(own) {
-  const page = await read(own.table, { q: own.q, ...(own.before === null ? {} : { before: own.before }) }, own);
-  if (!page || own !== view) return;
-  own.before = page.next;
-  for (const row of page.rows) show(row, own, false);
-  more.hidden = page.next === null;
-  const count = list.childElementCount;
-  const rest = page.next === null ? '' : own.q === '' ? ', and older ones' : ' so far; load older records to search on';
-  status.textContent = count === 0 && rest === '' ? 'No records.' : `${count} shown${rest}`;
+async function readTotals() {
+  totals = await read('totals');
+  renderNavigation();
 }
 
-// Reads on until a row that is shown as it is.
-async function loadNewer(own) {
-  const fresh = [];
-  for (let before = null, isKnown = false; !isKnown; ) {
-    const page = await read(own.table, before === null ? {} : { before }, own);
-    if (!page || own !== view) return;
-    const isShown = (row) => own.shown.get(rowKey(row)) === JSON.stringify(row);
-    fresh.push(...page.rows.filter((row) => !isShown(row)));
-    before = page.next;
-    isKnown = before === null || page.rows.some(isShown);
-    if (fresh.length > MAX_NEW_ROWS) return open();
+// A page may be empty although older rows match: the service looks at so many rows for each.
+async function readOlder(own) {
+  const { length } = own.rows;
+  for (let pages = 0; pages < MAX_EMPTY_PAGES && own.rows.length === length; pages += 1) {
+    const page = await readPage(own, own.next);
+    if (own !== loaded) return;
+    own.rows = merged(own.rows, page.rows);
+    own.next = page.next;
+    if (own.next === null) break;
   }
-  for (const row of fresh.reverse()) show(row, own, true);
-  if (fresh.length > 0) status.textContent = `${list.childElementCount} shown${more.hidden ? '' : ', and older ones'}`;
+  await readPaths(own);
+  if (own === loaded) drawList();
 }
 
-async function read(name, parameters, own) {
+function readPage({ table, query }, before) {
+  return read(table, before === null ? query : { ...query, before });
+}
+
+// Of two versions of a row, the one that was read last.
+function merged(rows, more) {
+  const all = new Map([...rows, ...more].map((row) => [rowKey(row), row]));
+  return [...all.values()].sort((left, right) => createdAt(right) - createdAt(left));
+}
+
+async function readPaths(own) {
+  const project = own.query.project ?? own.rows[0]?.project_id;
+  if (own.table === 'feedback' && project !== undefined) own.paths = (await read('schema', { project })).paths;
+}
+
+// Live says why no new record can appear.
+function pauseReason() {
+  if (!live.checked) return ' (off)';
+  return state.parameters.until ? ' (paused: the time range has an end)' : '';
+}
+
+// Reads from the newest row on until those that were shown; after too many, the list starts again.
+async function refresh() {
+  const own = loaded;
+  live.nextSibling.textContent = ` Live${pauseReason()}`;
+  if (pauseReason() !== '' || document.hidden || own.key === undefined || own.isBusy) return;
+  own.isBusy = true;
   try {
-    const response = await fetch(`/page/${name}?${new URLSearchParams(parameters)}`);
-    if (response.ok) return await response.json();
-    const hint = response.status === 401 ? ': reload the page, and enter the user name and password of svc serve' : '';
-    if (own === view) status.textContent = `The service responded ${response.status}${hint}.`;
-  } catch {
-    if (own === view) status.textContent = 'The service does not respond.';
-  }
-  return undefined;
-}
-
-function rowKey({ project_id: project, id }) {
-  return JSON.stringify([project, id]);
-}
-
-// A row that was shown before takes the place of its earlier version.
-function show(row, own, isNewest) {
-  const key = rowKey(row);
-  const earlier = own.items.get(key);
-  if (earlier && own.shown.get(key) === JSON.stringify(row)) return;
-  own.shown.set(key, JSON.stringify(row));
-  const place = (element) => {
-    own.items.set(key, element);
-    if (!earlier) return isNewest ? list.prepend(element) : list.append(element);
-    element.firstChild.open = earlier.firstChild.open;
-    earlier.replaceWith(element);
-  };
-  if (own.table === 'calls') showTrace(row, own, place);
-  else if (own.table === 'feedback') showFeedback(row, own, place);
-  else if (own.table === 'jobs') place(record([row.id, row.model_id], row, () => jobDetails(row)));
-  else place(record([chatTitle(row), row.status === 200 ? '' : String(row.status)], row, () => chatDetails(row)));
-}
-
-// One item per trace; its tree is read when it is opened.
-function showTrace(row, own, place) {
-  own.traces ??= new Map();
-  const known = own.traces.get(row.trace_id);
-  if (known) {
-    known.calls.add(rowKey(row));
-    known.note.textContent = known.calls.size === 1 ? '' : `${known.calls.size} calls loaded`;
-    own.items.set(rowKey(row), known.item);
-    if (known.item.firstChild.open) known.item.fill();
-    return;
-  }
-  const name = parse(row.start)?.op_name;
-  const item = record([String(name ?? row.id), row.project_id], row, () => traceDetails(row));
-  const note = el('span', { className: 'soft' });
-  item.querySelector('summary').append(' ', note);
-  own.traces.set(row.trace_id, { item, note, calls: new Set([rowKey(row)]) });
-  place(item);
-}
-
-async function traceDetails(row) {
-  const { rows = [row], total = 1 } = (await read('trace', { id: row.trace_id }, view)) ?? {};
-  const nodes = new Map(rows.map((call) => [call.id, { call, start: parse(call.start) ?? {}, children: [] }]));
-  const roots = [];
-  for (const node of nodes.values()) {
-    const parent = nodes.get(node.start.parent_id);
-    if (parent && !isWithin(parent, node, nodes)) parent.children.push(node);
-    else roots.push(node);
-  }
-  return [
-    el('p', { className: 'soft' }, `trace ${row.trace_id}, ${firstOf(rows.length, total, 'call', 'calls')}`),
-    callTree(roots),
-  ];
-}
-
-// Calls may name each other as parents.
-function isWithin(parent, node, nodes) {
-  const seen = new Set();
-  for (let at = parent; at && !seen.has(at); at = nodes.get(at.start.parent_id)) {
-    if (at === node) return true;
-    seen.add(at);
-  }
-  return false;
-}
-
-function callTree(nodes) {
-  return el(
-    'ul',
-    {},
-    ...nodes.map(({ call, start, children }) => {
-      const summary = [String(start.display_name ?? start.op_name ?? call.id), String(start.started_at ?? '')];
-      return el(
-        'li',
-        {},
-        record(summary, call, () => [raw(call.start)]).firstChild,
-        ...(children.length > 0 ? [callTree(children)] : []),
-      );
-    }),
-  );
-}
-
-function showFeedback(row, own, place) {
-  place(record([row.feedback_type, row.trigger_ref ?? ''], row, () => [raw(row.record)]));
-  if (own.projects.has(row.project_id)) return;
-  own.projects.add(row.project_id);
-  const schema = record([`Schema of the payloads in ${row.project_id}`], undefined, async () => {
-    const { paths = [] } = (await read('schema', { project: row.project_id }, own)) ?? {};
-    if (paths.length === 0) return [el('p', {}, 'No fields.')];
-    return [
-      tableOf(
-        ['path', 'type'],
-        paths.map(({ path, type }) => [path, type]),
-      ),
-    ];
-  });
-  extra.append(schema.firstChild);
-}
-
-async function jobDetails(row) {
-  const page = await read('rewards', { job: row.id }, view);
-  const config = row.experimental_config === null ? [] : [el('h3', {}, 'Configuration'), raw(row.experimental_config)];
-  if (!page) return [el('p', {}, 'The rewards could not be read.'), ...config];
-  const { rewards, read: readCount, total } = page;
-  if (rewards.length === 0) return [el('p', {}, 'No rewards.'), ...config];
-  const values = rewards.map(([, reward]) => reward);
-  const groups = new Set(rewards.map(([group]) => group)).size;
-  const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
-  const [low, high] = [values.reduce((a, b) => Math.min(a, b)), values.reduce((a, b) => Math.max(a, b))];
-  const trajectories = firstOf(readCount, total, 'trajectory', 'trajectories');
-  const facts = `${trajectories}; ${counted(values.length, 'reward', 'rewards')} in ${counted(groups, 'group', 'groups')}, from ${short(low)} to ${short(high)}, mean ${short(mean)}`;
-  return [el('p', {}, facts), el('h3', {}, 'Rewards'), histogram(values, low, high), ...config];
-}
-
-function histogram(values, low, high) {
-  const count = low === high ? 1 : Math.min(MAX_BINS, new Set(values).size);
-  const width = (high - low) / count;
-  const bins = Array.from({ length: count }, () => 0);
-  for (const value of values) bins[width === 0 ? 0 : Math.min(count - 1, Math.floor((value - low) / width))] += 1;
-  const highest = Math.max(...bins);
-  const rows = bins.map((size, at) => {
-    const range = width === 0 ? short(low) : `${short(low + at * width)} to ${short(low + (at + 1) * width)}`;
-    return [
-      range,
-      el('meter', { value: size / highest, ariaLabel: counted(size, 'trajectory', 'trajectories') }),
-      String(size),
-    ];
-  });
-  return tableOf(['reward', 'share', 'trajectories'], rows);
-}
-
-function chatTitle({ request }) {
-  const messages = parse(request)?.messages;
-  const user = Array.isArray(messages) ? messages.findLast((message) => message?.role === 'user') : undefined;
-  return contentText(user?.content) || 'chat';
-}
-
-function chatDetails({ request, response }) {
-  const messages = parse(request)?.messages;
-  const sent = (Array.isArray(messages) ? messages : []).map((message) => messageArticle(message));
-  const received = responseMessages(response).map((message) => messageArticle(message));
-  const bodies = record(['Request and response'], undefined, () => [raw(request), raw(response)]).firstChild;
-  return [...sent, ...received, bodies];
-}
-
-function messageArticle(message) {
-  const role = String(message?.role ?? 'message');
-  const calls = Array.isArray(message?.tool_calls)
-    ? message.tool_calls.map((call) => `\n${JSON.stringify(call?.function ?? call)}`)
-    : [];
-  const reasoning = message?.reasoning ? [el('p', { className: 'soft' }, String(message.reasoning))] : [];
-  const className = role === 'assistant' ? 'assistant' : '';
-  return el('article', { className }, el('h3', {}, role), ...reasoning, contentText(message?.content) + calls.join(''));
-}
-
-// The messages of a response, joined from its events if it was streamed.
-function responseMessages(response) {
-  if (/^\s*\{/.test(response) || !/^data:/m.test(response)) {
-    const { choices, error } = parse(response) ?? {};
-    if (error) return [{ role: 'error', content: String(error.message ?? JSON.stringify(error)) }];
-    return (Array.isArray(choices) ? choices : []).map((choice) => choice?.message);
-  }
-  const joined = new Map();
-  for (const [, text] of response.matchAll(/^data: ?(\{.*)$/gm)) {
-    const { choices } = parse(text) ?? {};
-    for (const { index, delta } of Array.isArray(choices) ? choices : []) {
-      const message = joined.get(index) ?? { role: 'assistant', content: '', reasoning: '', tool_calls: [] };
-      joined.set(index, message);
-      message.content += contentText(delta?.content);
-      message.reasoning += String(delta?.reasoning ?? delta?.reasoning_content ?? '');
-      for (const call of Array.isArray(delta?.tool_calls) ? delta.tool_calls : [])
-        joinToolCall(message.tool_calls, call);
+    const newest = own.rows[0] ? createdAt(own.rows[0]) : 0;
+    const rows = [];
+    let before = null;
+    for (let pages = 0; pages === 0 || (before !== null && JSON.parse(before)[0] >= newest); pages += 1) {
+      if (pages === MAX_LIVE_PAGES) {
+        own.rows = [];
+        own.next = before;
+        break;
+      }
+      const page = await readPage(own, before);
+      rows.push(...page.rows);
+      before = page.next;
     }
+    own.rows = merged(own.rows, rows);
+    await readPaths(own);
+    await readTotals();
+    if (own === loaded) drawList();
+    if (opened.total < MAX_LIVE_TRACE_CALLS) await renderTrace(true);
+  } catch (error) {
+    say(error);
+  } finally {
+    own.isBusy = false;
   }
-  return [...joined.values()];
 }
 
-// Servers name a call once and send its arguments in parts.
-function joinToolCall(calls, { index, function: part }) {
-  const call = calls.find((one) => one.index === index) ?? { index, function: { name: '', arguments: '' } };
-  if (!calls.includes(call)) calls.push(call);
-  call.function.name += String(part?.name ?? '');
-  call.function.arguments += String(part?.arguments ?? '');
+function statusText() {
+  const { rows, next } = loaded;
+  const { title, noun } = tables[state.table];
+  const what = describe(state);
+  const oldest = next === null ? '' : new Date(JSON.parse(next)[0]).toLocaleString();
+  if (rows.length === 0 && what === '') return `No ${noun[1]} yet.`;
+  const searched = oldest ? `searched back to ${oldest}` : `all ${title.toLowerCase()} were searched`;
+  if (rows.length === 0) return `No match for ${what}; ${searched}.`;
+  const nouns = state.parameters.q || state.parameters.op ? ['match', 'matches'] : noun;
+  return `${counted(rows.length, ...nouns)}${what && ` for ${what}`}${oldest && `; load older ones to go back beyond ${oldest}`}`;
 }
 
-function contentText(content) {
-  if (typeof content === 'string') return content;
-  if (!Array.isArray(content)) return content ? JSON.stringify(content) : '';
-  return content.map((part) => (typeof part?.text === 'string' ? part.text : `[${part?.type ?? 'part'}]`)).join('\n');
-}
-
-// An item that opens; what it holds is made when it is opened for the first time, or filled again. Without a row it may
-// change, and is made each time.
-function record(title, row, details) {
-  const [name = '', ...notes] = title.map((text) => cut(String(text)));
-  const time = row
-    ? [el('time', { className: 'soft', dateTime: isoTime(row) }, new Date(row.created_at).toLocaleString())]
-    : [];
-  const summary = el(
-    'summary',
-    {},
-    el('b', {}, name),
-    ...notes.flatMap((note) => (note ? [el('span', { className: 'soft' }, note), ' '] : [])),
-    ...time,
+function drawList() {
+  const { rows, next, paths } = loaded;
+  status.textContent = statusText();
+  const signature = JSON.stringify([loaded.key, rows, paths, next, location.hash]);
+  if (list.dataset.drawn === signature) return;
+  list.dataset.drawn = signature;
+  const focused = document.activeElement?.closest('#list tr')?.dataset.key;
+  const isChoosing = list.querySelector('details')?.open === true;
+  const columns = columnsOf(state, rows, paths);
+  const heads = columns.map(([name, , className = '', chart = '']) =>
+    el('th', { scope: 'col', className }, name, chart),
   );
-  const body = el('div');
-  const box = el('details', {}, summary, body);
-  const item = el('li', {}, box);
-  if (row) box.dataset.key = rowKey(row);
-  item.fill = async () => {
-    const children = await details();
-    const opened = new Set(Array.from(body.querySelectorAll('details[open]'), ({ dataset }) => dataset.key));
-    body.replaceChildren(...children);
-    for (const inner of body.querySelectorAll('details')) inner.open = opened.has(inner.dataset.key);
-  };
-  box.addEventListener('toggle', () => {
-    if (box.open && (!row || body.childElementCount === 0)) item.fill();
+  const body = rows.map((row) => {
+    const element = el('tr', { className: isSelected(row) ? 'selected' : '' });
+    element.dataset.key = rowKey(row);
+    for (const [name, cell, className = ''] of columns) {
+      const td = el('td', { className }, cell(row));
+      td.dataset.name = name;
+      element.append(td);
+    }
+    return element;
   });
-  return item;
+  list.replaceChildren(
+    ...(paths.length > 0 ? [columnChoice(paths, isChoosing)] : []),
+    ...(rows.length > 0 ? [el('table', {}, el('thead', {}, el('tr', {}, heads)), el('tbody', {}, body))] : []),
+    ...(next === null ? [] : [button('Load older records', () => readOlder(loaded).catch(say))]),
+  );
+  if (focused)
+    body
+      .find(({ dataset }) => dataset.key === focused)
+      ?.querySelector('.opener')
+      .focus();
 }
 
-function isoTime({ created_at: time }) {
-  return new Date(time).toISOString();
+function isSelected(row) {
+  const { id, in: project } = state.parameters;
+  return row.id === id && (project === undefined || (row.project_id ?? row.project) === project);
 }
 
-function tableOf(headings, rows) {
-  const head = el('tr', {}, ...headings.map((text) => el('th', { scope: 'col' }, text)));
-  const body = rows.map((cells) => el('tr', {}, ...cells.map((cell) => el('td', {}, cell))));
-  return el('table', {}, el('thead', {}, head), el('tbody', {}, ...body));
-}
-
-function raw(text) {
-  const note = text.length > MAX_RAW_CHARS ? '\n… (use Export for all of it)' : '';
-  return el('pre', { tabIndex: 0 }, indented(text.slice(0, MAX_RAW_CHARS)) + note);
-}
-
-// JSON text with line breaks, every digit kept; other text as it is.
-function indented(text) {
-  if (!/^\s*[[{]/.test(text)) return text;
-  let depth = 0;
-  const newLine = () => `\n${'  '.repeat(Math.max(0, Math.min(depth, 40)))}`;
-  return text.replace(/"(?:[^"\\]|\\.)*"?|[[{]\s*[\]}]|[[\]{},:]|\s+/g, (token) => {
-    if (token[0] === '"') return token;
-    if (/^\s/.test(token)) return '';
-    if (token.length > 1) return token[0] + token.at(-1);
-    if (token === ':') return ': ';
-    if (token === ',') return `,${newLine()}`;
-    depth += token === '{' || token === '[' ? 1 : -1;
-    return token === '{' || token === '[' ? token + newLine() : newLine() + token;
+function columnChoice(paths, open) {
+  const chosen = new Set(chosenPaths(state, paths).map(({ path }) => path));
+  const boxes = paths.map(({ path, type }) => {
+    const onchange = () => {
+      if (!chosen.delete(path)) chosen.add(path);
+      go(href(state, { columns: [...chosen].join(',') || '-' }), true);
+      byId(`column-${path}`)?.focus();
+    };
+    const input = el('input', { id: `column-${path}`, type: 'checkbox', checked: chosen.has(path), onchange });
+    return el('label', {}, input, ` ${path} `, el('small', {}, type), ' ');
   });
+  return el('details', { open }, el('summary', {}, 'Payload columns'), boxes);
 }
 
-// For finding names and texts only; what is shown of numbers is the text itself.
-function parse(text) {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
+async function renderTrace(isRefresh = false) {
+  const { trace: id, in: project, id: call } = state.parameters;
+  if (id === undefined) {
+    opened = {};
+    return trace.replaceChildren();
   }
+  if (opened.id !== id || isRefresh) {
+    const page = await read('trace', { id });
+    if (state.parameters.trace !== id) return;
+    const text = JSON.stringify(page);
+    if (opened.id === id && opened.text === text) return;
+    const hasFocus = opened.id !== id || trace.contains(document.activeElement);
+    const scrolled = opened.id === id ? trace.querySelector('.tree')?.scrollTop : 0;
+    // The first selection adds to the history, the next ones replace it.
+    const select = (next) => go(href(state, { in: next.project, id: next.id }), state.parameters.id !== undefined);
+    opened = { id, text, total: page.total, waterfall: createWaterfall(page, select) };
+    const back = el('p', {}, link(href(state, CLOSED), 'All traces'), el('small', {}, ` / trace ${id}`));
+    const none = page.total === 0 ? ['No call of this trace is stored.'] : opened.waterfall.elements;
+    trace.replaceChildren(back, ...none);
+    if (hasFocus) opened.waterfall.focus();
+    trace.querySelector('.tree')?.scrollTo(0, scrolled);
+  }
+  opened.waterfall.select(callKey({ project, id: call }));
 }
 
-function short(number) {
-  return String(Number(number.toPrecision(4)));
+async function renderPanel() {
+  const { id, in: project = '' } = state.parameters;
+  const key = id && JSON.stringify([state.table, project, id]);
+  if (key === panelKey) return;
+  panelKey = key;
+  panel.replaceChildren();
+  if (key === undefined) return;
+  const record = await read('record', { table: state.table, project, id });
+  const isCurrent = () => key === panelKey;
+  if (!isCurrent()) return;
+  const parts = record.row ? await panels[state.table](record, isCurrent) : ['This record is not stored.'];
+  panel.replaceChildren(link(href(state, { in: '', id: '' }), 'Close', 'close'), ...parts);
 }
 
-function counted(count, one, many) {
-  return `${count} ${count === 1 ? one : many}`;
+function onKey(event) {
+  const isTyping = event.target.matches('input:not([type="checkbox"])');
+  if (event.ctrlKey || event.metaKey || event.altKey || byId('keys').open) return;
+  if (isTyping && event.key === 'Escape') event.target.blur();
+  if (isTyping || !Object.hasOwn(shortcuts, event.key)) return;
+  event.preventDefault();
+  shortcuts[event.key]();
 }
 
-function firstOf(shown, total, one, many) {
-  return shown < total ? `the first ${shown} of ${counted(total, one, many)}` : counted(shown, one, many);
-}
-
-function cut(text) {
-  return text.length > MAX_TITLE_CHARS ? `${text.slice(0, MAX_TITLE_CHARS)}…` : text;
-}
-
-function debounce(action, milliseconds) {
-  let timer;
-  return () => {
-    window.clearTimeout(timer);
-    timer = window.setTimeout(action, milliseconds);
-  };
-}
-
-// Children that are text become text nodes.
-function el(name, properties = {}, ...children) {
-  const element = Object.assign(document.createElement(name), properties);
-  element.append(...children);
-  return element;
+// The next record; an open panel follows.
+function move(steps) {
+  if (state.parameters.trace) return opened.waterfall?.move(steps);
+  const openers = [...list.querySelectorAll('.opener')];
+  const at = openers.findIndex((each) => each === document.activeElement || each.closest('.selected'));
+  const target = openers[Math.max(0, Math.min(openers.length - 1, at + steps))];
+  target?.focus();
+  if (target && state.parameters.id) go(target.hash, true);
 }

@@ -24,9 +24,9 @@ export function createEmbeddedStore(database: Store): ServiceStore {
     },
     samplePayloads: async (query) => database.snapshot(() => runQueries(samplePayloads(query), database)),
     saveJob: (job, trajectories, signal) => saveJob(job, trajectories, signal, database),
-    saveChat: async ({ id, request, response, status, createdAt }) => {
-      const insert = 'insert into chats values (?, ?, ?, ?, ?)';
-      await commit(() => database.run(insert, id, request, response, status, createdAt), undefined);
+    saveChat: async ({ id, request, response, status, createdAt, durationMs }) => {
+      const insert = 'insert into chats values (?, ?, ?, ?, ?, ?)';
+      await commit(() => database.run(insert, id, request, response, status, createdAt, durationMs), undefined);
     },
     readRows: async (query) => readRows(query, database),
     checkHealth: async () => database.transaction(() => {}),
@@ -59,11 +59,11 @@ function saveCall({ project, id, traceId, newTraceId, start, createdAt }: CallRe
 }
 
 function replaceFeedback(feedback: FeedbackRecord, database: Store): void {
-  const { project, id, replacedId, type, trigger, payload, record, user, createdAt } = feedback;
+  const { project, id, replacedId, type, trigger, ref, payload, record, user, createdAt } = feedback;
   database.run('delete from feedback where project_id = ? and id in (?, ?)', project, replacedId, id);
   database.run(
-    'insert into feedback (project_id, id, feedback_type, trigger_ref, payload, record, svc_user_id, created_at) values (?, ?, ?, ?, ?, ?, ?, ?)',
-    ...[project, id, type, trigger, payload, record, user, createdAt],
+    'insert into feedback (project_id, id, feedback_type, trigger_ref, svc_ref, payload, record, svc_user_id, created_at) values (?, ?, ?, ?, ?, ?, ?, ?, ?)',
+    ...[project, id, type, trigger, ref, payload, record, user, createdAt],
   );
 }
 

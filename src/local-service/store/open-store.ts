@@ -218,7 +218,7 @@ function isRow(row: unknown): row is SqlRow {
 export const APPLICATION_ID = 0x73766300;
 
 /** The version of the tables; versions 2 and 3 were never released. */
-export const SCHEMA_VERSION = 4;
+export const SCHEMA_VERSION = 5;
 
 const newTables: readonly string[] = [...originalTables(embeddedDialect), ...laterTables(embeddedDialect)];
 
@@ -230,6 +230,7 @@ const conversion: readonly string[] = [
   `insert into calls (project_id, id, trace_id, start, created_at)
     select project_id, id, trace_id, start, created_at from calls_by_id order by created_at`,
   'drop table calls_by_id',
+  "update feedback set svc_ref = case when json_valid(record) then substr(json_extract(record, '$.svc_ref'), 1, 600) end",
 ];
 
 // Fewer are converted in about a second.

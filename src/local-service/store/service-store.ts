@@ -49,6 +49,8 @@ export interface FeedbackRecord {
   readonly replacedId: string;
   readonly type: string;
   readonly trigger: string | null;
+  /** What the feedback is about. */
+  readonly ref: string;
   /** JSON texts, as they were sent. */
   readonly payload: string;
   readonly record: string;
@@ -70,6 +72,8 @@ interface ChatRecord {
   readonly response: string;
   readonly status: number;
   readonly createdAt: number;
+  /** Milliseconds from the request to the end of the response. */
+  readonly durationMs: number;
 }
 
 /** A query in the SQL that both databases share: `@calls` is a table, and `?` a value. */

@@ -82,15 +82,18 @@ export function laterTables({ schema, key, integer, sequence, byKey }: TableDial
     request text not null,
     response text not null,
     status integer not null,
-    created_at ${integer} not null
+    created_at ${integer} not null,
+    duration_ms ${integer}
   ) ${byKey}`,
+    `alter table ${schema}feedback add column svc_ref ${key}`,
     // Samples of payloads (payload-sample.ts) are taken from these alone, whatever else is stored.
     `create index feedback_by_time on ${schema}feedback (project_id, created_at, seq, trigger_ref)`,
     `create index feedback_by_type on ${schema}feedback (project_id, feedback_type, created_at, seq, trigger_ref)`,
     `create index feedback_by_trigger on ${schema}feedback (project_id, feedback_type, trigger_ref, created_at, seq)`,
-    // For the page: the newest rows of each table, and the calls of a trace.
+    // For the page: the newest rows of each table, the calls of a trace, and the feedback about a call.
     `create index calls_by_time on ${schema}calls (created_at, id, project_id)`,
     `create index calls_by_trace on ${schema}calls (trace_id, created_at)`,
+    `create index feedback_by_ref on ${schema}feedback (svc_ref, created_at)`,
     `create index feedback_by_age on ${schema}feedback (created_at, id, project_id)`,
     `create index jobs_by_time on ${schema}jobs (created_at, id)`,
     `create index chats_by_time on ${schema}chats (created_at, id)`,

@@ -57,10 +57,11 @@ export async function openPostgresStore(address: PostgresAddress, password: stri
         return step.value;
       }),
     saveJob: (job, trajectories, signal) => savePostgresJob(job, trajectories, signal, database),
-    saveChat: ({ id, request, response, status, createdAt }) =>
+    saveChat: ({ id, request, response, status, createdAt, durationMs }) =>
       database.query(
         async (client) =>
-          void (await client`insert into svc.chats values (${id}, ${request}, ${response}, ${status}, ${createdAt})`),
+          void (await client`insert into svc.chats
+            values (${id}, ${request}, ${response}, ${status}, ${createdAt}, ${durationMs})`),
       ),
     readRows: (query) => database.query((client) => readRows(query, client)),
     checkHealth: () => checkPostgresHealth(database, address.label),
@@ -141,19 +142,20 @@ async function replaceFeedbackRecords(records: readonly FeedbackRecord[], databa
       where svc.feedback.project_id = gone.project and svc.feedback.id = gone.id`;
     await client`
       insert into svc.feedback
-        (project_id, id, feedback_type, trigger_ref, payload, record, svc_user_id, created_at)
+        (project_id, id, feedback_type, trigger_ref, svc_ref, payload, record, svc_user_id, created_at)
       select * from unnest(
         ${column(({ project }) => project)}::text[],
         ${column(({ id }) => id)}::text[],
         ${column(({ type }) => type)}::text[],
         ${column(({ trigger }) => trigger)}::text[],
+        ${column(({ ref }) => ref)}::text[],
         ${column(({ payload }) => payload)}::text[],
         ${column(({ record }) => record)}::text[],
         ${column(({ user }) => user)}::text[],
         ${column(({ createdAt }) => createdAt)}::bigint[])
       on conflict (project_id, id) do update set
         seq = excluded.seq, feedback_type = excluded.feedback_type, trigger_ref = excluded.trigger_ref,
-        payload = excluded.payload, record = excluded.record, svc_user_id = excluded.svc_user_id,
+        svc_ref = excluded.svc_ref, payload = excluded.payload, record = excluded.record, svc_user_id = excluded.svc_user_id,
         created_at = excluded.created_at`;
   });
   return records.map(() => true);
