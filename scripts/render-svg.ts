@@ -25,24 +25,62 @@ const CHAR_WIDTH_PX = 8.4;
 const LINE_HEIGHT_PX = 20;
 const PADDING_PX = 16;
 
-/** A terminal session as SVG: lines of text with the escape sequences of color, bold and dim. */
-export function renderTerminal(text: string, columns: number, theme: PictureTheme): string {
-  const lines = text.replace(/\n$/, '').split('\n');
+/** The lines of a terminal from a moment on, in milliseconds since the first. */
+export interface TerminalFrame {
+  readonly atMs: number;
+  readonly lines: readonly string[];
+}
+
+/**
+ * A recorded terminal session as an SVG that moves, in a loop of `durationMs`. Where motion is not wanted, it shows the last
+ * frame.
+ */
+export function renderRecording(
+  frames: readonly TerminalFrame[],
+  durationMs: number,
+  columns: number,
+  theme: PictureTheme,
+): string {
+  const percent = (ms: number): string => `${((ms / durationMs) * 100).toFixed(2)}%`;
+  const rows = Math.max(...frames.map(({ lines }) => lines.length));
+  const texts: string[] = [];
+  const rules: string[] = [];
+  for (let row = 0; row < rows; row += 1) {
+    // A row is drawn once for each text that it shows, and is visible from the first frame with that text to the next one.
+    let from = 0;
+    frames.forEach(({ lines, atMs }, index) => {
+      const line = lines[row] ?? '';
+      const next = frames[index + 1];
+      if (next && (next.lines[row] ?? '') === line) return;
+      const until = next ? `${percent(next.atMs)}{visibility:hidden}` : '';
+      const name = `r${rules.length}`;
+      const start = frames[from] ?? { atMs };
+      from = index + 1;
+      if (line === '') return;
+      rules.push(`@keyframes ${name}{0%{visibility:hidden}${percent(start.atMs)}{visibility:visible}${until}}`);
+      const style = `style="animation-name:${name}"${next ? ' visibility="hidden"' : ''}`;
+      texts.push(renderRow(line, row, theme, ` ${style}`));
+    });
+  }
+  const timing = `text{animation:${durationMs}ms step-end infinite}`;
+  const still = '@media (prefers-reduced-motion:reduce){text{animation:none}}';
   const width = Math.ceil(columns * CHAR_WIDTH_PX + 2 * PADDING_PX);
-  const height = lines.length * LINE_HEIGHT_PX + 2 * PADDING_PX;
-  const rows = lines.map((line, index) => {
-    const y = PADDING_PX + (index + 1) * LINE_HEIGHT_PX - 5;
-    return `<text x="${PADDING_PX}" y="${y}" xml:space="preserve">${renderLine(line, theme)}</text>`;
-  });
+  const height = rows * LINE_HEIGHT_PX + 2 * PADDING_PX;
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" role="img">`,
+    `<style>${timing}${rules.join('')}${still}</style>`,
     `<rect width="100%" height="100%" rx="8" fill="${theme.background}" stroke="${theme.dim}" stroke-opacity="0.4"/>`,
     `<g font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, monospace" font-size="14" fill="${theme.text}">`,
-    ...rows,
+    ...texts,
     '</g>',
     '</svg>',
     '',
   ].join('\n');
+}
+
+function renderRow(line: string, row: number, theme: PictureTheme, attributes: string): string {
+  const y = PADDING_PX + (row + 1) * LINE_HEIGHT_PX - 5;
+  return `<text x="${PADDING_PX}" y="${y}" xml:space="preserve"${attributes}>${renderLine(line, theme)}</text>`;
 }
 
 function renderLine(line: string, theme: PictureTheme): string {

@@ -38,8 +38,8 @@ describe.each(documents)('%s', (path) => {
   });
 });
 
-it('README.md has at most 140 lines', () => {
-  expect(textOf('README.md').trimEnd().split('\n').length).toBeLessThanOrEqual(140);
+it('README.md has at most 120 lines', () => {
+  expect(textOf('README.md').trimEnd().split('\n').length).toBeLessThanOrEqual(120);
 });
 
 describe.each(present)('%s', (path) => {
