@@ -110,24 +110,27 @@ function styleOf(codes: string, theme: PictureTheme): string {
     .join('');
 }
 
-/** A bar chart as SVG; a bar is a ratio, and 1 is the line to compare with. */
+/** A bar chart of ratios as SVG, on a logarithmic scale: to the left of 1 is faster, to the right is slower. */
 export function renderChart(
   title: string,
   bars: readonly { label: string; ratio: number }[],
   theme: PictureTheme,
 ): string {
   const labelWidth = 600;
-  const scale = 120;
-  const width = labelWidth + scale * 4 + 2 * PADDING_PX;
+  const doublingPx = 34;
+  const width = labelWidth + 360;
   const height = (bars.length + 2) * 28 + 2 * PADDING_PX;
-  const x = PADDING_PX + labelWidth;
+  const equal = PADDING_PX + labelWidth + 5 * doublingPx;
   const rows = bars.map(({ label, ratio }, index) => {
     const y = PADDING_PX + 28 * (index + 1.5);
-    const length = Math.min(ratio, 3.6) * scale;
+    const length = Math.max(1, Math.abs(Math.log2(ratio)) * doublingPx);
+    const isFaster = ratio <= 1;
+    const x = isFaster ? equal - length : equal;
+    const [valueX, anchor] = isFaster ? [equal - length - 6, 'end'] : [equal + length + 6, 'start'];
     return [
-      `<text x="${x - 8}" y="${y + 14}" text-anchor="end">${escapeXml(label)}</text>`,
-      `<rect x="${x}" y="${y}" width="${length.toFixed(1)}" height="18" rx="2" fill="${theme.colors[ratio <= 1 ? 32 : 34]}"/>`,
-      `<text x="${(x + length + 6).toFixed(1)}" y="${y + 14}">${ratio.toFixed(2)}</text>`,
+      `<text x="${PADDING_PX}" y="${y + 14}">${escapeXml(label)}</text>`,
+      `<rect x="${x.toFixed(1)}" y="${y}" width="${length.toFixed(1)}" height="18" rx="2" fill="${theme.colors[isFaster ? 32 : 34]}"/>`,
+      `<text x="${valueX.toFixed(1)}" y="${y + 14}" text-anchor="${anchor}">${ratio.toFixed(2)}</text>`,
     ].join('');
   });
   return [
@@ -135,7 +138,7 @@ export function renderChart(
     `<rect width="100%" height="100%" rx="8" fill="${theme.background}" stroke="${theme.dim}" stroke-opacity="0.4"/>`,
     `<g font-family="system-ui, sans-serif" font-size="13" fill="${theme.text}">`,
     `<text x="${PADDING_PX}" y="${PADDING_PX + 14}" font-weight="bold">${escapeXml(title)}</text>`,
-    `<line x1="${x + scale}" x2="${x + scale}" y1="${PADDING_PX + 28}" y2="${height - PADDING_PX}" stroke="${theme.dim}" stroke-dasharray="3 3"/>`,
+    `<line x1="${equal}" x2="${equal}" y1="${PADDING_PX + 28}" y2="${height - PADDING_PX}" stroke="${theme.dim}" stroke-dasharray="3 3"/>`,
     ...rows,
     '</g>',
     '</svg>',
