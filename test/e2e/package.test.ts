@@ -105,6 +105,7 @@ describe('the package', () => {
     );
     expect([...directories].sort()).toEqual([
       'CHANGELOG.md',
+      'CONTRIBUTING.md',
       'LICENSE',
       'README.md',
       'bin/',
