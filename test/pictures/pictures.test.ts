@@ -144,11 +144,7 @@ function lastFrameOf(svg: string): string {
   const rows = [...svg.matchAll(/^<text ([^>]*)>(.*)<\/text>$/gm)];
   return rows
     .filter(([, attributes = '']) => !attributes.includes('visibility="hidden"'))
-    .map(([, , text = '']) =>
-      text
-        .replace(/<[^>]*>/g, '')
-        .replace(/^.* in flight/, '')
-        .replace(/\d[\d.,-]*/g, 'N'),
-    )
+    .map(([, , text = '']) => text.replace(/<[^>]*>/g, '').replace(/^.* in flight/, ''))
+    .map((text) => text.replace(/\d[\d., -]*/g, 'N').replace(/\blines?\b/g, 'lines'))
     .join('\n');
 }
