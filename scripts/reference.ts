@@ -5,7 +5,7 @@ import { usageTerm } from '../src/cli/parse-command-line.ts';
 import type { Command } from '../src/command.ts';
 import { exitCodes } from '../src/errors.ts';
 import { formatByteSize } from '../src/files/byte-size.ts';
-import { type Flag, flagForms, flagTerm } from '../src/flag.ts';
+import { type Flag, flagTerm } from '../src/flag.ts';
 import { serviceLimits } from '../src/local-service/limits.ts';
 import { simulatedFields, unenforcedConstraints } from '../src/local-service/model/simulated-fields.ts';
 import { allOperations } from '../src/operations/all-operations.ts';
@@ -73,21 +73,38 @@ function isSameFlag(left: Flag, right: Flag): boolean {
   return left.summary === right.summary && flagTerm(left) === flagTerm(right);
 }
 
+// One table for the flags that the same commands have.
 function sharedFlagsSection(): string {
-  return `## Shared flags\n\nSeveral commands have these flags. Flags about the service and the output may also come before the command.\n\n${flagTable(findSharedFlags())}`;
+  const flagsByOwners = new Map<string, Flag[]>();
+  for (const flag of findSharedFlags()) {
+    const owners = describeOwners(flag);
+    flagsByOwners.set(owners, [...(flagsByOwners.get(owners) ?? []), flag]);
+  }
+  const tables = [...flagsByOwners].map(([owners, flags]) => `${owners}:\n\n${flagTable(flags)}`);
+  const introduction =
+    'Several commands have these flags. Flags about the service and the output may also come before the command.';
+  return ['## Shared flags', introduction, ...tables].join('\n\n');
+}
+
+function describeOwners(flag: Flag): string {
+  const hasFlag = ({ listedFlags }: Command): boolean => listedFlags.some((other) => isSameFlag(other, flag));
+  const [owners, others] = [allCommands.filter(hasFlag), allCommands.filter((command) => !hasFlag(command))];
+  if (others.length === 0) return 'All commands';
+  if (others.length < owners.length) return `All commands but ${namesOf(others)}`;
+  const tools = owners.filter(({ operation }) => !operation);
+  const areAllOperations = owners.length - tools.length === allOperations.length;
+  return areAllOperations
+    ? ['The five operations', ...(tools.length > 0 ? [namesOf(tools)] : [])].join(', ')
+    : namesOf(owners);
+}
+
+function namesOf(commands: readonly Command[]): string {
+  return commands.map(({ name }) => `\`${name}\``).join(', ');
 }
 
 function flagsSection({ listedFlags }: Command, sharedFlags: readonly Flag[]): string[] {
-  const isShared = (flag: Flag): boolean => sharedFlags.some((other) => isSameFlag(other, flag));
-  const own = listedFlags.filter((flag) => !isShared(flag));
-  const shared = listedFlags.filter(isShared);
-  return [
-    '### Flags',
-    ...(own.length > 0 ? [flagTable(own)] : []),
-    ...(shared.length > 0
-      ? [`[Shared flags](#shared-flags): ${shared.map((flag) => `\`${flagForms(flag)[0]}\``).join(', ')}.`]
-      : []),
-  ];
+  const own = listedFlags.filter((flag) => !sharedFlags.some((other) => isSameFlag(other, flag)));
+  return ['### Flags', ...(own.length > 0 ? [flagTable(own)] : []), 'Also [shared flags](#shared-flags).'];
 }
 
 function flagTable(flags: readonly Flag[]): string {

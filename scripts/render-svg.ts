@@ -25,24 +25,62 @@ const CHAR_WIDTH_PX = 8.4;
 const LINE_HEIGHT_PX = 20;
 const PADDING_PX = 16;
 
-/** A terminal session as SVG: lines of text with the escape sequences of color, bold and dim. */
-export function renderTerminal(text: string, columns: number, theme: PictureTheme): string {
-  const lines = text.replace(/\n$/, '').split('\n');
+/** The lines of a terminal from a moment on, in milliseconds since the first. */
+export interface TerminalFrame {
+  readonly atMs: number;
+  readonly lines: readonly string[];
+}
+
+/**
+ * A recorded terminal session as an SVG that moves, in a loop of `durationMs`. Where motion is not wanted, it shows the last
+ * frame.
+ */
+export function renderRecording(
+  frames: readonly TerminalFrame[],
+  durationMs: number,
+  columns: number,
+  theme: PictureTheme,
+): string {
+  const percent = (ms: number): string => `${((ms / durationMs) * 100).toFixed(2)}%`;
+  const rows = Math.max(...frames.map(({ lines }) => lines.length));
+  const texts: string[] = [];
+  const rules: string[] = [];
+  for (let row = 0; row < rows; row += 1) {
+    // A row is drawn once for each text that it shows, and is visible from the first frame with that text to the next one.
+    let from = 0;
+    frames.forEach(({ lines, atMs }, index) => {
+      const line = lines[row] ?? '';
+      const next = frames[index + 1];
+      if (next && (next.lines[row] ?? '') === line) return;
+      const until = next ? `${percent(next.atMs)}{visibility:hidden}` : '';
+      const name = `r${rules.length}`;
+      const start = frames[from] ?? { atMs };
+      from = index + 1;
+      if (line === '') return;
+      rules.push(`@keyframes ${name}{0%{visibility:hidden}${percent(start.atMs)}{visibility:visible}${until}}`);
+      const style = `style="animation-name:${name}"${next ? ' visibility="hidden"' : ''}`;
+      texts.push(renderRow(line, row, theme, ` ${style}`));
+    });
+  }
+  const timing = `text{animation:${durationMs}ms step-end infinite}`;
+  const still = '@media (prefers-reduced-motion:reduce){text{animation:none}}';
   const width = Math.ceil(columns * CHAR_WIDTH_PX + 2 * PADDING_PX);
-  const height = lines.length * LINE_HEIGHT_PX + 2 * PADDING_PX;
-  const rows = lines.map((line, index) => {
-    const y = PADDING_PX + (index + 1) * LINE_HEIGHT_PX - 5;
-    return `<text x="${PADDING_PX}" y="${y}" xml:space="preserve">${renderLine(line, theme)}</text>`;
-  });
+  const height = rows * LINE_HEIGHT_PX + 2 * PADDING_PX;
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" role="img">`,
+    `<style>${timing}${rules.join('')}${still}</style>`,
     `<rect width="100%" height="100%" rx="8" fill="${theme.background}" stroke="${theme.dim}" stroke-opacity="0.4"/>`,
     `<g font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, monospace" font-size="14" fill="${theme.text}">`,
-    ...rows,
+    ...texts,
     '</g>',
     '</svg>',
     '',
   ].join('\n');
+}
+
+function renderRow(line: string, row: number, theme: PictureTheme, attributes: string): string {
+  const y = PADDING_PX + (row + 1) * LINE_HEIGHT_PX - 5;
+  return `<text x="${PADDING_PX}" y="${y}" xml:space="preserve"${attributes}>${renderLine(line, theme)}</text>`;
 }
 
 function renderLine(line: string, theme: PictureTheme): string {
@@ -72,24 +110,27 @@ function styleOf(codes: string, theme: PictureTheme): string {
     .join('');
 }
 
-/** A bar chart as SVG; a bar is a ratio, and 1 is the line to compare with. */
+/** A bar chart of ratios as SVG, on a logarithmic scale: to the left of 1 is faster, to the right is slower. */
 export function renderChart(
   title: string,
   bars: readonly { label: string; ratio: number }[],
   theme: PictureTheme,
 ): string {
   const labelWidth = 600;
-  const scale = 120;
-  const width = labelWidth + scale * 4 + 2 * PADDING_PX;
+  const doublingPx = 34;
+  const width = labelWidth + 360;
   const height = (bars.length + 2) * 28 + 2 * PADDING_PX;
-  const x = PADDING_PX + labelWidth;
+  const equal = PADDING_PX + labelWidth + 5 * doublingPx;
   const rows = bars.map(({ label, ratio }, index) => {
     const y = PADDING_PX + 28 * (index + 1.5);
-    const length = Math.min(ratio, 3.6) * scale;
+    const length = Math.max(1, Math.abs(Math.log2(ratio)) * doublingPx);
+    const isFaster = ratio <= 1;
+    const x = isFaster ? equal - length : equal;
+    const [valueX, anchor] = isFaster ? [equal - length - 6, 'end'] : [equal + length + 6, 'start'];
     return [
-      `<text x="${x - 8}" y="${y + 14}" text-anchor="end">${escapeXml(label)}</text>`,
-      `<rect x="${x}" y="${y}" width="${length.toFixed(1)}" height="18" rx="2" fill="${theme.colors[ratio <= 1 ? 32 : 34]}"/>`,
-      `<text x="${(x + length + 6).toFixed(1)}" y="${y + 14}">${ratio.toFixed(2)}</text>`,
+      `<text x="${PADDING_PX}" y="${y + 14}">${escapeXml(label)}</text>`,
+      `<rect x="${x.toFixed(1)}" y="${y}" width="${length.toFixed(1)}" height="18" rx="2" fill="${theme.colors[isFaster ? 32 : 34]}"/>`,
+      `<text x="${valueX.toFixed(1)}" y="${y + 14}" text-anchor="${anchor}">${ratio.toFixed(2)}</text>`,
     ].join('');
   });
   return [
@@ -97,7 +138,7 @@ export function renderChart(
     `<rect width="100%" height="100%" rx="8" fill="${theme.background}" stroke="${theme.dim}" stroke-opacity="0.4"/>`,
     `<g font-family="system-ui, sans-serif" font-size="13" fill="${theme.text}">`,
     `<text x="${PADDING_PX}" y="${PADDING_PX + 14}" font-weight="bold">${escapeXml(title)}</text>`,
-    `<line x1="${x + scale}" x2="${x + scale}" y1="${PADDING_PX + 28}" y2="${height - PADDING_PX}" stroke="${theme.dim}" stroke-dasharray="3 3"/>`,
+    `<line x1="${equal}" x2="${equal}" y1="${PADDING_PX + 28}" y2="${height - PADDING_PX}" stroke="${theme.dim}" stroke-dasharray="3 3"/>`,
     ...rows,
     '</g>',
     '</svg>',

@@ -13,7 +13,10 @@ export SVC_CONFIG_DIR=$home/config SVC_DATA_DIR=$home/data
 
 show() {
   printf '\n$ svc'
-  printf ' %q' "$@"
+  for word in "$@"; do
+    [[ $word == *[!A-Za-z0-9_./@-]* ]] && word="'$word'"
+    printf ' %s' "$word"
+  done
   printf '\n'
   svc "$@"
 }

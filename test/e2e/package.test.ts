@@ -117,6 +117,8 @@ describe('the package', () => {
       packed.files.map(({ path }) => (path.includes('/') ? path.replace(/\/.*/, '/') : path)),
     );
     expect([...directories].sort()).toEqual([
+      'CHANGELOG.md',
+      'CONTRIBUTING.md',
       'LICENSE',
       'README.md',
       'SECURITY.md',

@@ -1,8 +1,9 @@
-import { spawnSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
+import { generatedFiles } from '../../scripts/generated-files.ts';
 import { allCommands } from '../../src/cli/all-commands.ts';
 import { flagForms } from '../../src/flag.ts';
 
@@ -15,12 +16,13 @@ const documents = ['.', 'docs', 'docs/decisions'].flatMap((directory) =>
 // Decisions and the changelog also name what no longer exists.
 const present = documents.filter((path) => !path.startsWith('docs/decisions/') && path !== 'CHANGELOG.md');
 
+const generated = generatedFiles.map(({ path }) => path);
+
 const { scripts }: { scripts: Readonly<Record<string, string>> } = JSON.parse(textOf('package.json'));
 
 describe.each(documents)('%s', (path) => {
   it('has links that lead to files and headings', () => {
-    const links = matches(textOf(path), /\]\(([^)\s]+)\)|(?:src|srcset)="([^"]+)"/g);
-    const broken = links.filter((link) => {
+    const broken = linksOf(path).filter((link) => {
       const [file = '', heading] = link.split('#');
       const target = file === '' ? path : join(dirname(path), file);
       return !existsSync(join(root, target)) || (heading !== undefined && !anchorsOf(target).includes(heading));
@@ -38,8 +40,57 @@ describe.each(documents)('%s', (path) => {
   });
 });
 
-it('README.md has at most 140 lines', () => {
-  expect(textOf('README.md').trimEnd().split('\n').length).toBeLessThanOrEqual(140);
+it('README.md has at most 120 lines, with code of at most 80 columns', () => {
+  const text = textOf('README.md');
+  expect(text.trimEnd().split('\n').length).toBeLessThanOrEqual(120);
+  const commands = ['sh', 'console']
+    .flatMap((language) => blocksOf(text, language))
+    .join('')
+    .split('\n');
+  expect(commands.filter((line) => /^\$ |^ {4}svc|^svc [a-z]|^npm/.test(line) && line.length > 80)).toEqual([]);
+});
+
+it('CHANGELOG.md has at most 60 lines for 0.2.0', () => {
+  const [, section = ''] = textOf('CHANGELOG.md').split(/^## /m);
+  expect(section.startsWith('0.2.0')).toBe(true);
+  expect(section.trimEnd().split('\n').length).toBeLessThanOrEqual(60);
+});
+
+it.each(documents.filter((path) => !generated.includes(path)))('%s has lines of at most 120 columns', (path) => {
+  const lines = textOf(path).split('\n');
+  const long = lines.filter(
+    (line) => [...line].length > 120 && !line.startsWith('|') && !/https?:\/\/\S{60}/.test(line),
+  );
+  expect(long).toEqual([]);
+});
+
+it('packaged documents link to packaged files only', () => {
+  const args = ['pack', '--dry-run', '--ignore-scripts', '--json'];
+  const [{ files }] = JSON.parse(execFileSync('npm', args, { cwd: root, encoding: 'utf8' }));
+  const packaged = new Set<string>(files.map(({ path }: { path: string }) => path));
+  const dead = documents
+    .filter((path) => packaged.has(path))
+    .flatMap((path) =>
+      linksOf(path).map((link) => `${path}: ${join(dirname(path), link.split('#')[0] || basename(path))}`),
+    )
+    .filter((link) => !packaged.has(link.split(': ')[1] ?? ''));
+  expect(dead).toEqual([]);
+});
+
+describe('docs/contract.md', () => {
+  const text = textOf('docs/contract.md');
+  const prose = text.replace(/^ *```[\s\S]*?^ *```$/gm, '\n').replace(/^(?:\||#).*$/gm, '\n');
+
+  it('has sentences of at most 25 words', () => {
+    const blocks = prose.replace(/^ *- /gm, '\n\n').split(/\n\s*\n/);
+    // What quotes or lists in a span of code counts as one word.
+    const sentences = blocks.flatMap((block) => block.replace(/`[^`]*`/g, 'code').split(/(?<=[.?])\s+/));
+    expect(sentences.filter((sentence) => sentence.trim().split(/\s+/).length > 25)).toEqual([]);
+  });
+
+  it.each(text.split(/^## /m).slice(1))('has an example in section %.24s', (section) => {
+    expect(section).toMatch(/^```/m);
+  });
 });
 
 describe.each(present)('%s', (path) => {
@@ -59,6 +110,10 @@ describe.each(present)('%s', (path) => {
     expect([...new Set(named)].filter((flag) => !ours.has(flag))).toEqual([]);
   });
 });
+
+function linksOf(path: string): string[] {
+  return matches(textOf(path), /\]\(([^)\s]+)\)|(?:src|srcset)="([^"]+)"/g).filter((link) => !link.includes('://'));
+}
 
 function textOf(path: string): string {
   return readFileSync(join(root, path), 'utf8');
