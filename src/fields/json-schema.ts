@@ -6,7 +6,7 @@ import { type StringFormat, stringFormats } from './string-formats.ts';
 export type SchemaPurpose = 'validation' | 'openapi-body' | 'openapi-response' | 'tool' | 'tool-names';
 
 // Their fields have the names that the engines behind most services use, which models know.
-const ENGINE_TOPICS = ['Sampling', 'Tokens', 'Templates', 'Engine'];
+const ENGINE_TOPICS = ['Sampling', 'Engine'];
 
 type JsonSchemaObject = { readonly [key: string]: JsonValue | undefined };
 
@@ -42,12 +42,14 @@ function fieldSchema(field: Field, purpose: SchemaPurpose): JsonSchemaObject {
   const { sample } = field;
   const isOpenApi = purpose.startsWith('openapi');
   const isKnown = !field.isCommon && ENGINE_TOPICS.includes(field.topic ?? '');
-  const ofParts = purpose === 'tool' && isKnown ? 'tool-names' : purpose;
+  // Of a rare object, the names of its parts say enough.
+  const isRareObject = !field.isCommon && field.type === 'object';
+  const ofParts = purpose === 'tool' && (isKnown || isRareObject) ? 'tool-names' : purpose;
+  const hasNoText = purpose === 'tool-names' || (purpose === 'tool' && isKnown);
   return {
-    description:
-      ofParts === 'tool-names'
-        ? undefined
-        : (isOpenApi ? serviceDescription(field) : field.summary) + replacementNote(field),
+    description: hasNoText
+      ? undefined
+      : (isOpenApi ? serviceDescription(field) : field.summary) + replacementNote(field),
     ...(field.isReadOnly ? { type: 'null', readOnly: true } : shapeSchema(field, ofParts)),
     // Type generators make every field with a default required.
     default: purpose === 'validation' ? field.default : undefined,

@@ -438,7 +438,8 @@ describe('errors of a service are understood in every shape', () => {
     ['{"errors":["bad"]}', undefined],
   ])('a list of errors names fields, too: %s', async (body, line) => {
     const { stderr } = await start({ status: 400, pieces: [body] }, '--inputs', '{"q": ["z"]}');
-    expect(stderr).toBe(`svc: https://svc.test returned 400${line ? `\n  ${line}` : `: ${body}`}\n`);
+    const end = line ?? 'compare the request (add --dry-run) with its schema: svc spec call start';
+    expect(stderr).toBe(`svc: https://svc.test returned 400${line ? '' : `: ${body}`}\n  ${end}\n`);
   });
 
   it.each([

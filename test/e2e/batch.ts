@@ -41,16 +41,18 @@ export const calls: Kind = {
   isHarmless: true,
 };
 
-/** Feedback with ids of its own, which may be sent again. */
+const feedbackId = (number: number): string => `0199f3c0-5f3a-7c21-9b6e-${String(number).padStart(12, '0')}`;
+
+/** Feedback that keeps its id, which may be sent again. */
 export const feedback: Kind = {
   command: ['feedback', 'replace'],
   line: (number) => ({
     project_id: 'a/b',
     svc_ref: 'svc:///a/b/object/o:v',
-    feedback_id: `f${number}`,
+    feedback_id: feedbackId(number),
     feedback_type: 'note',
     payload: { number },
-    id: `0199f3c0-5f3a-7c21-9b6e-${String(number).padStart(12, '0')}`,
+    id: feedbackId(number),
   }),
   keyOf: String,
   reply: { id: 'i', created_at: '2026-01-01T00:00:00Z', svc_user_id: 'u', payload: {} },

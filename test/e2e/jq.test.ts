@@ -60,10 +60,10 @@ describe('--jq', () => {
       const printed = await run(args, { cwd });
       const [result, whole = ''] = printed.stdout.split(/(?<=\n)/);
       expect({ code: printed.code, result }).toEqual({ code: 11, result: 'true\n' });
-      expect(JSON.parse(whole).choices[0].message.content).toContain('received: hi');
+      expect(JSON.parse(whole).choices[0].message.content).toContain('You said "hi"');
       const saved = await run([...args, '-o', 'out.json'], { cwd });
       expect(saved).toMatchObject({ code: 11, stdout: '', stderr: expect.stringContaining('is in out.json.partial') });
-      expect(readFileSync(join(cwd, 'out.json.partial'), 'utf8')).toContain('received: hi');
+      expect(readFileSync(join(cwd, 'out.json.partial'), 'utf8')).toContain(String.raw`You said \"hi\"`);
       expect(existsSync(join(cwd, 'out.json'))).toBe(false);
     },
   );
@@ -243,7 +243,7 @@ describe('--jq', () => {
       expect(code, stderr).toBe(11);
       expect(stderr).toMatch(/^svc: --jq: the filter was still running after \d+\.\d s\n/);
       expect(stderr).toContain('the request was applied');
-      expect(JSON.parse(stdout).choices[0].message.content).toContain('received: hi');
+      expect(JSON.parse(stdout).choices[0].message.content).toContain('You said "hi"');
     },
   );
 
@@ -260,7 +260,7 @@ describe('--jq', () => {
       .split('\n')
       .map((text) => JSON.parse(text));
     expect(lines.map((line) => line.line ?? line)).toEqual(Array.from({ length: 20 }, (_, at) => at + 1));
-    expect(lines[11].response.choices[0].message.content).toContain('received: a');
+    expect(lines[11].response.choices[0].message.content).toContain('You said "a"');
   });
 
   it('that a signal ends leaves the whole response', async () => {
@@ -272,7 +272,7 @@ describe('--jq', () => {
     clearInterval(interrupt);
     expect(signal).toBe('SIGINT');
     expect(stderr).toContain('the request was applied');
-    expect(JSON.parse(stdout).choices[0].message.content).toContain('received: hi');
+    expect(JSON.parse(stdout).choices[0].message.content).toContain('You said "hi"');
   });
 
   it('ends at once by a signal, also while a filter runs forever', async () => {

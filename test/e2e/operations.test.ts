@@ -28,6 +28,8 @@ describe('the built program against svc serve', () => {
       'rating',
       '--svc-ref',
       'svc:///acme/support-bot/call/c-1',
+      '--trigger-ref',
+      'svc:///acme/support-bot/object/monitor:v1',
     ];
     const second = await run(
       ['feedback', 'replace', ...flags, '--payload', '{"output":{"score":"high"}}', '--keep-id'],

@@ -26,7 +26,7 @@ describe('a pipe as stdin that stays open without a byte', () => {
     child.stderr?.once('data', () => child.stdin?.end('slow'));
     const { code, stdout, stderr } = await result;
     expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringMatching(/^svc: waiting on stdin for text/) });
-    expect(stdout).toContain('received: Sum up slow');
+    expect(stdout).toContain('You said "Sum up slow"');
   });
 
   it.each(['--no-stdin', '--dry-run --no-stdin'])('%s does not wait', async (flags) => {
