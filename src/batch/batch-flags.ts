@@ -32,3 +32,8 @@ export const batchFlags: readonly Flag[] = [
   }),
   settingFlag('shard'),
 ];
+
+/** The flags of a batch of chats alone. */
+export const promptFlags: readonly Flag[] = flagGroup('Batch', {
+  '--prompt <text>': 'The prompt of each row of --rows',
+});

@@ -1,4 +1,4 @@
-import { batchFlags } from '../batch/batch-flags.ts';
+import { batchFlags, promptFlags } from '../batch/batch-flags.ts';
 import type { Argument, Command, RunCommand } from '../command.ts';
 import { findSetting } from '../config/settings.ts';
 import { joinWithOr } from '../fields/closest-match.ts';
@@ -9,7 +9,14 @@ import { chatOperation } from '../operations/chat.ts';
 import { flagTarget, type Operation, type Shorthand } from '../operations/operation.ts';
 import { trainOperation } from '../operations/train.ts';
 import { schemaViewNames } from '../results/output-format.ts';
-import { bodySourceFlags, defineCommand, resultFlags, sendingFlags, serviceFlags } from './shared-flags.ts';
+import {
+  bodySourceFlags,
+  defineCommand,
+  resultFlags,
+  sendingFlags,
+  serviceFlags,
+  summaryFlags,
+} from './shared-flags.ts';
 
 /** The commands that send an operation. */
 export const operationCommands: readonly Command[] = allOperations.map((operation) =>
@@ -118,13 +125,6 @@ const traceFlags: readonly Flag[] = flagGroup('Common', {
   },
 });
 
-const summaryFlags = flagGroup('Output', {
-  '--summary <file>': {
-    summary: 'Append a Markdown summary: counts, latency, failures; for the summary page of a CI job',
-    conflicts: preview,
-  },
-});
-
 const schemaFlags: readonly Flag[] = [
   ...flagGroup('Common', {
     '--view <view>': {
@@ -143,7 +143,7 @@ const schemaFlags: readonly Flag[] = [
 ];
 
 const chatFlags: readonly Flag[] = [
-  ...flagGroup('Batch', { '--prompt <text>': 'The prompt of each row of --rows, as the argument is' }),
+  ...promptFlags,
   ...flagGroup('Response', {
     '--extract <code|json>': {
       summary: 'Print only the first code block; or the first JSON',

@@ -69,6 +69,14 @@ export const localFlags: readonly Flag[] = flagGroup('Connection', {
   '--local': 'Use the local service; needs no network and no credentials',
 });
 
+/** Flags of the operations about the report of a run. */
+export const summaryFlags: readonly Flag[] = flagGroup('Output', {
+  '--summary <file>': {
+    summary: 'Append a Markdown summary of the run, for CI',
+    conflicts: ['dry-run', 'curl'],
+  },
+});
+
 /** The flags that show a request or say where its result goes. */
 export const sendingFlags: readonly Flag[] = flagGroup('Output', {
   '-o, --output <file>': 'Write the result to a file; - is stdout',

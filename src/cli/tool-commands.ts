@@ -229,7 +229,7 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
     flags: () => [
       ...flagGroup('Common', { '--input <file>': 'Input file of the batches, to detect missing lines at its end' }),
       ...flagGroup('Common', { '-o, --output <file>': 'Write the results to a file; - is stdout' }),
-      ...flagGroup('Output', {
+      ...flagGroup('Common', {
         '--join <file>': {
           summary: 'Write the rows of this CSV or TSV file, which --rows sent, with the columns of --columns',
           conflicts: ['jq', 'output-format', 'format', 'json'],

@@ -1,6 +1,6 @@
-import { execFileSync, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { generatedFiles } from '../../scripts/generated-files.ts';
@@ -62,19 +62,6 @@ it.each(documents.filter((path) => !generated.includes(path)))('%s has lines of 
     (line) => [...line].length > 120 && !line.startsWith('|') && !/https?:\/\/\S{60}/.test(line),
   );
   expect(long).toEqual([]);
-});
-
-it('packaged documents link to packaged files only', () => {
-  const args = ['pack', '--dry-run', '--ignore-scripts', '--json'];
-  const [{ files }] = JSON.parse(execFileSync('npm', args, { cwd: root, encoding: 'utf8' }));
-  const packaged = new Set<string>(files.map(({ path }: { path: string }) => path));
-  const dead = documents
-    .filter((path) => packaged.has(path))
-    .flatMap((path) =>
-      linksOf(path).map((link) => `${path}: ${join(dirname(path), link.split('#')[0] || basename(path))}`),
-    )
-    .filter((link) => !packaged.has(link.split(': ')[1] ?? ''));
-  expect(dead).toEqual([]);
 });
 
 describe('docs/contract.md', () => {

@@ -1,8 +1,15 @@
-import { batchFlags } from '../../batch/batch-flags.ts';
+import { batchFlags, promptFlags } from '../../batch/batch-flags.ts';
 import { type Setting, settings } from '../../config/settings.ts';
 import { exitCodes } from '../../errors.ts';
 import { type Flag, flagTerm } from '../../flag.ts';
-import { bodySourceFlags, reportFlags, resultFlags, sendingFlags, serviceFlags } from '../shared-flags.ts';
+import {
+  bodySourceFlags,
+  reportFlags,
+  resultFlags,
+  sendingFlags,
+  serviceFlags,
+  summaryFlags,
+} from '../shared-flags.ts';
 import type { helpTopicNames } from '../tool-commands.ts';
 import { capitalizeSentence, type HelpSection } from './help-page.ts';
 
@@ -48,7 +55,7 @@ export const helpTopics: { readonly [name in (typeof helpTopicNames)[number]]: (
       'svc batch merge out-*.jsonl --input prompts.jsonl -o all.jsonl',
       'svc batch report all.jsonl',
     ),
-    flags(batchFlags),
+    flags([...batchFlags, ...promptFlags]),
     { heading: 'Exit code', paragraphs: ['0 if every line succeeded, 10 if some failed.'] },
   ],
   'exit-codes': () => [
@@ -88,7 +95,7 @@ export const helpTopics: { readonly [name in (typeof helpTopicNames)[number]]: (
       'stdout carries the result and nothing else; notes, warnings and errors go to stderr. On a terminal results are tables or text. In a pipe they are JSON, except the text of a chat. JSON has color only on a terminal; see --color and NO_COLOR.',
       'Numbers are printed with every digit that the service sent. Control characters in text from a service are escaped on a terminal. A file of --output is replaced only when the result is complete.',
     ),
-    flags([...resultFlags('chat'), ...sendingFlags, ...reportFlags]),
+    flags([...resultFlags('chat'), ...summaryFlags, ...sendingFlags, ...reportFlags]),
     prose('Formats other than those of a chat: table, csv and tsv for rows.'),
     examples('svc chat --local hi --json | jq .usage', 'svc profile list --json'),
   ],
