@@ -51,7 +51,9 @@ describe.each(kinds)('%s 100 000 deep', (_, deep) => {
       ]) {
         const { code, stdout, stderr } = await svc([...args, '--format', format], { env, send, terminal });
         expect(code, stderr.slice(0, 900)).toBe(0);
-        expect(stripVTControlCharacters(stdout).replace(/\s/g, '')).toContain(deep);
+        // A table fits the terminal.
+        const shown = format === 'table' && terminal ? '…' : deep;
+        expect(stripVTControlCharacters(stdout).replace(/\s/g, '')).toContain(shown);
       }
     }
   });
