@@ -332,16 +332,6 @@ describe.skipIf(reason)('a service on PostgreSQL', () => {
     expect(new Set((await Promise.all(feedbacks)).map(({ status }) => status))).toEqual(new Set([200]));
   });
 
-  it('finds the calls that feedback of an earlier version is about', async () => {
-    const url = server?.newDatabase() ?? '';
-    const ref = `svc:///a/b/call/${callId(1)}`;
-    await (await open(url))('/feedback/replace', feedback({ svc_ref: ref, payload: {} }));
-    server?.query(url, 'alter table svc.feedback drop column svc_ref; alter table svc.chats drop column duration_ms');
-    server?.query(url, 'update svc.schema_version set version = 2');
-    await open(url);
-    expect(server?.query(url, 'select svc_ref from svc.feedback')).toBe(ref);
-  });
-
   it('responds 503 with nothing half-stored while the database is down, and recovers', async () => {
     const url = server?.newDatabase() ?? '';
     const post = await open(url);

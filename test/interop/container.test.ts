@@ -85,7 +85,7 @@ describe.skipIf(!canBuild)('the container', () => {
     const script = 'id -u; echo "process $$"; touch /etc/svc || echo read-only; exec svc chat hi --local --no-stdin';
     const { code, stdout, stderr } = await finish(container(['bash', '-c', script]));
     expect(code, stderr).toBe(0);
-    expect(stdout).toMatch(new RegExp(`^${user}\nprocess 1\nread-only\nsvc-local`));
+    expect(stdout).toMatch(new RegExp(`^${user}\nprocess 1\nread-only\nYou said`));
   });
 
   it('serves, is healthy, and ends with 0 at the stop signal', async () => {
