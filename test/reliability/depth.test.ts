@@ -51,8 +51,8 @@ describe.each(kinds)('%s 100 000 deep', (_, deep) => {
       ]) {
         const { code, stdout, stderr } = await svc([...args, '--format', format], { env, send, terminal });
         expect(code, stderr.slice(0, 900)).toBe(0);
-        // A table fits the terminal.
-        const shown = format === 'table' && terminal ? '…' : deep;
+        // On a terminal the cells of a table are shortened; the values of a single record take several lines.
+        const shown = format === 'table' && terminal && args[0] === 'feedback' ? '…' : deep;
         expect(stripVTControlCharacters(stdout).replace(/\s/g, '')).toContain(shown);
       }
     }
