@@ -127,12 +127,60 @@ export type Field = Shape & {
 
 export type Fields = { readonly [name: string]: Field };
 
-/** The type of a time in a body. */
+type Details<T extends Shape['type']> = Omit<FieldOf<T, Field>, 'type' | 'of' | 'summary' | 'topic'>;
+
+type FieldOf<T, F> = F extends { readonly type: infer U } ? (T extends U ? F : never) : never;
+
+/** Functions that create the fields that help lists under a topic: `integer('Random seed', { nullable: true })`. */
+export function fieldsOf(topic?: string) {
+  const under = topic === undefined ? {} : { topic };
+  return {
+    string: (summary: string, details?: Details<'string'>): Field => ({
+      type: 'string',
+      summary,
+      ...under,
+      ...details,
+    }),
+    number: (summary: string, details?: Details<'number'>): Field => ({
+      type: 'number',
+      summary,
+      ...under,
+      ...details,
+    }),
+    integer: (summary: string, details?: Details<'integer'>): Field => ({
+      type: 'integer',
+      summary,
+      ...under,
+      ...details,
+    }),
+    boolean: (summary: string, details?: Details<'boolean'>): Field => ({
+      type: 'boolean',
+      summary,
+      ...under,
+      ...details,
+    }),
+    object: (summary: string, details?: Details<'object'>): Field => ({
+      type: 'object',
+      summary,
+      ...under,
+      ...details,
+    }),
+    json: (summary: string, details?: Details<'json'>): Field => ({ type: 'json', summary, ...under, ...details }),
+    list: (summary: string, of: Shape, more?: Details<'list'>): Field => ({
+      type: 'list',
+      of,
+      summary,
+      ...under,
+      ...more,
+    }),
+  };
+}
+
+/** What makes a string a time in a body. */
 export const dateTime = {
-  type: 'string',
   format: 'date-time',
   wider: [{ type: 'string', format: 'lax-date-time' }],
-} as const satisfies Shape & Pick<Field, 'wider'>;
+} as const satisfies Details<'string'>;
 
 /** The flag of a field: `top_logprobs` is `--top-logprobs`. */
 export function flagName(fieldName: string): string {
