@@ -131,49 +131,21 @@ type Details<T extends Shape['type']> = Omit<FieldOf<T, Field>, 'type' | 'of' | 
 
 type FieldOf<T, F> = F extends { readonly type: infer U } ? (T extends U ? F : never) : never;
 
+type CreateField<T extends Shape['type']> = (summary: string, details?: Details<T>) => Field;
+
 /** Functions that create the fields that help lists under a topic: `integer('Random seed', { nullable: true })`. */
 export function fieldsOf(topic?: string) {
   const under = topic === undefined ? {} : { topic };
-  return {
-    string: (summary: string, details?: Details<'string'>): Field => ({
-      type: 'string',
-      summary,
-      ...under,
-      ...details,
-    }),
-    number: (summary: string, details?: Details<'number'>): Field => ({
-      type: 'number',
-      summary,
-      ...under,
-      ...details,
-    }),
-    integer: (summary: string, details?: Details<'integer'>): Field => ({
-      type: 'integer',
-      summary,
-      ...under,
-      ...details,
-    }),
-    boolean: (summary: string, details?: Details<'boolean'>): Field => ({
-      type: 'boolean',
-      summary,
-      ...under,
-      ...details,
-    }),
-    object: (summary: string, details?: Details<'object'>): Field => ({
-      type: 'object',
-      summary,
-      ...under,
-      ...details,
-    }),
-    json: (summary: string, details?: Details<'json'>): Field => ({ type: 'json', summary, ...under, ...details }),
-    list: (summary: string, of: Shape, more?: Details<'list'>): Field => ({
-      type: 'list',
-      of,
-      summary,
-      ...under,
-      ...more,
-    }),
+  const string: CreateField<'string'> = (summary, details) => ({ type: 'string', summary, ...under, ...details });
+  const number: CreateField<'number'> = (summary, details) => ({ type: 'number', summary, ...under, ...details });
+  const integer: CreateField<'integer'> = (summary, details) => ({ type: 'integer', summary, ...under, ...details });
+  const boolean: CreateField<'boolean'> = (summary, details) => ({ type: 'boolean', summary, ...under, ...details });
+  const object: CreateField<'object'> = (summary, details) => ({ type: 'object', summary, ...under, ...details });
+  const json: CreateField<'json'> = (summary, details) => ({ type: 'json', summary, ...under, ...details });
+  const list = (summary: string, of: Shape, details?: Details<'list'>): Field => {
+    return { type: 'list', of, summary, ...under, ...details };
   };
+  return { string, number, integer, boolean, object, json, list };
 }
 
 /** What makes a string a time in a body. */
