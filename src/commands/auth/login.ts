@@ -10,10 +10,9 @@ import {
   type Profile,
   parseProfileName,
 } from '../../config/profile.ts';
-import { profileStorePath, readProfiles } from '../../config/read-profiles.ts';
+import { profileStorePath, readProfiles, updateProfiles } from '../../config/profile-store.ts';
 import { originMismatchWarnings, profileOrigins } from '../../config/select-profile.ts';
 import { applyProfileChanges, type ProfileChanges, readProfileChanges } from '../../config/setting-kinds.ts';
-import { updateProfiles } from '../../config/update-profiles.ts';
 import type { Context } from '../../context.ts';
 import { usageFailure } from '../../errors.ts';
 import { getBooleanFlag, getStringFlag, isFlagOn } from '../../flag.ts';

@@ -1,8 +1,8 @@
 import type { RunCommand } from '../../command.ts';
 import { removeFromKeychain } from '../../config/credentials/keychain.ts';
 import { getProfile, type Profile, parseProfileName } from '../../config/profile.ts';
+import { updateProfiles } from '../../config/profile-store.ts';
 import { selectProfile } from '../../config/select-profile.ts';
-import { updateProfiles } from '../../config/update-profiles.ts';
 import { getStringFlag } from '../../flag.ts';
 
 /** Removes the credentials of a profile; its addresses and settings stay. */

@@ -3,7 +3,7 @@ import { access, constants, readdir, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { caCertificateFiles } from '../../config/connect-options.ts';
 import { configDirectory, dataDirectory } from '../../config/directories.ts';
-import { profileStorePath } from '../../config/read-profiles.ts';
+import { profileStorePath } from '../../config/profile-store.ts';
 import { describeFileError, isNotFoundError } from '../../files/file-errors.ts';
 import { formatMode } from '../../files/trusted-file.ts';
 import { databaseFileIn } from '../../local-service/open-local-service.ts';

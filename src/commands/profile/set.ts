@@ -11,10 +11,9 @@ import {
   parseProfileName,
   requireStoredProfile,
 } from '../../config/profile.ts';
-import { readProfiles } from '../../config/read-profiles.ts';
+import { readProfiles, updateProfiles } from '../../config/profile-store.ts';
 import { originMismatchWarnings, profileOrigins } from '../../config/select-profile.ts';
 import { applyProfileChanges, type ProfileChanges, readProfileChanges } from '../../config/setting-kinds.ts';
-import { updateProfiles } from '../../config/update-profiles.ts';
 import { usageFailure } from '../../errors.ts';
 import { describeFileError } from '../../files/file-errors.ts';
 import { getArrayFlag } from '../../flag.ts';

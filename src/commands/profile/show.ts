@@ -2,7 +2,7 @@ import type { RunCommand } from '../../command.ts';
 import { redactUserInfo } from '../../config/base-url.ts';
 import { findCredentialSource } from '../../config/credentials/credential-source.ts';
 import { DEFAULT_PROFILE_NAME, getProfile, LOCAL_PROFILE_NAME, type Profile } from '../../config/profile.ts';
-import { readProfiles } from '../../config/read-profiles.ts';
+import { readProfiles } from '../../config/profile-store.ts';
 import { type SelectedProfile, selectProfile } from '../../config/select-profile.ts';
 import type { Context } from '../../context.ts';
 import { Failure } from '../../errors.ts';

@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer';
-import type { LabeledBytes } from '../../body/command-input.ts';
+import type { LabeledBytes } from '../../body/input-reader.ts';
 import { COMMA, LINE_FEED } from '../../json/json-bytes.ts';
 import type { JsonPath } from '../../json/json-node.ts';
 import { createGrouping, createTrajectoryChecks, type TrajectoryChecks } from './checks.ts';
