@@ -29,7 +29,7 @@ import {
   showCheckProgress,
   splitAtGroupArrays,
 } from '../../train/stream/upload.ts';
-import type { RequestStart } from '../operation/start-request.ts';
+import type { RequestStart } from '../operation/request-command.ts';
 
 /** A draft, and the trajectories that are not in it. */
 interface TrainingInput {
