@@ -1,5 +1,4 @@
 import { prepareRequest } from '../../client/request.ts';
-import { recordedUrl } from '../../client/settings.ts';
 import { dataDirectory } from '../../config/directories.ts';
 import { isFlagOn } from '../../flag.ts';
 import { trainOperation } from '../../operations/train.ts';
@@ -20,14 +19,10 @@ export const runTrain = requestCommand(trainOperation, async (start, context) =>
   keepHeapSmall();
   const sources = createTrajectorySources(context, dataDirectory(context.runtime), deadline);
   try {
-    const { draft, body, facts } = await checkTraining(
-      await readTrainingInput(start, sources, context),
-      settings,
-      context,
-    );
+    const input = await readTrainingInput(start, sources, context);
+    const { draft, body, job } = await checkTraining(input, settings, context);
     const request = prepareRequest(settings, draft, body);
     if (settings.previewFormat) return await showRequest(request, settings, context);
-    const job = { ...facts, target: recordedUrl(settings.destination) };
     const guard = createJobGuard(job, isFlagOn(flags, 'allow-duplicate') || isHarmless(settings), context);
     await sendAndShow(request, { ...start, hooks, guard }, context);
   } finally {
