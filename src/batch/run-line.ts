@@ -2,23 +2,20 @@ import { Buffer } from 'node:buffer';
 import type { Draft } from '../body/draft.ts';
 import { type ChatExpectations, expectationFailure } from '../client/expectations/chat-expectations.ts';
 import type { RunReport } from '../client/expectations/run-report.ts';
-import { invalidResponseFailure } from '../client/read-response.ts';
+import { createDoubt, invalidResponseFailure, retryAdvice } from '../client/failure.ts';
 import {
-  createDoubt,
+  type Connection,
   createRequestContext,
   isIdempotent,
   type PreparedRequest,
   prepareRequest,
   type RequestContext,
-  type RequestObserver,
   requestSecrets,
-  retryAdvice,
   type SendHooks,
 } from '../client/request.ts';
-import { type Connection, type Outcome, send } from '../client/send.ts';
+import { type Outcome, send } from '../client/send.ts';
 import { hasIdOfRequest } from '../client/send-once.ts';
 import type { Settings } from '../client/settings.ts';
-import { formatRetryMessage } from '../client/with-retries.ts';
 import type { Context } from '../context.ts';
 import { type AppliedState, Failure, failureCodeOf, signalOfFailure, toFailure } from '../errors.ts';
 import type { InputLine } from '../files/split-lines.ts';
@@ -46,7 +43,7 @@ import { canSendLine, type PriorEntry, type PriorLine, priorOutcome, type Result
 import type { Scheduler, Turn } from './scheduler.ts';
 
 /** Records the request of a line outside of the batch too, and prevents a duplicate there. */
-export interface LineGuard extends Required<Pick<RequestObserver, 'onSend' | 'onOutcome'>> {
+export interface LineGuard extends Required<Pick<SendHooks, 'onSend' | 'onOutcome'>> {
   readonly onSend: () => Promise<void>;
   /** The response to the line in an earlier run, if that is known outside of the batch. */
   readonly knownResponse: () => Promise<Buffer | undefined>;
@@ -247,7 +244,7 @@ interface SentLineResult {
 
 // The line is in the journal before its first byte leaves.
 async function recordAndSend(
-  { attempt: { line, checkpoint }, timestampMs, guard, request, requestContext }: ReadyLine,
+  { attempt: { line, checkpoint }, timestampMs, guard, requestContext }: ReadyLine,
   onStrayData: () => void,
   { turn, progress }: LineOutput,
   job: BatchJob,
@@ -267,7 +264,13 @@ async function recordAndSend(
   };
   // A line that is safe to send twice is recorded ahead, so that the disk works while other lines are in flight.
   if (isIdempotent(requestContext.effect)) await record();
-  const observer: RequestObserver = {
+  const hooks: SendHooks = {
+    signal: job.signal,
+    waitSignal: job.scheduler.stopSignal,
+    // The time of a line starts when it may be sent, not while it waits for others.
+    startDeadline: () => createDeadline(job.settings.timeoutMs, runtime),
+    turn,
+    onStrayData,
     onSend: async () => {
       // First, so that a job that only the job history has is not one of this batch.
       await record();
@@ -278,23 +281,12 @@ async function recordAndSend(
     },
     onOutcome: guard?.onOutcome,
     onLargeResponse: job.scheduler.takeLargeTurn,
-    onRetry: (failure, retryNumber, delayMs) => {
+    onRetry: (message) => {
       turn.release();
-      const message = formatRetryMessage(failure, retryNumber, job.connection.maxRetries, delayMs);
       return report.detail(`line ${line}: ${message}`);
     },
-    onTrace: report.isVerbose ? report.detail : undefined,
   };
-  const hooks: SendHooks = {
-    signal: job.signal,
-    waitSignal: job.scheduler.stopSignal,
-    // The time of a line starts when it may be sent, not while it waits for others.
-    startDeadline: () => createDeadline(job.settings.timeoutMs, runtime),
-    observer,
-    turn,
-    onStrayData,
-  };
-  const sent = await send(request, requestContext, job.connection, hooks, runtime)
+  const sent = await send(requestContext, hooks, runtime)
     .then((outcome) => readOutcome(outcome, requestContext, job))
     .catch((error: unknown): SentLineResult => {
       // A line that could not be recorded was not sent, and has no result.

@@ -150,7 +150,7 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
     flags: () => flagGroup('Common', { '--limit <n>': 'Show only the newest n jobs' }),
     result: 'rows',
     examples: { 'train log --limit 10': 'Show the last jobs', 'train log --json': 'Print all jobs as JSON' },
-    load: async () => (await import('../commands/train/log.ts')).runTrainLog,
+    load: async () => (await import('../commands/log.ts')).runTrainLog,
   },
   log: {
     summary: 'List the requests sent from this machine, if the history is on',

@@ -9,9 +9,9 @@ import { type FlagValues, getArrayFlag } from '../../flag.ts';
 import { createDeadline } from '../../http/time-limits.ts';
 import { type JsonNode, rawText, rootOf } from '../../json/json-node.ts';
 import { chatStats, formatChatStats } from '../../results/chat-stats.ts';
+import type { RequestStart } from '../operation/request-command.ts';
 import { readHooks } from '../operation/response-hooks.ts';
 import { sendAndShow } from '../operation/send-and-show.ts';
-import type { RequestStart } from '../operation/start-request.ts';
 import { buildChatBody } from './chat.ts';
 
 /** The turns of an interactive chat. The conversation changes only with a complete response. */
