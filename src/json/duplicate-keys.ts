@@ -1,6 +1,6 @@
 import {
+  childEntries,
   endOffset,
-  itemsOf,
   type JsonDocument,
   type JsonNode,
   type JsonPath,
@@ -35,11 +35,7 @@ function* duplicatesInObject(object: JsonNode): Generator<DuplicateKey> {
 function pathTo(node: JsonNode): JsonPath {
   const path: (string | number)[] = [];
   for (let container = rootOf(node.doc); container.at !== node.at; ) {
-    const children = [
-      ...Array.from(itemsOf(container)).entries(),
-      ...Array.from(membersOf(container), ({ key, value }) => [key, value] as const),
-    ];
-    const next = children.find(([, child]) => endOffset(child) > startOffset(node));
+    const next = [...childEntries(container)].find(([, child]) => endOffset(child) > startOffset(node));
     if (!next) throw new RangeError(`no value at ${startOffset(node)}`);
     path.push(next[0]);
     container = next[1];
