@@ -38,7 +38,7 @@ const doors: { readonly [library: string]: string } = {
   'undici/lib/dispatcher/client.js': 'http/http-connection.ts',
   conf: 'config/profile-conf.ts',
   'csv-parse': 'batch/row-input.ts',
-  ora: 'output/ora-spinner.ts',
+  ora: 'output/spinner.ts',
   chalk: 'output/text-style.ts',
   'jq-wasm': 'results/jq-worker.ts',
   libsql: 'local-service/store/open-store.ts',
