@@ -203,7 +203,7 @@ describe.skipIf(!executablePath).each(stores)('the page in a browser, on %s', { 
         const charts = await page.locator('#panel figure h3').allInnerTexts();
         expect(charts).toEqual([
           'Trajectories by reward',
-          'Groups by difference between the rewards of the group',
+          'Groups by reward range',
           'Mean reward by position',
           'Mean reward by final policy version',
           'Trajectories by messages',

@@ -31,7 +31,7 @@ export function sparkline(values, name) {
   });
   const label = `${name}: ${counted(values.length, 'value', 'values')}`;
   const size = { width: sizes.length * 4, height: 16, role: 'img', 'aria-label': label };
-  return [svg('svg', size, ...bars), el('small', {}, `${short(low)} to ${short(high)}`)];
+  return [svg('svg', size, ...bars), el('small', {}, ` ${short(low)} to ${short(high)}`)];
 }
 
 // Marks on two axes with ticks, values and names. `marks` gets functions that place a value.
@@ -81,7 +81,7 @@ export function means(xName, yName, points) {
     const part = sorted.slice(at * size, (at + 1) * size);
     return [0, 1].map((index) => meanOf(part.map((point) => point[index])));
   });
-  const [positions, values] = [0, 1].map((index) => marks.map((mark) => mark[index]));
+  const [positions, values] = [sorted.map(([at]) => at), marks.map(([, value]) => value)];
   return chart(xName, positions, yName, values, (x, y) =>
     marks.map(([at, value]) => svg('circle', { cx: x(at), cy: y(value), r: 2, fill: BAR })),
   );

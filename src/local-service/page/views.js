@@ -187,16 +187,16 @@ function jobCharts(trajectories) {
       const values = valuesOf('reward', own);
       return key === null || values.length === 0 ? [] : [{ key, values }];
     });
-  const spreads = rewardsBy('group').map(({ values }) => limits(values).reduce((low, high) => high - low));
+  const ranges = rewardsBy('group').map(({ values }) => limits(values).reduce((low, high) => high - low));
   const versions = rewardsBy('version').map(({ key, values }) => [key, meanOf(values)]);
-  const flat = spreads.filter((spread) => spread === 0).length;
-  const summary = `${counted(rewards.length, 'reward', 'rewards')} in ${counted(spreads.length, 'group', 'groups')}`;
-  const range = `from ${limits(rewards).map(short).join(' to ')}, mean ${short(meanOf(rewards))}`;
+  const flat = ranges.filter((range) => range === 0).length;
+  const summary = `${counted(rewards.length, 'reward', 'rewards')} in ${counted(ranges.length, 'group', 'groups')}`;
+  const values = `from ${limits(rewards).map(short).join(' to ')}, mean ${short(meanOf(rewards))}`;
   const teaching = `${counted(flat, 'group has', 'groups have')} equal rewards and cannot teach a model`;
   return [
-    el('p', {}, `${summary}, ${range}. ${teaching}${flat > 0 ? ' (red)' : ''}.`),
+    el('p', {}, `${summary}, ${values}. ${teaching}${flat > 0 ? ' (red)' : ''}.`),
     histogram('reward', 'Trajectories', rewards),
-    histogram('difference between the rewards of the group', 'Groups', spreads, flat),
+    histogram('reward range', 'Groups', ranges, flat),
     means('position', 'Mean reward', [...rewards.entries()]),
     means('final policy version', 'Mean reward', versions),
     ...lengths,
