@@ -68,6 +68,7 @@ export interface ResultStore {
   readonly isResumable: boolean;
   /** The batch as each result line names it. */
   readonly batch: Omit<Checkpoint, 'input'>;
+  readonly requireHeld: Lease['requireHeld'];
   /** Throws Failure `safety_check` for a line that changed since, unless changes are accepted. */
   readonly findPrior: (line: number, digest: string) => PriorLine;
   /** Records that a line is about to be sent. Throws Failure `local_file` if the results are no longer at their path. */
@@ -92,6 +93,7 @@ export function createStreamStore(run: string, { operation, shard }: BatchIdenti
   return {
     isResumable: false,
     batch: { run, operation, shard },
+    requireHeld: () => {},
     findPrior: () => ({ entry: undefined, sentAtMs: undefined }),
     recordSending: doNothing,
     recordWithdrawn: doNothing,
@@ -139,6 +141,7 @@ export async function openResultStore(
     return {
       isResumable: true,
       batch: { run, operation: identity.operation, shard: identity.shard },
+      requireHeld: prior.requireHeld,
       findPrior: (line, digest) => {
         const [entry, sent] = [table.result(line), table.sent(line)];
         const known = sent?.digest ?? (changed.has(line) ? undefined : entry?.digest);
@@ -149,10 +152,7 @@ export async function openResultStore(
           sentAtMs: sent?.timestampMs ?? (isLost ? 0 : undefined),
         };
       },
-      recordSending: async (line, sent) => {
-        await journal.recordSending(line, sent, changed.get(line));
-        prior.requireHeld();
-      },
+      recordSending: (line, sent) => journal.recordSending(line, sent, changed.get(line)),
       recordWithdrawn: journal.recordWithdrawn,
       recordChanged: async (line, digest) => {
         const replacedDigest = changed.get(line);
@@ -178,10 +178,9 @@ export async function openResultStore(
             throw replacedOutputFailure(displayPath);
           }
           if (isSorted) return;
-          prior.requireHeld();
           const finalTable = createLineTable();
           await readBatchJournal(journalFile, finalTable);
-          await sortOutput(prior, finalTable, removedLines);
+          await sortOutput(prior, finalTable, removedLines, prior.requireHeld);
         } finally {
           await prior.release();
         }

@@ -46,7 +46,7 @@ import { Failure, usageFailure } from '../../errors.ts';
 import { uuidV7 } from '../../fields/uuid.ts';
 import { isReplaceable } from '../../files/file-replacement.ts';
 import { type FlagValues, getStringFlag, isFlagOn } from '../../flag.ts';
-import { linkSignal } from '../../http/message.ts';
+import { linkSignal, type Send } from '../../http/message.ts';
 import { createDeadline } from '../../http/time-limits.ts';
 import { pluralize } from '../../json/pluralize.ts';
 import { flagTarget, type Operation } from '../../operations/operation.ts';
@@ -216,7 +216,13 @@ export async function sendBatch(
       if (input.totalBytes === undefined) input.stop();
     },
   });
-  const connection = await connect(batch.settings, context, { isReused: true, authorization });
+  const { transport, ...connected } = await connect(batch.settings, context, { isReused: true, authorization });
+  // Before each attempt: a retry may come long after the record of its line.
+  const send: Send = async (request) => {
+    batch.resultStore.requireHeld();
+    return transport.send(request);
+  };
+  const connection = { ...connected, transport: { ...transport, send } };
   const { canRetryUnknown } = batchOptions;
   const responseWarnings = createResponseWarnings(report);
   const ends = linkSignal(signal).signal;
@@ -224,7 +230,7 @@ export async function sendBatch(
     const job = { ...batch, connection, scheduler, signal: ends, canRetryUnknown, responseWarnings, context };
     return await runLines(input, batchOptions, job);
   } finally {
-    await connection.transport.close();
+    await transport.close();
   }
 }
 
