@@ -62,6 +62,7 @@ export interface ResultStore {
   readonly isResumable: boolean;
   /** The batch as each result line names it. */
   readonly batch: Omit<Checkpoint, 'input'>;
+  readonly requireHeld: Lease['requireHeld'];
   /** Throws Failure `safety_check` for a line that changed since, unless changes are accepted. */
   readonly findPrior: (line: number, digest: string) => PriorLine;
   /** The bytes of a result line of an earlier run. Throws Failure `local_file`. */
@@ -88,6 +89,7 @@ export function createStreamStore(run: string, { operation, shard }: BatchIdenti
   return {
     isResumable: false,
     batch: { run, operation, shard },
+    requireHeld: () => {},
     findPrior: () => NEVER_SENT,
     read: async () => Buffer.alloc(0),
     recordSending: doNothing,
@@ -135,6 +137,7 @@ export async function openResultStore(
   return {
     isResumable: true,
     batch: { run, operation: identity.operation, shard: identity.shard },
+    requireHeld,
     findPrior: (line, digest) => {
       const [result, sent] = [table.result(line), table.sent(line)];
       const known = sent?.digest ?? (changed.has(line) ? undefined : result?.digest);
@@ -145,10 +148,7 @@ export async function openResultStore(
       return { entry, sentAtMs, applied };
     },
     read,
-    recordSending: async (line, sent) => {
-      await journal.recordSending(line, sent, changed.get(line));
-      requireHeld();
-    },
+    recordSending: (line, sent) => journal.recordSending(line, sent, changed.get(line)),
     recordWithdrawn: journal.recordWithdrawn,
     recordChanged: async (line, digest) => {
       const replacedDigest = changed.get(line);
@@ -173,10 +173,9 @@ export async function openResultStore(
         throw replacedOutputFailure(displayPath);
       }
       if (isSorted) return;
-      requireHeld();
       const finalTable = createLineTable();
       await readBatchJournal(journalFile, finalTable);
-      await sortOutput(prior, finalTable, removedLines);
+      await sortOutput(prior, finalTable, removedLines, requireHeld);
     },
   };
 }
