@@ -134,6 +134,11 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
           summary: 'Also print each finding on stderr as a workflow command, which GitHub shows beside the line',
           choices: ['github'],
         },
+        '--plot': {
+          summary: 'Print as text, also when piped, with a histogram of the differences within groups',
+          conflicts: ['json', 'format', 'jq'],
+        },
+        '--html <file>': 'Also write a self-contained HTML page with charts and links to the data',
       }),
     result: 'report',
     examples: {
