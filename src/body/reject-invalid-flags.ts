@@ -1,6 +1,6 @@
 import { usageFailure } from '../errors.ts';
 import { flagName } from '../fields/field.ts';
-import { ageToTimestamp } from '../fields/string-formats.ts';
+import { parseAgeStart } from '../fields/string-formats.ts';
 import { type FlagValues, getArrayFlag, getStringFlag } from '../flag.ts';
 import { flagTarget, type Operation, type Shorthand } from '../operations/operation.ts';
 import { parseMessageFlag } from './chat/message-edits.ts';
@@ -36,9 +36,5 @@ function stringFlags(names: readonly string[], flags: FlagValues): [label: strin
 function rejectInvalidShorthand(name: string, { kind }: Shorthand, flags: FlagValues, now: number): void {
   if (kind === 'role-message') getArrayFlag(flags, name).forEach(parseMessageFlag);
   const word = getStringFlag(flags, name) ?? '';
-  if (kind === 'age' && ageToTimestamp(word, now) === undefined)
-    throw usageFailure(
-      `--${name}: ${JSON.stringify(word)} is ${/^\d+[smhdw]$/.test(word) ? 'a time before the year 0' : 'not an age'}`,
-      'write 90s, 15m, 12h, 7d or 2w',
-    );
+  if (kind === 'age') parseAgeStart(`--${name}`, word, now);
 }

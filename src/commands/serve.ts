@@ -8,6 +8,7 @@ import { dataDirectory } from '../config/directories.ts';
 import { parseDurationMs } from '../config/parse-duration.ts';
 import { isPostgresUrl, parsePostgresUrl, readPostgresPassword } from '../config/postgres-address.ts';
 import { Failure, usageFailure } from '../errors.ts';
+import { parseByteSize } from '../files/byte-size.ts';
 import { type FlagValues, getArrayFlag, getBooleanFlag, getStringFlag, isFlagOn } from '../flag.ts';
 import { isLoopbackUrl } from '../http/proxy.ts';
 import { parseFaultRule, withFaults } from '../local-service/inject-faults.ts';
@@ -148,7 +149,7 @@ function readServeOptions(flags: FlagValues, runtime: Runtime) {
     data: data === undefined || isUrl ? databaseFileIn(dataDirectory(runtime)) : resolve(runtime.cwd, data),
     postgresAddress: isUrl ? parsePostgresUrl(data, runtime.env.PGUSER || systemUserName()) : undefined,
     models: models === undefined ? undefined : parseModels(models),
-    maxBodyBytes: maxBody === undefined ? undefined : parseMaxBody(maxBody),
+    maxBodyBytes: maxBody === undefined ? undefined : parseByteSize('--max-body', maxBody),
     logFormat: logFormatOf(getStringFlag(flags, 'log')),
     drainMs: drain === undefined ? serviceLimits.drainMs : parseDurationMs('--drain', drain),
   };
@@ -197,13 +198,4 @@ async function openUpstream(
   const { openHttpTransport } = await import('../http/transport.ts');
   const transport = openHttpTransport(options);
   return { answer: createUpstream(base, token, transport.send, runtime.after), close: transport.close };
-}
-
-const BYTES_PER_UNIT: Readonly<Record<string, number>> = { '': 1, K: 1024, M: 1024 ** 2, G: 1024 ** 3 };
-
-function parseMaxBody(text: string): number {
-  const [, digits = '', unit = ''] = /^(\d{1,12})([KMG]?)$/i.exec(text) ?? [];
-  const bytes = Number(digits) * (BYTES_PER_UNIT[unit.toUpperCase()] ?? 1);
-  if (bytes > 0 && Number.isSafeInteger(bytes)) return bytes;
-  throw usageFailure(`--max-body is not a valid size: ${JSON.stringify(text)}`, 'write it like 65536, 64K, 32M or 2G');
 }
