@@ -217,6 +217,8 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
         },
       }),
       ...flagGroup('Common', {
+        '--prune <age>':
+          'Remove what was stored longer ago, at the start and each hour: 12h, 7d, 2w (default: keep all)',
         '--drain <duration>': 'Time for requests in flight after SIGTERM (default: 5s)',
         '--open': 'Print a login link to the page of the service, valid once within 60 s, and open it in a browser',
       }),
@@ -226,7 +228,7 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
         '--record <file>': 'Record requests and responses as HAR 1.2, without credentials',
         '--replay <file>': {
           summary: 'Respond from a HAR file; exit with 13 at the end if a request was not recorded',
-          conflicts: ['record', 'fault', 'upstream', 'models', 'data', 'max-body', 'open'],
+          conflicts: ['record', 'fault', 'upstream', 'models', 'data', 'max-body', 'open', 'prune'],
         },
       }),
     ],
