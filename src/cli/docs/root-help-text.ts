@@ -56,6 +56,7 @@ Topics:
   svc help <topic>: bodies, batch, exit-codes, environment, connection, output,
   profiles, retries, training, tracing, local-service
 
+Questions: https://github.com/OWNER/svc/issues
 Guides: {docs}
 `;
 
