@@ -3,7 +3,7 @@ import { basename } from 'node:path';
 import { type Issue, usageFailure } from '../errors.ts';
 import { type Field, flagName, isScalar, type Shape } from '../fields/field.ts';
 import { describeShape } from '../fields/mismatch-message.ts';
-import { ageToTimestamp, timeToTimestamp } from '../fields/string-formats.ts';
+import { ageToTimestamp, parseAgeStart, timeToTimestamp } from '../fields/string-formats.ts';
 import { type FlagValues, getArrayFlag, getBooleanFlag, getStringFlag, isFlagOn } from '../flag.ts';
 import { JsonPathError } from '../json/edit.ts';
 import {
@@ -115,11 +115,7 @@ export function rejectInvalidFlags(operation: Operation, flags: FlagValues, now:
   for (const [name, { kind }] of Object.entries(operation.shorthands ?? {})) {
     if (kind === 'role-message') getArrayFlag(flags, name).forEach(parseMessageFlag);
     const word = getStringFlag(flags, name);
-    if (kind === 'age' && word !== undefined && ageToTimestamp(word, now) === undefined)
-      throw usageFailure(
-        `--${name}: ${JSON.stringify(word)} is ${/^\d+[smhdw]$/.test(word) ? 'a time before the year 0' : 'not an age'}`,
-        'write 90s, 15m, 12h, 7d or 2w',
-      );
+    if (kind === 'age' && word !== undefined) parseAgeStart(`--${name}`, word, now);
   }
 }
 

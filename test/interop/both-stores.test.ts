@@ -8,6 +8,7 @@ import {
   openLocalService,
   openServiceStore,
 } from '../../src/local-service/open-local-service.ts';
+import { pruneStore } from '../../src/local-service/store/service-store.ts';
 import { noPostgres, type PostgresServer, postgresServer } from '../support/postgres.ts';
 import { temporaryDirectory } from '../support/svc.ts';
 
@@ -89,12 +90,45 @@ describe.each(stores)('a service on %s', (name, options) => {
       ['c/d', 'x'],
     ] as const)
       await store.replaceFeedback({ ...record, project, id }, undefined);
-    await store.deleteFeedback('a/b', 'x');
+    const removal = 'delete from @feedback where project_id = ? and id = ?';
+    expect(await store.removeRows({ sql: removal, values: ['a/b', 'x'] })).toBe(1);
     const sql = 'select project_id, id from @feedback order by project_id';
     expect(await store.readRows({ sql, values: [] })).toEqual([
       { project_id: 'a/b', id: 'y' },
       { project_id: 'c/d', id: 'x' },
     ]);
+  });
+
+  it.runIf(name !== 'PostgreSQL' || !reason)('removes the records before a time, and no others', async () => {
+    const { postgres, trust } = options();
+    const store = await openServiceStore({ databaseFile: join(temporaryDirectory(), 'svc.db'), postgres, trust }, 0);
+    onTestFinished(store.close);
+    const trajectories = function* () {
+      for (let index = 0; index < 150; index++) yield { group: 0, index, bytes: Buffer.from('{}') };
+    };
+    const common = { project: 'a/b', type: 't', trigger: null, ref: '', payload: '{}', record: '{}', user: 'u' };
+    for (let at = 0; at < 140; at++) {
+      const [id, createdAt] = [`id-${at}`, at];
+      const call = { project: 'a/b', id, traceId: undefined, newTraceId: 't', start: '{}', createdAt };
+      await store.saveCall(call, undefined);
+      await store.replaceFeedback({ ...common, id, replacedId: 'none', createdAt }, undefined);
+      await store.saveChat({ id, request: '{}', response: '{}', status: 200, createdAt, durationMs: 1 });
+    }
+    for (const [id, createdAt] of [
+      ['old', 1],
+      ['new', 130],
+    ] as const)
+      await store.saveJob({ id, modelId: 'm', config: null, createdAt }, trajectories, undefined);
+    const signal = new AbortController().signal;
+    expect(await pruneStore(store, 130, signal)).toBe(3 * 130 + 1);
+    expect(await pruneStore(store, 130, signal)).toBe(0);
+    const counts = ['calls', 'feedback', 'chats', 'jobs', 'trajectories'].map(async (table) => {
+      const [row] = await store.readRows({ sql: `select count(*) as count from @${table}`, values: [] });
+      return Number(row?.count);
+    });
+    expect(await Promise.all(counts)).toEqual([10, 10, 10, 1, 150]);
+    const times = await store.readRows({ sql: 'select min(created_at) as oldest from @calls', values: [] });
+    expect(Number(times[0]?.oldest)).toBe(130);
   });
 
   it.runIf(name !== 'PostgreSQL' || !reason)('merges calls by id, alone and together', async () => {
