@@ -220,7 +220,7 @@ async function sendAndRecord(ready: ReadyLine, output: LineOutput, job: BatchJob
       createRevision({ attempt: sentAttempt, state, bytes: response?.bytes, written }, doubtOf, output, job),
     );
   await written;
-  // Written out, because a copy with more members is slow (docs/performance.md).
+  // Written out, because a copy with more properties is slow (docs/performance.md).
   return {
     status: state.status,
     isUnresolved: state.isUnresolved,
