@@ -63,7 +63,7 @@ export interface RequestContext extends Pick<PreparedRequest, 'operation' | 'dra
   readonly progress: RequestProgress;
 }
 
-/** The context of a request that is not sent yet. Written out, because a copy with more properties is slow in a batch. */
+/** The context of a request that is not sent yet. Written out, because a copy with more members is slow in a batch. */
 export function createRequestContext(
   { operation, draft, ids, effect }: PreparedRequest,
   { destination, authorization }: Pick<RequestContext, 'destination' | 'authorization'>,
