@@ -16,7 +16,7 @@ import {
 } from '../json/json-node.ts';
 import { isIntegerLiteral } from '../json/number-literal.ts';
 import { adviseField, unknownFieldFinding } from './advice.ts';
-import type { AcceptedFields, Fields, Shape } from './field.ts';
+import type { AcceptedFields, Field, Fields, Shape } from './field.ts';
 import {
   type BodyRules,
   type BrokenRule,
@@ -25,13 +25,7 @@ import {
   type PendingFinding,
   pendingWarning,
 } from './finding.ts';
-import {
-  isInRange,
-  mismatchMessage,
-  type NumberRange,
-  toleratedForm,
-  toleratedFormMessage,
-} from './mismatch-message.ts';
+import { isInRange, mismatchMessage, toleratedForm, toleratedFormMessage } from './mismatch-message.ts';
 import { stringFormats } from './string-formats.ts';
 
 type ObjectShape = Extract<Shape, { readonly type: 'object' }>;
@@ -72,15 +66,19 @@ function nonNullZodSchema(shape: Shape): z.ZodMiniType {
         ? z.string().check(z.regex(new RegExp(stringFormats[shape.format].pattern, 'u')))
         : z.string();
     case 'integer':
-      return numberZodSchema(shape).check(z.refine((node) => isIntegerLiteral(rawText(node))));
-    case 'number':
-      return numberZodSchema(shape);
+    case 'number': {
+      const hasForm = (node: JsonNode): boolean => shape.type === 'number' || isIntegerLiteral(rawText(node));
+      return nodeOfKind('number').check(z.refine((node) => isInRange(node, shape) && hasForm(node)));
+    }
     case 'boolean':
       return nodeOfKind('boolean');
     case 'list':
       return z.array(zodSchema(shape.of));
     case 'object':
-      if (shape.fields) return objectZodSchema(shape.fields);
+      if (shape.fields)
+        return z.object(
+          Object.fromEntries(Object.entries(shape.fields).map(([name, field]) => [name, fieldZodSchema(field)])),
+        );
       return shape.values ? z.record(z.string(), zodSchema(shape.values)) : nodeOfKind('object');
     case 'either':
       return z.union(shape.of.map(zodSchema));
@@ -89,27 +87,14 @@ function nonNullZodSchema(shape: Shape): z.ZodMiniType {
   }
 }
 
-function objectZodSchema(fields: Fields): z.ZodMiniType {
-  return z.object(
-    Object.fromEntries(
-      Object.entries(fields).map(([name, field]) => {
-        const one = field.isReadOnly ? z.null() : zodSchema(field);
-        return [name, field.required ? one : z.optional(one)];
-      }),
-    ),
-  );
-}
-
-function numberZodSchema(range: NumberRange): z.ZodMiniType<JsonNode> {
-  return nodeOfKind('number').check(z.refine((node) => isInRange(node, range), { abort: true }));
+function fieldZodSchema(field: Field): z.ZodMiniType {
+  const schema = field.isReadOnly ? z.null() : zodSchema(field);
+  return field.required ? schema : z.optional(schema);
 }
 
 function nodeOfKind(kind: JsonKind): z.ZodMiniType<JsonNode> {
-  return z.custom<JsonNode>((view) => isJsonNode(view) && kindOf(view) === kind, { abort: true });
-}
-
-function isJsonNode(view: unknown): view is JsonNode {
-  return typeof view === 'object' && view !== null && 'doc' in view;
+  const isNode = (view: unknown): view is JsonNode => typeof view === 'object' && view !== null && 'doc' in view;
+  return z.custom<JsonNode>((view) => isNode(view) && kindOf(view) === kind, { abort: true });
 }
 
 function toPendingFinding(issue: z.core.$ZodIssue, find: NodeFinder, root: JsonNode, rootShape: Shape): PendingFinding {
