@@ -4,7 +4,7 @@ import { type Issue, usageFailure } from '../errors.ts';
 import { type Field, flagName, isScalar, type Shape } from '../fields/field.ts';
 import { describeShape } from '../fields/mismatch-message.ts';
 import { ageToTimestamp, timeToTimestamp } from '../fields/string-formats.ts';
-import { type FlagValues, getArrayFlag, getBooleanFlag, getStringFlag, isFlagOn } from '../flag.ts';
+import { type FlagValue, type FlagValues, getArrayFlag, getStringFlag, isFlagOn } from '../flag.ts';
 import { JsonPathError } from '../json/edit.ts';
 import {
   firstStringMember,
@@ -18,19 +18,12 @@ import {
   rootOf,
 } from '../json/json-node.ts';
 import { RawJson, writeJson } from '../json/write-json.ts';
-import { type FlagTarget, flagTarget, type Operation, type Shorthand } from '../operations/operation.ts';
+import { type FlagTarget, flagTarget, type Operation } from '../operations/operation.ts';
 import { fileReferenceFlags } from './body-base.ts';
 import { type MessageSources, messageEdits, parseMessageFlag } from './chat/message-edits.ts';
 import { type Draft, type Edit, setDraftFields, setDraftPath } from './draft.ts';
 import { type BodyDependencies, fileReference, readJsonArgument } from './input-reader.ts';
-import {
-  decodeUtf8Text,
-  isIssue,
-  type JsonSource,
-  objectIssue,
-  parseJsonSource,
-  stripFinalNewline,
-} from './json-source.ts';
+import { decodeUtf8Text, isIssue, objectIssue, parseJsonSource, stripFinalNewline } from './json-source.ts';
 
 /** A draft with edits of flags, and the issues of flags that could not become one. */
 interface FlaggedDraft {
@@ -102,15 +95,16 @@ function collectEdits(results: readonly (Edit | Issue)[]): Edits {
  * line come before those of files (docs/contract.md 3).
  */
 export function rejectInvalidFlags(operation: Operation, flags: FlagValues, now: number): void {
-  const { fields } = flagTarget(operation);
-  for (const [label, word] of stringFlags(fileReferenceFlags(operation), flags)) fileReference(word, label);
-  const secrets = Object.keys(fields).filter((name) => fields[name]?.isSecret);
-  for (const [label, word] of stringFlags(secrets.map(flagName), flags))
-    if (word !== 'random' && !word.startsWith('@'))
+  for (const name of fileReferenceFlags(operation)) fileReference(getStringFlag(flags, name) ?? '', `--${name}`);
+  for (const [name, { isSecret }] of Object.entries(flagTarget(operation).fields)) {
+    const label = `--${flagName(name)}`;
+    const word = isSecret ? getStringFlag(flags, flagName(name)) : undefined;
+    if (word !== undefined && word !== 'random' && !word.startsWith('@'))
       throw usageFailure(
         `${label} is a secret and cannot be an argument`,
         `write ${label} random, ${label} @file, or ${label} @- for stdin`,
       );
+  }
   setFlagEdits(operation, flags);
   for (const [name, { kind }] of Object.entries(operation.shorthands ?? {})) {
     if (kind === 'role-message') getArrayFlag(flags, name).forEach(parseMessageFlag);
@@ -123,13 +117,6 @@ export function rejectInvalidFlags(operation: Operation, flags: FlagValues, now:
   }
 }
 
-function stringFlags(names: readonly string[], flags: FlagValues): [label: string, word: string][] {
-  return names.flatMap((name) => {
-    const word = getStringFlag(flags, name);
-    return word === undefined ? [] : [[`--${name}`, word]];
-  });
-}
-
 /**
  * The edits of `--set path=text` and `--set path:=json`. Paths start in the object that flags fill; for a call
  * `start.op_name` and `op_name` are the same, and `start` is the whole object. Throws usage for an invalid path, and
@@ -140,7 +127,7 @@ function setFlagEdits(operation: Operation, flags: FlagValues): Edits {
   const result = collectEdits(getArrayFlag(flags, 'set').map((word) => parseSetFlag(target, word)));
   const setFields = new Set(result.edits.map(({ path }) => formatJsonPath(path)));
   for (const [name, shorthand] of Object.entries(operation.shorthands ?? {})) {
-    const field = flags.has(name) ? shorthandFields(shorthand).find((one) => setFields.has(one)) : undefined;
+    const field = flags.has(name) ? shorthand.sets?.find((one) => setFields.has(one)) : undefined;
     if (field !== undefined) throw usageFailure(`--${name} and --set ${field} set the same field`, 'give one of them');
   }
   return result;
@@ -197,7 +184,7 @@ async function shorthandEdits(
       // rejectInvalidFlags lets only ages pass.
       const time = ageToTimestamp(word, dependencies.now()) ?? word;
       const origin = { label, argument: word };
-      results.push({ path: [...target, shorthand.member], text: JSON.stringify(time), origin });
+      results.push({ path: [...target, ...shorthand.sets], text: JSON.stringify(time), origin });
     } else if (shorthand.kind === 'reply-schema') {
       results.push(await responseFormatEdit(word, dependencies));
     }
@@ -218,22 +205,20 @@ async function shorthandEdits(
 async function responseFormatEdit(word: string, dependencies: BodyDependencies): Promise<Edit | Issue> {
   const source = await readJsonArgument(word, '--json-schema', 'response_format', dependencies);
   if (isIssue(source)) return source;
-  const schema = new RawJson(source.doc.bytes.toString().trim());
-  const text = writeJson({ type: 'json_schema', json_schema: { name: schemaName(source, word), schema } });
-  return { path: ['response_format'], text, origin: { label: source.label } };
-}
-
-function schemaName({ doc, label }: JsonSource, word: string): string {
+  const { doc, label } = source;
   const isFile = word.startsWith('@');
   const root = rootOf(doc);
   if (kindOf(root) !== 'object')
     throw usageFailure(
-      isFile ? `--json-schema: ${label} is not a JSON Schema object` : '--json-schema is not a JSON Schema object',
+      `--json-schema${isFile ? `: ${label}` : ''} is not a JSON Schema object`,
       'write --json-schema @file',
     );
   const file = isFile ? basename(label).replace(/(?:\.schema)?\.json$/, '') : '';
-  const name = firstStringMember(root, 'title') ?? file;
-  return name.replace(/[^A-Za-z0-9_-]+/g, '_').slice(0, 64) || 'reply';
+  const title = firstStringMember(root, 'title') ?? file;
+  const name = title.replace(/[^A-Za-z0-9_-]+/g, '_').slice(0, 64) || 'reply';
+  const schema = new RawJson(doc.bytes.toString().trim());
+  const text = writeJson({ type: 'json_schema', json_schema: { name, schema } });
+  return { path: ['response_format'], text, origin: { label } };
 }
 
 /** The edits of the shorthands that copy a field, for a draft with all other flags. The validator reports a missing one. */
@@ -242,24 +227,10 @@ function copyEdits(operation: Operation, draft: Draft, flags: FlagValues): Edit[
   return Object.entries(operation.shorthands ?? {}).flatMap(([name, shorthand]) => {
     if (shorthand.kind !== 'copy' || !isFlagOn(flags, name)) return [];
     const source = nodeAtPath(rootOf(draft.doc), [...path, shorthand.from]);
-    return source ? [{ path: [...path, shorthand.to], text: rawText(source), origin: { label: `--${name}` } }] : [];
+    return source
+      ? [{ path: [...path, ...shorthand.sets], text: rawText(source), origin: { label: `--${name}` } }]
+      : [];
   });
-}
-
-/** The fields that a shorthand sets as a whole; messages are combined with those of the body. */
-function shorthandFields(shorthand: Shorthand): readonly string[] {
-  switch (shorthand.kind) {
-    case 'age':
-      return [shorthand.member];
-    case 'copy':
-      return [shorthand.to];
-    case 'prefill':
-      return ['continue_final_message', 'add_generation_prompt'];
-    case 'reply-schema':
-      return ['response_format'];
-    default:
-      return [];
-  }
 }
 
 // In the order of the fields.
@@ -270,8 +241,8 @@ async function fieldEdits(
 ): Promise<Edits> {
   const results: (Edit | Issue)[] = [];
   for (const [name, field] of Object.entries(fields)) {
-    const editOrIssue = await fieldEdit([...path, name], field, flags, dependencies);
-    if (editOrIssue) results.push(editOrIssue);
+    const value = flags.get(flagName(name));
+    if (value !== undefined) results.push(await fieldEdit([...path, name], field, value, dependencies));
   }
   return collectEdits(results);
 }
@@ -279,37 +250,32 @@ async function fieldEdits(
 async function fieldEdit(
   path: JsonPath,
   field: Field,
-  flags: FlagValues,
+  value: FlagValue,
   dependencies: BodyDependencies,
-): Promise<Edit | Issue | undefined> {
-  const name = flagName(String(path.at(-1)));
-  const label = `--${name}`;
-  const flagValue = getBooleanFlag(flags, name);
-  if (flagValue !== undefined) return { path, text: String(flagValue), origin: { label } };
-  const words = getArrayFlag(flags, name);
-  if (words.length > 0 && field.type === 'list') return arrayEdit(path, field.of, words, label);
-  const word = getStringFlag(flags, name);
-  if (word === undefined) return undefined;
+): Promise<Edit | Issue> {
+  const label = `--${flagName(String(path.at(-1)))}`;
+  const origin = { label };
+  if (typeof value === 'boolean') return { path, text: String(value), origin };
+  if (typeof value === 'object') {
+    const element = field.type === 'list' ? field.of : field;
+    const invalid = value.find((word) => argumentToJson(element, word) === undefined);
+    if (invalid !== undefined) return invalidArgumentIssue(path, element, invalid, label);
+    return { path, text: `[${value.map((word) => argumentToJson(element, word)).join(',')}]`, origin };
+  }
   if (field.isSecret) {
-    const secret = await readFieldSecret(word, label, dependencies);
-    return { path, text: JSON.stringify(secret), origin: word === 'random' ? { label, argument: word } : { label } };
+    const secret = await readFieldSecret(value, label, dependencies);
+    return { path, text: JSON.stringify(secret), origin: value === 'random' ? { label, argument: value } : origin };
   }
-  if (!isScalar(field)) return jsonEdit(path, word, label, dependencies);
-  const age = field.acceptsAge ? ageToTimestamp(word, dependencies.now()) : undefined;
-  const time = age ?? (field.type === 'string' && field.format === 'date-time' ? timeToTimestamp(word) : undefined);
-  if (time !== undefined) return { path, text: JSON.stringify(time), origin: { label, argument: word } };
-  const text = argumentToJson(field, word);
-  return text === undefined ? invalidArgumentIssue(path, field, word, label) : { path, text, origin: { label } };
-}
-
-function arrayEdit(path: JsonPath, element: Shape, words: readonly string[], label: string): Edit | Issue {
-  const texts: string[] = [];
-  for (const word of words) {
-    const text = argumentToJson(element, word);
-    if (text === undefined) return invalidArgumentIssue(path, element, word, label);
-    texts.push(text);
+  if (!isScalar(field)) {
+    const source = await readJsonArgument(value, label, formatJsonPath(path), dependencies);
+    if (isIssue(source)) return source;
+    return { path, text: rawBytes(rootOf(source.doc)), origin: { label: source.label, source } };
   }
-  return { path, text: `[${texts.join(',')}]`, origin: { label } };
+  const age = field.acceptsAge ? ageToTimestamp(value, dependencies.now()) : undefined;
+  const time = age ?? (field.type === 'string' && field.format === 'date-time' ? timeToTimestamp(value) : undefined);
+  if (time !== undefined) return { path, text: JSON.stringify(time), origin: { label, argument: value } };
+  const text = argumentToJson(field, value);
+  return text === undefined ? invalidArgumentIssue(path, field, value, label) : { path, text, origin };
 }
 
 /**
@@ -322,17 +288,6 @@ function argumentToJson({ type }: Shape, word: string): string | undefined {
   return JSON.stringify(word);
 }
 
-async function jsonEdit(
-  path: JsonPath,
-  word: string,
-  label: string,
-  dependencies: BodyDependencies,
-): Promise<Edit | Issue> {
-  const source = await readJsonArgument(word, label, formatJsonPath(path), dependencies);
-  if (isIssue(source)) return source;
-  return { path, text: rawBytes(rootOf(source.doc)), origin: { label: source.label, source } };
-}
-
 async function readFieldSecret(word: string, label: string, dependencies: BodyDependencies): Promise<string> {
   // Servers reject the / of plain base64 (docs/servers.md).
   if (word === 'random') return Buffer.from(dependencies.randomBytes(32)).toString('base64url');
@@ -341,10 +296,11 @@ async function readFieldSecret(word: string, label: string, dependencies: BodyDe
 }
 
 function invalidArgumentIssue(path: JsonPath, shape: Shape, word: string, label: string): Issue {
-  const isNull = word === 'null' && shape.nullable === true;
+  const name = formatJsonPath(path);
+  const hint = word === 'null' && shape.nullable ? `; for null write --set ${name}:=null` : '';
   return {
-    path: formatJsonPath(path),
+    path: name,
     at: label,
-    message: `must be ${describeShape(shape, true)}, not ${JSON.stringify(word)}${isNull ? `; for null write --set ${formatJsonPath(path)}:=null` : ''}`,
+    message: `must be ${describeShape(shape, true)}, not ${JSON.stringify(word)}${hint}`,
   };
 }

@@ -73,15 +73,15 @@ export function isIssue(value: object): value is Issue {
   return 'message' in value;
 }
 
-/** `body.json:12:7`, the place of a value in its source. */
+/** The place of a value in its source: `body.json:12:7`. */
 export function locationInSource({ label, doc, position }: JsonSource, node: JsonNode = rootOf(doc)): string {
   return formatPosition(label, position(startOffset(node)));
 }
 
-/** `body.json:12:7`, the place of a JsonError in a text that may have a byte order mark. */
-export function errorLocation(label: string, bytes: Uint8Array | string, offset: number): string {
+// The place of a JsonError in a text that may have a byte order mark.
+function errorLocation(label: string, bytes: Uint8Array | string, offset: number): string {
   const all = Buffer.from(bytes);
-  return formatPosition(label, positionAt(all.subarray(hasByteOrderMark(all) ? 3 : 0), offset));
+  return formatPosition(label, positionAt(hasByteOrderMark(all) ? all.subarray(3) : all, offset));
 }
 
 /** The issue of a text that cannot be parsed; its excerpt leaves out a text that has secret fields. */

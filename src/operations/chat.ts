@@ -40,6 +40,7 @@ export const chatOperation = {
     message: { kind: 'role-message', isCommon: true, summary: 'Message of any role (repeatable)' },
     prefill: {
       kind: 'prefill',
+      sets: ['continue_final_message', 'add_generation_prompt'],
       conflicts: ['add-generation-prompt', 'no-continue-final-message'],
       summary: 'Beginning of the response; the model continues it',
     },
@@ -55,6 +56,7 @@ export const chatOperation = {
     },
     'json-schema': {
       kind: 'reply-schema',
+      sets: ['response_format'],
       isCommon: true,
       conflicts: ['response-format'],
       summary: 'JSON Schema of the response',

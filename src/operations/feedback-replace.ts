@@ -72,7 +72,7 @@ export const feedbackReplaceOperation = {
       kind: 'copy',
       conflicts: ['id'],
       from: 'feedback_id',
-      to: 'id',
+      sets: ['id'],
       isCommon: true,
       summary: 'Use the feedback id as the id; safe to retry',
     },

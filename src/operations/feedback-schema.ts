@@ -62,7 +62,7 @@ export const feedbackSchemaOperation = {
     since: {
       kind: 'age',
       conflicts: ['start'],
-      member: 'start',
+      sets: ['start'],
       isCommon: true,
       summary: 'Start of the time window as an age: 90s, 15m, 12h, 7d, 2w',
     },

@@ -81,17 +81,19 @@ export interface Example {
   readonly from?: string;
 }
 
-/** A flag that is shorter than the fields it sets. src/body/shorthand-edits.ts and src/body/chat/ apply each kind. */
+/** A flag that is shorter than the fields it sets. src/body/flag-edits.ts applies each kind. */
 export type Shorthand = {
   readonly summary: string;
   readonly short?: string;
   readonly isCommon?: true;
   readonly conflicts?: readonly string[];
+  /** The fields that it sets as a whole. */
+  readonly sets?: readonly string[];
 } & (
   | { readonly kind: 'message'; readonly role: 'system' | 'developer' }
   | { readonly kind: 'role-message' | 'prefill' | 'conversation' | 'reply-schema' | 'attach' }
-  | { readonly kind: 'age'; readonly member: string }
-  | { readonly kind: 'copy'; readonly from: string; readonly to: string }
+  | { readonly kind: 'age'; readonly sets: readonly [string] }
+  | { readonly kind: 'copy'; readonly from: string; readonly sets: readonly [string] }
 );
 
 export type Shorthands = { readonly [flag: string]: Shorthand };

@@ -74,26 +74,23 @@ async function readAttachment(
 
 /** A body with the content of its attachments, which is written into its bytes once: they may have 100 MB. */
 export function insertAttachments({ bytes }: JsonDocument, attachments: readonly Attachment[]): JsonDocument {
-  const parts: (() => Iterable<Buffer>)[] = [];
-  let at = 0;
-  for (const attachment of attachments) {
-    const start = bytes.indexOf(attachment.placeholder, at);
-    // --set may have replaced it.
-    if (start === -1) continue;
-    const before = bytes.subarray(at, start);
-    parts.push(
-      () => [before],
-      () => encodedChunks(attachment),
-    );
-    at = start + attachment.placeholder.length;
+  function* chunks(): Generator<Buffer> {
+    let at = 0;
+    for (const attachment of attachments) {
+      const start = bytes.indexOf(attachment.placeholder, at);
+      // --set may have replaced it.
+      if (start === -1) continue;
+      yield bytes.subarray(at, start);
+      yield* encodedChunks(attachment);
+      at = start + attachment.placeholder.length;
+    }
+    yield bytes.subarray(at);
   }
-  const rest = bytes.subarray(at);
-  parts.push(() => [rest]);
   let length = 0;
-  for (const chunks of parts) for (const chunk of chunks()) length += chunk.length;
+  for (const chunk of chunks()) length += chunk.length;
   const whole = Buffer.allocUnsafe(length);
   let end = 0;
-  for (const chunks of parts) for (const chunk of chunks()) end += chunk.copy(whole, end);
+  for (const chunk of chunks()) end += chunk.copy(whole, end);
   return parseJson(whole);
 }
 

@@ -49,14 +49,10 @@ export async function openConversation(
       `--conversation and -o name the same file, ${displayPath}`,
       'choose another file with -o; the response is kept in the conversation as well',
     );
-  if (!(await pathExists(dirname(path))))
-    throw new Failure(
-      'local_file',
-      `cannot write ${displayPath}: the directory ${dirname(displayPath)} does not exist`,
-      {
-        hint: 'create it, or choose another file',
-      },
-    );
+  if (!(await pathExists(dirname(path)))) {
+    const message = `cannot write ${displayPath}: the directory ${dirname(displayPath)} does not exist`;
+    throw new Failure('local_file', message, { hint: 'create it, or choose another file' });
+  }
   const close = await acquireLock(path, displayPath, runtime);
   try {
     const source = await readMessages(path, displayPath, read);
