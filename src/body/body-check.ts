@@ -9,7 +9,6 @@ import { type Draft, locationInDraft, originInDraft, type StdinUse } from './dra
 import { type JsonSource, locationInSource, nestingHint } from './json-source.ts';
 import { sortIssuesByLocation } from './sort-issues.ts';
 
-/** How strictly findings are treated. */
 export interface Strictness {
   /** Warnings are errors. */
   readonly isStrict: boolean;

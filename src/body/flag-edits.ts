@@ -56,10 +56,7 @@ export async function applyFlags(
 
 type ChatInput = Omit<MessageSources, 'attachments'>;
 
-/**
- * A draft with the shorthands and the edits of `--set`; a shorthand that copies a field comes last, so that the copy is
- * what is sent.
- */
+/** A draft with the shorthands and the edits of `--set`. A shorthand that copies a field comes last: it copies what is sent. */
 export async function applyShorthands(
   draft: Draft,
   operation: Operation,
@@ -166,7 +163,6 @@ function rejectSecret(field: Field | undefined, name: string): void {
     throw usageFailure(`--set ${name}: a secret cannot be an argument`, `write --${name.replaceAll('_', '-')} @file`);
 }
 
-/** The edits of an operation's shorthands, for a draft with the field flags. */
 async function shorthandEdits(
   operation: Operation,
   draft: Draft,
@@ -179,15 +175,11 @@ async function shorthandEdits(
   for (const [name, shorthand] of Object.entries(operation.shorthands ?? {})) {
     if (!flags.has(name)) continue;
     const word = getStringFlag(flags, name) ?? '';
-    const label = `--${name}`;
-    if (shorthand.kind === 'age') {
-      // rejectInvalidFlags lets only ages pass.
-      const time = ageToTimestamp(word, dependencies.now()) ?? word;
-      const origin = { label, argument: word };
-      results.push({ path: [...target, ...shorthand.sets], text: JSON.stringify(time), origin });
-    } else if (shorthand.kind === 'reply-schema') {
-      results.push(await responseFormatEdit(word, dependencies));
-    }
+    if (shorthand.kind === 'reply-schema') results.push(await responseFormatEdit(word, dependencies));
+    if (shorthand.kind !== 'age') continue;
+    // rejectInvalidFlags lets only ages pass.
+    const text = JSON.stringify(ageToTimestamp(word, dependencies.now()));
+    results.push({ path: [...target, ...shorthand.sets], text, origin: { label: `--${name}`, argument: word } });
   }
   if (operation.arguments?.as === 'prompt') {
     const files = getArrayFlag(flags, 'attach');

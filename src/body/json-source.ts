@@ -36,7 +36,6 @@ export interface JsonSource {
   readonly position: (offset: number) => TextPosition;
 }
 
-/** True for a file whose name says that it is YAML. */
 export function isYamlFile(path: string): boolean {
   return /\.ya?ml$/i.test(path);
 }
@@ -68,7 +67,6 @@ export function stripFinalNewline(text: string): string {
   return text.replace(/\r?\n$/, '');
 }
 
-/** True for an issue, in place of a value. */
 export function isIssue(value: object): value is Issue {
   return 'message' in value;
 }

@@ -65,12 +65,10 @@ export function caCertificateFiles(cacert: string | undefined, profile: Profile,
 
 function resolveProxy(url: URL, env: Runtime['env']): URL | undefined {
   const named = proxyForUrl(url, env);
-  if (!named) return undefined;
-  const proxy = parseProxyUrl(named.text);
+  const proxy = named && parseProxyUrl(named.text);
+  if (!named || proxy) return proxy;
   // The value is not repeated: it may hold a password.
-  if (!proxy)
-    throw usageFailure(`${named.source} is not the URL of an http or https proxy`, 'use a URL like http://proxy:3128');
-  return proxy;
+  throw usageFailure(`${named.source} is not the URL of an http or https proxy`, 'use a URL like http://proxy:3128');
 }
 
 async function readTlsSettings(

@@ -23,7 +23,6 @@ const FILE_MODE = 0o600;
 // Long enough for hundreds of earlier saves.
 const STORE_LOCK_TIMEOUT_MS = 60_000;
 
-/** The file of the profiles in a configuration directory. */
 export function profileStorePath(directory: string): string {
   return join(directory, 'config.json');
 }

@@ -1,6 +1,5 @@
 import type { Flag, KnownNameKind } from '../flag.ts';
 
-// The placeholder in help of each kind.
 const placeholders = {
   text: '<text>',
   url: '<url>',
@@ -118,7 +117,6 @@ export function settingFlagName({ flagName, name }: Setting): string {
   return flagName ?? name.replaceAll('_', '-');
 }
 
-/** The flag of a setting; its summary ends with the default. */
 export function settingFlag(name: SettingName): Flag {
   const setting = findSetting(name);
   const { kind, short, value, choices, completes, default: fallback, flag, isProject } = setting;

@@ -65,7 +65,6 @@ export function adviseField(
     warn('unwise', `is ${formatByteSize(size)}; servers silently replace fields above ${formatByteSize(keeps)}`);
 }
 
-/** The warning about a field that the service does not know. */
 export function unknownFieldFinding(name: string, value: JsonNode, fields: Fields, path: JsonPath): PendingFinding {
   const describe: PendingFinding['describe'] = () => {
     const suggestion = closestMatch(name, Object.keys(fields));

@@ -39,7 +39,6 @@ export function toleratedForm(node: JsonNode, field: Field): { readonly isUsual?
   return field.wider && !isOfShape(node, field) ? field.wider.find((shape) => isOfShape(node, shape)) : undefined;
 }
 
-/** The warning about such a form. */
 export function toleratedFormMessage(node: JsonNode, field: Field): string {
   const leniency = kindOf(node) === 'null' ? 'treat null as absent' : `also accept ${describeValue(node)}`;
   return `should be ${describeShape(field)}; most servers ${leniency}`;

@@ -116,10 +116,10 @@ function toPendingFinding(issue: z.core.$ZodIssue, find: NodeFinder, root: JsonN
 /** A value for zod: plain values down to the depth of the shape, nodes below. */
 type ZodInput = typeof notAnObject | null | boolean | string | JsonNode | ZodInput[] | { [key: string]: ZodInput };
 
-/** Receives the warnings of the walk; undefined if none are wanted. */
+// Receives the warnings of the walk; undefined if none are wanted.
 type AddFinding = ((finding: PendingFinding) => void) | undefined;
 
-/** Replaces a value that should be an object and is not, because zod would accept a node as an object. */
+// Replaces a value that should be an object and is not, because zod would accept a node as an object.
 const notAnObject = Symbol('not an object');
 
 /**
@@ -216,7 +216,7 @@ function addMissingFields(
 export type BodyValidator = (root: JsonNode) => Finding[];
 
 /** The checks of a body: its fields, and rules about several of them. */
-export interface BodyRequirements {
+interface BodyRequirements {
   readonly body: Fields;
   readonly accepted?: AcceptedFields;
   readonly rules?: BodyRules;

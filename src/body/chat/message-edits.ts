@@ -10,7 +10,6 @@ import type { Attachment } from './attachment.ts';
 export interface MessageSources {
   /** The prompt: words, piped text, or both. */
   readonly prompt?: string | undefined;
-  /** The messages of `--conversation`. */
   readonly conversation?: JsonSource | undefined;
   /** Follow the prompt in its message. */
   readonly attachments: readonly Attachment[];

@@ -3,7 +3,6 @@ import { compareNumberLiterals } from '../../json/number-literal.ts';
 import { flagTarget, type Operation } from '../../operations/operation.ts';
 import { type Draft, orderAddedFields, setDraftFields } from '../draft.ts';
 
-/** The number of choices that a chat body requests. */
 export function requestedChoiceCount(body: JsonNode): number {
   const n = getMember(body, 'n');
   return n && kindOf(n) === 'number' && compareNumberLiterals(rawText(n), '1') > 0 ? Number(rawText(n)) : 1;

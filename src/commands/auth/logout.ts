@@ -3,13 +3,11 @@ import { removeFromKeychain } from '../../config/credentials/keychain.ts';
 import { getProfile, type Profile, parseProfileName } from '../../config/profile.ts';
 import { updateProfiles } from '../../config/profile-store.ts';
 import { selectProfile } from '../../config/select-profile.ts';
-import { getStringFlag } from '../../flag.ts';
 
 /** Removes the credentials of a profile; its addresses and settings stay. */
 export const runAuthLogout: RunCommand = async ({ flags }, context) => {
   const { runtime, report, signal } = context;
-  const selection = { profile: getStringFlag(flags, 'profile'), isLocal: false };
-  const { name } = await selectProfile(selection, context, 'to list the profiles, run: svc profile list');
+  const { name } = await selectProfile(flags, context, 'to list the profiles, run: svc profile list');
   parseProfileName(name);
   let before: Profile = {};
   await updateProfiles(context, (stored) => {

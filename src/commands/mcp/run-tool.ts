@@ -56,7 +56,7 @@ async function runOperationTool(
   const parent = operation.continuesTrace ? readTraceParent({ TRACEPARENT: traceParent }) : undefined;
   const trace = parent && createTraceContext(parent, runtime);
   const { draft, inputIssues } = await buildBody(
-    { operation, args: [], flags: new Map([['file', 'arguments']]), isStdinTerminal: true },
+    { operation, args: [], flags: new Map([['file', ARGUMENTS]]), isStdinTerminal: true },
     { settings: settings.isExact ? undefined : { ...settings.defaults, trace }, conversation: undefined },
     { inputs: readerOf(Buffer.from(args)), now: runtime.now, randomBytes: runtime.randomBytes },
   );
@@ -75,16 +75,16 @@ async function runOperationTool(
   return { ...(await readOutcome(outcome, operation)), warnings: [...bodyWarnings, ...outcome.warnings] };
 }
 
+const ARGUMENTS = 'arguments';
+
 // The arguments of the call are the only input; nothing else of the machine can be read through it.
 function readerOf(bytes: Buffer): InputReader {
-  const refuse = async (): Promise<never> => {
-    throw new Failure('usage', 'a tool call cannot read files');
-  };
   return {
-    read: refuse,
-    readStdin: refuse,
+    read: async (path) => {
+      if (path === ARGUMENTS) return bytes;
+      throw new Failure('usage', 'a tool call cannot read files');
+    },
     hasUnreadStdin: async () => false,
-    whole: async () => ({ label: 'arguments', bytes }),
   };
 }
 

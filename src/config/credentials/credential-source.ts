@@ -2,7 +2,7 @@ import { Failure } from '../../errors.ts';
 import { shellWord } from '../../output/shell-quote.ts';
 import type { Runtime } from '../../runtime.ts';
 import { profileOrigins, type SelectedProfile } from '../select-profile.ts';
-import { type AuthScheme, basicCredential, bearerCredential, type Credential } from './credential.ts';
+import { type AuthScheme, basicAuthorization, bearerAuthorization, type Credential, Secret } from './credential.ts';
 import { readCommandSecret } from './credential-command.ts';
 import { readKeychainSecret } from './keychain.ts';
 
@@ -12,7 +12,6 @@ export interface CredentialSource {
   readonly description: string;
   /** The next step after a service rejected it; undefined for a stored credential. */
   readonly correction: string | undefined;
-  /** The user of a password. */
   readonly username: string | undefined;
   /** The origins it belongs to; undefined for any. */
   readonly origins: readonly string[] | undefined;
@@ -118,7 +117,11 @@ function createSource(
     origins,
     read: async (runtime, signal, limitMs) => {
       const secret = await readSecret(runtime, signal, limitMs);
-      return username === undefined ? bearerCredential(secret, description) : basicCredential(username, secret);
+      const authorization =
+        username === undefined ? bearerAuthorization(secret, description) : basicAuthorization(username, secret);
+      const secrets = new Set([secret, authorization.slice(authorization.indexOf(' ') + 1)]);
+      secrets.delete('');
+      return { authorization: new Secret(authorization), secrets: [...secrets] };
     },
   };
 }

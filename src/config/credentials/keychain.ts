@@ -7,10 +7,6 @@ import type { ProgramOutput } from './run-program.ts';
 
 const KEYCHAIN_TIMEOUT_MS = 3_000;
 
-type KeychainRequest =
-  | { readonly action: 'set'; readonly account: string; readonly secret: string }
-  | { readonly action: 'get' | 'remove'; readonly account: string };
-
 /**
  * The credentials with the name of an entry of the operating system's keychain in the place of each secret; where the
  * keychain does not take one within 3 s, with the secret as it was, and in words why.
@@ -62,7 +58,7 @@ export async function removeFromKeychain(
 }
 
 async function runKeychain(
-  request: KeychainRequest,
+  request: { readonly action: 'set' | 'get' | 'remove'; readonly account: string; readonly secret?: string },
   { keychain, env, cwd, after }: Runtime,
   signal: AbortSignal,
 ): Promise<ProgramOutput> {
