@@ -78,10 +78,7 @@ function readSslMode(url: URL, host: string): PostgresAddress['sslMode'] {
   throw invalidValueFailure('--data: sslmode', text, joinWithOr(SSL_MODES));
 }
 
-/**
- * The password for a database: PGPASSWORD, else the matching line of PGPASSFILE (`~/.pgpass`), else none. Throws Failure
- * for a file of another user or one that cannot be read.
- */
+/** PGPASSWORD, else the matching line of PGPASSFILE (`~/.pgpass`). Throws Failure for a file that is not trusted or readable. */
 export async function readPostgresPassword(
   address: PostgresAddress,
   { env, home, userId }: Pick<Runtime, 'env' | 'home' | 'userId'>,

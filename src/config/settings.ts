@@ -40,7 +40,6 @@ export interface Setting {
   readonly default?: string;
   /** Completion offers the names of this kind that svc knows. */
   readonly completes?: KnownNameKind;
-  /** The only values of the kind `choice`. */
   readonly choices?: readonly string[];
 }
 

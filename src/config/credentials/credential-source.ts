@@ -89,17 +89,17 @@ function environmentSource(
   scheme: AuthScheme,
   { SVC_USERNAME: user, SVC_PASSWORD: password, SVC_TOKEN: token }: Runtime['env'],
 ): CredentialSource | undefined {
-  if (scheme === 'bearer' && token)
-    return createSource('SVC_TOKEN', undefined, undefined, async () => token, 'correct or unset SVC_TOKEN');
-  if (scheme === 'bearer') return undefined;
-  if (!user !== !password) {
-    const [set, missing] = user ? ['SVC_USERNAME', 'SVC_PASSWORD'] : ['SVC_PASSWORD', 'SVC_USERNAME'];
-    const facts = { hint: 'set both or none', applied: 'no' } as const;
-    throw new Failure('credentials', `${set} is set but ${missing} is not`, facts);
-  }
-  if (!user || !password) return undefined;
+  if (scheme === 'bearer')
+    return token
+      ? createSource('SVC_TOKEN', undefined, undefined, async () => token, 'correct or unset SVC_TOKEN')
+      : undefined;
   const variables = 'SVC_USERNAME and SVC_PASSWORD';
-  return createSource(variables, user, undefined, async () => password, `correct or unset ${variables}`);
+  if (user && password)
+    return createSource(variables, user, undefined, async () => password, `correct or unset ${variables}`);
+  if (!user && !password) return undefined;
+  const [set, missing] = user ? ['SVC_USERNAME', 'SVC_PASSWORD'] : ['SVC_PASSWORD', 'SVC_USERNAME'];
+  const facts = { hint: 'set both or none', applied: 'no' } as const;
+  throw new Failure('credentials', `${set} is set but ${missing} is not`, facts);
 }
 
 // With a user name the secret is a password, else a token.

@@ -31,7 +31,10 @@ export async function runProgram(options: ProgramOptions): Promise<ProgramOutput
   let onAbort = (): void => {};
   let cancelTimeout = (): void => {};
   const stopped = new Promise<ProgramOutput>((resolve, reject) => {
-    cancelTimeout = after(timeoutMs, () => resolve({ why: timeoutReason(child, timeoutMs) }));
+    cancelTimeout = after(timeoutMs, () => {
+      const background = 'ended, but a background process kept its stdout open for longer than';
+      resolve({ why: `${child.exitCode === null ? 'took longer than' : background} ${timeoutMs / 1000} s` });
+    });
     onAbort = () => reject(signal.reason);
     signal.addEventListener('abort', onAbort, { once: true });
   });
@@ -68,11 +71,4 @@ function collectOutput(child: ChildProcess, stdout: NodeJS.ReadableStream): Prom
       else resolve({ why: signalName ? `was ended by ${signalName}` : `ended with exit code ${code}` });
     });
   });
-}
-
-function timeoutReason({ exitCode }: ChildProcess, timeoutMs: number): string {
-  const limit = `${timeoutMs / 1000} s`;
-  return exitCode === null
-    ? `took longer than ${limit}`
-    : `ended, but a background process kept its stdout open for longer than ${limit}`;
 }
