@@ -41,7 +41,7 @@ export function adviseField(
     const message = `cannot be true together with ${excludes}; set ${excludes} to false`;
     const flagMessage = `needs --no-${flagName(excludes)}`;
     const describe: PendingFinding['describe'] = () => ({ path: [...parentPath, name], message, flagMessage });
-    if (isTrue(excluded)) add({ level: 'error', code: 'excluded', offset: startOffset(node), describe });
+    if (isTrue(excluded)) add({ ...pendingWarning('excluded', node, describe), level: 'error' });
     // The service takes an absent sibling as true, so leaving it out is as wrong as true; null is absent (docs/servers.md).
     else if (!excluded || kindOf(excluded) === 'null') warn('advice', `needs ${excludes} to be false`);
   }

@@ -58,8 +58,9 @@ export interface Advice {
 /** Fields by name that have no flag, and are in no schema. */
 export type AcceptedFields = { readonly [name: string]: Advice };
 
-export function acceptedFields(...names: readonly string[]): AcceptedFields {
-  return Object.fromEntries(names.map((name) => [name, {}]));
+/** Accepted fields without advice, from their names separated by spaces. */
+export function acceptedFields(names: string): AcceptedFields {
+  return Object.fromEntries(Array.from(names.match(/\w+/g) ?? [], (name) => [name, {}]));
 }
 
 /** The value that svc adds for a field that the user left out; never under `--exact`. */
@@ -163,7 +164,7 @@ export function fieldFlag(name: string, field: Field): Flag {
     ...(field.type === 'boolean' ? { offSummary: `Set ${name} to false` } : { value: placeholder(field) }),
     summary: field.deprecated
       ? `Deprecated: use --${flagName(field.deprecated)}`
-      : [field.flagSummary ?? field.summary, ...summaryNotes(field)].join(' '),
+      : (field.flagSummary ?? field.summary) + summaryNotes(field),
     group: field.required ? 'Required' : field.isCommon ? 'Common' : (field.topic ?? 'More'),
     ...(field.default === undefined ? {} : { default: writeJson(field.default) }),
     ...(field.type === 'string' && field.oneOf ? { offers: field.oneOf } : {}),
@@ -198,11 +199,11 @@ function placeholder(shape: Shape & { readonly isSecret?: true }): string {
   }
 }
 
-function summaryNotes(field: Field): string[] {
+function summaryNotes(field: Field): string {
   const notes: string[] = [];
   if ('min' in field && field.min !== undefined && field.max !== undefined) notes.push(`${field.min} to ${field.max}`);
   if (field.default !== undefined && field.type !== 'list') notes.push(`default: ${writeJson(field.default)}`);
-  return notes.length > 0 ? [`(${notes.join('; ')})`] : [];
+  return notes.length > 0 ? ` (${notes.join('; ')})` : '';
 }
 
 /** The smallest object without errors and warnings: the fields that the interface or most servers require, with samples. */

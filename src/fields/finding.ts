@@ -55,10 +55,7 @@ const MAX_FINDINGS_PER_KIND = 100;
 /** A finding that is reported, and the number of further findings of its kind. */
 export type ReportedFinding<T> = T & Pick<Finding, 'level' | 'code' | 'message' | 'more'>;
 
-/**
- * Collects any number of findings: keeps the first of the same and the first hundred of each kind, in the order in which
- * they were added, and counts the others.
- */
+/** Keeps findings in the order added: the first of the same and the first hundred of each kind. Counts the others. */
 export function createFindingCollector<T extends { readonly message: string }>() {
   const counts = new Map<string, number>();
   const reported: { readonly finding: ReportedFinding<T>; more: number }[] = [];

@@ -17,14 +17,7 @@ import {
 import { isIntegerLiteral } from '../json/number-literal.ts';
 import { adviseField, unknownFieldFinding } from './advice.ts';
 import type { AcceptedFields, Field, Fields, Shape } from './field.ts';
-import {
-  type BodyRules,
-  type BrokenRule,
-  type Finding,
-  firstOfEachKind,
-  type PendingFinding,
-  pendingWarning,
-} from './finding.ts';
+import { type BodyRules, type Finding, firstOfEachKind, type PendingFinding, pendingWarning } from './finding.ts';
 import { isInRange, mismatchMessage, toleratedForm, toleratedFormMessage } from './mismatch-message.ts';
 import { stringFormats } from './string-formats.ts';
 
@@ -36,10 +29,7 @@ export function createSchemaValidator(fields: Fields): (root: JsonNode) => Findi
   return (root) => firstOfEachKind(inspect(root));
 }
 
-/**
- * Checks bodies and responses against a zod schema built from the fields: one walk finds all errors and, on request, all
- * warnings. Null passes for any field that is not required.
- */
+/** Checks values with a zod schema of the fields. One walk finds all errors and warnings; null passes in optional fields. */
 function createSchemaInspector(shape: ObjectShape, hasWarnings: boolean): (root: JsonNode) => PendingFinding[] {
   const schema = zodSchema(shape);
   return (root) => {
@@ -169,7 +159,7 @@ function objectToZodInput(node: JsonNode, shape: ObjectShape, path: JsonPath, ad
       if (tolerated) {
         const isNull = kindOf(value) === 'null';
         // For zod, the field must not be missing.
-        if (field.required) input[key] = sampleText(field);
+        if (field.required) input[key] = 'format' in field && field.format ? stringFormats[field.format].sample : '';
         // A null that most servers reject as missing gets the warning about that alone.
         if (!add || (isNull && (takesNull || field.advice?.required))) continue;
         const describe = () => ({ path: [...path, key], message: toleratedFormMessage(value, field) });
@@ -188,10 +178,6 @@ function objectToZodInput(node: JsonNode, shape: ObjectShape, path: JsonPath, ad
   }
   if (add) addMissingFields(node, fields, siblings, path, add);
   return input;
-}
-
-function sampleText(shape: Shape): string {
-  return shape.type === 'string' && shape.format ? stringFormats[shape.format].sample : '';
 }
 
 // The interface leaves these fields optional, and most servers require them.
@@ -225,28 +211,26 @@ interface BodyRequirements {
 /** The one validator of bodies: command line, batches and local service use it. It returns the first hundred findings of each kind. */
 export function createBodyValidator({ body, accepted, rules }: BodyRequirements): BodyValidator {
   const inspect = createBodyInspector({ type: 'object', fields: body, ...(accepted && { accepted }) });
-  return (root) => firstOfEachKind([...inspect(root), ...ruleFindings(root, rules?.(root) ?? [])]);
+  return (root) => {
+    const findings = inspect(root);
+    for (const { path, message, code = 'advice' } of rules?.(root) ?? []) {
+      const node = nodeAtPath(root, path) ?? nodeAtPath(root, path.slice(0, -1)) ?? root;
+      findings.push(pendingWarning(code, node, () => ({ path, message })));
+    }
+    return firstOfEachKind(findings);
+  };
 }
 
 /** All findings of a body or of a part of one, unordered, without those of rules. */
 export function createBodyInspector(shape: ObjectShape): (root: JsonNode) => PendingFinding[] {
   // Created for the first body: most operations of a service are never called.
   let inspectSchema: ((root: JsonNode) => PendingFinding[]) | undefined;
+  const message = 'is given more than once; the last value counts';
   return (root) => {
     inspectSchema ??= createSchemaInspector(shape, true);
-    return [...inspectSchema(root), ...duplicateFieldFindings(root)];
+    const findings = inspectSchema(root);
+    for (const { value, path } of duplicateKeys(root.doc))
+      findings.push(pendingWarning('duplicate', value, () => ({ path: path(), message })));
+    return findings;
   };
-}
-
-function* ruleFindings(root: JsonNode, broken: Iterable<BrokenRule>): Generator<PendingFinding> {
-  for (const { path, message, code = 'advice' } of broken) {
-    const node = nodeAtPath(root, path) ?? nodeAtPath(root, path.slice(0, -1)) ?? root;
-    yield pendingWarning(code, node, () => ({ path, message }));
-  }
-}
-
-function* duplicateFieldFindings({ doc }: JsonNode): Generator<PendingFinding> {
-  const message = 'is given more than once; the last value counts';
-  for (const { value, path } of duplicateKeys(doc))
-    yield pendingWarning('duplicate', value, () => ({ path: path(), message }));
 }

@@ -12,8 +12,10 @@ import {
 
 /** The fields of a chat body that existing servers accept, and the interface does not list (docs/servers.md). */
 export const acceptedChatFields: AcceptedFields = {
-  ...acceptedFields('ec_transfer_params', 'media_io_kwargs', 'return_mm_kwargs', 'return_prompt_text', 'session_id'),
-  ...acceptedFields('return_token_offsets', 'routed_experts_prompt_start', 'watermarking'),
+  ...acceptedFields(`
+    ec_transfer_params media_io_kwargs return_mm_kwargs return_prompt_text session_id
+    return_token_offsets routed_experts_prompt_start watermarking
+  `),
   logprob_token_ids: { isNonEmpty: true, needs: 'logprobs' },
   stream_interval: { min: 1 },
   thinking_token_budget: { min: -1 },

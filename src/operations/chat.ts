@@ -62,10 +62,7 @@ export const chatOperation = {
       summary: 'JSON Schema of the response',
     },
   },
-  keyFlags: [
-    ...['model', 'system', 'file', 'json', 'output', 'attach', 'json-schema', 'conversation'],
-    ...['local', 'dry-run'],
-  ],
+  keyFlags: ['model', 'system', 'file', 'json', 'output', 'attach', 'json-schema', 'conversation', 'local', 'dry-run'],
   examples: [
     { why: 'Try it without a service', args: 'chat --local "Name three rivers"' },
     { why: 'Ask the service of your profile', args: 'chat -m gpt-4o-mini "Name three rivers"' },
