@@ -1,22 +1,10 @@
 import type { Field } from '../fields/field.ts';
-import {
-  getMember,
-  isPathWithin,
-  isTrue,
-  type JsonNode,
-  type JsonPath,
-  kindOf,
-  nodeAtPath,
-  rootOf,
-} from '../json/json-node.ts';
+import { getMember, isPathWithin, isTrue, type JsonPath, kindOf, nodeAtPath, rootOf } from '../json/json-node.ts';
 import type { FlagTarget } from '../operations/operation.ts';
 import type { Draft, Edit, ValueOrigin } from './draft.ts';
 
 /** A value from the environment, `.svc.json` or the profile for a field that a body does not have, and its source. */
-interface AutofillSetting {
-  readonly text: string | undefined;
-  readonly from: string;
-}
+type AutofillSetting = { readonly text: string | undefined; readonly from: string };
 
 export interface AutofillSettings {
   readonly project: AutofillSetting;
@@ -52,7 +40,9 @@ export function createAutofill({ path, fields }: FlagTarget) {
     for (const [name, { fill, fillUnless, excludes }] of autofillFields) {
       if (excludes && isTrue(getMember(object, name)) && !getMember(object, excludes))
         edits.push({ path: [...path, excludes], text: 'false', origin: AUTOFILL_ORIGIN });
-      if (!fill || getMember(object, name) || hasValue(object, fillUnless)) continue;
+      const other = fillUnless && getMember(object, fillUnless);
+      // Servers take null as absent.
+      if (!fill || getMember(object, name) || (other && kindOf(other) !== 'null')) continue;
       const value = fill === 'empty' ? {} : autofillText(name, fill, settings, trace, generators);
       const origin = fill === 'project' || fill === 'model' ? { label: settings[fill].from } : AUTOFILL_ORIGIN;
       if (value) edits.push({ path: [...path, name], text: JSON.stringify(value), origin });
@@ -68,12 +58,6 @@ const AUTOFILL_ORIGIN: ValueOrigin = { label: 'svc' };
 export function isGeneratedValue({ base, edits }: Draft, path: JsonPath): boolean {
   const edit = edits.findLast((one) => isPathWithin(path, one.path));
   return edit ? edit.origin === AUTOFILL_ORIGIN : base === undefined;
-}
-
-// Servers take null as absent.
-function hasValue(object: JsonNode, name: string | undefined): boolean {
-  const value = name === undefined ? undefined : getMember(object, name);
-  return value !== undefined && kindOf(value) !== 'null';
 }
 
 function autofillText(

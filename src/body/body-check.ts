@@ -7,7 +7,6 @@ import { type FlagTarget, flagTarget, type Operation } from '../operations/opera
 import { shellWord } from '../output/shell-quote.ts';
 import { type Draft, locationInDraft, originInDraft, type StdinUse } from './draft.ts';
 import { type JsonSource, locationInSource, nestingHint } from './json-source.ts';
-import { sortIssuesByLocation } from './sort-issues.ts';
 
 export interface Strictness {
   /** Warnings are errors. */
@@ -29,10 +28,7 @@ export interface StreamedFinding extends Issue {
   readonly more?: number | undefined;
 }
 
-/**
- * Checks a body, which must not be sent with a failure. `inputIssues` are flags and files that could not become part of
- * it. Findings of `streamedFiles` follow all others.
- */
+/** Checks a body. `inputIssues` could not become part of it; findings of `streamedFiles` follow all others. */
 export type BodyCheck = (
   draft: Draft,
   inputIssues: readonly (Issue & Pick<StreamedFinding, 'more'>)[],
@@ -179,4 +175,22 @@ function firstOccurrence(draft: Draft, { code, path }: Finding): string {
   for (const { key, value } of membersOf(node))
     if (key === path.at(-1)) return `; the first one is at ${locationInSource({ ...source, label }, value)}`;
   return '';
+}
+
+/** Issues in the order of the text: those without a line, then by file, line and column; those in `lastFiles` last. */
+export function sortIssuesByLocation<T extends Pick<Issue, 'at'>>(
+  issues: readonly T[],
+  lastFiles: readonly string[] = [],
+): T[] {
+  const located = issues.map((issue) => {
+    const [, file = '', line = '0', column = '0'] = /^(.*):(\d+):(\d+)$/.exec(issue.at) ?? [];
+    return { issue, file, line: Number(line), column: Number(column) };
+  });
+  const otherFiles = located.map(({ file }) => file).filter((file) => !lastFiles.includes(file));
+  const ranks = new Map([...new Set(['', ...otherFiles, ...lastFiles])].map((file, rank) => [file, rank]));
+  const rankOf = (file: string): number => ranks.get(file) ?? 0;
+  located.sort(
+    (one, other) => rankOf(one.file) - rankOf(other.file) || one.line - other.line || one.column - other.column,
+  );
+  return located.map(({ issue }) => issue);
 }

@@ -26,15 +26,9 @@ import { type BodyDependencies, fileReference, readJsonArgument } from './input-
 import { decodeUtf8Text, isIssue, objectIssue, parseJsonSource, stripFinalNewline } from './json-source.ts';
 
 /** A draft with edits of flags, and the issues of flags that could not become one. */
-interface FlaggedDraft {
-  readonly draft: Draft;
-  readonly issues: readonly Issue[];
-}
+type FlaggedDraft = { readonly draft: Draft; readonly issues: readonly Issue[] };
 
-/**
- * A draft with the flags of a body: those of fields with `fileEdits`, then the others as applyShorthands does. Throws as
- * rejectInvalidFlags does.
- */
+/** A draft with the flags of fields, `fileEdits`, then all other flags. Throws as rejectInvalidFlags does. */
 export async function applyFlags(
   draft: Draft,
   operation: Operation,
@@ -78,19 +72,13 @@ export async function applyShorthands(
   return { draft: setDraftFields(edited, path, copyEdits(operation, edited, flags)), issues };
 }
 
-interface Edits {
-  readonly edits: Edit[];
-  readonly issues: Issue[];
-}
+type Edits = { readonly edits: Edit[]; readonly issues: Issue[] };
 
 function collectEdits(results: readonly (Edit | Issue)[]): Edits {
   return { edits: results.filter((result): result is Edit => !isIssue(result)), issues: results.filter(isIssue) };
 }
 
-/**
- * Throws usage for flags of a body that are invalid whatever the body is. Reads no input: errors of the command
- * line come before those of files (docs/contract.md 3).
- */
+/** Throws usage for flags that are invalid whatever the body is, before any input is read (docs/contract.md 3). */
 export function rejectInvalidFlags(operation: Operation, flags: FlagValues, now: number): void {
   for (const name of fileReferenceFlags(operation)) fileReference(getStringFlag(flags, name) ?? '', `--${name}`);
   for (const [name, { isSecret }] of Object.entries(flagTarget(operation).fields)) {
@@ -144,18 +132,14 @@ function parseSetFlag(target: FlagTarget, word: string): Edit | Issue {
       'write path=text or path:=json, such as payload.score:=0.9',
     );
   }
-  const path = fullPath(target, inner);
+  const [outer] = target.path;
+  const isFull = outer !== undefined && inner[0] === outer && !Object.hasOwn(target.fields, String(outer));
+  const path = isFull ? inner : [...target.path, ...inner];
   rejectSecret(target.fields[String(inner[0])], left);
   const label = `--set ${left}`;
   if (colon === '') return { path, text: JSON.stringify(right), origin: { label } };
   const source = parseJsonSource(label, right);
   return isIssue(source) ? source : { path, text: right.trim(), origin: { label, source } };
-}
-
-function fullPath({ path, fields }: FlagTarget, inner: JsonPath): JsonPath {
-  const [outer] = path;
-  const isFull = outer !== undefined && inner[0] === outer && !Object.hasOwn(fields, String(outer));
-  return isFull ? inner : [...path, ...inner];
 }
 
 function rejectSecret(field: Field | undefined, name: string): void {
@@ -190,10 +174,7 @@ async function shorthandEdits(
   return collectEdits(results);
 }
 
-/**
- * `response_format` for the JSON Schema in `@file` (or given as JSON). Its name is the schema's title, else that of the
- * file, in the characters servers take for a name.
- */
+/** `response_format` for a JSON Schema, named like its title, else like its file, in the characters servers accept. */
 async function responseFormatEdit(word: string, dependencies: BodyDependencies): Promise<Edit | Issue> {
   const source = await readJsonArgument(word, '--json-schema', 'response_format', dependencies);
   if (isIssue(source)) return source;
@@ -270,10 +251,7 @@ async function fieldEdit(
   return text === undefined ? invalidArgumentIssue(path, field, value, label) : { path, text, origin };
 }
 
-/**
- * The JSON text of one argument, or undefined if it does not have the type: an integer is digits, a number is a JSON
- * number. Both stay as typed; strings are literal, `null` and `@x` included.
- */
+/** One argument as JSON; undefined if it is not of the type. Numbers stay as typed; `null` and `@x` are strings. */
 function argumentToJson({ type }: Shape, word: string): string | undefined {
   if (type === 'integer') return /^-?(?:0|[1-9]\d*)$/.test(word) ? word : undefined;
   if (type === 'number') return /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(word) ? word : undefined;

@@ -82,10 +82,7 @@ export function isEmptyConversation(bytes: Uint8Array): boolean {
   return new TextDecoder().decode(bytes).trim() === '';
 }
 
-/**
- * The messages of a body and that of the first choice of its completion, as a JSON array with one per line; undefined
- * without a response message.
- */
+/** The messages of a body and of its completion's first choice, one per line; undefined without a response message. */
 export function messagesAfterResponse(body: JsonNode, completion: JsonNode): string | undefined {
   const response = getMember(choicesByIndex(completion)[0], 'message');
   if (!response || kindOf(response) !== 'object') return undefined;
