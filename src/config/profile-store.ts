@@ -70,9 +70,8 @@ function parseStore(text: string, path: string): Record<string, unknown> {
 }
 
 function invalidStoreFailure(path: string, why: string): Failure {
-  return new Failure('local_file', `the profiles in ${path} cannot be used: ${why}`, {
-    hint: 'fix the file, or move it away and log in again; svc does not change it',
-  });
+  const hint = 'fix the file, or move it away and log in again; svc does not change it';
+  return new Failure('local_file', `the profiles in ${path} cannot be used: ${why}`, { hint });
 }
 
 // The reason why a value is not a valid store: names the key and never shows its value. Unknown keys may be of a newer svc.

@@ -97,18 +97,15 @@ export function originMismatchWarnings(name: string, profile: Profile): string[]
   const { password = profile.password_key, token = profile.token_key, credential_command: command } = profile;
   const hasMismatch = (allowedOrigins: readonly string[] = [], ...hosts: readonly ServiceHost[]): boolean =>
     profileOrigins(profile, hosts).some((origin) => !allowedOrigins.includes(origin));
-  const warnings = [
-    ...(password !== undefined && hasMismatch(profile.basic_origins, 'trace') ? ['password'] : []),
-    ...(token !== undefined && hasMismatch(profile.bearer_origins, 'chat', 'train') ? ['token'] : []),
-  ].map(
-    (secretName) =>
-      `the ${secretName} of profile "${name}" belongs to another base URL and is not sent to this one; to store one for it, run: svc auth login --profile ${name}`,
-  );
-  const hasCommandMismatch =
-    hasMismatch(profile.basic_command_origins, 'trace') || hasMismatch(profile.bearer_command_origins, 'chat', 'train');
-  if (command !== undefined && hasCommandMismatch)
-    warnings.push(
-      `credential_command of profile "${name}" belongs to another base URL and is not run for this one; to use it, set it again: svc profile set ${name} --credential-command …`,
-    );
+  const warnings: string[] = [];
+  const warn = (what: string, rest: string): void =>
+    void warnings.push(`${what} of profile "${name}" belongs to another base URL and ${rest}`);
+  const isNotSent = `is not sent to this one; to store one for it, run: svc auth login --profile ${name}`;
+  const isNotRun = `is not run for this one; to use it, set it again: svc profile set ${name} --credential-command …`;
+  const { basic_command_origins: forBasic, bearer_command_origins: forBearer } = profile;
+  if (password !== undefined && hasMismatch(profile.basic_origins, 'trace')) warn('the password', isNotSent);
+  if (token !== undefined && hasMismatch(profile.bearer_origins, 'chat', 'train')) warn('the token', isNotSent);
+  if (command !== undefined && (hasMismatch(forBasic, 'trace') || hasMismatch(forBearer, 'chat', 'train')))
+    warn('credential_command', isNotRun);
   return warnings;
 }

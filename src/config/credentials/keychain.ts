@@ -34,10 +34,8 @@ export async function storeInKeychain(
 export async function readKeychainSecret(account: string, runtime: Runtime, signal: AbortSignal): Promise<string> {
   const output = await runKeychain({ action: 'get', account }, runtime, signal);
   if ('bytes' in output) return output.bytes.toString();
-  throw new Failure('credentials', `could not read "${account}" from the keychain: ${output.why}`, {
-    hint: 'unlock it, or log in again with svc auth login',
-    applied: 'no',
-  });
+  const facts = { hint: 'unlock it, or log in again with svc auth login', applied: 'no' } as const;
+  throw new Failure('credentials', `could not read "${account}" from the keychain: ${output.why}`, facts);
 }
 
 /** Removes from the keychain what a profile kept there and another one does not; in words what could not be removed. */

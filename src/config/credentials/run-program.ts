@@ -4,13 +4,10 @@ import { formatByteSize } from '../../files/byte-size.ts';
 import { describeFileError, errorCode } from '../../files/file-errors.ts';
 import type { Runtime } from '../../runtime.ts';
 
-interface ProgramOptions {
+interface ProgramOptions extends Pick<Runtime, 'env' | 'cwd' | 'after'> {
   readonly command: readonly string[];
-  readonly env: Runtime['env'];
-  readonly cwd: string;
   readonly input?: string;
   readonly timeoutMs: number;
-  readonly after: Runtime['after'];
   /** Kills the program; the caller gets the signal's reason. */
   readonly signal: AbortSignal;
 }
