@@ -137,10 +137,8 @@ function limitSilence(
   let cancelNotice = (): void => {};
   const scheduleNotice = (delayMs: number, silentMs: number): void => {
     cancelNotice = after(delayMs, () => {
-      void report.note(
-        `waiting on stdin for ${awaited}; nothing has arrived for ${silentMs / 1000} s; ${advice}`,
-        true,
-      );
+      const silence = `nothing has arrived for ${silentMs / 1000} s`;
+      void report.note(`waiting on stdin for ${awaited}; ${silence}; ${advice}`, true);
       scheduleNotice(NOTICE_INTERVAL_MS, silentMs + NOTICE_INTERVAL_MS);
     });
   };
@@ -160,10 +158,8 @@ function limitSilence(
 }
 
 function inputTimeoutFailure(displayPath: string, limitMs: number): Failure {
-  return new Failure('local_file', `no end of ${displayPath} within ${limitMs / 1000} s; nothing was sent`, {
-    hint: 'check what writes to it, or set a longer --timeout',
-    applied: 'no',
-  });
+  const facts = { hint: 'check what writes to it, or set a longer --timeout', applied: 'no' } as const;
+  return new Failure('local_file', `no end of ${displayPath} within ${limitMs / 1000} s; nothing was sent`, facts);
 }
 
 export type BodyDependencies = Pick<Runtime, 'now' | 'randomBytes'> & { readonly inputs: InputReader };

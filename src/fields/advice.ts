@@ -123,17 +123,9 @@ function timeOf(node: JsonNode): number {
 
 // Absent, null, false, 0 and [] all mean off.
 function isActive(node: JsonNode | undefined): boolean {
-  if (!node) return false;
-  switch (kindOf(node)) {
-    case 'null':
-      return false;
-    case 'boolean':
-      return isTrue(node);
-    case 'number':
-      return compareNumberLiterals(rawText(node), '0') !== 0;
-    case 'list':
-      return itemsOf(node).next().done === false;
-    default:
-      return true;
-  }
+  const kind = node && kindOf(node);
+  if (!node || kind === 'null') return false;
+  if (kind === 'boolean') return isTrue(node);
+  if (kind === 'number') return compareNumberLiterals(rawText(node), '0') !== 0;
+  return kind !== 'list' || itemsOf(node).next().done === false;
 }

@@ -92,9 +92,8 @@ function toPendingFinding(issue: z.core.$ZodIssue, find: NodeFinder, root: JsonN
   const nodesOnPath = find(path, root);
   const node = nodesOnPath.at(-1) ?? root;
   const offset = startOffset(node);
-  if (nodesOnPath.length <= path.length) {
+  if (nodesOnPath.length <= path.length)
     return { level: 'error', code: 'missing', offset, describe: () => ({ path, message: 'is required' }) };
-  }
   const describe: PendingFinding['describe'] = () => ({
     path,
     message: mismatchMessage(rootShape, path, node),

@@ -74,11 +74,7 @@ export const feedbackReplaceOperation = {
     ...['local', 'dry-run'],
   ],
   examples: [
-    {
-      why: 'Try it without a service',
-      from: 'spec feedback replace --skeleton',
-      args: 'feedback replace --local',
-    },
+    { why: 'Try it without a service', from: 'spec feedback replace --skeleton', args: 'feedback replace --local' },
     {
       why: 'Send a file with another score',
       args: 'feedback replace -f feedback.json --set payload.score:=0.4 --keep-id',

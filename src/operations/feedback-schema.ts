@@ -69,10 +69,7 @@ export const feedbackSchemaOperation = {
   },
   keyFlags: ['project-id', 'since', 'file', 'json', 'local'],
   examples: [
-    {
-      why: 'Try it without a service',
-      args: 'feedback schema --local --project-id acme/support-bot --since 7d',
-    },
+    { why: 'Try it without a service', args: 'feedback schema --local --project-id acme/support-bot --since 7d' },
     {
       why: 'List the paths in feedback of the last week',
       args: 'feedback schema --project-id acme/support-bot --since 7d',

@@ -50,7 +50,7 @@ export interface Operation {
     readonly summary: string;
     readonly as: 'prompt' | { readonly filesOf: string };
   };
-  readonly shorthands?: Shorthands;
+  readonly shorthands?: { readonly [flag: string]: Shorthand };
   /** The flags that `-h` lists, the most used ones first. */
   readonly keyFlags: readonly string[];
   /** The first one runs as typed, on the local service; the second one is for a real service. */
@@ -90,8 +90,6 @@ export type Shorthand = {
   | { readonly kind: 'age'; readonly sets: readonly [string] }
   | { readonly kind: 'copy'; readonly from: string; readonly sets: readonly [string] }
 );
-
-export type Shorthands = { readonly [flag: string]: Shorthand };
 
 /** The object whose fields the flags set, and its path in the body. */
 export interface FlagTarget {

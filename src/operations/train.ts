@@ -14,11 +14,8 @@ const prompt = { role: 'user', content: 'Where is my parcel?' };
 
 // A choice as a chat returns it with `logprobs` and `return_tokens_as_token_ids`: a trainer needs its tokens.
 function sampleChoice(content: string, tokenId: number) {
-  const token = {
-    token: `token_id:${tokenId}`,
-    logprob: -0.1,
-    bytes: [...content].map((letter) => letter.charCodeAt(0)),
-  };
+  const bytes = [...content].map((letter) => letter.charCodeAt(0));
+  const token = { token: `token_id:${tokenId}`, logprob: -0.1, bytes };
   const message = { role: 'assistant', content };
   return { index: 0, message, finish_reason: 'stop', logprobs: { content: [{ ...token, top_logprobs: [] }] } };
 }
