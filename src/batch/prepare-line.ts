@@ -182,7 +182,7 @@ function isOmitted(shorthand: Shorthand | undefined, object: JsonNode | undefine
     case 'prefill':
       return firstStringMember(messages.at(-1), 'role') !== 'assistant';
     case 'copy':
-      return !getMember(object, shorthand.to);
+      return !getMember(object, shorthand.sets[0]);
     default:
       return false;
   }

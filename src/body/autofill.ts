@@ -1,22 +1,10 @@
 import type { Field } from '../fields/field.ts';
-import {
-  getMember,
-  isPathWithin,
-  isTrue,
-  type JsonNode,
-  type JsonPath,
-  kindOf,
-  nodeAtPath,
-  rootOf,
-} from '../json/json-node.ts';
+import { getMember, isPathWithin, isTrue, type JsonPath, kindOf, nodeAtPath, rootOf } from '../json/json-node.ts';
 import type { FlagTarget } from '../operations/operation.ts';
 import type { Draft, Edit, ValueOrigin } from './draft.ts';
 
 /** A value from the environment, `.svc.json` or the profile for a field that a body does not have, and its source. */
-export interface AutofillSetting {
-  readonly text: string | undefined;
-  readonly from: string;
-}
+type AutofillSetting = { readonly text: string | undefined; readonly from: string };
 
 export interface AutofillSettings {
   readonly project: AutofillSetting;
@@ -29,12 +17,11 @@ export interface AutofillSettings {
   readonly callId?: string | undefined;
 }
 
-/** The sources of new ids and of the time. */
-export interface AutofillGenerators {
+interface AutofillGenerators {
   /** Milliseconds since 1970. */
   readonly now: () => number;
   /** The id for a field that needs one. */
-  readonly newId: (member: string) => string;
+  readonly newId: (field: string) => string;
 }
 
 /**
@@ -42,25 +29,23 @@ export interface AutofillGenerators {
  * call, the project and model of the profile, and `add_generation_prompt: false` for a continued message. Fields that
  * the body has are left alone; `--exact` adds none.
  */
-export function createAutofill({
-  path,
-  fields,
-}: FlagTarget): (draft: Draft, settings: AutofillSettings, generators: AutofillGenerators) => Edit[] {
+export function createAutofill({ path, fields }: FlagTarget) {
   const autofillFields = Object.entries(fields).filter(([, { fill, excludes }]) => fill || excludes);
-  return (draft, settings, filling) => {
+  return (draft: Draft, settings: AutofillSettings, generators: AutofillGenerators): Edit[] => {
     const object = nodeAtPath(rootOf(draft.doc), path);
     if (!object || kindOf(object) !== 'object') return [];
     const edits: Edit[] = [];
     const isInTrace = ['trace_id', 'parent_id'].some((name) => getMember(object, name));
-    const { project, model, trace, callId } = settings;
-    const values = { project, model, trace: isInTrace ? undefined : trace, callId };
+    const trace = isInTrace ? undefined : settings.trace;
     for (const [name, { fill, fillUnless, excludes }] of autofillFields) {
       if (excludes && isTrue(getMember(object, name)) && !getMember(object, excludes))
         edits.push({ path: [...path, excludes], text: 'false', origin: AUTOFILL_ORIGIN });
-      if (!fill || getMember(object, name) || hasValue(object, fillUnless)) continue;
-      const text = autofillJson(name, fill, values, filling);
+      const other = fillUnless && getMember(object, fillUnless);
+      // Servers take null as absent.
+      if (!fill || getMember(object, name) || (other && kindOf(other) !== 'null')) continue;
+      const value = fill === 'empty' ? {} : autofillText(name, fill, settings, trace, generators);
       const origin = fill === 'project' || fill === 'model' ? { label: settings[fill].from } : AUTOFILL_ORIGIN;
-      if (text !== undefined) edits.push({ path: [...path, name], text, origin });
+      if (value) edits.push({ path: [...path, name], text: JSON.stringify(value), origin });
     }
     return edits;
   };
@@ -75,33 +60,25 @@ export function isGeneratedValue({ base, edits }: Draft, path: JsonPath): boolea
   return edit ? edit.origin === AUTOFILL_ORIGIN : base === undefined;
 }
 
-// Servers take null as absent.
-function hasValue(object: JsonNode, name: string | undefined): boolean {
-  const value = name === undefined ? undefined : getMember(object, name);
-  return value !== undefined && kindOf(value) !== 'null';
-}
-
-function autofillJson(
+function autofillText(
   name: string,
-  fill: NonNullable<Field['fill']>,
-  { project, model, trace, callId }: AutofillSettings,
+  fill: Exclude<NonNullable<Field['fill']>, 'empty'>,
+  { project, model, callId }: AutofillSettings,
+  trace: AutofillSettings['trace'],
   { now, newId }: AutofillGenerators,
 ): string | undefined {
   switch (fill) {
-    // Ids and times have no character that JSON escapes.
     case 'call-id':
-      return `"${trace?.callId ?? callId ?? newId(name)}"`;
+      return trace?.callId ?? callId ?? newId(name);
     case 'trace-id':
-      return `"${trace?.traceId ?? newId(name)}"`;
+      return trace?.traceId ?? newId(name);
     case 'parent-id':
-      return trace?.parentId && `"${trace.parentId}"`;
+      return trace?.parentId;
     case 'now':
-      return `"${new Date(now()).toISOString()}"`;
-    case 'empty':
-      return '{}';
+      return new Date(now()).toISOString();
     case 'project':
-      return project.text && JSON.stringify(project.text);
+      return project.text;
     case 'model':
-      return model.text && JSON.stringify(model.text);
+      return model.text;
   }
 }

@@ -5,10 +5,15 @@ import { rejectReplacedInput } from '../files/file-replacement.ts';
 import { type FlagValues, getArrayFlag, getBooleanFlag, getStringFlag, isFlagOn } from '../flag.ts';
 import { flagTarget, type Operation } from '../operations/operation.ts';
 import type { Edit } from './draft.ts';
-import { type BodyDependencies, fileReference, type LabeledBytes, labeledStdin } from './input-reader.ts';
+import {
+  type BodyDependencies,
+  fileReference,
+  type InputReader,
+  type LabeledBytes,
+  labeledStdin,
+} from './input-reader.ts';
 import { decodeUtf8Text, stripFinalNewline } from './json-source.ts';
 
-/** The parts of a command line that a body is built from. */
 export interface CommandInput {
   readonly operation: Operation;
   readonly args: readonly string[];
@@ -32,22 +37,25 @@ export async function readBodyBase(input: CommandInput, { inputs }: BodyDependen
   requireBodySource(input);
   const whole = wholeBodyInput(input);
   if (!isChat(input.operation)) {
-    if (whole) return { whole: await inputs.whole(whole.path) };
-    return input.args.length > 0 ? {} : { isStdinUnread: await isStdinUnread(input, inputs) };
+    if (whole) return { whole: await readWhole(whole.path, inputs) };
+    return input.args.length > 0 ? {} : { isStdinUnread: mayReadStdin(input) && (await inputs.hasUnreadStdin()) };
   }
   const file = getStringFlag(input.flags, 'file');
-  const base = file === undefined ? {} : { whole: await inputs.whole(file) };
+  const base = file === undefined ? {} : { whole: await readWhole(file, inputs) };
   return { ...base, ...(await readChatBase(input, inputs)) };
+}
+
+async function readWhole(path: string | undefined, { read }: InputReader): Promise<LabeledBytes> {
+  if (path === undefined) return labeledStdin(await read('-', 'a JSON body'));
+  const bytes = await read(path);
+  return path === '-' ? labeledStdin(bytes) : { label: path, bytes };
 }
 
 function isChat({ arguments: operands }: Operation): boolean {
   return operands?.as === 'prompt';
 }
 
-/**
- * The input with the whole body of a request that is not a chat: a path, or no path for a stdin that nothing names. Undefined if
- * the body consists of flags and files.
- */
+/** The input with the whole body: a path, or none for a stdin that nothing names. Undefined if flags and files make the body. */
 export function wholeBodyInput({ operation, args, flags }: CommandInput): { readonly path?: string } | undefined {
   // For a chat, --stdin also stands beside a prompt.
   const path = isFlagOn(flags, 'stdin') ? '-' : getStringFlag(flags, 'file');
@@ -70,16 +78,11 @@ export function requireBodySource({ operation, args, flags, isStdinTerminal }: C
   throw usageFailure('no body was given', `${first}${line} -f body.json, or ${line} --help`);
 }
 
-/** The flags that set a part of the body. */
 export function bodyFlagNames({ shorthands = {}, ...operation }: Operation): string[] {
   return [...Object.keys(flagTarget(operation).fields).map(flagName), ...Object.keys(shorthands), 'set'];
 }
 
-// That is no mistake if a flag names stdin or says --no-stdin.
-async function isStdinUnread(input: CommandInput, inputs: BodyDependencies['inputs']): Promise<boolean> {
-  return mayReadStdin(input) && (await inputs.hasUnreadStdin());
-}
-
+// Unless a flag names stdin or says --no-stdin.
 function mayReadStdin({ operation, args, flags, isStdinTerminal }: CommandInput): boolean {
   const isTaken = stdinClaim(operation, args, flags) !== undefined || getBooleanFlag(flags, 'stdin') === false;
   return !isTaken && !isStdinTerminal;
@@ -89,7 +92,7 @@ function mayReadStdin({ operation, args, flags, isStdinTerminal }: CommandInput)
  * The prompt of a chat: its words and the piped text. Without words, piped text is the prompt, and JSON that starts with
  * `{` the body. Stdin is not read if the messages come from elsewhere, or if a flag reads it.
  */
-async function readChatBase(input: CommandInput, inputs: BodyDependencies['inputs']): Promise<BodyBase> {
+async function readChatBase(input: CommandInput, inputs: InputReader): Promise<BodyBase> {
   const { args, flags } = input;
   const prompt = args.length > 0 ? args.join(' ') : undefined;
   if (prompt === '-') return { prompt: pipedText(await inputs.read('-')) };
@@ -97,11 +100,11 @@ async function readChatBase(input: CommandInput, inputs: BodyDependencies['input
   if (!isNamed) {
     if (flags.has('file')) return { prompt };
     if (flags.has('messages') || flags.has('message'))
-      return { prompt, isStdinUnread: await isStdinUnread(input, inputs) };
+      return { prompt, isStdinUnread: mayReadStdin(input) && (await inputs.hasUnreadStdin()) };
     if (!mayReadStdin(input)) return { prompt };
   }
   const awaited = prompt === undefined ? 'a prompt or a JSON body' : 'text to add to the prompt';
-  const piped = await (isNamed ? inputs.read('-') : inputs.readStdin(awaited));
+  const piped = await inputs.read('-', isNamed ? undefined : awaited);
   if (prompt === undefined && !flags.has('file') && looksLikeBody(piped)) return { whole: labeledStdin(piped) };
   const text = pipedText(piped);
   if (prompt === undefined) return { prompt: text };
@@ -133,31 +136,27 @@ export async function rejectReplacedInputs(
 /** The flag or argument that names stdin: `--stdin`, `-f -`, `--tools @-`, `--attach -`, `-` as a file or as the whole prompt. Throws usage for two. */
 export function stdinClaim(operation: Operation, args: readonly string[], flags: FlagValues): string | undefined {
   const claims = namedInputs(operation, args, flags).flatMap(({ path, label }) => (path === '-' ? [label] : []));
-  if (claims.length > 1)
-    throw usageFailure(
-      `stdin can be read only once, but ${new Set(claims).size === 1 ? `${claims[0]} is given ${claims.length} times` : `${claims.join(' and ')} both name it`}`,
-      'use a file for one of them',
-    );
-  return claims[0];
+  if (claims.length < 2) return claims[0];
+  const isRepeated = new Set(claims).size === 1;
+  const both = isRepeated ? `${claims[0]} is given ${claims.length} times` : `${claims.join(' and ')} both name it`;
+  throw usageFailure(`stdin can be read only once, but ${both}`, 'use a file for one of them');
 }
 
-// An input that a command line names: a file, or stdin if the path is `-`; and what names it, for messages.
-interface NamedInput {
-  readonly path: string;
-  readonly label: string;
-}
-
-// The inputs that a command line names: `-f in.json`, `--tools @in.json`, `--attach in.png`, and files as arguments.
-function namedInputs(operation: Operation, args: readonly string[], flags: FlagValues): NamedInput[] {
+// The inputs that a command line names: `-f in.json`, `--tools @in.json`, `--attach in.png`, and files as arguments. A path
+// of `-` is stdin.
+function namedInputs(
+  operation: Operation,
+  args: readonly string[],
+  flags: FlagValues,
+): { readonly path: string; readonly label: string }[] {
   // A prompt is words, except that `-` alone is stdin.
   const files = isChat(operation) && !(args.length === 1 && args[0] === '-') ? [] : args;
   return [
     ...(isFlagOn(flags, 'stdin') ? [{ path: '-', label: '--stdin' }] : []),
-    ...['file', 'batch', 'rows', 'attach'].flatMap((name) =>
-      [getStringFlag(flags, name) ?? getArrayFlag(flags, name)]
-        .flat()
-        .map((path) => ({ path, label: `--${name} ${path}` })),
-    ),
+    ...['file', 'batch', 'rows', 'attach'].flatMap((name) => {
+      const paths = [getStringFlag(flags, name) ?? getArrayFlag(flags, name)].flat();
+      return paths.map((path) => ({ path, label: `--${name} ${path}` }));
+    }),
     ...files.map((path) => ({ path, label: `the argument ${path}` })),
     ...fileReferenceFlags(operation).flatMap((name) => {
       const word = getStringFlag(flags, name);
@@ -167,7 +166,6 @@ function namedInputs(operation: Operation, args: readonly string[], flags: FlagV
   ];
 }
 
-/** The flags whose value can be `@file`. */
 export function fileReferenceFlags(operation: Operation): string[] {
   const fields = Object.entries(flagTarget(operation).fields).filter(
     ([, field]) => field.isSecret || !(isScalar(field) || field.type === 'boolean'),
@@ -176,18 +174,15 @@ export function fileReferenceFlags(operation: Operation): string[] {
   return [...fields.map(([name]) => flagName(name)), ...shorthands.map(([name]) => name), 'expect-schema'];
 }
 
-/** The files given for a field, the edits that insert an empty array for them, and the flags without the one that named them. */
-interface FileArguments {
-  readonly files: readonly string[];
-  readonly edits: readonly Edit[];
-  readonly otherFlags: FlagValues;
-}
-
 /**
- * The files that are arguments, or the one of `--trajectory-groups @file`, which is the same. In the body they are an
- * empty list until they are read. Throws usage for both.
+ * The files that are arguments, or the one of `--trajectory-groups @file`, which is the same; the edits that insert an empty
+ * array until they are read; and the flags without the one that named them. Throws usage for both.
  */
-export function parseFileArguments(operation: Operation, args: readonly string[], flags: FlagValues): FileArguments {
+export function parseFileArguments(
+  operation: Operation,
+  args: readonly string[],
+  flags: FlagValues,
+): { readonly files: readonly string[]; readonly edits: readonly Edit[]; readonly otherFlags: FlagValues } {
   const argumentUse = operation.arguments?.as;
   if (typeof argumentUse !== 'object') return { files: [], edits: [], otherFlags: flags };
   const name = flagName(argumentUse.filesOf);

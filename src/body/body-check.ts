@@ -7,9 +7,7 @@ import { type FlagTarget, flagTarget, type Operation } from '../operations/opera
 import { shellWord } from '../output/shell-quote.ts';
 import { type Draft, locationInDraft, originInDraft, type StdinUse } from './draft.ts';
 import { type JsonSource, locationInSource, nestingHint } from './json-source.ts';
-import { sortIssuesByLocation } from './sort-issues.ts';
 
-/** How strictly findings are treated. */
 export interface Strictness {
   /** Warnings are errors. */
   readonly isStrict: boolean;
@@ -23,12 +21,6 @@ export interface Strictness {
   readonly origin?: 'batch' | 'tool';
 }
 
-/** The findings of a body; with a failure it must not be sent. */
-export interface BodyCheckResult {
-  readonly warnings: readonly Issue[];
-  readonly failure: Failure | undefined;
-}
-
 /** A finding in a part of the body that was streamed and is not in the draft. */
 export interface StreamedFinding extends Issue {
   readonly level: Finding['level'];
@@ -36,13 +28,13 @@ export interface StreamedFinding extends Issue {
   readonly more?: number | undefined;
 }
 
-/** Checks a body; `inputIssues` are flags and files that could not become part of it. Findings of `streamedFiles` follow all others. */
+/** Checks a body. `inputIssues` could not become part of it; findings of `streamedFiles` follow all others. */
 export type BodyCheck = (
   draft: Draft,
   inputIssues: readonly (Issue & Pick<StreamedFinding, 'more'>)[],
   streamedFindings?: readonly StreamedFinding[],
   streamedFiles?: readonly string[],
-) => BodyCheckResult;
+) => { readonly warnings: readonly Issue[]; readonly failure: Failure | undefined };
 
 /** The check of an operation's bodies: their warnings, and a Failure `body` with all errors at once. */
 export async function createBodyCheck(operation: Operation, strictness: Strictness): Promise<BodyCheck> {
@@ -54,7 +46,12 @@ export async function createBodyCheck(operation: Operation, strictness: Strictne
   return (draft, inputIssues, streamedFindings = [], streamedFiles = []) => {
     // A field whose input could not become part of the body is named once: it is not missing or invalid as well.
     const allFindings = validate(rootOf(draft.doc));
-    const other = allFindings.length > 0 ? findOtherOperation(draft, operation) : undefined;
+    const other = draft.base && allFindings.length > 0 ? findOtherOperation(draft.base, operation) : undefined;
+    if (other && !isCheckDisabled)
+      return {
+        warnings: [],
+        failure: invalidBodyFailure([other.issue], 0, strictness.origin ? undefined : other.hint),
+      };
     const bodyFindings = allFindings.filter(
       ({ code, path }) =>
         (code !== 'missing' && code !== 'invalid') || !inputIssues.some((issue) => issue.path === formatJsonPath(path)),
@@ -63,11 +60,7 @@ export async function createBodyCheck(operation: Operation, strictness: Strictne
     const inOrder = <T extends Issue>(issues: readonly T[]): readonly T[] =>
       streamedFindings.length > 0 ? sortIssuesByLocation(issues, streamedFiles) : issues;
     const located = bodyFindings.map((finding) => locateFinding(draft, finding, operation, strictness));
-    if (other && draft.base) {
-      const issue = otherOperationIssue(draft.base, operation, other);
-      if (isCheckDisabled) located.unshift(issue);
-      else return { warnings: [], failure: invalidBodyFailure([issue], 0, rerunHint(draft.base, other, strictness)) };
-    }
+    if (other) located.unshift(other.issue);
     const isMissing =
       !isCheckDisabled && bodyFindings.some(({ code, level }) => code === 'missing' && level === 'error');
     const unread: StreamedFinding[] = [];
@@ -79,48 +72,39 @@ export async function createBodyCheck(operation: Operation, strictness: Strictne
     const findings = inOrder([...located, ...streamedFindings, ...unread]);
     const errors = inOrder([...inputIssues, ...findings.filter(isError)]);
     const more = errors.reduce((sum, finding) => sum + (finding.more ?? 0), 0);
+    const hint = isMissing && draft.stdinUse ? stdinMessage(draft.stdinUse, operation) : undefined;
     return {
       warnings: findings.filter((finding) => !isError(finding)),
-      failure:
-        errors.length > 0
-          ? invalidBodyFailure(
-              errors,
-              more,
-              isMissing && draft.stdinUse ? stdinMessage(draft.stdinUse, operation) : undefined,
-            )
-          : undefined,
+      failure: errors.length > 0 ? invalidBodyFailure(errors, more, hint) : undefined,
     };
   };
 }
 
 // The operation whose body was given instead: all its required fields are there, and it knows more of the fields.
-function findOtherOperation({ base }: Draft, operation: Operation): Operation | undefined {
-  const members = base ? [...membersOf(rootOf(base.doc))] : [];
+function findOtherOperation(
+  base: JsonSource,
+  operation: Operation,
+): { readonly issue: StreamedFinding; readonly hint: string } | undefined {
+  const members = [...membersOf(rootOf(base.doc))];
   const knownIn = ({ body }: Operation): string[] =>
     members.flatMap(({ key, value }) => (Object.hasOwn(body, key) && isOfKind(value, body[key]) ? [key] : []));
   const count = knownIn(operation).length;
-  return allOperations.find((one) => {
+  const other = allOperations.find((one) => {
     const known = knownIn(one);
     const required = Object.entries(one.body).filter(([, field]) => field.required && !field.fill);
     return known.length > count && required.every(([name]) => known.includes(name));
   });
+  if (!other) return undefined;
+  const [given, wanted] = [other, operation].map(({ command }) => `svc ${command.join(' ')}`);
+  const file = base.label === 'stdin' ? '' : ` -f ${shellWord(base.label)}`;
+  const message = `is a body of ${given}, not of ${wanted}`;
+  return { issue: { level: 'error', path: '', at: locationInSource(base), message }, hint: `run: ${given}${file}` };
 }
 
 function isOfKind(node: JsonNode, shape: Shape | undefined): boolean {
   if (shape?.type === 'either') return shape.of.some((one) => isOfKind(node, one));
   const kind = shape?.type === 'integer' ? 'number' : shape?.type;
   return kind === 'json' || kind === kindOf(node);
-}
-
-function otherOperationIssue(base: JsonSource, operation: Operation, other: Operation): StreamedFinding {
-  const [given, wanted] = [other, operation].map(({ command }) => `svc ${command.join(' ')}`);
-  const message = `is a body of ${given}, not of ${wanted}`;
-  return { level: 'error', path: '', at: locationInSource(base), message };
-}
-
-function rerunHint({ label }: JsonSource, { command }: Operation, { origin }: Strictness): string | undefined {
-  const file = label === 'stdin' ? '' : ` -f ${shellWord(label)}`;
-  return origin ? undefined : `run: svc ${command.join(' ')}${file}`;
 }
 
 /** The next step where stdin brought no body. */
@@ -177,7 +161,7 @@ function sourceHint(path: JsonPath, operation: Operation, { isExact, origin }: S
   const name = String(path.at(-1));
   if (path.length !== target.path.length + 1) return '';
   for (const [flag, shorthand] of Object.entries(origin === 'tool' ? {} : shorthands))
-    if (shorthand.kind === 'age' && shorthand.member === name) return `; or give --${flag}, such as --${flag} 7d`;
+    if (shorthand.kind === 'age' && shorthand.sets[0] === name) return `; or give --${flag}, such as --${flag} 7d`;
   if (!origin && typeof operands?.as === 'object' && operands.as.filesOf === name)
     return '; or give files as arguments';
   const fill = isExact ? undefined : target.fields[name]?.fill;
@@ -191,4 +175,22 @@ function firstOccurrence(draft: Draft, { code, path }: Finding): string {
   for (const { key, value } of membersOf(node))
     if (key === path.at(-1)) return `; the first one is at ${locationInSource({ ...source, label }, value)}`;
   return '';
+}
+
+/** Issues in the order of the text: those without a line, then by file, line and column; those in `lastFiles` last. */
+export function sortIssuesByLocation<T extends Pick<Issue, 'at'>>(
+  issues: readonly T[],
+  lastFiles: readonly string[] = [],
+): T[] {
+  const located = issues.map((issue) => {
+    const [, file = '', line = '0', column = '0'] = /^(.*):(\d+):(\d+)$/.exec(issue.at) ?? [];
+    return { issue, file, line: Number(line), column: Number(column) };
+  });
+  const otherFiles = located.map(({ file }) => file).filter((file) => !lastFiles.includes(file));
+  const ranks = new Map([...new Set(['', ...otherFiles, ...lastFiles])].map((file, rank) => [file, rank]));
+  const rankOf = (file: string): number => ranks.get(file) ?? 0;
+  located.sort(
+    (one, other) => rankOf(one.file) - rankOf(other.file) || one.line - other.line || one.column - other.column,
+  );
+  return located.map(({ issue }) => issue);
 }

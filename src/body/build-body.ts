@@ -15,13 +15,11 @@ import { emptyBodyJson, isIssue, isYamlFile, type JsonSource, objectIssue, parse
 interface BuildOptions {
   /** The values for absent fields; undefined for `--exact`. */
   readonly settings: AutofillSettings | undefined;
-  /** The messages of `--conversation`. */
   readonly conversation: JsonSource | undefined;
   /** What the body starts from, if it was read before. */
   readonly base?: BodyBase;
 }
 
-/** A body that is ready to be checked, and the inputs that could not become part of it. */
 export interface BuiltBody {
   readonly draft: Draft;
   readonly inputIssues: readonly Issue[];
@@ -51,19 +49,14 @@ export async function buildBody(
   const { now, randomBytes } = dependencies;
   const generators = { now, newId: () => uuidV7(now(), randomBytes(10)) };
   const added = settings ? createAutofill(target)(draft, settings, generators) : [];
-  return {
-    draft: orderAddedFields(setDraftFields(draft, target.path, added), target),
-    inputIssues: issues,
-  };
+  return { draft: orderAddedFields(setDraftFields(draft, target.path, added), target), inputIssues: issues };
 }
 
 // Text that begins with a word, a comment or `---` may be YAML.
 function yamlHint({ at, message }: Issue): string | undefined {
-  return /:1:(1 invalid JSON: expected a value, found "[\w#]"|2 invalid JSON: a malformed number)$/.test(
-    `${at} ${message}`,
-  )
-    ? 'a body is JSON, or YAML in a file whose name ends in .yaml or .yml: -f body.yaml'
-    : undefined;
+  const start = /:1:(1 invalid JSON: expected a value, found "[\w#]"|2 invalid JSON: a malformed number)$/;
+  if (!start.test(`${at} ${message}`)) return undefined;
+  return 'a body is JSON, or YAML in a file whose name ends in .yaml or .yml: -f body.yaml';
 }
 
 // Only a YAML body loads the library that reads it.
@@ -77,21 +70,15 @@ async function parseWholeBody({ label, bytes, issue, position }: LabeledBytes): 
   return objectIssue(located) ?? located;
 }
 
-/** A body to start from, and the warnings about it. */
-interface Skeleton {
-  readonly draft: Draft;
-  readonly warnings: readonly Issue[];
-}
-
 /**
- * The smallest body of an operation that passes all checks, with the fields of flags. Throws as rejectInvalidFlags does,
- * and Failure `body` for values that are not valid, or that most servers reject.
+ * The smallest body of an operation that passes all checks, with the fields of flags, and the warnings about it. Throws as
+ * rejectInvalidFlags does, and Failure `body` for values that are not valid, or that most servers reject.
  */
 export async function buildSkeleton(
   operation: Operation,
   flags: FlagValues,
   dependencies: BodyDependencies,
-): Promise<Skeleton> {
+): Promise<{ readonly draft: Draft; readonly warnings: readonly Issue[] }> {
   rejectInvalidFlags(operation, flags, dependencies.now());
   const smallest = createDraft(undefined, writeJson(minimalBody(operation.body)));
   const applied = await applyFlags(smallest, operation, flags, dependencies);

@@ -93,8 +93,8 @@ export function orderAddedFields(draft: Draft, { path, fields }: FlagTarget): Dr
   const baseKeys = new Set(membersIn(draft.base?.doc).map(({ key }) => key));
   const added = membersIn(draft.doc).filter(({ key }) => !baseKeys.has(key));
   if (added.length < 2) return draft;
-  const ranks = new Map(Object.keys(fields).map((name, rank) => [name, rank]));
-  const rankOf = (key: string): number => ranks.get(key) ?? ranks.size;
+  const names = Object.keys(fields);
+  const rankOf = (key: string): number => (Object.hasOwn(fields, key) ? names.indexOf(key) : names.length);
   const ordered = added.toSorted((left, right) => rankOf(left.key) - rankOf(right.key));
   if (ordered.every((member, index) => member === added[index])) return draft;
   const { bytes } = draft.doc;

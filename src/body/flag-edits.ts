@@ -4,7 +4,7 @@ import { type Issue, usageFailure } from '../errors.ts';
 import { type Field, flagName, isScalar, type Shape } from '../fields/field.ts';
 import { describeShape } from '../fields/mismatch-message.ts';
 import { ageToTimestamp, parseAgeStart, timeToTimestamp } from '../fields/string-formats.ts';
-import { type FlagValues, getArrayFlag, getBooleanFlag, getStringFlag, isFlagOn } from '../flag.ts';
+import { type FlagValue, type FlagValues, getArrayFlag, getStringFlag, isFlagOn } from '../flag.ts';
 import { JsonPathError } from '../json/edit.ts';
 import {
   firstStringMember,
@@ -18,30 +18,17 @@ import {
   rootOf,
 } from '../json/json-node.ts';
 import { RawJson, writeJson } from '../json/write-json.ts';
-import { type FlagTarget, flagTarget, type Operation, type Shorthand } from '../operations/operation.ts';
+import { type FlagTarget, flagTarget, type Operation } from '../operations/operation.ts';
 import { fileReferenceFlags } from './body-base.ts';
 import { type MessageSources, messageEdits, parseMessageFlag } from './chat/message-edits.ts';
 import { type Draft, type Edit, setDraftFields, setDraftPath } from './draft.ts';
 import { type BodyDependencies, fileReference, readJsonArgument } from './input-reader.ts';
-import {
-  decodeUtf8Text,
-  isIssue,
-  type JsonSource,
-  objectIssue,
-  parseJsonSource,
-  stripFinalNewline,
-} from './json-source.ts';
+import { decodeUtf8Text, isIssue, objectIssue, parseJsonSource, stripFinalNewline } from './json-source.ts';
 
 /** A draft with edits of flags, and the issues of flags that could not become one. */
-interface FlaggedDraft {
-  readonly draft: Draft;
-  readonly issues: readonly Issue[];
-}
+type FlaggedDraft = { readonly draft: Draft; readonly issues: readonly Issue[] };
 
-/**
- * A draft with the flags of a body: those of fields with `fileEdits`, then the others as applyShorthands does. Throws as
- * rejectInvalidFlags does.
- */
+/** A draft with the flags of fields, `fileEdits`, then all other flags. Throws as rejectInvalidFlags does. */
 export async function applyFlags(
   draft: Draft,
   operation: Operation,
@@ -63,10 +50,7 @@ export async function applyFlags(
 
 type ChatInput = Omit<MessageSources, 'attachments'>;
 
-/**
- * A draft with the shorthands and the edits of `--set`; a shorthand that copies a field comes last, so that the copy is
- * what is sent.
- */
+/** A draft with the shorthands and the edits of `--set`. A shorthand that copies a field comes last: it copies what is sent. */
 export async function applyShorthands(
   draft: Draft,
   operation: Operation,
@@ -88,42 +72,30 @@ export async function applyShorthands(
   return { draft: setDraftFields(edited, path, copyEdits(operation, edited, flags)), issues };
 }
 
-interface Edits {
-  readonly edits: Edit[];
-  readonly issues: Issue[];
-}
+type Edits = { readonly edits: Edit[]; readonly issues: Issue[] };
 
 function collectEdits(results: readonly (Edit | Issue)[]): Edits {
   return { edits: results.filter((result): result is Edit => !isIssue(result)), issues: results.filter(isIssue) };
 }
 
-/**
- * Throws usage for flags of a body that are invalid whatever the body is. Reads no input: errors of the command
- * line come before those of files (docs/contract.md 3).
- */
+/** Throws usage for flags that are invalid whatever the body is, before any input is read (docs/contract.md 3). */
 export function rejectInvalidFlags(operation: Operation, flags: FlagValues, now: number): void {
-  const { fields } = flagTarget(operation);
-  for (const [label, word] of stringFlags(fileReferenceFlags(operation), flags)) fileReference(word, label);
-  const secrets = Object.keys(fields).filter((name) => fields[name]?.isSecret);
-  for (const [label, word] of stringFlags(secrets.map(flagName), flags))
-    if (word !== 'random' && !word.startsWith('@'))
+  for (const name of fileReferenceFlags(operation)) fileReference(getStringFlag(flags, name) ?? '', `--${name}`);
+  for (const [name, { isSecret }] of Object.entries(flagTarget(operation).fields)) {
+    const label = `--${flagName(name)}`;
+    const word = isSecret ? getStringFlag(flags, flagName(name)) : undefined;
+    if (word !== undefined && word !== 'random' && !word.startsWith('@'))
       throw usageFailure(
         `${label} is a secret and cannot be an argument`,
         `write ${label} random, ${label} @file, or ${label} @- for stdin`,
       );
+  }
   setFlagEdits(operation, flags);
   for (const [name, { kind }] of Object.entries(operation.shorthands ?? {})) {
     if (kind === 'role-message') getArrayFlag(flags, name).forEach(parseMessageFlag);
     const word = getStringFlag(flags, name);
     if (kind === 'age' && word !== undefined) parseAgeStart(`--${name}`, word, now);
   }
-}
-
-function stringFlags(names: readonly string[], flags: FlagValues): [label: string, word: string][] {
-  return names.flatMap((name) => {
-    const word = getStringFlag(flags, name);
-    return word === undefined ? [] : [[`--${name}`, word]];
-  });
 }
 
 /**
@@ -136,7 +108,7 @@ function setFlagEdits(operation: Operation, flags: FlagValues): Edits {
   const result = collectEdits(getArrayFlag(flags, 'set').map((word) => parseSetFlag(target, word)));
   const setFields = new Set(result.edits.map(({ path }) => formatJsonPath(path)));
   for (const [name, shorthand] of Object.entries(operation.shorthands ?? {})) {
-    const field = flags.has(name) ? shorthandFields(shorthand).find((one) => setFields.has(one)) : undefined;
+    const field = flags.has(name) ? shorthand.sets?.find((one) => setFields.has(one)) : undefined;
     if (field !== undefined) throw usageFailure(`--${name} and --set ${field} set the same field`, 'give one of them');
   }
   return result;
@@ -156,7 +128,9 @@ function parseSetFlag(target: FlagTarget, word: string): Edit | Issue {
       'write path=text or path:=json, such as payload.score:=0.9',
     );
   }
-  const path = fullPath(target, inner);
+  const [outer] = target.path;
+  const isFull = outer !== undefined && inner[0] === outer && !Object.hasOwn(target.fields, String(outer));
+  const path = isFull ? inner : [...target.path, ...inner];
   rejectSecret(target.fields[String(inner[0])], left);
   const label = `--set ${left}`;
   if (colon === '') return { path, text: JSON.stringify(right), origin: { label } };
@@ -164,18 +138,11 @@ function parseSetFlag(target: FlagTarget, word: string): Edit | Issue {
   return isIssue(source) ? source : { path, text: right.trim(), origin: { label, source } };
 }
 
-function fullPath({ path, fields }: FlagTarget, inner: JsonPath): JsonPath {
-  const [outer] = path;
-  const isFull = outer !== undefined && inner[0] === outer && !Object.hasOwn(fields, String(outer));
-  return isFull ? inner : [...path, ...inner];
-}
-
 function rejectSecret(field: Field | undefined, name: string): void {
   if (field?.isSecret)
     throw usageFailure(`--set ${name}: a secret cannot be an argument`, `write --${name.replaceAll('_', '-')} @file`);
 }
 
-/** The edits of an operation's shorthands, for a draft with the field flags. */
 async function shorthandEdits(
   operation: Operation,
   draft: Draft,
@@ -188,15 +155,11 @@ async function shorthandEdits(
   for (const [name, shorthand] of Object.entries(operation.shorthands ?? {})) {
     if (!flags.has(name)) continue;
     const word = getStringFlag(flags, name) ?? '';
-    const label = `--${name}`;
-    if (shorthand.kind === 'age') {
-      // rejectInvalidFlags lets only ages pass.
-      const time = ageToTimestamp(word, dependencies.now()) ?? word;
-      const origin = { label, argument: word };
-      results.push({ path: [...target, shorthand.member], text: JSON.stringify(time), origin });
-    } else if (shorthand.kind === 'reply-schema') {
-      results.push(await responseFormatEdit(word, dependencies));
-    }
+    if (shorthand.kind === 'reply-schema') results.push(await responseFormatEdit(word, dependencies));
+    if (shorthand.kind !== 'age') continue;
+    // rejectInvalidFlags lets only ages pass.
+    const text = JSON.stringify(ageToTimestamp(word, dependencies.now()));
+    results.push({ path: [...target, ...shorthand.sets], text, origin: { label: `--${name}`, argument: word } });
   }
   if (operation.arguments?.as === 'prompt') {
     const files = getArrayFlag(flags, 'attach');
@@ -207,29 +170,24 @@ async function shorthandEdits(
   return collectEdits(results);
 }
 
-/**
- * `response_format` for the JSON Schema in `@file` (or given as JSON). Its name is the schema's title, else that of the
- * file, in the characters servers take for a name.
- */
+/** `response_format` for a JSON Schema, named like its title, else like its file, in the characters servers accept. */
 async function responseFormatEdit(word: string, dependencies: BodyDependencies): Promise<Edit | Issue> {
   const source = await readJsonArgument(word, '--json-schema', 'response_format', dependencies);
   if (isIssue(source)) return source;
-  const schema = new RawJson(source.doc.bytes.toString().trim());
-  const text = writeJson({ type: 'json_schema', json_schema: { name: schemaName(source, word), schema } });
-  return { path: ['response_format'], text, origin: { label: source.label } };
-}
-
-function schemaName({ doc, label }: JsonSource, word: string): string {
+  const { doc, label } = source;
   const isFile = word.startsWith('@');
   const root = rootOf(doc);
   if (kindOf(root) !== 'object')
     throw usageFailure(
-      isFile ? `--json-schema: ${label} is not a JSON Schema object` : '--json-schema is not a JSON Schema object',
+      `--json-schema${isFile ? `: ${label}` : ''} is not a JSON Schema object`,
       'write --json-schema @file',
     );
   const file = isFile ? basename(label).replace(/(?:\.schema)?\.json$/, '') : '';
-  const name = firstStringMember(root, 'title') ?? file;
-  return name.replace(/[^A-Za-z0-9_-]+/g, '_').slice(0, 64) || 'reply';
+  const title = firstStringMember(root, 'title') ?? file;
+  const name = title.replace(/[^A-Za-z0-9_-]+/g, '_').slice(0, 64) || 'reply';
+  const schema = new RawJson(doc.bytes.toString().trim());
+  const text = writeJson({ type: 'json_schema', json_schema: { name, schema } });
+  return { path: ['response_format'], text, origin: { label } };
 }
 
 /** The edits of the shorthands that copy a field, for a draft with all other flags. The validator reports a missing one. */
@@ -238,24 +196,10 @@ function copyEdits(operation: Operation, draft: Draft, flags: FlagValues): Edit[
   return Object.entries(operation.shorthands ?? {}).flatMap(([name, shorthand]) => {
     if (shorthand.kind !== 'copy' || !isFlagOn(flags, name)) return [];
     const source = nodeAtPath(rootOf(draft.doc), [...path, shorthand.from]);
-    return source ? [{ path: [...path, shorthand.to], text: rawText(source), origin: { label: `--${name}` } }] : [];
+    return source
+      ? [{ path: [...path, ...shorthand.sets], text: rawText(source), origin: { label: `--${name}` } }]
+      : [];
   });
-}
-
-/** The fields that a shorthand sets as a whole; messages are combined with those of the body. */
-function shorthandFields(shorthand: Shorthand): readonly string[] {
-  switch (shorthand.kind) {
-    case 'age':
-      return [shorthand.member];
-    case 'copy':
-      return [shorthand.to];
-    case 'prefill':
-      return ['continue_final_message', 'add_generation_prompt'];
-    case 'reply-schema':
-      return ['response_format'];
-    default:
-      return [];
-  }
 }
 
 // In the order of the fields.
@@ -266,8 +210,8 @@ async function fieldEdits(
 ): Promise<Edits> {
   const results: (Edit | Issue)[] = [];
   for (const [name, field] of Object.entries(fields)) {
-    const editOrIssue = await fieldEdit([...path, name], field, flags, dependencies);
-    if (editOrIssue) results.push(editOrIssue);
+    const value = flags.get(flagName(name));
+    if (value !== undefined) results.push(await fieldEdit([...path, name], field, value, dependencies));
   }
   return collectEdits(results);
 }
@@ -275,58 +219,39 @@ async function fieldEdits(
 async function fieldEdit(
   path: JsonPath,
   field: Field,
-  flags: FlagValues,
+  value: FlagValue,
   dependencies: BodyDependencies,
-): Promise<Edit | Issue | undefined> {
-  const name = flagName(String(path.at(-1)));
-  const label = `--${name}`;
-  const flagValue = getBooleanFlag(flags, name);
-  if (flagValue !== undefined) return { path, text: String(flagValue), origin: { label } };
-  const words = getArrayFlag(flags, name);
-  if (words.length > 0 && field.type === 'list') return arrayEdit(path, field.of, words, label);
-  const word = getStringFlag(flags, name);
-  if (word === undefined) return undefined;
+): Promise<Edit | Issue> {
+  const label = `--${flagName(String(path.at(-1)))}`;
+  const origin = { label };
+  if (typeof value === 'boolean') return { path, text: String(value), origin };
+  if (typeof value === 'object') {
+    const element = field.type === 'list' ? field.of : field;
+    const invalid = value.find((word) => argumentToJson(element, word) === undefined);
+    if (invalid !== undefined) return invalidArgumentIssue(path, element, invalid, label);
+    return { path, text: `[${value.map((word) => argumentToJson(element, word)).join(',')}]`, origin };
+  }
   if (field.isSecret) {
-    const secret = await readFieldSecret(word, label, dependencies);
-    return { path, text: JSON.stringify(secret), origin: word === 'random' ? { label, argument: word } : { label } };
+    const secret = await readFieldSecret(value, label, dependencies);
+    return { path, text: JSON.stringify(secret), origin: value === 'random' ? { label, argument: value } : origin };
   }
-  if (!isScalar(field)) return jsonEdit(path, word, label, dependencies);
-  const age = field.acceptsAge ? ageToTimestamp(word, dependencies.now()) : undefined;
-  const time = age ?? (field.type === 'string' && field.format === 'date-time' ? timeToTimestamp(word) : undefined);
-  if (time !== undefined) return { path, text: JSON.stringify(time), origin: { label, argument: word } };
-  const text = argumentToJson(field, word);
-  return text === undefined ? invalidArgumentIssue(path, field, word, label) : { path, text, origin: { label } };
+  if (!isScalar(field)) {
+    const source = await readJsonArgument(value, label, formatJsonPath(path), dependencies);
+    if (isIssue(source)) return source;
+    return { path, text: rawBytes(rootOf(source.doc)), origin: { label: source.label, source } };
+  }
+  const age = field.acceptsAge ? ageToTimestamp(value, dependencies.now()) : undefined;
+  const time = age ?? (field.type === 'string' && field.format === 'date-time' ? timeToTimestamp(value) : undefined);
+  if (time !== undefined) return { path, text: JSON.stringify(time), origin: { label, argument: value } };
+  const text = argumentToJson(field, value);
+  return text === undefined ? invalidArgumentIssue(path, field, value, label) : { path, text, origin };
 }
 
-function arrayEdit(path: JsonPath, element: Shape, words: readonly string[], label: string): Edit | Issue {
-  const texts: string[] = [];
-  for (const word of words) {
-    const text = argumentToJson(element, word);
-    if (text === undefined) return invalidArgumentIssue(path, element, word, label);
-    texts.push(text);
-  }
-  return { path, text: `[${texts.join(',')}]`, origin: { label } };
-}
-
-/**
- * The JSON text of one argument, or undefined if it does not have the type: an integer is digits, a number is a JSON
- * number. Both stay as typed; strings are literal, `null` and `@x` included.
- */
+/** One argument as JSON; undefined if it is not of the type. Numbers stay as typed; `null` and `@x` are strings. */
 function argumentToJson({ type }: Shape, word: string): string | undefined {
   if (type === 'integer') return /^-?(?:0|[1-9]\d*)$/.test(word) ? word : undefined;
   if (type === 'number') return /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(word) ? word : undefined;
   return JSON.stringify(word);
-}
-
-async function jsonEdit(
-  path: JsonPath,
-  word: string,
-  label: string,
-  dependencies: BodyDependencies,
-): Promise<Edit | Issue> {
-  const source = await readJsonArgument(word, label, formatJsonPath(path), dependencies);
-  if (isIssue(source)) return source;
-  return { path, text: rawBytes(rootOf(source.doc)), origin: { label: source.label, source } };
 }
 
 async function readFieldSecret(word: string, label: string, dependencies: BodyDependencies): Promise<string> {
@@ -337,10 +262,11 @@ async function readFieldSecret(word: string, label: string, dependencies: BodyDe
 }
 
 function invalidArgumentIssue(path: JsonPath, shape: Shape, word: string, label: string): Issue {
-  const isNull = word === 'null' && shape.nullable === true;
+  const name = formatJsonPath(path);
+  const hint = word === 'null' && shape.nullable ? `; for null write --set ${name}:=null` : '';
   return {
-    path: formatJsonPath(path),
+    path: name,
     at: label,
-    message: `must be ${describeShape(shape, true)}, not ${JSON.stringify(word)}${isNull ? `; for null write --set ${formatJsonPath(path)}:=null` : ''}`,
+    message: `must be ${describeShape(shape, true)}, not ${JSON.stringify(word)}${hint}`,
   };
 }

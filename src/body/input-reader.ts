@@ -14,7 +14,6 @@ import type { TextPosition } from '../json/utf8.ts';
 import type { Runtime } from '../runtime.ts';
 import { isIssue, type JsonSource, parseJsonSource } from './json-source.ts';
 
-/** Bytes and what to call them in messages. */
 export interface LabeledBytes {
   readonly label: string;
   readonly bytes: Uint8Array;
@@ -28,45 +27,35 @@ export interface LabeledBytes {
 
 /** Empty stdin counts as an object without fields, and is checked like one. */
 export function labeledStdin(bytes: Uint8Array): LabeledBytes {
-  return bytes.length === 0
-    ? { label: 'stdin', bytes: Buffer.from('{}'), isEmptyStdin: true }
-    : { label: 'stdin', bytes };
+  return bytes.length > 0
+    ? { label: 'stdin', bytes }
+    : { label: 'stdin', bytes: Buffer.from('{}'), isEmptyStdin: true };
 }
 
-/** Reads the inputs that a command line names. */
 export interface InputReader {
-  /** The bytes of a file, or of stdin if the path is `-`. Throws Failure `local_file` if it cannot be read. */
-  readonly read: (path: string) => Promise<Uint8Array>;
-  /** All of stdin, although nothing named it; `awaited` is what svc waits for there (readStdinChunks). */
-  readonly readStdin: (awaited: string) => Promise<Uint8Array>;
+  /**
+   * The bytes of a file, or of stdin if the path is `-`; if nothing named stdin, `awaited` is what svc waits for there
+   * (readStdinChunks). Throws Failure `local_file` if it cannot be read.
+   */
+  readonly read: (path: string, awaited?: string) => Promise<Uint8Array>;
   /** True when data waits on stdin, which nothing reads; never true for a terminal. */
   readonly hasUnreadStdin: () => Promise<boolean>;
-  /** The body that a request starts from: a file, or stdin if no path is given. */
-  readonly whole: (path?: string) => Promise<LabeledBytes>;
 }
 
 /** The inputs of a run, each at most MAX_INPUT_BYTES; its signal and the deadline end the waiting for them. */
 export function createInputReader(context: StdinContext, deadline = noDeadline): InputReader {
   const { runtime, signal } = context;
-  const collectStdin = (awaited?: string): Promise<Uint8Array> =>
-    collectInput(readStdinChunks(context, deadline, awaited), 'stdin', MAX_INPUT_BYTES);
-  const read: InputReader['read'] = async (path) => {
-    if (path === '-') return collectStdin();
-    const limit = limitInputTime(path, signal, runtime, deadline);
-    const limits = { signal: limit.signal, maxBytes: MAX_INPUT_BYTES };
-    return readInputFile(resolve(runtime.cwd, path), path, limits).finally(limit.cancel);
-  };
   return {
-    read,
-    readStdin: collectStdin,
+    read: async (path, awaited) => {
+      if (path === '-') return collectInput(readStdinChunks(context, deadline, awaited), 'stdin', MAX_INPUT_BYTES);
+      const limit = limitInputTime(path, signal, runtime, deadline);
+      const limits = { signal: limit.signal, maxBytes: MAX_INPUT_BYTES };
+      return readInputFile(resolve(runtime.cwd, path), path, limits).finally(limit.cancel);
+    },
     hasUnreadStdin: async () => {
       if (runtime.stdinFd === undefined) return false;
       const { hasUnreadData } = await import('../files/has-unread-data.ts');
       return hasUnreadData(runtime.stdinFd);
-    },
-    whole: async (path) => {
-      if (path === undefined) return labeledStdin(await collectStdin('a JSON body'));
-      return path === '-' ? labeledStdin(await read(path)) : { label: path, bytes: await read(path) };
     },
   };
 }
@@ -148,10 +137,8 @@ function limitSilence(
   let cancelNotice = (): void => {};
   const scheduleNotice = (delayMs: number, silentMs: number): void => {
     cancelNotice = after(delayMs, () => {
-      void report.note(
-        `waiting on stdin for ${awaited}; nothing has arrived for ${silentMs / 1000} s; ${advice}`,
-        true,
-      );
+      const silence = `nothing has arrived for ${silentMs / 1000} s`;
+      void report.note(`waiting on stdin for ${awaited}; ${silence}; ${advice}`, true);
       scheduleNotice(NOTICE_INTERVAL_MS, silentMs + NOTICE_INTERVAL_MS);
     });
   };
@@ -171,18 +158,11 @@ function limitSilence(
 }
 
 function inputTimeoutFailure(displayPath: string, limitMs: number): Failure {
-  return new Failure('local_file', `no end of ${displayPath} within ${limitMs / 1000} s; nothing was sent`, {
-    hint: 'check what writes to it, or set a longer --timeout',
-    applied: 'no',
-  });
+  const facts = { hint: 'check what writes to it, or set a longer --timeout', applied: 'no' } as const;
+  return new Failure('local_file', `no end of ${displayPath} within ${limitMs / 1000} s; nothing was sent`, facts);
 }
 
-/** The dependencies of building a body. */
-export interface BodyDependencies {
-  readonly inputs: InputReader;
-  readonly now: () => number;
-  readonly randomBytes: (count: number) => Uint8Array;
-}
+export type BodyDependencies = Pick<Runtime, 'now' | 'randomBytes'> & { readonly inputs: InputReader };
 
 /** The dependencies of building a body in a command: input files (createInputReader), the clock and random bytes. */
 export function createBodyDependencies(context: Context, deadline?: Deadline): BodyDependencies {

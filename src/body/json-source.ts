@@ -36,7 +36,6 @@ export interface JsonSource {
   readonly position: (offset: number) => TextPosition;
 }
 
-/** True for a file whose name says that it is YAML. */
 export function isYamlFile(path: string): boolean {
   return /\.ya?ml$/i.test(path);
 }
@@ -68,20 +67,19 @@ export function stripFinalNewline(text: string): string {
   return text.replace(/\r?\n$/, '');
 }
 
-/** True for an issue, in place of a value. */
 export function isIssue(value: object): value is Issue {
   return 'message' in value;
 }
 
-/** `body.json:12:7`, the place of a value in its source. */
+/** The place of a value in its source: `body.json:12:7`. */
 export function locationInSource({ label, doc, position }: JsonSource, node: JsonNode = rootOf(doc)): string {
   return formatPosition(label, position(startOffset(node)));
 }
 
-/** `body.json:12:7`, the place of a JsonError in a text that may have a byte order mark. */
-export function errorLocation(label: string, bytes: Uint8Array | string, offset: number): string {
+// The place of a JsonError in a text that may have a byte order mark.
+function errorLocation(label: string, bytes: Uint8Array | string, offset: number): string {
   const all = Buffer.from(bytes);
-  return formatPosition(label, positionAt(all.subarray(hasByteOrderMark(all) ? 3 : 0), offset));
+  return formatPosition(label, positionAt(hasByteOrderMark(all) ? all.subarray(3) : all, offset));
 }
 
 /** The issue of a text that cannot be parsed; its excerpt leaves out a text that has secret fields. */

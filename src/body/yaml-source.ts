@@ -13,36 +13,24 @@ import { type JsonSource, syntaxIssue } from './json-source.ts';
  * YAML file. Returns the issue, with line and column, of text that is not YAML or has no JSON form.
  */
 export function parseYamlSource(label: string, bytes: Uint8Array): JsonSource | Issue {
+  let text = '';
+  // The parser counts UTF-16 units; positions count bytes.
+  const byteOffset = (charOffset = 0): number => Buffer.byteLength(text.slice(0, charOffset));
   try {
-    const text = decodeUtf8(bytes).toString();
-    const positionInYaml = createCharPositionLookup(text);
+    text = decodeUtf8(bytes).toString();
+    const position = createPositionLookup(Buffer.from(text));
     const { json, offsets } = yamlToJson(text);
     const doc = parseJson(json);
-    return { label, doc, find: createNodeFinder(doc), position: (offset) => positionInYaml(offsets.get(offset) ?? 0) };
+    return { label, doc, find: createNodeFinder(doc), position: (offset) => position(byteOffset(offsets.get(offset))) };
   } catch (error) {
     if (!(error instanceof JsonError)) throw error;
-    const offset =
-      error instanceof YamlError
-        ? Buffer.byteLength(decodeUtf8(bytes).toString().slice(0, error.offset))
-        : error.offset;
+    const offset = error instanceof YamlError ? byteOffset(error.offset) : error.offset;
     return syntaxIssue(label, bytes, offset, `invalid YAML body: ${error.message}`);
   }
 }
 
-// The parser counts UTF-16 units; positions count bytes.
-function createCharPositionLookup(text: string): (charOffset: number) => { line: number; column: number } {
-  const position = createPositionLookup(Buffer.from(text));
-  return (charOffset) => position(Buffer.byteLength(text.slice(0, charOffset)));
-}
-
 /** YAML that cannot be a body: `offset` counts UTF-16 units of the text. */
 class YamlError extends JsonError {}
-
-/** A YAML document as JSON text, and where in the YAML each of its values starts, by the byte offset in the JSON. */
-interface ConvertedYaml {
-  readonly json: string;
-  readonly offsets: ReadonlyMap<number, number>;
-}
 
 const MAX_YAML_CHARS = 1024 * 1024;
 // The parser takes more than a second for this many.
@@ -54,32 +42,58 @@ const MAX_YAML_DEPTH = 500;
 const LARGE_BODY_FIX = 'write large bodies as JSON';
 const CORE_TAGS: ReadonlySet<string> = new Set(['map', 'seq', 'str', 'int', 'float', 'bool', 'null']);
 
-/** Converts a YAML 1.2 document of the core schema. Throws YamlError for what is not YAML or has no JSON form. */
-export function yamlToJson(text: string): ConvertedYaml {
+/**
+ * Converts a YAML 1.2 document of the core schema to JSON; `offsets` are the places of the values in the YAML, by their byte
+ * offsets in the JSON. Throws YamlError for what is not YAML or has no JSON form.
+ */
+export function yamlToJson(text: string): { readonly json: string; readonly offsets: ReadonlyMap<number, number> } {
   if (text.length > MAX_YAML_CHARS) throw new YamlError('larger than 1 MiB', 0, LARGE_BODY_FIX);
-  const converter: Converter = {
-    anchors: new Map(),
-    targets: new Map(),
-    parts: [],
-    offsets: new Map(),
-    bytes: 0,
-    expandedValues: 0,
-    depth: 0,
+  // The latest node with each anchor, and the node that each alias stands for, resolved where the alias is written.
+  const anchors = new Map<string, Node>();
+  const targets = new Map<Alias, Node>();
+  const parts: string[] = [];
+  const offsets = new Map<number, number>();
+  let bytes = 0;
+  let expandedValues = 0;
+  const emit = (json: string): void => {
+    parts.push(json);
+    bytes += Buffer.byteLength(json);
   };
-  writeNode(converter, parseYaml(text));
-  return { json: converter.parts.join(''), offsets: converter.offsets };
-}
-
-interface Converter {
-  /** The latest node with each anchor. */
-  readonly anchors: Map<string, Node>;
-  /** The node that each alias stands for, resolved where the alias is written. */
-  readonly targets: Map<Alias, Node>;
-  readonly parts: string[];
-  readonly offsets: Map<number, number>;
-  bytes: number;
-  expandedValues: number;
-  depth: number;
+  const addAnchor = (node: unknown): void => {
+    if ((isScalar(node) || isCollection(node)) && node.anchor) anchors.set(node.anchor, node);
+  };
+  const writeNode = (node: unknown, depth: number, alias?: Alias): void => {
+    if (isAlias(node)) {
+      const target = targets.get(node) ?? anchors.get(node.source);
+      if (!target) throw new YamlError(`the alias *${node.source} has no anchor`, offsetOf(node));
+      targets.set(node, target);
+      writeNode(target, depth, alias ?? node);
+      return;
+    }
+    if (alias) expandedValues += 1;
+    else addAnchor(node);
+    if (alias && (bytes > MAX_EXPANDED_BYTES || expandedValues > MAX_EXPANDED_VALUES))
+      throw new YamlError('the aliases expand too far', offsetOf(alias));
+    offsets.set(bytes, offsetOf(node));
+    if (!isCollection(node)) {
+      emit(isScalar(node) ? scalarJson(node) : 'null');
+      return;
+    }
+    if (depth > MAX_YAML_DEPTH) throw new YamlError('nested too deeply', offsetOf(node));
+    emit(isMap(node) ? '{' : '[');
+    const keys = new Set<unknown>();
+    for (const [index, item] of node.items.entries()) {
+      if (index > 0) emit(',');
+      if (isPair(item)) {
+        if (!alias) addAnchor(item.key);
+        emit(`${keyJson(item.key, keys)}:`);
+      }
+      writeNode(isPair(item) ? item.value : item, depth + 1, alias);
+    }
+    emit(isMap(node) ? '}' : ']');
+  };
+  writeNode(parseYaml(text), 1);
+  return { json: parts.join(''), offsets };
 }
 
 function parseYaml(text: string): unknown {
@@ -154,48 +168,6 @@ function indentationError(text: string, message: string, offset: number): YamlEr
     : undefined;
 }
 
-function writeNode(converter: Converter, node: unknown, alias?: Alias): void {
-  if (isAlias(node)) {
-    writeNode(converter, targetOf(converter, node), alias ?? node);
-    return;
-  }
-  if (alias) {
-    converter.expandedValues += 1;
-    if (converter.bytes > MAX_EXPANDED_BYTES || converter.expandedValues > MAX_EXPANDED_VALUES)
-      throw new YamlError('the aliases expand too far', offsetOf(alias));
-  } else addAnchor(converter, node);
-  converter.offsets.set(converter.bytes, offsetOf(node));
-  if (!isCollection(node)) {
-    emit(converter, isScalar(node) ? scalarJson(node) : 'null');
-    return;
-  }
-  converter.depth += 1;
-  if (converter.depth > MAX_YAML_DEPTH) throw new YamlError('nested too deeply', offsetOf(node));
-  emit(converter, isMap(node) ? '{' : '[');
-  const keys = new Set<unknown>();
-  for (const [index, item] of node.items.entries()) {
-    if (index > 0) emit(converter, ',');
-    if (isPair(item)) {
-      if (!alias) addAnchor(converter, item.key);
-      emit(converter, `${keyJson(item.key, keys)}:`);
-    }
-    writeNode(converter, isPair(item) ? item.value : item, alias);
-  }
-  emit(converter, isMap(node) ? '}' : ']');
-  converter.depth -= 1;
-}
-
-function targetOf({ anchors, targets }: Converter, alias: Alias): Node {
-  const target = targets.get(alias) ?? anchors.get(alias.source);
-  if (!target) throw new YamlError(`the alias *${alias.source} has no anchor`, offsetOf(alias));
-  targets.set(alias, target);
-  return target;
-}
-
-function addAnchor({ anchors }: Converter, node: unknown): void {
-  if ((isScalar(node) || isCollection(node)) && node.anchor) anchors.set(node.anchor, node);
-}
-
 // Keys are compared as values of YAML, where 0x1 is 1, and as keys of JSON, where "1" is 1.
 function keyJson(key: unknown, keys: Set<unknown>): string {
   if (!isScalar(key)) throw new YamlError('a key must be a string', offsetOf(key));
@@ -223,11 +195,6 @@ function numberJson(scalar: Scalar, source: string, value: number): string {
   const [, sign = '', whole = '', fraction = '', power = ''] =
     /^([-+]?)0*(\d*)\.?(\d*)((?:[eE][-+]?\d+)?)$/.exec(source) ?? [];
   return `${sign === '-' ? '-' : ''}${whole || '0'}${fraction && `.${fraction}`}${power}`;
-}
-
-function emit(converter: Converter, text: string): void {
-  converter.parts.push(text);
-  converter.bytes += Buffer.byteLength(text);
 }
 
 function offsetOf(node: unknown): number {

@@ -59,7 +59,7 @@ function operationFieldFlag({ arguments: given, shorthands = {} }: Operation, na
   if (given?.as === 'prompt') return { ...flag, group: 'Common' };
   const or = [
     ...Object.entries(shorthands).flatMap(([other, one]) =>
-      one.kind === 'age' && one.member === name ? [`--${other}`] : [],
+      one.kind === 'age' && one.sets[0] === name ? [`--${other}`] : [],
     ),
     ...(typeof given?.as === 'object' && given.as.filesOf === name ? [given.name] : []),
     ...(field.fill === 'project' ? [findSetting('project_id').variable ?? '', 'the profile'] : []),

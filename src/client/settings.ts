@@ -5,13 +5,7 @@ import { parseDurationMs } from '../config/parse-duration.ts';
 import { LOCAL_PROFILE_NAME } from '../config/profile.ts';
 import { readProjectFile } from '../config/project-file.ts';
 import { resolveSetting, type SettingSources } from '../config/resolve-setting.ts';
-import {
-  type ConnectionFlags,
-  findBaseUrl,
-  resolveBaseUrl,
-  type SelectedProfile,
-  selectProfile,
-} from '../config/select-profile.ts';
+import { findBaseUrl, resolveBaseUrl, type SelectedProfile, selectProfile } from '../config/select-profile.ts';
 import { parseCount } from '../config/setting-kinds.ts';
 import { findSetting } from '../config/settings.ts';
 import type { Context } from '../context.ts';
@@ -72,9 +66,8 @@ export async function resolveSettings(
     getStringFlag(flags, 'view') === 'table'
       ? 'table'
       : requestedFormat(requestResultKind(operation.result.as, flags), flags);
-  const connection = readConnectionFlags(flags);
-  const selected = profile ?? (await selectProfile(connection, { runtime, report }));
-  const target = resolveDestination(operation, connection, selected, env);
+  const selected = profile ?? (await selectProfile(flags, { runtime, report }));
+  const target = resolveDestination(operation, flags, selected, env);
   const ignored = ignoredBaseUrlNote(operation, selected, env);
   if (ignored !== undefined) await report.note(ignored);
   const sources = { flags, env, selected };
@@ -108,14 +101,6 @@ export async function resolveSettings(
     previewFormat,
     format,
     output: getStringFlag(flags, 'output'),
-  };
-}
-
-export function readConnectionFlags(flags: FlagValues): ConnectionFlags {
-  return {
-    profile: getStringFlag(flags, 'profile'),
-    isLocal: isFlagOn(flags, 'local'),
-    baseUrl: getStringFlag(flags, 'base-url'),
   };
 }
 
@@ -215,13 +200,13 @@ const LOCAL_ORIGIN = 'http://localhost';
  */
 function resolveDestination(
   { host, path }: Operation,
-  connection: ConnectionFlags,
+  flags: FlagValues,
   selected: SelectedProfile,
   env: Runtime['env'],
 ): Destination | undefined {
   const { name: profile, isLocal } = selected;
-  if (isLocal && connection.baseUrl) throw baseUrlOfLocalFailure(selected.source);
-  const baseUrl = isLocal ? new URL(LOCAL_ORIGIN) : resolveBaseUrl(host, connection, env, selected.profile);
+  if (isLocal && getStringFlag(flags, 'base-url')) throw baseUrlOfLocalFailure(selected.source);
+  const baseUrl = isLocal ? new URL(LOCAL_ORIGIN) : resolveBaseUrl(host, flags, env, selected.profile);
   if (!baseUrl) return undefined;
   const { base_url, trace_base_url, chat_base_url, train_base_url } = selected.profile;
   const isInProfile = [base_url, trace_base_url, chat_base_url, train_base_url].some(
@@ -250,7 +235,7 @@ function ignoredBaseUrlNote(
   env: Runtime['env'],
 ): string | undefined {
   if (!isLocal || source.startsWith('--')) return undefined;
-  const ignored = findBaseUrl(host, { isLocal }, env, {});
+  const ignored = findBaseUrl(host, new Map(), env, {});
   return (
     ignored &&
     `${ignored.source} is ignored, because the profile "${LOCAL_PROFILE_NAME}" of ${source} uses the local service`

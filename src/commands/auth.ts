@@ -225,8 +225,7 @@ async function moveToKeychain(entered: Profile, name: string, { runtime, report,
 /** Removes the credentials of a profile; its addresses and settings stay. */
 export const runAuthLogout: RunCommand = async ({ flags }, context) => {
   const { runtime, report, signal } = context;
-  const selection = { profile: getStringFlag(flags, 'profile'), isLocal: false };
-  const { name } = await selectProfile(selection, context, 'to list the profiles, run: svc profile list');
+  const { name } = await selectProfile(flags, context, 'to list the profiles, run: svc profile list');
   parseProfileName(name);
   let before: Profile = {};
   await updateProfiles(context, (stored) => {

@@ -145,7 +145,7 @@ async function showProfile(
   context: Context,
 ): Promise<{ readonly name: string; readonly needsCredentials: boolean }> {
   const output = await openResultOutput('report', flags, context);
-  const selected = await selectProfile({ profile: requestedName, isLocal: false }, context);
+  const selected = await selectProfile(new Map(requestedName ? [['profile', requestedName]] : []), context);
   const { name, isLocal, profile } = selected;
   let problem: unknown;
   const credentials = (isLocal ? [] : (['basic', 'bearer'] as const)).flatMap((scheme) => {

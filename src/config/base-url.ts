@@ -8,9 +8,8 @@ export function parseBaseUrl(text: string, source: string): URL {
   if (!URL.canParse(text) || /[\s\p{Cc}]/u.test(text))
     throw usageFailure(`${source}: ${JSON.stringify(redactUserInfo(text))} is not a valid URL`, EXAMPLE_HINT);
   const url = new URL(text);
-  if (url.protocol !== 'https:' && url.protocol !== 'http:') {
+  if (url.protocol !== 'https:' && url.protocol !== 'http:')
     throw usageFailure(`${source}: a base URL must start with https:// or http://`, EXAMPLE_HINT);
-  }
   // The text is not shown: the part before the @ may be a password.
   if (url.username || url.password)
     throw usageFailure(

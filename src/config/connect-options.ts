@@ -18,11 +18,7 @@ export interface CertificateContext {
 }
 
 /** The certificate files that a command line names, as typed. */
-export interface CertificateFiles {
-  readonly cacert?: string | undefined;
-  readonly cert?: string | undefined;
-  readonly key?: string | undefined;
-}
+export type CertificateFiles = { readonly [flag in 'cacert' | 'cert' | 'key']?: string | undefined };
 
 /**
  * How to connect to the host of a URL: the proxy, the trusted CA certificates and the client certificate. Throws usage for
@@ -38,7 +34,11 @@ export async function readConnectOptions(
   const { env } = context.runtime;
   if (files.key !== undefined && files.cert === undefined)
     throw usageFailure('--key needs a certificate', 'add --cert');
-  const proxy = resolveProxy(url, env);
+  const named = proxyForUrl(url, env);
+  const proxy = named && parseProxyUrl(named.text);
+  // The value is not repeated: it may hold a password.
+  if (named && !proxy)
+    throw usageFailure(`${named.source} is not the URL of an http or https proxy`, 'use a URL like http://proxy:3128');
   if (url.protocol !== 'https:' && proxy?.protocol !== 'https:') {
     // Files that a flag names are checked even though plain http does not use them.
     if (files.cacert || files.cert) await readTlsSettings(files, {}, {}, context);
@@ -61,16 +61,6 @@ export function caCertificateFiles(cacert: string | undefined, profile: Profile,
     cacert ? { source: '--cacert', path: cacert } : { source: 'cacert of the profile', path: profile.cacert },
   ];
   return files.flatMap(({ source, path }) => (path ? [{ source, path }] : []));
-}
-
-function resolveProxy(url: URL, env: Runtime['env']): URL | undefined {
-  const named = proxyForUrl(url, env);
-  if (!named) return undefined;
-  const proxy = parseProxyUrl(named.text);
-  // The value is not repeated: it may hold a password.
-  if (!proxy)
-    throw usageFailure(`${named.source} is not the URL of an http or https proxy`, 'use a URL like http://proxy:3128');
-  return proxy;
 }
 
 async function readTlsSettings(

@@ -15,7 +15,7 @@ export interface PostgresAddress {
   readonly database: string;
   readonly user: string;
   /** How the connection is encrypted; `verify-full` checks the certificate of the server. */
-  readonly sslMode: 'disable' | 'require' | 'verify-full';
+  readonly sslMode: (typeof SSL_MODES)[number];
   /** The URL for messages; it has no password. */
   readonly label: string;
 }
@@ -51,11 +51,8 @@ export function parsePostgresUrl(text: string, defaultUser: string | undefined):
     );
   const port = Number(url.port || DEFAULT_PORT);
   const database = percentDecode(url.pathname.slice(1)) || user;
-  return {
-    ...{ host, port, user, database },
-    sslMode: readSslMode(url, host),
-    label: `postgres://${user}@${host.includes(':') ? `[${host}]` : host}:${port}/${database}`,
-  };
+  const label = `postgres://${user}@${host.includes(':') ? `[${host}]` : host}:${port}/${database}`;
+  return { host, port, user, database, sslMode: readSslMode(url, host), label };
 }
 
 function percentDecode(text: string): string {
@@ -75,17 +72,13 @@ function invalidUrlFailure(): Failure {
 
 function readSslMode(url: URL, host: string): PostgresAddress['sslMode'] {
   const text = url.searchParams.get('sslmode');
-  const isLocal = host.startsWith('/') || isLoopbackUrl(url);
-  if (text === null) return isLocal ? 'disable' : 'verify-full';
+  if (text === null) return host.startsWith('/') || isLoopbackUrl(url) ? 'disable' : 'verify-full';
   const mode = SSL_MODES.find((one) => one === text);
   if (mode) return mode;
   throw invalidValueFailure('--data: sslmode', text, joinWithOr(SSL_MODES));
 }
 
-/**
- * The password for a database: PGPASSWORD, else the matching line of PGPASSFILE (`~/.pgpass`), else none. Throws Failure
- * for a file of another user or one that cannot be read.
- */
+/** PGPASSWORD, else the matching line of PGPASSFILE (`~/.pgpass`). Throws Failure for a file that is not trusted or readable. */
 export async function readPostgresPassword(
   address: PostgresAddress,
   { env, home, userId }: Pick<Runtime, 'env' | 'home' | 'userId'>,

@@ -23,7 +23,6 @@ const FILE_MODE = 0o600;
 // Long enough for hundreds of earlier saves.
 const STORE_LOCK_TIMEOUT_MS = 60_000;
 
-/** The file of the profiles in a configuration directory. */
 export function profileStorePath(directory: string): string {
   return join(directory, 'config.json');
 }
@@ -71,9 +70,8 @@ function parseStore(text: string, path: string): Record<string, unknown> {
 }
 
 function invalidStoreFailure(path: string, why: string): Failure {
-  return new Failure('local_file', `the profiles in ${path} cannot be used: ${why}`, {
-    hint: 'fix the file, or move it away and log in again; svc does not change it',
-  });
+  const hint = 'fix the file, or move it away and log in again; svc does not change it';
+  return new Failure('local_file', `the profiles in ${path} cannot be used: ${why}`, { hint });
 }
 
 // The reason why a value is not a valid store: names the key and never shows its value. Unknown keys may be of a newer svc.

@@ -22,7 +22,6 @@ export type Profile = StoredSettings & {
   readonly [K in keyof typeof bindingTypes]?: (typeof bindingTypes)[K] extends 'a string' ? string : readonly string[];
 };
 
-/** All profiles, and the name of the default. */
 export interface ProfileStore {
   readonly current?: string;
   readonly profiles: { readonly [name: string]: Profile };

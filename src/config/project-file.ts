@@ -26,9 +26,9 @@ const OTHERS_MAY_WRITE = 0o002;
 const ROOT_USER_ID = 0;
 
 /**
- * The nearest `.svc.json` in the working directory and those above it that can be trusted; the others are ignored with a
- * warning. Undefined for none, and with SVC_NO_PROJECT_FILE. It may set the project and the model and nothing else, so that a cloned repository cannot choose where secrets go
- * (docs/contract.md). Throws usage for other keys, and Failure `local_file` for a file that cannot be read.
+ * The nearest `.svc.json` in the working directory and above that can be trusted; others are ignored with a warning. It sets
+ * only the project and the model, so that a cloned repository cannot choose where secrets go (docs/contract.md). Throws
+ * usage for other keys, and Failure `local_file` for a file that cannot be read.
  */
 export async function readProjectFile(
   runtime: Pick<Runtime, 'env' | 'cwd' | 'userId'>,
@@ -68,18 +68,31 @@ async function distrustReason(
 }
 
 async function readValues(path: string): Promise<ReadonlyMap<string, string>> {
-  const value = parseProjectFile(path, await readProjectText(path));
+  const text = await readProjectText(path);
+  try {
+    parseJson(text);
+  } catch (error) {
+    if (!(error instanceof JsonError)) throw error;
+    const at = formatPosition(path, positionAt(Buffer.from(text), error.offset));
+    throw projectFailure(`${at} is not valid JSON: ${error.message}`);
+  }
+  const value: unknown = JSON.parse(text);
   if (!isRecord(value)) throw projectFailure(`${path} is not a JSON object`);
   return new Map(
-    Object.entries(value).map(([key, text]) => {
+    Object.entries(value).map(([key, setting]) => {
       if (!projectKeys.includes(key)) throw projectFailure(`${path} cannot set ${JSON.stringify(key)}`);
-      if (typeof text !== 'string') throw projectFailure(`${key} in ${path} must be a string`);
-      return [key, text] as const;
+      if (typeof setting !== 'string') throw projectFailure(`${key} in ${path} must be a string`);
+      return [key, setting] as const;
     }),
   );
 }
 
 const projectKeys: readonly string[] = settings.flatMap((setting) => ('isProject' in setting ? [setting.name] : []));
+const HINT = 'fix the file, or set SVC_NO_PROJECT_FILE=1 to ignore it';
+
+function projectFailure(message: string): Failure {
+  return usageFailure(message, `only ${projectKeys.join(' and ')} are allowed, as strings; ${HINT}`);
+}
 
 async function readProjectText(path: string): Promise<string> {
   try {
@@ -91,21 +104,4 @@ async function readProjectText(path: string): Promise<string> {
   } catch (error) {
     throw fileFailure(`read ${path}`, error, { hint: HINT, applied: 'no' });
   }
-}
-
-function parseProjectFile(path: string, text: string): unknown {
-  try {
-    parseJson(text);
-  } catch (error) {
-    if (!(error instanceof JsonError)) throw error;
-    const at = formatPosition(path, positionAt(Buffer.from(text), error.offset));
-    throw projectFailure(`${at} is not valid JSON: ${error.message}`);
-  }
-  return JSON.parse(text);
-}
-
-const HINT = 'fix the file, or set SVC_NO_PROJECT_FILE=1 to ignore it';
-
-function projectFailure(message: string): Failure {
-  return usageFailure(message, `only ${projectKeys.join(' and ')} are allowed, as strings; ${HINT}`);
 }

@@ -12,20 +12,14 @@ export interface SettingSources {
   readonly selected: { readonly name: string; readonly profile: Profile };
 }
 
-/** The text of a setting, unchecked, and its source. */
-interface ResolvedSetting {
-  readonly text: string;
-  /** `--timeout`, `SVC_TIMEOUT`, `/repo/.svc.json`, or `profile "work"`. */
-  readonly source: string;
-  /** The setting for messages: as `source`, with the key if the source holds several. */
-  readonly label: string;
-}
-
-/** The value of a setting from flag, environment, project file or profile, in this order; undefined if unset or empty. */
+/**
+ * The text of a setting, unchecked, from flag, environment, project file or profile, in this order; undefined if unset or
+ * empty. `source` is `--timeout`, `SVC_TIMEOUT`, `/repo/.svc.json` or `profile "work"`; `label` also names the key in a file.
+ */
 export function resolveSetting(
   name: SettingName,
   { flags = new Map(), env, project, selected }: SettingSources,
-): ResolvedSetting | undefined {
+): { readonly text: string; readonly source: string; readonly label: string } | undefined {
   const setting = findSetting(name);
   const flag = settingFlagName(setting);
   const { variable = '' } = setting;

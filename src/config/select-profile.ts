@@ -1,19 +1,12 @@
 import { usageFailure } from '../errors.ts';
+import { type FlagValues, getStringFlag, isFlagOn } from '../flag.ts';
 import type { Runtime } from '../runtime.ts';
 import { parseBaseUrl } from './base-url.ts';
 import { DEFAULT_PROFILE_NAME, getProfile, LOCAL_PROFILE_NAME, type Profile, parseProfileName } from './profile.ts';
 import { type ConfigContext, readProfiles } from './profile-store.ts';
 
-/** The flags that select the destination and the credentials; undefined if not given. */
-export interface ConnectionFlags {
-  readonly profile?: string | undefined;
-  readonly isLocal: boolean;
-  readonly baseUrl?: string | undefined;
-}
-
 export type ServiceHost = 'trace' | 'chat' | 'train';
 
-/** The profile that a command uses, and its name. */
 export interface SelectedProfile {
   readonly name: string;
   /** Its source, such as `--profile`. */
@@ -27,18 +20,19 @@ export interface SelectedProfile {
  * usage for a named profile that does not exist; `missingHint` is the next step then.
  */
 export async function selectProfile(
-  flags: ConnectionFlags,
+  flags: FlagValues,
   context: ConfigContext,
   missingHint?: string,
 ): Promise<SelectedProfile> {
-  const [requestedName, requestedBy] = flags.isLocal
+  const isLocal = isFlagOn(flags, 'local');
+  const named = getStringFlag(flags, 'profile');
+  const [requestedName, requestedBy] = isLocal
     ? [LOCAL_PROFILE_NAME, '--local']
-    : flags.profile
-      ? [flags.profile, '--profile']
+    : named
+      ? [named, '--profile']
       : [context.runtime.env.SVC_PROFILE, 'SVC_PROFILE'];
-  if (flags.isLocal && flags.profile && flags.profile !== LOCAL_PROFILE_NAME) {
+  if (isLocal && named && named !== LOCAL_PROFILE_NAME)
     throw usageFailure('--local cannot be combined with --profile', 'remove one of them');
-  }
   const local = { name: LOCAL_PROFILE_NAME, isLocal: true, profile: {} };
   // Named on the command line or in the environment it needs no store, not even one that can be read.
   if (requestedName === LOCAL_PROFILE_NAME) return { ...local, source: requestedBy };
@@ -65,7 +59,7 @@ export async function selectProfile(
  */
 export function resolveBaseUrl(
   host: ServiceHost,
-  flags: ConnectionFlags,
+  flags: FlagValues,
   env: Runtime['env'],
   profile: Profile,
 ): URL | undefined {
@@ -76,13 +70,13 @@ export function resolveBaseUrl(
 /** The base URL of a host, unchecked, and its source. */
 export function findBaseUrl(
   host: ServiceHost,
-  flags: ConnectionFlags,
+  flags: FlagValues,
   env: Runtime['env'],
   profile: Profile,
 ): { readonly source: string; readonly text: string } | undefined {
   const prefix = host.toUpperCase();
   const candidates: readonly (readonly [source: string, value: string | undefined])[] = [
-    ['--base-url', flags.baseUrl],
+    ['--base-url', getStringFlag(flags, 'base-url')],
     [`SVC_${prefix}_BASE_URL`, env[`SVC_${prefix}_BASE_URL`]],
     ['SVC_BASE_URL', env.SVC_BASE_URL],
     [`${host}_base_url of the profile`, profile[`${host}_base_url`]],
@@ -94,7 +88,7 @@ export function findBaseUrl(
 
 /** The origins of a profile's base URLs, for the given hosts. */
 export function profileOrigins(profile: Profile, hosts: readonly ServiceHost[]): string[] {
-  const urls = hosts.map((host) => resolveBaseUrl(host, { isLocal: false }, {}, profile));
+  const urls = hosts.map((host) => resolveBaseUrl(host, new Map(), {}, profile));
   return [...new Set(urls.flatMap((url) => (url ? [url.origin] : [])))];
 }
 
@@ -103,18 +97,15 @@ export function originMismatchWarnings(name: string, profile: Profile): string[]
   const { password = profile.password_key, token = profile.token_key, credential_command: command } = profile;
   const hasMismatch = (allowedOrigins: readonly string[] = [], ...hosts: readonly ServiceHost[]): boolean =>
     profileOrigins(profile, hosts).some((origin) => !allowedOrigins.includes(origin));
-  const warnings = [
-    ...(password !== undefined && hasMismatch(profile.basic_origins, 'trace') ? ['password'] : []),
-    ...(token !== undefined && hasMismatch(profile.bearer_origins, 'chat', 'train') ? ['token'] : []),
-  ].map(
-    (secretName) =>
-      `the ${secretName} of profile "${name}" belongs to another base URL and is not sent to this one; to store one for it, run: svc auth login --profile ${name}`,
-  );
-  const hasCommandMismatch =
-    hasMismatch(profile.basic_command_origins, 'trace') || hasMismatch(profile.bearer_command_origins, 'chat', 'train');
-  if (command !== undefined && hasCommandMismatch)
-    warnings.push(
-      `credential_command of profile "${name}" belongs to another base URL and is not run for this one; to use it, set it again: svc profile set ${name} --credential-command …`,
-    );
+  const warnings: string[] = [];
+  const warn = (what: string, rest: string): void =>
+    void warnings.push(`${what} of profile "${name}" belongs to another base URL and ${rest}`);
+  const isNotSent = `is not sent to this one; to store one for it, run: svc auth login --profile ${name}`;
+  const isNotRun = `is not run for this one; to use it, set it again: svc profile set ${name} --credential-command …`;
+  const { basic_command_origins: forBasic, bearer_command_origins: forBearer } = profile;
+  if (password !== undefined && hasMismatch(profile.basic_origins, 'trace')) warn('the password', isNotSent);
+  if (token !== undefined && hasMismatch(profile.bearer_origins, 'chat', 'train')) warn('the token', isNotSent);
+  if (command !== undefined && (hasMismatch(forBasic, 'trace') || hasMismatch(forBearer, 'chat', 'train')))
+    warn('credential_command', isNotRun);
   return warnings;
 }

@@ -1,6 +1,5 @@
 import type { Flag, KnownNameKind } from '../flag.ts';
 
-// The placeholder in help of each kind.
 const placeholders = {
   text: '<text>',
   url: '<url>',
@@ -41,7 +40,6 @@ export interface Setting {
   readonly default?: string;
   /** Completion offers the names of this kind that svc knows. */
   readonly completes?: KnownNameKind;
-  /** The only values of the kind `choice`. */
   readonly choices?: readonly string[];
 }
 
@@ -118,7 +116,6 @@ export function settingFlagName({ flagName, name }: Setting): string {
   return flagName ?? name.replaceAll('_', '-');
 }
 
-/** The flag of a setting; its summary ends with the default. */
 export function settingFlag(name: SettingName): Flag {
   const setting = findSetting(name);
   const { kind, short, value, choices, completes, default: fallback, flag, isProject } = setting;

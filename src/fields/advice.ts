@@ -41,7 +41,7 @@ export function adviseField(
     const message = `cannot be true together with ${excludes}; set ${excludes} to false`;
     const flagMessage = `needs --no-${flagName(excludes)}`;
     const describe: PendingFinding['describe'] = () => ({ path: [...parentPath, name], message, flagMessage });
-    if (isTrue(excluded)) add({ level: 'error', code: 'excluded', offset: startOffset(node), describe });
+    if (isTrue(excluded)) add({ ...pendingWarning('excluded', node, describe), level: 'error' });
     // The service takes an absent sibling as true, so leaving it out is as wrong as true; null is absent (docs/servers.md).
     else if (!excluded || kindOf(excluded) === 'null') warn('advice', `needs ${excludes} to be false`);
   }
@@ -53,7 +53,8 @@ export function adviseField(
   const size = endOffset(node) - startOffset(node);
   if (bytes !== undefined && size > bytes)
     warn('large', `is ${formatByteSize(size)}; servers accept at most ${formatByteSize(bytes)}`);
-  if (after && isNotLater(node, siblings.get(after))) warn('unwise', `is not after ${after}, so the window is empty`);
+  const earlier = after && siblings.get(after);
+  if (earlier && timeOf(node) <= timeOf(earlier)) warn('unwise', `is not after ${after}, so the window is empty`);
   if (wants && isActive(node) && !isActive(siblings.get(wants.member)))
     warn(
       'unwise',
@@ -64,19 +65,20 @@ export function adviseField(
     warn('unwise', `is ${formatByteSize(size)}; servers silently replace fields above ${formatByteSize(keeps)}`);
 }
 
-/** The warning about a field that the service does not know. */
 export function unknownFieldFinding(name: string, value: JsonNode, fields: Fields, path: JsonPath): PendingFinding {
-  const describe = (): ReturnType<PendingFinding['describe']> => {
+  const describe: PendingFinding['describe'] = () => {
     const suggestion = closestMatch(name, Object.keys(fields));
-    const message = `is not a known field${suggestion ? `; did you mean ${suggestion}?` : ''}`;
-    return { path: [...path, name], message };
+    return {
+      path: [...path, name],
+      message: `is not a known field${suggestion ? `; did you mean ${suggestion}?` : ''}`,
+    };
   };
   const sameAs = `.${[...path, name].filter((step) => typeof step === 'string').join('.')}`;
   return { ...pendingWarning('unknown', value, describe), sameAs };
 }
 
-/** The fields of an object by name; of duplicates, the last one. */
-export type SiblingValues = ReadonlyMap<string, JsonNode>;
+// The fields of an object by name; of duplicates, the last one.
+type SiblingValues = ReadonlyMap<string, JsonNode>;
 
 /** The reasons why servers reject a value that the interface allows, given its siblings. */
 function rejectionWarnings(node: JsonNode, advice: Advice, siblings: SiblingValues): string[] {
@@ -89,36 +91,30 @@ function rejectionWarnings(node: JsonNode, advice: Advice, siblings: SiblingValu
     warnings.push('must not contain an empty string');
   if (advice.oneOf && !(kind === 'string' && advice.oneOf.includes(stringOf(node))))
     warnings.push(`should be ${joinWithOr(advice.oneOf.map((value) => JSON.stringify(value)))}`);
-  if (kind === 'string' && advice.format && !hasFormat(stringOf(node), advice.format)) {
+  if (kind === 'string' && advice.format && !hasFormat(stringOf(node), advice.format))
     warnings.push(`should be ${stringFormats[advice.format].description}; most servers reject other values`);
-  }
   if (!isActive(node)) return warnings;
   const isEmptyObject = kind === 'object' && membersOf(node).next().done === true;
   if (advice.needs && !isEmptyObject && !isActive(siblings.get(advice.needs)))
     warnings.push(`needs ${advice.needs} (--${flagName(advice.needs)})`);
-  for (const other of advice.conflicts ?? []) {
+  for (const other of advice.conflicts ?? [])
     if (isActive(siblings.get(other)))
       warnings.push(`cannot be combined with ${other}; most servers reject both together`);
-  }
   return warnings;
 }
 
 function numberWarnings(text: string, { min, max, above, atMost }: Advice, siblings: SiblingValues): string[] {
   const warnings: string[] = [];
-  if (min !== undefined && compareNumberLiterals(text, String(min)) < 0) warnings.push(`should be at least ${min}`);
-  if (max !== undefined && compareNumberLiterals(text, String(max)) > 0) warnings.push(`should be at most ${max}`);
-  if (above !== undefined && compareNumberLiterals(text, String(above)) <= 0) warnings.push(`should be above ${above}`);
+  const compareTo = (limit: number | bigint | string): number => compareNumberLiterals(text, String(limit));
+  if (min !== undefined && compareTo(min) < 0) warnings.push(`should be at least ${min}`);
+  if (max !== undefined && compareTo(max) > 0) warnings.push(`should be at most ${max}`);
+  if (above !== undefined && compareTo(above) <= 0) warnings.push(`should be above ${above}`);
   for (const other of atMost ?? []) {
     const limit = siblings.get(other);
-    if (limit && kindOf(limit) === 'number' && compareNumberLiterals(text, rawText(limit)) > 0) {
+    if (limit && kindOf(limit) === 'number' && compareTo(rawText(limit)) > 0)
       warnings.push(`should be at most ${other}, ${rawText(limit)}`);
-    }
   }
   return warnings.map((message) => `${message}; most servers reject ${text}`);
-}
-
-function isNotLater(node: JsonNode, other: JsonNode | undefined): boolean {
-  return other !== undefined && timeOf(node) <= timeOf(other);
 }
 
 function timeOf(node: JsonNode): number {
@@ -127,17 +123,9 @@ function timeOf(node: JsonNode): number {
 
 // Absent, null, false, 0 and [] all mean off.
 function isActive(node: JsonNode | undefined): boolean {
-  if (!node) return false;
-  switch (kindOf(node)) {
-    case 'null':
-      return false;
-    case 'boolean':
-      return isTrue(node);
-    case 'number':
-      return compareNumberLiterals(rawText(node), '0') !== 0;
-    case 'list':
-      return itemsOf(node).next().done === false;
-    default:
-      return true;
-  }
+  const kind = node && kindOf(node);
+  if (!node || kind === 'null') return false;
+  if (kind === 'boolean') return isTrue(node);
+  if (kind === 'number') return compareNumberLiterals(rawText(node), '0') !== 0;
+  return kind !== 'list' || itemsOf(node).next().done === false;
 }

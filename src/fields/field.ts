@@ -33,12 +33,10 @@ export interface Advice {
   readonly required?: true;
   readonly min?: number | bigint;
   readonly max?: number | bigint;
-  /** The value must be greater than this. */
   readonly above?: number;
   readonly format?: StringFormat;
   /** The maximum length of the value's JSON text in bytes. */
   readonly bytes?: number;
-  /** The string or array must not be empty. */
   readonly isNonEmpty?: true;
   /** Neither the string nor a string in the array may be empty. */
   readonly hasText?: true;
@@ -60,9 +58,9 @@ export interface Advice {
 /** Fields by name that have no flag, and are in no schema. */
 export type AcceptedFields = { readonly [name: string]: Advice };
 
-/** Accepted fields without advice. */
-export function acceptedFields(...names: readonly string[]): AcceptedFields {
-  return Object.fromEntries(names.map((name) => [name, {}]));
+/** Accepted fields without advice, from their names separated by spaces. */
+export function acceptedFields(names: string): AcceptedFields {
+  return Object.fromEntries(Array.from(names.match(/\w+/g) ?? [], (name) => [name, {}]));
 }
 
 /** The value that svc adds for a field that the user left out; never under `--exact`. */
@@ -94,9 +92,7 @@ export type Field = Shape & {
   readonly required?: true;
   /** The value that the service assumes for an absent field; shown, never sent. */
   readonly default?: JsonValue;
-  /** The field to use instead of a deprecated one. */
   readonly deprecated?: string;
-  /** The short flag, one letter. */
   readonly short?: string;
   /** Most requests use it: help lists it first. */
   readonly isCommon?: true;
@@ -133,17 +129,16 @@ type FieldOf<T, F> = F extends { readonly type: infer U } ? (T extends U ? F : n
 
 type CreateField<T extends Shape['type']> = (summary: string, details?: Details<T>) => Field;
 
-/** Functions that create the fields that help lists under a topic: `integer('Random seed', { nullable: true })`. */
-export function fieldsOf(topic?: string) {
-  const under = topic === undefined ? {} : { topic };
-  const string: CreateField<'string'> = (summary, details) => ({ type: 'string', summary, ...under, ...details });
-  const number: CreateField<'number'> = (summary, details) => ({ type: 'number', summary, ...under, ...details });
-  const integer: CreateField<'integer'> = (summary, details) => ({ type: 'integer', summary, ...under, ...details });
-  const boolean: CreateField<'boolean'> = (summary, details) => ({ type: 'boolean', summary, ...under, ...details });
-  const object: CreateField<'object'> = (summary, details) => ({ type: 'object', summary, ...under, ...details });
-  const json: CreateField<'json'> = (summary, details) => ({ type: 'json', summary, ...under, ...details });
+/** Functions that create fields with some properties in common: `integer('Random seed', { sample: 7 })`. */
+export function fieldsOf(common: Partial<Pick<Field, 'topic' | 'nullable' | 'required'>> = {}) {
+  const string: CreateField<'string'> = (summary, details) => ({ type: 'string', summary, ...common, ...details });
+  const number: CreateField<'number'> = (summary, details) => ({ type: 'number', summary, ...common, ...details });
+  const integer: CreateField<'integer'> = (summary, details) => ({ type: 'integer', summary, ...common, ...details });
+  const boolean: CreateField<'boolean'> = (summary, details) => ({ type: 'boolean', summary, ...common, ...details });
+  const object: CreateField<'object'> = (summary, details) => ({ type: 'object', summary, ...common, ...details });
+  const json: CreateField<'json'> = (summary, details) => ({ type: 'json', summary, ...common, ...details });
   const list = (summary: string, of: Shape, details?: Details<'list'>): Field => {
-    return { type: 'list', of, summary, ...under, ...details };
+    return { type: 'list', of, summary, ...common, ...details };
   };
   return { string, number, integer, boolean, object, json, list };
 }
@@ -165,21 +160,16 @@ export function fieldFlag(name: string, field: Field): Flag {
     name: flagName(name),
     ...(field.short ? { short: field.short } : {}),
     ...(field.isSecret ? { isSecret: true } : {}),
-    takes: flagKind(field),
+    takes: field.type === 'boolean' ? 'boolean' : field.type === 'list' && isScalar(field.of) ? 'values' : 'value',
     ...(field.type === 'boolean' ? { offSummary: `Set ${name} to false` } : { value: placeholder(field) }),
     summary: field.deprecated
       ? `Deprecated: use --${flagName(field.deprecated)}`
-      : [field.flagSummary ?? field.summary, ...summaryNotes(field)].join(' '),
+      : (field.flagSummary ?? field.summary) + summaryNotes(field),
     group: field.required ? 'Required' : field.isCommon ? 'Common' : (field.topic ?? 'More'),
     ...(field.default === undefined ? {} : { default: writeJson(field.default) }),
     ...(field.type === 'string' && field.oneOf ? { offers: field.oneOf } : {}),
     ...(field.fill === 'project' ? { completes: 'projects' } : field.fill === 'model' ? { completes: 'models' } : {}),
   };
-}
-
-function flagKind(shape: Shape): Flag['takes'] {
-  if (shape.type === 'boolean') return 'boolean';
-  return shape.type === 'list' && isScalar(shape.of) ? 'values' : 'value';
 }
 
 /** True for values that fit one argument; a shape that the interface does not show counts as text. */
@@ -196,12 +186,12 @@ function placeholder(shape: Shape & { readonly isSecret?: true }): string {
       if (shape.format === 'uuid') return '<uuid>';
       if (shape.format === 'project-id') return '<entity/project>';
       return shape.format ? '<ref>' : '<text>';
+    case 'list':
+      return isScalar(shape.of) ? placeholder(shape.of) : '<json>';
     case 'integer':
       return '<n>';
     case 'number':
       return '<x>';
-    case 'list':
-      return isScalar(shape.of) ? placeholder(shape.of) : '<json>';
     case 'json':
       return '<text>';
     default:
@@ -209,31 +199,27 @@ function placeholder(shape: Shape & { readonly isSecret?: true }): string {
   }
 }
 
-function summaryNotes(field: Field): string[] {
+function summaryNotes(field: Field): string {
   const notes: string[] = [];
   if ('min' in field && field.min !== undefined && field.max !== undefined) notes.push(`${field.min} to ${field.max}`);
   if (field.default !== undefined && field.type !== 'list') notes.push(`default: ${writeJson(field.default)}`);
-  return notes.length > 0 ? [`(${notes.join('; ')})`] : [];
+  return notes.length > 0 ? ` (${notes.join('; ')})` : '';
 }
 
 /** The smallest object without errors and warnings: the fields that the interface or most servers require, with samples. */
 export function minimalBody(fields: Fields): { readonly [name: string]: JsonValue } {
   const required = Object.entries(fields).filter(([, field]) => field.required || field.advice?.required);
-  return Object.fromEntries(required.map(([name, field]) => [name, minimalValue(field)]));
-}
-
-function minimalValue(field: Field): JsonValue {
-  if (field.sample === undefined && field.type === 'object' && field.fields) return minimalBody(field.fields);
-  return sampleValue(field);
+  const smallest = (field: Field): JsonValue =>
+    field.sample === undefined && field.type === 'object' && field.fields
+      ? minimalBody(field.fields)
+      : sampleValue(field);
+  return Object.fromEntries(required.map(([name, field]) => [name, smallest(field)]));
 }
 
 /** An object with every field that a client may set, required ones first. */
 export function bodySkeleton(fields: Fields): { readonly [name: string]: JsonValue } {
   const settable = Object.entries(fields).filter(([, field]) => !field.isReadOnly);
-  const ordered = [
-    ...settable.filter(([, { required }]) => required),
-    ...settable.filter(([, { required }]) => !required),
-  ];
+  const ordered = settable.toSorted(([, left], [, right]) => Number(right.required ?? 0) - Number(left.required ?? 0));
   return Object.fromEntries(ordered.map(([name, field]) => [name, sampleValue(field)]));
 }
 

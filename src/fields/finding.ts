@@ -55,21 +55,14 @@ const MAX_FINDINGS_PER_KIND = 100;
 /** A finding that is reported, and the number of further findings of its kind. */
 export type ReportedFinding<T> = T & Pick<Finding, 'level' | 'code' | 'message' | 'more'>;
 
-/** Collects any number of findings: keeps the first of the same and the first hundred of each kind, and counts the others. */
-export interface FindingCollector<T> {
-  readonly add: (kind: Pick<PendingFinding, 'level' | 'code' | 'sameAs'>, describe: () => T) => void;
-  /** The findings that are kept, in the order in which they were added. */
-  readonly findings: () => ReportedFinding<T>[];
-}
-
-/** An empty collector. */
-export function createFindingCollector<T extends { readonly message: string }>(): FindingCollector<T> {
+/** Keeps findings in the order added: the first of the same and the first hundred of each kind. Counts the others. */
+export function createFindingCollector<T extends { readonly message: string }>() {
   const counts = new Map<string, number>();
   const reported: { readonly finding: ReportedFinding<T>; more: number }[] = [];
   // The findings that count further ones: of the same, the first; of a kind, the hundredth.
   const counters = new Map<string, { more: number }>();
   return {
-    add: ({ level, code, sameAs }, describe) => {
+    add: ({ level, code, sameAs }: Pick<PendingFinding, 'level' | 'code' | 'sameAs'>, describe: () => T): void => {
       const kind = `${level} ${code}`;
       const counter = (sameAs === undefined ? undefined : counters.get(sameAs)) ?? counters.get(kind);
       if (counter) {
@@ -83,7 +76,7 @@ export function createFindingCollector<T extends { readonly message: string }>()
       counts.set(kind, number);
       if (number === MAX_FINDINGS_PER_KIND) counters.set(kind, entry);
     },
-    findings: () =>
+    findings: (): ReportedFinding<T>[] =>
       reported.map(({ finding, more }) =>
         more === 0 ? finding : { ...finding, message: `${finding.message} (and ${more} more like this)`, more },
       ),

@@ -47,9 +47,7 @@ function fieldSchema(field: Field, purpose: SchemaPurpose): JsonSchemaObject {
   const ofParts = purpose === 'tool' && (isKnown || isRareObject) ? 'tool-names' : purpose;
   const hasNoText = purpose === 'tool-names' || (purpose === 'tool' && isKnown);
   return {
-    description: hasNoText
-      ? undefined
-      : (isOpenApi ? serviceDescription(field) : field.summary) + replacementNote(field),
+    description: hasNoText ? undefined : describeField(field, isOpenApi),
     ...(field.isReadOnly ? { type: 'null', readOnly: true } : shapeSchema(field, ofParts)),
     // Type generators make every field with a default required.
     default: purpose === 'validation' ? field.default : undefined,
@@ -58,12 +56,12 @@ function fieldSchema(field: Field, purpose: SchemaPurpose): JsonSchemaObject {
   };
 }
 
-function serviceDescription({ summary, serviceSummary = summary, default: value }: Field): string {
-  return value === undefined ? serviceSummary : `${serviceSummary} (default: ${writeJson(value)})`;
-}
-
-function replacementNote({ deprecated }: Field): string {
-  return deprecated ? ` (deprecated: use ${deprecated})` : '';
+function describeField(
+  { summary, serviceSummary = summary, default: value, deprecated }: Field,
+  isOpenApi: boolean,
+): string {
+  const note = isOpenApi && value !== undefined ? ` (default: ${writeJson(value)})` : '';
+  return (isOpenApi ? serviceSummary : summary) + note + (deprecated ? ` (deprecated: use ${deprecated})` : '');
 }
 
 function shapeSchema(shape: Shape, purpose: SchemaPurpose): JsonSchemaObject {

@@ -9,7 +9,7 @@ const MAX_SHOWN_CHARS = 40;
 
 /** The values that a shape accepts: `an integer from 1 to 5000 or null`; for a flag, without null. */
 export function describeShape(shape: Shape, isFlag = false): string {
-  return joinWithOr(acceptedForms([shape], shape.nullable === true && !isFlag));
+  return joinWithOr([...formsOf(shape), ...nullForm(shape, isFlag)]);
 }
 
 /** The message for a value that does not match its shape: `must be an array, not "x"`; secrets are not shown. */
@@ -24,7 +24,7 @@ export function mismatchMessage(rootShape: Shape, path: JsonPath, node: JsonNode
   const expressible = isFlag ? wider.filter(({ type }) => type !== 'object' && type !== 'list') : wider;
   // Other kinds of refs and times are not worth a suggestion.
   const named = expressible.filter((form) => !('format' in form));
-  const accepted = joinWithOr(acceptedForms([shape, ...named], shape.nullable === true && !isFlag));
+  const accepted = joinWithOr([...formsOf(shape), ...named.flatMap(formsOf), ...nullForm(shape, isFlag)]);
   const hint =
     expressible.length < wider.length ? `; to set JSON, write --set ${path.at(-1)}:=...` : dayHint(shape, node);
   return `must be ${accepted}${shape.isSecret ? '' : `, not ${describeValue(node)}`}${hint}`;
@@ -32,19 +32,13 @@ export function mismatchMessage(rootShape: Shape, path: JsonPath, node: JsonNode
 
 /**
  * Returns a form that the interface does not show and most servers accept (docs/servers.md): null for an optional
- * field, or one of the wider forms of a field. Undefined for any other value.
+ * field, or one of the wider forms of a field. Undefined for any other value. Usual forms cause no warning.
  */
-export function toleratedForm(node: JsonNode, field: Field): ToleratedForm | undefined {
+export function toleratedForm(node: JsonNode, field: Field): { readonly isUsual?: true } | undefined {
   if (kindOf(node) === 'null') return field.required || field.nullable || field.type === 'json' ? undefined : {};
   return field.wider && !isOfShape(node, field) ? field.wider.find((shape) => isOfShape(node, shape)) : undefined;
 }
 
-/** Usual forms cause no warning. */
-interface ToleratedForm {
-  readonly isUsual?: true;
-}
-
-/** The warning about such a form. */
 export function toleratedFormMessage(node: JsonNode, field: Field): string {
   const leniency = kindOf(node) === 'null' ? 'treat null as absent' : `also accept ${describeValue(node)}`;
   return `should be ${describeShape(field)}; most servers ${leniency}`;
@@ -55,15 +49,13 @@ export type NumberRange = { readonly min?: number | bigint; readonly max?: numbe
 /** True for a number that is not outside of a range. */
 export function isInRange(node: JsonNode, { min, max }: NumberRange): boolean {
   const text = rawText(node);
-  return (
-    (min === undefined || compareNumberLiterals(text, String(min)) >= 0) &&
-    (max === undefined || compareNumberLiterals(text, String(max)) <= 0)
-  );
+  if (min !== undefined && compareNumberLiterals(text, String(min)) < 0) return false;
+  return max === undefined || compareNumberLiterals(text, String(max)) <= 0;
 }
 
 // Whatever its fields or elements are.
 function isOfShape(node: JsonNode, shape: Shape): boolean {
-  if (kindOf(node) !== shape.type || shape.type !== 'string') return kindOf(node) === shape.type;
+  if (shape.type !== 'string' || kindOf(node) !== 'string') return kindOf(node) === shape.type;
   const text = stringOf(node);
   return shape.oneOf?.includes(text) ?? (shape.format === undefined || hasFormat(text, shape.format));
 }
@@ -92,32 +84,29 @@ function describeValue(node: JsonNode): string {
   return JSON.stringify(truncateText(text)) + (ref ? ` (${ref === 'call ref' ? 'a' : 'an'} ${ref})` : '');
 }
 
-function acceptedForms(shapes: readonly Shape[], isNullable: boolean): string[] {
-  return [...shapes.flatMap(nonNullForms), ...(isNullable ? ['null'] : [])];
+function nullForm({ nullable }: Shape, isFlag = false): string[] {
+  return nullable && !isFlag ? ['null'] : [];
 }
 
-function nonNullForms(shape: Shape): string[] {
-  if (shape.type === 'either') return shape.of.flatMap((one) => acceptedForms([one], one.nullable === true));
-  if (shape.type === 'string' && shape.oneOf) return shape.oneOf.map((value) => JSON.stringify(value));
-  return [describeType(shape)];
-}
-
-function describeType(shape: Exclude<Shape, { type: 'either' }>): string {
+function formsOf(shape: Shape): string[] {
   switch (shape.type) {
     case 'string':
-      return shape.format ? stringFormats[shape.format].description : 'a string';
+      if (shape.oneOf) return shape.oneOf.map((value) => JSON.stringify(value));
+      return [shape.format ? stringFormats[shape.format].description : 'a string'];
     case 'number':
-      return `a number${describeRange(shape)}`;
+      return [`a number${describeRange(shape)}`];
     case 'integer':
-      return `an integer${describeRange(shape)}`;
+      return [`an integer${describeRange(shape)}`];
     case 'boolean':
-      return 'true or false';
+      return ['true or false'];
     case 'list':
-      return 'an array';
+      return ['an array'];
     case 'object':
-      return 'an object';
+      return ['an object'];
+    case 'either':
+      return shape.of.flatMap((one) => [...formsOf(one), ...nullForm(one)]);
     case 'json':
-      return 'JSON';
+      return ['JSON'];
   }
 }
 
@@ -129,7 +118,5 @@ function describeRange({ min, max }: NumberRange): string {
 
 function truncateText(text: string): string {
   const characters = [...text.slice(0, MAX_SHOWN_CHARS * 2)];
-  return characters.length > MAX_SHOWN_CHARS
-    ? `${characters.slice(0, MAX_SHOWN_CHARS).join('')}…`
-    : characters.join('');
+  return characters.slice(0, MAX_SHOWN_CHARS).join('') + (characters.length > MAX_SHOWN_CHARS ? '…' : '');
 }

@@ -3,10 +3,7 @@ import { isRecord } from '../json/is-record.ts';
 
 const TIME_LIMIT_MS = 3000;
 
-/**
- * The result of a function that could run without end and block the event loop, such as matching a regular expression.
- * Throws Error if it takes more than 3 s, else what the function throws.
- */
+/** Runs a function that could block the event loop, such as a regular expression. Throws Error after 3 s, else as it does. */
 export function runWithTimeLimit<T>(run: () => T): T {
   try {
     return runInNewContext('run()', { run }, { timeout: TIME_LIMIT_MS });

@@ -16,22 +16,9 @@ import {
 } from '../json/json-node.ts';
 import { isIntegerLiteral } from '../json/number-literal.ts';
 import { adviseField, unknownFieldFinding } from './advice.ts';
-import type { AcceptedFields, Fields, Shape } from './field.ts';
-import {
-  type BodyRules,
-  type BrokenRule,
-  type Finding,
-  firstOfEachKind,
-  type PendingFinding,
-  pendingWarning,
-} from './finding.ts';
-import {
-  isInRange,
-  mismatchMessage,
-  type NumberRange,
-  toleratedForm,
-  toleratedFormMessage,
-} from './mismatch-message.ts';
+import type { AcceptedFields, Field, Fields, Shape } from './field.ts';
+import { type BodyRules, type Finding, firstOfEachKind, type PendingFinding, pendingWarning } from './finding.ts';
+import { isInRange, mismatchMessage, toleratedForm, toleratedFormMessage } from './mismatch-message.ts';
 import { stringFormats } from './string-formats.ts';
 
 type ObjectShape = Extract<Shape, { readonly type: 'object' }>;
@@ -42,10 +29,7 @@ export function createSchemaValidator(fields: Fields): (root: JsonNode) => Findi
   return (root) => firstOfEachKind(inspect(root));
 }
 
-/**
- * Checks bodies and responses against a zod schema built from the fields: one walk finds all errors and, on request, all
- * warnings. Null passes for any field that is not required.
- */
+/** Checks values with a zod schema of the fields. One walk finds all errors and warnings; null passes in optional fields. */
 function createSchemaInspector(shape: ObjectShape, hasWarnings: boolean): (root: JsonNode) => PendingFinding[] {
   const schema = zodSchema(shape);
   return (root) => {
@@ -72,15 +56,19 @@ function nonNullZodSchema(shape: Shape): z.ZodMiniType {
         ? z.string().check(z.regex(new RegExp(stringFormats[shape.format].pattern, 'u')))
         : z.string();
     case 'integer':
-      return numberZodSchema(shape).check(z.refine((node) => isIntegerLiteral(rawText(node))));
-    case 'number':
-      return numberZodSchema(shape);
+    case 'number': {
+      const hasForm = (node: JsonNode): boolean => shape.type === 'number' || isIntegerLiteral(rawText(node));
+      return nodeOfKind('number').check(z.refine((node) => isInRange(node, shape) && hasForm(node)));
+    }
     case 'boolean':
       return nodeOfKind('boolean');
     case 'list':
       return z.array(zodSchema(shape.of));
     case 'object':
-      if (shape.fields) return objectZodSchema(shape.fields);
+      if (shape.fields)
+        return z.object(
+          Object.fromEntries(Object.entries(shape.fields).map(([name, field]) => [name, fieldZodSchema(field)])),
+        );
       return shape.values ? z.record(z.string(), zodSchema(shape.values)) : nodeOfKind('object');
     case 'either':
       return z.union(shape.of.map(zodSchema));
@@ -89,27 +77,14 @@ function nonNullZodSchema(shape: Shape): z.ZodMiniType {
   }
 }
 
-function objectZodSchema(fields: Fields): z.ZodMiniType {
-  return z.object(
-    Object.fromEntries(
-      Object.entries(fields).map(([name, field]) => {
-        const one = field.isReadOnly ? z.null() : zodSchema(field);
-        return [name, field.required ? one : z.optional(one)];
-      }),
-    ),
-  );
-}
-
-function numberZodSchema(range: NumberRange): z.ZodMiniType<JsonNode> {
-  return nodeOfKind('number').check(z.refine((node) => isInRange(node, range), { abort: true }));
+function fieldZodSchema(field: Field): z.ZodMiniType {
+  const schema = field.isReadOnly ? z.null() : zodSchema(field);
+  return field.required ? schema : z.optional(schema);
 }
 
 function nodeOfKind(kind: JsonKind): z.ZodMiniType<JsonNode> {
-  return z.custom<JsonNode>((view) => isJsonNode(view) && kindOf(view) === kind, { abort: true });
-}
-
-function isJsonNode(view: unknown): view is JsonNode {
-  return typeof view === 'object' && view !== null && 'doc' in view;
+  const isNode = (view: unknown): view is JsonNode => typeof view === 'object' && view !== null && 'doc' in view;
+  return z.custom<JsonNode>((view) => isNode(view) && kindOf(view) === kind, { abort: true });
 }
 
 function toPendingFinding(issue: z.core.$ZodIssue, find: NodeFinder, root: JsonNode, rootShape: Shape): PendingFinding {
@@ -117,9 +92,8 @@ function toPendingFinding(issue: z.core.$ZodIssue, find: NodeFinder, root: JsonN
   const nodesOnPath = find(path, root);
   const node = nodesOnPath.at(-1) ?? root;
   const offset = startOffset(node);
-  if (nodesOnPath.length <= path.length) {
+  if (nodesOnPath.length <= path.length)
     return { level: 'error', code: 'missing', offset, describe: () => ({ path, message: 'is required' }) };
-  }
   const describe: PendingFinding['describe'] = () => ({
     path,
     message: mismatchMessage(rootShape, path, node),
@@ -131,10 +105,10 @@ function toPendingFinding(issue: z.core.$ZodIssue, find: NodeFinder, root: JsonN
 /** A value for zod: plain values down to the depth of the shape, nodes below. */
 type ZodInput = typeof notAnObject | null | boolean | string | JsonNode | ZodInput[] | { [key: string]: ZodInput };
 
-/** Receives the warnings of the walk; undefined if none are wanted. */
+// Receives the warnings of the walk; undefined if none are wanted.
 type AddFinding = ((finding: PendingFinding) => void) | undefined;
 
-/** Replaces a value that should be an object and is not, because zod would accept a node as an object. */
+// Replaces a value that should be an object and is not, because zod would accept a node as an object.
 const notAnObject = Symbol('not an object');
 
 /**
@@ -184,7 +158,7 @@ function objectToZodInput(node: JsonNode, shape: ObjectShape, path: JsonPath, ad
       if (tolerated) {
         const isNull = kindOf(value) === 'null';
         // For zod, the field must not be missing.
-        if (field.required) input[key] = sampleText(field);
+        if (field.required) input[key] = 'format' in field && field.format ? stringFormats[field.format].sample : '';
         // A null that most servers reject as missing gets the warning about that alone.
         if (!add || (isNull && (takesNull || field.advice?.required))) continue;
         const describe = () => ({ path: [...path, key], message: toleratedFormMessage(value, field) });
@@ -203,10 +177,6 @@ function objectToZodInput(node: JsonNode, shape: ObjectShape, path: JsonPath, ad
   }
   if (add) addMissingFields(node, fields, siblings, path, add);
   return input;
-}
-
-function sampleText(shape: Shape): string {
-  return shape.type === 'string' && shape.format ? stringFormats[shape.format].sample : '';
 }
 
 // The interface leaves these fields optional, and most servers require them.
@@ -231,7 +201,7 @@ function addMissingFields(
 export type BodyValidator = (root: JsonNode) => Finding[];
 
 /** The checks of a body: its fields, and rules about several of them. */
-export interface BodyRequirements {
+interface BodyRequirements {
   readonly body: Fields;
   readonly accepted?: AcceptedFields;
   readonly rules?: BodyRules;
@@ -240,28 +210,26 @@ export interface BodyRequirements {
 /** The one validator of bodies: command line, batches and local service use it. It returns the first hundred findings of each kind. */
 export function createBodyValidator({ body, accepted, rules }: BodyRequirements): BodyValidator {
   const inspect = createBodyInspector({ type: 'object', fields: body, ...(accepted && { accepted }) });
-  return (root) => firstOfEachKind([...inspect(root), ...ruleFindings(root, rules?.(root) ?? [])]);
+  return (root) => {
+    const findings = inspect(root);
+    for (const { path, message, code = 'advice' } of rules?.(root) ?? []) {
+      const node = nodeAtPath(root, path) ?? nodeAtPath(root, path.slice(0, -1)) ?? root;
+      findings.push(pendingWarning(code, node, () => ({ path, message })));
+    }
+    return firstOfEachKind(findings);
+  };
 }
 
 /** All findings of a body or of a part of one, unordered, without those of rules. */
 export function createBodyInspector(shape: ObjectShape): (root: JsonNode) => PendingFinding[] {
   // Created for the first body: most operations of a service are never called.
   let inspectSchema: ((root: JsonNode) => PendingFinding[]) | undefined;
+  const message = 'is given more than once; the last value counts';
   return (root) => {
     inspectSchema ??= createSchemaInspector(shape, true);
-    return [...inspectSchema(root), ...duplicateFieldFindings(root)];
+    const findings = inspectSchema(root);
+    for (const { value, path } of duplicateKeys(root.doc))
+      findings.push(pendingWarning('duplicate', value, () => ({ path: path(), message })));
+    return findings;
   };
-}
-
-function* ruleFindings(root: JsonNode, broken: Iterable<BrokenRule>): Generator<PendingFinding> {
-  for (const { path, message, code = 'advice' } of broken) {
-    const node = nodeAtPath(root, path) ?? nodeAtPath(root, path.slice(0, -1)) ?? root;
-    yield pendingWarning(code, node, () => ({ path, message }));
-  }
-}
-
-function* duplicateFieldFindings({ doc }: JsonNode): Generator<PendingFinding> {
-  const message = 'is given more than once; the last value counts';
-  for (const { value, path } of duplicateKeys(doc))
-    yield pendingWarning('duplicate', value, () => ({ path: path(), message }));
 }

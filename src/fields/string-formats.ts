@@ -100,7 +100,6 @@ export type StringFormat = keyof typeof stringFormats;
 
 const compiledPatterns = new Map<StringFormat, RegExp>();
 
-/** True when the string has the format. */
 export function hasFormat(text: string, format: StringFormat): boolean {
   let pattern = compiledPatterns.get(format);
   if (!pattern) {

@@ -17,7 +17,6 @@ export const typedOperations = [
 /** The same, without their specific types. */
 export const allOperations: readonly Operation[] = typedOperations;
 
-/** The operation with a path; undefined for other paths. */
 export function operationAt(path: string | undefined): Operation | undefined {
   return allOperations.find((operation) => operation.path === path);
 }

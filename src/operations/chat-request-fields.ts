@@ -2,14 +2,16 @@ import { type Fields, fieldsOf } from '../fields/field.ts';
 
 const { boolean, json, list, object, string } = fieldsOf();
 
-/** The headings of help for the fields of a chat body. */
 export const chatTopics = {
-  sampling: fieldsOf('Sampling'),
-  response: fieldsOf('Response'),
-  engine: fieldsOf('Engine'),
+  sampling: fieldsOf({ topic: 'Sampling' }),
+  samplingOrNull: fieldsOf({ topic: 'Sampling', nullable: true }),
+  response: fieldsOf({ topic: 'Response' }),
+  responseOrNull: fieldsOf({ topic: 'Response', nullable: true }),
+  engine: fieldsOf({ topic: 'Engine' }),
+  engineOrNull: fieldsOf({ topic: 'Engine', nullable: true }),
 };
 
-const { sampling, response, engine } = chatTopics;
+const { sampling, samplingOrNull, response, responseOrNull, engineOrNull } = chatTopics;
 
 // Messages have more variants than the interface states, which gives their fields no type (docs/contract.md).
 const messageFields: Fields = {
@@ -21,7 +23,6 @@ const messageFields: Fields = {
   name: json('Name of the author', { sample: 'ada' }),
 };
 
-/** The fields of a function that a model can call. */
 export const toolFunctionFields: Fields = {
   name: string('Name that the model uses to call it', { sample: 'lookup' }),
   description: string('Description for the model', { sample: 'Looks up a parcel' }),
@@ -47,34 +48,29 @@ export const chatRequestFields: Fields = {
     },
   ),
   model: string('Model to use', { short: 'm', nullable: true, isCommon: true, fill: 'model', sample: 'svc-local' }),
-  frequency_penalty: sampling.number('Penalize tokens by how often they have occurred', {
-    nullable: true,
+  frequency_penalty: samplingOrNull.number('Penalize tokens by how often they have occurred', {
     default: 0,
     advice: { min: -2, max: 2 },
   }),
   logit_bias: sampling.object('Bias added to the logits of tokens, by token id', { sample: { '42': -1 } }),
-  logprobs: response.boolean('Return the log probability of each token', { nullable: true, default: false }),
-  top_logprobs: response.integer('Most likely tokens to return at each position; needs logprobs', {
-    nullable: true,
+  logprobs: responseOrNull.boolean('Return the log probability of each token', { default: false }),
+  top_logprobs: responseOrNull.integer('Most likely tokens to return at each position; needs logprobs', {
     default: 0,
     advice: { min: -1, needs: 'logprobs' },
     flagSummary: 'Most likely tokens to return at each position; needs --logprobs',
   }),
-  max_tokens: sampling.integer('Maximum number of tokens to generate', {
-    nullable: true,
+  max_tokens: samplingOrNull.integer('Maximum number of tokens to generate', {
     deprecated: 'max_completion_tokens',
     advice: { min: 1 },
     sample: 256,
   }),
-  max_completion_tokens: sampling.integer('Maximum number of tokens to generate; includes reasoning', {
-    nullable: true,
+  max_completion_tokens: samplingOrNull.integer('Maximum number of tokens to generate; includes reasoning', {
     advice: { min: 1 },
     isCommon: true,
     sample: 256,
   }),
-  n: sampling.integer('Number of choices to generate', { nullable: true, default: 1, advice: { min: 1 } }),
-  presence_penalty: sampling.number('Penalize tokens that have occurred', {
-    nullable: true,
+  n: samplingOrNull.integer('Number of choices to generate', { default: 1, advice: { min: 1 } }),
+  presence_penalty: samplingOrNull.number('Penalize tokens that have occurred', {
     default: 0,
     advice: { min: -2, max: 2 },
   }),
@@ -89,8 +85,7 @@ export const chatRequestFields: Fields = {
       json_schema: object('The schema of the response', { hasOpenFields: true, fields: responseSchemaFields }),
     },
   }),
-  seed: sampling.integer('Random seed; 64-bit integers keep every digit', {
-    nullable: true,
+  seed: samplingOrNull.integer('Random seed; 64-bit integers keep every digit', {
     // The interface states the bounds of int64 rounded to doubles; real servers enforce int64 itself.
     min: -9223372036854776000n,
     max: 9223372036854776000n,
@@ -110,7 +105,7 @@ export const chatRequestFields: Fields = {
       sample: ['###'],
     },
   ),
-  stream: response.boolean('Stream the response as it is generated', { nullable: true, default: false }),
+  stream: responseOrNull.boolean('Stream the response as it is generated', { default: false }),
   stream_options: response.object('Options of the stream; needs stream', {
     advice: { needs: 'stream' },
     flagSummary: 'Options of the stream; needs --stream',
@@ -119,19 +114,17 @@ export const chatRequestFields: Fields = {
       continuous_usage_stats: boolean('Report token usage in every chunk', { default: false }),
     },
   }),
-  temperature: sampling.number('Sampling temperature; 0 selects the most likely token', {
-    nullable: true,
+  temperature: samplingOrNull.number('Sampling temperature; 0 selects the most likely token', {
     advice: { min: 0, max: 2 },
     isCommon: true,
     sample: 0.7,
   }),
-  top_p: sampling.number('Sample from the most likely tokens; their total probability', {
-    nullable: true,
+  top_p: samplingOrNull.number('Sample from the most likely tokens; their total probability', {
     advice: { above: 0, max: 1 },
     isCommon: true,
     sample: 0.95,
   }),
-  tools: response.list(
+  tools: responseOrNull.list(
     'Tools that the model may call, as a JSON array',
     {
       type: 'object',
@@ -141,7 +134,7 @@ export const chatRequestFields: Fields = {
         function: object('The function', { fields: toolFunctionFields }),
       },
     },
-    { nullable: true, advice: { isNonEmpty: true } },
+    { advice: { isNonEmpty: true } },
   ),
   tool_choice: response.string(
     'Tools that the model may or must call; none, and on most servers auto, required or a named tool',
@@ -155,13 +148,12 @@ export const chatRequestFields: Fields = {
       default: 'none',
     },
   ),
-  reasoning_effort: response.string('Reasoning effort', {
-    nullable: true,
+  reasoning_effort: responseOrNull.string('Reasoning effort', {
     oneOf: ['low', 'medium', 'high'],
     wider: [{ type: 'string', oneOf: ['none', 'minimal', 'xhigh', 'max'] }],
     isCommon: true,
   }),
   include_reasoning: response.boolean('Return the reasoning', { default: true }),
-  parallel_tool_calls: response.boolean('Allow several tool calls at once', { nullable: true, default: true }),
-  user: engine.string('Identifier of the end user', { nullable: true, sample: 'ada' }),
+  parallel_tool_calls: responseOrNull.boolean('Allow several tool calls at once', { default: true }),
+  user: engineOrNull.string('Identifier of the end user', { sample: 'ada' }),
 };

@@ -40,6 +40,7 @@ export const chatOperation = {
     message: { kind: 'role-message', isCommon: true, summary: 'Message of any role (repeatable)' },
     prefill: {
       kind: 'prefill',
+      sets: ['continue_final_message', 'add_generation_prompt'],
       conflicts: ['add-generation-prompt', 'no-continue-final-message'],
       summary: 'Beginning of the response; the model continues it',
     },
@@ -55,15 +56,13 @@ export const chatOperation = {
     },
     'json-schema': {
       kind: 'reply-schema',
+      sets: ['response_format'],
       isCommon: true,
       conflicts: ['response-format'],
       summary: 'JSON Schema of the response',
     },
   },
-  keyFlags: [
-    ...['model', 'system', 'file', 'json', 'output', 'attach', 'json-schema', 'conversation'],
-    ...['local', 'dry-run'],
-  ],
+  keyFlags: ['model', 'system', 'file', 'json', 'output', 'attach', 'json-schema', 'conversation', 'local', 'dry-run'],
   examples: [
     { why: 'Try it without a service', args: 'chat --local "Name three rivers"' },
     { why: 'Ask the service of your profile', args: 'chat -m gpt-4o-mini "Name three rivers"' },

@@ -13,18 +13,16 @@ import {
   stringOf,
 } from '../json/json-node.ts';
 
-const scorerFields = ['scorer_tags', 'scorer_tag_reasons', 'scorer_tag_confidences'].concat([
-  'scorer_ratings',
-  'scorer_rating_reasons',
-  'scorer_rating_confidences',
-]);
+const scorerFields = acceptedFields(`
+  scorer_tags scorer_tag_reasons scorer_tag_confidences scorer_ratings scorer_rating_reasons scorer_rating_confidences
+`);
 
 /** The fields of a feedback record that existing servers accept, and the interface does not list (docs/servers.md). */
-export const acceptedFeedbackFields = acceptedFields(
+export const acceptedFeedbackFields = {
   ...scorerFields,
-  ...['scorer_trace_id', 'span_agent_name', 'span_agent_version', 'span_status_code', 'span_conversation_id'],
-  'span_trace_id',
-);
+  ...acceptedFields('scorer_trace_id span_agent_name span_agent_version span_status_code'),
+  ...acceptedFields('span_conversation_id span_trace_id'),
+};
 
 interface FeedbackType {
   readonly needs?: readonly string[];
@@ -52,7 +50,7 @@ const reservedFields: readonly (readonly [fields: readonly string[], types: read
     ['runnable_ref', 'call_ref', 'trigger_ref'],
     ['wandb.runnable', 'wandb.agent_monitor', 'wandb.annotation'],
   ],
-  [scorerFields, ['wandb.runnable', 'wandb.agent_monitor', 'wandb.agent_user_feedback']],
+  [Object.keys(scorerFields), ['wandb.runnable', 'wandb.agent_monitor', 'wandb.agent_user_feedback']],
 ];
 
 const MAX_PAYLOAD_CHARS = 1_048_576;

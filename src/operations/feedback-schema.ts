@@ -62,17 +62,14 @@ export const feedbackSchemaOperation = {
     since: {
       kind: 'age',
       conflicts: ['start'],
-      member: 'start',
+      sets: ['start'],
       isCommon: true,
       summary: 'Start of the time window as an age: 90s, 15m, 12h, 7d, 2w',
     },
   },
   keyFlags: ['project-id', 'since', 'file', 'json', 'local'],
   examples: [
-    {
-      why: 'Try it without a service',
-      args: 'feedback schema --local --project-id acme/support-bot --since 7d',
-    },
+    { why: 'Try it without a service', args: 'feedback schema --local --project-id acme/support-bot --since 7d' },
     {
       why: 'List the paths in feedback of the last week',
       args: 'feedback schema --project-id acme/support-bot --since 7d',

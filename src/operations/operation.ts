@@ -4,17 +4,14 @@ import type { JsonPath } from '../json/json-node.ts';
 
 /** One operation of the service, as data: all that svc knows about it. */
 export interface Operation {
-  /** The words of the command: `['feedback', 'schema']`. */
   readonly command: readonly string[];
   readonly summary: string;
-  /** The description in help, below the summary. */
   readonly about?: string;
   /** Relative to the base URL; the method is always POST. */
   readonly path: `/${string}`;
   readonly auth: 'basic' | 'bearer';
   /** Which of the three base URLs it is sent to. */
   readonly host: 'trace' | 'chat' | 'train';
-  /** The maximum size of a body in bytes (docs/servers.md). */
   readonly largestBody: number;
   /** The shape in which servers report errors: `{"detail":...}`, with 422 for bodies, or `{"error":{...}}`, with 400 (docs/servers.md). */
   readonly errors: 'detail' | 'error';
@@ -43,7 +40,6 @@ export interface Operation {
   readonly result: { readonly member: string; readonly as: 'record' | 'rows' | 'chat' };
   /** Missing ids come from the trace in the environment; `--export` prints them for child processes. */
   readonly continuesTrace?: true;
-  /** The response can be a stream of events. */
   readonly canStream?: true;
   /** The default time limit of the whole exchange, in seconds; none if absent. */
   readonly limit?: number;
@@ -54,14 +50,13 @@ export interface Operation {
     readonly summary: string;
     readonly as: 'prompt' | { readonly filesOf: string };
   };
-  readonly shorthands?: Shorthands;
+  readonly shorthands?: { readonly [flag: string]: Shorthand };
   /** The flags that `-h` lists, the most used ones first. */
   readonly keyFlags: readonly string[];
   /** The first one runs as typed, on the local service; the second one is for a real service. */
   readonly examples: readonly Example[];
 }
 
-/** The unit of `largestBody`. */
 export const BYTES_PER_MEBIBYTE = 1024 * 1024;
 
 /** The properties that all operations on feedback and calls share. */
@@ -81,20 +76,20 @@ export interface Example {
   readonly from?: string;
 }
 
-/** A flag that is shorter than the fields it sets. src/body/shorthand-edits.ts and src/body/chat/ apply each kind. */
+/** A flag that is shorter than the fields it sets. src/body/flag-edits.ts applies each kind. */
 export type Shorthand = {
   readonly summary: string;
   readonly short?: string;
   readonly isCommon?: true;
   readonly conflicts?: readonly string[];
+  /** The fields that it sets as a whole. */
+  readonly sets?: readonly string[];
 } & (
   | { readonly kind: 'message'; readonly role: 'system' | 'developer' }
   | { readonly kind: 'role-message' | 'prefill' | 'conversation' | 'reply-schema' | 'attach' }
-  | { readonly kind: 'age'; readonly member: string }
-  | { readonly kind: 'copy'; readonly from: string; readonly to: string }
+  | { readonly kind: 'age'; readonly sets: readonly [string] }
+  | { readonly kind: 'copy'; readonly from: string; readonly sets: readonly [string] }
 );
-
-export type Shorthands = { readonly [flag: string]: Shorthand };
 
 /** The object whose fields the flags set, and its path in the body. */
 export interface FlagTarget {

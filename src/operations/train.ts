@@ -4,25 +4,18 @@ import { BYTES_PER_MEBIBYTE, type Operation } from './operation.ts';
 
 const { boolean, integer, list, number, object, string } = fieldsOf();
 
-const functionFields: Fields = {
-  ...toolFunctionFields,
-  strict: boolean('Require arguments to match the schema exactly'),
-};
-
+const strict = boolean('Require arguments to match the schema exactly');
 const toolFields: Fields = {
   type: string('Type of the tool', { sample: 'function' }),
-  function: object('The function', { fields: functionFields }),
+  function: object('The function', { fields: { ...toolFunctionFields, strict } }),
 };
 
 const prompt = { role: 'user', content: 'Where is my parcel?' };
 
 // A choice as a chat returns it with `logprobs` and `return_tokens_as_token_ids`: a trainer needs its tokens.
 function sampleChoice(content: string, tokenId: number) {
-  const token = {
-    token: `token_id:${tokenId}`,
-    logprob: -0.1,
-    bytes: [...content].map((letter) => letter.charCodeAt(0)),
-  };
+  const bytes = [...content].map((letter) => letter.charCodeAt(0));
+  const token = { token: `token_id:${tokenId}`, logprob: -0.1, bytes };
   const message = { role: 'assistant', content };
   return { index: 0, message, finish_reason: 'stop', logprobs: { content: [{ ...token, top_logprobs: [] }] } };
 }
@@ -57,7 +50,7 @@ export const trajectoryGroupShape = {
   type: 'object',
   takesNull: true,
   fields: { trajectories: list('The runs of one task', trajectoryShape) },
-  accepted: acceptedFields('exceptions', 'metadata', 'metrics', 'logs'),
+  accepted: acceptedFields('exceptions metadata metrics logs'),
 } as const;
 
 const experimentalConfigFields: Fields = {
@@ -76,20 +69,12 @@ const experimentalConfigFields: Fields = {
 };
 
 const acceptedConfigFields: AcceptedFields = {
-  ...acceptedFields(
-    'allow_training_without_logprobs',
-    'kl_penalty_coef',
-    'kl_penalty_reference_step',
-    'kl_penalty_step_lag',
-  ),
-  ...acceptedFields(
-    'kl_ref_adapter_path',
-    'logprob_calculation_chunk_size',
-    'normalize_advantages',
-    'packed_sequence_length',
-  ),
-  ...acceptedFields('num_trajectories_learning_rate_multiplier_power', 'plot_tensors'),
-  ...acceptedFields('scale_learning_rate_by_reward_std_dev', 'truncated_importance_sampling'),
+  ...acceptedFields(`
+    allow_training_without_logprobs kl_penalty_coef kl_penalty_reference_step kl_penalty_step_lag kl_ref_adapter_path
+    logprob_calculation_chunk_size normalize_advantages packed_sequence_length
+    num_trajectories_learning_rate_multiplier_power plot_tensors scale_learning_rate_by_reward_std_dev
+    truncated_importance_sampling
+  `),
   importance_sampling_level: { oneOf: ['token', 'sequence', 'average', 'geometric_average'] },
   kl_penalty_source: { oneOf: ['current_learner', 'sample'] },
   loss_fn: { oneOf: ['cispo', 'ppo'] },

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { sortIssuesByLocation } from '../../src/body/sort-issues.ts';
+import { sortIssuesByLocation } from '../../src/body/body-check.ts';
 
 it('sorts by file in order of appearance, then by line and column, issues without a line first', () => {
   const places = ['a.json:10:1', 'b:2.json:1:5', 'a.json:2:30', '--seed', 'a.json:2:4', ''];

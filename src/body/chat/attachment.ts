@@ -23,40 +23,28 @@ const MAX_ATTACHED_BYTES = 128 * 1024 * 1024;
  * Reads the files of `--attach`: images and audio by their first bytes, else text. Throws usage for any other file, and
  * Failure `local_file` for one that cannot be read, and for more than 128 MiB in all.
  */
-export async function readAttachments(
-  paths: readonly string[],
-  dependencies: Pick<BodyDependencies, 'inputs' | 'randomBytes'>,
-): Promise<Attachment[]> {
+export async function readAttachments(files: readonly string[], dependencies: BodyDependencies): Promise<Attachment[]> {
   const attachments: Attachment[] = [];
   let remainingBytes = MAX_ATTACHED_BYTES;
-  for (const path of paths) {
+  for (const path of files) {
     const attachment = await readAttachment(path, dependencies);
     remainingBytes -= attachment.bytes.length;
-    if (remainingBytes < 0)
-      throw new Failure('local_file', '--attach: the files have more than 128 MiB in all', {
-        hint: 'attach smaller files, or fewer',
-        applied: 'no',
-      });
+    const facts = { hint: 'attach smaller files, or fewer', applied: 'no' } as const;
+    if (remainingBytes < 0) throw new Failure('local_file', '--attach: the files have more than 128 MiB in all', facts);
     attachments.push(attachment);
   }
   return attachments;
 }
 
-async function readAttachment(
-  path: string,
-  { inputs, randomBytes }: Pick<BodyDependencies, 'inputs' | 'randomBytes'>,
-): Promise<Attachment> {
+async function readAttachment(path: string, { inputs, randomBytes }: BodyDependencies): Promise<Attachment> {
   const bytes = Buffer.from(await inputs.read(path));
   const displayPath = path === '-' ? 'stdin' : path;
   const head = bytes.subarray(0, 16).toString('latin1');
   const { image, audio } = mediaTypes.find(({ start }) => start.test(head)) ?? {};
   const data = `attachment-${Buffer.from(randomBytes(16)).toString('hex')}`;
   const media = { placeholder: data, bytes, encoding: 'base64' } as const;
-  if (image)
-    return {
-      ...media,
-      part: writeJson({ type: 'image_url', image_url: { url: `data:image/${image};base64,${data}` } }),
-    };
+  const imageUrl = { url: `data:image/${image};base64,${data}` };
+  if (image) return { ...media, part: writeJson({ type: 'image_url', image_url: imageUrl }) };
   if (audio) return { ...media, part: writeJson({ type: 'input_audio', input_audio: { data, format: audio } }) };
   if (bytes.length === 0) throw usageFailure(`--attach: ${displayPath} is empty`, 'attach a file with content');
   if (bytes.includes(0) || !isUtf8(bytes))
@@ -74,26 +62,23 @@ async function readAttachment(
 
 /** A body with the content of its attachments, which is written into its bytes once: they may have 100 MB. */
 export function insertAttachments({ bytes }: JsonDocument, attachments: readonly Attachment[]): JsonDocument {
-  const parts: (() => Iterable<Buffer>)[] = [];
-  let at = 0;
-  for (const attachment of attachments) {
-    const start = bytes.indexOf(attachment.placeholder, at);
-    // --set may have replaced it.
-    if (start === -1) continue;
-    const before = bytes.subarray(at, start);
-    parts.push(
-      () => [before],
-      () => encodedChunks(attachment),
-    );
-    at = start + attachment.placeholder.length;
+  function* chunks(): Generator<Buffer> {
+    let at = 0;
+    for (const attachment of attachments) {
+      const start = bytes.indexOf(attachment.placeholder, at);
+      // --set may have replaced it.
+      if (start === -1) continue;
+      yield bytes.subarray(at, start);
+      yield* encodedChunks(attachment);
+      at = start + attachment.placeholder.length;
+    }
+    yield bytes.subarray(at);
   }
-  const rest = bytes.subarray(at);
-  parts.push(() => [rest]);
   let length = 0;
-  for (const chunks of parts) for (const chunk of chunks()) length += chunk.length;
+  for (const chunk of chunks()) length += chunk.length;
   const whole = Buffer.allocUnsafe(length);
   let end = 0;
-  for (const chunks of parts) for (const chunk of chunks()) end += chunk.copy(whole, end);
+  for (const chunk of chunks()) end += chunk.copy(whole, end);
   return parseJson(whole);
 }
 

@@ -49,14 +49,10 @@ export async function openConversation(
       `--conversation and -o name the same file, ${displayPath}`,
       'choose another file with -o; the response is kept in the conversation as well',
     );
-  if (!(await pathExists(dirname(path))))
-    throw new Failure(
-      'local_file',
-      `cannot write ${displayPath}: the directory ${dirname(displayPath)} does not exist`,
-      {
-        hint: 'create it, or choose another file',
-      },
-    );
+  if (!(await pathExists(dirname(path)))) {
+    const message = `cannot write ${displayPath}: the directory ${dirname(displayPath)} does not exist`;
+    throw new Failure('local_file', message, { hint: 'create it, or choose another file' });
+  }
   const close = await acquireLock(path, displayPath, runtime);
   try {
     const source = await readMessages(path, displayPath, read);
@@ -86,10 +82,7 @@ export function isEmptyConversation(bytes: Uint8Array): boolean {
   return new TextDecoder().decode(bytes).trim() === '';
 }
 
-/**
- * The messages of a body and that of the first choice of its completion, as a JSON array with one per line; undefined
- * without a response message.
- */
+/** The messages of a body and of its completion's first choice, one per line; undefined without a response message. */
 export function messagesAfterResponse(body: JsonNode, completion: JsonNode): string | undefined {
   const response = getMember(choicesByIndex(completion)[0], 'message');
   if (!response || kindOf(response) !== 'object') return undefined;

@@ -1,5 +1,5 @@
 import { type Issue, usageFailure } from '../../errors.ts';
-import { type FlagValues, getStringFlag as flagText, getArrayFlag } from '../../flag.ts';
+import { type FlagValues, getArrayFlag, getStringFlag } from '../../flag.ts';
 import { firstStringMember, getMember, itemsOf, type JsonNode, kindOf, rawText, rootOf } from '../../json/json-node.ts';
 import { RawJson, writeJson } from '../../json/write-json.ts';
 import { type Draft, type Edit, locationInDraft, originInDraft, type ValueOrigin } from '../draft.ts';
@@ -10,7 +10,6 @@ import type { Attachment } from './attachment.ts';
 export interface MessageSources {
   /** The prompt: words, piped text, or both. */
   readonly prompt?: string | undefined;
-  /** The messages of `--conversation`. */
   readonly conversation?: JsonSource | undefined;
   /** Follow the prompt in its message. */
   readonly attachments: readonly Attachment[];
@@ -31,11 +30,10 @@ export function messageEdits(
   flags: FlagValues,
   { prompt, conversation, attachments }: MessageSources,
 ): (Edit | Issue)[] {
-  const prefill = flagText(flags, 'prefill');
-  const leading = [
-    ...optionalMessage('system', flagText(flags, 'system'), '--system'),
-    ...optionalMessage('developer', flagText(flags, 'developer'), '--developer'),
-  ];
+  const prefill = getStringFlag(flags, 'prefill');
+  const leading = ['system', 'developer'].flatMap((role) =>
+    optionalMessage(role, getStringFlag(flags, role), `--${role}`),
+  );
   const trailing = [
     ...getArrayFlag(flags, 'message').map(parseMessageFlag),
     ...userMessage(prompt, attachments),
@@ -62,23 +60,18 @@ export function messageEdits(
     items: messages.map(({ origin }) => origin),
     attachments,
   };
-  return prefill === undefined ? [list] : [list, ...continuationEdits];
+  if (prefill === undefined) return [list];
+  const origin = { label: '--prefill' };
+  const continuation = { path: ['continue_final_message'], text: 'true', origin };
+  return [list, continuation, { path: ['add_generation_prompt'], text: 'false', origin }];
 }
 
-const continuationEdits: readonly Edit[] = [
-  { path: ['continue_final_message'], text: 'true', origin: { label: '--prefill' } },
-  { path: ['add_generation_prompt'], text: 'false', origin: { label: '--prefill' } },
-];
-
 // A conversation begins with the system message of its last turn; one given again replaces it.
-function withoutReplacedMessages(
-  existingMessages: readonly Message[],
-  leading: readonly Message[],
-): readonly Message[] {
-  const first = existingMessages.findIndex(({ role }) => role !== 'system' && role !== 'developer');
-  const head = first === -1 ? existingMessages : existingMessages.slice(0, first);
+function withoutReplacedMessages(existing: readonly Message[], leading: readonly Message[]): readonly Message[] {
+  const first = existing.findIndex(({ role }) => role !== 'system' && role !== 'developer');
+  const head = first === -1 ? existing : existing.slice(0, first);
   const replaced = leading.map(({ role }) => head.find((message) => message.role === role));
-  return existingMessages.filter((message) => !replaced.includes(message));
+  return existing.filter((message) => !replaced.includes(message));
 }
 
 function optionalMessage(role: string, content: string | undefined, label: string): Message[] {

@@ -1,12 +1,9 @@
-import { getMember, isTrue, type JsonNode, kindOf, rawText, rootOf } from '../../json/json-node.ts';
-import { compareNumberLiterals } from '../../json/number-literal.ts';
+import { getMember, isTrue, type JsonNode, kindOf, numberMember, rootOf } from '../../json/json-node.ts';
 import { flagTarget, type Operation } from '../../operations/operation.ts';
 import { type Draft, orderAddedFields, setDraftFields } from '../draft.ts';
 
-/** The number of choices that a chat body requests. */
 export function requestedChoiceCount(body: JsonNode): number {
-  const n = getMember(body, 'n');
-  return n && kindOf(n) === 'number' && compareNumberLiterals(rawText(n), '1') > 0 ? Number(rawText(n)) : 1;
+  return Math.max(1, numberMember(body, 'n') ?? 1);
 }
 
 /**

@@ -20,7 +20,7 @@ export interface HostBaseUrl {
 
 /** The base URLs that are set; an invalid one is a finding, and so is having none. */
 export async function resolveBaseUrls({
-  connectionFlags,
+  flags,
   selected,
   context: { runtime },
   findings,
@@ -29,7 +29,7 @@ export async function resolveBaseUrls({
   const findingsBefore = findings.length;
   const baseUrls: HostBaseUrl[] = [];
   for (const host of ['trace', 'chat', 'train'] as const) {
-    const findUrl = (): URL | undefined => resolveBaseUrl(host, connectionFlags, runtime.env, selected.profile);
+    const findUrl = (): URL | undefined => resolveBaseUrl(host, flags, runtime.env, selected.profile);
     const url = await captureFinding(findUrl, findings);
     if (url) baseUrls.push({ host, url });
   }

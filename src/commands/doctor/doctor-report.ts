@@ -1,6 +1,6 @@
 import type { CertificateFiles } from '../../config/connect-options.ts';
 import type { SettingSources } from '../../config/resolve-setting.ts';
-import type { ConnectionFlags, SelectedProfile, ServiceHost } from '../../config/select-profile.ts';
+import type { SelectedProfile, ServiceHost } from '../../config/select-profile.ts';
 import type { Context } from '../../context.ts';
 import { Failure, type FailureCode } from '../../errors.ts';
 import type { FlagValues } from '../../flag.ts';
@@ -9,7 +9,6 @@ import type { FlagValues } from '../../flag.ts';
 export interface Examination {
   readonly context: Context;
   readonly flags: FlagValues;
-  readonly connectionFlags: ConnectionFlags;
   readonly certificateFiles: CertificateFiles;
   readonly selected: SelectedProfile;
   readonly sources: SettingSources;

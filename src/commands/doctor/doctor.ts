@@ -1,6 +1,5 @@
 import {
   readCertificateFlags,
-  readConnectionFlags,
   resolveHistoryMode,
   resolveMaxRetries,
   resolveTimeoutMs,
@@ -55,10 +54,9 @@ async function collectReport(flags: FlagValues, context: Context): Promise<Docto
   const { env } = runtime;
   const findings: DoctorFinding[] = [];
   const capture = <T>(action: () => T | Promise<T>): Promise<T | undefined> => captureFinding(action, findings);
-  const connectionFlags = readConnectionFlags(flags);
   const report = { warn: async (message: string) => void findings.push({ message }) };
   // A profile that cannot be read is reported; the rest is examined as if it were empty.
-  const selected = (await capture(() => selectProfile(connectionFlags, { runtime, report }))) ?? {
+  const selected = (await capture(() => selectProfile(flags, { runtime, report }))) ?? {
     name: getStringFlag(flags, 'profile') || env.SVC_PROFILE || DEFAULT_PROFILE_NAME,
     source: 'could not be read',
     isLocal: false,
@@ -66,7 +64,7 @@ async function collectReport(flags: FlagValues, context: Context): Promise<Docto
   };
   const sources = { flags, env, project: await capture(() => readProjectFile(runtime, report.warn)), selected };
   const certificateFiles = readCertificateFlags(flags);
-  const examination = { context, flags, connectionFlags, certificateFiles, selected, sources, findings };
+  const examination = { context, flags, certificateFiles, selected, sources, findings };
   const baseUrls = await resolveBaseUrls(examination);
   await capture(() => resolveTimeoutMs(sources, feedbackSchemaOperation));
   await capture(() => resolveMaxRetries(sources));

@@ -62,13 +62,13 @@ export async function listSettings(
 
 function baseUrlRow(
   name: `${ServiceHost}_base_url`,
-  { connectionFlags, selected, sources: { env } }: Examination,
+  { flags, selected, sources: { env } }: Examination,
   baseUrls: readonly HostBaseUrl[],
 ): DoctorSetting {
   const { profile, isLocal, source: chooser, name: profileName } = selected;
   if (isLocal) return { name, value: 'the local service', source: chooser };
   const host = (['trace', 'chat', 'train'] as const).find((one) => name.startsWith(one)) ?? 'trace';
-  const { source = NOT_SET } = findBaseUrl(host, connectionFlags, env, profile) ?? {};
+  const { source = NOT_SET } = findBaseUrl(host, flags, env, profile) ?? {};
   // Only a valid URL is shown: a password in any other text could not be redacted.
   const url = baseUrls.find((baseUrl) => baseUrl.host === host)?.url.href ?? null;
   return { name, value: url, source: source.replace('the profile', `profile "${profileName}"`) };

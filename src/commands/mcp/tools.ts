@@ -170,11 +170,11 @@ async function sendArguments(
   const parent = operation.continuesTrace ? readTraceParent({ TRACEPARENT: traceParent }) : undefined;
   const trace = parent && createTraceContext(parent, runtime);
   // The arguments of the call are the only input; nothing else of the machine can be read through it.
-  const refuse = async (): Promise<never> => {
+  const read = async (path: string): Promise<Buffer> => {
+    if (path === 'arguments') return Buffer.from(args);
     throw new Failure('usage', 'a tool call cannot read files');
   };
-  const whole = async () => ({ label: 'arguments', bytes: Buffer.from(args) });
-  const inputs = { read: refuse, readStdin: refuse, hasUnreadStdin: async () => false, whole };
+  const inputs = { read, hasUnreadStdin: async () => false };
   const { draft, inputIssues } = await buildBody(
     { operation, args: [], flags: new Map([['file', 'arguments']]), isStdinTerminal: true },
     { settings: settings.isExact ? undefined : { ...settings.defaults, trace }, conversation: undefined },

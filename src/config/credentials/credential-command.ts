@@ -65,8 +65,8 @@ function parseJsonCommand(text: string, flag: string): string[] {
   } catch {
     throw usageFailure(`${flag} is not valid JSON`, JSON_EXAMPLE_HINT);
   }
-  const words = Array.isArray(value) ? value.filter((word) => typeof word === 'string' && !word.includes('\0')) : [];
-  if (Array.isArray(value) && words.length === value.length) return words;
+  const isWord = (word: unknown): word is string => typeof word === 'string' && !word.includes('\0');
+  if (Array.isArray(value) && value.every(isWord)) return value;
   throw usageFailure(`${flag} must be an array of strings`, JSON_EXAMPLE_HINT);
 }
 

@@ -2,7 +2,7 @@ import { Failure } from '../../errors.ts';
 import { shellWord } from '../../output/shell-quote.ts';
 import type { Runtime } from '../../runtime.ts';
 import { profileOrigins, type SelectedProfile } from '../select-profile.ts';
-import { type AuthScheme, basicCredential, bearerCredential, type Credential } from './credential.ts';
+import { type AuthScheme, basicAuthorization, bearerAuthorization, type Credential, Secret } from './credential.ts';
 import { readCommandSecret } from './credential-command.ts';
 import { readKeychainSecret } from './keychain.ts';
 
@@ -12,7 +12,6 @@ export interface CredentialSource {
   readonly description: string;
   /** The next step after a service rejected it; undefined for a stored credential. */
   readonly correction: string | undefined;
-  /** The user of a password. */
   readonly username: string | undefined;
   /** The origins it belongs to; undefined for any. */
   readonly origins: readonly string[] | undefined;
@@ -90,17 +89,17 @@ function environmentSource(
   scheme: AuthScheme,
   { SVC_USERNAME: user, SVC_PASSWORD: password, SVC_TOKEN: token }: Runtime['env'],
 ): CredentialSource | undefined {
-  if (scheme === 'bearer' && token)
-    return createSource('SVC_TOKEN', undefined, undefined, async () => token, 'correct or unset SVC_TOKEN');
-  if (scheme === 'bearer') return undefined;
-  if (!user !== !password) {
-    const [set, missing] = user ? ['SVC_USERNAME', 'SVC_PASSWORD'] : ['SVC_PASSWORD', 'SVC_USERNAME'];
-    const facts = { hint: 'set both or none', applied: 'no' } as const;
-    throw new Failure('credentials', `${set} is set but ${missing} is not`, facts);
-  }
-  if (!user || !password) return undefined;
+  if (scheme === 'bearer')
+    return token
+      ? createSource('SVC_TOKEN', undefined, undefined, async () => token, 'correct or unset SVC_TOKEN')
+      : undefined;
   const variables = 'SVC_USERNAME and SVC_PASSWORD';
-  return createSource(variables, user, undefined, async () => password, `correct or unset ${variables}`);
+  if (user && password)
+    return createSource(variables, user, undefined, async () => password, `correct or unset ${variables}`);
+  if (!user && !password) return undefined;
+  const [set, missing] = user ? ['SVC_USERNAME', 'SVC_PASSWORD'] : ['SVC_PASSWORD', 'SVC_USERNAME'];
+  const facts = { hint: 'set both or none', applied: 'no' } as const;
+  throw new Failure('credentials', `${set} is set but ${missing} is not`, facts);
 }
 
 // With a user name the secret is a password, else a token.
@@ -118,7 +117,11 @@ function createSource(
     origins,
     read: async (runtime, signal, limitMs) => {
       const secret = await readSecret(runtime, signal, limitMs);
-      return username === undefined ? bearerCredential(secret, description) : basicCredential(username, secret);
+      const authorization =
+        username === undefined ? bearerAuthorization(secret, description) : basicAuthorization(username, secret);
+      const secrets = new Set([secret, authorization.slice(authorization.indexOf(' ') + 1)]);
+      secrets.delete('');
+      return { authorization: new Secret(authorization), secrets: [...secrets] };
     },
   };
 }

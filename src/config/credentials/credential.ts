@@ -37,20 +37,6 @@ export interface Credential {
   readonly secrets: readonly string[];
 }
 
-/** The credential of a user and password. Throws as basicAuthorization does. */
-export function basicCredential(username: string, password: string): Credential {
-  const authorization = basicAuthorization(username, password);
-  return {
-    authorization: new Secret(authorization),
-    secrets: [...(password === '' ? [] : [password]), authorization.slice('Basic '.length)],
-  };
-}
-
-/** The credential of a token; `source` names it in errors. Throws as bearerAuthorization does. */
-export function bearerCredential(token: string, source: string): Credential {
-  return { authorization: new Secret(bearerAuthorization(token, source)), secrets: [token] };
-}
-
 /**
  * The value of an Authorization header for Basic: base64 of UTF-8 `user:password`; the password may be empty. Throws Failure
  * `credentials` for a `:` in the user name, and for control characters, which RFC 7617 forbids.

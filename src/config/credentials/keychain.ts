@@ -7,10 +7,6 @@ import type { ProgramOutput } from './run-program.ts';
 
 const KEYCHAIN_TIMEOUT_MS = 3_000;
 
-type KeychainRequest =
-  | { readonly action: 'set'; readonly account: string; readonly secret: string }
-  | { readonly action: 'get' | 'remove'; readonly account: string };
-
 /**
  * The credentials with the name of an entry of the operating system's keychain in the place of each secret; where the
  * keychain does not take one within 3 s, with the secret as it was, and in words why.
@@ -38,10 +34,8 @@ export async function storeInKeychain(
 export async function readKeychainSecret(account: string, runtime: Runtime, signal: AbortSignal): Promise<string> {
   const output = await runKeychain({ action: 'get', account }, runtime, signal);
   if ('bytes' in output) return output.bytes.toString();
-  throw new Failure('credentials', `could not read "${account}" from the keychain: ${output.why}`, {
-    hint: 'unlock it, or log in again with svc auth login',
-    applied: 'no',
-  });
+  const facts = { hint: 'unlock it, or log in again with svc auth login', applied: 'no' } as const;
+  throw new Failure('credentials', `could not read "${account}" from the keychain: ${output.why}`, facts);
 }
 
 /** Removes from the keychain what a profile kept there and another one does not; in words what could not be removed. */
@@ -62,7 +56,7 @@ export async function removeFromKeychain(
 }
 
 async function runKeychain(
-  request: KeychainRequest,
+  request: { readonly action: 'set' | 'get' | 'remove'; readonly account: string; readonly secret?: string },
   { keychain, env, cwd, after }: Runtime,
   signal: AbortSignal,
 ): Promise<ProgramOutput> {

@@ -22,11 +22,8 @@ export async function confirm(context: PromptContext, question: string, flags: F
 /** Asks for a secret, hidden while it is typed. Throws Failure `credentials` where svc may not prompt. */
 export async function promptSecret(context: PromptContext, question: string, hint: string): Promise<string> {
   const obstacle = promptObstacle(context);
-  if (obstacle)
-    throw new Failure('credentials', `cannot prompt ${obstacle}: ${question.replace(/:? $/, '')}`, {
-      hint,
-      applied: 'no',
-    });
+  const message = `cannot prompt ${obstacle}: ${question.replace(/:? $/, '')}`;
+  if (obstacle) throw new Failure('credentials', message, { hint, applied: 'no' });
   return readFromTerminal(context.runtime, question, true);
 }
 

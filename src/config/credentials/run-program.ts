@@ -4,19 +4,14 @@ import { formatByteSize } from '../../files/byte-size.ts';
 import { describeFileError, errorCode } from '../../files/file-errors.ts';
 import type { Runtime } from '../../runtime.ts';
 
-interface ProgramOptions {
-  /** The program and its arguments, unchanged: there is no shell. */
+interface ProgramOptions extends Pick<Runtime, 'env' | 'cwd' | 'after'> {
   readonly command: readonly string[];
-  readonly env: Runtime['env'];
-  readonly cwd: string;
   readonly input?: string;
   readonly timeoutMs: number;
-  readonly after: Runtime['after'];
   /** Kills the program; the caller gets the signal's reason. */
   readonly signal: AbortSignal;
 }
 
-/** The output of a program, or the reason why there is none. */
 export type ProgramOutput = { readonly bytes: Buffer } | { readonly why: string };
 
 const MAX_OUTPUT_BYTES = 64 * 1024;
@@ -25,15 +20,18 @@ const MAX_OUTPUT_BYTES = 64 * 1024;
  * Runs a program and returns its stdout, up to 64 KiB; its stderr is dropped, because it may hold secrets. Returns within the
  * time limit even when a background process keeps stdout open.
  */
-export async function runProgram({ timeoutMs, after, signal, ...options }: ProgramOptions): Promise<ProgramOutput> {
+export async function runProgram(options: ProgramOptions): Promise<ProgramOutput> {
+  const { env, cwd, input = '', timeoutMs, after, signal } = options;
   signal.throwIfAborted();
   const [program = '', ...args] = options.command;
-  const { env, cwd, input = '' } = options;
   const child = spawn(program, args, { env, cwd, stdio: ['pipe', 'pipe', 'ignore'], windowsHide: true });
   let onAbort = (): void => {};
   let cancelTimeout = (): void => {};
   const stopped = new Promise<ProgramOutput>((resolve, reject) => {
-    cancelTimeout = after(timeoutMs, () => resolve({ why: timeoutReason(child, timeoutMs) }));
+    cancelTimeout = after(timeoutMs, () => {
+      const background = 'ended, but a background process kept its stdout open for longer than';
+      resolve({ why: `${child.exitCode === null ? 'took longer than' : background} ${timeoutMs / 1000} s` });
+    });
     onAbort = () => reject(signal.reason);
     signal.addEventListener('abort', onAbort, { once: true });
   });
@@ -61,21 +59,13 @@ function collectOutput(child: ChildProcess, stdout: NodeJS.ReadableStream): Prom
       length += chunk.length;
       if (length > MAX_OUTPUT_BYTES) resolve({ why: `printed more than ${formatByteSize(MAX_OUTPUT_BYTES)}` });
     });
-    child.once('error', (error) =>
-      resolve({
-        why: errorCode(error) === 'ENOENT' ? 'was not found' : `could not be started: ${describeFileError(error)}`,
-      }),
-    );
+    child.once('error', (error) => {
+      const isMissing = errorCode(error) === 'ENOENT';
+      resolve({ why: isMissing ? 'was not found' : `could not be started: ${describeFileError(error)}` });
+    });
     child.once('close', (code, signalName) => {
       if (code === 0) resolve({ bytes: Buffer.concat(chunks) });
       else resolve({ why: signalName ? `was ended by ${signalName}` : `ended with exit code ${code}` });
     });
   });
-}
-
-function timeoutReason({ exitCode }: ChildProcess, timeoutMs: number): string {
-  const limit = `${timeoutMs / 1000} s`;
-  return exitCode === null
-    ? `took longer than ${limit}`
-    : `ended, but a background process kept its stdout open for longer than ${limit}`;
 }

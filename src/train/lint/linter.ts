@@ -1,4 +1,4 @@
-import { sortIssuesByLocation } from '../../body/sort-issues.ts';
+import { sortIssuesByLocation } from '../../body/body-check.ts';
 import type { Issue } from '../../errors.ts';
 import type { ReportedFinding } from '../../fields/finding.ts';
 import { observeChunks } from '../../http/body-chunks.ts';
