@@ -10,6 +10,7 @@ import { isPostgresUrl, parsePostgresUrl, readPostgresPassword } from '../config
 import { Failure, usageFailure } from '../errors.ts';
 import { type FlagValues, getArrayFlag, getBooleanFlag, getStringFlag, isFlagOn } from '../flag.ts';
 import { isLoopbackUrl } from '../http/proxy.ts';
+import { deleteFeedback } from '../local-service/handlers/records.ts';
 import { parseFaultRule, withFaults } from '../local-service/inject-faults.ts';
 import { serviceLimits } from '../local-service/limits.ts';
 import { listenOnLoopback } from '../local-service/listen.ts';
@@ -65,7 +66,10 @@ export const runServe: RunCommand = async ({ flags }, context) => {
       models: options.models,
       login,
       maxBodyBytes: options.maxBodyBytes,
-      faults: store && faultRules.length > 0 ? withFaults(faultRules, runtime, store.deleteFeedback) : undefined,
+      faults:
+        store && faultRules.length > 0
+          ? withFaults(faultRules, runtime, (project, id) => store.commit(() => deleteFeedback(project, id)))
+          : undefined,
       checksRules: faultRules.some(({ deletesOldFeedback }) => deletesOldFeedback),
       onRequestEnd:
         logFormat === 'off'

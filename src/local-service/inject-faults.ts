@@ -19,7 +19,6 @@ import type { Operation } from '../operations/operation.ts';
 import { sendWithCopies } from './body-copy.ts';
 import { yieldToEventLoop } from './event-loop.ts';
 import { HttpError, httpErrorResponse, requestPath } from './responses.ts';
-import type { ServiceStore } from './store/service-store.ts';
 
 /** Thrown instead of a response: the connection is reset, as by a server that crashes. */
 export class ConnectionResetError extends Error {
@@ -38,7 +37,7 @@ interface FaultClock {
 export function withFaults(
   rules: readonly FaultRule[],
   clock: FaultClock,
-  deleteFeedback: ServiceStore['deleteFeedback'],
+  deleteFeedback: (project: string, id: string) => Promise<void>,
 ): Middleware {
   const counters = rules.map(createRuleCounter);
   return (next) => async (request) => {
@@ -79,7 +78,7 @@ async function deletingFirst(
   request: HttpRequest,
   respond: Send,
   { largestBody }: Operation,
-  deleteFeedback: ServiceStore['deleteFeedback'],
+  deleteFeedback: (project: string, id: string) => Promise<void>,
 ): Promise<HttpResponse> {
   return sendWithCopies(request, respond, largestBody, async (sent, response) => {
     const isDeleted = response ? response.status === 400 || response.status >= 500 : reset === 'before';

@@ -13,6 +13,7 @@ import { localModelName } from './model/chat-completion.ts';
 import { declaredBodyBytes, limitedChunks } from './request-body.ts';
 import { HttpError, invalidBodyResponse, jsonResponse, requestPath } from './responses.ts';
 import { type BodyReceiver, readRoute, type ServiceContext, type ServiceRoute } from './service-context.ts';
+import { insertRow } from './store/service-store.ts';
 import type { Upstream } from './upstream.ts';
 
 /** The route of an operation: its body is limited, validated as the command line does it, and then applied. */
@@ -146,9 +147,10 @@ export function withStoredChats(
         const id = uuidV7(createdAt, randomBytes(10));
         // PostgreSQL cannot store U+0000, which JSON text does not contain either.
         const [question = '', answer = ''] = [sent, received].map((body) => body.toString().replaceAll('\0', '\ufffd'));
-        const durationMs = Math.round(elapsed() - startedMs);
-        const chat = { id, request: question, response: answer, status: response.status, createdAt, durationMs };
-        await store.saveChat(chat).catch(() => {});
+        const { status } = response;
+        const times = { created_at: createdAt, duration_ms: Math.round(elapsed() - startedMs) };
+        const chat = { id, request: question, response: answer, status, ...times };
+        await store.commit(() => insertRow('chats', chat)).catch(() => {});
       });
     },
   };

@@ -18,6 +18,7 @@ import {
   readRecord,
   readTotals,
 } from './store/page-queries.ts';
+import { samplePayloads } from './store/payload-sample.ts';
 import type { StoredRow } from './store/service-store.ts';
 
 // Everything stored is hostile text: no inline scripts, no foreign hosts, no frames, no forms.
@@ -59,9 +60,9 @@ export function pageRoutes({ store, now, login }: ServiceContext): [string, Serv
       return { rows: await Promise.all(rows.map(toJson)), next: next ?? null, paths, totals: await readTotals(store) };
     });
   const payloadPaths = async (project: unknown): Promise<JsonValue> => {
-    const query = { project: String(project), type: undefined, trigger: undefined, limit: SAMPLED_PAYLOADS };
-    const payloads = await store.samplePayloads({ ...query, window: [0, now() + 1] });
-    return inferPayloadPaths(payloads).map((path) => ({ ...path }));
+    const window = [0, now() + 1] as const;
+    const query = { project: String(project), window, type: undefined, trigger: undefined, limit: SAMPLED_PAYLOADS };
+    return inferPayloadPaths(await store.snapshot(() => samplePayloads(query))).map((path) => ({ ...path }));
   };
   const row = (each: StoredRow): JsonValue => rowToJson(each, false);
   return [

@@ -3,11 +3,13 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { parsePostgresUrl } from '../../src/config/postgres-address.ts';
 import { collectBody } from '../../src/http/body-chunks.ts';
+import { deleteFeedback } from '../../src/local-service/handlers/records.ts';
 import {
   type LocalServiceOptions,
   openLocalService,
   openServiceStore,
 } from '../../src/local-service/open-local-service.ts';
+import { insertRow } from '../../src/local-service/store/service-store.ts';
 import { noPostgres, type PostgresServer, postgresServer } from '../support/postgres.ts';
 import { temporaryDirectory } from '../support/svc.ts';
 
@@ -73,23 +75,14 @@ describe.each(stores)('a service on %s', (name, options) => {
     const { postgres, trust } = options();
     const store = await openServiceStore({ databaseFile: join(temporaryDirectory(), 'svc.db'), postgres, trust }, 0);
     onTestFinished(store.close);
-    const record = {
-      replacedId: 'none',
-      type: 't',
-      trigger: null,
-      ref: '',
-      payload: '{}',
-      record: '{}',
-      user: 'u',
-      createdAt: 1,
-    };
-    for (const [project, id] of [
+    const record = { feedback_type: 't', payload: '{}', record: '{}', svc_user_id: 'u', created_at: 1 };
+    for (const [project_id, id] of [
       ['a/b', 'x'],
       ['a/b', 'y'],
       ['c/d', 'x'],
     ] as const)
-      await store.replaceFeedback({ ...record, project, id }, undefined);
-    await store.deleteFeedback('a/b', 'x');
+      await store.commit(() => insertRow('feedback', { ...record, project_id, id }));
+    await store.commit(() => deleteFeedback('a/b', 'x'));
     const sql = 'select project_id, id from @feedback order by project_id';
     expect(await store.readRows({ sql, values: [] })).toEqual([
       { project_id: 'a/b', id: 'y' },

@@ -87,9 +87,9 @@ async function storeJob(
   const config = getMember(body, 'experimental_config');
   const job = {
     id,
-    modelId: firstStringMember(body, 'model_id') ?? '',
-    config: config && kindOf(config) !== 'null' ? rawText(config) : null,
-    createdAt: now(),
+    model_id: firstStringMember(body, 'model_id') ?? '',
+    experimental_config: config && kindOf(config) !== 'null' ? rawText(config) : null,
+    created_at: now(),
   };
   await store.saveJob(job, staging.trajectories, signal);
   return id;

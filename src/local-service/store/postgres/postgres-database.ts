@@ -41,7 +41,6 @@ export function openPostgresDatabase(address: PostgresAddress, password: string 
     types: {
       texts: arrayType(TEXT_ARRAY_OID),
       integers: arrayType(INTEGER_ARRAY_OID),
-      bigints: arrayType(BIGINT_ARRAY_OID),
     },
     onnotice: () => {},
     connection: { application_name: 'svc' },
@@ -77,7 +76,6 @@ export function openPostgresDatabase(address: PostgresAddress, password: string 
 
 const TEXT_ARRAY_OID = 1009;
 const INTEGER_ARRAY_OID = 1007;
-const BIGINT_ARRAY_OID = 1016;
 
 // Arrays are parameters of statements only.
 function arrayType(oid: number): postgres.PostgresType<readonly (string | number | null)[]> {
