@@ -10,7 +10,6 @@ import { isPostgresUrl, parsePostgresUrl, readPostgresPassword } from '../config
 import { Failure, usageFailure } from '../errors.ts';
 import { type FlagValues, getArrayFlag, getBooleanFlag, getStringFlag, isFlagOn } from '../flag.ts';
 import { isLoopbackUrl } from '../http/proxy.ts';
-import { deleteFeedback } from '../local-service/handlers/records.ts';
 import { parseFaultRule, withFaults } from '../local-service/inject-faults.ts';
 import { serviceLimits } from '../local-service/limits.ts';
 import { listenOnLoopback } from '../local-service/listen.ts';
@@ -28,6 +27,7 @@ import { openHarRecorder } from '../local-service/record-har.ts';
 import { openHarReplay } from '../local-service/replay-har.ts';
 import { type RequestLogFormat, requestLogLine, withRequestSummaries } from '../local-service/request-metrics.ts';
 import { loadServiceCredentials } from '../local-service/service-credentials.ts';
+import { deleteFeedback } from '../local-service/store/record-queries.ts';
 import { createUpstream, type Upstream } from '../local-service/upstream.ts';
 import { operationAt } from '../operations/all-operations.ts';
 import { openResultOutput, printResult, resultOf } from '../results/print-result.ts';
@@ -68,7 +68,9 @@ export const runServe: RunCommand = async ({ flags }, context) => {
       maxBodyBytes: options.maxBodyBytes,
       faults:
         store && faultRules.length > 0
-          ? withFaults(faultRules, runtime, (project, id) => store.commit(() => deleteFeedback(project, id)))
+          ? withFaults(faultRules, runtime, (project, id) =>
+              store.commit(() => deleteFeedback([{ project_id: project, id }])),
+            )
           : undefined,
       checksRules: faultRules.some(({ deletesOldFeedback }) => deletesOldFeedback),
       onRequestEnd:

@@ -13,7 +13,7 @@ import { localModelName } from './model/chat-completion.ts';
 import { declaredBodyBytes, limitedChunks } from './request-body.ts';
 import { HttpError, invalidBodyResponse, jsonResponse, requestPath } from './responses.ts';
 import { type BodyReceiver, readRoute, type ServiceContext, type ServiceRoute } from './service-context.ts';
-import { insertRow } from './store/service-store.ts';
+import { insertRows } from './store/service-store.ts';
 import type { Upstream } from './upstream.ts';
 
 /** The route of an operation: its body is limited, validated as the command line does it, and then applied. */
@@ -150,7 +150,7 @@ export function withStoredChats(
         const { status } = response;
         const times = { created_at: createdAt, duration_ms: Math.round(elapsed() - startedMs) };
         const chat = { id, request: question, response: answer, status, ...times };
-        await store.commit(() => insertRow('chats', chat)).catch(() => {});
+        await store.commit(() => insertRows('chats', [chat])).catch(() => {});
       });
     },
   };

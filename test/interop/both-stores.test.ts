@@ -3,13 +3,13 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { parsePostgresUrl } from '../../src/config/postgres-address.ts';
 import { collectBody } from '../../src/http/body-chunks.ts';
-import { deleteFeedback } from '../../src/local-service/handlers/records.ts';
 import {
   type LocalServiceOptions,
   openLocalService,
   openServiceStore,
 } from '../../src/local-service/open-local-service.ts';
-import { insertRow } from '../../src/local-service/store/service-store.ts';
+import { deleteFeedback } from '../../src/local-service/store/record-queries.ts';
+import { insertRows } from '../../src/local-service/store/service-store.ts';
 import { noPostgres, type PostgresServer, postgresServer } from '../support/postgres.ts';
 import { temporaryDirectory } from '../support/svc.ts';
 
@@ -81,8 +81,8 @@ describe.each(stores)('a service on %s', (name, options) => {
       ['a/b', 'y'],
       ['c/d', 'x'],
     ] as const)
-      await store.commit(() => insertRow('feedback', { ...record, project_id, id }));
-    await store.commit(() => deleteFeedback('a/b', 'x'));
+      await store.commit(() => insertRows('feedback', [{ ...record, project_id, id }]));
+    await store.commit(() => deleteFeedback([{ project_id: 'a/b', id: 'x' }]));
     const sql = 'select project_id, id from @feedback order by project_id';
     expect(await store.readRows({ sql, values: [] })).toEqual([
       { project_id: 'a/b', id: 'y' },

@@ -1,14 +1,19 @@
 import type { ExchangeSignal } from '../../http/message.ts';
 import { yieldToEventLoop } from '../event-loop.ts';
 import type { Store } from './open-store.ts';
-import { insertRow, type JobRow, type QuerySequence, type RowQuery, type ServiceStore } from './service-store.ts';
+import { replaceFeedback, saveCalls } from './record-queries.ts';
+import { insertRows, type JobRow, type QuerySequence, type RowQuery, type ServiceStore } from './service-store.ts';
 import { createGroupCommit } from './shared-batches.ts';
 import type { StagedTrajectory } from './staging-file.ts';
 
 export function createEmbeddedStore(database: Store): ServiceStore {
-  const commit = createGroupCommit(database);
+  const groupCommit = createGroupCommit(database);
+  const commit = <T>(queries: () => QuerySequence<T>, signal?: ExchangeSignal): Promise<T> =>
+    groupCommit(() => runQueries(queries(), database), signal);
   return {
-    commit: (queries, signal) => commit(() => runQueries(queries(), database), signal),
+    saveCall: async (call, signal) => (await commit(() => saveCalls([call]), signal)).join(),
+    replaceFeedback: (feedback, signal) => commit(() => replaceFeedback([feedback]), signal),
+    commit: (queries) => commit(queries),
     snapshot: async (queries) => database.snapshot(() => runQueries(queries(), database)),
     readRows: async (query) => readRows(query, database),
     saveJob: (job, trajectories, signal) => saveJob(job, trajectories, signal, database),
@@ -36,7 +41,7 @@ async function saveJob(
 ): Promise<void> {
   try {
     await saveTrajectories(job.id, trajectories(), signal, database);
-    database.transaction(() => runQueries(insertRow('jobs', job), database));
+    database.transaction(() => runQueries(insertRows('jobs', [job]), database));
   } catch (error) {
     // If even that fails, the next start of the service removes them.
     await deleteTrajectories(job.id, database).catch(() => {});

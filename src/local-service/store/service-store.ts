@@ -27,24 +27,41 @@ export type StoredRow = { readonly [column: string]: unknown };
 /** Queries, each of which receives its rows, and a result. */
 export type QuerySequence<Result> = Generator<RowQuery, Result, readonly StoredRow[]>;
 
-/** Inserts a row by its columns; `conflict` says what to do if it exists, and which rows to return. */
-export function* insertRow(
+type RowValues = { readonly [column: string]: RowQuery['values'][number] };
+
+/** Inserts rows with the same columns; `conflict` says what to do if they exist, and what to return. */
+export function* insertRows(
   table: string,
-  row: { readonly [column: string]: string | number | null },
+  rows: readonly RowValues[],
   conflict = '',
 ): QuerySequence<readonly StoredRow[]> {
-  const columns = Object.keys(row);
-  const marks = columns.map(() => '?').join(', ');
-  const sql = `insert into @${table} (${columns.join(', ')}) values (${marks}) ${conflict}`;
-  return yield { sql, values: Object.values(row) };
+  const columns = Object.keys(rows[0] ?? {});
+  const marks = rows.map(() => `(${columns.map(() => '?').join(', ')})`).join(', ');
+  const sql = `insert into @${table} (${columns.join(', ')}) values ${marks} ${conflict}`;
+  return yield { sql, values: rows.flatMap((row) => columns.map((name) => row[name] ?? null)) };
+}
+
+/** A call to store. */
+export interface CallWrite {
+  readonly row: RowValues & {
+    readonly project_id: string;
+    readonly id: string;
+    readonly trace_id: string;
+    readonly start: string;
+  };
+  /** False if the trace id is for a new call only. */
+  readonly hasTraceId: boolean;
+}
+
+/** A feedback record to store, and the id of the one that it replaces. */
+export interface FeedbackWrite {
+  readonly row: RowValues & { readonly project_id: string; readonly id: string; readonly record: string };
+  readonly replacedId: string;
 }
 
 /** A row of the table of jobs; its time is in milliseconds since 1970. */
-export type JobRow = {
+export type JobRow = RowValues & {
   readonly id: string;
-  readonly model_id: string;
-  readonly experimental_config: string | null;
-  readonly created_at: number;
 };
 
 /**
@@ -53,8 +70,12 @@ export type JobRow = {
  * signal's reason. Throws StoreError if the store cannot be used right now.
  */
 export interface ServiceStore {
+  /** Stores a call, or sets the members it names on the stored call with its id; returns the trace id. */
+  readonly saveCall: (call: CallWrite, signal: ExchangeSignal | undefined) => Promise<string>;
+  /** Removes the replaced record and any record with the same id, and stores the new one. */
+  readonly replaceFeedback: (feedback: FeedbackWrite, signal: ExchangeSignal | undefined) => Promise<unknown>;
   /** Runs queries that write in one transaction; they may run several times, of which only the last is kept. */
-  readonly commit: <T>(queries: () => QuerySequence<T>, signal?: ExchangeSignal) => Promise<T>;
+  readonly commit: <T>(queries: () => QuerySequence<T>) => Promise<T>;
   /** Runs queries that read on one snapshot of the data. */
   readonly snapshot: <T>(queries: () => QuerySequence<T>) => Promise<T>;
   readonly readRows: (query: RowQuery) => Promise<readonly StoredRow[]>;

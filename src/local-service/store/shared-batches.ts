@@ -3,85 +3,100 @@ import { yieldToEventLoop } from '../event-loop.ts';
 import type { Store } from './open-store.ts';
 import { StoreError } from './service-store.ts';
 
-/**
- * Runs a write in a transaction that others share, completely or not at all; it is durable when the promise resolves. A
- * write that fails undoes nothing of the others. It may run twice, the first time undone, and does not run once the signal
- * is aborted: then the promise is rejected with the signal's reason.
- */
-export type SharedCommit<Client> = <T>(
-  write: (client: Client) => T | Promise<T>,
-  signal: ExchangeSignal | undefined,
-) => Promise<T>;
+// Runs an action in a transaction that others share, completely or not at all; it is durable when the promise resolves. A
+// failing action undoes nothing of the others. It may run twice, the first time undone, and does not run once the signal is
+// aborted: then the promise is rejected with the signal's reason.
+type GroupCommit = <T>(action: () => T, signal: ExchangeSignal | undefined) => Promise<T>;
 
-interface PendingWrite<Client> {
-  readonly run: (client: Client) => unknown;
-  readonly signal: ExchangeSignal | undefined;
-  readonly resolve: () => void;
-  readonly reject: (error: unknown) => void;
-}
-
-// An endless stream of writes must not delay those that have already arrived.
-const MAX_BATCH_WRITES = 1000;
-
-/** Commits writes to an embedded database together that are requested at about the same time. */
-export function createGroupCommit(store: Store): SharedCommit<void> {
-  return createSharedCommit<void>(
-    async (writes) => store.transaction(() => writes.forEach((write) => void write())),
-    waitForGroup,
-  );
+/** Commits actions together that are requested at about the same time: those that arrive during a commit share the next one. */
+export function createGroupCommit(store: Store): GroupCommit {
+  const runAll = (actions: readonly (() => void)[]): true[] =>
+    actions.map((run) => {
+      run();
+      return true;
+    });
+  const write = async (actions: readonly (() => void)[]): Promise<true[]> => store.transaction(() => runAll(actions));
+  const commit = createSharedBatches<() => void, true>(write, undefined, waitForGroup);
+  return async <T>(action: () => T, signal: ExchangeSignal | undefined): Promise<T> => {
+    let result: { readonly value: T } | undefined;
+    await commit(() => {
+      result = { value: action() };
+    }, signal);
+    if (!result) throw new Error('the action did not run');
+    return result.value;
+  };
 }
 
 // Requests that come together are validated in several turns of the event loop; a turn that adds none ends the wait.
 async function waitForGroup(length: () => number): Promise<void> {
-  for (let previous = 0; previous < length() && previous < MAX_BATCH_WRITES; ) {
+  for (let previous = 0; previous < length() && previous < MAX_BATCH_ITEMS; ) {
     previous = length();
     await yieldToEventLoop(undefined);
   }
 }
 
+interface PendingItem<Item, Result> {
+  readonly item: Item;
+  readonly signal: ExchangeSignal | undefined;
+  readonly resolve: (result: Result) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** An endless stream of items must not delay those that have already arrived. */
+const MAX_BATCH_ITEMS = 1000;
+const MAX_BATCH_CHARS = 8 * 1024 * 1024;
+
 /**
- * Combines writes: those that arrive during a commit share the next one. `runAll` runs some in one transaction; `gather`
- * waits before each batch for writes that are about to come.
+ * Combines writes: while a batch is being written, further writes wait and share the next one. An item whose write fails
+ * fails alone. An item whose signal is aborted before its batch begins is not written. `write` stores a batch completely or not
+ * at all, with results in the order of its items; `gather` waits before each batch for items that are about to come.
  */
-export function createSharedCommit<Client>(
-  runAll: (writes: readonly ((client: Client) => unknown)[]) => Promise<void>,
+export function createSharedBatches<Item, Result>(
+  write: (items: readonly Item[]) => Promise<readonly Result[]>,
+  sizeOf: (item: Item) => number = () => 0,
   gather?: (length: () => number) => Promise<void>,
-): SharedCommit<Client> {
-  const pending: PendingWrite<Client>[] = [];
+): (item: Item, signal: ExchangeSignal | undefined) => Promise<Result> {
+  const pending: PendingItem<Item, Result>[] = [];
   let isWriting = false;
-  const commitBatch = async (batch: readonly PendingWrite<Client>[]): Promise<void> => {
+  const takeBatch = (): PendingItem<Item, Result>[] => {
+    let chars = 0;
+    let count = 0;
+    while (count < Math.min(pending.length, MAX_BATCH_ITEMS) && (count === 0 || chars < MAX_BATCH_CHARS)) {
+      const next = pending[count];
+      if (next) chars += sizeOf(next.item);
+      count += 1;
+    }
+    return pending.splice(0, count).filter(({ signal, reject }) => {
+      if (signal?.aborted) reject(signal.reason);
+      return !signal?.aborted;
+    });
+  };
+  const writeBatch = async (batch: readonly PendingItem<Item, Result>[]): Promise<void> => {
     try {
-      await runAll(batch.map(({ run }) => run));
-      for (const { resolve } of batch) resolve();
+      const results = await write(batch.map(({ item }) => item));
+      for (const [at, { resolve, reject }] of batch.entries()) {
+        const result = results[at];
+        if (result === undefined) reject(new Error('the batch returned too few results'));
+        else resolve(result);
+      }
     } catch (error) {
       const isShared = error instanceof StoreError && error.reason !== 'unsupported';
       if (batch.length === 1 || isShared) for (const { reject } of batch) reject(error);
-      else for (const one of batch) await commitBatch([one]);
+      else for (const one of batch) await writeBatch([one]);
     }
   };
-  const commitAll = async (): Promise<void> => {
+  const writeAll = async (): Promise<void> => {
     isWriting = true;
     while (pending.length > 0) {
       await gather?.(() => pending.length);
-      const batch = pending.splice(0, MAX_BATCH_WRITES).filter(({ signal, reject }) => {
-        if (signal?.aborted) reject(signal.reason);
-        return !signal?.aborted;
-      });
-      if (batch.length > 0) await commitBatch(batch);
+      const batch = takeBatch();
+      if (batch.length > 0) await writeBatch(batch);
     }
     isWriting = false;
   };
-  return async <T>(write: (client: Client) => T | Promise<T>, signal: ExchangeSignal | undefined): Promise<T> => {
-    let result: { readonly value: T | Promise<T> } | undefined;
-    const run = (client: Client): T | Promise<T> => {
-      result = { value: write(client) };
-      return result.value;
-    };
-    await new Promise<void>((resolve, reject) => {
-      pending.push({ run, signal, resolve, reject });
-      if (!isWriting) commitAll();
+  return (item, signal) =>
+    new Promise((resolve, reject) => {
+      pending.push({ item, signal, resolve, reject });
+      if (!isWriting) writeAll();
     });
-    if (!result) throw new Error('the write did not run');
-    return result.value;
-  };
 }

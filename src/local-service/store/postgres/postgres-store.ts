@@ -2,8 +2,11 @@ import { Buffer } from 'node:buffer';
 import type { PostgresAddress } from '../../../config/postgres-address.ts';
 import { errorMessage, Failure } from '../../../errors.ts';
 import type { ExchangeSignal } from '../../../http/message.ts';
+import { replaceFeedback, saveCalls } from '../record-queries.ts';
 import {
-  insertRow,
+  type CallWrite,
+  type FeedbackWrite,
+  insertRows,
   type JobRow,
   type QuerySequence,
   type RowQuery,
@@ -11,7 +14,7 @@ import {
   type StoredRow,
   StoreError,
 } from '../service-store.ts';
-import { createSharedCommit } from '../shared-batches.ts';
+import { createSharedBatches } from '../shared-batches.ts';
 import type { StagedTrajectory } from '../staging-file.ts';
 import { openPostgresDatabase, type PostgresClient, type PostgresDatabase } from './postgres-database.ts';
 import { createPostgresTables } from './postgres-schema.ts';
@@ -31,13 +34,18 @@ export async function openPostgresStore(address: PostgresAddress, password: stri
       { hint: 'check that the database runs, and set PGPASSWORD or PGPASSFILE if it asks for a password' },
     );
   }
-  const commit = createSharedCommit<PostgresClient>((writes) =>
-    database.transaction(async (client) => {
-      for (const write of writes) await write(client);
-    }),
-  );
+  const commit = <T>(queries: () => QuerySequence<T>): Promise<T> =>
+    database.transaction((client) => runQueries(queries(), client));
   return {
-    commit: (queries, signal) => commit((client) => runQueries(queries(), client), signal),
+    saveCall: createSharedBatches(
+      (calls: readonly CallWrite[]) => commit(() => saveCalls(calls)),
+      ({ row }) => row.start.length,
+    ),
+    replaceFeedback: createSharedBatches(
+      (records: readonly FeedbackWrite[]) => commit(() => replaceFeedback(records)),
+      ({ row }) => 2 * row.record.length,
+    ),
+    commit,
     snapshot: (queries) =>
       database.transaction(async (client) => {
         await client`set transaction isolation level repeatable read, read only`;
@@ -77,7 +85,7 @@ async function savePostgresJob(
   database: PostgresDatabase,
 ): Promise<void> {
   await database.transaction(async (client) => {
-    await runQueries(insertRow('jobs', job), client);
+    await runQueries(insertRows('jobs', [job]), client);
     for (const rows of trajectoryBatches(trajectories())) {
       signal?.throwIfAborted();
       const [groups, indexes, texts] = [
