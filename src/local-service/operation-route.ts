@@ -27,14 +27,11 @@ export function operationRoute(operation: Operation, receive: BodyReceiver, cont
       requireIdentityEncoding(request);
       const maxBytes = Math.min(operation.largestBody, context.maxBodyBytes);
       const length = declaredBodyBytes(request);
-      const received = await receive(limitedChunks(request, maxBytes), length, caller, context);
-      try {
-        const refusal = validationResponse(received.findings, operation, context);
+      return receive(limitedChunks(request, maxBytes), length, caller, context, async (findings) => {
+        const refusal = validationResponse(findings, operation, context);
         await yieldAfterWork(length, caller.signal);
-        return refusal ?? (await received.apply());
-      } finally {
-        await received.discard();
-      }
+        return refusal;
+      });
     },
   };
 }

@@ -237,7 +237,7 @@ describe.each(stores)('the data of the page on %s', (name, options) => {
     const record = async (at: number) => JSON.parse(await get(`/page/record?table=calls&project=a/b&id=${callId(at)}`));
     expect(await record(1)).toMatchObject({ row: { id: callId(1) }, feedback: [{ feedback_type: 't' }] });
     expect(await record(4)).toEqual({ row: null, feedback: [] });
-    expect(JSON.parse(await get('/page/jobs')).totals).toEqual({ calls: 3, feedback: 2, jobs: 0, chats: 0 });
+    expect(JSON.parse(await get('/page/jobs')).totals).toEqual({ calls: '3', feedback: '2', jobs: '0', chats: '0' });
     const ids = async (query: string): Promise<unknown> =>
       JSON.parse(await get(`/page/${query}`)).rows.map(({ id }: { id: string }) => id);
     expect(await ids('calls?op=x')).toEqual([3, 2, 1].map(callId));

@@ -1,4 +1,4 @@
-import type { QuerySequence, StoredRow } from './service-store.ts';
+import type { QuerySequence, RowQuery, StoredRow } from './service-store.ts';
 
 export interface PayloadQuery {
   readonly project: string;
@@ -105,10 +105,7 @@ function* newestRowsOfType(
   return [...withTrigger, ...without].map(toSampledRow);
 }
 
-function triggerCondition(trigger: PayloadQuery['trigger']): {
-  readonly sql: string;
-  readonly values: readonly string[];
-} {
+function triggerCondition(trigger: PayloadQuery['trigger']): RowQuery {
   if (!trigger) return { sql: 'trigger_ref is not null', values: [] };
   const { ref, isPrefix } = trigger;
   if (!isPrefix) return { sql: 'trigger_ref = ?', values: [ref] };

@@ -27,7 +27,7 @@ export type StoredRow = { readonly [column: string]: unknown };
 /** Queries, each of which receives its rows, and a result. */
 export type QuerySequence<Result> = Generator<RowQuery, Result, readonly StoredRow[]>;
 
-type RowValues = { readonly [column: string]: RowQuery['values'][number] };
+export type RowValues = { readonly [column: string]: RowQuery['values'][number] };
 
 /** Inserts rows with the same columns; `conflict` says what to do if they exist, and what to return. */
 export function* insertRows(

@@ -10,6 +10,7 @@ import {
   type JobRow,
   type QuerySequence,
   type RowQuery,
+  type RowValues,
   type ServiceStore,
   type StoredRow,
   StoreError,
@@ -34,18 +35,18 @@ export async function openPostgresStore(address: PostgresAddress, password: stri
       { hint: 'check that the database runs, and set PGPASSWORD or PGPASSFILE if it asks for a password' },
     );
   }
-  const commit = <T>(queries: () => QuerySequence<T>): Promise<T> =>
-    database.transaction((client) => runQueries(queries(), client));
+  const commit = <T>(queries: () => QuerySequence<T>, canRepeat = false): Promise<T> =>
+    database.transaction((client) => runQueries(queries(), client), canRepeat);
   return {
     saveCall: createSharedBatches(
-      (calls: readonly CallWrite[]) => commit(() => saveCalls(calls)),
+      (calls: readonly CallWrite[]) => commit(() => saveCalls(calls), true),
       ({ row }) => row.start.length,
     ),
     replaceFeedback: createSharedBatches(
       (records: readonly FeedbackWrite[]) => commit(() => replaceFeedback(records)),
       ({ row }) => 2 * row.record.length,
     ),
-    commit,
+    commit: (queries) => commit(queries),
     snapshot: (queries) =>
       database.transaction(async (client) => {
         await client`set transaction isolation level repeatable read, read only`;
@@ -86,28 +87,24 @@ async function savePostgresJob(
 ): Promise<void> {
   await database.transaction(async (client) => {
     await runQueries(insertRows('jobs', [job]), client);
-    for (const rows of trajectoryBatches(trajectories())) {
+    for (const rows of trajectoryBatches(job.id, trajectories())) {
       signal?.throwIfAborted();
-      const [groups, indexes, texts] = [
-        rows.map(([group]) => group),
-        rows.map(([, index]) => index),
-        rows.map(([, , text]) => text),
-      ];
-      await client`
-        insert into svc.trajectories (job_id, group_index, trajectory_index, trajectory)
-        select ${job.id}::text, * from unnest(${groups}::integer[], ${indexes}::integer[], ${texts}::text[])`;
+      await runQueries(insertRows('trajectories', rows), client);
     }
   });
 }
 
-type TrajectoryRow = readonly [group: number, index: number, text: string];
-
-function* trajectoryBatches(trajectories: Iterable<StagedTrajectory>): Generator<readonly TrajectoryRow[]> {
-  let rows: TrajectoryRow[] = [];
+function* trajectoryBatches(jobId: string, trajectories: Iterable<StagedTrajectory>) {
+  let rows: RowValues[] = [];
   let bytes = 0;
-  for (const { group, index, bytes: trajectory } of trajectories) {
-    rows.push([group, index, Buffer.from(trajectory.buffer, trajectory.byteOffset, trajectory.length).toString()]);
-    bytes += trajectory.length;
+  for (const {
+    group,
+    index,
+    bytes: { buffer, byteOffset, length },
+  } of trajectories) {
+    const trajectory = Buffer.from(buffer, byteOffset, length).toString();
+    rows.push({ job_id: jobId, group_index: group, trajectory_index: index, trajectory });
+    bytes += length;
     if (bytes < MAX_INSERT_BYTES && rows.length < MAX_INSERT_ROWS) continue;
     yield rows;
     [rows, bytes] = [[], 0];
