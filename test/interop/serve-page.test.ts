@@ -187,7 +187,13 @@ describe.skipIf(!executablePath).each(stores)('the page in a browser, on %s', { 
       await expectReadable(page);
       const openers = page.locator('.opener');
       await (view === 'feedback' ? openers.last() : openers.first()).click();
-      if (view === 'calls') await page.locator('.row', { hasText: 'child <img' }).click();
+      if (view === 'calls') {
+        // Failures stand out.
+        const color = "(name) => getComputedStyle(document.querySelector('.tree').querySelector(name)).color";
+        await page.locator('.row .badge').nth(1).waitFor();
+        expect(await page.evaluate(`new Set(['.badge.failed', '.badge:not(.failed)'].map(${color})).size`)).toBe(2);
+        await page.locator('.row', { hasText: 'child <img' }).click();
+      }
       await page.locator('#panel h2').waitFor();
       await expectReadable(page);
       const text = await page.locator('main').innerText();
