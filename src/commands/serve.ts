@@ -31,7 +31,8 @@ import { openHarRecorder } from '../local-service/record-har.ts';
 import { openHarReplay } from '../local-service/replay-har.ts';
 import { type RequestLogFormat, requestLogLine, withRequestSummaries } from '../local-service/request-metrics.ts';
 import { loadServiceCredentials } from '../local-service/service-credentials.ts';
-import { pruneStore, type ServiceStore } from '../local-service/store/service-store.ts';
+import { deleteFeedback, pruneStore } from '../local-service/store/record-queries.ts';
+import type { ServiceStore } from '../local-service/store/service-store.ts';
 import { createUpstream, type Upstream } from '../local-service/upstream.ts';
 import { operationAt } from '../operations/all-operations.ts';
 import { openResultOutput, printResult, resultOf } from '../results/print-result.ts';
@@ -70,7 +71,12 @@ export const runServe: RunCommand = async ({ flags }, context) => {
       models: options.models,
       login,
       maxBodyBytes: options.maxBodyBytes,
-      faults: store && faultRules.length > 0 ? withFaults(faultRules, runtime, store.removeRows) : undefined,
+      faults:
+        store && faultRules.length > 0
+          ? withFaults(faultRules, runtime, (project, id) =>
+              store.commit(() => deleteFeedback([{ project_id: project, id }])),
+            )
+          : undefined,
       checksRules: faultRules.some(({ deletesOldFeedback }) => deletesOldFeedback),
       onRequestEnd:
         logFormat === 'off'

@@ -154,13 +154,12 @@ const operationHandlers: {
 function withBufferedBody(handler: OperationHandler): (operation: Operation) => BodyReceiver {
   return (operation) => {
     const validate = createBodyValidator(operation);
-    const discard = async (): Promise<void> => {};
-    return async (chunks, length, caller, context) => {
+    return async (chunks, length, caller, context, refuse) => {
       const bytes = await collectBody(chunks, operation.largestBody, length);
       const body = parseRequestBody(bytes);
-      if (!('doc' in body)) return { findings: [body], apply: () => invalidBodyResponse([body], operation), discard };
+      if (!('doc' in body)) return invalidBodyResponse([body], operation);
       await yieldAfterWork(bytes.length, caller.signal);
-      return { findings: validate(body), apply: () => handler(body, caller, context), discard };
+      return (await refuse(validate(body))) ?? handler(body, caller, context);
     };
   };
 }

@@ -19,7 +19,6 @@ import type { Operation } from '../operations/operation.ts';
 import { sendWithCopies } from './body-copy.ts';
 import { yieldToEventLoop } from './event-loop.ts';
 import { HttpError, httpErrorResponse, requestPath } from './responses.ts';
-import type { ServiceStore } from './store/service-store.ts';
 
 /** Thrown instead of a response: the connection is reset, as by a server that crashes. */
 export class ConnectionResetError extends Error {
@@ -38,24 +37,29 @@ interface FaultClock {
 export function withFaults(
   rules: readonly FaultRule[],
   clock: FaultClock,
-  removeRows: ServiceStore['removeRows'],
+  deleteFeedback: (project: string, id: string) => Promise<void>,
 ): Middleware {
   const counters = rules.map(createRuleCounter);
   return (next) => async (request) => {
     const path = requestPath(request);
     const operation = operationAt(path);
     if (!operation) return next(request);
-    const [chosen] = counters.flatMap((count) => count(path, request.headers, clock.elapsed()) ?? []);
-    if (!chosen) return next(request);
-    const respond: Send = (sent) => respondWithFault(chosen, sent, operation, next, clock);
-    return chosen.rule.deletesOldFeedback
-      ? deletingFirst(chosen.rule, request, respond, operation, removeRows)
-      : respond(request);
+    const [rule] = counters.flatMap((count) => count(path, request.headers, clock.elapsed()) ?? []);
+    if (!rule) return next(request);
+    const respond: Send = (sent) => respondWithFault(rule, sent, operation, next, clock);
+    if (!rule.deletesOldFeedback) return respond(request);
+    // As a server that deletes the old record before its last checks (docs/servers.md): before a 400, 5xx or lost response.
+    return sendWithCopies(request, respond, operation.largestBody, async (sent, response) => {
+      const isDeleted = response ? response.status === 400 || response.status >= 500 : rule.reset === 'before';
+      const body = isDeleted ? tryParseJson(sent) : undefined;
+      const [project, id] = ['project_id', 'feedback_id'].map((name) => body && firstStringMember(body, name));
+      if (project !== undefined && id !== undefined) await deleteFeedback(project, id);
+    });
   };
 }
 
 async function respondWithFault(
-  { rule, retryAfter }: AppliedRule,
+  rule: FaultRule,
   request: HttpRequest,
   operation: Operation,
   next: Send,
@@ -64,7 +68,7 @@ async function respondWithFault(
   if (rule.delayMs > 0) await abortableDelay(rule.delayMs, clock.after, request.signal);
   if (rule.reset === 'before') throw new ConnectionResetError('reset by --fault before the request was applied');
   if (rule.status !== undefined) {
-    const headers = retryAfter === undefined ? [] : [['Retry-After', retryAfter] as const];
+    const headers = rule.retryAfter === undefined ? [] : [['Retry-After', rule.retryAfter] as const];
     return httpErrorResponse(new HttpError(rule.status, 'injected by --fault', headers), operation.errors);
   }
   const response = await next(request);
@@ -73,33 +77,10 @@ async function respondWithFault(
   return { ...response, body: cutBody(response.body, rule.cutBytes), completeBody: undefined };
 }
 
-// As a server that deletes the old record before its last checks (docs/servers.md): before a 400, 5xx or lost response.
-async function deletingFirst(
-  { reset }: FaultRule,
-  request: HttpRequest,
-  respond: Send,
-  { largestBody }: Operation,
-  removeRows: ServiceStore['removeRows'],
-): Promise<HttpResponse> {
-  return sendWithCopies(request, respond, largestBody, async (sent, response) => {
-    const isDeleted = response ? response.status === 400 || response.status >= 500 : reset === 'before';
-    const body = isDeleted ? tryParseJson(sent) : undefined;
-    const [project, id] = ['project_id', 'feedback_id'].map((name) => body && firstStringMember(body, name));
-    if (project !== undefined && id !== undefined)
-      await removeRows({ sql: 'delete from @feedback where project_id = ? and id = ?', values: [project, id] });
-  });
-}
-
-/** A rule that applies to a request, with the seconds after which the request may be sent again. */
-interface AppliedRule {
-  readonly rule: FaultRule;
-  readonly retryAfter: string | undefined;
-}
-
 // Counts the requests that match a rule; undefined for requests that it does not affect.
 function createRuleCounter(
   rule: FaultRule,
-): (path: string, headers: HttpHeaders, now: number) => AppliedRule | undefined {
+): (path: string, headers: HttpHeaders, now: number) => FaultRule | undefined {
   const { every, first, chance, seed, rate, retryAfter } = rule;
   let matched = 0;
   let windowStart = Number.NEGATIVE_INFINITY;
@@ -109,12 +90,12 @@ function createRuleCounter(
     matched += 1;
     if (matched % every !== 0 || matched > first) return undefined;
     if (chance < 1 && randomShare(`${seed}:${matched}`) >= chance) return undefined;
-    if (!rate) return { rule, retryAfter };
+    if (!rate) return rule;
     if (now >= windowStart + rate.periodMs) [windowStart, windowCount] = [now, 0];
     windowCount += 1;
     if (windowCount <= rate.count) return undefined;
     const seconds = Math.max(1, Math.ceil((windowStart + rate.periodMs - now) / 1000));
-    return { rule, retryAfter: retryAfter ?? String(seconds) };
+    return { ...rule, retryAfter: retryAfter ?? String(seconds) };
   };
 }
 
@@ -171,14 +152,10 @@ export function parseFaultRule(text: string): FaultRule {
     if (!key.pattern.test(value)) throw faultFailure(part.trim(), key.hint);
     fields.set(name, value);
   }
-  const number = (name: string): number | undefined => {
-    const value = fields.get(name);
-    return value === undefined ? undefined : Number(value);
-  };
+  const number = (name: string): number | undefined => (fields.has(name) ? Number(fields.get(name)) : undefined);
   const [count, period = ''] = fields.get('rate')?.split('/') ?? [];
   const [delay, reset] = [fields.get('delay'), fields.get('reset')];
-  const rate =
-    count === undefined ? undefined : { count: Number(count), periodMs: parseDurationMs('--fault rate', period) };
+  const rate = count ? { count: Number(count), periodMs: parseDurationMs('--fault rate', period) } : undefined;
   const rule: FaultRule = {
     path: operationPath(fields.get('operation')),
     header: parseHeader(fields.get('header')),

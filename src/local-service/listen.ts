@@ -1,4 +1,5 @@
 import { Buffer } from 'node:buffer';
+import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { Failure } from '../errors.ts';
 import { describeFileError, errorCode } from '../files/file-errors.ts';
@@ -41,12 +42,6 @@ export async function listenOnLoopback(
     connectionsCheckingInterval: Math.min(timeouts.headMs, 5000),
   });
   server.maxConnections = serviceLimits.connections;
-  // Every request in flight adds some.
-  const shutdownCallbacks = new Set<() => void>();
-  const onShutdown: OnShutdown = (callback) => {
-    shutdownCallbacks.add(callback);
-    return () => shutdownCallbacks.delete(callback);
-  };
   const inFlight = new Set<ServerResponse>();
   const exchanges = new Set<Promise<void>>();
   const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
@@ -56,7 +51,7 @@ export async function listenOnLoopback(
       inFlight.delete(response);
       stopWatching();
     });
-    const exchange = handleConnection(service, request, response, onShutdown)
+    const exchange = handleConnection(service, request, response)
       .catch((error) => {
         if (error instanceof ConnectionResetError) request.socket.resetAndDestroy();
         else if (!response.writableEnded) response.destroy();
@@ -88,7 +83,7 @@ export async function listenOnLoopback(
     close: async () => {
       const closed = new Promise<void>((resolve) => void server.close(() => resolve()));
       await settleWithin(timeouts.drainMs);
-      for (const callback of shutdownCallbacks) callback();
+      for (const response of inFlight) response.emit('shutdown');
       await settleWithin(Math.max(timeouts.drainMs, MIN_LAST_WRITES_MS));
       server.closeAllConnections();
       await closed;
@@ -99,33 +94,28 @@ export async function listenOnLoopback(
 }
 
 async function bindPort(server: Server, port: number): Promise<void> {
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', (error) => {
-      const reason = errorCode(error) === 'EADDRINUSE' ? 'it is in use' : describeFileError(error);
-      reject(
-        new Failure('local_file', `cannot listen on port ${port}: ${reason}`, {
-          hint: 'use --port 0 for any free port',
-        }),
-      );
-    });
-    server.listen(port, '127.0.0.1', resolve);
-  });
+  try {
+    await once(server.listen(port, '127.0.0.1'), 'listening');
+  } catch (error) {
+    const reason = errorCode(error) === 'EADDRINUSE' ? 'it is in use' : describeFileError(error);
+    const hint = 'use --port 0 for any free port';
+    throw new Failure('local_file', `cannot listen on port ${port}: ${reason}`, { hint });
+  }
 }
 
 async function handleConnection(
   { send, observe }: ObservedService,
   request: IncomingMessage,
   response: ServerResponse,
-  onShutdown: OnShutdown,
 ): Promise<void> {
-  const received = receiveRequest(request, response, onShutdown);
+  const received = receiveRequest(request, response);
   if (!received) {
     const invalid = jsonResponse(400, { detail: 'the request target is not a valid URL' });
-    return writeResponse(invalid, request, response, onShutdown);
+    return writeResponse(invalid, request, response);
   }
   const refusal = refuseForeignRequest(received);
   const respond = refusal ? observe(async () => refusal) : send;
-  await writeResponse(await respond(received), request, response, onShutdown);
+  await writeResponse(await respond(received), request, response);
 }
 
 // Closes the connection of a request whose body arrives more slowly than the minimum rate over a whole period. Periods in which
@@ -151,16 +141,9 @@ function watchBodyRate(request: IncomingMessage, periodMs: number, after: StartT
 // Below it reading a body piece by piece would take longer than the rest of the request.
 const MAX_WHOLE_BODY_BYTES = 16 * 1024;
 
-/** Calls back when the service shuts down; the function it returns withdraws the callback. */
-type OnShutdown = (callback: () => void) => () => void;
-
 // Converts a request of Node; undefined if its target is not a URL. Its signal is aborted when the client disconnects before it
 // has its response, or when the service shuts down.
-function receiveRequest(
-  request: IncomingMessage,
-  response: ServerResponse,
-  onShutdown: OnShutdown,
-): HttpRequest | undefined {
+function receiveRequest(request: IncomingMessage, response: ServerResponse): HttpRequest | undefined {
   const headers = pairHeaders(request.rawHeaders);
   const url = parseTarget(request.url ?? '/');
   if (!url) return undefined;
@@ -178,7 +161,7 @@ function receiveRequest(
     url: url.href,
     headers,
     body: { length, chunks, ...(isSmall && { whole: () => readWholeBody(request) }) },
-    signal: disconnectSignal(response, onShutdown),
+    signal: disconnectSignal(response),
   };
 }
 
@@ -235,11 +218,10 @@ function parseTarget(target: string): URL | undefined {
   return URL.canParse(text) ? new URL(text) : undefined;
 }
 
-function disconnectSignal(response: ServerResponse, onShutdown: OnShutdown): AbortSignal {
+function disconnectSignal(response: ServerResponse): AbortSignal {
   const controller = new AbortController();
-  const withdraw = onShutdown(() => controller.abort(new Error('the service was stopped')));
+  response.once('shutdown', () => controller.abort(new Error('the service was stopped')));
   response.once('close', () => {
-    withdraw();
     if (!response.writableFinished) controller.abort(new Error('the client disconnected'));
   });
   return controller.signal;
@@ -257,14 +239,14 @@ async function writeResponse(
   { status, headers, body, completeBody }: HttpResponse,
   request: IncomingMessage,
   response: ServerResponse,
-  onShutdown: OnShutdown,
 ): Promise<void> {
   // The rest of a body that was refused unread would be taken for the next request.
   if (!request.complete) response.setHeader('Connection', 'close');
   response.writeHead(status, headers.flat());
   if (completeBody && request.complete && !response.destroyed) return void response.end(completeBody);
   const isEventStream = getHeader(headers, 'content-type')?.startsWith('text/event-stream');
-  const withdraw = onShutdown(() => void (isEventStream ? response.end(SHUTDOWN_EVENT) : response.destroy()));
+  const stop = (): void => void (isEventStream ? response.end(SHUTDOWN_EVENT) : response.destroy());
+  response.once('shutdown', stop);
   try {
     for await (const chunk of body) {
       if (response.destroyed || response.writableEnded) return;
@@ -273,7 +255,7 @@ async function writeResponse(
     await discardUnreadBody(request);
     response.end();
   } finally {
-    withdraw();
+    response.off('shutdown', stop);
   }
 }
 

@@ -90,13 +90,9 @@ export async function openInProcessService(
   warn: TrustOptions['warn'],
 ): Promise<Transport> {
   const trust = { userId: runtime.userId, warn };
-  const { send, close } = await openLocalService({ databaseFile, trust }, runtime);
-  return { send: withLocalDiskFailures(send, databaseFile), close };
-}
-
-function withLocalDiskFailures(send: Send, databaseFile: string): Send {
-  return async (request) => {
-    const response = await send(request);
+  const { send: sendLocally, close } = await openLocalService({ databaseFile, trust }, runtime);
+  const send: Send = async (request) => {
+    const response = await sendLocally(request);
     if (response.status !== INSUFFICIENT_STORAGE_STATUS) return response;
     await collectBody(response.body, MAX_ERROR_BYTES);
     throw new Failure('local_file', `could not write to ${databaseFile}: the disk is full`, {
@@ -104,4 +100,5 @@ function withLocalDiskFailures(send: Send, databaseFile: string): Send {
       applied: 'no',
     });
   };
+  return { send, close };
 }

@@ -13,6 +13,7 @@ import { localModelName } from './model/chat-completion.ts';
 import { declaredBodyBytes, limitedChunks } from './request-body.ts';
 import { HttpError, invalidBodyResponse, jsonResponse, requestPath } from './responses.ts';
 import { type BodyReceiver, readRoute, type ServiceContext, type ServiceRoute } from './service-context.ts';
+import { insertRows } from './store/service-store.ts';
 import type { Upstream } from './upstream.ts';
 
 /** The route of an operation: its body is limited, validated as the command line does it, and then applied. */
@@ -26,14 +27,11 @@ export function operationRoute(operation: Operation, receive: BodyReceiver, cont
       requireIdentityEncoding(request);
       const maxBytes = Math.min(operation.largestBody, context.maxBodyBytes);
       const length = declaredBodyBytes(request);
-      const received = await receive(limitedChunks(request, maxBytes), length, caller, context);
-      try {
-        const refusal = validationResponse(received.findings, operation, context);
+      return receive(limitedChunks(request, maxBytes), length, caller, context, async (findings) => {
+        const refusal = validationResponse(findings, operation, context);
         await yieldAfterWork(length, caller.signal);
-        return refusal ?? (await received.apply());
-      } finally {
-        await received.discard();
-      }
+        return refusal;
+      });
     },
   };
 }
@@ -146,9 +144,10 @@ export function withStoredChats(
         const id = uuidV7(createdAt, randomBytes(10));
         // PostgreSQL cannot store U+0000, which JSON text does not contain either.
         const [question = '', answer = ''] = [sent, received].map((body) => body.toString().replaceAll('\0', '\ufffd'));
-        const durationMs = Math.round(elapsed() - startedMs);
-        const chat = { id, request: question, response: answer, status: response.status, createdAt, durationMs };
-        await store.saveChat(chat).catch(() => {});
+        const { status } = response;
+        const times = { created_at: createdAt, duration_ms: Math.round(elapsed() - startedMs) };
+        const chat = { id, request: question, response: answer, status, ...times };
+        await store.commit(() => insertRows('chats', [chat])).catch(() => {});
       });
     },
   };

@@ -9,16 +9,18 @@ import { limitedChunks } from './request-body.ts';
 import { HttpError, jsonResponse, textResponse } from './responses.ts';
 import { readRoute, type ServiceContext, type ServiceRoute } from './service-context.ts';
 import {
+  PAGE_TABLES,
   type PageQuery,
   type PageTable,
-  pageTables,
+  type RowPage,
   readFeedbackOf,
   readJob,
   readPage,
   readRecord,
   readTotals,
 } from './store/page-queries.ts';
-import type { StoredRow } from './store/service-store.ts';
+import { samplePayloads } from './store/payload-sample.ts';
+import type { ServiceStore, StoredRow } from './store/service-store.ts';
 
 // Everything stored is hostile text: no inline scripts, no foreign hosts, no frames, no forms.
 const pageHeaders: HttpHeaders = [
@@ -40,6 +42,7 @@ const staticFiles = [
 const ROWS_PER_PAGE = 50;
 const ROWS_PER_EXPORT_CHUNK = 200;
 const SAMPLED_PAYLOADS = 200;
+const MAX_SEARCHED_PAGES = 10;
 const MAX_TRACE_CALLS = 10_000;
 const MAX_CODE_BYTES = 256;
 
@@ -54,14 +57,17 @@ export function pageRoutes({ store, now, login }: ServiceContext): [string, Serv
       const query = pageQuery(parameters, ROWS_PER_PAGE);
       // A filter that only some calls of a trace match finds calls; other lists of calls have each trace once.
       const isFirstOfTrace = table === 'calls' && query.search === '' && !parameters.has('op');
-      const { rows, next } = await readPage(store, table, { ...query, isFirstOfTrace });
+      const { rows, next } = await readSearchedPage(store, table, { ...query, isFirstOfTrace });
       const paths = table === 'feedback' ? await payloadPaths(parameters.get('project') ?? rows[0]?.project_id) : [];
       return { rows: await Promise.all(rows.map(toJson)), next: next ?? null, paths, totals: await readTotals(store) };
     });
   const payloadPaths = async (project: unknown): Promise<JsonValue> => {
-    const query = { project: String(project), type: undefined, trigger: undefined, limit: SAMPLED_PAYLOADS };
-    const payloads = await store.samplePayloads({ ...query, window: [0, now() + 1] });
-    return inferPayloadPaths(payloads).map((path) => ({ ...path }));
+    const window = [0, now() + 1] as const;
+    const query = { project: String(project), window, type: undefined, trigger: undefined, limit: SAMPLED_PAYLOADS };
+    const paths = inferPayloadPaths(await store.snapshot(() => samplePayloads(query)));
+    // What can be compared comes first.
+    const ranked = ['numeric', 'boolean', 'categorical'].flatMap((type) => paths.filter((path) => path.type === type));
+    return ranked.map((path) => ({ ...path }));
   };
   const row = (each: StoredRow): JsonValue => rowToJson(each, false);
   return [
@@ -128,6 +134,14 @@ export function pageRoutes({ store, now, login }: ServiceContext): [string, Serv
   }
 }
 
+// Of a search, a page may be empty although older rows match: the next ones are searched as well.
+async function readSearchedPage(store: ServiceStore, table: PageTable, query: PageQuery): Promise<RowPage> {
+  let page = await readPage(store, table, query);
+  for (let pages = 1; page.rows.length === 0 && page.next !== undefined && pages < MAX_SEARCHED_PAGES; pages += 1)
+    page = await readPage(store, table, { ...query, before: page.next });
+  return page;
+}
+
 function pageQuery(parameters: URLSearchParams, limit: number): PageQuery {
   const time = (name: string): number | undefined => {
     const value = Number(parameters.get(name) || Number.NaN);
@@ -143,13 +157,9 @@ function pageQuery(parameters: URLSearchParams, limit: number): PageQuery {
 }
 
 function tableOf(parameters: URLSearchParams): PageTable {
-  const table = parameters.get('table') ?? '';
-  if (isPageTable(table)) return table;
-  throw new HttpError(400, `table must be one of: ${Object.keys(pageTables).join(', ')}`);
-}
-
-function isPageTable(name: string): name is PageTable {
-  return Object.hasOwn(pageTables, name);
+  const table = PAGE_TABLES.find((name) => name === parameters.get('table'));
+  if (table) return table;
+  throw new HttpError(400, `table must be one of: ${PAGE_TABLES.join(', ')}`);
 }
 
 const NUMBER_COLUMNS = ['created_at', 'status', 'duration_ms', 'groups'];

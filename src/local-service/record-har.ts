@@ -72,9 +72,14 @@ export async function openHarRecorder(
     record: (next) => async (request) => {
       if (!isRecorded(requestPath(request))) return next(request);
       const [startedAt, start] = [now(), elapsed()];
-      return sendWithCopies(request, next, MAX_RECORDED_BODY_BYTES, (sent, response, received, isCut) =>
-        write(harEntry({ startedAt, durationMs: elapsed() - start, request, sent, response, received, isCut })),
-      );
+      return sendWithCopies(request, next, MAX_RECORDED_BODY_BYTES, (sent, response, received, isCut) => {
+        const time = Math.round((elapsed() - start) * 1000) / 1000;
+        return write({
+          ...{ startedDateTime: new Date(startedAt).toISOString(), time, request: harRequest(request, sent) },
+          ...{ response: harResponse(response, received, isCut), cache: {} },
+          timings: { send: 0, wait: time, receive: 0 },
+        });
+      });
     },
     close: async () => {
       await writing;
@@ -91,51 +96,32 @@ async function writeAt(file: FileHandle, text: string, position: number): Promis
     written += (await file.write(bytes, written, bytes.length - written, position + written)).bytesWritten;
 }
 
-/** A request and its response, with their bodies; without a response if the connection ended before. */
-interface RecordedExchange {
-  readonly startedAt: number;
-  readonly durationMs: number;
-  readonly request: HttpRequest;
-  readonly sent: Buffer;
-  readonly response: HttpResponse | undefined;
-  readonly received: Buffer;
-  readonly isCut: boolean;
-}
-
 // Credentials, cookies and all that is unknown stay out of a recording.
 const REQUEST_HEADERS = ['content-type', 'accept', 'user-agent', 'traceparent'];
 const RESPONSE_HEADERS = ['content-type', 'retry-after', 'x-request-id', 'allow', 'www-authenticate'];
 
-/** An entry of HAR 1.2, without credentials and without a query. */
-function harEntry(exchange: RecordedExchange): JsonValue {
-  const { startedAt, durationMs, request, sent, response, received, isCut } = exchange;
-  const responseHeaders = response?.headers ?? [];
-  const time = Math.round(durationMs * 1000) / 1000;
-  const sizes = { headersSize: -1, cookies: [], httpVersion: 'HTTP/1.1' };
+const SIZES = { headersSize: -1, cookies: [], httpVersion: 'HTTP/1.1' };
+
+function harRequest(request: HttpRequest, sent: Buffer): JsonValue {
   return {
-    startedDateTime: new Date(startedAt).toISOString(),
-    time,
-    request: {
-      ...sizes,
-      method: request.method,
-      url: `http://localhost${requestPath(request)}`,
-      headers: harHeaders(request.headers, REQUEST_HEADERS),
-      queryString: [],
-      bodySize: sent.length,
-      ...(sent.length > 0 ? { postData: { mimeType: contentType(request.headers), ...bodyText(sent) } } : {}),
-    },
-    response: {
-      ...sizes,
-      status: response?.status ?? 0,
-      statusText: '',
-      headers: harHeaders(responseHeaders, RESPONSE_HEADERS),
-      content: { size: received.length, mimeType: contentType(responseHeaders), ...bodyText(received) },
-      redirectURL: '',
-      bodySize: received.length,
-      ...(isCut || !response ? { _cut: true } : {}),
-    },
-    cache: {},
-    timings: { send: 0, wait: time, receive: 0 },
+    ...SIZES,
+    method: request.method,
+    url: `http://localhost${requestPath(request)}`,
+    headers: harHeaders(request.headers, REQUEST_HEADERS),
+    queryString: [],
+    bodySize: sent.length,
+    ...(sent.length > 0 ? { postData: { mimeType: contentType(request.headers), ...bodyText(sent) } } : {}),
+  };
+}
+
+function harResponse(response: HttpResponse | undefined, received: Buffer, isCut: boolean): JsonValue {
+  const { status = 0, headers = [] } = response ?? {};
+  return {
+    ...SIZES,
+    ...{ status, statusText: '', headers: harHeaders(headers, RESPONSE_HEADERS), redirectURL: '' },
+    content: { size: received.length, mimeType: contentType(headers), ...bodyText(received) },
+    bodySize: received.length,
+    ...(isCut || !response ? { _cut: true } : {}),
   };
 }
 

@@ -29,8 +29,6 @@ export class IncompleteBodyError extends Error {
 export async function* limitedChunks(request: HttpRequest, maxBytes: number): AsyncGenerator<Uint8Array> {
   const tooLarge = (): HttpError => new HttpError(413, `the body may have at most ${formatByteSize(maxBytes)}`);
   if (declaredBodyBytes(request) > maxBytes) throw tooLarge();
-  const whole = await receiveWholeBody(request);
-  if (whole) return yield whole;
   let length = 0;
   for await (const chunk of withPeriodicYields(receivedChunks(request), request.signal)) {
     length += chunk.length;
@@ -39,18 +37,10 @@ export async function* limitedChunks(request: HttpRequest, maxBytes: number): As
   }
 }
 
-// Undefined for a body that is read chunk by chunk.
-async function receiveWholeBody({ body }: HttpRequest): Promise<Uint8Array | undefined> {
-  try {
-    return await ('whole' in body ? body.whole?.() : undefined);
-  } catch (error) {
-    throw new IncompleteBodyError(error);
-  }
-}
-
 async function* receivedChunks({ body }: HttpRequest): AsyncGenerator<Uint8Array> {
   try {
-    yield* bodyChunks(body);
+    const whole = await ('whole' in body ? body.whole?.() : undefined);
+    yield* whole ? [whole] : bodyChunks(body);
   } catch (error) {
     throw new IncompleteBodyError(error);
   }

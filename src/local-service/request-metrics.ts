@@ -35,7 +35,9 @@ export function createRequestMetrics(paths: readonly string[]): RequestMetrics {
       totals.set(key, (totals.get(key) ?? 0) + 1);
       const histogram = durations.get(label) ?? { counts: BUCKET_LIMITS_SECONDS.map(() => 0), sumSeconds: 0 };
       durations.set(label, histogram);
-      addDuration(histogram, durationMs / 1000);
+      histogram.sumSeconds += durationMs / 1000;
+      for (const [at, limit] of BUCKET_LIMITS_SECONDS.entries())
+        if (durationMs / 1000 <= limit) histogram.counts[at] = (histogram.counts[at] ?? 0) + 1;
     },
     text: () =>
       [
@@ -51,12 +53,6 @@ export function createRequestMetrics(paths: readonly string[]): RequestMetrics {
         '',
       ].join('\n'),
   };
-}
-
-function addDuration(histogram: DurationHistogram, seconds: number): void {
-  histogram.sumSeconds += seconds;
-  for (const [at, limit] of BUCKET_LIMITS_SECONDS.entries())
-    if (seconds <= limit) histogram.counts[at] = (histogram.counts[at] ?? 0) + 1;
 }
 
 function histogramLines(path: string, { counts, sumSeconds }: DurationHistogram): string[] {

@@ -41,21 +41,14 @@ export type OperationHandler = (
   context: ServiceContext,
 ) => HttpResponse | Promise<HttpResponse>;
 
-export interface ReceivedBody {
-  readonly findings: readonly Finding[];
-  /** Applies the operation; called only if no finding rejects the body. May throw HttpError. */
-  readonly apply: () => HttpResponse | Promise<HttpResponse>;
-  /** Frees what was kept of the body; called in every case. */
-  readonly discard: () => Promise<void>;
-}
-
-/** `length` is the declared one, or 0. Throws what the chunks throw, and keeps nothing of the body then. */
+/** Applies an operation to a body, `length` of whose bytes are declared, unless `refuse` has a response to its findings. */
 export type BodyReceiver = (
   chunks: AsyncIterable<Uint8Array>,
   length: number,
   caller: Caller,
   context: ServiceContext,
-) => Promise<ReceivedBody>;
+  refuse: (findings: readonly Finding[]) => Promise<HttpResponse | undefined>,
+) => Promise<HttpResponse>;
 
 /** One path of the local service: the method and credentials it takes, the shape of its errors, and how it responds. */
 export interface ServiceRoute {

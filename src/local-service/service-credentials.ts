@@ -44,12 +44,8 @@ export async function loadServiceCredentials(
   const file = `${databaseFile}.credentials.json`;
   await requireTrustedFile(file, trust);
   const generated = (await readStoredCredentials(file)) ?? (await storeNewCredentials(file, runtime));
-  const credentials = {
-    username: username || generated.username,
-    password: password || generated.password,
-    token: token || generated.token,
-  };
-  return { credentials: requireValid(credentials), file };
+  const given = { ...(username && { username }), ...(password && { password }), ...(token && { token }) };
+  return { credentials: requireValid({ ...generated, ...given }), file };
 }
 
 async function readCredentials(file: string): Promise<AcceptedCredentials> {

@@ -8,7 +8,8 @@ import {
   openLocalService,
   openServiceStore,
 } from '../../src/local-service/open-local-service.ts';
-import { pruneStore } from '../../src/local-service/store/service-store.ts';
+import { deleteFeedback, pruneStore } from '../../src/local-service/store/record-queries.ts';
+import { insertRows } from '../../src/local-service/store/service-store.ts';
 import { noPostgres, type PostgresServer, postgresServer } from '../support/postgres.ts';
 import { temporaryDirectory } from '../support/svc.ts';
 
@@ -74,24 +75,14 @@ describe.each(stores)('a service on %s', (name, options) => {
     const { postgres, trust } = options();
     const store = await openServiceStore({ databaseFile: join(temporaryDirectory(), 'svc.db'), postgres, trust }, 0);
     onTestFinished(store.close);
-    const record = {
-      replacedId: 'none',
-      type: 't',
-      trigger: null,
-      ref: '',
-      payload: '{}',
-      record: '{}',
-      user: 'u',
-      createdAt: 1,
-    };
-    for (const [project, id] of [
+    const record = { feedback_type: 't', payload: '{}', record: '{}', svc_user_id: 'u', created_at: 1 };
+    for (const [project_id, id] of [
       ['a/b', 'x'],
       ['a/b', 'y'],
       ['c/d', 'x'],
     ] as const)
-      await store.replaceFeedback({ ...record, project, id }, undefined);
-    const removal = 'delete from @feedback where project_id = ? and id = ?';
-    expect(await store.removeRows({ sql: removal, values: ['a/b', 'x'] })).toBe(1);
+      await store.commit(() => insertRows('feedback', [{ ...record, project_id, id }]));
+    await store.commit(() => deleteFeedback([{ project_id: 'a/b', id: 'x' }]));
     const sql = 'select project_id, id from @feedback order by project_id';
     expect(await store.readRows({ sql, values: [] })).toEqual([
       { project_id: 'a/b', id: 'y' },
@@ -106,19 +97,22 @@ describe.each(stores)('a service on %s', (name, options) => {
     const trajectories = function* () {
       for (let index = 0; index < 150; index++) yield { group: 0, index, bytes: Buffer.from('{}') };
     };
-    const common = { project: 'a/b', type: 't', trigger: null, ref: '', payload: '{}', record: '{}', user: 'u' };
-    for (let at = 0; at < 140; at++) {
-      const [id, createdAt] = [`id-${at}`, at];
-      const call = { project: 'a/b', id, traceId: undefined, newTraceId: 't', start: '{}', createdAt };
-      await store.saveCall(call, undefined);
-      await store.replaceFeedback({ ...common, id, replacedId: 'none', createdAt }, undefined);
-      await store.saveChat({ id, request: '{}', response: '{}', status: 200, createdAt, durationMs: 1 });
-    }
-    for (const [id, createdAt] of [
+    const table = <T>(make: (id: string, created_at: number) => T): T[] =>
+      Array.from({ length: 140 }, (_, at) => make(`id-${at}`, at));
+    const key = { project_id: 'a/b', trace_id: 't', start: '{}' };
+    const record = { project_id: 'a/b', feedback_type: 't', payload: '{}', record: '{}', svc_user_id: 'u' };
+    const chat = { request: '{}', response: '{}', status: 200, duration_ms: 1 };
+    for (const [name, rows] of [
+      ['calls', table((id, created_at) => ({ ...key, id, created_at }))],
+      ['feedback', table((id, created_at) => ({ ...record, id, created_at }))],
+      ['chats', table((id, created_at) => ({ ...chat, id, created_at }))],
+    ] as const)
+      await store.commit(() => insertRows(name, rows));
+    for (const [id, created_at] of [
       ['old', 1],
       ['new', 130],
     ] as const)
-      await store.saveJob({ id, modelId: 'm', config: null, createdAt }, trajectories, undefined);
+      await store.saveJob({ id, model_id: 'm', experimental_config: null, created_at }, trajectories, undefined);
     const signal = new AbortController().signal;
     expect(await pruneStore(store, 130, signal)).toBe(3 * 130 + 1);
     expect(await pruneStore(store, 130, signal)).toBe(0);
@@ -278,7 +272,7 @@ describe.each(stores)('the data of the page on %s', (name, options) => {
     const record = async (at: number) => JSON.parse(await get(`/page/record?table=calls&project=a/b&id=${callId(at)}`));
     expect(await record(1)).toMatchObject({ row: { id: callId(1) }, feedback: [{ feedback_type: 't' }] });
     expect(await record(4)).toEqual({ row: null, feedback: [] });
-    expect(JSON.parse(await get('/page/jobs')).totals).toEqual({ calls: 3, feedback: 2, jobs: 0, chats: 0 });
+    expect(JSON.parse(await get('/page/jobs')).totals).toEqual({ calls: '3', feedback: '2', jobs: '0', chats: '0' });
     const ids = async (query: string): Promise<unknown> =>
       JSON.parse(await get(`/page/${query}`)).rows.map(({ id }: { id: string }) => id);
     expect(await ids('calls?op=x')).toEqual([3, 2, 1].map(callId));

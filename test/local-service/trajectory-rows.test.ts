@@ -43,7 +43,7 @@ describe('the trajectories of a job', () => {
   it('are stored in transactions of bounded size, and the job after them', async () => {
     const { counted, count, store, largestTransaction } = await database();
     const id = newId(now);
-    const job = { id, modelId: 'm', config: null, createdAt: now };
+    const job = { id, model_id: 'm', experimental_config: null, created_at: now };
     await createEmbeddedStore(counted).saveJob(job, () => trajectories(40, 256 * 1024), undefined);
     expect(count(id)).toBe(40);
     expect(store.first('select id from jobs')).toMatchObject({ id });
@@ -59,7 +59,7 @@ describe('the trajectories of a job', () => {
       undefined,
     );
     let isStored = false;
-    const job = { id: newId(now), modelId: 'm', config: null, createdAt: now };
+    const job = { id: newId(now), model_id: 'm', experimental_config: null, created_at: now };
     const saving = store
       .saveJob(job, () => trajectories(100, 256 * 1024), undefined)
       .then(() => {
@@ -91,7 +91,7 @@ describe('the trajectories of a job', () => {
         yield one;
       }
     };
-    const job = { id, modelId: 'm', config: null, createdAt: now };
+    const job = { id, model_id: 'm', experimental_config: null, created_at: now };
     await expect(createEmbeddedStore(counted).saveJob(job, aborting, controller.signal)).rejects.toThrow('enough');
     expect(largestTransaction()).toBeLessThanOrEqual(4);
     expect([count(id), store.all('select id from jobs')]).toEqual([0, []]);

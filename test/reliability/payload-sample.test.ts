@@ -4,8 +4,7 @@ import fc from 'fast-check';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { runQueries } from '../../src/local-service/store/embedded-store.ts';
 import { openStore, type Store } from '../../src/local-service/store/open-store.ts';
-import { samplePayloads } from '../../src/local-service/store/payload-sample.ts';
-import type { PayloadQuery } from '../../src/local-service/store/service-store.ts';
+import { type PayloadQuery, samplePayloads } from '../../src/local-service/store/payload-sample.ts';
 import { temporaryDirectory } from '../support/svc.ts';
 
 interface Stored {

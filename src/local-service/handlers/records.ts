@@ -7,16 +7,16 @@ import type { OperationHandler } from '../service-context.ts';
 /** Stores the start of a call under its id, or a new UUIDv7. The same id sent again merges into one call. */
 export const handleCallStart: OperationHandler = async (body, { signal }, { store, now, randomBytes }) => {
   const start = getMember(body, 'start') ?? body;
-  const id = firstStringMember(start, 'id') ?? uuidV7(now(), randomBytes(10));
-  const call = {
-    project: firstStringMember(start, 'project_id') ?? '',
-    id,
-    traceId: firstStringMember(start, 'trace_id'),
-    newTraceId: uuidV7(now(), randomBytes(10)),
+  const traceId = firstStringMember(start, 'trace_id');
+  const row = {
+    project_id: firstStringMember(start, 'project_id') ?? '',
+    id: firstStringMember(start, 'id') ?? uuidV7(now(), randomBytes(10)),
+    trace_id: traceId ?? uuidV7(now(), randomBytes(10)),
     start: rawText(start),
-    createdAt: now(),
+    created_at: now(),
   };
-  return jsonResponse(200, { id, trace_id: await store.saveCall(call, signal) });
+  const stored = await store.saveCall({ row, hasTraceId: traceId !== undefined }, signal);
+  return jsonResponse(200, { id: row.id, trace_id: stored });
 };
 
 /**
@@ -26,18 +26,17 @@ export const handleCallStart: OperationHandler = async (body, { signal }, { stor
 export const handleFeedbackReplace: OperationHandler = async (body, { user, signal }, { store, now, randomBytes }) => {
   const textOf = (name: string): string => firstStringMember(body, name) ?? '';
   const createdAt = now();
-  const id = firstStringMember(body, 'id') ?? uuidV7(createdAt, randomBytes(10));
   const payload = rawText(getMember(body, 'payload') ?? body);
-  const feedback = {
-    ...{ id, payload, user, createdAt, record: rawText(body) },
-    project: textOf('project_id'),
-    replacedId: textOf('feedback_id'),
-    type: textOf('feedback_type'),
-    trigger: firstStringMember(body, 'trigger_ref') ?? null,
+  const row = {
+    project_id: textOf('project_id'),
+    id: firstStringMember(body, 'id') ?? uuidV7(createdAt, randomBytes(10)),
+    feedback_type: textOf('feedback_type'),
+    trigger_ref: firstStringMember(body, 'trigger_ref') ?? null,
     // An index of PostgreSQL holds no longer ones.
-    ref: textOf('svc_ref').slice(0, 600),
+    svc_ref: textOf('svc_ref').slice(0, 600),
+    ...{ payload, record: rawText(body), svc_user_id: user, created_at: createdAt },
   };
-  await store.replaceFeedback(feedback, signal);
+  await store.replaceFeedback({ row, replacedId: textOf('feedback_id') }, signal);
   const created = new Date(createdAt).toISOString();
-  return jsonResponse(200, { id, created_at: created, svc_user_id: user, payload: new RawJson(payload) });
+  return jsonResponse(200, { id: row.id, created_at: created, svc_user_id: user, payload: new RawJson(payload) });
 };

@@ -32,21 +32,18 @@ import { openStagingFile, type StagingFile } from '../store/staging-file.ts';
  */
 export function createTrainReceiver(operation: Operation): BodyReceiver {
   const validate = createBodyValidator(operation);
-  return async (chunks, _length, { signal }, context) => {
+  return async (chunks, _length, { signal }, context, refuse) => {
     limitYoungGeneration();
     const staging = await openStagingFile(context.directory);
     try {
       const { body, findings } = await receiveJob(chunks, staging, validate);
-      return {
-        findings,
-        apply: async () => jsonResponse(200, { id: await storeJob(body, staging, signal, context) }),
-        discard: staging.close,
-      };
+      const refusal = await refuse(findings);
+      return refusal ?? jsonResponse(200, { id: await storeJob(body, staging, signal, context) });
     } catch (error) {
+      if (error instanceof InvalidTextError) return invalidBodyResponse([unreadableFinding(error)], operation);
+      throw error;
+    } finally {
       await staging.close();
-      if (!(error instanceof InvalidTextError)) throw error;
-      const findings = [unreadableFinding(error)];
-      return { findings, apply: () => invalidBodyResponse(findings, operation), discard: async () => {} };
     }
   };
 }
@@ -87,9 +84,9 @@ async function storeJob(
   const config = getMember(body, 'experimental_config');
   const job = {
     id,
-    modelId: firstStringMember(body, 'model_id') ?? '',
-    config: config && kindOf(config) !== 'null' ? rawText(config) : null,
-    createdAt: now(),
+    model_id: firstStringMember(body, 'model_id') ?? '',
+    experimental_config: config && kindOf(config) !== 'null' ? rawText(config) : null,
+    created_at: now(),
   };
   await store.saveJob(job, staging.trajectories, signal);
   return id;

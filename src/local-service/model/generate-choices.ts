@@ -104,11 +104,6 @@ function applyStops(tokens: readonly Token[], request: ModelRequest): LimitedTok
   return { tokens, finishReason };
 }
 
-interface RankedToken {
-  readonly token: Token;
-  readonly logprob: number;
-}
-
 /** The entries of `logprobs.content` for tokens that start at `position`. */
 export function logprobEntries(
   tokens: readonly Token[],
@@ -139,8 +134,8 @@ export function promptLogprobEntries(tokens: readonly Token[], count: number): J
 }
 
 // The generated token, which is always the likeliest, and numbered others; each of them has half of the remaining probability.
-function likeliestTokens(token: Token, position: number, count: number): RankedToken[] {
-  const found: RankedToken[] = [{ token, logprob: tokenLogprob(token, position) }];
+function likeliestTokens(token: Token, position: number, count: number) {
+  const found = [{ token, logprob: tokenLogprob(token, position) }];
   const ids = new Set([token.id]);
   let remainingLogprob = Math.log(-Math.expm1(tokenLogprob(token, position)));
   for (let at = 2; found.length < count; at++) {

@@ -61,7 +61,7 @@ function conforms(value: unknown, schema: Schema, scope: SchemaScope): boolean {
 }
 
 const generalChecks: Checks<unknown> = {
-  type: (value, { type }) => [type].flat().some((one) => isOfType(value, one)),
+  type: (value, { type }) => [type].flat().some((one) => typeChecks.get(one)?.(value) ?? typeof value === one),
   const: (value, schema) => isDeepStrictEqual(value, schema.const),
   enum: (value, schema, { spend }) => {
     spend(schema.enum.length);
@@ -119,19 +119,10 @@ const objectChecks: Checks<object> = {
     Object.keys(value).every((name) => conforms(name, propertyNames, scope)),
 };
 
-function isOfType(value: unknown, type: unknown): boolean {
-  switch (type) {
-    case 'null':
-      return value === null;
-    case 'integer':
-      return Number.isInteger(value);
-    case 'number':
-      return Number.isFinite(value);
-    case 'array':
-      return Array.isArray(value);
-    case 'object':
-      return isRecord(value);
-    default:
-      return typeof value === type;
-  }
-}
+const typeChecks = new Map<unknown, (value: unknown) => boolean>([
+  ['null', (value) => value === null],
+  ['integer', Number.isInteger],
+  ['number', Number.isFinite],
+  ['array', Array.isArray],
+  ['object', isRecord],
+]);

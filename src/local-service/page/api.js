@@ -10,33 +10,27 @@ export async function login() {
   localStorage.setItem(TOKEN, (await response.json()).token);
 }
 
-// Throws an Error whose message can be shown.
-async function request(name, parameters) {
-  const path = `/page/${name}?${new URLSearchParams(parameters)}`;
+/** The data of a route; throws an Error whose message can be shown. */
+export async function read(name, parameters = {}, kind = 'json') {
   const token = localStorage.getItem(TOKEN);
   const headers = token ? { Authorization: `Bearer ${token}` } : {};
-  const response = await fetch(path, { headers }).catch(() => {
+  const response = await fetch(`/page/${name}?${new URLSearchParams(parameters)}`, { headers }).catch(() => {
     throw new Error('The service does not respond.');
   });
-  if (response.ok) return response;
+  if (response.ok) return response[kind]();
   if (response.status === 401 && token) {
     // The service that the token was for has ended. Without one, the browser asks for the user name and password.
     localStorage.removeItem(TOKEN);
-    return request(name, parameters);
+    return read(name, parameters, kind);
   }
   const hint =
     ': reload the page and enter the user name and password of svc serve, or open the link of svc serve --open';
   throw new Error(`The service responded ${response.status}${response.status === 401 ? hint : ''}.`);
 }
 
-/** The data of a route; throws an Error whose message can be shown. */
-export async function read(name, parameters = {}) {
-  return (await request(name, parameters)).json();
-}
-
 /** Saves all records of a table that match, as JSON Lines. */
 export async function download(parameters) {
-  const href = URL.createObjectURL(await (await request('export', parameters)).blob());
+  const href = URL.createObjectURL(await read('export', parameters, 'blob'));
   Object.assign(document.createElement('a'), { href, download: `svc-${parameters.table}.jsonl` }).click();
   window.setTimeout(() => URL.revokeObjectURL(href), 60_000);
 }

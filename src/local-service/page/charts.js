@@ -5,7 +5,6 @@ const [BAR, BAD, SOFT] = ['var(--bar)', 'var(--bad)', 'var(--soft)'];
 const MAX_BINS = 20;
 const MAX_MARKS = 240;
 
-/** The least and the greatest of some values. */
 export function limits(values) {
   return [values.reduce((a, b) => Math.min(a, b)), values.reduce((a, b) => Math.max(a, b))];
 }
@@ -40,10 +39,7 @@ function chart(xName, xValues, yName, yValues, marks) {
   const place = (value, [low, high], from, to) => from + ((value - low) / (high - low || 1)) * (to - from);
   const x = (value) => place(value, xs, LEFT, WIDTH - RIGHT);
   const y = (value) => place(value, ys, HEIGHT - BOTTOM, TOP);
-  const ticks = ([low, high]) => {
-    const middle = (low + high) / 2;
-    return low === high ? [low] : [low, high - low > MAX_BINS ? Math.round(middle) : middle, high];
-  };
+  const ticks = ([low, high]) => [...new Set([low, (low + high) / 2, high])];
   const text = (words, x, y, anchor) =>
     svg('text', { x, y, 'text-anchor': anchor, 'font-size': 11, fill: SOFT }, words);
   const axes = [

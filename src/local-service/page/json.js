@@ -53,9 +53,9 @@ export function jsonView(text) {
 
 function nodeView({ key, text, items }, depth) {
   const name = key === undefined ? [] : [el('span', { className: 'key' }, key), ': '];
-  if (!items?.length) return el('div', {}, ...name, el('span', { className: text[0] === '"' ? '' : 'scalar' }, text));
-  const size = el('small', {}, ` ${items.length} `);
-  const box = el('details', {}, el('summary', {}, ...name, text[0], size, text.at(-1)));
+  if (!items?.length) return el('div', {}, ...name, text);
+  const summary = el('summary', {}, ...name, text[0], el('small', {}, ` ${items.length} `), text.at(-1));
+  const box = el('details', {}, summary);
   // What is folded is made when it is opened, so that text of any depth is shown.
   const fill = () => {
     if (box.open && box.childElementCount === 1)
@@ -70,17 +70,15 @@ function nodeView({ key, text, items }, depth) {
 /** Buttons that copy a stored body, and the command lines that send it. */
 export function copyButtons(path, command, body, authorization) {
   const quoted = `'${body.replaceAll("'", "'\\''")}'`;
-  const texts = {
-    JSON: body,
-    curl: `curl ${location.origin}${path} ${authorization} -H 'Content-Type: application/json' --data-raw ${quoted}`,
-    svc: `printf %s ${quoted} | SVC_BASE_URL=${location.origin} svc ${command}`,
-  };
+  const curl = `curl ${location.origin}${path} ${authorization} -H 'Content-Type: application/json' --data-raw ${quoted}`;
+  const svc = `printf %s ${quoted} | SVC_BASE_URL=${location.origin} svc ${command}`;
   const copied = el('span', { role: 'status' });
-  const buttons = Object.entries(texts).map(([name, text]) =>
-    button(`Copy ${name}`, async () => {
-      await navigator.clipboard.writeText(text);
-      copied.textContent = `Copied the ${name}.`;
-    }),
+  const copy = async (name, text) => {
+    await navigator.clipboard.writeText(text);
+    copied.textContent = `Copied the ${name}.`;
+  };
+  const buttons = Object.entries({ JSON: body, curl, svc }).map((each) =>
+    button(`Copy ${each[0]}`, () => copy(...each)),
   );
-  return el('p', {}, ...buttons.flatMap((each) => [each, ' ']), copied);
+  return el('p', { className: 'tools' }, buttons, copied);
 }

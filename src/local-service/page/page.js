@@ -6,13 +6,10 @@ import { createWaterfall, keyOf } from './waterfall.js';
 
 const LIVE_INTERVAL_MS = 2000;
 const TYPING_DELAY_MS = 250;
-const MAX_PAGES = 8;
 const MAX_LIVE_TRACE_CALLS = 1000;
-const MAX_COUNT = 100_000;
 
 const byId = (id) => document.getElementById(id);
 const [list, trace, panel, status, filters, live] = ['list', 'trace', 'panel', 'status', 'filters', 'live'].map(byId);
-const timeOf = (cursor) => JSON.parse(cursor)[0];
 
 let state = readState();
 // What was read for the state: the rows of a list, the calls of a trace, the record of the panel. A response for another
@@ -73,7 +70,7 @@ async function render() {
   drawFilters();
   document.body.classList.toggle('has-panel', id !== undefined);
   list.hidden = traceId !== undefined;
-  trace.hidden = traceId === undefined;
+  trace.hidden = !list.hidden;
   panel.hidden = id === undefined;
   await Promise.all([renderList(), renderTrace(), renderPanel()]).catch(say);
 }
@@ -82,10 +79,13 @@ function drawNavigation() {
   document.title = `${tables[state.table].title} · svc`;
   draw(byId('nav'), JSON.stringify([state.table, totals]), () =>
     Object.entries(tables).map(([name, { title }]) => {
-      const count = totals[name]?.toLocaleString('en') ?? '';
-      const total = el('small', {}, totals[name] === MAX_COUNT ? `${count}+` : count);
       const ariaCurrent = name === state.table ? 'page' : null;
-      return el('a', { id: `table-${name}`, href: `#${name}`, ariaCurrent }, `${title} `, total);
+      return el(
+        'a',
+        { id: `table-${name}`, href: `#${name}`, ariaCurrent },
+        `${title} `,
+        el('small', {}, totals[name] ?? ''),
+      );
     }),
   );
 }
@@ -115,19 +115,12 @@ async function renderList() {
   await readOlder(loaded);
 }
 
-// Rows from a cursor on, in several pages: the service looks at so many rows for each.
-async function readRows(own, before, isEnough) {
-  const rows = [];
-  let next = before;
-  for (let pages = 0; pages < MAX_PAGES; pages += 1) {
-    const page = await read(own.table, next === null ? own.query : { ...own.query, before: next });
-    rows.push(...page.rows);
-    if (next === null) own.paths = page.paths;
-    ({ next, totals } = page);
-    if (next === null || isEnough(rows, next)) break;
-  }
+async function readPage(own, before) {
+  const page = await read(own.table, before === null ? own.query : { ...own.query, before });
+  if (before === null) own.paths = page.paths;
+  totals = page.totals;
   drawNavigation();
-  return { rows, next };
+  return page;
 }
 
 // Of two versions of a row, the one that was read last.
@@ -138,11 +131,11 @@ function showRows(own, rows, next) {
 }
 
 async function readOlder(own) {
-  const { rows, next } = await readRows(own, own.next, (found) => found.length > 0);
+  const { rows, next } = await readPage(own, own.next);
   showRows(own, [...own.rows, ...rows], next);
 }
 
-// Reads from the newest row on until those that were shown; after too many, the list starts again.
+// Adds the newest rows to those that were shown; if more than a page is new, the list starts again.
 async function refresh() {
   const own = loaded;
   const pause = !live.checked ? ' (off)' : state.parameters.until ? ' (paused: the time range has an end)' : '';
@@ -150,9 +143,9 @@ async function refresh() {
   if (pause || document.hidden || own.key === undefined || own.isBusy) return;
   own.isBusy = true;
   try {
-    const newest = own.rows[0]?.created_at ?? 0;
-    const { rows, next } = await readRows(own, null, (_, before) => timeOf(before) < newest);
-    if (next !== null && timeOf(next) >= newest) showRows(own, rows, next);
+    const { rows, next } = await readPage(own, null);
+    const known = new Set(own.rows.map(keyOf));
+    if (next !== null && !rows.some((row) => known.has(keyOf(row)))) showRows(own, rows, next);
     else showRows(own, [...own.rows, ...rows], own.next);
     if (opened.total < MAX_LIVE_TRACE_CALLS) await renderTrace(true);
   } catch (error) {
@@ -166,7 +159,7 @@ function statusText() {
   const { rows, next } = loaded;
   const { title, noun } = tables[state.table];
   const what = describe(state);
-  const oldest = next === null ? '' : new Date(timeOf(next)).toLocaleString();
+  const oldest = next === null ? '' : new Date(JSON.parse(next)[0]).toLocaleString();
   if (rows.length === 0 && what === '') return `No ${noun[1]} yet.`;
   const searched = oldest ? `searched back to ${oldest}` : `all ${title.toLowerCase()} were searched`;
   if (rows.length === 0) return `No match for ${what}; ${searched}.`;
@@ -185,25 +178,16 @@ function drawList() {
 }
 
 function rowTable(columns, rows) {
-  const heads = columns.map(([name, , className = '', chart = '']) =>
-    el('th', { scope: 'col', className }, `${name} `, chart),
-  );
+  const heads = columns.map(([name, , className = '', chart = '']) => el('th', { className }, `${name} `, chart));
+  const { id, in: project } = state.parameters;
   const body = rows.map((row) => {
-    const cells = columns.map(([name, cell, className = '']) => {
-      const td = el('td', { className }, cell(row));
-      td.dataset.name = name;
-      return td;
-    });
-    const element = el('tr', { className: isSelected(row) ? 'selected' : '' }, cells);
+    const cells = columns.map(([title, cell, className = '']) => el('td', { className, title }, cell(row)));
+    const isSelected = row.id === id && (project ?? row.project_id) === row.project_id;
+    const element = el('tr', { className: isSelected ? 'selected' : '' }, cells);
     element.querySelector('.opener').id = keyOf(row);
     return element;
   });
   return el('table', {}, el('thead', {}, el('tr', {}, heads)), el('tbody', {}, body));
-}
-
-function isSelected(row) {
-  const { id, in: project } = state.parameters;
-  return row.id === id && (project === undefined || row.project_id === project);
 }
 
 function columnChoice(paths) {
@@ -242,9 +226,8 @@ async function renderPanel() {
   panel.replaceChildren();
   if (key === undefined) return;
   const record = await read('record', { table: state.table, project, id });
-  const isCurrent = () => key === panelKey;
-  if (!isCurrent()) return;
-  const parts = record.row ? panels[state.table](record, isCurrent) : ['This record is not stored.'];
+  if (key !== panelKey) return;
+  const parts = record.row ? panels[state.table](record, () => key === panelKey) : ['This record is not stored.'];
   panel.replaceChildren(link(href(state, { in: '', id: '' }), 'Close', 'close'), ...parts);
 }
 

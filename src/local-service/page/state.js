@@ -45,8 +45,6 @@ export function queryOf(state) {
 
 /** What a state selects, for people. */
 export function describe(state) {
-  const texts = fieldsOf(state).map(
-    ({ name, label, value }) => value && `${name === 'q' ? 'text' : label.toLowerCase()} “${value}”`,
-  );
-  return texts.filter(Boolean).join(', ');
+  const chosen = fieldsOf(state).filter(({ value }) => value);
+  return chosen.map(({ name, label, value }) => `${name === 'q' ? 'text' : label.toLowerCase()} “${value}”`).join(', ');
 }

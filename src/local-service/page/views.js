@@ -8,7 +8,6 @@ const BASIC = '-u "$SVC_USERNAME:$SVC_PASSWORD"';
 const BEARER = '-H "Authorization: Bearer $SVC_TOKEN"';
 const MAX_PAYLOAD_COLUMNS = 5;
 const MAX_BADGES = 2;
-const RANKS = ['numeric', 'boolean', 'categorical'];
 
 /** The columns of a table: a name, the cell of a row, a class, and a chart of the values. */
 export function columnsOf(state, rows, paths) {
@@ -59,28 +58,24 @@ function callCell({ trace, project_id: project, id, name, op, root }, opener) {
 }
 
 function callBadges({ failed, feedback }) {
-  const badges = feedback.slice(0, MAX_BADGES).map((text) => badge(text));
-  if (failed > 0) badges.unshift(badge(`${failed} failed`, 'failed'));
-  if (feedback.length > MAX_BADGES) badges.push(el('small', {}, `+${feedback.length - MAX_BADGES}`));
-  return badges.flatMap((each) => [each, ' ']);
+  const failures = failed > 0 ? badge(`${failed} failed`, 'failed') : '';
+  const more = feedback.length > MAX_BADGES ? el('small', {}, `+${feedback.length - MAX_BADGES}`) : '';
+  return [failures, ...feedback.slice(0, MAX_BADGES).map((text) => badge(text)), more].flatMap((each) => [each, ' ']);
 }
 
 /** The paths that are columns: those of the URL, else numbers and booleans first. */
 export function chosenPaths({ parameters: { columns } }, paths) {
-  if (columns !== undefined) return paths.filter(({ path }) => columns.split(',').includes(path));
-  const sorted = paths.toSorted((left, right) => RANKS.indexOf(left.type) - RANKS.indexOf(right.type));
-  return sorted.slice(0, MAX_PAYLOAD_COLUMNS);
+  if (columns === undefined) return paths.slice(0, MAX_PAYLOAD_COLUMNS);
+  return paths.filter(({ path }) => columns.split(',').includes(path));
 }
 
 function payloadColumn(path, type, rows) {
   const cell = (row) => textAt(parseTree(row.record), `payload.${path}`);
   if (type !== 'numeric') return [path, cell];
-  const texts = rows.map(cell).filter((text) => text !== '');
-  const values = texts.map(Number).filter(Number.isFinite);
+  const values = rows.map(cell).filter(Boolean).map(Number).filter(Number.isFinite);
   return [path, cell, 'number', values.length > 1 ? sparkline(values, path) : ''];
 }
 
-/** The contents of the panel of a record. */
 export const panels = { calls: callPanel, feedback: feedbackPanel, jobs: jobPanel, chats: chatPanel };
 
 function section(title, ...children) {
@@ -166,12 +161,11 @@ function jobPanel({ row }, isCurrent) {
 
   async function readTrajectories() {
     const all = [];
-    for (let after = {}; isCurrent() && after; ) {
-      const page = await read('trajectories', { job: row.id, ...after });
-      for (const trajectory of page.trajectories) all.push(trajectory);
-      after = page.next === null ? undefined : { after: page.next };
-      const trajectories = counted(page.total, 'trajectory', 'trajectories');
-      status.textContent = after ? `Read ${all.length} of ${trajectories}…` : trajectories;
+    for (let after = ''; isCurrent() && after !== null; ) {
+      const page = await read('trajectories', { job: row.id, after });
+      all.push(...page.trajectories);
+      after = page.next;
+      status.textContent = `Read ${all.length} of ${counted(page.total, 'trajectory', 'trajectories')}`;
     }
     charts.replaceChildren(...jobCharts(all));
   }
@@ -233,15 +227,16 @@ function responseArticles(response) {
 // A message from its parts: servers send texts and arguments in parts, and the name of a tool once.
 function messageArticle(role, parts) {
   const texts = new Map();
-  const add = (key, text) => texts.set(key, (texts.get(key) ?? '') + text);
+  const add = (key, text) => text && texts.set(key, (texts.get(key) ?? '') + text);
   for (const part of parts) {
     add('reasoning', part?.reasoning ?? part?.reasoning_content ?? '');
     add('content', contentText(part?.content));
     for (const [at, call] of listOf(part?.tool_calls).entries())
       add(call?.index ?? at, (call?.function?.name ?? '') + (call?.function?.arguments ?? ''));
   }
-  const shown = [...texts].filter(([, text]) => text);
-  const paragraphs = shown.map(([key, text]) => el('p', {}, key === 'reasoning' ? el('small', {}, text) : text));
+  const paragraphs = Array.from(texts, ([key, text]) =>
+    el('p', {}, key === 'reasoning' ? el('small', {}, text) : text),
+  );
   return el('article', { className: role === 'error' ? 'failed' : '' }, el('h3', {}, String(role)), ...paragraphs);
 }
 

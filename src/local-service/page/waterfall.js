@@ -4,7 +4,6 @@ const ROW_HEIGHT = 28;
 const MARGIN_ROWS = 8;
 const MAX_INDENT = 12;
 
-/** The key of a row. */
 export function keyOf({ project_id: project, id }) {
   return JSON.stringify([project, id]);
 }
@@ -49,12 +48,9 @@ export function createWaterfall(section, onSelect) {
     const name = el('span', { className: 'call', style: { paddingLeft } }, twisty, call.name);
     if (call.failed) name.append(' ', badge('failed', 'failed'));
     if (call.feedback.length > 0) name.append(' ', badge(call.feedback.at(-1)));
+    const [state, length] = node.end === null ? ['open', 'no end'] : ['', duration(call.durationMs)];
     const style = { left: share(node.start - start), width: share((node.end ?? end) - node.start) };
-    const bar = el('span', {
-      className: `bar ${node.end === null ? 'open' : ''} ${call.failed ? 'failed' : ''}`,
-      style,
-    });
-    const length = node.end === null ? 'no end' : duration(call.durationMs);
+    const bar = el('span', { className: `bar ${state} ${call.failed ? 'failed' : ''}`, style });
     const properties = {
       ...{ id: `row-${at}`, role: 'treeitem', className: `row ${isSelected ? 'selected' : ''}` },
       ...{ ariaLevel, ariaPosInSet, ariaSetSize, ariaSelected: isSelected, ariaExpanded: sign ? !isFolded : null },
@@ -112,7 +108,6 @@ export function createWaterfall(section, onSelect) {
       layOut();
       const top = indexOf(selected) * ROW_HEIGHT;
       if (selected) tree.scrollTop = Math.min(top, Math.max(tree.scrollTop, top + ROW_HEIGHT - tree.clientHeight));
-      drawRows();
     },
   };
 }

@@ -1,38 +1,28 @@
 import type { ExchangeSignal } from '../../http/message.ts';
 import { yieldToEventLoop } from '../event-loop.ts';
 import type { Store } from './open-store.ts';
-import { type QuerySequence, samplePayloads } from './payload-sample.ts';
-import {
-  type CallRecord,
-  type FeedbackRecord,
-  type JobRecord,
-  mergeCallStart,
-  type RowQuery,
-  type ServiceStore,
-  type StoredRow,
-} from './service-store.ts';
+import { replaceFeedback, saveCalls } from './record-queries.ts';
+import { insertRows, type JobRow, type QuerySequence, type RowQuery, type ServiceStore } from './service-store.ts';
 import { createGroupCommit } from './shared-batches.ts';
 import type { StagedTrajectory } from './staging-file.ts';
 
 export function createEmbeddedStore(database: Store): ServiceStore {
-  const commit = createGroupCommit(database);
+  const groupCommit = createGroupCommit(database);
+  const commit = <T>(queries: () => QuerySequence<T>, signal?: ExchangeSignal): Promise<T> =>
+    groupCommit(() => runQueries(queries(), database), signal);
   return {
-    saveCall: (call, signal) => commit(() => saveCall(call, database), signal),
-    replaceFeedback: (record, signal) => commit(() => replaceFeedback(record, database), signal),
-    removeRows: ({ sql, values }) => commit(() => database.run(sql.replaceAll('@', ''), ...values), undefined),
-    samplePayloads: async (query) => database.snapshot(() => runQueries(samplePayloads(query), database)),
-    saveJob: (job, trajectories, signal) => saveJob(job, trajectories, signal, database),
-    saveChat: async ({ id, request, response, status, createdAt, durationMs }) => {
-      const insert = 'insert into chats values (?, ?, ?, ?, ?, ?)';
-      await commit(() => database.run(insert, id, request, response, status, createdAt, durationMs), undefined);
-    },
+    saveCall: async (call, signal) => (await commit(() => saveCalls([call]), signal)).join(),
+    replaceFeedback: (feedback, signal) => commit(() => replaceFeedback([feedback]), signal),
+    commit: (queries) => commit(queries),
+    snapshot: async (queries) => database.snapshot(() => runQueries(queries(), database)),
     readRows: async (query) => readRows(query, database),
+    saveJob: (job, trajectories, signal) => saveJob(job, trajectories, signal, database),
     checkHealth: async () => database.transaction(() => {}),
     close: async () => database.close(),
   };
 }
 
-function readRows({ sql, values }: RowQuery, database: Store): readonly StoredRow[] {
+function readRows({ sql, values }: RowQuery, database: Store) {
   return database.all(sql.replaceAll('@', ''), ...values);
 }
 
@@ -42,43 +32,19 @@ export function runQueries<Result>(queries: QuerySequence<Result>, database: Sto
   return step.value;
 }
 
-function saveCall({ project, id, traceId, newTraceId, start, createdAt }: CallRecord, database: Store): string {
-  const isNew = database.run(
-    'insert into calls (project_id, id, trace_id, start, created_at) values (?, ?, ?, ?, ?) on conflict do nothing',
-    ...[project, id, traceId ?? newTraceId, start, createdAt],
-  );
-  if (isNew) return traceId ?? newTraceId;
-  const existing = database.first('select trace_id, start from calls where project_id = ? and id = ?', project, id);
-  const finalTraceId = traceId ?? String(existing?.trace_id);
-  const merged = mergeCallStart(String(existing?.start), start);
-  const update = 'update calls set trace_id = ?, start = ? where project_id = ? and id = ?';
-  database.run(update, finalTraceId, merged, project, id);
-  return finalTraceId;
-}
-
-function replaceFeedback(feedback: FeedbackRecord, database: Store): void {
-  const { project, id, replacedId, type, trigger, ref, payload, record, user, createdAt } = feedback;
-  database.run('delete from feedback where project_id = ? and id in (?, ?)', project, replacedId, id);
-  database.run(
-    'insert into feedback (project_id, id, feedback_type, trigger_ref, svc_ref, payload, record, svc_user_id, created_at) values (?, ?, ?, ?, ?, ?, ?, ?, ?)',
-    ...[project, id, type, trigger, ref, payload, record, user, createdAt],
-  );
-}
-
 // The row of the job comes last, so that trajectories without one belong to a job that was not stored.
 async function saveJob(
-  { id, modelId, config, createdAt }: JobRecord,
+  job: JobRow,
   trajectories: () => Iterable<StagedTrajectory>,
   signal: ExchangeSignal | undefined,
   database: Store,
 ): Promise<void> {
   try {
-    await saveTrajectories(id, trajectories(), signal, database);
-    const insert = 'insert into jobs (id, model_id, experimental_config, created_at) values (?, ?, ?, ?)';
-    database.transaction(() => database.run(insert, id, modelId, config, createdAt));
+    await saveTrajectories(job.id, trajectories(), signal, database);
+    database.transaction(() => runQueries(insertRows('jobs', [job]), database));
   } catch (error) {
     // If even that fails, the next start of the service removes them.
-    await deleteTrajectories(id, database).catch(() => {});
+    await deleteTrajectories(job.id, database).catch(() => {});
     throw error;
   }
   await yieldToEventLoop(undefined);

@@ -8,7 +8,7 @@ import { makeDirectory } from '../../files/file-replacement.ts';
 import { narrowMode, requireOwnFile, type TrustOptions } from '../../files/trusted-file.ts';
 import { serviceLimits } from '../limits.ts';
 import { StoreError } from './service-store.ts';
-import { embeddedDialect, laterTables, originalTables } from './tables.ts';
+import { embeddedTables } from './tables.ts';
 
 type SqlValue = string | number | bigint | Uint8Array | null;
 export type SqlRow = { readonly [column: string]: SqlValue };
@@ -220,13 +220,11 @@ export const APPLICATION_ID = 0x73766300;
 /** The version of the tables; versions 2 and 3 were never released. */
 export const SCHEMA_VERSION = 5;
 
-const newTables: readonly string[] = [...originalTables(embeddedDialect), ...laterTables(embeddedDialect)];
-
 // From version 1, which svc 0.1 wrote.
 const conversion: readonly string[] = [
   'drop index feedback_by_time',
   'alter table calls rename to calls_by_id',
-  ...laterTables(embeddedDialect),
+  ...embeddedTables.later,
   `insert into calls (project_id, id, trace_id, start, created_at)
     select project_id, id, trace_id, start, created_at from calls_by_id order by created_at`,
   'drop table calls_by_id',
@@ -252,6 +250,7 @@ async function migrateSchema(store: Store, path: string, warn?: TrustOptions['wa
     // Another process may have made them in the meantime.
     const current = schemaVersion(store, path);
     if (current === SCHEMA_VERSION) return;
+    const newTables = [...embeddedTables.original, ...embeddedTables.later];
     for (const statement of current === 0 ? newTables : conversion) store.run(statement);
     store.run(`pragma user_version = ${SCHEMA_VERSION}`);
     store.run(`pragma application_id = ${APPLICATION_ID}`);

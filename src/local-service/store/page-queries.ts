@@ -2,7 +2,9 @@ import { getMember, itemsAt, numberMember, rootOf } from '../../json/json-node.t
 import { parseJson } from '../../json/parse-json.ts';
 import type { ServiceStore, StoredRow } from './service-store.ts';
 
-export type PageTable = 'calls' | 'feedback' | 'jobs' | 'chats';
+export const PAGE_TABLES = ['calls', 'feedback', 'jobs', 'chats'] as const;
+
+export type PageTable = (typeof PAGE_TABLES)[number];
 
 /** Rows of a table, the newest first, and the cursor of the rows after them; without it there are no more. */
 export interface RowPage {
@@ -136,11 +138,9 @@ export async function readRecord(
   project: string,
   id: string,
 ): Promise<StoredRow | undefined> {
-  const hasProjects = pageTables[table].key.includes('project_id');
-  const where = hasProjects ? 'project_id = ? and id = ?' : 'id = ?';
-  const values = hasProjects ? [project, id] : [id];
-  const [row] = await readRows({ sql: `select ${pageTables[table].columns} from @${table} where ${where}`, values });
-  return row;
+  const { key, columns } = pageTables[table];
+  const [where, values] = key.includes('project_id') ? ['project_id = ? and id = ?', [project, id]] : ['id = ?', [id]];
+  return (await readRows({ sql: `select ${columns} from @${table} where ${where}`, values }))[0];
 }
 
 /** The newest feedback about a call, at most 250 records. */
@@ -153,15 +153,13 @@ export function readFeedbackOf(
   return readRows({ sql, values: [`svc:///${project}/call/${id}`] });
 }
 
-/** How many rows each table has; a count of 100,000 means that many or more. */
-export async function readTotals({ readRows }: Pick<ServiceStore, 'readRows'>): Promise<{ [table: string]: number }> {
+/** How many rows each table has, as text; `100,000+` means that many or more. */
+export async function readTotals({ readRows }: Pick<ServiceStore, 'readRows'>): Promise<{ [table: string]: string }> {
   const count = (table: PageTable): string =>
     `(select count(*) from (select 1 from @${table} order by created_at limit ${MAX_COUNTED_ROWS}) as each) as ${table}`;
-  const [row] = await readRows({
-    sql: `select ${count('calls')}, ${count('feedback')}, ${count('jobs')}, ${count('chats')}`,
-    values: [],
-  });
-  return Object.fromEntries(Object.entries(row ?? {}).map(([table, total]) => [table, Number(total)]));
+  const [row] = await readRows({ sql: `select ${PAGE_TABLES.map(count).join(', ')}`, values: [] });
+  const textOf = (total: number): string => total.toLocaleString('en') + (total === MAX_COUNTED_ROWS ? '+' : '');
+  return Object.fromEntries(Object.entries(row ?? {}).map(([table, total]) => [table, textOf(Number(total))]));
 }
 
 // A search with more of them ignores the case of the first only.

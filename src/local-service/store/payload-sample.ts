@@ -1,12 +1,19 @@
-import type { PayloadQuery, RowQuery, StoredRow } from './service-store.ts';
+import type { QuerySequence, RowQuery, StoredRow } from './service-store.ts';
+
+export interface PayloadQuery {
+  readonly project: string;
+  /** The window in milliseconds since 1970: start inclusive, end exclusive. */
+  readonly window: readonly [start: number, end: number];
+  readonly type: string | undefined;
+  /** A trigger, or a prefix of several. */
+  readonly trigger: { readonly ref: string; readonly isPrefix: boolean } | undefined;
+  readonly limit: number;
+}
 
 // Rows read per requested trigger before the index is walked from trigger to trigger.
 const ROWS_PER_TRIGGER = 2;
 // A fixed number, so that there is one statement.
 const PAYLOADS_PER_QUERY = 256;
-
-/** A generator of queries that receives their rows, all from one snapshot of the database, and returns a result. */
-export type QuerySequence<Result> = Generator<RowQuery, Result, readonly StoredRow[]>;
 
 interface SampledRow {
   readonly seq: number;
@@ -98,10 +105,7 @@ function* newestRowsOfType(
   return [...withTrigger, ...without].map(toSampledRow);
 }
 
-function triggerCondition(trigger: PayloadQuery['trigger']): {
-  readonly sql: string;
-  readonly values: readonly string[];
-} {
+function triggerCondition(trigger: PayloadQuery['trigger']): RowQuery {
   if (!trigger) return { sql: 'trigger_ref is not null', values: [] };
   const { ref, isPrefix } = trigger;
   if (!isPrefix) return { sql: 'trigger_ref = ?', values: [ref] };

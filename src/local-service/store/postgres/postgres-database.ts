@@ -12,8 +12,11 @@ export type PostgresClient = postgres.Sql | postgres.TransactionSql;
 export interface PostgresDatabase {
   /** Runs statements outside of a transaction; statements that may run twice only. */
   readonly query: <T>(action: (client: PostgresClient) => Promise<T>) => Promise<T>;
-  /** Runs an action in one transaction; it may run several times, of which only the last is kept. */
-  readonly transaction: <T>(action: (client: PostgresClient) => Promise<T>) => Promise<T>;
+  /**
+   * Runs an action in one transaction; it may run several times, of which only the last is kept. If the connection is lost
+   * during the commit, the reason is `lost` for an action that can be repeated, else `unknown`.
+   */
+  readonly transaction: <T>(action: (client: PostgresClient) => Promise<T>, canRepeat?: boolean) => Promise<T>;
   readonly close: () => Promise<void>;
 }
 
@@ -38,11 +41,6 @@ export function openPostgresDatabase(address: PostgresAddress, password: string 
     prepare: false,
     // The library would ask for these types, and not catch the failure of that query.
     fetch_types: false,
-    types: {
-      texts: arrayType(TEXT_ARRAY_OID),
-      integers: arrayType(INTEGER_ARRAY_OID),
-      bigints: arrayType(BIGINT_ARRAY_OID),
-    },
     onnotice: () => {},
     connection: { application_name: 'svc' },
   });
@@ -58,7 +56,7 @@ export function openPostgresDatabase(address: PostgresAddress, password: string 
   };
   return {
     query: (action) => attempt(() => action(sql)),
-    transaction: (action) =>
+    transaction: (action, canRepeat) =>
       attempt(async () => {
         let result: { readonly value: Awaited<ReturnType<typeof action>> } | undefined;
         try {
@@ -66,24 +64,13 @@ export function openPostgresDatabase(address: PostgresAddress, password: string 
             result = { value: await action(client) };
           });
         } catch (error) {
-          throw result && isConnectionError(error) ? unknownCommit(error, label) : error;
+          throw result && !canRepeat && isConnectionError(error) ? unknownCommit(error, label) : error;
         }
         if (!result) throw new Error('the transaction did not run');
         return result.value;
       }),
     close: () => sql.end({ timeout: CLOSE_TIMEOUT_SECONDS }),
   };
-}
-
-const TEXT_ARRAY_OID = 1009;
-const INTEGER_ARRAY_OID = 1007;
-const BIGINT_ARRAY_OID = 1016;
-
-// Arrays are parameters of statements only.
-function arrayType(oid: number): postgres.PostgresType<readonly (string | number | null)[]> {
-  const quote = (value: string | number | null): string =>
-    value === null ? 'NULL' : `"${String(value).replace(/[\\"]/g, '\\$&')}"`;
-  return { to: oid, from: [oid], serialize: (values) => `{${values.map(quote).join(',')}}`, parse: (text) => text };
 }
 
 // Serialization failures and deadlocks: the database asks for the transaction again.

@@ -1,5 +1,5 @@
 import { Failure } from '../../../errors.ts';
-import { laterTables, originalTables, postgresDialect } from '../tables.ts';
+import { postgresTables } from '../tables.ts';
 import type { PostgresClient, PostgresDatabase } from './postgres-database.ts';
 
 // Any number that all services agree on.
@@ -24,8 +24,7 @@ export async function createPostgresTables(database: PostgresDatabase, label: st
     await client`create schema if not exists svc`;
     await client`create table svc.schema_version (version integer not null)`;
     await client`insert into svc.schema_version values (${SCHEMA_VERSION})`;
-    for (const statement of [...originalTables(postgresDialect), ...laterTables(postgresDialect)])
-      await client.unsafe(statement);
+    for (const statement of postgresTables) await client.unsafe(statement);
   });
 }
 
