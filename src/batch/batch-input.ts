@@ -43,12 +43,14 @@ export function createMemoryInput(label: string, lines: readonly string[], maxLi
 
 /**
  * The lines of an input that a batch is about: checking, comparing, counting and sending read them from here. `onEmpty` is
- * called for an empty line, `onRead` for each line of the input. A line that is left out keeps the result of an earlier run.
+ * called for an empty line, `onRead` for each line of the input, and `onEnd` if it is read to its end. A line that is left
+ * out keeps the result of an earlier run.
  */
 export async function* selectedLines(
   { lines }: Pick<BatchInput, 'lines'>,
   { shard, limit = Number.POSITIVE_INFINITY, sampledLines }: LineSelection,
   { onRead, onEmpty }: { readonly [on in 'onRead' | 'onEmpty']?: (line: InputLine) => void } = {},
+  onEnd?: () => void,
 ): AsyncGenerator<InputLine> {
   let count = 0;
   for await (const line of lines) {
@@ -62,6 +64,7 @@ export async function* selectedLines(
       if (count >= limit) return;
     }
   }
+  onEnd?.();
 }
 
 /** The lines of a sample: those with the smallest digests of seed and number, so that a larger sample has them, too. */

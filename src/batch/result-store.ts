@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer';
 import { stat } from 'node:fs/promises';
 import { isIdempotent } from '../client/request.ts';
 import { type AppliedState, Failure, usageFailure } from '../errors.ts';
-import { isNotFoundError, pathExists, withFileFailure } from '../files/file-errors.ts';
+import { pathExists, withFileFailure } from '../files/file-errors.ts';
 import { acquireLease, type Lease, type LockRuntime } from '../files/file-lock.ts';
 import { resolveSymlinks } from '../files/file-replacement.ts';
 import { coalesceWrites } from '../files/journal.ts';
@@ -21,6 +21,7 @@ import {
   openBatchJournal,
   readBatchJournal,
 } from './batch-journal.ts';
+import type { BatchOptions } from './batch-options.ts';
 import { formatLineRanges } from './batch-summary.ts';
 import { createLineTable, type IndexedResult, type LineTable, type SentLine } from './line-table.ts';
 import {
@@ -138,7 +139,11 @@ export async function openResultStore(
     findPrior: (line, digest) => {
       const [result, sent] = [table.result(line), table.sent(line)];
       const known = sent?.digest ?? (changed.has(line) ? undefined : result?.digest);
-      if (known !== undefined && known !== digest) throw changedLineFailure(line, displayPath);
+      if (known !== undefined && known !== digest) {
+        const message = `line ${line} changed while the batch was running; its result is in ${displayPath}`;
+        const hint = 'restore the line, or resume with --accept-changes';
+        throw new Failure('safety_check', message, { hint, applied: 'no' });
+      }
       const entry = result?.digest === digest ? result : undefined;
       const sentAtMs = sent?.timestampMs ?? (isJournalLost && !result ? 0 : undefined);
       const applied = entry?.applied === 'yes' || sentAtMs === undefined ? (entry?.applied ?? 'no') : 'unknown';
@@ -187,12 +192,6 @@ function replacedOutputFailure(displayPath: string): Failure {
   });
 }
 
-function changedLineFailure(line: number, displayPath: string): Failure {
-  const message = `line ${line} changed while the batch was running; its result is in ${displayPath}`;
-  const hint = 'restore the line, or resume with --accept-changes';
-  return new Failure('safety_check', message, { hint, applied: 'no' });
-}
-
 /** What output and journal of earlier runs say; the output is locked against other processes. */
 export interface PriorResults extends OutputPath, Lease {
   /** The id of the run, a UUID; the same when a run is resumed. */
@@ -204,20 +203,18 @@ export interface PriorResults extends OutputPath, Lease {
   readonly isJournalLost: boolean;
 }
 
-interface OutputUse {
+interface OutputUse
+  extends Pick<BatchOptions, 'isResumed' | 'canAcceptChanges'>,
+    Partial<Pick<BatchOptions, 'takeOverMs'>> {
   readonly identity: BatchIdentity;
   /** The id of the run, if it is a new one. */
   readonly newRun: string;
-  readonly isResumed: boolean;
-  /** Changed input lines, and other flags, are wanted. */
-  readonly canAcceptChanges: boolean;
-  /** See acquireLease. */
-  readonly takeOverMs?: number | undefined;
 }
 
 /**
- * Locks an output and reads it and its journal; the caller releases the lock. Throws Failure `safety_check` for an output that another process uses, that has
- * hard links, or that belongs to another batch or an earlier version, and usage for one that exists without `--resume`.
+ * Locks an output and reads it and its journal; the caller releases the lock. Throws Failure `safety_check` for an output that
+ * another process uses, that has hard links, or that belongs to another batch or an earlier version, and usage for one that
+ * exists without `--resume`.
  */
 export async function openPriorResults(
   output: OutputPath,
@@ -227,9 +224,8 @@ export async function openPriorResults(
 ): Promise<PriorResults> {
   const { lease, ...target } = await lockOutput(output, runtime, use.takeOverMs);
   try {
-    await rejectUnusableFile(target);
-    if (!use.isResumed) await rejectExistingResults(target);
-    return await readPriorResults(target, use, lease, warn);
+    await rejectUnusableFiles(target, use.isResumed);
+    return { ...(await readPriorResults(target, use, warn)), ...lease };
   } catch (error) {
     await lease.release();
     throw error;
@@ -248,45 +244,61 @@ export async function lockOutput(
   return { path: target, displayPath: shownPath, lease };
 }
 
+const EARLIER_SUFFIXES = ['.inflight', '.intents'];
+
+async function rejectUnusableFiles({ path, displayPath }: OutputPath, isResumed: boolean): Promise<void> {
+  const found = await stat(path).catch(() => undefined);
+  if (found?.isDirectory())
+    throw new Failure('local_file', `cannot write ${displayPath}: it is a directory`, { applied: 'no' });
+  if (found?.isFile() && found.nlink > 1)
+    throw new Failure(
+      'safety_check',
+      `${displayPath} has ${found.nlink} names (hard links), so another batch could use it`,
+      { hint: 'choose another file with -o', applied: 'no' },
+    );
+  for (const suffix of isResumed ? [] : ['', '.journal'])
+    if (await pathExists(path + suffix))
+      throw usageFailure(
+        `${displayPath}${suffix} already exists`,
+        `use --resume to continue that run, ${suffix && 'delete it to start over, '}or choose another file with -o`,
+      );
+  for (const suffix of EARLIER_SUFFIXES)
+    if (await pathExists(path + suffix))
+      throw earlierVersionFailure(displayPath + suffix, `the record of a batch is in ${displayPath}.journal now`);
+}
+
 async function readPriorResults(
   target: OutputPath,
   { identity, newRun, canAcceptChanges }: OutputUse,
-  lease: Lease,
   warn: Reporter['warn'],
-): Promise<PriorResults> {
+): Promise<Omit<PriorResults, keyof Lease>> {
   const { displayPath } = target;
-  for (const suffix of EARLIER_SUFFIXES)
-    if (await pathExists(target.path + suffix))
-      throw earlierVersionFailure(displayPath + suffix, `the record of a batch is in ${displayPath}.journal now`);
   const table = createLineTable();
   const journal = await readBatchJournal(await batchJournalFile(target), table);
   const output = await readOutput(target, 0, table);
   const earlierRuns = journal?.runs ?? [];
   const kinds = [...earlierRuns, ...output.checkpoints];
   const [otherKind] = kinds.flatMap((kind) => differentKind(kind, identity) ?? []);
-  if (otherKind !== undefined) throw otherBatchFailure(displayPath, [otherKind], false);
-  const [run = newRun, ...otherRuns] = new Set(kinds.map((kind) => kind.run));
-  if (otherRuns.length > 0)
-    throw otherBatchFailure(displayPath, ['its results and its journal are of different runs'], false);
-  const differences = compareRuns(earlierRuns, identity);
-  if (differences.length > 0 && !canAcceptChanges) throw otherBatchFailure(displayPath, differences, true);
+  const [run = newRun, otherRun] = new Set(kinds.map((kind) => kind.run));
+  const otherBatch = otherKind ?? (otherRun && 'its results and its journal are of different runs');
+  if (otherBatch !== undefined) throw otherBatchFailure(displayPath, otherBatch, 'choose another file with -o');
+  const differences = compareRuns(earlierRuns, identity).join('; ');
+  const acceptHint = 'use the same flags and profile, choose another file with -o, or resume with --accept-changes';
+  if (differences !== '' && !canAcceptChanges) throw otherBatchFailure(displayPath, differences, acceptHint);
   const isJournalLost =
     earlierRuns.some((record) => record.isJournalLost) || (output.exists && isJournalIncomplete(earlierRuns, table));
-  if (isJournalLost || table.lastLine() > 0) {
-    const hasNoResult = table.lines().next().done;
-    const outputState = output.exists ? 'has no complete result' : 'is missing';
-    const journalState = journal ? 'lacks records of earlier runs' : 'is missing';
-    if (hasNoResult)
-      await warn(
-        `${displayPath} ${outputState}; its lines may have been applied (to start over, delete it and ${displayPath}.journal)`,
-      );
-    else if (isJournalLost)
-      await warn(`${displayPath}.journal ${journalState}; lines without a result may have been applied`);
+  const hasNoResult = table.lines().next().done;
+  if (hasNoResult && (isJournalLost || table.lastLine() > 0)) {
+    const state = output.exists ? 'has no complete result' : 'is missing';
+    await warn(
+      `${displayPath} ${state}; its lines may have been applied (to start over, delete it and ${displayPath}.journal)`,
+    );
+  } else if (isJournalLost) {
+    const state = journal ? 'lacks records of earlier runs' : 'is missing';
+    await warn(`${displayPath}.journal ${state}; lines without a result may have been applied`);
   }
-  return { ...target, run, table, output, journal, isJournalLost, ...lease };
+  return { ...target, run, table, output, journal, isJournalLost };
 }
-
-const EARLIER_SUFFIXES = ['.inflight', '.intents'];
 
 // A run creates its journal before its output, and records each line before it has a result.
 function isJournalIncomplete(runs: BatchJournalState['runs'], table: LineTable): boolean {
@@ -296,34 +308,8 @@ function isJournalIncomplete(runs: BatchJournalState['runs'], table: LineTable):
   return false;
 }
 
-function otherBatchFailure(displayPath: string, reasons: readonly string[], isAcceptable: boolean): Failure {
-  const change = isAcceptable ? 'use the same flags and profile, ' : '';
-  const accept = isAcceptable ? ', or resume with --accept-changes' : '';
-  return new Failure('safety_check', `${displayPath} belongs to another batch: ${reasons.join('; ')}`, {
-    hint: `${change}choose another file with -o${accept}`,
-    applied: 'no',
-  });
-}
-
-async function rejectUnusableFile({ path, displayPath }: OutputPath): Promise<void> {
-  const found = await stat(path).catch((error: unknown) => {
-    if (isNotFoundError(error)) return undefined;
-    throw error;
-  });
-  if (found?.isDirectory())
-    throw new Failure('local_file', `cannot write ${displayPath}: it is a directory`, { applied: 'no' });
-  if (!found?.isFile() || found.nlink === 1) return;
-  const message = `${displayPath} has ${found.nlink} names (hard links), so another batch could use it`;
-  throw new Failure('safety_check', message, { hint: 'choose another file with -o', applied: 'no' });
-}
-
-async function rejectExistingResults({ path, displayPath }: OutputPath): Promise<void> {
-  for (const suffix of ['', '.journal'])
-    if (await pathExists(path + suffix))
-      throw usageFailure(
-        `${displayPath}${suffix} already exists`,
-        `use --resume to continue that run, ${suffix && 'delete it to start over, '}or choose another file with -o`,
-      );
+function otherBatchFailure(displayPath: string, reason: string, hint: string): Failure {
+  return new Failure('safety_check', `${displayPath} belongs to another batch: ${reason}`, { hint, applied: 'no' });
 }
 
 /** The differences between an input and what outputs and journals say about its lines. */
@@ -344,23 +330,22 @@ export async function findInputDifferences(
   const changedLines: number[] = [];
   const emptyLines = new Set<number>();
   let lastLine = 0;
-  let isReadToEnd = false;
-  const readAll = async function* (): AsyncGenerator<InputLine> {
-    for await (const line of input.lines) {
-      lastLine = line.number;
-      yield line;
-    }
-    isReadToEnd = true;
+  // A selection may end early; the lines after it are still there.
+  let endLine = Number.POSITIVE_INFINITY;
+  const onRead = ({ number }: InputLine): void => {
+    lastLine = number;
   };
   const onEmpty = ({ number }: InputLine): void => void emptyLines.add(number);
-  for await (const line of selectedLines({ lines: readAll() }, selection, { onEmpty })) {
+  const onEnd = (): void => {
+    endLine = lastLine;
+  };
+  const lines = selectedLines(input, selection, { onRead, onEmpty }, onEnd);
+  for await (const line of lines) {
     const known = table.sent(line.number)?.digest ?? table.result(line.number)?.digest;
     if (known !== undefined && known !== digestInputLine(line)) changedLines.push(line.number);
   }
   const removedLines = new Set<number>();
-  // A selection may end early; the lines after it are still there.
-  for (const line of table.knownLines())
-    if ((isReadToEnd && line > lastLine) || emptyLines.has(line)) removedLines.add(line);
+  for (const line of table.knownLines()) if (line > endLine || emptyLines.has(line)) removedLines.add(line);
   return { changedLines, removedLines, emptyLines, lastLine };
 }
 
@@ -371,10 +356,11 @@ export function otherInputFailure(
   results: string,
   hint: string,
 ): Failure | undefined {
-  if (changedLines.length + removedLines.size === 0) return undefined;
-  const changed = changedLines.length > 0 ? [`changed lines: ${formatLineRanges(changedLines)}`] : [];
-  const removed = removedLines.size > 0 ? [`removed lines: ${formatLineRanges(removedLines)}`] : [];
-  const parts = [...changed, ...removed];
+  const parts = [
+    ...(changedLines.length > 0 ? [`changed lines: ${formatLineRanges(changedLines)}`] : []),
+    ...(removedLines.size > 0 ? [`removed lines: ${formatLineRanges(removedLines)}`] : []),
+  ];
+  if (parts.length === 0) return undefined;
   const message = `${label} is not the input that ${results} was made from: ${parts.join('; ')}`;
   return new Failure('safety_check', message, { hint, applied: 'no' });
 }

@@ -31,7 +31,6 @@ import { writeJson } from '../json/write-json.ts';
 import { createRedactor } from '../output/reporter.ts';
 import { mergeStream } from '../results/chunk-merger.ts';
 import type { ParsedResponse } from '../results/show-response.ts';
-import type { ResponseWarnings } from './batch-summary.ts';
 import { classifyLine, type LineResult, type LineRevision, type LineState, NOT_SENT } from './line-result.ts';
 import type { IndexedResult } from './line-table.ts';
 import { type LineChecks, prepareLine } from './prepare-line.ts';
@@ -67,7 +66,6 @@ export interface BatchJob extends LineChecks {
   readonly canRetryUnknown: boolean;
   readonly expectations?: ChatExpectations | undefined;
   readonly runReport?: RunReport | undefined;
-  readonly responseWarnings: ResponseWarnings;
   readonly context: Context;
 }
 
@@ -184,7 +182,7 @@ interface ReadyLine {
 // A line that a signal stopped before it was applied is not stored.
 async function sendAndRecord(ready: ReadyLine, output: LineOutput, job: BatchJob): Promise<LineResult> {
   const { attempt, prior, request, requestContext } = ready;
-  const { resultStore, responseWarnings, settings } = job;
+  const { resultStore, settings } = job;
   const { line, checkpoint } = attempt;
   const strayData = createStrayDataWatch();
   const sent = await recordAndSend(ready, strayData.onData, output, job);
@@ -215,8 +213,8 @@ async function sendAndRecord(ready: ReadyLine, output: LineOutput, job: BatchJob
   // Before its result is stored, so that a record after such a result is always of a later attempt.
   if (failure && !state.isUnresolved) await withdraw();
   output.onOutcome({ failure, status: state.status });
-  if (!failure) await responseWarnings.add(line, warnings);
-  if (doubt) await responseWarnings.add(line, [doubt.facts.summary ?? doubt.message]);
+  if (!failure) await job.warnings.addResponseWarnings(line, warnings);
+  if (doubt) await job.warnings.addResponseWarnings(line, [doubt.facts.summary ?? doubt.message]);
   const redact = failure ? redactorFor(request, job) : String;
   const sentAttempt = { ...attempt, attempts, milliseconds, expectations, warnings };
   const written = output.put(

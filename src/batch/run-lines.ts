@@ -9,13 +9,7 @@ import { createHeapLimit } from '../train/stream/small-heap.ts';
 import { type BatchInput, type LineSelection, selectedLines } from './batch-input.ts';
 import type { BatchOptions } from './batch-options.ts';
 import { type BatchCounts, type BatchRecord, createBatchRecord } from './batch-statistics.ts';
-import {
-  batchFailure,
-  createResponseWarnings,
-  formatBatchProgress,
-  formatBatchSummary,
-  lostResultsFailure,
-} from './batch-summary.ts';
+import { batchFailure, formatBatchProgress, formatBatchSummary, lostResultsFailure } from './batch-summary.ts';
 import type { LineRevision } from './line-result.ts';
 import { causeLines, statisticsLines } from './report-text.ts';
 import { type BatchJob, type LineOutput, runLine } from './run-line.ts';
@@ -56,7 +50,7 @@ interface BatchRun {
 export async function sendBatch(
   input: BatchInput,
   options: BatchOptions & LineSelection,
-  batch: Omit<BatchJob, 'connection' | 'scheduler' | 'signal' | 'canRetryUnknown' | 'responseWarnings' | 'context'>,
+  batch: Omit<BatchJob, 'connection' | 'scheduler' | 'signal' | 'canRetryUnknown' | 'context'>,
   authorization: Authorization | undefined,
   context: Context,
 ): Promise<BatchEnd> {
@@ -73,9 +67,8 @@ export async function sendBatch(
   const { currentLimit, stopReason } = scheduler;
   const connection = await connect(batch.settings, context, { isReused: true, authorization });
   const { transport } = connection;
-  const responseWarnings = createResponseWarnings(report);
   const ends = linkSignal(signal).signal;
-  const job = { ...batch, connection, scheduler, signal: ends, canRetryUnknown, responseWarnings, context };
+  const job = { ...batch, connection, scheduler, signal: ends, canRetryUnknown, context };
   const record = createBatchRecord(batch.runReport);
   const { tally } = record;
   const openSlot = isOrdered ? createOrderedSlots(write) : () => async (result?: Uint8Array) => result && write(result);
@@ -208,18 +201,17 @@ function reviseLine(revision: LineRevision, run: BatchRun): void {
   const { line, failure, write } = revision;
   run.record.revise(revision);
   run.job.scheduler.reviseOutcome({ failure, status: 'unknown' });
-  const warned = run.job.responseWarnings.add(line, [failure.facts.summary ?? failure.message]);
+  const warned = run.job.warnings.addResponseWarnings(line, [failure.facts.summary ?? failure.message]);
   run.revisions.push(Promise.all([write(), warned]).then(() => {}, keepStoreError(run)));
 }
 
 /** Reports how a batch ended. Throws the Failure of the batch as a whole. */
 export async function reportBatch(end: BatchEnd): Promise<void> {
   const { tally, inputError, storeError, job } = end;
-  const { customIds, responseWarnings, runReport } = job;
+  const { warnings, runReport } = job;
   const { report } = job.context;
   const { isResumable } = job.resultStore;
-  await customIds.finish();
-  await responseWarnings.finish();
+  await warnings.finish();
   const summary = formatBatchSummary(tally, end.elapsedMs);
   const reportFailure = await runReport?.save().then(() => undefined, toFailure);
   for (const text of causeLines(tally)) await report.error(text);

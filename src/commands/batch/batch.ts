@@ -10,7 +10,7 @@ import {
 } from '../../batch/batch-input.ts';
 import { createBatchIdentity } from '../../batch/batch-journal.ts';
 import { type BatchOptions, fillShardInFiles, readBatchOptions } from '../../batch/batch-options.ts';
-import { createCustomIdTracker, createWarningLimiter, formatLineRanges } from '../../batch/batch-summary.ts';
+import { createBatchWarnings, formatLineRanges } from '../../batch/batch-summary.ts';
 import type { OutputPath } from '../../batch/output-file.ts';
 import { type LineChecks, NO_DEFAULTS, prepareLine, readLineDefaults } from '../../batch/prepare-line.ts';
 import { digestInputLine, filterFailure } from '../../batch/result-line.ts';
@@ -114,16 +114,7 @@ export async function runBatch(
     const guards = isTraining ? await import('../train/job-guard.ts') : undefined;
     const guardFor = guards?.createLineGuards(settings, isFlagOn(flags, 'allow-duplicate'), label, run, context);
     const runReport = await openRunReport(fileFlags, `svc ${operation.command.join(' ')}`, context);
-    // The warnings of rows were printed when they were checked.
-    const batch = {
-      ...(rows ? silenced(checks) : checks),
-      settings,
-      run,
-      resultStore,
-      guardFor,
-      expectations,
-      runReport,
-    };
+    const batch = { ...checks, settings, run, resultStore, guardFor, expectations, runReport };
     end = await sendBatch(input, selection, batch, authorization, context);
   } finally {
     input.stop();
@@ -154,11 +145,6 @@ async function readRows(operation: Operation, { args, flags }: Invocation, tools
   return { split: rowSplitter(getStringFlag(flags, 'rows') ?? '', options), flags: template.flags };
 }
 
-function silenced(checks: LineChecks): LineChecks {
-  const silent = async (): Promise<void> => {};
-  return { ...checks, onWarning: silent, customIds: { addLine: silent, finish: silent } };
-}
-
 export async function createLineChecks(
   settings: Settings,
   given: Pick<LineChecks, 'label' | 'defaults' | 'tools' | 'parent'>,
@@ -172,8 +158,7 @@ export async function createLineChecks(
     fill: createAutofill(flagTarget(operation)),
     run: uuidV7(runtime.now(), runtime.randomBytes(10)),
     check: await createBodyCheck(operation, { ...settings, origin: 'batch' }),
-    onWarning: createWarningLimiter(report),
-    customIds: createCustomIdTracker(given.label, report),
+    warnings: createBatchWarnings(given.label, report),
   };
 }
 
@@ -216,7 +201,7 @@ async function checkLines(
     }
   }
   signal.throwIfAborted();
-  await checks.customIds.finish();
+  await checks.warnings.finish();
   return counts;
 }
 
