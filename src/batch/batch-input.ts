@@ -4,7 +4,7 @@ import { access, constants, type FileHandle, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { addAbortSignal, Readable } from 'node:stream';
 import { limitInputTime } from '../body/input-reader.ts';
-import { fileFailure } from '../files/file-errors.ts';
+import { fileFailure, withFileFailure } from '../files/file-errors.ts';
 import { openAnonymousFile } from '../files/file-replacement.ts';
 import { openInputFile, unreadableInputFailure } from '../files/read-input.ts';
 import { type InputLine, splitLines } from '../files/split-lines.ts';
@@ -176,12 +176,10 @@ async function copyStream(
 }
 
 async function readFileSize(path: string, displayPath: string): Promise<number | undefined> {
-  try {
+  return withFileFailure(`read ${displayPath}`, async () => {
     const found = await stat(path);
     if (found.isDirectory()) throw Object.assign(new Error('directory'), { code: 'EISDIR' });
     await access(path, constants.R_OK);
     return found.isFile() ? found.size : undefined;
-  } catch (error) {
-    throw fileFailure(`read ${displayPath}`, error);
-  }
+  });
 }

@@ -107,7 +107,7 @@ export function createStreamStore(run: string, { operation, shard }: BatchIdenti
 export async function openResultStore(
   prior: PriorResults,
   identity: BatchIdentity,
-  { changedLines, removedLines }: Pick<InputDifferences, 'changedLines' | 'removedLines'>,
+  { changedLines, removedLines }: Pick<InputDifferences, 'changedLines' | 'removedLines'> = NO_DIFFERENCES,
 ): Promise<ResultStore> {
   const { displayPath, run, table, isJournalLost, requireHeld } = prior;
   const journalFile = await batchJournalFile(prior);
@@ -311,6 +311,8 @@ function isJournalIncomplete(runs: BatchJournalState['runs'], table: LineTable):
 function otherBatchFailure(displayPath: string, reason: string, hint: string): Failure {
   return new Failure('safety_check', `${displayPath} belongs to another batch: ${reason}`, { hint, applied: 'no' });
 }
+
+const NO_DIFFERENCES = { changedLines: [], removedLines: new Set<number>() };
 
 /** The differences between an input and what outputs and journals say about its lines. */
 export interface InputDifferences {

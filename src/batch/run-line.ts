@@ -200,7 +200,10 @@ async function sendAndRecord(ready: ReadyLine, output: LineOutput, job: BatchJob
     doubt ??
     (sent.failure
       ? withPriorOutcome(sent.failure, prior.applied)
-      : (settings.isStrict && strictWarningFailure(sent)) || expectationFailure(expectations, sentFacts));
+      : settings.isStrict && warnings[0] !== undefined
+        ? // Although the request was applied.
+          new Failure('invalid_response', warnings[0], { applied: 'yes', status })
+        : expectationFailure(expectations, sentFacts));
   const withdraw = async (): Promise<void> => {
     if (output.progress.isRecorded && prior.sentAtMs === undefined)
       await resultStore.recordWithdrawn(line, checkpoint.input);
@@ -347,11 +350,6 @@ function createRevision(
 // With its first issue, and without secrets.
 function failureMessage({ message, facts }: Failure, redact: (text: string) => string): string {
   return redact(messageWithIssue(message, facts.issues?.[0]));
-}
-
-// With --strict a warning is a failure, although the request was applied.
-function strictWarningFailure({ warnings: [warning], status }: SentLineResult): Failure | undefined {
-  return warning === undefined ? undefined : new Failure('invalid_response', warning, { applied: 'yes', status });
 }
 
 // An earlier run applied the line, or may have, whatever this one did.

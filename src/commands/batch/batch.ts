@@ -101,11 +101,9 @@ export async function runBatch(
     }
     const file = await findOutputFile(output, filter !== undefined, options.isResumed, context);
     prior = file && (await openPriorResults(file, { ...options, identity, newRun: checks.run }, runtime, report));
-    if (prior && prior.table.lastLine() > 0) await keepInput();
-    const differences = await compareWithPrior(input, selection, prior, options.canAcceptChanges);
-    const authorization = previewFormat ? undefined : await readAuthorization(settings, destination, context);
-    if (prior) await warnAboutRemovedResults(prior, differences, label, report);
+    const differences = prior && (await compareWithPrior(input, selection, prior, context));
     if (previewFormat) return await checkBatch(input, selection, checks, previewFormat, context);
+    const authorization = await readAuthorization(settings, destination, context);
     const resultStore = prior
       ? await openResultStore(prior, identity, differences)
       : createStreamStore(checks.run, identity, await openFilteredSink(output, filter, context));
@@ -123,14 +121,12 @@ export async function runBatch(
   await reportBatch(end);
 }
 
-/** How rows become lines. */
-interface RowLines {
-  readonly split: LineSplitter;
-  /** The flags that the bodies are made from. */
-  readonly flags: FlagValues;
-}
-
-async function readRows(operation: Operation, { args, flags }: Invocation, tools: BodyDependencies): Promise<RowLines> {
+// How rows become lines, and the flags that the bodies are made from.
+async function readRows(
+  operation: Operation,
+  { args, flags }: Invocation,
+  tools: BodyDependencies,
+): Promise<{ split: LineSplitter; flags: FlagValues }> {
   const prompt = getStringFlag(flags, 'prompt');
   if (prompt !== undefined && args.length > 0)
     throw usageFailure('--prompt cannot be combined with a prompt as the argument', 'remove one of them');
@@ -246,33 +242,24 @@ async function openFilteredSink(
   return filter ? filteredSink(sink, filter, (failure, line) => filterFailure(failure, line, true)) : sink;
 }
 
-type ResultDifferences = Pick<InputDifferences, 'changedLines' | 'removedLines'>;
-
 // Nothing is read twice if no earlier run left anything.
 async function compareWithPrior(
   input: BatchInput,
-  selection: LineSelection,
-  prior: PriorResults | undefined,
-  canAcceptChanges: boolean,
-): Promise<ResultDifferences> {
-  if (!prior || prior.table.lastLine() === 0) return { changedLines: [], removedLines: new Set() };
-  const differences = await findInputDifferences(input, selection, prior.table);
+  options: BatchOptions & LineSelection,
+  { table, path, displayPath }: PriorResults,
+  { report, signal }: Context,
+): Promise<InputDifferences | undefined> {
+  if (table.lastLine() === 0) return undefined;
+  await input.keep(dirname(path), signal);
+  const differences = await findInputDifferences(input, options, table);
   const hint = 'restore the input, choose another file with -o, or send the changed lines with --accept-changes';
-  const failure = otherInputFailure(differences, input.label, prior.displayPath, hint);
-  if (failure && !canAcceptChanges) throw failure;
-  return differences;
-}
-
-async function warnAboutRemovedResults(
-  { table, displayPath }: PriorResults,
-  { removedLines }: ResultDifferences,
-  label: string,
-  { warn }: Context['report'],
-): Promise<void> {
-  const removed = [...removedLines].filter((line) => table.result(line));
-  const [lines, are] = [pluralize(removed.length, 'line'), pluralize(removed.length, 'is', 'are')];
-  if (removed.length > 0)
-    await warn(
-      `--accept-changes removes ${removed.length} ${pluralize(removed.length, 'result')} from ${displayPath}: ${lines} ${formatLineRanges(removed)} ${are} no longer in ${label}`,
+  const failure = otherInputFailure(differences, input.label, displayPath, hint);
+  if (failure && !options.canAcceptChanges) throw failure;
+  const removed = [...differences.removedLines].filter((line) => table.result(line));
+  const count = removed.length;
+  if (count > 0)
+    await report.warn(
+      `--accept-changes removes ${count} ${pluralize(count, 'result')} from ${displayPath}: ${pluralize(count, 'line')} ${formatLineRanges(removed)} ${pluralize(count, 'is', 'are')} no longer in ${input.label}`,
     );
+  return differences;
 }
