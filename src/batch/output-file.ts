@@ -25,19 +25,7 @@ export interface OutputPath {
   readonly displayPath: string;
 }
 
-export interface OutputState {
-  readonly exists: boolean;
-  /** Bytes of whole result lines; the rest was cut. */
-  readonly validBytes: number;
-  /** The last result line lacks its line feed. */
-  readonly isUnterminated: boolean;
-  /** One result per line, in the order of the lines. */
-  readonly isSorted: boolean;
-  /** Of a result of each run, operation and shard. */
-  readonly checkpoints: readonly Checkpoint[];
-  /** Lines whose input differs from that of a result in an earlier file; the results of that file stay in the table. */
-  readonly otherInputLines: ReadonlySet<number>;
-}
+export type OutputState = Awaited<ReturnType<typeof readOutput>>;
 
 /** The largest result line: a response has up to 32 MiB, and as a JSON string text is longer. */
 const MAX_RESULT_BYTES = 256 * 1024 * 1024;
@@ -48,16 +36,17 @@ const MAX_RESULT_BYTES = 256 * 1024 * 1024;
  * success, then the failure that was most likely applied. Throws Failure `local_file` for a file that is not an output, and
  * `safety_check` for one of an earlier version.
  */
-export async function readOutput(
-  { path, displayPath }: OutputPath,
-  fileIndex: number,
-  table: LineTable,
-): Promise<OutputState> {
+export async function readOutput({ path, displayPath }: OutputPath, fileIndex: number, table: LineTable) {
+  // Of a result of each run, operation and shard.
   const checkpoints: Checkpoint[] = [];
+  // Lines whose input differs from that of a result in an earlier file; the results of that file stay in the table.
   const otherInputLines = new Set<number>();
+  // Whole result lines; the rest is to be cut.
   let validBytes = 0;
   let exists = true;
+  // The last result line lacks its line feed.
   let isUnterminated = false;
+  // One result per line, in the order of the lines.
   let isSorted = true;
   let previousLine = 0;
   try {

@@ -51,18 +51,15 @@ export interface LineChecks {
   readonly warnings: BatchWarnings;
 }
 
-/** The body of a line, or the Failure `body` if it may not be sent. */
-interface PreparedLine {
-  readonly draft: Draft | Failure;
-  /** JSON. */
-  readonly customId: string | undefined;
-}
-
 /**
- * Builds and checks the body of a line. Its ids and times come from `key`, the line's digest and the time of its first attempt:
+ * Builds and checks the body of a line; a Failure `body` may not be sent. `customId` is JSON. Ids and times come from `key`, the line's digest and the time of its first attempt:
  * the same for every attempt, different for a changed line.
  */
-export async function prepareLine(line: InputLine, key: SentLine, checks: LineChecks): Promise<PreparedLine> {
+export async function prepareLine(
+  line: InputLine,
+  key: SentLine,
+  checks: LineChecks,
+): Promise<{ readonly draft: Draft | Failure; readonly customId: string | undefined }> {
   const { label, operation, warnings: batchWarnings } = checks;
   const source = readLine(line, label);
   const root = isIssue(source) ? undefined : rootOf(source.doc);

@@ -28,12 +28,11 @@ import {
   earlierVersionFailure,
   type OutputFile,
   type OutputPath,
-  type OutputState,
   openOutput,
   readOutput,
   sortOutput,
 } from './output-file.ts';
-import { type Checkpoint, digestInputLine } from './result-line.ts';
+import { digestInputLine } from './result-line.ts';
 
 export interface PriorLine {
   readonly entry: IndexedResult | undefined;
@@ -46,8 +45,6 @@ export interface PriorLine {
   readonly applied: AppliedState;
 }
 
-const NEVER_SENT: PriorLine = { entry: undefined, sentAtMs: undefined, applied: 'no' };
-
 /** True for a line that may be sent: one that was or may have been applied only if that is safe or wanted. */
 export function canSendLine(
   { applied, sentAtMs }: PriorLine,
@@ -59,28 +56,7 @@ export function canSendLine(
   return isIdempotent(effect) && (effect === 'read' || Boolean(sentAtMs));
 }
 
-export interface ResultStore {
-  readonly isResumable: boolean;
-  /** The batch as each result line names it. */
-  readonly batch: Omit<Checkpoint, 'input'>;
-  /** Throws Failure `safety_check` for a line that changed since, unless changes are accepted. */
-  readonly findPrior: (line: number, digest: string) => PriorLine;
-  /** The bytes of a result line of an earlier run. Throws Failure `local_file`. */
-  readonly read: (entry: IndexedResult) => Promise<Buffer>;
-  /** Records that a line is about to be sent. Throws Failure `local_file` if the results are no longer at their path. */
-  readonly recordSending: (line: number, sent: SentLine) => Promise<void>;
-  readonly recordWithdrawn: (line: number, digest: string) => Promise<void>;
-  /** Records that a line changed since it was sent, and is not sent now. */
-  readonly recordChanged: (line: number, digest: string) => Promise<void>;
-  readonly write: (result: Uint8Array) => Promise<void>;
-  /** Writes a result in place of an earlier one of this run. */
-  readonly revise: (result: Uint8Array) => Promise<void>;
-  /**
-   * Ends the run. If the results are no longer at their path, it counts them with `onLostResults`, and throws Failure
-   * `local_file`.
-   */
-  readonly finish: (onLostResults: (count: number) => void) => Promise<void>;
-}
+export type ResultStore = Awaited<ReturnType<typeof openResultStore>>;
 
 /** Results that go to a stream, which cannot be resumed; without one, they are dropped. */
 export function createStreamStore(run: string, { operation, shard }: BatchIdentity, sink?: Sink): ResultStore {
@@ -89,7 +65,7 @@ export function createStreamStore(run: string, { operation, shard }: BatchIdenti
   return {
     isResumable: false,
     batch: { run, operation, shard },
-    findPrior: () => NEVER_SENT,
+    findPrior: () => ({ entry: undefined, sentAtMs: undefined, applied: 'no' }),
     read: async () => Buffer.alloc(0),
     recordSending: doNothing,
     recordWithdrawn: doNothing,
@@ -108,7 +84,7 @@ export async function openResultStore(
   prior: PriorResults,
   identity: BatchIdentity,
   { changedLines, removedLines }: Pick<InputDifferences, 'changedLines' | 'removedLines'> = NO_DIFFERENCES,
-): Promise<ResultStore> {
+) {
   const { displayPath, run, table, isJournalLost, requireHeld } = prior;
   const journalFile = await batchJournalFile(prior);
   let output: OutputFile | undefined;
@@ -135,8 +111,10 @@ export async function openResultStore(
   let writtenLines = 0;
   return {
     isResumable: true,
+    /** The batch as each result line names it. */
     batch: { run, operation: identity.operation, shard: identity.shard },
-    findPrior: (line, digest) => {
+    /** Throws Failure `safety_check` for a line that changed since, unless changes are accepted. */
+    findPrior: (line: number, digest: string): PriorLine => {
       const [result, sent] = [table.result(line), table.sent(line)];
       const known = sent?.digest ?? (changed.has(line) ? undefined : result?.digest);
       if (known !== undefined && known !== digest) {
@@ -149,27 +127,32 @@ export async function openResultStore(
       const applied = entry?.applied === 'yes' || sentAtMs === undefined ? (entry?.applied ?? 'no') : 'unknown';
       return { entry, sentAtMs, applied };
     },
+    /** The bytes of a result line of an earlier run. Throws Failure `local_file`. */
     read,
-    recordSending: async (line, sent) => {
+    /** Records that a line is about to be sent. Throws Failure `local_file` if the results are no longer at their path. */
+    recordSending: async (line: number, sent: SentLine): Promise<void> => {
       await journal.recordSending(line, sent, changed.get(line));
       requireHeld();
     },
-    recordWithdrawn: journal.recordWithdrawn,
-    recordChanged: async (line, digest) => {
+    recordWithdrawn: (line: number, digest: string) => journal.recordWithdrawn(line, digest),
+    /** Records that a line changed since it was sent, and is not sent now. */
+    recordChanged: async (line: number, digest: string): Promise<void> => {
       const replacedDigest = changed.get(line);
       if (replacedDigest !== undefined) await journal.recordWithdrawn(line, digest, replacedDigest);
     },
-    write: async (result) => {
+    write: async (result: Uint8Array): Promise<void> => {
       requireHeld();
       writtenLines += 1;
       isSorted &&= isNew;
       return append(result);
     },
-    revise: (result) => {
+    /** Writes a result in place of an earlier one of this run. */
+    revise: (result: Uint8Array): Promise<void> => {
       isSorted = false;
       return append(result);
     },
-    finish: async (onLostResults) => {
+    /** Ends the run. If the results are no longer at their path, counts them, and throws Failure `local_file`. */
+    finish: async (onLostResults: (count: number) => void): Promise<void> => {
       const isPresent = isAtPath();
       await finish();
       await journal.close();
@@ -193,15 +176,7 @@ function replacedOutputFailure(displayPath: string): Failure {
 }
 
 /** What output and journal of earlier runs say; the output is locked against other processes. */
-export interface PriorResults extends OutputPath, Lease {
-  /** The id of the run, a UUID; the same when a run is resumed. */
-  readonly run: string;
-  readonly table: LineTable;
-  readonly output: OutputState;
-  readonly journal: BatchJournalState | undefined;
-  /** Records of earlier runs were lost: any line without a result may have been sent. */
-  readonly isJournalLost: boolean;
-}
+export type PriorResults = Awaited<ReturnType<typeof openPriorResults>>;
 
 interface OutputUse
   extends Pick<BatchOptions, 'isResumed' | 'canAcceptChanges'>,
@@ -221,7 +196,7 @@ export async function openPriorResults(
   use: OutputUse,
   runtime: LockRuntime,
   { warn }: Pick<Reporter, 'warn'>,
-): Promise<PriorResults> {
+) {
   const { lease, ...target } = await lockOutput(output, runtime, use.takeOverMs);
   try {
     await rejectUnusableFiles(target, use.isResumed);
@@ -271,7 +246,7 @@ async function readPriorResults(
   target: OutputPath,
   { identity, newRun, canAcceptChanges }: OutputUse,
   warn: Reporter['warn'],
-): Promise<Omit<PriorResults, keyof Lease>> {
+) {
   const { displayPath } = target;
   const table = createLineTable();
   const journal = await readBatchJournal(await batchJournalFile(target), table);
@@ -285,6 +260,7 @@ async function readPriorResults(
   const differences = compareRuns(earlierRuns, identity).join('; ');
   const acceptHint = 'use the same flags and profile, choose another file with -o, or resume with --accept-changes';
   if (differences !== '' && !canAcceptChanges) throw otherBatchFailure(displayPath, differences, acceptHint);
+  // Any line without a result may have been sent.
   const isJournalLost =
     earlierRuns.some((record) => record.isJournalLost) || (output.exists && isJournalIncomplete(earlierRuns, table));
   const hasNoResult = table.lines().next().done;
@@ -314,21 +290,13 @@ function otherBatchFailure(displayPath: string, reason: string, hint: string): F
 
 const NO_DIFFERENCES = { changedLines: [], removedLines: new Set<number>() };
 
-/** The differences between an input and what outputs and journals say about its lines. */
-export interface InputDifferences {
-  readonly changedLines: readonly number[];
-  /** Lines that have a result or a record, and are empty or beyond the end of the input. */
-  readonly removedLines: ReadonlySet<number>;
-  readonly emptyLines: ReadonlySet<number>;
-  readonly lastLine: number;
-}
+export type InputDifferences = Awaited<ReturnType<typeof findInputDifferences>>;
 
-/** Compares the lines of an input with the digests that are known; lines after them are no difference. */
-export async function findInputDifferences(
-  input: BatchInput,
-  selection: LineSelection,
-  table: LineTable,
-): Promise<InputDifferences> {
+/**
+ * Compares the lines of an input with the digests that are known. Lines that have a result or a record count as removed if
+ * they are empty or beyond the end of the input; lines after them are no difference.
+ */
+export async function findInputDifferences(input: BatchInput, selection: LineSelection, table: LineTable) {
   const changedLines: number[] = [];
   const emptyLines = new Set<number>();
   let lastLine = 0;

@@ -8,7 +8,7 @@ import { pluralize } from '../json/pluralize.ts';
 import { createHeapLimit } from '../train/stream/small-heap.ts';
 import { type BatchInput, type LineSelection, selectedLines } from './batch-input.ts';
 import type { BatchOptions } from './batch-options.ts';
-import { type BatchCounts, createBatchRecord } from './batch-statistics.ts';
+import { createBatchRecord } from './batch-statistics.ts';
 import { batchFailure, formatBatchProgress, formatBatchSummary, lostResultsFailure } from './batch-summary.ts';
 import { causeLines, statisticsLines } from './report-text.ts';
 import { type BatchJob, type LineOutput, runLine } from './run-line.ts';
@@ -18,18 +18,7 @@ import { createScheduler, createTurns } from './scheduler.ts';
 const LINES_PER_HEAP_CHECK = 16;
 
 /** How a batch ended, when every result is stored. */
-export interface BatchEnd {
-  readonly tally: BatchCounts;
-  /** Why no more lines were taken; undefined if all were. */
-  readonly stopReason: string | undefined;
-  /** The signal that ended the batch. */
-  readonly abortReason: unknown;
-  readonly inputError: unknown;
-  readonly storeError: unknown;
-  readonly elapsedMs: number;
-  readonly maxTotalTokens: number | undefined;
-  readonly job: BatchJob;
-}
+export type BatchEnd = Awaited<ReturnType<typeof sendBatch>>;
 
 /**
  * Sends the lines of an input over connections of their own, and stores every result. Prints nothing but progress and warnings
@@ -41,7 +30,7 @@ export async function sendBatch(
   batch: Omit<BatchJob, 'connection' | 'scheduler' | 'signal' | 'canRetryUnknown' | 'context'>,
   authorization: Authorization | undefined,
   context: Context,
-): Promise<BatchEnd> {
+) {
   const { runtime, report, signal } = context;
   const { maxTotalTokens, isOrdered, canRetryUnknown } = options;
   const { write, finish } = batch.resultStore;
@@ -144,7 +133,7 @@ export async function sendBatch(
       tally.byStatus.done = 0;
     };
     await finish(onLostResults).catch(keepStoreError);
-    const abortReason = signal.reason ?? interruption;
+    const abortReason: unknown = signal.reason ?? interruption;
     const elapsedMs = elapsed();
     return { tally, stopReason: stopReason(), abortReason, inputError, storeError, elapsedMs, maxTotalTokens, job };
   } finally {
