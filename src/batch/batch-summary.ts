@@ -5,6 +5,7 @@ import type { Reporter } from '../output/reporter.ts';
 import { formatCount, formatPercent, formatSeconds } from '../output/transfer-text.ts';
 import { ClosedPipeError } from '../output/writer.ts';
 import { type BatchCounts, totalLines } from './batch-statistics.ts';
+import type { Scheduler } from './scheduler.ts';
 
 /** The outcome of all lines of a batch, in one line. */
 export function formatBatchSummary(tally: BatchCounts, durationMs: number): string {
@@ -88,15 +89,11 @@ function nextStepHint({ tally, stopReason, isResumable }: BatchEnding): string {
   return '--resume sends lines without a result, and failed lines that were not applied';
 }
 
-interface BatchProgress {
+interface BatchProgress extends Pick<Scheduler, 'currentLimit' | 'stopReason'> {
   readonly tally: BatchCounts;
   /** Size of the input; unknown for a pipe. */
   readonly totalBytes: number | undefined;
-  /** Requests that may be in flight now. */
-  readonly currentLimit: () => number;
   readonly elapsed: () => number;
-  /** The reason why no more lines are sent; undefined while they are. */
-  readonly stopReason: () => string | undefined;
 }
 
 /** The progress line of a batch. The total and the time left are estimated until the input is read to its end. */
@@ -111,26 +108,23 @@ export function formatBatchProgress({ tally, totalBytes, currentLimit, elapsed, 
   // The results of earlier runs take no time.
   const linesPerSecond = tally.sentLines / (Math.max(elapsed(), 1) / 1000);
   const total = estimateTotal(tally, totalBytes);
+  const about = tally.bytesRead < (totalBytes ?? 0) ? 'about ' : '';
   const parts = [
     total
-      ? `${formatCount(lines)} of ${total.text} ${pluralize(total.count, 'line')} (${formatPercent(lines, total.count)})`
+      ? `${formatCount(lines)} of ${about}${formatCount(total)} ${pluralize(total, 'line')} (${formatPercent(lines, total)})`
       : `${formatCount(lines)} ${pluralize(lines, 'line')}`,
     ...(failed + unknown > 0 ? [`${formatCount(failed + unknown)} failed`] : []),
     `${Math.round(linesPerSecond)}/s`,
-    ...(total && linesPerSecond > 0 ? [`${formatSeconds((total.count - lines) / linesPerSecond)} left`] : []),
+    ...(total && linesPerSecond > 0 ? [`${formatSeconds((total - lines) / linesPerSecond)} left`] : []),
     `up to ${currentLimit()} in flight`,
   ];
   return parts.join(', ');
 }
 
 // The lines that are not read yet are about as long as the others.
-function estimateTotal(
-  { linesRead, bytesRead }: BatchCounts,
-  totalBytes: number | undefined,
-): { readonly count: number; readonly text: string } | undefined {
+function estimateTotal({ linesRead, bytesRead }: BatchCounts, totalBytes: number | undefined): number | undefined {
   if (totalBytes === undefined || bytesRead === 0) return undefined;
-  const count = Math.max(linesRead, Math.round((linesRead * totalBytes) / bytesRead));
-  return { count, text: `${bytesRead < totalBytes ? 'about ' : ''}${formatCount(count)}` };
+  return Math.max(linesRead, Math.round((linesRead * totalBytes) / bytesRead));
 }
 
 // Nobody reads more.

@@ -9,7 +9,7 @@ import { emptyBodyJson, isIssue, type JsonSource, locationInSource, toParsedBody
 import { type Failure, type Issue, usageFailure } from '../errors.ts';
 import { uuidV5 } from '../fields/uuid.ts';
 import type { InputLine } from '../files/split-lines.ts';
-import type { FlagValues } from '../flag.ts';
+import type { FlagValue, FlagValues } from '../flag.ts';
 import { applySplices } from '../json/edit.ts';
 import { JsonError } from '../json/json-error.ts';
 import {
@@ -129,27 +129,26 @@ export async function readLineDefaults(
   dependencies: BodyDependencies,
 ): Promise<LineDefaults> {
   const target = flagTarget(operation);
-  const shorthands = Object.entries(operation.shorthands ?? {});
-  const isPerLine = (name: string): boolean =>
-    shorthands.some(([one, { kind }]) => one === name && PER_LINE_KINDS.has(kind));
-  for (const [name, { kind }] of shorthands) {
-    if (flags.has(name) && SINGLE_BODY_KINDS.has(kind))
+  const sharedFlags = new Map(flags);
+  const perLineFlags = new Map<string, FlagValue>();
+  for (const [name, value] of flags) {
+    const kind = operation.shorthands?.[name]?.kind;
+    if (kind && SINGLE_BODY_KINDS.has(kind))
       throw usageFailure(
         `--${name} sets up one body and cannot be combined with --batch`,
         'put the messages into the lines',
       );
+    if (!kind || !PER_LINE_KINDS.has(kind)) continue;
+    sharedFlags.delete(name);
+    perLineFlags.set(name, value);
   }
   const fieldResult = await fieldEdits(target, flags, dependencies);
   const setResult = setFlagEdits(operation, flags);
   const draft = setDraftFields(createDraft(undefined, emptyBodyJson(target)), target.path, fieldResult.edits);
-  const sharedFlags = new Map([...flags].filter(([name]) => !isPerLine(name)));
   const applied = await applyFlags(draft, operation, sharedFlags, setResult.edits, {}, dependencies);
   const issues = [...fieldResult.issues, ...setResult.issues, ...applied.issues];
   if (issues.length > 0) throw invalidBodyFailure(issues);
-  return {
-    fieldEdits: editsForFields(applied.draft, target.path),
-    perLineFlags: new Map([...flags].filter(([name]) => isPerLine(name))),
-  };
+  return { fieldEdits: editsForFields(applied.draft, target.path), perLineFlags };
 }
 
 // Existing fields stay.

@@ -193,7 +193,7 @@ async function sendAndRecord(ready: ReadyLine, output: LineOutput, job: BatchJob
   const expectations = (isComplete && job.expectations?.(rootOf(response.doc), milliseconds)) || [];
   const isOwnResponse = hasIdOfRequest(response, requestContext);
   const doubtOf = createDoubt(requestContext);
-  const doubt = strayData.hasArrived() && !isOwnResponse ? doubtOf() : undefined;
+  const doubt = strayData.hasArrived && !isOwnResponse ? doubtOf() : undefined;
   const { attempts } = requestContext.progress;
   const sentFacts = { url: requestContext.destination.url.href, status, attempts };
   const failure =
@@ -226,7 +226,7 @@ async function sendAndRecord(ready: ReadyLine, output: LineOutput, job: BatchJob
       : response && formatSuccess(sentAttempt, status, response.bytes),
   );
   if (state.status !== 'unknown' && !isOwnResponse)
-    strayData.onLaterData(createRevision(sentAttempt, state, response?.bytes, written, doubtOf, output, job));
+    strayData.onLaterData = createRevision(sentAttempt, state, response?.bytes, written, doubtOf, output, job);
   await written;
   // Written out, because a copy with more members is slow (docs/performance.md).
   return {
@@ -366,18 +366,15 @@ function redactorFor(request: PreparedRequest, { context: { report } }: BatchJob
 
 // Watches for data that no request asked for, on the connections that a line used. The watch outlives the line.
 function createStrayDataWatch() {
-  let hasArrived = false;
-  let revise: (() => void) | undefined;
-  return {
-    onData: () => {
-      hasArrived = true;
-      revise?.();
-      revise = undefined;
-    },
-    hasArrived: () => hasArrived,
-    // `action` is called once, for data that arrives from now on.
-    onLaterData: (action: () => void): void => {
-      revise = action;
+  const watch = {
+    hasArrived: false,
+    /** Called once, for data that arrives from now on. */
+    onLaterData: (): void => {},
+    onData: (): void => {
+      watch.hasArrived = true;
+      watch.onLaterData();
+      watch.onLaterData = () => {};
     },
   };
+  return watch;
 }
