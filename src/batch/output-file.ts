@@ -38,7 +38,7 @@ const MAX_RESULT_BYTES = 256 * 1024 * 1024;
  */
 export async function readOutput({ path, displayPath }: OutputPath, fileIndex: number, table: LineTable) {
   // Of a result of each run, operation and shard.
-  const checkpoints: Checkpoint[] = [];
+  const checkpoints = new Map<string, Checkpoint>();
   // Lines whose input differs from that of a result in an earlier file; the results of that file stay in the table.
   const otherInputLines = new Set<number>();
   // Whole result lines; the rest is to be cut.
@@ -64,7 +64,8 @@ export async function readOutput({ path, displayPath }: OutputPath, fileIndex: n
         });
       const { checkpoint } = entry;
       if (!checkpoint) throw earlierVersionFailure(`${displayPath}:${number}`, 'the result has no checkpoint');
-      if (!checkpoints.some((known) => isSameBatch(known, checkpoint))) checkpoints.push(checkpoint);
+      const { run, operation, shard } = checkpoint;
+      checkpoints.set(`${run} ${operation} ${shard}`, checkpoint);
       const earlier = table.result(entry.line);
       const isOtherInput = earlier && earlier.fileIndex !== fileIndex && earlier.digest !== checkpoint.input;
       // A resumed run with --accept-changes may have a later result for the same input.
@@ -81,7 +82,7 @@ export async function readOutput({ path, displayPath }: OutputPath, fileIndex: n
     if (!isNotFoundError(error)) throw fileFailure(`read ${displayPath}`, error);
     exists = false;
   }
-  return { exists, validBytes, isUnterminated, isSorted, checkpoints, otherInputLines };
+  return { exists, validBytes, isUnterminated, isSorted, checkpoints: [...checkpoints.values()], otherInputLines };
 }
 
 function replacesEarlier(entry: ResultEntry, { input }: Checkpoint, table: LineTable): boolean {
@@ -94,10 +95,6 @@ function replacesEarlier(entry: ResultEntry, { input }: Checkpoint, table: LineT
 // A line that may have been applied stays so, whatever a later attempt did; only a revision takes a success back.
 function rankOf({ revision, exitCode, applied }: Pick<ResultEntry, 'revision' | 'exitCode' | 'applied'>): number {
   return revision * 8 + (exitCode === 0 ? 4 : 0) + { no: 0, unknown: 1, yes: 2 }[applied];
-}
-
-function isSameBatch(left: Checkpoint, right: Checkpoint): boolean {
-  return left.run === right.run && left.operation === right.operation && left.shard === right.shard;
 }
 
 // Only what svc wrote is cut off; after a power failure a file may end in zeros.

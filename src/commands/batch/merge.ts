@@ -80,11 +80,11 @@ async function readOutputs(outputs: readonly OutputPath[], table: LineTable): Pr
       const text = batchText(operation, shard);
       first ??= { displayPath, operation, text };
       if (text !== first.text)
-        throw otherBatchFailure(first, output, `they hold results of ${first.text} and of ${text}`);
+        throw otherBatchFailure(first.displayPath, displayPath, `they hold results of ${first.text} and of ${text}`);
     }
     const [line] = otherInputLines;
     const earlier = line === undefined ? undefined : outputs[table.result(line)?.fileIndex ?? 0];
-    if (earlier) throw otherBatchFailure(earlier, output, `line ${line} of their inputs differs`);
+    if (earlier) throw otherBatchFailure(earlier.displayPath, displayPath, `line ${line} of their inputs differs`);
   }
   return first?.operation;
 }
@@ -94,12 +94,8 @@ function batchText(operation: string, shard: Checkpoint['shard']): string {
   return `${operation}${count === '1' ? '' : ` in ${count} shards`}`;
 }
 
-function otherBatchFailure(
-  first: Pick<OutputPath, 'displayPath'>,
-  other: Pick<OutputPath, 'displayPath'>,
-  reason: string,
-): Failure {
-  const message = `${first.displayPath} and ${other.displayPath} do not belong to the same batch: ${reason}`;
+function otherBatchFailure(first: string, other: string, reason: string): Failure {
+  const message = `${first} and ${other} do not belong to the same batch: ${reason}`;
   const hint = 'merge the outputs of one batch, each shard once';
   return new Failure('safety_check', message, { hint, applied: 'no' });
 }
