@@ -91,7 +91,7 @@ export async function runLine(line: InputLine, output: LineOutput, job: BatchJob
   const prior = resultStore.findPrior(line.number, digest);
   const { entry } = prior;
   output.progress.mayBeApplied = prior.applied !== 'no';
-  if (entry?.exitCode === 0 && prior.applied === 'yes') return keepEarlierResult(entry, output, job);
+  if (entry?.exitCode === 0 && prior.applied === 'yes') return keepEarlierResult(entry, output, resultStore);
   const isStopped = job.scheduler.stopSignal.aborted;
   if (isStopped && prior.applied === 'no') return settle(output, UNSENT);
   const timestampMs = prior.sentAtMs || context.runtime.now();
@@ -109,14 +109,14 @@ export async function runLine(line: InputLine, output: LineOutput, job: BatchJob
   };
   const recordUnsent = (failure: Failure): Promise<LineResult> => {
     const state = classifyLine(failure.exitCode, failure.facts.applied);
-    const result = { ...state, failure, ...NOT_SENT, message: failureMessage(failure, redact) };
+    const result = { ...UNSENT, ...state, failure, message: failureMessage(failure, redact) };
     return settle(output, result, formatFailure(attempt, failure, redact, undefined));
   };
   // What earlier runs know about a line that they may have sent, in place of a result of this run.
   const keepPriorOutcome = async (sendable?: PreparedRequest): Promise<LineResult> => {
     const kept =
       entry && entry.applied !== 'no'
-        ? await keepEarlierResult(entry, output, job)
+        ? await keepEarlierResult(entry, output, resultStore)
         : await recordUnsent(lostResponseFailure(sendable));
     return { ...kept, isIdempotent: sendable !== undefined && canSendLine(prior, sendable.effect, false) };
   };
@@ -127,10 +127,7 @@ export async function runLine(line: InputLine, output: LineOutput, job: BatchJob
   }
   const guard = job.guardFor?.(line.number, request.draft, prior.applied === 'unknown');
   const known = prior.applied === 'unknown' ? await guard?.knownResponse() : undefined;
-  if (known) {
-    const result = { ...classifyLine(0), failure: undefined, ...NOT_SENT };
-    return settle(output, result, formatSuccess(attempt, null, known));
-  }
+  if (known) return settle(output, { ...UNSENT, ...classifyLine(0) }, formatSuccess(attempt, null, known));
   if (isStopped || !canSendLine(prior, request.effect, job.canRetryUnknown)) return keepPriorOutcome(request);
   const requestContext = createRequestContext(request, job.connection);
   const sent = await sendAndRecord({ attempt, timestampMs, prior, guard, request, requestContext }, output, job);
@@ -148,15 +145,11 @@ async function settle(output: LineOutput, result: LineResult, bytes?: Buffer, ou
 }
 
 // Leaves the result of an earlier run as it is; its failure does not stop this one.
-async function keepEarlierResult(
-  entry: IndexedResult,
-  output: LineOutput,
-  { resultStore }: BatchJob,
-): Promise<LineResult> {
+async function keepEarlierResult(entry: IndexedResult, output: LineOutput, store: ResultStore): Promise<LineResult> {
   const { exitCode, applied } = entry;
-  const kept: LineResult = { ...classifyLine(exitCode, applied), failure: undefined, ...NOT_SENT };
+  const kept: LineResult = { ...UNSENT, ...classifyLine(exitCode, applied) };
   if (exitCode === 0) return settle(output, kept);
-  const facts = resultLineFacts(tryParseJson(await resultStore.read(entry)));
+  const facts = resultLineFacts(tryParseJson(await store.read(entry)));
   const { message = 'the line failed in an earlier run', httpStatus } = facts;
   const failure = new Failure(failureCodeOf(exitCode) ?? 'failed', message, { applied, status: httpStatus });
   return settle(output, { ...kept, failure, message, httpStatus }, undefined, kept);
@@ -201,8 +194,7 @@ async function sendAndRecord(ready: ReadyLine, output: LineOutput, job: BatchJob
     (sent.failure
       ? withPriorOutcome(sent.failure, prior.applied)
       : settings.isStrict && warnings[0] !== undefined
-        ? // Although the request was applied.
-          new Failure('invalid_response', warnings[0], { applied: 'yes', status })
+        ? new Failure('invalid_response', warnings[0], { applied: 'yes', status })
         : expectationFailure(expectations, sentFacts));
   const withdraw = async (): Promise<void> => {
     if (output.progress.isRecorded && prior.sentAtMs === undefined)
