@@ -120,19 +120,20 @@ export interface RunSelection {
 export function createBatchIdentity(
   url: URL,
   { shard: { index, count }, limit, sample }: Pick<BatchOptions, 'shard' | 'limit' | 'sample'>,
-  { operation, defaults, autofill, parent }: Pick<LineChecks, 'operation' | 'defaults' | 'autofill' | 'parent'>,
+  { settings, defaults, parent }: Pick<LineChecks, 'settings' | 'defaults' | 'parent'>,
 ): BatchIdentity {
   const { fieldEdits, perLineFlags } = defaults;
+  const { operation, isExact } = settings;
   const { fields } = flagTarget(operation);
   const autofilled = Object.entries(fields).flatMap(([name, { fill }]) =>
-    fill === 'project' || fill === 'model' ? [[name, autofill?.[fill].text ?? '']] : [],
+    fill === 'project' || fill === 'model' ? [[name, (isExact ? undefined : settings.defaults[fill].text) ?? '']] : [],
   );
   return {
     operation: operation.path,
     shard: `${index}/${count}`,
     baseUrl: url.href.slice(0, 1 - operation.path.length),
     values: Object.fromEntries([
-      ['--exact', String(autofill === undefined)],
+      ['--exact', String(isExact)],
       ...autofilled,
       ...(parent ? [['TRACEPARENT', `${parent.traceId} ${parent.spanId}`]] : []),
       ...fieldEdits.map(({ path, text, origin }) => [path.join('.'), origin.argument ?? text.toString()]),

@@ -1,11 +1,12 @@
 import { Buffer } from 'node:buffer';
-import type { AutofillSettings, createAutofill } from '../body/autofill.ts';
+import type { createAutofill } from '../body/autofill.ts';
 import { type BodyCheck, invalidBodyFailure } from '../body/body-check.ts';
 import { createDraft, type Draft, orderAddedFields, originInDraft, setDraftFields } from '../body/draft.ts';
 import type { Edit } from '../body/edit.ts';
 import { applyFlags, fieldEdits, setFlagEdits } from '../body/flag-edits.ts';
 import type { BodyDependencies } from '../body/input-reader.ts';
 import { emptyBodyJson, isIssue, type JsonSource, locationInSource, toParsedBody } from '../body/json-source.ts';
+import type { Settings } from '../client/settings.ts';
 import { type Failure, type Issue, usageFailure } from '../errors.ts';
 import { uuidV5 } from '../fields/uuid.ts';
 import type { InputLine } from '../files/split-lines.ts';
@@ -36,13 +37,12 @@ import type { BatchWarnings } from './batch-summary.ts';
 import type { SentLine } from './line-table.ts';
 
 export interface LineChecks {
-  readonly operation: Operation;
+  readonly settings: Settings;
   readonly defaults: LineDefaults;
-  /** Values for fields that svc fills in; undefined for `--exact`. */
-  readonly autofill: AutofillSettings | undefined;
   /** The parent of calls that name neither trace nor parent. */
   readonly parent: TraceParent | undefined;
-  readonly fill: ReturnType<typeof createAutofill>;
+  /** Fills in fields; undefined for `--exact`. */
+  readonly fill: ReturnType<typeof createAutofill> | undefined;
   /** The id of the run, a UUID. */
   readonly run: string;
   readonly tools: BodyDependencies;
@@ -52,21 +52,21 @@ export interface LineChecks {
 }
 
 /**
- * Builds and checks the body of a line; a Failure `body` may not be sent. `customId` is JSON. Ids and times come from `key`, the line's digest and the time of its first attempt:
- * the same for every attempt, different for a changed line.
+ * Builds and checks the body of a line; a Failure `body` may not be sent. `customId` is JSON. Ids and times come from `key`,
+ * the line's digest and the time of its first attempt: the same for every attempt, different for a changed line.
  */
 export async function prepareLine(
   line: InputLine,
   key: SentLine,
   checks: LineChecks,
 ): Promise<{ readonly draft: Draft | Failure; readonly customId: string | undefined }> {
-  const { label, operation, warnings: batchWarnings } = checks;
+  const { label, settings, warnings: batchWarnings } = checks;
   const source = readLine(line, label);
   const root = isIssue(source) ? undefined : rootOf(source.doc);
   const customId = customIdJson(getMember(root, 'custom_id'));
   const inner = getMember(root, 'custom_id') || getMember(root, 'url') ? getMember(root, 'body') : undefined;
   if (customId !== undefined) await batchWarnings.addCustomId(line.number, customId, !inner);
-  const body = isIssue(source) || !inner ? source : openEnvelope(source, inner, line, operation);
+  const body = isIssue(source) || !inner ? source : openEnvelope(source, inner, line, settings.operation);
   const draft = isIssue(body)
     ? body
     : await createLineDraft(body, customId !== undefined && !inner, line.number, key, checks);
@@ -83,8 +83,9 @@ async function createLineDraft(
   hasCustomId: boolean,
   line: number,
   { digest, timestampMs }: SentLine,
-  { operation, defaults, autofill, parent, fill, run, tools }: LineChecks,
+  { settings, defaults, parent, fill, run, tools }: LineChecks,
 ): Promise<Draft | Issue> {
+  const { operation } = settings;
   const target = flagTarget(operation);
   const parsedBody = toParsedBody(source, target);
   if (isIssue(parsedBody)) return parsedBody;
@@ -97,14 +98,9 @@ async function createLineDraft(
   // An id in a trace of OpenTelemetry: 16 hexadecimal digits. Those of a UUIDv5 are never all zero.
   const callId = parent && newId('span').replaceAll('-', '').slice(0, 16);
   const trace = parent && callId ? { traceId: parent.traceId, parentId: parent.spanId, callId } : undefined;
-  // Written out, because a copy with one more member is slow (docs/performance.md).
-  const filled = autofill
-    ? setDraftFields(
-        draft,
-        target.path,
-        fill(draft, { project: autofill.project, model: autofill.model, trace }, { now: () => timestampMs, newId }),
-      )
-    : draft;
+  const { project, model } = settings.defaults;
+  const added = fill?.(draft, { project, model, trace }, { now: () => timestampMs, newId }) ?? [];
+  const filled = setDraftFields(draft, target.path, added);
   // Autofill alone adds fields in order.
   return draft.edits.length > 0 ? orderAddedFields(filled, target) : filled;
 }

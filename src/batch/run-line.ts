@@ -17,7 +17,6 @@ import {
 } from '../client/request.ts';
 import { type Connection, type Outcome, send } from '../client/send.ts';
 import { hasIdOfRequest } from '../client/send-once.ts';
-import type { Settings } from '../client/settings.ts';
 import { formatRetryMessage } from '../client/with-retries.ts';
 import type { Context } from '../context.ts';
 import { type AppliedState, Failure, failureCodeOf, signalOfFailure, toFailure } from '../errors.ts';
@@ -53,7 +52,6 @@ export interface LineGuard extends Required<Pick<RequestObserver, 'onSend' | 'on
 }
 
 export interface BatchJob extends LineChecks {
-  readonly settings: Settings;
   readonly connection: Connection;
   readonly scheduler: Scheduler;
   /** Ends requests in flight. */

@@ -112,7 +112,7 @@ export async function runBatch(
     const guards = isTraining ? await import('../train/job-guard.ts') : undefined;
     const guardFor = guards?.createLineGuards(settings, isFlagOn(flags, 'allow-duplicate'), label, run, context);
     const runReport = await openRunReport(fileFlags, `svc ${operation.command.join(' ')}`, context);
-    const batch = { ...checks, settings, run, resultStore, guardFor, expectations, runReport };
+    const batch = { ...checks, run, resultStore, guardFor, expectations, runReport };
     end = await sendBatch(input, selection, batch, authorization, context);
   } finally {
     input.stop();
@@ -146,12 +146,11 @@ export async function createLineChecks(
   given: Pick<LineChecks, 'label' | 'defaults' | 'tools' | 'parent'>,
   { runtime, report }: Context,
 ): Promise<LineChecks> {
-  const { operation, isExact, defaults } = settings;
+  const { operation, isExact } = settings;
   return {
     ...given,
-    operation,
-    autofill: isExact ? undefined : defaults,
-    fill: createAutofill(flagTarget(operation)),
+    settings,
+    fill: isExact ? undefined : createAutofill(flagTarget(operation)),
     run: uuidV7(runtime.now(), runtime.randomBytes(10)),
     check: await createBodyCheck(operation, { ...settings, origin: 'batch' }),
     warnings: createBatchWarnings(given.label, report),
