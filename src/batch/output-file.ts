@@ -214,17 +214,18 @@ async function readResult(handle: FileHandle, { offset, length }: ResultPlace, d
 
 /**
  * Rewrites an output in the order of its lines, one result each and without `removedLines`. `table` has the journal's records.
- * The file changes completely or, with Failure `local_file`, not at all.
+ * The file changes completely or, with Failure `local_file` or an error of `beforeCommit`, not at all.
  */
 export async function sortOutput(
   output: OutputPath,
   table: LineTable,
   removedLines: ReadonlySet<number>,
+  beforeCommit: () => void,
 ): Promise<void> {
   if ((await readOutput(output, 0, table)).isSorted && removedLines.size === 0) return;
   for (const line of removedLines) table.setResult(line, undefined);
   const file = await openReplacement(output.path, output.displayPath);
-  await commitOrAbandon(file, () => writeResultsInOrder(table, [output], file.write));
+  await commitOrAbandon(file, () => writeResultsInOrder(table, [output], file.write).then(beforeCommit));
 }
 
 const NEWLINE = Buffer.from('\n');

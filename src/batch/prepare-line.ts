@@ -1,11 +1,10 @@
 import { Buffer } from 'node:buffer';
 import type { createAutofill } from '../body/autofill.ts';
 import { type BodyCheck, invalidBodyFailure } from '../body/body-check.ts';
-import { createDraft, type Draft, orderAddedFields, originInDraft, setDraftFields } from '../body/draft.ts';
-import type { Edit } from '../body/edit.ts';
-import { applyFlags, fieldEdits, setFlagEdits } from '../body/flag-edits.ts';
+import { createDraft, type Draft, type Edit, orderAddedFields, originInDraft, setDraftFields } from '../body/draft.ts';
+import { applyFlags, applyShorthands } from '../body/flag-edits.ts';
 import type { BodyDependencies } from '../body/input-reader.ts';
-import { emptyBodyJson, isIssue, type JsonSource, locationInSource, toParsedBody } from '../body/json-source.ts';
+import { emptyBodyJson, isIssue, type JsonSource, locationInSource, objectIssue } from '../body/json-source.ts';
 import type { Settings } from '../client/settings.ts';
 import { type Failure, type Issue, usageFailure } from '../errors.ts';
 import { uuidV5 } from '../fields/uuid.ts';
@@ -87,11 +86,10 @@ async function createLineDraft(
 ): Promise<Draft | Issue> {
   const { operation } = settings;
   const target = flagTarget(operation);
-  const parsedBody = toParsedBody(source, target);
-  if (isIssue(parsedBody)) return parsedBody;
-  const [closedIssue] = parsedBody.editIssues;
-  // Without flags to add, the check of the body decides.
-  if (closedIssue && defaults.fieldEdits.length + defaults.perLineFlags.size > 0) return closedIssue;
+  // Without flags to add, the check of the body decides about the object that they fill.
+  const hasDefaults = defaults.fieldEdits.length + defaults.perLineFlags.size > 0;
+  const issue = objectIssue(source) ?? (hasDefaults ? objectIssue(source, target) : undefined);
+  if (issue) return issue;
   const body = createDraft(source, emptyBodyJson(target));
   const draft = await applyLineDefaults(hasCustomId ? withoutCustomId(body) : body, operation, defaults, tools);
   const newId = (member: string): string => uuidV5(run, `${line} ${digest} ${member}`);
@@ -138,13 +136,10 @@ export async function readLineDefaults(
     sharedFlags.delete(name);
     perLineFlags.set(name, value);
   }
-  const fieldResult = await fieldEdits(target, flags, dependencies);
-  const setResult = setFlagEdits(operation, flags);
-  const draft = setDraftFields(createDraft(undefined, emptyBodyJson(target)), target.path, fieldResult.edits);
-  const applied = await applyFlags(draft, operation, sharedFlags, setResult.edits, {}, dependencies);
-  const issues = [...fieldResult.issues, ...setResult.issues, ...applied.issues];
+  const empty = createDraft(undefined, emptyBodyJson(target));
+  const { draft, issues } = await applyFlags(empty, operation, sharedFlags, dependencies);
   if (issues.length > 0) throw invalidBodyFailure(issues);
-  return { fieldEdits: editsForFields(applied.draft, target.path), perLineFlags };
+  return { fieldEdits: editsForFields(draft, target.path), perLineFlags };
 }
 
 // Existing fields stay.
@@ -163,7 +158,7 @@ async function applyLineDefaults(
   const applicableFlags = new Map(
     [...perLineFlags].filter(([name]) => isOmitted(shorthands[name], nodeAtPath(body, path))),
   );
-  return (await applyFlags(filled, operation, applicableFlags, [], {}, dependencies)).draft;
+  return (await applyShorthands(filled, operation, applicableFlags, dependencies)).draft;
 }
 
 const PER_LINE_KINDS: ReadonlySet<Shorthand['kind']> = new Set(['message', 'prefill', 'copy']);

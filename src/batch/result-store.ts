@@ -65,6 +65,7 @@ export function createStreamStore(run: string, { operation, shard }: BatchIdenti
   return {
     isResumable: false,
     batch: { run, operation, shard },
+    requireHeld: () => {},
     findPrior: () => ({ entry: undefined, sentAtMs: undefined, applied: 'no' }),
     read: async () => Buffer.alloc(0),
     recordSending: doNothing,
@@ -113,6 +114,7 @@ export async function openResultStore(
     isResumable: true,
     /** The batch as each result line names it. */
     batch: { run, operation: identity.operation, shard: identity.shard },
+    requireHeld,
     /** Throws Failure `safety_check` for a line that changed since, unless changes are accepted. */
     findPrior: (line: number, digest: string): PriorLine => {
       const [result, sent] = [table.result(line), table.sent(line)];
@@ -130,10 +132,7 @@ export async function openResultStore(
     /** The bytes of a result line of an earlier run. Throws Failure `local_file`. */
     read,
     /** Records that a line is about to be sent. Throws Failure `local_file` if the results are no longer at their path. */
-    recordSending: async (line: number, sent: SentLine): Promise<void> => {
-      await journal.recordSending(line, sent, changed.get(line));
-      requireHeld();
-    },
+    recordSending: (line: number, sent: SentLine) => journal.recordSending(line, sent, changed.get(line)),
     recordWithdrawn: (line: number, digest: string) => journal.recordWithdrawn(line, digest),
     /** Records that a line changed since it was sent, and is not sent now. */
     recordChanged: async (line: number, digest: string): Promise<void> => {
@@ -161,10 +160,9 @@ export async function openResultStore(
         throw replacedOutputFailure(displayPath);
       }
       if (isSorted) return;
-      requireHeld();
       const finalTable = createLineTable();
       await readBatchJournal(journalFile, finalTable);
-      await sortOutput(prior, finalTable, removedLines);
+      await sortOutput(prior, finalTable, removedLines, requireHeld);
     },
   };
 }

@@ -2,22 +2,19 @@ import { Buffer } from 'node:buffer';
 import type { Draft } from '../body/draft.ts';
 import { type ChatExpectations, expectationFailure } from '../client/expectations/chat-expectations.ts';
 import type { RunReport } from '../client/expectations/run-report.ts';
-import { invalidResponseFailure } from '../client/read-response.ts';
+import { createDoubt, invalidResponseFailure, retryAdvice } from '../client/failure.ts';
 import {
-  createDoubt,
+  type Connection,
   createRequestContext,
   isIdempotent,
   type PreparedRequest,
   prepareRequest,
   type RequestContext,
-  type RequestObserver,
   requestSecrets,
-  retryAdvice,
   type SendHooks,
 } from '../client/request.ts';
-import { type Connection, type Outcome, send } from '../client/send.ts';
+import { type Outcome, send } from '../client/send.ts';
 import { hasIdOfRequest } from '../client/send-once.ts';
-import { formatRetryMessage } from '../client/with-retries.ts';
 import type { Context } from '../context.ts';
 import { type AppliedState, Failure, failureCodeOf, signalOfFailure, toFailure } from '../errors.ts';
 import type { InputLine } from '../files/split-lines.ts';
@@ -45,7 +42,7 @@ import { canSendLine, type PriorLine, type ResultStore } from './result-store.ts
 import type { Scheduler, Turn } from './scheduler.ts';
 
 /** Records the request of a line outside of the batch too, and prevents a duplicate there. */
-export interface LineGuard extends Required<Pick<RequestObserver, 'onSend' | 'onOutcome'>> {
+export interface LineGuard extends Required<Pick<SendHooks, 'onSend' | 'onOutcome'>> {
   readonly onSend: () => Promise<void>;
   /** The response to the line in an earlier run, if that is known outside of the batch. */
   readonly knownResponse: () => Promise<Buffer | undefined>;
@@ -128,7 +125,7 @@ export async function runLine(line: InputLine, output: LineOutput, job: BatchJob
   if (known) return settle(output, { ...UNSENT, ...classifyLine(0) }, formatSuccess(attempt, null, known));
   if (isStopped || !canSendLine(prior, request.effect, job.canRetryUnknown)) return keepPriorOutcome(request);
   const requestContext = createRequestContext(request, job.connection);
-  const sent = await sendAndRecord({ attempt, timestampMs, prior, guard, request, requestContext }, output, job);
+  const sent = await sendAndRecord({ attempt, timestampMs, prior, guard, requestContext }, output, job);
   if (sent.status !== 'unsent') return sent;
   return prior.applied === 'no' ? settle(output, sent) : keepPriorOutcome(request);
 }
@@ -166,13 +163,12 @@ interface ReadyLine {
   readonly timestampMs: number;
   readonly prior: PriorLine;
   readonly guard: LineGuard | undefined;
-  readonly request: PreparedRequest;
   readonly requestContext: RequestContext;
 }
 
 // A line that a signal stopped before it was applied is not stored.
 async function sendAndRecord(ready: ReadyLine, output: LineOutput, job: BatchJob): Promise<LineResult> {
-  const { attempt, prior, request, requestContext } = ready;
+  const { attempt, prior, requestContext } = ready;
   const { resultStore, settings } = job;
   const { line, checkpoint } = attempt;
   const strayData = createStrayDataWatch();
@@ -208,7 +204,7 @@ async function sendAndRecord(ready: ReadyLine, output: LineOutput, job: BatchJob
   output.onOutcome({ failure, status: state.status });
   if (!failure) await job.warnings.addResponseWarnings(line, warnings);
   if (doubt) await job.warnings.addResponseWarnings(line, [doubt.facts.summary ?? doubt.message]);
-  const redact = failure ? redactorFor(request, job) : String;
+  const redact = failure ? redactorFor(requestContext.request, job) : String;
   const sentAttempt = { ...attempt, attempts, milliseconds, expectations, warnings };
   const written = output.put(
     failure
@@ -245,7 +241,7 @@ interface SentLineResult {
 
 // The line is in the journal before its first byte leaves.
 async function recordAndSend(
-  { attempt: { line, checkpoint }, timestampMs, guard, request, requestContext }: ReadyLine,
+  { attempt: { line, checkpoint }, timestampMs, guard, requestContext }: ReadyLine,
   onStrayData: () => void,
   { turn, progress }: LineOutput,
   job: BatchJob,
@@ -268,27 +264,23 @@ async function recordAndSend(
     waitSignal: job.scheduler.stopSignal,
     // The time of a line starts when it may be sent, not while it waits for others.
     startDeadline: () => createDeadline(job.settings.timeoutMs, runtime),
-    observer: {
-      onSend: async () => {
-        // First, so that a job that only the job history has is not one of this batch.
-        await record();
-        await guard?.onSend();
-        progress.mayBeApplied = true;
-        progress.sentAt = runtime.elapsed();
-      },
-      onOutcome: guard?.onOutcome,
-      onLargeResponse: job.scheduler.takeLargeTurn,
-      onRetry: (failure, retryNumber, delayMs) => {
-        turn.release();
-        const message = formatRetryMessage(failure, retryNumber, job.connection.maxRetries, delayMs);
-        return report.detail(`line ${line}: ${message}`);
-      },
-      onTrace: report.isVerbose ? report.detail : undefined,
-    },
     turn,
     onStrayData,
+    onSend: async () => {
+      // First, so that a job that only the job history has is not one of this batch.
+      await record();
+      await guard?.onSend();
+      progress.mayBeApplied = true;
+      progress.sentAt = runtime.elapsed();
+    },
+    onOutcome: guard?.onOutcome,
+    onLargeResponse: job.scheduler.takeLargeTurn,
+    onRetry: (message) => {
+      turn.release();
+      return report.detail(`line ${line}: ${message}`);
+    },
   };
-  const sent = await send(request, requestContext, job.connection, hooks, runtime)
+  const sent = await send(requestContext, hooks, runtime)
     .then((outcome) => readOutcome(outcome, requestContext, job))
     .catch((error: unknown): SentLineResult => {
       // A line that could not be recorded was not sent, and has no result.

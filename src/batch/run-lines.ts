@@ -3,7 +3,7 @@ import { connect } from '../client/send.ts';
 import type { Context } from '../context.ts';
 import { type InterruptedError, toFailure } from '../errors.ts';
 import type { InputLine } from '../files/split-lines.ts';
-import { linkSignal } from '../http/message.ts';
+import { linkSignal, type Send } from '../http/message.ts';
 import { pluralize } from '../json/pluralize.ts';
 import { createHeapLimit } from '../train/stream/small-heap.ts';
 import { type BatchInput, type LineSelection, selectedLines } from './batch-input.ts';
@@ -42,7 +42,14 @@ export async function sendBatch(
     },
   });
   const { currentLimit, stopReason } = scheduler;
-  const connection = await connect(batch.settings, context, { isReused: true, authorization });
+  const connected = await connect(batch.settings, context, { isReused: true, authorization });
+  const { transport } = connected;
+  // Before each attempt: a retry may come long after the record of its line.
+  const send: Send = async (request) => {
+    batch.resultStore.requireHeld();
+    return transport.send(request);
+  };
+  const connection = { ...connected, transport: { ...transport, send } };
   const job = { ...batch, connection, scheduler, signal: linkSignal(signal).signal, canRetryUnknown, context };
   const record = createBatchRecord(batch.runReport);
   const { tally } = record;

@@ -2,6 +2,7 @@ import type { Help, Command as Program } from 'commander';
 import type { Command } from '../../command.ts';
 import { type Flag, flagForms, flagTerm } from '../../flag.ts';
 import type { Example } from '../../operations/operation.ts';
+import { questionsUrl } from '../../version.ts';
 import { allCommands, commandsIn } from '../all-commands.ts';
 import { commandTree, type HelpRequest } from '../parse-command-line.ts';
 import { helpTopicNames } from '../tool-commands.ts';
@@ -96,12 +97,16 @@ function flagSections(program: Program, isListed = (_group: string): boolean => 
   );
 }
 
-// A line for each topic, with the flags that it describes.
+const MAX_NAMED_FLAGS = 3;
+
+// A line for each topic, with the first of the flags that it describes.
 function sharedSection({ listedFlags }: Command): HelpSection {
   const entries = Array.from(sharedGroups, ([group, topic]) => {
     const flags = listedFlags.filter((flag) => flag.group === group);
     const forms = flags.map((flag) => (flag.short ? `-${flag.short}` : flagTerm(flag).split(' ')[0]));
-    return [`svc help ${topic}`, forms.join(', ')] as const;
+    const more = forms.length - MAX_NAMED_FLAGS;
+    const named = forms.slice(0, MAX_NAMED_FLAGS).join(', ');
+    return [`svc help ${topic}`, more > 0 ? `${named} and ${more} more` : named] as const;
   });
   return entriesSection(
     'Shared flags',
@@ -124,7 +129,7 @@ function fullHelp(command: Command, program: Program, help: Help, docs: string):
     ...argumentSections(command),
     ...flagSections(program, (group) => !sharedGroups.has(group)),
     sharedSection(command),
-    { paragraphs: [`See also: svc help ${topics}; man svc-${command.words.join('-')}. Guides: ${docs}`] },
+    { paragraphs: [`See also: svc help ${topics}; man svc-${command.words.join('-')}.\n${addresses(docs)}`] },
   ];
 }
 
@@ -179,7 +184,7 @@ function groupHelp(commands: readonly Command[], program: Program, help: Help, d
     usageSection(program, help),
     examplesSection(examples, help),
     commandsSection('Commands', commands),
-    { paragraphs: [`svc ${program.name()} <command> --help lists the flags of a command. Guides: ${docs}`] },
+    { paragraphs: [`svc ${program.name()} <command> --help lists the flags of a command.\n${addresses(docs)}`] },
   ];
 }
 
@@ -202,7 +207,7 @@ function rootHelp(program: Program, help: Help, docs: string): HelpSection[] {
       ['-V, --version', 'Print the version; with --json also commit, Node and libraries'],
     ]),
     { heading: 'Topics', paragraphs: [`svc help <topic>: ${helpTopicNames.join(', ')}`] },
-    { paragraphs: [`Guides: ${docs}`] },
+    { paragraphs: [addresses(docs)] },
   ];
 }
 
@@ -216,6 +221,10 @@ function rootShortHelp(program: Program, help: Help, docs: string): HelpSection[
     examplesSection(startExamples.slice(0, 2), help),
     { paragraphs: [`svc --help lists all commands and topics. Guides: ${docs}`] },
   ];
+}
+
+function addresses(docs: string): string {
+  return `Questions: ${questionsUrl}\nGuides: ${docs}`;
 }
 
 function usageSection(program: Program, help: Help): HelpSection {

@@ -25,9 +25,9 @@ import {
 } from '../../batch/result-store.ts';
 import { type BatchEnd, reportBatch, sendBatch } from '../../batch/run-lines.ts';
 import { createAutofill } from '../../body/autofill.ts';
+import { rejectReplacedInputs, stdinClaim } from '../../body/body-base.ts';
 import { createBodyCheck } from '../../body/body-check.ts';
 import { type BodyDependencies, createBodyDependencies } from '../../body/input-reader.ts';
-import { rejectReplacedInputs, stdinClaim } from '../../body/named-inputs.ts';
 import { readAuthorization } from '../../client/authorization.ts';
 import { readChatExpectations } from '../../client/expectations/chat-expectations.ts';
 import { checkReportFiles, openRunReport } from '../../client/expectations/run-report.ts';
