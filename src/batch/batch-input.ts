@@ -4,7 +4,7 @@ import { access, constants, type FileHandle, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { addAbortSignal, Readable } from 'node:stream';
 import { limitInputTime } from '../body/input-reader.ts';
-import { fileFailure } from '../files/file-errors.ts';
+import { fileFailure, withFileFailure } from '../files/file-errors.ts';
 import { openAnonymousFile } from '../files/file-replacement.ts';
 import { openInputFile, unreadableInputFailure } from '../files/read-input.ts';
 import { type InputLine, splitLines } from '../files/split-lines.ts';
@@ -14,21 +14,7 @@ import { hasByteOrderMark } from '../json/utf8.ts';
 import type { Runtime } from '../runtime.ts';
 import { type BatchOptions, isInShard, type Sample } from './batch-options.ts';
 
-export interface BatchInput {
-  /** The name of the input in messages. */
-  readonly label: string;
-  /** The size of a file; unknown for pipes. */
-  readonly totalBytes: number | undefined;
-  /**
-   * Each reading begins at the start; a pipe can be read once, unless it is kept. Throws Failure `local_file` if the input
-   * cannot be read to its end.
-   */
-  readonly lines: AsyncIterable<InputLine>;
-  /** Ends the lines early, even while waiting for more, and closes the input. */
-  readonly stop: () => void;
-  /** Copies a pipe into an unnamed file in a directory, so that it can be read again; the signal ends that with its reason. */
-  readonly keep: (directory: string, signal: AbortSignal) => Promise<void>;
-}
+export type BatchInput = ReturnType<typeof createInput>;
 
 /** The options that say which lines of an input a batch is about. */
 export interface LineSelection extends Pick<BatchOptions, 'shard'>, Partial<Pick<BatchOptions, 'limit'>> {
@@ -43,12 +29,14 @@ export function createMemoryInput(label: string, lines: readonly string[], maxLi
 
 /**
  * The lines of an input that a batch is about: checking, comparing, counting and sending read them from here. `onEmpty` is
- * called for an empty line, `onRead` for each line of the input. A line that is left out keeps the result of an earlier run.
+ * called for an empty line, `onRead` for each line of the input, and `onEnd` if it is read to its end. A line that is left
+ * out keeps the result of an earlier run.
  */
 export async function* selectedLines(
   { lines }: Pick<BatchInput, 'lines'>,
   { shard, limit = Number.POSITIVE_INFINITY, sampledLines }: LineSelection,
   { onRead, onEmpty }: { readonly [on in 'onRead' | 'onEmpty']?: (line: InputLine) => void } = {},
+  onEnd?: () => void,
 ): AsyncGenerator<InputLine> {
   let count = 0;
   for await (const line of lines) {
@@ -62,6 +50,7 @@ export async function* selectedLines(
       if (count >= limit) return;
     }
   }
+  onEnd?.();
 }
 
 /** The lines of a sample: those with the smallest digests of seed and number, so that a larger sample has them, too. */
@@ -124,14 +113,14 @@ function createInput(
   totalBytes: number | undefined,
   openStream: (signal: AbortSignal) => Promise<Readable>,
   split: LineSplitter,
-): BatchInput {
+) {
   let stream: Readable | undefined;
   let copy: FileHandle | undefined;
   const stopped = new AbortController();
-  // Opened when the first line is requested: a command that fails before has nothing to close.
   const readLines = async function* (): AsyncGenerator<InputLine> {
     if (stopped.signal.aborted) return;
     try {
+      // Opened when the first line is requested: a command that fails before has nothing to close.
       stream = copy ? copy.createReadStream({ start: 0, autoClose: false }) : await openStream(stopped.signal);
       for await (const line of split(stream)) yield line;
     } catch (error) {
@@ -139,15 +128,20 @@ function createInput(
     }
   };
   return {
+    /** The name of the input in messages. */
     label,
+    /** The size of a file; unknown for pipes. */
     totalBytes,
+    /** Each reading begins at the start; a pipe can be read once, unless it is kept. Throws Failure `local_file`. */
     lines: { [Symbol.asyncIterator]: readLines },
-    stop: () => {
+    /** Ends the lines early, even while waiting for more, and closes the input. */
+    stop: (): void => {
       stopped.abort();
       stream?.destroy();
       void copy?.close();
     },
-    keep: async (directory, signal) => {
+    /** Copies a pipe into an unnamed file in a directory, to be read again; the signal ends that with its reason. */
+    keep: async (directory: string, signal: AbortSignal): Promise<void> => {
       if (copy || totalBytes !== undefined) return;
       copy = await copyStream(addAbortSignal(signal, await openStream(stopped.signal)), directory, label, signal);
     },
@@ -173,12 +167,10 @@ async function copyStream(
 }
 
 async function readFileSize(path: string, displayPath: string): Promise<number | undefined> {
-  try {
+  return withFileFailure(`read ${displayPath}`, async () => {
     const found = await stat(path);
     if (found.isDirectory()) throw Object.assign(new Error('directory'), { code: 'EISDIR' });
     await access(path, constants.R_OK);
     return found.isFile() ? found.size : undefined;
-  } catch (error) {
-    throw fileFailure(`read ${displayPath}`, error);
-  }
+  });
 }

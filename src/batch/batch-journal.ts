@@ -1,13 +1,6 @@
 import { hash } from 'node:crypto';
 import { resolveSymlinks } from '../files/file-replacement.ts';
-import {
-  type JournalEnd,
-  type JournalFile,
-  NOT_A_RECORD,
-  openJournal,
-  parseRecord,
-  readJournal,
-} from '../files/journal.ts';
+import { type JournalFile, NOT_A_RECORD, openJournal, parseRecord, readJournal } from '../files/journal.ts';
 import {
   firstStringMember,
   getMember,
@@ -22,32 +15,24 @@ import { writeJson } from '../json/write-json.ts';
 import { flagTarget } from '../operations/operation.ts';
 import type { BatchOptions } from './batch-options.ts';
 import { type LineTable, MAX_LINES, type SentLine } from './line-table.ts';
+import type { OutputPath } from './output-file.ts';
 import type { LineChecks } from './prepare-line.ts';
 import type { Checkpoint } from './result-line.ts';
 
 /** The journal of a batch: the output's name with `.journal`, which may be a link to another file system. */
-export async function batchJournalFile({
-  path,
-  displayPath,
-}: Pick<JournalFile, 'path' | 'displayPath'>): Promise<JournalFile> {
-  return {
-    path: await resolveSymlinks(`${path}.journal`),
-    displayPath: `${displayPath}.journal`,
-    hint: 'restore the file from a copy; without the journal, lines without a result count as unknown',
-  };
+export async function batchJournalFile({ path, displayPath }: OutputPath): Promise<JournalFile> {
+  const hint = 'restore the file from a copy; without the journal, lines without a result count as unknown';
+  return { path: await resolveSymlinks(`${path}.journal`), displayPath: `${displayPath}.journal`, hint };
 }
 
 /** What the journal of earlier runs says, apart from its lines. */
-export interface BatchJournalState {
-  readonly runs: readonly RunRecord[];
-  readonly end: JournalEnd;
-}
+export type BatchJournalState = NonNullable<Awaited<ReturnType<typeof readBatchJournal>>>;
 
 /**
  * Reads the journal of a batch into a table; undefined if there is none. Throws Failure `safety_check` for a file that is not such a
  * journal, or that is damaged: the digests of input lines tell a record of another line.
  */
-export async function readBatchJournal(file: JournalFile, table: LineTable): Promise<BatchJournalState | undefined> {
+export async function readBatchJournal(file: JournalFile, table: LineTable) {
   const runs: RunRecord[] = [];
   const end = await readJournal(file, (bytes) => {
     const text = bytes.toString();
@@ -135,19 +120,20 @@ export interface RunSelection {
 export function createBatchIdentity(
   url: URL,
   { shard: { index, count }, limit, sample }: Pick<BatchOptions, 'shard' | 'limit' | 'sample'>,
-  { operation, defaults, autofill, parent }: Pick<LineChecks, 'operation' | 'defaults' | 'autofill' | 'parent'>,
+  { settings, defaults, parent }: Pick<LineChecks, 'settings' | 'defaults' | 'parent'>,
 ): BatchIdentity {
   const { fieldEdits, perLineFlags } = defaults;
+  const { operation, isExact } = settings;
   const { fields } = flagTarget(operation);
   const autofilled = Object.entries(fields).flatMap(([name, { fill }]) =>
-    fill === 'project' || fill === 'model' ? [[name, autofill?.[fill].text ?? '']] : [],
+    fill === 'project' || fill === 'model' ? [[name, (isExact ? undefined : settings.defaults[fill].text) ?? '']] : [],
   );
   return {
     operation: operation.path,
     shard: `${index}/${count}`,
     baseUrl: url.href.slice(0, 1 - operation.path.length),
     values: Object.fromEntries([
-      ['--exact', String(autofill === undefined)],
+      ['--exact', String(isExact)],
       ...autofilled,
       ...(parent ? [['TRACEPARENT', `${parent.traceId} ${parent.spanId}`]] : []),
       ...fieldEdits.map(({ path, text, origin }) => [path.join('.'), origin.argument ?? text.toString()]),
@@ -233,8 +219,8 @@ function describeSelection({ limit, sample, seed }: RunSelection): string {
 
 function differencesFromRun(record: RunRecord, identity: BatchIdentity): string[] {
   const current = createRunRecord(identity, record.run);
-  const names = new Set([...Object.keys(record.values), ...Object.keys(current.values)]);
-  const changed = Array.from(names).filter((name) => record.values[name] !== current.values[name]);
+  const names = Object.keys({ ...record.values, ...current.values });
+  const changed = names.filter((name) => record.values[name] !== current.values[name]);
   return [
     ...(record.baseUrl === current.baseUrl ? [] : [`its results came from a base URL other than ${identity.baseUrl}`]),
     ...(changed.length === 0 ? [] : [`it was started with other values for ${changed.join(', ')}`]),

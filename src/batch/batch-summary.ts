@@ -1,10 +1,11 @@
-import { type AppliedState, Failure, type FailureCode, InterruptedError, type Issue, toFailure } from '../errors.ts';
+import { type AppliedState, Failure, InterruptedError, type Issue, toFailure } from '../errors.ts';
 import { pluralize } from '../json/pluralize.ts';
 import { issueText } from '../output/failure-text.ts';
 import type { Reporter } from '../output/reporter.ts';
 import { formatCount, formatPercent, formatSeconds } from '../output/transfer-text.ts';
 import { ClosedPipeError } from '../output/writer.ts';
 import { type BatchCounts, totalLines } from './batch-statistics.ts';
+import type { Scheduler } from './scheduler.ts';
 
 /** The outcome of all lines of a batch, in one line. */
 export function formatBatchSummary(tally: BatchCounts, durationMs: number): string {
@@ -27,10 +28,10 @@ export function formatBatchSummary(tally: BatchCounts, durationMs: number): stri
 
 interface BatchEnding {
   readonly tally: BatchCounts;
-  readonly summary: string;
   /** The reason why svc stopped taking lines. */
   readonly stopReason: string | undefined;
   readonly abortReason: unknown;
+  readonly summary: string;
   /** The results are in a file. */
   readonly isResumable: boolean;
 }
@@ -40,13 +41,16 @@ export function batchFailure(ending: BatchEnding): Failure | undefined {
   const { tally, summary, stopReason, abortReason } = ending;
   const { failed, unknown, unsent } = tally.byStatus;
   const interruption = abortReason instanceof InterruptedError ? abortReason : undefined;
-  const code: FailureCode = interruption?.code ?? 'partly_failed';
-  if (code === 'partly_failed' && failed + unknown + unsent === 0) return undefined;
+  if (!interruption && failed + unknown + unsent === 0) return undefined;
   const isKnown = stopReason === undefined || stopReason === interruption?.message;
   const unknownLines = `lines that may have been applied: ${formatLineRanges(tally.unknownLines)}`;
   const message = `${interruption ? `${interruption.message}; ` : ''}${summary}${isKnown ? '' : `; ${stopReason}`}`;
   const hint = (unknown > 0 ? `${unknownLines}; ` : '') + nextStepHint(ending);
-  return new Failure(code, message, { applied: appliedOf(tally), isBatch: true, hint });
+  return new Failure(interruption?.code ?? 'partly_failed', message, {
+    applied: appliedOf(tally),
+    isBatch: true,
+    hint,
+  });
 }
 
 /** The failure of a batch whose results could not be written: counts sent requests and lost responses. */
@@ -85,15 +89,11 @@ function nextStepHint({ tally, stopReason, isResumable }: BatchEnding): string {
   return '--resume sends lines without a result, and failed lines that were not applied';
 }
 
-interface BatchProgress {
+interface BatchProgress extends Pick<Scheduler, 'currentLimit' | 'stopReason'> {
   readonly tally: BatchCounts;
   /** Size of the input; unknown for a pipe. */
   readonly totalBytes: number | undefined;
-  /** Requests that may be in flight now. */
-  readonly currentLimit: () => number;
   readonly elapsed: () => number;
-  /** The reason why no more lines are sent; undefined while they are. */
-  readonly stopReason: () => string | undefined;
 }
 
 /** The progress line of a batch. The total and the time left are estimated until the input is read to its end. */
@@ -108,26 +108,23 @@ export function formatBatchProgress({ tally, totalBytes, currentLimit, elapsed, 
   // The results of earlier runs take no time.
   const linesPerSecond = tally.sentLines / (Math.max(elapsed(), 1) / 1000);
   const total = estimateTotal(tally, totalBytes);
+  const about = tally.bytesRead < (totalBytes ?? 0) ? 'about ' : '';
   const parts = [
     total
-      ? `${formatCount(lines)} of ${total.text} ${pluralize(total.count, 'line')} (${formatPercent(lines, total.count)})`
+      ? `${formatCount(lines)} of ${about}${formatCount(total)} ${pluralize(total, 'line')} (${formatPercent(lines, total)})`
       : `${formatCount(lines)} ${pluralize(lines, 'line')}`,
     ...(failed + unknown > 0 ? [`${formatCount(failed + unknown)} failed`] : []),
     `${Math.round(linesPerSecond)}/s`,
-    ...(total && linesPerSecond > 0 ? [`${formatSeconds((total.count - lines) / linesPerSecond)} left`] : []),
+    ...(total && linesPerSecond > 0 ? [`${formatSeconds((total - lines) / linesPerSecond)} left`] : []),
     `up to ${currentLimit()} in flight`,
   ];
   return parts.join(', ');
 }
 
 // The lines that are not read yet are about as long as the others.
-function estimateTotal(
-  { linesRead, bytesRead }: BatchCounts,
-  totalBytes: number | undefined,
-): { readonly count: number; readonly text: string } | undefined {
+function estimateTotal({ linesRead, bytesRead }: BatchCounts, totalBytes: number | undefined): number | undefined {
   if (totalBytes === undefined || bytesRead === 0) return undefined;
-  const count = Math.max(linesRead, Math.round((linesRead * totalBytes) / bytesRead));
-  return { count, text: `${bytesRead < totalBytes ? 'about ' : ''}${formatCount(count)}` };
+  return Math.max(linesRead, Math.round((linesRead * totalBytes) / bytesRead));
 }
 
 // Nobody reads more.
@@ -148,81 +145,60 @@ export function formatLineRanges(lines: Iterable<number>): string {
 
 // A mistake in one line is likely in all lines, and a file has millions.
 const MAX_WARNINGS = 20;
-
-/** Prints the first 20 different warnings, and after the last a note that there may be more. */
-export function createWarningLimiter({ warn, note }: Reporter): (warning: Issue) => Promise<void> {
-  const printed = new Set<string>();
-  return async (warning) => {
-    const text = issueText(warning);
-    // A warning about a flag has the same text for each line.
-    if (printed.size === MAX_WARNINGS || printed.has(text)) return;
-    printed.add(text);
-    const isLast = printed.size === MAX_WARNINGS;
-    await warn(text);
-    if (isLast) await note('further warnings are not shown; run with --dry-run --strict to count lines with warnings');
-  };
-}
-
-/** Reports the warnings about the responses of a batch. */
-export interface ResponseWarnings {
-  readonly add: (line: number, warnings: readonly string[]) => Promise<void>;
-  /** Lists the lines with warnings, if not all were printed. */
-  readonly finish: () => Promise<void>;
-}
-
 // If a service mixes up one response, it can mix up all.
 const MAX_PRINTED_LINES = 5;
 const MAX_LISTED_LINES = 1000;
-
-/** Prints the warnings of the first 5 lines, and at the end the numbers of all lines with warnings. */
-export function createResponseWarnings({ warn }: Pick<Reporter, 'warn'>): ResponseWarnings {
-  const lines: number[] = [];
-  let lineCount = 0;
-  return {
-    add: async (line, warnings) => {
-      if (warnings.length === 0) return;
-      lineCount += 1;
-      const isPrinted = lineCount <= MAX_PRINTED_LINES;
-      if (lines.length < MAX_LISTED_LINES) lines.push(line);
-      if (isPrinted) for (const warning of warnings) await warn(`line ${line}: ${warning}`);
-    },
-    finish: async () => {
-      if (lineCount <= MAX_PRINTED_LINES) return;
-      const ranges = formatLineRanges(lines);
-      const more = lineCount > lines.length ? ' and more' : '';
-      await warn(`the responses of ${lineCount} lines have warnings: lines ${ranges}${more}`);
-    },
-  };
-}
-
-/** Watches the `custom_id` of all lines; each kind of finding is reported once per batch. */
-export interface CustomIdTracker {
-  /** `id` is JSON; `isInBody`: the line is a body, and not a line of an OpenAI batch. */
-  readonly addLine: (line: number, id: string, isInBody: boolean) => Promise<void>;
-  readonly finish: () => Promise<void>;
-}
-
-// A file can have millions of lines, whose ids would all have to be kept in memory.
+// The ids of a whole file would need too much memory.
 const MAX_TRACKED_IDS = 100_000;
 
-export function createCustomIdTracker(label: string, { warn }: Pick<Reporter, 'warn'>): CustomIdTracker {
+export type BatchWarnings = ReturnType<typeof createBatchWarnings>;
+
+/** Limits the warnings about the lines of a batch. A line may be checked twice, and is warned about once. */
+export function createBatchWarnings(label: string, { warn, note }: Pick<Reporter, 'warn' | 'note'>) {
+  const bodyWarnings = new Set<string>();
   const lineOfId = new Map<string, number>();
   const duplicateLines = new Set<number>();
-  let hasWarned = false;
+  const suspectLines: number[] = [];
+  let suspectCount = 0;
+  let hasIdInBody = false;
+  let hasListedIds = false;
   return {
-    addLine: async (line, id, isInBody) => {
-      const earlierLine = lineOfId.get(id);
-      if (earlierLine !== undefined && duplicateLines.size < MAX_LISTED_LINES)
-        duplicateLines.add(earlierLine).add(line);
-      else if (lineOfId.size < MAX_TRACKED_IDS) lineOfId.set(id, line);
-      if (!isInBody || hasWarned) return;
-      hasWarned = true;
+    addBodyWarning: async (warning: Issue): Promise<void> => {
+      const text = issueText(warning);
+      // A warning about a flag has the same text for each line.
+      if (bodyWarnings.size === MAX_WARNINGS || bodyWarnings.has(text)) return;
+      bodyWarnings.add(text);
+      const isLast = bodyWarnings.size === MAX_WARNINGS;
+      await warn(text);
+      if (isLast)
+        await note('further warnings are not shown; run with --dry-run --strict to count lines with warnings');
+    },
+    /** `id` is JSON; `isInBody`: the line is a body, and not a line of an OpenAI batch. */
+    addCustomId: async (line: number, id: string, isInBody: boolean): Promise<void> => {
+      const firstLine = lineOfId.get(id) ?? line;
+      if (lineOfId.size < MAX_TRACKED_IDS) lineOfId.set(id, firstLine);
+      if (firstLine !== line && duplicateLines.size < MAX_LISTED_LINES) duplicateLines.add(firstLine).add(line);
+      if (!isInBody || hasIdInBody) return;
+      hasIdInBody = true;
       await warn(`${label}:${line} custom_id: svc uses it as the id of the result and does not send it`);
     },
-    finish: async () => {
-      if (duplicateLines.size === 0) return;
+    addResponseWarnings: async (line: number, warnings: readonly string[]): Promise<void> => {
+      if (warnings.length === 0) return;
+      suspectCount += 1;
+      if (suspectLines.length < MAX_LISTED_LINES) suspectLines.push(line);
+      if (suspectCount <= MAX_PRINTED_LINES) for (const warning of warnings) await warn(`line ${line}: ${warning}`);
+    },
+    /** Lists the lines that share a `custom_id`, and those whose responses have warnings if not all were printed. */
+    finish: async (): Promise<void> => {
       const lines = formatLineRanges(duplicateLines);
-      await warn(`${label}: lines share a custom_id, so the id of a result names several lines: ${lines}`);
+      if (lines !== '' && !hasListedIds)
+        await warn(`${label}: lines share a custom_id, so the id of a result names several lines: ${lines}`);
+      hasListedIds ||= lines !== '';
+      const more = suspectCount > suspectLines.length ? ' and more' : '';
+      if (suspectCount > MAX_PRINTED_LINES)
+        await warn(
+          `the responses of ${suspectCount} lines have warnings: lines ${formatLineRanges(suspectLines)}${more}`,
+        );
     },
   };
 }

@@ -25,19 +25,7 @@ export interface OutputPath {
   readonly displayPath: string;
 }
 
-export interface OutputState {
-  readonly exists: boolean;
-  /** Bytes of whole result lines; the rest was cut. */
-  readonly validBytes: number;
-  /** The last result line lacks its line feed. */
-  readonly isUnterminated: boolean;
-  /** One result per line, in the order of the lines. */
-  readonly isSorted: boolean;
-  /** Of a result of each run, operation and shard. */
-  readonly checkpoints: readonly Checkpoint[];
-  /** Lines whose input differs from that of a result in an earlier file; the results of that file stay in the table. */
-  readonly otherInputLines: ReadonlySet<number>;
-}
+export type OutputState = Awaited<ReturnType<typeof readOutput>>;
 
 /** The largest result line: a response has up to 32 MiB, and as a JSON string text is longer. */
 const MAX_RESULT_BYTES = 256 * 1024 * 1024;
@@ -48,16 +36,17 @@ const MAX_RESULT_BYTES = 256 * 1024 * 1024;
  * success, then the failure that was most likely applied. Throws Failure `local_file` for a file that is not an output, and
  * `safety_check` for one of an earlier version.
  */
-export async function readOutput(
-  { path, displayPath }: OutputPath,
-  fileIndex: number,
-  table: LineTable,
-): Promise<OutputState> {
-  const checkpoints: Checkpoint[] = [];
+export async function readOutput({ path, displayPath }: OutputPath, fileIndex: number, table: LineTable) {
+  // Of a result of each run, operation and shard.
+  const checkpoints = new Map<string, Checkpoint>();
+  // Lines whose input differs from that of a result in an earlier file; the results of that file stay in the table.
   const otherInputLines = new Set<number>();
+  // Whole result lines; the rest is to be cut.
   let validBytes = 0;
   let exists = true;
+  // The last result line lacks its line feed.
   let isUnterminated = false;
+  // One result per line, in the order of the lines.
   let isSorted = true;
   let previousLine = 0;
   try {
@@ -75,7 +64,8 @@ export async function readOutput(
         });
       const { checkpoint } = entry;
       if (!checkpoint) throw earlierVersionFailure(`${displayPath}:${number}`, 'the result has no checkpoint');
-      if (!checkpoints.some((known) => isSameBatch(known, checkpoint))) checkpoints.push(checkpoint);
+      const { run, operation, shard } = checkpoint;
+      checkpoints.set(`${run} ${operation} ${shard}`, checkpoint);
       const earlier = table.result(entry.line);
       const isOtherInput = earlier && earlier.fileIndex !== fileIndex && earlier.digest !== checkpoint.input;
       // A resumed run with --accept-changes may have a later result for the same input.
@@ -92,7 +82,7 @@ export async function readOutput(
     if (!isNotFoundError(error)) throw fileFailure(`read ${displayPath}`, error);
     exists = false;
   }
-  return { exists, validBytes, isUnterminated, isSorted, checkpoints, otherInputLines };
+  return { exists, validBytes, isUnterminated, isSorted, checkpoints: [...checkpoints.values()], otherInputLines };
 }
 
 function replacesEarlier(entry: ResultEntry, { input }: Checkpoint, table: LineTable): boolean {
@@ -105,10 +95,6 @@ function replacesEarlier(entry: ResultEntry, { input }: Checkpoint, table: LineT
 // A line that may have been applied stays so, whatever a later attempt did; only a revision takes a success back.
 function rankOf({ revision, exitCode, applied }: Pick<ResultEntry, 'revision' | 'exitCode' | 'applied'>): number {
   return revision * 8 + (exitCode === 0 ? 4 : 0) + { no: 0, unknown: 1, yes: 2 }[applied];
-}
-
-function isSameBatch(left: Checkpoint, right: Checkpoint): boolean {
-  return left.run === right.run && left.operation === right.operation && left.shard === right.shard;
 }
 
 // Only what svc wrote is cut off; after a power failure a file may end in zeros.

@@ -1,14 +1,15 @@
 import { Buffer } from 'node:buffer';
-import type { AutofillSettings, createAutofill } from '../body/autofill.ts';
+import type { createAutofill } from '../body/autofill.ts';
 import { type BodyCheck, invalidBodyFailure } from '../body/body-check.ts';
 import { createDraft, type Draft, type Edit, orderAddedFields, originInDraft, setDraftFields } from '../body/draft.ts';
 import { applyFlags, applyShorthands } from '../body/flag-edits.ts';
 import type { BodyDependencies } from '../body/input-reader.ts';
-import { emptyBodyJson, isIssue, type JsonSource, objectIssue } from '../body/json-source.ts';
+import { emptyBodyJson, isIssue, type JsonSource, locationInSource, objectIssue } from '../body/json-source.ts';
+import type { Settings } from '../client/settings.ts';
 import { type Failure, type Issue, usageFailure } from '../errors.ts';
 import { uuidV5 } from '../fields/uuid.ts';
 import type { InputLine } from '../files/split-lines.ts';
-import type { FlagValues } from '../flag.ts';
+import type { FlagValue, FlagValues } from '../flag.ts';
 import { applySplices } from '../json/edit.ts';
 import { JsonError } from '../json/json-error.ts';
 import {
@@ -31,75 +32,73 @@ import { parseJson } from '../json/parse-json.ts';
 import { createPositionLookup, formatPosition, positionAt } from '../json/utf8.ts';
 import { flagTarget, type Operation, type Shorthand } from '../operations/operation.ts';
 import type { TraceParent } from '../trace/trace-context.ts';
-import type { CustomIdTracker } from './batch-summary.ts';
+import type { BatchWarnings } from './batch-summary.ts';
 import type { SentLine } from './line-table.ts';
 
 export interface LineChecks {
-  readonly operation: Operation;
+  readonly settings: Settings;
   readonly defaults: LineDefaults;
-  /** Values for fields that svc fills in; undefined for `--exact`. */
-  readonly autofill: AutofillSettings | undefined;
   /** The parent of calls that name neither trace nor parent. */
   readonly parent: TraceParent | undefined;
-  readonly fill: ReturnType<typeof createAutofill>;
+  /** Fills in fields; undefined for `--exact`. */
+  readonly fill: ReturnType<typeof createAutofill> | undefined;
   /** The id of the run, a UUID. */
   readonly run: string;
   readonly tools: BodyDependencies;
   readonly label: string;
   readonly check: BodyCheck;
-  readonly onWarning: (warning: Issue) => Promise<void>;
-  readonly customIds: CustomIdTracker;
-}
-
-/** The body of a line, or the Failure `body` if it may not be sent. */
-interface PreparedLine {
-  readonly draft: Draft | Failure;
-  /** JSON. */
-  readonly customId: string | undefined;
+  readonly warnings: BatchWarnings;
 }
 
 /**
- * Builds and checks the body of a line. Its ids and times come from `key`, the line's digest and the time of its first attempt:
- * the same for every attempt, different for a changed line.
+ * Builds and checks the body of a line; a Failure `body` may not be sent. `customId` is JSON. Ids and times come from `key`,
+ * the line's digest and the time of its first attempt: the same for every attempt, different for a changed line.
  */
-export async function prepareLine(line: InputLine, key: SentLine, checks: LineChecks): Promise<PreparedLine> {
-  const body = readLineBody(line, checks.label, checks.operation);
-  const { customId, isIdInBody } = body;
-  if (customId !== undefined) await checks.customIds.addLine(line.number, customId, isIdInBody);
-  const draft = await createLineDraft(body, line.number, key, checks);
+export async function prepareLine(
+  line: InputLine,
+  key: SentLine,
+  checks: LineChecks,
+): Promise<{ readonly draft: Draft | Failure; readonly customId: string | undefined }> {
+  const { label, settings, warnings: batchWarnings } = checks;
+  const source = readLine(line, label);
+  const root = isIssue(source) ? undefined : rootOf(source.doc);
+  const customId = customIdJson(getMember(root, 'custom_id'));
+  const inner = getMember(root, 'custom_id') || getMember(root, 'url') ? getMember(root, 'body') : undefined;
+  if (customId !== undefined) await batchWarnings.addCustomId(line.number, customId, !inner);
+  const body = isIssue(source) || !inner ? source : openEnvelope(source, inner, line, settings.operation);
+  const draft = isIssue(body)
+    ? body
+    : await createLineDraft(body, customId !== undefined && !inner, line.number, key, checks);
   if (isIssue(draft)) return { draft: invalidBodyFailure([draft]), customId };
   const { warnings, failure } = checks.check(draft, []);
-  for (const warning of warnings) await checks.onWarning(warning);
+  for (const warning of warnings) await batchWarnings.addBodyWarning(warning);
   return { draft: failure ?? draft, customId };
 }
 
 // With defaults and the fields that svc adds. Ids are made from the run, the line and the field, so that a retried line is
 // the same call.
 async function createLineDraft(
-  { source }: LineBody,
+  source: JsonSource,
+  hasCustomId: boolean,
   line: number,
   { digest, timestampMs }: SentLine,
-  { operation, defaults, autofill, parent, fill, run, tools }: LineChecks,
+  { settings, defaults, parent, fill, run, tools }: LineChecks,
 ): Promise<Draft | Issue> {
-  if (isIssue(source)) return source;
+  const { operation } = settings;
   const target = flagTarget(operation);
   // Without flags to add, the check of the body decides about the object that they fill.
   const hasDefaults = defaults.fieldEdits.length + defaults.perLineFlags.size > 0;
   const issue = objectIssue(source) ?? (hasDefaults ? objectIssue(source, target) : undefined);
   if (issue) return issue;
-  const draft = await applyLineDefaults(createDraft(source, emptyBodyJson(target)), operation, defaults, tools);
+  const body = createDraft(source, emptyBodyJson(target));
+  const draft = await applyLineDefaults(hasCustomId ? withoutCustomId(body) : body, operation, defaults, tools);
   const newId = (member: string): string => uuidV5(run, `${line} ${digest} ${member}`);
   // An id in a trace of OpenTelemetry: 16 hexadecimal digits. Those of a UUIDv5 are never all zero.
   const callId = parent && newId('span').replaceAll('-', '').slice(0, 16);
   const trace = parent && callId ? { traceId: parent.traceId, parentId: parent.spanId, callId } : undefined;
-  // Written out, because a copy with one more property is slow (docs/performance.md).
-  const filled = autofill
-    ? setDraftFields(
-        draft,
-        target.path,
-        fill(draft, { project: autofill.project, model: autofill.model, trace }, { now: () => timestampMs, newId }),
-      )
-    : draft;
+  const { project, model } = settings.defaults;
+  const added = fill?.(draft, { project, model, trace }, { now: () => timestampMs, newId }) ?? [];
+  const filled = setDraftFields(draft, target.path, added);
   // Autofill alone adds fields in order.
   return draft.edits.length > 0 ? orderAddedFields(filled, target) : filled;
 }
@@ -124,24 +123,23 @@ export async function readLineDefaults(
   dependencies: BodyDependencies,
 ): Promise<LineDefaults> {
   const target = flagTarget(operation);
-  const shorthands = Object.entries(operation.shorthands ?? {});
-  const isPerLine = (name: string): boolean =>
-    shorthands.some(([one, { kind }]) => one === name && PER_LINE_KINDS.has(kind));
-  for (const [name, { kind }] of shorthands) {
-    if (flags.has(name) && SINGLE_BODY_KINDS.has(kind))
+  const sharedFlags = new Map(flags);
+  const perLineFlags = new Map<string, FlagValue>();
+  for (const [name, value] of flags) {
+    const kind = operation.shorthands?.[name]?.kind;
+    if (kind && SINGLE_BODY_KINDS.has(kind))
       throw usageFailure(
         `--${name} sets up one body and cannot be combined with --batch`,
         'put the messages into the lines',
       );
+    if (!kind || !PER_LINE_KINDS.has(kind)) continue;
+    sharedFlags.delete(name);
+    perLineFlags.set(name, value);
   }
-  const sharedFlags = new Map([...flags].filter(([name]) => !isPerLine(name)));
   const empty = createDraft(undefined, emptyBodyJson(target));
   const { draft, issues } = await applyFlags(empty, operation, sharedFlags, dependencies);
   if (issues.length > 0) throw invalidBodyFailure(issues);
-  return {
-    fieldEdits: editsForFields(draft, target.path),
-    perLineFlags: new Map([...flags].filter(([name]) => isPerLine(name))),
-  };
+  return { fieldEdits: editsForFields(draft, target.path), perLineFlags };
 }
 
 // Existing fields stay.
@@ -188,86 +186,25 @@ function isOmitted(shorthand: Shorthand | undefined, object: JsonNode | undefine
   }
 }
 
-interface LineBody {
-  readonly source: JsonSource | Issue;
-  /** The `custom_id` of the line as JSON: a string, or a number as typed. */
-  readonly customId: string | undefined;
-  /** The `custom_id` was a field of the body, and is removed from it. */
-  readonly isIdInBody: boolean;
-}
-
-/**
- * Reads a line of a batch: a body, or a body inside `{"custom_id","method","url","body"}`, as in OpenAI's batches. Errors
- * name the line and column in the file.
- */
-function readLineBody(line: InputLine, label: string, operation: Operation): LineBody {
-  const { number, bytes, problem, isRow } = line;
-  const issueAt = (message: string, column?: number, customId?: string): LineBody => {
-    const isKnown = column !== undefined || isRow;
-    const at = isKnown
-      ? formatPosition(label, { line: number, column: isRow ? 0 : (column ?? 0) })
-      : `${label}:${number}`;
-    return { source: { path: '', at, message }, customId, isIdInBody: false };
-  };
-  if (!bytes) return issueAt(problem ?? 'the line exceeds the size limit of a body');
+// An issue names the line and column in the file.
+function readLine(line: InputLine, label: string): JsonSource | Issue {
+  const { number, bytes, problem = 'the line exceeds the size limit of a body', isRow } = line;
+  const at = isRow ? formatPosition(label, { line: number, column: 0 }) : `${label}:${number}`;
+  if (!bytes) return { path: '', at, message: problem };
   try {
-    const doc = parseJson(bytes);
-    const root = rootOf(doc);
-    const body = getMember(root, 'body');
-    if (!body || !(getMember(root, 'custom_id') || getMember(root, 'url'))) return readPlainBody(doc, label, line);
-    const customId = customIdJson(getMember(root, 'custom_id'));
-    const columnOf = (node: JsonNode): number => createPositionLookup(doc.bytes)(startOffset(node)).column;
-    const envelopeError = findEnvelopeError(root, operation);
-    if (envelopeError) return issueAt(envelopeError.message, columnOf(envelopeError.node), customId);
-    const bodyDoc = parseJson(Buffer.from(rawBytes(body)));
-    return { source: createLineSource(bodyDoc, label, line, columnOf(body) - 1), customId, isIdInBody: false };
+    return createLineSource(parseJson(bytes), label, line);
   } catch (error) {
     if (!(error instanceof JsonError)) throw error;
-    return issueAt(`invalid JSON: ${error.message}`, positionAt(bytes, error.offset).column);
+    const { column } = positionAt(bytes, error.offset);
+    return { path: '', at: isRow ? at : `${at}:${column}`, message: `invalid JSON: ${error.message}` };
   }
-}
-
-// Only `custom_id`, which no operation has as a field, is removed; every other byte stays.
-function readPlainBody(doc: JsonDocument, label: string, line: InputLine): LineBody {
-  const root = rootOf(doc);
-  const members = getMember(root, 'custom_id') ? Array.from(membersOf(root)) : [];
-  const at = members.findIndex(({ key }) => key === 'custom_id');
-  const member = members[at];
-  const customId = customIdJson(member?.value);
-  if (!member || customId === undefined)
-    return { source: createLineSource(doc, label, line, 0), customId: undefined, isIdInBody: false };
-  const [previous, next] = [members[at - 1], members[at + 1]];
-  const start = previous && !next ? endOffset(previous.value) : startOffset(member.keyNode);
-  const end = next ? startOffset(next.keyNode) : endOffset(member.value);
-  const body = parseJson(applySplices(doc.bytes, [{ start, end, text: '' }]));
-  const position = createPositionLookup(doc.bytes);
-  const toOriginal = (offset: number): number => (offset < start ? offset : offset + end - start);
-  const source: JsonSource = {
-    ...createLineSource(body, label, line, 0),
-    position: (offset) => ({ line: line.number, column: position(toOriginal(offset)).column }),
-  };
-  return { source, customId, isIdInBody: true };
-}
-
-function customIdJson(node: JsonNode | undefined): string | undefined {
-  return node && (kindOf(node) === 'string' || kindOf(node) === 'number') ? rawText(node) : undefined;
-}
-
-function findEnvelopeError(root: JsonNode, { path }: Operation): { node: JsonNode; message: string } | undefined {
-  const url = getMember(root, 'url');
-  const method = getMember(root, 'method');
-  if (method && firstStringMember(root, 'method') !== 'POST')
-    return { node: method, message: 'the method must be "POST"' };
-  if (url && firstStringMember(root, 'url') !== path) return { node: url, message: `the url must be "${path}"` };
-  const body = getMember(root, 'body');
-  return body && kindOf(body) !== 'object' ? { node: body, message: 'the body must be an object' } : undefined;
 }
 
 function createLineSource(
   doc: JsonDocument,
   label: string,
   { number, isRow }: InputLine,
-  columnOffset: number,
+  columnOffset = 0,
 ): JsonSource {
   const position = createPositionLookup(doc.bytes);
   return {
@@ -276,4 +213,35 @@ function createLineSource(
     find: createNodeFinder(doc),
     position: (offset) => ({ line: number, column: isRow ? 0 : position(offset).column + columnOffset }),
   };
+}
+
+// The body inside of `{"custom_id","method","url","body"}`, a line of OpenAI's batches.
+function openEnvelope(source: JsonSource, body: JsonNode, line: InputLine, { path }: Operation): JsonSource | Issue {
+  const root = rootOf(source.doc);
+  const [url, method] = [getMember(root, 'url'), getMember(root, 'method')];
+  const issueAt = (node: JsonNode, message: string): Issue => ({
+    path: '',
+    at: locationInSource(source, node),
+    message,
+  });
+  if (method && firstStringMember(root, 'method') !== 'POST') return issueAt(method, 'the method must be "POST"');
+  if (url && firstStringMember(root, 'url') !== path) return issueAt(url, `the url must be "${path}"`);
+  if (kindOf(body) !== 'object') return issueAt(body, 'the body must be an object');
+  const { column } = source.position(startOffset(body));
+  return createLineSource(parseJson(Buffer.from(rawBytes(body))), source.label, line, column - 1);
+}
+
+// Only `custom_id`, which no operation has as a field, is removed; every other byte stays.
+function withoutCustomId(body: Draft): Draft {
+  const members = Array.from(membersOf(rootOf(body.doc)));
+  const at = members.findIndex(({ key }) => key === 'custom_id');
+  const [previous, member, next] = [members[at - 1], members[at], members[at + 1]];
+  if (!member) return body;
+  const start = previous && !next ? endOffset(previous.value) : startOffset(member.keyNode);
+  const end = next ? startOffset(next.keyNode) : endOffset(member.value);
+  return { ...body, doc: parseJson(applySplices(body.doc.bytes, [{ start, end, text: '' }])) };
+}
+
+function customIdJson(node: JsonNode | undefined): string | undefined {
+  return node && (kindOf(node) === 'string' || kindOf(node) === 'number') ? rawText(node) : undefined;
 }

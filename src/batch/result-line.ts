@@ -9,7 +9,6 @@ import {
   getMember,
   itemsAt,
   type JsonNode,
-  kindOf,
   numberMember,
   rawText,
   rootOf,
@@ -67,7 +66,7 @@ function shortHash(content: string | Uint8Array): string {
 
 /** The result line of a success; the response keeps every digit, on one line. */
 export function formatSuccess(attempt: LineAttempt, status: number | null, response: Buffer): Buffer {
-  const head = `{"line":${attempt.line},"id":${attempt.id ?? null},"status":${status},"exit_code":0,"applied":"yes",${formatRevision(attempt)}"response":`;
+  const head = `${formatHead(attempt, status, 0, 'yes')}"response":`;
   return Buffer.concat([Buffer.from(head), toSingleLine(response), Buffer.from(formatEnd(attempt))]);
 }
 
@@ -80,13 +79,20 @@ export function formatFailure(
 ): Buffer {
   const { status = null, applied = 'no' } = failure.facts;
   const responseJson = response && response.bytes.length > 0 ? `"response":${formatResponse(response.bytes)},` : '';
+  const error = `"error":${writeJson(failureFields(failure, redact))}`;
   return Buffer.from(
-    `{"line":${attempt.line},"id":${attempt.id ?? null},"status":${status},"exit_code":${failure.exitCode},"applied":"${applied}",${formatRevision(attempt)}${responseJson}"error":${writeJson(failureFields(failure, redact))}${formatEnd(attempt)}`,
+    formatHead(attempt, status, failure.exitCode, applied) + responseJson + error + formatEnd(attempt),
   );
 }
 
-function formatRevision({ revision }: LineAttempt): string {
-  return revision === 0 ? '' : `"revision":${revision},`;
+function formatHead(
+  { line, id = 'null', revision }: LineAttempt,
+  status: number | null,
+  exitCode: number,
+  applied: AppliedState,
+): string {
+  const revised = revision === 0 ? '' : `"revision":${revision},`;
+  return `{"line":${line},"id":${id},"status":${status},"exit_code":${exitCode},"applied":"${applied}",${revised}`;
 }
 
 function formatEnd({ attempts, milliseconds, expectations = [], warnings = [], checkpoint }: LineAttempt): string {
@@ -110,21 +116,20 @@ function formatResponse(bytes: Buffer): string {
 /** Reads a result line, also one that was reformatted; undefined for any other line. */
 export function parseResultLine(bytes: Buffer): ResultEntry | undefined {
   const root = tryParseJson(bytes);
-  const [line, exitCode] = ['line', 'exit_code'].map((name) => integerMember(root, name));
+  const [line, exitCode, revision = 0] = ['line', 'exit_code', 'revision'].map((name) => integerMember(root, name));
   const applied = appliedStates.find((one) => one === firstStringMember(root, 'applied'));
   if (!line || line > MAX_LINES || exitCode === undefined || applied === undefined) return undefined;
-  const member = getMember(root, 'checkpoint');
+  const checkpoint = getMember(root, 'checkpoint');
   const [input = '', run = '', operation = '', shard = ''] = ['input', 'run', 'operation', 'shard'].map((name) =>
-    firstStringMember(member, name),
+    firstStringMember(checkpoint, name),
   );
   const isComplete = /^[0-9a-f]{16}$/.test(input) && run && operation && /^\d+\/\d+$/.test(shard);
-  const revision = integerMember(root, 'revision') ?? 0;
   return { line, exitCode, applied, revision, checkpoint: isComplete ? { input, run, operation, shard } : undefined };
 }
 
 function integerMember(node: JsonNode | undefined, name: string): number | undefined {
   const value = getMember(node, name);
-  return value && kindOf(value) === 'number' && /^\d{1,15}$/.test(rawText(value)) ? Number(rawText(value)) : undefined;
+  return value && /^\d{1,15}$/.test(rawText(value)) ? Number(rawText(value)) : undefined;
 }
 
 export interface ResultLineFacts {

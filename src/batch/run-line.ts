@@ -15,7 +15,6 @@ import {
 } from '../client/request.ts';
 import { type Outcome, send } from '../client/send.ts';
 import { hasIdOfRequest } from '../client/send-once.ts';
-import type { Settings } from '../client/settings.ts';
 import type { Context } from '../context.ts';
 import { type AppliedState, Failure, failureCodeOf, signalOfFailure, toFailure } from '../errors.ts';
 import type { InputLine } from '../files/split-lines.ts';
@@ -28,7 +27,6 @@ import { writeJson } from '../json/write-json.ts';
 import { createRedactor } from '../output/reporter.ts';
 import { mergeStream } from '../results/chunk-merger.ts';
 import type { ParsedResponse } from '../results/show-response.ts';
-import type { ResponseWarnings } from './batch-summary.ts';
 import { classifyLine, type LineResult, type LineRevision, type LineState, NOT_SENT } from './line-result.ts';
 import type { IndexedResult } from './line-table.ts';
 import { type LineChecks, prepareLine } from './prepare-line.ts';
@@ -51,7 +49,6 @@ export interface LineGuard extends Required<Pick<SendHooks, 'onSend' | 'onOutcom
 }
 
 export interface BatchJob extends LineChecks {
-  readonly settings: Settings;
   readonly connection: Connection;
   readonly scheduler: Scheduler;
   /** Ends requests in flight. */
@@ -64,7 +61,6 @@ export interface BatchJob extends LineChecks {
   readonly canRetryUnknown: boolean;
   readonly expectations?: ChatExpectations | undefined;
   readonly runReport?: RunReport | undefined;
-  readonly responseWarnings: ResponseWarnings;
   readonly context: Context;
 }
 
@@ -90,7 +86,7 @@ export async function runLine(line: InputLine, output: LineOutput, job: BatchJob
   const prior = resultStore.findPrior(line.number, digest);
   const { entry } = prior;
   output.progress.mayBeApplied = prior.applied !== 'no';
-  if (entry?.exitCode === 0 && prior.applied === 'yes') return keepEarlierResult(entry, output, job);
+  if (entry?.exitCode === 0 && prior.applied === 'yes') return keepEarlierResult(entry, output, resultStore);
   const isStopped = job.scheduler.stopSignal.aborted;
   if (isStopped && prior.applied === 'no') return settle(output, UNSENT);
   const timestampMs = prior.sentAtMs || context.runtime.now();
@@ -108,14 +104,14 @@ export async function runLine(line: InputLine, output: LineOutput, job: BatchJob
   };
   const recordUnsent = (failure: Failure): Promise<LineResult> => {
     const state = classifyLine(failure.exitCode, failure.facts.applied);
-    const result = { ...state, failure, ...NOT_SENT, message: failureMessage(failure, redact) };
+    const result = { ...UNSENT, ...state, failure, message: failureMessage(failure, redact) };
     return settle(output, result, formatFailure(attempt, failure, redact, undefined));
   };
   // What earlier runs know about a line that they may have sent, in place of a result of this run.
   const keepPriorOutcome = async (sendable?: PreparedRequest): Promise<LineResult> => {
     const kept =
       entry && entry.applied !== 'no'
-        ? await keepEarlierResult(entry, output, job)
+        ? await keepEarlierResult(entry, output, resultStore)
         : await recordUnsent(lostResponseFailure(sendable));
     return { ...kept, isIdempotent: sendable !== undefined && canSendLine(prior, sendable.effect, false) };
   };
@@ -126,13 +122,10 @@ export async function runLine(line: InputLine, output: LineOutput, job: BatchJob
   }
   const guard = job.guardFor?.(line.number, request.draft, prior.applied === 'unknown');
   const known = prior.applied === 'unknown' ? await guard?.knownResponse() : undefined;
-  if (known) {
-    const result = { ...classifyLine(0), failure: undefined, ...NOT_SENT };
-    return settle(output, result, formatSuccess(attempt, null, known));
-  }
+  if (known) return settle(output, { ...UNSENT, ...classifyLine(0) }, formatSuccess(attempt, null, known));
   if (isStopped || !canSendLine(prior, request.effect, job.canRetryUnknown)) return keepPriorOutcome(request);
   const requestContext = createRequestContext(request, job.connection);
-  const sent = await sendAndRecord({ attempt, timestampMs, prior, guard, request, requestContext }, output, job);
+  const sent = await sendAndRecord({ attempt, timestampMs, prior, guard, requestContext }, output, job);
   if (sent.status !== 'unsent') return sent;
   return prior.applied === 'no' ? settle(output, sent) : keepPriorOutcome(request);
 }
@@ -147,15 +140,11 @@ async function settle(output: LineOutput, result: LineResult, bytes?: Buffer, ou
 }
 
 // Leaves the result of an earlier run as it is; its failure does not stop this one.
-async function keepEarlierResult(
-  entry: IndexedResult,
-  output: LineOutput,
-  { resultStore }: BatchJob,
-): Promise<LineResult> {
+async function keepEarlierResult(entry: IndexedResult, output: LineOutput, store: ResultStore): Promise<LineResult> {
   const { exitCode, applied } = entry;
-  const kept: LineResult = { ...classifyLine(exitCode, applied), failure: undefined, ...NOT_SENT };
+  const kept: LineResult = { ...UNSENT, ...classifyLine(exitCode, applied) };
   if (exitCode === 0) return settle(output, kept);
-  const facts = resultLineFacts(tryParseJson(await resultStore.read(entry)));
+  const facts = resultLineFacts(tryParseJson(await store.read(entry)));
   const { message = 'the line failed in an earlier run', httpStatus } = facts;
   const failure = new Failure(failureCodeOf(exitCode) ?? 'failed', message, { applied, status: httpStatus });
   return settle(output, { ...kept, failure, message, httpStatus }, undefined, kept);
@@ -174,14 +163,13 @@ interface ReadyLine {
   readonly timestampMs: number;
   readonly prior: PriorLine;
   readonly guard: LineGuard | undefined;
-  readonly request: PreparedRequest;
   readonly requestContext: RequestContext;
 }
 
 // A line that a signal stopped before it was applied is not stored.
 async function sendAndRecord(ready: ReadyLine, output: LineOutput, job: BatchJob): Promise<LineResult> {
-  const { attempt, prior, request, requestContext } = ready;
-  const { resultStore, responseWarnings, settings } = job;
+  const { attempt, prior, requestContext } = ready;
+  const { resultStore, settings } = job;
   const { line, checkpoint } = attempt;
   const strayData = createStrayDataWatch();
   const sent = await recordAndSend(ready, strayData.onData, output, job);
@@ -192,14 +180,16 @@ async function sendAndRecord(ready: ReadyLine, output: LineOutput, job: BatchJob
   const expectations = (isComplete && job.expectations?.(rootOf(response.doc), milliseconds)) || [];
   const isOwnResponse = hasIdOfRequest(response, requestContext);
   const doubtOf = createDoubt(requestContext);
-  const doubt = strayData.hasArrived() && !isOwnResponse ? doubtOf() : undefined;
+  const doubt = strayData.hasArrived && !isOwnResponse ? doubtOf() : undefined;
   const { attempts } = requestContext.progress;
   const sentFacts = { url: requestContext.destination.url.href, status, attempts };
   const failure =
     doubt ??
     (sent.failure
       ? withPriorOutcome(sent.failure, prior.applied)
-      : (settings.isStrict && strictWarningFailure(sent)) || expectationFailure(expectations, sentFacts));
+      : settings.isStrict && warnings[0] !== undefined
+        ? new Failure('invalid_response', warnings[0], { applied: 'yes', status })
+        : expectationFailure(expectations, sentFacts));
   const withdraw = async (): Promise<void> => {
     if (output.progress.isRecorded && prior.sentAtMs === undefined)
       await resultStore.recordWithdrawn(line, checkpoint.input);
@@ -212,9 +202,9 @@ async function sendAndRecord(ready: ReadyLine, output: LineOutput, job: BatchJob
   // Before its result is stored, so that a record after such a result is always of a later attempt.
   if (failure && !state.isUnresolved) await withdraw();
   output.onOutcome({ failure, status: state.status });
-  if (!failure) await responseWarnings.add(line, warnings);
-  if (doubt) await responseWarnings.add(line, [doubt.facts.summary ?? doubt.message]);
-  const redact = failure ? redactorFor(request, job) : String;
+  if (!failure) await job.warnings.addResponseWarnings(line, warnings);
+  if (doubt) await job.warnings.addResponseWarnings(line, [doubt.facts.summary ?? doubt.message]);
+  const redact = failure ? redactorFor(requestContext.request, job) : String;
   const sentAttempt = { ...attempt, attempts, milliseconds, expectations, warnings };
   const written = output.put(
     failure
@@ -222,7 +212,7 @@ async function sendAndRecord(ready: ReadyLine, output: LineOutput, job: BatchJob
       : response && formatSuccess(sentAttempt, status, response.bytes),
   );
   if (state.status !== 'unknown' && !isOwnResponse)
-    strayData.onLaterData(createRevision(sentAttempt, state, response?.bytes, written, doubtOf, output, job));
+    strayData.onLaterData = createRevision(sentAttempt, state, response?.bytes, written, doubtOf, output, job);
   await written;
   // Written out, because a copy with more properties is slow (docs/performance.md).
   return {
@@ -344,11 +334,6 @@ function failureMessage({ message, facts }: Failure, redact: (text: string) => s
   return redact(messageWithIssue(message, facts.issues?.[0]));
 }
 
-// With --strict a warning is a failure, although the request was applied.
-function strictWarningFailure({ warnings: [warning], status }: SentLineResult): Failure | undefined {
-  return warning === undefined ? undefined : new Failure('invalid_response', warning, { applied: 'yes', status });
-}
-
 // An earlier run applied the line, or may have, whatever this one did.
 function withPriorOutcome(failure: Failure, priorApplied: AppliedState): Failure {
   const { applied = 'no' } = failure.facts;
@@ -363,18 +348,15 @@ function redactorFor(request: PreparedRequest, { context: { report } }: BatchJob
 
 // Watches for data that no request asked for, on the connections that a line used. The watch outlives the line.
 function createStrayDataWatch() {
-  let hasArrived = false;
-  let revise: (() => void) | undefined;
-  return {
-    onData: () => {
-      hasArrived = true;
-      revise?.();
-      revise = undefined;
-    },
-    hasArrived: () => hasArrived,
-    // `action` is called once, for data that arrives from now on.
-    onLaterData: (action: () => void): void => {
-      revise = action;
+  const watch = {
+    hasArrived: false,
+    /** Called once, for data that arrives from now on. */
+    onLaterData: (): void => {},
+    onData: (): void => {
+      watch.hasArrived = true;
+      watch.onLaterData();
+      watch.onLaterData = () => {};
     },
   };
+  return watch;
 }

@@ -5,32 +5,12 @@ import { pluralize } from '../json/pluralize.ts';
 import type { Runtime } from '../runtime.ts';
 import type { BatchOptions, MaxFailures } from './batch-options.ts';
 
-type Limits = Omit<BatchOptions, 'input' | 'shard' | 'isResumed' | 'canRetryUnknown' | 'canAcceptChanges'>;
+type Limits = Pick<
+  BatchOptions,
+  'concurrency' | 'rate' | 'maxOutageMs' | 'outageFlag' | 'isFailFast' | 'maxFailures' | 'isOrdered'
+>;
 
-/** Decides when a line is read, when a request is sent, whether it is retried, and when the batch stops. */
-export interface Scheduler {
-  /** Waits until another line may be processed, and starts it; `work` must not throw. */
-  readonly start: (work: () => Promise<void>) => Promise<void>;
-  readonly waitForAll: () => Promise<void>;
-  /** The turns of one line, for all its attempts. */
-  readonly createTurn: () => Turn;
-  /** Requests that may be in flight now: fewer than the maximum while the service is rate limited or down. */
-  readonly currentLimit: () => number;
-  /** Stops taking lines; the first reason is kept. */
-  readonly stop: (reason: string) => void;
-  /** The reason why no more lines are sent; undefined while they are. */
-  readonly stopReason: () => string | undefined;
-  /** Aborted when the batch stops taking lines; requests in flight continue. */
-  readonly stopSignal: ExchangeSignal;
-  /** Counts the outcome of a line, and stops the batch if the flags or the service require that. */
-  readonly addOutcome: (outcome: LineOutcome) => void;
-  /** As addOutcome, for a line whose outcome was counted before. */
-  readonly reviseOutcome: (outcome: LineOutcome) => void;
-  /** Waits for the turn to hold a large response: one at a time, so that memory does not grow with the concurrency. */
-  readonly takeLargeTurn: () => Promise<() => void>;
-  /** The number of failures that were not retried, because the service failed every request. */
-  readonly skippedRetries: () => number;
-}
+export type Scheduler = ReturnType<typeof createScheduler>;
 
 /** The outcome of a line; one that was not sent does not count. */
 type LineOutcome = { readonly failure: Failure | undefined; readonly status: string };
@@ -67,18 +47,18 @@ const MAX_BATCH_WAIT_MS = 60_000;
 const MIN_LINES_FOR_PERCENTAGE = 20;
 
 /**
- * Limits a batch by additive increase and multiplicative decrease: a rate-limited service halves the concurrency, once for
- * all requests in flight then; each full round of responses adds one. A service that is down leaves one, and after
- * `maxOutageMs` stops the batch; a permanent cause, such as a host name that does not exist, at once, unless a connection was
- * made before. `onOutage` is called at the beginning of an outage, `onStop` each time there is a reason to stop.
+ * Decides when a line is read, when a request is sent, whether it is retried, and when the batch stops. It limits the batch by
+ * additive increase and multiplicative decrease: a rate-limited service halves the concurrency, once for all requests in
+ * flight then; each full round of responses adds one. A service that is down leaves one, and after `maxOutageMs` stops the
+ * batch; a permanent cause, such as a host name that does not exist, at once, unless a connection was made before. `onOutage`
+ * is called at the beginning of an outage, `onStop` each time there is a reason to stop.
  */
 export function createScheduler(
-  limits: Limits,
+  { concurrency, rate, maxOutageMs, outageFlag, isFailFast, maxFailures, isOrdered }: Limits,
   { elapsed, after }: Pick<Runtime, 'elapsed' | 'after'>,
   signal: ExchangeSignal | undefined,
   { onOutage, onStop }: { readonly onOutage: (failure: Failure) => void; readonly onStop: () => void },
-): Scheduler {
-  const { concurrency, rate, maxOutageMs, isFailFast, maxFailures, isOrdered } = limits;
+) {
   const stopSignal = linkSignal(signal);
   const waiters = new Set<{ readonly admit: () => void; readonly reject: (failure: Failure) => void }>();
   const maxLines = concurrency * (isOrdered ? ORDERED_LINES_PER_REQUEST : LINES_PER_REQUEST);
@@ -97,7 +77,7 @@ export function createScheduler(
   let outcomeCount = 0;
   let stopReason: string | undefined;
   let outage: Failure | undefined;
-  let outageReason: string | undefined;
+  let hasGivenUp = false;
   let hasConnected = false;
   let cancelOutage = (): void => {};
 
@@ -105,9 +85,9 @@ export function createScheduler(
     for (const waiter of waiters) {
       if (active >= Math.floor(limit)) return;
       const now = elapsed();
-      const wait = Math.max(notBefore, nextSendAt) - now;
-      if (wait > 0) {
-        admitLater(wait);
+      const waitMs = Math.max(notBefore, nextSendAt) - now;
+      if (waitMs > 0) {
+        admitLater(waitMs);
         return;
       }
       if (rate !== undefined) nextSendAt = Math.max(nextSendAt, now - MAX_CATCH_UP_MS) + 1000 / rate;
@@ -124,30 +104,33 @@ export function createScheduler(
       admitWaiters();
     });
   };
-  const rejectWaiters = (): void => {
+  stopSignal.signal.addEventListener('abort', () => {
     for (const { reject } of waiters) reject(notSentFailure());
     waiters.clear();
-  };
-  stopSignal.signal.addEventListener('abort', rejectWaiters);
+  });
 
-  const stop: Scheduler['stop'] = (reason) => {
+  const stop = (reason: string): void => {
     stopReason ??= reason;
     stopSignal.abort(new InterruptedError('SIGINT'));
     onStop();
   };
   const giveUp = (reason: string): void => {
     cancelOutage();
-    outageReason = reason;
+    hasGivenUp = true;
     stop(reason);
   };
   // The next probe may be later than the end of the time.
   const giveUpAt = (end: number): void => {
     const remainingMs = end - elapsed();
     if (remainingMs > 0) cancelOutage = after(remainingMs, () => giveUpAt(end));
-    else if (outage) giveUp(outageText(outage, limits));
+    else if (outage) {
+      const { url = '', reason } = outage.facts;
+      const time = `${maxOutageMs / 1000} s${outageFlag && ` (${outageFlag})`}`;
+      giveUp(`could not connect for ${time} to ${new URL(url).origin}: ${reason}`);
+    }
   };
   const onFailedConnect = (failure: Failure): void => {
-    if (outageReason !== undefined) return;
+    if (hasGivenUp) return;
     const isFirst = outage === undefined;
     outage = failure;
     const { isPermanent, isTimedOut } = failure.facts;
@@ -157,28 +140,24 @@ export function createScheduler(
       giveUpAt(elapsed() + maxOutageMs);
     }
   };
-  const onConnected = (): void => {
-    hasConnected = true;
-    outage = undefined;
-    cancelOutage();
-  };
 
-  const slowDown = (failure: Failure | undefined, startedAt: number): void => {
+  const onAttemptEnd = (failure: Failure | undefined, startedAt: number): void => {
     const isDown = failure !== undefined && maxOutageMs > 0 && isConnectFailure(failure);
     const isLimited = failure?.code === 'rate_limited' || failure?.code === 'unreachable';
     const isFirstOfRound = startedAt >= lastDecreaseAt;
-    if (failure === undefined || !isServiceFailure(failure)) serviceFailures = 0;
-    else serviceFailures += 1;
-    if (isDown) onFailedConnect(failure);
-    else onConnected();
+    serviceFailures = failure && isServiceFailure(failure) ? serviceFailures + 1 : 0;
     if ((isDown || isLimited) && isFirstOfRound) lastDecreaseAt = elapsed();
     if (isDown) {
+      onFailedConnect(failure);
       if (isFirstOfRound) failedProbes += 1;
       limit = 1;
       const intervalMs = Math.min(MAX_PROBE_INTERVAL_MS, MIN_PROBE_INTERVAL_MS * 2 ** (failedProbes - 1));
       notBefore = Math.max(notBefore, elapsed() + intervalMs);
       return;
     }
+    hasConnected = true;
+    outage = undefined;
+    cancelOutage();
     failedProbes = 0;
     if (isLimited) {
       notBefore = Math.max(notBefore, elapsed() + (failure.facts.retryAfter ?? 0));
@@ -206,19 +185,19 @@ export function createScheduler(
         isHeld = true;
         startedAt = elapsed();
       },
-      report: (failure) => slowDown(failure, startedAt),
+      report: (failure) => onAttemptEnd(failure, startedAt),
       release,
       canRetry: (failure) => {
         if (serviceFailures < MAX_SERVICE_FAILURES || !isServiceFailure(failure)) return true;
         skippedRetries += 1;
         return false;
       },
-      canWait: (failure) => maxOutageMs > 0 && outageReason === undefined && isConnectFailure(failure),
-      toOutcome: (failure) => (outageReason !== undefined && isConnectFailure(failure) ? notSentFailure() : failure),
+      canWait: (failure) => maxOutageMs > 0 && !hasGivenUp && isConnectFailure(failure),
+      toOutcome: (failure) => (hasGivenUp && isConnectFailure(failure) ? notSentFailure() : failure),
     };
   };
 
-  const reviseOutcome: Scheduler['reviseOutcome'] = ({ failure, status }) => {
+  const reviseOutcome = ({ failure, status }: LineOutcome): void => {
     if (failure && isFailFast) stop('a line failed (--fail-fast)');
     if (failure && status !== 'unsent') failureCount += 1;
     if (exceedsMaxFailures(failureCount, outcomeCount, maxFailures))
@@ -234,7 +213,8 @@ export function createScheduler(
       });
   };
   return {
-    start: async (work) => {
+    /** Waits until another line may be processed, and starts it; `work` must not throw. */
+    start: async (work: () => Promise<void>): Promise<void> => {
       await waitUntil(() => activeLines < maxLines);
       activeLines += 1;
       void work().finally(() => {
@@ -243,17 +223,26 @@ export function createScheduler(
       });
     },
     waitForAll: () => waitUntil(() => activeLines === 0),
+    /** The turns of one line, for all its attempts. */
     createTurn,
+    /** Requests that may be in flight now: fewer than the maximum while the service is rate limited or down. */
     currentLimit: () => Math.floor(limit),
+    /** Stops taking lines; the first reason is kept. */
     stop,
+    /** The reason why no more lines are sent; undefined while they are. */
     stopReason: () => stopReason,
+    /** Aborted when the batch stops taking lines; requests in flight continue. */
     stopSignal: stopSignal.signal,
-    addOutcome: (outcome) => {
+    /** Counts the outcome of a line, and stops the batch if the flags or the service require that. */
+    addOutcome: (outcome: LineOutcome): void => {
       if (outcome.status !== 'unsent') outcomeCount += 1;
       reviseOutcome(outcome);
     },
+    /** As addOutcome, for a line whose outcome was counted before. */
     reviseOutcome,
+    /** Waits for the turn to hold a large response: one at a time, so that memory does not grow with the concurrency. */
     takeLargeTurn: createTurns(),
+    /** The number of failures that were not retried, because the service failed every request. */
     skippedRetries: () => skippedRetries,
   };
 }
@@ -269,10 +258,6 @@ export function createTurns(): () => Promise<() => void> {
     });
     return turn.then(() => endTurn);
   };
-}
-
-function outageText({ facts: { url = '', reason } }: Failure, { maxOutageMs, outageFlag }: Limits): string {
-  return `could not connect for ${maxOutageMs / 1000} s${outageFlag ? ` (${outageFlag})` : ''} to ${new URL(url).origin}: ${reason}`;
 }
 
 // No connection was made.

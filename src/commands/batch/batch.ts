@@ -10,7 +10,7 @@ import {
 } from '../../batch/batch-input.ts';
 import { createBatchIdentity } from '../../batch/batch-journal.ts';
 import { type BatchOptions, fillShardInFiles, readBatchOptions } from '../../batch/batch-options.ts';
-import { createCustomIdTracker, createWarningLimiter, formatLineRanges } from '../../batch/batch-summary.ts';
+import { createBatchWarnings, formatLineRanges } from '../../batch/batch-summary.ts';
 import type { OutputPath } from '../../batch/output-file.ts';
 import { type LineChecks, NO_DEFAULTS, prepareLine, readLineDefaults } from '../../batch/prepare-line.ts';
 import { digestInputLine, filterFailure } from '../../batch/result-line.ts';
@@ -101,11 +101,9 @@ export async function runBatch(
     }
     const file = await findOutputFile(output, filter !== undefined, options.isResumed, context);
     prior = file && (await openPriorResults(file, { ...options, identity, newRun: checks.run }, runtime, report));
-    if (prior && prior.table.lastLine() > 0) await keepInput();
-    const differences = await compareWithPrior(input, selection, prior, options.canAcceptChanges);
-    const authorization = previewFormat ? undefined : await readAuthorization(settings, destination, context);
-    if (prior) await warnAboutRemovedResults(prior, differences, label, report);
+    const differences = prior && (await compareWithPrior(input, selection, prior, context));
     if (previewFormat) return await checkBatch(input, selection, checks, previewFormat, context);
+    const authorization = await readAuthorization(settings, destination, context);
     const resultStore = prior
       ? await openResultStore(prior, identity, differences)
       : createStreamStore(checks.run, identity, await openFilteredSink(output, filter, context));
@@ -114,16 +112,7 @@ export async function runBatch(
     const guards = isTraining ? await import('../train/job-guard.ts') : undefined;
     const guardFor = guards?.createLineGuards(settings, isFlagOn(flags, 'allow-duplicate'), label, run, context);
     const runReport = await openRunReport(fileFlags, `svc ${operation.command.join(' ')}`, context);
-    // The warnings of rows were printed when they were checked.
-    const batch = {
-      ...(rows ? silenced(checks) : checks),
-      settings,
-      run,
-      resultStore,
-      guardFor,
-      expectations,
-      runReport,
-    };
+    const batch = { ...checks, run, resultStore, guardFor, expectations, runReport };
     end = await sendBatch(input, selection, batch, authorization, context);
   } finally {
     input.stop();
@@ -132,14 +121,12 @@ export async function runBatch(
   await reportBatch(end);
 }
 
-/** How rows become lines. */
-interface RowLines {
-  readonly split: LineSplitter;
-  /** The flags that the bodies are made from. */
-  readonly flags: FlagValues;
-}
-
-async function readRows(operation: Operation, { args, flags }: Invocation, tools: BodyDependencies): Promise<RowLines> {
+// How rows become lines, and the flags that the bodies are made from.
+async function readRows(
+  operation: Operation,
+  { args, flags }: Invocation,
+  tools: BodyDependencies,
+): Promise<{ split: LineSplitter; flags: FlagValues }> {
   const prompt = getStringFlag(flags, 'prompt');
   if (prompt !== undefined && args.length > 0)
     throw usageFailure('--prompt cannot be combined with a prompt as the argument', 'remove one of them');
@@ -154,26 +141,19 @@ async function readRows(operation: Operation, { args, flags }: Invocation, tools
   return { split: rowSplitter(getStringFlag(flags, 'rows') ?? '', options), flags: template.flags };
 }
 
-function silenced(checks: LineChecks): LineChecks {
-  const silent = async (): Promise<void> => {};
-  return { ...checks, onWarning: silent, customIds: { addLine: silent, finish: silent } };
-}
-
 export async function createLineChecks(
   settings: Settings,
   given: Pick<LineChecks, 'label' | 'defaults' | 'tools' | 'parent'>,
   { runtime, report }: Context,
 ): Promise<LineChecks> {
-  const { operation, isExact, defaults } = settings;
+  const { operation, isExact } = settings;
   return {
     ...given,
-    operation,
-    autofill: isExact ? undefined : defaults,
-    fill: createAutofill(flagTarget(operation)),
+    settings,
+    fill: isExact ? undefined : createAutofill(flagTarget(operation)),
     run: uuidV7(runtime.now(), runtime.randomBytes(10)),
     check: await createBodyCheck(operation, { ...settings, origin: 'batch' }),
-    onWarning: createWarningLimiter(report),
-    customIds: createCustomIdTracker(given.label, report),
+    warnings: createBatchWarnings(given.label, report),
   };
 }
 
@@ -216,7 +196,7 @@ async function checkLines(
     }
   }
   signal.throwIfAborted();
-  await checks.customIds.finish();
+  await checks.warnings.finish();
   return counts;
 }
 
@@ -261,33 +241,24 @@ async function openFilteredSink(
   return filter ? filteredSink(sink, filter, (failure, line) => filterFailure(failure, line, true)) : sink;
 }
 
-type ResultDifferences = Pick<InputDifferences, 'changedLines' | 'removedLines'>;
-
 // Nothing is read twice if no earlier run left anything.
 async function compareWithPrior(
   input: BatchInput,
-  selection: LineSelection,
-  prior: PriorResults | undefined,
-  canAcceptChanges: boolean,
-): Promise<ResultDifferences> {
-  if (!prior || prior.table.lastLine() === 0) return { changedLines: [], removedLines: new Set() };
-  const differences = await findInputDifferences(input, selection, prior.table);
+  options: BatchOptions & LineSelection,
+  { table, path, displayPath }: PriorResults,
+  { report, signal }: Context,
+): Promise<InputDifferences | undefined> {
+  if (table.lastLine() === 0) return undefined;
+  await input.keep(dirname(path), signal);
+  const differences = await findInputDifferences(input, options, table);
   const hint = 'restore the input, choose another file with -o, or send the changed lines with --accept-changes';
-  const failure = otherInputFailure(differences, input.label, prior.displayPath, hint);
-  if (failure && !canAcceptChanges) throw failure;
-  return differences;
-}
-
-async function warnAboutRemovedResults(
-  { table, displayPath }: PriorResults,
-  { removedLines }: ResultDifferences,
-  label: string,
-  { warn }: Context['report'],
-): Promise<void> {
-  const removed = [...removedLines].filter((line) => table.result(line));
-  const [lines, are] = [pluralize(removed.length, 'line'), pluralize(removed.length, 'is', 'are')];
-  if (removed.length > 0)
-    await warn(
-      `--accept-changes removes ${removed.length} ${pluralize(removed.length, 'result')} from ${displayPath}: ${lines} ${formatLineRanges(removed)} ${are} no longer in ${label}`,
+  const failure = otherInputFailure(differences, input.label, displayPath, hint);
+  if (failure && !options.canAcceptChanges) throw failure;
+  const removed = [...differences.removedLines].filter((line) => table.result(line));
+  const count = removed.length;
+  if (count > 0)
+    await report.warn(
+      `--accept-changes removes ${count} ${pluralize(count, 'result')} from ${displayPath}: ${pluralize(count, 'line')} ${formatLineRanges(removed)} ${pluralize(count, 'is', 'are')} no longer in ${input.label}`,
     );
+  return differences;
 }

@@ -1,10 +1,16 @@
 import { resolve } from 'node:path';
 import { lineSplitter, openBatchInput } from '../../batch/batch-input.ts';
 import { formatLineRanges } from '../../batch/batch-summary.ts';
+import { classifyLine, type LineStatus } from '../../batch/line-result.ts';
 import { createLineTable, type LineTable } from '../../batch/line-table.ts';
 import { type OutputPath, readOutput, resolveOutputs, writeResultsInOrder } from '../../batch/output-file.ts';
 import { type Checkpoint, filterFailure } from '../../batch/result-line.ts';
-import { findInputDifferences, lockOutput, otherInputFailure } from '../../batch/result-store.ts';
+import {
+  findInputDifferences,
+  type InputDifferences,
+  lockOutput,
+  otherInputFailure,
+} from '../../batch/result-store.ts';
 import type { Invocation } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { Failure, usageFailure } from '../../errors.ts';
@@ -32,43 +38,53 @@ export async function runBatchMerge({ args, flags }: Invocation, context: Contex
     throw usageFailure('--columns works only with --join', 'name the table with --join rows.csv');
   if (args.length === 0)
     throw usageFailure('batch merge needs output files', 'run: svc batch merge a.jsonl b.jsonl -o all.jsonl');
-  const [output, input] = ['output', 'input'].map((name) => getStringFlag(flags, name));
-  const joined = getStringFlag(flags, 'join');
-  const inputs = [...args, ...(input === undefined ? [] : [input]), ...(joined === undefined ? [] : [joined])];
+  const [output, input, joined] = ['output', 'input', 'join'].map((name) => getStringFlag(flags, name));
+  const inputs = [...args, input, joined].filter((path) => path !== undefined);
   await rejectReplacedInput('-o', output, inputs, runtime.cwd);
   const table = createLineTable();
   const outputs = await resolveOutputs(args, runtime.cwd);
   const operation = await readOutputs(outputs, table);
-  const missingLines =
+  const { lastLine, emptyLines } =
     input === undefined
-      ? findMissingLines(table, table.lastLine())
+      ? { lastLine: table.lastLine(), emptyLines: new Set() }
       : await compareWithInput(table, input, operation, runtime);
-  await writeMergedResults(table, outputs, output, await prepareExport(filter, flags, context), context);
-  const { summary, isComplete } = summarizeMerge(table, missingLines, input !== undefined);
-  if (isComplete) return report.note(summary);
-  throw new Failure('partly_failed', summary, {
-    applied: 'unknown',
-    hint:
-      input === undefined && missingLines.length > 0
-        ? 'run the batch of that shard again with --resume; --input FILE tells empty lines from missing ones'
-        : 'run the batch of that shard again with --resume',
-  });
+  const missing: number[] = [];
+  for (let line = 1; line <= lastLine; line += 1) if (!table.result(line) && !emptyLines.has(line)) missing.push(line);
+  const wrap = await prepareExport(filter, joined, flags, context);
+  const unlock = await lockMergedOutput(output, runtime);
+  try {
+    const sink = wrap(await openSink(output, stdout, runtime.cwd));
+    await commitOrAbandon(sink, () => writeResultsInOrder(table, outputs, sink.writer.write));
+  } finally {
+    await unlock?.();
+  }
+  const { done, failed, unknown } = countResults(table);
+  const lines = done + failed + unknown;
+  const end = input === undefined ? ` up to line ${table.lastLine()}` : '';
+  const gaps = missing.length === 0 ? '' : `: ${pluralize(missing.length, 'line')} ${formatLineRanges(missing)}`;
+  const summary = `${lines} ${pluralize(lines, 'line')}: ${done} done, ${failed} failed, ${unknown} unknown; ${missing.length} missing${end}${gaps}`;
+  if (done === lines && missing.length === 0) return report.note(summary);
+  const emptyHint =
+    input === undefined && missing.length > 0 ? '; --input FILE tells empty lines from missing ones' : '';
+  const hint = `run the batch of that shard again with --resume${emptyHint}`;
+  throw new Failure('partly_failed', summary, { applied: 'unknown', hint });
 }
 
 // Returns the path of the operation; undefined without results.
 async function readOutputs(outputs: readonly OutputPath[], table: LineTable): Promise<string | undefined> {
   let first: { displayPath: string; operation: string; text: string } | undefined;
-  for (const [at, { path, displayPath }] of outputs.entries()) {
-    const { checkpoints = [], otherInputLines } = (await readOutput({ path, displayPath }, at, table)) ?? {};
+  for (const [at, output] of outputs.entries()) {
+    const { displayPath } = output;
+    const { checkpoints, otherInputLines } = await readOutput(output, at, table);
     for (const { operation, shard } of checkpoints) {
-      const batch = { displayPath, operation, text: batchText(operation, shard) };
-      first ??= batch;
-      if (batch.text !== first.text)
-        throw otherBatchFailure(first, batch, `they hold results of ${first.text} and of ${batch.text}`);
+      const text = batchText(operation, shard);
+      first ??= { displayPath, operation, text };
+      if (text !== first.text)
+        throw otherBatchFailure(first.displayPath, displayPath, `they hold results of ${first.text} and of ${text}`);
     }
-    const [line] = otherInputLines ?? [];
+    const [line] = otherInputLines;
     const earlier = line === undefined ? undefined : outputs[table.result(line)?.fileIndex ?? 0];
-    if (earlier) throw otherBatchFailure(earlier, { displayPath }, `line ${line} of their inputs differs`);
+    if (earlier) throw otherBatchFailure(earlier.displayPath, displayPath, `line ${line} of their inputs differs`);
   }
   return first?.operation;
 }
@@ -78,30 +94,38 @@ function batchText(operation: string, shard: Checkpoint['shard']): string {
   return `${operation}${count === '1' ? '' : ` in ${count} shards`}`;
 }
 
-async function writeMergedResults(
+function otherBatchFailure(first: string, other: string, reason: string): Failure {
+  const message = `${first} and ${other} do not belong to the same batch: ${reason}`;
+  const hint = 'merge the outputs of one batch, each shard once';
+  return new Failure('safety_check', message, { hint, applied: 'no' });
+}
+
+// Without the operation no result has a digest; a longer line is not empty.
+const MAX_EMPTY_LINE_BYTES = 1024;
+
+async function compareWithInput(
   table: LineTable,
-  outputs: readonly OutputPath[],
-  output: string | undefined,
-  wrap: (sink: Sink) => Sink,
-  { runtime, stdout }: Pick<Context, 'runtime' | 'stdout'>,
-): Promise<void> {
-  const release = await lockMergedOutput(output, runtime);
-  try {
-    const sink = wrap(await openSink(output, stdout, runtime.cwd));
-    await commitOrAbandon(sink, () => writeResultsInOrder(table, outputs, sink.writer.write));
-  } finally {
-    await release?.();
-  }
+  path: string,
+  operationPath: string | undefined,
+  runtime: Runtime,
+): Promise<InputDifferences> {
+  const maxLineBytes = operationAt(operationPath)?.largestBody ?? MAX_EMPTY_LINE_BYTES;
+  const input = await openBatchInput(path, runtime, lineSplitter(maxLineBytes));
+  const differences = await findInputDifferences(input, { shard: { index: 1, count: 1 } }, table);
+  const hint = 'name the input of that batch with --input';
+  const failure = otherInputFailure(differences, input.label, 'the merged output', hint);
+  if (failure) throw failure;
+  return differences;
 }
 
 // As result lines, filtered by --jq, as rows of a table with columns added, or as results of an OpenAI batch.
 async function prepareExport(
   filter: JqFilter | undefined,
+  table: string | undefined,
   flags: FlagValues,
   context: Context,
 ): Promise<(sink: Sink) => Sink> {
   if (filter) return (sink) => filteredSink(sink, filter, (failure, line) => filterFailure(failure, line, false));
-  const table = getStringFlag(flags, 'join');
   if (table === undefined && !flags.has('output-format')) return (sink) => sink;
   const { openAiSink, prepareJoin } = await import('../../batch/result-export.ts');
   return table === undefined ? openAiSink : prepareJoin(table, getArrayFlag(flags, 'columns'), context);
@@ -111,62 +135,16 @@ async function prepareExport(
 async function lockMergedOutput(output: string | undefined, runtime: Runtime): Promise<Unlock | undefined> {
   if (output === undefined || output === '-') return undefined;
   const path = resolve(runtime.cwd, output);
-  return (await isReplaceable(path))
-    ? (await lockOutput({ path, displayPath: output }, runtime)).lease.release
-    : undefined;
+  if (!(await isReplaceable(path))) return undefined;
+  const { lease } = await lockOutput({ path, displayPath: output }, runtime);
+  return lease.release;
 }
 
-function otherBatchFailure(
-  first: Pick<OutputPath, 'displayPath'>,
-  other: Pick<OutputPath, 'displayPath'>,
-  reason: string,
-): Failure {
-  const message = `${first.displayPath} and ${other.displayPath} do not belong to the same batch: ${reason}`;
-  const hint = 'merge the outputs of one batch, each shard once';
-  return new Failure('safety_check', message, { hint, applied: 'no' });
-}
-
-// Returns the lines without a result.
-async function compareWithInput(
-  table: LineTable,
-  path: string,
-  operationPath: string | undefined,
-  runtime: Runtime,
-): Promise<number[]> {
-  const operation = operationAt(operationPath);
-  const input = await openBatchInput(path, runtime, lineSplitter(operation?.largestBody ?? MAX_EMPTY_LINE_BYTES));
-  const differences = await findInputDifferences(input, { shard: { index: 1, count: 1 } }, table);
-  const hint = 'name the input of that batch with --input';
-  const failure = otherInputFailure(differences, input.label, 'the merged output', hint);
-  if (failure) throw failure;
-  return findMissingLines(table, differences.lastLine, differences.emptyLines);
-}
-
-// Without the operation no result has a digest; a longer line is not empty.
-const MAX_EMPTY_LINE_BYTES = 1024;
-
-function findMissingLines(table: LineTable, lastLine: number, emptyLines?: ReadonlySet<number>): number[] {
-  const missing: number[] = [];
-  for (let line = 1; line <= lastLine; line += 1) if (!table.result(line) && !emptyLines?.has(line)) missing.push(line);
-  return missing;
-}
-
-function summarizeMerge(
-  table: LineTable,
-  missing: readonly number[],
-  hasInput: boolean,
-): { summary: string; isComplete: boolean } {
-  const counts = { done: 0, failed: 0, unknown: 0 };
+function countResults(table: LineTable): Record<LineStatus, number> {
+  const counts = { done: 0, failed: 0, unknown: 0, unsent: 0 };
   for (const line of table.lines()) {
-    const { exitCode = 0, applied } = table.result(line) ?? {};
-    counts[exitCode === 0 ? 'done' : applied === 'unknown' ? 'unknown' : 'failed'] += 1;
+    const result = table.result(line);
+    if (result) counts[classifyLine(result.exitCode, result.applied).status] += 1;
   }
-  const { done, failed, unknown } = counts;
-  const gaps = missing.length === 0 ? '' : `: ${pluralize(missing.length, 'line')} ${formatLineRanges(missing)}`;
-  const end = hasInput ? '' : ` up to line ${table.lastLine()}`;
-  const lines = done + failed + unknown;
-  return {
-    summary: `${lines} ${pluralize(lines, 'line')}: ${done} done, ${failed} failed, ${unknown} unknown; ${missing.length} missing${end}${gaps}`,
-    isComplete: failed + unknown + missing.length === 0,
-  };
+  return counts;
 }

@@ -144,7 +144,7 @@ async function sendCalls(calls: readonly SpooledCall[], settings: Settings, cont
   const { tally, stopReason, abortReason } = await sendBatch(
     input,
     batchOptions,
-    { ...checks, settings, resultStore, onResult },
+    { ...checks, resultStore, onResult },
     authorization,
     silent,
   );
