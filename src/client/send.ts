@@ -28,10 +28,7 @@ import { withRetries } from './with-retries.ts';
 
 type ConnectContext = Pick<Context, 'runtime' | 'report' | 'signal'>;
 
-/**
- * Reads the credential, unless it was read before, and opens a transport, which the caller closes. `isReused`: for many
- * exchanges in a row. Throws usage without a base URL, and as readAuthorization does.
- */
+/** Reads the credential, unless it is given, and opens a transport, which the caller closes; `isReused` for many exchanges. */
 export async function connect(
   settings: Settings,
   context: ConnectContext,
@@ -67,7 +64,6 @@ async function openTransport(
 
 /** A successful exchange: a complete response, or a stream of which the first chunk has arrived. */
 export type Outcome = AttemptResult & {
-  /** Signs that the response is for another request, or for a part of this one. */
   readonly warnings: readonly string[];
 };
 
@@ -139,10 +135,7 @@ function outcomeOfFailure(error: unknown, sent: RequestContext): JobOutcome {
   return { applied: facts.applied ?? factsWithoutResponse(sent).applied ?? 'unknown', exitCode, id: undefined };
 }
 
-/**
- * Sends one request over a connection of its own, and returns its outcome. Prints nothing but the trace of `--verbose`. The
- * connection of a stream is closed by the end of the process. Throws what `connect` and `send` throw.
- */
+/** Sends one request over a connection of its own; that of a stream is closed by the end of the process. */
 export async function sendAlone(
   request: PreparedRequest,
   settings: Settings,

@@ -31,11 +31,9 @@ export interface Settings {
   readonly destination: Destination | undefined;
   readonly headers: HttpHeaders;
   readonly certificateFiles: CertificateFiles;
-  /** Milliseconds for attempts, waits and response together. */
   readonly timeoutMs: number | undefined;
   /** True if neither flag, environment nor profile sets the time limit. */
   readonly isTimeoutDefault: boolean;
-  /** Attempts after the first. */
   readonly maxRetries: number;
   readonly isExact: boolean;
   readonly isStrict: boolean;
@@ -58,9 +56,10 @@ type HistoryMode = 'off' | 'on' | 'bodies';
 export async function resolveSettings(
   operation: Operation,
   flags: FlagValues,
-  { runtime, signal, report }: Pick<Context, 'runtime' | 'signal' | 'report'>,
+  context: Pick<Context, 'runtime' | 'signal' | 'report'>,
   profile?: SelectedProfile,
 ): Promise<Settings> {
+  const { runtime, signal, report } = context;
   const { env } = runtime;
   const previewFormat = isFlagOn(flags, 'dry-run') ? 'dry-run' : isFlagOn(flags, 'curl') ? 'curl' : undefined;
   if (previewFormat && flags.has('jq'))
@@ -71,7 +70,7 @@ export async function resolveSettings(
       ? 'table'
       : requestedFormat(requestResultKind(operation.result.as, flags), flags);
   const connection = readConnectionFlags(flags);
-  const selected = profile ?? (await selectProfile(connection, { runtime, report }));
+  const selected = profile ?? (await selectProfile(connection, context));
   const target = resolveDestination(operation, connection, selected, env);
   const ignored = ignoredBaseUrlNote(operation, selected, env);
   if (ignored !== undefined) await report.note(ignored);
@@ -79,7 +78,6 @@ export async function resolveSettings(
   const timeoutMs = resolveTimeoutMs(sources, operation);
   const maxRetries = resolveMaxRetries(sources);
   const certificateFiles = readCertificateFlags(flags);
-  const isPlainHttpAllowed = isFlagOn(flags, 'allow-http');
   if (!target && !previewFormat) throw missingBaseUrl(selected);
   if (target?.isLocal && previewFormat === 'curl')
     throw usageFailure('--curl needs a URL, and --local has none', 'run svc serve, and pass its URL with --base-url');
@@ -91,7 +89,7 @@ export async function resolveSettings(
   return {
     operation,
     profile: selected,
-    destination: target && { ...target, ...connectOptions, isPlainHttpAllowed },
+    destination: target && { ...target, ...connectOptions, isPlainHttpAllowed: isFlagOn(flags, 'allow-http') },
     headers: [...ownHeaders.filter(([name]) => getHeader(flagHeaders, name) === undefined), ...flagHeaders],
     certificateFiles,
     timeoutMs,
@@ -101,7 +99,7 @@ export async function resolveSettings(
     isStrict: isFlagOn(flags, 'strict'),
     isCheckDisabled: getBooleanFlag(flags, 'check') === false,
     history: resolveHistoryMode(sources),
-    defaults: await resolveDefaults(operation, flags, selected, { runtime, report }),
+    defaults: await resolveDefaults(operation, flags, selected, context),
     previewFormat,
     format,
     output: getStringFlag(flags, 'output'),
@@ -206,10 +204,7 @@ export interface Destination extends ConnectOptions {
 // The local service has no URL; svc never connects to this one.
 const LOCAL_ORIGIN = 'http://localhost';
 
-/**
- * The destination of an operation's requests, by flags, environment and profile; undefined without a base URL. Throws usage
- * for invalid ones.
- */
+// Undefined without a base URL. Throws usage for an invalid one.
 function resolveDestination(
   { host, path }: Operation,
   connection: ConnectionFlags,
@@ -237,10 +232,7 @@ export function traceBaseUrl(destination: Destination | undefined): string {
   return recordedUrl(destination).replace(/\/call\/start$/, '');
 }
 
-/**
- * The base URL of the environment that a request to the local service does not use, as a sentence; undefined without one,
- * and where the command line names the local service.
- */
+// A note on a base URL of the environment that the local service, which the command line does not name, makes useless.
 function ignoredBaseUrlNote(
   { host }: Operation,
   { isLocal, source }: SelectedProfile,

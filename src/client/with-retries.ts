@@ -91,10 +91,7 @@ function isRetryable(effect: Operation['effect'], { code, facts }: Failure): boo
   return code === 'rate_limited' || (isSafe && (isTruncated === true || (status >= 500 && status !== 501)));
 }
 
-/**
- * Milliseconds to wait before a retry: what the service asked for, never less, and a random part of a bound that doubles
- * from 250 ms to 20 s. `retryNumber` counts from 1; `random` is from 0 to 1.
- */
+/** The wait for a retry: never less than the service asked for, and up to a bound that doubles from 250 ms to 20 s. */
 export function retryDelayMs(retryNumber: number, { facts: { retryAfter = 0 } }: Failure, random: number): number {
   const boundMs = Math.min(MAX_BACKOFF_MS, INITIAL_BACKOFF_MS * 2 ** (retryNumber - 1));
   return retryAfter + Math.round(random * boundMs);

@@ -21,7 +21,6 @@ export interface TraceParent {
   readonly flags: string;
 }
 
-// The flags of a new trace: it is sampled.
 const SAMPLED_FLAGS = '01';
 
 /** The parent that TRACEPARENT names (W3C Trace Context); undefined if it is unset, invalid or all zero. */

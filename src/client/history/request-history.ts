@@ -4,9 +4,8 @@ import { type Conversation, messagesAfterResponse } from '../../body/chat/conver
 import { isIssue, parseJsonSource } from '../../body/json-source.ts';
 import { dataDirectory } from '../../config/directories.ts';
 import type { Context } from '../../context.ts';
-import { usageFailure } from '../../errors.ts';
+import { type Failure, toFailure, usageFailure } from '../../errors.ts';
 import { withFileFailure } from '../../files/file-errors.ts';
-import type { LockRuntime } from '../../files/file-lock.ts';
 import {
   findJournalEnd,
   NOT_A_RECORD,
@@ -16,10 +15,20 @@ import {
   withJournalLock,
 } from '../../files/journal.ts';
 import { requireRegularFile } from '../../files/trusted-file.ts';
-import { firstStringMember, getMember, type JsonNode } from '../../json/json-node.ts';
-import { type JsonValue, writeJson } from '../../json/write-json.ts';
-import type { Reporter } from '../../output/reporter.ts';
+import {
+  firstStringMember,
+  getMember,
+  type JsonDocument,
+  type JsonNode,
+  rawText,
+  rootOf,
+} from '../../json/json-node.ts';
+import { RawJson, writeJson } from '../../json/write-json.ts';
+import { redactSecretFields } from '../../operations/secret-fields.ts';
+import { tokenCount } from '../../results/chat-stats.ts';
 import type { Runtime } from '../../runtime.ts';
+import type { PreparedRequest } from '../request.ts';
+import { recordedUrl, type Settings } from '../settings.ts';
 
 /** The file of the history: one JSON object per line, oldest first. */
 export function requestHistoryFile(runtime: Runtime): string {
@@ -31,18 +40,59 @@ export async function checkHistoryFile(path: string): Promise<void> {
   await withFileFailure(`write ${path}`, () => requireRegularFile(path), { applied: 'no' });
 }
 
-/** Appends a record to the history, durably and without the secrets of the run. Throws Failure `local_file`. */
-export async function appendToHistory(
-  path: string,
-  record: { readonly [name: string]: JsonValue },
-  { redactBody }: Pick<Reporter, 'redactBody'>,
-  runtime: LockRuntime,
+interface RecordedOutcome {
+  /** When it began, in ISO 8601, and how long it took in milliseconds. */
+  readonly time: string;
+  readonly ms: number;
+  readonly status: number | undefined;
+  readonly response: JsonDocument | undefined;
+  readonly failure: Failure | undefined;
+}
+
+/** Appends a request that was sent to the history, if there is one, durably and without the secrets of the run; warns if it cannot. */
+export async function recordRequest(
+  { operation, draft, ids }: PreparedRequest,
+  { history, destination }: Pick<Settings, 'history' | 'destination'>,
+  { time, ms, status, response: doc, failure }: RecordedOutcome,
+  { runtime, report }: Pick<Context, 'runtime' | 'report'>,
 ): Promise<void> {
+  if (history === 'off') return;
+  const response = doc && rootOf(doc);
+  const id = firstStringMember(response, 'id');
+  const model = firstStringMember(rootOf(draft.doc), 'model') ?? firstStringMember(response, 'model');
+  const redactedBody = (): Uint8Array => redactSecretFields(rootOf(draft.doc), operation, (name) => `[${name}]`);
+  const record = {
+    time,
+    command: operation.command.join(' '),
+    url: recordedUrl(destination),
+    ms: Math.round(ms),
+    status: failure?.facts.status ?? status ?? null,
+    exit_code: failure?.exitCode ?? 0,
+    applied: failure?.facts.applied ?? 'yes',
+    ...(model === undefined ? {} : { model }),
+    ids: { ...ids, ...(id === undefined || Object.values(ids).includes(id) ? {} : { response: id }) },
+    prompt_tokens: tokenCount(response, 'prompt_tokens'),
+    completion_tokens: tokenCount(response, 'completion_tokens'),
+    ...(history === 'bodies' ? { request: singleLine(redactedBody()) } : {}),
+    ...(history === 'bodies' && response ? { response: singleLine(rawText(response)) } : {}),
+  };
+  const path = requestHistoryFile(runtime);
   const file = { path, displayPath: path };
-  await withJournalLock(path, runtime, async () => {
+  const appended = withJournalLock(path, runtime, async () => {
     const journal = await openJournal(file, await findJournalEnd(file));
-    await journal.append(redactBody(writeJson(record))).finally(journal.close);
+    await journal.append(report.redactBody(writeJson(record))).finally(journal.close);
   });
+  await appended.catch((error: unknown) => report.warn(`the history: ${toFailure(error).message}`));
+}
+
+// In JSON, line breaks are only between values.
+function singleLine(json: { toString(): string }): RawJson {
+  return new RawJson(
+    json
+      .toString()
+      .replace(/[\r\n]+\s*/g, ' ')
+      .trim(),
+  );
 }
 
 /** The records, oldest first. Throws Failure `local_file`, and `safety_check` with the place of an invalid record. */

@@ -56,10 +56,7 @@ export function isOfferedAlways({ operation: { effect } }: McpTool): boolean {
   return effect === 'read' || effect === 'paid';
 }
 
-/**
- * The descriptions of tools that `tools/list` returns; schemas and annotations follow from the operation. A project is
- * required only if svc does not fill it in.
- */
+/** What `tools/list` returns: all of it follows from the operations. A project is required only if svc does not fill it in. */
 export async function describeTools(
   tools: readonly McpTool[],
   flags: FlagValues,

@@ -12,10 +12,7 @@ import { indentJson } from '../../json/write-json.ts';
 import { formatGithubAnnotation } from '../../output/failure-text.ts';
 import { payloadTypes } from '../../results/schema-view.ts';
 
-/**
- * The hook of `--expect` for a feedback schema: throws Failure `safety_check` on drift, or with `--update` writes the file.
- * Throws before anything is sent if the file cannot be read.
- */
+/** The hook of `--expect`: throws Failure `safety_check` on drift, or with `--update` writes the file. */
 export async function openSchemaExpectation(
   flags: FlagValues,
   read: (path: string) => Promise<Uint8Array>,

@@ -62,10 +62,7 @@ async function writeBody(
 // A single argument of a command may have 128 KiB on Linux; longer bodies come from the shell's own printf.
 const MAX_ARGUMENT_BYTES = 100_000;
 
-/**
- * Prints a request as a curl command that a shell can run; secrets are variables of that shell. A body that is not in
- * memory comes from svc itself, called with the same arguments.
- */
+// As a curl command; secrets are variables of the shell. A body that is not in memory comes from svc with the same arguments.
 async function showCurl(
   prepared: PreparedRequest,
   { destination, certificateFiles, profile }: Settings,
