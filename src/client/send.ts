@@ -4,7 +4,7 @@ import { dataDirectory } from '../config/directories.ts';
 import type { Context } from '../context.ts';
 import { Failure, toFailure } from '../errors.ts';
 import type { HttpRequest } from '../http/message.ts';
-import { stopUploadOnRefusal, withRequestProgress } from '../http/request-progress.ts';
+import { withRequestProgress } from '../http/request-progress.ts';
 import { createDeadline, type Deadline, withTimeLimits } from '../http/time-limits.ts';
 import type { Transport } from '../http/transport.ts';
 import { withVerboseLog } from '../http/verbose-log.ts';
@@ -100,7 +100,7 @@ export async function send(
         await hooks.onSend?.();
         deadline = hooks.startDeadline();
       }
-      const limitedSend = withTimeLimits(deadline, progress, runtime.after)(stopUploadOnRefusal(transport.send));
+      const limitedSend = withTimeLimits(deadline, progress, runtime.after)(transport.send);
       const tracedSend = onTrace ? withVerboseLog(onTrace)(limitedSend) : limitedSend;
       return await sendOnce(withRequestProgress(progress)(tracedSend), request, context, hooks, runtime);
     } catch (error) {

@@ -16,11 +16,10 @@ import {
   type Profile,
   parseProfileName,
 } from '../config/profile.ts';
-import { profileStorePath, readProfiles } from '../config/read-profiles.ts';
+import { profileStorePath, readProfiles, updateProfiles } from '../config/profile-store.ts';
 import { originMismatchWarnings, profileOrigins, selectProfile } from '../config/select-profile.ts';
 import { applyProfileChanges, type ProfileChanges, readProfileChanges } from '../config/setting-kinds.ts';
 import { type Setting, settings as settingsTable } from '../config/settings.ts';
-import { updateProfiles } from '../config/update-profiles.ts';
 import type { Context } from '../context.ts';
 import { Failure, toFailure, usageFailure } from '../errors.ts';
 import { readInputFile } from '../files/read-input.ts';

@@ -1,11 +1,17 @@
-import { clearRequestHistory, readRequestHistory, requestHistoryFile } from '../client/history/request-history.ts';
+import {
+  type HistoryLimits,
+  promptHistoryFile,
+  pruneHistory,
+  readRequestHistory,
+  requestHistoryFile,
+} from '../client/history/request-history.ts';
 import type { RunCommand } from '../command.ts';
-import { confirm } from '../config/credentials/prompt.ts';
 import { dataDirectory } from '../config/directories.ts';
 import type { Context } from '../context.ts';
 import { usageFailure } from '../errors.ts';
-import { formatByteSize } from '../files/byte-size.ts';
-import { type FlagValues, getStringFlag } from '../flag.ts';
+import { parseAgeStart } from '../fields/string-formats.ts';
+import { formatByteSize, parseByteSize } from '../files/byte-size.ts';
+import { type FlagValues, getStringFlag, isFlagOn } from '../flag.ts';
 import {
   firstStringMember,
   getMember,
@@ -17,6 +23,7 @@ import {
   stringOf,
 } from '../json/json-node.ts';
 import { parseJson } from '../json/parse-json.ts';
+import { pluralize } from '../json/pluralize.ts';
 import { type JsonValue, RawJson } from '../json/write-json.ts';
 import { openResultOutput, type PrintableResult, printResult, resultOf } from '../results/print-result.ts';
 import { createJobHistory, jobHistoryFile, jobStatus, type TrainingJobRecord } from '../train/job-history.ts';
@@ -88,13 +95,46 @@ export const runLogShow: RunCommand = async ({ args, flags }, context) => {
 /** Removes all records, after asking; where svc cannot prompt, `--yes` must say so. */
 export const runLogClear: RunCommand = async ({ flags }, context) => {
   const output = await openResultOutput('record', flags, context);
-  const path = requestHistoryFile(context.runtime);
-  const { length } = await readRequestHistory(path);
-  const isConfirmed = await confirm(context, `Remove all recorded requests (${length})?`, flags);
-  if (isConfirmed) await clearRequestHistory(path);
-  await printResult(resultOf({ removed: isConfirmed ? length : 0 }), output);
+  const all = { maxRecords: 0 };
+  const { removed, removed_prompts: prompts } = await pruneHistories(all, all, true, context);
+  const typed = prompts > 0 ? ` and prompts (${prompts})` : '';
+  const { confirm } = await import('../config/credentials/prompt.ts');
+  const isConfirmed = await confirm(context, `Remove all recorded requests (${removed})${typed}?`, flags);
+  const none = { removed: 0, removed_prompts: 0, removed_bytes: 0 };
+  await printResult(resultOf(isConfirmed ? await pruneHistories(all, all, false, context) : none), output);
   await context.stdout.end();
 };
+
+/** Removes the records beyond an age or a size, and prompts beyond the age. Throws usage without a limit. */
+export const runLogPrune: RunCommand = async ({ flags }, context) => {
+  const output = await openResultOutput('record', flags, context);
+  const [age, size] = [getStringFlag(flags, 'older-than'), getStringFlag(flags, 'max-size')];
+  if (age === undefined && size === undefined)
+    throw usageFailure('svc log prune needs a limit', 'give --older-than <age> or --max-size <size>');
+  const since = age === undefined ? undefined : parseAgeStart('--older-than', age, context.runtime.now());
+  const maxBytes = size === undefined ? undefined : parseByteSize('--max-size', size);
+  const isDryRun = isFlagOn(flags, 'dry-run');
+  const removed = await pruneHistories({ since, maxBytes }, { since }, isDryRun, context);
+  await printResult(resultOf(removed), output);
+  const { removed: requests, removed_prompts: prompts, removed_bytes: bytes } = removed;
+  await context.report.note(
+    `${isDryRun ? 'would remove' : 'removed'} ${requests} ${pluralize(requests, 'request')} and ${prompts} ${pluralize(prompts, 'prompt')} (${formatByteSize(bytes)})`,
+  );
+  await context.stdout.end();
+};
+
+// The request history, and the prompts of interactive chats.
+async function pruneHistories(
+  requests: HistoryLimits,
+  prompts: HistoryLimits,
+  isDryRun: boolean,
+  { runtime }: Context,
+) {
+  const fromLog = await pruneHistory(requestHistoryFile(runtime), requests, runtime, isDryRun);
+  const fromChats = await pruneHistory(promptHistoryFile(runtime), prompts, runtime, isDryRun);
+  const removed_bytes = fromLog.bytes + fromChats.bytes;
+  return { removed: fromLog.records, removed_prompts: fromChats.records, removed_bytes };
+}
 
 // Infinite if it is not given.
 function parsePositive(name: string, text: string | undefined, hint: string): number {

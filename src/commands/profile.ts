@@ -4,7 +4,6 @@ import type { RunCommand } from '../command.ts';
 import { redactUserInfo } from '../config/base-url.ts';
 import { findCredentialSource } from '../config/credentials/credential-source.ts';
 import { removeFromKeychain } from '../config/credentials/keychain.ts';
-import { confirm } from '../config/credentials/prompt.ts';
 import {
   DEFAULT_PROFILE_NAME,
   getProfile,
@@ -13,10 +12,9 @@ import {
   parseProfileName,
   requireStoredProfile,
 } from '../config/profile.ts';
-import { readProfiles } from '../config/read-profiles.ts';
+import { readProfiles, updateProfiles } from '../config/profile-store.ts';
 import { originMismatchWarnings, profileOrigins, selectProfile } from '../config/select-profile.ts';
 import { applyProfileChanges, type ProfileChanges, readProfileChanges } from '../config/setting-kinds.ts';
-import { updateProfiles } from '../config/update-profiles.ts';
 import type { Context } from '../context.ts';
 import { Failure, usageFailure } from '../errors.ts';
 import { describeFileError } from '../files/file-errors.ts';
@@ -90,6 +88,7 @@ export const runProfileUse: RunCommand = async ({ args: [name = ''] }, context) 
 export const runProfileRemove: RunCommand = async ({ args: [name = ''], flags }, context) => {
   const { runtime, report, signal } = context;
   requireStoredProfile(await readProfiles(context), name);
+  const { confirm } = await import('../config/credentials/prompt.ts');
   if (!(await confirm(context, `Remove the profile "${name}" and its credentials?`, flags)))
     return report.note('nothing was removed');
   let before: Profile = {};

@@ -12,9 +12,13 @@ import {
   parsePostgresUrl,
   readPostgresPassword,
 } from '../config/postgres-address.ts';
-import { Failure, usageFailure } from '../errors.ts';
+import type { Context } from '../context.ts';
+import { Failure, toFailure, usageFailure } from '../errors.ts';
+import { parseAgeStart } from '../fields/string-formats.ts';
+import { parseByteSize } from '../files/byte-size.ts';
 import { type FlagValues, getArrayFlag, getBooleanFlag, getStringFlag, isFlagOn } from '../flag.ts';
 import { isLoopbackUrl } from '../http/proxy.ts';
+import { pluralize } from '../json/pluralize.ts';
 import { parseFaultRule, withFaults } from '../local-service/inject-faults.ts';
 import { serviceLimits } from '../local-service/limits.ts';
 import { listenOnLoopback } from '../local-service/listen.ts';
@@ -32,6 +36,7 @@ import { openHarRecorder } from '../local-service/record-har.ts';
 import { openHarReplay } from '../local-service/replay-har.ts';
 import { requestLogLine, withRequestSummaries } from '../local-service/request-metrics.ts';
 import { loadServiceCredentials } from '../local-service/service-credentials.ts';
+import { pruneStore, type ServiceStore } from '../local-service/store/service-store.ts';
 import { createUpstream, type Upstream } from '../local-service/upstream.ts';
 import { operationAt } from '../operations/all-operations.ts';
 import { openResultOutput, printResult, resultOf } from '../results/print-result.ts';
@@ -44,7 +49,9 @@ export const runServe: RunCommand = async ({ flags }, context) => {
   const port = readFlag(flags, 'port', parsePort) ?? 0;
   const { databaseFile, address } = readDataFlag(flags, runtime);
   const models = readFlag(flags, 'models', parseModels);
-  const maxBodyBytes = readFlag(flags, 'max-body', parseMaxBody);
+  const maxBodyBytes = readFlag(flags, 'max-body', (text) => parseByteSize('--max-body', text));
+  const pruneAge = getStringFlag(flags, 'prune');
+  if (pruneAge !== undefined) parseAgeStart('--prune', pruneAge, runtime.now());
   const drainMs = readFlag(flags, 'drain', (text) => parseDurationMs('--drain', text)) ?? serviceLimits.drainMs;
   const postgres = address && { address, password: await readPostgresPassword(address, runtime, report.warn) };
   if (postgres?.password) report.addSecrets([postgres.password]);
@@ -67,7 +74,7 @@ export const runServe: RunCommand = async ({ flags }, context) => {
     models,
     login,
     maxBodyBytes,
-    faults: store && faultRules.length > 0 ? withFaults(faultRules, runtime, store.deleteFeedback) : undefined,
+    faults: store && faultRules.length > 0 ? withFaults(faultRules, runtime, store.removeRows) : undefined,
     checksRules: faultRules.some(({ deletesOldFeedback }) => deletesOldFeedback),
     onRequestEnd:
       log === 'text' || log === 'json'
@@ -75,6 +82,7 @@ export const runServe: RunCommand = async ({ flags }, context) => {
         : undefined,
   };
   const service = await openServeService(flags, options, runtime, report.warn);
+  const cancelPruning = store && pruneAge !== undefined ? await startPruning(store, pruneAge, context) : undefined;
   // Once for requests in flight, and once for clients that are slow to read the end of a stream.
   extendShutdown(2 * drainMs);
   const { url, close } = await listenOnLoopback(service, port, runtime.after, { ...serviceLimits, drainMs });
@@ -90,6 +98,7 @@ export const runServe: RunCommand = async ({ flags }, context) => {
     if (missing) await report.warn(`could not start ${missing}; open ${link} in a browser`);
   }
   if (!signal.aborted) await once(signal, 'abort');
+  cancelPruning?.();
   await close();
   await upstream?.close();
   // Last, because it may report what went wrong.
@@ -140,13 +149,27 @@ function parseModels(text: string): string[] {
   throw usageFailure(`--models has an empty name: ${JSON.stringify(text)}`, 'separate names by commas, such as a,b');
 }
 
-const BYTES_PER_UNIT: Readonly<Record<string, number>> = { '': 1, K: 1024, M: 1024 ** 2, G: 1024 ** 3 };
+const PRUNE_INTERVAL_MS = 3_600_000;
 
-function parseMaxBody(text: string): number {
-  const [, digits = '', unit = ''] = /^(\d{1,12})([KMG]?)$/i.exec(text) ?? [];
-  const bytes = Number(digits) * (BYTES_PER_UNIT[unit.toUpperCase()] ?? 1);
-  if (bytes > 0 && Number.isSafeInteger(bytes)) return bytes;
-  throw usageFailure(`--max-body is not a valid size: ${JSON.stringify(text)}`, 'write it like 65536, 64K, 32M or 2G');
+// Removes records beyond an age, now and each hour until the returned function is called.
+async function startPruning(store: ServiceStore, age: string, { runtime, report, signal }: Context) {
+  let cancel = (): void => {};
+  const prune = async (): Promise<void> => {
+    const count = await pruneStore(store, Date.parse(parseAgeStart('--prune', age, runtime.now())), signal);
+    if (count > 0) await report.note(`removed ${count} ${pluralize(count, 'record')} older than ${age}`);
+    schedule();
+  };
+  const schedule = (): void => {
+    cancel = runtime.after(PRUNE_INTERVAL_MS, () =>
+      prune().catch(async (error: unknown) => {
+        if (signal.aborted) return;
+        await report.warn(`--prune: ${toFailure(error).message}`);
+        schedule();
+      }),
+    );
+  };
+  await prune();
+  return () => cancel();
 }
 
 // The service, a recording of another, or the service while it is recorded.

@@ -27,6 +27,16 @@ export function formatCount(count: number): string {
   return String(count).replace(/\B(?=(\d{3})+$)/g, ',');
 }
 
+/** A number for people: counts with every digit, others with six. */
+export function formatNumber(value: number): string {
+  return Number.isSafeInteger(value) ? formatCount(value) : `${Number(value.toPrecision(6))}`;
+}
+
+/** A duration for people: `250 ms`, `2.5 s`. */
+export function formatMilliseconds(milliseconds: number): string {
+  return milliseconds < 1000 ? `${formatNumber(milliseconds)} ms` : `${formatNumber(milliseconds / 1000)} s`;
+}
+
 /** A duration for people, rounded up: `14 s`, `3 min`, `2 h`. */
 export function formatSeconds(seconds: number): string {
   if (seconds < 90) return `${Math.ceil(seconds)} s`;

@@ -88,7 +88,7 @@ describe('svc train lint', () => {
     expect(stdout).toMatch(/^groups +2 \(1 without a training signal\)$/m);
     expect(stdout).toMatch(/^trajectories +4; per group 2$/m);
     expect(stdout).toMatch(/^rewards +mean 0.75, standard deviation 0.433013 \(within groups 0.25\), min 0, max 1$/m);
-    expect(stdout).toMatch(/^ {2}0 +█{14} 1\n(.*\n)+ {2}1 +█{40} 3$/m);
+    expect(stdout).toMatch(/^ {6}0 {2}1 █{23}\n(.*\n)+ {6}1 {2}3 █{67}$/m);
     expect(stdout).toMatch(
       /^zero-variance \(1 finding\): all rewards .*\n {2}equal.jsonl:1:1 trajectory_groups\[0\]: both/m,
     );
@@ -96,6 +96,31 @@ describe('svc train lint', () => {
     expect((await lint(['equal.jsonl', '--json', '--color', 'never'], { terminal: true })).stdout).toMatch(
       /^\{\n {2}"bytes"/,
     );
+  });
+
+  it.each([40, 120])('plots rewards and differences within groups in %i columns', async (columns) => {
+    const { stdout } = await lint(['equal.jsonl', '--plot'], { terminal: true, columns });
+    const [, rewards = '', differences = ''] = stdout.split('\n\n');
+    expect(rewards).toMatch(/^Trajectories by reward, from\n +0 {2}1 █+\n +0.0625 {2}0\n(.*\n)+ +1 {2}3 █+$/);
+    expect(differences).toMatch(/^Groups by the standard .*\n +0 {2}1 ░+\n +0.03125 {2}0\n(.*\n)+ +0.5 {2}1 █+$/);
+    const bars = stdout.split('\n').filter((line) => /[█░]$/.test(line));
+    expect(Math.max(...bars.map((line) => line.length))).toBe(columns - 2);
+  });
+
+  it('plots the same when piped, and not as JSON', async () => {
+    const piped = await lint(['equal.jsonl', '--plot']);
+    expect(piped.stdout).toBe((await lint(['equal.jsonl', '--plot'], { terminal: true })).stdout);
+    expect((await lint(['equal.jsonl', '--plot', '--json'])).code).toBe(2);
+    expect((await lint(['empty.jsonl', '--plot'])).stdout).toMatch(/^rewards +none\n\nno-groups/m);
+  });
+
+  it.each([
+    [['equal.jsonl', '--html', '-'], '--html writes a file, not stdout'],
+    [['equal.jsonl', '--html', './equal.jsonl'], './equal.jsonl is an input, and --html would replace it'],
+    [['.', '--html', 'equal.jsonl'], 'equal.jsonl is an input, and --html would replace it'],
+  ])('writes no page for %j', async (args, message) => {
+    const { code, stderr } = await lint(args);
+    expect([code, stderr]).toEqual([2, expect.stringContaining(message)]);
   });
 
   it('leaves groups without rewards out of the standard deviation within groups', async () => {

@@ -1,11 +1,13 @@
-import { rm } from 'node:fs/promises';
+import { Buffer } from 'node:buffer';
 import { join } from 'node:path';
 import { type Conversation, messagesAfterResponse } from '../../body/chat/conversation.ts';
 import { isIssue, parseJsonSource } from '../../body/json-source.ts';
 import { dataDirectory } from '../../config/directories.ts';
 import type { Context } from '../../context.ts';
-import { type Failure, toFailure, usageFailure } from '../../errors.ts';
+import { usageFailure } from '../../errors.ts';
 import { withFileFailure } from '../../files/file-errors.ts';
+import type { LockRuntime } from '../../files/file-lock.ts';
+import { writeFileAtomically } from '../../files/file-replacement.ts';
 import {
   findJournalEnd,
   NOT_A_RECORD,
@@ -15,24 +17,19 @@ import {
   withJournalLock,
 } from '../../files/journal.ts';
 import { requireRegularFile } from '../../files/trusted-file.ts';
-import {
-  firstStringMember,
-  getMember,
-  type JsonDocument,
-  type JsonNode,
-  rawText,
-  rootOf,
-} from '../../json/json-node.ts';
-import { RawJson, writeJson } from '../../json/write-json.ts';
-import { redactSecretFields } from '../../operations/secret-fields.ts';
-import { tokenCount } from '../../results/chat-stats.ts';
+import { firstStringMember, getMember, type JsonNode, rawText } from '../../json/json-node.ts';
+import { type JsonValue, writeJson } from '../../json/write-json.ts';
+import type { Reporter } from '../../output/reporter.ts';
 import type { Runtime } from '../../runtime.ts';
-import type { PreparedRequest } from '../request.ts';
-import { recordedUrl, type Settings } from '../settings.ts';
 
 /** The file of the history: one JSON object per line, oldest first. */
 export function requestHistoryFile(runtime: Runtime): string {
   return join(dataDirectory(runtime), 'requests.jsonl');
+}
+
+/** The file of the texts typed in interactive chats, a history of the same form. */
+export function promptHistoryFile(runtime: Runtime): string {
+  return join(dataDirectory(runtime), 'prompts.jsonl');
 }
 
 /** Throws Failure `local_file` if the history cannot be a file, so that nothing is sent that would not be recorded. */
@@ -40,59 +37,18 @@ export async function checkHistoryFile(path: string): Promise<void> {
   await withFileFailure(`write ${path}`, () => requireRegularFile(path), { applied: 'no' });
 }
 
-interface RecordedOutcome {
-  /** When it began, in ISO 8601, and how long it took in milliseconds. */
-  readonly time: string;
-  readonly ms: number;
-  readonly status: number | undefined;
-  readonly response: JsonDocument | undefined;
-  readonly failure: Failure | undefined;
-}
-
-/** Appends a request that was sent to the history, if there is one, durably and without the secrets of the run; warns if it cannot. */
-export async function recordRequest(
-  { operation, draft, ids }: PreparedRequest,
-  { history, destination }: Pick<Settings, 'history' | 'destination'>,
-  { time, ms, status, response: doc, failure }: RecordedOutcome,
-  { runtime, report }: Pick<Context, 'runtime' | 'report'>,
+/** Appends a record to a history, durably and without the secrets of the run. Throws Failure `local_file`. */
+export async function appendToHistory(
+  path: string,
+  record: { readonly [name: string]: JsonValue },
+  { redactBody }: Pick<Reporter, 'redactBody'>,
+  runtime: LockRuntime,
 ): Promise<void> {
-  if (history === 'off') return;
-  const response = doc && rootOf(doc);
-  const id = firstStringMember(response, 'id');
-  const model = firstStringMember(rootOf(draft.doc), 'model') ?? firstStringMember(response, 'model');
-  const redactedBody = (): Uint8Array => redactSecretFields(rootOf(draft.doc), operation, (name) => `[${name}]`);
-  const record = {
-    time,
-    command: operation.command.join(' '),
-    url: recordedUrl(destination),
-    ms: Math.round(ms),
-    status: failure?.facts.status ?? status ?? null,
-    exit_code: failure?.exitCode ?? 0,
-    applied: failure?.facts.applied ?? 'yes',
-    ...(model === undefined ? {} : { model }),
-    ids: { ...ids, ...(id === undefined || Object.values(ids).includes(id) ? {} : { response: id }) },
-    prompt_tokens: tokenCount(response, 'prompt_tokens'),
-    completion_tokens: tokenCount(response, 'completion_tokens'),
-    ...(history === 'bodies' ? { request: singleLine(redactedBody()) } : {}),
-    ...(history === 'bodies' && response ? { response: singleLine(rawText(response)) } : {}),
-  };
-  const path = requestHistoryFile(runtime);
   const file = { path, displayPath: path };
-  const appended = withJournalLock(path, runtime, async () => {
+  await withJournalLock(path, runtime, async () => {
     const journal = await openJournal(file, await findJournalEnd(file));
-    await journal.append(report.redactBody(writeJson(record))).finally(journal.close);
+    await journal.append(redactBody(writeJson(record))).finally(journal.close);
   });
-  await appended.catch((error: unknown) => report.warn(`the history: ${toFailure(error).message}`));
-}
-
-// In JSON, line breaks are only between values.
-function singleLine(json: { toString(): string }): RawJson {
-  return new RawJson(
-    json
-      .toString()
-      .replace(/[\r\n]+\s*/g, ' ')
-      .trim(),
-  );
 }
 
 /** The records, oldest first. Throws Failure `local_file`, and `safety_check` with the place of an invalid record. */
@@ -109,8 +65,48 @@ export async function readRequestHistory(path: string): Promise<JsonNode[]> {
   return records;
 }
 
-export async function clearRequestHistory(path: string): Promise<void> {
-  await withFileFailure(`remove ${path}`, () => rm(path, { force: true }));
+/** The newest records, from a UTC time on, up to a number of records and of bytes; without limits, none. */
+export interface HistoryLimits {
+  readonly since?: string | undefined;
+  readonly maxRecords?: number | undefined;
+  readonly maxBytes?: number | undefined;
+}
+
+/** What was removed from a history. */
+export interface RemovedRecords {
+  readonly records: number;
+  readonly bytes: number;
+}
+
+/** Removes the records beyond the limits, or with `isDryRun` only counts them. Throws as readRequestHistory does. */
+export async function pruneHistory(
+  path: string,
+  { since = '', maxRecords = Number.POSITIVE_INFINITY, maxBytes = Number.POSITIVE_INFINITY }: HistoryLimits,
+  runtime: LockRuntime,
+  isDryRun = false,
+): Promise<RemovedRecords> {
+  const prune = async () => {
+    const removed = { records: 0, bytes: 0 };
+    const kept: string[] = [];
+    let keptBytes = 0;
+    let isFull = false;
+    for (const record of (await readRequestHistory(path)).reverse()) {
+      const line = rawText(record);
+      const bytes = Buffer.byteLength(line) + 1;
+      const isRecent = (firstStringMember(record, 'time') ?? '') >= since;
+      isFull ||= isRecent && (kept.length >= maxRecords || keptBytes + bytes > maxBytes);
+      if (isRecent && !isFull) {
+        kept.push(`${line}\n`);
+        keptBytes += bytes;
+      } else {
+        removed.records += 1;
+        removed.bytes += bytes;
+      }
+    }
+    if (removed.records > 0 && !isDryRun) await writeFileAtomically(path, path, kept.reverse().join(''), 0o600);
+    return removed;
+  };
+  return isDryRun ? prune() : withJournalLock(path, runtime, prune);
 }
 
 /** The conversation that the last chat in the history ended. Throws usage if the history has none with bodies. */

@@ -1,8 +1,6 @@
 import { batchFlags } from '../../batch/batch-flags.ts';
-import { requireBodySource } from '../../body/body-base.ts';
-import type { CommandInput } from '../../body/command-input.ts';
-import { rejectReplacedInputs } from '../../body/named-inputs.ts';
-import { rejectInvalidFlags } from '../../body/reject-invalid-flags.ts';
+import { type CommandInput, rejectReplacedInputs, requireBodySource } from '../../body/body-base.ts';
+import { rejectInvalidFlags } from '../../body/flag-edits.ts';
 import { resolveSettings, type Settings } from '../../client/settings.ts';
 import type { Invocation, RunCommand } from '../../command.ts';
 import type { Context } from '../../context.ts';

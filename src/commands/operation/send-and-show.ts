@@ -3,7 +3,6 @@ import { requestedChoiceCount } from '../../body/chat/streaming.ts';
 import type { Authorization } from '../../client/authorization.ts';
 import { openRunReport } from '../../client/expectations/run-report.ts';
 import { factsWithoutResponse, responseFacts } from '../../client/failure.ts';
-import { recordRequest } from '../../client/history/request-history.ts';
 import { createRequestContext, type PreparedRequest, requestSecrets, type SendHooks } from '../../client/request.ts';
 import { connect, type Outcome, send } from '../../client/send.ts';
 import type { Context } from '../../context.ts';
@@ -19,7 +18,7 @@ import { defaultFormat } from '../../results/output-format.ts';
 import { type ResultView, showResponse } from '../../results/show-response.ts';
 import type { StreamUse } from '../../results/show-stream.ts';
 import type { RequestStart } from './request-command.ts';
-import type { ResponseHooks } from './response-hooks.ts';
+import { type ResponseHooks, recordRequest } from './response-hooks.ts';
 
 interface ShowOptions extends Pick<RequestStart, 'settings' | 'flags' | 'deadline' | 'filter'> {
   readonly conversation?: Conversation | undefined;

@@ -1,15 +1,19 @@
+import { dirname, relative, resolve, sep } from 'node:path';
 import type { RunCommand } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { Failure, usageFailure } from '../../errors.ts';
-import { getArrayFlag, getStringFlag } from '../../flag.ts';
+import { rejectReplacedInput } from '../../files/file-replacement.ts';
+import { type FlagValues, getArrayFlag, getStringFlag, isFlagOn } from '../../flag.ts';
 import type { JsonPath } from '../../json/json-node.ts';
 import { pluralize } from '../../json/pluralize.ts';
 import { formatGithubAnnotation } from '../../output/failure-text.ts';
 import { ignoreClosedPipe } from '../../output/writer.ts';
 import { openResultOutput, printResult, resultOf } from '../../results/print-result.ts';
+import { readHtmlFlag, writeReportPage } from '../../results/report-page.ts';
 import { findLintKind, type LintKind, lintKindNames } from '../../train/lint/lint-kinds.ts';
 import { createLinter, type LintResult } from '../../train/lint/linter.ts';
 import { lintJson, lintText } from '../../train/lint/report.ts';
+import { lintHtml } from '../../train/lint/report-html.ts';
 import { parseGroupByPath } from '../../train/stream/groups.ts';
 import { keepHeapSmall } from '../../train/stream/small-heap.ts';
 import { createTrajectorySources } from '../../train/stream/source.ts';
@@ -17,15 +21,22 @@ import { showCheckProgress } from '../../train/stream/upload.ts';
 
 /** Prints what a trainer cannot learn from. Throws Failure `body` for what the service rejects, `safety_check` for `--fail-on`. */
 export const runTrainLint: RunCommand = async ({ args, flags }, context) => {
-  const { stdout, report } = context;
+  const { runtime, stdout, report } = context;
   const output = await openResultOutput('report', flags, context);
+  const htmlPath = readHtmlFlag(flags);
+  const hasPlot = isFlagOn(flags, 'plot');
   const fatal = parseFailOn(getArrayFlag(flags, 'fail-on'));
   const path = parseGroupByPath(flags);
   const isAnnotated = getStringFlag(flags, 'annotations') === 'github';
   if (isAnnotated && getStringFlag(flags, 'error-format') === 'json')
     throw usageFailure('--annotations prints text lines on stderr', 'leave out --error-format json');
-  const result = await lintFiles(args, getStringFlag(flags, 'file'), path, context);
-  const printing = printResult({ ...resultOf(lintJson(result)), text: () => lintText(result) }, output);
+  const { result, labels } = await lintFiles(args, flags, path, context);
+  await writeReportPage(htmlPath, () => lintHtml(result, labels, linkFrom(htmlPath, labels, runtime.cwd)), context);
+  const text = (): string => lintText(result, stdout.columns, hasPlot);
+  const printing = printResult(
+    { ...resultOf(lintJson(result)), text },
+    hasPlot ? { ...output, format: 'text' } : output,
+  );
   await ignoreClosedPipe(printing.then(stdout.end));
   if (isAnnotated) for (const line of annotationLines(result, fatal)) await report.error(line);
   else
@@ -37,10 +48,11 @@ export const runTrainLint: RunCommand = async ({ args, flags }, context) => {
 
 async function lintFiles(
   files: readonly string[],
-  body: string | undefined,
+  flags: FlagValues,
   path: JsonPath | undefined,
   context: Context,
-): Promise<LintResult> {
+): Promise<{ readonly result: LintResult; readonly labels: readonly string[] }> {
+  const body = getStringFlag(flags, 'file');
   const paths = [...files, ...(body === undefined ? [] : [body])];
   if (paths.length === 0)
     throw usageFailure('svc train lint needs <files...>', 'write: svc train lint <files...>; - is stdin');
@@ -51,18 +63,34 @@ async function lintFiles(
   try {
     const groupSources = await sources.openAll(files);
     const bodySources = body === undefined ? [] : [await sources.open(body)];
+    const labels = [...groupSources, ...bodySources].map(({ label }) => label);
+    await rejectReplacedInput('--html', getStringFlag(flags, 'html'), labels, context.runtime.cwd);
     const { onBytes, end } = showCheckProgress([...groupSources, ...bodySources], context);
     try {
       const { read, finish } = createLinter(path, onBytes);
       for (const { label, readFirst } of groupSources) await read(label, readFirst(), 'groups');
       for (const { label, readFirst } of bodySources) await read(label, readFirst(), 'body');
-      return finish();
+      return { result: finish(), labels };
     } finally {
       end();
     }
   } finally {
     await sources.close();
   }
+}
+
+// Links are relative to the page, so that page and data can be moved together, and no name can be another kind of URL.
+function linkFrom(
+  htmlPath = '',
+  labels: readonly string[],
+  cwd: string,
+): (label: string, line: string) => string | undefined {
+  const directory = dirname(resolve(cwd, htmlPath));
+  return (label, line) => {
+    if (!labels.includes(label) || label === 'stdin') return undefined;
+    const segments = relative(directory, resolve(cwd, label)).split(sep);
+    return `./${segments.map(encodeURIComponent).join('/')}#L${line}`;
+  };
 }
 
 function parseFailOn(flagValues: readonly string[]): readonly LintKind[] {

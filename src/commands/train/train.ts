@@ -1,10 +1,8 @@
-import { baseOfWhole, readBodyBase, wholeBodyInput } from '../../body/body-base.ts';
+import { type CommandInput, parseFileArguments, readBodyBase, wholeBodyInput } from '../../body/body-base.ts';
 import { type BuiltBody, buildBody } from '../../body/build-body.ts';
-import { type CommandInput, type LabeledBytes, labeledStdin } from '../../body/command-input.ts';
 import type { Draft } from '../../body/draft.ts';
-import { createBodyDependencies } from '../../body/input-reader.ts';
+import { createBodyDependencies, type LabeledBytes, labeledStdin } from '../../body/input-reader.ts';
 import { isYamlFile } from '../../body/json-source.ts';
-import { parseFileArguments } from '../../body/named-inputs.ts';
 import { enforceChecks } from '../../client/enforce-checks.ts';
 import { prepareRequest } from '../../client/request.ts';
 import { recordedUrl, type Settings } from '../../client/settings.ts';
@@ -80,7 +78,7 @@ async function readTrainingInput(
     whole && !isYamlFile(whole.path ?? '')
       ? await readStreamedBody(await sources.open(whole.path), context)
       : undefined;
-  const base = streamed ? baseOfWhole(streamed.envelope) : await readBodyBase(input, dependencies);
+  const base = streamed ? { whole: streamed.envelope } : await readBodyBase(input, dependencies);
   const defaults = settings.isExact ? undefined : settings.defaults;
   const built = await buildBody(input, { settings: defaults, conversation: undefined, base }, dependencies);
   if (files.length === 0) {

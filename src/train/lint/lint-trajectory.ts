@@ -11,6 +11,7 @@ import {
   kindOf,
   memberEntry,
   nameSignature,
+  numberMember,
   rawBytes,
   rawText,
   startOffset,
@@ -20,14 +21,14 @@ import { compareNumberLiterals } from '../../json/number-literal.ts';
 import { compactChunks, tokenEnd } from '../../json/write-json.ts';
 import type { TrajectoryChecks } from '../stream/checks.ts';
 import { InvalidTextError, type TrajectoryPart } from '../stream/reader.ts';
-import { type FindingCallback, truncateText } from './summary.ts';
+import { type FindingCallback, type TrajectoryFacts, truncateText } from './summary.ts';
 
-/** Reports the findings of a trajectory; returns its reward as written, if it is a number. */
+/** Reports the findings of a trajectory; returns its facts. */
 export function lintTrajectory(
   trajectory: JsonNode,
   nonFiniteOffsets: readonly number[],
   onFinding: FindingCallback,
-): string | undefined {
+): TrajectoryFacts {
   const reward = getMember(trajectory, 'reward');
   const isNumber = reward !== undefined && !nonFiniteOffsets.includes(startOffset(reward));
   for (const offset of nonFiniteOffsets) {
@@ -35,13 +36,18 @@ export function lintTrajectory(
     onFinding('nan', offset, path, 'NaN and Infinity are not JSON numbers; use null');
   }
   lintPolicyOrder(trajectory, onFinding);
-  lintTokens(trajectory, onFinding);
+  const facts = {
+    policyVersion:
+      numberMember(trajectory, 'final_policy_version') ?? numberMember(trajectory, 'initial_policy_version'),
+    tokens: lintTokens(trajectory, onFinding),
+    messages: itemsAt(trajectory, 'messages_and_choices').length,
+  };
   if (!reward || kindOf(reward) === 'null') onFinding('missing-reward', startOffset(trajectory), [], 'has no reward');
-  if (!isNumber || kindOf(reward) !== 'number') return undefined;
+  if (!isNumber || kindOf(reward) !== 'number') return { ...facts, reward: undefined };
   const text = rawText(reward);
   if (!Number.isFinite(Number(text)))
     onFinding('huge-reward', startOffset(reward), ['reward'], 'exceeds the range of a double');
-  return text;
+  return { ...facts, reward: text };
 }
 
 function lintPolicyOrder(trajectory: JsonNode, onFinding: FindingCallback): void {
@@ -59,8 +65,9 @@ function lintPolicyOrder(trajectory: JsonNode, onFinding: FindingCallback): void
     );
 }
 
-// Reports a trajectory whose choices have no logprobs, or whose tokens are not `token_id:<n>` (docs/servers.md).
-function lintTokens(trajectory: JsonNode, onFinding: FindingCallback): void {
+// Reports a trajectory whose choices have no logprobs, or whose tokens are not `token_id:<n>` (docs/servers.md). Returns the
+// number of tokens.
+function lintTokens(trajectory: JsonNode, onFinding: FindingCallback): number {
   let tokens = 0;
   let textTokens = 0;
   let first: { readonly token: JsonNode; readonly path: JsonPath } | undefined;
@@ -80,12 +87,13 @@ function lintTokens(trajectory: JsonNode, onFinding: FindingCallback): void {
     }
   }
   if (tokens === 0) onFinding('no-logprobs', startOffset(trajectory), [], 'no choice has logprobs');
-  if (!first) return;
+  if (!first) return tokens;
   const more = textTokens > 1 ? ` (and ${textTokens - 1} more like this)` : '';
   const { token, path } = first;
   const text =
     kindOf(token) === 'string' ? JSON.stringify(truncateText(stringOf(token))) : 'a value that is not a string';
   onFinding('token-text', startOffset(token), path, `${text} is not token_id:<n>${more}`);
+  return tokens;
 }
 
 // Trainers also use the additional histories.

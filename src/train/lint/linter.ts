@@ -23,7 +23,7 @@ import { checkAllowingNonFinite, createToolsHasher, lintTrajectory } from './lin
 import {
   addTrajectory,
   countGroup,
-  countReward,
+  countTrajectory,
   createLintSummary,
   createRewardStats,
   type GroupStats,
@@ -76,16 +76,15 @@ export function createLinter(path: JsonPath | undefined, onBytes: (bytes: number
     if (index === undefined) return;
     const group = getOrOpenGroup(index, label, location);
     const path = ['trajectory_groups', index, 'trajectories', group.count];
-    const reward = lintTrajectory(root, nonFiniteOffsets, (kind, offset, fieldPath, message) =>
+    const facts = lintTrajectory(root, nonFiniteOffsets, (kind, offset, fieldPath, message) =>
       summary.findings.add(kind, () => ({
         at: formatPosition(label, locationInside(bytes, location, offset)),
         path: formatJsonPath([...path, ...fieldPath]),
         message,
       })),
     );
-    addTrajectory(group, reward, hashTools(root));
-    if (reward !== undefined) countReward(summary, reward);
-    summary.trajectories += 1;
+    addTrajectory(group, facts.reward, hashTools(root));
+    countTrajectory(summary, facts);
     summary.largest.add(bytes.length, () => ({ at: formatPosition(label, location), path: formatJsonPath(path) }));
   };
 

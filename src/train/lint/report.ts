@@ -1,21 +1,23 @@
 import { formatByteSize } from '../../files/byte-size.ts';
 import { pluralize } from '../../json/pluralize.ts';
 import { type JsonValue, RawJson } from '../../json/write-json.ts';
+import { formatNumber } from '../../output/transfer-text.ts';
+import { type Bin, markedCount, plotBars } from '../../results/bins.ts';
 import { alignColumns } from '../../results/format-rows.ts';
 import { type LintKind, lintKindNames, lintKinds } from './lint-kinds.ts';
 import type { LintResult } from './linter.ts';
-import { type HistogramBin, type LintFindings, type LintSummary, standardDeviation } from './summary.ts';
+import { type LintFindings, type LintSummary, standardDeviation } from './summary.ts';
 
 const MAX_HISTOGRAM_BINS = 12;
+
+/** Bins of a chart, in the page and with `--plot`. */
+export const MAX_CHART_BINS = 24;
 
 // Per kind; --json has more.
 const MAX_FINDINGS_SHOWN = 5;
 
-// Length of the longest bar.
-const MAX_BAR_CHARS = 40;
-
-/** The result of lint for people: statistics, and the first few findings of each kind. */
-export function lintText({ summary }: LintResult): string {
+/** The result of lint for people: statistics, and the first few findings of each kind; with a plot, also that of the groups. */
+export function lintText({ summary }: LintResult, columns: number, hasPlot: boolean): string {
   const { bytes, groups, untrainableGroups } = summary;
   const facts = [
     ['size', formatByteSize(bytes)],
@@ -26,10 +28,20 @@ export function lintText({ summary }: LintResult): string {
   const largest = summary.largest.all.map(({ at, path, bytes: size }) => [`  ${formatByteSize(size)}`, at, path]);
   return [
     alignColumns(facts),
-    histogramText(summary.histogram.bins(MAX_HISTOGRAM_BINS)),
+    ...(hasPlot ? plotText(summary, columns) : [histogramText(summary.histogram.list(MAX_HISTOGRAM_BINS), columns)]),
     sectionText('Largest trajectories', alignColumns(largest)),
     ...lintKindNames.map((kind) => findingsText(kind, summary.findings)),
   ].join('');
+}
+
+function plotText({ histogram, deviations }: LintSummary, columns: number): string[] {
+  return [
+    sectionText('Trajectories by reward, from', histogramText(histogram.list(MAX_CHART_BINS), columns)),
+    sectionText(
+      'Groups by the standard deviation of their rewards, from (░ without a difference)',
+      histogramText(deviations.list(MAX_CHART_BINS), columns),
+    ),
+  ];
 }
 
 function trajectoriesText(summary: LintSummary): string {
@@ -38,27 +50,21 @@ function trajectoriesText(summary: LintSummary): string {
   const range =
     minPerGroup === maxPerGroup
       ? `${maxPerGroup}`
-      : `${minPerGroup} to ${maxPerGroup}, ${shortNumber(groupedTrajectories / completeGroups)} on average`;
+      : `${minPerGroup} to ${maxPerGroup}, ${formatNumber(groupedTrajectories / completeGroups)} on average`;
   return `${trajectories}; per group ${range}`;
 }
 
-function rewardsText({ rewardedGroups, rewards, deviationSum }: LintSummary): string {
+export function rewardsText({ rewardedGroups, rewards, deviationSum }: LintSummary): string {
   const { count, mean, min, max } = rewards;
   if (count === 0) return 'none';
-  const within = rewardedGroups === 0 ? '' : ` (within groups ${shortNumber(deviationSum / rewardedGroups)})`;
-  const deviation = `standard deviation ${shortNumber(standardDeviation(rewards))}`;
-  return `mean ${shortNumber(mean)}, ${deviation}${within}, min ${min}, max ${max}`;
+  const within = rewardedGroups === 0 ? '' : ` (within groups ${formatNumber(deviationSum / rewardedGroups)})`;
+  const deviation = `standard deviation ${formatNumber(standardDeviation(rewards))}`;
+  return `mean ${formatNumber(mean)}, ${deviation}${within}, min ${min}, max ${max}`;
 }
 
-function histogramText(bins: readonly HistogramBin[]): string {
-  const highest = Math.max(...bins.map(({ count }) => count));
-  return alignColumns(
-    bins.map(({ from, count }) => [
-      `  ${shortNumber(from)}`,
-      // Round up, so that one value is visible.
-      `${'█'.repeat(Math.ceil((count / highest) * MAX_BAR_CHARS))} ${count}`.trimStart(),
-    ]),
-  );
+function histogramText(bins: readonly Bin[], columns: number): string {
+  const bars = bins.map((bin) => ({ label: formatNumber(bin.from), count: bin.count, bad: markedCount(bin) }));
+  return plotBars(bars, columns);
 }
 
 function findingsText(kind: LintKind, findings: LintFindings): string {
@@ -71,10 +77,6 @@ function findingsText(kind: LintKind, findings: LintFindings): string {
 
 function sectionText(title: string, lines: string): string {
   return lines === '' ? '' : `\n${title}\n${lines}`;
-}
-
-function shortNumber(value: number): string {
-  return `${Number(value.toPrecision(6))}`;
 }
 
 /** The result of lint as one JSON object; minimum and maximum rewards keep every digit. */
@@ -93,7 +95,7 @@ export function lintJson({ summary, problems }: LintResult): JsonValue {
       spread_within_groups: summary.rewardedGroups === 0 ? null : summary.deviationSum / summary.rewardedGroups,
       min: rewards.count === 0 ? null : new RawJson(rewards.min),
       max: rewards.count === 0 ? null : new RawJson(rewards.max),
-      histogram: summary.histogram.bins(MAX_HISTOGRAM_BINS).map((bar) => ({ ...bar })),
+      histogram: summary.histogram.list(MAX_HISTOGRAM_BINS).map(({ from, to, count }) => ({ from, to, count })),
     },
     largest: largest.all.map((one) => ({ ...one })),
     counts: Object.fromEntries(lintKindNames.map((kind) => [kind, findings.count(kind)])),

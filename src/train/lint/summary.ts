@@ -1,6 +1,7 @@
 import { formatJsonPath, type JsonPath } from '../../json/json-node.ts';
 import { compareNumberLiterals } from '../../json/number-literal.ts';
 import { formatPosition } from '../../json/utf8.ts';
+import { type Bins, createBins, createSpacedSample, type SpacedSample } from '../../results/bins.ts';
 import type { TextLocation } from '../stream/reader.ts';
 import type { LintKind } from './lint-kinds.ts';
 
@@ -52,6 +53,20 @@ export function classifyVariance({ min, max }: RewardStats): 'equal' | 'rounded'
   return Number(min) === Number(max) ? 'rounded' : 'different';
 }
 
+/** True for a group with two rewards that differ as doubles. */
+export function isTrainable({ rewards }: GroupStats): boolean {
+  return rewards.count > 1 && classifyVariance(rewards) === 'different';
+}
+
+/** What the statistics need of a trajectory; the reward as written, if it is a number. */
+export interface TrajectoryFacts {
+  readonly reward: string | undefined;
+  readonly policyVersion: number | undefined;
+  /** Tokens with logprobs. */
+  readonly tokens: number;
+  readonly messages: number;
+}
+
 /** Statistics of a group so far; small, because many groups may be open at a time. */
 export interface GroupStats {
   /** Its position among all groups, from 0. */
@@ -98,63 +113,6 @@ export function truncateText(text: string): string {
   return text.length > MAX_TEXT_CHARS ? `${text.slice(0, MAX_TEXT_CHARS)}…` : text;
 }
 
-/** The number of values that are at least `from` and less than `to`. */
-export interface HistogramBin {
-  readonly from: number;
-  readonly to: number;
-  readonly count: number;
-}
-
-/** Counts values in bins whose width is a power of two; memory does not grow with the number of values. */
-interface Histogram {
-  readonly add: (value: number) => void;
-  /** Adjacent bins from the minimum to the maximum, at most `maxBins`: bins widen as needed. */
-  readonly bins: (maxBins: number) => HistogramBin[];
-}
-
-// Narrow enough for any reward.
-const MIN_BIN_WIDTH = 2 ** -40;
-const MAX_BIN_COUNT = 1024;
-
-/** An empty histogram. The order of values does not change the bins. */
-export function createHistogram(): Histogram {
-  let width = MIN_BIN_WIDTH;
-  let counts = new Map<number, number>();
-  const addCount = (at: number, count: number): void => void counts.set(at, (counts.get(at) ?? 0) + count);
-  const widenBins = (): void => {
-    const narrowCounts = counts;
-    counts = new Map();
-    width *= 2;
-    for (const [at, count] of narrowCounts) addCount(Math.floor(at / 2), count);
-  };
-  // A tiny negative value would round to bin 0.
-  const binIndex = (value: number): number => {
-    const at = Math.floor(value / width);
-    return at === 0 && value < 0 ? -1 : at;
-  };
-  return {
-    add: (value) => {
-      // Beyond this index, doubles cannot distinguish adjacent bins.
-      while (!Number.isSafeInteger(binIndex(value))) widenBins();
-      addCount(binIndex(value), 1);
-      while (counts.size > MAX_BIN_COUNT) widenBins();
-    },
-    bins: (maxBins) => {
-      if (counts.size === 0) return [];
-      for (;;) {
-        const first = Math.min(...counts.keys());
-        const length = Math.max(...counts.keys()) - first + 1;
-        if (length <= maxBins)
-          return Array.from({ length }, (_, index) => {
-            const at = first + index;
-            return { from: at * width, to: (at + 1) * width, count: counts.get(at) ?? 0 };
-          });
-        widenBins();
-      }
-    },
-  };
-}
-
 /** Statistics of all groups; memory does not grow with their number. */
 export interface LintSummary {
   bytes: number;
@@ -172,10 +130,22 @@ export interface LintSummary {
   rewardedGroups: number;
   deviationSum: number;
   readonly rewards: RewardStats;
-  readonly histogram: Histogram;
+  readonly histogram: Bins;
+  /** Standard deviations of the groups with two or more rewards; the mean of a bin is its part of untrainable ones. */
+  readonly deviations: Bins;
+  /** Rewards by the position of their trajectory, and by its policy version. */
+  readonly byPosition: Bins;
+  readonly byPolicy: Bins;
+  /** Trajectories by their generated tokens, and by their messages. */
+  readonly tokens: Bins;
+  readonly messages: Bins;
+  readonly groupSample: SpacedSample<GroupStats>;
   readonly largest: LargestTrajectories;
   readonly findings: LintFindings;
 }
+
+// As many as a chart shows.
+const MAX_SAMPLED_GROUPS = 240;
 
 /** An empty summary. */
 export function createLintSummary(): LintSummary {
@@ -191,17 +161,34 @@ export function createLintSummary(): LintSummary {
     rewardedGroups: 0,
     deviationSum: 0,
     rewards: createRewardStats(),
-    histogram: createHistogram(),
+    histogram: createBins(),
+    deviations: createBins(),
+    byPosition: createBins(1),
+    byPolicy: createBins(1),
+    tokens: createBins(1),
+    messages: createBins(1),
+    groupSample: createSpacedSample(MAX_SAMPLED_GROUPS),
     largest: createLargestTrajectories(),
     findings: createLintFindings(),
   };
 }
 
-/** Adds the reward of a trajectory. */
-export function countReward({ rewards, histogram }: LintSummary, reward: string): void {
-  addReward(rewards, reward);
+/** Adds a trajectory of a group. */
+export function countTrajectory(
+  summary: LintSummary,
+  { reward, policyVersion, tokens, messages }: TrajectoryFacts,
+): void {
+  const position = summary.trajectories;
+  summary.trajectories += 1;
+  summary.tokens.add(tokens);
+  summary.messages.add(messages);
+  if (reward === undefined) return;
+  addReward(summary.rewards, reward);
   const value = Number(reward);
-  if (Number.isFinite(value)) histogram.add(value);
+  if (!Number.isFinite(value)) return;
+  summary.histogram.add(value);
+  summary.byPosition.add(position, value);
+  if (policyVersion !== undefined && Number.isFinite(policyVersion)) summary.byPolicy.add(policyVersion, value);
 }
 
 /** Adds a complete group and its findings. */
@@ -213,8 +200,14 @@ export function countGroup(summary: LintSummary, group: GroupStats): void {
   if (group.rewards.finiteCount > 0) summary.rewardedGroups += 1;
   summary.deviationSum += standardDeviation(group.rewards);
   const findings = groupFindings(group);
-  if (group.rewards.count < 2 || findings.some(([kind]) => kind === 'zero-variance' || kind === 'rounded-variance'))
-    summary.untrainableGroups += 1;
+  if (!isTrainable(group)) summary.untrainableGroups += 1;
+  const { count, finiteCount } = group.rewards;
+  const deviation = standardDeviation(group.rewards);
+  // Of the largest doubles, it exceeds the range of a double.
+  if (finiteCount > 0 && finiteCount === count && Number.isFinite(deviation)) {
+    summary.groupSample.add(() => group);
+    if (count > 1) summary.deviations.add(deviation, isTrainable(group) ? 0 : 1);
+  }
   for (const [kind, message] of findings)
     summary.findings.add(kind, () => ({
       at: formatPosition(group.label, group.location),

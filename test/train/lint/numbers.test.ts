@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { createBins } from '../../../src/results/bins.ts';
 import {
   addReward,
   classifyVariance,
-  createHistogram,
   createRewardStats,
   type RewardStats,
   standardDeviation,
@@ -44,9 +44,9 @@ describe('rewards', () => {
 
 describe('a histogram', () => {
   const barsOf = (values: readonly number[], most = 12) => {
-    const histogram = createHistogram();
+    const histogram = createBins();
     for (const value of values) histogram.add(value);
-    return histogram.bins(most);
+    return histogram.list(most);
   };
 
   it.each<[readonly number[], readonly [from: number, to: number, count: number][]]>([

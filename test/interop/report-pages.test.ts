@@ -1,0 +1,210 @@
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { type Browser, chromium, type Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { run } from '../support/process.ts';
+import { temporaryDirectory } from '../support/svc.ts';
+
+const executablePath = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(existsSync);
+if (!executablePath) process.stderr.write('skipped: the reports in a browser: chromium is missing\n');
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+const ATTACK = '<img src=x onerror="window.attacked=1"><script>window.attacked=1</script>';
+
+// What is wrong with a page: everything drawn has to be inside of its chart.
+const PROBLEMS = `(async () => {
+  const outside = [...document.querySelectorAll('svg *')].flatMap((element) =>
+    ['x', 'y', 'x1', 'x2', 'cx', 'cy', 'width', 'height'].flatMap((name) => {
+      const value = element.getAttribute(name);
+      const share = value === null ? 0 : parseFloat(value);
+      return value?.endsWith('%') && !(share >= 0 && share <= 100.01) ? [element.outerHTML.slice(0, 200)] : [];
+    }),
+  );
+  const [texts, cut] = [[...document.querySelectorAll('svg text')].map((text) => text.getBoundingClientRect()), []];
+  for (const { left, right } of texts) if (left < 0 || right > innerWidth) cut.push('a text is cut');
+  ${axe};
+  const { violations } = await axe.run();
+  const scroll = document.documentElement.scrollWidth > innerWidth ? ['scrolls at ' + innerWidth] : [];
+  const attacked = window.attacked || document.querySelector('img, script') ? ['attacked'] : [];
+  return [...outside, ...cut, ...scroll, ...attacked, ...violations.map(({ id, nodes }) => id + nodes[0].html)];
+})()`;
+
+/** The cells of the table of values of a chart. */
+async function valuesOf(page: Page, title: string): Promise<string[][]> {
+  const figure = page.locator('figure', { has: page.locator(`figcaption b:text-is("${title}")`) });
+  const rows = await figure.locator('tbody tr').all();
+  return Promise.all(rows.map((row) => row.locator('td').allTextContents()));
+}
+
+const asNumber = (text = ''): number => Number(text.replaceAll(',', ''));
+
+describe.skipIf(!executablePath)('the page of', () => {
+  let browser: Browser;
+  beforeAll(async () => {
+    browser = await chromium.launch({ executablePath: executablePath ?? '', args: ['--no-sandbox'] });
+  });
+  afterAll(() => browser?.close());
+
+  /** Opens a report, and expects no problem in any width and color scheme. */
+  async function openReport(path: string): Promise<Page> {
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+    const html = readFileSync(path, 'utf8');
+    expect(html).not.toMatch(/[^\n\P{Cc}]|\bNaN%|Infinity%|undefined/u);
+    expect(html).toMatch(/Content-Security-Policy" content="default-src 'none'; style-src 'sha256-[^' ]+'"/);
+    const problems: string[] = [];
+    const backgrounds = new Set<unknown>();
+    const context = await browser.newContext();
+    onTestFinished(() => context.close());
+    const page = await context.newPage();
+    page.on('console', (message) => problems.push(message.text()));
+    page.on('request', (request) => request.url().startsWith('file:') || problems.push(request.url()));
+    await page.goto(`file://${path}`);
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme });
+      backgrounds.add(await page.evaluate('getComputedStyle(document.body).backgroundColor'));
+      for (const width of [320, 360, 1280]) {
+        await page.setViewportSize({ width, height: 800 });
+        problems.push(...((await page.evaluate(PROBLEMS)) as string[]));
+      }
+    }
+    expect([problems, backgrounds.size]).toEqual([[], 2]);
+    return page;
+  }
+
+  describe('svc train lint', () => {
+    const random = (seed: number): (() => number) => {
+      let state = seed;
+      return () => {
+        state = (state * 16_807) % 2_147_483_647;
+        return state / 2_147_483_647;
+      };
+    };
+    const choice = (tokens: number, token: (at: number) => string) => ({
+      message: { role: 'assistant' },
+      logprobs: { content: Array.from({ length: tokens }, (_, at) => ({ token: token(at), logprob: -1 })) },
+    });
+
+    /** Groups with seeded rewards; every fourth has equal ones. */
+    const groups = (count: number) => {
+      const next = random(count);
+      return Array.from({ length: count }, (_, group) => ({
+        trajectories: Array.from({ length: 2 + (group % 4) }, (__, at) => ({
+          ...(at === 1 && group % 10 === 3 ? {} : { reward: group % 4 === 0 ? 0.5 : Math.round(next() * 1000) / 1000 }),
+          ...{ initial_policy_version: 1 + Math.floor(group / 10), final_policy_version: 2 + Math.floor(group / 10) },
+          messages_and_choices: [
+            ...Array.from({ length: at + 1 }, () => ({ role: 'user', content: 'x' })),
+            choice(group + at, (index) => (group === 7 && index === 2 ? ATTACK : `token_id:${index}`)),
+          ],
+        })),
+      }));
+    };
+
+    async function lint(text: string, name = 'data.jsonl', more: readonly string[] = []) {
+      const cwd = temporaryDirectory();
+      writeFileSync(join(cwd, name), text);
+      const result = await run(['train', 'lint', name, '--html', 'r.html', ...more], { cwd });
+      return { ...result, html: join(cwd, 'r.html'), cwd };
+    }
+
+    it('shows what the data holds', { timeout: 120_000 }, async () => {
+      const data = groups(60);
+      const name = `a b#?${'<b>'}'".jsonl`;
+      const { html, code, stdout, cwd } = await lint(data.map((group) => `${JSON.stringify(group)}\n`).join(''), name, [
+        '--plot',
+      ]);
+      expect(code).toBe(0);
+      const page = await openReport(html);
+      const trajectories = data.flatMap((group) => group.trajectories);
+      const rewards = trajectories.flatMap(({ reward }) => reward ?? []);
+      const histogram = await valuesOf(page, 'Rewards');
+      for (const [range = '', count] of histogram) {
+        const [from = 0, to = 0] = range.split(' to ').map(asNumber);
+        expect(asNumber(count), range).toBe(rewards.filter((reward) => reward >= from && reward < to).length);
+      }
+      expect(histogram.reduce((sum, [, count]) => sum + asNumber(count), 0)).toBe(rewards.length);
+
+      const compared = data
+        .map((group) => group.trajectories.flatMap(({ reward }) => reward ?? []))
+        .filter(({ length }) => length > 1);
+      const equal = compared.filter((some) => new Set(some).size === 1).length;
+      const differences = await valuesOf(page, 'Differences within groups');
+      expect(differences.reduce((sum, [, count]) => sum + asNumber(count), 0)).toBe(compared.length);
+      expect(differences.reduce((sum, [, , none]) => sum + asNumber(none), 0)).toBe(equal);
+      await page
+        .getByText(`Of ${compared.length} groups with several rewards, ${equal} have no difference.`)
+        .first()
+        .waitFor();
+      const untrainable = compared.filter((some) => new Set(some).size === 1).length + 60 - compared.length;
+      expect(await page.locator('.point.bad').count()).toBe(untrainable);
+
+      for (const [version, count, low, mean, high] of await valuesOf(page, 'Rewards by policy version')) {
+        const own = trajectories.flatMap(({ reward, final_policy_version }) =>
+          final_policy_version === asNumber(version) ? (reward ?? []) : [],
+        );
+        expect([count, low, high].map(asNumber), version).toEqual([own.length, Math.min(...own), Math.max(...own)]);
+        expect(asNumber(mean)).toBeCloseTo(own.reduce((sum, reward) => sum + reward, 0) / own.length, 5);
+      }
+      const byPosition = await valuesOf(page, 'Rewards by position');
+      expect(byPosition.reduce((sum, [, count]) => sum + asNumber(count), 0)).toBe(rewards.length);
+      for (const [title, lengthOf] of [
+        [
+          'Tokens',
+          ({ messages_and_choices: items }) => (items.at(-1) as ReturnType<typeof choice>).logprobs.content.length,
+        ],
+        ['Messages', ({ messages_and_choices: items }) => items.length],
+      ] satisfies [string, (one: (typeof trajectories)[number]) => number][])
+        for (const [range = '', count] of await valuesOf(page, title)) {
+          const [first = 0, last = first] = range.split(' to ').map(asNumber);
+          const own = trajectories.filter((one) => lengthOf(one) >= first && lengthOf(one) <= last);
+          expect(asNumber(count), `${title} ${range}`).toBe(own.length);
+        }
+
+      // The plot has the same numbers.
+      const plot = stdout.split('\n\n');
+      const counts = (title: string) =>
+        plot
+          .find((part) => part.startsWith(title))
+          ?.split('\n')
+          .flatMap((line) => /^ +\S+ +([\d,]+)( [░█]+)$/.exec(line)?.[1] ?? []);
+      expect(counts('Trajectories by reward')).toEqual(histogram.map(([, count]) => count));
+      expect(counts('Groups by the standard deviation')).toEqual(differences.map(([, count]) => count));
+
+      const link = page.locator('tr', { hasText: 'is not token_id' }).locator('a').first();
+      expect(await link.textContent()).toContain(`${name}:8:`);
+      const url = new URL(await link.evaluate((anchor: { href: string }) => anchor.href));
+      expect([fileURLToPath(url.href.replace(url.hash, '')), url.hash]).toEqual([join(cwd, name), '#L8']);
+    });
+
+    it.each<[string, string, number]>([
+      ['no data', '\n', 0],
+      ['one trajectory', '{"trajectories":[{"reward":0.1}]}\n', 0],
+      ['equal rewards', '{"trajectories":[{"reward":0.1},{"reward":0.1}]}\n'.repeat(3), 0],
+      ['no rewards', '{"trajectories":[{},{}]}\n', 0],
+      ['empty groups', '{"trajectories":[]}\n', 0],
+      ['NaN', '{"trajectories":[{"reward":NaN},{"reward":1}]}\n', 3],
+      ['extremes', '{"trajectories":[{"reward":-1.7e308},{"reward":1.7e308},{"reward":1e400},{"reward":5e-324}]}\n', 0],
+      ['close rewards', '{"trajectories":[{"reward":1000000000.1},{"reward":1000000000.3}]}\n', 0],
+      ['invalid JSON', '{"trajectories":[{"reward":1},{"reward":2}]}\n{"trajectories":[{"reward":}]}\n', 3],
+    ])('svc train lint draws %s', { timeout: 120_000 }, async (_, text, code) => {
+      const result = await lint(text);
+      expect(result.code, result.stderr).toBe(code);
+      await openReport(result.html);
+    });
+
+    it('stays small for 100,000 lines', { timeout: 240_000 }, async () => {
+      const group = (at: number) =>
+        `{"trajectories":[{"reward":${at % 7},"final_policy_version":${at}},{"reward":3}]}\n`;
+      const result = await lint(Array.from({ length: 100_000 }, (_, at) => group(at)).join(''));
+      expect(result.code, result.stderr).toBe(0);
+      expect(statSync(result.html).size).toBeLessThan(400_000);
+      const page = await openReport(result.html);
+      const equal = Array.from({ length: 100_000 }, (_, at) => at).filter((at) => at % 7 === 3).length;
+      await page
+        .getByText(`Of 100,000 groups with several rewards, ${equal.toLocaleString('en-US')} have`)
+        .first()
+        .waitFor();
+    });
+  });
+});
