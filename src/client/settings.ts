@@ -10,6 +10,7 @@ import {
   findBaseUrl,
   resolveBaseUrl,
   type SelectedProfile,
+  type ServiceHost,
   selectProfile,
 } from '../config/select-profile.ts';
 import { parseCount } from '../config/setting-kinds.ts';
@@ -58,7 +59,7 @@ type HistoryMode = 'off' | 'on' | 'bodies';
 export async function resolveSettings(
   operation: Operation,
   flags: FlagValues,
-  context: Pick<Context, 'runtime' | 'signal' | 'report'>,
+  context: Context,
   profile?: SelectedProfile,
 ): Promise<Settings> {
   const { runtime, signal, report } = context;
@@ -74,7 +75,7 @@ export async function resolveSettings(
   const connection = readConnectionFlags(flags);
   const selected = profile ?? (await selectProfile(connection, context));
   const target = resolveDestination(operation, connection, selected, env);
-  const ignored = ignoredBaseUrlNote(operation, selected, env);
+  const ignored = ignoredBaseUrlNote(operation.host, selected, env);
   if (ignored !== undefined) await report.note(ignored);
   const sources = { flags, env, selected };
   const timeoutMs = resolveTimeoutMs(sources, operation);
@@ -147,12 +148,10 @@ async function resolveDefaults(
   operation: Operation,
   flags: FlagValues,
   selected: SelectedProfile,
-  { runtime, report }: Pick<Context, 'runtime' | 'report'>,
+  { runtime, report }: Context,
 ): Promise<Settings['defaults']> {
-  const isFilled = Object.values(flagTarget(operation).fields).some(
-    ({ fill }) => fill === 'project' || fill === 'model',
-  );
-  const isUsed = isFilled && !isFlagOn(flags, 'exact');
+  const fields = Object.values(flagTarget(operation).fields);
+  const isUsed = fields.some(({ fill }) => fill === 'project' || fill === 'model') && !isFlagOn(flags, 'exact');
   const project = isUsed ? await readProjectFile(runtime, report.warn) : undefined;
   const sources = { env: runtime.env, project, selected };
   const read = (name: 'project_id' | 'model'): Settings['defaults']['project'] => {
@@ -187,11 +186,8 @@ function requireValidHeader(name: string, value: string, source: string): HttpHe
   if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name))
     throw usageFailure(`${source} needs a name and a value`, "write -H 'Name: value'");
   if (RESERVED_HEADERS.test(name)) throw usageFailure(`${source} cannot set ${name}`, 'svc sets that header itself');
-  if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(value))
-    throw usageFailure(
-      `${source} ${name} has characters that a header cannot contain`,
-      'use only printable characters of Latin-1',
-    );
+  const message = `${source} ${name} has characters that a header cannot contain`;
+  if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(value)) throw usageFailure(message, 'use only printable characters of Latin-1');
   return [name, value];
 }
 
@@ -236,17 +232,11 @@ export function traceBaseUrl(destination: Destination | undefined): string {
 }
 
 // A note on a base URL of the environment that the local service, which the command line does not name, makes useless.
-function ignoredBaseUrlNote(
-  { host }: Operation,
-  { isLocal, source }: SelectedProfile,
-  env: Runtime['env'],
-): string | undefined {
-  if (!isLocal || source.startsWith('--')) return undefined;
-  const ignored = findBaseUrl(host, { isLocal }, env, {});
-  return (
-    ignored &&
-    `${ignored.source} is ignored, because the profile "${LOCAL_PROFILE_NAME}" of ${source} uses the local service`
-  );
+function ignoredBaseUrlNote(host: ServiceHost, selected: SelectedProfile, env: Runtime['env']): string | undefined {
+  const { isLocal, source } = selected;
+  const ignored = isLocal && !source.startsWith('--') && findBaseUrl(host, { isLocal }, env, {});
+  if (!ignored) return undefined;
+  return `${ignored.source} is ignored, because the profile "${LOCAL_PROFILE_NAME}" of ${source} uses the local service`;
 }
 
 function baseUrlOfLocalFailure(source: string): Failure {

@@ -6,6 +6,7 @@ import {
   requestHistoryFile,
 } from '../client/history/request-history.ts';
 import type { RunCommand } from '../command.ts';
+import { confirm } from '../config/credentials/prompt.ts';
 import { dataDirectory } from '../config/directories.ts';
 import type { Context } from '../context.ts';
 import { usageFailure } from '../errors.ts';
@@ -98,7 +99,6 @@ export const runLogClear: RunCommand = async ({ flags }, context) => {
   const all = { maxRecords: 0 };
   const { removed, removed_prompts: prompts } = await pruneHistories(all, all, true, context);
   const typed = prompts > 0 ? ` and prompts (${prompts})` : '';
-  const { confirm } = await import('../config/credentials/prompt.ts');
   const isConfirmed = await confirm(context, `Remove all recorded requests (${removed})${typed}?`, flags);
   const none = { removed: 0, removed_prompts: 0, removed_bytes: 0 };
   await printResult(resultOf(isConfirmed ? await pruneHistories(all, all, false, context) : none), output);

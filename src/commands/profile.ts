@@ -4,6 +4,7 @@ import type { RunCommand } from '../command.ts';
 import { redactUserInfo } from '../config/base-url.ts';
 import { findCredentialSource } from '../config/credentials/credential-source.ts';
 import { removeFromKeychain } from '../config/credentials/keychain.ts';
+import { confirm } from '../config/credentials/prompt.ts';
 import {
   DEFAULT_PROFILE_NAME,
   getProfile,
@@ -88,7 +89,6 @@ export const runProfileUse: RunCommand = async ({ args: [name = ''] }, context) 
 export const runProfileRemove: RunCommand = async ({ args: [name = ''], flags }, context) => {
   const { runtime, report, signal } = context;
   requireStoredProfile(await readProfiles(context), name);
-  const { confirm } = await import('../config/credentials/prompt.ts');
   if (!(await confirm(context, `Remove the profile "${name}" and its credentials?`, flags)))
     return report.note('nothing was removed');
   let before: Profile = {};

@@ -33,7 +33,7 @@ import { type RequestStart, requestCommand, requireInputs } from '../operation/r
 import { readHooks } from '../operation/response-hooks.ts';
 import { sendAndShow } from '../operation/send-and-show.ts';
 import { showRequest } from '../operation/show-request.ts';
-import { createJobGuard, isHarmless } from './job-guard.ts';
+import { createJobGuard } from './job-guard.ts';
 
 /** Creates a training job: settings, a body that may be larger than memory, checks, guard against duplicates, send, show. */
 export const runTrain = requestCommand(trainOperation, async (start, context) => {
@@ -47,7 +47,7 @@ export const runTrain = requestCommand(trainOperation, async (start, context) =>
     const { draft, body, job } = await checkTraining(input, settings, context);
     const request = prepareRequest(settings, draft, body);
     if (settings.previewFormat) return await showRequest(request, settings, context);
-    const guard = createJobGuard(job, isFlagOn(flags, 'allow-duplicate') || isHarmless(settings), context);
+    const guard = createJobGuard(job, isFlagOn(flags, 'allow-duplicate'), context);
     await sendAndShow(request, { ...start, hooks, guard }, context);
   } finally {
     await sources.close();
