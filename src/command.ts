@@ -15,7 +15,6 @@ export interface Command {
   readonly flags: readonly Flag[];
   readonly listedFlags: readonly Flag[];
   readonly examples: readonly Example[];
-  /** The operation that it sends, if any. */
   readonly operation?: Operation;
   readonly load: () => Promise<RunCommand>;
 }
@@ -30,14 +29,12 @@ export interface Argument {
   readonly isRequired?: true;
   /** The only legal values; svc exits with 2 for any other. */
   readonly choices?: readonly string[];
-  /** Values that completion offers. */
   readonly offers?: readonly string[];
   /** Completion offers the names of this kind that svc knows. */
   readonly completes?: KnownNameKind;
   readonly isFile?: true;
 }
 
-/** A parsed command line. */
 export interface Invocation {
   readonly command: Command;
   readonly args: readonly string[];

@@ -3,7 +3,6 @@ import type { Reporter } from './output/reporter.ts';
 import type { Writer } from './output/writer.ts';
 import type { Runtime } from './runtime.ts';
 
-/** The context of a command. */
 export interface Context {
   readonly runtime: Runtime;
   /** Receives only the result. */

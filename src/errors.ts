@@ -1,57 +1,51 @@
+const FIX_INPUT = 'after fixing the input';
+const IF_SAFE = 'only if the request is safe to retry';
+const AS_UNKNOWN = 'as 8 if the request was sent';
+
 /** The exit codes of svc (docs/contract.md): what each means, and whether to run the same command again. */
 export const exitCodes = {
-  done: { code: 0, meaning: 'done', retry: '' },
-  bug: { code: 1, meaning: 'a bug in svc', retry: '' },
-  usage: { code: 2, meaning: 'the command line or environment is invalid', retry: 'after fixing the input' },
-  body: { code: 3, meaning: 'the body is invalid; nothing was sent', retry: 'after fixing the input' },
-  credentials: {
-    code: 4,
-    meaning: 'credentials are missing or were rejected (401, 403)',
-    retry: 'after fixing the input',
-  },
-  refused: {
-    code: 5,
-    meaning:
-      'the service rejected the request (other 3xx and 4xx); not applied, but unknown for a 400 of feedback replace',
-    retry: 'no',
-  },
-  failed: {
-    code: 6,
-    meaning: 'the service failed (500, 501, 503 without Retry-After, other 5xx); the request may have been applied',
-    retry: 'only if the request is safe to retry',
-  },
-  unreachable: {
-    code: 7,
-    meaning: 'could not connect, or the request was not sent completely; not applied',
-    retry: 'yes',
-  },
-  unknown: {
-    code: 8,
-    meaning: 'outcome unknown: sent, but the response was lost, timed out, or was 502, 504 or 52x',
-    retry: 'only if the request is safe to retry',
-  },
-  rate_limited: {
-    code: 9,
-    meaning: 'rate limited or unavailable (408, 421, 425, 429, 503 with Retry-After) after all retries; not applied',
-    retry: 'later',
-  },
-  partly_failed: { code: 10, meaning: 'some lines of a batch failed', retry: 'yes, with --resume' },
-  invalid_response: {
-    code: 11,
-    meaning: 'invalid response, or a stream was cut; the request was applied (an HTML page: unknown)',
-    retry: 'no',
-  },
-  local_file: { code: 12, meaning: 'a local file, pipe or disk failed', retry: 'after fixing the input' },
-  safety_check: {
-    code: 13,
-    meaning:
-      'stopped by a safety check: duplicate job, insecure transport, failed expectation, or an output of another batch',
-    retry: 'after reviewing the cause',
-  },
-  hangup: { code: 129, meaning: 'the terminal was closed (SIGHUP)', retry: 'as 8 if the request was sent' },
-  interrupted: { code: 130, meaning: 'interrupted (SIGINT, Ctrl-C)', retry: 'as 8 if the request was sent' },
-  terminated: { code: 143, meaning: 'terminated (SIGTERM)', retry: 'as 8 if the request was sent' },
+  done: exitCode(0, 'done', ''),
+  bug: exitCode(1, 'a bug in svc', ''),
+  usage: exitCode(2, 'the command line or environment is invalid', FIX_INPUT),
+  body: exitCode(3, 'the body is invalid; nothing was sent', FIX_INPUT),
+  credentials: exitCode(4, 'credentials are missing or were rejected (401, 403)', FIX_INPUT),
+  refused: exitCode(
+    5,
+    'the service rejected the request (other 3xx and 4xx); not applied, but unknown for a 400 of feedback replace',
+    'no',
+  ),
+  failed: exitCode(
+    6,
+    'the service failed (500, 501, 503 without Retry-After, other 5xx); the request may have been applied',
+    IF_SAFE,
+  ),
+  unreachable: exitCode(7, 'could not connect, or the request was not sent completely; not applied', 'yes'),
+  unknown: exitCode(8, 'outcome unknown: sent, but the response was lost, timed out, or was 502, 504 or 52x', IF_SAFE),
+  rate_limited: exitCode(
+    9,
+    'rate limited or unavailable (408, 421, 425, 429, 503 with Retry-After) after all retries; not applied',
+    'later',
+  ),
+  partly_failed: exitCode(10, 'some lines of a batch failed', 'yes, with --resume'),
+  invalid_response: exitCode(
+    11,
+    'invalid response, or a stream was cut; the request was applied (an HTML page: unknown)',
+    'no',
+  ),
+  local_file: exitCode(12, 'a local file, pipe or disk failed', FIX_INPUT),
+  safety_check: exitCode(
+    13,
+    'stopped by a safety check: duplicate job, insecure transport, failed expectation, or an output of another batch',
+    'after reviewing the cause',
+  ),
+  hangup: exitCode(129, 'the terminal was closed (SIGHUP)', AS_UNKNOWN),
+  interrupted: exitCode(130, 'interrupted (SIGINT, Ctrl-C)', AS_UNKNOWN),
+  terminated: exitCode(143, 'terminated (SIGTERM)', AS_UNKNOWN),
 } as const;
+
+function exitCode(code: number, meaning: string, retry: string) {
+  return { code, meaning, retry };
+}
 
 export type FailureCode = Exclude<keyof typeof exitCodes, 'done'>;
 
@@ -69,7 +63,6 @@ export interface Issue {
 /** The facts about a failure besides its message; the fields of the same names in the JSON error. */
 export interface FailureFacts {
   readonly url?: string | undefined;
-  /** The headers of the response about rate limits. */
   readonly rateLimit?: { readonly [name: string]: string } | undefined;
   /** The message without the details that the service sent, for the line that announces a retry. */
   readonly summary?: string | undefined;
@@ -87,15 +80,12 @@ export interface FailureFacts {
   readonly isRerunSafe?: boolean | undefined;
   /** How much of the request of the last attempt was sent. */
   readonly phase?: 'nothing' | 'part' | 'all' | undefined;
-  /** Bytes of its body that were handed over. */
   readonly bytesSent?: number | undefined;
   /** Milliseconds the service asked to wait. */
   readonly retryAfter?: number | undefined;
   /** The same request will fail again for the same reason. */
   readonly isPermanent?: boolean | undefined;
-  /** The time limit of the exchange was reached (--timeout). */
   readonly isTimedOut?: boolean | undefined;
-  /** A response had started and was cut. */
   readonly isTruncated?: boolean | undefined;
   readonly attempts?: number | undefined;
   readonly ids?: { readonly [name: string]: string } | undefined;
@@ -118,13 +108,11 @@ export class Failure extends Error {
     return exitCodes[this.code].code;
   }
 
-  /** The same failure with other facts. */
   with(facts: FailureFacts, message = this.message): Failure {
     return new Failure(this.code, message, { ...this.facts, ...facts });
   }
 }
 
-/** The hint of a process that has reached its limit of open files. */
 export const FILE_LIMIT_HINT = 'raise ulimit -n to 64';
 
 /** The failure code with this exit code; undefined for 0 and for codes that svc does not use. */
@@ -143,7 +131,6 @@ export function invalidValueFailure(label: string, text: string, expected: strin
   return usageFailure(`${label} cannot be ${JSON.stringify(text)}`, `use ${expected}`);
 }
 
-/** The message of any thrown value. */
 export function errorMessage(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
@@ -165,7 +152,6 @@ function isOutOfFileDescriptors(error: unknown): boolean {
   return error instanceof Error && 'code' in error && (error.code === 'EMFILE' || error.code === 'ENFILE');
 }
 
-/** A signal that asks svc to stop. */
 export type StopSignal = keyof typeof stopSignals;
 
 const stopSignals = { SIGINT: 'interrupted', SIGTERM: 'terminated', SIGHUP: 'hangup' } as const;
@@ -176,7 +162,6 @@ export function signalOfFailure(code: FailureCode): { readonly signal: StopSigna
   return entry && { signal: entry[0] as StopSignal };
 }
 
-/** A signal asked svc to stop. */
 export class InterruptedError extends Error {
   override readonly name = 'InterruptedError';
   readonly code: (typeof stopSignals)[StopSignal];
@@ -198,10 +183,7 @@ export function networkErrorCode(error: Error): string {
   return 'code' in error ? String(error.code) : '';
 }
 
-/**
- * True if the server rejected the client certificate. With TLS 1.3 svc learns that only after it sent the request, which
- * the server never read.
- */
+/** True if the server rejected the client certificate: with TLS 1.3 only after the request was sent, which it never read. */
 export function isHandshakeRefused(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   return /^ERR_SSL_(TLSV1|TLSV13|SSLV3)_ALERT_(.*CERTIFICATE.*|UNKNOWN_CA|ACCESS_DENIED)$/.test(

@@ -18,7 +18,6 @@ export interface Flag {
   readonly offSummary?: string;
   /** The heading in help that lists it. */
   readonly group: string;
-  /** The default, as text. */
   readonly default?: string;
   /** The only legal values; svc exits with 2 for any other. */
   readonly choices?: readonly string[];
@@ -42,7 +41,6 @@ export interface Flag {
   readonly or?: readonly string[];
 }
 
-/** The properties of a flag besides its form and its group. */
 type FlagDetails = Omit<Partial<Flag>, 'name' | 'short' | 'takes' | 'value' | 'group'> & Pick<Flag, 'summary'>;
 
 /**
@@ -82,7 +80,6 @@ export function flagTerm({ name, short, takes, value }: Flag): string {
   return `${short ? `-${short}, ` : ''}${long}${placeholder}`;
 }
 
-/** True for a flag whose value can be the next argument. */
 export function takesValue({ takes }: Flag): boolean {
   return takes === 'value' || takes === 'values';
 }
@@ -90,10 +87,8 @@ export function takesValue({ takes }: Flag): boolean {
 /** The flags given: true or false for switches and booleans, a string for values, an array for repeatable flags. */
 export type FlagValues = ReadonlyMap<string, FlagValue>;
 
-/** The value of a flag; several of a repeatable one. */
 export type FlagValue = boolean | string | readonly string[];
 
-/** True when a switch or boolean was given and is on. */
 export function isFlagOn(flags: FlagValues, name: string): boolean {
   return flags.get(name) === true;
 }
@@ -104,13 +99,11 @@ export function getBooleanFlag(flags: FlagValues, name: string): boolean | undef
   return typeof value === 'boolean' ? value : undefined;
 }
 
-/** The value of a flag that takes one. */
 export function getStringFlag(flags: FlagValues, name: string): string | undefined {
   const value = flags.get(name);
   return typeof value === 'string' ? value : undefined;
 }
 
-/** All values of a repeatable flag, in order. */
 export function getArrayFlag(flags: FlagValues, name: string): readonly string[] {
   const value = flags.get(name);
   return typeof value === 'object' ? value : [];

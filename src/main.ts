@@ -44,29 +44,21 @@ export async function main(runtime: Runtime): Promise<ProcessEnd> {
     return stop;
   };
   const plainStderr = createStreamWriter(err, 'stderr', canUseColor(err, env, colorMode));
-  const stderr: Writer = {
-    ...plainStderr,
-    write: (text, style) => {
-      // The spinner and a line of text would overwrite each other.
-      clearSpinner();
-      return plainStderr.write(text, style);
-    },
+  const write: Writer['write'] = (text, style) => {
+    // The spinner and a line of text would overwrite each other.
+    clearSpinner();
+    return plainStderr.write(text, style);
   };
+  const stderr = { ...plainStderr, write };
   const secrets = [env.SVC_PASSWORD, env.SVC_TOKEN, env.SVC_UPSTREAM_TOKEN].flatMap((secret) => secret ?? []);
-  let report = createReporter(stderr, {
-    isJson: errorFormat === 'json',
-    isQuiet: false,
-    isVerbose: false,
-    secrets,
-  });
+  const isJsonWord = errorFormat === 'json';
+  let report = createReporter(stderr, { isJson: isJsonWord, isQuiet: false, isVerbose: false, secrets });
   try {
     const encodingWarning = checkArgumentEncoding(argv, runtime.readCommandLine ?? (() => undefined));
     const parsed = await parseCommandLine(argv, runtime.cwd);
     if ('isVersion' in parsed) {
-      const isVersionJson = argv.includes('--json');
-      await stdout.write(
-        isVersionJson ? (await import('./cli/docs/version-json.ts')).versionJson(runtime.node) : `svc ${version}\n`,
-      );
+      const json = argv.includes('--json') ? await import('./cli/docs/version-json.ts') : undefined;
+      await stdout.write(json?.versionJson(runtime.node) ?? `svc ${version}\n`);
       await stdout.end();
       return 0;
     }
@@ -100,15 +92,14 @@ export async function main(runtime: Runtime): Promise<ProcessEnd> {
 async function reportFailure(error: unknown, report: Reporter): Promise<ProcessEnd> {
   // A reader that closes the pipe, such as head, has read what it needs.
   if (error instanceof ClosedPipeError) return 0;
-  const failure = toFailure(error);
-  await report.failure(failure.code === 'bug' ? await withSourceStack(failure) : failure);
+  let failure = toFailure(error);
+  if (failure.code === 'bug') {
+    // Maps positions in the bundle to the source files that a developer knows.
+    const { withSourceLocations } = await import('./output/source-locations.ts');
+    failure = failure.with({}, withSourceLocations(failure.message));
+  }
+  await report.failure(failure);
   return signalOfFailure(failure.code) ?? failure.exitCode;
-}
-
-// Maps positions in the bundle to the source files that a developer knows.
-async function withSourceStack({ code, message, facts }: Failure): Promise<Failure> {
-  const { withSourceLocations } = await import('./output/source-locations.ts');
-  return new Failure(code, withSourceLocations(message), facts);
 }
 
 // The value of a flag that is given as `--flag value` or `--flag=value`; of several the last one counts.
@@ -138,27 +129,24 @@ async function runUntilSignal(
   let shutdownTimeoutMs = SHUTDOWN_TIMEOUT_MS;
   let facts = (): FailureFacts => ({ applied: 'no' });
   let pendingInterrupt: ((reason: InterruptedError) => void) | undefined;
-  let release = (): void => {};
   let cancelTimeout = (): void => {};
-  let listen = (): void => {};
+  let end: (failure: Failure) => void = () => {};
   const terminated = new Promise<never>((_, reject) => {
-    const listener = (signal: StopSignal): void => {
-      const interruptHandler = signal === 'SIGHUP' ? undefined : pendingInterrupt;
-      pendingInterrupt = undefined;
-      const reason = new InterruptedError(signal);
-      const giveUp = (): void => reject(new Failure(reason.code, reason.message, facts()));
-      if (interruptHandler) interruptHandler(reason);
-      else if (controller.signal.aborted) giveUp();
-      else {
-        controller.abort(reason);
-        cancelTimeout = after(shutdownTimeoutMs, giveUp);
-      }
-    };
-    listen = () => {
-      release = onSignal(listener);
-    };
-    listen();
+    end = reject;
   });
+  const listener = (signal: StopSignal): void => {
+    const onInterrupt = signal === 'SIGHUP' ? undefined : pendingInterrupt;
+    pendingInterrupt = undefined;
+    const reason = new InterruptedError(signal);
+    const giveUp = (): void => end(new Failure(reason.code, reason.message, facts()));
+    if (onInterrupt) onInterrupt(reason);
+    else if (controller.signal.aborted) giveUp();
+    else {
+      controller.abort(reason);
+      cancelTimeout = after(shutdownTimeoutMs, giveUp);
+    }
+  };
+  let release = onSignal(listener);
   const handlers: SignalHandlers = {
     signal: controller.signal,
     onProgressFacts: (getFacts) => {
@@ -175,14 +163,13 @@ async function runUntilSignal(
       try {
         return action();
       } finally {
-        listen();
+        release = onSignal(listener);
       }
     },
     ignoreStopSignals: () => release(),
   };
   try {
-    const end = await Promise.race([run(handlers), terminated]);
-    return end ?? undefined;
+    return (await Promise.race([run(handlers), terminated])) ?? undefined;
   } finally {
     release();
     cancelTimeout();

@@ -11,7 +11,6 @@ export type OutputStream = Writable & { readonly isTTY?: boolean; readonly colum
  * the whole program with its own streams, clock and network.
  */
 export interface Runtime {
-  /** The arguments after the program's name. */
   readonly argv: readonly string[];
   /** The bytes of the command line, each argument ended by a zero byte; undefined if the system does not provide them. */
   readonly readCommandLine?: () => Uint8Array | undefined;
@@ -28,11 +27,8 @@ export interface Runtime {
   readonly pid: number;
   /** The effective user; undefined if the system has no user ids. */
   readonly userId?: number | undefined;
-  /** The name of this machine. */
   readonly host: string;
-  /** The version of Node. */
   readonly node: string;
-  /** True while a process of that id runs. */
   readonly isRunning: (pid: number) => boolean;
   /** True if svc was started with stdout closed, or with one that its parent discards. */
   readonly isStdoutClosed: () => boolean;
@@ -49,7 +45,6 @@ export interface Runtime {
   readonly randomBytes: (count: number) => Uint8Array;
   /** The program that talks to the operating system's keychain, and its arguments. */
   readonly keychain: readonly string[];
-  /** The directory of the guides. */
   readonly docs: string;
   /** Calls the listener on the given signals, by default SIGINT, SIGTERM and SIGHUP, until the returned function is called. */
   readonly onSignal: <S extends NodeJS.Signals = StopSignal>(

@@ -27,11 +27,7 @@ export interface Authorization {
   readonly correction?: string | undefined;
 }
 
-/**
- * Reads the credential for a destination, redacted in all output from now on; undefined for the local service. Throws
- * Failure `credentials` if there is none, and `safety_check` if it would leave the machine over plain http, unless that is allowed;
- * then no program is run to get it.
- */
+/** Reads the credential of a destination, redacted in all output from now on. Throws Failure `safety_check` before over plain http. */
 export async function readAuthorization(
   { operation, profile, timeoutMs }: Settings,
   { url, isLocal, proxy, isPlainHttpAllowed }: Destination,

@@ -21,10 +21,7 @@ import type { Operation } from '../operations/operation.ts';
 import { isIdempotent, type PreparedRequest, type RequestContext } from './request.ts';
 import type { Destination } from './settings.ts';
 
-/**
- * The failure of an exchange without a complete response: decided by how far the request came, never by the name of the
- * error. `hasStatus`: the status and the headers of a response have arrived.
- */
+/** The failure of an exchange without a response: decided by how far the request came, never by the name of the error. */
 export function failureFromError(error: unknown, context: RequestContext, hasStatus = false): Failure {
   if (error instanceof Failure) return error;
   const { phase, sentBytes } = context.progress;
@@ -64,10 +61,7 @@ export function failureFromError(error: unknown, context: RequestContext, hasSta
   return new Failure('unreachable', message, { ...facts, isPermanent, isTimedOut, summary, reason, hint });
 }
 
-/**
- * The failure of a response that cannot be read to its end. `cutMessage` is for one of which a part has arrived; before
- * that the outcome is as unknown as without a status.
- */
+/** The failure of a response whose body ends early. Without `cutMessage` the outcome is as unknown as without a status. */
 export function failureFromBodyError(
   error: unknown,
   response: HttpResponse,
@@ -144,7 +138,6 @@ function progressFacts({ destination, effect, draft, progress, operation }: Requ
   return { url: destination.url.href, phase, bytesSent, attempts, isRerunSafe };
 }
 
-/** The cause of an exchange that ended without its response, in words. */
 export function exchangeErrorReason(error: unknown): string {
   if (!(error instanceof TimeLimitError)) return describeNetworkError(error);
   const seconds = `${error.limitMs / 1000} s`;
@@ -188,10 +181,7 @@ export function mayBeApplied({ effect, operation }: Pick<RequestContext, 'effect
   return ` and may have been applied${operation.replaces ? ', or only have deleted the old record' : ''}`;
 }
 
-/**
- * Classifies a status: its failure code (none for 2xx), and whether the request was applied (docs/contract.md, section 6).
- * `mayDeleteFirst`: the service may have deleted a record before it refused the request.
- */
+/** The failure code of a status, none for 2xx, and whether the request was applied (docs/contract.md, section 6). */
 export function classifyStatus(
   status: number,
   hasRetryAfter: boolean,

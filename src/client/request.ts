@@ -20,9 +20,7 @@ export interface PreparedRequest {
   readonly draft: Draft;
   /** The bytes of the draft, or a larger body of which the draft is a part. */
   readonly body: RequestBody;
-  /** Ids in the body, by what they identify, with which a user can find out later whether it was applied. */
   readonly ids: { readonly [what: string]: string };
-  /** The effect of sending this body again. */
   readonly effect: Operation['effect'];
 }
 

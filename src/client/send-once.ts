@@ -32,10 +32,7 @@ export type AttemptResult = {
   | { readonly parsedResponse: undefined; readonly chunks: AsyncIterable<JsonNode> }
 );
 
-/**
- * Sends a request once and reads the response, or the first chunk of a stream. Throws the Failure of the attempt; an
- * error in place of the first chunk is one.
- */
+/** Sends a request once and reads the response, or the first chunk of a stream. Throws the Failure of the attempt. */
 export async function sendOnce(
   send: Send,
   request: HttpRequest,

@@ -2,14 +2,15 @@ import { setFlagsFromString } from 'node:v8';
 import { createDraft } from '../body/draft.ts';
 import { dataDirectory } from '../config/directories.ts';
 import type { Context } from '../context.ts';
-import { Failure, toFailure } from '../errors.ts';
+import { Failure, InterruptedError, signalOfFailure, toFailure } from '../errors.ts';
 import type { HttpRequest } from '../http/message.ts';
 import { withRequestProgress } from '../http/request-progress.ts';
-import { createDeadline, type Deadline, withTimeLimits } from '../http/time-limits.ts';
+import { abortableDelay, createDeadline, type Deadline, withTimeLimits } from '../http/time-limits.ts';
 import type { Transport } from '../http/transport.ts';
 import { withVerboseLog } from '../http/verbose-log.ts';
 import { firstStringMember, rootOf } from '../json/json-node.ts';
 import { writeJson } from '../json/write-json.ts';
+import type { Operation } from '../operations/operation.ts';
 import type { Runtime } from '../runtime.ts';
 import type { JobOutcome } from '../train/job-history.ts';
 import { type Authorization, readAuthorization } from './authorization.ts';
@@ -17,6 +18,7 @@ import { factsWithoutResponse } from './failure.ts';
 import {
   type Connection,
   createRequestContext,
+  isIdempotent,
   type PreparedRequest,
   prepareRequest,
   type RequestContext,
@@ -24,17 +26,11 @@ import {
 } from './request.ts';
 import { type AttemptResult, sendOnce, suspectResponseWarnings } from './send-once.ts';
 import { type Destination, missingBaseUrl, type Settings } from './settings.ts';
-import { withRetries } from './with-retries.ts';
 
-type ConnectContext = Pick<Context, 'runtime' | 'report' | 'signal'>;
-
-/**
- * Reads the credential, unless it was read before, and opens a transport, which the caller closes. `isReused`: for many
- * exchanges in a row. Throws usage without a base URL, and as readAuthorization does.
- */
+/** Reads the credential, unless it is given, and opens a transport, which the caller closes; `isReused` for many exchanges. */
 export async function connect(
   settings: Settings,
-  context: ConnectContext,
+  context: Context,
   { isReused = false, authorization }: { isReused?: boolean; authorization?: Authorization | undefined } = {},
 ): Promise<Connection> {
   const { destination, maxRetries } = settings;
@@ -50,7 +46,7 @@ export async function connect(
 
 async function openTransport(
   destination: Destination,
-  { runtime, report }: Pick<Context, 'runtime' | 'report'>,
+  { runtime, report }: Context,
   isReused: boolean,
 ): Promise<Transport> {
   if (destination.isLocal) {
@@ -67,7 +63,6 @@ async function openTransport(
 
 /** A successful exchange: a complete response, or a stream of which the first chunk has arrived. */
 export type Outcome = AttemptResult & {
-  /** Signs that the response is for another request, or for a part of this one. */
   readonly warnings: readonly string[];
 };
 
@@ -140,13 +135,103 @@ function outcomeOfFailure(error: unknown, sent: RequestContext): JobOutcome {
 }
 
 /**
- * Sends one request over a connection of its own, and returns its outcome. Prints nothing but the trace of `--verbose`. The
- * connection of a stream is closed by the end of the process. Throws what `connect` and `send` throw.
+ * Makes attempts until one succeeds, none is left, the time is up, or a retry is not safe. Throws the Failure of the
+ * attempt that was most likely applied, with what the last one adds: no later refusal takes back that an earlier one may
+ * have been applied. For a request that only reads, it throws the last Failure.
  */
+export async function withRetries<T>(
+  attempt: () => Promise<T>,
+  { effect, connection: { maxRetries } }: RetriedRequest,
+  remainingMs: () => number,
+  { signal, waitSignal = signal, turn, onRetry }: Pick<SendHooks, 'signal' | 'waitSignal' | 'turn' | 'onRetry'>,
+  { after, randomBytes }: Pick<Runtime, 'after' | 'randomBytes'>,
+): Promise<T> {
+  let worst: Failure | undefined;
+  let failedAttempts = 0;
+  for (;;) {
+    try {
+      return await attempt();
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error;
+      if (turn?.canWait(error)) continue;
+      failedAttempts += 1;
+      worst = moreLikelyApplied(worst, error);
+      const isLast = failedAttempts > maxRetries || !isRetryable(effect, error) || turn?.canRetry(error) === false;
+      const delayMs = isLast ? 0 : retryDelayMs(failedAttempts, error, (randomBytes(1)[0] ?? 0) / 255);
+      if (isLast || delayMs >= remainingMs()) throw combineFailures(worst, error, effect);
+      const { message, facts } = error;
+      const wait = delayMs < 100 ? '' : ` in ${(delayMs / 1000).toFixed(1)} s`;
+      await onRetry?.(`${facts.summary ?? message}; retrying${wait} (${failedAttempts} of ${maxRetries})`);
+      try {
+        await abortableDelay(delayMs, after, waitSignal);
+      } catch (reason) {
+        if (!(reason instanceof InterruptedError)) throw reason;
+        // A batch that stops sends no signal to the process: the failure of the attempts is the outcome.
+        const isOutcome = !signal.aborted && effect !== 'read' && appliedRankOf(worst) > 0;
+        throw combineFailures(worst, isOutcome ? error : interruptionFailure(reason, failedAttempts), effect);
+      }
+    }
+  }
+}
+
+interface RetriedRequest extends Pick<Operation, 'effect'> {
+  readonly connection: Pick<Connection, 'maxRetries'>;
+}
+
+const appliedRank = { no: 0, unknown: 1, yes: 2 } as const;
+
+function appliedRankOf({ facts: { applied = 'no' } }: Failure): number {
+  return appliedRank[applied];
+}
+
+// The last of equals.
+function moreLikelyApplied(worst: Failure | undefined, last: Failure): Failure {
+  return worst && appliedRankOf(worst) > appliedRankOf(last) ? worst : last;
+}
+
+function combineFailures(worst: Failure, last: Failure, effect: Operation['effect']): Failure {
+  if (effect === 'read' || moreLikelyApplied(worst, last) === last) return last;
+  const { attempts, issues, hint, retryAfter } = last.facts;
+  // A request to end the process is reported first.
+  if (signalOfFailure(last.code))
+    return new Failure(last.code, `${last.code}; before that: ${worst.message}`, { ...worst.facts, attempts });
+  const hints = [worst.facts.hint, hint].filter((text) => text !== undefined);
+  const facts = { attempts, issues, retryAfter, hint: hints.length > 0 ? hints.join('; ') : undefined };
+  return worst.with(facts, `${worst.message}; the last attempt: ${last.message}`);
+}
+
+function interruptionFailure({ code, message }: InterruptedError, attempts: number): Failure {
+  return new Failure(code, `${message}; nothing was applied`, { applied: 'no', attempts });
+}
+
+// A longer wait is not a transient shortage (docs/servers.md): svc reports when to retry instead.
+const MAX_RETRY_AFTER_MS = 60_000;
+
+const INITIAL_BACKOFF_MS = 250;
+const MAX_BACKOFF_MS = 20_000;
+
+// Decided by the effect of the operation and by what is known about the attempt, never by the name of an error
+// (docs/contract.md, section 7).
+function isRetryable(effect: Operation['effect'], { code, facts }: Failure): boolean {
+  const { status, phase, isPermanent, isTruncated, retryAfter = 0 } = facts;
+  if (isPermanent || retryAfter > MAX_RETRY_AFTER_MS) return false;
+  const isSafe = isIdempotent(effect);
+  if (status === undefined) return phase === 'nothing' || (isSafe && phase !== undefined);
+  if (effect === 'once') return status === 429;
+  return code === 'rate_limited' || (isSafe && (isTruncated === true || (status >= 500 && status !== 501)));
+}
+
+/** The wait for a retry: never less than the service asked for, and up to a bound that doubles from 250 ms to 20 s. */
+export function retryDelayMs(retryNumber: number, { facts: { retryAfter = 0 } }: Failure, random: number): number {
+  const boundMs = Math.min(MAX_BACKOFF_MS, INITIAL_BACKOFF_MS * 2 ** (retryNumber - 1));
+  return retryAfter + Math.round(random * boundMs);
+}
+
+/** Sends one request over a connection of its own; that of a stream is closed by the end of the process. */
 export async function sendAlone(
   request: PreparedRequest,
   settings: Settings,
-  context: ConnectContext,
+  context: Context,
   { authorization, ...hooks }: Partial<SendHooks> & { readonly authorization?: Authorization | undefined } = {},
 ): Promise<Outcome> {
   const { runtime, signal } = context;
@@ -167,7 +252,7 @@ export async function sendAlone(
 export async function sendJson(
   body: string,
   settings: Settings,
-  context: ConnectContext,
+  context: Context,
   authorization?: Authorization,
 ): Promise<Outcome> {
   const request = prepareRequest(settings, createDraft(undefined, body));
@@ -184,11 +269,7 @@ const PROBE_WINDOW_MS = 60_000;
  * status of the response. `settings` are those of the operation. Throws the Failure of anything but a valid response, without
  * retries and within 30 s, or within the time limit of the settings if that is less.
  */
-export async function probeFeedbackSchema(
-  projectId: string,
-  settings: Settings,
-  context: ConnectContext,
-): Promise<number> {
+export async function probeFeedbackSchema(projectId: string, settings: Settings, context: Context): Promise<number> {
   const now = context.runtime.now();
   const [start, end] = [now - PROBE_WINDOW_MS, now].map((time) => new Date(time).toISOString());
   const body = writeJson({ project_id: projectId, start, end, sample_limit: 1 });

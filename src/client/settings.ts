@@ -5,7 +5,13 @@ import { parseDurationMs } from '../config/parse-duration.ts';
 import { LOCAL_PROFILE_NAME } from '../config/profile.ts';
 import { readProjectFile } from '../config/project-file.ts';
 import { resolveSetting, type SettingSources } from '../config/resolve-setting.ts';
-import { findBaseUrl, resolveBaseUrl, type SelectedProfile, selectProfile } from '../config/select-profile.ts';
+import {
+  findBaseUrl,
+  resolveBaseUrl,
+  type SelectedProfile,
+  type ServiceHost,
+  selectProfile,
+} from '../config/select-profile.ts';
 import { parseCount } from '../config/setting-kinds.ts';
 import { findSetting } from '../config/settings.ts';
 import type { Context } from '../context.ts';
@@ -25,11 +31,9 @@ export interface Settings {
   readonly destination: Destination | undefined;
   readonly headers: HttpHeaders;
   readonly certificateFiles: CertificateFiles;
-  /** Milliseconds for attempts, waits and response together. */
   readonly timeoutMs: number | undefined;
   /** True if neither flag, environment nor profile sets the time limit. */
   readonly isTimeoutDefault: boolean;
-  /** Attempts after the first. */
   readonly maxRetries: number;
   readonly isExact: boolean;
   readonly isStrict: boolean;
@@ -54,9 +58,10 @@ type HistoryMode = 'off' | 'on' | 'bodies';
 export async function resolveSettings(
   operation: Operation,
   flags: FlagValues,
-  { runtime, signal, report }: Pick<Context, 'runtime' | 'signal' | 'report'>,
+  context: Context,
   profile?: SelectedProfile,
 ): Promise<Settings> {
+  const { runtime, signal, report } = context;
   const { env } = runtime;
   const previewFormat = isFlagOn(flags, 'dry-run') ? 'dry-run' : isFlagOn(flags, 'curl') ? 'curl' : undefined;
   if (previewFormat && flags.has('jq'))
@@ -66,15 +71,14 @@ export async function resolveSettings(
     getStringFlag(flags, 'view') === 'table'
       ? 'table'
       : requestedFormat(requestResultKind(operation.result.as, flags), flags);
-  const selected = profile ?? (await selectProfile(flags, { runtime, report }));
+  const selected = profile ?? (await selectProfile(flags, context));
   const target = resolveDestination(operation, flags, selected, env);
-  const ignored = ignoredBaseUrlNote(operation, selected, env);
+  const ignored = ignoredBaseUrlNote(operation.host, selected, env);
   if (ignored !== undefined) await report.note(ignored);
   const sources = { flags, env, selected };
   const timeoutMs = resolveTimeoutMs(sources, operation);
   const maxRetries = resolveMaxRetries(sources);
   const certificateFiles = readCertificateFlags(flags);
-  const isPlainHttpAllowed = isFlagOn(flags, 'allow-http');
   if (!target && !previewFormat) throw missingBaseUrl(selected);
   if (target?.isLocal && previewFormat === 'curl')
     throw usageFailure('--curl needs a URL, and --local has none', 'run svc serve, and pass its URL with --base-url');
@@ -86,7 +90,7 @@ export async function resolveSettings(
   return {
     operation,
     profile: selected,
-    destination: target && { ...target, ...connectOptions, isPlainHttpAllowed },
+    destination: target && { ...target, ...connectOptions, isPlainHttpAllowed: isFlagOn(flags, 'allow-http') },
     headers: [...ownHeaders.filter(([name]) => getHeader(flagHeaders, name) === undefined), ...flagHeaders],
     certificateFiles,
     timeoutMs,
@@ -97,7 +101,7 @@ export async function resolveSettings(
     isCheckDisabled: getBooleanFlag(flags, 'check') === false,
     history: resolveHistoryMode(sources),
     keepsPrompts: resolveHistoryMode(sources) !== 'off' || resolveSetting('history', sources) === undefined,
-    defaults: await resolveDefaults(operation, flags, selected, { runtime, report }),
+    defaults: await resolveDefaults(operation, flags, selected, context),
     previewFormat,
     format,
     output: getStringFlag(flags, 'output'),
@@ -134,12 +138,10 @@ async function resolveDefaults(
   operation: Operation,
   flags: FlagValues,
   selected: SelectedProfile,
-  { runtime, report }: Pick<Context, 'runtime' | 'report'>,
+  { runtime, report }: Context,
 ): Promise<Settings['defaults']> {
-  const isFilled = Object.values(flagTarget(operation).fields).some(
-    ({ fill }) => fill === 'project' || fill === 'model',
-  );
-  const isUsed = isFilled && !isFlagOn(flags, 'exact');
+  const fields = Object.values(flagTarget(operation).fields);
+  const isUsed = fields.some(({ fill }) => fill === 'project' || fill === 'model') && !isFlagOn(flags, 'exact');
   const project = isUsed ? await readProjectFile(runtime, report.warn) : undefined;
   const sources = { env: runtime.env, project, selected };
   const read = (name: 'project_id' | 'model'): Settings['defaults']['project'] => {
@@ -174,11 +176,8 @@ function requireValidHeader(name: string, value: string, source: string): HttpHe
   if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name))
     throw usageFailure(`${source} needs a name and a value`, "write -H 'Name: value'");
   if (RESERVED_HEADERS.test(name)) throw usageFailure(`${source} cannot set ${name}`, 'svc sets that header itself');
-  if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(value))
-    throw usageFailure(
-      `${source} ${name} has characters that a header cannot contain`,
-      'use only printable characters of Latin-1',
-    );
+  const message = `${source} ${name} has characters that a header cannot contain`;
+  if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(value)) throw usageFailure(message, 'use only printable characters of Latin-1');
   return [name, value];
 }
 
@@ -194,10 +193,7 @@ export interface Destination extends ConnectOptions {
 // The local service has no URL; svc never connects to this one.
 const LOCAL_ORIGIN = 'http://localhost';
 
-/**
- * The destination of an operation's requests, by flags, environment and profile; undefined without a base URL. Throws usage
- * for invalid ones.
- */
+// Undefined without a base URL. Throws usage for an invalid one.
 function resolveDestination(
   { host, path }: Operation,
   flags: FlagValues,
@@ -225,21 +221,12 @@ export function traceBaseUrl(destination: Destination | undefined): string {
   return recordedUrl(destination).replace(/\/call\/start$/, '');
 }
 
-/**
- * The base URL of the environment that a request to the local service does not use, as a sentence; undefined without one,
- * and where the command line names the local service.
- */
-function ignoredBaseUrlNote(
-  { host }: Operation,
-  { isLocal, source }: SelectedProfile,
-  env: Runtime['env'],
-): string | undefined {
-  if (!isLocal || source.startsWith('--')) return undefined;
-  const ignored = findBaseUrl(host, new Map(), env, {});
-  return (
-    ignored &&
-    `${ignored.source} is ignored, because the profile "${LOCAL_PROFILE_NAME}" of ${source} uses the local service`
-  );
+// A note on a base URL of the environment that the local service, which the command line does not name, makes useless.
+function ignoredBaseUrlNote(host: ServiceHost, selected: SelectedProfile, env: Runtime['env']): string | undefined {
+  const { isLocal, source } = selected;
+  const ignored = isLocal && !source.startsWith('--') && findBaseUrl(host, new Map(), env, {});
+  if (!ignored) return undefined;
+  return `${ignored.source} is ignored, because the profile "${LOCAL_PROFILE_NAME}" of ${source} uses the local service`;
 }
 
 function baseUrlOfLocalFailure(source: string): Failure {

@@ -37,23 +37,21 @@ export async function failureFromStatus(
   const location = status >= 300 && status < 400 ? getHeader(headers, 'location') : undefined;
   const statusLine = `${status} ${statusText}`.trim();
   const summary = statusSummary(status, statusLine, location, context);
-  const suffix =
-    applied === 'unknown' && code !== 'refused' ? mayBeApplied(context).replace(' and', '; the request') : '';
+  const isUnknown = applied === 'unknown' && code !== 'refused';
+  const suffix = isUnknown ? mayBeApplied(context).replace(' and', '; the request') : '';
   const issues = locateIssues(serviceError, context);
-  const schemaHint =
-    code === 'refused' && issues.length === 0
-      ? `compare the request (add --dry-run) with its schema: svc spec ${context.operation.command.join(' ')}`
-      : undefined;
   const detail = location ? undefined : withoutStatus(serviceError.message, statusText, statusLine);
+  const schemaHint = `compare the request (add --dry-run) with its schema: svc spec ${context.operation.command.join(' ')}`;
+  const hint = location
+    ? 'if that is the service, use its URL as the base URL (--base-url)'
+    : (plainHttpHint(status, serviceError, context) ?? statusHint(code, status, context, waitMs, now));
   return new Failure(code, `${summary}${detail ? `: ${detail}` : ''}${suffix}`, {
     ...facts,
     summary,
     retryAfter: waitMs,
     isPermanent: code === 'rate_limited' && serviceError.isQuotaError,
     issues,
-    hint: location
-      ? 'if that is the service, use its URL as the base URL (--base-url)'
-      : (plainHttpHint(status, serviceError, context) ?? statusHint(code, status, context, waitMs, now) ?? schemaHint),
+    hint: hint ?? (code === 'refused' && issues.length === 0 ? schemaHint : undefined),
   });
 }
 
@@ -88,11 +86,8 @@ export function failureFromPage(
 export function locateIssues({ issues }: ServiceError, context: RequestContext): Issue[] {
   return issues.map(({ path, message }) => {
     const inBody = pathInBody(path, context);
-    return {
-      path: formatJsonPath(inBody ?? path),
-      at: inBody ? locationInDraft(context.draft, inBody) : '',
-      message,
-    };
+    const at = inBody ? locationInDraft(context.draft, inBody) : '';
+    return { path: formatJsonPath(inBody ?? path), at, message };
   });
 }
 
@@ -104,10 +99,9 @@ export function statusSummary(
   { destination, authorization }: RequestContext,
 ): string {
   const service = serviceName(destination);
-  const { profile } = destination;
   const credential = authorization?.description ?? 'the request without credentials';
-  const who =
-    credential.includes('profile "') || destination.isLocal ? credential : `${credential} (profile "${profile}")`;
+  const isProfileNamed = credential.includes('profile "') || destination.isLocal;
+  const who = isProfileNamed ? credential : `${credential} (profile "${destination.profile}")`;
   if (status === 401) return `${service} rejected ${who}: ${statusLine}`;
   if (status === 403) return `${service} denies permission to ${who}: ${statusLine}`;
   if (location) return `${service} redirects to ${location} (${statusLine}), and svc does not follow redirects`;
@@ -144,12 +138,10 @@ export function statusHint(
     return status === 422 || isLocal
       ? 'the old record is unchanged: correct the body and run it again'
       : 'the old record may be deleted: correct the body and run it again with the same ids';
-  const projectFlag = Object.hasOwn(fields, 'project_id') ? ' or --project-id' : '';
   if (status === 403) {
-    const refs =
-      operation.host === 'trace'
-        ? '; the cause can also be a ref of another project or an invalid name in the body'
-        : '';
+    const projectFlag = Object.hasOwn(fields, 'project_id') ? ' or --project-id' : '';
+    const cause = '; the cause can also be a ref of another project or an invalid name in the body';
+    const refs = operation.host === 'trace' ? cause : '';
     return `ask for permission on the service, or use another --profile${projectFlag}${refs}`;
   }
   if (code === 'credentials') {
@@ -166,10 +158,9 @@ export function statusHint(
   }
   if (status === 413) return 'send a smaller body';
   if ([404, 405, 410, 415].includes(status)) {
-    const suspects = ['the base URL'];
-    if (status === 404 && Object.hasOwn(fields, 'project_id')) suspects.push('the project');
-    if (status === 404 && Object.hasOwn(fields, 'model')) suspects.push('the model');
-    return `check ${suspects.join(' and ')}: the request went to ${url.href}`;
+    const named = [['project_id', 'the project'] as const, ['model', 'the model'] as const];
+    const suspects = named.flatMap(([name, text]) => (status === 404 && Object.hasOwn(fields, name) ? [text] : []));
+    return `check ${['the base URL', ...suspects].join(' and ')}: the request went to ${url.href}`;
   }
   if (code !== 'failed' && code !== 'unknown') return undefined;
   const advice = retryAdvice(context);

@@ -45,6 +45,7 @@ async function* readStreamChunks(
   { after }: Pick<Runtime, 'after'>,
 ): AsyncGenerator<JsonNode> {
   const choices = requestedChoiceCount(rootOf(context.draft.doc));
+  const name = streamName(context);
   const finishedIndexes = new Set<string>();
   const seenIndexes = new Set<string>();
   let receivedChunks = 0;
@@ -72,7 +73,7 @@ async function* readStreamChunks(
         cancelGracePeriod = after(STREAM_GRACE_MS, () => response.stop?.());
     }
   } catch (error) {
-    const cutMessage = receivedChunks === 0 && !isEventCut ? undefined : `${streamName(context)} was cut`;
+    const cutMessage = receivedChunks === 0 && !isEventCut ? undefined : `${name} was cut`;
     const failure = failureFromBodyError(error, response, context, cutMessage);
     // After the last finish reason nothing is missing, however the connection ends.
     if (!failure.facts.isTruncated || finishedIndexes.size < choices) throw failure;
@@ -80,10 +81,10 @@ async function* readStreamChunks(
     cancelGracePeriod();
   }
   // Like an empty body (docs/servers.md).
-  if (receivedChunks === 0) throw invalidResponseFailure(`${streamName(context)} is empty`, response, context);
+  if (receivedChunks === 0) throw invalidResponseFailure(`${name} is empty`, response, context);
   // A server may ignore `n`, and may end the stream without [DONE]: every choice it began has ended then.
   if (finishedIndexes.size > 0 && finishedIndexes.size === seenIndexes.size) return;
-  const message = `${streamName(context)} ended without a finish reason; the text may be cut`;
+  const message = `${name} ended without a finish reason; the text may be cut`;
   throw invalidResponseFailure(message, response, context, true);
 }
 
@@ -129,25 +130,25 @@ function failureFromEvent(
   const status = digits === undefined ? undefined : Number(digits);
   const statusClass = status === undefined ? undefined : classifyStatus(status, false);
   const serviceError = parseServiceError(Buffer.from(data));
-  const reason = serviceError.message === undefined ? '' : `: ${serviceError.message}`;
   // After the first chunk the request was applied, whatever the code of the error is.
   const applied = statusClass?.code && !hasBegun ? statusClass.applied : 'yes';
+  const failureCode = statusClass?.code ?? 'invalid_response';
   const summary =
     status === undefined
       ? `${serviceName(context.destination)} ended the stream with an error`
       : `${statusSummary(status, String(status), undefined, context)} in the stream`;
-  const failureCode = statusClass?.code ?? 'invalid_response';
-  const hint =
-    failureCode === 'rate_limited' && applied === 'yes'
-      ? retryAdvice(context)
-      : statusHint(failureCode, status ?? response.status, context);
+  const reason = serviceError.message === undefined ? '' : `: ${serviceError.message}`;
+  const isLimited = failureCode === 'rate_limited';
   return new Failure(failureCode, `${summary}${reason}`, {
     ...responseFacts(response, context),
     summary,
     status: status ?? response.status,
     applied,
     issues: locateIssues(serviceError, context),
-    isPermanent: failureCode === 'rate_limited' && serviceError.isQuotaError,
-    hint,
+    isPermanent: isLimited && serviceError.isQuotaError,
+    hint:
+      isLimited && applied === 'yes'
+        ? retryAdvice(context)
+        : statusHint(failureCode, status ?? response.status, context),
   });
 }

@@ -6,7 +6,12 @@ import { parseBaseUrl } from '../config/base-url.ts';
 import { readConnectOptions } from '../config/connect-options.ts';
 import { dataDirectory } from '../config/directories.ts';
 import { parseDurationMs } from '../config/parse-duration.ts';
-import { isPostgresUrl, parsePostgresUrl, readPostgresPassword } from '../config/postgres-address.ts';
+import {
+  isPostgresUrl,
+  type PostgresAddress,
+  parsePostgresUrl,
+  readPostgresPassword,
+} from '../config/postgres-address.ts';
 import type { Context } from '../context.ts';
 import { Failure, toFailure, usageFailure } from '../errors.ts';
 import { parseAgeStart } from '../fields/string-formats.ts';
@@ -29,7 +34,7 @@ import { isModelsPath } from '../local-service/operation-route.ts';
 import { createPageLogin } from '../local-service/page-login.ts';
 import { openHarRecorder } from '../local-service/record-har.ts';
 import { openHarReplay } from '../local-service/replay-har.ts';
-import { type RequestLogFormat, requestLogLine, withRequestSummaries } from '../local-service/request-metrics.ts';
+import { requestLogLine, withRequestSummaries } from '../local-service/request-metrics.ts';
 import { loadServiceCredentials } from '../local-service/service-credentials.ts';
 import { deleteFeedback, pruneStore } from '../local-service/store/record-queries.ts';
 import type { ServiceStore } from '../local-service/store/service-store.ts';
@@ -42,77 +47,113 @@ import type { Runtime } from '../runtime.ts';
 export const runServe: RunCommand = async ({ flags }, context) => {
   const { runtime, report, signal, extendShutdown } = context;
   const output = await openResultOutput('report', flags, context);
-  const options = readServeOptions(flags, runtime);
-  const { data, postgresAddress, logFormat, drainMs } = options;
-  const postgres = postgresAddress && {
-    address: postgresAddress,
-    password: await readPostgresPassword(postgresAddress, runtime, report.warn),
-  };
+  const port = readFlag(flags, 'port', parsePort) ?? 0;
+  const { databaseFile, address } = readDataFlag(flags, runtime);
+  const models = readFlag(flags, 'models', parseModels);
+  const maxBodyBytes = readFlag(flags, 'max-body', (text) => parseByteSize('--max-body', text));
+  const pruneAge = getStringFlag(flags, 'prune');
+  if (pruneAge !== undefined) parseAgeStart('--prune', pruneAge, runtime.now());
+  const drainMs = readFlag(flags, 'drain', (text) => parseDurationMs('--drain', text)) ?? serviceLimits.drainMs;
+  const postgres = address && { address, password: await readPostgresPassword(address, runtime, report.warn) };
   if (postgres?.password) report.addSecrets([postgres.password]);
   const faultRules = getArrayFlag(flags, 'fault').map(parseFaultRule);
   const upstream = await openUpstream(flags, runtime, signal);
-  const trust = { userId: runtime.userId, warn: report.warn };
-  const source = { databaseFile: data, postgres, trust };
-  const store =
-    getStringFlag(flags, 'replay') === undefined ? await openServiceStore(source, runtime.now()) : undefined;
+  const source = { databaseFile, postgres, trust: { userId: runtime.userId, warn: report.warn } };
+  const store = flags.has('replay') ? undefined : await openServiceStore(source, runtime.now());
   // After the data: a file that is not a database gets no credentials beside it.
   const authSetup =
     getBooleanFlag(flags, 'auth') === false
       ? undefined
-      : await loadServiceCredentials(getStringFlag(flags, 'credentials'), data, runtime, report.warn);
+      : await loadServiceCredentials(getStringFlag(flags, 'credentials'), databaseFile, runtime, report.warn);
   const login = createPageLogin(runtime);
-  const service = await openServeService(
-    flags,
-    {
-      databaseFile: data,
-      store,
-      credentials: authSetup?.credentials,
-      upstream: upstream?.answer,
-      models: options.models,
-      login,
-      maxBodyBytes: options.maxBodyBytes,
-      faults:
-        store && faultRules.length > 0
-          ? withFaults(faultRules, runtime, (project, id) =>
-              store.commit(() => deleteFeedback([{ project_id: project, id }])),
-            )
-          : undefined,
-      checksRules: faultRules.some(({ deletesOldFeedback }) => deletesOldFeedback),
-      onRequestEnd:
-        logFormat === 'off'
-          ? undefined
-          : (summary) => void report.line(requestLogLine(summary, logFormat, runtime.now())),
-    },
-    runtime,
-    report.warn,
-  );
-  const { pruneAge } = options;
+  const log = flags.get('log');
+  const options: LocalServiceOptions = {
+    databaseFile,
+    store,
+    credentials: authSetup?.credentials,
+    upstream: upstream?.answer,
+    models,
+    login,
+    maxBodyBytes,
+    faults:
+      store && faultRules.length > 0
+        ? withFaults(faultRules, runtime, (project, id) =>
+            store.commit(() => deleteFeedback([{ project_id: project, id }])),
+          )
+        : undefined,
+    checksRules: faultRules.some(({ deletesOldFeedback }) => deletesOldFeedback),
+    onRequestEnd:
+      log === 'text' || log === 'json'
+        ? (summary) => void report.line(requestLogLine(summary, log, runtime.now()))
+        : undefined,
+  };
+  const service = await openServeService(flags, options, runtime, report.warn);
   const cancelPruning = store && pruneAge !== undefined ? await startPruning(store, pruneAge, context) : undefined;
   // Once for requests in flight, and once for clients that are slow to read the end of a stream.
   extendShutdown(2 * drainMs);
-  const listener = await listenOnLoopback(service, options.port, runtime.after, { ...serviceLimits, drainMs });
-  const facts = {
-    url: listener.url,
-    pid: runtime.pid,
-    data: postgres?.address.label ?? data,
-    credentials_file: authSetup?.file ?? null,
-  };
-  await printResult({ ...resultOf(facts), text: () => `${listener.url}\n` }, output);
-  if (authSetup?.file) await report.note(`the credentials are in ${authSetup.file}`);
+  const { url, close } = await listenOnLoopback(service, port, runtime.after, { ...serviceLimits, drainMs });
+  const credentialsFile = authSetup?.file ?? null;
+  const facts = { url, pid: runtime.pid, data: address?.label ?? databaseFile, credentials_file: credentialsFile };
+  await printResult({ ...resultOf(facts), text: () => `${url}\n` }, output);
+  if (credentialsFile) await report.note(`the credentials are in ${credentialsFile}`);
   if (!authSetup) await report.warn('every user of this machine can use the service (--no-auth)');
   if (isFlagOn(flags, 'open')) {
-    const link = authSetup ? `${listener.url}/#code=${login.createCode()}` : listener.url;
+    const link = authSetup ? `${url}/#code=${login.createCode()}` : url;
     if (authSetup) await report.note(`open within 60 s, once: ${link}`);
     const missing = await openBrowser(link, runtime);
     if (missing) await report.warn(`could not start ${missing}; open ${link} in a browser`);
   }
   if (!signal.aborted) await once(signal, 'abort');
   cancelPruning?.();
-  await listener.close();
+  await close();
   await upstream?.close();
   // Last, because it may report what went wrong.
   await service.close();
 };
+
+function readFlag<T>(flags: FlagValues, name: string, parse: (text: string) => T): T | undefined {
+  const text = getStringFlag(flags, name);
+  return text === undefined ? undefined : parse(text);
+}
+
+// With a database server, the path that the file would have: the credentials are kept beside it.
+function readDataFlag(
+  flags: FlagValues,
+  runtime: Runtime,
+): { readonly databaseFile: string; readonly address: PostgresAddress | undefined } {
+  const data = getStringFlag(flags, 'data');
+  if (data !== undefined && !isPostgresUrl(data)) {
+    // The text is not shown: it may contain a password.
+    if (/^[a-z][a-z0-9+.-]+:\/\//i.test(data))
+      throw usageFailure(
+        '--data cannot be a URL of this kind',
+        'use a file, or a URL like postgres://user@host/database',
+      );
+    return { databaseFile: resolve(runtime.cwd, data), address: undefined };
+  }
+  const address = data === undefined ? undefined : parsePostgresUrl(data, runtime.env.PGUSER || systemUserName());
+  return { databaseFile: databaseFileIn(dataDirectory(runtime)), address };
+}
+
+// Undefined for a user without an entry in the user database, as in some containers.
+function systemUserName(): string | undefined {
+  try {
+    return userInfo().username;
+  } catch {
+    return undefined;
+  }
+}
+
+function parsePort(text: string): number {
+  if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
+  throw usageFailure(`--port cannot be ${JSON.stringify(text)}`, 'use a number from 0 to 65535');
+}
+
+function parseModels(text: string): string[] {
+  const names = text.split(',').map((name) => name.trim());
+  if (!names.includes('')) return names;
+  throw usageFailure(`--models has an empty name: ${JSON.stringify(text)}`, 'separate names by commas, such as a,b');
+}
 
 const PRUNE_INTERVAL_MS = 3_600_000;
 
@@ -165,58 +206,6 @@ async function openServeService(
   if (!recorder) return service;
   const close = (): Promise<void> => service.close().finally(recorder.close);
   return { ...service, send: recorder.record(service.send), close };
-}
-
-function readServeOptions(flags: FlagValues, runtime: Runtime) {
-  const data = getStringFlag(flags, 'data');
-  const isUrl = data !== undefined && isPostgresUrl(data);
-  // The text is not shown: it may contain a password.
-  if (data !== undefined && !isUrl && /^[a-z][a-z0-9+.-]+:\/\//i.test(data))
-    throw usageFailure(
-      '--data cannot be a URL of this kind',
-      'use a file, or a URL like postgres://user@host/database',
-    );
-  const maxBody = getStringFlag(flags, 'max-body');
-  const drain = getStringFlag(flags, 'drain');
-  const pruneAge = getStringFlag(flags, 'prune');
-  if (pruneAge !== undefined) parseAgeStart('--prune', pruneAge, runtime.now());
-  const models = getStringFlag(flags, 'models');
-  return {
-    port: parsePort(getStringFlag(flags, 'port') ?? '0'),
-    // With a database server, the path that the file would have: the credentials are kept beside it.
-    data: data === undefined || isUrl ? databaseFileIn(dataDirectory(runtime)) : resolve(runtime.cwd, data),
-    postgresAddress: isUrl ? parsePostgresUrl(data, runtime.env.PGUSER || systemUserName()) : undefined,
-    models: models === undefined ? undefined : parseModels(models),
-    maxBodyBytes: maxBody === undefined ? undefined : parseByteSize('--max-body', maxBody),
-    pruneAge,
-    logFormat: logFormatOf(getStringFlag(flags, 'log')),
-    drainMs: drain === undefined ? serviceLimits.drainMs : parseDurationMs('--drain', drain),
-  };
-}
-
-// Undefined for a user without an entry in the user database, as in some containers.
-function systemUserName(): string | undefined {
-  try {
-    return userInfo().username;
-  } catch {
-    return undefined;
-  }
-}
-
-function parsePort(text: string): number {
-  const port = /^\d{1,5}$/.test(text) ? Number(text) : Number.NaN;
-  if (port >= 0 && port <= 65_535) return port;
-  throw usageFailure(`--port cannot be ${JSON.stringify(text)}`, 'use a number from 0 to 65535');
-}
-
-function parseModels(text: string): string[] {
-  const names = text.split(',').map((name) => name.trim());
-  if (!names.includes('')) return names;
-  throw usageFailure(`--models has an empty name: ${JSON.stringify(text)}`, 'separate names by commas, such as a,b');
-}
-
-function logFormatOf(text: string | undefined): RequestLogFormat {
-  return text === 'text' || text === 'json' ? text : 'off';
 }
 
 async function openUpstream(

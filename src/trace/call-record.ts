@@ -45,10 +45,7 @@ const ciVariables = {
   'cicd.pipeline.task.run.id': 'CI_JOB_ID BUILDKITE_JOB_ID SYSTEM_JOBID',
 };
 
-/**
- * The attributes of a command: its working directory, the commit, the CI job, and the environment
- * variables in `names`, all without secrets.
- */
+/** The attributes of a command: directory, commit, CI job, and the environment variables in `names`, without secrets. */
 export async function collectCallAttributes(
   { env, cwd }: Pick<Runtime, 'env' | 'cwd'>,
   names: readonly string[],

@@ -5,7 +5,6 @@ import type { ProcessEnd } from '../command.ts';
 import { describeFileError, errorCode } from '../files/file-errors.ts';
 import type { Runtime } from '../runtime.ts';
 
-/** The end of a command, and the reason if it could not be started. */
 interface ChildResult {
   readonly end: ProcessEnd;
   readonly startError?: string;
@@ -19,10 +18,7 @@ const NOT_FOUND_EXIT_CODE = 127;
 const FORWARDED_SIGNALS = ['SIGTERM', 'SIGHUP', 'SIGUSR1', 'SIGUSR2'] as const;
 const TERMINAL_SIGNALS = ['SIGINT', 'SIGQUIT'] as const;
 
-/**
- * Runs a command to its end, with the terminal, stdin, stdout and stderr of svc, and returns its exit code or signal; 126
- * or 127 if it cannot be started. Signals are forwarded to it. Never throws.
- */
+/** Runs a command on the streams of svc, with its signals. Exit code 126 or 127 if it cannot be started. Never throws. */
 export async function runChild(
   [program = '', ...args]: readonly string[],
   env: Runtime['env'],

@@ -17,7 +17,6 @@ export interface SpooledCall {
   readonly file: string;
   /** The trace base URL that it was recorded for, or `local`. */
   readonly baseUrl: string;
-  /** The body of the `call start` request, on one line. */
   readonly body: string;
 }
 
@@ -40,10 +39,7 @@ export function flushCommand(flags: FlagValues): string {
   return ['svc call flush', ...(isFlagOn(flags, 'local') ? ['--local'] : []), ...words].join(' ');
 }
 
-/**
- * Writes a call to the spool so that it survives a crash, and returns its file. The file has mode 0600 and holds no
- * credential. Throws Failure `local_file` if it cannot be written or the spool is full.
- */
+/** Writes a call to the spool (0600, without credentials), durably. Throws Failure `local_file`, also if it is full. */
 export function spoolCall(
   directory: string,
   { id, baseUrl, body }: Omit<SpooledCall, 'file'> & { readonly id: string },
@@ -90,10 +86,7 @@ export function removeSpooledCall(file: string): Promise<void> {
   return withFileFailure(`remove ${file}`, () => rm(file, { force: true }), { hint, applied: 'yes' });
 }
 
-/**
- * Removes the files that killed processes left half written, and returns their number. Their commands never started, because a
- * command starts after its record is complete.
- */
+/** Removes what killed processes left half written, and counts it. Their commands, which start after that, never ran. */
 export async function removeIncompleteCalls(
   directory: string,
   { pid, isRunning, now }: Pick<Runtime, 'pid' | 'isRunning' | 'now'>,

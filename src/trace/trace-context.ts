@@ -1,8 +1,8 @@
 import { Buffer } from 'node:buffer';
+import type { Context } from '../context.ts';
 import { Failure } from '../errors.ts';
 import { type FlagValues, getBooleanFlag } from '../flag.ts';
 import { firstStringMember, type JsonDocument, rootOf } from '../json/json-node.ts';
-import type { Reporter } from '../output/reporter.ts';
 import { shellQuote } from '../output/shell-quote.ts';
 import type { Runtime } from '../runtime.ts';
 
@@ -21,7 +21,6 @@ export interface TraceParent {
   readonly flags: string;
 }
 
-// The flags of a new trace: it is sampled.
 const SAMPLED_FLAGS = '01';
 
 /** The parent that TRACEPARENT names (W3C Trace Context); undefined if it is unset, invalid or all zero. */
@@ -34,12 +33,9 @@ export function readTraceParent({ TRACEPARENT: text = '' }: Runtime['env']): Tra
 }
 
 /** The parent that TRACEPARENT names, unless `--no-parent` is given. An invalid one is ignored, with a warning under `--verbose`. */
-export async function readParent(
-  flags: FlagValues,
-  env: Runtime['env'],
-  report: Reporter,
-): Promise<TraceParent | undefined> {
+export async function readParent(flags: FlagValues, { runtime, report }: Context): Promise<TraceParent | undefined> {
   if (getBooleanFlag(flags, 'parent') === false) return undefined;
+  const { env } = runtime;
   const parent = readTraceParent(env);
   if (env.TRACEPARENT && !parent && report.isVerbose)
     await report.warn(`TRACEPARENT is not valid and is ignored: ${JSON.stringify(env.TRACEPARENT)}`);

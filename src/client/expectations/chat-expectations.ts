@@ -16,7 +16,6 @@ export type ExpectationResult = {
   readonly expect: 'text' | 'not' | 'schema' | 'finish' | 'max_latency';
   readonly value: string;
   readonly passed: boolean;
-  /** The actual value, if it differs. */
   readonly actual?: string;
 };
 
@@ -29,16 +28,17 @@ export async function readChatExpectations(
   read: (path: string) => Promise<Uint8Array>,
   suspendSignals: Context['suspendSignals'],
 ): Promise<ChatExpectations | undefined> {
-  const [schema, finish, latency] = ['schema', 'finish', 'max-latency'].map((name) =>
-    getStringFlag(flags, `expect-${name}`),
-  );
+  const checkOf = async (flag: string, create: (value: string) => Check | Promise<Check>): Promise<Check[]> => {
+    const value = getStringFlag(flags, `expect-${flag}`);
+    return value === undefined ? [] : [await create(value)];
+  };
   // Files are read after all flags.
-  const latencyChecks = latency === undefined ? [] : [latencyCheck(latency)];
-  const checks: ExpectationCheck[] = [
+  const latencyChecks = await checkOf('max-latency', latencyCheck);
+  const checks = [
     ...getArrayFlag(flags, 'expect-text').map((value) => textCheck('text', value, suspendSignals)),
     ...getArrayFlag(flags, 'expect-not').map((value) => textCheck('not', value, suspendSignals)),
-    ...(schema === undefined ? [] : [await schemaCheck(schema, read)]),
-    ...(finish === undefined ? [] : [finishCheck(finish)]),
+    ...(await checkOf('schema', (value) => schemaCheck(value, read))),
+    ...(await checkOf('finish', finishCheck)),
     ...latencyChecks,
   ];
   if (checks.length === 0) return undefined;
@@ -58,14 +58,14 @@ export function expectationFailure(results: readonly ExpectationResult[], facts:
   return new Failure('safety_check', message, { ...facts, applied: 'yes' });
 }
 
-interface ExpectationCheck extends Pick<ExpectationResult, 'expect' | 'value'> {
+interface Check extends Pick<ExpectationResult, 'expect' | 'value'> {
   /** The actual value; undefined if it is as expected. */
   readonly problemOf: (response: JsonNode, milliseconds: number) => string | undefined;
 }
 
 const MAX_ACTUAL_CHARS = 200;
 
-function textCheck(expect: 'text' | 'not', value: string, suspendSignals: Context['suspendSignals']): ExpectationCheck {
+function textCheck(expect: 'text' | 'not', value: string, suspendSignals: Context['suspendSignals']): Check {
   const hint = 'write a JavaScript regular expression, such as "^Yes"';
   const pattern = parseFlag(`--expect-${expect}`, hint, () => new RegExp(value, 'u'));
   const textProblem = (response: JsonNode): string | undefined => {
@@ -86,28 +86,23 @@ function textCheck(expect: 'text' | 'not', value: string, suspendSignals: Contex
   return { expect, value, problemOf: (response) => suspendSignals(() => limitedProblem(response)) };
 }
 
-async function schemaCheck(value: string, read: (path: string) => Promise<Uint8Array>): Promise<ExpectationCheck> {
+async function schemaCheck(value: string, read: (path: string) => Promise<Uint8Array>): Promise<Check> {
   const { createJsonSchemaCheck } = await import('../../local-service/model/smallest-value.ts');
   const path = fileReference(value, '--expect-schema');
   const schema = path === undefined ? Buffer.from(value) : await read(path);
-  const hint = 'write --expect-schema @file';
-  const parse = () => createJsonSchemaCheck(decodeUtf8(schema).toString());
-  const check = parseFlag('--expect-schema: not a JSON Schema', hint, parse);
+  const check = parseFlag('--expect-schema: not a JSON Schema', 'write --expect-schema @file', () =>
+    createJsonSchemaCheck(decodeUtf8(schema).toString()),
+  );
   const textProblem = (text: string): string | undefined => {
     const root = tryParseJson(Buffer.from(text));
     return root ? check(root.doc.bytes.toString()) : `invalid JSON: ${quoteStart(text)}`;
   };
-  return {
-    expect: 'schema',
-    value,
-    problemOf: (response) =>
-      responseTexts(response)
-        .map(textProblem)
-        .find((problem) => problem !== undefined),
-  };
+  const problemOf = (response: JsonNode): string | undefined =>
+    responseTexts(response).flatMap((text) => textProblem(text) ?? [])[0];
+  return { expect: 'schema', value, problemOf };
 }
 
-function finishCheck(value: string): ExpectationCheck {
+function finishCheck(value: string): Check {
   const problemOf = (response: JsonNode): string | undefined => {
     const reasons = choicesByIndex(response).map((choice) => firstStringMember(choice, 'finish_reason') ?? 'null');
     const wrong = reasons.find((reason) => reason !== value);
@@ -116,7 +111,7 @@ function finishCheck(value: string): ExpectationCheck {
   return { expect: 'finish', value, problemOf };
 }
 
-function latencyCheck(value: string): ExpectationCheck {
+function latencyCheck(value: string): Check {
   const limitMs = parseDurationMs('--expect-max-latency', value);
   const problemOf = (_: JsonNode, milliseconds: number): string | undefined =>
     milliseconds <= limitMs ? undefined : `the response took ${(milliseconds / 1000).toFixed(2)} s`;

@@ -6,19 +6,16 @@ import { type Failure, usageFailure } from '../../errors.ts';
 import { withFileFailure } from '../../files/file-errors.ts';
 import { commitOrAbandon, nameSameFile, openReplacement } from '../../files/file-replacement.ts';
 import { type FlagValues, getStringFlag } from '../../flag.ts';
+import type { Runtime } from '../../runtime.ts';
 
 /** The outcome of one or more requests for CI systems, in the order of their positions. A failed expectation is a failure, and any other Failure an error. */
 export interface RunReport {
   readonly add: (position: number, name: string, milliseconds: number, failure: Failure | undefined) => void;
-  /** Counts a line that was not sent. */
   readonly addUnsent: () => void;
-  /** Changes the outcome of a request that was added. */
   readonly revise: (position: number, failure: Failure) => void;
-  /** Writes the files. */
   readonly save: () => Promise<void>;
 }
 
-/** The flags that name a file for the report. */
 export const runReportFlags = ['junit', 'summary'] as const;
 
 /** Throws usage if a file of the report is not a file, or the file of the result, the conversation or the other report. */
@@ -35,24 +32,20 @@ export async function checkReportFiles(flags: FlagValues, cwd: string): Promise<
 
 const exampleFiles = { junit: 'junit.xml', summary: 'summary.md' };
 
-/**
- * The report of `--junit` and `--summary`, if there is one; see checkReportFiles. `title` is the command. Throws Failure
- * `local_file` if a file cannot be written.
- */
+/** The report of `--junit` and `--summary`, see checkReportFiles. Throws Failure `local_file` if a file cannot be written. */
 export async function openRunReport(
   flags: FlagValues,
   title: string,
   { runtime, report }: Pick<Context, 'runtime' | 'report'>,
 ): Promise<RunReport | undefined> {
-  const files = { junit: getStringFlag(flags, 'junit'), summary: getStringFlag(flags, 'summary') };
-  if (files.junit === undefined && files.summary === undefined) return undefined;
-  const startedAt = new Date(runtime.now()).toISOString().slice(0, 19);
+  const [junit, summary] = runReportFlags.map((flag) => getStringFlag(flags, flag));
+  if (junit === undefined && summary === undefined) return undefined;
   // Opened before anything is sent, so that a file that cannot be written costs no request.
   const saves = [
-    ...(files.junit === undefined ? [] : [await openJunit(files.junit, startedAt, runtime.cwd)]),
-    ...(files.summary === undefined ? [] : [await openSummary(files.summary, title, runtime.cwd)]),
+    ...(junit === undefined ? [] : [await openJunit(junit, runtime)]),
+    ...(summary === undefined ? [] : [await openSummary(summary, title, runtime.cwd)]),
   ];
-  const cases = new Map<number, Omit<Case, 'position'>>();
+  const cases = new Map<number, Case>();
   let unsent = 0;
   const toProblem = ({ code, message }: Failure): Problem => ({
     element: code === 'safety_check' ? 'failure' : 'error',
@@ -68,22 +61,19 @@ export async function openRunReport(
     },
     revise: (position, failure) => {
       const found = cases.get(position);
-      if (found) found.problem = toProblem(failure);
+      if (found) cases.set(position, { ...found, problem: toProblem(failure) });
     },
     save: async () => {
-      const sorted = [...cases]
-        .sort(([left], [right]) => left - right)
-        .map(([position, one]) => ({ position, ...one }));
+      const sorted = [...cases].sort(([left], [right]) => left - right).map(([, one]) => one);
       for (const save of saves) await save(sorted, unsent);
     },
   };
 }
 
 interface Case {
-  readonly position: number;
   readonly name: string;
   readonly milliseconds: number;
-  problem: Problem | undefined;
+  readonly problem: Problem | undefined;
 }
 
 interface Problem {
@@ -94,7 +84,8 @@ interface Problem {
 
 type SaveReport = (cases: readonly Case[], unsent: number) => Promise<void>;
 
-async function openJunit(file: string, startedAt: string, cwd: string): Promise<SaveReport> {
+async function openJunit(file: string, { now, cwd }: Pick<Runtime, 'now' | 'cwd'>): Promise<SaveReport> {
+  const startedAt = new Date(now()).toISOString().slice(0, 19);
   const output = await openReplacement(resolve(cwd, file), file);
   return (cases) => commitOrAbandon(output, () => output.write(junitXml(cases, startedAt)));
 }
@@ -103,8 +94,11 @@ function junitXml(cases: readonly Case[], startedAt: string): string {
   const { failure, error } = countProblems(cases);
   const totalMs = cases.reduce((sum, { milliseconds }) => sum + milliseconds, 0);
   const elements = cases.map(({ name, milliseconds, problem }) => {
-    const head = `<testcase classname="svc.chat" name="${xmlText(name)}" time="${seconds(milliseconds)}"`;
-    return problem ? `    ${head}>\n${problemXml(problem)}    </testcase>\n` : `    ${head}/>\n`;
+    const head = `    <testcase classname="svc.chat" name="${xmlText(name)}" time="${seconds(milliseconds)}"`;
+    if (!problem) return `${head}/>\n`;
+    const { element, type } = problem;
+    const detail = xmlText(problem.message);
+    return `${head}>\n      <${element} type="${type}" message="${detail}">${detail}</${element}>\n    </testcase>\n`;
   });
   const totals = `tests="${cases.length}" failures="${failure}" errors="${error}" time="${seconds(totalMs)}"`;
   const suite = `  <testsuite name="svc chat" ${totals} timestamp="${startedAt}">\n${elements.join('')}  </testsuite>\n`;
@@ -115,11 +109,6 @@ function countProblems(cases: readonly Case[]): Record<Problem['element'], numbe
   const counts = { failure: 0, error: 0 };
   for (const { problem } of cases) if (problem) counts[problem.element] += 1;
   return counts;
-}
-
-function problemXml({ element, type, message }: Problem): string {
-  const detail = xmlText(message);
-  return `      <${element} type="${type}" message="${detail}">${detail}</${element}>\n`;
 }
 
 function seconds(milliseconds: number): string {

@@ -37,7 +37,7 @@ export async function checkHistoryFile(path: string): Promise<void> {
   await withFileFailure(`write ${path}`, () => requireRegularFile(path), { applied: 'no' });
 }
 
-/** Appends a record to the history, durably and without the secrets of the run. Throws Failure `local_file`. */
+/** Appends a record to a history, durably and without the secrets of the run. Throws Failure `local_file`. */
 export async function appendToHistory(
   path: string,
   record: { readonly [name: string]: JsonValue },

@@ -76,7 +76,7 @@ export async function runBatch(
   const input = await openBatchInput(options.input, runtime, split, timeoutMs);
   const { label } = input;
   const continuesTrace = operation.continuesTrace && !settings.isExact;
-  const parent = continuesTrace ? await readParent(flags, runtime.env, report) : undefined;
+  const parent = continuesTrace ? await readParent(flags, context) : undefined;
   const checks = await createLineChecks(settings, { label, defaults, tools, parent }, context);
   const previewFormat = settings.previewFormat && chooseFormat('record', flags, context.stdout.isTerminal);
   // Nothing is read twice that need not be.

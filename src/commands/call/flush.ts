@@ -33,36 +33,28 @@ const MAX_OUTAGE_MS = 5000;
 const MAX_LISTED_FILES = 10;
 const MAX_LISTED_URLS = 3;
 
-/**
- * Sends the spooled calls of the current trace base URL as a batch and leaves those of others. Prints the counts, and
- * throws the Failure of the batch; calls that were not confirmed stay in the spool.
- */
-export async function runCallFlush(invocation: Invocation, context: Context): Promise<void> {
-  const { flags } = invocation;
+/** Sends the spooled calls of the current trace base URL as a batch; what is not confirmed stays. Throws its Failure. */
+export async function runCallFlush({ flags }: Invocation, context: Context): Promise<void> {
+  const { runtime, report } = context;
   const output = await openResultOutput('record', flags, context);
   const settings = await resolveSettings(callStartOperation, flags, context);
   const baseUrl = traceBaseUrl(settings.destination);
-  const directory = spoolDirectory(dataDirectory(context.runtime));
-  const removed = await removeIncompleteCalls(directory, context.runtime);
+  const directory = spoolDirectory(dataDirectory(runtime));
+  const removed = await removeIncompleteCalls(directory, runtime);
   const spooled = await readSpool(directory);
   const calls = spooled.filter((call) => call.baseUrl === baseUrl);
-  const outcome = await sendCalls(calls, settings, context).catch((error: unknown): SentCalls => {
-    const { code, facts, message: reason } = toFailure(error);
-    return { sent: 0, unaccepted: [], code, facts, reason };
-  });
-  const { sent } = outcome;
-  const remaining = calls.length - sent;
   const others = spooled.filter((call) => call.baseUrl !== baseUrl);
-  await printResult(resultOf({ sent, remaining, other_base_urls: others.length, removed }), output);
+  const progress: FlushProgress = { sent: 0, unaccepted: [] };
+  const end = await sendCalls(calls, progress, settings, context).catch(toFailure);
+  const remaining = calls.length - progress.sent;
+  await printResult(resultOf({ sent: progress.sent, remaining, other_base_urls: others.length, removed }), output);
   await output.writer.end();
   if (removed > 0)
-    await context.report.note(
-      `removed ${removed} incomplete ${pluralize(removed, 'record')} of commands that never started`,
-    );
-  if (others.length > 0) await context.report.note(otherBaseUrlsText(others));
+    await report.note(`removed ${removed} incomplete ${pluralize(removed, 'record')} of commands that never started`);
+  if (others.length > 0) await report.note(otherBaseUrlsText(others));
   // A signal after the last call has nothing left to stop.
-  if (remaining > 0) throw unconfirmedFailure(remaining, calls.length, outcome, flags);
-  if (outcome.removalFailure) throw outcome.removalFailure;
+  if (remaining > 0) throw unconfirmedFailure(remaining, calls.length, progress.unaccepted, end, flags);
+  if (progress.removalFailure) throw progress.removalFailure;
 }
 
 function otherBaseUrlsText(others: readonly SpooledCall[]): string {
@@ -76,12 +68,13 @@ function otherBaseUrlsText(others: readonly SpooledCall[]): string {
 function unconfirmedFailure(
   remaining: number,
   total: number,
-  { unaccepted, code, reason, facts }: SentCalls,
+  unaccepted: readonly Issue[],
+  { code, facts, message }: Failure,
   flags: FlagValues,
 ): Failure {
   const subject = `${remaining} of ${total} ${pluralize(total, 'call')} ${pluralize(remaining, 'was', 'were')} not confirmed`;
   const later = `send ${pluralize(remaining, 'it', 'them')} later with: ${flushCommand(flags)}`;
-  return new Failure(code, unaccepted.length < remaining && reason ? `${subject}: ${reason}` : subject, {
+  return new Failure(code, unaccepted.length < remaining && message ? `${subject}: ${message}` : subject, {
     ...facts,
     isBatch: true,
     issues: unaccepted.slice(0, MAX_LISTED_FILES),
@@ -92,27 +85,24 @@ function unconfirmedFailure(
   });
 }
 
-/** How the batch of a flush ended. */
-interface SentCalls extends Pick<Failure, 'code' | 'facts'> {
-  /** Why a call was not confirmed. */
-  readonly reason: string | undefined;
-  readonly sent: number;
+interface FlushProgress {
+  sent: number;
   /** The files of calls that the service rejects, or for which it returns other ids: sending them again changes nothing. */
-  readonly unaccepted: readonly Issue[];
+  readonly unaccepted: Issue[];
   /** The first failure to remove a call that was sent. */
-  readonly removalFailure?: Failure | undefined;
+  removalFailure?: Failure;
 }
 
-// A batch whose input is the spool: each call that the service confirms is deleted.
-async function sendCalls(calls: readonly SpooledCall[], settings: Settings, context: Context): Promise<SentCalls> {
-  const { runtime } = context;
-  const { destination } = settings;
-  let sent = 0;
-  const unaccepted: Issue[] = [];
-  if (calls.length === 0 || !destination)
-    return { sent, unaccepted, code: 'partly_failed', facts: {}, reason: undefined };
+// A batch whose input is the spool: each call that the service confirms is deleted. Returns the failure of those that are not.
+async function sendCalls(
+  calls: readonly SpooledCall[],
+  progress: FlushProgress,
+  settings: Settings,
+  context: Context,
+): Promise<Failure> {
+  const { destination, timeoutMs } = settings;
+  if (calls.length === 0 || !destination) return new Failure('partly_failed', '');
   let firstMessage: string | undefined;
-  let removalFailure: Failure | undefined;
   const onResult = async (
     line: number,
     { failure, message, warnings: [warning], status }: LineResult,
@@ -121,11 +111,12 @@ async function sendCalls(calls: readonly SpooledCall[], settings: Settings, cont
     if (!call || status === 'unsent') return;
     const problem = message ?? warning;
     if (problem === undefined) {
-      sent += 1;
+      progress.sent += 1;
       await removeSpooledCall(call.file).catch((error: unknown) => {
-        removalFailure ??= toFailure(error);
+        progress.removalFailure ??= toFailure(error);
       });
-    } else if (!failure || failure.code === 'refused') unaccepted.push({ path: '', at: call.file, message: problem });
+    } else if (!failure || failure.code === 'refused')
+      progress.unaccepted.push({ path: '', at: call.file, message: problem });
     else firstMessage ??= message;
   };
   // Lines of the spool mean nothing to a reader.
@@ -133,22 +124,19 @@ async function sendCalls(calls: readonly SpooledCall[], settings: Settings, cont
   const silent = { ...context, report };
   const bodies = calls.map(({ body }) => body);
   const input = createMemoryInput('the spool', bodies, callStartOperation.largestBody);
-  const tools = createBodyDependencies(context, createDeadline(settings.timeoutMs, runtime));
+  const tools = createBodyDependencies(context, createDeadline(timeoutMs, context.runtime));
   const given = { label: input.label, defaults: NO_DEFAULTS, tools, parent: undefined };
   const unchanged = { ...settings, isExact: true, isStrict: false, isCheckDisabled: true };
   const checks = await createLineChecks(unchanged, given, silent);
-  const identity = createBatchIdentity(destination.url, DEFAULT_BATCH_OPTIONS, checks);
-  const resultStore = createStreamStore(checks.run, identity);
-  const authorization = await readAuthorization(settings, destination, context);
-  const batchOptions = { ...DEFAULT_BATCH_OPTIONS, maxOutageMs: MAX_OUTAGE_MS };
-  const { tally, stopReason, abortReason } = await sendBatch(
-    input,
-    batchOptions,
-    { ...checks, resultStore, onResult },
-    authorization,
-    silent,
+  const resultStore = createStreamStore(
+    checks.run,
+    createBatchIdentity(destination.url, DEFAULT_BATCH_OPTIONS, checks),
   );
+  const authorization = await readAuthorization(settings, destination, context);
+  const options = { ...DEFAULT_BATCH_OPTIONS, maxOutageMs: MAX_OUTAGE_MS };
+  const batch = { ...checks, resultStore, onResult };
+  const { tally, stopReason, abortReason } = await sendBatch(input, options, batch, authorization, silent);
   const code = abortReason instanceof InterruptedError ? abortReason.code : 'partly_failed';
   const applied = tally.byStatus.unknown > 0 ? 'unknown' : 'no';
-  return { sent, unaccepted, removalFailure, code, facts: { applied }, reason: firstMessage ?? stopReason };
+  return new Failure(code, firstMessage ?? stopReason ?? '', { applied });
 }

@@ -125,9 +125,9 @@ interface TracedCommand {
 
 // Makes the record and the environment of a command. Throws usage for wrong flags, and the reason of an abort.
 async function prepareCommand(words: readonly string[], flags: FlagValues, context: Context): Promise<TracedCommand> {
-  const { runtime, report, signal } = context;
+  const { runtime, signal } = context;
   const isExact = isFlagOn(flags, 'exact');
-  const trace = createTraceContext(isExact ? undefined : await readParent(flags, runtime.env, report), runtime);
+  const trace = createTraceContext(isExact ? undefined : await readParent(flags, context), runtime);
   const settings = await resolveSettings(callStartOperation, flags, context).catch((error: unknown) => {
     const failure = toFailure(error);
     // A file that cannot be used, such as the profiles, keeps only the record from the service.

@@ -94,7 +94,7 @@ export async function createChatTurns(start: ChatStart, context: Context): Promi
     const turnStart = { ...start, deadline, flags: turnFlags, input: { ...input, flags: turnFlags } };
     const draft = await buildChatBody(turnStart, turn, turnContext);
     const hooks = await readHooks(turnStart, turnContext);
-    const options = { settings, deadline, filter: undefined, conversation: turn, authorization, hooks };
+    const options = { ...turnStart, filter: undefined, conversation: turn, authorization, hooks };
     authorization = undefined;
     attempts += 1;
     if (applied === 'no') applied = 'unknown';

@@ -10,10 +10,7 @@ import { describeTools, isOfferedAlways, mcpTools, runTool } from './tools.ts';
 // A tool call carries a request body, of which servers take at most 32 MiB.
 const MAX_MESSAGE_BYTES = 33 * 1024 * 1024;
 
-/**
- * Serves the operations as tools of the Model Context Protocol over stdio, until stdin ends. Only tools that change
- * nothing but a bill are offered unless `--allow` names more. Throws usage for an unknown tool.
- */
+/** Serves the operations as tools of the Model Context Protocol over stdio. Throws usage for an unknown tool. */
 export const runMcp: RunCommand = async ({ flags }, context) => {
   const allowed = getArrayFlag(flags, 'allow').flatMap((names) => names.split(',').map((name) => name.trim()));
   const names = mcpTools.map(({ name }) => name);

@@ -20,7 +20,7 @@ import { trainOperation } from '../../operations/train.ts';
 import { failureJson } from '../../output/failure-text.ts';
 import { mergeStream } from '../../results/chunk-merger.ts';
 import { createTraceContext, readTraceParent } from '../../trace/trace-context.ts';
-import { createJobGuard, isHarmless, jobOfBody } from '../train/job-guard.ts';
+import { createJobGuard, jobOfBody } from '../train/job-guard.ts';
 
 /** An operation as a tool for agents. */
 export interface McpTool {
@@ -56,10 +56,7 @@ export function isOfferedAlways({ operation: { effect } }: McpTool): boolean {
   return effect === 'read' || effect === 'paid';
 }
 
-/**
- * The descriptions of tools that `tools/list` returns; schemas and annotations follow from the operation. A project is
- * required only if svc does not fill it in.
- */
+/** What `tools/list` returns: all of it follows from the operations. A project is required only if svc does not fill it in. */
 export async function describeTools(
   tools: readonly McpTool[],
   flags: FlagValues,
@@ -187,7 +184,7 @@ async function sendArguments(
   };
   await enforceChecks(draft, operation, inputIssues, { ...settings, origin: 'tool' }, { warn });
   const isTraining = typeof operation.arguments?.as === 'object';
-  const guard = isTraining ? createJobGuard(jobOfBody(draft, 'mcp', settings), isHarmless(settings), context) : {};
+  const guard = isTraining ? createJobGuard(jobOfBody(draft, 'mcp', settings), false, context) : {};
   const outcome = await sendAlone(prepareRequest(settings, draft), settings, context, guard);
   return { ...(await readOutcome(outcome, operation)), warnings: [...bodyWarnings, ...outcome.warnings] };
 }

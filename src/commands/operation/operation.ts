@@ -37,12 +37,12 @@ async function buildCheckedBody(start: RequestStart, context: Context): Promise<
 // Without a parent and --export, ids are UUIDs. The exported id of a call has the shape of TRACEPARENT in any trace.
 async function readTrace(
   { input: { operation }, flags }: RequestStart,
-  { runtime, report }: Context,
+  context: Context,
 ): Promise<Pick<AutofillSettings, 'trace' | 'callId'>> {
   if (!operation.continuesTrace) return {};
-  const parent = await readParent(flags, runtime.env, report);
+  const parent = await readParent(flags, context);
   const isExported = isFlagOn(flags, 'export');
   if (!parent && !isExported) return {};
-  const trace = createTraceContext(parent, runtime);
+  const trace = createTraceContext(parent, context.runtime);
   return { trace, callId: isExported ? trace.callId : undefined };
 }

@@ -22,10 +22,7 @@ export interface RequestStart {
   readonly filter: JqFilter | undefined;
 }
 
-/**
- * The command of an operation: a batch with `--batch` or `--rows`, else `runOne` once all settings are resolved, before any input
- * is read. Throws usage, and Failure `local_file` for files.
- */
+/** A command that is a batch with `--batch` or `--rows`, else `runOne` with all settings, before any input is read. */
 export function requestCommand(
   operation: Operation,
   runOne: (start: RequestStart, context: Context) => Promise<void>,

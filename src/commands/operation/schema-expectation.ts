@@ -12,10 +12,7 @@ import { indentJson } from '../../json/write-json.ts';
 import { formatGithubAnnotation } from '../../output/failure-text.ts';
 import { payloadTypes } from '../../results/schema-view.ts';
 
-/**
- * The hook of `--expect` for a feedback schema: throws Failure `safety_check` on drift, or with `--update` writes the file.
- * Throws before anything is sent if the file cannot be read.
- */
+/** The hook of `--expect`: throws Failure `safety_check` on drift, or with `--update` writes the file. */
 export async function openSchemaExpectation(
   flags: FlagValues,
   read: (path: string) => Promise<Uint8Array>,
@@ -36,24 +33,25 @@ export async function openSchemaExpectation(
   const saved = exists ? await read(file) : Buffer.alloc(0);
   const root = tryParseJson(saved);
   const isSchema = root && kindOf(root) === 'object' && kindOf(getMember(root, 'paths') ?? root) === 'list';
-  if (exists && !isSchema && !(isUpdate && saved.length === 0))
-    throw new Failure('local_file', `${file} is not a saved result of svc feedback schema`, {
-      hint: 'name the file of a saved schema, or a new file with --update',
-      applied: 'no',
-    });
+  if (exists && !isSchema && !(isUpdate && saved.length === 0)) {
+    const hint = 'name the file of a saved schema, or a new file with --update';
+    throw new Failure('local_file', `${file} is not a saved result of svc feedback schema`, { hint, applied: 'no' });
+  }
   if (isUpdate)
     return async (doc) => {
       await writeFileAtomically(path, file, `${indentJson(doc)}\n`);
       const count = payloadTypes(doc).length;
       await report.note(`wrote the schema to ${file} (${count} ${pluralize(count, 'path')})`);
     };
-  if (!root)
-    throw fileFailure(`read ${file}`, Object.assign(new Error('missing'), { code: 'ENOENT' }), {
+  if (!root) {
+    const missing = Object.assign(new Error('missing'), { code: 'ENOENT' });
+    throw fileFailure(`read ${file}`, missing, {
       hint: `to save the current schema: --expect ${file} --update`,
       applied: 'no',
     });
+  }
   return async (doc) => {
-    const drift = schemaDrift(payloadTypes(root.doc), payloadTypes(doc));
+    const drift = schemaDrift(groupTypes(root.doc), groupTypes(doc));
     if (drift.length === 0) return;
     for (const line of drift) await report.error(line);
     const counts = `${drift.length} ${pluralize(drift.length, 'path differs', 'paths differ')} from ${file}`;
@@ -61,26 +59,26 @@ export async function openSchemaExpectation(
     const { CI, GITHUB_ACTIONS } = runtime.env;
     if (CI && GITHUB_ACTIONS && getStringFlag(flags, 'error-format') !== 'json')
       await report.error(formatGithubAnnotation({ level: 'error', title, message: drift.join('\n'), at: file }));
-    const hint = `if this is intended: --expect ${file} --update`;
-    throw new Failure('safety_check', title, { hint, applied: 'yes' });
+    throw new Failure('safety_check', title, {
+      hint: `if this is intended: --expect ${file} --update`,
+      applied: 'yes',
+    });
   };
 }
 
-type PathTypes = readonly (readonly [path: string, type: string])[];
+// The types of each path, as one text.
+function groupTypes(doc: JsonDocument): ReadonlyMap<string, string> {
+  const types = new Map<string, Set<string>>();
+  for (const [path, type] of payloadTypes(doc)) types.set(path, (types.get(path) ?? new Set()).add(type));
+  return new Map([...types].map(([path, one]) => [path, [...one].sort().join(' or ')]));
+}
 
 // One line per path: added, removed, or with another type.
-function schemaDrift(expectedPaths: PathTypes, actualPaths: PathTypes): string[] {
-  const [expected, actual] = [expectedPaths, actualPaths].map(groupTypes);
-  return [...new Set([...(expected?.keys() ?? []), ...(actual?.keys() ?? [])])].sort().flatMap((path) => {
-    const [before, now] = [expected?.get(path), actual?.get(path)];
+function schemaDrift(expected: ReadonlyMap<string, string>, actual: ReadonlyMap<string, string>): string[] {
+  return [...new Set([...expected.keys(), ...actual.keys()])].sort().flatMap((path) => {
+    const [before, now] = [expected.get(path), actual.get(path)];
     if (before === now) return [];
     if (before === undefined) return [`+ ${path}: ${now} (added)`];
     return now === undefined ? [`- ${path}: ${before} (removed)`] : [`~ ${path}: ${before} -> ${now} (changed type)`];
   });
-}
-
-function groupTypes(paths: PathTypes): Map<string, string> {
-  const types = new Map<string, Set<string>>();
-  for (const [path, type] of paths) types.set(path, (types.get(path) ?? new Set()).add(type));
-  return new Map([...types].map(([path, one]) => [path, [...one].sort().join(' or ')]));
 }

@@ -1,6 +1,7 @@
 import type { Conversation } from '../../body/chat/conversation.ts';
 import { requestedChoiceCount } from '../../body/chat/streaming.ts';
 import type { Authorization } from '../../client/authorization.ts';
+import { openRunReport } from '../../client/expectations/run-report.ts';
 import { factsWithoutResponse, responseFacts } from '../../client/failure.ts';
 import { createRequestContext, type PreparedRequest, requestSecrets, type SendHooks } from '../../client/request.ts';
 import { connect, type Outcome, send } from '../../client/send.ts';
@@ -17,15 +18,15 @@ import { defaultFormat } from '../../results/output-format.ts';
 import { type ResultView, showResponse } from '../../results/show-response.ts';
 import type { StreamUse } from '../../results/show-stream.ts';
 import type { RequestStart } from './request-command.ts';
-import type { OpenResponseHooks, ResponseHooks } from './response-hooks.ts';
+import { type ResponseHooks, recordRequest } from './response-hooks.ts';
 
-interface ShowOptions extends Pick<RequestStart, 'settings' | 'deadline' | 'filter'> {
+interface ShowOptions extends Pick<RequestStart, 'settings' | 'flags' | 'deadline' | 'filter'> {
   readonly conversation?: Conversation | undefined;
   /** Records the request before it is sent, and its outcome. */
   readonly guard?: Pick<SendHooks, 'onSend' | 'onOutcome'> | undefined;
   /** A credential that was read before; without it, it is read for the request. */
   readonly authorization?: Authorization | undefined;
-  readonly hooks: OpenResponseHooks | undefined;
+  readonly hooks: ResponseHooks | undefined;
 }
 
 interface ShownResponse {
@@ -35,26 +36,66 @@ interface ShownResponse {
 
 /**
  * Sends a request, prints the response and returns it. A conversation is saved with it, even if it cannot be printed.
- * Throws the Failure otherwise, after the hooks have seen it.
+ * Throws the Failure otherwise. The outcome is in the reports of `--junit` and `--summary`, and in the history.
  */
 export async function sendAndShow(
   request: PreparedRequest,
   options: ShowOptions,
   context: Context,
 ): Promise<ShownResponse> {
-  const hooks = await options.hooks?.(request);
-  const shown = await sendAndPrint(request, options, hooks, context).catch(async (error: unknown) => {
-    await hooks?.onEnd(error);
+  const { runtime, report } = context;
+  const { settings, flags, hooks } = options;
+  if (!hooks) return sendAndPrint(request, options, undefined, context);
+  const title = `svc ${request.operation.command.join(' ')}`;
+  const runReport = await openRunReport(flags, title, context);
+  const [time, startedAt] = [new Date(runtime.now()).toISOString(), runtime.elapsed()];
+  let response: JsonDocument | undefined;
+  let timing: ExchangeTiming | undefined;
+  let isReported = false;
+  const duration = (): number => timing?.totalMs ?? runtime.elapsed() - startedAt;
+  const saveReport = async (failure?: Failure): Promise<void> => {
+    if (isReported) return;
+    isReported = true;
+    runReport?.add(1, title, duration(), failure);
+    await runReport?.save();
+  };
+  const actions: ResponseActions = {
+    isReadToEnd: (hooks.expectations ?? runReport) !== undefined,
+    onDocument: (doc) => {
+      response = doc;
+    },
+    onResponse: async (doc, responseTiming) => {
+      timing = responseTiming;
+      await hooks.onResponse(doc, timing);
+      await saveReport();
+    },
+  };
+  const end = async (failure: Failure | undefined, isPipeClosed: boolean): Promise<void> => {
+    await saveReport(failure).catch((reportError: unknown) => report.warn(toFailure(reportError).message));
+    const isSent = response !== undefined || isPipeClosed || (failure?.facts.attempts ?? 0) > 0;
+    const outcome = { time, ms: duration(), status: timing?.status, response, failure };
+    if (isSent) await recordRequest(request, settings, outcome, context);
+  };
+  const shown = await sendAndPrint(request, options, actions, context).catch(async (error: unknown) => {
+    const isPipeClosed = error instanceof ClosedPipeError;
+    await end(isPipeClosed ? undefined : toFailure(error), isPipeClosed);
     throw error;
   });
-  await hooks?.onEnd(undefined);
+  await end(undefined, false);
   return shown;
+}
+
+interface ResponseActions extends Pick<ResponseHooks, 'onResponse'> {
+  /** The response is checked or reported, so that a stream is read to its end. */
+  readonly isReadToEnd: boolean;
+  /** Called with a complete response before it is printed. */
+  readonly onDocument: (doc: JsonDocument) => void;
 }
 
 async function sendAndPrint(
   request: PreparedRequest,
-  { settings, deadline, filter, conversation, guard, authorization }: ShowOptions,
-  hooks: ResponseHooks | undefined,
+  { settings, deadline, filter, conversation, guard, authorization, hooks }: ShowOptions,
+  actions: ResponseActions | undefined,
   context: Context,
 ): Promise<ShownResponse> {
   const { operation, draft } = request;
@@ -74,7 +115,7 @@ async function sendAndPrint(
   let outcome: Outcome | undefined;
   const onDocument = (doc: JsonDocument): void => {
     received = doc;
-    hooks?.onDocument(doc);
+    actions?.onDocument(doc);
   };
   const save = async (doc: JsonDocument): Promise<void> => conversation?.save(rootOf(draft.doc), rootOf(doc));
   const facts = (): FailureFacts =>
@@ -83,7 +124,7 @@ async function sendAndPrint(
   try {
     // Before anything is sent: a result that cannot be written is better not requested.
     sink = await openSink(settings.output, stdout, runtime.cwd, runtime.stdout);
-    const textOf = hooks?.textOf;
+    const textOf = hooks?.textOf(request);
     const format = settings.format ?? (textOf ? 'text' : defaultFormat(operation.result.as, sink.writer.isTerminal));
     const requestedChoices = requestedChoiceCount(rootOf(draft.doc));
     const view: ResultView = { operation, format, filter, sink, context, requestedChoices, textOf, onDocument };
@@ -92,8 +133,8 @@ async function sendAndPrint(
     outcome = await send(requestContext, sendHooks, runtime);
     times.totalMs = runtime.elapsed() - startedAt;
     const streamUse = {
-      isDocumentNeeded: (conversation ?? hooks) !== undefined,
-      isReadToEnd: conversation !== undefined || hooks?.isReadToEnd === true,
+      isDocumentNeeded: (conversation ?? actions) !== undefined,
+      isReadToEnd: conversation !== undefined || actions?.isReadToEnd === true,
     };
     const doc = await showOutcome(outcome, view, streamUse, onChunk).catch(async (error: unknown) => {
       // The failure to print is the one to report.
@@ -107,7 +148,7 @@ async function sendAndPrint(
     await save(doc);
     const { attempts } = requestContext.progress;
     const timing = { ...times, attempts, status: outcome.response.status };
-    await hooks?.onResponse(doc, timing);
+    await actions?.onResponse(doc, timing);
     return { doc, timing };
   } catch (error) {
     const located = sink ? await locateOutput(error, sink, report) : error;

@@ -22,50 +22,36 @@ export async function showRequest(prepared: PreparedRequest, settings: Settings,
   await commitOrAbandon(sink, () => show(prepared, settings, sink.writer, context));
 }
 
-/** Shows a request instead of sending it: the body byte for byte, the rest on stderr; as JSON all in one object. */
+// The body byte for byte, the rest on stderr; as JSON all in one object.
 async function showDryRun(
-  prepared: PreparedRequest,
+  { operation, headers, body, draft }: PreparedRequest,
   settings: Settings,
   writer: Writer,
   { runtime, report }: Context,
 ): Promise<void> {
-  const { operation, headers } = prepared;
   const { destination, format } = settings;
   const scheme = operation.auth === 'basic' ? 'Basic ' : 'Bearer ';
   // None where the request would fail for lack of a credential for its URL.
   const credential: HttpHeaders = hasCredential(settings, runtime.env) ? [['Authorization', scheme]] : [];
   const lines = redactHeaders([...headers, ...credential]);
   const displayUrl = destination?.url.href ?? `{base_url}${operation.path}`;
-  if (format === 'json') {
+  const isJson = format === 'json';
+  if (isJson) {
     const pairs = lines.map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 2)] as const);
     const request = { method: 'POST', url: displayUrl, headers: Object.fromEntries(pairs) };
     await writer.write(`${writeJson(request).slice(0, -1)},"body":`);
-    await writeBody(prepared, writer, true);
-    await writer.write('}\n');
-  } else {
-    for (const line of [`POST ${displayUrl}`, ...lines]) await report.line(line);
-    await writeBody(prepared, writer, false);
-  }
-}
-
-async function writeBody(
-  { body, draft, operation }: PreparedRequest,
-  writer: Writer,
-  isEmbedded: boolean,
-): Promise<void> {
+  } else for (const line of [`POST ${displayUrl}`, ...lines]) await report.line(line);
   if (body instanceof Uint8Array) {
     const redacted = redactSecretFields(rootOf(draft.doc), operation, () => REDACTED);
-    await writer.write(isEmbedded ? redacted.toString().trim() : redacted);
+    await writer.write(isJson ? redacted.toString().trim() : redacted);
   } else for await (const chunk of body.chunks()) await writer.write(chunk);
+  if (isJson) await writer.write('}\n');
 }
 
 // A single argument of a command may have 128 KiB on Linux; longer bodies come from the shell's own printf.
 const MAX_ARGUMENT_BYTES = 100_000;
 
-/**
- * Prints a request as a curl command that a shell can run; secrets are variables of that shell. A body that is not in
- * memory comes from svc itself, called with the same arguments.
- */
+// As a curl command; secrets are variables of the shell. A body that is not in memory comes from svc with the same arguments.
 async function showCurl(
   prepared: PreparedRequest,
   { destination, certificateFiles, profile }: Settings,
@@ -77,7 +63,8 @@ async function showCurl(
   const isBodyInMemory = prepared.body instanceof Uint8Array;
   const body = isBodyInMemory ? shellQuoteBody(prepared) : '';
   const isTooLongForArgument = Buffer.byteLength(body) > MAX_ARGUMENT_BYTES;
-  const bodySource = isBodyInMemory ? `printf %s ${body}` : formatBodyCommand(argv);
+  const words = argv.filter((word) => word !== '--curl').map(shellWord);
+  const bodySource = isBodyInMemory ? `printf %s ${body}` : `svc ${words.join(' ')} --dry-run --quiet --output -`;
   const lines = [
     `curl -sS${isStreamRequested(draft) ? ' -N' : ''} ${destination ? shellQuote(destination.url.href) : `"$SVC_BASE_URL"${shellQuote(operation.path)}`}`,
     operation.auth === 'basic' ? '-u "$SVC_USERNAME:$SVC_PASSWORD"' : '-H "Authorization: Bearer $SVC_TOKEN"',
@@ -86,11 +73,6 @@ async function showCurl(
     isBodyInMemory ? `--data-binary ${isTooLongForArgument ? '@-' : body}` : '-X POST -T -',
   ];
   await writer.write(`${isTooLongForArgument || !isBodyInMemory ? `${bodySource} |\n` : ''}${lines.join(' \\\n  ')}\n`);
-}
-
-function formatBodyCommand(argv: readonly string[]): string {
-  const words = argv.filter((word) => word !== '--curl').map(shellWord);
-  return ['svc', ...words, '--dry-run', '--quiet', '--output', '-'].join(' ');
 }
 
 function shellQuoteHeader(name: string, value: string): string {

@@ -26,8 +26,8 @@ export function openApiDocument(operations: readonly Operation[]): JsonValue {
       securitySchemes: { basic: { type: 'http', scheme: 'basic' }, bearer: { type: 'http', scheme: 'bearer' } },
       schemas: Object.fromEntries(
         operations.flatMap((operation) => [
-          [bodySchemaName(operation), { ...objectSchema(operation.body, 'openapi-body') }],
-          [responseSchemaName(operation), { ...objectSchema(operation.reply, 'openapi-response') }],
+          [`${schemaName(operation)}Body`, { ...objectSchema(operation.body, 'openapi-body') }],
+          [`${schemaName(operation)}Response`, { ...objectSchema(operation.reply, 'openapi-response') }],
         ]),
       ),
     },
@@ -48,51 +48,35 @@ const errorResponses = {
 };
 
 function pathItem(operation: Operation): JsonValue {
-  const content: { [type: string]: JsonValue } = {
-    'application/json': { schema: schemaReference(responseSchemaName(operation)) },
-  };
-  if (operation.canStream) {
-    content['text/event-stream'] = {
-      schema: { type: 'string', description: 'Chunks as events, when the body asks for a stream' },
-    };
-  }
+  const { command, summary, isPreview, auth, body, canStream } = operation;
+  const referenceTo = (kind: 'Body' | 'Response') => ({ $ref: `#/components/schemas/${schemaName(operation)}${kind}` });
+  const events = { type: 'string', description: 'Chunks as events, when the body asks for a stream' };
   return {
-    operationId: camelCase(operation),
-    summary: operation.summary,
-    description: operation.isPreview ? `${operation.summary}. A preview: it may change.` : operation.summary,
-    'x-preview': operation.isPreview,
-    security: [{ [operation.auth]: [] }],
+    operationId: command[0] + command.slice(1).map(capitalize).join(''),
+    summary,
+    description: isPreview ? `${summary}. A preview: it may change.` : summary,
+    'x-preview': isPreview,
+    security: [{ [auth]: [] }],
     requestBody: {
       required: true,
-      content: {
-        'application/json': {
-          schema: schemaReference(bodySchemaName(operation)),
-          example: minimalBody(operation.body),
-        },
-      },
+      content: { 'application/json': { schema: referenceTo('Body'), example: minimalBody(body) } },
     },
     responses: {
-      '200': { description: 'The operation was applied', content },
+      '200': {
+        description: 'The operation was applied',
+        content: {
+          'application/json': { schema: referenceTo('Response') },
+          ...(canStream ? { 'text/event-stream': { schema: events } } : {}),
+        },
+      },
       ...Object.fromEntries(Object.entries(errorResponses).map(([status, description]) => [status, { description }])),
       default: { description: 'An error; its shape is not part of the interface' },
     },
   };
 }
 
-function schemaReference(name: string): JsonValue {
-  return { $ref: `#/components/schemas/${name}` };
-}
-
-function bodySchemaName(operation: Operation): string {
-  return `${capitalize(camelCase(operation))}Body`;
-}
-
-function responseSchemaName(operation: Operation): string {
-  return `${capitalize(camelCase(operation))}Response`;
-}
-
-function camelCase({ command: [first = '', ...rest] }: Operation): string {
-  return first + rest.map(capitalize).join('');
+function schemaName({ command }: Operation): string {
+  return command.map(capitalize).join('');
 }
 
 function capitalize(word: string): string {

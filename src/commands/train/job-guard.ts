@@ -19,14 +19,9 @@ import {
 } from '../../train/job-history.ts';
 import { digestBytes } from '../../train/stream/upload.ts';
 
-/** True where a job that is sent twice costs nothing. */
-export function isHarmless({ destination }: Pick<Settings, 'destination'>): boolean {
-  return destination?.isLocal === true;
-}
-
 /**
- * The guard against sending a job twice by mistake, on the job history in the data directory. `onSend` records the job; it throws
- * Failure `safety_check` if the same job was sent before and is not `allowed`, and `local_file` if svc cannot know. `onOutcome` warns if it cannot record the outcome, because the job itself is done.
+ * The guard against sending a job twice by mistake: `onSend` throws what `begin` of the job history throws, except for the local
+ * service, where a job costs nothing.
  */
 export function createJobGuard(
   job: TrainingJob,
@@ -37,16 +32,14 @@ export function createJobGuard(
   let start: Promise<(outcome: JobOutcome) => Promise<void>> | undefined;
   return {
     onSend: async () => {
-      start = history.begin(job, allowed);
+      start = history.begin(job, job.target === 'local' || allowed);
       await start;
     },
     onOutcome: async (outcome) => {
       const recordOutcome = await start?.catch(() => undefined);
-      await recordOutcome?.(outcome).catch((error: unknown) =>
-        report.warn(
-          `could not record the outcome of the job, so svc will refuse to send it again: ${toFailure(error).message}`,
-        ),
-      );
+      const what = 'could not record the outcome of the job, so svc will refuse to send it again';
+      // The job itself is done.
+      await recordOutcome?.(outcome).catch((error: unknown) => report.warn(`${what}: ${toFailure(error).message}`));
     },
   };
 }
@@ -70,7 +63,7 @@ export function createLineGuards(
   return (line, draft, mayBeApplied) => {
     const job = { ...jobOfBody(draft, file, settings), run, line };
     return {
-      ...createJobGuard(job, allowsDuplicate || isHarmless(settings) || (mayBeApplied && 'unknown'), context, history),
+      ...createJobGuard(job, allowsDuplicate || (mayBeApplied && 'unknown'), context, history),
       knownResponse: async () => {
         const record = await history.find(job);
         if (!record || jobStatus(record, runtime) !== 'applied') return undefined;

@@ -14,15 +14,12 @@ import { findLintKind, type LintKind, lintKindNames } from '../../train/lint/lin
 import { createLinter, type LintResult } from '../../train/lint/linter.ts';
 import { lintJson, lintText } from '../../train/lint/report.ts';
 import { lintHtml } from '../../train/lint/report-html.ts';
+import { parseGroupByPath } from '../../train/stream/groups.ts';
 import { keepHeapSmall } from '../../train/stream/small-heap.ts';
 import { createTrajectorySources } from '../../train/stream/source.ts';
 import { showCheckProgress } from '../../train/stream/upload.ts';
-import { parseGroupByPath } from './training-body.ts';
 
-/**
- * Checks trajectories and prints what a trainer cannot learn from; sends nothing. Throws Failure `body` if the service
- * would reject them, and `safety_check` for findings of `--fail-on`.
- */
+/** Prints what a trainer cannot learn from. Throws Failure `body` for what the service rejects, `safety_check` for `--fail-on`. */
 export const runTrainLint: RunCommand = async ({ args, flags }, context) => {
   const { runtime, stdout, report } = context;
   const output = await openResultOutput('report', flags, context);

@@ -1,15 +1,39 @@
+import { type CommandInput, parseFileArguments, readBodyBase, wholeBodyInput } from '../../body/body-base.ts';
+import { type BuiltBody, buildBody } from '../../body/build-body.ts';
+import type { Draft } from '../../body/draft.ts';
+import { createBodyDependencies, type LabeledBytes, labeledStdin } from '../../body/input-reader.ts';
+import { isYamlFile } from '../../body/json-source.ts';
+import { enforceChecks } from '../../client/enforce-checks.ts';
 import { prepareRequest } from '../../client/request.ts';
+import { recordedUrl, type Settings } from '../../client/settings.ts';
 import { dataDirectory } from '../../config/directories.ts';
-import { isFlagOn } from '../../flag.ts';
+import type { Context } from '../../context.ts';
+import { usageFailure } from '../../errors.ts';
+import { flagName } from '../../fields/field.ts';
+import { getArrayFlag, isFlagOn } from '../../flag.ts';
+import { collectBody } from '../../http/body-chunks.ts';
+import type { RequestBody } from '../../http/message.ts';
+import { parseJson } from '../../json/parse-json.ts';
+import { pluralize } from '../../json/pluralize.ts';
 import { trainOperation } from '../../operations/train.ts';
+import { countTrajectories, createTrainingJob, type TrainingJob } from '../../train/job-history.ts';
+import { bodyContent, filesContent, parseGroupByPath, type TrajectoryContent } from '../../train/stream/groups.ts';
 import { keepHeapSmall } from '../../train/stream/small-heap.ts';
-import { createTrajectorySources } from '../../train/stream/source.ts';
-import { requestCommand, requireInputs } from '../operation/request-command.ts';
+import { createTrajectorySources, type TextSource, type TrajectorySources } from '../../train/stream/source.ts';
+import {
+  assembleBody,
+  type CheckedDigest,
+  digestBytes,
+  digestChunks,
+  requireUnchanged,
+  showCheckProgress,
+  splitAtGroupArrays,
+} from '../../train/stream/upload.ts';
+import { type RequestStart, requestCommand, requireInputs } from '../operation/request-command.ts';
 import { readHooks } from '../operation/response-hooks.ts';
 import { sendAndShow } from '../operation/send-and-show.ts';
 import { showRequest } from '../operation/show-request.ts';
-import { createJobGuard, isHarmless } from './job-guard.ts';
-import { checkTraining, readTrainingInput } from './training-body.ts';
+import { createJobGuard } from './job-guard.ts';
 
 /** Creates a training job: settings, a body that may be larger than memory, checks, guard against duplicates, send, show. */
 export const runTrain = requestCommand(trainOperation, async (start, context) => {
@@ -23,9 +47,137 @@ export const runTrain = requestCommand(trainOperation, async (start, context) =>
     const { draft, body, job } = await checkTraining(input, settings, context);
     const request = prepareRequest(settings, draft, body);
     if (settings.previewFormat) return await showRequest(request, settings, context);
-    const guard = createJobGuard(job, isFlagOn(flags, 'allow-duplicate') || isHarmless(settings), context);
+    const guard = createJobGuard(job, isFlagOn(flags, 'allow-duplicate'), context);
     await sendAndShow(request, { ...start, hooks, guard }, context);
   } finally {
     await sources.close();
   }
 });
+
+// A draft, and the trajectories that are not in it.
+interface TrainingInput {
+  readonly built: BuiltBody;
+  readonly content?: TrajectoryContent | undefined;
+  /** The body of `-f` or stdin, if the trajectories are in it. */
+  readonly streamed?: StreamedBody | undefined;
+  /** The files of the command line, for the job history. */
+  readonly files: readonly string[];
+}
+
+// A whole body is read here, in bounded memory; its envelope is the base of the draft.
+async function readTrainingInput(
+  { input, settings, deadline }: RequestStart,
+  sources: TrajectorySources,
+  context: Context,
+): Promise<TrainingInput> {
+  const { files, groupByPath, isInline } = readTrainingFlags(input);
+  const dependencies = createBodyDependencies(context, deadline);
+  const whole = wholeBodyInput(input);
+  // YAML is not streamed; its trajectories are in the draft.
+  const streamed =
+    whole && !isYamlFile(whole.path ?? '')
+      ? await readStreamedBody(await sources.open(whole.path), context)
+      : undefined;
+  const base = streamed ? { whole: streamed.envelope } : await readBodyBase(input, dependencies);
+  const defaults = settings.isExact ? undefined : settings.defaults;
+  const built = await buildBody(input, { settings: defaults, conversation: undefined, base }, dependencies);
+  if (files.length === 0) {
+    const labels = base.whole ? [base.whole.label] : [];
+    return isInline ? { built, files: labels } : { built, content: streamed?.content, streamed, files: labels };
+  }
+  const replaced = streamed?.content?.checks.groupCount() ?? 0;
+  if (replaced > 0) {
+    const groups = `${replaced} ${pluralize(replaced, 'group')} of ${base.whole?.label}`;
+    await context.report.warn(`the files replace the ${groups}; to send both, give all groups as files`);
+  }
+  return { built, content: filesContent(await sources.openAll(files), groupByPath), files };
+}
+
+// The files of a training job, none if the groups are in the body or, `isInline`, on the command line.
+function readTrainingFlags({ operation, args, flags }: CommandInput) {
+  const { files } = parseFileArguments(operation, args, flags);
+  const isSet = getArrayFlag(flags, 'set').some((assignment) => /^trajectory_groups\s*[.[:=]/.test(assignment));
+  const hasWholeBody = flags.has('file') || isFlagOn(flags, 'stdin');
+  const isInline = files.length === 0 && (flags.has(flagName('trajectory_groups')) || (isSet && !hasWholeBody));
+  if (isSet && !isInline) throw usageFailure('--set cannot change trajectories in a file', 'edit the file');
+  const groupByPath = parseGroupByPath(flags);
+  if (groupByPath && files.length === 0)
+    throw usageFailure(
+      '--group-by needs files with one trajectory per line',
+      'name them: svc train runs.jsonl --group-by ...',
+    );
+  return { files, groupByPath, isInline };
+}
+
+// A whole body that was read for the first time. Empty stdin counts as an object without fields.
+interface StreamedBody {
+  /** The body without its trajectories. */
+  readonly envelope: LabeledBytes;
+  readonly content?: TrajectoryContent;
+  readonly digest?: CheckedDigest;
+}
+
+async function readStreamedBody(source: TextSource, context: Context): Promise<StreamedBody> {
+  const content = bodyContent(source);
+  const digest = await digestFirstReading(content, content.readFirst(), context);
+  if (source.size === 0 && source.label === 'stdin') return { envelope: labeledStdin(new Uint8Array()) };
+  return { envelope: content.envelope(), content, digest };
+}
+
+function digestFirstReading(
+  { sources, checks }: TrajectoryContent,
+  chunks: AsyncIterable<Uint8Array>,
+  context: Context,
+): Promise<CheckedDigest> {
+  const { onBytes, end } = showCheckProgress(sources, context, checks.groupCount);
+  return digestChunks(chunks, onBytes).finally(end);
+}
+
+// A body up to this size is held in memory, like that of any other operation.
+const MAX_BUFFERED_BODY_BYTES = 256 * 1024;
+
+interface CheckedTraining {
+  readonly draft: Draft;
+  /** The body with its trajectories; undefined if the draft is all of it. */
+  readonly body?: RequestBody;
+  readonly job: TrainingJob;
+}
+
+// Files are read twice: now to check, count and hash them, and again when the body is sent.
+async function checkTraining(
+  { built, content, streamed, files }: TrainingInput,
+  settings: Settings,
+  context: Context,
+): Promise<CheckedTraining> {
+  const target = recordedUrl(settings.destination);
+  const { draft, inputIssues } = built;
+  const check = (): Promise<void> =>
+    enforceChecks(draft, trainOperation, inputIssues, settings, context.report, content);
+  if (!content) {
+    await check();
+    const digest = digestBytes(draft.doc.bytes);
+    return { draft, job: createTrainingJob(digest, draft, countTrajectories(draft), files, target) };
+  }
+  const { sources, checks, isReordered } = content;
+  const parts = splitAtGroupArrays(draft.doc);
+  const readBody = (): AsyncIterable<Uint8Array> => assembleBody(parts, content.rereadArray);
+  const firstDigest =
+    streamed?.digest ??
+    (await digestFirstReading(
+      content,
+      isReordered ? content.readFirst() : assembleBody(parts, content.readFirst),
+      context,
+    ));
+  await check();
+  const isDifferent = isReordered || (streamed && !draft.doc.bytes.equals(streamed.envelope.bytes));
+  const digest = isDifferent ? await digestChunks(readBody(), () => context.signal.throwIfAborted()) : firstDigest;
+  const counts = { groups: checks.groupCount(), trajectories: checks.trajectoryCount() };
+  const job = createTrainingJob(digest, draft, counts, files, target);
+  const chunks = async function* (): AsyncGenerator<Uint8Array> {
+    for (const source of sources) await source.verifyUnchanged();
+    yield* requireUnchanged(readBody(), digest.checksum, sources.map(({ label }) => label).join(' '));
+  };
+  if (digest.bytes > MAX_BUFFERED_BODY_BYTES) return { draft, body: { length: digest.bytes, chunks }, job };
+  const bytes = await collectBody(chunks(), MAX_BUFFERED_BODY_BYTES, digest.bytes);
+  return { draft: { ...draft, doc: parseJson(bytes) }, job };
+}

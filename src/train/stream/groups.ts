@@ -1,7 +1,9 @@
 import { Buffer } from 'node:buffer';
 import type { LabeledBytes } from '../../body/input-reader.ts';
+import { usageFailure } from '../../errors.ts';
+import { type FlagValues, getStringFlag } from '../../flag.ts';
 import { COMMA, LINE_FEED } from '../../json/json-bytes.ts';
-import type { JsonPath } from '../../json/json-node.ts';
+import { type JsonPath, parseJsonPath } from '../../json/json-node.ts';
 import { createGrouping, createTrajectoryChecks, type TrajectoryChecks } from './checks.ts';
 import { createBodyTextCollector, createEnvelope, parseEnvelope, readTrajectories, type TextPart } from './grammar.ts';
 import { InvalidTextError, type TextForm, type TrajectoryEvent } from './reader.ts';
@@ -45,6 +47,14 @@ export function filesContent(sources: readonly TextSource[], path: JsonPath | un
       ? () => readGroups(sources, ranges, grouping.groupCount())
       : () => readInOrder(sources, ranges),
   };
+}
+
+/** The path of `--group-by`. Throws usage if it is not valid. */
+export function parseGroupByPath(flags: FlagValues): JsonPath | undefined {
+  const text = getStringFlag(flags, 'group-by');
+  const path = text === undefined ? undefined : parseJsonPath(text);
+  if (text === undefined || path) return path;
+  throw usageFailure(`--group-by: ${JSON.stringify(text)} is not a valid path`, 'write a path such as metadata.task');
 }
 
 export interface BodyContent extends TrajectoryContent {
