@@ -62,7 +62,7 @@ export function createConnection(url: URL, options: ConnectOptions, isKeepAlive:
   });
   const destroy = async (reason?: unknown): Promise<void> => {
     // Otherwise, a body without a length would look complete.
-    if (reason !== undefined) arrivingBody?.fail(reason);
+    if (reason !== undefined) arrivingBody?.end(reason);
     connectAbort.abort(reason);
     await client.destroy(reason instanceof Error ? reason : null);
   };
@@ -108,7 +108,7 @@ export function createConnection(url: URL, options: ConnectOptions, isKeepAlive:
             arrivingBody?.end();
           },
           onError: (error) => {
-            arrivingBody?.fail(error);
+            arrivingBody?.end(error);
             reject(error);
           },
         });
@@ -180,8 +180,8 @@ interface BodyQueue {
   /** The whole body if it has arrived and none of it was read; undefined otherwise. */
   readonly completeBody: () => Buffer | undefined;
   readonly push: (chunk: Buffer) => void;
-  readonly end: () => void;
-  readonly fail: (error: unknown) => void;
+  /** Ends it once; with an error, which the reader gets after the bytes before it. */
+  readonly end: (error?: unknown) => void;
 }
 
 const MAX_QUEUED_BYTES = 256 * 1024;
@@ -191,7 +191,7 @@ function createBodyQueue(control: ReadControl | undefined): BodyQueue {
   let chunks: Buffer[] = [];
   let queuedBytes = 0;
   let isPaused = false;
-  let end: { readonly error?: unknown } | undefined;
+  let end: { readonly error: unknown } | undefined;
   let wakeReader = (): void => {};
   const readChunks = async function* (): AsyncGenerator<Uint8Array> {
     for (;;) {
@@ -204,7 +204,7 @@ function createBodyQueue(control: ReadControl | undefined): BodyQueue {
       }
       yield* ready;
       if (chunks.length > 0) continue;
-      if (end && 'error' in end) throw end.error;
+      if (end?.error !== undefined) throw end.error;
       if (end) return;
       await new Promise<void>((resolve) => {
         wakeReader = resolve;
@@ -213,7 +213,7 @@ function createBodyQueue(control: ReadControl | undefined): BodyQueue {
   };
   return {
     body: { [Symbol.asyncIterator]: readChunks },
-    completeBody: () => (end && !('error' in end) ? concatChunks(chunks) : undefined),
+    completeBody: () => (end && end.error === undefined ? concatChunks(chunks) : undefined),
     push: (chunk) => {
       chunks.push(chunk);
       queuedBytes += chunk.length;
@@ -223,11 +223,7 @@ function createBodyQueue(control: ReadControl | undefined): BodyQueue {
       }
       wakeReader();
     },
-    end: () => {
-      end ??= {};
-      wakeReader();
-    },
-    fail: (error) => {
+    end: (error) => {
       end ??= { error };
       wakeReader();
     },

@@ -46,6 +46,7 @@ export function compactJson(doc: JsonDocument): string {
   return Array.from(compactChunks(rootOf(doc))).join('');
 }
 
+/** A value on one line, piece by piece. */
 export function compactChunks(node: JsonNode): Generator<string> {
   return formatTokens(node, () => '', ':');
 }

@@ -1,4 +1,3 @@
-import { Buffer } from 'node:buffer';
 import { Failure } from '../errors.ts';
 import {
   firstStringMember,
@@ -139,5 +138,5 @@ function unindent(block: string, { length }: string): string {
 }
 
 function isJson(text: string): boolean {
-  return text.trim() !== '' && tryParseJson(Buffer.from(text)) !== undefined;
+  return text.trim() !== '' && tryParseJson(text) !== undefined;
 }

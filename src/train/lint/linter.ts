@@ -5,13 +5,7 @@ import { observeChunks } from '../../http/body-chunks.ts';
 import { formatJsonPath, type JsonPath } from '../../json/json-node.ts';
 import { formatPosition } from '../../json/utf8.ts';
 import { createGrouping, createTrajectoryChecks } from '../stream/checks.ts';
-import {
-  createBodyTextCollector,
-  createEnvelope,
-  parseEnvelope,
-  readTrajectories,
-  type TextPart,
-} from '../stream/grammar.ts';
+import { createEnvelope, readTrajectories } from '../stream/grammar.ts';
 import {
   InvalidTextError,
   locationInside,
@@ -94,18 +88,15 @@ export function createLinter(path: JsonPath | undefined, onBytes: (bytes: number
     onBytes(summary.bytes);
   };
   const read = async (label: string, chunks: AsyncIterable<Uint8Array>, form: TextForm): Promise<void> => {
-    const outside: TextPart[] = [];
-    const collectText = createBodyTextCollector(outside);
     for await (const events of readTrajectories(observeChunks(chunks, countBytes), form)) {
       for (const event of events) {
         if (event.kind === 'trajectory') lintEvent(event, label);
         else checks.checkEvent(event, label);
-        collectText(event);
         if (event.kind === 'group') getOrOpenGroup(checks.lastGroup(), label, event.location);
         if (event.kind === 'end' && !grouping) closeGroups();
       }
     }
-    if (form === 'body') parseEnvelope(createEnvelope(outside));
+    if (form === 'body') createEnvelope(checks.bodyParts).parse();
   };
 
   return {

@@ -1,3 +1,4 @@
+import { Buffer } from 'node:buffer';
 import type { Issue } from '../../errors.ts';
 import { createFindingCollector, type PendingFinding, type ReportedFinding } from '../../fields/finding.ts';
 import { createBodyInspector } from '../../fields/schema-validator.ts';
@@ -13,7 +14,7 @@ import {
 } from '../../json/json-node.ts';
 import { formatPosition } from '../../json/utf8.ts';
 import { trajectoryGroupShape, trajectoryShape } from '../../operations/train.ts';
-import { copyTextPart, createEnvelope, type Envelope, parseEnvelope, type TextPart } from './grammar.ts';
+import { createEnvelope, type TextPart } from './grammar.ts';
 import {
   type InvalidTextError,
   locationInside,
@@ -31,6 +32,8 @@ export interface TrajectoryChecks {
   readonly checkTrajectory: (event: TrajectoryPart, label: string) => JsonNode;
   /** Records why the text of a body field could not be read to its end. */
   readonly addReadError: (error: InvalidTextError, label: string, field: string) => void;
+  /** The texts of a body outside of its groups, so far. */
+  readonly bodyParts: readonly TextPart[];
   readonly groupCount: () => number;
   /** The index of the current group; values that are not groups count, too. */
   readonly lastGroup: () => number;
@@ -52,7 +55,8 @@ export function createTrajectoryChecks(grouping: Grouping | undefined): Trajecto
   let trajectoryCount = 0;
   let indexInGroup = 0;
   let ungroupedCount = 0;
-  // The texts of the current group; texts outside of groups belong to the body.
+  const bodyParts: TextPart[] = [];
+  // The texts of the current group.
   let groupParts: TextPart[] | undefined;
 
   const addFindings = (
@@ -92,9 +96,9 @@ export function createTrajectoryChecks(grouping: Grouping | undefined): Trajecto
     }
     return root;
   };
-  const validateGroup = (envelope: Envelope, label: string): void => {
-    const found = inspectGroup(rootOf(parseEnvelope(envelope)));
-    addFindings(found, ['trajectory_groups', lastGroup], envelope.locationAt, label);
+  const validateGroup = (label: string): void => {
+    const { parse, locationAt } = createEnvelope(groupParts ?? []);
+    addFindings(inspectGroup(rootOf(parse())), ['trajectory_groups', lastGroup], locationAt, label);
   };
 
   return {
@@ -112,16 +116,17 @@ export function createTrajectoryChecks(grouping: Grouping | undefined): Trajecto
           validateTrajectory(event, label);
           break;
         case 'text':
-          groupParts?.push(copyTextPart(event));
+          (groupParts ?? bodyParts).push({ bytes: Buffer.from(event.bytes), location: event.location });
           break;
         case 'end':
-          validateGroup(createEnvelope(groupParts ?? []), label);
+          validateGroup(label);
           groupParts = undefined;
           break;
       }
     },
     addReadError: ({ message, location, syntaxProblem }, label, field) =>
       addStructureError(message, location, label, syntaxProblem === undefined ? '' : field),
+    bodyParts,
     groupCount: () => grouping?.groupCount() ?? groupCount,
     lastGroup: () => lastGroup,
     trajectoryCount: () => trajectoryCount,

@@ -3,7 +3,7 @@ import type { LabeledBytes } from '../../body/command-input.ts';
 import { COMMA, LINE_FEED } from '../../json/json-bytes.ts';
 import type { JsonPath } from '../../json/json-node.ts';
 import { createGrouping, createTrajectoryChecks, type TrajectoryChecks } from './checks.ts';
-import { createBodyTextCollector, createEnvelope, parseEnvelope, readTrajectories, type TextPart } from './grammar.ts';
+import { createEnvelope, readTrajectories } from './grammar.ts';
 import { InvalidTextError, type TextForm, type TrajectoryEvent } from './reader.ts';
 import type { TextSource } from './source.ts';
 import { createChunkBatcher } from './upload.ts';
@@ -55,35 +55,29 @@ export interface BodyContent extends TrajectoryContent {
 /** The groups of a whole body. `readFirst` yields the complete body. */
 export function bodyContent(source: TextSource): BodyContent {
   const checks = createTrajectoryChecks(undefined);
-  const parts: TextPart[] = [];
-  const collectText = createBodyTextCollector(parts);
   return {
     sources: [source],
     checks,
     isReordered: false,
-    readFirst: () =>
-      readCheckedChunks(source, 'body', checks, (event) => {
-        collectText(event);
-        return 'bytes' in event ? [event.bytes] : [];
-      }),
+    readFirst: () => readCheckedChunks(source, 'body', checks, (event) => ('bytes' in event ? [event.bytes] : [])),
     rereadArray: async function* (arrayIndex) {
-      const before = parts[arrayIndex];
-      const after = parts[arrayIndex + 1];
+      const before = checks.bodyParts[arrayIndex];
+      const after = checks.bodyParts[arrayIndex + 1];
       if (!before || !after) return;
       const batcher = createChunkBatcher();
       for await (const chunk of source.readAgain(before.location.offset + before.bytes.length, after.location.offset))
         yield* batcher([chunk]);
     },
     envelope: () => {
-      const envelope = createEnvelope(parts);
+      const { bytes, locationAt, parse } = createEnvelope(checks.bodyParts);
       try {
-        parseEnvelope(envelope);
+        parse();
       } catch (error) {
         if (!(error instanceof InvalidTextError)) throw error;
         checks.addReadError(error, source.label, '');
       }
       const [issue] = checks.structureErrors();
-      return { label: source.label, bytes: envelope.bytes, position: envelope.locationAt, issue };
+      return { label: source.label, bytes, position: locationAt, issue };
     },
   };
 }
