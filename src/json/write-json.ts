@@ -27,18 +27,11 @@ export function writeJson(value: JsonValue): string {
   if (value instanceof RawJson) return value.text;
   if (typeof value === 'bigint') return value.toString();
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);
-  if (isJsonArray(value)) return `[${value.map(writeJson).join(',')}]`;
+  if (Array.isArray(value)) return `[${value.map(writeJson).join(',')}]`;
   const members = Object.entries(value).flatMap(([key, item]) =>
     item === undefined ? [] : [`${JSON.stringify(key)}:${writeJson(item)}`],
   );
   return `{${members.join(',')}}`;
-}
-
-// Array.isArray does not narrow a readonly array away from the object that follows it in the union.
-function isJsonArray(
-  value: readonly JsonValue[] | { readonly [key: string]: JsonValue | undefined },
-): value is readonly JsonValue[] {
-  return Array.isArray(value);
 }
 
 /** The document on one line: whitespace between tokens removed, every token as it was written. */
@@ -46,7 +39,6 @@ export function compactJson(doc: JsonDocument): string {
   return Array.from(compactChunks(rootOf(doc))).join('');
 }
 
-/** A value on one line, piece by piece. */
 export function compactChunks(node: JsonNode): Generator<string> {
   return formatTokens(node, () => '', ':');
 }
