@@ -16,9 +16,8 @@ export interface ConnectOptions {
 }
 
 /**
- * A connection for requests to a URL: to the proxy if there is one, through it and with TLS for https. The signal ends
- * it. Throws ProxyError for failures of the proxy, Failure `safety_check` as requireLoopbackPeer does, else what the network or
- * TLS throw.
+ * A connection for requests to a URL: directly or through a proxy, with TLS for https. The signal ends it. Throws
+ * ProxyError, Failure `safety_check` as requireLoopbackPeer does, and what the network or TLS throw.
  */
 export async function openSocket(
   url: URL,

@@ -103,19 +103,14 @@ function isLetter(byte: number | undefined): boolean {
 /** The limit of the index: offsets are 32-bit integers, and an array has no more elements. */
 const MAX_TAPE_VALUES = Math.floor((2 ** 31 - 1) / 3);
 
-/**
- * Indexes the value at `from`, whatever follows it. Throws JsonError if the value is malformed, and if it has more than
- * `maxValues` values and keys, for which memory is allocated.
- */
+/** Indexes the value at `from`, whatever follows it. Throws JsonError if it is malformed or has too many values. */
 export function indexValue(bytes: Buffer, from: number, maxValues: number): { tape: Int32Array; end: number } {
-  // One loop with a stack of its own, because a call stack would limit how deep a document may be. Its state is in local
-  // variables, which takes two thirds of the time of fields.
+  // One loop, as a call stack would limit the depth. Local variables take two thirds of the time of fields.
   const tape = allocateTape(3 * maxValues);
   let used = 0;
   let count = 0;
   // The tape index of the innermost open container, or a number beyond any tape. Until a container is closed, its third
-  // number is the tape index of its parent, inverted if the parent is an object. So a document that is a million levels
-  // deep needs no stack in addition to the tape.
+  // number is the tape index of its parent, inverted if the parent is an object, so that depth needs no other stack.
   const noContainer = 2 ** 31 - 1;
   let innermost = noContainer;
   let isInObject = false;
@@ -226,8 +221,8 @@ export function skipWhitespace(bytes: Buffer, from: number): number {
 }
 
 /**
- * Indexes one JSON value of any depth without changing a byte of it; a byte order mark is dropped.
- * Throws JsonError for invalid UTF-8, for anything RFC 8259 does not allow, and for more than `maxValues` values and keys.
+ * Indexes one JSON value of any depth without changing a byte of it; a byte order mark is dropped. Throws JsonError for
+ * invalid UTF-8, for anything RFC 8259 does not allow, and for more than `maxValues` values and keys.
  */
 export function parseJson(input: Uint8Array | string, maxValues = MAX_TAPE_VALUES): JsonDocument {
   const bytes = typeof input === 'string' ? Buffer.from(input) : decodeUtf8(input, true);
@@ -249,8 +244,7 @@ export function tryParseJson(text: Uint8Array | string): JsonNode | undefined {
   }
 }
 
-// All values and keys but the first follow a separator, so the index is allocated once. Separators inside strings only make
-// it too large, and the system does not allocate pages that are never written.
+// All values and keys but the first follow a separator. Those in strings only make the index larger, in unused pages.
 const separatorBytes = new Uint8Array(256);
 for (const byte of ',:[{') separatorBytes[byte.charCodeAt(0)] = 1;
 

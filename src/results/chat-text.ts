@@ -109,10 +109,7 @@ export function toolCalls(message: JsonNode | undefined): JsonNode[] {
 // The part of a response that a failure quotes, so that it is not lost.
 const MAX_QUOTED_CHARS = 4000;
 
-/**
- * The first fenced code block of a chat completion, or the first one that is JSON; a text that is JSON as a whole counts.
- * Throws Failure `safety_check`, which quotes the text, if there is none.
- */
+/** The first fenced code block, or text or block that is JSON. Throws Failure `safety_check` with the text if none. */
 export function extractBlock(kind: string): (doc: JsonDocument) => string {
   return (doc) => {
     const [choice] = choicesByIndex(rootOf(doc));

@@ -90,8 +90,7 @@ export async function printDocument(
       { format, filter, writer: sink.writer, report: context.report },
     );
   } catch (error) {
-    // The same request would be charged or applied twice, and the response may have an id that svc generated; the failure of the
-    // filter is the one to report.
+    // The same request would be charged or applied twice. The failure of the filter is the one to report.
     if (filter && operation.effect !== 'read') await writeResponse(doc.bytes, sink).catch(() => {});
     throw error;
   }

@@ -16,8 +16,7 @@ const NO_SIGNATURE: i32 = 0;
 // Not a complete and valid value; as an address, the start of the memory, where no token ends.
 const MALFORMED_VALUE: i32 = 0;
 
-// The tape has too little room.
-const TAPE_FULL: i32 = -1;
+const MAX_PAGES: i32 = 16 * 1024;
 
 const NO_CONTAINER: i32 = 0;
 
@@ -28,20 +27,27 @@ export function endOfValue(): i32 {
   return valueEnd;
 }
 
-/**
- * Writes the tape of the value at `start`, as indexValue does, between two addresses. Returns its number of bytes, MALFORMED_VALUE
- * or TAPE_FULL. A zero byte must follow the text.
- */
-export function buildTape(start: i32, tape: i32, tapeEnd: i32): i32 {
+/** Grows the memory to this many bytes, up to 1 GiB; it is never freed. False if there is too little. */
+export function reserveMemory(bytes: u32): bool {
+  const pages: i32 = (bytes + 0xffff) >>> 16;
+  const missing = pages - memory.size();
+  return missing <= 0 || (pages <= MAX_PAGES && memory.grow(missing) >= 0);
+}
+
+/** Writes the tape of the value at `start`, before a zero byte. Returns its bytes; MALFORMED_VALUE also without memory. */
+export function buildTape(start: i32, tape: i32): i32 {
+  let tapeEnd = memory.size() << 16;
   let entry = tape;
   let count = 0;
-  // The entry of the innermost open container. Until a container is closed, its third number is the entry of its parent,
-  // inverted if the parent is an object.
+  // The innermost open container. Until it is closed, its third number is its parent, inverted if that is an object.
   let innermost = NO_CONTAINER;
   let isInObject = false;
   let at = start;
   while (true) {
-    if (entry + 2 * ENTRY_BYTES > tapeEnd) return TAPE_FULL;
+    if (entry + 2 * ENTRY_BYTES > tapeEnd) {
+      if (!reserveMemory(tapeEnd + (tapeEnd >> 2))) return MALFORMED_VALUE;
+      tapeEnd = memory.size() << 16;
+    }
     if (isInObject) {
       if (byteAt(at) !== ascii.QUOTE) return MALFORMED_VALUE;
       const end = skipString(at);

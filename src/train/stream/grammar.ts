@@ -98,8 +98,7 @@ function* readBodyEvents(cursor: Cursor): EventGenerator {
   yield* emitConsumed(cursor, 'text', pendingText.location);
 }
 
-// In a body every value counts as a group. Elsewhere, with a container, the field `trajectories` distinguishes a group from a
-// trajectory; until then nothing is emitted.
+// In a body every value counts as a group. In a container, only the field `trajectories` shows that a value is one.
 function* readGroup(cursor: Cursor, container?: 'in a list' | 'alone'): EventGenerator {
   const location = cursorLocation(cursor);
   const pendingText = { location };
@@ -133,8 +132,7 @@ function readTrajectoryArray(cursor: Cursor, pendingText: PendingText): EventGen
   });
 }
 
-// Parses a trajectory whose bytes are all in memory without skipping it first. Undefined for a partial or invalid one, which
-// advancePastValue handles.
+// Parses a trajectory that is in memory without skipping it first; undefined for one that advancePastValue must handle.
 function parseCompleteTrajectory(cursor: Cursor): JsonDocument | undefined {
   const { bytes, at: start } = cursor;
   if (bytes[start] !== ascii.OPEN_OBJECT || isProbablyPartial(cursor)) return undefined;
