@@ -12,25 +12,20 @@ export interface Deadline {
   readonly restart: () => void;
 }
 
-export const noDeadline: Deadline = {
-  limitMs: Number.POSITIVE_INFINITY,
-  remainingMs: () => Number.POSITIVE_INFINITY,
-  isDefault: true,
-  restart: () => {},
-};
-
+/** A deadline in `limitMs`; without one, it never passes. */
 export function createDeadline(
-  limitMs: number | undefined,
-  { elapsed }: { readonly elapsed: () => number },
+  limitMs = Number.POSITIVE_INFINITY,
+  { elapsed }: { readonly elapsed: () => number } = { elapsed: () => 0 },
   isDefault = false,
 ): Deadline {
-  if (limitMs === undefined) return noDeadline;
   let startedAt = elapsed();
   const restart = (): void => {
     if (isDefault) startedAt = elapsed();
   };
   return { limitMs, remainingMs: () => Math.max(0, startedAt + limitMs - elapsed()), isDefault, restart };
 }
+
+export const noDeadline = createDeadline();
 
 /** Waits. Throws the reason of the signal if that is aborted before the time is over. */
 export function abortableDelay(delayMs: number, startTimer: StartTimer, signal?: ExchangeSignal): Promise<void> {

@@ -96,13 +96,11 @@ export async function compileJqFilter(
 const AFFECTS_OTHER_INPUTS = /(?<!\.)\b(?:inputs?|input_line_number|halt|halt_error)\b/;
 
 /** A sink for lines of JSON that writes their results; its commit throws the first Failure, as `locate` describes it for its line. */
-export function filteredSink(
-  { writer, keepsPartial, commit, abandon }: Sink,
-  filter: JqFilter,
-  locate: (failure: Failure, line: string) => Failure,
-): Sink {
+export function filteredSink(sink: Sink, filter: JqFilter, locate: (failure: Failure, line: string) => Failure): Sink {
+  const { writer } = sink;
   let failed: Failure | undefined;
   return {
+    ...sink,
     writer: {
       ...writer,
       write: async (lines) => {
@@ -116,12 +114,10 @@ export function filteredSink(
         await writer.write(text);
       },
     },
-    keepsPartial,
     commit: async () => {
-      await commit();
+      await sink.commit();
       if (failed) throw failed;
     },
-    abandon,
   };
 }
 

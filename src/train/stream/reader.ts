@@ -94,10 +94,10 @@ export interface Cursor extends SkipState {
 const MAX_VALUE_BYTES = 2 ** 31 - 1;
 
 export function createCursor(): Cursor {
-  const buffer = Buffer.alloc(0);
+  const skipState = { at: 0, depth: 0, isInString: false };
   const located = { offset: 0, line: 1, column: 1 };
-  const offsets = { at: 0, keepFrom: 0, baseOffset: 0, lastTrajectoryBytes: 0 };
-  return { ...offsets, bytes: buffer, buffer, located, depth: 0, isInString: false, isEnded: false };
+  const buffers = { bytes: Buffer.alloc(0), buffer: Buffer.alloc(0) };
+  return { ...skipState, ...buffers, located, keepFrom: 0, baseOffset: 0, lastTrajectoryBytes: 0, isEnded: false };
 }
 
 /** Appends a copy of a chunk, and reuses the memory before `keepFrom`. Throws InvalidTextError if a value is too long to hold. */
