@@ -40,7 +40,7 @@ interface Merging {
   readonly onUnmerged: (description: string) => void;
 }
 
-/** Merges chunks by the rules of the fields; unknown fields keep their last value. `onUnmerged` gets a description of each value left out. */
+/** Merges chunks by the rules of the fields; other fields keep their last value. `onUnmerged` gets what is left out. */
 export function createStreamMerger(fields: Fields, onUnmerged: Merging['onUnmerged'] = () => {}): StreamMerger {
   let heldBytes = 0;
   const tryReserve = (text: string, replaced?: string): boolean => {

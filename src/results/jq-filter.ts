@@ -171,8 +171,8 @@ export interface JqRun {
 }
 
 /**
- * jq itself, in a thread that starts with the first run; `file`, beside the bundle, is its program. A run rejects if it exceeds its
- * memory or its stack, and once the signal is aborted, which ends it. One run at a time.
+ * jq itself, in a thread that starts with the first run; `file`, beside the bundle, is its program. A run rejects if it
+ * exceeds its memory or its stack, and once the signal is aborted, which ends it. One run at a time.
  */
 export function createJqEngine(
   file = new URL('./jq-worker.js', import.meta.url),

@@ -37,6 +37,8 @@ export interface TrajectoryChecks {
   readonly groupCount: () => number;
   /** The index of the current group; values that are not groups count, too. */
   readonly lastGroup: () => number;
+  /** The index of the group of the last single trajectory, if it has one. */
+  readonly assignedGroup: () => number | undefined;
   readonly trajectoryCount: () => number;
   readonly findings: () => ReportedFinding<Issue>[];
   /** Values that are not groups of trajectories: errors even with --no-check. */
@@ -44,8 +46,8 @@ export interface TrajectoryChecks {
   readonly hint: () => string | undefined;
 }
 
-/** Starts the checks. With a grouping, trajectories must not be in groups. */
-export function createTrajectoryChecks(grouping: Grouping | undefined): TrajectoryChecks {
+/** Starts the checks. With a path, single trajectories are grouped by the value there, in the order of these values. */
+export function createTrajectoryChecks(groupBy: JsonPath | undefined): TrajectoryChecks {
   const inspectTrajectory = createBodyInspector(trajectoryShape);
   const inspectGroup = createBodyInspector(trajectoryGroupShape);
   const findings = createFindingCollector<Issue>();
@@ -55,10 +57,24 @@ export function createTrajectoryChecks(grouping: Grouping | undefined): Trajecto
   let trajectoryCount = 0;
   let indexInGroup = 0;
   let ungroupedCount = 0;
+  const assignedGroups = new Map<string, { readonly group: number; count: number }>();
+  let assignedGroup: number | undefined;
   const bodyParts: TextPart[] = [];
   // The texts of the current group.
   let groupParts: TextPart[] | undefined;
 
+  // The place of a single trajectory, or the reason why it has no group.
+  const assignGroup = (trajectory: JsonNode, path: JsonPath): { group: number; at: number } | string => {
+    assignedGroup = undefined;
+    const value = nodeAtPath(trajectory, path);
+    if (!value) return `has no ${formatJsonPath(path)} to group by`;
+    const key = kindOf(value) === 'string' ? `"${stringOf(value)}` : rawText(value);
+    const assigned = assignedGroups.get(key) ?? { group: assignedGroups.size, count: 0 };
+    assignedGroups.set(key, assigned);
+    assignedGroup = assigned.group;
+    assigned.count += 1;
+    return { group: assigned.group, at: assigned.count - 1 };
+  };
   const addFindings = (
     findingsOfPart: readonly PendingFinding[],
     path: JsonPath,
@@ -80,7 +96,7 @@ export function createTrajectoryChecks(grouping: Grouping | undefined): Trajecto
     const { bytes, location, container, document } = event;
     const root = rootOf(document ?? parseTextAt(bytes, location));
     const assignment =
-      container === 'in a group' ? { group: lastGroup, at: indexInGroup } : grouping?.assignGroup(root);
+      container === 'in a group' ? { group: lastGroup, at: indexInGroup } : groupBy && assignGroup(root, groupBy);
     if (container === 'in a group') indexInGroup += 1;
     if (container === 'alone') ungroupedCount += 1;
     if (!assignment) {
@@ -106,7 +122,7 @@ export function createTrajectoryChecks(grouping: Grouping | undefined): Trajecto
     checkEvent: (event, label) => {
       switch (event.kind) {
         case 'group':
-          if (grouping) addStructureError('is already a group; leave out --group-by', event.location, label);
+          if (groupBy) addStructureError('is already a group; leave out --group-by', event.location, label);
           groupCount += 1;
           lastGroup += 1;
           indexInGroup = 0;
@@ -127,42 +143,15 @@ export function createTrajectoryChecks(grouping: Grouping | undefined): Trajecto
     addReadError: ({ message, location, syntaxProblem }, label, field) =>
       addStructureError(message, location, label, syntaxProblem === undefined ? '' : field),
     bodyParts,
-    groupCount: () => grouping?.groupCount() ?? groupCount,
+    groupCount: () => (groupBy ? assignedGroups.size : groupCount),
     lastGroup: () => lastGroup,
+    assignedGroup: () => assignedGroup,
     trajectoryCount: () => trajectoryCount,
     findings: findings.findings,
     structureErrors: structureErrors.findings,
     hint: () =>
-      ungroupedCount > 0 && !grouping
+      ungroupedCount > 0 && !groupBy
         ? 'if each line is a trajectory, group them: add --group-by metadata.task'
         : undefined,
-  };
-}
-
-/** Groups single trajectories by the value at a path, in the order in which the values first appear. */
-export interface Grouping {
-  /** The index of the group and of the trajectory in it, from 0; or the reason why it has no group. */
-  readonly assignGroup: (trajectory: JsonNode) => { readonly group: number; readonly at: number } | string;
-  readonly lastGroup: () => number | undefined;
-  readonly groupCount: () => number;
-}
-
-export function createGrouping(path: JsonPath): Grouping {
-  const groups = new Map<string, { readonly group: number; count: number }>();
-  let lastGroup: number | undefined;
-  return {
-    assignGroup: (trajectory) => {
-      lastGroup = undefined;
-      const value = nodeAtPath(trajectory, path);
-      if (!value) return `has no ${formatJsonPath(path)} to group by`;
-      const key = kindOf(value) === 'string' ? `"${stringOf(value)}` : rawText(value);
-      const group = groups.get(key) ?? { group: groups.size, count: 0 };
-      groups.set(key, group);
-      lastGroup = group.group;
-      group.count += 1;
-      return { group: group.group, at: group.count - 1 };
-    },
-    lastGroup: () => lastGroup,
-    groupCount: () => groups.size,
   };
 }

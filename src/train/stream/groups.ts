@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer';
 import type { LabeledBytes } from '../../body/command-input.ts';
 import { COMMA, LINE_FEED } from '../../json/json-bytes.ts';
 import type { JsonPath } from '../../json/json-node.ts';
-import { createGrouping, createTrajectoryChecks, type TrajectoryChecks } from './checks.ts';
+import { createTrajectoryChecks, type TrajectoryChecks } from './checks.ts';
 import { createEnvelope, readTrajectories } from './grammar.ts';
 import { InvalidTextError, type TextForm, type TrajectoryEvent } from './reader.ts';
 import type { TextSource } from './source.ts';
@@ -22,28 +22,25 @@ export interface TrajectoryContent {
 
 /** The groups in some files in order; with a path, groups of the single trajectories in them, by the value there. */
 export function filesContent(sources: readonly TextSource[], path: JsonPath | undefined): TrajectoryContent {
-  const grouping = path && createGrouping(path);
-  const checks = createTrajectoryChecks(grouping);
-  const ranges = createRangeLists(grouping?.lastGroup);
+  const checks = createTrajectoryChecks(path);
+  const ranges = createRangeLists(path && checks.assignedGroup);
   return {
     sources,
     checks,
-    isReordered: grouping !== undefined,
+    isReordered: path !== undefined,
     readFirst: async function* () {
       let isFirst = true;
       for (const [index, source] of sources.entries())
         yield* readCheckedChunks(source, 'groups', checks, (event) => {
           ranges.add(event, index);
-          if (grouping) return [];
+          if (path) return [];
           if (event.kind !== 'group') return 'bytes' in event ? [event.bytes] : [];
           const separator = isFirst ? [] : [comma];
           isFirst = false;
           return separator;
         });
     },
-    rereadArray: grouping
-      ? () => readGroups(sources, ranges, grouping.groupCount())
-      : () => readInOrder(sources, ranges),
+    rereadArray: () => (path ? readGroups(sources, ranges, checks.groupCount()) : readInOrder(sources, ranges)),
   };
 }
 

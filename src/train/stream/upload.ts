@@ -109,8 +109,8 @@ const BATCH_CHUNK_BYTES = 128 * 1024;
 const BATCH_BUFFERS = 6;
 
 /**
- * Returns a function that combines chunks into larger ones, in buffers that it reuses. Their bytes are valid until another 512 KiB were
- * yielded, which a socket has written by then: it holds back less before it asks its writer to wait.
+ * Returns a function that combines chunks into larger ones, in buffers that it reuses. Their bytes are valid until another
+ * 512 KiB were yielded; a socket has written them by then, as it holds back less before it asks its writer to wait.
  */
 export function createChunkBatcher(): (chunks: Iterable<Uint8Array>) => Generator<Uint8Array> {
   const buffers: Buffer[] = [];
