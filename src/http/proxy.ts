@@ -42,12 +42,7 @@ export function proxySecrets(proxy: URL): string[] {
 
 /** True for a URL on this machine: localhost, 127.0.0.0/8 and ::1. */
 export function isLoopbackUrl({ hostname }: URL): boolean {
-  return (
-    hostname === 'localhost' ||
-    hostname.endsWith('.localhost') ||
-    hostname === '[::1]' ||
-    /^127(?:\.\d{1,3}){3}$/.test(hostname)
-  );
+  return /^(?:(?:.*\.)?localhost|\[::1\]|127(?:\.\d{1,3}){3})$/.test(hostname);
 }
 
 /** The port of a URL, by default that of its scheme. */
