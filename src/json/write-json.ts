@@ -1,5 +1,5 @@
 import type { Buffer } from 'node:buffer';
-import { endOffset, type JsonDocument, type JsonNode, rootOf, startOffset } from './json-node.ts';
+import { endOffset, type JsonNode, startOffset } from './json-node.ts';
 import { scanString } from './parse-json.ts';
 
 /** JSON text that is already written, so that a number or a whole document can be placed without reading it. */
@@ -34,9 +34,9 @@ export function writeJson(value: JsonValue): string {
   return `{${members.join(',')}}`;
 }
 
-/** The document on one line: whitespace between tokens removed, every token as it was written. */
-export function compactJson(doc: JsonDocument): string {
-  return Array.from(compactChunks(rootOf(doc))).join('');
+/** A value on one line: whitespace between tokens removed, every token as it was written. */
+export function compactJson(node: JsonNode): string {
+  return Array.from(compactChunks(node)).join('');
 }
 
 export function compactChunks(node: JsonNode): Generator<string> {
@@ -46,9 +46,9 @@ export function compactChunks(node: JsonNode): Generator<string> {
 // A document may be a million levels deep; its lines need not be that wide.
 const MAX_INDENT_LEVELS = 100;
 
-/** The document indented by two spaces a level (at most 100 levels), every token as it was written. */
-export function indentJson(doc: JsonDocument): string {
-  return Array.from(indentChunks(rootOf(doc))).join('');
+/** A value indented by two spaces a level (at most 100 levels), every token as it was written. */
+export function indentJson(node: JsonNode): string {
+  return Array.from(indentChunks(node)).join('');
 }
 
 /** A value indented like that, piece by piece: with whitespace it may be many times as long as it was. */

@@ -8,10 +8,9 @@ import {
   type JsonNode,
   kindOf,
   numberMember,
-  rawText,
   rootOf,
 } from '../json/json-node.ts';
-import { parseJson, tryParseJson } from '../json/parse-json.ts';
+import { tryParseJson } from '../json/parse-json.ts';
 import { compactJson } from '../json/write-json.ts';
 
 export function completionChoices(completion: JsonNode): JsonNode[] {
@@ -40,12 +39,7 @@ export function choiceHeading(number: number): string {
 
 /** The text of a message or, if it has none and calls tools, one line of JSON for each call. */
 export function choiceText(message: JsonNode | undefined): string {
-  return (
-    contentText(message) ||
-    toolCalls(message)
-      .map((call) => compactJson(parseJson(rawText(call))))
-      .join('\n')
-  );
+  return contentText(message) || toolCalls(message).map(compactJson).join('\n');
 }
 
 /** The text of a message or of a chunk of one: its content, or the text parts of it, or the transcript of its audio. */

@@ -11,6 +11,7 @@ import {
   membersOf,
   numberMember,
   rawText,
+  rootOf,
   stringOf,
 } from '../json/json-node.ts';
 import { parseJson } from '../json/parse-json.ts';
@@ -234,7 +235,7 @@ export async function mergeStream(
     failure = error;
   }
   try {
-    return { json: compactJson(parseJson(merger.toJson())), failure };
+    return { json: compactJson(rootOf(parseJson(merger.toJson()))), failure };
   } finally {
     endTurn?.();
   }

@@ -9,7 +9,7 @@ export function schemaViewText(view: string): (doc: JsonDocument) => string {
     if (view === 'tree') return treeLines(tree, '').join('');
     if (view === 'typescript') return `export interface Payload ${typeScriptObject(tree, '')}\n`;
     const schema = { $schema: 'https://json-schema.org/draft/2020-12/schema', ...jsonSchemaOfObject(tree) };
-    return `${indentJson(parseJson(writeJson(schema)))}\n`;
+    return `${indentJson(rootOf(parseJson(writeJson(schema))))}\n`;
   };
 }
 

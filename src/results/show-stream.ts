@@ -50,9 +50,9 @@ export async function showStream(
         if (!(error instanceof Failure)) throw error;
         // The request was paid for: the chunk is printed as it is, and the stream continues.
         filterFailure ??= error;
-        await ignoreClosedPipe(write(`${compactJson(chunk.doc)}\n`));
+        await ignoreClosedPipe(write(`${compactJson(chunk)}\n`));
       });
-    else if (format === 'jsonl') await write(`${compactJson(chunk.doc)}\n`);
+    else if (format === 'jsonl') await write(`${compactJson(chunk)}\n`);
   };
   try {
     for await (const chunk of chunks) {

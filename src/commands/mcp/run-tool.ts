@@ -9,6 +9,7 @@ import type { Context } from '../../context.ts';
 import { Failure, toFailure } from '../../errors.ts';
 import { formatByteSize } from '../../files/byte-size.ts';
 import type { FlagValues } from '../../flag.ts';
+import { rootOf } from '../../json/json-node.ts';
 import { compactJson, RawJson } from '../../json/write-json.ts';
 import type { Operation } from '../../operations/operation.ts';
 import { failureJson } from '../../output/failure-text.ts';
@@ -99,7 +100,7 @@ async function readOutcome({ parsedResponse, chunks }: Outcome, { reply }: Opera
     return { ...merged, text: merged.json };
   }
   const { bytes, doc, failure } = parsedResponse;
-  return doc ? { text: bytes.toString(), json: compactJson(doc), failure } : { text: '', json: '', failure };
+  return doc ? { text: bytes.toString(), json: compactJson(rootOf(doc)), failure } : { text: '', json: '', failure };
 }
 
 function successResult(text: string, json: string, warnings: readonly string[]): ToolResult {
