@@ -6,7 +6,7 @@ import { createTrajectoryChecks, type TrajectoryChecks } from './checks.ts';
 import { createEnvelope, readTrajectories } from './grammar.ts';
 import { InvalidTextError, type TextForm, type TrajectoryEvent } from './reader.ts';
 import type { TextSource } from './source.ts';
-import { createChunkBatcher } from './upload.ts';
+import { createChunkBatcher, SENDABLE_BUFFERS } from './upload.ts';
 
 /** The trajectories of a body. They are parsed and checked while they are first read; then their byte ranges are read again as they are. */
 export interface TrajectoryContent {
@@ -61,7 +61,7 @@ export function bodyContent(source: TextSource): BodyContent {
       const before = checks.bodyParts[arrayIndex];
       const after = checks.bodyParts[arrayIndex + 1];
       if (!before || !after) return;
-      const batcher = createChunkBatcher();
+      const batcher = createChunkBatcher(SENDABLE_BUFFERS);
       for await (const chunk of source.readAgain(before.location.offset + before.bytes.length, after.location.offset))
         yield* batcher([chunk]);
     },
@@ -111,7 +111,7 @@ const groupClose = Buffer.from(']}');
 
 // The sources in order; all of each is read, because many small ranges would take longer.
 async function* readInOrder(sources: readonly TextSource[], { rangesOf }: RangeLists): AsyncGenerator<Uint8Array> {
-  const batcher = createChunkBatcher();
+  const batcher = createChunkBatcher(SENDABLE_BUFFERS);
   let isFirst = true;
   for (const [index, source] of sources.entries()) {
     const ranges = rangesOf(index);
@@ -139,7 +139,7 @@ async function* readGroups(
   { rangesOf }: RangeLists,
   groupCount: number,
 ): AsyncGenerator<Uint8Array> {
-  const batcher = createChunkBatcher();
+  const batcher = createChunkBatcher(SENDABLE_BUFFERS);
   for (let group = 0; group < groupCount; group += 1) {
     let separator = group === 0 ? groupOpen : Buffer.concat([comma, groupOpen]);
     for (const { source, start, end, isLines } of rangesOf(group)) {
