@@ -14,7 +14,7 @@ import {
   rootOf,
 } from '../json/json-node.ts';
 import { parseJson, tryParseJson } from '../json/parse-json.ts';
-import { compactChunks, writeJson } from '../json/write-json.ts';
+import { compactJson, writeJson } from '../json/write-json.ts';
 import { failureFields } from '../output/failure-text.ts';
 import type { ParsedResponse } from '../results/show-response.ts';
 import { appliedStates, MAX_LINES } from './line-table.ts';
@@ -106,7 +106,7 @@ function formatEnd({ attempts, milliseconds, expectations = [], warnings = [], c
 // In JSON, line breaks are only between values.
 function toSingleLine(bytes: Buffer): Buffer {
   if (!bytes.includes(LINE_FEED) && !bytes.includes(CARRIAGE_RETURN)) return bytes;
-  return Buffer.from(Array.from(compactChunks(rootOf(parseJson(bytes)))).join(''));
+  return Buffer.from(compactJson(rootOf(parseJson(bytes))));
 }
 
 function formatResponse(bytes: Buffer): string {

@@ -9,11 +9,9 @@ export function fileFailure(action: string, error: unknown, facts: FailureFacts 
 }
 
 export async function withFileFailure<T>(action: string, run: () => Promise<T>, facts: FailureFacts = {}): Promise<T> {
-  try {
-    return await run();
-  } catch (error) {
+  return run().catch((error: unknown) => {
     throw fileFailure(action, error, facts);
-  }
+  });
 }
 
 export function describeFileError(error: unknown): string {

@@ -5,11 +5,9 @@ import { promisify } from 'node:util';
 import { usageFailure } from '../errors.ts';
 import { errorCode, fileFailure, isNotFoundError, undefinedIfNotFound, withFileFailure } from './file-errors.ts';
 
-/**
- * Creates a directory and its parents durably; returns false if it already existed. Throws system errors. Node's recursive
- * mkdir never returns where the system reports ENOENT in an existing directory, as /proc does.
- */
+/** Creates a directory and its parents durably; false if it already existed. Throws system errors. */
 export async function makeDirectory(path: string, mode: number): Promise<boolean> {
+  // Node's recursive mkdir never returns where the system reports ENOENT in an existing directory, as /proc does.
   try {
     await mkdir(path, { mode });
     await syncDirectory(dirname(path));

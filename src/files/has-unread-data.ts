@@ -1,4 +1,4 @@
-import { close, constants, fstat, open, readFile, stat } from 'node:fs';
+import { constants, fstat, open, readFile, stat } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
 import { promisify } from 'node:util';
 
@@ -31,24 +31,15 @@ async function isReadable(fd: number): Promise<boolean> {
   const { Socket } = await import('node:net');
   const copy = await promisify(open)(`/proc/self/fd/${fd}`, constants.O_RDWR | constants.O_NONBLOCK);
   let isReady = false;
-  try {
-    const options = {
-      fd: copy,
-      readable: true,
-      writable: false,
-      onread: { buffer: Buffer.alloc(0), callback: () => true },
-    };
-    const socket = new Socket(options);
-    socket.on('error', () => {
-      isReady = true;
-    });
-    socket.resume();
-    // The first turn may begin after the poll of this one.
-    for (let turn = 0; turn < 3 && !isReady; turn++) await setImmediate();
-    socket.destroy();
-  } catch (error) {
-    await promisify(close)(copy);
-    throw error;
-  }
+  const onread = { buffer: Buffer.alloc(0), callback: () => true };
+  const options = { fd: copy, readable: true, writable: false, onread };
+  const socket = new Socket(options);
+  socket.on('error', () => {
+    isReady = true;
+  });
+  socket.resume();
+  // The first turn may begin after the poll of this one.
+  for (let turn = 0; turn < 3 && !isReady; turn++) await setImmediate();
+  socket.destroy();
   return isReady;
 }

@@ -107,10 +107,7 @@ export interface Journal {
   readonly close: () => Promise<void>;
 }
 
-/**
- * Opens a journal whose complete records end after `validBytes`, creating it with mode 0600. `beforeWrite` is called before
- * each write; an error that it throws keeps the records from being written.
- */
+/** Opens or creates (0600) a journal with records up to `validBytes`. Nothing is written if `beforeWrite` throws. */
 export async function openJournal(
   { path, displayPath }: Omit<JournalFile, 'hint'>,
   validBytes: number,

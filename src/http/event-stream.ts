@@ -13,8 +13,8 @@ export interface ServerEvent {
 }
 
 /**
- * The events of a `text/event-stream` as they arrive; comments are skipped. Throws what the connection
- * throws if it is cut, after `onCutEvent` if that is inside an event, and UnusableBodyError for an event that is too long.
+ * The events of a `text/event-stream` as they arrive. Throws what a cut connection throws, after `onCutEvent` if that
+ * is inside an event, and UnusableBodyError for an event that is too long.
  */
 export async function* readEventStream(
   body: AsyncIterable<Uint8Array>,

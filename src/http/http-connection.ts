@@ -34,8 +34,6 @@ export function createConnection(url: URL, options: ConnectOptions, isKeepAlive:
   // Only undici may end a connection that it has taken over: it fails if one closes by itself while it does not read.
   let connectAbort = new AbortController();
   let traffic = createTraffic();
-  let control: ReadControl | undefined;
-  let openedSocket: Socket | undefined;
   let arrivingBody: BodyQueue | undefined;
   let onInterimResponse: HttpRequest['onInterimResponse'];
   const client = new Client(url.origin, {
@@ -50,9 +48,8 @@ export function createConnection(url: URL, options: ConnectOptions, isKeepAlive:
       connectAbort = new AbortController();
       openSocket(url, options, connectAbort.signal).then(
         (socket) => {
-          traffic = createTraffic();
-          openedSocket = socket;
-          control = controlReading(socket, traffic, () => onInterimResponse?.());
+          traffic = createTraffic(socket);
+          controlReading(socket, traffic, () => onInterimResponse?.());
           reportStrayData(socket, traffic);
           done(null, socket);
         },
@@ -62,7 +59,7 @@ export function createConnection(url: URL, options: ConnectOptions, isKeepAlive:
   });
   const destroy = async (reason?: unknown): Promise<void> => {
     // Otherwise, a body without a length would look complete.
-    if (reason !== undefined) arrivingBody?.fail(reason);
+    if (reason !== undefined) arrivingBody?.end(reason);
     connectAbort.abort(reason);
     await client.destroy(reason instanceof Error ? reason : null);
   };
@@ -70,14 +67,16 @@ export function createConnection(url: URL, options: ConnectOptions, isKeepAlive:
     origin: url.origin,
     destroy,
     finish: async (startTimer) => {
-      if (openedSocket?.destroyed === false) await endSocket(openedSocket, startTimer);
+      if (traffic.socket?.destroyed === false) await endSocket(traffic.socket, startTimer);
       await destroy();
     },
     isReusable: () => traffic.responses < MAX_EXCHANGES && traffic.responseBytes < MAX_RESPONSE_BYTES_CARRIED,
     exchange: (request, to) => {
       const { onBodySent, onStrayData } = request;
       onInterimResponse = request.onInterimResponse;
-      control?.expectResponse();
+      // Interim responses may come before the next response.
+      traffic.isBeforeResponse = true;
+      traffic.held = [];
       return new Promise((resolve, reject) => {
         client.dispatch(dispatchOptions(request, to, options, isKeepAlive), {
           onConnect: () => {
@@ -87,7 +86,7 @@ export function createConnection(url: URL, options: ConnectOptions, isKeepAlive:
           onHeaders: (status, rawHeaders, _, statusText) => {
             // An interim response.
             if (status < 200) return true;
-            const bodyQueue = createBodyQueue(control);
+            const bodyQueue = createBodyQueue(traffic);
             arrivingBody = bodyQueue;
             // The body of a short response is in the packet of its headers, which is read to its end before this runs.
             queueMicrotask(() => {
@@ -108,7 +107,7 @@ export function createConnection(url: URL, options: ConnectOptions, isKeepAlive:
             arrivingBody?.end();
           },
           onError: (error) => {
-            arrivingBody?.fail(error);
+            arrivingBody?.end(error);
             reject(error);
           },
         });
@@ -129,15 +128,23 @@ function endSocket(socket: Socket, startTimer: StartTimer): Promise<void> {
   });
 }
 
+// What goes over a connection; undefined is the socket of one that is not open yet.
 interface Traffic {
+  readonly socket: Socket | undefined;
   isResponseExpected: boolean;
   responses: number;
   responseBytes: number;
   readonly onStrayData: (() => void)[];
+  /** The parser gets nothing to read. */
+  isPaused: boolean;
+  isBeforeResponse: boolean;
+  /** The start of an incomplete head before a response. */
+  held: Buffer[];
 }
 
-function createTraffic(): Traffic {
-  return { isResponseExpected: false, responses: 0, responseBytes: 0, onStrayData: [] };
+function createTraffic(socket?: Socket): Traffic {
+  const counts = { responses: 0, responseBytes: 0, onStrayData: [] };
+  return { socket, ...counts, isResponseExpected: false, isPaused: false, isBeforeResponse: true, held: [] };
 }
 
 // undici closes a connection on which an unexpected response begins, without reporting it.
@@ -180,31 +187,30 @@ interface BodyQueue {
   /** The whole body if it has arrived and none of it was read; undefined otherwise. */
   readonly completeBody: () => Buffer | undefined;
   readonly push: (chunk: Buffer) => void;
-  readonly end: () => void;
-  readonly fail: (error: unknown) => void;
+  /** Ends it once; with an error, which the reader gets after the bytes before it. */
+  readonly end: (error?: unknown) => void;
 }
 
 const MAX_QUEUED_BYTES = 256 * 1024;
 
 /** An empty queue for a body; the connection is paused while more than 256 KiB wait to be read. */
-function createBodyQueue(control: ReadControl | undefined): BodyQueue {
+function createBodyQueue(traffic: Traffic): BodyQueue {
   let chunks: Buffer[] = [];
   let queuedBytes = 0;
-  let isPaused = false;
-  let end: { readonly error?: unknown } | undefined;
+  let end: { readonly error: unknown } | undefined;
   let wakeReader = (): void => {};
   const readChunks = async function* (): AsyncGenerator<Uint8Array> {
     for (;;) {
       const ready = chunks;
       chunks = [];
       queuedBytes = 0;
-      if (isPaused) {
-        isPaused = false;
-        control?.resume();
+      if (traffic.isPaused) {
+        traffic.isPaused = false;
+        traffic.socket?.emit('readable');
       }
       yield* ready;
       if (chunks.length > 0) continue;
-      if (end && 'error' in end) throw end.error;
+      if (end?.error !== undefined) throw end.error;
       if (end) return;
       await new Promise<void>((resolve) => {
         wakeReader = resolve;
@@ -213,52 +219,34 @@ function createBodyQueue(control: ReadControl | undefined): BodyQueue {
   };
   return {
     body: { [Symbol.asyncIterator]: readChunks },
-    completeBody: () => (end && !('error' in end) ? concatChunks(chunks) : undefined),
+    completeBody: () => (end && end.error === undefined ? concatChunks(chunks) : undefined),
     push: (chunk) => {
       chunks.push(chunk);
       queuedBytes += chunk.length;
-      if (queuedBytes > MAX_QUEUED_BYTES && !isPaused) {
-        isPaused = true;
-        control?.pause();
-      }
+      traffic.isPaused ||= queuedBytes > MAX_QUEUED_BYTES;
       wakeReader();
     },
-    end: () => {
-      end ??= {};
-      wakeReader();
-    },
-    fail: (error) => {
+    end: (error) => {
       end ??= { error };
       wakeReader();
     },
   };
 }
 
-/** Control over what an HTTP parser reads from a socket. */
-interface ReadControl {
-  readonly pause: () => void;
-  readonly resume: () => void;
-  /** To be called before each request: interim responses may come before the next response. */
-  readonly expectResponse: () => void;
-}
-
 // Takes control of a socket's `read`. undici can pause its parser, but a parser that is paused when the connection ends throws
 // an error that cannot be caught, and it takes an unsolicited `100 Continue` for a broken response. `onInterimResponse` is
 // called for each 1xx response. A server may announce with a 408 that it closes an idle connection (RFC 9110, section 15.5.9):
 // no response is missing.
-function controlReading(socket: Socket, traffic: Traffic, onInterimResponse: () => void): ReadControl {
+function controlReading(socket: Socket, traffic: Traffic, onInterimResponse: () => void): void {
   const read = socket.read.bind(socket);
-  let isPaused = false;
-  let isBeforeResponse = true;
-  let held: Buffer[] = [];
   const filterInterimHeads = (chunk: Buffer): Buffer | null => {
-    const { passed, rest } = splitInterimHeads(concatChunks([...held, chunk]), onInterimResponse);
-    isBeforeResponse = rest !== undefined;
-    held = rest ? [rest] : [];
+    const { passed, rest } = splitInterimHeads(concatChunks([...traffic.held, chunk]), onInterimResponse);
+    traffic.isBeforeResponse = rest !== undefined;
+    traffic.held = rest ? [rest] : [];
     return passed.length === 0 ? null : concatChunks(passed);
   };
   socket.read = (size) => {
-    let chunk: Buffer | null = isPaused ? null : read(size);
+    let chunk: Buffer | null = traffic.isPaused ? null : read(size);
     if (!chunk) return null;
     if (!traffic.isResponseExpected && TIMEOUT_NOTICE.test(chunk.toString('latin1'))) {
       socket.destroy();
@@ -270,20 +258,7 @@ function controlReading(socket: Socket, traffic: Traffic, onInterimResponse: () 
       socket.unshift(chunk.subarray(noticeStart));
       chunk = chunk.subarray(0, noticeStart);
     }
-    return isBeforeResponse ? filterInterimHeads(chunk) : chunk;
-  };
-  return {
-    pause: () => {
-      isPaused = true;
-    },
-    resume: () => {
-      isPaused = false;
-      socket.emit('readable');
-    },
-    expectResponse: () => {
-      isBeforeResponse = true;
-      held = [];
-    },
+    return traffic.isBeforeResponse ? filterInterimHeads(chunk) : chunk;
   };
 }
 

@@ -47,10 +47,9 @@ export type Middleware = (next: Send) => Send;
 
 /** Names and values that alternate, as headers. */
 export function pairHeaders(values: readonly string[]): HttpHeaders {
-  return Array.from(
-    { length: values.length / 2 },
-    (_, at) => [values[at * 2] ?? '', values[at * 2 + 1] ?? ''] as const,
-  );
+  const pairs: [string, string][] = [];
+  for (let at = 0; at < values.length; at += 2) pairs.push([values[at] ?? '', values[at + 1] ?? '']);
+  return pairs;
 }
 
 /** The value of a header, ignoring case; of several, the first. */

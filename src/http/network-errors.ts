@@ -57,8 +57,7 @@ const HANDSHAKE_REFUSED = 'the server refused the TLS handshake; it may require 
 
 const LENGTH_MISMATCH_CODE = 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH';
 
-// undici gives most errors of its parser no code, and asserts that a status is not below 100. The code is that of Node's
-// parser, which reads the responses of proxies to CONNECT.
+// undici gives most parser errors no code, and asserts a status; HPE_ is Node's parser, for responses to CONNECT.
 function isInvalidHttp(inner: Error): boolean {
   return inner.name === 'HTTPParserError' || /^(ERR_ASSERTION$|HPE_)/.test(networkErrorCode(inner));
 }

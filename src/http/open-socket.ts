@@ -1,7 +1,9 @@
 import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
 import { connect, isIP, type Socket } from 'node:net';
 import { Failure } from '../errors.ts';
-import { isLoopbackUrl, portOf } from './proxy.ts';
+import { describeNetworkError, isPermanentError } from './network-errors.ts';
+import { isLoopbackUrl, ProxyError, portOf, proxyAuthorization } from './proxy.ts';
 import type { TlsSettings } from './tls.ts';
 
 /** How to connect to the host of a URL. */
@@ -14,9 +16,8 @@ export interface ConnectOptions {
 }
 
 /**
- * A connection for requests to a URL: to the proxy if there is one, through it and with TLS for https. The signal ends
- * it. Throws ProxyError for failures of the proxy, Failure `safety_check` as requireLoopbackPeer does, else what the network or
- * TLS throw.
+ * A connection for requests to a URL: directly or through a proxy, with TLS for https. The signal ends it. Throws
+ * ProxyError, Failure `safety_check` as requireLoopbackPeer does, and what the network or TLS throw.
  */
 export async function openSocket(
   url: URL,
@@ -60,9 +61,45 @@ export function requireLoopbackPeer(url: URL, socket: Pick<Socket, 'remoteAddres
   );
 }
 
+// A connection to a proxy, and for https through it to the host of a URL. Throws ProxyError.
 async function openThroughProxy(proxy: URL, url: URL, tls: TlsSettings, signal: AbortSignal): Promise<Socket> {
-  const { connectThroughProxy } = await import('./proxy-tunnel.ts');
-  return connectThroughProxy(proxy, url, () => openSocket(proxy, { tls }, signal), signal);
+  try {
+    const { request } = await import('node:http');
+    const socket = await openSocket(proxy, { tls }, signal);
+    return url.protocol === 'https:' ? await openTunnel(request, socket, proxy, url, signal) : socket;
+  } catch (error) {
+    if (signal.aborted || error instanceof ProxyError) throw error;
+    throw new ProxyError(proxy, `failed: ${describeNetworkError(error)}`, isPermanentError(error));
+  }
+}
+
+async function openTunnel(
+  request: typeof import('node:http').request,
+  socket: Socket,
+  proxy: URL,
+  url: URL,
+  signal: AbortSignal,
+): Promise<Socket> {
+  const target = `${url.hostname}:${portOf(url)}`;
+  const authorization = proxyAuthorization(proxy);
+  const connectRequest = request({
+    createConnection: () => socket,
+    method: 'CONNECT',
+    path: target,
+    headers: { Host: target, ...(authorization ? { 'Proxy-Authorization': authorization } : {}) },
+  });
+  const connected = once(connectRequest, 'connect', { signal });
+  // The signal ends the wait before the socket: the error of the request has no other listener then.
+  connectRequest.on('error', () => {}).end();
+  const [response]: IncomingMessage[] = await connected;
+  const { statusCode: status = 0, statusMessage = '' } = response ?? {};
+  if (status >= 200 && status < 300) return socket;
+  socket.destroy();
+  const reason =
+    status === 407
+      ? `requires a user and password (407); ${authorization ? 'it rejected those in its URL' : 'write its URL as http://user:password@host'}`
+      : `refused to connect to the service (${`${status} ${statusMessage}`.trim()})`;
+  throw new ProxyError(proxy, reason, status < 500 && status !== 408 && status !== 429);
 }
 
 async function openTls(socket: Socket, url: URL, tls: TlsSettings, signal: AbortSignal): Promise<Socket> {

@@ -9,10 +9,7 @@ export interface ProxyVariable {
   readonly text: string;
 }
 
-/**
- * The proxy of the environment (`HTTPS_PROXY`, `HTTP_PROXY`, `NO_PROXY`, lower case first, as curl reads them) for
- * a request to `url`; undefined if none applies. Loopback never goes through a proxy.
- */
+/** The proxy for a URL, by lower-case variables first as in curl; undefined for none, and always for loopback. */
 export function proxyForUrl(url: URL, env: Env): ProxyVariable | undefined {
   if (isLoopbackUrl(url) || isExcludedHost(url, readProxyVariable(env, 'NO_PROXY')?.text ?? '')) return undefined;
   return readProxyVariable(env, url.protocol === 'https:' ? 'HTTPS_PROXY' : 'HTTP_PROXY');
@@ -45,12 +42,7 @@ export function proxySecrets(proxy: URL): string[] {
 
 /** True for a URL on this machine: localhost, 127.0.0.0/8 and ::1. */
 export function isLoopbackUrl({ hostname }: URL): boolean {
-  return (
-    hostname === 'localhost' ||
-    hostname.endsWith('.localhost') ||
-    hostname === '[::1]' ||
-    /^127(?:\.\d{1,3}){3}$/.test(hostname)
-  );
+  return /^(?:(?:.*\.)?localhost|\[::1\]|127(?:\.\d{1,3}){3})$/.test(hostname);
 }
 
 /** The port of a URL, by default that of its scheme. */
@@ -69,8 +61,7 @@ export class ProxyError extends Error {
   }
 }
 
-// Entries are hosts (with their subdomains), IP addresses, CIDR ranges, or `*` for every host. A port is optional, a
-// trailing dot is ignored, and IPv6 addresses may have brackets.
+// Hosts (with their subdomains), IP addresses (IPv6 also in brackets), CIDR ranges or `*`; a port is optional.
 function isExcludedHost(url: URL, list: string): boolean {
   const hostname = url.hostname.replace(/^\[|\]$|\.$/g, '');
   return list.split(/[,\s]+/).some((entry) => {
@@ -91,11 +82,10 @@ function splitPort(entry: string): readonly (string | undefined)[] {
 function isInRange(hostname: string, range: string): boolean {
   const [, address = '', bits] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(range) ?? [];
   const family = isIP(hostname);
-  if (family === 0 || isIP(address) !== family || Number(bits) > (family === 4 ? 32 : 128)) return false;
-  const type = family === 4 ? 'ipv4' : 'ipv6';
+  const [type, maxBits] = family === 4 ? (['ipv4', 32] as const) : (['ipv6', 128] as const);
+  if (family === 0 || isIP(address) !== family || Number(bits ?? 0) > maxBits) return false;
   const addresses = new BlockList();
-  if (bits === undefined) addresses.addAddress(address, type);
-  else addresses.addSubnet(address, Number(bits), type);
+  addresses.addSubnet(address, Number(bits ?? maxBits), type);
   return addresses.check(hostname, type);
 }
 

@@ -21,8 +21,8 @@ export function createRequestProgress(): RequestProgress {
 const CHUNK_BYTES = 64 * 1024;
 
 /**
- * Keeps `progress` current from the start of each exchange; a sender takes the first chunk of a body once it is connected. Stops a
- * streamed body when a refusal arrives before it has left completely: the server would discard the rest.
+ * Keeps `progress` current from the start of each exchange; a sender takes the first chunk of a body once it is connected.
+ * Stops a streamed body when a refusal arrives before it has left completely: the server would discard the rest.
  */
 export function withRequestProgress(progress: RequestProgress): Middleware {
   return (next) => async (request) => {

@@ -5,9 +5,8 @@ import { isIP, type LookupFunction } from 'node:net';
 const GETENT = '/usr/bin/getent';
 
 /**
- * Resolves host names so that the signal ends it. Node resolves them in a thread that nothing can end, and the exit of
- * the process waits for it: a DNS server that drops packets would hold up every time limit. `getent` asks the same
- * sources in a process that can be killed.
+ * Resolves host names until the signal. The thread in which Node resolves them cannot be ended, and a DNS server that
+ * drops packets would hold up the exit. `getent` asks the same sources in a process that can be killed.
  */
 export function createLookup(signal: AbortSignal): LookupFunction {
   return (hostname, options, callback) => {

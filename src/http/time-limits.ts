@@ -12,19 +12,12 @@ export interface Deadline {
   readonly restart: () => void;
 }
 
-export const noDeadline: Deadline = {
-  limitMs: Number.POSITIVE_INFINITY,
-  remainingMs: () => Number.POSITIVE_INFINITY,
-  isDefault: true,
-  restart: () => {},
-};
-
+/** A deadline in `limitMs`; without one, it never passes. */
 export function createDeadline(
-  limitMs: number | undefined,
-  { elapsed }: { readonly elapsed: () => number },
+  limitMs = Number.POSITIVE_INFINITY,
+  { elapsed }: { readonly elapsed: () => number } = { elapsed: () => 0 },
   isDefault = false,
 ): Deadline {
-  if (limitMs === undefined) return noDeadline;
   let startedAt = elapsed();
   const restart = (): void => {
     if (isDefault) startedAt = elapsed();
@@ -32,12 +25,10 @@ export function createDeadline(
   return { limitMs, remainingMs: () => Math.max(0, startedAt + limitMs - elapsed()), isDefault, restart };
 }
 
+export const noDeadline = createDeadline();
+
 /** Waits. Throws the reason of the signal if that is aborted before the time is over. */
-export function abortableDelay(
-  delayMs: number,
-  startTimer: StartTimer,
-  signal: ExchangeSignal | undefined,
-): Promise<void> {
+export function abortableDelay(delayMs: number, startTimer: StartTimer, signal?: ExchangeSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const onAbort = (): void => {
       cancelTimer();
@@ -87,21 +78,20 @@ export type StartTimer = (milliseconds: number, action: () => void) => () => voi
 export function withTimeLimits(deadline: Deadline, progress: RequestProgress, startTimer: StartTimer): Middleware {
   return (next) => async (request) => {
     const { signal, abort, release } = linkSignal(request.signal);
-    const stop = (limit: TimeLimitError['limit'], limitMs: number): void => abort(new TimeLimitError(limit, limitMs));
     const start = (limit: TimeLimit): (() => void) =>
-      startTimer(timeLimits[limit], () => stop(limit, timeLimits[limit]));
+      startTimer(timeLimits[limit], () => {
+        if (limit !== 'connect' || progress.phase === 'nothing') abort(new TimeLimitError(limit, timeLimits[limit]));
+      });
     const remainingMs = deadline.remainingMs();
     const endTotal =
       remainingMs === Number.POSITIVE_INFINITY
         ? undefined
-        : startTimer(remainingMs, () => stop('total', deadline.limitMs));
+        : startTimer(remainingMs, () => abort(new TimeLimitError('total', deadline.limitMs)));
     const end = (): void => {
       endTotal?.();
       release();
     };
-    const endConnect = startTimer(timeLimits.connect, () => {
-      if (progress.phase === 'nothing') stop('connect', timeLimits.connect);
-    });
+    const endConnect = start('connect');
     let endFirst = start('firstByte');
     // An upload that makes progress is not silent, however long it takes, and neither is a service with a heartbeat.
     const onProgress = (): void => {

@@ -3,6 +3,7 @@ import {
   APPEND_INDEX,
   endOffset,
   formatJsonPath,
+  getMember,
   itemsOf,
   type JsonMember,
   type JsonNode,
@@ -42,23 +43,19 @@ export function splicesToSetPath(root: JsonNode, path: JsonPath, text: StringOrB
   if (step === undefined) return [{ start: startOffset(root), end: endOffset(root), text }];
   if (typeof step === 'string') {
     if (kindOf(root) !== 'object') throw new JsonPathError(`${kindName(root)} has no field "${step}"`);
-    const existing = [...membersOf(root)];
-    const old = existing.findLast(({ key }) => key === step);
+    const old = getMember(root, step);
     if (old)
-      return rest.length > 0
-        ? splicesToSetPath(old.value, rest, text)
-        : splicesToSetMembers(root, [{ key: step, text }]);
-    return insertBeforeEnd(root, existing.at(-1)?.value, [[`${JSON.stringify(step)}:`, ...wrapInPath(rest, text)]]);
+      return rest.length > 0 ? splicesToSetPath(old, rest, text) : splicesToSetMembers(root, [{ key: step, text }]);
+    const last = [...membersOf(root)].at(-1)?.value;
+    return insertBeforeEnd(root, last, [[`${JSON.stringify(step)}:`, ...wrapInPath(rest, text)]]);
   }
   if (kindOf(root) !== 'list') throw new JsonPathError(`${kindName(root)} has no element ${formatJsonPath([step])}`);
   const items = [...itemsOf(root)];
   const old = items[step];
   if (old) return splicesToSetPath(old, rest, text);
-  if (step !== APPEND_INDEX && step !== items.length) {
-    throw new JsonPathError(
-      `the array has ${items.length} ${pluralize(items.length, 'element')}; write [] to append one`,
-    );
-  }
+  const count = items.length;
+  if (step !== APPEND_INDEX && step !== count)
+    throw new JsonPathError(`the array has ${count} ${pluralize(count, 'element')}; write [] to append one`);
   return insertBeforeEnd(root, items.at(-1), [wrapInPath(rest, text)]);
 }
 

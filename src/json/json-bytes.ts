@@ -1,5 +1,4 @@
-// The bundler writes the values of exported numbers where they are used. Numbers of a module itself are variables of the
-// bundle, which the loops over every byte would read from memory each time.
+// The bundler writes exported numbers where they are used. Loops would read those of their own module from memory.
 
 export const TAB = 0x09;
 export const LINE_FEED = 0x0a;

@@ -27,8 +27,8 @@ function mayBeEqual(left: number, right: number): boolean {
 }
 
 /**
- * JSON text and its index. `tape` holds three numbers for each value and key in reading order: the offset of
- * its first byte, the offset after its last, and the entry that follows it and all it contains; of a key, its signature.
+ * JSON text and its index. `tape` holds three numbers for each value and key in reading order: the offsets of its first
+ * byte and after its last, and the entry that follows it and all it contains; of a key, its signature.
  */
 export interface JsonDocument {
   readonly bytes: Buffer;
@@ -91,8 +91,7 @@ export function* membersOf(node: JsonNode): Generator<JsonMember> {
   }
 }
 
-// Objects of one kind have the same keys. One that was seen before is found by the highest byte of a hash of its signature,
-// and need not be decoded.
+// Objects of one kind have the same keys: one seen before is found by a hash of its signature, and need not be decoded.
 const recentKeys: string[] = [];
 const MAX_RECENT_CHARS = 64;
 
@@ -141,8 +140,7 @@ export function memberEntry(
   return found;
 }
 
-// Most keys have no escapes and differ from the name in their first byte, so comparing bytes avoids a string. A character is
-// written with six bytes at most, so a key that is far longer need not be read either.
+// Comparing bytes avoids a string. A character is written with six bytes at most, so a far longer key need not be read.
 function isKeyNamed(doc: JsonDocument, keyEntry: number, key: string): boolean {
   const { bytes, tape } = doc;
   const start = (tape[keyEntry * 3] ?? 0) + 1;

@@ -13,11 +13,18 @@ export function isIntegerLiteral(text: string): boolean {
 
 /** Below, equal or above: -1, 0 or 1. Exact for every JSON number, whatever its size; never rounded to a double. */
 export function compareNumberLiterals(left: string, right: string): -1 | 0 | 1 {
-  const a = parseNumberLiteral(left);
-  const b = parseNumberLiteral(right);
-  const signDifference = signOf(a) - signOf(b);
-  if (signDifference !== 0) return signDifference < 0 ? -1 : 1;
-  return a.isNegative ? compareMagnitudes(b, a) : compareMagnitudes(a, b);
+  const [a, b] = [parseNumberLiteral(left), parseNumberLiteral(right)];
+  const [smaller, larger] = a.isNegative ? [b, a] : [a, b];
+  return (
+    compare(signOf(a), signOf(b)) ||
+    compare(smaller.exponent, larger.exponent) ||
+    compare(smaller.digits, larger.digits)
+  );
+}
+
+function compare<T extends number | bigint | string>(left: T, right: T): -1 | 0 | 1 {
+  if (left === right) return 0;
+  return left < right ? -1 : 1;
 }
 
 function parseNumberLiteral(text: string): Decimal {
@@ -34,10 +41,4 @@ function parseNumberLiteral(text: string): Decimal {
 function signOf(value: Decimal): number {
   if (value.digits === '') return 0;
   return value.isNegative ? -1 : 1;
-}
-
-function compareMagnitudes(a: Decimal, b: Decimal): -1 | 0 | 1 {
-  if (a.exponent !== b.exponent) return a.exponent < b.exponent ? -1 : 1;
-  if (a.digits === b.digits) return 0;
-  return a.digits < b.digits ? -1 : 1;
 }

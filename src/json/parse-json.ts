@@ -1,17 +1,5 @@
 import { Buffer } from 'node:buffer';
-import {
-  BACKSLASH,
-  CLOSE_ARRAY,
-  CLOSE_OBJECT,
-  COLON,
-  COMMA,
-  END_OF_TEXT,
-  MINUS,
-  OPEN_ARRAY,
-  OPEN_OBJECT,
-  QUOTE,
-  SPACE,
-} from './json-bytes.ts';
+import * as ascii from './json-bytes.ts';
 import { JsonError, trailingCommaError, UNEXPECTED_END, unexpectedByteError } from './json-error.ts';
 import { type JsonDocument, type JsonNode, keySignature, rootOf, UNKNOWN_SIGNATURE } from './json-node.ts';
 import { decodeUtf8 } from './utf8.ts';
@@ -21,7 +9,7 @@ import { decodeUtf8 } from './utf8.ts';
 
 /** True for a byte that needs no escape in a string: not a quote, backslash or control character. */
 function isPlainByte(byte: number): boolean {
-  return byte >= SPACE && byte !== QUOTE && byte !== BACKSLASH;
+  return byte >= ascii.SPACE && byte !== ascii.QUOTE && byte !== ascii.BACKSLASH;
 }
 
 /** The offset after the string that starts at `from` with a double quote. Throws JsonError if it is malformed. */
@@ -30,8 +18,8 @@ export function scanString(bytes: Buffer, from: number): number {
     while (isPlainByte(bytes[at] ?? 0)) at += 1;
     if (at >= bytes.length) throw new JsonError('the text ends inside a string', at);
     const byte = bytes[at];
-    if (byte === QUOTE) return at + 1;
-    if (byte !== BACKSLASH) throw new JsonError('a control character inside a string', at, 'write it as \\u00XX');
+    if (byte === ascii.QUOTE) return at + 1;
+    if (byte !== ascii.BACKSLASH) throw new JsonError('a control character inside a string', at, 'write it as \\u00XX');
     at += scanEscape(bytes, at);
   }
 }
@@ -39,7 +27,7 @@ export function scanString(bytes: Buffer, from: number): number {
 /** The offset after the number that starts at `from`. Throws JsonError for forms that JSON does not have. */
 function scanNumber(bytes: Buffer, from: number): number {
   const { length } = bytes;
-  const first = bytes[from] === MINUS ? from + 1 : from;
+  const first = bytes[from] === ascii.MINUS ? from + 1 : from;
   let at = scanDigits(bytes, first, from);
   if (at > first + 1 && bytes[first] === 0x30) throw new JsonError('a number with a leading zero', first);
   if (at < length && bytes[at] === 0x2e) at = scanDigits(bytes, at + 1, from);
@@ -112,38 +100,28 @@ function isLetter(byte: number | undefined): boolean {
   return byte !== undefined && ((byte >= 0x61 && byte <= 0x7a) || (byte >= 0x41 && byte <= 0x5a));
 }
 
-interface IndexedValue {
-  readonly tape: Int32Array;
-  readonly end: number;
-}
-
 /** The limit of the index: offsets are 32-bit integers, and an array has no more elements. */
 const MAX_TAPE_VALUES = Math.floor((2 ** 31 - 1) / 3);
 
-/**
- * Indexes the value at `from`, whatever follows it. Throws JsonError if the value is malformed, and if it has more than
- * `maxValues` values and keys, for which memory is allocated.
- */
-export function indexValue(bytes: Buffer, from: number, maxValues: number): IndexedValue {
-  // One loop with a stack of its own, because a call stack would limit how deep a document may be. Its state is in local
-  // variables, which takes two thirds of the time of fields.
+/** Indexes the value at `from`, whatever follows it. Throws JsonError if it is malformed or has too many values. */
+export function indexValue(bytes: Buffer, from: number, maxValues: number): { tape: Int32Array; end: number } {
+  // One loop, as a call stack would limit the depth. Local variables take two thirds of the time of fields.
   const tape = allocateTape(3 * maxValues);
   let used = 0;
   let count = 0;
   // The tape index of the innermost open container, or a number beyond any tape. Until a container is closed, its third
-  // number is the tape index of its parent, inverted if the parent is an object. So a document that is a million levels
-  // deep needs no stack in addition to the tape.
+  // number is the tape index of its parent, inverted if the parent is an object, so that depth needs no other stack.
   const noContainer = 2 ** 31 - 1;
   let innermost = noContainer;
   let isInObject = false;
   let at = from;
   for (;;) {
     if (isInObject) {
-      if (bytes[at] !== QUOTE) throw unexpectedByteError(bytes, at, 'a key in double quotes');
+      if (bytes[at] !== ascii.QUOTE) throw unexpectedByteError(bytes, at, 'a key in double quotes');
       let end = at + 1;
       while (isPlainByte(bytes[end] ?? 0)) end += 1;
       let signature = UNKNOWN_SIGNATURE;
-      if (bytes[end] === QUOTE) {
+      if (bytes[end] === ascii.QUOTE) {
         signature = keySignature(bytes, at + 1, end);
         end += 1;
       } else end = scanString(bytes, at);
@@ -154,28 +132,28 @@ export function indexValue(bytes: Buffer, from: number, maxValues: number): Inde
       count += 1;
       used += 3;
       at = end;
-      if ((bytes[at] ?? 0) <= SPACE) at = skipWhitespace(bytes, at);
-      if (bytes[at] !== COLON) throw unexpectedByteError(bytes, at, '":"');
+      if ((bytes[at] ?? 0) <= ascii.SPACE) at = skipWhitespace(bytes, at);
+      if (bytes[at] !== ascii.COLON) throw unexpectedByteError(bytes, at, '":"');
       at += 1;
-      if ((bytes[at] ?? 0) <= SPACE) at = skipWhitespace(bytes, at);
+      if ((bytes[at] ?? 0) <= ascii.SPACE) at = skipWhitespace(bytes, at);
     }
     if (used === tape.length) throw tooManyValuesError(maxValues, at);
     tape[used] = at;
     count += 1;
-    const first = bytes[at] ?? END_OF_TEXT;
-    if (first === OPEN_OBJECT || first === OPEN_ARRAY) {
+    const first = bytes[at] ?? ascii.END_OF_TEXT;
+    if (first === ascii.OPEN_OBJECT || first === ascii.OPEN_ARRAY) {
       tape[used + 2] = isInObject ? ~innermost : innermost;
       innermost = used;
-      isInObject = first === OPEN_OBJECT;
+      isInObject = first === ascii.OPEN_OBJECT;
       used += 3;
       at += 1;
-      if ((bytes[at] ?? 0) <= SPACE) at = skipWhitespace(bytes, at);
-      if (bytes[at] !== (isInObject ? CLOSE_OBJECT : CLOSE_ARRAY)) continue;
+      if ((bytes[at] ?? 0) <= ascii.SPACE) at = skipWhitespace(bytes, at);
+      if (bytes[at] !== (isInObject ? ascii.CLOSE_OBJECT : ascii.CLOSE_ARRAY)) continue;
     } else {
-      if (first === QUOTE) {
+      if (first === ascii.QUOTE) {
         let end = at + 1;
         while (isPlainByte(bytes[end] ?? 0)) end += 1;
-        at = bytes[end] === QUOTE ? end + 1 : scanString(bytes, at);
+        at = bytes[end] === ascii.QUOTE ? end + 1 : scanString(bytes, at);
       } else at = scanScalar(bytes, at, first);
       tape[used + 1] = at;
       tape[used + 2] = count;
@@ -184,10 +162,10 @@ export function indexValue(bytes: Buffer, from: number, maxValues: number): Inde
     // A value has ended, or an empty container is open: close what ends here, up to the comma before the next value.
     for (;;) {
       if (innermost === noContainer) return { tape: tape.subarray(0, used), end: at };
-      if ((bytes[at] ?? 0) <= SPACE) at = skipWhitespace(bytes, at);
-      const byte = bytes[at] ?? END_OF_TEXT;
-      if (byte === COMMA) break;
-      if (byte !== (isInObject ? CLOSE_OBJECT : CLOSE_ARRAY))
+      if ((bytes[at] ?? 0) <= ascii.SPACE) at = skipWhitespace(bytes, at);
+      const byte = bytes[at] ?? ascii.END_OF_TEXT;
+      if (byte === ascii.COMMA) break;
+      if (byte !== (isInObject ? ascii.CLOSE_OBJECT : ascii.CLOSE_ARRAY))
         throw unexpectedByteError(bytes, at, isInObject ? '"," or "}"' : '"," or "]"');
       at += 1;
       const around = tape[innermost + 2] ?? 0;
@@ -198,8 +176,8 @@ export function indexValue(bytes: Buffer, from: number, maxValues: number): Inde
     }
     const comma = at;
     at += 1;
-    if ((bytes[at] ?? 0) <= SPACE) at = skipWhitespace(bytes, at);
-    if (bytes[at] === CLOSE_OBJECT || bytes[at] === CLOSE_ARRAY) throw trailingCommaError(comma);
+    if ((bytes[at] ?? 0) <= ascii.SPACE) at = skipWhitespace(bytes, at);
+    if (bytes[at] === ascii.CLOSE_OBJECT || bytes[at] === ascii.CLOSE_ARRAY) throw trailingCommaError(comma);
   }
 }
 
@@ -225,7 +203,7 @@ function tooManyValuesError(maxValues: number, at: number): JsonError {
 }
 
 function scanScalar(bytes: Buffer, at: number, first: number): number {
-  if (first === MINUS || (first >= 0x30 && first <= 0x39)) return scanNumber(bytes, at);
+  if (first === ascii.MINUS || (first >= 0x30 && first <= 0x39)) return scanNumber(bytes, at);
   const end = scanLiteral(bytes, at);
   if (end === at) throw unexpectedByteError(bytes, at, 'a value');
   return end;
@@ -243,8 +221,8 @@ export function skipWhitespace(bytes: Buffer, from: number): number {
 }
 
 /**
- * Indexes one JSON value of any depth without changing a byte of it; a byte order mark is dropped.
- * Throws JsonError for invalid UTF-8, for anything RFC 8259 does not allow, and for more than `maxValues` values and keys.
+ * Indexes one JSON value of any depth without changing a byte of it; a byte order mark is dropped. Throws JsonError for
+ * invalid UTF-8, for anything RFC 8259 does not allow, and for more than `maxValues` values and keys.
  */
 export function parseJson(input: Uint8Array | string, maxValues = MAX_TAPE_VALUES): JsonDocument {
   const bytes = typeof input === 'string' ? Buffer.from(input) : decodeUtf8(input, true);
@@ -256,18 +234,17 @@ export function parseJson(input: Uint8Array | string, maxValues = MAX_TAPE_VALUE
   return { bytes, tape };
 }
 
-/** The outermost value of some bytes, as parseJson reads them; undefined if they are not JSON. */
-export function tryParseJson(bytes: Uint8Array): JsonNode | undefined {
+/** The outermost value of a text, as parseJson reads it; undefined if it is not JSON. */
+export function tryParseJson(text: Uint8Array | string): JsonNode | undefined {
   try {
-    return rootOf(parseJson(bytes));
+    return rootOf(parseJson(text));
   } catch (error) {
     if (error instanceof JsonError) return undefined;
     throw error;
   }
 }
 
-// All values and keys but the first follow a separator, so the index is allocated once. Separators inside strings only make
-// it too large, and the system does not allocate pages that are never written.
+// All values and keys but the first follow a separator. Those in strings only make the index larger, in unused pages.
 const separatorBytes = new Uint8Array(256);
 for (const byte of ',:[{') separatorBytes[byte.charCodeAt(0)] = 1;
 
@@ -290,12 +267,8 @@ export function parseCutJson(bytes: Uint8Array): JsonNode | undefined {
     if (token === '}' || token === ']') closers = closers.slice(1);
     if (token !== '"') complete = { end: token === ',' ? index : index + 1, closers };
   }
-  const withString = isInString ? parseText(`${text.replace(INCOMPLETE_ESCAPE, '')}"${closers}`) : undefined;
-  return withString ?? parseText(text.slice(0, complete.end) + complete.closers);
+  const withString = isInString && tryParseJson(`${text.replace(INCOMPLETE_ESCAPE, '')}"${closers}`);
+  return withString || tryParseJson(text.slice(0, complete.end) + complete.closers);
 }
 
 const INCOMPLETE_ESCAPE = /(?<=(?<!\\)(?:\\\\)*)\\(?:u[\da-f]{0,3})?$/i;
-
-function parseText(text: string): JsonNode | undefined {
-  return tryParseJson(Buffer.from(text));
-}

@@ -1,5 +1,5 @@
 import type { Buffer } from 'node:buffer';
-import { BACKSLASH, CLOSE_ARRAY, CLOSE_OBJECT, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from './json-bytes.ts';
+import * as ascii from './json-bytes.ts';
 
 /** The state of skipping a value without parsing it: the position, and the nesting at this position. */
 export interface SkipState {
@@ -29,9 +29,9 @@ export function skipValue(bytes: Buffer, state: SkipState): boolean {
     }
     let byte = 0;
     while (structuralBytes[byte] === 0 && at < end) byte = bytes[at++] ?? 0;
-    if (byte === QUOTE) isInString = true;
-    else if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) depth += 1;
-    else if (byte === CLOSE_OBJECT || byte === CLOSE_ARRAY) {
+    if (byte === ascii.QUOTE) isInString = true;
+    else if (byte === ascii.OPEN_OBJECT || byte === ascii.OPEN_ARRAY) depth += 1;
+    else if (byte === ascii.CLOSE_OBJECT || byte === ascii.CLOSE_ARRAY) {
       depth -= 1;
       isComplete = depth === 0;
     }
@@ -52,11 +52,11 @@ function closingQuoteOffset(bytes: Buffer, from: number): number {
     const loopEnd = Math.min(bytes.length, at + SHORT_STRING_BYTES);
     while (at < loopEnd) {
       const byte = bytes[at];
-      if (byte === QUOTE) return at;
-      at += byte === BACKSLASH ? 2 : 1;
+      if (byte === ascii.QUOTE) return at;
+      at += byte === ascii.BACKSLASH ? 2 : 1;
     }
     if (at >= bytes.length) return at;
-    const quote = bytes.indexOf(QUOTE, at);
+    const quote = bytes.indexOf(ascii.QUOTE, at);
     const stop = quote === -1 ? bytes.length : quote;
     const isEscaped = countBackslashesBefore(bytes, stop, at) % 2 === 1;
     if (!isEscaped) return stop;
@@ -66,6 +66,6 @@ function closingQuoteOffset(bytes: Buffer, from: number): number {
 
 function countBackslashesBefore(bytes: Buffer, end: number, start: number): number {
   let at = end;
-  while (at > start && bytes[at - 1] === BACKSLASH) at -= 1;
+  while (at > start && bytes[at - 1] === ascii.BACKSLASH) at -= 1;
   return end - at;
 }

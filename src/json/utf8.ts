@@ -3,9 +3,8 @@ import { LINE_FEED } from './json-bytes.ts';
 import { JsonError } from './json-error.ts';
 
 /**
- * The bytes of a text as valid UTF-8 without a byte order mark.
- * Throws JsonError with the offset of the first bad byte; it names gzip, and UTF-16 and UTF-32 with a byte order mark, in JSON also
- * without one.
+ * The bytes of a text as valid UTF-8 without a byte order mark. Throws JsonError with the offset of the first bad byte;
+ * it names gzip, and UTF-16 and UTF-32 with a byte order mark, in JSON also without one.
  */
 export function decodeUtf8(input: Uint8Array, isJson = false): Buffer {
   const bytes = Buffer.from(input.buffer, input.byteOffset, input.byteLength);

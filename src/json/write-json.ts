@@ -1,5 +1,5 @@
 import type { Buffer } from 'node:buffer';
-import { endOffset, type JsonDocument, type JsonNode, rootOf, startOffset } from './json-node.ts';
+import { endOffset, type JsonNode, startOffset } from './json-node.ts';
 import { scanString } from './parse-json.ts';
 
 /** JSON text that is already written, so that a number or a whole document can be placed without reading it. */
@@ -27,23 +27,16 @@ export function writeJson(value: JsonValue): string {
   if (value instanceof RawJson) return value.text;
   if (typeof value === 'bigint') return value.toString();
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);
-  if (isJsonArray(value)) return `[${value.map(writeJson).join(',')}]`;
+  if (Array.isArray(value)) return `[${value.map(writeJson).join(',')}]`;
   const members = Object.entries(value).flatMap(([key, item]) =>
     item === undefined ? [] : [`${JSON.stringify(key)}:${writeJson(item)}`],
   );
   return `{${members.join(',')}}`;
 }
 
-// Array.isArray does not narrow a readonly array away from the object that follows it in the union.
-function isJsonArray(
-  value: readonly JsonValue[] | { readonly [key: string]: JsonValue | undefined },
-): value is readonly JsonValue[] {
-  return Array.isArray(value);
-}
-
-/** The document on one line: whitespace between tokens removed, every token as it was written. */
-export function compactJson(doc: JsonDocument): string {
-  return Array.from(compactChunks(rootOf(doc))).join('');
+/** A value on one line: whitespace between tokens removed, every token as it was written. */
+export function compactJson(node: JsonNode): string {
+  return Array.from(compactChunks(node)).join('');
 }
 
 export function compactChunks(node: JsonNode): Generator<string> {
@@ -53,9 +46,9 @@ export function compactChunks(node: JsonNode): Generator<string> {
 // A document may be a million levels deep; its lines need not be that wide.
 const MAX_INDENT_LEVELS = 100;
 
-/** The document indented by two spaces a level (at most 100 levels), every token as it was written. */
-export function indentJson(doc: JsonDocument): string {
-  return Array.from(indentChunks(rootOf(doc))).join('');
+/** A value indented by two spaces a level (at most 100 levels), every token as it was written. */
+export function indentJson(node: JsonNode): string {
+  return Array.from(indentChunks(node)).join('');
 }
 
 /** A value indented like that, piece by piece: with whitespace it may be many times as long as it was. */

@@ -32,7 +32,8 @@ export function createEscapeFilter(): EscapeFilter {
     for (const character of all) {
       if (at === decidedLength) break;
       at += character.length;
-      out += isPrintable(character, previous, nextCharacter(all, at)) ? character : escapeSequence(character);
+      const next = String.fromCodePoint(all.codePointAt(at) ?? 0);
+      out += isPrintable(character, previous, next) ? character : escapeSequence(character);
       previous = character;
     }
     return out;
@@ -52,16 +53,11 @@ export function escapeControlCharacters(text: string): string {
   return filter.push(text) + filter.flush();
 }
 
-function nextCharacter(text: string, at: number): string | undefined {
-  const code = text.codePointAt(at);
-  return code === undefined ? undefined : String.fromCodePoint(code);
-}
-
-function isPrintable(character: string, previous: string, next: string | undefined): boolean {
+function isPrintable(character: string, previous: string, next: string): boolean {
   if (character === '\n' || character === '\t') return true;
   if (character === '\r') return next === '\n';
   // Zero-width non-joiner and joiner, which Persian, Indic scripts and emoji sequences use.
-  if (/[\u200c\u200d]/.test(character)) return isJoinable(previous) && next !== undefined && isJoinable(next);
+  if (/[\u200c\u200d]/.test(character)) return isJoinable(previous) && isJoinable(next);
   return !/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\u{E0000}-\u{E0FFF}]/u.test(character);
 }
 

@@ -69,8 +69,8 @@ export function trailingPrefixLength(text: string, secret: string, minChars: num
 }
 
 /**
- * The forms in which a server may return a value of four characters or more, longer ones first: unchanged, decoded as Latin-1 like headers, escaped as JSON once and
- * twice, as a step of a path, percent-encoded, and inside of any longer text that is base64.
+ * The forms in which a server may return a value of four characters or more, longer ones first: unchanged, as Latin-1,
+ * escaped as JSON once and twice, as a step of a path, percent-encoded, and inside of longer text that is base64.
  */
 export function secretForms(secret: string): string[] {
   if (secret.length < MIN_SECRET_CHARS) return [];

@@ -102,20 +102,13 @@ export async function openSink(
     abandon: async () => {
       if (isFinished) return undefined;
       isFinished = true;
-      const hasPart = location === undefined && (writtenBytes > 0 || (await hasBytes(file)));
+      const hasPart = location === undefined && (writtenBytes > 0 || (await file.stats().catch(() => undefined))?.size);
       if (await file.abandon(hasPart ? `${path}.partial` : undefined))
         location = `the partial output is in ${output}.partial`;
       else if (cause !== undefined) location ??= 'the output was not stored anywhere';
       return location === undefined ? undefined : { location, cause };
     },
   };
-}
-
-async function hasBytes(file: FileReplacement): Promise<boolean> {
-  return file.stats().then(
-    ({ size }) => size > 0,
-    () => false,
-  );
 }
 
 // Devices other than a terminal discard or reject what is written, and a file on the same disk has no space either.

@@ -10,7 +10,7 @@ interface Spinner {
   readonly stop: () => void;
 }
 
-/** Shows a spinner on stderr after 150 ms; where stderr cannot draw it, notes the text every 30 s. A text that changes is a function. */
+/** Shows a spinner on stderr after 150 ms, with a text that may change; where stderr cannot draw it, notes the text every 30 s. */
 export function startDelayedSpinner(
   { stderr, after, env }: Runtime,
   text: string | (() => string),

@@ -48,8 +48,12 @@ export function createStreamWriter(
   stream.on('error', () => {});
   const send = async (bytes: string | Uint8Array): Promise<void> => {
     if (bytes.length === 0) return;
-    const done = writeToStream(stream, bytes, name);
-    await (name === 'stderr' ? done.catch(() => {}) : done);
+    await new Promise<void>((resolve, reject) => {
+      stream.write(typeof bytes === 'string' ? Buffer.from(bytes) : bytes, (error) => {
+        if (error && name === 'stdout') reject(writeError(error, stream));
+        else resolve();
+      });
+    });
   };
   return {
     isTerminal,
@@ -73,21 +77,12 @@ async function styleText(text: string, style: TextStyle): Promise<string> {
   return applyStyle(label, style) + text.slice(label.length);
 }
 
-function writeToStream(stream: OutputStream, bytes: string | Uint8Array, name: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    stream.write(typeof bytes === 'string' ? Buffer.from(bytes) : bytes, (error) => {
-      if (error) reject(writeError(error, stream, name));
-      else resolve();
-    });
-  });
-}
-
-function writeError(error: Error, { isTTY }: OutputStream, name: string): Error {
+function writeError(error: Error, { isTTY }: OutputStream): Error {
   // Writing to a terminal fails for no other reason.
   if (isTTY) return new Failure('hangup', 'the terminal was closed');
   const code = 'code' in error ? error.code : undefined;
   if (code === 'EPIPE' || code === 'ERR_STREAM_DESTROYED') return new ClosedPipeError();
-  return fileFailure(`write ${name}`, error);
+  return fileFailure('write stdout', error);
 }
 
 /**

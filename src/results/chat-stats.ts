@@ -36,10 +36,10 @@ export function chatStats(response: JsonNode, { totalMs, firstTokenMs, attempts 
 
 export function formatChatStats(stats: ChatStats): string {
   const { prompt_tokens, completion_tokens, first_token_ms, tokens_per_second, ms, retries } = stats;
-  const hasUsage = prompt_tokens !== null || completion_tokens !== null;
+  const [sent, received] = [prompt_tokens, completion_tokens].map((tokens) => tokens?.text);
   return [
-    hasUsage
-      ? `${prompt_tokens?.text ?? '?'} ${prompt_tokens?.text === '1' ? 'token' : 'tokens'} in, ${completion_tokens?.text ?? '?'} out`
+    sent || received
+      ? `${sent ?? '?'} ${pluralize(Number(sent), 'token')} in, ${received ?? '?'} out`
       : 'tokens unknown (the response has no usage)',
     ...(first_token_ms === null ? [] : [`first token after ${(first_token_ms / 1000).toFixed(2)} s`]),
     ...(tokens_per_second === null ? [] : [`${tokens_per_second} tokens/s`]),

@@ -1,4 +1,3 @@
-import { Buffer } from 'node:buffer';
 import { Failure } from '../errors.ts';
 import {
   firstStringMember,
@@ -9,10 +8,9 @@ import {
   type JsonNode,
   kindOf,
   numberMember,
-  rawText,
   rootOf,
 } from '../json/json-node.ts';
-import { parseJson, tryParseJson } from '../json/parse-json.ts';
+import { tryParseJson } from '../json/parse-json.ts';
 import { compactJson } from '../json/write-json.ts';
 
 export function completionChoices(completion: JsonNode): JsonNode[] {
@@ -41,12 +39,7 @@ export function choiceHeading(number: number): string {
 
 /** The text of a message or, if it has none and calls tools, one line of JSON for each call. */
 export function choiceText(message: JsonNode | undefined): string {
-  return (
-    contentText(message) ||
-    toolCalls(message)
-      .map((call) => compactJson(parseJson(rawText(call))))
-      .join('\n')
-  );
+  return contentText(message) || toolCalls(message).map(compactJson).join('\n');
 }
 
 /** The text of a message or of a chunk of one: its content, or the text parts of it, or the transcript of its audio. */
@@ -110,10 +103,7 @@ export function toolCalls(message: JsonNode | undefined): JsonNode[] {
 // The part of a response that a failure quotes, so that it is not lost.
 const MAX_QUOTED_CHARS = 4000;
 
-/**
- * The first fenced code block of a chat completion, or the first one that is JSON; a text that is JSON as a whole counts.
- * Throws Failure `safety_check`, which quotes the text, if there is none.
- */
+/** The first fenced code block, or text or block that is JSON. Throws Failure `safety_check` with the text if none. */
 export function extractBlock(kind: string): (doc: JsonDocument) => string {
   return (doc) => {
     const [choice] = choicesByIndex(rootOf(doc));
@@ -139,5 +129,5 @@ function unindent(block: string, { length }: string): string {
 }
 
 function isJson(text: string): boolean {
-  return text.trim() !== '' && tryParseJson(Buffer.from(text)) !== undefined;
+  return text.trim() !== '' && tryParseJson(text) !== undefined;
 }

@@ -11,6 +11,7 @@ import {
   membersOf,
   numberMember,
   rawText,
+  rootOf,
   stringOf,
 } from '../json/json-node.ts';
 import { parseJson } from '../json/parse-json.ts';
@@ -40,7 +41,7 @@ interface Merging {
   readonly onUnmerged: (description: string) => void;
 }
 
-/** Merges chunks by the rules of the fields; unknown fields keep their last value. `onUnmerged` gets a description of each value left out. */
+/** Merges chunks by the rules of the fields; other fields keep their last value. `onUnmerged` gets what is left out. */
 export function createStreamMerger(fields: Fields, onUnmerged: Merging['onUnmerged'] = () => {}): StreamMerger {
   let heldBytes = 0;
   const tryReserve = (text: string, replaced?: string): boolean => {
@@ -234,7 +235,7 @@ export async function mergeStream(
     failure = error;
   }
   try {
-    return { json: compactJson(parseJson(merger.toJson())), failure };
+    return { json: compactJson(rootOf(parseJson(merger.toJson()))), failure };
   } finally {
     endTurn?.();
   }

@@ -1,5 +1,5 @@
 import { getMember, type JsonNode, kindOf, membersOf, stringOf } from '../json/json-node.ts';
-import { compactChunks } from '../json/write-json.ts';
+import { compactJson } from '../json/write-json.ts';
 import { escapeControlCharacters } from '../output/escape-controls.ts';
 
 /** Rows as lines of text, their columns aligned and two spaces apart; limited to a width if one is given. */
@@ -200,7 +200,7 @@ function csvCell(cell: string, cells: number): string {
 function cellText(value: JsonNode): string {
   const kind = kindOf(value);
   if (kind === 'null') return '';
-  return kind === 'string' ? stringOf(value) : Array.from(compactChunks(value)).join('');
+  return kind === 'string' ? stringOf(value) : compactJson(value);
 }
 
 function toSingleLine(text: string): string {

@@ -52,19 +52,11 @@ function isBlock(node: JsonNode): boolean {
 }
 
 function flowText(node: JsonNode): string {
-  switch (kindOf(node)) {
-    case 'string':
-      return scalarText(stringOf(node));
-    case 'number':
-      return numberText(rawText(node));
-    case 'object':
-      return '{}';
-    case 'list':
-      return '[]';
-    case 'boolean':
-    case 'null':
-      return rawText(node);
-  }
+  const kind = kindOf(node);
+  if (kind === 'string') return scalarText(stringOf(node));
+  if (kind === 'object') return '{}';
+  if (kind === 'list') return '[]';
+  return kind === 'number' ? numberText(rawText(node)) : rawText(node);
 }
 
 // YAML 1.1 takes an exponent without a point or a sign for a string.

@@ -10,17 +10,13 @@ import { lossyValueWarnings, withoutLoneSurrogates } from './lossy-values.ts';
 export interface JqFilter {
   readonly apply: (input: string) => Promise<FilterResult>;
   /** The results for lines of JSON, as if each had a run of jq for itself. */
-  readonly applyToLines: (lines: readonly string[]) => Promise<LinesResult>;
+  readonly applyToLines: (lines: readonly string[]) => Promise<FilterResult>;
 }
 
-/** The text of all results, and the Failure of the first input that the filter failed on. */
+/** The text of all results, and the Failure of the first input, or line, that the filter failed on. */
 interface FilterResult {
   readonly text: string;
   readonly failure: Failure | undefined;
-}
-
-/** The results for lines, and the first line that the filter failed on. */
-interface LinesResult extends FilterResult {
   readonly failedLine?: string | undefined;
 }
 
@@ -33,16 +29,12 @@ const FILTER_TIMEOUT_MS = 120_000;
 // Of a compiler's message, which repeats the filter.
 const MAX_MESSAGE_CHARS = 500;
 
-interface FilterContext extends Pick<Context, 'signal' | 'report'> {
-  readonly runtime: Pick<Runtime, 'after'>;
-}
-
 /** Throws usage for an invalid filter. `remainingMs` is the time that --timeout leaves to a run, infinite for none. */
 export async function compileJqFilter(
   filter: string,
-  { runtime, signal, report }: FilterContext,
+  { runtime, signal, report }: Pick<Context, 'signal' | 'report'> & { readonly runtime: Pick<Runtime, 'after'> },
   remainingMs = () => Number.POSITIVE_INFINITY,
-  engine = createJqEngine(),
+  runJq = createJqEngine(),
 ): Promise<JqFilter> {
   let timeoutFailure: Failure | undefined;
   const run = async (input: string): Promise<JqRun> => {
@@ -54,7 +46,7 @@ export async function compileJqFilter(
     const timeLimit = new AbortController();
     const cancelLimit = runtime.after(limitMs, () => timeLimit.abort());
     try {
-      return await engine.run({ input, filter }, AbortSignal.any([signal, timeLimit.signal]));
+      return await runJq({ input, filter }, AbortSignal.any([signal, timeLimit.signal]));
     } catch {
       const { reason } = signal;
       if (reason instanceof InterruptedError) throw new Failure(reason.code, `--jq: ${reason.message}`);
@@ -86,7 +78,7 @@ export async function compileJqFilter(
     return { text: result.lines.map(rawLine).join(''), failure: failureOf(result, report.redact) };
   };
   // A run costs a hundred times its input, so lines share one if no line can affect another.
-  const applyToLines = async (lines: readonly string[]): Promise<LinesResult> => {
+  const applyToLines = async (lines: readonly string[]): Promise<FilterResult> => {
     const input = lines.join('');
     const isShared = lines.length > 1 && input.length <= MAX_FILTER_INPUT_CHARS && !AFFECTS_OTHER_INPUTS.test(filter);
     const result = isShared || lines.length <= 1 ? await apply(input) : undefined;
@@ -104,18 +96,16 @@ export async function compileJqFilter(
 const AFFECTS_OTHER_INPUTS = /(?<!\.)\b(?:inputs?|input_line_number|halt|halt_error)\b/;
 
 /** A sink for lines of JSON that writes their results; its commit throws the first Failure, as `locate` describes it for its line. */
-export function filteredSink(
-  { writer, keepsPartial, commit, abandon }: Sink,
-  filter: JqFilter,
-  locate: (failure: Failure, line: string) => Failure,
-): Sink {
+export function filteredSink(sink: Sink, filter: JqFilter, locate: (failure: Failure, line: string) => Failure): Sink {
+  const { writer } = sink;
   let failed: Failure | undefined;
   return {
+    ...sink,
     writer: {
       ...writer,
       write: async (lines) => {
         const json = lines.toString();
-        const onIncompleteRun = (error: unknown): LinesResult => {
+        const onIncompleteRun = (error: unknown): FilterResult => {
           if (error instanceof Failure) return { text: json, failure: error };
           throw error;
         };
@@ -124,12 +114,10 @@ export function filteredSink(
         await writer.write(text);
       },
     },
-    keepsPartial,
     commit: async () => {
-      await commit();
+      await sink.commit();
       if (failed) throw failed;
     },
-    abandon,
   };
 }
 
@@ -182,28 +170,25 @@ export interface JqRun {
   readonly exitCode: number;
 }
 
-/** jq itself, in a thread that starts with the first run. */
-interface JqEngine {
-  /** Rejects if the run exceeds its memory or its stack, and once the signal is aborted, which ends the run. One run at a time. */
-  readonly run: (run: JqInput, signal: AbortSignal) => Promise<JqRun>;
-}
-
-/** An engine that runs the program in a file, which is beside the bundle. */
-export function createJqEngine(file = new URL('./jq-worker.js', import.meta.url)): JqEngine {
+/**
+ * jq itself, in a thread that starts with the first run; `file`, beside the bundle, is its program. A run rejects if it
+ * exceeds its memory or its stack, and once the signal is aborted, which ends it. One run at a time.
+ */
+export function createJqEngine(
+  file = new URL('./jq-worker.js', import.meta.url),
+): (run: JqInput, signal: AbortSignal) => Promise<JqRun> {
   let worker: Worker | undefined;
-  return {
-    run: async (run, signal) => {
-      worker ??= new Worker(file);
-      try {
-        const response = once(worker, 'message', { signal });
-        worker.postMessage(run);
-        const [result] = await response;
-        return result;
-      } catch (error) {
-        void worker.terminate();
-        worker = undefined;
-        throw error;
-      }
-    },
+  return async (run, signal) => {
+    worker ??= new Worker(file);
+    try {
+      const response = once(worker, 'message', { signal });
+      worker.postMessage(run);
+      const [result] = await response;
+      return result;
+    } catch (error) {
+      void worker.terminate();
+      worker = undefined;
+      throw error;
+    }
   };
 }

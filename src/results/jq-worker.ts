@@ -6,8 +6,7 @@ import { brotliDecompress } from 'node:zlib';
 import { loadJq } from 'jq-wasm';
 import type { JqInput, JqRun } from './jq-filter.ts';
 
-// A thread of its own that runs jq, as WebAssembly, because a filter can run without end. An exception ends the thread, such as
-// that of a run that exceeds its memory.
+// jq in a thread of its own: a filter can run without end. An exception, as for memory, ends the thread.
 
 // A filter runs a few times at most, so optimized code would cost more than it saves.
 setFlagsFromString('--liftoff-only');

@@ -1,4 +1,3 @@
-import { Buffer } from 'node:buffer';
 import { type JsonKind, kindOf, rawText } from '../json/json-node.ts';
 import { compareNumberLiterals } from '../json/number-literal.ts';
 import { tryParseJson } from '../json/parse-json.ts';
@@ -47,8 +46,8 @@ function isBeyondJq(number: string): boolean {
 }
 
 function findScalar(json: string, kind: JsonKind, isWanted: (text: string) => boolean): string | undefined {
-  const whole = tryParseJson(Buffer.from(json));
-  for (const root of whole ? [whole] : json.split('\n').map((line) => tryParseJson(Buffer.from(line)))) {
+  const whole = tryParseJson(json);
+  for (const root of whole ? [whole] : json.split('\n').map((line) => tryParseJson(line))) {
     if (!root) continue;
     const { doc } = root;
     for (let at = 0; at * 3 < doc.tape.length; at += 1) {

@@ -136,14 +136,10 @@ function* colorOnTerminal(
   for (const text of chunks) yield typeof text === 'string' && isTerminal ? { text, style: 'json' } : text;
 }
 
-function* jsonChunks({ bytes, tape }: JsonDocument, isIndented: boolean): Generator<string | Uint8Array> {
-  if (isIndented) {
-    yield* indentChunks(rootOf({ bytes, tape }));
-    yield '\n';
-  } else {
-    yield bytes;
-    if (bytes.at(-1) !== LINE_FEED) yield '\n';
-  }
+function* jsonChunks(doc: JsonDocument, isIndented: boolean): Generator<string | Uint8Array> {
+  if (isIndented) yield* indentChunks(rootOf(doc));
+  else yield doc.bytes;
+  if (isIndented || doc.bytes.at(-1) !== LINE_FEED) yield '\n';
 }
 
 function* jsonLines(records: Iterable<JsonNode>): Generator<string> {
@@ -180,5 +176,5 @@ function hasRows({ doc, rowsField }: PrintableResult): boolean {
 }
 
 function isEmpty(result: PrintableResult): boolean {
-  return hasRows(result) && Array.from(recordsOf(result)).length === 0;
+  return hasRows(result) && [...recordsOf(result)].length === 0;
 }

@@ -9,7 +9,7 @@ export function schemaViewText(view: string): (doc: JsonDocument) => string {
     if (view === 'tree') return treeLines(tree, '').join('');
     if (view === 'typescript') return `export interface Payload ${typeScriptObject(tree, '')}\n`;
     const schema = { $schema: 'https://json-schema.org/draft/2020-12/schema', ...jsonSchemaOfObject(tree) };
-    return `${indentJson(parseJson(writeJson(schema)))}\n`;
+    return `${indentJson(rootOf(parseJson(writeJson(schema))))}\n`;
   };
 }
 
@@ -55,10 +55,8 @@ function treeLines(tree: PathTree, indent: string): string[] {
 
 function jsonSchemaOfObject(tree: PathTree): { readonly [name: string]: JsonValue } {
   const properties = [...tree].map(([key, { types, keys }]) => {
-    const options = [
-      ...Array.from(types, (type) => schemaTypes.get(type)?.json ?? {}),
-      ...(keys.size > 0 ? [jsonSchemaOfObject(keys)] : []),
-    ];
+    const options: JsonValue[] = Array.from(types, (type) => schemaTypes.get(type)?.json ?? {});
+    if (keys.size > 0) options.push(jsonSchemaOfObject(keys));
     return [key, options.length === 1 ? (options[0] ?? {}) : { anyOf: options }] as const;
   });
   return { type: 'object', properties: Object.fromEntries(properties) };
@@ -66,10 +64,8 @@ function jsonSchemaOfObject(tree: PathTree): { readonly [name: string]: JsonValu
 
 function typeScriptObject(tree: PathTree, indent: string): string {
   const fields = [...tree].map(([key, { types, keys }]) => {
-    const options = [
-      ...Array.from(types, (type) => schemaTypes.get(type)?.typescript ?? 'unknown'),
-      ...(keys.size > 0 ? [typeScriptObject(keys, `${indent}  `)] : []),
-    ];
+    const options = Array.from(types, (type) => schemaTypes.get(type)?.typescript ?? 'unknown');
+    if (keys.size > 0) options.push(typeScriptObject(keys, `${indent}  `));
     return `${indent}  ${keyText(key)}?: ${options.join(' | ')};\n`;
   });
   return `{\n${fields.join('')}${indent}}`;

@@ -57,12 +57,15 @@ export async function showResponse(
     throw failure;
   }
   view.onDocument?.(doc);
-  if (isChatText(view)) await reportReasoning(doc, context);
+  const textChoices = isChatText(view) ? choicesByIndex(rootOf(doc)) : [];
+  for (const choice of textChoices) {
+    await context.report.reasoning(reasoningText(getMember(choice, 'message')));
+    await context.report.endReasoning();
+  }
   await ignoreClosedPipe(printDocument(doc, view).then(sink.commit));
   await reportChatEnd(doc, view);
-  if (isChatText(view))
-    for (const description of completionChoices(rootOf(doc)).flatMap(omittedContent))
-      await context.report.warn(`${description} was left out of the text; --json prints it`);
+  for (const description of textChoices.flatMap(omittedContent))
+    await context.report.warn(`${description} was left out of the text; --json prints it`);
   for (const warning of [...(await fieldWarnings(doc, operation)), ...rowWarnings(doc, operation)])
     await context.report.warn(warning);
   return doc;
@@ -77,19 +80,17 @@ export async function printDocument(
   doc: JsonDocument,
   { operation, format, filter, sink, context, textOf }: ResultView,
 ): Promise<void> {
-  const { result } = operation;
-  const rowsField = result.as === 'rows' ? result.member : undefined;
-  const emptyNote = result.as === 'rows' ? `the service returned no ${result.member}` : undefined;
-  const chatTextOf = result.as === 'chat' ? (): string => chatText(rootOf(doc)) : undefined;
-  const text = textOf ? () => textOf(doc) : chatTextOf;
+  const { as, member } = operation.result;
+  const rows = as === 'rows' ? { rowsField: member, emptyNote: `the service returned no ${member}` } : {};
+  const printedText = textOf ?? (as === 'chat' ? () => chatText(rootOf(doc)) : undefined);
+  const text = printedText && (() => printedText(doc));
   try {
     await printResult(
-      { doc, rowsField, columns: rowColumns(operation), emptyNote, ...(text ? { text } : {}) },
+      { doc, columns: rowColumns(operation), ...rows, ...(text ? { text } : {}) },
       { format, filter, writer: sink.writer, report: context.report },
     );
   } catch (error) {
-    // The same request would be charged or applied twice, and the response may have an id that svc generated; the failure of the
-    // filter is the one to report.
+    // The same request would be charged or applied twice. The failure of the filter is the one to report.
     if (filter && operation.effect !== 'read') await writeResponse(doc.bytes, sink).catch(() => {});
     throw error;
   }
@@ -111,13 +112,6 @@ export async function reportChatEnd(doc: JsonDocument, view: ResultView): Promis
 async function writeResponse(bytes: Uint8Array, { writer }: Sink): Promise<void> {
   await writer.write(bytes);
   if (bytes.length > 0 && bytes.at(-1) !== LINE_FEED) await writer.write('\n');
-}
-
-async function reportReasoning(doc: JsonDocument, { report }: Context): Promise<void> {
-  for (const choice of choicesByIndex(rootOf(doc))) {
-    await report.reasoning(reasoningText(getMember(choice, 'message')));
-    await report.endReasoning();
-  }
 }
 
 /** A complete response: its bytes, and its JSON or the failure of a response that breaks the interface. */
@@ -153,11 +147,22 @@ function rowWarnings(doc: JsonDocument, operation: Operation): string[] {
   return count === 0 ? [] : [`unexpected response: in ${member}, ${count} ${lacking} ${names.join(' or ')}`];
 }
 
+const finishNotes: { readonly [reason: string]: string } = {
+  length: 'the response was cut at the token limit (finish reason length)',
+  content_filter: 'the response was cut by a content filter (finish reason content_filter)',
+};
+
 /** Notes on a response that is not simply complete: cut, refused, fewer choices than requested. */
 function completionNotes(completion: JsonNode, requestedChoices: number): string[] {
   const choices = completionChoices(completion);
-  const count = `the service returned ${choices.length} of ${requestedChoices} requested choices`;
-  return [...choices.flatMap(choiceNotes), ...(choices.length < requestedChoices ? [count] : [])];
+  const notes = choices.flatMap((choice) => {
+    const refusal = firstStringMember(getMember(choice, 'message'), 'refusal');
+    const finishNote = finishNotes[firstStringMember(choice, 'finish_reason') ?? ''];
+    return [...(finishNote ? [finishNote] : []), ...(refusal ? [`the model refused: ${refusal}`] : [])];
+  });
+  if (choices.length < requestedChoices)
+    notes.push(`the service returned ${choices.length} of ${requestedChoices} requested choices`);
+  return notes;
 }
 
 function omissionNotes(completion: JsonNode): string[] {
@@ -183,14 +188,4 @@ function finishDetail(completion: JsonNode): string {
     return `${name} ${count ? rawText(count) : 'unknown'}`;
   });
   return `finish reason ${reasons.join(', ')}; ${counts.join(', ')}`;
-}
-
-function choiceNotes(choice: JsonNode): string[] {
-  const reason = firstStringMember(choice, 'finish_reason');
-  const refusal = firstStringMember(getMember(choice, 'message'), 'refusal');
-  return [
-    ...(reason === 'length' ? ['the response was cut at the token limit (finish reason length)'] : []),
-    ...(reason === 'content_filter' ? ['the response was cut by a content filter (finish reason content_filter)'] : []),
-    ...(refusal ? [`the model refused: ${refusal}`] : []),
-  ];
 }

@@ -50,9 +50,9 @@ export async function showStream(
         if (!(error instanceof Failure)) throw error;
         // The request was paid for: the chunk is printed as it is, and the stream continues.
         filterFailure ??= error;
-        await ignoreClosedPipe(write(`${compactJson(chunk.doc)}\n`));
+        await ignoreClosedPipe(write(`${compactJson(chunk)}\n`));
       });
-    else if (format === 'jsonl') await write(`${compactJson(chunk.doc)}\n`);
+    else if (format === 'jsonl') await write(`${compactJson(chunk)}\n`);
   };
   try {
     for await (const chunk of chunks) {
@@ -88,18 +88,16 @@ export async function showStream(
 }
 
 // `textOf` may look for a part that did not arrive: the whole text is printed then.
-function partialView(view: ResultView): ResultView {
-  const { textOf } = view;
-  if (!textOf) return view;
-  const partialTextOf: ResultView['textOf'] = (doc) => {
+function partialView({ textOf, ...view }: ResultView): ResultView {
+  const partialTextOf = (doc: JsonDocument): ReturnType<NonNullable<typeof textOf>> => {
     try {
-      return textOf(doc);
+      return textOf?.(doc) ?? '';
     } catch (error) {
       if (error instanceof Failure) return chatText(rootOf(doc));
       throw error;
     }
   };
-  return { ...view, textOf: partialTextOf };
+  return textOf ? { ...view, textOf: partialTextOf } : view;
 }
 
 async function showRemainder(

@@ -1,6 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { rootOf } from '../../src/json/json-node.ts';
 import { parseJson } from '../../src/json/parse-json.ts';
 import { compactJson } from '../../src/json/write-json.ts';
 import { svc, temporaryDirectory } from '../support/svc.ts';
@@ -57,7 +58,7 @@ describe('svc train log', () => {
     ['on a terminal that is asked for it', ['--json', '--color', 'never'], true],
   ])('is JSON with every digit %s', async (_, args, terminal) => {
     const { stdout } = await svc(['train', 'log', ...args], { cwd: home(text), terminal });
-    expect(terminal ? compactJson(parseJson(stdout)).concat('\n') : stdout).toBe(
+    expect(terminal ? compactJson(rootOf(parseJson(stdout))).concat('\n') : stdout).toBe(
       `[${[
         `${start('0', ',"later":1.50').trim().replace('"entry":"0",', '').slice(0, -1)},"ended_at":"2026-01-30T10:00:01.000Z","applied":"yes","exit_code":0,"id":"0199aaaa-5f3a-7c21-9b6e-2f1d7a4c8e05","outcome":"applied"}`,
         `${start('1').trim().replace('"entry":"1",', '').slice(0, -1)},"ended_at":"2026-01-31T10:00:01.000Z","applied":"no","exit_code":0,"id":null,"outcome":"not-applied"}`,

@@ -196,7 +196,7 @@ async function readOutcome(
 ): Promise<Omit<ToolResponse, 'warnings'>> {
   if (parsedResponse) {
     const { bytes, doc, failure } = parsedResponse;
-    return doc ? { text: bytes.toString(), json: compactJson(doc), failure } : { text: '', json: '', failure };
+    return doc ? { text: bytes.toString(), json: compactJson(rootOf(doc)), failure } : { text: '', json: '', failure };
   }
   const createFailure = (message: string): Failure => new Failure('invalid_response', message, { applied: 'yes' });
   const merged = await mergeStream(chunks, reply, createFailure);

@@ -5,7 +5,7 @@ import { Failure, usageFailure } from '../../errors.ts';
 import { fileFailure, pathExists } from '../../files/file-errors.ts';
 import { nameSameFile, writeFileAtomically } from '../../files/file-replacement.ts';
 import { type FlagValues, getStringFlag, isFlagOn } from '../../flag.ts';
-import { getMember, type JsonDocument, kindOf } from '../../json/json-node.ts';
+import { getMember, type JsonDocument, kindOf, rootOf } from '../../json/json-node.ts';
 import { tryParseJson } from '../../json/parse-json.ts';
 import { pluralize } from '../../json/pluralize.ts';
 import { indentJson } from '../../json/write-json.ts';
@@ -39,7 +39,7 @@ export async function openSchemaExpectation(
   }
   if (isUpdate)
     return async (doc) => {
-      await writeFileAtomically(path, file, `${indentJson(doc)}\n`);
+      await writeFileAtomically(path, file, `${indentJson(rootOf(doc))}\n`);
       const count = payloadTypes(doc).length;
       await report.note(`wrote the schema to ${file} (${count} ${pluralize(count, 'path')})`);
     };

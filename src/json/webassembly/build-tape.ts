@@ -1,21 +1,7 @@
 // AssemblyScript: TypeScript whose types are those of WebAssembly. The build compiles it; ../fast-parser.ts calls it.
 // Offsets and entries are addresses in its memory. It reads 16 bytes at a time, also beyond the end of the text, but decides
 // nothing after the zero byte there: no token contains one.
-import {
-  BACKSLASH,
-  CARRIAGE_RETURN,
-  CLOSE_ARRAY,
-  CLOSE_OBJECT,
-  COLON,
-  COMMA,
-  LINE_FEED,
-  MINUS,
-  OPEN_ARRAY,
-  OPEN_OBJECT,
-  QUOTE,
-  SPACE,
-  TAB,
-} from '../json-bytes.ts';
+import * as ascii from '../json-bytes.ts';
 
 // The size of an entry of the tape, and the offsets of its three numbers: those of the first byte and after the last one, and the
 // number of the entry that follows it and all it contains; of a key, its signature.
@@ -30,8 +16,7 @@ const NO_SIGNATURE: i32 = 0;
 // Not a complete and valid value; as an address, the start of the memory, where no token ends.
 const MALFORMED_VALUE: i32 = 0;
 
-// The tape has too little room.
-const TAPE_FULL: i32 = -1;
+const MAX_PAGES: i32 = 16 * 1024;
 
 const NO_CONTAINER: i32 = 0;
 
@@ -42,22 +27,29 @@ export function endOfValue(): i32 {
   return valueEnd;
 }
 
-/**
- * Writes the tape of the value at `start`, as indexValue does, between two addresses. Returns its number of bytes, MALFORMED_VALUE
- * or TAPE_FULL. A zero byte must follow the text.
- */
-export function buildTape(start: i32, tape: i32, tapeEnd: i32): i32 {
+/** Grows the memory to this many bytes, up to 1 GiB; it is never freed. False if there is too little. */
+export function reserveMemory(bytes: u32): bool {
+  const pages: i32 = (bytes + 0xffff) >>> 16;
+  const missing = pages - memory.size();
+  return missing <= 0 || (pages <= MAX_PAGES && memory.grow(missing) >= 0);
+}
+
+/** Writes the tape of the value at `start`, before a zero byte. Returns its bytes; MALFORMED_VALUE also without memory. */
+export function buildTape(start: i32, tape: i32): i32 {
+  let tapeEnd = memory.size() << 16;
   let entry = tape;
   let count = 0;
-  // The entry of the innermost open container. Until a container is closed, its third number is the entry of its parent,
-  // inverted if the parent is an object.
+  // The innermost open container. Until it is closed, its third number is its parent, inverted if that is an object.
   let innermost = NO_CONTAINER;
   let isInObject = false;
   let at = start;
   while (true) {
-    if (entry + 2 * ENTRY_BYTES > tapeEnd) return TAPE_FULL;
+    if (entry + 2 * ENTRY_BYTES > tapeEnd) {
+      if (!reserveMemory(tapeEnd + (tapeEnd >> 2))) return MALFORMED_VALUE;
+      tapeEnd = memory.size() << 16;
+    }
     if (isInObject) {
-      if (byteAt(at) !== QUOTE) return MALFORMED_VALUE;
+      if (byteAt(at) !== ascii.QUOTE) return MALFORMED_VALUE;
       const end = skipString(at);
       if (end === MALFORMED_VALUE) return MALFORMED_VALUE;
       store<i32>(entry + START, at - start);
@@ -66,21 +58,21 @@ export function buildTape(start: i32, tape: i32, tapeEnd: i32): i32 {
       entry += ENTRY_BYTES;
       count += 1;
       at = skipWhitespace(end);
-      if (byteAt(at) !== COLON) return MALFORMED_VALUE;
+      if (byteAt(at) !== ascii.COLON) return MALFORMED_VALUE;
       at = skipWhitespace(at + 1);
     }
     store<i32>(entry + START, at - start);
     count += 1;
     const first = byteAt(at);
-    if (first === OPEN_OBJECT || first === OPEN_ARRAY) {
+    if (first === ascii.OPEN_OBJECT || first === ascii.OPEN_ARRAY) {
       store<i32>(entry + NEXT, isInObject ? ~innermost : innermost);
       innermost = entry;
-      isInObject = first === OPEN_OBJECT;
+      isInObject = first === ascii.OPEN_OBJECT;
       entry += ENTRY_BYTES;
       at = skipWhitespace(at + 1);
-      if (byteAt(at) !== (isInObject ? CLOSE_OBJECT : CLOSE_ARRAY)) continue;
+      if (byteAt(at) !== (isInObject ? ascii.CLOSE_OBJECT : ascii.CLOSE_ARRAY)) continue;
     } else {
-      at = first === QUOTE ? skipString(at) : skipScalar(at);
+      at = first === ascii.QUOTE ? skipString(at) : skipScalar(at);
       if (at === MALFORMED_VALUE) return MALFORMED_VALUE;
       store<i32>(entry + END, at - start);
       store<i32>(entry + NEXT, count);
@@ -94,8 +86,8 @@ export function buildTape(start: i32, tape: i32, tapeEnd: i32): i32 {
       }
       at = skipWhitespace(at);
       const byte = byteAt(at);
-      if (byte === COMMA) break;
-      if (byte !== (isInObject ? CLOSE_OBJECT : CLOSE_ARRAY)) return MALFORMED_VALUE;
+      if (byte === ascii.COMMA) break;
+      if (byte !== (isInObject ? ascii.CLOSE_OBJECT : ascii.CLOSE_ARRAY)) return MALFORMED_VALUE;
       at += 1;
       const around = load<i32>(innermost + NEXT);
       store<i32>(innermost + END, at - start);
@@ -124,7 +116,10 @@ function skipWhitespace(from: i32): i32 {
 }
 
 function isWhitespace(byte: i32): bool {
-  return byte <= SPACE && (byte === SPACE || byte === LINE_FEED || byte === CARRIAGE_RETURN || byte === TAB);
+  return (
+    byte <= ascii.SPACE &&
+    (byte === ascii.SPACE || byte === ascii.LINE_FEED || byte === ascii.CARRIAGE_RETURN || byte === ascii.TAB)
+  );
 }
 
 function skipString(from: i32): i32 {
@@ -132,9 +127,9 @@ function skipString(from: i32): i32 {
   let at = from + 1;
   while (true) {
     const block = v128.load(at);
-    const quotes = i8x16.eq(block, i8x16.splat(QUOTE as i8));
-    const backslashes = i8x16.eq(block, i8x16.splat(BACKSLASH as i8));
-    const controls = i8x16.lt_u(block, i8x16.splat(SPACE as i8));
+    const quotes = i8x16.eq(block, i8x16.splat(ascii.QUOTE as i8));
+    const backslashes = i8x16.eq(block, i8x16.splat(ascii.BACKSLASH as i8));
+    const controls = i8x16.lt_u(block, i8x16.splat(ascii.SPACE as i8));
     const special = i8x16.bitmask(v128.or(v128.or(quotes, backslashes), controls));
     if (special === 0) {
       at += 16;
@@ -142,8 +137,8 @@ function skipString(from: i32): i32 {
     }
     at += ctz(special);
     const byte = byteAt(at);
-    if (byte === QUOTE) return at + 1;
-    if (byte !== BACKSLASH) return MALFORMED_VALUE;
+    if (byte === ascii.QUOTE) return at + 1;
+    if (byte !== ascii.BACKSLASH) return MALFORMED_VALUE;
     hasEscape = true;
     at = skipEscape(at);
     if (at === MALFORMED_VALUE) return MALFORMED_VALUE;
@@ -154,8 +149,8 @@ function skipEscape(from: i32): i32 {
   const kind = byteAt(from + 1);
   // In the order of "\/bfnrt
   const isShort =
-    kind === QUOTE ||
-    kind === BACKSLASH ||
+    kind === ascii.QUOTE ||
+    kind === ascii.BACKSLASH ||
     kind === 0x2f ||
     kind === 0x62 ||
     kind === 0x66 ||
@@ -178,17 +173,17 @@ function isDigit(byte: i32): bool {
 
 function skipScalar(at: i32): i32 {
   const first = byteAt(at);
-  return first === MINUS || isDigit(first) ? skipNumber(at) : skipLiteral(at);
+  return first === ascii.MINUS || isDigit(first) ? skipNumber(at) : skipLiteral(at);
 }
 
 function skipNumber(from: i32): i32 {
-  const first = byteAt(from) === MINUS ? from + 1 : from;
+  const first = byteAt(from) === ascii.MINUS ? from + 1 : from;
   let at = skipDigits(first);
   if (at > first + 1 && byteAt(first) === 0x30) return MALFORMED_VALUE;
   if (at !== MALFORMED_VALUE && byteAt(at) === 0x2e) at = skipDigits(at + 1);
   if (at !== MALFORMED_VALUE && (byteAt(at) | 0x20) === 0x65) {
     const sign = byteAt(at + 1);
-    at = skipDigits(sign === 0x2b || sign === MINUS ? at + 2 : at + 1);
+    at = skipDigits(sign === 0x2b || sign === ascii.MINUS ? at + 2 : at + 1);
   }
   return at;
 }
@@ -220,7 +215,7 @@ export function hasDistinctKeys(text: i32, tape: i32, tapeEnd: i32): bool {
   let reference = 0;
   let referenceEnd = 0;
   for (let object = tape; object < tapeEnd; object += ENTRY_BYTES) {
-    const isObject = <i32>load<u8>(text + load<i32>(object + START)) === OPEN_OBJECT;
+    const isObject = <i32>load<u8>(text + load<i32>(object + START)) === ascii.OPEN_OBJECT;
     if (!isObject) continue;
     const firstKey = object + ENTRY_BYTES;
     const end = entryAfter(object, tape);

@@ -13,13 +13,7 @@ import {
 } from '../../json/json-node.ts';
 import type { Operation } from '../../operations/operation.ts';
 import { createTrajectoryChecks } from '../../train/stream/checks.ts';
-import {
-  createBodyTextCollector,
-  createEnvelope,
-  parseEnvelope,
-  readTrajectories,
-  type TextPart,
-} from '../../train/stream/grammar.ts';
+import { createEnvelope, readTrajectories } from '../../train/stream/grammar.ts';
 import { InvalidTextError } from '../../train/stream/reader.ts';
 import { limitYoungGeneration } from '../../train/stream/small-heap.ts';
 import { invalidBodyResponse, jsonResponse } from '../responses.ts';
@@ -54,20 +48,17 @@ async function receiveJob(
   validate: BodyValidator,
 ): Promise<{ readonly body: JsonNode; readonly findings: readonly Finding[] }> {
   const checks = createTrajectoryChecks(undefined);
-  const envelopeParts: TextPart[] = [];
-  const collectText = createBodyTextCollector(envelopeParts);
   let index = 0;
   for await (const events of readTrajectories(chunks, 'body')) {
     for (const event of events) {
       checks.checkEvent(event, '');
-      collectText(event);
       if (event.kind === 'group') index = 0;
       else if (event.kind === 'trajectory')
         staging.add({ group: checks.lastGroup(), index: index++, bytes: event.bytes });
     }
     await staging.flush();
   }
-  const body = rootOf(parseEnvelope(createEnvelope(envelopeParts)));
+  const body = rootOf(createEnvelope(checks.bodyParts).parse());
   const trajectoryFindings = checks
     .findings()
     .map(({ path, ...finding }) => ({ ...finding, path: parseJsonPath(path) ?? [] }));

@@ -4,14 +4,8 @@ import type { ReportedFinding } from '../../fields/finding.ts';
 import { observeChunks } from '../../http/body-chunks.ts';
 import { formatJsonPath, type JsonPath } from '../../json/json-node.ts';
 import { formatPosition } from '../../json/utf8.ts';
-import { createGrouping, createTrajectoryChecks } from '../stream/checks.ts';
-import {
-  createBodyTextCollector,
-  createEnvelope,
-  parseEnvelope,
-  readTrajectories,
-  type TextPart,
-} from '../stream/grammar.ts';
+import { createTrajectoryChecks } from '../stream/checks.ts';
+import { createEnvelope, readTrajectories } from '../stream/grammar.ts';
 import {
   InvalidTextError,
   locationInside,
@@ -49,8 +43,7 @@ export interface LintResult {
 
 /** Starts a linter; with a path, trajectories are grouped by the value there. `onBytes` gets the number of bytes read. */
 export function createLinter(path: JsonPath | undefined, onBytes: (bytes: number) => void = () => {}): Linter {
-  const grouping = path && createGrouping(path);
-  const checks = createTrajectoryChecks(grouping);
+  const checks = createTrajectoryChecks(path);
   const summary = createLintSummary();
   const hashTools = createToolsHasher();
   const labels: string[] = [];
@@ -72,7 +65,7 @@ export function createLinter(path: JsonPath | undefined, onBytes: (bytes: number
     const { bytes, location, container } = event;
     const { root, nonFiniteOffsets, syntaxError } = checkAllowingNonFinite(event, label, checks);
     if (syntaxError) checks.addReadError(syntaxError, label, '');
-    const index = container === 'in a group' ? checks.lastGroup() : grouping?.lastGroup();
+    const index = container === 'in a group' ? checks.lastGroup() : checks.assignedGroup();
     if (index === undefined) return;
     const group = getOrOpenGroup(index, label, location);
     const path = ['trajectory_groups', index, 'trajectories', group.count];
@@ -93,18 +86,15 @@ export function createLinter(path: JsonPath | undefined, onBytes: (bytes: number
     onBytes(summary.bytes);
   };
   const read = async (label: string, chunks: AsyncIterable<Uint8Array>, form: TextForm): Promise<void> => {
-    const outside: TextPart[] = [];
-    const collectText = createBodyTextCollector(outside);
     for await (const events of readTrajectories(observeChunks(chunks, countBytes), form)) {
       for (const event of events) {
         if (event.kind === 'trajectory') lintEvent(event, label);
         else checks.checkEvent(event, label);
-        collectText(event);
         if (event.kind === 'group') getOrOpenGroup(checks.lastGroup(), label, event.location);
-        if (event.kind === 'end' && !grouping) closeGroups();
+        if (event.kind === 'end' && !path) closeGroups();
       }
     }
-    if (form === 'body') parseEnvelope(createEnvelope(outside));
+    if (form === 'body') createEnvelope(checks.bodyParts).parse();
   };
 
   return {
@@ -116,7 +106,7 @@ export function createLinter(path: JsonPath | undefined, onBytes: (bytes: number
         if (!(error instanceof InvalidTextError)) throw error;
         checks.addReadError(error, label, '');
         // The rest of an incomplete group is unknown.
-        if (!grouping) openGroups.clear();
+        if (!path) openGroups.clear();
       }
     },
     finish: () => {

@@ -1,3 +1,4 @@
+import { Buffer } from 'node:buffer';
 import type { Issue } from '../../errors.ts';
 import { createFindingCollector, type PendingFinding, type ReportedFinding } from '../../fields/finding.ts';
 import { createBodyInspector } from '../../fields/schema-validator.ts';
@@ -13,7 +14,7 @@ import {
 } from '../../json/json-node.ts';
 import { formatPosition } from '../../json/utf8.ts';
 import { trajectoryGroupShape, trajectoryShape } from '../../operations/train.ts';
-import { copyTextPart, createEnvelope, type Envelope, parseEnvelope, type TextPart } from './grammar.ts';
+import { createEnvelope, type TextPart } from './grammar.ts';
 import {
   type InvalidTextError,
   locationInside,
@@ -31,9 +32,13 @@ export interface TrajectoryChecks {
   readonly checkTrajectory: (event: TrajectoryPart, label: string) => JsonNode;
   /** Records why the text of a body field could not be read to its end. */
   readonly addReadError: (error: InvalidTextError, label: string, field: string) => void;
+  /** The texts of a body outside of its groups, so far. */
+  readonly bodyParts: readonly TextPart[];
   readonly groupCount: () => number;
   /** The index of the current group; values that are not groups count, too. */
   readonly lastGroup: () => number;
+  /** The index of the group of the last single trajectory, if it has one. */
+  readonly assignedGroup: () => number | undefined;
   readonly trajectoryCount: () => number;
   readonly findings: () => ReportedFinding<Issue>[];
   /** Values that are not groups of trajectories: errors even with --no-check. */
@@ -41,8 +46,8 @@ export interface TrajectoryChecks {
   readonly hint: () => string | undefined;
 }
 
-/** Starts the checks. With a grouping, trajectories must not be in groups. */
-export function createTrajectoryChecks(grouping: Grouping | undefined): TrajectoryChecks {
+/** Starts the checks. With a path, single trajectories are grouped by the value there, in the order of these values. */
+export function createTrajectoryChecks(groupBy: JsonPath | undefined): TrajectoryChecks {
   const inspectTrajectory = createBodyInspector(trajectoryShape);
   const inspectGroup = createBodyInspector(trajectoryGroupShape);
   const findings = createFindingCollector<Issue>();
@@ -52,9 +57,24 @@ export function createTrajectoryChecks(grouping: Grouping | undefined): Trajecto
   let trajectoryCount = 0;
   let indexInGroup = 0;
   let ungroupedCount = 0;
-  // The texts of the current group; texts outside of groups belong to the body.
+  const assignedGroups = new Map<string, { readonly group: number; count: number }>();
+  let assignedGroup: number | undefined;
+  const bodyParts: TextPart[] = [];
+  // The texts of the current group.
   let groupParts: TextPart[] | undefined;
 
+  // The place of a single trajectory, or the reason why it has no group.
+  const assignGroup = (trajectory: JsonNode, path: JsonPath): { group: number; at: number } | string => {
+    assignedGroup = undefined;
+    const value = nodeAtPath(trajectory, path);
+    if (!value) return `has no ${formatJsonPath(path)} to group by`;
+    const key = kindOf(value) === 'string' ? `"${stringOf(value)}` : rawText(value);
+    const assigned = assignedGroups.get(key) ?? { group: assignedGroups.size, count: 0 };
+    assignedGroups.set(key, assigned);
+    assignedGroup = assigned.group;
+    assigned.count += 1;
+    return { group: assigned.group, at: assigned.count - 1 };
+  };
   const addFindings = (
     findingsOfPart: readonly PendingFinding[],
     path: JsonPath,
@@ -76,7 +96,7 @@ export function createTrajectoryChecks(grouping: Grouping | undefined): Trajecto
     const { bytes, location, container, document } = event;
     const root = rootOf(document ?? parseTextAt(bytes, location));
     const assignment =
-      container === 'in a group' ? { group: lastGroup, at: indexInGroup } : grouping?.assignGroup(root);
+      container === 'in a group' ? { group: lastGroup, at: indexInGroup } : groupBy && assignGroup(root, groupBy);
     if (container === 'in a group') indexInGroup += 1;
     if (container === 'alone') ungroupedCount += 1;
     if (!assignment) {
@@ -92,9 +112,9 @@ export function createTrajectoryChecks(grouping: Grouping | undefined): Trajecto
     }
     return root;
   };
-  const validateGroup = (envelope: Envelope, label: string): void => {
-    const found = inspectGroup(rootOf(parseEnvelope(envelope)));
-    addFindings(found, ['trajectory_groups', lastGroup], envelope.locationAt, label);
+  const validateGroup = (label: string): void => {
+    const { parse, locationAt } = createEnvelope(groupParts ?? []);
+    addFindings(inspectGroup(rootOf(parse())), ['trajectory_groups', lastGroup], locationAt, label);
   };
 
   return {
@@ -102,7 +122,7 @@ export function createTrajectoryChecks(grouping: Grouping | undefined): Trajecto
     checkEvent: (event, label) => {
       switch (event.kind) {
         case 'group':
-          if (grouping) addStructureError('is already a group; leave out --group-by', event.location, label);
+          if (groupBy) addStructureError('is already a group; leave out --group-by', event.location, label);
           groupCount += 1;
           lastGroup += 1;
           indexInGroup = 0;
@@ -112,52 +132,26 @@ export function createTrajectoryChecks(grouping: Grouping | undefined): Trajecto
           validateTrajectory(event, label);
           break;
         case 'text':
-          groupParts?.push(copyTextPart(event));
+          (groupParts ?? bodyParts).push({ bytes: Buffer.from(event.bytes), location: event.location });
           break;
         case 'end':
-          validateGroup(createEnvelope(groupParts ?? []), label);
+          validateGroup(label);
           groupParts = undefined;
           break;
       }
     },
     addReadError: ({ message, location, syntaxProblem }, label, field) =>
       addStructureError(message, location, label, syntaxProblem === undefined ? '' : field),
-    groupCount: () => grouping?.groupCount() ?? groupCount,
+    bodyParts,
+    groupCount: () => (groupBy ? assignedGroups.size : groupCount),
     lastGroup: () => lastGroup,
+    assignedGroup: () => assignedGroup,
     trajectoryCount: () => trajectoryCount,
     findings: findings.findings,
     structureErrors: structureErrors.findings,
     hint: () =>
-      ungroupedCount > 0 && !grouping
+      ungroupedCount > 0 && !groupBy
         ? 'if each line is a trajectory, group them: add --group-by metadata.task'
         : undefined,
-  };
-}
-
-/** Groups single trajectories by the value at a path, in the order in which the values first appear. */
-export interface Grouping {
-  /** The index of the group and of the trajectory in it, from 0; or the reason why it has no group. */
-  readonly assignGroup: (trajectory: JsonNode) => { readonly group: number; readonly at: number } | string;
-  readonly lastGroup: () => number | undefined;
-  readonly groupCount: () => number;
-}
-
-export function createGrouping(path: JsonPath): Grouping {
-  const groups = new Map<string, { readonly group: number; count: number }>();
-  let lastGroup: number | undefined;
-  return {
-    assignGroup: (trajectory) => {
-      lastGroup = undefined;
-      const value = nodeAtPath(trajectory, path);
-      if (!value) return `has no ${formatJsonPath(path)} to group by`;
-      const key = kindOf(value) === 'string' ? `"${stringOf(value)}` : rawText(value);
-      const group = groups.get(key) ?? { group: groups.size, count: 0 };
-      groups.set(key, group);
-      lastGroup = group.group;
-      group.count += 1;
-      return { group: group.group, at: group.count - 1 };
-    },
-    lastGroup: () => lastGroup,
-    groupCount: () => groups.size,
   };
 }

@@ -1,15 +1,6 @@
 import { Buffer } from 'node:buffer';
 import { parseFast } from '../../json/fast-parser.ts';
-import {
-  CLOSE_ARRAY,
-  CLOSE_OBJECT,
-  COLON,
-  COMMA,
-  END_OF_TEXT,
-  OPEN_ARRAY,
-  OPEN_OBJECT,
-  QUOTE,
-} from '../../json/json-bytes.ts';
+import * as ascii from '../../json/json-bytes.ts';
 import { JsonError, trailingCommaError } from '../../json/json-error.ts';
 import { type JsonDocument, kindName, rootOf, stringOf } from '../../json/json-node.ts';
 import { hasByteOrderMark, rejectUtf16 } from '../../json/utf8.ts';
@@ -37,7 +28,7 @@ import {
 /**
  * Reads a text chunk by chunk; memory is bounded by one trajectory, or one other field of a group or body. Each step yields
  * the events of one chunk; their bytes are valid until the next step. The consumer parses trajectories and texts
- * (`parseTextAt`, `parseEnvelope`); other errors throw InvalidTextError.
+ * (`parseTextAt`, `createEnvelope`); other errors throw InvalidTextError.
  */
 export async function* readTrajectories(
   chunks: AsyncIterable<Uint8Array>,
@@ -79,8 +70,8 @@ function* readGroupEvents(cursor: Cursor): EventGenerator {
   for (;;) {
     const first = yield* nextToken(cursor, 'dropped');
     yield* emitConsumed(cursor, 'dropped');
-    if (first === END_OF_TEXT) return;
-    if (first === OPEN_ARRAY) yield* readArray(cursor, undefined, () => readGroup(cursor, 'in a list'));
+    if (first === ascii.END_OF_TEXT) return;
+    if (first === ascii.OPEN_ARRAY) yield* readArray(cursor, undefined, () => readGroup(cursor, 'in a list'));
     else yield* readGroup(cursor, 'alone');
   }
 }
@@ -90,8 +81,8 @@ function* readBodyEvents(cursor: Cursor): EventGenerator {
   const pendingText = { location: cursorLocation(cursor) };
   const first = yield* nextToken(cursor, 'held');
   const location = cursorLocation(cursor);
-  if (first === END_OF_TEXT) throw invalidJsonError(new JsonError('the text is empty', 0), location);
-  if (first !== OPEN_OBJECT) {
+  if (first === ascii.END_OF_TEXT) throw invalidJsonError(new JsonError('the text is empty', 0), location);
+  if (first !== ascii.OPEN_OBJECT) {
     yield* advancePastValue(cursor);
     throw new InvalidTextError(
       `must be an object, not ${kindName(rootOf(parseTextAt(bytesSince(cursor, location), location)))}`,
@@ -99,22 +90,21 @@ function* readBodyEvents(cursor: Cursor): EventGenerator {
     );
   }
   yield* readObject(cursor, (name, byte) =>
-    name === 'trajectory_groups' && byte === OPEN_ARRAY
+    name === 'trajectory_groups' && byte === ascii.OPEN_ARRAY
       ? readArray(cursor, pendingText, () => readGroup(cursor))
       : advancePastValue(cursor),
   );
-  if ((yield* nextToken(cursor, 'held')) !== END_OF_TEXT) yield* throwUnexpected(cursor, 'the end of the input');
+  if ((yield* nextToken(cursor, 'held')) !== ascii.END_OF_TEXT) yield* throwUnexpected(cursor, 'the end of the input');
   yield* emitConsumed(cursor, 'text', pendingText.location);
 }
 
-// In a body every value counts as a group. Elsewhere, with a container, the field `trajectories` distinguishes a group from a
-// trajectory; until then nothing is emitted.
+// In a body every value counts as a group. In a container, only the field `trajectories` shows that a value is one.
 function* readGroup(cursor: Cursor, container?: 'in a list' | 'alone'): EventGenerator {
   const location = cursorLocation(cursor);
   const pendingText = { location };
   let isGroup = !container;
   if (isGroup) yield { kind: 'group', location };
-  if (cursor.bytes[cursor.at] !== OPEN_OBJECT) yield* advancePastValue(cursor);
+  if (cursor.bytes[cursor.at] !== ascii.OPEN_OBJECT) yield* advancePastValue(cursor);
   else
     yield* readObject(cursor, function* (name, byte) {
       if (container && name === 'trajectory_groups')
@@ -123,7 +113,7 @@ function* readGroup(cursor: Cursor, container?: 'in a list' | 'alone'): EventGen
         isGroup = true;
         yield { kind: 'group', location };
       }
-      const isArray = name === 'trajectories' && byte === OPEN_ARRAY;
+      const isArray = name === 'trajectories' && byte === ascii.OPEN_ARRAY;
       yield* isArray ? readTrajectoryArray(cursor, pendingText) : advancePastValue(cursor);
     });
   if (container && !isGroup) return yield* emitTrajectory(cursor, location, container);
@@ -142,11 +132,10 @@ function readTrajectoryArray(cursor: Cursor, pendingText: PendingText): EventGen
   });
 }
 
-// Parses a trajectory whose bytes are all in memory without skipping it first. Undefined for a partial or invalid one, which
-// advancePastValue handles.
+// Parses a trajectory that is in memory without skipping it first; undefined for one that advancePastValue must handle.
 function parseCompleteTrajectory(cursor: Cursor): JsonDocument | undefined {
   const { bytes, at: start } = cursor;
-  if (bytes[start] !== OPEN_OBJECT || isProbablyPartial(cursor)) return undefined;
+  if (bytes[start] !== ascii.OPEN_OBJECT || isProbablyPartial(cursor)) return undefined;
   const document = parseFast(bytes, start);
   if (document) cursor.at += document.bytes.length;
   return document;
@@ -182,12 +171,12 @@ function* readArray(cursor: Cursor, text: PendingText | undefined, readElement: 
   cursor.at += 1;
   yield* emitConsumed(cursor, text ? 'text' : 'dropped', text?.location);
   let byte = yield* nextToken(cursor, separators);
-  while (byte !== CLOSE_ARRAY) {
+  while (byte !== ascii.CLOSE_ARRAY) {
     yield* emitConsumed(cursor, separators);
     yield* readElement();
     byte = yield* nextToken(cursor, separators);
-    if (byte === CLOSE_ARRAY) break;
-    if (byte !== COMMA) yield* throwUnexpected(cursor, '"," or "]"');
+    if (byte === ascii.CLOSE_ARRAY) break;
+    if (byte !== ascii.COMMA) yield* throwUnexpected(cursor, '"," or "]"');
     byte = yield* skipComma(cursor, separators);
   }
   yield* emitConsumed(cursor, separators);
@@ -198,15 +187,15 @@ function* readArray(cursor: Cursor, text: PendingText | undefined, readElement: 
 function* readObject(cursor: Cursor, readValue: (name: string, first: number) => EventGenerator): EventGenerator {
   cursor.at += 1;
   let byte = yield* nextToken(cursor, 'held');
-  while (byte !== CLOSE_OBJECT) {
-    if (byte !== QUOTE) yield* throwUnexpected(cursor, 'a key in double quotes');
+  while (byte !== ascii.CLOSE_OBJECT) {
+    if (byte !== ascii.QUOTE) yield* throwUnexpected(cursor, 'a key in double quotes');
     const name = yield* readKey(cursor);
-    if ((yield* nextToken(cursor, 'held')) !== COLON) yield* throwUnexpected(cursor, '":"');
+    if ((yield* nextToken(cursor, 'held')) !== ascii.COLON) yield* throwUnexpected(cursor, '":"');
     cursor.at += 1;
     yield* readValue(name, yield* nextToken(cursor, 'held'));
     byte = yield* nextToken(cursor, 'held');
-    if (byte === CLOSE_OBJECT) break;
-    if (byte !== COMMA) yield* throwUnexpected(cursor, '"," or "}"');
+    if (byte === ascii.CLOSE_OBJECT) break;
+    if (byte !== ascii.COMMA) yield* throwUnexpected(cursor, '"," or "}"');
     byte = yield* skipComma(cursor, 'held');
   }
   cursor.at += 1;
@@ -216,7 +205,7 @@ function* skipComma(cursor: Cursor, separators: 'between' | 'dropped' | 'held'):
   const comma = cursorLocation(cursor);
   cursor.at += 1;
   const byte = yield* nextToken(cursor, separators);
-  if (byte === CLOSE_ARRAY || byte === CLOSE_OBJECT) throw invalidJsonError(trailingCommaError(0), comma);
+  if (byte === ascii.CLOSE_ARRAY || byte === ascii.CLOSE_OBJECT) throw invalidJsonError(trailingCommaError(0), comma);
   return byte;
 }
 
@@ -232,48 +221,30 @@ function bytesSince({ bytes, baseOffset, at }: Cursor, { offset }: TextLocation)
   return bytes.subarray(offset - baseOffset, at);
 }
 
-/** A group or a body with its arrays empty: all of it but the trajectories. */
-export interface Envelope {
-  readonly bytes: Buffer;
-  readonly locationAt: (offset: number) => TextLocation;
-}
-
 export interface TextPart {
   readonly bytes: Buffer;
   readonly location: TextLocation;
 }
 
-export function copyTextPart({ bytes, location }: TextPart): TextPart {
-  return { bytes: Buffer.from(bytes), location };
-}
-
-/** Takes the events of a body one by one, and adds copies of its texts outside of groups to `parts`. */
-export function createBodyTextCollector(parts: TextPart[]): (event: TrajectoryEvent) => void {
-  let isInGroup = false;
-  return (event) => {
-    if (event.kind === 'group') isInGroup = true;
-    if (event.kind === 'end') isInGroup = false;
-    if (event.kind === 'text' && !isInGroup) parts.push(copyTextPart(event));
-  };
+/** A group or a body with its arrays empty: all of it but the trajectories. */
+export interface Envelope {
+  readonly bytes: Buffer;
+  readonly locationAt: (offset: number) => TextLocation;
+  /** Throws InvalidTextError. */
+  readonly parse: () => JsonDocument;
 }
 
 export function createEnvelope(parts: readonly TextPart[]): Envelope {
   const [only] = parts;
   const bytes = parts.length === 1 && only ? only.bytes : Buffer.concat(parts.map((part) => part.bytes));
-  return {
-    bytes,
-    locationAt: (offset) => {
-      let before = 0;
-      for (const part of parts.slice(0, -1)) {
-        if (offset < before + part.bytes.length) return locationInside(part.bytes, part.location, offset - before);
-        before += part.bytes.length;
-      }
-      const last = parts.at(-1);
-      return last ? locationInside(last.bytes, last.location, offset - before) : { offset, line: 1, column: 1 };
-    },
+  const locationAt = (offset: number): TextLocation => {
+    let rest = offset;
+    for (const [index, part] of parts.entries()) {
+      if (rest < part.bytes.length || index === parts.length - 1)
+        return locationInside(part.bytes, part.location, rest);
+      rest -= part.bytes.length;
+    }
+    return { offset, line: 1, column: 1 };
   };
-}
-
-export function parseEnvelope({ bytes, locationAt }: Envelope): JsonDocument {
-  return parseTextPart(bytes, locationAt);
+  return { bytes, locationAt, parse: () => parseTextPart(bytes, locationAt) };
 }

@@ -4,11 +4,11 @@ import { usageFailure } from '../../errors.ts';
 import { type FlagValues, getStringFlag } from '../../flag.ts';
 import { COMMA, LINE_FEED } from '../../json/json-bytes.ts';
 import { type JsonPath, parseJsonPath } from '../../json/json-node.ts';
-import { createGrouping, createTrajectoryChecks, type TrajectoryChecks } from './checks.ts';
-import { createBodyTextCollector, createEnvelope, parseEnvelope, readTrajectories, type TextPart } from './grammar.ts';
+import { createTrajectoryChecks, type TrajectoryChecks } from './checks.ts';
+import { createEnvelope, readTrajectories } from './grammar.ts';
 import { InvalidTextError, type TextForm, type TrajectoryEvent } from './reader.ts';
 import type { TextSource } from './source.ts';
-import { createChunkBatcher } from './upload.ts';
+import { createChunkBatcher, SENDABLE_BUFFERS } from './upload.ts';
 
 /** The trajectories of a body. They are parsed and checked while they are first read; then their byte ranges are read again as they are. */
 export interface TrajectoryContent {
@@ -24,28 +24,25 @@ export interface TrajectoryContent {
 
 /** The groups in some files in order; with a path, groups of the single trajectories in them, by the value there. */
 export function filesContent(sources: readonly TextSource[], path: JsonPath | undefined): TrajectoryContent {
-  const grouping = path && createGrouping(path);
-  const checks = createTrajectoryChecks(grouping);
-  const ranges = createRangeLists(grouping?.lastGroup);
+  const checks = createTrajectoryChecks(path);
+  const ranges = createRangeLists(path && checks.assignedGroup);
   return {
     sources,
     checks,
-    isReordered: grouping !== undefined,
+    isReordered: path !== undefined,
     readFirst: async function* () {
       let isFirst = true;
       for (const [index, source] of sources.entries())
         yield* readCheckedChunks(source, 'groups', checks, (event) => {
           ranges.add(event, index);
-          if (grouping) return [];
+          if (path) return [];
           if (event.kind !== 'group') return 'bytes' in event ? [event.bytes] : [];
           const separator = isFirst ? [] : [comma];
           isFirst = false;
           return separator;
         });
     },
-    rereadArray: grouping
-      ? () => readGroups(sources, ranges, grouping.groupCount())
-      : () => readInOrder(sources, ranges),
+    rereadArray: () => (path ? readGroups(sources, ranges, checks.groupCount()) : readInOrder(sources, ranges)),
   };
 }
 
@@ -65,35 +62,29 @@ export interface BodyContent extends TrajectoryContent {
 /** The groups of a whole body. `readFirst` yields the complete body. */
 export function bodyContent(source: TextSource): BodyContent {
   const checks = createTrajectoryChecks(undefined);
-  const parts: TextPart[] = [];
-  const collectText = createBodyTextCollector(parts);
   return {
     sources: [source],
     checks,
     isReordered: false,
-    readFirst: () =>
-      readCheckedChunks(source, 'body', checks, (event) => {
-        collectText(event);
-        return 'bytes' in event ? [event.bytes] : [];
-      }),
+    readFirst: () => readCheckedChunks(source, 'body', checks, (event) => ('bytes' in event ? [event.bytes] : [])),
     rereadArray: async function* (arrayIndex) {
-      const before = parts[arrayIndex];
-      const after = parts[arrayIndex + 1];
+      const before = checks.bodyParts[arrayIndex];
+      const after = checks.bodyParts[arrayIndex + 1];
       if (!before || !after) return;
-      const batcher = createChunkBatcher();
+      const batcher = createChunkBatcher(SENDABLE_BUFFERS);
       for await (const chunk of source.readAgain(before.location.offset + before.bytes.length, after.location.offset))
         yield* batcher([chunk]);
     },
     envelope: () => {
-      const envelope = createEnvelope(parts);
+      const { bytes, locationAt, parse } = createEnvelope(checks.bodyParts);
       try {
-        parseEnvelope(envelope);
+        parse();
       } catch (error) {
         if (!(error instanceof InvalidTextError)) throw error;
         checks.addReadError(error, source.label, '');
       }
       const [issue] = checks.structureErrors();
-      return { label: source.label, bytes: envelope.bytes, position: envelope.locationAt, issue };
+      return { label: source.label, bytes, position: locationAt, issue };
     },
   };
 }
@@ -130,7 +121,7 @@ const groupClose = Buffer.from(']}');
 
 // The sources in order; all of each is read, because many small ranges would take longer.
 async function* readInOrder(sources: readonly TextSource[], { rangesOf }: RangeLists): AsyncGenerator<Uint8Array> {
-  const batcher = createChunkBatcher();
+  const batcher = createChunkBatcher(SENDABLE_BUFFERS);
   let isFirst = true;
   for (const [index, source] of sources.entries()) {
     const ranges = rangesOf(index);
@@ -158,7 +149,7 @@ async function* readGroups(
   { rangesOf }: RangeLists,
   groupCount: number,
 ): AsyncGenerator<Uint8Array> {
-  const batcher = createChunkBatcher();
+  const batcher = createChunkBatcher(SENDABLE_BUFFERS);
   for (let group = 0; group < groupCount; group += 1) {
     let separator = group === 0 ? groupOpen : Buffer.concat([comma, groupOpen]);
     for (const { source, start, end, isLines } of rangesOf(group)) {

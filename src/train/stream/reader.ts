@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer';
 import { formatByteSize } from '../../files/byte-size.ts';
-import { END_OF_TEXT, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from '../../json/json-bytes.ts';
+import * as ascii from '../../json/json-bytes.ts';
 import { JsonError, unexpectedByteError } from '../../json/json-error.ts';
 import type { JsonDocument } from '../../json/json-node.ts';
 import { parseJson, skipWhitespace } from '../../json/parse-json.ts';
@@ -94,10 +94,10 @@ export interface Cursor extends SkipState {
 const MAX_VALUE_BYTES = 2 ** 31 - 1;
 
 export function createCursor(): Cursor {
-  const buffer = Buffer.alloc(0);
+  const skipState = { at: 0, depth: 0, isInString: false };
   const located = { offset: 0, line: 1, column: 1 };
-  const offsets = { at: 0, keepFrom: 0, baseOffset: 0, lastTrajectoryBytes: 0 };
-  return { ...offsets, bytes: buffer, buffer, located, depth: 0, isInString: false, isEnded: false };
+  const buffers = { bytes: Buffer.alloc(0), buffer: Buffer.alloc(0) };
+  return { ...skipState, ...buffers, located, keepFrom: 0, baseOffset: 0, lastTrajectoryBytes: 0, isEnded: false };
 }
 
 /** Appends a copy of a chunk, and reuses the memory before `keepFrom`. Throws InvalidTextError if a value is too long to hold. */
@@ -130,7 +130,7 @@ export function cursorLocation(cursor: Cursor): TextLocation {
   return cursor.located;
 }
 
-/** Yields events, or undefined if it needs the next chunk; returns a byte or END_OF_TEXT. */
+/** Yields events, or undefined if it needs the next chunk; returns a byte or ascii.END_OF_TEXT. */
 export type EventGenerator<T = void> = Generator<TrajectoryEvent | undefined, T, void>;
 
 /** How whitespace and commas are treated: emitted between elements, dropped, or kept with the pending text. */
@@ -142,7 +142,7 @@ export function* nextToken(cursor: Cursor, separators: SeparatorMode): EventGene
     const byte = cursor.bytes[cursor.at];
     if (byte !== undefined) return byte;
     yield* emitConsumed(cursor, separators);
-    if (cursor.isEnded) return END_OF_TEXT;
+    if (cursor.isEnded) return ascii.END_OF_TEXT;
     yield undefined;
   }
 }
@@ -167,7 +167,7 @@ export function* advancePastValue(cursor: Cursor): EventGenerator {
   const location = cursorLocation(cursor);
   const start = (): number => location.offset - cursor.baseOffset;
   // Strings, objects and arrays have a closing byte.
-  const isDelimited = [QUOTE, OPEN_OBJECT, OPEN_ARRAY].includes(cursor.bytes[cursor.at] ?? 0);
+  const isDelimited = [ascii.QUOTE, ascii.OPEN_OBJECT, ascii.OPEN_ARRAY].includes(cursor.bytes[cursor.at] ?? 0);
   cursor.depth = 0;
   cursor.isInString = false;
   let nextCheckBytes = EARLY_CHECK_BYTES;

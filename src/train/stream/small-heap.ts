@@ -1,9 +1,8 @@
 import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8';
 
 /**
- * Keeps V8's young generation small: under load it would grow to 48 MB, and a body of gigabytes or a batch of a million
- * lines needs no more memory than its longest trajectory or line. Node 20 to 26 have this flag; a Node without it would
- * print a warning on stderr.
+ * Keeps V8's young generation small: under load it would grow to 48 MB, without need. Node 20 to 26 have this flag; a
+ * Node without it would print a warning on stderr.
  */
 export function limitYoungGeneration(): void {
   setFlagsFromString('--semi-space-growth-factor=1');

@@ -10,6 +10,7 @@ import { Failure } from '../../errors.ts';
 import { fileFailure } from '../../files/file-errors.ts';
 import { openAnonymousFile } from '../../files/file-replacement.ts';
 import { openInputFile, prependChunk } from '../../files/read-input.ts';
+import { collectBodyStart } from '../../http/body-chunks.ts';
 import { noDeadline } from '../../http/time-limits.ts';
 
 /** A text with trajectories: read once, and again if it is a file or a copy. */
@@ -18,9 +19,9 @@ export interface TextSource {
   readonly label: string;
   /** Bytes, if known; those of stdin, a pipe or compressed input once all was read. */
   readonly size: number | undefined;
-  /** The whole text, for the first time; the bytes of a chunk are valid until the next one. Throws Failure `local_file` if it cannot be read. */
+  /** The whole text, for the first time; a chunk is valid until the next one. Throws Failure `local_file`. */
   readonly readFirst: () => AsyncIterable<Uint8Array>;
-  /** A range of bytes, or the whole text, after the first time, in the same way. Throws Failure `local_file` if it became shorter. */
+  /** A range of bytes, or the whole text, after the first time. Throws also if the text became shorter. */
   readonly readAgain: (start?: number, end?: number) => AsyncIterable<Uint8Array>;
   /** Throws Failure `local_file` if the size, modification time or inode of a file changed since it was opened. */
   readonly verifyUnchanged: () => Promise<void>;
@@ -82,19 +83,11 @@ export function createTrajectorySources(
 
 async function openFile(path: string, absolutePath: string, spool: Spool, signal: AbortSignal): Promise<TextSource> {
   const found = await stat(absolutePath).catch(throwUnreadable(path));
-  if (found.isDirectory()) throw new Failure('local_file', `cannot read ${path}: it is a directory`);
-  if (!found.isFile()) {
-    // Opened once: the writer of a pipe would see it closed.
-    const { stream } = await openInputFile(absolutePath, path, signal);
-    return spool.add(path, decompressIfNeeded(stream, path));
-  }
+  // Opened once: the writer of a pipe would see it closed.
+  const { stream, size } = await openInputFile(absolutePath, path, signal);
+  if (size === undefined) return spool.add(path, decompressIfNeeded(stream, path));
   const source = createFileSource(absolutePath, path, found);
-  const handle = await open(absolutePath).catch(throwUnreadable(path));
-  const start = Buffer.alloc(4);
-  await handle
-    .read(start, 0, start.length, 0)
-    .catch(throwUnreadable(path))
-    .finally(() => handle.close());
+  const start = await collectBodyStart(stream, 4);
   const compression = detectCompression(start);
   return compression ? spool.add(path, decompressChunks(copyChunks(source.readFirst()), compression, path)) : source;
 }
@@ -199,27 +192,18 @@ interface Spool {
 function createSpool(directory: string | undefined): Spool {
   let handle: FileHandle | undefined;
   let usedBytes = 0;
-  const append = async (chunk: Uint8Array, label: string): Promise<void> => {
+  const append = async (chunk: Uint8Array): Promise<void> => {
     if (directory === undefined) return;
-    try {
-      handle ??= await openAnonymousFile(directory);
-      for (let at = 0; at < chunk.length; ) {
-        const { bytesWritten } = await handle.write(chunk, at, chunk.length - at, usedBytes);
-        at += bytesWritten;
-        usedBytes += bytesWritten;
-      }
-    } catch (error) {
-      throw fileFailure(`keep a copy of ${label} in ${directory}`, error, {
-        hint: 'free space there, or set SVC_DATA_DIR to another directory',
-        applied: 'no',
-      });
-    }
+    handle ??= await openAnonymousFile(directory);
+    await handle.appendFile(chunk);
+    usedBytes += chunk.length;
   };
   return {
     add: (label, chunks) => {
       let baseOffset = 0;
       let bytes = 0;
       let size: number | undefined;
+      const hint = 'free space there, or set SVC_DATA_DIR to another directory';
       return {
         label,
         get size() {
@@ -229,7 +213,9 @@ function createSpool(directory: string | undefined): Spool {
           baseOffset = usedBytes;
           for await (const chunk of chunks) {
             bytes += chunk.length;
-            await append(chunk, label);
+            await append(chunk).catch((error: unknown) => {
+              throw fileFailure(`keep a copy of ${label} in ${directory}`, error, { hint, applied: 'no' });
+            });
             yield chunk;
           }
           size = bytes;

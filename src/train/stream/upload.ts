@@ -105,14 +105,14 @@ export function showCheckProgress(
 // Smaller chunks cost more to pass on than to copy; larger ones take more memory.
 const BATCH_CHUNK_BYTES = 128 * 1024;
 
-// The one that is filled, the one that was yielded last and may be withheld, and 512 KiB after it.
-const BATCH_BUFFERS = 6;
+/** The buffer that is filled, the one that was yielded last and may be withheld, and 512 KiB after it. */
+export const SENDABLE_BUFFERS = 6;
 
 /**
- * Returns a function that combines chunks into larger ones, in buffers that it reuses. Their bytes are valid until another 512 KiB were
- * yielded, which a socket has written by then: it holds back less before it asks its writer to wait.
+ * Returns a function that combines chunks into larger ones, in buffers that it reuses in turn: with one, the bytes of a chunk
+ * are valid until the next one. With SENDABLE_BUFFERS, a socket has written them, as it holds back less before it asks to wait.
  */
-export function createChunkBatcher(): (chunks: Iterable<Uint8Array>) => Generator<Uint8Array> {
+export function createChunkBatcher(bufferCount = 1): (chunks: Iterable<Uint8Array>) => Generator<Uint8Array> {
   const buffers: Buffer[] = [];
   let current = 0;
   // The offsets in the current buffer up to which it was yielded, and filled.
@@ -128,7 +128,7 @@ export function createChunkBatcher(): (chunks: Iterable<Uint8Array>) => Generato
       for (let at = 0; at < chunk.length; ) {
         if (filledBytes === BATCH_CHUNK_BYTES) {
           yield* flush();
-          current = (current + 1) % BATCH_BUFFERS;
+          current = (current + 1) % bufferCount;
           flushedBytes = 0;
           filledBytes = 0;
         }
