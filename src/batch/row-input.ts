@@ -55,7 +55,7 @@ async function* readTable(
 /** A record of CSV or TSV. */
 interface TableRecord {
   readonly cells: readonly string[];
-  /** As it stands in the file, without its line break and a byte order mark. */
+  /** As it stands in the file, without its line break. */
   readonly raw: string;
   /** Of its end, in bytes. */
   readonly offset: number;
@@ -70,12 +70,14 @@ export async function* readRecords(
 ): AsyncGenerator<TableRecord> {
   const { CsvError, parse } = await import('csv-parse');
   const limits = { max_record_size: maxRecordBytes, skip_empty_lines: true };
-  const parser = parse({ bom: true, delimiter, info: true, raw: true, ...limits });
+  // Each of them ends a record: by default, the line break of the header alone does.
+  const breaks = { record_delimiter: ['\r\n', '\n', '\r'] };
+  const parser = parse({ bom: true, delimiter, info: true, raw: true, ...limits, ...breaks });
   // Its errors arrive with the records.
   pipeline(Readable.from(decodeText(chunks, path)), parser).catch(() => {});
   try {
     for await (const { record, raw, info } of parser)
-      yield { cells: record, raw: raw.replace(/^[\ufeff\r\n]+|[\r\n]+$/g, ''), offset: info.bytes };
+      yield { cells: record, raw: raw.replace(/^[\r\n]+|[\r\n]+$/g, ''), offset: info.bytes };
   } catch (error) {
     if (!(error instanceof CsvError)) throw error;
     throw new Failure('body', `${path} is not valid CSV: ${error.message}`, { applied: 'no' });
