@@ -69,10 +69,9 @@ export async function* readRecords(
   maxRecordBytes: number,
 ): AsyncGenerator<TableRecord> {
   const { CsvError, parse } = await import('csv-parse');
-  const limits = { max_record_size: maxRecordBytes, skip_empty_lines: true };
-  // Each of them ends a record: by default, the line break of the header alone does.
-  const breaks = { record_delimiter: ['\r\n', '\n', '\r'] };
-  const parser = parse({ bom: true, delimiter, info: true, raw: true, ...limits, ...breaks });
+  // Every line break ends a record: by default, only that of the header does.
+  const records = { max_record_size: maxRecordBytes, skip_empty_lines: true, record_delimiter: ['\r\n', '\n', '\r'] };
+  const parser = parse({ bom: true, delimiter, info: true, raw: true, ...records });
   // Its errors arrive with the records.
   pipeline(Readable.from(decodeText(chunks, path)), parser).catch(() => {});
   try {
