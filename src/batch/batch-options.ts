@@ -135,8 +135,8 @@ function parseCount(name: string, text: string | undefined): number | undefined 
 function parseTakeOver(text: string | undefined): number | undefined {
   const milliseconds = text === undefined ? undefined : parseDurationOrZeroMs('--take-over', text);
   if (milliseconds === undefined || milliseconds >= MIN_TAKE_OVER_MS) return milliseconds;
-  const hint = `use at least ${MIN_TAKE_OVER_MS / 1000}s: the process that holds the lock stops by itself in that time`;
-  throw invalidValueFailure('--take-over', text ?? '', hint);
+  const valid = `at least ${MIN_TAKE_OVER_MS / 1000}s: the process that holds the lock stops by itself in that time`;
+  throw invalidValueFailure('--take-over', text ?? '', valid);
 }
 
 function parseConcurrency(text: string | undefined): number {

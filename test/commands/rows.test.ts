@@ -372,6 +372,13 @@ describe('before it costs', () => {
     expect(bodies).toHaveLength(50);
   });
 
+  it('--take-over in less time than its holder needs to stop is a wrong command line', async () => {
+    const { bodies, run } = await scene('in.jsonl', lines);
+    const message = expect.stringMatching(/--take-over cannot be "64s"\n {2}use at least 65s: /);
+    expect(await run([...batch, '--resume', '--take-over', '64s'])).toMatchObject({ code: 2, stderr: message });
+    expect(bodies).toEqual([]);
+  });
+
   it.for([
     ['--limit', '0'],
     ['--sample', 'x'],
