@@ -301,9 +301,10 @@ function readPosition(
   return { scheduler, index: position, count: total };
 }
 
-// An array, or the tasks of one step. SLURM_PROCID is set outside of steps too, and is 0 there.
+// An array, or the tasks of one step, unless MPI started them. SLURM_PROCID is set outside of steps too, and is 0 there.
 function readSlurmPosition(env: Runtime['env'], source: string): TaskPosition | undefined {
-  const stepTasks = env.SLURM_STEP_ID && env.SLURM_PROCID ? readStepPosition(env, source) : undefined;
+  const isStep = env.SLURM_STEP_ID && env.SLURM_PROCID && !env.OMPI_COMM_WORLD_RANK && !env.PMI_RANK;
+  const stepTasks = isStep ? readStepPosition(env, source) : undefined;
   if (!env.SLURM_ARRAY_TASK_ID) {
     if (stepTasks?.count === 1) throw undetectedFailure(source, 'the Slurm step has one task');
     return stepTasks;

@@ -46,8 +46,7 @@ async function* readTable(
       number += 1;
       const positions = header;
       const text = (column: string): string => cells[positions.get(column) ?? -1] ?? '';
-      const row: Row = { text, json: (column) => validJson(column, text(column)) };
-      yield toLine(row, { number, offset, length: 0 }, options);
+      yield toLine({ text, json: (column) => validJson(column, text(column)) }, { number, offset, length: 0 }, options);
     } else header = readHeader(cells, path, options);
   }
 }
