@@ -133,10 +133,11 @@ function parseCount(name: string, text: string | undefined): number | undefined 
 }
 
 function parseTakeOver(text: string | undefined): number | undefined {
-  const milliseconds = text === undefined ? undefined : parseDurationOrZeroMs('--take-over', text);
-  if (milliseconds === undefined || milliseconds >= MIN_TAKE_OVER_MS) return milliseconds;
-  const valid = `at least ${MIN_TAKE_OVER_MS / 1000}s: the process that holds the lock stops by itself in that time`;
-  throw invalidValueFailure('--take-over', text ?? '', valid);
+  if (text === undefined) return undefined;
+  const milliseconds = parseDurationOrZeroMs('--take-over', text);
+  if (milliseconds >= MIN_TAKE_OVER_MS) return milliseconds;
+  const reason = 'the process that holds the lock stops by itself in that time';
+  throw invalidValueFailure('--take-over', text, `at least ${MIN_TAKE_OVER_MS / 1000}s: ${reason}`);
 }
 
 function parseConcurrency(text: string | undefined): number {
@@ -301,10 +302,9 @@ function readPosition(
   return { scheduler, index: position, count: total };
 }
 
-// An array, or the tasks of one step, unless MPI started them. SLURM_PROCID is set outside of steps too, and is 0 there.
+// An array, or the tasks of one step. SLURM_PROCID is set outside of steps too, and is 0 there.
 function readSlurmPosition(env: Runtime['env'], source: string): TaskPosition | undefined {
-  const isStep = env.SLURM_STEP_ID && env.SLURM_PROCID && !env.OMPI_COMM_WORLD_RANK && !env.PMI_RANK;
-  const stepTasks = isStep ? readStepPosition(env, source) : undefined;
+  const stepTasks = env.SLURM_STEP_ID && env.SLURM_PROCID ? readStepPosition(env, source) : undefined;
   if (!env.SLURM_ARRAY_TASK_ID) {
     if (stepTasks?.count === 1) throw undetectedFailure(source, 'the Slurm step has one task');
     return stepTasks;

@@ -45,7 +45,7 @@ import type { Context } from '../../context.ts';
 import { Failure, usageFailure } from '../../errors.ts';
 import { uuidV7 } from '../../fields/uuid.ts';
 import { isReplaceable } from '../../files/file-replacement.ts';
-import { getStringFlag, isFlagOn } from '../../flag.ts';
+import { type FlagValues, getStringFlag, isFlagOn } from '../../flag.ts';
 import { linkSignal, type Send } from '../../http/message.ts';
 import { createDeadline } from '../../http/time-limits.ts';
 import { pluralize } from '../../json/pluralize.ts';
@@ -132,8 +132,14 @@ export async function runBatch(
   }
 }
 
-// How rows become lines, and the flags that the bodies are made from.
-async function readRows(operation: Operation, { args, flags }: Invocation, tools: BodyDependencies) {
+/** How rows become lines. */
+interface RowLines {
+  readonly split: LineSplitter;
+  /** The flags that the bodies are made from. */
+  readonly flags: FlagValues;
+}
+
+async function readRows(operation: Operation, { args, flags }: Invocation, tools: BodyDependencies): Promise<RowLines> {
   const prompt = getStringFlag(flags, 'prompt');
   if (prompt !== undefined && args.length > 0)
     throw usageFailure('--prompt cannot be combined with a prompt as the argument', 'remove one of them');
