@@ -39,8 +39,12 @@ export async function prepareJoin(
   // A filter that fails on a result leaves its cell empty.
   const cells = filters.map(({ filter }) => `([try (${filter}\n) catch null] | first)`).join(', ');
   const toText = 'map(if . == null then "" elif type == "string" then . else tojson end)';
-  const format = delimiter === ',' ? '@csv' : '@tsv';
-  const filter = await compileJqFilter(`[${cells}] | ${toText} | ${format} | tojson`, context);
+  const filter = await compileJqFilter(`[${cells}] | ${toText}`, context);
+  // Not with @csv and @tsv, which escape a NUL, and a tab or a line break, by a backslash.
+  const formatCells = (texts: readonly string[]): string =>
+    texts
+      .map((text) => (delimiter === ',' || /["\t\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text))
+      .join(delimiter);
   const path = resolve(context.runtime.cwd, displayPath);
   const records = readRecords(createReadStream(path), displayPath, delimiter, MAX_ROW_BYTES);
   const nextRow = async (): Promise<string | undefined> => {
@@ -50,7 +54,6 @@ export async function prepareJoin(
     return value?.raw;
   };
   const header = await nextRow();
-  const names = filters.map(({ name }) => (delimiter === ',' ? `"${name.replaceAll('"', '""')}"` : name));
   const emptyCells = delimiter.repeat(filters.length);
   let row = 0;
   const rowsUpTo = async (line: number): Promise<string> => {
@@ -62,7 +65,7 @@ export async function prepareJoin(
     }
     return text;
   };
-  let unwritten = `${header}${delimiter}${names.join(delimiter)}\n`;
+  let unwritten = `${header}${delimiter}${formatCells(filters.map(({ name }) => name))}\n`;
   const write = (sink: Sink, text: string): Promise<void> => {
     const whole = unwritten + text;
     unwritten = '';
@@ -79,7 +82,7 @@ export async function prepareJoin(
         for (const [at, added] of text.split('\n').slice(0, -1).entries()) {
           const line = numberMember(rootOf(parseJson(lines[at] ?? '')), 'line') ?? 0;
           const before = await rowsUpTo(line);
-          await write(sink, `${before}${JSON.parse(added)}\n`);
+          await write(sink, `${before}${formatCells(JSON.parse(added))}\n`);
         }
       },
     },

@@ -46,8 +46,7 @@ async function* readTable(
       number += 1;
       const positions = header;
       const text = (column: string): string => cells[positions.get(column) ?? -1] ?? '';
-      const row: Row = { text, json: (column) => validJson(column, text(column)) };
-      yield toLine(row, { number, offset, length: 0 }, options);
+      yield toLine({ text, json: (column) => validJson(column, text(column)) }, { number, offset, length: 0 }, options);
     } else header = readHeader(cells, path, options);
   }
 }
@@ -69,13 +68,14 @@ export async function* readRecords(
   maxRecordBytes: number,
 ): AsyncGenerator<TableRecord> {
   const { CsvError, parse } = await import('csv-parse');
-  const limits = { max_record_size: maxRecordBytes, skip_empty_lines: true };
-  const parser = parse({ bom: true, delimiter, info: true, raw: true, ...limits });
+  // Every line break ends a record: by default, only that of the header does.
+  const records = { max_record_size: maxRecordBytes, skip_empty_lines: true, record_delimiter: ['\r\n', '\n', '\r'] };
+  const parser = parse({ bom: true, delimiter, info: true, raw: true, ...records });
   // Its errors arrive with the records.
   pipeline(Readable.from(decodeText(chunks, path)), parser).catch(() => {});
   try {
     for await (const { record, raw, info } of parser)
-      yield { cells: record, raw: raw.replace(/^[\ufeff\r\n]+|[\r\n]+$/g, ''), offset: info.bytes };
+      yield { cells: record, raw: raw.replace(/^[\r\n]+|[\r\n]+$/g, ''), offset: info.bytes };
   } catch (error) {
     if (!(error instanceof CsvError)) throw error;
     throw new Failure('body', `${path} is not valid CSV: ${error.message}`, { applied: 'no' });

@@ -40,9 +40,7 @@ export function spanSplitter(label: string): LineSplitter {
 }
 
 // Lines, if the first one is a whole document; else the file is one.
-async function* readDocuments(
-  chunks: AsyncIterable<Uint8Array>,
-): AsyncGenerator<{ readonly text: Buffer; readonly line: number }> {
+async function* readDocuments(chunks: AsyncIterable<Uint8Array>) {
   let parts: Buffer[] | undefined;
   let isFirst = true;
   for await (const line of splitLines(chunks, MAX_DOCUMENT_BYTES)) {

@@ -87,27 +87,22 @@ export async function acquireLease(
     const state = await readLockState(file);
     if (takeOverMs === undefined || state === 'free' || !state.holder || state.holder.host === runtime.host)
       throw error;
-    await waitUnchanged(file, state.holder, runtime, takeOverMs, error);
+    if (!(await staysUnchanged(file, state.holder.text, runtime, takeOverMs))) throw error;
     await removeLock(file, state.holder, runtime);
     return acquireLock(path, displayPath, runtime, 0, 'safety_check');
   });
   return renewLock(file, displayPath, runtime, unlock);
 }
 
-async function waitUnchanged(
-  file: string,
-  { text }: LockHolder,
-  { after, elapsed }: LockRuntime,
-  takeOverMs: number,
-  heldFailure: unknown,
-): Promise<void> {
-  const start = elapsed();
-  while (elapsed() - start < takeOverMs) {
-    await new Promise<void>((resolve) => after(TAKE_OVER_POLL_MS, resolve));
+// Waits that long, or until the lock is released or renewed.
+async function staysUnchanged(file: string, text: string, runtime: LockRuntime, limitMs: number): Promise<boolean> {
+  const start = runtime.elapsed();
+  while (runtime.elapsed() - start < limitMs) {
+    await new Promise<void>((resolve) => runtime.after(TAKE_OVER_POLL_MS, resolve));
     const state = await readLockState(file);
-    if (state === 'free') return;
-    if (state.holder?.text !== text) throw heldFailure;
+    if (state === 'free' || state.holder?.text !== text) return state === 'free';
   }
+  return true;
 }
 
 // Through the file that was created: once another process has replaced it, a renewal changes nothing.

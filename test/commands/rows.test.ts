@@ -95,6 +95,18 @@ describe('rows', () => {
     if (flags.some((flag) => flag === '--temperature')) expect(body).toContain('"temperature":1.0');
   });
 
+  it('end at every line break outside of quotes, also if the header has another one', async () => {
+    const text = 'id,text\r\n1,a\n2,"b\rc"\n\n\ufeff3,d\r4,"e\r\n"\r\n';
+    const { cwd, bodies, run, runBuilt } = await scene('rows.csv', text);
+    const args = [...chat, '--rows', 'rows.csv', '{{id}}:{{text}}', '-o', 'out.jsonl'];
+    const { code, stderr } = await run(args);
+    expect(code, stderr).toBe(0);
+    expect(bodies.map(contentOf)).toEqual(['1:a', '2:b\rc', '\ufeff3:d', '4:e\r\n']);
+    await runBuilt(['batch', 'merge', 'out.jsonl', '--join', 'rows.csv', '--columns', 'n=.line', '-o', 'all.csv']);
+    const joined = 'id,text,"n"\n1,a,"1"\n2,"b\rc","2"\n\ufeff3,d,"3"\n4,"e\r\n","4"\n';
+    expect(readFileSync(join(cwd, 'all.csv'), 'utf8')).toBe(joined);
+  });
+
   it('fill the payload of feedback', async () => {
     const { bodies, run } = await scene('rows.tsv', 'id\tscore\nf1\t9007199254740993\n');
     const ids = [
@@ -157,6 +169,7 @@ describe('rows', () => {
 
   it.for([
     ['a record with too many cells', 'text\na,b\n', /rows.csv is not valid CSV: /],
+    ['a record with too few cells', 'text,b\na,b\na\n', /rows.csv is not valid CSV: .* 2, got 1 on line 3/],
     ['an open quote', 'text\n"a\n', /rows.csv is not valid CSV: /],
     ['a quote within a cell', 'text,b\na"b,c\n', /rows.csv is not valid CSV: /],
     ['invalid UTF-8', Buffer.from('text\na\xff\n', 'latin1'), /rows.csv is not UTF-8/],
@@ -357,6 +370,13 @@ describe('before it costs', () => {
     expect(bodies.length).toBeLessThanOrEqual(4);
     expect((await run([...batch, '--resume'])).code).toBe(0);
     expect(bodies).toHaveLength(50);
+  });
+
+  it('--take-over in less time than its holder needs to stop is a wrong command line', async () => {
+    const { bodies, run } = await scene('in.jsonl', lines);
+    const message = expect.stringMatching(/--take-over cannot be "64s"\n {2}use at least 65s: /);
+    expect(await run([...batch, '--resume', '--take-over', '64s'])).toMatchObject({ code: 2, stderr: message });
+    expect(bodies).toEqual([]);
   });
 
   it.for([

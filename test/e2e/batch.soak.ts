@@ -3,6 +3,9 @@ import { figure } from '../support/figure.ts';
 import { kinds, runKilledBatch } from './batch.ts';
 import { attackCheckpoints } from './checkpoint-attacks.ts';
 
+// Each of 200 to 300 runs reads all lines.
+const LIMIT_MS = 3_600_000;
+
 it.each(Object.entries(kinds))(
   '200 kills in a batch of 10,000 %s: nothing lost, nothing sent twice undeclared',
   async (name, kind) => {
@@ -10,6 +13,7 @@ it.each(Object.entries(kinds))(
     figure(`${name}: ${JSON.stringify(outcome)}`);
     expect(outcome).toMatchObject({ lost: 0, undeclared: 0 });
   },
+  LIMIT_MS,
 );
 
 it('1,000 attacks on checkpoints: nothing sent twice, no result on a wrong line', async () => {

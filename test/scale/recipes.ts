@@ -9,9 +9,9 @@ import { temporaryDirectory } from '../support/svc.ts';
 const guide = readFileSync(new URL('../../docs/scale.md', import.meta.url), 'utf8');
 
 /** The first script of a section of docs/scale.md. */
-export function recipe(section: string): string {
+export function recipe(section: string, language = 'bash'): string {
   const [, text = ''] = guide.split(`\n## ${section}\n`);
-  const [, script] = /```bash\n(.*?)```/s.exec(text) ?? [];
+  const [, script] = new RegExp(`\`\`\`${language}\n(.*?)\`\`\``, 's').exec(text) ?? [];
   if (script === undefined) throw new Error(`docs/scale.md has no script for ${section}`);
   return script;
 }
@@ -86,13 +86,13 @@ export async function mergeShards({ cwd, env }: Workplace): Promise<void> {
   expect(code, stderr).toBe(0);
 }
 
-/** Waits until a condition holds; fails after two minutes. */
-export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  for (let attempt = 0; attempt < 1200; attempt += 1) {
+/** Waits until a condition holds; fails after two minutes, or so many tenths of a second. */
+export async function until(condition: () => boolean | Promise<boolean>, attempts = 1200): Promise<void> {
+  for (let attempt = 0; attempt < attempts; attempt += 1) {
     if (await condition()) return;
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
-  throw new Error(`not within two minutes: ${condition}`);
+  throw new Error(`not within ${attempts / 10} s: ${condition}`);
 }
 
 /** Starts a daemon in the foreground, which ends with the test. */
