@@ -212,8 +212,8 @@ export interface Distribution {
   readonly max: () => number;
   /** The value that `percent` of all values do not exceed; 0 without values. */
   readonly percentile: (percent: number) => number;
-  /** Bars of equal width from 0 to the maximum; none without values. */
-  readonly bars: (barCount: number) => readonly DistributionBar[];
+  /** The values from each edge up to the next one; none without values. */
+  readonly bars: (edges: readonly number[]) => readonly DistributionBar[];
 }
 
 /** The number of values from a lower bound (inclusive) to an upper bound (exclusive). */
@@ -266,15 +266,30 @@ export function createDistribution(): Distribution {
       }
       return 0;
     },
-    bars: (barCount) => {
+    bars: (edges) => {
       if (count === 0) return [];
-      const width = Math.max(1, Math.ceil((max + 1) / barCount));
-      const totals = new Array<number>(Math.ceil((max + 1) / width)).fill(0);
+      const bars = edges.slice(1).map((to, at) => ({ from: edges[at] ?? 0, to, count: 0 }));
       for (const [value, times] of values()) {
-        const bar = Math.floor(value / width);
-        totals[bar] = (totals[bar] ?? 0) + times;
+        const bar = bars.find(({ to }) => value < to);
+        if (bar) bar.count += times;
       }
-      return totals.map((total, at) => ({ from: at * width, to: (at + 1) * width, count: total }));
+      return bars;
     },
   };
+}
+
+/** The edges of bars of equal width from 0 to a value. */
+export function evenEdges(max: number, barCount: number): number[] {
+  const width = Math.max(1, Math.ceil((max + 1) / barCount));
+  return Array.from({ length: Math.ceil((max + 1) / width) + 1 }, (_, at) => at * width);
+}
+
+/** The edges of bars from one value to another, some for each power of ten; whole numbers. */
+export function logEdges(min: number, max: number, perDecade: number): number[] {
+  const edges = new Set(min < 1 ? [0] : []);
+  for (let at = Math.floor(Math.log10(Math.max(1, min)) * perDecade), edge = 0; edge <= max; at += 1) {
+    edge = Math.round(10 ** (at / perDecade));
+    edges.add(edge);
+  }
+  return [...edges];
 }

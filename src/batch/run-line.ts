@@ -203,7 +203,14 @@ async function sendAndRecord(ready: ReadyLine, output: LineOutput, job: BatchJob
     await output.put(undefined);
     return { status: 'unsent', isUnresolved: false, failure, ...NOT_SENT, attempts };
   }
-  const sentAttempt = { ...attempt, attempts, milliseconds, expectations, warnings };
+  const sentAttempt = {
+    ...attempt,
+    attempts,
+    milliseconds,
+    expectations,
+    warnings,
+    endedAtMs: job.context.runtime.now(),
+  };
   const state = classifyLine(failure?.exitCode ?? 0, failure?.facts.applied);
   // Before its result is stored, so that a record after such a result is always of a later attempt.
   if (failure && !state.isUnresolved) await withdraw();

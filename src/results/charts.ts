@@ -58,6 +58,7 @@ export function chartFigure({ title, summary, x, y, headings, bars = [], points 
     const size = `width="${percent(x.place(to) - left)}" height="${percent(1 - y.place(low) - top)}"`;
     return `<rect class="${name}" x="${percent(left)}" y="${percent(top)}" ${size}>${rowTitle(cells)}</rect>`;
   };
+  const markTop = (at: number): number => -6 - (marks.length - 1 - at) * MARK_LINE_PX;
   const shapes = [
     ...y.ticks.map(({ value, text }) => {
       const at = percent(1 - y.place(value));
@@ -82,11 +83,14 @@ export function chartFigure({ title, summary, x, y, headings, bars = [], points 
       const range = low === high ? '' : `<line x1="${at}" x2="${at}" y1="${low}" y2="${high}"/>`;
       return `<g class="point${point.isBad ? ' bad' : ''}">${rowTitle(point.cells)}${range}<circle cx="${at}" cy="${middle}" r="3"/></g>`;
     }),
+    ...marks.map(({ value }, at) => {
+      const place = percent(x.place(value));
+      return `<line class="mark" x1="${place}" x2="${place}" y1="${markTop(at) - 8}" y2="100%"/>`;
+    }),
     ...marks.map(({ value, label }, at) => {
       const place = x.place(value);
-      const top = -6 - (marks.length - 1 - at) * MARK_LINE_PX;
       const anchor = place > 0.5 ? 'dx="-4" text-anchor="end"' : 'dx="4"';
-      return `<g class="mark"><line x1="${percent(place)}" x2="${percent(place)}" y1="${top - 8}" y2="100%"/><text x="${percent(place)}" dy="${top}" ${anchor}>${escapeHtml(label)}</text></g>`;
+      return `<text class="mark" x="${percent(place)}" dy="${markTop(at)}" ${anchor}>${escapeHtml(label)}</text>`;
     }),
   ];
   const description = `<title>${escapeHtml(title)}</title><desc>${escapeHtml(summary)}</desc>`;
@@ -116,11 +120,6 @@ export function histogramFigure({ bars, labelOf, badHeading, ...chart }: Histogr
       cells: [labelOf(from, to), ...(badHeading ? [count, bad] : [count]).map(formatNumber)],
     })),
   });
-}
-
-/** `10 to 19` or `11`: the whole numbers from the first one and below the second one. */
-export function wholeRange(from: number, to: number): string {
-  return to - from > 1 ? `${formatNumber(from)} to ${formatNumber(to - 1)}` : formatNumber(from);
 }
 
 /** An axis from 0 for counts or, unless `isWhole`, for rates. */
@@ -157,9 +156,9 @@ export function logAxis(label: string, low: number, high: number, format: (value
       .flatMap((decade) => factors.map((factor) => factor * decade))
       .filter((value) => value >= low && value <= high),
   );
-  const values = candidates.find(({ length }) => length <= 6) ?? candidates.at(-1) ?? [];
+  const values = candidates.find(({ length }) => length <= 4) ?? candidates.at(-1) ?? [];
   const ticks = values.map((value) => ({ value, text: format(value) }));
-  return { label, place: (value) => (Math.log10(value) - start) / (end - start), ticks };
+  return { label, place: (value) => Math.max(0, (Math.log10(value) - start) / (end - start)), ticks };
 }
 
 function linearAxis(label: string, low: number, high: number, step: number): Axis {

@@ -1,17 +1,9 @@
 import { formatByteSize } from '../../files/byte-size.ts';
 import { pluralize } from '../../json/pluralize.ts';
 import { formatPosition } from '../../json/utf8.ts';
-import { formatNumber } from '../../output/transfer-text.ts';
+import { formatNumber, wholeRange } from '../../output/transfer-text.ts';
 import { type Bin, markedCount } from '../../results/bins.ts';
-import {
-  type Axis,
-  type Chart,
-  chartFigure,
-  countAxis,
-  histogramFigure,
-  valueAxis,
-  wholeRange,
-} from '../../results/charts.ts';
+import { type Axis, type Chart, chartFigure, countAxis, histogramFigure, valueAxis } from '../../results/charts.ts';
 import { escapeHtml, htmlFigures, htmlTable, reportPage } from '../../results/report-page.ts';
 import { lintKindNames, lintKinds } from './lint-kinds.ts';
 import type { LintResult } from './linter.ts';
