@@ -76,9 +76,9 @@ async function start() {
     onSignal,
     stopProcess: () => process.kill(process.pid, 'SIGSTOP'),
   };
-  // Each Tab of a shell starts this, without the loader of ES modules and without a stream.
+  // Each Tab of a shell starts this, which loads no command and opens no stream.
   if (process.argv[2] === '__complete') {
-    builtin('fs').writeSync(1, await require('../dist/complete.cjs').complete(runtime));
+    builtin('fs').writeSync(1, await (await import('../dist/complete.js')).complete(runtime));
     process.exit(0);
   }
   const { main } = await import('../dist/main.js');

@@ -14,7 +14,7 @@ import { standIns } from './stand-ins.js';
 const dist = 'dist';
 rmSync(dist, { recursive: true, force: true });
 const { metafile } = await build({
-  entryPoints: { main: 'src/main.ts', 'known-names': 'src/cli/known-names.ts' },
+  entryPoints: { main: 'src/main.ts', complete: 'src/cli/complete.ts' },
   outdir: dist,
   bundle: true,
   splitting: true,
@@ -48,15 +48,9 @@ const worker = await build({
   metafile: true,
   logLevel: 'warning',
 });
-// Names of profiles, which few words need, are read by the first program.
-const namesApart = {
-  name: 'names-apart',
-  setup: ({ onResolve }) =>
-    onResolve({ filter: /^\.\/known-names\.ts$/ }, () => ({ path: './known-names.js', external: true })),
-};
-// These run without the loader of ES modules. Completion never loads a command.
+// It runs without the loader of ES modules.
 const early = await build({
-  entryPoints: { root: 'src/cli/docs/root-help.ts', complete: 'src/cli/complete.ts' },
+  entryPoints: { root: 'src/cli/docs/root-help.ts' },
   outdir: dist,
   outExtension: { '.js': '.cjs' },
   bundle: true,
@@ -64,8 +58,7 @@ const early = await build({
   format: 'cjs',
   platform: 'node',
   target: 'node20.18',
-  external: ['../commands/*', './docs/*'],
-  plugins: [namesApart, standIns],
+  plugins: [standIns],
   metafile: true,
   logLevel: 'warning',
 });

@@ -13,8 +13,8 @@ import {
   usageFailure,
 } from './errors.ts';
 import { getStringFlag, isFlagOn } from './flag.ts';
-import { startDelayedSpinner } from './output/delayed-spinner.ts';
 import { createReporter, type Reporter } from './output/reporter.ts';
+import { startDelayedSpinner } from './output/spinner.ts';
 import { ClosedPipeError, canUseColor, createStreamWriter, type Writer } from './output/writer.ts';
 import type { Runtime } from './runtime.ts';
 import { version } from './version.ts';

@@ -19,19 +19,21 @@ export interface BatchInput {
   readonly label: string;
   /** The size of a file; unknown for pipes. */
   readonly totalBytes: number | undefined;
-  /** Throws Failure `local_file` if the input cannot be read to its end. */
+  /**
+   * Each reading begins at the start; a pipe can be read once, unless it is kept. Throws Failure `local_file` if the input
+   * cannot be read to its end.
+   */
   readonly lines: AsyncIterable<InputLine>;
   /** Ends the lines early, even while waiting for more, and closes the input. */
   readonly stop: () => void;
-  /**
-   * The same input twice, to be used instead of this one. A pipe is first copied into an unnamed file in a directory; the
-   * signal ends the copying with its reason.
-   */
-  readonly twice: (directory: string, signal: AbortSignal) => Promise<readonly [BatchInput, BatchInput]>;
+  /** Copies a pipe into an unnamed file in a directory, so that it can be read again; the signal ends that with its reason. */
+  readonly keep: (directory: string, signal: AbortSignal) => Promise<void>;
 }
 
 /** The options that say which lines of an input a batch is about. */
-export type LineSelection = Pick<BatchOptions, 'shard'> & Partial<Pick<BatchOptions, 'limit' | 'sampledLines'>>;
+export interface LineSelection extends Pick<BatchOptions, 'shard'>, Partial<Pick<BatchOptions, 'limit'>> {
+  readonly sampledLines?: ReadonlySet<number> | undefined;
+}
 
 /** Lines that svc has in memory. */
 export function createMemoryInput(label: string, lines: readonly string[], maxLineBytes: number): BatchInput {
@@ -86,8 +88,6 @@ export function isEmptyLine({ number, bytes }: InputLine): boolean {
   return text?.every((byte) => byte === SPACE || byte === TAB || byte === CARRIAGE_RETURN) ?? false;
 }
 
-type OpenStream = (signal: AbortSignal) => Promise<Readable>;
-
 /** Makes the lines of a batch of the bytes of its input. */
 export type LineSplitter = (chunks: AsyncIterable<Uint8Array>) => AsyncIterable<InputLine>;
 
@@ -109,7 +109,7 @@ export async function openBatchInput(
   const label = displayPath === '-' ? 'stdin' : displayPath;
   const path = resolve(runtime.cwd, displayPath);
   const totalBytes = displayPath === '-' ? undefined : await readFileSize(path, displayPath);
-  const openStream: OpenStream = async (signal) => {
+  const openStream = async (signal: AbortSignal): Promise<Readable> => {
     if (displayPath === '-') return runtime.stdin;
     if (totalBytes !== undefined) return (await openInputFile(path, displayPath, signal)).stream;
     const limit = limitInputTime(displayPath, signal, runtime, createDeadline(timeoutMs, runtime));
@@ -122,40 +122,34 @@ export async function openBatchInput(
 function createInput(
   label: string,
   totalBytes: number | undefined,
-  openStream: OpenStream,
+  openStream: (signal: AbortSignal) => Promise<Readable>,
   split: LineSplitter,
 ): BatchInput {
   let stream: Readable | undefined;
   let copy: FileHandle | undefined;
-  let isStopped = false;
   const stopped = new AbortController();
   // Opened when the first line is requested: a command that fails before has nothing to close.
-  const lines = async function* (): AsyncGenerator<InputLine> {
-    if (isStopped) return;
+  const readLines = async function* (): AsyncGenerator<InputLine> {
+    if (stopped.signal.aborted) return;
     try {
-      stream = await openStream(stopped.signal);
+      stream = copy ? copy.createReadStream({ start: 0, autoClose: false }) : await openStream(stopped.signal);
       for await (const line of split(stream)) yield line;
     } catch (error) {
-      if (!isStopped) throw unreadableInputFailure(label, error);
+      if (!stopped.signal.aborted) throw unreadableInputFailure(label, error);
     }
   };
   return {
     label,
     totalBytes,
-    lines: lines(),
+    lines: { [Symbol.asyncIterator]: readLines },
     stop: () => {
-      isStopped = true;
       stopped.abort();
       stream?.destroy();
       void copy?.close();
     },
-    twice: async (directory, signal) => {
-      if (totalBytes === undefined)
-        copy = await copyStream(addAbortSignal(signal, await openStream(stopped.signal)), directory, label, signal);
-      const reopen: OpenStream = async (signal) =>
-        copy ? copy.createReadStream({ start: 0, autoClose: false }) : openStream(signal);
-      const open = (): BatchInput => createInput(label, totalBytes, reopen, split);
-      return [open(), open()];
+    keep: async (directory, signal) => {
+      if (copy || totalBytes !== undefined) return;
+      copy = await copyStream(addAbortSignal(signal, await openStream(stopped.signal)), directory, label, signal);
     },
   };
 }

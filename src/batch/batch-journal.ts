@@ -1,7 +1,6 @@
 import { hash } from 'node:crypto';
 import { resolveSymlinks } from '../files/file-replacement.ts';
 import {
-  type Journal,
   type JournalEnd,
   type JournalFile,
   NOT_A_RECORD,
@@ -22,12 +21,9 @@ import {
 import { writeJson } from '../json/write-json.ts';
 import { flagTarget } from '../operations/operation.ts';
 import type { BatchOptions } from './batch-options.ts';
-import type { LineTable, SentLine } from './line-table.ts';
+import { type LineTable, MAX_LINES, type SentLine } from './line-table.ts';
 import type { LineChecks } from './prepare-line.ts';
 import type { Checkpoint } from './result-line.ts';
-
-/** The table holds 41 bytes per line, up to the last. */
-export const MAX_LINES = 50_000_000;
 
 /** The journal of a batch: the output's name with `.journal`, which may be a link to another file system. */
 export async function batchJournalFile({
@@ -55,12 +51,12 @@ export async function readBatchJournal(file: JournalFile, table: LineTable): Pro
   const runs: RunRecord[] = [];
   const end = await readJournal(file, (bytes) => {
     const text = bytes.toString();
-    const line = LINE_RECORD.exec(text);
-    if (line && runs.length > 0) return readLineRecord(line, table);
+    const { groups } = LINE_RECORD.exec(text) ?? {};
+    if (groups && runs.length > 0) return readLineRecord(groups, table);
     const record = parseRecord(bytes);
     if (!record) return NOT_A_RECORD;
     const run = parseRunRecord(record);
-    if (!run || formatRunRecord(run) !== text) return 'it is not the record of a batch';
+    if (!run || formatRunRecord(run) !== text) return NOT_OF_A_BATCH;
     const [first = run] = runs;
     runs.push(run);
     return run.run === first.run ? undefined : 'it belongs to another run';
@@ -68,57 +64,50 @@ export async function readBatchJournal(file: JournalFile, table: LineTable): Pro
   return end && { runs, end };
 }
 
+const NOT_OF_A_BATCH = 'it is not the record of a batch';
+
 // Exactly as svc writes them, so that no changed byte is taken for another record.
 const LINE_RECORD =
-  /^\{"(?:sending":(\d{1,8}),"input":"([0-9a-f]{16})"(?:,"was":"([0-9a-f]{16})")?,"at":(\d{1,15})|withdrawn":(\d{1,8}),"input":"([0-9a-f]{16})"(?:,"was":"([0-9a-f]{16})")?)\}$/;
+  /^\{"(?<kind>sending|withdrawn)":(?<line>\d{1,8}),"input":"(?<digest>[0-9a-f]{16})"(?:,"was":"(?<was>[0-9a-f]{16})")?(?:,"at":(?<time>\d{1,15}))?\}$/;
 
-function readLineRecord(record: RegExpExecArray, table: LineTable): string | undefined {
-  const [, sending, sentDigest, sentWas, timestampMs = 0, withdrawn, withdrawnDigest, withdrawnWas] = record;
-  const line = Number(sending ?? withdrawn);
-  const digest = sentDigest ?? withdrawnDigest ?? '';
+function readLineRecord(groups: { readonly [name: string]: string }, table: LineTable): string | undefined {
+  const { kind, digest = '', was = digest, time } = groups;
+  const isSending = kind === 'sending';
+  if (isSending !== (time !== undefined)) return NOT_OF_A_BATCH;
+  const line = Number(groups.line);
   if (line < 1 || line > MAX_LINES) return `its line number is not from 1 to ${MAX_LINES}`;
   const earlier = table.sent(line);
-  if (earlier && earlier.digest !== (sentWas ?? withdrawnWas ?? digest))
-    return `line ${line} was recorded with another input before`;
-  if (withdrawn !== undefined && !earlier) return `line ${line} was not recorded before`;
-  table.setSent(line, { digest, timestampMs: Number(timestampMs) });
-  if (withdrawn !== undefined) table.setSent(line, undefined);
+  if (earlier && earlier.digest !== was) return `line ${line} was recorded with another input before`;
+  if (!isSending && !earlier) return `line ${line} was not recorded before`;
+  table.setSent(line, { digest, timestampMs: Number(time ?? 0) });
+  if (!isSending) table.setSent(line, undefined);
   return undefined;
 }
 
-/** The journal of a running batch. Every function throws Failure `local_file`. */
-export interface BatchJournal {
-  /**
-   * Records that a line is about to be sent; durable when it returns. `replacedDigest` is that of its last `sending` record,
-   * if the line changed since.
-   */
-  readonly recordSending: (line: number, sent: SentLine, replacedDigest: string | undefined) => Promise<void>;
-  /** Records that nothing of the last `sending` was applied, or that the line changed since and was not sent. */
-  readonly recordWithdrawn: (line: number, digest: string, replacedDigest?: string) => Promise<void>;
-  readonly close: Journal['close'];
-}
-
-/** Opens the journal of a batch after its complete records, and records the run. See openJournal. */
+/**
+ * Opens the journal of a batch after its complete records, and records the run. See openJournal. `replacedDigest` is that of
+ * the last `sending` record of a line, if the line changed since.
+ */
 export async function openBatchJournal(
   file: JournalFile,
   run: RunRecord,
   earlier: BatchJournalState | undefined,
   beforeWrite: () => void,
-): Promise<BatchJournal> {
+) {
   const { append, close } = await openJournal(file, earlier?.end.bytes ?? 0, beforeWrite);
   const text = formatRunRecord(run);
   if (!earlier?.runs.some((record) => formatRunRecord(record) === text)) await append(text);
+  const inputMembers = (digest: string, replacedDigest: string | undefined): string =>
+    `"input":"${digest}"${replacedDigest === undefined ? '' : `,"was":"${replacedDigest}"`}`;
   return {
-    recordSending: (line, { digest, timestampMs }, replacedDigest) =>
-      append(`{"sending":${line},"input":"${digest}"${formatReplaced(replacedDigest)},"at":${timestampMs}}`),
-    recordWithdrawn: (line, digest, replacedDigest) =>
-      append(`{"withdrawn":${line},"input":"${digest}"${formatReplaced(replacedDigest)}}`),
+    /** Records that a line is about to be sent; durable when it returns. */
+    recordSending: (line: number, { digest, timestampMs }: SentLine, replacedDigest?: string): Promise<void> =>
+      append(`{"sending":${line},${inputMembers(digest, replacedDigest)},"at":${timestampMs}}`),
+    /** Records that nothing of the last `sending` was applied, or that the line changed since and was not sent. */
+    recordWithdrawn: (line: number, digest: string, replacedDigest?: string): Promise<void> =>
+      append(`{"withdrawn":${line},${inputMembers(digest, replacedDigest)}}`),
     close,
   };
-}
-
-function formatReplaced(digest: string | undefined): string {
-  return digest === undefined ? '' : `,"was":"${digest}"`;
 }
 
 /** What identifies a batch besides its lines; only the same batch can resume an output. */
@@ -184,10 +173,9 @@ export function createRunRecord(identity: BatchIdentity, run: string, isJournalL
 
 /** A `run` record as a line of the journal. */
 function formatRunRecord({ run, operation, shard, baseUrl, values, selection, isJournalLost }: RunRecord): string {
-  const { limit, sample, seed = '' } = selection;
-  const lost = isJournalLost ? { journal_lost: true } : {};
-  const chosen = { ...(limit === undefined ? {} : { limit }), ...(sample === undefined ? {} : { sample, seed }) };
-  return writeJson({ run, operation, shard, base_url: baseUrl, values, ...chosen, ...lost });
+  const { limit, sample, seed } = selection;
+  const lost = isJournalLost || undefined;
+  return writeJson({ run, operation, shard, base_url: baseUrl, values, limit, sample, seed, journal_lost: lost });
 }
 
 /** Reads a `run` record; undefined if a member is missing. */
@@ -197,14 +185,16 @@ function parseRunRecord(record: JsonNode): RunRecord | undefined {
   );
   const values = getMember(record, 'values');
   if (!run || !operation || !shard || !baseUrl || !values || kindOf(values) !== 'object') return undefined;
-  const digests = Array.from(membersOf(values), ({ key, value }) => [key, stringOf(value)]);
-  const isJournalLost = isTrue(getMember(record, 'journal_lost'));
-  const selection = {
-    limit: numberMember(record, 'limit'),
-    sample: numberMember(record, 'sample'),
-    seed: firstStringMember(record, 'seed'),
+  const [limit, sample] = ['limit', 'sample'].map((name) => numberMember(record, name));
+  return {
+    run,
+    operation,
+    shard,
+    baseUrl,
+    values: Object.fromEntries(Array.from(membersOf(values), ({ key, value }) => [key, stringOf(value)])),
+    selection: { limit, sample, seed: firstStringMember(record, 'seed') },
+    isJournalLost: isTrue(getMember(record, 'journal_lost')),
   };
-  return { run, operation, shard, baseUrl, values: Object.fromEntries(digests), selection, isJournalLost };
 }
 
 /** The difference that makes two batches different ones; undefined if there is none. */
@@ -213,25 +203,27 @@ export function differentKind(found: Omit<Checkpoint, 'run' | 'input'>, current:
   return found.shard === current.shard ? undefined : `it holds results of shard ${found.shard}, not ${current.shard}`;
 }
 
-/** Compares a batch with the records of earlier runs: it has to match one of them, and differs from the last otherwise. */
+/**
+ * Compares a batch with the records of earlier runs: its values have to match one of them, and differ from the last
+ * otherwise; its lines include those of the last.
+ */
 export function compareRuns(records: readonly RunRecord[], identity: BatchIdentity): string[] {
+  const last = records.at(-1);
+  if (!last) return [];
   const differences = records.map((record) => differencesFromRun(record, identity));
-  return differences.some((one) => one.length === 0) ? [] : (differences.at(-1) ?? []);
+  const [current, before] = [identity.selection, last.selection];
+  return [
+    ...(differences.some((one) => one.length === 0) ? [] : (differences.at(-1) ?? [])),
+    ...(includesLines(current, before)
+      ? []
+      : [`it was started with ${describeSelection(before)}, and now has ${describeSelection(current)}`]),
+  ];
 }
 
-/** How the lines of a batch are fewer than those of the last of earlier runs, or others; undefined if none is missing. */
-export function narrowedSelection(records: readonly RunRecord[], current: RunSelection): string | undefined {
-  const before = records.at(-1)?.selection;
-  if (!before) return undefined;
-  const isWider =
-    before.limit === undefined && before.sample === undefined
-      ? current.limit === undefined && current.sample === undefined
-      : before.limit === undefined
-        ? (current.sample ?? 0) >= (before.sample ?? 0) && current.seed === before.seed
-        : (current.limit ?? 0) >= before.limit;
-  return isWider
-    ? undefined
-    : `it was started with ${describeSelection(before)}, and now has ${describeSelection(current)}`;
+function includesLines(current: RunSelection, before: RunSelection): boolean {
+  const isSameKind = current.seed === before.seed && (current.limit === undefined) === (before.limit === undefined);
+  const sizeOf = ({ limit, sample }: RunSelection): number => limit ?? sample ?? 0;
+  return isSameKind && sizeOf(current) >= sizeOf(before);
 }
 
 function describeSelection({ limit, sample, seed }: RunSelection): string {

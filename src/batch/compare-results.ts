@@ -39,14 +39,16 @@ export async function compareOutputs(outputs: readonly [IndexedOutput, IndexedOu
   const sample = (): SpacedSample<ChangedLine> => createSpacedSample(MAX_CHANGED_LINES);
   const changes = { worse: sample(), better: sample(), different: sample() };
   const handles: FileHandle[] = [];
-  let compared = 0;
+  const counts = { compared: 0, onlyFirst: 0, onlySecond: 0 };
   try {
     for (const { path, displayPath } of outputs)
       handles.push(await withFileFailure(`read ${displayPath}`, () => open(path)));
-    for (const line of first.table.lines()) {
+    const lastLine = Math.max(first.table.lastLine(), second.table.lastLine());
+    for (let line = 1; line <= lastLine; line += 1) {
       const results = outputs.map(({ table }) => table.result(line));
-      if (!results[1]) continue;
-      compared += 1;
+      if (results[0] || results[1])
+        counts[results[0] && results[1] ? 'compared' : results[0] ? 'onlyFirst' : 'onlySecond'] += 1;
+      if (!results[0] || !results[1]) continue;
       const [before, after] = results.map((result) => result?.exitCode === 0);
       const [was = '', is = ''] = await Promise.all(
         results.map((result, at) =>
@@ -59,7 +61,7 @@ export async function compareOutputs(outputs: readonly [IndexedOutput, IndexedOu
   } finally {
     for (const handle of handles) await handle.close();
   }
-  return { compared, onlyFirst: first.table.size() - compared, onlySecond: second.table.size() - compared, changes };
+  return { ...counts, changes };
 }
 
 function describeChange(line: number, before: string, after: string): ChangedLine {

@@ -20,108 +20,94 @@ export interface SentLine {
   readonly timestampMs: number;
 }
 
-/** What output and journal say about lines, in 41 bytes per line: files have millions of them. */
-export interface LineTable {
-  readonly result: (line: number) => IndexedResult | undefined;
-  readonly setResult: (line: number, result: IndexedResult | undefined) => void;
-  /** The last journal record of a line, if it is `sending`. */
-  readonly sent: (line: number) => SentLine | undefined;
-  readonly setSent: (line: number, sent: SentLine | undefined) => void;
-  /** The digest of the last journal record of a line, also of one that is not `sending`. */
-  readonly recordedDigest: (line: number) => string | undefined;
-  /** The lines with a result, in ascending order. */
-  readonly lines: () => Generator<number>;
-  /** The lines with a result or a `sending` record, in ascending order. */
-  readonly knownLines: () => Generator<number>;
-  readonly size: () => number;
-  /** The largest line number with a result or a record; 0 without any. */
-  readonly lastLine: () => number;
-}
-
 export const appliedStates: readonly AppliedState[] = ['no', 'yes', 'unknown'];
 
-const MAX_REVISION = 63;
+/** The table holds 40 bytes per line, up to the last. */
+export const MAX_LINES = 50_000_000;
 
-export function createLineTable(): LineTable {
-  let offsets = new Float64Array(0);
-  let lengths = new Uint32Array(0);
-  let states = new Uint16Array(0);
-  let fileIndexes = new Uint16Array(0);
-  let digests = new BigUint64Array(0);
-  let sentDigests = new BigUint64Array(0);
-  let sentTimes = new Float64Array(0);
-  let sentFlags = new Uint8Array(0);
-  let highestLine = 0;
-  let resultCount = 0;
-  const reserve = (line: number): void => {
-    highestLine = Math.max(highestLine, line);
-    if (line < lengths.length) return;
-    const capacity = Math.max(1024, lengths.length * 2, line + 1);
-    offsets = copyInto(offsets, new Float64Array(capacity));
-    lengths = copyInto(lengths, new Uint32Array(capacity));
-    states = copyInto(states, new Uint16Array(capacity));
-    fileIndexes = copyInto(fileIndexes, new Uint16Array(capacity));
-    digests = copyInto(digests, new BigUint64Array(capacity));
-    sentDigests = copyInto(sentDigests, new BigUint64Array(capacity));
-    sentTimes = copyInto(sentTimes, new Float64Array(capacity));
-    sentFlags = copyInto(sentFlags, new Uint8Array(capacity));
+const MAX_REVISION = 63;
+const RECORD_BYTES = 40;
+// Where the members of a record begin. No result is empty, so a length of 0 marks a line without one; the time of a `sending`
+// record is stored as one more, and 0 is none.
+const layout = { offset: 0, sentTime: 8, digest: 16, sentDigest: 24, length: 32, state: 36, fileIndex: 38 } as const;
+
+export type LineTable = ReturnType<typeof createLineTable>;
+
+/** What output and journal say about lines, in a few bytes per line: files have millions of them. */
+export function createLineTable() {
+  let records = new DataView(new ArrayBuffer(1024 * RECORD_BYTES));
+  let lastLine = 0;
+  // The record of line 0 is empty.
+  const positionOf = (line: number): number => (line <= lastLine ? line * RECORD_BYTES : 0);
+  const reserve = (line: number): number => {
+    lastLine = Math.max(lastLine, line);
+    const position = line * RECORD_BYTES;
+    if (position < records.byteLength) return position;
+    const larger = new Uint8Array(Math.min(Math.max(records.byteLength, position) * 2, (MAX_LINES + 1) * RECORD_BYTES));
+    larger.set(new Uint8Array(records.buffer));
+    records = new DataView(larger.buffer);
+    return position;
+  };
+  const digestAt = (position: number): string => records.getBigUint64(position).toString(16).padStart(16, '0');
+  const hasResult = (line: number): boolean => records.getUint32(positionOf(line) + layout.length) > 0;
+  const isSent = (line: number): boolean => records.getFloat64(positionOf(line) + layout.sentTime) > 0;
+  const linesWith = function* (isIncluded: (line: number) => boolean): Generator<number> {
+    for (let line = 1; line <= lastLine; line += 1) if (isIncluded(line)) yield line;
   };
   return {
-    // No result is empty, so a length of 0 marks a line without one.
-    result: (line) => {
-      const length = lengths[line] ?? 0;
-      const state = states[line] ?? 0;
+    result: (line: number): IndexedResult | undefined => {
+      const position = positionOf(line);
+      const state = records.getUint16(position + layout.state);
       const applied = appliedStates[(state >> 8) & 3];
-      if (length === 0 || applied === undefined) return undefined;
+      if (!hasResult(line) || applied === undefined) return undefined;
       return {
-        fileIndex: fileIndexes[line] ?? 0,
-        offset: offsets[line] ?? 0,
-        length,
+        fileIndex: records.getUint16(position + layout.fileIndex),
+        offset: records.getFloat64(position + layout.offset),
+        length: records.getUint32(position + layout.length),
         exitCode: state & 0xff,
         applied,
         revision: state >> 10,
-        digest: formatDigest(digests[line]),
+        digest: digestAt(position + layout.digest),
       };
     },
-    setResult: (line, result) => {
-      if (!result && !lengths[line]) return;
-      reserve(line);
-      resultCount += (result ? 1 : 0) - (lengths[line] ? 1 : 0);
-      lengths[line] = result?.length ?? 0;
+    setResult: (line: number, result: IndexedResult | undefined): void => {
+      if (!result && !hasResult(line)) return;
+      const position = reserve(line);
+      records.setUint32(position + layout.length, result?.length ?? 0);
       if (!result) return;
-      offsets[line] = result.offset;
-      const revision = Math.min(result.revision, MAX_REVISION);
-      states[line] = (revision << 10) | (appliedStates.indexOf(result.applied) << 8) | (result.exitCode & 0xff);
-      fileIndexes[line] = result.fileIndex;
-      digests[line] = BigInt(`0x${result.digest}`);
+      const { revision, applied, exitCode } = result;
+      const state =
+        (Math.min(revision, MAX_REVISION) << 10) | (appliedStates.indexOf(applied) << 8) | (exitCode & 0xff);
+      records.setFloat64(position + layout.offset, result.offset);
+      records.setUint16(position + layout.state, state);
+      records.setUint16(position + layout.fileIndex, result.fileIndex);
+      records.setBigUint64(position + layout.digest, BigInt(`0x${result.digest}`));
     },
-    sent: (line) =>
-      sentFlags[line] ? { digest: formatDigest(sentDigests[line]), timestampMs: sentTimes[line] ?? 0 } : undefined,
-    setSent: (line, sent) => {
-      if (!sent && !sentFlags[line]) return;
-      reserve(line);
-      sentFlags[line] = sent ? 1 : 0;
-      if (!sent) return;
-      sentDigests[line] = BigInt(`0x${sent.digest}`);
-      sentTimes[line] = sent.timestampMs;
+    /** The last journal record of a line, if it is `sending`. */
+    sent: (line: number): SentLine | undefined => {
+      const position = positionOf(line);
+      if (!isSent(line)) return undefined;
+      return {
+        digest: digestAt(position + layout.sentDigest),
+        timestampMs: records.getFloat64(position + layout.sentTime) - 1,
+      };
     },
-    recordedDigest: (line) => (sentDigests[line] ? formatDigest(sentDigests[line]) : undefined),
-    lines: function* () {
-      for (let line = 1; line <= highestLine; line += 1) if (lengths[line]) yield line;
+    setSent: (line: number, sent: SentLine | undefined): void => {
+      if (!sent && !isSent(line)) return;
+      const position = reserve(line);
+      records.setFloat64(position + layout.sentTime, sent ? sent.timestampMs + 1 : 0);
+      if (sent) records.setBigUint64(position + layout.sentDigest, BigInt(`0x${sent.digest}`));
     },
-    knownLines: function* () {
-      for (let line = 1; line <= highestLine; line += 1) if (lengths[line] || sentFlags[line]) yield line;
+    /** The digest of the last journal record of a line, also of one that is not `sending`. */
+    recordedDigest: (line: number): string | undefined => {
+      const position = positionOf(line) + layout.sentDigest;
+      return records.getBigUint64(position) === 0n ? undefined : digestAt(position);
     },
-    size: () => resultCount,
-    lastLine: () => highestLine,
+    /** The lines with a result, in ascending order. */
+    lines: () => linesWith(hasResult),
+    /** The lines with a result or a `sending` record, in ascending order. */
+    knownLines: () => linesWith((line) => hasResult(line) || isSent(line)),
+    /** The largest line number with a result or a record; 0 without any. */
+    lastLine: () => lastLine,
   };
-}
-
-function formatDigest(digest = 0n): string {
-  return digest.toString(16).padStart(16, '0');
-}
-
-function copyInto<T extends { set: (values: T) => void }>(smaller: T, larger: T): T {
-  larger.set(smaller);
-  return larger;
 }

@@ -10,8 +10,7 @@ import { unreadableInputFailure } from '../files/read-input.ts';
 import { splitLines } from '../files/split-lines.ts';
 import { type JsonNode, rootOf } from '../json/json-node.ts';
 import { parseJson } from '../json/parse-json.ts';
-import { MAX_LINES } from './batch-journal.ts';
-import type { LineTable } from './line-table.ts';
+import type { IndexedResult, LineTable } from './line-table.ts';
 import {
   type Checkpoint,
   parseResultLine,
@@ -27,9 +26,9 @@ export interface OutputPath {
 }
 
 export interface OutputState {
+  readonly exists: boolean;
   /** Bytes of whole result lines; the rest was cut. */
   readonly validBytes: number;
-  readonly isEmpty: boolean;
   /** The last result line lacks its line feed. */
   readonly isUnterminated: boolean;
   /** One result per line, in the order of the lines. */
@@ -44,26 +43,26 @@ export interface OutputState {
 const MAX_RESULT_BYTES = 256 * 1024 * 1024;
 
 /**
- * Reads the results of an output into a table, as file `fileIndex`; undefined if the file does not exist. Their order means
- * nothing: of several results of a line, one for the input that the journal recorded last counts, then the highest revision,
- * then a success, then the failure that was most likely applied. Throws Failure `local_file` for a file that is not an output, and `safety_check` for one of an earlier version.
+ * Reads the results of an output, which may not exist, into a table, as file `fileIndex`. Their order means nothing: of
+ * several results of a line, one for the input that the journal recorded last counts, then the highest revision, then a
+ * success, then the failure that was most likely applied. Throws Failure `local_file` for a file that is not an output, and
+ * `safety_check` for one of an earlier version.
  */
 export async function readOutput(
   { path, displayPath }: OutputPath,
   fileIndex: number,
   table: LineTable,
-): Promise<OutputState | undefined> {
+): Promise<OutputState> {
   const checkpoints: Checkpoint[] = [];
   const otherInputLines = new Set<number>();
   let validBytes = 0;
-  let isEmpty = true;
+  let exists = true;
   let isUnterminated = false;
   let isSorted = true;
   let previousLine = 0;
   try {
     for await (const line of splitLines(createReadStream(path), MAX_RESULT_BYTES)) {
       const { number, offset, bytes, length, isTorn } = line;
-      isEmpty = false;
       const entry = bytes && parseResultLine(bytes);
       if (isTorn && !entry && isCutResult(bytes)) break;
       if (bytes?.length === 0) {
@@ -74,14 +73,6 @@ export async function readOutput(
         throw new Failure('local_file', `${displayPath}:${number} is not a result of a batch`, {
           hint: 'use the output file of --batch, or remove that line',
         });
-      if (entry.line > MAX_LINES)
-        throw new Failure(
-          'local_file',
-          `${displayPath}:${number} has a line number above ${MAX_LINES}, the limit of a batch`,
-          {
-            hint: 'remove that line, or split the input',
-          },
-        );
       const { checkpoint } = entry;
       if (!checkpoint) throw earlierVersionFailure(`${displayPath}:${number}`, 'the result has no checkpoint');
       if (!checkpoints.some((known) => isSameBatch(known, checkpoint))) checkpoints.push(checkpoint);
@@ -98,10 +89,10 @@ export async function readOutput(
         table.setResult(entry.line, { fileIndex, offset, length: bytes.length, ...entry, digest: checkpoint.input });
     }
   } catch (error) {
-    if (isNotFoundError(error)) return undefined;
-    throw fileFailure(`read ${displayPath}`, error);
+    if (!isNotFoundError(error)) throw fileFailure(`read ${displayPath}`, error);
+    exists = false;
   }
-  return { validBytes, isEmpty, isUnterminated, isSorted, checkpoints, otherInputLines };
+  return { exists, validBytes, isUnterminated, isSorted, checkpoints, otherInputLines };
 }
 
 function replacesEarlier(entry: ResultEntry, { input }: Checkpoint, table: LineTable): boolean {
@@ -182,22 +173,16 @@ export async function resolveOutputs(displayPaths: readonly string[], cwd: strin
   return [...outputs.values()];
 }
 
-/** An output that result lines are appended to. Every function throws Failure `local_file`. */
-export interface OutputFile {
-  readonly append: (result: Uint8Array) => Promise<void>;
-  /** The bytes of a result line. */
-  readonly read: (offset: number, length: number) => Promise<Buffer>;
-  /** Makes the results durable, and closes the file. */
-  readonly finish: () => Promise<void>;
-  /** False if the path names another file by now, or none. */
-  readonly isAtPath: () => boolean;
-}
+export type OutputFile = Awaited<ReturnType<typeof openOutput>>;
 
-/** Opens an output, creating it (0600) if it does not exist; its first `validBytes` bytes stay. */
+/**
+ * Opens an output to append result lines, creating it (0600) if it does not exist; its first `validBytes` bytes stay. Every
+ * function throws Failure `local_file`.
+ */
 export async function openOutput(
   { path, displayPath }: OutputPath,
   { validBytes, isUnterminated }: Pick<OutputState, 'validBytes' | 'isUnterminated'>,
-): Promise<OutputFile> {
+) {
   const write = <T>(action: () => Promise<T>): Promise<T> => withFileFailure(`write ${displayPath}`, action);
   const handle = await write(() => open(path, 'a+', 0o600));
   await write(() => handle.truncate(validBytes));
@@ -219,16 +204,15 @@ export async function openOutput(
   if (isUnterminated) await append(NEWLINE);
   return {
     append,
-    read: (offset, length) =>
-      withFileFailure(`read ${displayPath}`, async () => {
-        const { buffer, bytesRead } = await handle.read(Buffer.alloc(length), 0, length, offset);
-        return buffer.subarray(0, bytesRead);
-      }),
+    /** The bytes of a result line. */
+    read: (place: ResultPlace): Promise<Buffer> => readResult(handle, place, displayPath),
+    /** Makes the results durable, and closes the file. */
     finish: () => write(() => handle.datasync().finally(() => handle.close())),
-    isAtPath: () => {
+    /** False if the path names another file by now, or none. */
+    isAtPath: (): boolean => {
       try {
-        const found = statSync(path);
-        return found.ino === opened.ino && found.dev === opened.dev;
+        const { ino, dev } = statSync(path);
+        return ino === opened.ino && dev === opened.dev;
       } catch {
         return false;
       }
@@ -236,19 +220,30 @@ export async function openOutput(
   };
 }
 
+type ResultPlace = Pick<IndexedResult, 'offset' | 'length'>;
+
+async function readResult(handle: FileHandle, { offset, length }: ResultPlace, displayPath: string): Promise<Buffer> {
+  return withFileFailure(`read ${displayPath}`, async () => {
+    const { buffer, bytesRead } = await handle.read(Buffer.allocUnsafe(length), 0, length, offset);
+    if (bytesRead === length) return buffer;
+    throw new Failure('local_file', `${displayPath} changed while svc read it`, { hint: 'run the command again' });
+  });
+}
+
 /**
  * Rewrites an output in the order of its lines, one result each and without `removedLines`. `table` has the journal's records.
- * The file changes completely or, with Failure `local_file`, not at all.
+ * The file changes completely or, with Failure `local_file` or an error of `beforeCommit`, not at all.
  */
 export async function sortOutput(
   output: OutputPath,
   table: LineTable,
   removedLines: ReadonlySet<number>,
+  beforeCommit: () => void,
 ): Promise<void> {
-  if ((await readOutput(output, 0, table))?.isSorted === true && removedLines.size === 0) return;
+  if ((await readOutput(output, 0, table)).isSorted && removedLines.size === 0) return;
   for (const line of removedLines) table.setResult(line, undefined);
   const file = await openReplacement(output.path, output.displayPath);
-  await commitOrAbandon(file, () => writeResultsInOrder(table, [output], file.write));
+  await commitOrAbandon(file, () => writeResultsInOrder(table, [output], file.write).then(beforeCommit));
 }
 
 const NEWLINE = Buffer.from('\n');
@@ -273,15 +268,10 @@ export async function writeResultsInOrder(
       const found = table.result(line);
       const output = found && outputs[found.fileIndex];
       if (!output) continue;
-      const read = `read ${output.displayPath}`;
-      const handle = handles.get(output) ?? (await withFileFailure(read, () => open(output.path, 'r')));
+      const { path, displayPath } = output;
+      const handle = handles.get(output) ?? (await withFileFailure(`read ${displayPath}`, () => open(path, 'r')));
       handles.set(output, handle);
-      const bytes = Buffer.allocUnsafe(found.length);
-      const { bytesRead } = await handle.read(bytes, 0, found.length, found.offset);
-      if (bytesRead !== found.length)
-        throw new Failure('local_file', `${output.displayPath} changed while svc read it`, {
-          hint: 'run the command again',
-        });
+      const bytes = await readResult(handle, found, displayPath);
       pending.push(bytes, NEWLINE);
       pendingBytes += bytes.length + 1;
       if (pendingBytes > WRITE_CHUNK_BYTES) await flush();

@@ -1,11 +1,10 @@
 import { Buffer } from 'node:buffer';
 import type { AutofillSettings, createAutofill } from '../body/autofill.ts';
 import { type BodyCheck, invalidBodyFailure } from '../body/body-check.ts';
-import { createDraft, type Draft, orderAddedFields, originInDraft, setDraftFields } from '../body/draft.ts';
-import type { Edit } from '../body/edit.ts';
-import { applyFlags, fieldEdits, setFlagEdits } from '../body/flag-edits.ts';
+import { createDraft, type Draft, type Edit, orderAddedFields, originInDraft, setDraftFields } from '../body/draft.ts';
+import { applyFlags, applyShorthands } from '../body/flag-edits.ts';
 import type { BodyDependencies } from '../body/input-reader.ts';
-import { emptyBodyJson, isIssue, type JsonSource, toParsedBody } from '../body/json-source.ts';
+import { emptyBodyJson, isIssue, type JsonSource, objectIssue } from '../body/json-source.ts';
 import { type Failure, type Issue, usageFailure } from '../errors.ts';
 import { uuidV5 } from '../fields/uuid.ts';
 import type { InputLine } from '../files/split-lines.ts';
@@ -84,11 +83,10 @@ async function createLineDraft(
 ): Promise<Draft | Issue> {
   if (isIssue(source)) return source;
   const target = flagTarget(operation);
-  const parsedBody = toParsedBody(source, target);
-  if (isIssue(parsedBody)) return parsedBody;
-  const [closedIssue] = parsedBody.editIssues;
-  // Without flags to add, the check of the body decides.
-  if (closedIssue && defaults.fieldEdits.length + defaults.perLineFlags.size > 0) return closedIssue;
+  // Without flags to add, the check of the body decides about the object that they fill.
+  const hasDefaults = defaults.fieldEdits.length + defaults.perLineFlags.size > 0;
+  const issue = objectIssue(source) ?? (hasDefaults ? objectIssue(source, target) : undefined);
+  if (issue) return issue;
   const draft = await applyLineDefaults(createDraft(source, emptyBodyJson(target)), operation, defaults, tools);
   const newId = (member: string): string => uuidV5(run, `${line} ${digest} ${member}`);
   // An id in a trace of OpenTelemetry: 16 hexadecimal digits. Those of a UUIDv5 are never all zero.
@@ -136,15 +134,12 @@ export async function readLineDefaults(
         'put the messages into the lines',
       );
   }
-  const fieldResult = await fieldEdits(target, flags, dependencies);
-  const setResult = setFlagEdits(operation, flags);
-  const draft = setDraftFields(createDraft(undefined, emptyBodyJson(target)), target.path, fieldResult.edits);
   const sharedFlags = new Map([...flags].filter(([name]) => !isPerLine(name)));
-  const applied = await applyFlags(draft, operation, sharedFlags, setResult.edits, {}, dependencies);
-  const issues = [...fieldResult.issues, ...setResult.issues, ...applied.issues];
+  const empty = createDraft(undefined, emptyBodyJson(target));
+  const { draft, issues } = await applyFlags(empty, operation, sharedFlags, dependencies);
   if (issues.length > 0) throw invalidBodyFailure(issues);
   return {
-    fieldEdits: editsForFields(applied.draft, target.path),
+    fieldEdits: editsForFields(draft, target.path),
     perLineFlags: new Map([...flags].filter(([name]) => isPerLine(name))),
   };
 }
@@ -165,7 +160,7 @@ async function applyLineDefaults(
   const applicableFlags = new Map(
     [...perLineFlags].filter(([name]) => isOmitted(shorthands[name], nodeAtPath(body, path))),
   );
-  return (await applyFlags(filled, operation, applicableFlags, [], {}, dependencies)).draft;
+  return (await applyShorthands(filled, operation, applicableFlags, dependencies)).draft;
 }
 
 const PER_LINE_KINDS: ReadonlySet<Shorthand['kind']> = new Set(['message', 'prefill', 'copy']);

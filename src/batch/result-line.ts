@@ -18,7 +18,7 @@ import { parseJson, tryParseJson } from '../json/parse-json.ts';
 import { compactChunks, writeJson } from '../json/write-json.ts';
 import { failureFields } from '../output/failure-text.ts';
 import type { ParsedResponse } from '../results/show-response.ts';
-import { appliedStates } from './line-table.ts';
+import { appliedStates, MAX_LINES } from './line-table.ts';
 
 /** What ties a result to its input line and its batch: the `checkpoint` of a result line. */
 export interface Checkpoint {
@@ -116,7 +116,7 @@ export function parseResultLine(bytes: Buffer): ResultEntry | undefined {
   const root = tryParseJson(bytes);
   const [line, exitCode] = ['line', 'exit_code'].map((name) => integerMember(root, name));
   const applied = appliedStates.find((one) => one === firstStringMember(root, 'applied'));
-  if (!line || exitCode === undefined || applied === undefined) return undefined;
+  if (!line || line > MAX_LINES || exitCode === undefined || applied === undefined) return undefined;
   const member = getMember(root, 'checkpoint');
   const [input = '', run = '', operation = '', shard = ''] = ['input', 'run', 'operation', 'shard'].map((name) =>
     firstStringMember(member, name),

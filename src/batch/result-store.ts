@@ -1,4 +1,4 @@
-import type { Buffer } from 'node:buffer';
+import { Buffer } from 'node:buffer';
 import { stat } from 'node:fs/promises';
 import { isIdempotent } from '../client/request.ts';
 import { type AppliedState, Failure, usageFailure } from '../errors.ts';
@@ -13,13 +13,11 @@ import type { Sink } from '../output/sink.ts';
 import { type BatchInput, type LineSelection, selectedLines } from './batch-input.ts';
 import {
   type BatchIdentity,
-  type BatchJournal,
   type BatchJournalState,
   batchJournalFile,
   compareRuns,
   createRunRecord,
   differentKind,
-  narrowedSelection,
   openBatchJournal,
   readBatchJournal,
 } from './batch-journal.ts';
@@ -36,43 +34,42 @@ import {
 } from './output-file.ts';
 import { type Checkpoint, digestInputLine } from './result-line.ts';
 
-export interface PriorEntry extends IndexedResult {
-  /** The bytes of the result line. Throws Failure `local_file`. */
-  readonly read: () => Promise<Buffer>;
-}
-
 export interface PriorLine {
-  readonly entry: PriorEntry | undefined;
+  readonly entry: IndexedResult | undefined;
   /** Set if the line may have been sent and has no result since: the time of that request, or 0 if it was lost. */
   readonly sentAtMs: number | undefined;
+  /**
+   * Whether earlier runs applied the line, by the first rule that matches: a result says so; the last record of its journal
+   * says that it was sent; a result of a failure; neither, so it was never sent.
+   */
+  readonly applied: AppliedState;
 }
 
-/**
- * Whether earlier runs applied a line, by the first rule that matches: a result says so; the last record of its journal says
- * that it was sent; a result of a failure; neither, so it was never sent.
- */
-export function priorOutcome({ entry, sentAtMs }: PriorLine): AppliedState {
-  if (entry?.applied === 'yes') return 'yes';
-  return sentAtMs !== undefined ? 'unknown' : (entry?.applied ?? 'no');
-}
+const NEVER_SENT: PriorLine = { entry: undefined, sentAtMs: undefined, applied: 'no' };
 
 /** True for a line that may be sent: one that was or may have been applied only if that is safe or wanted. */
-export function canSendLine(prior: PriorLine, effect: Operation['effect'], canRetryUnknown: boolean): boolean {
-  const applied = priorOutcome(prior);
+export function canSendLine(
+  { applied, sentAtMs }: PriorLine,
+  effect: Operation['effect'],
+  canRetryUnknown: boolean,
+): boolean {
   if (applied === 'no' || (applied === 'unknown' && canRetryUnknown)) return true;
   // Without the time of its first request, it would be another call.
-  return isIdempotent(effect) && (effect === 'read' || Boolean(prior.sentAtMs));
+  return isIdempotent(effect) && (effect === 'read' || Boolean(sentAtMs));
 }
 
 export interface ResultStore {
   readonly isResumable: boolean;
   /** The batch as each result line names it. */
   readonly batch: Omit<Checkpoint, 'input'>;
+  readonly requireHeld: Lease['requireHeld'];
   /** Throws Failure `safety_check` for a line that changed since, unless changes are accepted. */
   readonly findPrior: (line: number, digest: string) => PriorLine;
+  /** The bytes of a result line of an earlier run. Throws Failure `local_file`. */
+  readonly read: (entry: IndexedResult) => Promise<Buffer>;
   /** Records that a line is about to be sent. Throws Failure `local_file` if the results are no longer at their path. */
   readonly recordSending: (line: number, sent: SentLine) => Promise<void>;
-  readonly recordWithdrawn: BatchJournal['recordWithdrawn'];
+  readonly recordWithdrawn: (line: number, digest: string) => Promise<void>;
   /** Records that a line changed since it was sent, and is not sent now. */
   readonly recordChanged: (line: number, digest: string) => Promise<void>;
   readonly write: (result: Uint8Array) => Promise<void>;
@@ -92,7 +89,9 @@ export function createStreamStore(run: string, { operation, shard }: BatchIdenti
   return {
     isResumable: false,
     batch: { run, operation, shard },
-    findPrior: () => ({ entry: undefined, sentAtMs: undefined }),
+    requireHeld: () => {},
+    findPrior: () => NEVER_SENT,
+    read: async () => Buffer.alloc(0),
     recordSending: doNothing,
     recordWithdrawn: doNothing,
     recordChanged: doNothing,
@@ -104,93 +103,81 @@ export function createStreamStore(run: string, { operation, shard }: BatchIdenti
 
 /**
  * Opens an output for new results, and its journal before it. What they say about changed and removed lines no longer counts.
- * Throws Failure `local_file`; the lock is released by `finish`, and here if opening fails.
+ * Throws Failure `local_file`.
  */
 export async function openResultStore(
   prior: PriorResults,
   identity: BatchIdentity,
   { changedLines, removedLines }: Pick<InputDifferences, 'changedLines' | 'removedLines'>,
 ): Promise<ResultStore> {
-  const { displayPath, run, table, isJournalLost } = prior;
-  try {
-    const journalFile = await batchJournalFile(prior);
-    let output: OutputFile | undefined;
-    const requireOutputAtPath = (): void => {
-      prior.requireHeld();
-      if (output?.isAtPath() === false) throw replacedOutputFailure(displayPath);
-    };
-    const record = createRunRecord(identity, run, isJournalLost);
-    const journal = await openBatchJournal(journalFile, record, prior.journal, requireOutputAtPath);
-    const withdraw = async (line: number): Promise<void> => {
-      const sent = table.sent(line);
-      if (sent) await journal.recordWithdrawn(line, sent.digest);
-      table.setSent(line, undefined);
-    };
-    await Promise.all(Array.from(removedLines, withdraw));
-    const state = prior.output ?? { validBytes: 0, isUnterminated: false };
-    output = await openOutput(prior, state);
-    const { append, read, finish, isAtPath } = output;
-    // What the journal has about a changed line counts until the line is sent.
-    const changed = new Map(changedLines.map((line) => [line, table.sent(line)?.digest]));
-    for (const line of changed.keys()) table.setSent(line, undefined);
-    // A new output keeps the order of the responses.
-    let isSorted = prior.output?.isSorted !== false && removedLines.size === 0;
-    let writtenLines = 0;
-    return {
-      isResumable: true,
-      batch: { run, operation: identity.operation, shard: identity.shard },
-      findPrior: (line, digest) => {
-        const [entry, sent] = [table.result(line), table.sent(line)];
-        const known = sent?.digest ?? (changed.has(line) ? undefined : entry?.digest);
-        if (known !== undefined && known !== digest) throw changedLineFailure(line, displayPath);
-        const isLost = isJournalLost && !entry && !sent;
-        return {
-          entry: entry?.digest === digest ? { ...entry, read: () => read(entry.offset, entry.length) } : undefined,
-          sentAtMs: sent?.timestampMs ?? (isLost ? 0 : undefined),
-        };
-      },
-      recordSending: async (line, sent) => {
-        await journal.recordSending(line, sent, changed.get(line));
-        prior.requireHeld();
-      },
-      recordWithdrawn: journal.recordWithdrawn,
-      recordChanged: async (line, digest) => {
-        const replacedDigest = changed.get(line);
-        if (replacedDigest !== undefined) await journal.recordWithdrawn(line, digest, replacedDigest);
-      },
-      write: async (result) => {
-        prior.requireHeld();
-        writtenLines += 1;
-        isSorted &&= state.validBytes === 0;
-        return append(result);
-      },
-      revise: (result) => {
-        isSorted = false;
-        return append(result);
-      },
-      finish: async (onLostResults) => {
-        try {
-          const isPresent = isAtPath();
-          await finish();
-          await journal.close();
-          if (!isPresent) {
-            onLostResults(writtenLines);
-            throw replacedOutputFailure(displayPath);
-          }
-          if (isSorted) return;
-          prior.requireHeld();
-          const finalTable = createLineTable();
-          await readBatchJournal(journalFile, finalTable);
-          await sortOutput(prior, finalTable, removedLines);
-        } finally {
-          await prior.release();
-        }
-      },
-    };
-  } catch (error) {
-    await prior.release();
-    throw error;
-  }
+  const { displayPath, run, table, isJournalLost, requireHeld } = prior;
+  const journalFile = await batchJournalFile(prior);
+  let output: OutputFile | undefined;
+  const requireOutputAtPath = (): void => {
+    requireHeld();
+    if (output?.isAtPath() === false) throw replacedOutputFailure(displayPath);
+  };
+  const record = createRunRecord(identity, run, isJournalLost);
+  const journal = await openBatchJournal(journalFile, record, prior.journal, requireOutputAtPath);
+  const withdraw = async (line: number): Promise<void> => {
+    const sent = table.sent(line);
+    if (sent) await journal.recordWithdrawn(line, sent.digest);
+    table.setSent(line, undefined);
+  };
+  await Promise.all(Array.from(removedLines, withdraw));
+  output = await openOutput(prior, prior.output);
+  const { append, read, finish, isAtPath } = output;
+  // What the journal has about a changed line counts until the line is sent.
+  const changed = new Map(changedLines.map((line) => [line, table.sent(line)?.digest]));
+  for (const line of changed.keys()) table.setSent(line, undefined);
+  const isNew = prior.output.validBytes === 0;
+  // A new output keeps the order of the responses.
+  let isSorted = prior.output.isSorted && removedLines.size === 0;
+  let writtenLines = 0;
+  return {
+    isResumable: true,
+    batch: { run, operation: identity.operation, shard: identity.shard },
+    requireHeld,
+    findPrior: (line, digest) => {
+      const [result, sent] = [table.result(line), table.sent(line)];
+      const known = sent?.digest ?? (changed.has(line) ? undefined : result?.digest);
+      if (known !== undefined && known !== digest) throw changedLineFailure(line, displayPath);
+      const entry = result?.digest === digest ? result : undefined;
+      const sentAtMs = sent?.timestampMs ?? (isJournalLost && !result ? 0 : undefined);
+      const applied = entry?.applied === 'yes' || sentAtMs === undefined ? (entry?.applied ?? 'no') : 'unknown';
+      return { entry, sentAtMs, applied };
+    },
+    read,
+    recordSending: (line, sent) => journal.recordSending(line, sent, changed.get(line)),
+    recordWithdrawn: journal.recordWithdrawn,
+    recordChanged: async (line, digest) => {
+      const replacedDigest = changed.get(line);
+      if (replacedDigest !== undefined) await journal.recordWithdrawn(line, digest, replacedDigest);
+    },
+    write: async (result) => {
+      requireHeld();
+      writtenLines += 1;
+      isSorted &&= isNew;
+      return append(result);
+    },
+    revise: (result) => {
+      isSorted = false;
+      return append(result);
+    },
+    finish: async (onLostResults) => {
+      const isPresent = isAtPath();
+      await finish();
+      await journal.close();
+      if (!isPresent) {
+        onLostResults(writtenLines);
+        throw replacedOutputFailure(displayPath);
+      }
+      if (isSorted) return;
+      const finalTable = createLineTable();
+      await readBatchJournal(journalFile, finalTable);
+      await sortOutput(prior, finalTable, removedLines, requireHeld);
+    },
+  };
 }
 
 function replacedOutputFailure(displayPath: string): Failure {
@@ -210,7 +197,7 @@ export interface PriorResults extends OutputPath, Lease {
   /** The id of the run, a UUID; the same when a run is resumed. */
   readonly run: string;
   readonly table: LineTable;
-  readonly output: OutputState | undefined;
+  readonly output: OutputState;
   readonly journal: BatchJournalState | undefined;
   /** Records of earlier runs were lost: any line without a result may have been sent. */
   readonly isJournalLost: boolean;
@@ -228,7 +215,7 @@ interface OutputUse {
 }
 
 /**
- * Locks an output and reads it and its journal. Throws Failure `safety_check` for an output that another process uses, that has
+ * Locks an output and reads it and its journal; the caller releases the lock. Throws Failure `safety_check` for an output that another process uses, that has
  * hard links, or that belongs to another batch or an earlier version, and usage for one that exists without `--resume`.
  */
 export async function openPriorResults(
@@ -273,53 +260,46 @@ async function readPriorResults(
   const table = createLineTable();
   const journal = await readBatchJournal(await batchJournalFile(target), table);
   const output = await readOutput(target, 0, table);
-  const kinds = [...(journal?.runs ?? []), ...(output?.checkpoints ?? [])];
-  const runs = new Set(kinds.map(({ run }) => run));
+  const earlierRuns = journal?.runs ?? [];
+  const kinds = [...earlierRuns, ...output.checkpoints];
   const [otherKind] = kinds.flatMap((kind) => differentKind(kind, identity) ?? []);
   if (otherKind !== undefined) throw otherBatchFailure(displayPath, [otherKind], false);
-  if (runs.size > 1) throw otherBatchFailure(displayPath, ['its results and its journal are of different runs'], false);
-  const narrowed = narrowedSelection(journal?.runs ?? [], identity.selection);
-  const differences = [...compareRuns(journal?.runs ?? [], identity), ...(narrowed === undefined ? [] : [narrowed])];
+  const [run = newRun, ...otherRuns] = new Set(kinds.map((kind) => kind.run));
+  if (otherRuns.length > 0)
+    throw otherBatchFailure(displayPath, ['its results and its journal are of different runs'], false);
+  const differences = compareRuns(earlierRuns, identity);
   if (differences.length > 0 && !canAcceptChanges) throw otherBatchFailure(displayPath, differences, true);
-  const [run = newRun] = runs;
-  const wasJournalLost = journal?.runs.some(({ isJournalLost }) => isJournalLost) ?? false;
-  const isJournalLost = wasJournalLost || (output !== undefined && isJournalIncomplete(journal, table));
-  const warning = lossWarning(target, table, output, journal, isJournalLost);
-  if (warning !== undefined) await warn(warning);
+  const isJournalLost =
+    earlierRuns.some((record) => record.isJournalLost) || (output.exists && isJournalIncomplete(earlierRuns, table));
+  if (isJournalLost || table.lastLine() > 0) {
+    const hasNoResult = table.lines().next().done;
+    const outputState = output.exists ? 'has no complete result' : 'is missing';
+    const journalState = journal ? 'lacks records of earlier runs' : 'is missing';
+    if (hasNoResult)
+      await warn(
+        `${displayPath} ${outputState}; its lines may have been applied (to start over, delete it and ${displayPath}.journal)`,
+      );
+    else if (isJournalLost)
+      await warn(`${displayPath}.journal ${journalState}; lines without a result may have been applied`);
+  }
   return { ...target, run, table, output, journal, isJournalLost, ...lease };
 }
 
 const EARLIER_SUFFIXES = ['.inflight', '.intents'];
 
 // A run creates its journal before its output, and records each line before it has a result.
-function isJournalIncomplete(journal: BatchJournalState | undefined, table: LineTable): boolean {
-  if (!journal || journal.runs.length === 0) return true;
+function isJournalIncomplete(runs: BatchJournalState['runs'], table: LineTable): boolean {
+  if (runs.length === 0) return true;
   for (const line of table.lines())
     if (table.result(line)?.applied !== 'no' && table.recordedDigest(line) === undefined) return true;
   return false;
 }
 
-function lossWarning(
-  { displayPath }: OutputPath,
-  table: LineTable,
-  output: OutputState | undefined,
-  journal: BatchJournalState | undefined,
-  isJournalLost: boolean,
-): string | undefined {
-  if (table.size() === 0 && (table.lastLine() > 0 || (output && isJournalLost))) {
-    const state = !output ? 'is missing' : output.isEmpty ? 'is empty' : 'has no complete result';
-    return `${displayPath} ${state}; its lines may have been applied (to start over, delete it and ${displayPath}.journal)`;
-  }
-  if (!isJournalLost) return undefined;
-  const state = journal ? 'lacks records of earlier runs' : 'is missing';
-  return `${displayPath}.journal ${state}; lines without a result may have been applied`;
-}
-
 function otherBatchFailure(displayPath: string, reasons: readonly string[], isAcceptable: boolean): Failure {
+  const change = isAcceptable ? 'use the same flags and profile, ' : '';
+  const accept = isAcceptable ? ', or resume with --accept-changes' : '';
   return new Failure('safety_check', `${displayPath} belongs to another batch: ${reasons.join('; ')}`, {
-    hint: isAcceptable
-      ? 'use the same flags and profile, choose another file with -o, or resume with --accept-changes'
-      : 'choose another file with -o',
+    hint: `${change}choose another file with -o${accept}`,
     applied: 'no',
   });
 }

@@ -2,23 +2,20 @@ import { Buffer } from 'node:buffer';
 import type { Draft } from '../body/draft.ts';
 import { type ChatExpectations, expectationFailure } from '../client/expectations/chat-expectations.ts';
 import type { RunReport } from '../client/expectations/run-report.ts';
-import { invalidResponseFailure } from '../client/read-response.ts';
+import { createDoubt, invalidResponseFailure, retryAdvice } from '../client/failure.ts';
 import {
-  createDoubt,
+  type Connection,
   createRequestContext,
   isIdempotent,
   type PreparedRequest,
   prepareRequest,
   type RequestContext,
-  type RequestObserver,
   requestSecrets,
-  retryAdvice,
   type SendHooks,
 } from '../client/request.ts';
-import { type Connection, type Outcome, send } from '../client/send.ts';
+import { type Outcome, send } from '../client/send.ts';
 import { hasIdOfRequest } from '../client/send-once.ts';
 import type { Settings } from '../client/settings.ts';
-import { formatRetryMessage } from '../client/with-retries.ts';
 import type { Context } from '../context.ts';
 import { type AppliedState, Failure, failureCodeOf, signalOfFailure, toFailure } from '../errors.ts';
 import type { InputLine } from '../files/split-lines.ts';
@@ -33,6 +30,7 @@ import { mergeStream } from '../results/chunk-merger.ts';
 import type { ParsedResponse } from '../results/show-response.ts';
 import type { ResponseWarnings } from './batch-summary.ts';
 import { classifyLine, type LineResult, type LineRevision, type LineState, NOT_SENT } from './line-result.ts';
+import type { IndexedResult } from './line-table.ts';
 import { type LineChecks, prepareLine } from './prepare-line.ts';
 import {
   digestInputLine,
@@ -42,11 +40,11 @@ import {
   messageWithIssue,
   resultLineFacts,
 } from './result-line.ts';
-import { canSendLine, type PriorEntry, type PriorLine, priorOutcome, type ResultStore } from './result-store.ts';
+import { canSendLine, type PriorLine, type ResultStore } from './result-store.ts';
 import type { Scheduler, Turn } from './scheduler.ts';
 
 /** Records the request of a line outside of the batch too, and prevents a duplicate there. */
-export interface LineGuard extends Required<Pick<RequestObserver, 'onSend' | 'onOutcome'>> {
+export interface LineGuard extends Required<Pick<SendHooks, 'onSend' | 'onOutcome'>> {
   readonly onSend: () => Promise<void>;
   /** The response to the line in an earlier run, if that is known outside of the batch. */
   readonly knownResponse: () => Promise<Buffer | undefined>;
@@ -73,12 +71,11 @@ export interface BatchJob extends LineChecks {
 export interface LineOutput {
   /** Writes the result, or nothing, when it is its turn. After a failed write nothing more is written. */
   readonly put: (result: Uint8Array | undefined) => Promise<void>;
-  /** How far the line got, in case its result cannot be stored: this run or an earlier one may have applied it, this run sent it. */
-  readonly progress: { mayBeApplied: boolean; isSent: boolean; hasResponse: boolean };
+  /** How far the line got: this run or an earlier one may have applied it; `sentAt` by the runtime's `elapsed`. */
+  readonly progress: { mayBeApplied: boolean; isRecorded: boolean; hasResponse: boolean; sentAt?: number };
   readonly revise: (revision: LineRevision) => void;
-  /** Called when the outcome of a line is known, before its result waits to be written. */
+  /** Called once, when the outcome of a line is known, before its result waits to be written; releases the turn. */
   readonly onOutcome: (outcome: Pick<LineResult, 'failure' | 'status'>) => void;
-  /** Released by `onOutcome`, or with the line. */
   readonly turn: Turn;
 }
 
@@ -91,68 +88,77 @@ export async function runLine(line: InputLine, output: LineOutput, job: BatchJob
   const { redact } = context.report;
   const digest = digestInputLine(line);
   const prior = resultStore.findPrior(line.number, digest);
-  const priorApplied = priorOutcome(prior);
-  output.progress.mayBeApplied = priorApplied !== 'no';
-  if (prior.entry?.exitCode === 0 && priorApplied === 'yes') return keepEarlierResult(prior.entry, output);
+  const { entry } = prior;
+  output.progress.mayBeApplied = prior.applied !== 'no';
+  if (entry?.exitCode === 0 && prior.applied === 'yes') return keepEarlierResult(entry, output, job);
   const isStopped = job.scheduler.stopSignal.aborted;
-  if (isStopped && priorApplied === 'no') {
-    await output.put(undefined);
-    return { status: 'unsent', isUnresolved: false, failure: undefined, ...NOT_SENT };
-  }
+  if (isStopped && prior.applied === 'no') return settle(output, UNSENT);
   const timestampMs = prior.sentAtMs || context.runtime.now();
   const { draft, customId } = await prepareLine(line, { digest, timestampMs }, job);
-  const checkpoint = { input: digest, ...resultStore.batch };
-  // A result that was taken back must not count again, in whatever order the results are read.
-  const revision = prior.entry?.revision ? prior.entry.revision + 1 : 0;
-  const attempt: LineAttempt = { line: line.number, id: customId, attempts: 0, milliseconds: 0, checkpoint, revision };
-  const recordUnsent = async (failure: Failure, id = customId): Promise<LineResult> => {
+  const request = draft instanceof Failure ? draft : prepareRequest(job.settings, draft);
+  const [requestId] = request instanceof Failure ? [] : Object.values(request.ids);
+  const attempt: LineAttempt = {
+    line: line.number,
+    id: customId ?? (requestId === undefined ? undefined : writeJson(requestId)),
+    attempts: 0,
+    milliseconds: 0,
+    checkpoint: { input: digest, ...resultStore.batch },
+    // A result that was taken back must not count again, in whatever order the results are read.
+    revision: entry?.revision ? entry.revision + 1 : 0,
+  };
+  const recordUnsent = (failure: Failure): Promise<LineResult> => {
     const state = classifyLine(failure.exitCode, failure.facts.applied);
-    output.onOutcome({ failure, status: state.status });
-    await output.put(formatFailure({ ...attempt, id }, failure, redact, undefined));
-    return { ...state, failure, ...NOT_SENT, message: failureMessage(failure, redact) };
+    const result = { ...state, failure, ...NOT_SENT, message: failureMessage(failure, redact) };
+    return settle(output, result, formatFailure(attempt, failure, redact, undefined));
   };
-  const keptEntry = prior.entry?.applied === 'no' ? undefined : prior.entry;
-  if (draft instanceof Failure) {
-    if (keptEntry) return keepEarlierResult(keptEntry, output);
-    if (prior.sentAtMs !== undefined) return recordUnsent(lostResponseFailure());
+  // What earlier runs know about a line that they may have sent, in place of a result of this run.
+  const keepPriorOutcome = async (sendable?: PreparedRequest): Promise<LineResult> => {
+    const kept =
+      entry && entry.applied !== 'no'
+        ? await keepEarlierResult(entry, output, job)
+        : await recordUnsent(lostResponseFailure(sendable));
+    return { ...kept, isIdempotent: sendable !== undefined && canSendLine(prior, sendable.effect, false) };
+  };
+  if (request instanceof Failure) {
+    if (prior.applied !== 'no') return keepPriorOutcome();
     await resultStore.recordChanged(line.number, digest);
-    return recordUnsent(draft);
+    return recordUnsent(request);
   }
-  const request = prepareRequest(job.settings, draft);
-  const [requestId] = Object.values(request.ids);
-  const id = customId ?? (requestId === undefined ? undefined : writeJson(requestId));
-  const { effect } = request;
-  const guard = job.guardFor?.(line.number, draft, priorApplied === 'unknown');
-  const known = priorApplied === 'unknown' ? await guard?.knownResponse() : undefined;
+  const guard = job.guardFor?.(line.number, request.draft, prior.applied === 'unknown');
+  const known = prior.applied === 'unknown' ? await guard?.knownResponse() : undefined;
   if (known) {
-    output.onOutcome({ failure: undefined, status: 'done' });
-    await output.put(formatSuccess({ ...attempt, id }, null, known));
-    return { ...classifyLine(0), failure: undefined, ...NOT_SENT };
+    const result = { ...classifyLine(0), failure: undefined, ...NOT_SENT };
+    return settle(output, result, formatSuccess(attempt, null, known));
   }
-  const keepPriorOutcome = async (): Promise<LineResult> => {
-    const kept = await (keptEntry
-      ? keepEarlierResult(keptEntry, output)
-      : recordUnsent(lostResponseFailure(request), id));
-    return { ...kept, isIdempotent: canSendLine(prior, effect, false) };
-  };
-  if (isStopped || !canSendLine(prior, effect, job.canRetryUnknown)) return keepPriorOutcome();
+  if (isStopped || !canSendLine(prior, request.effect, job.canRetryUnknown)) return keepPriorOutcome(request);
   const requestContext = createRequestContext(request, job.connection);
-  const ready = { attempt: { ...attempt, id }, timestampMs, prior, guard, request, requestContext, keepPriorOutcome };
-  return sendAndRecord(ready, output, job);
+  const sent = await sendAndRecord({ attempt, timestampMs, prior, guard, request, requestContext }, output, job);
+  if (sent.status !== 'unsent') return sent;
+  return prior.applied === 'no' ? settle(output, sent) : keepPriorOutcome(request);
+}
+
+const UNSENT: LineResult = { status: 'unsent', isUnresolved: false, failure: undefined, ...NOT_SENT };
+
+// The next request may start before the result of this one is written.
+async function settle(output: LineOutput, result: LineResult, bytes?: Buffer, outcome = result): Promise<LineResult> {
+  output.onOutcome(outcome);
+  await output.put(bytes);
+  return result;
 }
 
 // Leaves the result of an earlier run as it is; its failure does not stop this one.
-async function keepEarlierResult(earlier: PriorEntry, { put, onOutcome }: LineOutput): Promise<LineResult> {
-  await put(undefined);
-  const { exitCode, applied } = earlier;
-  const state = classifyLine(exitCode, applied);
-  onOutcome({ failure: undefined, status: state.status });
-  if (exitCode === 0) return { ...state, failure: undefined, ...NOT_SENT };
-  const { message = 'the line failed in an earlier run', httpStatus } = resultLineFacts(
-    tryParseJson(await earlier.read()),
-  );
+async function keepEarlierResult(
+  entry: IndexedResult,
+  output: LineOutput,
+  { resultStore }: BatchJob,
+): Promise<LineResult> {
+  const { exitCode, applied } = entry;
+  const kept: LineResult = { ...classifyLine(exitCode, applied), failure: undefined, ...NOT_SENT };
+  if (exitCode === 0) return settle(output, kept);
+  const facts = resultLineFacts(tryParseJson(await resultStore.read(entry)));
+  const { message = 'the line failed in an earlier run', httpStatus } = facts;
   const failure = new Failure(failureCodeOf(exitCode) ?? 'failed', message, { applied, status: httpStatus });
-  return { ...state, failure, ...NOT_SENT, message, httpStatus };
+  return settle(output, { ...kept, failure, message, httpStatus }, undefined, kept);
 }
 
 function lostResponseFailure(request?: PreparedRequest): Failure {
@@ -170,47 +176,38 @@ interface ReadyLine {
   readonly guard: LineGuard | undefined;
   readonly request: PreparedRequest;
   readonly requestContext: RequestContext;
-  /** Stores what earlier runs know about a line that they may have sent, in place of a result of this run. */
-  readonly keepPriorOutcome: () => Promise<LineResult>;
 }
 
+// A line that a signal stopped before it was applied is not stored.
 async function sendAndRecord(ready: ReadyLine, output: LineOutput, job: BatchJob): Promise<LineResult> {
   const { attempt, prior, request, requestContext } = ready;
-  const { resultStore, responseWarnings } = job;
+  const { resultStore, responseWarnings, settings } = job;
   const { line, checkpoint } = attempt;
   const strayData = createStrayDataWatch();
-  const { sent, milliseconds, isRecorded } = await recordAndSend(ready, strayData.onData, output, job);
-  const { response, warnings } = sent;
+  const sent = await recordAndSend(ready, strayData.onData, output, job);
+  const now = job.context.runtime.elapsed();
+  const milliseconds = (sent.lastChunkAt ?? now) - (output.progress.sentAt ?? now);
+  const { response, warnings, status } = sent;
   const isComplete = !sent.failure && response?.doc !== undefined;
   const expectations = (isComplete && job.expectations?.(rootOf(response.doc), milliseconds)) || [];
   const isOwnResponse = hasIdOfRequest(response, requestContext);
   const doubtOf = createDoubt(requestContext);
   const doubt = strayData.hasArrived() && !isOwnResponse ? doubtOf() : undefined;
   const { attempts } = requestContext.progress;
-  const sentFacts = { url: requestContext.destination.url.href, status: sent.status, attempts };
+  const sentFacts = { url: requestContext.destination.url.href, status, attempts };
   const failure =
     doubt ??
     (sent.failure
-      ? withPriorOutcome(sent.failure, priorOutcome(prior))
-      : (job.settings.isStrict && strictWarningFailure(sent)) || expectationFailure(expectations, sentFacts));
+      ? withPriorOutcome(sent.failure, prior.applied)
+      : (settings.isStrict && strictWarningFailure(sent)) || expectationFailure(expectations, sentFacts));
   const withdraw = async (): Promise<void> => {
-    if (isRecorded && prior.sentAtMs === undefined) await resultStore.recordWithdrawn(line, checkpoint.input);
+    if (output.progress.isRecorded && prior.sentAtMs === undefined)
+      await resultStore.recordWithdrawn(line, checkpoint.input);
   };
-  const { code, facts } = sent.failure ?? {};
-  if (!doubt && failure && code && signalOfFailure(code) && facts?.applied === 'no') {
+  if (!doubt && sent.failure && signalOfFailure(sent.failure.code) && sent.failure.facts.applied === 'no') {
     await withdraw();
-    if (priorOutcome(prior) !== 'no') return ready.keepPriorOutcome();
-    await output.put(undefined);
-    return { status: 'unsent', isUnresolved: false, failure, ...NOT_SENT, attempts };
+    return { ...UNSENT, attempts };
   }
-  const sentAttempt = {
-    ...attempt,
-    attempts,
-    milliseconds,
-    expectations,
-    warnings,
-    endedAtMs: job.context.runtime.now(),
-  };
   const state = classifyLine(failure?.exitCode ?? 0, failure?.facts.applied);
   // Before its result is stored, so that a record after such a result is always of a later attempt.
   if (failure && !state.isUnresolved) await withdraw();
@@ -218,14 +215,15 @@ async function sendAndRecord(ready: ReadyLine, output: LineOutput, job: BatchJob
   if (!failure) await responseWarnings.add(line, warnings);
   if (doubt) await responseWarnings.add(line, [doubt.facts.summary ?? doubt.message]);
   const redact = failure ? redactorFor(request, job) : String;
-  const result = failure
-    ? formatFailure(sentAttempt, failure, redact, response)
-    : response && formatSuccess(sentAttempt, sent.status, response.bytes);
-  const written = output.put(result);
+  const endedAtMs = job.context.runtime.now();
+  const sentAttempt = { ...attempt, attempts, milliseconds, endedAtMs, expectations, warnings };
+  const written = output.put(
+    failure
+      ? formatFailure(sentAttempt, failure, redact, response)
+      : response && formatSuccess(sentAttempt, status, response.bytes),
+  );
   if (state.status !== 'unknown' && !isOwnResponse)
-    strayData.onLaterData(
-      createRevision({ attempt: sentAttempt, state, bytes: response?.bytes, written }, doubtOf, output, job),
-    );
+    strayData.onLaterData(createRevision(sentAttempt, state, response?.bytes, written, doubtOf, output, job));
   await written;
   // Written out, because a copy with more members is slow (docs/performance.md).
   return {
@@ -236,7 +234,7 @@ async function sendAndRecord(ready: ReadyLine, output: LineOutput, job: BatchJob
     message: failure && failureMessage(failure, redact),
     attempts,
     milliseconds: Math.round(milliseconds),
-    httpStatus: failure ? failure.facts.status : sent.status,
+    httpStatus: failure ? failure.facts.status : status,
     response: response?.doc && rootOf(response.doc),
     warnings,
   };
@@ -254,54 +252,46 @@ interface SentLineResult {
 
 // The line is in the journal before its first byte leaves.
 async function recordAndSend(
-  { attempt: { line, checkpoint }, timestampMs, guard, request, requestContext }: ReadyLine,
+  { attempt: { line, checkpoint }, timestampMs, guard, requestContext }: ReadyLine,
   onStrayData: () => void,
   { turn, progress }: LineOutput,
   job: BatchJob,
-): Promise<{ readonly sent: SentLineResult; readonly milliseconds: number; readonly isRecorded: boolean }> {
+): Promise<SentLineResult> {
   const { runtime, report } = job.context;
-  let isRecorded = false;
   let journalError: unknown;
-  let startedAt = 0;
   const record = async (): Promise<void> => {
-    if (isRecorded) return;
+    if (progress.isRecorded) return;
     const sent = { digest: checkpoint.input, timestampMs };
     await job.resultStore.recordSending(line, sent).catch((error: unknown) => {
       journalError = error;
       throw error;
     });
-    isRecorded = true;
+    progress.isRecorded = true;
   };
   // A line that is safe to send twice is recorded ahead, so that the disk works while other lines are in flight.
   if (isIdempotent(requestContext.effect)) await record();
-  const observer: RequestObserver = {
-    onSend: async () => {
-      // First, so that a job that only the job history has is not one of this batch.
-      await record();
-      await guard?.onSend();
-      progress.mayBeApplied = true;
-      progress.isSent = true;
-      startedAt = runtime.elapsed();
-    },
-    onOutcome: guard?.onOutcome,
-    onLargeResponse: job.scheduler.takeLargeTurn,
-    onRetry: (failure, retryNumber, delayMs) => {
-      turn.release();
-      const message = formatRetryMessage(failure, retryNumber, job.connection.maxRetries, delayMs);
-      return report.detail(`line ${line}: ${message}`);
-    },
-    onTrace: report.isVerbose ? report.detail : undefined,
-  };
   const hooks: SendHooks = {
     signal: job.signal,
     waitSignal: job.scheduler.stopSignal,
     // The time of a line starts when it may be sent, not while it waits for others.
     startDeadline: () => createDeadline(job.settings.timeoutMs, runtime),
-    observer,
     turn,
     onStrayData,
+    onSend: async () => {
+      // First, so that a job that only the job history has is not one of this batch.
+      await record();
+      await guard?.onSend();
+      progress.mayBeApplied = true;
+      progress.sentAt = runtime.elapsed();
+    },
+    onOutcome: guard?.onOutcome,
+    onLargeResponse: job.scheduler.takeLargeTurn,
+    onRetry: (message) => {
+      turn.release();
+      return report.detail(`line ${line}: ${message}`);
+    },
   };
-  const sent = await send(request, requestContext, job.connection, hooks, runtime)
+  const sent = await send(requestContext, hooks, runtime)
     .then((outcome) => readOutcome(outcome, requestContext, job))
     .catch((error: unknown): SentLineResult => {
       // A line that could not be recorded was not sent, and has no result.
@@ -311,7 +301,7 @@ async function recordAndSend(
       return { status: failure.facts.status ?? 0, response: undefined, failure, warnings: [] };
     });
   progress.hasResponse = sent.status !== 0;
-  return { sent, milliseconds: (sent.lastChunkAt ?? runtime.elapsed()) - startedAt, isRecorded };
+  return sent;
 }
 
 async function readOutcome(
@@ -332,17 +322,12 @@ async function readOutcome(
   return { status, response: { bytes, doc: parseJson(bytes) }, failure, warnings, lastChunkAt };
 }
 
-/** A stored result, without the line and its request. */
-interface StoredResult {
-  readonly attempt: LineAttempt;
-  readonly state: LineState;
-  readonly bytes: Buffer | undefined;
-  readonly written: Promise<void>;
-}
-
 // Holds no more than a later revision needs: a kept connection has one for each of its lines.
 function createRevision(
-  { attempt, state, bytes, written }: StoredResult,
+  attempt: LineAttempt,
+  earlier: LineState,
+  bytes: Buffer | undefined,
+  written: Promise<void>,
   doubtOf: () => Failure,
   { revise }: LineOutput,
   { resultStore, context: { report } }: BatchJob,
@@ -351,11 +336,7 @@ function createRevision(
     const failure = doubtOf();
     const revised = { ...attempt, revision: attempt.revision + 1 };
     const result = formatFailure(revised, failure, report.redact, bytes && { bytes });
-    const write = async (): Promise<void> => {
-      await written;
-      await resultStore.revise(result);
-    };
-    revise({ line: attempt.line, failure, earlier: state, write });
+    revise({ line: attempt.line, failure, earlier, write: () => written.then(() => resultStore.revise(result)) });
   };
 }
 

@@ -1,14 +1,25 @@
+import type { Authorization } from '../client/authorization.ts';
+import { connect } from '../client/send.ts';
+import type { Context } from '../context.ts';
 import { type InterruptedError, toFailure } from '../errors.ts';
 import type { InputLine } from '../files/split-lines.ts';
+import { linkSignal, type Send } from '../http/message.ts';
 import { pluralize } from '../json/pluralize.ts';
 import { createHeapLimit } from '../train/stream/small-heap.ts';
 import { type BatchInput, type LineSelection, selectedLines } from './batch-input.ts';
 import type { BatchOptions } from './batch-options.ts';
 import { type BatchCounts, type BatchRecord, createBatchRecord } from './batch-statistics.ts';
-import { batchFailure, formatBatchProgress, formatBatchSummary, lostResultsFailure } from './batch-summary.ts';
+import {
+  batchFailure,
+  createResponseWarnings,
+  formatBatchProgress,
+  formatBatchSummary,
+  lostResultsFailure,
+} from './batch-summary.ts';
 import type { LineRevision } from './line-result.ts';
 import { causeLines, statisticsLines } from './report-text.ts';
 import { type BatchJob, type LineOutput, runLine } from './run-line.ts';
+import { createScheduler, createTurns } from './scheduler.ts';
 
 // The lines between two looks at the size of the heap leave 1 MB of garbage.
 const LINES_PER_HEAP_CHECK = 16;
@@ -23,7 +34,6 @@ export interface BatchEnd {
   readonly inputError: unknown;
   readonly storeError: unknown;
   readonly elapsedMs: number;
-  /** The limit of tokens of this run. */
   readonly maxTotalTokens: number | undefined;
   readonly job: BatchJob;
 }
@@ -31,7 +41,7 @@ export interface BatchEnd {
 interface BatchRun {
   readonly job: BatchJob;
   readonly record: BatchRecord;
-  readonly openSlot: () => ResultSlot;
+  readonly openSlot: () => LineOutput['put'];
   readonly maxTotalTokens: number | undefined;
   /** Revised results that are being written. */
   readonly revisions: Promise<void>[];
@@ -39,22 +49,42 @@ interface BatchRun {
   isFinished: boolean;
 }
 
-/** Runs all lines of an input, and stores every result. Prints nothing but progress and warnings about responses. */
-export async function runLines(
+/**
+ * Sends the lines of an input over connections of their own, and stores every result. Prints nothing but progress and warnings
+ * about responses.
+ */
+export async function sendBatch(
   input: BatchInput,
-  options: LineSelection & Pick<BatchOptions, 'isOrdered' | 'maxTotalTokens'>,
-  job: BatchJob,
+  options: BatchOptions & LineSelection,
+  batch: Omit<BatchJob, 'connection' | 'scheduler' | 'signal' | 'canRetryUnknown' | 'responseWarnings' | 'context'>,
+  authorization: Authorization | undefined,
+  context: Context,
 ): Promise<BatchEnd> {
-  const { runtime, startSpinner, signal } = job.context;
-  const startedAt = runtime.elapsed();
-  const elapsed = (): number => runtime.elapsed() - startedAt;
-  const record = createBatchRecord(job.runReport);
+  const { runtime, report, signal, startSpinner } = context;
+  const { maxTotalTokens, isOrdered, canRetryUnknown } = options;
+  const { write, finish } = batch.resultStore;
+  const scheduler = createScheduler(options, runtime, signal, {
+    onOutage: ({ message }) => void report.note(`${message}; the batch waits and retries with one line at a time`),
+    // The rest of a file is counted; a pipe may never end.
+    onStop: () => {
+      if (input.totalBytes === undefined) input.stop();
+    },
+  });
+  const { currentLimit, stopReason } = scheduler;
+  const connected = await connect(batch.settings, context, { isReused: true, authorization });
+  const { transport } = connected;
+  // Before each attempt: a retry may come long after the record of its line.
+  const send: Send = async (request) => {
+    batch.resultStore.requireHeld();
+    return transport.send(request);
+  };
+  const connection = { ...connected, transport: { ...transport, send } };
+  const responseWarnings = createResponseWarnings(report);
+  const ends = linkSignal(signal).signal;
+  const job = { ...batch, connection, scheduler, signal: ends, canRetryUnknown, responseWarnings, context };
+  const record = createBatchRecord(batch.runReport);
   const { tally } = record;
-  const { write, finish } = job.resultStore;
-  const openSlot = options.isOrdered
-    ? createOrderedSlots(write)
-    : (): ResultSlot => async (result) => result && write(result);
-  const { maxTotalTokens } = options;
+  const openSlot = isOrdered ? createOrderedSlots(write) : () => async (result?: Uint8Array) => result && write(result);
   const run: BatchRun = {
     job,
     record,
@@ -64,33 +94,30 @@ export async function runLines(
     storeError: undefined,
     isFinished: false,
   };
-  const { currentLimit, stopReason } = job.scheduler;
+  const startedAt = runtime.elapsed();
+  const elapsed = (): number => runtime.elapsed() - startedAt;
   const progress = { tally, totalBytes: input.totalBytes, currentLimit, elapsed, stopReason };
   const endSpinner = startSpinner(() => formatBatchProgress(progress));
   const interruption = stopOnSignals(job);
-  const inputError = await sendLines(input, options, run).then(() => undefined, toFailure);
-  await job.connection.transport.finishIdle?.();
-  run.isFinished = true;
-  await Promise.all(run.revisions);
-  endSpinner();
-  const onLostResults = (count: number): void => {
-    tally.lostResults += count;
-    tally.byStatus.unknown += tally.byStatus.done;
-    tally.byStatus.done = 0;
-  };
-  await finish(onLostResults).catch(keepStoreError(run));
-  const abortReason = signal.reason ?? interruption();
-  const { storeError } = run;
-  return {
-    tally,
-    stopReason: stopReason(),
-    abortReason,
-    inputError,
-    storeError,
-    elapsedMs: elapsed(),
-    maxTotalTokens,
-    job,
-  };
+  try {
+    const inputError = await sendLines(input, options, run).then(() => undefined, toFailure);
+    await transport.finishIdle?.();
+    run.isFinished = true;
+    await Promise.all(run.revisions);
+    endSpinner();
+    const onLostResults = (count: number): void => {
+      tally.lostResults += count;
+      tally.byStatus.unknown += tally.byStatus.done;
+      tally.byStatus.done = 0;
+    };
+    await finish(onLostResults).catch(keepStoreError(run));
+    const { storeError } = run;
+    const abortReason = signal.reason ?? interruption();
+    const elapsedMs = elapsed();
+    return { tally, stopReason: stopReason(), abortReason, inputError, storeError, elapsedMs, maxTotalTokens, job };
+  } finally {
+    await transport.close();
+  }
 }
 
 // The first one is reported.
@@ -142,22 +169,18 @@ async function sendLines(input: BatchInput, options: LineSelection, run: BatchRu
 async function processLine(line: InputLine, run: BatchRun): Promise<void> {
   const { job, record } = run;
   const { scheduler } = job;
-  const { tally } = record;
   const write = run.openSlot();
   const turn = scheduler.createTurn();
-  const progress = { mayBeApplied: true, isSent: false, hasResponse: false };
-  let hasOutcome = false;
+  const progress: LineOutput['progress'] = { mayBeApplied: true, isRecorded: false, hasResponse: false };
   const output: LineOutput = {
     put: (result) =>
       write(result).catch((error: unknown) => {
-        if (progress.hasResponse) tally.lostResults += 1;
+        if (progress.hasResponse) record.tally.lostResults += 1;
         throw error;
       }),
     progress,
     revise: (revision) => reviseLine(revision, run),
     onOutcome: (outcome) => {
-      if (hasOutcome) return;
-      hasOutcome = true;
       scheduler.addOutcome(outcome);
       turn.release();
     },
@@ -167,12 +190,11 @@ async function processLine(line: InputLine, run: BatchRun): Promise<void> {
     const result = await runLine(line, output, job);
     record.add(line, result);
     await job.onResult?.(line.number, result);
-    output.onOutcome(result);
     stopAtTokens(run);
   } catch (error) {
     // Its result is not recorded; if it may have been applied, it counts as unknown with --resume.
     record.addLost(line.number, progress.mayBeApplied ? 'unknown' : 'unsent');
-    if (progress.isSent) tally.sentLines += 1;
+    if (progress.sentAt !== undefined) record.tally.sentLines += 1;
     run.storeError ??= error;
     scheduler.stop('the results cannot be written');
     turn.release();
@@ -229,27 +251,19 @@ export async function reportBatch(end: BatchEnd): Promise<void> {
   if (reportFailure) throw reportFailure;
 }
 
-/** Writes one result, or nothing, when it is its turn. After a failed write nothing more is written. */
-type ResultSlot = LineOutput['put'];
-
-/** Results in the order of their slots; early ones are held. `write` has to keep the order of its calls. */
-function createOrderedSlots(write: (result: Uint8Array) => Promise<void>): () => ResultSlot {
-  const pendingWrites = new Map<number, () => void>();
-  let slotCount = 0;
-  let nextSlot = 0;
+// Results in the order of their slots; early ones are held. `write` has to keep the order of its calls.
+function createOrderedSlots(write: (result: Uint8Array) => Promise<void>): () => LineOutput['put'] {
+  const takeTurn = createTurns();
   return () => {
-    const index = slotCount;
-    slotCount += 1;
-    return (result) =>
-      new Promise((resolve, reject) => {
-        // Its turn is over.
-        if (index < nextSlot) return resolve();
-        pendingWrites.set(index, () => void (result ? write(result) : Promise.resolve()).then(resolve, reject));
-        for (let writeNext = pendingWrites.get(nextSlot); writeNext; writeNext = pendingWrites.get(nextSlot)) {
-          pendingWrites.delete(nextSlot);
-          nextSlot += 1;
-          writeNext();
-        }
-      });
+    const turn = takeTurn();
+    let isOver = false;
+    return async (result) => {
+      const endTurn = await turn;
+      if (isOver) return;
+      isOver = true;
+      const written = result && write(result);
+      endTurn();
+      await written;
+    };
   };
 }

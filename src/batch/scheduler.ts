@@ -258,17 +258,16 @@ export function createScheduler(
   };
 }
 
-// A function that waits for its turn, in the order of the calls; its result ends the turn.
-function createTurns(): () => Promise<() => void> {
+/** A function that waits for its turn, in the order of the calls; its result ends the turn. */
+export function createTurns(): () => Promise<() => void> {
   let lastTurn = Promise.resolve();
-  return async () => {
-    const previousTurn = lastTurn;
+  return () => {
+    const turn = lastTurn;
     let endTurn = (): void => {};
     lastTurn = new Promise((resolve) => {
       endTurn = resolve;
     });
-    await previousTurn;
-    return endTurn;
+    return turn.then(() => endTurn);
   };
 }
 

@@ -10,6 +10,7 @@ import {
   kindOf,
   rawBytes,
   rawText,
+  rootOf,
   stringOf,
 } from '../json/json-node.ts';
 import { parseJson, tryParseJson } from '../json/parse-json.ts';
@@ -27,9 +28,7 @@ export function spanSplitter(label: string): LineSplitter {
   return async function* (chunks) {
     let number = 0;
     for await (const { text, line } of readDocuments(chunks)) {
-      const root = tryParseJson(text);
-      if (!root || !getMember(root, 'resourceSpans')) throw notSpansFailure(label, line, text);
-      for (const resourceSpans of itemsAt(root, 'resourceSpans'))
+      for (const resourceSpans of readResourceSpans(text, label, line))
         for (const scopeSpans of itemsAt(resourceSpans, 'scopeSpans'))
           for (const span of itemsAt(scopeSpans, 'spans')) {
             number += 1;
@@ -57,22 +56,21 @@ async function* readDocuments(
   if (parts) yield { text: Buffer.concat(parts), line: 1 };
 }
 
-function notSpansFailure(label: string, line: number, text: Buffer): Failure {
-  const problem = jsonProblem(text) ?? 'it has no "resourceSpans"';
-  return new Failure('body', `${label}:${line} is not OTLP/JSON of traces: ${problem}`, {
+function readResourceSpans(text: Buffer, label: string, line: number): readonly JsonNode[] {
+  let problem = 'it has no "resourceSpans"';
+  try {
+    const root = rootOf(parseJson(text));
+    if (getMember(root, 'resourceSpans')) return itemsAt(root, 'resourceSpans');
+    // The logging exporter of the Java SDK writes each on a line of its own.
+    if (getMember(root, 'scopeSpans')) return [root];
+  } catch (error) {
+    if (!(error instanceof JsonError)) throw error;
+    problem = error.message;
+  }
+  throw new Failure('body', `${label}:${line} is not OTLP/JSON of traces: ${problem}`, {
     hint: 'export spans as JSON, for example with the file exporter of a collector',
     applied: 'no',
   });
-}
-
-function jsonProblem(text: Buffer): string | undefined {
-  try {
-    parseJson(text);
-    return undefined;
-  } catch (error) {
-    if (error instanceof JsonError) return error.message;
-    throw error;
-  }
 }
 
 function callLine(

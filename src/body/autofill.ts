@@ -10,8 +10,7 @@ import {
   rootOf,
 } from '../json/json-node.ts';
 import type { FlagTarget } from '../operations/operation.ts';
-import type { Draft } from './draft.ts';
-import type { Edit, ValueOrigin } from './edit.ts';
+import type { Draft, Edit, ValueOrigin } from './draft.ts';
 
 /** A value from the environment, `.svc.json` or the profile for a field that a body does not have, and its source. */
 export interface AutofillSetting {

@@ -1,34 +1,47 @@
 import { Buffer } from 'node:buffer';
-import { flagName } from '../fields/field.ts';
-import { type FlagValues, getBooleanFlag, getStringFlag, isFlagOn } from '../flag.ts';
+import { usageFailure } from '../errors.ts';
+import { flagName, isScalar } from '../fields/field.ts';
+import { rejectReplacedInput } from '../files/file-replacement.ts';
+import { type FlagValues, getArrayFlag, getBooleanFlag, getStringFlag, isFlagOn } from '../flag.ts';
 import { flagTarget, type Operation } from '../operations/operation.ts';
-import {
-  type BodyBase,
-  type CommandInput,
-  type LabeledBytes,
-  labeledStdin,
-  nothingToSendFailure,
-} from './command-input.ts';
-import type { BodyDependencies } from './input-reader.ts';
+import type { Edit } from './draft.ts';
+import { type BodyDependencies, fileReference, type LabeledBytes, labeledStdin } from './input-reader.ts';
 import { decodeUtf8Text, stripFinalNewline } from './json-source.ts';
-import { stdinClaim } from './named-inputs.ts';
+
+/** The parts of a command line that a body is built from. */
+export interface CommandInput {
+  readonly operation: Operation;
+  readonly args: readonly string[];
+  readonly flags: FlagValues;
+  readonly isStdinTerminal: boolean;
+}
+
+/** The base of a body: a whole body as JSON text, the prompt of a chat, both or neither. */
+export interface BodyBase {
+  readonly whole?: LabeledBytes;
+  readonly prompt?: string | undefined;
+  /** Flags left data on stdin unread. */
+  readonly isStdinUnread?: boolean;
+}
 
 /**
  * Reads what the body starts from (docs/contract.md): the file of `-f`; else stdin, when no flag sets a part of the body
  * and it is not a terminal. Text piped into a chat joins its prompt. Throws usage if nothing provides a body.
  */
-export async function readBodyBase(input: CommandInput, dependencies: BodyDependencies): Promise<BodyBase> {
-  const { operation, args, flags } = input;
+export async function readBodyBase(input: CommandInput, { inputs }: BodyDependencies): Promise<BodyBase> {
   requireBodySource(input);
-  const claim = stdinClaim(operation, args, flags);
-  if (operation.arguments?.as === 'prompt') {
-    const file = getStringFlag(flags, 'file');
-    const base = file === undefined ? {} : baseOfWhole(await dependencies.inputs.whole(file));
-    return { ...base, ...(await readChatBase(input, claim, dependencies)) };
-  }
   const whole = wholeBodyInput(input);
-  if (whole) return baseOfWhole(await dependencies.inputs.whole(whole.path));
-  return args.length > 0 ? {} : unreadStdin(input, claim, dependencies);
+  if (!isChat(input.operation)) {
+    if (whole) return { whole: await inputs.whole(whole.path) };
+    return input.args.length > 0 ? {} : { isStdinUnread: await isStdinUnread(input, inputs) };
+  }
+  const file = getStringFlag(input.flags, 'file');
+  const base = file === undefined ? {} : { whole: await inputs.whole(file) };
+  return { ...base, ...(await readChatBase(input, inputs)) };
+}
+
+function isChat({ arguments: operands }: Operation): boolean {
+  return operands?.as === 'prompt';
 }
 
 /**
@@ -39,7 +52,7 @@ export function wholeBodyInput({ operation, args, flags }: CommandInput): { read
   // For a chat, --stdin also stands beside a prompt.
   const path = isFlagOn(flags, 'stdin') ? '-' : getStringFlag(flags, 'file');
   if (path !== undefined) return { path };
-  return args.length > 0 || hasBodyFlags(operation, flags) ? undefined : {};
+  return args.length > 0 || bodyFlagNames(operation).some((name) => flags.has(name)) ? undefined : {};
 }
 
 // They give a chat its messages, also without a prompt.
@@ -49,30 +62,12 @@ const messageFlags = ['messages', 'message', 'attach'];
 export function requireBodySource({ operation, args, flags, isStdinTerminal }: CommandInput): void {
   const claim = stdinClaim(operation, args, flags);
   if (flags.has('file') || isFlagOn(flags, 'stdin') || args.length > 0) return;
-  const isChat = operation.arguments?.as === 'prompt';
-  const hasBody = isChat ? messageFlags.some((name) => flags.has(name)) : hasBodyFlags(operation, flags);
-  const isStdinTaken = (isChat && claim !== undefined) || getBooleanFlag(flags, 'stdin') === false;
-  if (!hasBody && (isStdinTerminal || isStdinTaken)) throw nothingToSendFailure(operation);
-}
-
-/** The base of a body that is whole. */
-export function baseOfWhole(whole: LabeledBytes): BodyBase {
-  return { whole, stdinUse: whole.isEmptyStdin ? 'empty' : undefined };
-}
-
-// Flags left stdin unread. That is no mistake if one of them names stdin or says --no-stdin.
-async function unreadStdin(
-  { flags, isStdinTerminal }: CommandInput,
-  claim: string | undefined,
-  { inputs }: BodyDependencies,
-): Promise<Pick<BodyBase, 'stdinUse'>> {
-  if (claim !== undefined || isStdinTerminal || getBooleanFlag(flags, 'stdin') === false) return {};
-  return (await inputs.hasUnreadStdin()) ? { stdinUse: 'unread' } : {};
-}
-
-/** True if flags set a part of the body. */
-export function hasBodyFlags(operation: Operation, flags: FlagValues): boolean {
-  return bodyFlagNames(operation).some((name) => flags.has(name));
+  const bodyFlags = isChat(operation) ? messageFlags : bodyFlagNames(operation);
+  const isStdinTaken = (isChat(operation) && claim !== undefined) || getBooleanFlag(flags, 'stdin') === false;
+  if (bodyFlags.some((name) => flags.has(name)) || !(isStdinTerminal || isStdinTaken)) return;
+  const line = `svc ${operation.command.join(' ')}`;
+  const first = operation.arguments ? `${line} <${operation.arguments.name}>, ` : '';
+  throw usageFailure('no body was given', `${first}${line} -f body.json, or ${line} --help`);
 }
 
 /** The flags that set a part of the body. */
@@ -80,40 +75,129 @@ export function bodyFlagNames({ shorthands = {}, ...operation }: Operation): str
   return [...Object.keys(flagTarget(operation).fields).map(flagName), ...Object.keys(shorthands), 'set'];
 }
 
+// That is no mistake if a flag names stdin or says --no-stdin.
+async function isStdinUnread(input: CommandInput, inputs: BodyDependencies['inputs']): Promise<boolean> {
+  return mayReadStdin(input) && (await inputs.hasUnreadStdin());
+}
+
+function mayReadStdin({ operation, args, flags, isStdinTerminal }: CommandInput): boolean {
+  const isTaken = stdinClaim(operation, args, flags) !== undefined || getBooleanFlag(flags, 'stdin') === false;
+  return !isTaken && !isStdinTerminal;
+}
+
 /**
  * The prompt of a chat: its words and the piped text. Without words, piped text is the prompt, and JSON that starts with
  * `{` the body. Stdin is not read if the messages come from elsewhere, or if a flag reads it.
  */
-async function readChatBase(
-  input: CommandInput,
-  claim: string | undefined,
-  dependencies: BodyDependencies,
-): Promise<BodyBase> {
-  const { args, flags, isStdinTerminal } = input;
-  const words = args.length > 0 ? args.join(' ') : undefined;
-  if (words === '-') return { prompt: pipedText(await dependencies.inputs.read('-')) };
+async function readChatBase(input: CommandInput, inputs: BodyDependencies['inputs']): Promise<BodyBase> {
+  const { args, flags } = input;
+  const prompt = args.length > 0 ? args.join(' ') : undefined;
+  if (prompt === '-') return { prompt: pipedText(await inputs.read('-')) };
   const isNamed = isFlagOn(flags, 'stdin');
   if (!isNamed) {
-    if (flags.has('file')) return { prompt: words };
+    if (flags.has('file')) return { prompt };
     if (flags.has('messages') || flags.has('message'))
-      return { prompt: words, ...(await unreadStdin(input, claim, dependencies)) };
-    if (claim !== undefined || isStdinTerminal || getBooleanFlag(flags, 'stdin') === false) return { prompt: words };
+      return { prompt, isStdinUnread: await isStdinUnread(input, inputs) };
+    if (!mayReadStdin(input)) return { prompt };
   }
-  const awaited = words === undefined ? 'a prompt or a JSON body' : 'text to add to the prompt';
-  const piped = await (isNamed ? dependencies.inputs.read('-') : dependencies.inputs.readStdin(awaited));
-  if (words === undefined && !flags.has('file') && looksLikeBody(piped)) return baseOfWhole(labeledStdin(piped));
+  const awaited = prompt === undefined ? 'a prompt or a JSON body' : 'text to add to the prompt';
+  const piped = await (isNamed ? inputs.read('-') : inputs.readStdin(awaited));
+  if (prompt === undefined && !flags.has('file') && looksLikeBody(piped)) return { whole: labeledStdin(piped) };
   const text = pipedText(piped);
-  if (words === undefined) return { prompt: text };
-  return { prompt: text === '' ? words : `${words}\n\n${text}` };
+  if (prompt === undefined) return { prompt: text };
+  return { prompt: text === '' ? prompt : `${prompt}\n\n${text}` };
 }
 
 // Empty input counts as a body, so that the error names its missing messages.
 function looksLikeBody(piped: Uint8Array): boolean {
-  return (
-    pipedText(piped) === '' || /^(?:\xef\xbb\xbf)?\s*\{/.test(Buffer.from(piped.subarray(0, 1024)).toString('latin1'))
-  );
+  const start = Buffer.from(piped.subarray(0, 1024)).toString('latin1');
+  return pipedText(piped) === '' || /^(?:\xef\xbb\xbf)?\s*\{/.test(start);
 }
 
 function pipedText(piped: Uint8Array): string {
   return stripFinalNewline(decodeUtf8Text('stdin', piped));
+}
+
+/** Throws usage if `-o`, `--junit` or `--summary` would change one of the inputs, and for `@` without a name. */
+export async function rejectReplacedInputs(
+  operation: Operation,
+  args: readonly string[],
+  flags: FlagValues,
+  cwd: string,
+): Promise<void> {
+  const inputs = namedInputs(operation, args, flags).map(({ path }) => path);
+  for (const [label, name] of Object.entries({ '-o': 'output', '--junit': 'junit', '--summary': 'summary' }))
+    await rejectReplacedInput(label, getStringFlag(flags, name), inputs, cwd);
+}
+
+/** The flag or argument that names stdin: `--stdin`, `-f -`, `--tools @-`, `--attach -`, `-` as a file or as the whole prompt. Throws usage for two. */
+export function stdinClaim(operation: Operation, args: readonly string[], flags: FlagValues): string | undefined {
+  const claims = namedInputs(operation, args, flags).flatMap(({ path, label }) => (path === '-' ? [label] : []));
+  if (claims.length > 1)
+    throw usageFailure(
+      `stdin can be read only once, but ${new Set(claims).size === 1 ? `${claims[0]} is given ${claims.length} times` : `${claims.join(' and ')} both name it`}`,
+      'use a file for one of them',
+    );
+  return claims[0];
+}
+
+// An input that a command line names: a file, or stdin if the path is `-`; and what names it, for messages.
+interface NamedInput {
+  readonly path: string;
+  readonly label: string;
+}
+
+// The inputs that a command line names: `-f in.json`, `--tools @in.json`, `--attach in.png`, and files as arguments.
+function namedInputs(operation: Operation, args: readonly string[], flags: FlagValues): NamedInput[] {
+  // A prompt is words, except that `-` alone is stdin.
+  const files = isChat(operation) && !(args.length === 1 && args[0] === '-') ? [] : args;
+  return [
+    ...(isFlagOn(flags, 'stdin') ? [{ path: '-', label: '--stdin' }] : []),
+    ...['file', 'batch', 'rows', 'attach'].flatMap((name) =>
+      [getStringFlag(flags, name) ?? getArrayFlag(flags, name)]
+        .flat()
+        .map((path) => ({ path, label: `--${name} ${path}` })),
+    ),
+    ...files.map((path) => ({ path, label: `the argument ${path}` })),
+    ...fileReferenceFlags(operation).flatMap((name) => {
+      const word = getStringFlag(flags, name);
+      const path = word === undefined ? undefined : fileReference(word, `--${name}`);
+      return path === undefined ? [] : [{ path, label: `--${name} ${word}` }];
+    }),
+  ];
+}
+
+/** The flags whose value can be `@file`. */
+export function fileReferenceFlags(operation: Operation): string[] {
+  const fields = Object.entries(flagTarget(operation).fields).filter(
+    ([, field]) => field.isSecret || !(isScalar(field) || field.type === 'boolean'),
+  );
+  const shorthands = Object.entries(operation.shorthands ?? {}).filter(([, { kind }]) => kind === 'reply-schema');
+  return [...fields.map(([name]) => flagName(name)), ...shorthands.map(([name]) => name), 'expect-schema'];
+}
+
+/** The files given for a field, the edits that insert an empty array for them, and the flags without the one that named them. */
+interface FileArguments {
+  readonly files: readonly string[];
+  readonly edits: readonly Edit[];
+  readonly otherFlags: FlagValues;
+}
+
+/**
+ * The files that are arguments, or the one of `--trajectory-groups @file`, which is the same. In the body they are an
+ * empty list until they are read. Throws usage for both.
+ */
+export function parseFileArguments(operation: Operation, args: readonly string[], flags: FlagValues): FileArguments {
+  const argumentUse = operation.arguments?.as;
+  if (typeof argumentUse !== 'object') return { files: [], edits: [], otherFlags: flags };
+  const name = flagName(argumentUse.filesOf);
+  const word = getStringFlag(flags, name);
+  if (args.length > 0 && word !== undefined)
+    throw usageFailure(`--${name} cannot be combined with files that set the same field`, 'remove one of them');
+  const file = word === undefined ? undefined : fileReference(word, `--${name}`);
+  const files = file === undefined ? args : [file];
+  const otherFlags = new Map([...flags].filter(([flag]) => flag !== name || files.length === 0));
+  const path = [...flagTarget(operation).path, argumentUse.filesOf];
+  const label = files.map((file) => (file === '-' ? 'stdin' : file)).join(' ');
+  return { files, edits: files.length > 0 ? [{ path, text: '[]', origin: { label } }] : [], otherFlags };
 }

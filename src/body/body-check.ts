@@ -5,8 +5,7 @@ import { formatJsonPath, type JsonNode, type JsonPath, kindOf, membersOf, rootOf
 import { allOperations } from '../operations/all-operations.ts';
 import { type FlagTarget, flagTarget, type Operation } from '../operations/operation.ts';
 import { shellWord } from '../output/shell-quote.ts';
-import type { StdinUse } from './command-input.ts';
-import { type Draft, locationInDraft, originInDraft } from './draft.ts';
+import { type Draft, locationInDraft, originInDraft, type StdinUse } from './draft.ts';
 import { type JsonSource, locationInSource, nestingHint } from './json-source.ts';
 import { sortIssuesByLocation } from './sort-issues.ts';
 

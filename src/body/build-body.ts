@@ -1,25 +1,18 @@
 import type { Issue } from '../errors.ts';
+import { minimalBody } from '../fields/field.ts';
 import { uuidV7 } from '../fields/uuid.ts';
-import { type FlagTarget, flagTarget } from '../operations/operation.ts';
+import type { FlagValues } from '../flag.ts';
+import { writeJson } from '../json/write-json.ts';
+import { flagTarget, type Operation } from '../operations/operation.ts';
 import { type AutofillSettings, createAutofill } from './autofill.ts';
-import { readBodyBase } from './body-base.ts';
-import { invalidBodyFailure, stdinMessage } from './body-check.ts';
-import type { BodyBase, CommandInput, LabeledBytes } from './command-input.ts';
+import { type BodyBase, type CommandInput, parseFileArguments, readBodyBase } from './body-base.ts';
+import { createBodyCheck, invalidBodyFailure, stdinMessage } from './body-check.ts';
 import { createDraft, type Draft, orderAddedFields, setDraftFields } from './draft.ts';
-import { applyFlags, fieldEdits, setFlagEdits } from './flag-edits.ts';
-import type { BodyDependencies } from './input-reader.ts';
-import {
-  emptyBodyJson,
-  isIssue,
-  isYamlFile,
-  type JsonSource,
-  type ParsedBody,
-  parseJsonSource,
-  toParsedBody,
-} from './json-source.ts';
-import { parseFileArguments } from './named-inputs.ts';
+import { applyFlags, rejectInvalidFlags } from './flag-edits.ts';
+import type { BodyDependencies, LabeledBytes } from './input-reader.ts';
+import { emptyBodyJson, isIssue, isYamlFile, type JsonSource, objectIssue, parseJsonSource } from './json-source.ts';
 
-export interface BuildOptions {
+interface BuildOptions {
   /** The values for absent fields; undefined for `--exact`. */
   readonly settings: AutofillSettings | undefined;
   /** The messages of `--conversation`. */
@@ -47,28 +40,20 @@ export async function buildBody(
   const target = flagTarget(operation);
   const base = options.base ?? (await readBodyBase(input, dependencies));
   const files = parseFileArguments(operation, args, flags);
-  const fields = await fieldEdits(target, files.otherFlags, dependencies);
-  const sets = setFlagEdits(operation, flags);
-  const source = await parseBaseBody(base, target);
-  const isChanged = fields.edits.length + files.edits.length > 0;
-  const earlyIssues = [
-    ...(isIssue(source) ? [source] : isChanged ? source.editIssues : []),
-    ...fields.issues,
-    ...sets.issues,
-  ];
-  if (isIssue(source))
-    throw invalidBodyFailure(earlyIssues, 0, base.stdinUse ? stdinMessage(base.stdinUse, operation) : yamlHint(source));
-
-  const parsed = createDraft(source.source, emptyBodyJson(target), base.stdinUse);
-  const withFields = setDraftFields(parsed, target.path, [...fields.edits, ...files.edits]);
+  const source = base.whole && (await parseWholeBody(base.whole));
+  const isInvalid = source !== undefined && isIssue(source);
+  const stdinUse = base.whole?.isEmptyStdin ? 'empty' : base.isStdinUnread ? 'unread' : undefined;
+  const empty = createDraft(isInvalid ? undefined : source, emptyBodyJson(target), stdinUse);
   const messages = { prompt: base.prompt, conversation };
-  const { draft, issues } = await applyFlags(withFields, operation, flags, sets.edits, messages, dependencies);
+  const { draft, issues } = await applyFlags(empty, operation, files.otherFlags, dependencies, messages, files.edits);
+  if (isInvalid)
+    throw invalidBodyFailure([source, ...issues], 0, stdinUse ? stdinMessage(stdinUse, operation) : yamlHint(source));
   const { now, randomBytes } = dependencies;
   const generators = { now, newId: () => uuidV7(now(), randomBytes(10)) };
   const added = settings ? createAutofill(target)(draft, settings, generators) : [];
   return {
     draft: orderAddedFields(setDraftFields(draft, target.path, added), target),
-    inputIssues: [...earlyIssues, ...issues],
+    inputIssues: issues,
   };
 }
 
@@ -81,15 +66,38 @@ function yamlHint({ at, message }: Issue): string | undefined {
     : undefined;
 }
 
-async function parseBaseBody({ whole }: BodyBase, target: FlagTarget): Promise<ParsedBody | Issue> {
-  if (!whole) return { source: undefined, editIssues: [] };
-  const read = whole.issue ?? (await parseWholeBody(whole));
-  return isIssue(read) ? read : toParsedBody({ ...read, position: whole.position ?? read.position }, target);
+// Only a YAML body loads the library that reads it.
+async function parseWholeBody({ label, bytes, issue, position }: LabeledBytes): Promise<JsonSource | Issue> {
+  if (issue) return issue;
+  const source = isYamlFile(label)
+    ? (await import('./yaml-source.ts')).parseYamlSource(label, bytes)
+    : parseJsonSource(label, bytes);
+  if (isIssue(source)) return source;
+  const located = position ? { ...source, position } : source;
+  return objectIssue(located) ?? located;
 }
 
-// Only a YAML body loads the library that reads it.
-async function parseWholeBody({ label, bytes }: LabeledBytes): Promise<JsonSource | Issue> {
-  if (!isYamlFile(label)) return parseJsonSource(label, bytes);
-  const { parseYamlSource } = await import('./yaml-source.ts');
-  return parseYamlSource(label, bytes);
+/** A body to start from, and the warnings about it. */
+interface Skeleton {
+  readonly draft: Draft;
+  readonly warnings: readonly Issue[];
+}
+
+/**
+ * The smallest body of an operation that passes all checks, with the fields of flags. Throws as rejectInvalidFlags does,
+ * and Failure `body` for values that are not valid, or that most servers reject.
+ */
+export async function buildSkeleton(
+  operation: Operation,
+  flags: FlagValues,
+  dependencies: BodyDependencies,
+): Promise<Skeleton> {
+  rejectInvalidFlags(operation, flags, dependencies.now());
+  const smallest = createDraft(undefined, writeJson(minimalBody(operation.body)));
+  const applied = await applyFlags(smallest, operation, flags, dependencies);
+  const draft = orderAddedFields(applied.draft, flagTarget(operation));
+  const check = await createBodyCheck(operation, { isStrict: false, isAdviceStrict: true, isCheckDisabled: false });
+  const { warnings, failure } = check(draft, applied.issues);
+  if (failure) throw failure;
+  return { draft, warnings };
 }

@@ -1,5 +1,5 @@
 import { flagName } from '../fields/field.ts';
-import { applySplices, splicesToSetMembers, splicesToSetPath } from '../json/edit.ts';
+import { applySplices, type StringOrBytes, splicesToSetMembers, splicesToSetPath } from '../json/edit.ts';
 import {
   APPEND_INDEX,
   endOffset,
@@ -17,16 +17,40 @@ import {
 } from '../json/json-node.ts';
 import { parseJson } from '../json/parse-json.ts';
 import type { FlagTarget } from '../operations/operation.ts';
-import type { StdinUse } from './command-input.ts';
-import type { Edit, ValueOrigin } from './edit.ts';
+import type { Attachment } from './chat/attachment.ts';
 import { type JsonSource, locationInSource } from './json-source.ts';
+
+/** The origin of a value: its label in messages, and its source if the value is a JSON document. */
+export interface ValueOrigin {
+  readonly label: string;
+  readonly source?: JsonSource;
+  /** The value within the source; all of it if absent. */
+  readonly node?: JsonNode | undefined;
+  /** The path of the value in its source, if it differs from the one in the body. */
+  readonly path?: JsonPath | undefined;
+  /** The argument, if its value differs from run to run: `random`, or an age. */
+  readonly argument?: string;
+}
+
+/** A value to put into the body: JSON, at a path. */
+export interface Edit {
+  readonly path: JsonPath;
+  readonly text: StringOrBytes;
+  readonly origin: ValueOrigin;
+  /** The origin of each element, if the value is an array built from several flags. */
+  readonly items?: readonly ValueOrigin[];
+  /** The files for which the text has placeholders. */
+  readonly attachments?: readonly Attachment[];
+}
+
+/** The reason why stdin provided no body: it was empty, or not read because flags were given. */
+export type StdinUse = 'empty' | 'unread';
 
 /** A body being built: its text so far, its base, and the edits made to it. */
 export interface Draft {
   readonly doc: JsonDocument;
   readonly base: JsonSource | undefined;
   readonly edits: readonly Edit[];
-  /** The reason why stdin contributed nothing. */
   readonly stdinUse?: StdinUse | undefined;
 }
 

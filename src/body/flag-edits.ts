@@ -1,47 +1,129 @@
 import { Buffer } from 'node:buffer';
+import { basename } from 'node:path';
 import { type Issue, usageFailure } from '../errors.ts';
 import { type Field, flagName, isScalar, type Shape } from '../fields/field.ts';
 import { describeShape } from '../fields/mismatch-message.ts';
-import { ageToTimestamp, timeToTimestamp } from '../fields/string-formats.ts';
+import { ageToTimestamp, parseAgeStart, timeToTimestamp } from '../fields/string-formats.ts';
 import { type FlagValues, getArrayFlag, getBooleanFlag, getStringFlag, isFlagOn } from '../flag.ts';
 import { JsonPathError } from '../json/edit.ts';
 import {
+  firstStringMember,
   formatJsonPath,
   type JsonPath,
+  kindOf,
   nodeAtPath,
   parseJsonPath,
   rawBytes,
   rawText,
   rootOf,
 } from '../json/json-node.ts';
+import { RawJson, writeJson } from '../json/write-json.ts';
 import { type FlagTarget, flagTarget, type Operation, type Shorthand } from '../operations/operation.ts';
-import { type MessageSources, messageEdits } from './chat/message-edits.ts';
-import { responseFormatEdit } from './chat/response-format.ts';
-import { type Draft, setDraftFields, setDraftPath } from './draft.ts';
-import { collectEdits, type Edit, type EditResult } from './edit.ts';
-import type { BodyDependencies } from './input-reader.ts';
-import { readJsonArgument } from './json-argument.ts';
-import { decodeUtf8Text, isIssue, parseJsonSource, stripFinalNewline } from './json-source.ts';
+import { fileReferenceFlags } from './body-base.ts';
+import { type MessageSources, messageEdits, parseMessageFlag } from './chat/message-edits.ts';
+import { type Draft, type Edit, setDraftFields, setDraftPath } from './draft.ts';
+import { type BodyDependencies, fileReference, readJsonArgument } from './input-reader.ts';
+import {
+  decodeUtf8Text,
+  isIssue,
+  type JsonSource,
+  objectIssue,
+  parseJsonSource,
+  stripFinalNewline,
+} from './json-source.ts';
+
+/** A draft with edits of flags, and the issues of flags that could not become one. */
+interface FlaggedDraft {
+  readonly draft: Draft;
+  readonly issues: readonly Issue[];
+}
 
 /**
- * A draft that has the field flags, with the shorthands and the edits of `--set`; a shorthand that copies a field comes
- * last, so that the copy is what is sent.
+ * A draft with the flags of a body: those of fields with `fileEdits`, then the others as applyShorthands does. Throws as
+ * rejectInvalidFlags does.
  */
 export async function applyFlags(
   draft: Draft,
   operation: Operation,
   flags: FlagValues,
-  sets: readonly Edit[],
-  messages: Omit<MessageSources, 'attachments'>,
   dependencies: BodyDependencies,
-): Promise<{ draft: Draft; issues: Issue[] }> {
+  messages: ChatInput = {},
+  fileEdits: readonly Edit[] = [],
+): Promise<FlaggedDraft> {
+  const target = flagTarget(operation);
+  const fields = await fieldEdits(target, flags, dependencies);
+  const sets = setFlagEdits(operation, flags);
+  const edits = [...fields.edits, ...fileEdits];
+  const targetIssue = edits.length > 0 && draft.base ? objectIssue(draft.base, target) : undefined;
+  const withFields = setDraftFields(draft, target.path, edits);
+  const applied = await applyShorthands(withFields, operation, flags, dependencies, messages, sets.edits);
+  const issues = [...fields.issues, ...sets.issues, ...applied.issues];
+  return { draft: applied.draft, issues: targetIssue ? [targetIssue, ...issues] : issues };
+}
+
+type ChatInput = Omit<MessageSources, 'attachments'>;
+
+/**
+ * A draft with the shorthands and the edits of `--set`; a shorthand that copies a field comes last, so that the copy is
+ * what is sent.
+ */
+export async function applyShorthands(
+  draft: Draft,
+  operation: Operation,
+  flags: FlagValues,
+  dependencies: BodyDependencies,
+  messages: ChatInput = {},
+  sets: readonly Edit[] = [],
+): Promise<FlaggedDraft> {
   const { path } = flagTarget(operation);
-  const shorthands = await shorthandEdits(operation, draft, flags, messages, dependencies);
-  const result = applySetFlags(setDraftFields(draft, path, shorthands.edits), sets);
-  return {
-    draft: setDraftFields(result.draft, path, copyEdits(operation, result.draft, flags)),
-    issues: [...shorthands.issues, ...result.issues],
-  };
+  const { edits, issues } = await shorthandEdits(operation, draft, flags, messages, dependencies);
+  let edited = setDraftFields(draft, path, edits);
+  for (const edit of sets)
+    try {
+      edited = setDraftPath(edited, edit);
+    } catch (error) {
+      if (!(error instanceof JsonPathError)) throw error;
+      issues.push({ path: formatJsonPath(edit.path), at: edit.origin.label, message: error.message });
+    }
+  return { draft: setDraftFields(edited, path, copyEdits(operation, edited, flags)), issues };
+}
+
+interface Edits {
+  readonly edits: Edit[];
+  readonly issues: Issue[];
+}
+
+function collectEdits(results: readonly (Edit | Issue)[]): Edits {
+  return { edits: results.filter((result): result is Edit => !isIssue(result)), issues: results.filter(isIssue) };
+}
+
+/**
+ * Throws usage for flags of a body that are invalid whatever the body is. Reads no input: errors of the command
+ * line come before those of files (docs/contract.md 3).
+ */
+export function rejectInvalidFlags(operation: Operation, flags: FlagValues, now: number): void {
+  const { fields } = flagTarget(operation);
+  for (const [label, word] of stringFlags(fileReferenceFlags(operation), flags)) fileReference(word, label);
+  const secrets = Object.keys(fields).filter((name) => fields[name]?.isSecret);
+  for (const [label, word] of stringFlags(secrets.map(flagName), flags))
+    if (word !== 'random' && !word.startsWith('@'))
+      throw usageFailure(
+        `${label} is a secret and cannot be an argument`,
+        `write ${label} random, ${label} @file, or ${label} @- for stdin`,
+      );
+  setFlagEdits(operation, flags);
+  for (const [name, { kind }] of Object.entries(operation.shorthands ?? {})) {
+    if (kind === 'role-message') getArrayFlag(flags, name).forEach(parseMessageFlag);
+    const word = getStringFlag(flags, name);
+    if (kind === 'age' && word !== undefined) parseAgeStart(`--${name}`, word, now);
+  }
+}
+
+function stringFlags(names: readonly string[], flags: FlagValues): [label: string, word: string][] {
+  return names.flatMap((name) => {
+    const word = getStringFlag(flags, name);
+    return word === undefined ? [] : [[`--${name}`, word]];
+  });
 }
 
 /**
@@ -49,7 +131,7 @@ export async function applyFlags(
  * `start.op_name` and `op_name` are the same, and `start` is the whole object. Throws usage for an invalid path, and
  * for a field that a shorthand sets, too.
  */
-export function setFlagEdits(operation: Operation, flags: FlagValues): EditResult {
+function setFlagEdits(operation: Operation, flags: FlagValues): Edits {
   const target = flagTarget(operation);
   const result = collectEdits(getArrayFlag(flags, 'set').map((word) => parseSetFlag(target, word)));
   const setFields = new Set(result.edits.map(({ path }) => formatJsonPath(path)));
@@ -93,29 +175,14 @@ function rejectSecret(field: Field | undefined, name: string): void {
     throw usageFailure(`--set ${name}: a secret cannot be an argument`, `write --${name.replaceAll('_', '-')} @file`);
 }
 
-/** Applies the edits of `--set` in order; returns the draft, and an issue for each path that does not fit the body. */
-function applySetFlags(draft: Draft, edits: readonly Edit[]): { draft: Draft; issues: Issue[] } {
-  const issues: Issue[] = [];
-  const editedDraft = edits.reduce((before, edit) => {
-    try {
-      return setDraftPath(before, edit);
-    } catch (error) {
-      if (!(error instanceof JsonPathError)) throw error;
-      issues.push({ path: formatJsonPath(edit.path), at: edit.origin.label, message: error.message });
-      return before;
-    }
-  }, draft);
-  return { draft: editedDraft, issues };
-}
-
 /** The edits of an operation's shorthands, for a draft with the field flags. */
 async function shorthandEdits(
   operation: Operation,
   draft: Draft,
   flags: FlagValues,
-  messages: Omit<MessageSources, 'attachments'>,
+  messages: ChatInput,
   dependencies: BodyDependencies,
-): Promise<EditResult> {
+): Promise<Edits> {
   const { path: target } = flagTarget(operation);
   const results: (Edit | Issue)[] = [];
   for (const [name, shorthand] of Object.entries(operation.shorthands ?? {})) {
@@ -138,6 +205,31 @@ async function shorthandEdits(
     results.push(...messageEdits(draft, flags, { ...messages, attachments }));
   }
   return collectEdits(results);
+}
+
+/**
+ * `response_format` for the JSON Schema in `@file` (or given as JSON). Its name is the schema's title, else that of the
+ * file, in the characters servers take for a name.
+ */
+async function responseFormatEdit(word: string, dependencies: BodyDependencies): Promise<Edit | Issue> {
+  const source = await readJsonArgument(word, '--json-schema', 'response_format', dependencies);
+  if (isIssue(source)) return source;
+  const schema = new RawJson(source.doc.bytes.toString().trim());
+  const text = writeJson({ type: 'json_schema', json_schema: { name: schemaName(source, word), schema } });
+  return { path: ['response_format'], text, origin: { label: source.label } };
+}
+
+function schemaName({ doc, label }: JsonSource, word: string): string {
+  const isFile = word.startsWith('@');
+  const root = rootOf(doc);
+  if (kindOf(root) !== 'object')
+    throw usageFailure(
+      isFile ? `--json-schema: ${label} is not a JSON Schema object` : '--json-schema is not a JSON Schema object',
+      'write --json-schema @file',
+    );
+  const file = isFile ? basename(label).replace(/(?:\.schema)?\.json$/, '') : '';
+  const name = firstStringMember(root, 'title') ?? file;
+  return name.replace(/[^A-Za-z0-9_-]+/g, '_').slice(0, 64) || 'reply';
 }
 
 /** The edits of the shorthands that copy a field, for a draft with all other flags. The validator reports a missing one. */
@@ -166,12 +258,12 @@ function shorthandFields(shorthand: Shorthand): readonly string[] {
   }
 }
 
-/** The edits of the flags that name fields of the body, in the order of the fields. */
-export async function fieldEdits(
+// In the order of the fields.
+async function fieldEdits(
   { path, fields }: FlagTarget,
   flags: FlagValues,
   dependencies: BodyDependencies,
-): Promise<EditResult> {
+): Promise<Edits> {
   const results: (Edit | Issue)[] = [];
   for (const [name, field] of Object.entries(fields)) {
     const editOrIssue = await fieldEdit([...path, name], field, flags, dependencies);

@@ -1,6 +1,7 @@
+import { Buffer } from 'node:buffer';
 import { resolve } from 'node:path';
 import type { Context } from '../context.ts';
-import { Failure, usageFailure } from '../errors.ts';
+import { Failure, type Issue, usageFailure } from '../errors.ts';
 import {
   collectInput,
   MAX_INPUT_BYTES,
@@ -9,8 +10,28 @@ import {
   unreadableInputFailure,
 } from '../files/read-input.ts';
 import { type Deadline, noDeadline } from '../http/time-limits.ts';
+import type { TextPosition } from '../json/utf8.ts';
 import type { Runtime } from '../runtime.ts';
-import { type LabeledBytes, labeledStdin } from './command-input.ts';
+import { isIssue, type JsonSource, parseJsonSource } from './json-source.ts';
+
+/** Bytes and what to call them in messages. */
+export interface LabeledBytes {
+  readonly label: string;
+  readonly bytes: Uint8Array;
+  /** True for a stdin without a byte, whose bytes are an object without fields. */
+  readonly isEmptyStdin?: boolean;
+  /** The position of an offset in the file, if the bytes are a part of it. */
+  readonly position?: (offset: number) => TextPosition;
+  /** The reason why the file could not be read to its end. */
+  readonly issue?: Issue | undefined;
+}
+
+/** Empty stdin counts as an object without fields, and is checked like one. */
+export function labeledStdin(bytes: Uint8Array): LabeledBytes {
+  return bytes.length === 0
+    ? { label: 'stdin', bytes: Buffer.from('{}'), isEmptyStdin: true }
+    : { label: 'stdin', bytes };
+}
 
 /** Reads the inputs that a command line names. */
 export interface InputReader {
@@ -167,4 +188,30 @@ export interface BodyDependencies {
 export function createBodyDependencies(context: Context, deadline?: Deadline): BodyDependencies {
   const { now, randomBytes } = context.runtime;
   return { inputs: createInputReader(context, deadline), now, randomBytes };
+}
+
+/**
+ * The JSON that an argument is or, as `@file` or `@-`, names; or why it is not JSON, as an issue of the field at `path`.
+ * `label` is what to call the argument itself in messages. Throws Failure `local_file` for a file that cannot be read.
+ */
+export async function readJsonArgument(
+  word: string,
+  label: string,
+  path: string,
+  { inputs }: Pick<BodyDependencies, 'inputs'>,
+): Promise<JsonSource | Issue> {
+  const file = fileReference(word, label);
+  const source =
+    file === undefined
+      ? parseJsonSource(label, word)
+      : parseJsonSource(file === '-' ? 'stdin' : file, await inputs.read(file));
+  if (!isIssue(source)) return source;
+  const hint = /^[\w./~-]+\.\w+$/.test(word) ? `; to read a file, write @${word}` : '';
+  return { ...source, path, message: source.message + hint };
+}
+
+/** The path in `@file`, or `-` in `@-`; undefined for any other value. Throws usage for `@` alone, naming `label`. */
+export function fileReference(word: string, label: string): string | undefined {
+  if (word === '@') throw usageFailure(`${label} @ has no file name`, `write ${label} @file, or ${label} @- for stdin`);
+  return word.startsWith('@') ? word.slice(1) : undefined;
 }

@@ -95,25 +95,14 @@ export function syntaxIssue(label: string, bytes: Uint8Array | string, offset: n
   return { path: '', at: errorLocation(label, bytes, offset), message, ...excerpt };
 }
 
-/** A whole body as the base of a draft. */
-export interface ParsedBody {
-  readonly source: JsonSource | undefined;
-  /** The reason why flags cannot be added to it. */
-  readonly editIssues: readonly Issue[];
-}
-
-/** A source as a whole body, or an issue if it is not an object. */
-export function toParsedBody(source: JsonSource, target: FlagTarget): ParsedBody | Issue {
+/** Why flags cannot be added to the object at `target` of a source, or to the source itself; undefined if they can. */
+export function objectIssue(source: JsonSource, target: FlagTarget = { path: [], fields: {} }): Issue | undefined {
   const { path } = target;
   const root = rootOf(source.doc);
-  const at = locationInSource(source);
-  if (kindOf(root) !== 'object') return { path: '', at, message: `must be an object, not ${kindName(root)}` };
-  const object = nodeAtPath(root, path);
-  if (object && kindOf(object) === 'object') return { source, editIssues: [] };
-  const message = object
-    ? `must be an object, not ${kindName(object)}`
-    : `is required${nestingHint(root, path, target)}`;
-  return { source, editIssues: [{ path: formatJsonPath(path), at: locationInSource(source, object), message }] };
+  const value = nodeAtPath(root, path);
+  if (value && kindOf(value) === 'object') return undefined;
+  const message = value ? `must be an object, not ${kindName(value)}` : `is required${nestingHint(root, path, target)}`;
+  return { path: formatJsonPath(path), at: locationInSource(source, value), message };
 }
 
 /** Where the fields belong, if the missing value at `path` is the object that flags fill and the body has fields of it. */

@@ -47,13 +47,13 @@ export const accountCommands: readonly Command[] = defineCommands('Credentials a
       'auth login --base-url https://api.example.com --username api --password-file key.txt':
         'Store a user name, and a password from a file',
     },
-    load: async () => (await import('../commands/auth/login.ts')).runAuthLogin,
+    load: async () => (await import('../commands/auth.ts')).runAuthLogin,
   },
   'auth logout': {
     summary: 'Remove the credentials of a profile',
     flags: () => [selectedProfileFlag],
     examples: { 'auth logout --profile staging': 'Remove the credentials of the profile staging' },
-    load: async () => (await import('../commands/auth/logout.ts')).runAuthLogout,
+    load: async () => (await import('../commands/auth.ts')).runAuthLogout,
   },
   'auth status': {
     summary: 'Show the profile and the credentials in effect, redacted',
@@ -62,14 +62,14 @@ export const accountCommands: readonly Command[] = defineCommands('Credentials a
     result: 'report',
     hides: ['verbose', 'quiet'],
     examples: { 'auth status --json': 'Print the status as JSON' },
-    load: async () => (await import('../commands/profile/show.ts')).runAuthStatus,
+    load: async () => (await import('../commands/profile.ts')).runAuthStatus,
   },
   'profile list': {
     summary: 'List the profiles',
     result: 'rows',
     hides: ['verbose', 'quiet'],
     examples: { 'profile list': 'List all profiles' },
-    load: async () => (await import('../commands/profile/show.ts')).runProfileList,
+    load: async () => (await import('../commands/profile.ts')).runProfileList,
   },
   'profile show': {
     summary: 'Show a profile and the credentials in effect, redacted',
@@ -77,7 +77,7 @@ export const accountCommands: readonly Command[] = defineCommands('Credentials a
     result: 'report',
     hides: ['verbose', 'quiet'],
     examples: { 'profile show': 'Show the profile in use' },
-    load: async () => (await import('../commands/profile/show.ts')).runProfileShow,
+    load: async () => (await import('../commands/profile.ts')).runProfileShow,
   },
   'profile set': {
     summary: 'Create or change a profile',
@@ -91,19 +91,19 @@ export const accountCommands: readonly Command[] = defineCommands('Credentials a
       'profile set work --base-url https://api.example.com --credential-command "/usr/bin/pass show svc"':
         'Get the token from a password manager',
     },
-    load: async () => (await import('../commands/profile/set.ts')).runProfileSet,
+    load: async () => (await import('../commands/profile.ts')).runProfileSet,
   },
   'profile use': {
     summary: 'Select the default profile',
     argument: { name: 'name', summary: 'The profile', isRequired: true, completes: 'profiles' },
     examples: { 'profile use local': 'Make the local service the default' },
-    load: async () => (await import('../commands/profile/set.ts')).runProfileUse,
+    load: async () => (await import('../commands/profile.ts')).runProfileUse,
   },
   'profile remove': {
     summary: 'Remove a profile and its credentials',
     argument: { name: 'name', summary: 'The profile', isRequired: true, completes: 'profiles' },
     flags: () => yesFlag,
     examples: { 'profile remove staging --yes': 'Remove a profile without confirmation' },
-    load: async () => (await import('../commands/profile/set.ts')).runProfileRemove,
+    load: async () => (await import('../commands/profile.ts')).runProfileRemove,
   },
 });

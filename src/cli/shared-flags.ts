@@ -44,6 +44,7 @@ export function bodySourceFlags(conflicts: readonly string[]): Flag[] {
     '-f, --file <file>': {
       summary: 'JSON body, or YAML in a .yaml file; flags change its fields; - is stdin',
       isOnce: true,
+      conflicts: ['batch', 'rows'],
     },
     '--set <path=value>...': 'Set a field by its path (a.b=text, or a.b:=JSON such as a.b:=null; repeatable)',
     '--exact': 'Send the body as given: add no fields',

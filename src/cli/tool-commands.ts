@@ -155,7 +155,7 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
     flags: () => flagGroup('Common', { '--limit <n>': 'Show only the newest n jobs' }),
     result: 'rows',
     examples: { 'train log --limit 10': 'Show the last jobs', 'train log --json': 'Print all jobs as JSON' },
-    load: async () => (await import('../commands/train/log.ts')).runTrainLog,
+    load: async () => (await import('../commands/log.ts')).runTrainLog,
   },
   log: {
     summary: 'List the requests sent from this machine, if the history is on',
@@ -173,8 +173,25 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
     examples: { 'log show 1': 'Show the first request' },
     load: async () => (await import('../commands/log.ts')).runLogShow,
   },
+  'log prune': {
+    summary: 'Remove old requests from the history',
+    about:
+      'Removes requests and prompts of interactive chats that are older than an age, or the oldest requests above a size, and reports how many.',
+    flags: () =>
+      flagGroup('Common', {
+        '--older-than <age>': 'Remove what is older: 90s, 15m, 12h, 7d, 2w',
+        '--max-size <size>': 'Keep the newest requests up to this size, such as 10M',
+        '-n, --dry-run': 'Report what would be removed, and remove nothing',
+      }),
+    result: 'record',
+    examples: {
+      'log prune --older-than 30d': 'Remove requests of more than 30 days ago',
+      'log prune --max-size 10M --dry-run': 'Report how many requests exceed 10 MiB',
+    },
+    load: async () => (await import('../commands/log.ts')).runLogPrune,
+  },
   'log clear': {
-    summary: 'Remove all recorded requests',
+    summary: 'Remove all recorded requests and prompts',
     flags: () => yesFlag,
     result: 'record',
     examples: { 'log clear --yes': 'Remove the history without confirmation' },
@@ -205,6 +222,8 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
         },
       }),
       ...flagGroup('Common', {
+        '--prune <age>':
+          'Remove what was stored longer ago, at the start and each hour: 12h, 7d, 2w (default: keep all)',
         '--drain <duration>': 'Time for requests in flight after SIGTERM (default: 5s)',
         '--open': 'Print a login link to the page of the service, valid once within 60 s, and open it in a browser',
       }),
@@ -214,7 +233,7 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
         '--record <file>': 'Record requests and responses as HAR 1.2, without credentials',
         '--replay <file>': {
           summary: 'Respond from a HAR file; exit with 13 at the end if a request was not recorded',
-          conflicts: ['record', 'fault', 'upstream', 'models', 'data', 'max-body', 'open'],
+          conflicts: ['record', 'fault', 'upstream', 'models', 'data', 'max-body', 'open', 'prune'],
         },
       }),
     ],

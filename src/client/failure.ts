@@ -1,3 +1,4 @@
+import { isGeneratedValue } from '../body/autofill.ts';
 import {
   type AppliedState,
   Failure,
@@ -6,6 +7,8 @@ import {
   InterruptedError,
   rootCause,
 } from '../errors.ts';
+import { UnusableBodyError } from '../http/body-chunks.ts';
+import { type HttpResponse, rateLimitHeaders, responseRequestId } from '../http/message.ts';
 import {
   describeNetworkError,
   isClosedUnheard,
@@ -14,7 +17,9 @@ import {
   networkErrorHint,
 } from '../http/network-errors.ts';
 import { TimeLimitError } from '../http/time-limits.ts';
-import { mayBeApplied, progressFacts, type RequestContext, retryAdvice, serviceName } from './request.ts';
+import type { Operation } from '../operations/operation.ts';
+import { isIdempotent, type PreparedRequest, type RequestContext } from './request.ts';
+import type { Destination } from './settings.ts';
 
 /**
  * The failure of an exchange without a complete response: decided by how far the request came, never by the name of the
@@ -23,31 +28,31 @@ import { mayBeApplied, progressFacts, type RequestContext, retryAdvice, serviceN
 export function failureFromError(error: unknown, context: RequestContext, hasStatus = false): Failure {
   if (error instanceof Failure) return error;
   const { phase, sentBytes } = context.progress;
+  const facts = factsWithoutResponse(context);
   if (error instanceof InterruptedError) {
     const outcome = phase === 'all' ? `the request was sent${mayBeApplied(context)}` : 'nothing was applied';
     // A user who interrupts svc does not want a retry.
-    const facts = { ...factsWithoutResponse(context), isPermanent: true };
-    return new Failure(error.code, `${error.message}; ${outcome}`, facts);
+    return new Failure(error.code, `${error.message}; ${outcome}`, { ...facts, isPermanent: true });
   }
-  if (isMemoryFailure(error))
+  // WebAssembly reserves gigabytes of address space, which a limit may not allow.
+  if (error instanceof Error && /WebAssembly/.test(rootCause(error).message))
     return new Failure('local_file', 'there is not enough memory to load the HTTP parser (WebAssembly)', {
-      ...factsWithoutResponse(context),
+      ...facts,
       isPermanent: true,
       hint: 'raise the limit on virtual memory: ulimit -v unlimited',
     });
+  const { url, isLocal } = context.destination;
   const service = serviceName(context.destination);
-  const mayBeTls = !hasStatus && phase !== 'nothing' && isClosedUnheard(error);
-  const reason = exchangeErrorReason(error) + (mayBeTls ? tlsSuggestion(context.destination) : '');
-  const facts: FailureFacts = {
-    ...factsWithoutResponse(context),
-    // The same error later in the exchange, such as a TLS alert, does not say that the next connection fails.
-    isPermanent: phase === 'nothing' && isPermanentError(error),
-    isTimedOut: isTotalTimeLimit(error),
-  };
+  const mayBeTls = !hasStatus && phase !== 'nothing' && url.protocol === 'http:' && !isLocal && isClosedUnheard(error);
+  const reason = exchangeErrorReason(error) + (mayBeTls ? `; the port may speak TLS, so try https://${url.host}` : '');
+  const isTimedOut = isTotalTimeLimit(error);
+  // The same error later in the exchange, such as a TLS alert, does not say that the next connection fails.
+  const isPermanent = phase === 'nothing' && isPermanentError(error);
   if (phase === 'all') {
     const missing = isInvalidResponseError(error) ? 'no valid response' : 'no response';
     const message = `the request was sent to ${service}${mayBeApplied(context)}, but ${missing} came: ${reason}`;
-    return new Failure('unknown', message, { ...facts, summary: `${missing} came from ${service} (${reason})` });
+    const summary = `${missing} came from ${service} (${reason})`;
+    return new Failure('unknown', message, { ...facts, isPermanent, isTimedOut, summary });
   }
   const isConnected = phase === 'part';
   const what = isConnected
@@ -55,23 +60,88 @@ export function failureFromError(error: unknown, context: RequestContext, hasSta
     : `could not connect to ${service}`;
   const message = `${what}: ${reason}`;
   const summary = isConnected ? message : `${what} (${reason})`;
-  return new Failure('unreachable', message, { ...facts, summary, reason, hint: connectionHint(error, context) });
+  const hint = connectionHint(error, context);
+  return new Failure('unreachable', message, { ...facts, isPermanent, isTimedOut, summary, reason, hint });
 }
 
-// WebAssembly reserves gigabytes of address space, which a limit may not allow.
-function isMemoryFailure(error: unknown): boolean {
-  return error instanceof Error && /WebAssembly/.test(rootCause(error).message);
+/**
+ * The failure of a response that cannot be read to its end. `cutMessage` is for one of which a part has arrived; before
+ * that the outcome is as unknown as without a status.
+ */
+export function failureFromBodyError(
+  error: unknown,
+  response: HttpResponse,
+  context: RequestContext,
+  cutMessage: string | undefined,
+): Failure {
+  if (error instanceof UnusableBodyError) {
+    const message = `cannot read the response from ${serviceName(context.destination)}: ${error.message}`;
+    return invalidResponseFailure(message, response, context);
+  }
+  if (error instanceof Failure) return error;
+  if (cutMessage === undefined)
+    return failureFromError(error, context, true).with({ requestId: responseRequestId(response.headers) });
+  if (error instanceof InterruptedError) {
+    const facts = { ...responseFacts(response, context), hint: retryAdvice(context) };
+    return new Failure(error.code, `${error.message}; the response had started`, facts);
+  }
+  return invalidResponseFailure(`${cutMessage}: ${exchangeErrorReason(error)}`, response, context, true);
 }
 
-/** The facts about a request without a response. */
-export function factsWithoutResponse(context: RequestContext): FailureFacts {
-  const isSent = context.progress.phase === 'all';
+/** The failure of a response that breaks the interface: the request was applied all the same. */
+export function invalidResponseFailure(
+  message: string,
+  response: HttpResponse,
+  context: RequestContext,
+  isTruncated = false,
+): Failure {
+  const hint = isTruncated
+    ? retryAdvice(context)
+    : `check that ${context.destination.url.href} is the service; -v shows the exchange`;
+  return new Failure('invalid_response', message, { ...responseFacts(response, context), isTruncated, hint });
+}
+
+/** Creates the failure of a response that may be for another request; the function holds no body. */
+export function createDoubt(context: RequestContext): () => Failure {
+  const { destination, ids, progress } = context;
+  const { attempts } = progress;
+  const [service, url] = [serviceName(destination), destination.url.href];
+  const suffix = mayBeApplied(context).replace(' and', '; the request');
+  const message = `${service} sent a response that no request asked for on the same connection, so this response may be for another request${suffix}`;
+  const summary = 'the response may be for another request';
+  const hint = retryAdvice(context);
+  return () => new Failure('unknown', message, { summary, url, applied: 'unknown', attempts, ids, hint });
+}
+
+/** The facts about a request with a response; by default those of a 2xx status: it was applied. */
+export function responseFacts(
+  { status, headers }: HttpResponse,
+  context: RequestContext,
+  applied: AppliedState = 'yes',
+): FailureFacts {
   return {
     ...progressFacts(context),
-    applied: isSent ? 'unknown' : 'no',
-    ids: isSent ? context.ids : {},
-    hint: isSent ? retryAdvice(context) : undefined,
+    status,
+    requestId: responseRequestId(headers),
+    rateLimit: rateLimitHeaders(headers),
+    isRead: context.effect === 'read',
+    applied,
+    ids: applied === 'no' ? {} : context.ids,
   };
+}
+
+export function factsWithoutResponse(context: RequestContext): FailureFacts {
+  const facts = progressFacts(context);
+  return context.progress.phase === 'all'
+    ? { ...facts, applied: 'unknown', ids: context.ids, hint: retryAdvice(context) }
+    : { ...facts, applied: 'no', ids: {} };
+}
+
+function progressFacts({ destination, effect, draft, progress, operation }: RequestContext): FailureFacts {
+  const { phase, sentBytes: bytesSent, attempts } = progress;
+  const { key = [], ids = {} } = operation;
+  const isRerunSafe = isIdempotent(effect) && !key.some((what) => isGeneratedValue(draft, ids[what] ?? []));
+  return { url: destination.url.href, phase, bytesSent, attempts, isRerunSafe };
 }
 
 /** The cause of an exchange that ended without its response, in words. */
@@ -80,11 +150,6 @@ export function exchangeErrorReason(error: unknown): string {
   const seconds = `${error.limitMs / 1000} s`;
   if (error.limit === 'connect') return `no connection within ${seconds}`;
   return error.limit === 'total' ? `the time limit of ${seconds} was reached` : `no data for ${seconds}`;
-}
-
-/** The end of a message about plain http that a server rejects; empty for https. */
-function tlsSuggestion({ url, isLocal }: RequestContext['destination']): string {
-  return url.protocol !== 'http:' || isLocal ? '' : `; the port may speak TLS, so try https://${url.host}`;
 }
 
 function isTotalTimeLimit(error: unknown): boolean {
@@ -100,6 +165,29 @@ function connectionHint(error: unknown, { destination }: RequestContext): string
   return networkErrorHint(error) ?? `check --base-url, or run: svc doctor ${selection}`;
 }
 
+/** The service as messages name it: by its origin. */
+export function serviceName({ url, isLocal }: Pick<Destination, 'url' | 'isLocal'>): string {
+  return isLocal ? 'the local service' : url.origin;
+}
+
+/** The effect of running the same command again after an unknown outcome, for messages. */
+export function retryAdvice({ operation, effect }: Pick<PreparedRequest, 'operation' | 'effect'>): string {
+  return (operation.replaces ? 'the old record may be deleted; ' : '') + retryAdviceByEffect[effect];
+}
+
+const retryAdviceByEffect = {
+  read: 'the request only reads data: run the command again',
+  keyed: 'it is safe to run it again with the same ids; with other ids it may be applied twice',
+  paid: 'if you run it again, you may be charged twice',
+  once: 'if you run it again, it may be applied twice',
+} as const satisfies Record<Operation['effect'], string>;
+
+/** The part of a message about an unknown outcome; empty for a request that changes nothing. */
+export function mayBeApplied({ effect, operation }: Pick<RequestContext, 'effect' | 'operation'>): string {
+  if (effect === 'read') return '';
+  return ` and may have been applied${operation.replaces ? ', or only have deleted the old record' : ''}`;
+}
+
 /**
  * Classifies a status: its failure code (none for 2xx), and whether the request was applied (docs/contract.md, section 6).
  * `mayDeleteFirst`: the service may have deleted a record before it refused the request.
@@ -111,8 +199,7 @@ export function classifyStatus(
 ): { readonly code: FailureCode | undefined; readonly applied: AppliedState } {
   if (status >= 200 && status < 300) return { code: undefined, applied: 'yes' };
   if (status === 401 || status === 403) return { code: 'credentials', applied: 'no' };
-  if (status === 408 || status === 421 || status === 425 || status === 429)
-    return { code: 'rate_limited', applied: 'no' };
+  if ([408, 421, 425, 429].includes(status)) return { code: 'rate_limited', applied: 'no' };
   if (status === 400 && mayDeleteFirst) return { code: 'refused', applied: 'unknown' };
   if (status === 503 && hasRetryAfter && !mayDeleteFirst) return { code: 'rate_limited', applied: 'no' };
   if (status === 502 || status === 504 || (status >= 520 && status < 530))

@@ -1,15 +1,26 @@
+import type { Buffer } from 'node:buffer';
 import { Failure, InterruptedError } from '../errors.ts';
-import { peekBody } from '../http/body-chunks.ts';
+import { collectBody, observeChunks, peekBody } from '../http/body-chunks.ts';
 import { decompressResponse } from '../http/decompress.ts';
 import { getHeader, type HttpRequest, type HttpResponse, type Send } from '../http/message.ts';
 import { COLON, OPEN_OBJECT } from '../json/json-bytes.ts';
-import { firstStringMember, type JsonNode, rootOf } from '../json/json-node.ts';
+import { JsonError } from '../json/json-error.ts';
+import {
+  firstStringMember,
+  getMember,
+  itemsOf,
+  type JsonDocument,
+  type JsonNode,
+  kindOf,
+  rootOf,
+} from '../json/json-node.ts';
+import { parseJson } from '../json/parse-json.ts';
+import type { Operation } from '../operations/operation.ts';
 import { formatSeconds, formatTransfer } from '../output/transfer-text.ts';
 import type { ParsedResponse } from '../results/show-response.ts';
 import type { Runtime } from '../runtime.ts';
-import { failureFromError } from './failure.ts';
-import { failureFromBodyError, readResponse } from './read-response.ts';
-import type { RequestContext, RequestObserver } from './request.ts';
+import { failureFromBodyError, failureFromError, invalidResponseFailure, serviceName } from './failure.ts';
+import type { RequestContext, SendHooks } from './request.ts';
 
 /** The response to a successful attempt: complete, or the chunks of a stream, which can be read once. */
 export type AttemptResult = {
@@ -29,10 +40,10 @@ export async function sendOnce(
   send: Send,
   request: HttpRequest,
   context: RequestContext,
-  observer: RequestObserver,
+  { onAttempt, onLargeResponse }: Pick<SendHooks, 'onAttempt' | 'onLargeResponse'>,
   runtime: Pick<Runtime, 'now' | 'elapsed' | 'after'>,
 ): Promise<AttemptResult> {
-  const onEnd = observer.onAttempt?.(progressDescriber(request, context, runtime.elapsed));
+  const onEnd = onAttempt?.(progressDescriber(request, context, runtime.elapsed));
   try {
     const received = await send(request)
       .then(decompressResponse)
@@ -51,7 +62,7 @@ export async function sendOnce(
         })
       : { response: received };
     if (!isEventStream(response, firstByte)) {
-      const parsedResponse = await readResponse(response, context, observer.onLargeResponse);
+      const parsedResponse = await readResponse(response, context, onLargeResponse);
       return { response, parsedResponse, chunks: undefined, early };
     }
     const { openStream } = await import('./stream-chunks.ts');
@@ -96,19 +107,76 @@ function isEventStream({ headers }: HttpResponse, firstByte: number | undefined)
   return getHeader(headers, 'content-type')?.toLowerCase().startsWith('text/event-stream') ?? false;
 }
 
+const MAX_RESPONSE_BYTES = 32 * 1024 * 1024;
+const LARGE_RESPONSE_BYTES = 1024 * 1024;
+
+// Many small values need more memory for their index than for their text.
+const MAX_RESPONSE_VALUES = 1_500_000;
+
+// Throws a Failure if the body does not arrive completely.
+async function readResponse(
+  response: HttpResponse,
+  context: RequestContext,
+  onLargeResponse: SendHooks['onLargeResponse'],
+): Promise<ParsedResponse> {
+  const { completeBody } = response;
+  const isComplete = completeBody && completeBody.length <= MAX_RESPONSE_BYTES;
+  const bytes = isComplete ? completeBody : await collectResponse(response, context, onLargeResponse);
+  let doc: JsonDocument | undefined;
+  let problem: string | undefined;
+  try {
+    doc = parseJson(bytes, MAX_RESPONSE_VALUES);
+    problem = resultProblem(rootOf(doc), context.operation);
+  } catch (error) {
+    if (!(error instanceof JsonError)) throw error;
+    problem = bytes.length === 0 ? 'is empty' : `is not valid JSON: ${error.problem}`;
+  }
+  if (problem === undefined) return { bytes, doc, isPage: false, failure: undefined };
+  const pageFailure = doc ? undefined : (await import('./status-failure.ts')).failureFromPage(bytes, response, context);
+  const message = `the response from ${serviceName(context.destination)} ${problem}`;
+  const failure = pageFailure ?? invalidResponseFailure(message, response, context);
+  return { bytes, doc, isPage: pageFailure !== undefined, failure };
+}
+
+function resultProblem(root: JsonNode, { result: { member, as } }: Operation): string | undefined {
+  if (kindOf(root) !== 'object') return 'is not an object';
+  const result = getMember(root, member);
+  if (!result || kindOf(result) === 'null') return `has no "${member}"`;
+  if (as !== 'record' && kindOf(result) !== 'list') return `has a "${member}" that is not an array`;
+  return as === 'chat' && itemsOf(result).next().done ? 'has no choices' : undefined;
+}
+
+async function collectResponse(
+  response: HttpResponse,
+  context: RequestContext,
+  onLargeResponse: SendHooks['onLargeResponse'],
+): Promise<Buffer> {
+  let receivedBytes = 0;
+  let release: (() => void) | undefined;
+  const chunks = observeChunks(response.body, async (chunk) => {
+    receivedBytes += chunk.length;
+    if (receivedBytes > LARGE_RESPONSE_BYTES) release ??= await onLargeResponse?.();
+  });
+  const expectedBytes = Number(getHeader(response.headers, 'content-length') ?? 0) || 0;
+  try {
+    return await collectBody(chunks, MAX_RESPONSE_BYTES, expectedBytes);
+  } catch (error) {
+    const cutMessage = `the response from ${serviceName(context.destination)} was cut after ${receivedBytes} bytes`;
+    throw failureFromBodyError(error, response, context, receivedBytes === 0 ? undefined : cutMessage);
+  } finally {
+    release?.();
+  }
+}
+
 /** Signs that a successful response is for another request, or for a part of this one. */
 export function suspectResponseWarnings({ parsedResponse, early }: AttemptResult, context: RequestContext): string[] {
-  const warnings: string[] = [];
-  for (const [what, sent] of Object.entries(context.ids)) {
+  const warnings = Object.entries(context.ids).flatMap(([what, sent]) => {
     const name = idField(what, context);
     const received = responseId(parsedResponse, name) ?? sent;
-    if (received !== sent)
-      warnings.push(
-        `the response has ${name} ${JSON.stringify(received)}, but ${JSON.stringify(sent)} was sent; it may be for another request`,
-      );
-  }
-  if (early) warnings.push(early);
-  return warnings;
+    if (received === sent) return [];
+    return `the response has ${name} ${JSON.stringify(received)}, but ${JSON.stringify(sent)} was sent; it may be for another request`;
+  });
+  return early ? [...warnings, early] : warnings;
 }
 
 /** True for a response that returns the id of the record that the request names: it is for no other request. */

@@ -4,7 +4,7 @@ import { dataDirectory } from '../config/directories.ts';
 import type { Context } from '../context.ts';
 import { Failure, toFailure } from '../errors.ts';
 import type { HttpRequest } from '../http/message.ts';
-import { stopUploadOnRefusal, withRequestProgress } from '../http/request-progress.ts';
+import { withRequestProgress } from '../http/request-progress.ts';
 import { createDeadline, type Deadline, withTimeLimits } from '../http/time-limits.ts';
 import type { Transport } from '../http/transport.ts';
 import { withVerboseLog } from '../http/verbose-log.ts';
@@ -15,25 +15,16 @@ import type { JobOutcome } from '../train/job-history.ts';
 import { type Authorization, readAuthorization } from './authorization.ts';
 import { factsWithoutResponse } from './failure.ts';
 import {
+  type Connection,
   createRequestContext,
   type PreparedRequest,
   prepareRequest,
   type RequestContext,
-  type RequestObserver,
   type SendHooks,
 } from './request.ts';
 import { type AttemptResult, sendOnce, suspectResponseWarnings } from './send-once.ts';
 import { type Destination, missingBaseUrl, type Settings } from './settings.ts';
 import { withRetries } from './with-retries.ts';
-
-/** A way to the service of some settings: the credential is read, and the transport is open. */
-export interface Connection {
-  readonly destination: Destination;
-  readonly authorization: Authorization | undefined;
-  readonly transport: Transport;
-  /** Attempts after the first. */
-  readonly maxRetries: number;
-}
 
 type ConnectContext = Pick<Context, 'runtime' | 'report' | 'signal'>;
 
@@ -53,6 +44,7 @@ export async function connect(
     authorization: authorization ?? (await readAuthorization(settings, destination, context)),
     transport: await openTransport(destination, context, isReused),
     maxRetries,
+    onTrace: context.report.isVerbose ? context.report.detail : undefined,
   };
 }
 
@@ -85,14 +77,14 @@ export type Outcome = AttemptResult & {
  * failure in it.
  */
 export async function send(
-  { headers, body }: Pick<PreparedRequest, 'headers' | 'body'>,
-  requestContext: RequestContext,
-  { transport, maxRetries }: Pick<Connection, 'transport' | 'maxRetries'>,
+  context: RequestContext,
   hooks: SendHooks,
   runtime: Pick<Runtime, 'now' | 'elapsed' | 'after' | 'randomBytes'>,
 ): Promise<Outcome> {
-  const { destination, authorization, effect } = requestContext;
-  const { signal, waitSignal = signal, observer, turn } = hooks;
+  const { destination, authorization, progress } = context;
+  const { headers, body } = context.request;
+  const { transport, onTrace } = context.connection;
+  const { signal, onStrayData, turn } = hooks;
   const request: HttpRequest = {
     method: 'POST',
     url: destination.url.href,
@@ -101,7 +93,7 @@ export async function send(
     // Set for each attempt: V8 replaces a member of a copy 20 times as fast as it adds one.
     onBodySent: undefined,
     signal,
-    onStrayData: hooks.onStrayData,
+    onStrayData,
   };
   let deadline: Deadline | undefined;
   const attempt = async (): Promise<AttemptResult> => {
@@ -109,40 +101,29 @@ export async function send(
     let failure: Failure | undefined;
     try {
       if (!deadline) {
-        await observer.onSend?.();
+        await hooks.onSend?.();
         deadline = hooks.startDeadline();
       }
-      const { progress } = requestContext;
-      const limitedSend = withTimeLimits(deadline, progress, runtime.after)(stopUploadOnRefusal(transport.send));
-      const tracedSend = observer.onTrace ? withVerboseLog(observer.onTrace)(limitedSend) : limitedSend;
-      return await sendOnce(withRequestProgress(progress)(tracedSend), request, requestContext, observer, runtime);
+      const limitedSend = withTimeLimits(deadline, progress, runtime.after)(transport.send);
+      const tracedSend = onTrace ? withVerboseLog(onTrace)(limitedSend) : limitedSend;
+      return await sendOnce(withRequestProgress(progress)(tracedSend), request, context, hooks, runtime);
     } catch (error) {
       if (error instanceof Failure) failure = error;
       throw error;
     } finally {
       turn?.report(failure);
-    }
-  };
-  const attemptWhenUp = async (): Promise<AttemptResult> => {
-    for (;;) {
-      try {
-        return await attempt();
-      } catch (error) {
-        if (!(error instanceof Failure) || turn?.canWait(error) !== true) throw error;
-        // The time of the request starts when it may be sent, not while it waits for the service.
-        deadline = undefined;
-      }
+      // The time of the request starts when it may be sent, not while it waits for the service.
+      if (failure && turn?.canWait(failure)) deadline = undefined;
     }
   };
   const remainingMs = (): number => deadline?.remainingMs() ?? Number.POSITIVE_INFINITY;
-  const limits = { maxRetries, runtime, signal, waitSignal, turn };
-  const attempts = withRetries(attemptWhenUp, effect, observer.onRetry, remainingMs, limits);
+  const attempts = withRetries(attempt, context, remainingMs, hooks, runtime);
   const attemptResult = await attempts.catch(async (error: unknown) => {
-    await observer.onOutcome?.(outcomeOfFailure(error, requestContext));
+    await hooks.onOutcome?.(outcomeOfFailure(error, context));
     throw error;
   });
-  await observer.onOutcome?.(outcomeOfResponse(attemptResult, requestContext));
-  return { ...attemptResult, warnings: suspectResponseWarnings(attemptResult, requestContext) };
+  await hooks.onOutcome?.(outcomeOfResponse(attemptResult, context));
+  return { ...attemptResult, warnings: suspectResponseWarnings(attemptResult, context) };
 }
 
 // It was applied, even if the response breaks the interface, unless an HTML page took its place.
@@ -166,19 +147,15 @@ export async function sendAlone(
   request: PreparedRequest,
   settings: Settings,
   context: ConnectContext,
-  { authorization, ...observer }: RequestObserver & { readonly authorization?: Authorization | undefined } = {},
+  { authorization, ...hooks }: Partial<SendHooks> & { readonly authorization?: Authorization | undefined } = {},
 ): Promise<Outcome> {
-  const { runtime, report, signal } = context;
+  const { runtime, signal } = context;
   const deadline = createDeadline(settings.timeoutMs, runtime);
   const connection = await connect(settings, context, { authorization });
   let isStream = false;
   try {
-    const hooks: SendHooks = {
-      signal,
-      startDeadline: () => deadline,
-      observer: { ...(report.isVerbose ? { onTrace: report.detail } : {}), ...observer },
-    };
-    const outcome = await send(request, createRequestContext(request, connection), connection, hooks, runtime);
+    const requestContext = createRequestContext(request, connection);
+    const outcome = await send(requestContext, { signal, startDeadline: () => deadline, ...hooks }, runtime);
     isStream = outcome.chunks !== undefined;
     return outcome;
   } finally {

@@ -41,6 +41,8 @@ export interface Settings {
   readonly isStrict: boolean;
   readonly isCheckDisabled: boolean;
   readonly history: HistoryMode;
+  /** Interactive chats remember what is typed, unless the history is set to off. */
+  readonly keepsPrompts: boolean;
   /** The project and model for bodies that name none. */
   readonly defaults: Pick<AutofillSettings, 'project' | 'model'>;
   readonly previewFormat: 'dry-run' | 'curl' | undefined;
@@ -101,6 +103,7 @@ export async function resolveSettings(
     isStrict: isFlagOn(flags, 'strict'),
     isCheckDisabled: getBooleanFlag(flags, 'check') === false,
     history: resolveHistoryMode(sources),
+    keepsPrompts: resolveHistoryMode(sources) !== 'off' || resolveSetting('history', sources) === undefined,
     defaults: await resolveDefaults(operation, flags, selected, { runtime, report }),
     previewFormat,
     format,

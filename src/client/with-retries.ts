@@ -1,19 +1,8 @@
 import { Failure, InterruptedError, signalOfFailure } from '../errors.ts';
-import type { ExchangeSignal } from '../http/message.ts';
 import { abortableDelay } from '../http/time-limits.ts';
 import type { Operation } from '../operations/operation.ts';
 import type { Runtime } from '../runtime.ts';
-import { isIdempotent, type RequestObserver } from './request.ts';
-
-export interface RetryOptions {
-  readonly runtime: Pick<Runtime, 'after' | 'randomBytes'>;
-  readonly signal: ExchangeSignal;
-  /** Ends the wait for a retry, but no request in flight; default: `signal`. */
-  readonly waitSignal?: ExchangeSignal;
-  /** Attempts after the first. */
-  readonly maxRetries: number;
-  readonly turn?: { readonly canRetry: (failure: Failure) => boolean } | undefined;
-}
+import { type Connection, isIdempotent, type SendHooks } from './request.ts';
 
 /**
  * Makes attempts until one succeeds, none is left, the time is up, or a retry is not safe. Throws the Failure of the
@@ -22,44 +11,41 @@ export interface RetryOptions {
  */
 export async function withRetries<T>(
   attempt: () => Promise<T>,
-  effect: Operation['effect'],
-  onRetry: RequestObserver['onRetry'],
+  { effect, connection: { maxRetries } }: RetriedRequest,
   remainingMs: () => number,
-  { maxRetries, runtime, signal, waitSignal = signal, turn }: RetryOptions,
+  { signal, waitSignal = signal, turn, onRetry }: Pick<SendHooks, 'signal' | 'waitSignal' | 'turn' | 'onRetry'>,
+  { after, randomBytes }: Pick<Runtime, 'after' | 'randomBytes'>,
 ): Promise<T> {
   let worst: Failure | undefined;
-  for (let attemptNumber = 1; ; attemptNumber += 1) {
+  let failedAttempts = 0;
+  for (;;) {
     try {
       return await attempt();
     } catch (error) {
       if (!(error instanceof Failure)) throw error;
+      if (turn?.canWait(error)) continue;
+      failedAttempts += 1;
       worst = moreLikelyApplied(worst, error);
-      const isLast = attemptNumber > maxRetries || !isRetryable(effect, error) || turn?.canRetry(error) === false;
-      if (isLast) throw combineFailures(worst, error, effect);
-      const delayMs = retryDelayMs(attemptNumber, error, (runtime.randomBytes(1)[0] ?? 0) / 255);
-      if (delayMs >= remainingMs()) throw combineFailures(worst, error, effect);
-      await onRetry?.(error, attemptNumber, delayMs);
+      const isLast = failedAttempts > maxRetries || !isRetryable(effect, error) || turn?.canRetry(error) === false;
+      const delayMs = isLast ? 0 : retryDelayMs(failedAttempts, error, (randomBytes(1)[0] ?? 0) / 255);
+      if (isLast || delayMs >= remainingMs()) throw combineFailures(worst, error, effect);
+      const { message, facts } = error;
+      const wait = delayMs < 100 ? '' : ` in ${(delayMs / 1000).toFixed(1)} s`;
+      await onRetry?.(`${facts.summary ?? message}; retrying${wait} (${failedAttempts} of ${maxRetries})`);
       try {
-        await abortableDelay(delayMs, runtime.after, waitSignal);
+        await abortableDelay(delayMs, after, waitSignal);
       } catch (reason) {
         if (!(reason instanceof InterruptedError)) throw reason;
         // A batch that stops sends no signal to the process: the failure of the attempts is the outcome.
         const isOutcome = !signal.aborted && effect !== 'read' && appliedRankOf(worst) > 0;
-        throw combineFailures(worst, isOutcome ? error : interruptionFailure(reason, attemptNumber), effect);
+        throw combineFailures(worst, isOutcome ? error : interruptionFailure(reason, failedAttempts), effect);
       }
     }
   }
 }
 
-/** The line that announces a retry: `could not connect to URL (connection refused); retrying in 1.5 s (1 of 3)`. */
-export function formatRetryMessage(
-  { message, facts: { summary = message } }: Failure,
-  retryNumber: number,
-  maxRetries: number,
-  delayMs: number,
-): string {
-  const wait = delayMs < 100 ? '' : ` in ${(delayMs / 1000).toFixed(1)} s`;
-  return `${summary}; retrying${wait} (${retryNumber} of ${maxRetries})`;
+interface RetriedRequest extends Pick<Operation, 'effect'> {
+  readonly connection: Pick<Connection, 'maxRetries'>;
 }
 
 const appliedRank = { no: 0, unknown: 1, yes: 2 } as const;

@@ -7,9 +7,13 @@ import { readConnectOptions } from '../config/connect-options.ts';
 import { dataDirectory } from '../config/directories.ts';
 import { parseDurationMs } from '../config/parse-duration.ts';
 import { isPostgresUrl, parsePostgresUrl, readPostgresPassword } from '../config/postgres-address.ts';
-import { Failure, usageFailure } from '../errors.ts';
+import type { Context } from '../context.ts';
+import { Failure, toFailure, usageFailure } from '../errors.ts';
+import { parseAgeStart } from '../fields/string-formats.ts';
+import { parseByteSize } from '../files/byte-size.ts';
 import { type FlagValues, getArrayFlag, getBooleanFlag, getStringFlag, isFlagOn } from '../flag.ts';
 import { isLoopbackUrl } from '../http/proxy.ts';
+import { pluralize } from '../json/pluralize.ts';
 import { parseFaultRule, withFaults } from '../local-service/inject-faults.ts';
 import { serviceLimits } from '../local-service/limits.ts';
 import { listenOnLoopback } from '../local-service/listen.ts';
@@ -27,6 +31,7 @@ import { openHarRecorder } from '../local-service/record-har.ts';
 import { openHarReplay } from '../local-service/replay-har.ts';
 import { type RequestLogFormat, requestLogLine, withRequestSummaries } from '../local-service/request-metrics.ts';
 import { loadServiceCredentials } from '../local-service/service-credentials.ts';
+import { pruneStore, type ServiceStore } from '../local-service/store/service-store.ts';
 import { createUpstream, type Upstream } from '../local-service/upstream.ts';
 import { operationAt } from '../operations/all-operations.ts';
 import { openResultOutput, printResult, resultOf } from '../results/print-result.ts';
@@ -65,7 +70,7 @@ export const runServe: RunCommand = async ({ flags }, context) => {
       models: options.models,
       login,
       maxBodyBytes: options.maxBodyBytes,
-      faults: store && faultRules.length > 0 ? withFaults(faultRules, runtime, store.deleteFeedback) : undefined,
+      faults: store && faultRules.length > 0 ? withFaults(faultRules, runtime, store.removeRows) : undefined,
       checksRules: faultRules.some(({ deletesOldFeedback }) => deletesOldFeedback),
       onRequestEnd:
         logFormat === 'off'
@@ -75,6 +80,8 @@ export const runServe: RunCommand = async ({ flags }, context) => {
     runtime,
     report.warn,
   );
+  const { pruneAge } = options;
+  const cancelPruning = store && pruneAge !== undefined ? await startPruning(store, pruneAge, context) : undefined;
   // Once for requests in flight, and once for clients that are slow to read the end of a stream.
   extendShutdown(2 * drainMs);
   const listener = await listenOnLoopback(service, options.port, runtime.after, { ...serviceLimits, drainMs });
@@ -94,11 +101,35 @@ export const runServe: RunCommand = async ({ flags }, context) => {
     if (missing) await report.warn(`could not start ${missing}; open ${link} in a browser`);
   }
   if (!signal.aborted) await once(signal, 'abort');
+  cancelPruning?.();
   await listener.close();
   await upstream?.close();
   // Last, because it may report what went wrong.
   await service.close();
 };
+
+const PRUNE_INTERVAL_MS = 3_600_000;
+
+// Removes records beyond an age, now and each hour until the returned function is called.
+async function startPruning(store: ServiceStore, age: string, { runtime, report, signal }: Context) {
+  let cancel = (): void => {};
+  const prune = async (): Promise<void> => {
+    const count = await pruneStore(store, Date.parse(parseAgeStart('--prune', age, runtime.now())), signal);
+    if (count > 0) await report.note(`removed ${count} ${pluralize(count, 'record')} older than ${age}`);
+    schedule();
+  };
+  const schedule = (): void => {
+    cancel = runtime.after(PRUNE_INTERVAL_MS, () =>
+      prune().catch(async (error: unknown) => {
+        if (signal.aborted) return;
+        await report.warn(`--prune: ${toFailure(error).message}`);
+        schedule();
+      }),
+    );
+  };
+  await prune();
+  return () => cancel();
+}
 
 // The service, a recording of another, or the service while it is recorded.
 async function openServeService(
@@ -141,6 +172,8 @@ function readServeOptions(flags: FlagValues, runtime: Runtime) {
     );
   const maxBody = getStringFlag(flags, 'max-body');
   const drain = getStringFlag(flags, 'drain');
+  const pruneAge = getStringFlag(flags, 'prune');
+  if (pruneAge !== undefined) parseAgeStart('--prune', pruneAge, runtime.now());
   const models = getStringFlag(flags, 'models');
   return {
     port: parsePort(getStringFlag(flags, 'port') ?? '0'),
@@ -148,7 +181,8 @@ function readServeOptions(flags: FlagValues, runtime: Runtime) {
     data: data === undefined || isUrl ? databaseFileIn(dataDirectory(runtime)) : resolve(runtime.cwd, data),
     postgresAddress: isUrl ? parsePostgresUrl(data, runtime.env.PGUSER || systemUserName()) : undefined,
     models: models === undefined ? undefined : parseModels(models),
-    maxBodyBytes: maxBody === undefined ? undefined : parseMaxBody(maxBody),
+    maxBodyBytes: maxBody === undefined ? undefined : parseByteSize('--max-body', maxBody),
+    pruneAge,
     logFormat: logFormatOf(getStringFlag(flags, 'log')),
     drainMs: drain === undefined ? serviceLimits.drainMs : parseDurationMs('--drain', drain),
   };
@@ -197,13 +231,4 @@ async function openUpstream(
   const { openHttpTransport } = await import('../http/transport.ts');
   const transport = openHttpTransport(options);
   return { answer: createUpstream(base, token, transport.send, runtime.after), close: transport.close };
-}
-
-const BYTES_PER_UNIT: Readonly<Record<string, number>> = { '': 1, K: 1024, M: 1024 ** 2, G: 1024 ** 3 };
-
-function parseMaxBody(text: string): number {
-  const [, digits = '', unit = ''] = /^(\d{1,12})([KMG]?)$/i.exec(text) ?? [];
-  const bytes = Number(digits) * (BYTES_PER_UNIT[unit.toUpperCase()] ?? 1);
-  if (bytes > 0 && Number.isSafeInteger(bytes)) return bytes;
-  throw usageFailure(`--max-body is not a valid size: ${JSON.stringify(text)}`, 'write it like 65536, 64K, 32M or 2G');
 }

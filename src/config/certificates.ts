@@ -11,26 +11,24 @@ import type { CertificateContext, NamedFile } from './connect-options.ts';
 const PEM_TIMEOUT_MS = 10_000;
 const MAX_PEM_BYTES = 16 * 1024 * 1024;
 
-/** The texts of files with CA certificates. Throws Failure `local_file` if one cannot be read, and usage if it holds no certificate. */
-export async function readCaCertificates(files: readonly NamedFile[], context: CertificateContext): Promise<string[]> {
-  return Promise.all(
-    files.map(async (file) => {
+/**
+ * The texts of files with CA certificates, and a client certificate with its key, which may be in one file. Throws Failure
+ * `local_file` if a file cannot be read, and usage if it is not PEM, or the key needs a passphrase or does not match.
+ */
+export async function readCertificates(
+  caFiles: readonly NamedFile[],
+  cert: NamedFile | undefined,
+  key: NamedFile | undefined,
+  context: CertificateContext,
+): Promise<TlsSettings> {
+  const caCertificates = await Promise.all(
+    caFiles.map(async (file) => {
       const text = await readPemFile(file, context);
       parseCertificates(text, file);
       return text;
     }),
   );
-}
-
-/**
- * A client certificate and its key, which may be in one file. Throws Failure `local_file` if a file cannot be read, and
- * usage if it is not PEM, the key needs a passphrase, or the key does not match the certificate.
- */
-export async function readClientCertificate(
-  cert: NamedFile,
-  key: NamedFile | undefined,
-  context: CertificateContext,
-): Promise<NonNullable<TlsSettings['client']>> {
+  if (!cert) return { caCertificates };
   const [text, keyText] = await Promise.all([readPemFile(cert, context), key && readPemFile(key, context)]);
   const [certificate] = parseCertificates(text, cert);
   const keyFile = key ?? cert;
@@ -39,7 +37,7 @@ export async function readClientCertificate(
       `the key in ${describeFile(keyFile)} does not match the certificate in ${describeFile(cert)}`,
       'pass the key of that certificate with --key',
     );
-  return { cert: text, key: keyText ?? text };
+  return { caCertificates, client: { cert: text, key: keyText ?? text } };
 }
 
 async function readPemFile(

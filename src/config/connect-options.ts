@@ -11,7 +11,6 @@ export interface NamedFile {
   readonly path: string;
 }
 
-/** The context for reading certificate files, which the signal and the time limit end. */
 export interface CertificateContext {
   readonly runtime: Pick<Runtime, 'env' | 'cwd' | 'after' | 'elapsed'>;
   readonly signal: AbortSignal;
@@ -45,7 +44,13 @@ export async function readConnectOptions(
     if (files.cacert || files.cert) await readTlsSettings(files, {}, {}, context);
     return { proxy, tls: {} };
   }
-  requireTlsVerification(env);
+  const { NODE_TLS_REJECT_UNAUTHORIZED: rejectUnauthorized } = env;
+  if (rejectUnauthorized === '0')
+    throw new Failure(
+      'safety_check',
+      'NODE_TLS_REJECT_UNAUTHORIZED=0 is set, so anyone on the network path could impersonate the service',
+      { hint: 'unset it, and pass the CA certificate of your server with --cacert', applied: 'no' },
+    );
   return { proxy, tls: await readTlsSettings(files, profile, env, context) };
 }
 
@@ -56,13 +61,6 @@ export function caCertificateFiles(cacert: string | undefined, profile: Profile,
     cacert ? { source: '--cacert', path: cacert } : { source: 'cacert of the profile', path: profile.cacert },
   ];
   return files.flatMap(({ source, path }) => (path ? [{ source, path }] : []));
-}
-
-function requireTlsVerification({ NODE_TLS_REJECT_UNAUTHORIZED: rejectUnauthorized }: Runtime['env']): void {
-  if (rejectUnauthorized !== '0') return;
-  const message = 'NODE_TLS_REJECT_UNAUTHORIZED=0 is set, so anyone on the network path could impersonate the service';
-  const hint = 'unset it, and pass the CA certificate of your server with --cacert';
-  throw new Failure('safety_check', message, { hint, applied: 'no' });
 }
 
 function resolveProxy(url: URL, env: Runtime['env']): URL | undefined {
@@ -83,11 +81,10 @@ async function readTlsSettings(
 ): Promise<TlsSettings> {
   const files = caCertificateFiles(cacert, profile, env);
   if (files.length === 0 && cert === undefined) return {};
-  const { readCaCertificates, readClientCertificate } = await import('./certificates.ts');
-  // Node itself trusts NODE_EXTRA_CA_CERTS; the file is read here because Node would only warn about an invalid one.
-  const caCertificates = await readCaCertificates(files, context);
-  const settings = cacert || profile.cacert ? { caCertificates } : {};
-  if (cert === undefined) return settings;
+  const { readCertificates } = await import('./certificates.ts');
+  const certFile = cert === undefined ? undefined : { source: '--cert', path: cert };
   const keyFile = key === undefined ? undefined : { source: '--key', path: key };
-  return { ...settings, client: await readClientCertificate({ source: '--cert', path: cert }, keyFile, context) };
+  const { caCertificates, ...client } = await readCertificates(files, certFile, keyFile, context);
+  // Node itself trusts NODE_EXTRA_CA_CERTS; the file is read here because Node would only warn about an invalid one.
+  return caCertificates && (cacert || profile.cacert) ? { caCertificates, ...client } : client;
 }

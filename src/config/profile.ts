@@ -1,18 +1,26 @@
 import { usageFailure } from '../errors.ts';
 import type { StoredSettings } from './settings.ts';
 
-/** A stored profile: its settings (settings.ts), and what svc keeps beside them. Names are those of the file. */
-export interface Profile extends StoredSettings {
-  /** The names of entries in the operating system's keychain, which hold the secrets instead. */
-  readonly password_key?: string;
-  readonly token_key?: string;
-  /** The origins the credentials, headers and command were given for; they are sent to no other. */
-  readonly basic_origins?: readonly string[];
-  readonly bearer_origins?: readonly string[];
-  readonly header_origins?: readonly string[];
-  readonly basic_command_origins?: readonly string[];
-  readonly bearer_command_origins?: readonly string[];
-}
+export type JsonType = 'a string' | 'an array of strings' | 'an object of strings';
+
+/**
+ * What svc keeps in a profile beside the settings: the names of entries in the operating system's keychain, which hold
+ * the secrets instead, and the origins the credentials, headers and command were given for; they are sent to no other.
+ */
+export const bindingTypes = {
+  password_key: 'a string',
+  token_key: 'a string',
+  basic_origins: 'an array of strings',
+  bearer_origins: 'an array of strings',
+  header_origins: 'an array of strings',
+  basic_command_origins: 'an array of strings',
+  bearer_command_origins: 'an array of strings',
+} as const satisfies Record<string, JsonType>;
+
+/** A stored profile. Names are those of the file. */
+export type Profile = StoredSettings & {
+  readonly [K in keyof typeof bindingTypes]?: (typeof bindingTypes)[K] extends 'a string' ? string : readonly string[];
+};
 
 /** All profiles, and the name of the default. */
 export interface ProfileStore {

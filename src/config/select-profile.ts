@@ -2,7 +2,7 @@ import { usageFailure } from '../errors.ts';
 import type { Runtime } from '../runtime.ts';
 import { parseBaseUrl } from './base-url.ts';
 import { DEFAULT_PROFILE_NAME, getProfile, LOCAL_PROFILE_NAME, type Profile, parseProfileName } from './profile.ts';
-import { type ConfigContext, readProfiles } from './read-profiles.ts';
+import { type ConfigContext, readProfiles } from './profile-store.ts';
 
 /** The flags that select the destination and the credentials; undefined if not given. */
 export interface ConnectionFlags {

@@ -127,12 +127,32 @@ export type Field = Shape & {
 
 export type Fields = { readonly [name: string]: Field };
 
-/** The type of a time in a body. */
+type Details<T extends Shape['type']> = Omit<FieldOf<T, Field>, 'type' | 'of' | 'summary' | 'topic'>;
+
+type FieldOf<T, F> = F extends { readonly type: infer U } ? (T extends U ? F : never) : never;
+
+type CreateField<T extends Shape['type']> = (summary: string, details?: Details<T>) => Field;
+
+/** Functions that create the fields that help lists under a topic: `integer('Random seed', { nullable: true })`. */
+export function fieldsOf(topic?: string) {
+  const under = topic === undefined ? {} : { topic };
+  const string: CreateField<'string'> = (summary, details) => ({ type: 'string', summary, ...under, ...details });
+  const number: CreateField<'number'> = (summary, details) => ({ type: 'number', summary, ...under, ...details });
+  const integer: CreateField<'integer'> = (summary, details) => ({ type: 'integer', summary, ...under, ...details });
+  const boolean: CreateField<'boolean'> = (summary, details) => ({ type: 'boolean', summary, ...under, ...details });
+  const object: CreateField<'object'> = (summary, details) => ({ type: 'object', summary, ...under, ...details });
+  const json: CreateField<'json'> = (summary, details) => ({ type: 'json', summary, ...under, ...details });
+  const list = (summary: string, of: Shape, details?: Details<'list'>): Field => {
+    return { type: 'list', of, summary, ...under, ...details };
+  };
+  return { string, number, integer, boolean, object, json, list };
+}
+
+/** What makes a string a time in a body. */
 export const dateTime = {
-  type: 'string',
   format: 'date-time',
   wider: [{ type: 'string', format: 'lax-date-time' }],
-} as const satisfies Shape & Pick<Field, 'wider'>;
+} as const satisfies Details<'string'>;
 
 /** The flag of a field: `top_logprobs` is `--top-logprobs`. */
 export function flagName(fieldName: string): string {

@@ -1,3 +1,5 @@
+import { usageFailure } from '../errors.ts';
+
 /** A format of strings: `pattern` decides (here and in JSON Schema), `description` is for people. */
 interface FormatRule {
   readonly pattern: string;
@@ -144,4 +146,12 @@ export function ageToTimestamp(text: string, now: number): string | undefined {
   const [, count, unit = ''] = /^(\d+)(s|m|h|d|w)$/.exec(text) ?? [];
   const time = new Date(now - Number(count) * (SECONDS_PER_UNIT[unit] ?? 0) * 1000);
   return time.getTime() >= EARLIEST_MS ? time.toISOString() : undefined;
+}
+
+/** The UTC time that an age, the value of a flag, was before `now`. Throws usage for anything but `90s`, `15m`, `12h`, `7d` or `2w`. */
+export function parseAgeStart(flag: string, text: string, now: number): string {
+  const time = ageToTimestamp(text, now);
+  if (time !== undefined) return time;
+  const problem = /^\d+[smhdw]$/.test(text) ? 'a time before the year 0' : 'not an age';
+  throw usageFailure(`${flag}: ${JSON.stringify(text)} is ${problem}`, 'write 90s, 15m, 12h, 7d or 2w');
 }

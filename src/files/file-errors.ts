@@ -25,6 +25,11 @@ export function isNotFoundError(error: unknown): boolean {
   return code === 'ENOENT' || code === 'ENOTDIR';
 }
 
+/** For `catch`: a missing file is undefined; throws any other error. */
+export function undefinedIfNotFound(error: unknown): undefined {
+  if (!isNotFoundError(error)) throw error;
+}
+
 export function errorCode(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
 }

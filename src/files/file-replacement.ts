@@ -3,7 +3,7 @@ import { type FileHandle, mkdir, open, readdir, readlink, realpath, rename, rm, 
 import { basename, dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { usageFailure } from '../errors.ts';
-import { errorCode, fileFailure, isNotFoundError, withFileFailure } from './file-errors.ts';
+import { errorCode, fileFailure, isNotFoundError, undefinedIfNotFound, withFileFailure } from './file-errors.ts';
 
 /**
  * Creates a directory and its parents durably; returns false if it already existed. Throws system errors. Node's recursive
@@ -60,21 +60,20 @@ export async function resolveSymlinks(path: string): Promise<string> {
 /** Opens an unnamed file (0600) in a directory (0700), which the system deletes when the process ends. Throws system errors. */
 export async function openAnonymousFile(directory: string): Promise<FileHandle> {
   await makeDirectory(directory, 0o700);
-  const { handle, path } = await openFirstFree((count) => join(directory, `.spool.${count}`), 'wx+', 0o600);
+  const { handle, path } = await openFirstFree((count) => join(directory, `.spool.${count}`), 0o600);
   await unlink(path);
   return handle;
 }
 
-/** Creates and opens a file under the first free of several names: `wx` makes sure that no other process has it. Throws system errors. */
+/** Creates and opens a file under the first free of several names: `wx+` makes sure that no other process has it. Throws system errors. */
 async function openFirstFree(
   nameOf: (count: number) => string,
-  flags: 'wx' | 'wx+',
   mode: number,
 ): Promise<{ readonly handle: FileHandle; readonly path: string }> {
   for (let count = 1; ; count++) {
     const path = nameOf(count);
     try {
-      return { handle: await open(path, flags, mode), path };
+      return { handle: await open(path, 'wx+', mode), path };
     } catch (error) {
       if (errorCode(error) !== 'EEXIST') throw error;
     }
@@ -100,29 +99,14 @@ export interface FileReplacement {
  */
 export async function openReplacement(path: string, displayPath: string, mode?: number): Promise<FileReplacement> {
   return withFileFailure(`write ${displayPath}`, async () => {
-    const existing = await stat(path).catch((error: unknown) => {
-      if (isNotFoundError(error)) return undefined;
-      throw error;
-    });
-    if (existing && !existing.isFile()) {
-      // Loaded only for devices and pipes.
-      const { isatty } = await import('node:tty');
-      const handle = await open(path, 'w');
-      const write: FileReplacement['write'] = (bytes) => handle.writeFile(bytes);
-      const file = { isTerminal: isatty(handle.fd), stats: () => handle.stat(), write, close: () => handle.close() };
-      return createDirectWriter(file, displayPath);
-    }
-    const descriptor = descriptorOf(path);
-    // A file that the shell has opened.
-    if (existing && descriptor !== undefined) {
-      const stats = (): Promise<Stats> => promisify(fstat)(descriptor);
-      const write: FileReplacement['write'] = (bytes) => promisify(writeFile)(descriptor, bytes);
-      return createDirectWriter({ isTerminal: false, stats, write, close: async () => {} }, displayPath);
-    }
+    const existing = await stat(path).catch(undefinedIfNotFound);
+    // Devices and pipes, and a file that the shell has opened.
+    if (existing && (!existing.isFile() || descriptorOf(path) !== undefined))
+      return openDirectly(path, existing, displayPath);
     // Replace the target of a symbolic link, not the link.
     const target = await resolveSymlinks(path);
     const nameOf = (count: number): string => join(dirname(target), `.${basename(target)}.${count}.tmp`);
-    const { handle, path: temporary } = await openFirstFree(nameOf, 'wx+', existing ? 0o600 : (mode ?? 0o666));
+    const { handle, path: temporary } = await openFirstFree(nameOf, existing ? 0o600 : (mode ?? 0o666));
     // Not when it is opened, because the umask would apply. On a file system without modes, chmod fails and is skipped.
     const exactMode = existing ? existing.mode & 0o777 : mode;
     if (exactMode !== undefined) await handle.chmod(exactMode).catch(() => {});
@@ -206,22 +190,20 @@ export function descriptorOf(path: string): number | undefined {
 }
 
 // What others write before and after the result stays.
-function createDirectWriter(
-  file: Pick<FileReplacement, 'isTerminal' | 'stats' | 'write'> & { readonly close: () => Promise<void> },
-  displayPath: string,
-): FileReplacement {
-  const { isTerminal, stats, write, close } = file;
+async function openDirectly(path: string, existing: Stats, displayPath: string): Promise<FileReplacement> {
+  const { isatty } = await import('node:tty');
+  const handle = existing.isFile() ? undefined : await open(path, 'w');
+  const descriptor = handle?.fd ?? descriptorOf(path) ?? -1;
+  const close = async (): Promise<void> => handle?.close();
   return {
-    isTerminal,
-    stats,
-    write: (bytes) => withFileFailure(`write ${displayPath}`, () => write(bytes)),
-    read: readNothing,
+    isTerminal: isatty(descriptor),
+    stats: () => promisify(fstat)(descriptor),
+    write: (bytes) => withFileFailure(`write ${displayPath}`, () => promisify(writeFile)(descriptor, bytes)),
+    read: async function* () {},
     commit: () => withFileFailure(`write ${displayPath}`, close),
     abandon: () => close().then(() => false),
   };
 }
-
-async function* readNothing(): AsyncGenerator<Uint8Array> {}
 
 /** True when two paths name one file, also through links; files that do not exist are compared by path. */
 export async function isSameFile(left: string, right: string): Promise<boolean> {

@@ -4,10 +4,9 @@ import { type FileHandle, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { Failure } from '../errors.ts';
 import { LINE_FEED } from '../json/json-bytes.ts';
-import { JsonError } from '../json/json-error.ts';
-import { type JsonNode, kindOf, rootOf } from '../json/json-node.ts';
-import { parseJson } from '../json/parse-json.ts';
-import { errorCode, isNotFoundError, withFileFailure } from './file-errors.ts';
+import { type JsonNode, kindOf } from '../json/json-node.ts';
+import { tryParseJson } from '../json/parse-json.ts';
+import { errorCode, fileFailure, isNotFoundError, undefinedIfNotFound, withFileFailure } from './file-errors.ts';
 import { acquireLock, type LockRuntime } from './file-lock.ts';
 import { makeDirectory, syncDirectory } from './file-replacement.ts';
 import { splitLines } from './split-lines.ts';
@@ -89,7 +88,7 @@ export async function readJournal(
     }
   } catch (error) {
     if (isNotFoundError(error)) return undefined;
-    throw error instanceof Failure ? error : await withFileFailure(`read ${displayPath}`, () => Promise.reject(error));
+    throw fileFailure(`read ${displayPath}`, error);
   }
   return end;
 }
@@ -97,13 +96,8 @@ export async function readJournal(
 export const NOT_A_RECORD = 'it is not a JSON object on one line';
 
 export function parseRecord(bytes: Buffer): JsonNode | undefined {
-  try {
-    const record = rootOf(parseJson(bytes));
-    return kindOf(record) === 'object' ? record : undefined;
-  } catch (error) {
-    if (error instanceof JsonError) return undefined;
-    throw error;
-  }
+  const record = tryParseJson(bytes);
+  return record && kindOf(record) === 'object' ? record : undefined;
 }
 
 /** A journal that is open for appending; the caller holds its lock. Every function throws Failure `local_file`. */
@@ -118,7 +112,7 @@ export interface Journal {
  * each write; an error that it throws keeps the records from being written.
  */
 export async function openJournal(
-  { path, displayPath }: Pick<JournalFile, 'path' | 'displayPath'>,
+  { path, displayPath }: Omit<JournalFile, 'hint'>,
   validBytes: number,
   beforeWrite: () => void = () => {},
 ): Promise<Journal> {
@@ -164,19 +158,14 @@ export async function withJournalLock<T>(path: string, runtime: LockRuntime, act
 const TAIL_BYTES = 64 * 1024;
 
 /** The end of the last complete record, in bytes, without a reading of the others; 0 without a file. Throws Failure `local_file`. */
-export async function findJournalEnd({
-  path,
-  displayPath,
-}: Pick<JournalFile, 'path' | 'displayPath'>): Promise<number> {
+export async function findJournalEnd({ path, displayPath }: Omit<JournalFile, 'hint'>): Promise<number> {
   return withFileFailure(`read ${displayPath}`, async () => {
     await requireRegularFile(path);
-    const file = await open(path).catch((error: unknown) => {
-      if (isNotFoundError(error)) return undefined;
-      throw error;
-    });
+    const file = await open(path).catch(undefinedIfNotFound);
+    if (!file) return 0;
     try {
       const tail = Buffer.alloc(TAIL_BYTES);
-      for (let end = (await file?.stat())?.size ?? 0; file && end > 0; ) {
+      for (let { size: end } = await file.stat(); end > 0; ) {
         const start = Math.max(0, end - TAIL_BYTES);
         const { bytesRead } = await file.read(tail, 0, end - start, start);
         const at = tail.subarray(0, bytesRead).lastIndexOf(LINE_FEED);
@@ -185,7 +174,7 @@ export async function findJournalEnd({
       }
       return 0;
     } finally {
-      await file?.close();
+      await file.close();
     }
   });
 }

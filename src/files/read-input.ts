@@ -61,10 +61,13 @@ export async function openInputFile(
     try {
       const stats = await promisify(fstat)(fd);
       if (stats.isDirectory()) throw Object.assign(new Error('directory'), { code: 'EISDIR' });
-      const createStream = stats.isFile() ? createFileStream : await deviceStream(fd, stats.isFIFO());
+      const device = stats.isFile() ? undefined : { ...(await import('node:net')), ...(await import('node:tty')) };
       // No wait from here on: an abort before the listener exists would be missed.
       signal.throwIfAborted();
-      const stream = createStream(fd);
+      // A socket waits for the writer of a FIFO in the event loop; reading the file would return its end at once.
+      const socket = device && stats.isFIFO() && new device.Socket({ fd, readable: true, writable: false });
+      const terminal = device?.isatty(fd) && new device.ReadStream(fd);
+      const stream = socket || terminal || createReadStream('', { fd });
       destroyOnAbort(stream, signal);
       return { stream, size: stats.isFile() ? stats.size : undefined };
     } catch (error) {
@@ -100,20 +103,6 @@ export function unreadableInputFailure(displayPath: string, error: unknown): unk
 }
 
 const FIRST_BUFFER_BYTES = 64 * 1024;
-
-function createFileStream(fd: number): Readable {
-  return createReadStream('', { fd });
-}
-
-// A socket waits for the writer of a FIFO in the event loop; reading the file would return its end at once.
-async function deviceStream(fd: number, isFifo: boolean): Promise<(fd: number) => Readable> {
-  if (isFifo) {
-    const { Socket } = await import('node:net');
-    return () => new Socket({ fd, readable: true, writable: false });
-  }
-  const { isatty, ReadStream } = await import('node:tty');
-  return isatty(fd) ? () => new ReadStream(fd) : createFileStream;
-}
 
 function destroyOnAbort(stream: Readable, signal: AbortSignal): void {
   const stop = (): void => void stream.destroy(signal.reason);

@@ -1,7 +1,7 @@
 import { chmod, lstat, realpath, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { Failure } from '../errors.ts';
-import { isNotFoundError } from './file-errors.ts';
+import { undefinedIfNotFound } from './file-errors.ts';
 
 const OTHERS_MAY_WRITE = 0o022;
 const OTHERS_MAY_USE = 0o077;
@@ -22,16 +22,12 @@ export async function requireTrustedFile(path: string, trust: TrustOptions): Pro
 /** Throws Failure `safety_check` for a file of another user, and for a symlink into a directory others can write; a missing file passes. */
 export async function requireOwnFile(path: string, { userId }: TrustOptions): Promise<void> {
   if (userId === undefined) return;
-  try {
-    await requireSafeLink(path);
-    const { uid } = await stat(path);
-    if (uid !== userId && uid !== ROOT_USER_ID)
-      throw new Failure('safety_check', `${path} belongs to another user (id ${uid}), so svc does not use it`, {
-        hint: `if you trust its content, take it over: sudo chown ${userId} ${path}`,
-      });
-  } catch (error) {
-    if (!isNotFoundError(error)) throw error;
-  }
+  await requireSafeLink(path).catch(undefinedIfNotFound);
+  const { uid = userId } = (await stat(path).catch(undefinedIfNotFound)) ?? {};
+  if (uid !== userId && uid !== ROOT_USER_ID)
+    throw new Failure('safety_check', `${path} belongs to another user (id ${uid}), so svc does not use it`, {
+      hint: `if you trust its content, take it over: sudo chown ${userId} ${path}`,
+    });
 }
 
 /** Throws Error for a FIFO or a device, which could be read without end. A file that does not exist passes. */
@@ -42,17 +38,11 @@ export async function requireRegularFile(path: string): Promise<void> {
 
 /** Narrows a mode wider than 0600 with a warning, if the file belongs to this user. */
 export async function narrowMode(path: string, { userId, warn }: TrustOptions): Promise<void> {
-  if (userId === undefined) return;
-  try {
-    const found = await stat(path);
-    const { uid, mode } = found;
-    // The mode of a device belongs to the system.
-    if ((mode & OTHERS_MAY_USE) === 0 || uid !== userId || !found.isFile()) return;
-    await chmod(path, 0o600);
-    await warn(`${path} was open to other users (${formatMode(mode)}); its mode is now 0600`);
-  } catch (error) {
-    if (!isNotFoundError(error)) throw error;
-  }
+  const found = await stat(path).catch(undefinedIfNotFound);
+  // The mode of a device belongs to the system.
+  if (userId === undefined || found?.uid !== userId || !found.isFile() || (found.mode & OTHERS_MAY_USE) === 0) return;
+  await chmod(path, 0o600);
+  await warn(`${path} was open to other users (${formatMode(found.mode)}); its mode is now 0600`);
 }
 
 async function requireSafeLink(path: string): Promise<void> {

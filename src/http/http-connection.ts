@@ -33,8 +33,8 @@ const MAX_RESPONSE_BYTES_CARRIED = 256 * 1024;
 export function createConnection(url: URL, options: ConnectOptions, isKeepAlive: boolean): HttpConnection {
   // Only undici may end a connection that it has taken over: it fails if one closes by itself while it does not read.
   let connectAbort = new AbortController();
-  let readControl: ReadControl = { pause: () => {}, resume: () => {}, expectResponse: () => {} };
   let traffic = createTraffic();
+  let control: ReadControl | undefined;
   let openedSocket: Socket | undefined;
   let arrivingBody: BodyQueue | undefined;
   let onInterimResponse: HttpRequest['onInterimResponse'];
@@ -52,9 +52,7 @@ export function createConnection(url: URL, options: ConnectOptions, isKeepAlive:
         (socket) => {
           traffic = createTraffic();
           openedSocket = socket;
-          // First: it puts bytes back, and the control may hold some that follow them.
-          closeOnTimeoutNotice(socket, traffic);
-          readControl = controlReading(socket, () => onInterimResponse?.());
+          control = controlReading(socket, traffic, () => onInterimResponse?.());
           reportStrayData(socket, traffic);
           done(null, socket);
         },
@@ -79,7 +77,7 @@ export function createConnection(url: URL, options: ConnectOptions, isKeepAlive:
     exchange: (request, to) => {
       const { onBodySent, onStrayData } = request;
       onInterimResponse = request.onInterimResponse;
-      readControl.expectResponse();
+      control?.expectResponse();
       return new Promise((resolve, reject) => {
         client.dispatch(dispatchOptions(request, to, options, isKeepAlive), {
           onConnect: () => {
@@ -89,7 +87,7 @@ export function createConnection(url: URL, options: ConnectOptions, isKeepAlive:
           onHeaders: (status, rawHeaders, _, statusText) => {
             // An interim response.
             if (status < 200) return true;
-            const bodyQueue = createBodyQueue(readControl);
+            const bodyQueue = createBodyQueue(control);
             arrivingBody = bodyQueue;
             // The body of a short response is in the packet of its headers, which is read to its end before this runs.
             queueMicrotask(() => {
@@ -152,28 +150,6 @@ function reportStrayData(socket: Socket, traffic: Traffic): void {
   };
 }
 
-// A server may announce with a 408 that it closes an idle connection (RFC 9110, section 15.5.9): no response is missing.
-// A possible notice at the end of a packet is read separately, once it is known whether the response before it ends.
-function closeOnTimeoutNotice(socket: Socket, traffic: Traffic): void {
-  const read = socket.read.bind(socket);
-  socket.read = (size) => {
-    const chunk: Buffer | null = read(size);
-    if (!chunk) return null;
-    if (!traffic.isResponseExpected && TIMEOUT_NOTICE.test(chunk.toString('latin1'))) {
-      socket.destroy();
-      return null;
-    }
-    const noticeStart = chunk.indexOf('HTTP/1.', Math.max(1, chunk.length - MAX_TIMEOUT_NOTICE_BYTES));
-    if (noticeStart === -1) return chunk;
-    socket.unshift(chunk.subarray(noticeStart));
-    return chunk.subarray(0, noticeStart);
-  };
-}
-
-// Enough for a notice with an HTML page.
-const MAX_TIMEOUT_NOTICE_BYTES = 1024;
-const TIMEOUT_NOTICE = /^HTTP\/1\.[01] 408\b.*\r\n(?:.+\r\n)*?connection:[ \t]*close\r\n/i;
-
 function dispatchOptions(
   { method, headers, body, onBodySent }: HttpRequest,
   url: URL,
@@ -211,7 +187,7 @@ interface BodyQueue {
 const MAX_QUEUED_BYTES = 256 * 1024;
 
 /** An empty queue for a body; the connection is paused while more than 256 KiB wait to be read. */
-function createBodyQueue({ pause, resume }: Pick<ReadControl, 'pause' | 'resume'>): BodyQueue {
+function createBodyQueue(control: ReadControl | undefined): BodyQueue {
   let chunks: Buffer[] = [];
   let queuedBytes = 0;
   let isPaused = false;
@@ -224,7 +200,7 @@ function createBodyQueue({ pause, resume }: Pick<ReadControl, 'pause' | 'resume'
       queuedBytes = 0;
       if (isPaused) {
         isPaused = false;
-        resume();
+        control?.resume();
       }
       yield* ready;
       if (chunks.length > 0) continue;
@@ -243,7 +219,7 @@ function createBodyQueue({ pause, resume }: Pick<ReadControl, 'pause' | 'resume'
       queuedBytes += chunk.length;
       if (queuedBytes > MAX_QUEUED_BYTES && !isPaused) {
         isPaused = true;
-        pause();
+        control?.pause();
       }
       wakeReader();
     },
@@ -268,8 +244,9 @@ interface ReadControl {
 
 // Takes control of a socket's `read`. undici can pause its parser, but a parser that is paused when the connection ends throws
 // an error that cannot be caught, and it takes an unsolicited `100 Continue` for a broken response. `onInterimResponse` is
-// called for each 1xx response.
-function controlReading(socket: Socket, onInterimResponse: () => void): ReadControl {
+// called for each 1xx response. A server may announce with a 408 that it closes an idle connection (RFC 9110, section 15.5.9):
+// no response is missing.
+function controlReading(socket: Socket, traffic: Traffic, onInterimResponse: () => void): ReadControl {
   const read = socket.read.bind(socket);
   let isPaused = false;
   let isBeforeResponse = true;
@@ -281,8 +258,19 @@ function controlReading(socket: Socket, onInterimResponse: () => void): ReadCont
     return passed.length === 0 ? null : concatChunks(passed);
   };
   socket.read = (size) => {
-    const chunk: Buffer | null = isPaused ? null : read(size);
-    return chunk && isBeforeResponse ? filterInterimHeads(chunk) : chunk;
+    let chunk: Buffer | null = isPaused ? null : read(size);
+    if (!chunk) return null;
+    if (!traffic.isResponseExpected && TIMEOUT_NOTICE.test(chunk.toString('latin1'))) {
+      socket.destroy();
+      return null;
+    }
+    // A possible notice at the end is read separately, once it is known whether the response before it ends.
+    const noticeStart = chunk.indexOf('HTTP/1.', Math.max(1, chunk.length - MAX_TIMEOUT_NOTICE_BYTES));
+    if (noticeStart !== -1) {
+      socket.unshift(chunk.subarray(noticeStart));
+      chunk = chunk.subarray(0, noticeStart);
+    }
+    return isBeforeResponse ? filterInterimHeads(chunk) : chunk;
   };
   return {
     pause: () => {
@@ -298,6 +286,10 @@ function controlReading(socket: Socket, onInterimResponse: () => void): ReadCont
     },
   };
 }
+
+// Enough for a notice with an HTML page.
+const MAX_TIMEOUT_NOTICE_BYTES = 1024;
+const TIMEOUT_NOTICE = /^HTTP\/1\.[01] 408\b.*\r\n(?:.+\r\n)*?connection:[ \t]*close\r\n/i;
 
 const STATUS_PREFIX_BYTES = 'HTTP/1.1 100'.length;
 const MAX_INTERIM_HEAD_BYTES = 16_384;

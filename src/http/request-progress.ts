@@ -1,6 +1,6 @@
 import { isHandshakeRefused } from '../errors.ts';
-import { notifyBodyEnd, observeChunks } from './body-chunks.ts';
-import type { HttpRequest, HttpResponse, Middleware, RequestBody, Send, StreamedBody } from './message.ts';
+import { notifyBodyEnd } from './body-chunks.ts';
+import type { HttpRequest, HttpResponse, Middleware, RequestBody, Send } from './message.ts';
 
 /**
  * How far a request has come. `nothing`: connect or TLS did not finish. `part`: the body has begun to leave. `all`: its
@@ -20,7 +20,10 @@ export function createRequestProgress(): RequestProgress {
 // Small enough to know that a request that was cut early is incomplete.
 const CHUNK_BYTES = 64 * 1024;
 
-/** Keeps `progress` current from the start of each exchange; a sender takes the first chunk of a body once it is connected. */
+/**
+ * Keeps `progress` current from the start of each exchange; a sender takes the first chunk of a body once it is connected. Stops a
+ * streamed body when a refusal arrives before it has left completely: the server would discard the rest.
+ */
 export function withRequestProgress(progress: RequestProgress): Middleware {
   return (next) => async (request) => {
     const { body } = request;
@@ -29,7 +32,7 @@ export function withRequestProgress(progress: RequestProgress): Middleware {
     progress.attempts += 1;
     try {
       if (!(body instanceof Uint8Array) || body.length > CHUNK_BYTES)
-        return await next({ ...request, body: { length: body.length, chunks: () => trackChunks(body, progress) } });
+        return await sendStoppable(request, progress, next);
       const onBodySent = (): void => {
         progress.phase = 'all';
         progress.sentBytes = body.length;
@@ -45,15 +48,31 @@ export function withRequestProgress(progress: RequestProgress): Middleware {
   };
 }
 
-async function* trackChunks(body: RequestBody, progress: RequestProgress): AsyncGenerator<Uint8Array> {
-  progress.phase = 'part';
-  for await (const chunk of bodyChunks(body)) {
-    progress.sentBytes += chunk.length;
-    // Set before the last chunk is handed over, because nothing reports when it has left.
-    if (progress.sentBytes === body.length) progress.phase = 'all';
-    yield chunk;
-  }
-  progress.phase = 'all';
+async function sendStoppable(request: HttpRequest, progress: RequestProgress, next: Send): Promise<HttpResponse> {
+  const { body } = request;
+  let isRefused = false;
+  let onResponseEnd = (): void => {};
+  const responseEnded = new Promise<void>((resolve) => {
+    onResponseEnd = resolve;
+  });
+  const chunks = async function* (): AsyncGenerator<Uint8Array> {
+    progress.phase = 'part';
+    for await (const chunk of bodyChunks(body)) {
+      progress.sentBytes += chunk.length;
+      // Set before the last chunk is handed over, because nothing reports when it has left.
+      if (progress.sentBytes === body.length) progress.phase = 'all';
+      if (isRefused) {
+        // The connection has to last until the response was read.
+        await responseEnded;
+        throw new Error('the request was refused');
+      }
+      yield chunk;
+    }
+    progress.phase = 'all';
+  };
+  const response = await next({ ...request, body: { length: body.length, chunks } });
+  isRefused = response.status >= 300;
+  return notifyBodyEnd(response, async () => onResponseEnd());
 }
 
 export function bodyChunks(body: RequestBody): AsyncIterable<Uint8Array> | Iterable<Uint8Array> {
@@ -62,32 +81,4 @@ export function bodyChunks(body: RequestBody): AsyncIterable<Uint8Array> | Itera
 
 function* sliceChunks(bytes: Uint8Array): Generator<Uint8Array> {
   for (let at = 0; at < bytes.length; at += CHUNK_BYTES) yield bytes.subarray(at, at + CHUNK_BYTES);
-}
-
-/** Stops a streamed body when a refusal arrives before it has left completely: the server would discard the rest. */
-export const stopUploadOnRefusal: Middleware = (next) => (request) => {
-  const { body } = request;
-  return body instanceof Uint8Array ? next(request) : sendStoppable(request, body, next);
-};
-
-async function sendStoppable(
-  request: HttpRequest,
-  { length, chunks }: StreamedBody,
-  next: Send,
-): Promise<HttpResponse> {
-  let isRefused = false;
-  let onResponseEnd = (): void => {};
-  const responseEnded = new Promise<void>((resolve) => {
-    onResponseEnd = resolve;
-  });
-  const throwIfRefused = async (): Promise<void> => {
-    if (!isRefused) return;
-    // The connection has to last until the response was read.
-    await responseEnded;
-    throw new Error('the request was refused');
-  };
-  const stoppableBody = { length, chunks: () => observeChunks(chunks(), throwIfRefused) };
-  const response = await next({ ...request, body: stoppableBody });
-  isRefused = response.status >= 300;
-  return notifyBodyEnd(response, async () => onResponseEnd());
 }

@@ -252,34 +252,34 @@ export function isPathWithin(path: JsonPath, prefix: JsonPath): boolean {
 /** The values along a path, from the root to the deepest that exists; of duplicate keys the last value counts. */
 export type NodeFinder = (path: JsonPath, from?: JsonNode) => readonly JsonNode[];
 
-interface TrailStep {
-  readonly step: string | number | undefined;
-  readonly node: JsonNode;
-  children?: ReadonlyMap<string | number, JsonNode>;
-}
+// Smaller containers are read again for each path.
+const MIN_REMEMBERED_CHILDREN = 32;
 
-/** Finds values by their paths. The last path is remembered, so that the list of a million neighbours is read once. */
+/** Finds values by their paths. Large containers are remembered, so that the list of a million neighbours is read once. */
 export function createNodeFinder(doc: JsonDocument): NodeFinder {
-  let trail: TrailStep[] = [];
+  const remembered = new Map<number, Map<string | number, JsonNode>>();
+  const childrenOf = (node: JsonNode): Map<string | number, JsonNode> => {
+    const known = remembered.get(node.at);
+    if (known) return known;
+    const children = new Map(childEntries(node));
+    if (children.size >= MIN_REMEMBERED_CHILDREN) remembered.set(node.at, children);
+    return children;
+  };
   return (path, from = rootOf(doc)) => {
-    if (trail[0]?.node.at !== from.at) trail = [{ step: undefined, node: from }];
-    let depth = 0;
+    const nodes = [from];
+    let node: JsonNode | undefined = from;
     for (const step of path) {
-      const next = trail[depth + 1]?.step === step ? trail[depth + 1] : childOf(trail[depth], step);
-      if (!next) break;
-      if (trail[depth + 1] !== next) trail = [...trail.slice(0, depth + 1), next];
-      depth += 1;
+      node = childrenOf(node).get(step);
+      if (!node) break;
+      nodes.push(node);
     }
-    return trail.slice(0, depth + 1).map(({ node }) => node);
+    return nodes;
   };
 }
 
-function childOf(place: TrailStep | undefined, step: string | number): TrailStep | undefined {
-  if (!place) return undefined;
-  place.children ??= new Map<string | number, JsonNode>([
-    ...Array.from(itemsOf(place.node)).entries(),
-    ...Array.from(membersOf(place.node), ({ key, value }) => [key, value] as const),
-  ]);
-  const node = place.children.get(step);
-  return node && { step, node };
+/** The children of a container in order, by their keys or indexes; none of any other kind. */
+export function* childEntries(node: JsonNode): Generator<readonly [step: string | number, child: JsonNode]> {
+  let index = 0;
+  for (const item of itemsOf(node)) yield [index++, item];
+  for (const { key, value } of membersOf(node)) yield [key, value];
 }

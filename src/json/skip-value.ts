@@ -1,5 +1,5 @@
 import type { Buffer } from 'node:buffer';
-import { BACKSLASH, CLOSE_ARRAY, CLOSE_OBJECT, LINE_FEED, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from './json-bytes.ts';
+import { BACKSLASH, CLOSE_ARRAY, CLOSE_OBJECT, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from './json-bytes.ts';
 
 /** The state of skipping a value without parsing it: the position, and the nesting at this position. */
 export interface SkipState {
@@ -7,14 +7,11 @@ export interface SkipState {
   at: number;
   depth: number;
   isInString: boolean;
-  /** Number of line feeds outside of strings, and the offset after the last one. */
-  lines: number;
-  lineStart: number;
 }
 
 // The bytes that mean something outside of strings.
 const structuralBytes = new Uint8Array(256);
-for (const byte of '"{}[]\n') structuralBytes[byte.charCodeAt(0)] = 1;
+for (const byte of '"{}[]') structuralBytes[byte.charCodeAt(0)] = 1;
 
 /** Skips an object, an array or a string, valid or not; returns true at its end, and false at the end of the bytes. */
 export function skipValue(bytes: Buffer, state: SkipState): boolean {
@@ -37,9 +34,6 @@ export function skipValue(bytes: Buffer, state: SkipState): boolean {
     else if (byte === CLOSE_OBJECT || byte === CLOSE_ARRAY) {
       depth -= 1;
       isComplete = depth === 0;
-    } else if (byte === LINE_FEED) {
-      state.lines += 1;
-      state.lineStart = at;
     }
   }
   state.at = at;

@@ -40,69 +40,60 @@ function firstInvalidOffset(bytes: Buffer): number {
   return at;
 }
 
-export function countContinuationBytes(bytes: Buffer): number {
-  if (isAscii(bytes)) return 0;
-  // Four bytes at a time, which takes a third of the time: 100 MB may be on one line.
-  const { length } = bytes;
-  const view = new DataView(bytes.buffer, bytes.byteOffset, length);
-  let count = 0;
-  let at = 0;
-  for (; at + 4 <= length; at += 4) {
-    const word = view.getInt32(at, true);
-    // The lowest bit of each byte: whether the highest bit was set and the next one was not.
-    if ((word & 0x80808080) !== 0) count += sumBytes((word >>> 7) & (~word >>> 6) & 0x01010101);
-  }
-  for (; at < length; at += 1) if (((bytes[at] ?? 0) & 0xc0) === 0x80) count += 1;
-  return count;
-}
-
-export function countLineFeeds(bytes: Buffer): number {
-  // Four bytes at a time, too: 100 MB may have a million lines.
-  const { length } = bytes;
-  const view = new DataView(bytes.buffer, bytes.byteOffset, length);
-  let count = 0;
-  let at = 0;
-  for (; at + 4 <= length; at += 4) {
-    // The bytes that were line feeds are zero. Adding 127 to its lower bits sets the highest bit of any other byte.
-    const word = view.getInt32(at, true) ^ 0x0a0a0a0a;
-    count += sumBytes((~(((word & 0x7f7f7f7f) + 0x7f7f7f7f) | word) >>> 7) & 0x01010101);
-  }
-  for (; at < length; at += 1) if (bytes[at] === LINE_FEED) count += 1;
-  return count;
-}
-
-// The sum of the four bytes of a number.
-function sumBytes(word: number): number {
-  return Math.imul(word, 0x01010101) >>> 24;
-}
-
 export interface TextPosition {
   readonly line: number;
   readonly column: number;
 }
 
-/** Returns line and column, from 1 and in characters, of byte offsets; in ascending order, lookups read the text once. */
+const TEXT_START: TextPosition = { line: 1, column: 1 };
+
+/** The position after some bytes that begin at `start`; lines and columns count from 1, columns in characters. */
+export function positionAfter(bytes: Buffer, start: TextPosition): TextPosition {
+  const lineBreak = bytes.lastIndexOf(LINE_FEED);
+  const lastLine = lineBreak === -1 ? bytes : bytes.subarray(lineBreak + 1);
+  // Only the first byte of a character counts, not those that continue it.
+  const characters = lastLine.length - (isAscii(lastLine) ? 0 : countMarkedBytes(lastLine, markContinuationBytes));
+  if (lineBreak === -1) return { line: start.line, column: start.column + characters };
+  return { line: start.line + countMarkedBytes(bytes, markLineFeeds), column: characters + 1 };
+}
+
+/** Returns the positions of byte offsets; in ascending order, lookups read the text once. */
 export function createPositionLookup(bytes: Buffer): (offset: number) => TextPosition {
   let at = 0;
-  let line = 1;
-  let column = 1;
+  let position = TEXT_START;
   return (offset) => {
-    if (offset < at) [at, line, column] = [0, 1, 1];
-    for (; at < offset; at++) {
-      const byte = bytes[at] ?? 0;
-      // Only the first byte of a character counts, not those that continue it.
-      if ((byte & 0xc0) !== 0x80) column += 1;
-      if (byte !== LINE_FEED) continue;
-      line += 1;
-      column = 1;
-    }
-    return { line, column };
+    const isAhead = offset >= at;
+    position = positionAfter(bytes.subarray(isAhead ? at : 0, offset), isAhead ? position : TEXT_START);
+    at = offset;
+    return position;
   };
 }
 
-/** Line and column of one byte offset, as createPositionLookup counts them. */
 export function positionAt(bytes: Buffer, offset: number): TextPosition {
-  return createPositionLookup(bytes)(offset);
+  return positionAfter(bytes.subarray(0, offset), TEXT_START);
+}
+
+// Four bytes at a time, which takes a third of the time: 100 MB may be on one line, or have a million of them. `mark` returns
+// the lowest bit of each byte of a number that counts.
+function countMarkedBytes(bytes: Buffer, mark: (word: number) => number): number {
+  const { length } = bytes;
+  const view = new DataView(bytes.buffer, bytes.byteOffset, length);
+  let count = 0;
+  let at = 0;
+  for (; at + 4 <= length; at += 4) count += Math.imul(mark(view.getInt32(at, true)), 0x01010101) >>> 24;
+  for (; at < length; at += 1) count += mark(bytes[at] ?? 0);
+  return count;
+}
+
+// The highest bit is set, and the next one is not.
+function markContinuationBytes(word: number): number {
+  return (word >>> 7) & (~word >>> 6) & 0x01010101;
+}
+
+// The bytes that were line feeds are zero. Adding 127 to its lower bits sets the highest bit of any other byte.
+function markLineFeeds(word: number): number {
+  const difference = word ^ 0x0a0a0a0a;
+  return (~(((difference & 0x7f7f7f7f) + 0x7f7f7f7f) | difference) >>> 7) & 0x01010101;
 }
 
 /** `body.json:12:7`: a position in the text that a label names; in column 0, which no text has, `rows.csv row 12`. */

@@ -106,7 +106,16 @@ for (const [at, bytes] of ['{}[],:', '"', ' \n\r\t'].entries())
 export function tokenEnd(bytes: Buffer, from: number): number {
   const kind = byteKinds[bytes[from] ?? 0];
   if (kind === 2) return scanString(bytes, from);
-  let at = from + 1;
-  while (kind !== 1 && at < bytes.length && byteKinds[bytes[at] ?? 0] === kind) at += 1;
+  return kind === 1 ? from + 1 : runEnd(bytes, from, kind);
+}
+
+/** The offset after the number or literal that continues at `from`. */
+export function scalarEnd(bytes: Buffer, from: number): number {
+  return runEnd(bytes, from, 0);
+}
+
+function runEnd(bytes: Buffer, from: number, kind: number | undefined): number {
+  let at = from;
+  while (at < bytes.length && byteKinds[bytes[at] ?? 0] === kind) at += 1;
   return at;
 }

@@ -38,7 +38,7 @@ interface FaultClock {
 export function withFaults(
   rules: readonly FaultRule[],
   clock: FaultClock,
-  deleteFeedback: ServiceStore['deleteFeedback'],
+  removeRows: ServiceStore['removeRows'],
 ): Middleware {
   const counters = rules.map(createRuleCounter);
   return (next) => async (request) => {
@@ -49,7 +49,7 @@ export function withFaults(
     if (!chosen) return next(request);
     const respond: Send = (sent) => respondWithFault(chosen, sent, operation, next, clock);
     return chosen.rule.deletesOldFeedback
-      ? deletingFirst(chosen.rule, request, respond, operation, deleteFeedback)
+      ? deletingFirst(chosen.rule, request, respond, operation, removeRows)
       : respond(request);
   };
 }
@@ -79,13 +79,14 @@ async function deletingFirst(
   request: HttpRequest,
   respond: Send,
   { largestBody }: Operation,
-  deleteFeedback: ServiceStore['deleteFeedback'],
+  removeRows: ServiceStore['removeRows'],
 ): Promise<HttpResponse> {
   return sendWithCopies(request, respond, largestBody, async (sent, response) => {
     const isDeleted = response ? response.status === 400 || response.status >= 500 : reset === 'before';
     const body = isDeleted ? tryParseJson(sent) : undefined;
     const [project, id] = ['project_id', 'feedback_id'].map((name) => body && firstStringMember(body, name));
-    if (project !== undefined && id !== undefined) await deleteFeedback(project, id);
+    if (project !== undefined && id !== undefined)
+      await removeRows({ sql: 'delete from @feedback where project_id = ? and id = ?', values: [project, id] });
   });
 }
 

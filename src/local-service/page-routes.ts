@@ -13,9 +13,9 @@ import {
   type PageTable,
   pageTables,
   readFeedbackOf,
+  readJob,
   readPage,
   readRecord,
-  readRewards,
   readTotals,
 } from './store/page-queries.ts';
 import type { StoredRow } from './store/service-store.ts';
@@ -55,8 +55,14 @@ export function pageRoutes({ store, now, login }: ServiceContext): [string, Serv
       // A filter that only some calls of a trace match finds calls; other lists of calls have each trace once.
       const isFirstOfTrace = table === 'calls' && query.search === '' && !parameters.has('op');
       const { rows, next } = await readPage(store, table, { ...query, isFirstOfTrace });
-      return { rows: await Promise.all(rows.map(toJson)), next: next ?? null };
+      const paths = table === 'feedback' ? await payloadPaths(parameters.get('project') ?? rows[0]?.project_id) : [];
+      return { rows: await Promise.all(rows.map(toJson)), next: next ?? null, paths, totals: await readTotals(store) };
     });
+  const payloadPaths = async (project: unknown): Promise<JsonValue> => {
+    const query = { project: String(project), type: undefined, trigger: undefined, limit: SAMPLED_PAYLOADS };
+    const payloads = await store.samplePayloads({ ...query, window: [0, now() + 1] });
+    return inferPayloadPaths(payloads).map((path) => ({ ...path }));
+  };
   const row = (each: StoredRow): JsonValue => rowToJson(each, false);
   return [
     ...staticFiles.map(([path, file, type]): [string, ServiceRoute] => [
@@ -71,7 +77,6 @@ export function pageRoutes({ store, now, login }: ServiceContext): [string, Serv
     list('feedback', row),
     list('jobs', row),
     list('chats', summarizeChat),
-    data('totals', () => readTotals(store)),
     data('trace', async (parameters) => {
       const { calls, total } = await readTrace(store, parameters.get('id') ?? '', MAX_TRACE_CALLS);
       return { calls: calls.map((call) => ({ ...call })), total };
@@ -83,9 +88,7 @@ export function pageRoutes({ store, now, login }: ServiceContext): [string, Serv
       const feedback = record && table === 'calls' ? await readFeedbackOf(store, project, id) : [];
       return { row: record ? row(record) : null, feedback: feedback.map(row) };
     }),
-    data('rewards', async (parameters) => ({
-      ...(await readRewards(store, parameters.get('job') ?? '', parameters.get('after'))),
-    })),
+    data('trajectories', (parameters) => readJob(store, parameters.get('job') ?? '', parameters.get('after'))),
     [
       '/page/login',
       {
@@ -101,13 +104,6 @@ export function pageRoutes({ store, now, login }: ServiceContext): [string, Serv
         },
       },
     ],
-    data('schema', async (parameters) => {
-      const project = parameters.get('project') ?? '';
-      const window = [0, now() + 1] as const;
-      const query = { project, window, type: undefined, trigger: undefined, limit: SAMPLED_PAYLOADS };
-      const payloads = await store.samplePayloads(query);
-      return { paths: inferPayloadPaths(payloads).map((path) => ({ ...path })) };
-    }),
     [
       '/page/export',
       readRoute('page', async (request, { signal }) => {

@@ -17,7 +17,7 @@ import type { ServiceStore, StoredRow } from './store/service-store.ts';
 
 /** A call in a trace, without its inputs. */
 export interface TraceCall {
-  readonly project: string;
+  readonly project_id: string;
   readonly id: string;
   readonly parent: string | null;
   readonly op: string;
@@ -63,7 +63,7 @@ function summarizeCall({ project_id: project, id, start, created_at: createdAt }
   const call = parsed(start);
   const op = firstStringMember(call, 'op_name') ?? '';
   return {
-    project: String(project),
+    project_id: String(project),
     id: String(id),
     parent: firstStringMember(call, 'parent_id') ?? null,
     op,
@@ -105,9 +105,9 @@ export async function summarizeTrace(store: Pick<ServiceStore, 'readRows'>, row:
   const starts = calls.map(({ startedAt }) => Date.parse(startedAt));
   const ends = calls.map(({ durationMs }, at) => (starts[at] ?? 0) + (durationMs ?? 0));
   return {
-    ...{ project: own.project, id: own.id, name: own.name, op: own.op, startedAt: own.startedAt },
+    ...{ project_id: own.project_id, id: own.id, name: own.name, op: own.op, startedAt: own.startedAt },
     trace: String(row.trace_id),
-    createdAt: Number(row.created_at),
+    created_at: Number(row.created_at),
     root: { id: root.id, name: root.name },
     calls: total,
     durationMs: calls.some(({ durationMs }) => durationMs !== null) ? Math.max(...ends) - Math.min(...starts) : null,
@@ -138,7 +138,7 @@ export function summarizeChat({
   const error = parts.map((part) => getMember(part, 'error')).find((node) => node && kindOf(node) === 'object');
   return {
     id: String(id),
-    createdAt: Number(createdAt),
+    created_at: Number(createdAt),
     status: Number(status),
     durationMs: duration === null || duration === undefined ? null : Number(duration),
     title: messageText(question).slice(0, MAX_TITLE_CHARS),

@@ -1,12 +1,13 @@
-import { dateTime } from '../fields/field.ts';
+import { dateTime, fieldsOf } from '../fields/field.ts';
 import { type Operation, traceService } from './operation.ts';
 
 // docs/servers.md: a request above 32 MiB is rejected; larger fields of a row are silently replaced.
 const MAX_BODY_BYTES = 32 * 1024 * 1024;
 const MAX_ROW_BYTES = 3.5 * 1024 * 1024;
 
+const { integer, object, string } = fieldsOf();
+
 const recordedObject = {
-  type: 'object',
   fill: 'empty',
   advice: { required: true, keeps: MAX_ROW_BYTES },
   isCommon: true,
@@ -24,95 +25,74 @@ export const callStartOperation = {
   key: ['call', 'trace'],
   ids: { call: ['start', 'id'], trace: ['start', 'trace_id'] },
   body: {
-    start: {
-      type: 'object',
+    start: object('The call', {
       required: true,
-      summary: 'The call',
       advice: { bytes: MAX_BODY_BYTES },
       fields: {
-        attributes: { ...recordedObject, summary: 'Free-form attributes of the call', sample: { env: 'ci' } },
-        inputs: {
+        attributes: object('Free-form attributes of the call', { ...recordedObject, sample: { env: 'ci' } }),
+        inputs: object('Inputs of the call, by name', {
           ...recordedObject,
-          summary: 'Inputs of the call, by name',
           sample: { question: 'Where is my parcel?' },
-        },
-        op_name: {
-          type: 'string',
+        }),
+        op_name: string('Name of the called operation, or its op ref', {
           advice: { required: true, format: 'op-name' },
           isCommon: true,
-          summary: 'Name of the called operation, or its op ref',
           sample: 'answer-question',
-        },
-        project_id: {
-          type: 'string',
+        }),
+        project_id: string('Project of the call', {
           format: 'project-id',
           fill: 'project',
           advice: { required: true },
           isCommon: true,
-          summary: 'Project of the call',
-        },
-        started_at: {
+        }),
+        started_at: string('Start of the call (default: now)', {
           ...dateTime,
           fill: 'now',
           advice: { required: true },
           isCommon: true,
-          summary: 'Start of the call (default: now)',
           serviceSummary: 'Start of the call',
-        },
-        display_name: {
-          type: 'string',
-          advice: { format: 'display-name' },
-          summary: 'Display name',
-          sample: 'Answer a question',
-        },
-        id: {
-          type: 'string',
+        }),
+        display_name: string('Display name', { advice: { format: 'display-name' }, sample: 'Answer a question' }),
+        id: string('Id of the call (default: generated)', {
           fill: 'call-id',
           advice: { format: 'call-id' },
           isCommon: true,
-          summary: 'Id of the call (default: generated)',
           serviceSummary: 'Id of the call',
           sample: '0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e05',
-        },
-        otel_dump: {
-          type: 'object',
+        }),
+        otel_dump: object('The OpenTelemetry span of the call', {
           advice: { keeps: MAX_ROW_BYTES },
-          summary: 'The OpenTelemetry span of the call',
           sample: { start_time_unix_nano: 1769851800123456789n },
-        },
-        parent_id: {
-          type: 'string',
+        }),
+        parent_id: string('Id of the parent call; set trace_id too', {
           fill: 'parent-id',
           fillUnless: 'trace_id',
           advice: { format: 'call-id', wants: { member: 'trace_id', otherwise: 'the call is not part of a trace' } },
           isCommon: true,
-          summary: 'Id of the parent call; set trace_id too',
           flagSummary: 'Id of the parent call; set --trace-id too',
           sample: '0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e04',
-        },
-        thread_id: { type: 'string', summary: 'Id of the conversation', sample: 'thread-12' },
-        trace_id: {
-          type: 'string',
+        }),
+        thread_id: string('Id of the conversation', { sample: 'thread-12' }),
+        trace_id: string('Id of the trace (default: generated, unless there is a parent)', {
           fill: 'trace-id',
           fillUnless: 'parent_id',
           advice: { format: 'trace-id' },
           isCommon: true,
-          summary: 'Id of the trace (default: generated, unless there is a parent)',
           serviceSummary: 'Id of the trace',
           sample: '0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e06',
-        },
-        turn_id: { type: 'string', summary: 'Id of the turn within the conversation', sample: 'turn-3' },
-        svc_run_id: { type: 'string', summary: 'Id of the run', sample: 'run-81' },
-        svc_run_step: { type: 'integer', summary: 'Step of the run', sample: 40 },
-        svc_user_id: { type: 'string', summary: 'User of the call', sample: 'ada' },
+        }),
+        turn_id: string('Id of the turn within the conversation', { sample: 'turn-3' }),
+        svc_run_id: string('Id of the run', { sample: 'run-81' }),
+        svc_run_step: integer('Step of the run', { sample: 40 }),
+        svc_user_id: string('User of the call', { sample: 'ada' }),
       },
-    },
+    }),
   },
   flagsFrom: 'start',
   continuesTrace: true,
   reply: {
-    id: { type: 'string', required: true, summary: 'Id of the call' },
-    trace_id: { type: 'string', required: true, summary: 'Id of its trace' },
+    id: string('Id of the call', { required: true }),
+    trace_id: string('Id of its trace', { required: true }),
   },
   result: { member: 'id', as: 'record' },
   keyFlags: ['project-id', 'op-name', 'inputs', 'parent-id', 'trace-id', 'export', 'file', 'json', 'local'],

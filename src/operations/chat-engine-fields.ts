@@ -1,247 +1,158 @@
-import type { Fields } from '../fields/field.ts';
-import { structuredOutputFields } from './structured-output-fields.ts';
+import { type Fields, fieldsOf } from '../fields/field.ts';
+import { chatTopics } from './chat-request-fields.ts';
+
+const { boolean, integer, list, string } = fieldsOf();
+const { sampling, response, engine } = chatTopics;
+
+const structuredOutputFields: Fields = {
+  json: string('JSON Schema of the response, as a string', {
+    wider: [{ type: 'object' }],
+    advice: { conflicts: ['regex', 'choice', 'grammar', 'json_object', 'structural_tag'] },
+    sample: '{"type":"object"}',
+  }),
+  regex: string('Regular expression that the whole response matches', {
+    advice: { conflicts: ['choice', 'grammar', 'json_object', 'structural_tag'] },
+    sample: '[a-z]+',
+  }),
+  choice: list(
+    'The possible responses',
+    { type: 'string' },
+    { advice: { isNonEmpty: true, conflicts: ['grammar', 'json_object', 'structural_tag'] }, sample: ['yes', 'no'] },
+  ),
+  grammar: string('Context-free grammar of the response', {
+    advice: { conflicts: ['json_object', 'structural_tag'] },
+    sample: 'root ::= "yes" | "no"',
+  }),
+  json_object: boolean('Any JSON object', { advice: { conflicts: ['structural_tag'] } }),
+  disable_fallback: boolean('Do not fall back to another backend', { default: false }),
+  disable_any_whitespace: boolean('No whitespace between JSON tokens', { default: false }),
+  disable_additional_properties: boolean('No fields beyond the schema', { default: false }),
+  whitespace_pattern: string('Regular expression of the allowed whitespace', { sample: '[ ]?' }),
+  structural_tag: string('Structural tag, as a JSON string', { sample: '{}' }),
+  _backend: string('Internal: the backend', { sample: 'auto' }),
+  _backend_was_auto: boolean('Internal: the backend was selected automatically', { default: false }),
+};
 
 const scalarShape = { type: 'either', of: [{ type: 'string' }, { type: 'number' }] } as const;
 
 /** The fields of a chat body that belong to the inference engine (docs/contract.md). */
-export const chatEngineFields = {
-  use_beam_search: {
-    topic: 'Sampling',
-    type: 'boolean',
-    default: false,
-    summary: 'Use beam search instead of sampling',
-  },
-  top_k: {
-    topic: 'Sampling',
-    type: 'integer',
+export const chatEngineFields: Fields = {
+  use_beam_search: sampling.boolean('Use beam search instead of sampling', { default: false }),
+  top_k: sampling.integer('Sample from this many most likely tokens', {
     nullable: true,
     advice: { min: -1 },
-    summary: 'Sample from this many most likely tokens',
     sample: 40,
-  },
-  min_p: {
-    topic: 'Sampling',
-    type: 'number',
+  }),
+  min_p: sampling.number('Minimum probability of a token; relative to the most likely one', {
     nullable: true,
     advice: { min: 0, max: 1 },
-    summary: 'Minimum probability of a token; relative to the most likely one',
     sample: 0.05,
-  },
-  repetition_penalty: {
-    topic: 'Sampling',
-    type: 'number',
+  }),
+  repetition_penalty: sampling.number('Penalize repeated tokens, if above 1; counts prompt and response', {
     nullable: true,
     advice: { above: 0 },
-    summary: 'Penalize repeated tokens, if above 1; counts prompt and response',
     sample: 1.1,
-  },
-  length_penalty: {
-    topic: 'Sampling',
-    type: 'number',
-    default: 1,
-    summary: 'Beam search: prefer long responses, if above 1',
-  },
-  stop_token_ids: {
-    topic: 'Sampling',
-    type: 'list',
-    nullable: true,
-    of: { type: 'integer' },
-    default: [],
-    summary: 'Token ids that end the response',
-    flagSummary: 'Token id that ends the response (repeatable)',
-  },
-  include_stop_str_in_output: {
-    topic: 'Response',
-    type: 'boolean',
-    default: false,
-    summary: 'Include the stop text in the response',
-  },
-  ignore_eos: {
-    topic: 'Sampling',
-    type: 'boolean',
-    default: false,
-    summary: 'Continue after the end-of-sequence token',
-  },
-  min_tokens: {
-    topic: 'Sampling',
-    type: 'integer',
+  }),
+  length_penalty: sampling.number('Beam search: prefer long responses, if above 1', { default: 1 }),
+  stop_token_ids: sampling.list(
+    'Token ids that end the response',
+    { type: 'integer' },
+    { nullable: true, default: [], flagSummary: 'Token id that ends the response (repeatable)' },
+  ),
+  include_stop_str_in_output: response.boolean('Include the stop text in the response', { default: false }),
+  ignore_eos: sampling.boolean('Continue after the end-of-sequence token', { default: false }),
+  min_tokens: sampling.integer('Minimum number of tokens to generate', {
     default: 0,
     advice: { min: 0, atMost: ['max_tokens', 'max_completion_tokens'] },
-    summary: 'Minimum number of tokens to generate',
-  },
-  skip_special_tokens: {
-    topic: 'Response',
-    type: 'boolean',
-    default: true,
-    summary: 'Omit special tokens from the text',
-  },
-  spaces_between_special_tokens: {
-    topic: 'Response',
-    type: 'boolean',
-    default: true,
-    summary: 'Put spaces between special tokens',
-  },
-  truncate_prompt_tokens: {
-    topic: 'Response',
-    type: 'integer',
-    nullable: true,
-    min: -1,
-    max: 9223372036854776000n,
-    advice: { max: 9223372036854775807n },
-    summary: 'Keep only the last n tokens of the prompt; -1 is the maximum of the model',
-    sample: 4096,
-  },
-  prompt_logprobs: {
-    topic: 'Response',
-    type: 'integer',
+  }),
+  skip_special_tokens: response.boolean('Omit special tokens from the text', { default: true }),
+  spaces_between_special_tokens: response.boolean('Put spaces between special tokens', { default: true }),
+  truncate_prompt_tokens: response.integer(
+    'Keep only the last n tokens of the prompt; -1 is the maximum of the model',
+    { nullable: true, min: -1, max: 9223372036854776000n, advice: { max: 9223372036854775807n }, sample: 4096 },
+  ),
+  prompt_logprobs: response.integer('Most likely tokens to return, for the prompt; not with stream', {
     nullable: true,
     advice: { min: -1, conflicts: ['stream'] },
-    summary: 'Most likely tokens to return, for the prompt; not with stream',
     flagSummary: 'Most likely tokens to return, for the prompt; not with --stream',
     sample: 1,
-  },
-  allowed_token_ids: {
-    topic: 'Sampling',
-    type: 'list',
-    nullable: true,
-    of: { type: 'integer' },
-    advice: { isNonEmpty: true },
-    summary: 'Token ids that may be generated; all others are excluded',
-    flagSummary: 'Token id that may be generated; all others are excluded (repeatable)',
-    sample: [42, 43],
-  },
-  bad_words: {
-    topic: 'Sampling',
-    type: 'list',
-    of: { type: 'string' },
-    advice: { hasText: true },
-    summary: 'Words that must not be generated',
-    flagSummary: 'Word that must not be generated (repeatable)',
-    sample: ['parcel'],
-  },
-  echo: {
-    topic: 'Response',
-    type: 'boolean',
+  }),
+  allowed_token_ids: sampling.list(
+    'Token ids that may be generated; all others are excluded',
+    { type: 'integer' },
+    {
+      nullable: true,
+      advice: { isNonEmpty: true },
+      flagSummary: 'Token id that may be generated; all others are excluded (repeatable)',
+      sample: [42, 43],
+    },
+  ),
+  bad_words: sampling.list(
+    'Words that must not be generated',
+    { type: 'string' },
+    { advice: { hasText: true }, flagSummary: 'Word that must not be generated (repeatable)', sample: ['parcel'] },
+  ),
+  echo: response.boolean('Prepend the last message to the response; if both have the same role', { default: false }),
+  add_generation_prompt: engine.boolean('Add the generation prompt of the chat template', { default: true }),
+  continue_final_message: engine.boolean(
+    'Continue the last message; no response to it; needs add_generation_prompt false',
+    {
+      default: false,
+      excludes: 'add_generation_prompt',
+      flagSummary: 'Continue the last message; no response to it; needs --no-add-generation-prompt; see --prefill',
+    },
+  ),
+  add_special_tokens: engine.boolean('Add special tokens; in addition to those of the chat template', {
     default: false,
-    summary: 'Prepend the last message to the response; if both have the same role',
-  },
-  add_generation_prompt: {
-    topic: 'Engine',
-    type: 'boolean',
-    default: true,
-    summary: 'Add the generation prompt of the chat template',
-  },
-  continue_final_message: {
-    topic: 'Engine',
-    type: 'boolean',
-    default: false,
-    excludes: 'add_generation_prompt',
-    summary: 'Continue the last message; no response to it; needs add_generation_prompt false',
-    flagSummary: 'Continue the last message; no response to it; needs --no-add-generation-prompt; see --prefill',
-  },
-  add_special_tokens: {
-    topic: 'Engine',
-    type: 'boolean',
-    default: false,
-    summary: 'Add special tokens; in addition to those of the chat template',
-  },
-  documents: {
-    topic: 'Engine',
-    type: 'list',
+  }),
+  documents: engine.list(
+    'Documents for retrieval; preferably with title and text; no effect if the template lacks support',
+    { type: 'object' },
+    { nullable: true, sample: [{ title: 'Parcels', text: 'Parcels take two days.' }] },
+  ),
+  chat_template: engine.string('Chat template; required if the model defines none', {
     nullable: true,
-    of: { type: 'object' },
-    summary: 'Documents for retrieval; preferably with title and text; no effect if the template lacks support',
-    sample: [{ title: 'Parcels', text: 'Parcels take two days.' }],
-  },
-  chat_template: {
-    topic: 'Engine',
-    type: 'string',
-    nullable: true,
-    summary: 'Chat template; required if the model defines none',
     sample: '{{ messages }}',
-  },
-  chat_template_kwargs: {
-    topic: 'Engine',
-    type: 'object',
-    summary: 'Additional arguments of the chat template',
-    sample: { brief: true },
-  },
-  mm_processor_kwargs: {
-    topic: 'Engine',
-    type: 'object',
-    summary: 'Arguments of the multimodal processor',
-    sample: { crops: 4 },
-  },
-  structured_outputs: {
-    topic: 'Response',
-    type: 'object',
-    fields: structuredOutputFields,
-    summary: 'Constraints on the text of the response',
-  },
-  priority: {
-    topic: 'Engine',
-    type: 'integer',
+  }),
+  chat_template_kwargs: engine.object('Additional arguments of the chat template', { sample: { brief: true } }),
+  mm_processor_kwargs: engine.object('Arguments of the multimodal processor', { sample: { crops: 4 } }),
+  structured_outputs: response.object('Constraints on the text of the response', { fields: structuredOutputFields }),
+  priority: engine.integer('Priority, lowest first; must be 0 unless the server schedules by priority', {
     default: 0,
     advice: { min: -9223372036854775808n, max: 9223372036854775807n },
-    summary: 'Priority, lowest first; must be 0 unless the server schedules by priority',
-  },
-  request_id: {
-    topic: 'Engine',
-    type: 'string',
-    summary: 'Request id, returned in the response (default: generated by the server)',
+  }),
+  request_id: engine.string('Request id, returned in the response (default: generated by the server)', {
     sample: 'req-17',
-  },
-  return_tokens_as_token_ids: {
-    topic: 'Response',
-    type: 'boolean',
+  }),
+  return_tokens_as_token_ids: response.boolean('With logprobs: write tokens as token_id:<id>', {
     nullable: true,
-    summary: 'With logprobs: write tokens as token_id:<id>',
     flagSummary: 'With --logprobs: write tokens as token_id:<id>',
     sample: true,
-  },
-  return_token_ids: {
-    topic: 'Response',
-    type: 'boolean',
-    nullable: true,
-    summary: 'Return token ids; in a stream, each chunk has its own, and the first one also those of the prompt',
-    sample: true,
-  },
-  cache_salt: {
-    topic: 'Engine',
-    type: 'string',
+  }),
+  return_token_ids: response.boolean(
+    'Return token ids; in a stream, each chunk has its own, and the first one also those of the prompt',
+    { nullable: true, sample: true },
+  ),
+  cache_salt: engine.string('Salt of the prefix cache: a long random secret', {
     nullable: true,
     isSecret: true,
     advice: { isNonEmpty: true, format: 'cache-salt' },
-    summary: 'Salt of the prefix cache: a long random secret',
     flagSummary: 'Salt of the prefix cache, a secret (random, @file, or @- for stdin)',
     sample: 'replace-with-43-or-more-random-base64url-characters',
-  },
-  kv_transfer_params: {
-    topic: 'Engine',
-    type: 'object',
-    summary: 'Parameters for disaggregated serving',
-    sample: { remote: 'host-2' },
-  },
-  svc_xargs: {
-    topic: 'Engine',
-    type: 'object',
+  }),
+  kv_transfer_params: engine.object('Parameters for disaggregated serving', { sample: { remote: 'host-2' } }),
+  svc_xargs: engine.object('Parameters of custom extensions; strings, numbers or arrays of them', {
     values: { type: 'either', of: [{ type: 'string' }, { type: 'number' }, { type: 'list', of: scalarShape }] },
-    summary: 'Parameters of custom extensions; strings, numbers or arrays of them',
     sample: { mode: 'fast', limits: [1, 2] },
-  },
-  repetition_detection: {
-    topic: 'Sampling',
-    type: 'object',
-    summary: 'End early when a pattern of tokens repeats',
+  }),
+  repetition_detection: sampling.object('End early when a pattern of tokens repeats', {
     fields: {
-      max_pattern_size: { type: 'integer', summary: 'Maximum length of the pattern', sample: 0 },
-      min_pattern_size: {
-        type: 'integer',
+      max_pattern_size: integer('Maximum length of the pattern', { sample: 0 }),
+      min_pattern_size: integer('Minimum length of the pattern', {
         advice: { atMost: ['max_pattern_size'] },
-        summary: 'Minimum length of the pattern',
         sample: 0,
-      },
-      min_count: { type: 'integer', summary: 'Number of repetitions that ends the response', sample: 0 },
+      }),
+      min_count: integer('Number of repetitions that ends the response', { sample: 0 }),
     },
-  },
-} as const satisfies Fields;
+  }),
+};

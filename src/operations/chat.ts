@@ -9,7 +9,7 @@ export const chatOperation = {
   command: ['chat'],
   summary: 'Create a chat completion',
   about:
-    'Prints the text of the response; --json prints the whole response. Piped text is appended to the prompt. Without a prompt, piped JSON is the body, and other piped text is the prompt. At a terminal without a prompt, the chat is interactive.',
+    'Prints the text of the response; --json prints the whole response. Piped text is appended to the prompt; without one, it is the body if it is JSON, else the prompt. At a terminal without a prompt, the chat is interactive.',
   path: '/v1/chat/completions',
   auth: 'bearer',
   host: 'chat',

@@ -1,5 +1,9 @@
-import { dateTime } from '../fields/field.ts';
+import { dateTime, fieldsOf } from '../fields/field.ts';
 import { type Operation, traceService } from './operation.ts';
+
+const { integer, list, string } = fieldsOf();
+
+export const DEFAULT_SAMPLE_LIMIT = 2000;
 
 /** POST /feedback/payload_schema: reads only. */
 export const feedbackSchemaOperation = {
@@ -11,66 +15,47 @@ export const feedbackSchemaOperation = {
   ...traceService,
   effect: 'read',
   body: {
-    project_id: {
-      type: 'string',
-      format: 'project-id',
-      required: true,
-      fill: 'project',
-      summary: 'Project to search',
-    },
-    start: {
+    project_id: string('Project to search', { format: 'project-id', required: true, fill: 'project' }),
+    start: string('Start of the time window in UTC, inclusive', {
       ...dateTime,
       required: true,
       acceptsAge: true,
-      summary: 'Start of the time window in UTC, inclusive',
       flagSummary: 'Start of the time window in UTC, inclusive: a time, a date, epoch seconds, or an age such as 7d',
-    },
-    end: {
+    }),
+    end: string('End of the time window in UTC, exclusive (default: now)', {
       ...dateTime,
       nullable: true,
       isCommon: true,
       acceptsAge: true,
       advice: { after: 'start' },
-      summary: 'End of the time window in UTC, exclusive (default: now)',
       flagSummary: 'End of the time window in UTC, exclusive: a time, a date, epoch seconds or an age (default: now)',
       sample: '2026-02-01T00:00:00Z',
-    },
-    feedback_type: {
-      type: 'string',
-      nullable: true,
-      isCommon: true,
-      summary: 'Only feedback of this type',
-      sample: 'rating',
-    },
-    sample_limit: {
-      type: 'integer',
+    }),
+    feedback_type: string('Only feedback of this type', { nullable: true, isCommon: true, sample: 'rating' }),
+    sample_limit: integer('Maximum number of distinct trigger refs to sample, one payload each', {
       min: 1,
       max: 5000,
-      default: 2000,
+      default: DEFAULT_SAMPLE_LIMIT,
       isCommon: true,
-      summary: 'Maximum number of distinct trigger refs to sample, one payload each',
-    },
-    trigger_ref: {
-      type: 'string',
+    }),
+    trigger_ref: string('Only feedback with this trigger ref; mon:* matches every ref that starts with mon', {
       nullable: true,
       isCommon: true,
-      summary: 'Only feedback with this trigger ref; mon:* matches every ref that starts with mon',
       sample: 'svc:///acme/support-bot/object/monitor:*',
-    },
+    }),
   },
   reply: {
-    paths: {
-      type: 'list',
-      required: true,
-      summary: 'The paths of the leaf values, sorted',
-      of: {
+    paths: list(
+      'The paths of the leaf values, sorted',
+      {
         type: 'object',
         fields: {
-          json_path: { type: 'string', summary: 'Path of a value, keys joined by dots' },
-          value_type: { type: 'string', summary: 'Type of the values, such as numeric' },
+          json_path: string('Path of a value, keys joined by dots'),
+          value_type: string('Type of the values, such as numeric'),
         },
       },
-    },
+      { required: true },
+    ),
   },
   result: { member: 'paths', as: 'rows' },
   shorthands: {

@@ -1,16 +1,18 @@
-import { type AcceptedFields, acceptedFields, dateTime, type Fields } from '../fields/field.ts';
+import { type AcceptedFields, acceptedFields, dateTime, type Fields, fieldsOf } from '../fields/field.ts';
 import { toolFunctionFields } from './chat-request-fields.ts';
 import { BYTES_PER_MEBIBYTE, type Operation } from './operation.ts';
 
-const functionFields = {
-  ...toolFunctionFields,
-  strict: { type: 'boolean', summary: 'Require arguments to match the schema exactly' },
-} as const satisfies Fields;
+const { boolean, integer, list, number, object, string } = fieldsOf();
 
-const toolFields = {
-  type: { type: 'string', summary: 'Type of the tool', sample: 'function' },
-  function: { type: 'object', fields: functionFields, summary: 'The function' },
-} as const satisfies Fields;
+const functionFields: Fields = {
+  ...toolFunctionFields,
+  strict: boolean('Require arguments to match the schema exactly'),
+};
+
+const toolFields: Fields = {
+  type: string('Type of the tool', { sample: 'function' }),
+  function: object('The function', { fields: functionFields }),
+};
 
 const prompt = { role: 'user', content: 'Where is my parcel?' };
 
@@ -25,32 +27,22 @@ function sampleChoice(content: string, tokenId: number) {
   return { index: 0, message, finish_reason: 'stop', logprobs: { content: [{ ...token, top_logprobs: [] }] } };
 }
 
-const trajectoryFields = {
-  additional_histories: {
-    type: 'list',
-    of: { type: 'json' },
-    summary: 'Additional histories of the same run',
-    sample: [],
-  },
-  final_policy_version: { type: 'integer', summary: 'Policy version at the end of the run', sample: 4 },
-  initial_policy_version: { type: 'integer', summary: 'Policy version at the start of the run', sample: 4 },
-  logs: { type: 'list', of: { type: 'json' }, summary: 'Log entries of the run', sample: ['looked up the parcel'] },
-  messages_and_choices: {
-    type: 'list',
-    of: { type: 'json' },
-    summary: 'Messages and model choices in order; choices carry token logprobs',
-    sample: [prompt, sampleChoice('Tomorrow', 311)],
-  },
-  metadata: { type: 'object', summary: 'Free-form metadata of the run', sample: { task: 'parcel' } },
-  metrics: { type: 'object', summary: 'Measurements of the run by name', sample: { turns: 1 } },
-  reward: { type: 'number', summary: 'Reward of the run', sample: 0.5 },
-  start_time: { ...dateTime, summary: 'Start of the run' },
-  tools: {
-    type: 'list',
-    of: { type: 'object', hasOpenFields: true, fields: toolFields },
-    summary: 'Tools that the model could call',
-  },
-} as const satisfies Fields;
+const trajectoryFields: Fields = {
+  additional_histories: list('Additional histories of the same run', { type: 'json' }, { sample: [] }),
+  final_policy_version: integer('Policy version at the end of the run', { sample: 4 }),
+  initial_policy_version: integer('Policy version at the start of the run', { sample: 4 }),
+  logs: list('Log entries of the run', { type: 'json' }, { sample: ['looked up the parcel'] }),
+  messages_and_choices: list(
+    'Messages and model choices in order; choices carry token logprobs',
+    { type: 'json' },
+    { sample: [prompt, sampleChoice('Tomorrow', 311)] },
+  ),
+  metadata: object('Free-form metadata of the run', { sample: { task: 'parcel' } }),
+  metrics: object('Measurements of the run by name', { sample: { turns: 1 } }),
+  reward: number('Reward of the run', { sample: 0.5 }),
+  start_time: string('Start of the run', dateTime),
+  tools: list('Tools that the model could call', { type: 'object', hasOpenFields: true, fields: toolFields }),
+};
 
 /** One run of a task with its reward. */
 export const trajectoryShape = {
@@ -64,26 +56,24 @@ export const trajectoryShape = {
 export const trajectoryGroupShape = {
   type: 'object',
   takesNull: true,
-  fields: { trajectories: { type: 'list', of: trajectoryShape, summary: 'The runs of one task' } },
+  fields: { trajectories: list('The runs of one task', trajectoryShape) },
   accepted: acceptedFields('exceptions', 'metadata', 'metrics', 'logs'),
 } as const;
 
-const experimentalConfigFields = {
-  advantage_balance: { type: 'number', summary: 'Weight between positive and negative advantages', sample: 0 },
-  epsilon: { type: 'number', summary: 'Lower clip range of the policy ratio', sample: 0.2 },
-  epsilon_high: { type: 'number', summary: 'Upper clip range of the policy ratio', sample: 0.28 },
-  svc_k2_tau: { type: 'number', summary: 'Temperature of the k2 term', sample: 1 },
-  learning_rate: { type: 'number', summary: 'Learning rate', sample: 0.00001 },
-  mask_prob_ratio: { type: 'boolean', summary: 'Mask tokens with a probability ratio out of range' },
-  max_negative_advantage_importance_sampling_weight: {
-    type: 'number',
-    summary: 'Maximum importance weight for negative advantages',
+const experimentalConfigFields: Fields = {
+  advantage_balance: number('Weight between positive and negative advantages', { sample: 0 }),
+  epsilon: number('Lower clip range of the policy ratio', { sample: 0.2 }),
+  epsilon_high: number('Upper clip range of the policy ratio', { sample: 0.28 }),
+  svc_k2_tau: number('Temperature of the k2 term', { sample: 1 }),
+  learning_rate: number('Learning rate', { sample: 0.00001 }),
+  mask_prob_ratio: boolean('Mask tokens with a probability ratio out of range'),
+  max_negative_advantage_importance_sampling_weight: number('Maximum importance weight for negative advantages', {
     sample: 5,
-  },
-  ppo: { type: 'boolean', summary: 'Use the PPO objective' },
-  precalculate_logprobs: { type: 'boolean', summary: 'Compute reference logprobs before training' },
-  scale_rewards: { type: 'boolean', summary: 'Scale rewards within a group' },
-} as const satisfies Fields;
+  }),
+  ppo: boolean('Use the PPO objective'),
+  precalculate_logprobs: boolean('Compute reference logprobs before training'),
+  scale_rewards: boolean('Scale rewards within a group'),
+};
 
 const acceptedConfigFields: AcceptedFields = {
   ...acceptedFields(
@@ -119,12 +109,9 @@ export const trainOperation = {
   effect: 'once',
   isPreview: true,
   body: {
-    model_id: { type: 'string', format: 'uuid', required: true, summary: 'Id of the model to train' },
-    trajectory_groups: {
-      type: 'list',
-      of: trajectoryGroupShape,
+    model_id: string('Id of the model to train', { format: 'uuid', required: true }),
+    trajectory_groups: list('The groups to train on', trajectoryGroupShape, {
       required: true,
-      summary: 'The groups to train on',
       sample: [
         {
           trajectories: [
@@ -133,17 +120,15 @@ export const trainOperation = {
           ],
         },
       ],
-    },
-    experimental_config: {
-      type: 'object',
+    }),
+    experimental_config: object('Settings of the training algorithm (experimental)', {
       takesNull: true,
       fields: experimentalConfigFields,
       accepted: acceptedConfigFields,
       isCommon: true,
-      summary: 'Settings of the training algorithm (experimental)',
-    },
+    }),
   },
-  reply: { id: { type: 'string', format: 'uuid', required: true, summary: 'Id of the training job' } },
+  reply: { id: string('Id of the training job', { format: 'uuid', required: true }) },
   result: { member: 'id', as: 'record' },
   arguments: {
     name: 'files',

@@ -32,8 +32,16 @@ export async function ignoreClosedPipe(printing: Promise<void>): Promise<void> {
   });
 }
 
-/** The writer of a stream, which has only one. On stderr, control characters are always escaped and a closed pipe is ignored. */
-export function createStreamWriter(stream: OutputStream, name: 'stdout' | 'stderr', hasColor: boolean): Writer {
+/**
+ * The writer of a stream. On stderr, control characters are always escaped and a closed pipe is ignored. `layOut` may change
+ * the text after it is escaped.
+ */
+export function createStreamWriter(
+  stream: OutputStream,
+  name: 'stdout' | 'stderr',
+  hasColor: boolean,
+  layOut = (text: string): string => text,
+): Writer {
   const isTerminal = stream.isTTY === true;
   const filter = isTerminal || name === 'stderr' ? createEscapeFilter() : undefined;
   // The callback of each write receives errors; without a listener Node would end the process.
@@ -49,7 +57,8 @@ export function createStreamWriter(stream: OutputStream, name: 'stdout' | 'stder
     columns: stream.columns || 80,
     write: async (text, style) => {
       const escaped = filter ? filter.push(text) : text;
-      return send(style && hasColor && typeof escaped === 'string' ? await styleText(escaped, style) : escaped);
+      if (typeof escaped !== 'string') return send(escaped);
+      return send(style && hasColor ? await styleText(layOut(escaped), style) : layOut(escaped));
     },
     end: async () => {
       if (filter) await send(filter.flush());

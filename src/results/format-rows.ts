@@ -61,8 +61,8 @@ function wrapByWidth(text: string, columns: number): string[] {
 // The ends of ids and paths say most.
 function shortenMiddle(word: string, columns: number): string {
   if (displayWidth(word) <= columns) return word;
-  const [start = ''] = splitByWidth(word, Math.ceil((columns - 1) / 2));
-  const end = splitByWidth([...word].reverse().join(''), Math.floor((columns - 1) / 2))[0] ?? '';
+  const [start = ''] = splitByWidth([...word], Math.ceil((columns - 1) / 2));
+  const [end = ''] = splitByWidth([...word].reverse(), Math.floor((columns - 1) / 2));
   return `${start}…${[...end].reverse().join('')}`;
 }
 
@@ -86,21 +86,19 @@ function padToWidth(text: string, columns: number): string {
   return text + ' '.repeat(Math.max(0, columns - displayWidth(text)));
 }
 
-/** The text in pieces up to a width in columns. */
-function splitByWidth(text: string, columns: number): string[] {
-  if (displayWidth(text) <= columns) return [text];
+/** The characters in pieces up to a width in columns. */
+function splitByWidth(characters: Iterable<string>, columns: number): string[] {
   const pieces: string[] = [];
   let piece = '';
   let width = 0;
-  for (const character of text) {
-    const next = characterWidth(character);
-    if (width + next > columns && piece !== '') {
+  for (const character of characters) {
+    width += characterWidth(character);
+    if (width > columns && piece !== '') {
       pieces.push(piece);
       piece = '';
-      width = 0;
+      width = characterWidth(character);
     }
     piece += character;
-    width += next;
   }
   return [...pieces, piece];
 }

@@ -42,8 +42,7 @@ export function chooseFormat(kind: ResultKind, flags: FlagValues, isTerminal: bo
 }
 
 export function defaultFormat(kind: ResultKind, isTerminal: boolean): OutputFormat {
-  const { onTerminal, piped } = resultKinds[kind];
-  return isTerminal ? onTerminal : piped;
+  return resultKinds[kind][isTerminal ? 'onTerminal' : 'piped'];
 }
 
 /** The format that flags request, if any. Throws usage as `chooseFormat` does. */

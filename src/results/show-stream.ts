@@ -16,7 +16,7 @@ import {
   ensureFinalNewline,
   reasoningText,
 } from './chat-text.ts';
-import { createChunkMerger, createMemoryBudget, MAX_STREAM_BYTES } from './chunk-merger.ts';
+import { createStreamMerger, MAX_STREAM_BYTES } from './chunk-merger.ts';
 import { printFiltered } from './print-result.ts';
 import { isChatText, printDocument, type ResultView, reportChatEnd } from './show-response.ts';
 
@@ -38,10 +38,8 @@ export async function showStream(
 ): Promise<JsonDocument> {
   const { operation, format, filter, sink, requestedChoices, context } = view;
   const { write } = sink.writer;
-  const memoryBudget = createMemoryBudget(MAX_STREAM_BYTES);
   const unmerged = new Set<string>();
-  const onUnmerged = (description: string): void => void unmerged.add(description);
-  const merged = createChunkMerger(operation.reply, memoryBudget, onUnmerged);
+  const merged = createStreamMerger(operation.reply, (description) => void unmerged.add(description));
   const livePrinter =
     isChatText(view) && requestedChoices === 1 ? createLiveTextPrinter(sink.writer, context.report) : undefined;
   let filterFailure: Failure | undefined;
@@ -58,8 +56,8 @@ export async function showStream(
   };
   try {
     for await (const chunk of chunks) {
-      merged.addChunk(chunk);
-      if (!memoryBudget.isWithinLimit() && (isDocumentNeeded || !(livePrinter || format === 'jsonl')))
+      merged.add(chunk);
+      if (merged.heldBytes() > MAX_STREAM_BYTES && (isDocumentNeeded || !(livePrinter || format === 'jsonl')))
         throw new Failure(
           'invalid_response',
           `the stream exceeds the ${formatByteSize(MAX_STREAM_BYTES)} that svc holds`,

@@ -24,7 +24,6 @@ import {
 } from '../json/json-node.ts';
 import { writeJson } from '../json/write-json.ts';
 import type { Runtime } from '../runtime.ts';
-import type { TrajectoryChecks } from './stream/checks.ts';
 import type { BodyDigest } from './stream/upload.ts';
 
 /** A training job about to be sent. Jobs with the same digest, target and model are the same job. */
@@ -42,25 +41,22 @@ export interface TrainingJob {
   readonly line?: number;
 }
 
-/** The facts that identify a training job before it is sent. */
-export type TrainingFacts = Omit<TrainingJob, 'target'>;
-
-/** The facts of a body with this digest; the draft holds everything but the counted trajectories. */
-export function createTrainingFacts(
+/** The job of a body with this digest; the draft holds everything but the counted trajectories. */
+export function createTrainingJob(
   { bytes, digest }: BodyDigest,
   { doc }: Draft,
-  counts: Pick<TrajectoryChecks, 'groupCount' | 'trajectoryCount'>,
+  counts: Pick<TrainingJob, 'groups' | 'trajectories'>,
   files: readonly string[],
-): TrainingFacts {
-  const model = firstStringMember(rootOf(doc), 'model_id');
-  return { bytes, digest, model, files, groups: counts.groupCount(), trajectories: counts.trajectoryCount() };
+  target: string,
+): TrainingJob {
+  return { bytes, digest, model: firstStringMember(rootOf(doc), 'model_id'), files, ...counts, target };
 }
 
 /** Counts the trajectories in a draft that holds the whole body. */
-export function countTrajectories({ doc }: Draft): Pick<TrajectoryChecks, 'groupCount' | 'trajectoryCount'> {
+export function countTrajectories({ doc }: Draft): Pick<TrainingJob, 'groups' | 'trajectories'> {
   const groups = itemsAt(rootOf(doc), 'trajectory_groups');
   const sizes = groups.map((group) => itemsAt(group, 'trajectories').length);
-  return { groupCount: () => groups.length, trajectoryCount: () => sizes.reduce((sum, size) => sum + size, 0) };
+  return { groups: groups.length, trajectories: sizes.reduce((sum, size) => sum + size, 0) };
 }
 
 export interface JobOutcome {
@@ -150,36 +146,20 @@ export function createJobHistory(path: string, context: JobHistoryRuntime): JobH
     );
     // The file was replaced or moved away.
     if (size < end.bytes) reset();
-    try {
-      end = (await readJournal(file, addRecord, end)) ?? JOURNAL_START;
-    } catch (error) {
-      reset();
-      throw error;
-    }
+    end = (await readJournal(file, addRecord, end)) ?? JOURNAL_START;
   };
   let waiting: WaitingRecord[] = [];
   let last: Promise<unknown> = Promise.resolve();
-  // Of the callers of one process, one at a time reads the file.
+  // Of the callers of one process, one at a time reads the file. After an error it is read from its start.
   const inTurn = <T>(action: () => Promise<T>): Promise<T> => {
     const result = last.then(action).catch((error: unknown) => {
+      reset();
       throw withHint(error);
     });
     last = result.catch(() => {});
     return result;
   };
-  // Takes the lock once for all records that are waiting, as the lines of a batch do.
-  const appendWaiting = async (): Promise<void> => {
-    const group = waiting;
-    waiting = [];
-    if (group.length === 0) return;
-    try {
-      const settle = await withJournalLock(path, context, () => appendGroup(group));
-      for (const settleOne of settle) settleOne();
-    } catch (error) {
-      for (const { reject } of group) reject(withHint(error));
-    }
-  };
-  // Returns what informs the callers.
+  // Returns what informs the callers: one of them may end the process, so the lock is released before.
   const appendGroup = async (group: readonly WaitingRecord[]): Promise<readonly (() => void)[]> => {
     await refresh();
     const texts: string[] = [];
@@ -195,21 +175,29 @@ export function createJobHistory(path: string, context: JobHistoryRuntime): JobH
       }
     });
     if (texts.length === 0) return settle;
-    try {
-      const journal = await openJournal(file, end.bytes);
-      await journal.append(...texts).finally(journal.close);
-    } catch (error) {
-      reset();
-      throw error;
-    }
+    const journal = await openJournal(file, end.bytes);
+    await journal.append(...texts).finally(journal.close);
     const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text) + 1, end.bytes);
     end = { bytes, lines: end.lines + texts.length };
     return settle;
   };
+  // Takes the lock once for all records that are waiting, as the lines of a batch do.
   const append = (toRecord: () => string): Promise<void> =>
     new Promise((resolve, reject) => {
       waiting.push({ toRecord, resolve, reject });
-      void inTurn(appendWaiting);
+      const group = waiting;
+      if (group.length > 1) return;
+      inTurn(() => {
+        waiting = [];
+        return withJournalLock(path, context, () => appendGroup(group));
+      }).then(
+        (settle) => {
+          for (const settleOne of settle) settleOne();
+        },
+        (error: unknown) => {
+          for (const one of group) one.reject(error);
+        },
+      );
     });
   const recordsOf = ({ digest, target, model }: TrainingJob): readonly TrainingJobRecord[] =>
     recordsByJob.get(jobKey(digest, target, model)) ?? [];

@@ -307,7 +307,7 @@ describe('a checkpoint file', () => {
   });
 
   it.each([
-    ['are removed', 0, 'is empty'],
+    ['are removed', 0, 'has no complete result'],
     ['are cut in the first line', 100, 'has no complete result'],
   ])('whose results %s leaves its lines unknown, with a warning', async (_, length, found) => {
     const { cwd, counts, run, results } = await batch(['a', 'b']);

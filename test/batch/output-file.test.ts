@@ -156,7 +156,7 @@ describe('an output', () => {
     const output = newOutput();
     writeFileSync(output.path, whole);
     const none: ReadonlySet<number> = new Set();
-    await sortOutput(output, createLineTable(), none);
+    await sortOutput(output, createLineTable(), none, () => {});
     const sorted = Buffer.concat([
       success(1),
       failure(2, 'unknown', 'unknown'),
@@ -164,12 +164,17 @@ describe('an output', () => {
       failure(5, 'yes', 'invalid_response'),
     ]);
     expect(readFileSync(output.path)).toEqual(sorted);
-    await sortOutput(output, createLineTable(), none);
+    await sortOutput(output, createLineTable(), none, () => {});
     expect(readFileSync(output.path)).toEqual(sorted);
-    await sortOutput(output, createLineTable(), new Set([2, 4]));
+    await sortOutput(output, createLineTable(), new Set([2, 4]), () => {});
     expect(readFileSync(output.path)).toEqual(
       Buffer.concat([success(1), success(3), failure(5, 'yes', 'invalid_response')]),
     );
+    const isLost = (): void => {
+      throw new Error('taken over');
+    };
+    await expect(sortOutput(output, createLineTable(), new Set([1]), isLost)).rejects.toThrow('taken over');
+    expect(readFileSync(output.path).subarray(0, success(1).length)).toEqual(success(1));
   });
 
   it('may have empty lines; any other file is rejected', async () => {

@@ -62,6 +62,7 @@ describe('lines that are out of the scope of a run', () => {
     expect(differences).toMatchObject({ changedLines: [], removedLines: new Set(), lastLine: 12 });
     const store = await openResultStore(prior, identity, differences);
     await store.finish(() => {});
+    await prior.release();
     expect(readFileSync(path, 'utf8')).toBe(before);
   });
 });

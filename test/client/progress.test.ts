@@ -9,8 +9,17 @@ import { clock } from '../support/clock.ts';
 it('the wait for a response shows its duration after 5 s', async () => {
   const url = new URL('http://127.0.0.1:1/feedback/payload_schema');
   const destination = { url, isLocal: false, profile: 'default', isInProfile: false, route: undefined };
+  const send = async (): Promise<never> => {
+    throw new Error('not sent');
+  };
   const prepared = prepareRequest({ operation: feedbackSchemaOperation, headers: [] }, createDraft(undefined, '{}'));
-  const context = createRequestContext(prepared, { destination, authorization: undefined });
+  const context = createRequestContext(prepared, {
+    destination,
+    authorization: undefined,
+    transport: { send, close: async () => {} },
+    maxRetries: 0,
+    onTrace: undefined,
+  });
   const request: HttpRequest = {
     method: 'POST',
     url: url.href,
@@ -23,9 +32,6 @@ it('the wait for a response shows its duration after 5 s', async () => {
   const onAttempt = (describeProgress: () => string): (() => void) => {
     for (elapsedMs of [1000, 5999, 6000, 95_000, 600_000]) texts.push(describeProgress());
     return () => {};
-  };
-  const send = async (): Promise<never> => {
-    throw new Error('not sent');
   };
   const runtime = { now: Date.now, elapsed: () => elapsedMs, after: clock().after };
   await expect(sendOnce(send, request, context, { onAttempt }, runtime)).rejects.toThrow();

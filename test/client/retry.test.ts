@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest';
+import type { SendHooks } from '../../src/client/request.ts';
 import { retryAfterMs } from '../../src/client/status-failure.ts';
-import { type RetryOptions, retryDelayMs, withRetries } from '../../src/client/with-retries.ts';
+import { retryDelayMs, withRetries } from '../../src/client/with-retries.ts';
 import { Failure, type FailureFacts, InterruptedError } from '../../src/errors.ts';
 import type { Operation } from '../../src/operations/operation.ts';
+import type { Runtime } from '../../src/runtime.ts';
 import { clock } from '../support/clock.ts';
 
 const failing = (code: 'failed' | 'rate_limited' | 'unknown' | 'unreachable', facts: FailureFacts): Failure =>
@@ -26,30 +28,26 @@ function attempts(...failures: Failure[]): { attempt: () => Promise<string>; mad
   };
 }
 
-type Limits = Partial<RetryOptions> & {
+interface Limits extends Partial<Pick<SendHooks, 'signal' | 'waitSignal'>> {
+  readonly maxRetries?: number;
   readonly remainingMs?: () => number;
   readonly effect?: Operation['effect'];
-};
-
-/** Retries on a clock whose waits take no time, and the milliseconds of each wait. */
-function repeats({ remainingMs = () => 100_000, effect = 'keyed', ...more }: Limits = {}) {
-  const waits: number[] = [];
-  const options: RetryOptions = {
-    runtime: { after: waitNot, randomBytes },
-    signal: new AbortController().signal,
-    maxRetries: 3,
-    ...more,
-  };
-  const onRetry = async (_: Failure, __: number, milliseconds: number) => void waits.push(milliseconds);
-  const run = (attempt: () => Promise<string>) => withRetries(attempt, effect, onRetry, remainingMs, options);
-  return { run, waits };
+  readonly after?: Runtime['after'];
 }
 
-const randomBytes = (): Uint8Array => new Uint8Array([255]);
-
-function waitNot(_: number, action: () => void): () => void {
-  queueMicrotask(action);
-  return () => {};
+/** Retries on a clock whose waits take no time, and the milliseconds of each wait. */
+function repeats({ remainingMs = () => 100_000, effect = 'keyed', maxRetries = 3, ...more }: Limits = {}) {
+  const waits: number[] = [];
+  const after: Runtime['after'] = (milliseconds, action) => {
+    waits.push(milliseconds);
+    queueMicrotask(action);
+    return () => {};
+  };
+  const hooks = { signal: new AbortController().signal, ...more };
+  const runtime = { after, randomBytes: () => new Uint8Array([255]), ...more };
+  const request = { effect, connection: { maxRetries } };
+  const run = (attempt: () => Promise<string>) => withRetries(attempt, request, remainingMs, hooks, runtime);
+  return { run, waits };
 }
 
 describe('retries', () => {
@@ -117,8 +115,8 @@ describe('retries', () => {
   it('can be interrupted while they wait, and report the attempts before', async () => {
     const { after } = clock();
     const signal = AbortSignal.abort(new InterruptedError('SIGINT'));
-    const interrupted = { runtime: { after, randomBytes }, signal };
-    const stopped = { runtime: { after, randomBytes }, waitSignal: signal };
+    const interrupted = { after, signal };
+    const stopped = { after, waitSignal: signal };
     const error = await repeats(interrupted)
       .run(attempts(lost).attempt)
       .catch((thrown) => thrown);

@@ -230,7 +230,36 @@ describe('svc doctor', () => {
       path: join(cwd, 'config', 'config.json'),
       exists: true,
       mode: '0600',
+      bytes: expect.any(Number),
     });
+  });
+
+  it('shows the sizes of histories, spool and data', async () => {
+    const cwd = home();
+    mkdirSync(join(cwd, 'data', 'spool'), { recursive: true });
+    const files = {
+      'requests.jsonl': 3000,
+      'prompts.jsonl': 200,
+      'spool/a.json': 700,
+      'spool/b.json': 300,
+      'svc.db': 5000,
+      'svc.db-wal': 1000,
+    };
+    for (const [name, bytes] of Object.entries(files)) writeFileSync(join(cwd, 'data', name), 'x'.repeat(bytes));
+    const { report } = await doctor(['--local'], {}, cwd);
+    const sizes = report.files.map(({ what, bytes }: { what: string; bytes: number | null }) => [what, bytes]);
+    expect(Object.fromEntries(sizes)).toMatchObject({
+      data: 6000,
+      'data directory': null,
+      'request history': 3000,
+      'prompt history': 200,
+      'job history': null,
+      spool: 1000,
+    });
+    const { stdout } = await svc(['doctor', '--local', '--format', 'text'], { cwd });
+    expect(stdout).toMatch(/^ {2}request history +0\d{3} +3 KiB +\/.*requests\.jsonl$/m);
+    expect(stdout).toMatch(/^ {2}spool +0\d{3} +1000 B +\/.*spool$/m);
+    expect(stdout).not.toContain('job history');
   });
 
   it('leaves out settings that are not set, unless --all is given', async () => {

@@ -18,6 +18,12 @@ export interface Kind {
   readonly reply: unknown;
   /** Sending a line twice is no duplicate: its id is the same. */
   readonly isHarmless: boolean;
+  /** Flags of a run of so many lines, when `share` of the kills are done: 1 for the last run. */
+  readonly flags?: (lines: number, share: number, kills: number) => readonly string[];
+  /** The text of a table with `count` rows, for a batch of rows. */
+  readonly table?: (count: number) => string;
+  /** The input has lines that are not sent: twice as many. */
+  readonly isPartial?: boolean;
 }
 
 /** Chats, which are paid for. */
@@ -71,12 +77,48 @@ export const jobs: Kind = {
   isHarmless: false,
 };
 
+// Above the integers that a number holds.
+const FIRST_DIGITS = 9_007_199_254_740_993n;
+
+// Cells with quotes, line breaks, and more digits than a number has.
+const rows: Kind = {
+  ...chats,
+  command: ['chat', '-m', 'm', '{{text}} of {{digits:json}}', '--id-column', 'digits'],
+  table: (count) =>
+    Array.from({ length: count }, (_, at) => `"say ""p${at + 1}"",\r\n=x",${FIRST_DIGITS + BigInt(at)}\r\n`).reduce(
+      (text, row) => text + row,
+      '\ufefftext,digits\r\n',
+    ),
+};
+
+// Each run asks for more lines than the one before.
+const wider = (lines: number, share: number): string => String(Math.ceil((lines * (1 + share)) / 2));
+
+const sample: Kind = { ...rows, flags: (lines, share) => ['--sample', wider(lines, share)], isPartial: true };
+
+const limit: Kind = { ...rows, flags: (lines, share) => ['--limit', wider(lines, share)], isPartial: true };
+
+const REPLY_TOKENS = 7;
+
+/** Rows whose runs stop at a limit of tokens, if they are not killed before. */
+const tokens: Kind = {
+  ...rows,
+  reply: { ...completion, usage: { prompt_tokens: 3, completion_tokens: 4, total_tokens: REPLY_TOKENS } },
+  flags: (lines, share, kills) =>
+    share === 1 ? [] : ['--max-total-tokens', String(Math.ceil(lines / kills) * REPLY_TOKENS)],
+};
+
 /** The batches that are killed, by name. */
-export const kinds = { chats, calls, feedback, jobs };
+export const kinds = { chats, calls, feedback, jobs, rows, sample, limit, tokens };
+
+// A little more than what remains for each kill.
+const LINES_PER_KILL = 1.3;
 
 /** The result of a batch that was killed repeatedly. */
 export interface Outcome {
   readonly kills: number;
+  /** Runs that ended at a limit of tokens. */
+  readonly stops: number;
   /** Lines without a result. */
   readonly lost: number;
   /** Requests that arrived more often than the program declared. */
@@ -91,8 +133,11 @@ export interface Outcome {
  */
 export async function runKilledBatch(kind: Kind, lines: number, kills: number, random: () => number): Promise<Outcome> {
   const cwd = temporaryDirectory();
-  const file = Array.from({ length: lines }, (_, at) => `${JSON.stringify(kind.line(at + 1))}\n`).join('');
-  writeFileSync(join(cwd, 'in.jsonl'), file);
+  const inputLines = kind.isPartial ? 2 * lines : lines;
+  const bodies = (): string =>
+    Array.from({ length: inputLines }, (_, at) => `${JSON.stringify(kind.line(at + 1))}\n`).join('');
+  const inputFlags = kind.table ? ['--rows', 'in.csv'] : ['--batch', 'in.jsonl'];
+  writeFileSync(join(cwd, inputFlags[1] ?? ''), kind.table?.(inputLines) ?? bodies());
   let left = Number.POSITIVE_INFINITY;
   let kill = (): void => {};
   const { url, counts } = await countingServer(kind.keyOf, (_, response) => {
@@ -100,25 +145,32 @@ export async function runKilledBatch(kind: Kind, lines: number, kills: number, r
     if (left <= 0) kill();
     answerJson(response, kind.reply);
   });
-  const args = [program, ...kind.command, '--batch', 'in.jsonl', '-o', 'out.jsonl', '--resume'];
+  const args = [program, ...kind.command, ...inputFlags, '-o', 'out.jsonl', '--resume'];
+  const argsAt = (share: number): readonly string[] => [...args, ...(kind.flags?.(lines, share, kills) ?? [])];
   const env = cleanEnv(cwd, { ...credentials, SVC_BASE_URL: url, SVC_DATA_DIR: join(cwd, 'data') });
   let count = 0;
-  for (; count < kills; count += 1) {
+  let stops = 0;
+  while (count < kills) {
     // Some are killed before the first request, most in the middle.
-    left = 1 + Math.floor((random() * 2 * lines) / kills);
-    const child = spawn(process.execPath, args, { cwd, env });
+    left = 1 + Math.floor((random() * LINES_PER_KILL * lines) / kills);
+    const child = spawn(process.execPath, argsAt(count / kills), { cwd, env });
     kill = () => void child.kill('SIGKILL');
     const { signal, code, stderr } = await waitForExit(child);
-    if (signal !== 'SIGKILL') {
+    if (signal === 'SIGKILL') count += 1;
+    else {
       expect([0, 10], stderr).toContain(code);
-      break;
+      if (!stderr.includes('--max-total-tokens')) break;
+      stops += 1;
     }
   }
   left = Number.POSITIVE_INFINITY;
-  const { code, stderr } = await waitForExit(spawn(process.execPath, args, { cwd, env }));
+  const { code, stderr } = await waitForExit(spawn(process.execPath, argsAt(1), { cwd, env }));
   const sent = [...counts.values()];
   const keys = counts.size;
-  const entries: { line: number; exit_code: number; applied: string }[] = readFileSync(join(cwd, 'out.jsonl'), 'utf8')
+  const entries: { line: number; id?: string; exit_code: number; applied: string }[] = readFileSync(
+    join(cwd, 'out.jsonl'),
+    'utf8',
+  )
     .trim()
     .split('\n')
     .map((line) => JSON.parse(line));
@@ -127,13 +179,21 @@ export async function runKilledBatch(kind: Kind, lines: number, kills: number, r
   expect(stderr).toContain(
     `${lines} lines: ${lines - unknown.length} done, 0 failed, ${unknown.length} unknown, 0 not sent`,
   );
-  expect(entries.map(({ line }) => line)).toEqual(Array.from({ length: lines }, (_, at) => at + 1));
-  const again = await waitForExit(spawn(process.execPath, [...args, '--retry-unknown'], { cwd, env }));
+  const numbers = entries.map(({ line }) => line);
+  expect(numbers).toEqual(
+    kind.isPartial ? [...new Set(numbers)].sort((a, b) => a - b) : Array.from({ length: lines }, (_, at) => at + 1),
+  );
+  if (kind.table)
+    expect(entries.map(({ id }) => id)).toEqual(numbers.map((line) => String(FIRST_DIGITS + BigInt(line - 1))));
+  const again = await waitForExit(spawn(process.execPath, [...argsAt(1), '--retry-unknown'], { cwd, env }));
   expect(again.code, again.stderr).toBe(0);
   expect(again.stderr).toContain(`${lines} lines: ${lines} done, 0 failed, 0 unknown, 0 not sent`);
+  // No line beside those that were asked for.
+  if (!kind.isHarmless) expect(counts.size).toBe(lines);
   return {
     kills: count,
-    lost: lines - new Set(entries.map(({ line }) => line)).size,
+    stops,
+    lost: lines - new Set(numbers).size,
     undeclared: kind.isHarmless ? keys - lines : sent.reduce((sum, times) => sum + times - 1, 0),
     unknown: unknown.length,
   };

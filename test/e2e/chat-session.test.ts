@@ -1,4 +1,4 @@
-import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { done, streamHead } from '../support/event-stream.ts';
@@ -23,6 +23,7 @@ const CTRL_C = '\x03';
 const CTRL_D = '\x04';
 // As the arrow, which in later versions of Node first moves within a text of several lines.
 const CTRL_P = '\x10';
+const CTRL_R = '\x12';
 const CTRL_Z = '\x1a';
 
 /** A server that numbers its responses; it never ends the one to `hold`, and fails on `fail`. */
@@ -293,6 +294,156 @@ describe.skipIf(!hasTerminal)('an interactive chat (skipped where `script` of ut
     expect(screen).not.toContain('\x1b[2J');
     expect(screen).not.toContain('\x1b]0;');
   });
+});
+
+describe.skipIf(!hasTerminal)('the history of an interactive chat', () => {
+  const promptsIn = (cwd: string): string[] =>
+    readFileSync(join(cwd, 'data', 'prompts.jsonl'), 'utf8')
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line).text);
+
+  it('recalls texts of earlier sessions with the arrow keys and Ctrl-R', async () => {
+    const { env, asked } = await chatServer((number) => `response ${number}.`);
+    const cwd = temporaryDirectory();
+    await runOnTerminal(['chat'], {
+      env,
+      cwd,
+      typed: [
+        [READY, 'a blue river\r'],
+        ['response 1.', '\x1b[200~green\nriver\x1b[201~\r'],
+        ['response 2.', 'red\r'],
+        ['response 3.', CTRL_D],
+      ],
+    });
+    const { code, screen } = await runOnTerminal(['chat'], {
+      env,
+      cwd,
+      typed: [
+        [READY, `${UP}\r`],
+        ['response 4.', `${CTRL_R}rivex\x7fr`],
+        ['(search: river) ', '\r'],
+        ['response 5.', `river${CTRL_R}`],
+        ['(search: river) ', `${CTRL_R}\x1b[C, please\r`],
+        ['response 6.', `${CTRL_R}green\x07fresh\r`],
+        ['response 7.', CTRL_D],
+      ],
+    });
+    expect(code, screen).toBe(0);
+    const prompts = asked.map((messages) => messages.at(-1)?.content);
+    expect(prompts.slice(3)).toEqual(['red', 'green\nriver', 'a blue river, please', 'fresh']);
+    expect(promptsIn(cwd)).toEqual(prompts);
+    expect(statSync(join(cwd, 'data', 'prompts.jsonl')).mode & 0o777).toBe(0o600);
+  });
+
+  it('keeps no text with a credential, or with the value of a flag for one', async () => {
+    const { env } = await chatServer((number) => `response ${number}.`);
+    const cwd = temporaryDirectory();
+    await runOnTerminal(['chat'], {
+      env: { ...env, ACME_API_KEY: 'acme-secret-77' },
+      cwd,
+      typed: [
+        [READY, `what is ${env.SVC_TOKEN}\r`],
+        ['response 1.', 'run x --api-key sk-9876\r'],
+        ['response 2.', 'is acme-secret-77 valid?\r'],
+        ['response 3.', 'harmless\r'],
+        ['response 4.', CTRL_D],
+      ],
+    });
+    expect(promptsIn(cwd)).toEqual(['harmless']);
+  });
+
+  it.each([
+    ['SVC_HISTORY=off', { SVC_HISTORY: 'off' }],
+    ['a profile with history off', {}],
+  ])('keeps nothing with %s', async (_, off) => {
+    const { env } = await chatServer((number) => `response ${number}.`);
+    const cwd = temporaryDirectory();
+    const set = ['profile', 'set', 'default', '--base-url', env.SVC_BASE_URL, '--history', 'off'];
+    if (!('SVC_HISTORY' in off)) await svc(set, { cwd });
+    await runOnTerminal(['chat'], {
+      env: { ...env, ...off },
+      cwd,
+      typed: [
+        [READY, 'private\r'],
+        ['response 1.', CTRL_D],
+      ],
+    });
+    expect(existsSync(join(cwd, 'data', 'prompts.jsonl'))).toBe(false);
+  });
+
+  it('keeps the newest 1,000 texts, and chats on when the file is damaged', async () => {
+    const { env } = await chatServer((number) => `response ${number}.`);
+    const cwd = temporaryDirectory();
+    mkdirSync(join(cwd, 'data'));
+    const record = (at: number): string => `{"time":"2026-01-01T00:00:00.000Z","text":"text ${at}"}\n`;
+    const file = join(cwd, 'data', 'prompts.jsonl');
+    writeFileSync(file, Array.from({ length: 1005 }, (_, at) => record(at)).join(''));
+    const typed = [[READY, CTRL_D] as const];
+    await runOnTerminal(['chat'], { env, cwd, typed });
+    expect(promptsIn(cwd)).toHaveLength(1000);
+    expect(promptsIn(cwd)[0]).toBe('text 5');
+    writeFileSync(file, `${record(1)}damaged\n${record(2)}`);
+    const { code, screen } = await runOnTerminal(['chat'], { env, cwd, typed, columns: 500 });
+    expect({ code, screen }).toEqual({
+      code: 0,
+      screen: expect.stringContaining('prompts are not kept: '),
+    });
+    expect(screen).toContain('prompts.jsonl:2 is not a valid record');
+  });
+
+  it('completes commands and file names with Tab, which is a tab in a prompt', async () => {
+    const { env, asked } = await chatServer((number) => `response ${number}.`);
+    const cwd = temporaryDirectory();
+    mkdirSync(join(cwd, 'plans'));
+    writeFileSync(join(cwd, 'plans', 'june.txt'), 'my plans');
+    writeFileSync(join(cwd, 'plans', '\x1b[2Jjuly.txt'), 'not listed');
+    const { code, screen } = await runOnTerminal(['chat'], {
+      env,
+      cwd,
+      typed: [
+        [READY, '/at\t'],
+        ['/attach ', 'pl\tj\t\r'],
+        ['plans/june.txt goes with the next prompt', 'a\tb\r'],
+        ['response 1.', '/s\t\t'],
+        ['/stats', CTRL_C],
+        ['^C', CTRL_D],
+      ],
+    });
+    expect(code).toBe(0);
+    expect(JSON.stringify(asked)).toContain('my plans');
+    expect(JSON.stringify(asked)).toContain('a\\tb');
+    expect(screen).toMatch(/\/system +\/save +\/stats/);
+  });
+});
+
+it.skipIf(!hasTerminal)('breaks responses of a session between words, except in code', async () => {
+  const words = 'one two three four five six seven eight nine ten eleven twelve';
+  const text = `${words}\n\`\`\`\n${words}\n\`\`\`\n${'x'.repeat(50)} end`;
+  const { env } = await chatServer(() => text);
+  const session = (columns: number, TERM: string) =>
+    runOnTerminal(['chat'], {
+      env: { ...env, TERM },
+      columns,
+      typed: [
+        [TERM === 'dumb' ? '> ' : READY, 'Hi\r'],
+        [' end', CTRL_D],
+      ],
+    });
+  const shown = async (columns: number, term: string): Promise<string> => {
+    const { screen } = await session(columns, term);
+    // As the terminal draws it: the start of a word that did not fit is erased.
+    return screen
+      .slice(screen.indexOf('one '))
+      .replace(/\S*\x1b\[\d+G\x1b\[K/g, '')
+      .replaceAll('\r', '');
+  };
+  const code = `\n\`\`\`\n${words}\n\`\`\`\n${'x'.repeat(50)} end`;
+  expect(await shown(30, 'xterm')).toContain(
+    `one two three four five six \nseven eight nine ten eleven \ntwelve${code}`,
+  );
+  expect(await shown(200, 'xterm')).toContain(words + code);
+  expect(await shown(30, 'dumb')).toContain(words + code);
 });
 
 it('selects the model, attaches a file to one prompt and to its retry, and confirms each command', async () => {

@@ -13,6 +13,15 @@ const requestHistory = (cwd: string): string => join(cwd, 'data', 'requests.json
 const job =
   '{"model_id":"0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e05","trajectory_groups":[{"trajectories":[{"reward":1,"logs":[]}]}]}';
 
+const homeWith = (text: string): string => {
+  const cwd = temporaryDirectory();
+  mkdirSync(join(cwd, 'data'));
+  writeFileSync(requestHistory(cwd), text, { mode: 0o600 });
+  return cwd;
+};
+
+const chat = ['chat', 'hi', '--no-stdin', '--local'];
+
 describe('the request history', () => {
   it.each([
     ['a token', token, ['chat', 'hi', '--no-stdin', '--json']],
@@ -76,14 +85,7 @@ describe('the request history', () => {
 });
 
 describe('the request history as a journal', () => {
-  const chat = ['chat', 'hi', '--no-stdin', '--local'];
   const record = '{"time":"2026-01-01T00:00:00Z","command":"chat"}\n';
-  const homeWith = (text: string): string => {
-    const cwd = temporaryDirectory();
-    mkdirSync(join(cwd, 'data'));
-    writeFileSync(requestHistory(cwd), text);
-    return cwd;
-  };
 
   it('drops a last line that a crash cut off, also one that is longer than a read', async () => {
     const cwd = homeWith(`${record}{"time":"${'2'.repeat(200_000)}`);
@@ -116,6 +118,62 @@ describe('the request history as a journal', () => {
     expect(runs.map(({ code }) => code)).toEqual([0, 0, 0, 0, 0, 0]);
     const lines = readFileSync(requestHistory(cwd), 'utf8').trimEnd().split('\n');
     expect(lines.map((line) => JSON.parse(line).exit_code)).toEqual([0, 0, 0, 0, 0, 0]);
+  });
+});
+
+describe('svc log prune', () => {
+  const day = (days: number): string => new Date(Date.now() - days * 86_400_000).toISOString();
+  const requests = [90, 45, 31, 1].map((days) => ({ time: day(days), command: 'chat', request: { messages: [] } }));
+  const prompts = [60, 2].map((days) => ({ time: day(days), text: `${days} days old` }));
+  const jsonl = (records: readonly object[]): string => records.map((record) => `${JSON.stringify(record)}\n`).join('');
+  const promptHistory = (cwd: string): string => join(cwd, 'data', 'prompts.jsonl');
+  const createHistories = (): string => {
+    const cwd = homeWith(jsonl(requests));
+    writeFileSync(promptHistory(cwd), jsonl(prompts));
+    return cwd;
+  };
+
+  it('removes requests and prompts beyond an age, and says how many', async () => {
+    const cwd = createHistories();
+    const bytes = jsonl(requests.slice(0, 3)).length + jsonl(prompts.slice(0, 1)).length;
+    const removed = { removed: 3, removed_prompts: 1, removed_bytes: bytes };
+    const dryRun = await run(['log', 'prune', '--older-than', '30d', '-n'], { cwd });
+    expect(dryRun.stderr).toMatch(/^svc: would remove 3 requests and 1 prompt \(\d+ B\)\n$/);
+    expect(JSON.parse(dryRun.stdout)).toEqual(removed);
+    expect(readFileSync(requestHistory(cwd), 'utf8')).toBe(jsonl(requests));
+    const { code, stdout, stderr } = await run(['log', 'prune', '--older-than', '30d'], { cwd });
+    expect({ code, removed: JSON.parse(stdout) }).toEqual({ code: 0, removed });
+    expect(stderr).toMatch(/^svc: removed 3 requests and 1 prompt \(\d+ B\)\n$/);
+    expect(readFileSync(requestHistory(cwd), 'utf8')).toBe(jsonl(requests.slice(3)));
+    expect(readFileSync(promptHistory(cwd), 'utf8')).toBe(jsonl(prompts.slice(1)));
+    expect(statSync(requestHistory(cwd)).mode & 0o777).toBe(0o600);
+  });
+
+  it('keeps the newest requests up to a size, and all prompts', async () => {
+    const cwd = createHistories();
+    const size = String(jsonl(requests.slice(2)).length + 3);
+    const { stdout } = await run(['log', 'prune', '--max-size', size, '-q'], { cwd });
+    expect(JSON.parse(stdout)).toMatchObject({ removed: 2, removed_prompts: 0 });
+    expect(readFileSync(requestHistory(cwd), 'utf8')).toBe(jsonl(requests.slice(2)));
+    expect(readFileSync(promptHistory(cwd), 'utf8')).toBe(jsonl(prompts));
+  });
+
+  it.each([
+    ['without a limit', []],
+    ['with another age', ['--older-than', '30']],
+    ['with another size', ['--max-size', '10 MB']],
+  ])('%s exits with 2', async (_, flags) => {
+    const cwd = createHistories();
+    expect((await run(['log', 'prune', ...flags], { cwd })).code).toBe(2);
+    expect(readFileSync(requestHistory(cwd), 'utf8')).toBe(jsonl(requests));
+  });
+
+  it('loses no record of a command that runs at the same time', async () => {
+    const cwd = createHistories();
+    const prune = ['log', 'prune', '--older-than', '30d'];
+    const runs = await Promise.all([chat, prune, chat, prune, chat, prune].map((args) => run(args, { cwd, env })));
+    expect(runs.map(({ code }) => code)).toEqual(Array(6).fill(0));
+    expect(readFileSync(requestHistory(cwd), 'utf8').trimEnd().split('\n')).toHaveLength(4);
   });
 });
 

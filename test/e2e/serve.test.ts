@@ -3,6 +3,7 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
+import { openServiceStore } from '../../src/local-service/open-local-service.ts';
 import { firstLine, run, serve, start, waitForExit } from '../support/process.ts';
 import { rawClient } from '../support/raw-client.ts';
 import { httpAnswer, rawServer } from '../support/raw-server.ts';
@@ -92,6 +93,23 @@ describe('svc serve', () => {
       { cwd },
     );
     expect(stdout.trim().split('\n')).toHaveLength(84);
+  });
+
+  it('removes at its start what was stored before the age of --prune', async () => {
+    const cwd = temporaryDirectory();
+    const file = join(cwd, 'svc.db');
+    const store = await openServiceStore({ databaseFile: file }, 0);
+    const chat = { request: '{"messages":[]}', response: '{}', status: 200, durationMs: 1 };
+    await store.saveChat({ ...chat, id: 'old', createdAt: Date.now() - 31 * 86_400_000 });
+    await store.saveChat({ ...chat, id: 'new', createdAt: Date.now() });
+    await store.close();
+    expect(await run(['serve', '--data', file, '--prune', '30'], { cwd })).toMatchObject({ code: 2 });
+    const served = await serve(['--data', file, '--prune', '30d'], { cwd });
+    served.child.kill('SIGTERM');
+    expect(await waitForExit(served.child)).toMatchObject({ code: 0 });
+    const after = await openServiceStore({ databaseFile: file }, 0);
+    expect(await after.readRows({ sql: 'select id from @chats', values: [] })).toEqual([{ id: 'new' }]);
+    await after.close();
   });
 
   it('creates credentials in a 0600 file beside the data, and reuses them', async () => {

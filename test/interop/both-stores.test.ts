@@ -8,6 +8,7 @@ import {
   openLocalService,
   openServiceStore,
 } from '../../src/local-service/open-local-service.ts';
+import { pruneStore } from '../../src/local-service/store/service-store.ts';
 import { noPostgres, type PostgresServer, postgresServer } from '../support/postgres.ts';
 import { temporaryDirectory } from '../support/svc.ts';
 
@@ -89,12 +90,45 @@ describe.each(stores)('a service on %s', (name, options) => {
       ['c/d', 'x'],
     ] as const)
       await store.replaceFeedback({ ...record, project, id }, undefined);
-    await store.deleteFeedback('a/b', 'x');
+    const removal = 'delete from @feedback where project_id = ? and id = ?';
+    expect(await store.removeRows({ sql: removal, values: ['a/b', 'x'] })).toBe(1);
     const sql = 'select project_id, id from @feedback order by project_id';
     expect(await store.readRows({ sql, values: [] })).toEqual([
       { project_id: 'a/b', id: 'y' },
       { project_id: 'c/d', id: 'x' },
     ]);
+  });
+
+  it.runIf(name !== 'PostgreSQL' || !reason)('removes the records before a time, and no others', async () => {
+    const { postgres, trust } = options();
+    const store = await openServiceStore({ databaseFile: join(temporaryDirectory(), 'svc.db'), postgres, trust }, 0);
+    onTestFinished(store.close);
+    const trajectories = function* () {
+      for (let index = 0; index < 150; index++) yield { group: 0, index, bytes: Buffer.from('{}') };
+    };
+    const common = { project: 'a/b', type: 't', trigger: null, ref: '', payload: '{}', record: '{}', user: 'u' };
+    for (let at = 0; at < 140; at++) {
+      const [id, createdAt] = [`id-${at}`, at];
+      const call = { project: 'a/b', id, traceId: undefined, newTraceId: 't', start: '{}', createdAt };
+      await store.saveCall(call, undefined);
+      await store.replaceFeedback({ ...common, id, replacedId: 'none', createdAt }, undefined);
+      await store.saveChat({ id, request: '{}', response: '{}', status: 200, createdAt, durationMs: 1 });
+    }
+    for (const [id, createdAt] of [
+      ['old', 1],
+      ['new', 130],
+    ] as const)
+      await store.saveJob({ id, modelId: 'm', config: null, createdAt }, trajectories, undefined);
+    const signal = new AbortController().signal;
+    expect(await pruneStore(store, 130, signal)).toBe(3 * 130 + 1);
+    expect(await pruneStore(store, 130, signal)).toBe(0);
+    const counts = ['calls', 'feedback', 'chats', 'jobs', 'trajectories'].map(async (table) => {
+      const [row] = await store.readRows({ sql: `select count(*) as count from @${table}`, values: [] });
+      return Number(row?.count);
+    });
+    expect(await Promise.all(counts)).toEqual([10, 10, 10, 1, 150]);
+    const times = await store.readRows({ sql: 'select min(created_at) as oldest from @calls', values: [] });
+    expect(Number(times[0]?.oldest)).toBe(130);
   });
 
   it.runIf(name !== 'PostgreSQL' || !reason)('merges calls by id, alone and together', async () => {
@@ -222,7 +256,7 @@ describe.each(stores)('the data of the page on %s', (name, options) => {
       expect((await list('calls', encodeURIComponent(q))).map(({ id }) => id).sort(), q).toEqual(found.toSorted());
   });
 
-  it.runIf(name !== 'PostgreSQL' || !reason)('has traces, rewards, schemas and chats', async () => {
+  it.runIf(name !== 'PostgreSQL' || !reason)('has traces, trajectories, payload paths and chats', async () => {
     const { post, get } = await openService(options());
     for (const at of [1, 2, 3]) await post('/call/start', call({ id: callId(at), trace_id: callId(9) }));
     for (const [at, payload] of [
@@ -230,7 +264,7 @@ describe.each(stores)('the data of the page on %s', (name, options) => {
       [2, { note: 'x', score: 0.5 }],
     ] as const)
       await post('/feedback/replace', feedback({ svc_ref: `svc:///a/b/call/${callId(at)}`, payload }));
-    const seen = { durationMs: null, failed: false, feedback: [], op: 'x', name: 'x', project: 'a/b', parent: null };
+    const seen = { durationMs: null, failed: false, feedback: [], op: 'x', name: 'x', project_id: 'a/b', parent: null };
     expect(JSON.parse(await get(`/page/trace?id=${callId(9)}`))).toMatchObject({
       calls: [
         { ...seen, id: callId(1), durationMs: 1500, failed: true },
@@ -244,7 +278,7 @@ describe.each(stores)('the data of the page on %s', (name, options) => {
     const record = async (at: number) => JSON.parse(await get(`/page/record?table=calls&project=a/b&id=${callId(at)}`));
     expect(await record(1)).toMatchObject({ row: { id: callId(1) }, feedback: [{ feedback_type: 't' }] });
     expect(await record(4)).toEqual({ row: null, feedback: [] });
-    expect(JSON.parse(await get('/page/totals'))).toEqual({ calls: 3, feedback: 2, jobs: 0, chats: 0 });
+    expect(JSON.parse(await get('/page/jobs')).totals).toEqual({ calls: 3, feedback: 2, jobs: 0, chats: 0 });
     const ids = async (query: string): Promise<unknown> =>
       JSON.parse(await get(`/page/${query}`)).rows.map(({ id }: { id: string }) => id);
     expect(await ids('calls?op=x')).toEqual([3, 2, 1].map(callId));
@@ -258,14 +292,21 @@ describe.each(stores)('the data of the page on %s', (name, options) => {
     expect(await ids(`feedback?until=${createdAt}`)).toEqual([second]);
     const rewards = Array.from({ length: 70 }, (_, at) => at / 2);
     const group = { trajectories: rewards.map((reward) => ({ reward, logs: [] })) };
-    const job = {
-      model_id: callId(1),
-      trajectory_groups: [group, { trajectories: [{ reward: -1, final_policy_version: 7 }] }],
+    const choice = {
+      message: { role: 'assistant', content: 'a b' },
+      finish_reason: 'stop',
+      logprobs: { content: ['a', ' b'].map((token) => ({ token, logprob: -1, bytes: null, top_logprobs: [] })) },
     };
+    const messages_and_choices = [{ role: 'user', content: 'x' }, choice, choice];
+    const last = { reward: -1, final_policy_version: 7, messages_and_choices };
+    const job = { model_id: callId(1), trajectory_groups: [group, { trajectories: [last] }] };
     const { id } = (await post('/v1/preview/training-jobs', job)).json;
-    expect(JSON.parse(await get(`/page/rewards?job=${id}`))).toEqual({
-      rewards: [...rewards.map((reward) => [0, reward, null]), [1, -1, 7]],
-      read: 71,
+    const empty = { group: 0, version: null, messages: 0, tokens: 0 };
+    expect(JSON.parse(await get(`/page/trajectories?job=${id}`))).toEqual({
+      trajectories: [
+        ...rewards.map((reward) => ({ ...empty, reward })),
+        { group: 1, reward: -1, version: 7, messages: 3, tokens: 4 },
+      ],
       total: 71,
       next: null,
     });
@@ -279,27 +320,22 @@ describe.each(stores)('the data of the page on %s', (name, options) => {
     ];
     const oddJob = `{"model_id":"${callId(1)}","trajectory_groups":[{"trajectories":[${odd.join(',')}]}]}`;
     const oddId = (await post('/v1/preview/training-jobs', oddJob)).json.id;
-    expect(JSON.parse(await get(`/page/rewards?job=${oddId}`))).toEqual({
-      rewards: [
-        [0, 1, null],
-        [0, 2, null],
-        [0, 4, null],
-      ],
-      read: 4,
+    expect(JSON.parse(await get(`/page/trajectories?job=${oddId}`))).toEqual({
+      trajectories: [1, null, 2, 4].map((reward) => ({ ...empty, reward })),
       total: 4,
       next: null,
     });
     const large = { trajectories: Array.from({ length: 2100 }, () => ({ reward: 1 })) };
     const largeId = (await post('/v1/preview/training-jobs', { model_id: callId(1), trajectory_groups: [large] })).json
       .id;
-    const part = JSON.parse(await get(`/page/rewards?job=${largeId}`));
-    expect([part.rewards.length, part.read, part.total]).toEqual([2048, 2048, 2100]);
-    const rest = JSON.parse(await get(`/page/rewards?job=${largeId}&after=${encodeURIComponent(part.next)}`));
-    expect([rest.rewards.length, rest.read, rest.total, rest.next]).toEqual([52, 52, 2100, null]);
+    const part = JSON.parse(await get(`/page/trajectories?job=${largeId}`));
+    expect([part.trajectories.length, part.total]).toEqual([2048, 2100]);
+    const rest = JSON.parse(await get(`/page/trajectories?job=${largeId}&after=${encodeURIComponent(part.next)}`));
+    expect([rest.trajectories.length, rest.total, rest.next]).toEqual([52, 2100, null]);
     const [, , wide] = JSON.parse(await get('/page/jobs')).rows;
     expect(wide).toMatchObject({ id, groups: 2 });
     await post('/feedback/replace', feedback({ project_id: 'c/d', payload: { a: { b: 1 } } }));
-    expect(JSON.parse(await get('/page/schema?project=c/d')).paths).toEqual([{ path: 'a.b', type: 'numeric' }]);
+    expect(JSON.parse(await get('/page/feedback?project=c/d')).paths).toEqual([{ path: 'a.b', type: 'numeric' }]);
     const request = '{"messages": [{"role":"user","content":"x"}], "seed": 9007199254740993}';
     const { json } = await post('/v1/chat/completions', request);
     const [chat] = JSON.parse(await get('/page/chats')).rows;

@@ -7,9 +7,9 @@ import {
   type PageTable,
   pageTables,
   readFeedbackOf,
+  readJob,
   readPage,
   readRecord,
-  readRewards,
   readTotals,
 } from '../../src/local-service/store/page-queries.ts';
 import type { RowQuery, ServiceStore } from '../../src/local-service/store/service-store.ts';
@@ -68,7 +68,7 @@ async function plansOf(store: ServiceStore): Promise<readonly (readonly [sql: st
   await readFeedbackOf(recorded, 'a/p1', 'c1');
   expect((await readTrace(recorded, 't7', 50)).total).toBe(ROWS / TRACES);
   await readTotals(recorded);
-  await readRewards(recorded, 'j0', null);
+  await readJob(recorded, 'j0', null);
   const plans: [string, string][] = [];
   for (const { sql, values } of statements.values()) {
     const explain = server && !(await isEmbedded(store)) ? 'explain' : 'explain query plan';

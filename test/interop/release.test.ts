@@ -50,7 +50,7 @@ describe('npm run release:check in a fresh clone', () => {
   });
 
   it('rejects a tree with changes', () => {
-    edit('CHANGELOG.md', /^## .*$/m, `## ${version} (2026-11-24)`);
+    edit('CHANGELOG.md', /^## .*$/m, `## ${version} (2026-01-01)`);
     expect(check()).toMatchObject({ status: 1, stderr: expect.stringContaining('commit or remove these files:') });
   });
 

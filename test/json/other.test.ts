@@ -12,7 +12,7 @@ import {
   rootOf,
 } from '../../src/json/json-node.ts';
 import { parseJson } from '../../src/json/parse-json.ts';
-import { countContinuationBytes, countLineFeeds, createPositionLookup, positionAt } from '../../src/json/utf8.ts';
+import { createPositionLookup, positionAfter, positionAt } from '../../src/json/utf8.ts';
 import { indentJson, RawJson, writeJson } from '../../src/json/write-json.ts';
 
 describe('duplicateKeys', () => {
@@ -141,15 +141,30 @@ describe('positionOf', () => {
   });
 });
 
-describe('countContinuationBytes', () => {
-  it('counts the bytes that are not the first of a character, wherever the text starts in memory', () => {
+describe('positionAfter', () => {
+  it('counts the characters of the last line, wherever the text starts in memory', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 12 }), fc.nat(7), (text, start) => {
         const bytes = Buffer.concat([Buffer.alloc(start), Buffer.from(text)]).subarray(start);
-        expect(countContinuationBytes(bytes)).toBe(bytes.length - Array.from(text).length);
+        const column = Array.from(text.slice(text.lastIndexOf('\n') + 1)).length + (text.includes('\n') ? 1 : 5);
+        expect(positionAfter(bytes, { line: 1, column: 5 }).column).toBe(column);
       }),
       { numRuns: 2000 },
     );
+  });
+  it('counts line feeds among bytes that differ in one bit', () => {
+    const near = [0x0a, 0x0b, 0x08, 0x0e, 0x02, 0x1a, 0x2a, 0x4a, 0x8a, 0x00, 0x09, 0xff, 0x80, 0x0d];
+    let checked = 0;
+    fc.assert(
+      fc.property(fc.array(fc.constantFrom(...near), { maxLength: 40 }), fc.nat(3), (values, skipped) => {
+        const bytes = Buffer.from(values).subarray(skipped);
+        const lines = bytes.filter((byte) => byte === 0x0a).length;
+        expect(positionAfter(bytes, { line: 3, column: 1 }).line).toBe(3 + lines);
+        checked += 1;
+      }),
+      { numRuns: 2000 },
+    );
+    expect(checked).toBe(2000);
   });
 });
 
@@ -165,21 +180,5 @@ describe('indentJson', () => {
   it('does not grow without end on a document that is very deep', () => {
     const text = '['.repeat(20_000) + ']'.repeat(20_000);
     expect(indentJson(parseJson(text)).length).toBeLessThan(20_000 * 2 * 210);
-  });
-});
-
-describe('countLineFeeds', () => {
-  it('counts them among bytes that differ in one bit', () => {
-    const near = [0x0a, 0x0b, 0x08, 0x0e, 0x02, 0x1a, 0x2a, 0x4a, 0x8a, 0x00, 0x09, 0xff, 0x80, 0x0d];
-    let checked = 0;
-    fc.assert(
-      fc.property(fc.array(fc.constantFrom(...near), { maxLength: 40 }), fc.nat(3), (values, skipped) => {
-        const bytes = Buffer.from(values).subarray(skipped);
-        expect(countLineFeeds(bytes)).toBe(bytes.filter((byte) => byte === 0x0a).length);
-        checked += 1;
-      }),
-      { numRuns: 2000 },
-    );
-    expect(checked).toBe(2000);
   });
 });

@@ -27,6 +27,7 @@ const runs: { readonly [command: string]: readonly string[] } = {
   'train log': ['train', 'log'],
   log: ['log'],
   'log show': ['log', 'show', '1'],
+  'log prune': ['log', 'prune', '--older-than', '30d'],
   'log clear': ['log', 'clear', '--yes'],
   'batch merge': ['batch', 'merge', 'results.jsonl'],
   'batch report': ['batch', 'report', 'results.jsonl'],

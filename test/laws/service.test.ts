@@ -7,7 +7,7 @@ import { parseJson } from '../../src/json/parse-json.ts';
 import { type JsonValue, writeJson } from '../../src/json/write-json.ts';
 import { allOperations } from '../../src/operations/all-operations.ts';
 import type { Operation } from '../../src/operations/operation.ts';
-import { createChunkMerger, createMemoryBudget } from '../../src/results/chunk-merger.ts';
+import { createStreamMerger } from '../../src/results/chunk-merger.ts';
 import { fullBody, sampleBodies } from '../support/bodies.ts';
 import { localService } from '../support/service.ts';
 import { svc } from '../support/svc.ts';
@@ -38,8 +38,8 @@ async function post(
 function joined(text: string, { reply }: Operation): string {
   const events = text.split('\n\n').slice(0, -1);
   expect(events.pop()).toBe('data: [DONE]');
-  const whole = createChunkMerger(reply, createMemoryBudget(1e8));
-  for (const event of events) whole.addChunk(rootOf(parseJson(event.replace(/^data: /, ''))));
+  const whole = createStreamMerger(reply);
+  for (const event of events) whole.add(rootOf(parseJson(event.replace(/^data: /, ''))));
   return whole.toJson();
 }
 

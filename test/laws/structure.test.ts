@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { version } from '../../src/version.ts';
+import { questionsUrl, version } from '../../src/version.ts';
 
 const root = new URL('../../src/', import.meta.url).pathname;
 const files = readdirSync(root, { recursive: true, encoding: 'utf8' })
@@ -38,7 +38,7 @@ const doors: { readonly [library: string]: string } = {
   'undici/lib/dispatcher/client.js': 'http/http-connection.ts',
   conf: 'config/profile-conf.ts',
   'csv-parse': 'batch/row-input.ts',
-  ora: 'output/ora-spinner.ts',
+  ora: 'output/spinner.ts',
   chalk: 'output/text-style.ts',
   'jq-wasm': 'results/jq-worker.ts',
   libsql: 'local-service/store/open-store.ts',
@@ -147,7 +147,7 @@ describe('the source', () => {
 
   it('has the version of the package', () => {
     const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
-    expect(JSON.parse(text).version).toBe(version);
+    expect(JSON.parse(text)).toMatchObject({ version, bugs: questionsUrl });
   });
 });
 

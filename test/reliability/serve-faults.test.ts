@@ -119,7 +119,7 @@ describe('fault rules', () => {
   const statuses = async (rules: string[], count: number, times: readonly number[] = []): Promise<string> => {
     let at = 0;
     const clock = { after: () => () => {}, elapsed: () => times[at] ?? 0 };
-    const send = withFaults(rules.map(parseFaultRule), clock, async () => {})(answering('{}').send);
+    const send = withFaults(rules.map(parseFaultRule), clock, async () => 0)(answering('{}').send);
     const request = { method: 'POST', url: 'http://localhost/call/start', headers: [], body: new Uint8Array() };
     const all: number[] = [];
     for (; at < count; at++) all.push((await send(request)).status);

@@ -2,8 +2,7 @@ import { type Issue, usageFailure } from '../../errors.ts';
 import { type FlagValues, getStringFlag as flagText, getArrayFlag } from '../../flag.ts';
 import { firstStringMember, getMember, itemsOf, type JsonNode, kindOf, rawText, rootOf } from '../../json/json-node.ts';
 import { RawJson, writeJson } from '../../json/write-json.ts';
-import { type Draft, locationInDraft, originInDraft } from '../draft.ts';
-import type { Edit, ValueOrigin } from '../edit.ts';
+import { type Draft, type Edit, locationInDraft, originInDraft, type ValueOrigin } from '../draft.ts';
 import type { JsonSource } from '../json-source.ts';
 import type { Attachment } from './attachment.ts';
 

@@ -2,6 +2,7 @@ import type { Help, Command as Program } from 'commander';
 import type { Command } from '../../command.ts';
 import { type Flag, flagForms, flagTerm } from '../../flag.ts';
 import type { Example } from '../../operations/operation.ts';
+import { questionsUrl } from '../../version.ts';
 import { allCommands, commandsIn } from '../all-commands.ts';
 import { commandTree, type HelpRequest } from '../parse-command-line.ts';
 import { helpTopicNames } from '../tool-commands.ts';
@@ -124,7 +125,7 @@ function fullHelp(command: Command, program: Program, help: Help, docs: string):
     ...argumentSections(command),
     ...flagSections(program, (group) => !sharedGroups.has(group)),
     sharedSection(command),
-    { paragraphs: [`See also: svc help ${topics}; man svc-${command.words.join('-')}. Guides: ${docs}`] },
+    { paragraphs: [`See also: svc help ${topics}; man svc-${command.words.join('-')}.\n${addresses(docs)}`] },
   ];
 }
 
@@ -179,7 +180,7 @@ function groupHelp(commands: readonly Command[], program: Program, help: Help, d
     usageSection(program, help),
     examplesSection(examples, help),
     commandsSection('Commands', commands),
-    { paragraphs: [`svc ${program.name()} <command> --help lists the flags of a command. Guides: ${docs}`] },
+    { paragraphs: [`svc ${program.name()} <command> --help lists the flags of a command.\n${addresses(docs)}`] },
   ];
 }
 
@@ -202,7 +203,7 @@ function rootHelp(program: Program, help: Help, docs: string): HelpSection[] {
       ['-V, --version', 'Print the version; with --json also commit, Node and libraries'],
     ]),
     { heading: 'Topics', paragraphs: [`svc help <topic>: ${helpTopicNames.join(', ')}`] },
-    { paragraphs: [`Guides: ${docs}`] },
+    { paragraphs: [addresses(docs)] },
   ];
 }
 
@@ -216,6 +217,10 @@ function rootShortHelp(program: Program, help: Help, docs: string): HelpSection[
     examplesSection(startExamples.slice(0, 2), help),
     { paragraphs: [`svc --help lists all commands and topics. Guides: ${docs}`] },
   ];
+}
+
+function addresses(docs: string): string {
+  return `Questions: ${questionsUrl}\nGuides: ${docs}`;
 }
 
 function usageSection(program: Program, help: Help): HelpSection {

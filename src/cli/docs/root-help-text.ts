@@ -37,7 +37,8 @@ Tools:
   train log     List the training jobs sent from this machine
   log           List the requests sent from this machine, if the history is on
   log show      Show one recorded request with its bodies
-  log clear     Remove all recorded requests
+  log prune     Remove old requests from the history
+  log clear     Remove all recorded requests and prompts
   serve         Run the local service on a port
   batch merge   Combine the outputs of sharded batches
   batch report  Summarize the output of a batch
@@ -55,6 +56,7 @@ Topics:
   svc help <topic>: bodies, batch, exit-codes, environment, connection, output,
   profiles, retries, training, tracing, local-service
 
+Questions: https://github.com/OWNER/svc/issues
 Guides: {docs}
 `;
 

@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer';
-import { fileReference } from '../../body/named-inputs.ts';
+import { fileReference } from '../../body/input-reader.ts';
 import { parseDurationMs } from '../../config/parse-duration.ts';
 import type { Context } from '../../context.ts';
 import { errorMessage, Failure, type FailureFacts, usageFailure } from '../../errors.ts';

@@ -1,4 +1,4 @@
-import { rm } from 'node:fs/promises';
+import { Buffer } from 'node:buffer';
 import { join } from 'node:path';
 import { type Conversation, messagesAfterResponse } from '../../body/chat/conversation.ts';
 import { isIssue, parseJsonSource } from '../../body/json-source.ts';
@@ -7,6 +7,7 @@ import type { Context } from '../../context.ts';
 import { usageFailure } from '../../errors.ts';
 import { withFileFailure } from '../../files/file-errors.ts';
 import type { LockRuntime } from '../../files/file-lock.ts';
+import { writeFileAtomically } from '../../files/file-replacement.ts';
 import {
   findJournalEnd,
   NOT_A_RECORD,
@@ -16,7 +17,7 @@ import {
   withJournalLock,
 } from '../../files/journal.ts';
 import { requireRegularFile } from '../../files/trusted-file.ts';
-import { firstStringMember, getMember, type JsonNode } from '../../json/json-node.ts';
+import { firstStringMember, getMember, type JsonNode, rawText } from '../../json/json-node.ts';
 import { type JsonValue, writeJson } from '../../json/write-json.ts';
 import type { Reporter } from '../../output/reporter.ts';
 import type { Runtime } from '../../runtime.ts';
@@ -24,6 +25,11 @@ import type { Runtime } from '../../runtime.ts';
 /** The file of the history: one JSON object per line, oldest first. */
 export function requestHistoryFile(runtime: Runtime): string {
   return join(dataDirectory(runtime), 'requests.jsonl');
+}
+
+/** The file of the texts typed in interactive chats, a history of the same form. */
+export function promptHistoryFile(runtime: Runtime): string {
+  return join(dataDirectory(runtime), 'prompts.jsonl');
 }
 
 /** Throws Failure `local_file` if the history cannot be a file, so that nothing is sent that would not be recorded. */
@@ -59,8 +65,48 @@ export async function readRequestHistory(path: string): Promise<JsonNode[]> {
   return records;
 }
 
-export async function clearRequestHistory(path: string): Promise<void> {
-  await withFileFailure(`remove ${path}`, () => rm(path, { force: true }));
+/** The newest records, from a UTC time on, up to a number of records and of bytes; without limits, none. */
+export interface HistoryLimits {
+  readonly since?: string | undefined;
+  readonly maxRecords?: number | undefined;
+  readonly maxBytes?: number | undefined;
+}
+
+/** What was removed from a history. */
+export interface RemovedRecords {
+  readonly records: number;
+  readonly bytes: number;
+}
+
+/** Removes the records beyond the limits, or with `isDryRun` only counts them. Throws as readRequestHistory does. */
+export async function pruneHistory(
+  path: string,
+  { since = '', maxRecords = Number.POSITIVE_INFINITY, maxBytes = Number.POSITIVE_INFINITY }: HistoryLimits,
+  runtime: LockRuntime,
+  isDryRun = false,
+): Promise<RemovedRecords> {
+  const prune = async () => {
+    const removed = { records: 0, bytes: 0 };
+    const kept: string[] = [];
+    let keptBytes = 0;
+    let isFull = false;
+    for (const record of (await readRequestHistory(path)).reverse()) {
+      const line = rawText(record);
+      const bytes = Buffer.byteLength(line) + 1;
+      const isRecent = (firstStringMember(record, 'time') ?? '') >= since;
+      isFull ||= isRecent && (kept.length >= maxRecords || keptBytes + bytes > maxBytes);
+      if (isRecent && !isFull) {
+        kept.push(`${line}\n`);
+        keptBytes += bytes;
+      } else {
+        removed.records += 1;
+        removed.bytes += bytes;
+      }
+    }
+    if (removed.records > 0 && !isDryRun) await writeFileAtomically(path, path, kept.reverse().join(''), 0o600);
+    return removed;
+  };
+  return isDryRun ? prune() : withJournalLock(path, runtime, prune);
 }
 
 /** The conversation that the last chat in the history ended. Throws usage if the history has none with bodies. */

@@ -2,19 +2,15 @@ import { dirname, resolve } from 'node:path';
 import {
   type BatchInput,
   chooseSample,
+  type LineSelection,
   type LineSplitter,
   lineSplitter,
   openBatchInput,
   selectedLines,
 } from '../../batch/batch-input.ts';
-import { type BatchIdentity, createBatchIdentity } from '../../batch/batch-journal.ts';
+import { createBatchIdentity } from '../../batch/batch-journal.ts';
 import { type BatchOptions, fillShardInFiles, readBatchOptions } from '../../batch/batch-options.ts';
-import {
-  createCustomIdTracker,
-  createResponseWarnings,
-  createWarningLimiter,
-  formatLineRanges,
-} from '../../batch/batch-summary.ts';
+import { createCustomIdTracker, createWarningLimiter, formatLineRanges } from '../../batch/batch-summary.ts';
 import type { OutputPath } from '../../batch/output-file.ts';
 import { type LineChecks, NO_DEFAULTS, prepareLine, readLineDefaults } from '../../batch/prepare-line.ts';
 import { digestInputLine, filterFailure } from '../../batch/result-line.ts';
@@ -26,19 +22,15 @@ import {
   openResultStore,
   otherInputFailure,
   type PriorResults,
-  type ResultStore,
 } from '../../batch/result-store.ts';
-import type { BatchJob } from '../../batch/run-line.ts';
-import { type BatchEnd, reportBatch, runLines } from '../../batch/run-lines.ts';
-import { createScheduler } from '../../batch/scheduler.ts';
+import { type BatchEnd, reportBatch, sendBatch } from '../../batch/run-lines.ts';
 import { createAutofill } from '../../body/autofill.ts';
+import { rejectReplacedInputs, stdinClaim } from '../../body/body-base.ts';
 import { createBodyCheck } from '../../body/body-check.ts';
 import { type BodyDependencies, createBodyDependencies } from '../../body/input-reader.ts';
-import { rejectReplacedInputs, stdinClaim } from '../../body/named-inputs.ts';
-import { type Authorization, readAuthorization } from '../../client/authorization.ts';
+import { readAuthorization } from '../../client/authorization.ts';
 import { readChatExpectations } from '../../client/expectations/chat-expectations.ts';
 import { checkReportFiles, openRunReport } from '../../client/expectations/run-report.ts';
-import { connect } from '../../client/send.ts';
 import { missingBaseUrl, resolveSettings, type Settings } from '../../client/settings.ts';
 import type { Invocation } from '../../command.ts';
 import type { Context } from '../../context.ts';
@@ -46,12 +38,11 @@ import { Failure, usageFailure } from '../../errors.ts';
 import { uuidV7 } from '../../fields/uuid.ts';
 import { isReplaceable } from '../../files/file-replacement.ts';
 import { type FlagValues, getStringFlag, isFlagOn } from '../../flag.ts';
-import { linkSignal } from '../../http/message.ts';
 import { createDeadline } from '../../http/time-limits.ts';
 import { pluralize } from '../../json/pluralize.ts';
 import { flagTarget, type Operation } from '../../operations/operation.ts';
 import { issueText } from '../../output/failure-text.ts';
-import { openSink } from '../../output/sink.ts';
+import { openSink, type Sink } from '../../output/sink.ts';
 import { filteredSink, type JqFilter } from '../../results/jq-filter.ts';
 import { chooseFormat, type OutputFormat } from '../../results/output-format.ts';
 import { openResultFilter, printResult, resultOf } from '../../results/print-result.ts';
@@ -67,7 +58,7 @@ export async function runBatch(
   context: Context,
   splitInput?: LineSplitter,
 ): Promise<void> {
-  const { runtime, report } = context;
+  const { runtime, report, signal } = context;
   const { args, flags } = invocation;
   const settings = await resolveSettings(operation, flags, context);
   const { destination, timeoutMs } = settings;
@@ -82,54 +73,63 @@ export async function runBatch(
   const rows = flags.has('rows') ? await readRows(operation, invocation, tools) : undefined;
   const defaults = rows ? NO_DEFAULTS : await readLineDefaults(operation, flags, tools);
   const split = rows?.split ?? splitInput ?? lineSplitter(operation.largestBody);
-  const openedInput = await openBatchInput(options.input, runtime, split, timeoutMs);
-  const { label } = openedInput;
+  const input = await openBatchInput(options.input, runtime, split, timeoutMs);
+  const { label } = input;
   const continuesTrace = operation.continuesTrace && !settings.isExact;
   const parent = continuesTrace ? await readParent(flags, runtime.env, report) : undefined;
   const checks = await createLineChecks(settings, { label, defaults, tools, parent }, context);
   const previewFormat = settings.previewFormat && chooseFormat('record', flags, context.stdout.isTerminal);
-  const directory = dirname(resolve(runtime.cwd, output ?? '.'));
-  const { input: fileInput, batchOptions } = await chooseLines(openedInput, options, directory, context);
-  if (previewFormat && !batchOptions.isResumed)
-    return await checkBatch(fileInput, batchOptions, checks, previewFormat, context);
+  // Nothing is read twice that need not be.
+  const keepInput = (): Promise<void> => input.keep(dirname(resolve(runtime.cwd, output ?? '-')), signal);
+  if (options.sample) await keepInput();
+  const sampledLines = options.sample && (await chooseSample(input, options.sample, options));
+  const selection = { ...options, sampledLines };
+  if (previewFormat && !options.isResumed) return checkBatch(input, selection, checks, previewFormat, context);
   if (!destination) throw missingBaseUrl();
   await checkReportFiles(fileFlags, runtime.cwd);
-  const identity = createBatchIdentity(destination.url, batchOptions, {
+  const identity = createBatchIdentity(destination.url, options, {
     ...checks,
     defaults: rows ? { fieldEdits: [], perLineFlags: rows.flags } : defaults,
   });
-  let authorization: Authorization | undefined;
-  const authorize = async (): Promise<void> => {
-    if (!previewFormat) authorization = await readAuthorization(settings, destination, context);
-  };
+  let prior: PriorResults | undefined;
+  let end: BatchEnd;
   try {
-    const checked = rows ? await checkRows(fileInput, batchOptions, checks, directory, context) : { fileInput, checks };
-    const unopened = {
-      output,
-      filter,
-      fileInput: checked.fileInput,
-      identity,
-      newRun: checks.run,
-      batchOptions,
-      authorize,
-    };
-    const { input, open, release } = await openResults(unopened, context);
-    if (previewFormat) {
-      await release();
-      return await checkBatch(input, batchOptions, checks, previewFormat, context);
+    if (rows) {
+      // A template is one mistake for all rows: none is sent unless each makes a valid body.
+      await keepInput();
+      requireValidLines(await checkLines(input, selection, checks, context));
     }
-    const resultStore = await open();
+    const file = await findOutputFile(output, filter !== undefined, options.isResumed, context);
+    prior = file && (await openPriorResults(file, { ...options, identity, newRun: checks.run }, runtime, report));
+    if (prior && prior.table.lastLine() > 0) await keepInput();
+    const differences = await compareWithPrior(input, selection, prior, options.canAcceptChanges);
+    const authorization = previewFormat ? undefined : await readAuthorization(settings, destination, context);
+    if (prior) await warnAboutRemovedResults(prior, differences, label, report);
+    if (previewFormat) return await checkBatch(input, selection, checks, previewFormat, context);
+    const resultStore = prior
+      ? await openResultStore(prior, identity, differences)
+      : createStreamStore(checks.run, identity, await openFilteredSink(output, filter, context));
     const { run } = resultStore.batch;
-    const allowsDuplicate = isFlagOn(flags, 'allow-duplicate');
     const isTraining = typeof operation.arguments?.as === 'object';
     const guards = isTraining ? await import('../train/job-guard.ts') : undefined;
-    const guardFor = guards?.createLineGuards(settings, allowsDuplicate, label, run, context);
+    const guardFor = guards?.createLineGuards(settings, isFlagOn(flags, 'allow-duplicate'), label, run, context);
     const runReport = await openRunReport(fileFlags, `svc ${operation.command.join(' ')}`, context);
-    const batch = { ...checked.checks, settings, run, resultStore, guardFor, expectations, runReport };
-    await reportBatch(await sendBatch(input, batchOptions, batch, authorization, context));
+    // The warnings of rows were printed when they were checked.
+    const batch = {
+      ...(rows ? silenced(checks) : checks),
+      settings,
+      run,
+      resultStore,
+      guardFor,
+      expectations,
+      runReport,
+    };
+    end = await sendBatch(input, selection, batch, authorization, context);
   } finally {
-    fileInput.stop();
+    input.stop();
+    await prior?.release();
   }
+  await reportBatch(end);
 }
 
 /** How rows become lines. */
@@ -154,32 +154,9 @@ async function readRows(operation: Operation, { args, flags }: Invocation, tools
   return { split: rowSplitter(getStringFlag(flags, 'rows') ?? '', options), flags: template.flags };
 }
 
-// An input is read once more to choose a sample.
-async function chooseLines(
-  input: BatchInput,
-  options: BatchOptions,
-  directory: string,
-  { signal }: Context,
-): Promise<{ input: BatchInput; batchOptions: BatchOptions }> {
-  if (!options.sample) return { input, batchOptions: options };
-  const [counted, rest] = await input.twice(directory, signal);
-  const sampledLines = await chooseSample(counted, options.sample, options);
-  return { input: rest, batchOptions: { ...options, sampledLines } };
-}
-
-// A template is one mistake for all rows: none is sent unless each makes a valid body. Warnings are printed here.
-async function checkRows(
-  input: BatchInput,
-  options: BatchOptions,
-  checks: LineChecks,
-  directory: string,
-  context: Context,
-): Promise<{ fileInput: BatchInput; checks: LineChecks }> {
-  const [checked, fileInput] = await input.twice(directory, context.signal);
-  requireValidLines(await checkLines(checked, options, checks, context));
+function silenced(checks: LineChecks): LineChecks {
   const silent = async (): Promise<void> => {};
-  const customIds = { addLine: silent, finish: silent };
-  return { fileInput, checks: { ...checks, onWarning: silent, customIds } };
+  return { ...checks, onWarning: silent, customIds: { addLine: silent, finish: silent } };
 }
 
 export async function createLineChecks(
@@ -198,34 +175,6 @@ export async function createLineChecks(
     onWarning: createWarningLimiter(report),
     customIds: createCustomIdTracker(given.label, report),
   };
-}
-
-/** Sends the lines of an input over connections of their own. */
-export async function sendBatch(
-  input: BatchInput,
-  batchOptions: BatchOptions,
-  batch: Omit<BatchJob, 'connection' | 'scheduler' | 'signal' | 'canRetryUnknown' | 'responseWarnings' | 'context'>,
-  authorization: Authorization | undefined,
-  context: Context,
-): Promise<BatchEnd> {
-  const { runtime, report, signal } = context;
-  const scheduler = createScheduler(batchOptions, runtime, signal, {
-    onOutage: ({ message }) => void report.note(`${message}; the batch waits and retries with one line at a time`),
-    // The rest of a file is counted; a pipe may never end.
-    onStop: () => {
-      if (input.totalBytes === undefined) input.stop();
-    },
-  });
-  const connection = await connect(batch.settings, context, { isReused: true, authorization });
-  const { canRetryUnknown } = batchOptions;
-  const responseWarnings = createResponseWarnings(report);
-  const ends = linkSignal(signal).signal;
-  try {
-    const job = { ...batch, connection, scheduler, signal: ends, canRetryUnknown, responseWarnings, context };
-    return await runLines(input, batchOptions, job);
-  } finally {
-    await connection.transport.close();
-  }
 }
 
 // Checks every line and sends nothing: counts are printed on stdout, errors on stderr.
@@ -279,8 +228,10 @@ function requireValidLines({ bad, lines }: LineCounts): void {
 
 // A regular file can be resumed; undefined for a pipe or a device, which takes the results and cannot. Throws usage for flags that
 // do not fit it, and Failure `local_file` if stdout is closed or discarded.
-async function resolveOutputFile(
-  { output, filter, batchOptions }: UnopenedBatch,
+async function findOutputFile(
+  output: string | undefined,
+  isFiltered: boolean,
+  isResumed: boolean,
   { runtime }: Context,
 ): Promise<OutputPath | undefined> {
   const isStdout = output === undefined || output === '-';
@@ -290,85 +241,53 @@ async function resolveOutputFile(
       applied: 'no',
     });
   const path = isStdout ? undefined : resolve(runtime.cwd, output);
-  const file = path && (await isReplaceable(path)) ? { path, displayPath: output ?? '-' } : undefined;
-  if (file && filter) throw usageFailure(`--jq cannot filter ${output}, the output of the batch`, 'remove --jq or -o');
-  if (!file && batchOptions.isResumed)
-    throw usageFailure(
-      `--resume needs the output file of the earlier run, but ${output} is not a regular file`,
-      'name that file with -o',
-    );
-  return file || undefined;
-}
-
-interface UnopenedBatch {
-  /** The value of `-o`. */
-  readonly output: string | undefined;
-  readonly filter: JqFilter | undefined;
-  readonly fileInput: BatchInput;
-  readonly identity: BatchIdentity;
-  /** The id of the run, if it is a new one. */
-  readonly newRun: string;
-  readonly batchOptions: BatchOptions;
-  /** Throws if the batch may not be sent; nothing is written before it has returned. */
-  readonly authorize: () => Promise<void>;
-}
-
-/** Results of earlier runs that fit the input. Either `open` or `release` is to be called. */
-interface ComparedResults {
-  readonly input: BatchInput;
-  readonly open: () => Promise<ResultStore>;
-  readonly release: () => Promise<void>;
-}
-
-/**
- * Compares the input of a batch with the results of earlier runs, before a line or a credential is checked, and changes nothing.
- * Throws what that and `authorize` throw.
- */
-async function openResults(unopened: UnopenedBatch, context: Context): Promise<ComparedResults> {
-  const { output, filter, fileInput, identity, newRun, batchOptions, authorize } = unopened;
-  const { runtime, stdout, report, signal } = context;
-  const file = await resolveOutputFile(unopened, context);
-  if (!file) {
-    await authorize();
-    const open = async (): Promise<ResultStore> => {
-      const sink = await openSink(output, stdout, runtime.cwd);
-      const filtered = filter
-        ? filteredSink(sink, filter, (failure, line) => filterFailure(failure, line, true))
-        : sink;
-      return createStreamStore(newRun, identity, filtered);
-    };
-    return { input: fileInput, open, release: async () => {} };
+  if (path !== undefined && (await isReplaceable(path))) {
+    if (isFiltered) throw usageFailure(`--jq cannot filter ${output}, the output of the batch`, 'remove --jq or -o');
+    return { path, displayPath: output ?? '-' };
   }
-  const prior = await openPriorResults(file, { ...batchOptions, identity, newRun }, runtime, report);
-  const { table, displayPath, release } = prior;
-  try {
-    const { input, differences } = await compareWithPrior(fileInput, batchOptions, prior, signal);
-    await authorize();
-    const removed = [...differences.removedLines].filter((line) => table.result(line));
-    const count = removed.length;
-    if (count > 0)
-      await report.warn(
-        `--accept-changes removes ${count} ${pluralize(count, 'result')} from ${displayPath}: ${pluralize(count, 'line')} ${formatLineRanges(removed)} ${pluralize(count, 'is', 'are')} no longer in ${fileInput.label}`,
-      );
-    return { input, open: () => openResultStore(prior, identity, differences), release };
-  } catch (error) {
-    await release();
-    throw error;
-  }
+  if (!isResumed) return undefined;
+  throw usageFailure(
+    `--resume needs the output file of the earlier run, but ${output} is not a regular file`,
+    'name that file with -o',
+  );
 }
+
+async function openFilteredSink(
+  output: string | undefined,
+  filter: JqFilter | undefined,
+  { runtime, stdout }: Context,
+): Promise<Sink> {
+  const sink = await openSink(output, stdout, runtime.cwd);
+  return filter ? filteredSink(sink, filter, (failure, line) => filterFailure(failure, line, true)) : sink;
+}
+
+type ResultDifferences = Pick<InputDifferences, 'changedLines' | 'removedLines'>;
 
 // Nothing is read twice if no earlier run left anything.
 async function compareWithPrior(
-  fileInput: BatchInput,
-  batchOptions: BatchOptions,
-  { table, path, displayPath }: PriorResults,
-  signal: AbortSignal,
-): Promise<{ input: BatchInput; differences: Pick<InputDifferences, 'changedLines' | 'removedLines'> }> {
-  if (table.lastLine() === 0) return { input: fileInput, differences: { changedLines: [], removedLines: new Set() } };
-  const [compared, input] = await fileInput.twice(dirname(path), signal);
-  const differences = await findInputDifferences(compared, batchOptions, table);
+  input: BatchInput,
+  selection: LineSelection,
+  prior: PriorResults | undefined,
+  canAcceptChanges: boolean,
+): Promise<ResultDifferences> {
+  if (!prior || prior.table.lastLine() === 0) return { changedLines: [], removedLines: new Set() };
+  const differences = await findInputDifferences(input, selection, prior.table);
   const hint = 'restore the input, choose another file with -o, or send the changed lines with --accept-changes';
-  const failure = otherInputFailure(differences, fileInput.label, displayPath, hint);
-  if (failure && !batchOptions.canAcceptChanges) throw failure;
-  return { input, differences };
+  const failure = otherInputFailure(differences, input.label, prior.displayPath, hint);
+  if (failure && !canAcceptChanges) throw failure;
+  return differences;
+}
+
+async function warnAboutRemovedResults(
+  { table, displayPath }: PriorResults,
+  { removedLines }: ResultDifferences,
+  label: string,
+  { warn }: Context['report'],
+): Promise<void> {
+  const removed = [...removedLines].filter((line) => table.result(line));
+  const [lines, are] = [pluralize(removed.length, 'line'), pluralize(removed.length, 'is', 'are')];
+  if (removed.length > 0)
+    await warn(
+      `--accept-changes removes ${removed.length} ${pluralize(removed.length, 'result')} from ${displayPath}: ${lines} ${formatLineRanges(removed)} ${are} no longer in ${label}`,
+    );
 }

@@ -54,7 +54,7 @@ export async function runBatchReport({ args, flags }: Invocation, context: Conte
 async function addFile(report: BatchReport, file: OutputPath): Promise<LineTable> {
   const table = createLineTable();
   const state = await readOutput(file, 0, table);
-  for await (const { offset, root, ...facts } of readResultLines(file, state?.validBytes ?? 0)) {
+  for await (const { offset, root, ...facts } of readResultLines(file, state.validBytes)) {
     const entry = table.result(facts.line);
     if (entry?.offset !== offset) continue;
     const { status } = classifyLine(entry.exitCode, entry.applied);

@@ -4,6 +4,7 @@ import { DEFAULT_BATCH_OPTIONS } from '../../batch/batch-options.ts';
 import type { LineResult } from '../../batch/line-result.ts';
 import { NO_DEFAULTS } from '../../batch/prepare-line.ts';
 import { createStreamStore } from '../../batch/result-store.ts';
+import { sendBatch } from '../../batch/run-lines.ts';
 import { createBodyDependencies } from '../../body/input-reader.ts';
 import { readAuthorization } from '../../client/authorization.ts';
 import { resolveSettings, type Settings, traceBaseUrl } from '../../client/settings.ts';
@@ -24,7 +25,7 @@ import {
   type SpooledCall,
   spoolDirectory,
 } from '../../trace/spool.ts';
-import { createLineChecks, sendBatch } from '../batch/batch.ts';
+import { createLineChecks } from '../batch/batch.ts';
 
 // A flush is the last step of a job: it does not wait for a service that is down as long as a batch does.
 const MAX_OUTAGE_MS = 5000;

@@ -1,25 +1,30 @@
 import { constants, open } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { sendJson } from '../../client/send.ts';
-import { resolveSettings, type Settings } from '../../client/settings.ts';
+import { readAuthorization } from '../../client/authorization.ts';
+import { type Outcome, sendJson } from '../../client/send.ts';
+import { missingBaseUrl, resolveSettings, type Settings, traceBaseUrl } from '../../client/settings.ts';
 import type { Invocation, ProcessEnd } from '../../command.ts';
+import { dataDirectory } from '../../config/directories.ts';
 import { parseDurationOrZeroMs } from '../../config/parse-duration.ts';
+import { environmentSetting } from '../../config/resolve-setting.ts';
 import type { Context } from '../../context.ts';
-import { Failure, type StopSignal, toFailure, usageFailure } from '../../errors.ts';
+import { Failure, type FailureCode, type StopSignal, toFailure, usageFailure } from '../../errors.ts';
 import { uuidV5 } from '../../fields/uuid.ts';
 import { describeFileError } from '../../files/file-errors.ts';
 import { type FlagValues, getArrayFlag, getStringFlag, isFlagOn } from '../../flag.ts';
 import { writeJson } from '../../json/write-json.ts';
+import { callStartOperation } from '../../operations/call-start.ts';
 import { feedbackReplaceOperation } from '../../operations/feedback-replace.ts';
 import { issueText } from '../../output/failure-text.ts';
-import type { TracedCall } from '../../trace/call-record.ts';
+import type { Runtime } from '../../runtime.ts';
+import { createArgumentRedactor } from '../../trace/argument-redactor.ts';
+import { collectCallAttributes, operationName, recordedInputs, type TracedCall } from '../../trace/call-record.ts';
 import { runChild } from '../../trace/run-child.ts';
-import { prepareCommand, prepareRecord, type TracedCommand, toRecordFailure } from './record-call.ts';
+import { flushCommand, removeSpooledCall, spoolCall, spoolDirectory } from '../../trace/spool.ts';
+import { createTraceContext, readParent, traceEnvironment } from '../../trace/trace-context.ts';
 
 const DEFAULT_GRACE = '5s';
 const MAX_REASON_CHARS = 400;
-const RECORD_SUBJECT = 'the call was not recorded';
-const RECORD_AND_EXIT_SUBJECT = 'the call and its exit code were not recorded';
 
 /**
  * Runs a command and records it as a call. Returns how the command ended, whatever happens to the record, except with
@@ -30,6 +35,7 @@ export async function runCallRun({ args, flags }: Invocation, context: Context):
   requireConsistentFlags(args, flags);
   const graceMs = parseDurationOrZeroMs('--grace', getStringFlag(flags, 'grace') ?? DEFAULT_GRACE);
   const command = await prepareCommand(args, flags, context);
+  const { record, settings } = command;
   context.signal.throwIfAborted();
   const controller = new AbortController();
   const signal = AbortSignal.any([context.signal, controller.signal]);
@@ -41,7 +47,11 @@ export async function runCallRun({ args, flags }: Invocation, context: Context):
   if (flags.has('spool')) await prepared.catch(() => {});
   const isRequired = isFlagOn(flags, 'require');
   if (isRequired) await recorded;
-  requireNoSignal(context, isRequired);
+  // After a signal the command does not start, even if the service has recorded the call.
+  if (context.signal.aborted) {
+    const { code } = toFailure(context.signal.reason);
+    throw new Failure(code, 'interrupted before the command started', { applied: isRequired ? 'yes' : 'unknown' });
+  }
   const running = runChild(args, command.childEnv, runtime);
   // The command receives them from here on: its listeners come before these are removed, so that none is lost.
   context.ignoreStopSignals();
@@ -61,14 +71,26 @@ export async function runCallRun({ args, flags }: Invocation, context: Context):
   const cancelGrace = runtime.after(graceMs, () =>
     giveUp(`no response within ${graceMs / 1000} s after the command ended`),
   );
+  // Each step is reported by itself: the call is recorded even if its end is not.
   try {
+    const hasFeedback = flags.has('exit-feedback');
     // A service that is down is reported once.
     const failure = await reportAction(recorded, context, ({ facts: { status } }) =>
-      status === undefined && flags.has('exit-feedback') ? RECORD_AND_EXIT_SUBJECT : RECORD_SUBJECT,
+      status === undefined && hasFeedback
+        ? 'the call and its exit code were not recorded'
+        : 'the call was not recorded',
     );
+    const logFile = getStringFlag(flags, 'log-file');
+    if (logFile !== undefined) {
+      const isSent = !failure && flags.get('spool') !== 'only';
+      const appended = appendCallLog(logFile, record, { end, endedAtMs, isSent }, runtime.cwd).then(() => []);
+      await reportAction(appended, context, () => `the end of the call was not written to ${logFile}`);
+    }
     const isReachable = !failure || failure.facts.status !== undefined;
-    const isSent = !failure && flags.get('spool') !== 'only';
-    await recordEnd(command, { end, endedAtMs, isSent }, isReachable, { ...context, signal: controller.signal });
+    if (hasFeedback && isReachable && !(settings instanceof Failure)) {
+      const sent = sendExitFeedback(command, end, endedAtMs, { ...context, signal: controller.signal });
+      await reportAction(sent, context, () => 'the feedback on the exit code was not recorded');
+    }
   } finally {
     cancelGrace();
     release();
@@ -91,30 +113,148 @@ function requireConsistentFlags(args: readonly string[], flags: FlagValues): voi
     throw usageFailure(`--${conflict} cannot be combined with --spool=only`, 'remove one of them');
 }
 
-// After a signal the command does not start, even if the service has recorded the call.
-function requireNoSignal({ signal }: Context, isConfirmed: boolean): void {
-  if (!signal.aborted) return;
-  const { code } = toFailure(signal.reason);
-  throw new Failure(code, 'interrupted before the command started', { applied: isConfirmed ? 'yes' : 'unknown' });
+interface TracedCommand {
+  /** The program without secrets. */
+  readonly program: string;
+  readonly record: TracedCall;
+  /** The route to the service, or the reason why there is none. */
+  readonly settings: Settings | Failure;
+  readonly childEnv: Runtime['env'];
+  readonly flags: FlagValues;
 }
 
-// Each step is reported by itself: the call is recorded even if its end is not.
-async function recordEnd(
-  command: TracedCommand,
-  callEnd: CallEnd,
-  isReachable: boolean,
+// Makes the record and the environment of a command. Throws usage for wrong flags, and the reason of an abort.
+async function prepareCommand(words: readonly string[], flags: FlagValues, context: Context): Promise<TracedCommand> {
+  const { runtime, report, signal } = context;
+  const isExact = isFlagOn(flags, 'exact');
+  const trace = createTraceContext(isExact ? undefined : await readParent(flags, runtime.env, report), runtime);
+  const settings = await resolveSettings(callStartOperation, flags, context).catch((error: unknown) => {
+    const failure = toFailure(error);
+    // A file that cannot be used, such as the profiles, keeps only the record from the service.
+    if (failure.code === 'usage' || signal.aborted) throw error;
+    return failure;
+  });
+  const isUnresolved = settings instanceof Failure;
+  const { password, token } = isUnresolved ? {} : settings.profile.profile;
+  const credentials = [password, token].flatMap((secret) => secret ?? []);
+  const redactor = createArgumentRedactor(runtime.env, credentials);
+  const redactedWords = redactor.redactArguments(words);
+  const defaultProject = isUnresolved ? environmentSetting('project_id', runtime.env) : settings.defaults.project.text;
+  const projectId = getStringFlag(flags, 'project-id') || defaultProject || undefined;
+  const [program = ''] = redactedWords;
+  const record = {
+    project_id: projectId,
+    id: trace.callId,
+    trace_id: trace.traceId,
+    parent_id: trace.parentId,
+    op_name: operationName(getStringFlag(flags, 'op-name'), program),
+    started_at: new Date(runtime.now()).toISOString(),
+    inputs: recordedInputs(getStringFlag(flags, 'inputs'), redactedWords),
+    attributes: isExact ? {} : await collectCallAttributes(runtime, getArrayFlag(flags, 'env'), redactor),
+  };
+  const childEnv = { ...runtime.env, ...traceEnvironment(trace, projectId) };
+  return { program, record, settings, childEnv, flags };
+}
+
+// Writes the record of a command to the spool if asked to: it is durable when this returns. Returns the function that sends it,
+// which returns warnings and throws the Failure of a record that was not confirmed.
+async function prepareRecord(
+  { program, record, settings, flags }: TracedCommand,
   context: Context,
-): Promise<void> {
-  const { record, settings, flags } = command;
-  const logFile = getStringFlag(flags, 'log-file');
-  if (logFile !== undefined) {
-    const appended = appendCallLog(logFile, record, callEnd, context.runtime.cwd).then(() => []);
-    await reportAction(appended, context, () => `the end of the call was not written to ${logFile}`);
+): Promise<() => Promise<readonly string[]>> {
+  if (settings instanceof Failure) throw settings;
+  if (!record.project_id)
+    throw usageFailure(
+      'the call has no project',
+      'give --project-id, or set SVC_PROJECT_ID or project_id of the profile',
+    );
+  const { destination } = settings;
+  if (!destination) throw missingBaseUrl(settings.profile);
+  const spool = flags.get('spool');
+  // A secret that a program prints is known only after that; no record may have it. Other records do not wait for programs.
+  const { credential_command, password_key, token_key } = settings.profile.profile;
+  const isSecretLate = [credential_command, password_key, token_key].some((source) => source !== undefined);
+  const isSecretNeeded = !isSecretLate || flags.get('inputs') === 'argv' || flags.has('env');
+  const authorizing =
+    isSecretNeeded || spool !== 'only' ? readAuthorization(settings, destination, context).catch(toFailure) : undefined;
+  const authorization = isSecretNeeded ? await authorizing : undefined;
+  const isUnread = isSecretLate && authorization instanceof Failure;
+  // The arguments and attributes may hold the secret that could not be read.
+  const how = flags.get('inputs') === 'none' ? 'none' : 'name';
+  const start = isUnread
+    ? { ...record, inputs: recordedInputs(how, [program]), attributes: {} }
+    : redactRecord(record, context.report.redact);
+  const body = writeJson({ start });
+  const call = { id: record.id, baseUrl: traceBaseUrl(destination), body };
+  // A call that cannot be spooled can still be sent.
+  const directory = spoolDirectory(dataDirectory(context.runtime));
+  const file = spool ? await spoolCall(directory, call, context.runtime).catch(toFailure) : undefined;
+  if (spool === 'only') {
+    if (file instanceof Failure) throw file;
+    return async () =>
+      isUnread ? [`the arguments and attributes of the command were not recorded: ${authorization.message}`] : [];
   }
-  if (flags.has('exit-feedback') && isReachable && !(settings instanceof Failure)) {
-    const sent = sendExitFeedback({ ...command, settings }, callEnd, context);
-    await reportAction(sent, context, () => 'the feedback on the exit code was not recorded');
-  }
+  const send = async (): Promise<Outcome> => {
+    const read = await authorizing;
+    if (read instanceof Failure) throw read;
+    return sendJson(body, settings, context, read);
+  };
+  return () => sendRecord(send, file, flags);
+}
+
+// Ids and times stay as they are, whatever the secret is.
+function redactRecord(record: TracedCall, redact: (text: string) => string): TracedCall {
+  const { op_name, inputs, attributes } = record;
+  const redacted: Pick<TracedCall, 'op_name' | 'inputs' | 'attributes'> = JSON.parse(
+    JSON.stringify({ op_name, inputs, attributes }),
+    (_, value) => (typeof value === 'string' ? redact(value) : value),
+  );
+  return { ...record, ...redacted };
+}
+
+// Sends a record whose copy in the spool is `file`, or the reason why there is none.
+async function sendRecord(
+  send: () => Promise<Outcome>,
+  file: string | Failure | undefined,
+  flags: FlagValues,
+): Promise<readonly string[]> {
+  const { warnings } = await send().catch((error: unknown) => {
+    const failure = toRecordFailure(error, flags);
+    if (!file) throw failure;
+    const hint =
+      file instanceof Failure
+        ? `it was not spooled: ${file.message}`
+        : `it stays in the spool; to send it, run: ${flushCommand(flags)}`;
+    throw failure.with({ hint });
+  });
+  if (file instanceof Failure) return [`the call was sent, but not spooled: ${file.message}`, ...warnings];
+  if (file === undefined) return warnings;
+  // A response for another request confirms nothing.
+  if (warnings.length > 0)
+    return [...warnings, `the call stays in the spool; to send it again, run: ${flushCommand(flags)}`];
+  const removal = await removeSpooledCall(file).catch(toFailure);
+  return removal ? [`the call was sent, but stays in the spool: ${removal.message}`] : [];
+}
+
+// Their hints are about credentials, the base URL and files; those of others, and after a 422, about running svc again.
+const SETUP_CODES: readonly FailureCode[] = [
+  'usage',
+  'credentials',
+  'refused',
+  'unreachable',
+  'local_file',
+  'safety_check',
+];
+
+// The failure of a request that svc made from a command: it names fields by their paths, because call run has no flags for
+// them, and gives no hint to run svc again, because that would run the command again, with other ids.
+function toRecordFailure(error: unknown, flags: FlagValues): Failure {
+  const failure = toFailure(error);
+  const { code, facts } = failure;
+  const isHintKept =
+    (SETUP_CODES.includes(code) && facts.status !== 422) || (code === 'rate_limited' && isFlagOn(flags, 'require'));
+  const issues = facts.issues?.map((issue) => ({ ...issue, at: '' }));
+  return failure.with({ issues, hint: isHintKept ? facts.hint : undefined });
 }
 
 // Prints the warnings of an action or its failure, and returns the failure.
@@ -146,24 +286,16 @@ function unsentReason({ message, facts: { status, summary, issues = [] } }: Fail
   return text.replace(/\s+/g, ' ').slice(0, MAX_REASON_CHARS);
 }
 
-interface CallEnd {
-  readonly end: ProcessEnd;
-  /** Milliseconds since 1970. */
-  readonly endedAtMs: number;
-  /** The service confirmed the record. */
-  readonly isSent: boolean;
-}
-
-// The namespace of the ids of the feedback; a random UUID that never changes.
-const EXIT_FEEDBACK_NAMESPACE = '0b1f8a52-6d0c-4f3e-9a75-31d7b1b6c9e4';
-
 // The end of a command does not wait for the reader of a FIFO.
 const LOG_OPEN_FLAGS = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | (constants.O_NONBLOCK ?? 0);
 
-/**
- * Appends a JSON line about a traced command to a file (mode 0600 if new) and never waits. Throws Failure `local_file`, with the
- * reason alone as its message, if it cannot be written.
- */
+interface CallEnd {
+  readonly end: ProcessEnd;
+  readonly endedAtMs: number;
+  readonly isSent: boolean;
+}
+
+// To a file that is 0600 if new. The message of its Failure is the reason alone.
 async function appendCallLog(
   path: string,
   { trace_id, id, parent_id, op_name, started_at }: TracedCall,
@@ -180,13 +312,15 @@ async function appendCallLog(
   }
 }
 
-/**
- * Replaces the feedback of a call about its exit. Its id is derived from the call, so a retry is safe. Returns the warnings
- * of the response, and throws the Failure of feedback that was not confirmed.
- */
+// The namespace of the ids of the feedback; a random UUID that never changes.
+const EXIT_FEEDBACK_NAMESPACE = '0b1f8a52-6d0c-4f3e-9a75-31d7b1b6c9e4';
+
+// Replaces the feedback of a call about its exit. Its id is derived from the call, so a retry is safe. Returns the warnings
+// of the response, and throws the Failure of feedback that was not confirmed.
 async function sendExitFeedback(
-  { program, record, flags }: TracedCommand & { readonly settings: Settings },
-  { end, endedAtMs }: CallEnd,
+  { program, record, flags }: TracedCommand,
+  end: ProcessEnd,
+  endedAtMs: number,
   context: Context,
 ): Promise<readonly string[]> {
   const { project_id = '', id: callId, started_at } = record;

@@ -1,16 +1,25 @@
+import { readdir } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { isEmptyConversation } from '../../body/chat/conversation.ts';
+import {
+  appendToHistory,
+  promptHistoryFile,
+  pruneHistory,
+  readRequestHistory,
+} from '../../client/history/request-history.ts';
 import type { Context } from '../../context.ts';
 import { Failure, InterruptedError, toFailure, usageFailure } from '../../errors.ts';
 import { pathExists } from '../../files/file-errors.ts';
 import { writeFileAtomically } from '../../files/file-replacement.ts';
 import { MAX_INPUT_BYTES, readInputFile } from '../../files/read-input.ts';
 import { getStringFlag } from '../../flag.ts';
-import { itemsOf, kindOf, rawText } from '../../json/json-node.ts';
+import { firstStringMember, itemsOf, kindOf, rawText } from '../../json/json-node.ts';
 import { tryParseJson } from '../../json/parse-json.ts';
 import { pluralize } from '../../json/pluralize.ts';
 import { awaitClosedTerminal } from '../../output/closed-terminal.ts';
+import { escapeControlCharacters } from '../../output/escape-controls.ts';
 import { ClosedPipeError } from '../../output/writer.ts';
+import { createArgumentRedactor } from '../../trace/argument-redactor.ts';
 import { type ChatStart, type ChatTurns, createChatTurns } from './chat-turns.ts';
 import { type LineEditor, openLineEditor } from './line-editor.ts';
 
@@ -30,7 +39,9 @@ export async function runChatSession(start: ChatStart, context: Context): Promis
   const file = getStringFlag(start.flags, 'conversation');
   await report.note('/help lists the commands; Ctrl-D ends the session');
   const closed = awaitClosedTerminal(runtime.stdin);
-  const editor = openLineEditor(runtime);
+  const history = await openPromptHistory(start, context);
+  const complete = (line: string) => completeLine(line, runtime.cwd);
+  const editor = openLineEditor(runtime, { texts: history.texts, complete });
   signal.addEventListener('abort', editor.close, { once: true });
   try {
     for (;;) {
@@ -39,6 +50,7 @@ export async function runChatSession(start: ChatStart, context: Context): Promis
       });
       if (signal.aborted) throw interruptionFailure(signal.reason, turns);
       if (line === undefined || /^\/(exit|quit)\s*$/.test(line)) break;
+      await history.add(line);
       await handleLine(line, { turns, file, editor, context }).catch((error: unknown) => {
         if (signal.aborted || error instanceof ClosedPipeError) throw error;
         return report.failure(toFailure(error));
@@ -57,15 +69,64 @@ function interruptionFailure(reason: InterruptedError, turns: ChatTurns): unknow
   return new Failure(reason.code, `${reason.message}; no request was in flight`, { ...facts, isBatch: true });
 }
 
-const commandHelp = `/system TEXT sets the system message
-/model NAME selects the model
-/attach FILE attaches a file to the next prompt
-/save FILE saves the conversation
-/clear starts a new conversation
-/retry sends the last prompt again
-/stats shows tokens and times of the last response
-/exit or Ctrl-D ends the session
+const MAX_PROMPTS = 1000;
+const MAX_PROMPT_CHARS = 4000;
+
+// The texts of earlier sessions, newest first; `add` keeps one that has no secret. Without the file, the session has its own texts.
+async function openPromptHistory({ settings }: ChatStart, { runtime, report }: Context) {
+  const path = promptHistoryFile(runtime);
+  const { redactText } = createArgumentRedactor(runtime.env, []);
+  let lastText: string | undefined;
+  let isOpen = settings.keepsPrompts;
+  const attempt = <T>(action: () => Promise<T>): Promise<T | undefined> =>
+    action().catch((error: unknown) => {
+      isOpen = false;
+      return report.warn(`prompts are not kept: ${toFailure(error).message}`).then(() => undefined);
+    });
+  const readTexts = async (): Promise<string[]> => {
+    const records = await readRequestHistory(path);
+    if (records.length > MAX_PROMPTS) await pruneHistory(path, { maxRecords: MAX_PROMPTS }, runtime);
+    return records.slice(-MAX_PROMPTS).flatMap((record) => firstStringMember(record, 'text') ?? []);
+  };
+  const add = async (text: string): Promise<void> => {
+    const hasSecret = report.redact(text) !== text || redactText(text) !== text;
+    if (!isOpen || text.trim() === '' || text === lastText || text.length > MAX_PROMPT_CHARS || hasSecret) return;
+    lastText = text;
+    const record = { time: new Date(runtime.now()).toISOString(), text };
+    await attempt(() => appendToHistory(path, record, report, runtime));
+  };
+  return { texts: ((isOpen && (await attempt(readTexts))) || []).reverse(), add };
+}
+
+// The commands of a session, with their arguments.
+const commands: readonly (readonly [name: string, argument: string, effect: string])[] = [
+  ['system', 'TEXT', 'sets the system message'],
+  ['model', 'NAME', 'selects the model'],
+  ['attach', 'FILE', 'attaches a file to the next prompt'],
+  ['save', 'FILE', 'saves the conversation'],
+  ['clear', '', 'starts a new conversation'],
+  ['retry', '', 'sends the last prompt again'],
+  ['stats', '', 'shows tokens and times of the last response'],
+  ['help', '', 'shows these lines'],
+  ['exit', '', 'or Ctrl-D ends the session'],
+];
+const commandLines = commands.map(([name, argument, effect]) => `/${name} ${argument}${argument && ' '}${effect}\n`);
+const commandHelp = `${commandLines.join('')}Tab completes commands and file names, and Ctrl-R searches earlier prompts
 """ begins and ends text of several lines`;
+
+// Tab completes a command and the name of a file; in a prompt it is a tab.
+async function completeLine(line: string, cwd: string): Promise<[string[], string]> {
+  const [, command, path] = /^(\/\w*)$|^\/(?:attach|save)\s+(.*)$/.exec(line) ?? [];
+  if (command !== undefined) {
+    const words = commands.map(([name, argument]) => `/${name}${argument && ' '}`);
+    return [words.filter((word) => word.startsWith(command)), command];
+  }
+  if (path === undefined) return [[`${line}\t`], line];
+  const directory = path.slice(0, path.lastIndexOf('/') + 1);
+  const entries = await readdir(resolve(cwd, directory), { withFileTypes: true }).catch(() => []);
+  const paths = entries.map((entry) => `${directory}${entry.name}${entry.isDirectory() ? '/' : ''}`);
+  return [paths.filter((one) => one.startsWith(path) && escapeControlCharacters(one) === one), path];
+}
 
 async function handleLine(line: string, session: ChatSession): Promise<void> {
   const { turns, file, context } = session;

@@ -8,10 +8,12 @@ import type { AppliedState } from '../../errors.ts';
 import { type FlagValues, getArrayFlag } from '../../flag.ts';
 import { createDeadline } from '../../http/time-limits.ts';
 import { type JsonNode, rawText, rootOf } from '../../json/json-node.ts';
+import { createStreamWriter } from '../../output/writer.ts';
 import { chatStats, formatChatStats } from '../../results/chat-stats.ts';
+import { createWordWrap } from '../../results/word-wrap.ts';
+import type { RequestStart } from '../operation/request-command.ts';
 import { readHooks } from '../operation/response-hooks.ts';
 import { sendAndShow } from '../operation/send-and-show.ts';
-import type { RequestStart } from '../operation/start-request.ts';
 import { buildChatBody } from './chat.ts';
 
 /** The turns of an interactive chat. The conversation changes only with a complete response. */
@@ -58,6 +60,10 @@ export async function createChatTurns(start: ChatStart, context: Context): Promi
   let statsLine = 'there is no response yet';
   let attempts = 0;
   let applied: AppliedState = 'no';
+  const { stdout, env } = context.runtime;
+  const canWrap = env.TERM !== 'dumb';
+  let wrap = createWordWrap(stdout);
+  const wrapped = createStreamWriter(stdout, 'stdout', context.stdout.hasColor, (text) => wrap(text));
 
   const sendAfter = async (
     before: JsonSource,
@@ -67,7 +73,8 @@ export async function createChatTurns(start: ChatStart, context: Context): Promi
   ): Promise<void> => {
     lastTurn = { prompt, before, files };
     attached = [];
-    const turnContext = { ...context, signal };
+    wrap = createWordWrap(stdout);
+    const turnContext = { ...context, signal, stdout: canWrap ? wrapped : context.stdout };
     // As a message: a prompt of one dash would be stdin.
     const message = [...getArrayFlag(flags, 'message'), `user:${prompt}`];
     const turnFlags: FlagValues = new Map([

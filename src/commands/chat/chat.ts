@@ -1,35 +1,29 @@
+import { rejectReplacedInputs, stdinClaim } from '../../body/body-base.ts';
 import { buildBody } from '../../body/build-body.ts';
 import { type Conversation, openConversation } from '../../body/chat/conversation.ts';
 import { requestedChoiceCount, withStreamEnabled } from '../../body/chat/streaming.ts';
 import type { Draft } from '../../body/draft.ts';
 import { createBodyDependencies, createInputReader } from '../../body/input-reader.ts';
-import { rejectReplacedInputs, stdinClaim } from '../../body/named-inputs.ts';
 import { enforceChecks } from '../../client/enforce-checks.ts';
 import { openLastConversation } from '../../client/history/request-history.ts';
 import { prepareRequest } from '../../client/request.ts';
-import type { RunCommand } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { usageFailure } from '../../errors.ts';
 import { type FlagValues, getStringFlag } from '../../flag.ts';
 import { rootOf } from '../../json/json-node.ts';
 import { chatOperation } from '../../operations/chat.ts';
 import { defaultFormat } from '../../results/output-format.ts';
+import { type RequestStart, requestCommand, requireInputs } from '../operation/request-command.ts';
 import { expectFlags, readHooks } from '../operation/response-hooks.ts';
 import { sendAndShow } from '../operation/send-and-show.ts';
 import { showRequest } from '../operation/show-request.ts';
-import { isBatch, type RequestStart, requireInputs, startRequest } from '../operation/start-request.ts';
 
 /** Runs a chat: an interactive session at a terminal, else settings, conversation, body, checks, send, show. */
-export const runChat: RunCommand = async (invocation, context) => {
-  if (isBatch(chatOperation, invocation, context)) {
-    const { runBatch } = await import('../batch/batch.ts');
-    return await runBatch(chatOperation, invocation, context);
-  }
-  const start = await startRequest(chatOperation, invocation, context);
+export const runChat = requestCommand(chatOperation, async (start, context) => {
   const isInteractive = isSession(start, context);
   if (isInteractive && context.noInput)
     throw usageFailure(`cannot start an interactive chat ${context.noInput}`, 'give a prompt: svc chat <prompt>');
-  if (isInteractive) await rejectReplacedInputs(chatOperation, invocation.args, start.flags, context.runtime.cwd);
+  if (isInteractive) await rejectReplacedInputs(chatOperation, start.input.args, start.flags, context.runtime.cwd);
   else await requireInputs(start, context);
   const hooks = await readHooks(start, context);
   const conversation = await openChosenConversation(start, context);
@@ -44,7 +38,7 @@ export const runChat: RunCommand = async (invocation, context) => {
   } finally {
     await conversation?.close();
   }
-};
+});
 
 // Flags that give messages, or that are about one response.
 const singleChatFlags = [

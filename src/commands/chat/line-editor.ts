@@ -1,10 +1,10 @@
 import type { Buffer } from 'node:buffer';
-import { createInterface } from 'node:readline';
+import { createInterface, type Interface } from 'node:readline';
 import { Transform, Writable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
 import type { Runtime } from '../../runtime.ts';
 
-/** Reads what a person types at a terminal, with history by arrow keys. */
+/** Reads what a person types at a terminal. The arrow keys and Ctrl-R recall earlier texts; Tab completes. */
 export interface LineEditor {
   /** The next text, which may have several lines: pasted, or between lines of `"""`. Undefined after Ctrl-D. */
   readonly read: () => Promise<string | undefined>;
@@ -18,22 +18,34 @@ const PROMPT = '> ';
 const CONTINUATION_PROMPT = '. ';
 const QUOTES = '"""';
 
+interface EditorOptions {
+  /** The texts of earlier sessions, newest first. */
+  readonly texts: readonly string[];
+  /** The completions of the last word of a line, and that word. */
+  readonly complete: (line: string) => Promise<[completions: string[], word: string]>;
+}
+
 /** Takes over the terminal until it is closed. What is typed while nothing is read shows up at the next prompt. */
-export function openLineEditor({ stdin, stdout, env }: Pick<Runtime, 'stdin' | 'stdout' | 'env'>): LineEditor {
+export function openLineEditor(
+  { stdin, stdout, env }: Pick<Runtime, 'stdin' | 'stdout' | 'env'>,
+  { texts: earlierTexts, complete }: EditorOptions,
+): LineEditor {
   const submitted: string[] = [];
   const pending = createPendingText();
   // The texts that the arrow keys recall, newest first. Readline adds each line to `history`; a text is recalled as a whole.
-  const texts: string[] = [];
-  const history: string[] = [];
+  const texts = [...earlierTexts];
+  const history = [...texts];
   let waiting: ((text: string | undefined) => void) | undefined;
   let onCtrlC = (): void => {};
   let isPasting = false;
   let isClosed = false;
-  const input = createPasteFilter((text) => {
+  const paste = (text: string): void => {
     isPasting = true;
     editor.write(text);
     isPasting = false;
-  });
+  };
+  const canPaste = env.TERM !== 'dumb';
+  const input = createPasteFilter(paste, (key) => canPaste && search(key));
   // Readline prints only while something is read, so that it does not mix with a response.
   const output = new Writable({
     write: (chunk, _, done) => {
@@ -45,7 +57,6 @@ export function openLineEditor({ stdin, stdout, env }: Pick<Runtime, 'stdin' | '
   Object.defineProperty(output, 'columns', { get: () => stdout.columns });
   const onResize = (): void => void output.emit('resize');
   stdout.on('resize', onResize);
-  const canPaste = env.TERM !== 'dumb';
   // Readline leaves raw mode while Ctrl-Z stops the process; the shell must not get marks of pastes either.
   const setRawMode = (mode: boolean): void => {
     stdin.setRawMode?.(mode);
@@ -57,7 +68,10 @@ export function openLineEditor({ stdin, stdout, env }: Pick<Runtime, 'stdin' | '
     terminal: true,
     prompt: PROMPT,
     history,
+    historySize: Number.POSITIVE_INFINITY,
+    completer: (line, done) => void complete(line).then((result) => done(null, result)),
   });
+  const search = createSearch(editor, texts, paste);
   const submit = (): void => {
     if (waiting && submitted.length > 0) {
       const resolve = waiting;
@@ -86,9 +100,7 @@ export function openLineEditor({ stdin, stdout, env }: Pick<Runtime, 'stdin' | '
   editor.on('SIGINT', () => {
     if (waiting) stdout.write('^C (Ctrl-D ends the session)\n');
     pending.discard();
-    // The whole line is discarded, wherever the cursor is.
-    editor.write(null, { ctrl: true, name: 'e' });
-    editor.write(null, { ctrl: true, name: 'u' });
+    discardLine(editor);
     if (waiting) return showPrompt(PROMPT);
     // As a terminal does; each text would be another request.
     submitted.length = 0;
@@ -123,6 +135,47 @@ export function openLineEditor({ stdin, stdout, env }: Pick<Runtime, 'stdin' | '
       onCtrlC = listener;
     },
     close,
+  };
+}
+
+// The whole line, wherever the cursor is.
+function discardLine(editor: Interface): void {
+  editor.write(null, { ctrl: true, name: 'e' });
+  editor.write(null, { ctrl: true, name: 'u' });
+}
+
+const CTRL_G = '\x07';
+const CTRL_R = '\x12';
+const BACKSPACES: readonly string[] = ['\b', '\x7f'];
+
+// Ctrl-R searches the earlier texts for what is typed next, and again for an older one. Any other key ends the search with the
+// text that was found; Ctrl-G without one. Returns false for keys that readline handles.
+function createSearch(editor: Interface, texts: readonly string[], paste: (text: string) => void) {
+  let query: string | undefined;
+  let found = '';
+  let age = 0;
+  let prompt = '';
+  return (key: string): boolean => {
+    if (query === undefined && key !== CTRL_R) return false;
+    if (query === undefined) [query, age, prompt] = [editor.line, 0, editor.getPrompt()];
+    else if (key === CTRL_R) age += 1;
+    else if (BACKSPACES.includes(key)) [query, age] = [query.slice(0, -1), 0];
+    else if (key >= ' ') [query, age] = [query + key, 0];
+    else query = undefined;
+    const wanted = query ?? '';
+    const matches = wanted === '' ? [] : [...new Set(texts)].filter((text) => text.includes(wanted));
+    discardLine(editor);
+    editor.setPrompt(query === undefined ? prompt : `(search: ${wanted}) `);
+    editor.prompt(true);
+    if (query === undefined) {
+      if (key !== CTRL_G) paste(found);
+      found = '';
+      return key === CTRL_G;
+    }
+    age = Math.max(0, Math.min(age, matches.length - 1));
+    found = matches[age] ?? '';
+    editor.write(found.replaceAll('\n', ' '));
+    return true;
   };
 }
 
@@ -161,8 +214,8 @@ const PASTE_END = '\x1b[201~';
 // More at once is a paste at a terminal that does not mark pastes; key by key it would take seconds.
 const MAX_TYPED_CHARS = 256;
 
-// Passes keys on. A pasted text arrives at once, without control characters, so that its line breaks submit nothing.
-function createPasteFilter(onPaste: (text: string) => void): Transform {
+// Passes keys on, unless `onKey` takes them. A pasted text arrives at once, without control characters, so that its line breaks submit nothing.
+function createPasteFilter(onPaste: (text: string) => void, onKey: (key: string) => boolean): Transform {
   const decoder = new StringDecoder();
   let pasted: string | undefined;
   return new Transform({
@@ -173,9 +226,10 @@ function createPasteFilter(onPaste: (text: string) => void): Transform {
           const start = text.indexOf(PASTE_START);
           const typed = start === -1 ? text : text.slice(0, start);
           // Of several keys in one chunk, readline inserts all but the last at the end of the line, not at the cursor.
-          for (const keys of typed.length > MAX_TYPED_CHARS ? [typed] : typed) this.push(keys);
+          for (const keys of typed.length > MAX_TYPED_CHARS ? [typed] : typed) if (!onKey(keys)) this.push(keys);
           if (start === -1) break;
           pasted = '';
+          onKey(PASTE_START);
           text = text.slice(start + PASTE_START.length);
         }
         pasted += text;

@@ -35,6 +35,8 @@ export type FileState = {
   readonly exists: boolean;
   /** As in `chmod`: 0600. */
   readonly mode: string | null;
+  /** Of a file, or of all files in the spool. */
+  readonly bytes: number | null;
 };
 
 /** An attempt to connect to the origin of base URLs. */

@@ -1,12 +1,15 @@
 import type { Stats } from 'node:fs';
 import { access, constants, readdir, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
+import { promptHistoryFile, requestHistoryFile } from '../../client/history/request-history.ts';
 import { caCertificateFiles } from '../../config/connect-options.ts';
 import { configDirectory, dataDirectory } from '../../config/directories.ts';
-import { profileStorePath } from '../../config/read-profiles.ts';
+import { profileStorePath } from '../../config/profile-store.ts';
 import { describeFileError, isNotFoundError } from '../../files/file-errors.ts';
 import { formatMode } from '../../files/trusted-file.ts';
 import { databaseFileIn } from '../../local-service/open-local-service.ts';
+import { spoolDirectory } from '../../trace/spool.ts';
+import { jobHistoryFile } from '../../train/job-history.ts';
 import type { DoctorFinding, Examination, FileState } from './doctor-report.ts';
 
 /** The files and directories svc uses. What others may read, what is left over and what cannot be used become findings. */
@@ -28,6 +31,10 @@ export async function inspectFiles({
     ['profiles directory', config],
     ['data', databaseFileIn(data)],
     ['data directory', data],
+    ['request history', requestHistoryFile(runtime)],
+    ['prompt history', promptHistoryFile(runtime)],
+    ['job history', jobHistoryFile(data)],
+    ['spool', spoolDirectory(data)],
     ...certificatePaths.map(({ source, path }) => [source, resolve(runtime.cwd, path)] as const),
   ];
   const states = await Promise.all(
@@ -37,12 +44,23 @@ export async function inspectFiles({
     findings.push(...permissionFindings(profilesFile, states[0]?.stats, config, states[1]?.stats));
   findings.push(...(await staleFileFindings(config)));
   if (isLocal) findings.push(...(await dataDirectoryFindings(data)));
-  return states.map(({ what, path, stats }) => ({
-    what,
-    path,
-    exists: stats !== undefined,
-    mode: stats ? formatMode(stats.mode) : null,
-  }));
+  return Promise.all(
+    states.map(async ({ what, path, stats }) => ({
+      what,
+      path,
+      exists: stats !== undefined,
+      mode: stats ? formatMode(stats.mode) : null,
+      bytes: stats && (stats.isFile() || what === 'spool') ? await totalBytes(path) : null,
+    })),
+  );
+}
+
+// Of a file with the write-ahead log of a database, or of the files in a directory.
+async function totalBytes(path: string): Promise<number> {
+  const names = await readdir(path).catch(() => undefined);
+  const parts = names?.map((name) => join(path, name)) ?? [path, `${path}-wal`];
+  const found = await Promise.all(parts.map(statOrUndefined));
+  return found.reduce((sum, stats) => sum + (stats?.size ?? 0), 0);
 }
 
 async function statOrUndefined(path: string): Promise<Stats | undefined> {

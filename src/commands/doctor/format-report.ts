@@ -1,3 +1,4 @@
+import { formatByteSize } from '../../files/byte-size.ts';
 import { alignColumns } from '../../results/format-rows.ts';
 import type { StyledText } from '../../results/print-result.ts';
 import type { ConnectionResult, DoctorReport, ProbeResult } from './doctor-report.ts';
@@ -17,7 +18,14 @@ export function formatDoctorReport(
     ),
     formatSection(
       'Files',
-      files.map(({ what, path, exists, mode }) => [what, exists ? (mode ?? '') : 'absent', path]),
+      files
+        .filter(({ what, exists }) => exists || !/history|spool/.test(what))
+        .map(({ what, path, exists, mode, bytes }) => [
+          what,
+          exists ? (mode ?? '') : 'absent',
+          bytes === null ? '' : formatByteSize(bytes),
+          path,
+        ]),
     ),
     formatSection('Connections', [...connections.map(formatConnectionRow), ...(probe ? [formatProbeRow(probe)] : [])]),
     ...(findings.length === 0 ? [] : [{ text: '\nProblems\n' }]),

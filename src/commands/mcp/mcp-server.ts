@@ -12,36 +12,54 @@ import {
   stringOf,
 } from '../../json/json-node.ts';
 import { parseJson } from '../../json/parse-json.ts';
-import { RawJson, writeJson } from '../../json/write-json.ts';
-import { type MethodHandler, mcpError, type RequestResult } from './mcp-methods.ts';
+import { type JsonValue, RawJson, writeJson } from '../../json/write-json.ts';
+import { version } from '../../version.ts';
+import { type McpTool, mcpTools, type ToolCall, type ToolResult } from './tools.ts';
 
-/** A server of one connection. */
-export interface McpServer {
+/** A server of one connection, in all revisions of the protocol. */
+interface McpServer {
   /** Handles a message; responses are written as they become available. Resolves when the next message may be read. */
   readonly receive: (message: Buffer) => Promise<void>;
   /** Responds to a message that is too long to read. Resolves like `receive`. */
   readonly rejectMessage: (reason: string) => Promise<void>;
+  readonly callsInFlight: () => number;
   /** Resolves when every request has its response; nothing is received after it. */
   readonly close: () => Promise<void>;
 }
+
+// Revisions with an initialize handshake, newest last, and those where each request names its revision.
+const HANDSHAKE_VERSIONS = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'];
+const STATELESS_VERSIONS = ['2026-07-28'];
 
 // Messages whose responses are not written yet: a client that does not read them stops the reading of further ones.
 const MAX_PENDING_MESSAGES = 64;
 const MAX_PENDING_BYTES = 64 * 1024 * 1024;
 
-/** Creates a server. `write` gets each response as one line of JSON, without a line feed. */
-export function createMcpServer(handleMethod: MethodHandler, write: (line: string) => Promise<void>): McpServer {
+// The time that a client may cache the list of tools: they do not change while the server runs.
+const LIST_TTL_MS = 3_600_000;
+
+const VERSION_KEY = 'io.modelcontextprotocol/protocolVersion';
+const SERVER_INFO = { name: 'svc', version };
+const INSTRUCTIONS =
+  'Tools of a service for feedback, traced calls, chat completions and training jobs. A failed call returns an error object with a code, an outcome (applied: no, yes or unknown) and whether a retry is safe.';
+
+type Members = { readonly [name: string]: JsonValue };
+
+// The result of a request, or its error.
+type RequestResult = { readonly result: Members } | { readonly error: JsonValue };
+
+/** Creates a server that offers `tools`. `write` gets each response as one line of JSON, without a line feed. */
+export function createMcpServer(
+  tools: readonly McpTool[],
+  describeTools: () => Promise<readonly JsonValue[]>,
+  runTool: (tool: McpTool, call: ToolCall, signal: AbortSignal) => Promise<ToolResult>,
+  write: (line: string) => Promise<void>,
+): McpServer {
   const running = new Map<string, AbortController>();
   const pending = new Set<Promise<void>>();
   let pendingBytes = 0;
+  let callsInFlight = 0;
   let onRoom = (): void => {};
-
-  const receive = async (message: Buffer): Promise<void> => {
-    if (message.toString().trim() !== '') await track(handleMessage(message), message.length);
-  };
-
-  const rejectMessage = (reason: string): Promise<void> =>
-    track(write(envelope(undefined, mcpError('invalidRequest', reason))), reason.length);
 
   const track = async (action: Promise<void>, bytes: number): Promise<void> => {
     pendingBytes += bytes;
@@ -65,12 +83,12 @@ export function createMcpServer(handleMethod: MethodHandler, write: (line: strin
       root = rootOf(parseJson(message));
     } catch (error) {
       if (!(error instanceof JsonError)) throw error;
-      return write(envelope(undefined, mcpError('parseError', error.message)));
+      return write(envelope(undefined, errorOf('parseError', error.message)));
     }
     // Revision 2025-03-26 allows an array of messages.
     const isArray = kindOf(root) === 'list';
     const requests = isArray ? Array.from(itemsOf(root)) : [root];
-    if (requests.length === 0) return write(envelope(undefined, mcpError('invalidRequest', 'the array is empty')));
+    if (requests.length === 0) return write(envelope(undefined, errorOf('invalidRequest', 'the array is empty')));
     const responses = (await Promise.all(requests.map(handleRequest))).flatMap((response) => response ?? []);
     if (responses.length > 0) await write(isArray ? `[${responses.join(',')}]` : responses.join());
   };
@@ -81,33 +99,114 @@ export function createMcpServer(handleMethod: MethodHandler, write: (line: strin
     const params = getMember(request, 'params');
     if (method === undefined) {
       const isResponse = idNode !== undefined && (getMember(request, 'result') || getMember(request, 'error'));
-      return isResponse ? undefined : envelope(idNode, mcpError('invalidRequest', 'the message is not a request'));
+      return isResponse ? undefined : envelope(idNode, errorOf('invalidRequest', 'the message is not a request'));
     }
-    if (!idNode) return handleNotification(method, params);
+    if (!idNode) {
+      const cancelled = method === 'notifications/cancelled' ? getMember(params, 'requestId') : undefined;
+      if (cancelled) running.get(requestKey(cancelled))?.abort(new Error('the client cancelled the request'));
+      return undefined;
+    }
     if (!['string', 'number'].includes(kindOf(idNode)))
-      return envelope(undefined, mcpError('invalidRequest', 'the id of a request must be a string or a number'));
+      return envelope(undefined, errorOf('invalidRequest', 'the id of a request must be a string or a number'));
     if (firstStringMember(request, 'jsonrpc') !== '2.0')
-      return envelope(idNode, mcpError('invalidRequest', 'the jsonrpc of a request must be "2.0"'));
+      return envelope(idNode, errorOf('invalidRequest', 'the jsonrpc of a request must be "2.0"'));
     const id = requestKey(idNode);
     const controller = new AbortController();
     running.set(id, controller);
     try {
-      const result = await handleMethod(method, params, controller.signal);
+      const result = await callMethod(method, params, controller.signal);
       // A cancelled request has no response.
       return controller.signal.aborted ? undefined : envelope(idNode, result);
     } catch (error) {
-      return envelope(idNode, mcpError('invalidParams', toFailure(error).message));
+      return envelope(idNode, errorOf('invalidParams', toFailure(error).message));
     } finally {
       running.delete(id);
     }
   };
 
-  const handleNotification = (method: string, params: JsonNode | undefined): undefined => {
-    const id = method === 'notifications/cancelled' ? getMember(params, 'requestId') : undefined;
-    if (id) running.get(requestKey(id))?.abort(new Error('the client cancelled the request'));
+  const callMethod = async (
+    method: string,
+    params: JsonNode | undefined,
+    signal: AbortSignal,
+  ): Promise<RequestResult> => {
+    const meta = getMember(params, '_meta');
+    const requested = firstStringMember(meta, VERSION_KEY);
+    const isStateless = requested !== undefined;
+    if (isStateless && !STATELESS_VERSIONS.includes(requested))
+      return errorOf('unsupportedVersion', `unsupported protocol version ${JSON.stringify(requested)}`, {
+        supported: STATELESS_VERSIONS,
+        requested,
+      });
+    const complete = (result: Members): RequestResult => ({
+      result: isStateless ? { resultType: 'complete', ...result } : result,
+    });
+    const cached = isStateless ? { ttlMs: LIST_TTL_MS, cacheScope: 'private' } : {};
+    switch (method) {
+      case 'initialize':
+        return { result: initializeResult(params) };
+      case 'server/discover':
+        return complete({
+          supportedVersions: [...STATELESS_VERSIONS, ...HANDSHAKE_VERSIONS],
+          capabilities: { tools: {} },
+          instructions: INSTRUCTIONS,
+          ...cached,
+          _meta: { 'io.modelcontextprotocol/serverInfo': SERVER_INFO },
+        });
+      case 'ping':
+        return complete({});
+      case 'tools/list':
+        return complete({ tools: await describeTools(), ...cached });
+      case 'tools/call': {
+        const name = firstStringMember(params, 'name');
+        const tool = tools.find((one) => one.name === name);
+        if (!tool) return errorOf('invalidParams', unknownToolMessage(name));
+        const args = getMember(params, 'arguments');
+        const call = { args: args ? rawText(args) : '{}', traceParent: firstStringMember(meta, 'traceparent') };
+        callsInFlight += 1;
+        const running = runTool(tool, call, signal).finally(() => {
+          callsInFlight -= 1;
+        });
+        return complete(await running);
+      }
+      default:
+        return errorOf('methodNotFound', `unknown method ${JSON.stringify(method)}`);
+    }
   };
 
-  return { receive, rejectMessage, close: async () => void (await Promise.all(pending)) };
+  return {
+    receive: async (message) => {
+      if (message.toString().trim() !== '') await track(handleMessage(message), message.length);
+    },
+    rejectMessage: (reason) => track(write(envelope(undefined, errorOf('invalidRequest', reason))), reason.length),
+    callsInFlight: () => callsInFlight,
+    close: async () => void (await Promise.all(pending)),
+  };
+}
+
+function unknownToolMessage(name: string | undefined): string {
+  const isKnown = mcpTools.some((one) => one.name === name);
+  return isKnown
+    ? `the tool ${name} is not allowed; start the server with svc mcp --allow ${name}`
+    : `unknown tool ${JSON.stringify(name ?? null)}`;
+}
+
+// Of JSON-RPC 2.0 and of the protocol.
+const mcpErrorCodes = {
+  parseError: -32700,
+  invalidRequest: -32600,
+  methodNotFound: -32601,
+  invalidParams: -32602,
+  unsupportedVersion: -32022,
+} as const;
+
+function errorOf(code: keyof typeof mcpErrorCodes, message: string, data?: JsonValue): RequestResult {
+  return { error: { code: mcpErrorCodes[code], message, data } };
+}
+
+function initializeResult(params: JsonNode | undefined): Members {
+  const requested = firstStringMember(params, 'protocolVersion') ?? '';
+  const protocolVersion = HANDSHAKE_VERSIONS.includes(requested) ? requested : (HANDSHAKE_VERSIONS.at(-1) ?? '');
+  return { protocolVersion, capabilities: { tools: {} }, serverInfo: SERVER_INFO, instructions: INSTRUCTIONS };
 }
 
 // Equal for equal ids: a string can be written with different escapes. A number keeps every digit.

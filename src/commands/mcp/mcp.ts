@@ -4,12 +4,8 @@ import { Failure, type InterruptedError, usageFailure } from '../../errors.ts';
 import { formatByteSize } from '../../files/byte-size.ts';
 import { splitLines } from '../../files/split-lines.ts';
 import { type FlagValues, getArrayFlag, getStringFlag } from '../../flag.ts';
-import type { JsonValue } from '../../json/write-json.ts';
-import { createMethodHandler, type RunTool } from './mcp-methods.ts';
 import { createMcpServer } from './mcp-server.ts';
-import { registrations, serverArguments } from './registrations.ts';
-import { createToolRunner } from './run-tool.ts';
-import { describeTool, hasDefaultProject, isOfferedAlways, mcpTools } from './tools.ts';
+import { describeTools, isOfferedAlways, mcpTools, runTool } from './tools.ts';
 
 // A tool call carries a request body, of which servers take at most 32 MiB.
 const MAX_MESSAGE_BYTES = 33 * 1024 * 1024;
@@ -40,21 +36,16 @@ export const runMcp: RunCommand = async ({ flags }, context) => {
     lastWrite.catch(stop);
     return lastWrite;
   };
-  const runTool = createToolRunner(flags, context);
-  let callsInFlight = 0;
-  const countAndRunTool: RunTool = (...call) => {
-    callsInFlight += 1;
-    return runTool(...call).finally(() => {
-      callsInFlight -= 1;
-    });
-  };
-  const describeTools = async (): Promise<JsonValue[]> => {
-    const fillsProject = await hasDefaultProject(flags, context);
-    return tools.map((tool) => describeTool(tool, fillsProject));
-  };
-  const server = createMcpServer(createMethodHandler(tools, describeTools, countAndRunTool), write);
+  const server = createMcpServer(
+    tools,
+    () => describeTools(tools, flags, context),
+    (tool, call, callSignal) => runTool(tool.operation, call, flags, context, callSignal),
+    write,
+  );
   await context.report.detail(`serving ${tools.map(({ name }) => name).join(', ')}`);
-  signal.addEventListener('abort', () => stop(interruptionFailure(signal.reason, callsInFlight)), { once: true });
+  signal.addEventListener('abort', () => stop(interruptionFailure(signal.reason, server.callsInFlight())), {
+    once: true,
+  });
   try {
     for await (const { bytes } of splitLines(runtime.stdin, MAX_MESSAGE_BYTES)) {
       if (stopReason) break;
@@ -69,17 +60,40 @@ export const runMcp: RunCommand = async ({ flags }, context) => {
   if (stopReason) throw stopReason;
 };
 
-// Prints and edits nothing: the file belongs to the client.
-async function printRegistration(flags: FlagValues, { stdout, report }: Context): Promise<void> {
-  const registration = registrations[getStringFlag(flags, 'print') ?? ''];
-  if (!registration) return;
-  await report.note(`add this to ${registration.file}; svc did not change any file`);
-  await stdout.write(registration.text(serverArguments(flags)));
-  await stdout.end();
-}
-
 function interruptionFailure({ code, message }: InterruptedError, callsInFlight: number): Failure {
   if (callsInFlight === 0) return new Failure(code, message, { applied: 'no' });
   const calls = callsInFlight === 1 ? '1 tool call was' : `${callsInFlight} tool calls were`;
   return new Failure(code, `${message}; ${calls} in flight and may have been applied`, { applied: 'unknown' });
+}
+
+// Where each client registers servers, and the registration of svc with these arguments there.
+const registrations: { readonly [client: string]: readonly [file: string, text: (args: readonly string[]) => string] } =
+  {
+    claude: ['.mcp.json in the project', (args) => json('mcpServers', { type: 'stdio', args })],
+    codex: ['~/.codex/config.toml', toml],
+    cursor: ['.cursor/mcp.json in the project', (args) => json('mcpServers', { args })],
+    vscode: ['.vscode/mcp.json in the project', (args) => json('servers', { type: 'stdio', args })],
+  };
+
+function json(servers: string, registration: object): string {
+  return `${JSON.stringify({ [servers]: { svc: { command: 'svc', ...registration } } }, null, 2)}\n`;
+}
+
+function toml(args: readonly string[]): string {
+  return `[mcp_servers.svc]\ncommand = "svc"\nargs = [${args.map((arg) => JSON.stringify(arg)).join(', ')}]\n`;
+}
+
+// Prints the registration of the same command, and edits nothing: the file belongs to the client.
+async function printRegistration(flags: FlagValues, { stdout, report }: Context): Promise<void> {
+  const registration = registrations[getStringFlag(flags, 'print') ?? ''];
+  if (!registration) return;
+  const [file, textOf] = registration;
+  const words = Array.from(flags, ([name, value]) => {
+    if (name === 'print') return [];
+    if (typeof value === 'boolean') return [value ? `--${name}` : `--no-${name}`];
+    return [value].flat().flatMap((one) => [`--${name}`, one]);
+  });
+  await report.note(`add this to ${file}; svc did not change any file`);
+  await stdout.write(textOf(['mcp', ...words.flat()]));
+  await stdout.end();
 }

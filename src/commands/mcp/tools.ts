@@ -1,15 +1,26 @@
+import { Buffer } from 'node:buffer';
+import { buildBody } from '../../body/build-body.ts';
+import { enforceChecks } from '../../client/enforce-checks.ts';
+import { prepareRequest } from '../../client/request.ts';
+import { type Outcome, sendAlone } from '../../client/send.ts';
 import { resolveSettings } from '../../client/settings.ts';
 import type { Context } from '../../context.ts';
+import { Failure, toFailure } from '../../errors.ts';
 import type { Fields, Shape } from '../../fields/field.ts';
 import { objectSchema } from '../../fields/json-schema.ts';
+import { formatByteSize } from '../../files/byte-size.ts';
 import type { FlagValues } from '../../flag.ts';
-import type { JsonValue } from '../../json/write-json.ts';
+import { compactJson, type JsonValue, RawJson } from '../../json/write-json.ts';
 import { callStartOperation } from '../../operations/call-start.ts';
 import { chatOperation } from '../../operations/chat.ts';
 import { feedbackReplaceOperation } from '../../operations/feedback-replace.ts';
 import { feedbackSchemaOperation } from '../../operations/feedback-schema.ts';
 import type { Operation } from '../../operations/operation.ts';
 import { trainOperation } from '../../operations/train.ts';
+import { failureJson } from '../../output/failure-text.ts';
+import { mergeStream } from '../../results/chunk-merger.ts';
+import { createTraceContext, readTraceParent } from '../../trace/trace-context.ts';
+import { createJobGuard, isHarmless, jobOfBody } from '../train/job-guard.ts';
 
 /** An operation as a tool for agents. */
 export interface McpTool {
@@ -46,36 +57,51 @@ export function isOfferedAlways({ operation: { effect } }: McpTool): boolean {
 }
 
 /**
- * The description of a tool that `tools/list` returns; schemas and annotations follow from the operation. A project is
+ * The descriptions of tools that `tools/list` returns; schemas and annotations follow from the operation. A project is
  * required only if svc does not fill it in.
  */
-export function describeTool(tool: McpTool, fillsProject: boolean): JsonValue {
-  const { name, title, operation } = tool;
-  const { summary, isPreview, body, effect } = operation;
-  const about = tool.about ?? operation.about;
-  return {
-    name,
-    title,
-    description: [`${summary}${isPreview ? ' (preview)' : ''}.`, about].filter(Boolean).join(' '),
-    inputSchema: objectSchema(body, 'tool', ({ fill }) => fillsProject && fill === 'project'),
-    outputSchema: outputSchema(operation),
-    annotations: {
+export async function describeTools(
+  tools: readonly McpTool[],
+  flags: FlagValues,
+  context: Context,
+): Promise<JsonValue[]> {
+  const fillsProject = await hasDefaultProject(flags, context);
+  return tools.map(({ name, title, operation, about = operation.about }) => {
+    const { summary, isPreview, body, effect } = operation;
+    return {
+      name,
       title,
-      readOnlyHint: effect === 'read',
-      destructiveHint: operation === feedbackReplaceOperation,
-      // Calls and feedback without ids get new ids each time.
-      idempotentHint: effect === 'read',
-      openWorldHint: true,
-    },
-  };
+      description: [`${summary}${isPreview ? ' (preview)' : ''}.`, about].filter(Boolean).join(' '),
+      inputSchema: objectSchema(body, 'tool', ({ fill }) => fillsProject && fill === 'project'),
+      outputSchema: outputSchema(operation),
+      annotations: {
+        title,
+        readOnlyHint: effect === 'read',
+        destructiveHint: operation === feedbackReplaceOperation,
+        // Calls and feedback without ids get new ids each time.
+        idempotentHint: effect === 'read',
+        openWorldHint: true,
+      },
+    };
+  });
+}
+
+async function hasDefaultProject(flags: FlagValues, context: Context): Promise<boolean> {
+  try {
+    // As for a dry run: the tools are listed without a base URL, too.
+    const preview = new Map([...flags, ['dry-run', true]]);
+    const { isExact, defaults } = await resolveSettings(feedbackSchemaOperation, preview, context);
+    return !isExact && defaults.project.text !== undefined;
+  } catch {
+    // A call reports what is wrong.
+    return false;
+  }
 }
 
 type JsonSchema = { readonly [keyword: string]: JsonValue };
 
-/**
- * The JSON Schema of the structured content of a tool. It describes every field and rejects only what svc rejects: servers
- * send null, or other types than the interface has, and clients do not accept a result that its schema rejects.
- */
+// Describes every field of the structured content and rejects only what svc rejects: servers send null, or other types than the
+// interface has, and clients do not accept a result that its schema rejects.
 function outputSchema({ reply, result: { member, as } }: Operation): JsonSchema {
   const properties = describeFields(reply);
   const result = as === 'record' ? {} : { type: 'array' };
@@ -96,18 +122,111 @@ function describeShape(shape: Shape): JsonSchema {
   return shape.type === 'object' && shape.fields ? { properties: describeFields(shape.fields) } : {};
 }
 
-/** True if the environment, `.svc.json` or the profile names a project, which svc adds to arguments without one. */
-export async function hasDefaultProject(flags: FlagValues, context: Context): Promise<boolean> {
+/** A call of a tool: its arguments as JSON text with every digit, and the W3C trace parent that the client sent. */
+export interface ToolCall {
+  readonly args: string;
+  readonly traceParent: string | undefined;
+}
+
+export type ToolResult = { readonly [name: string]: JsonValue };
+
+// A larger response would fill the context of a model.
+const MAX_RESULT_BYTES = 64 * 1024;
+
+/** Checks, sends and returns as the command of the operation does. Never throws: a failure is a result with `isError`. */
+export async function runTool(
+  operation: Operation,
+  call: ToolCall,
+  flags: FlagValues,
+  context: Context,
+  signal: AbortSignal,
+): Promise<ToolResult> {
+  const { redact } = context.report;
   try {
-    // As for a dry run: the tools are listed without a base URL, too.
-    const { isExact, defaults } = await resolveSettings(
-      feedbackSchemaOperation,
-      new Map([...flags, ['dry-run', true]]),
-      context,
-    );
-    return !isExact && defaults.project.text !== undefined;
-  } catch {
-    // A call reports what is wrong.
-    return false;
+    const callContext = { ...context, signal: AbortSignal.any([signal, context.signal]) };
+    const { text, json, failure, warnings } = await sendArguments(operation, call, flags, callContext);
+    return failure ? errorResult(failureJson(failure, redact), firstBytes(text)) : successResult(text, json, warnings);
+  } catch (error) {
+    return errorResult(failureJson(toFailure(error), redact));
   }
+}
+
+interface ToolResponse extends Pick<Outcome, 'warnings'> {
+  /** The response as the service sent it; a stream as one JSON text. */
+  readonly text: string;
+  /** Its JSON on one line. */
+  readonly json: string;
+  readonly failure: Failure | undefined;
+}
+
+async function sendArguments(
+  operation: Operation,
+  { args, traceParent }: ToolCall,
+  flags: FlagValues,
+  context: Context,
+): Promise<ToolResponse> {
+  const { runtime, report } = context;
+  const settings = await resolveSettings(operation, flags, context);
+  const parent = operation.continuesTrace ? readTraceParent({ TRACEPARENT: traceParent }) : undefined;
+  const trace = parent && createTraceContext(parent, runtime);
+  // The arguments of the call are the only input; nothing else of the machine can be read through it.
+  const refuse = async (): Promise<never> => {
+    throw new Failure('usage', 'a tool call cannot read files');
+  };
+  const whole = async () => ({ label: 'arguments', bytes: Buffer.from(args) });
+  const inputs = { read: refuse, readStdin: refuse, hasUnreadStdin: async () => false, whole };
+  const { draft, inputIssues } = await buildBody(
+    { operation, args: [], flags: new Map([['file', 'arguments']]), isStdinTerminal: true },
+    { settings: settings.isExact ? undefined : { ...settings.defaults, trace }, conversation: undefined },
+    { inputs, now: runtime.now, randomBytes: runtime.randomBytes },
+  );
+  const bodyWarnings: string[] = [];
+  const warn = async (text: string): Promise<void> => {
+    bodyWarnings.push(text);
+    await report.warn(text);
+  };
+  await enforceChecks(draft, operation, inputIssues, { ...settings, origin: 'tool' }, { warn });
+  const isTraining = typeof operation.arguments?.as === 'object';
+  const guard = isTraining ? createJobGuard(jobOfBody(draft, 'mcp', settings), isHarmless(settings), context) : {};
+  const outcome = await sendAlone(prepareRequest(settings, draft), settings, context, guard);
+  return { ...(await readOutcome(outcome, operation)), warnings: [...bodyWarnings, ...outcome.warnings] };
+}
+
+// A request that was applied is paid for: so the partial output of an incomplete or invalid response is returned, too.
+async function readOutcome(
+  { parsedResponse, chunks }: Outcome,
+  { reply }: Operation,
+): Promise<Omit<ToolResponse, 'warnings'>> {
+  if (parsedResponse) {
+    const { bytes, doc, failure } = parsedResponse;
+    return doc ? { text: bytes.toString(), json: compactJson(doc), failure } : { text: '', json: '', failure };
+  }
+  const createFailure = (message: string): Failure => new Failure('invalid_response', message, { applied: 'yes' });
+  const merged = await mergeStream(chunks, reply, createFailure);
+  return { ...merged, text: merged.json };
+}
+
+function successResult(text: string, json: string, warnings: readonly string[]): ToolResult {
+  const warningTexts = warnings.map((warning) => `Warning: ${warning}`);
+  const bytes = Buffer.byteLength(text);
+  if (bytes <= MAX_RESULT_BYTES)
+    return { content: textContent(text, ...warningTexts), structuredContent: new RawJson(json) };
+  const note = `The response has ${formatByteSize(bytes)}; these are the first ${formatByteSize(MAX_RESULT_BYTES)}. The request was applied.`;
+  return errorResult(note, ...warningTexts, firstBytes(text));
+}
+
+function errorResult(...texts: readonly string[]): ToolResult {
+  return { content: textContent(...texts.filter((text) => text !== '')), isError: true };
+}
+
+function textContent(...texts: readonly string[]): JsonValue {
+  return texts.map((text) => ({ type: 'text', text }));
+}
+
+// Without half a character at the end.
+function firstBytes(text: string): string {
+  return Buffer.from(text)
+    .subarray(0, MAX_RESULT_BYTES)
+    .toString()
+    .replace(/\ufffd+$/, '');
 }

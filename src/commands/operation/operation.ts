@@ -8,28 +8,21 @@ import type { RunCommand } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { isFlagOn } from '../../flag.ts';
 import type { Operation } from '../../operations/operation.ts';
-import { createTraceContext, readParent, traceExports } from '../../trace/trace-context.ts';
+import { createTraceContext, readParent } from '../../trace/trace-context.ts';
+import { type RequestStart, requestCommand, requireInputs } from './request-command.ts';
 import { readHooks } from './response-hooks.ts';
 import { sendAndShow } from './send-and-show.ts';
 import { showRequest } from './show-request.ts';
-import { isBatch, type RequestStart, requireInputs, startRequest } from './start-request.ts';
 
 /** Runs an operation: settings, body, checks, send, show. */
 export function runOperation(operation: Operation): RunCommand {
-  return async (invocation, context) => {
-    if (isBatch(operation, invocation, context)) {
-      const { runBatch } = await import('../batch/batch.ts');
-      return await runBatch(operation, invocation, context);
-    }
-    const start = await startRequest(operation, invocation, context);
+  return requestCommand(operation, async (start, context) => {
     await requireInputs(start, context);
     const hooks = await readHooks(start, context);
-    const draft = await buildCheckedBody(start, context);
-    const request = prepareRequest(start.settings, draft);
-    if (start.settings.previewFormat) return await showRequest(request, start.settings, context);
-    const textOf = isFlagOn(start.flags, 'export') ? traceExports(context.runtime.env, request.ids) : undefined;
-    await sendAndShow(request, { ...start, textOf, hooks }, context);
-  };
+    const request = prepareRequest(start.settings, await buildCheckedBody(start, context));
+    if (start.settings.previewFormat) await showRequest(request, start.settings, context);
+    else await sendAndShow(request, { ...start, hooks }, context);
+  });
 }
 
 async function buildCheckedBody(start: RequestStart, context: Context): Promise<Draft> {

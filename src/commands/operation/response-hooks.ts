@@ -19,8 +19,9 @@ import { chatStats, type ExchangeTiming, formatChatStats, tokenCount } from '../
 import { extractBlock } from '../../results/chat-text.ts';
 import { schemaViewText } from '../../results/schema-view.ts';
 import type { ResultView } from '../../results/show-response.ts';
+import { traceExports } from '../../trace/trace-context.ts';
+import type { RequestStart } from './request-command.ts';
 import { openSchemaExpectation } from './schema-expectation.ts';
-import type { RequestStart } from './start-request.ts';
 
 /** The actions of flags and history on a response, besides printing it. */
 export interface ResponseHooks {
@@ -49,7 +50,7 @@ export const expectFlags = [
   ...runReportFlags,
 ];
 
-const hookFlags = [...expectFlags, 'expect', 'update', 'view', 'extract', 'stats'];
+const hookFlags = [...expectFlags, 'expect', 'update', 'view', 'extract', 'stats', 'export'];
 
 /**
  * Reads the flags and files of all hooks; undefined if flags and history need none. Throws usage, and Failure `local_file` for
@@ -95,7 +96,7 @@ async function openResponseHooks(
     await runReport?.save();
   };
   return {
-    textOf: textOfFlags(flags),
+    textOf: isFlagOn(flags, 'export') ? traceExports(runtime.env, ids) : textOfFlags(flags),
     isReadToEnd: (expectations ?? runReport) !== undefined,
     onDocument: (doc) => {
       response = doc;

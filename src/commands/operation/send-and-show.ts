@@ -1,20 +1,12 @@
 import type { Conversation } from '../../body/chat/conversation.ts';
 import { requestedChoiceCount } from '../../body/chat/streaming.ts';
 import type { Authorization } from '../../client/authorization.ts';
-import { factsWithoutResponse } from '../../client/failure.ts';
-import { responseFacts } from '../../client/read-response.ts';
-import {
-  createRequestContext,
-  type PreparedRequest,
-  type RequestObserver,
-  requestSecrets,
-} from '../../client/request.ts';
+import { factsWithoutResponse, responseFacts } from '../../client/failure.ts';
+import { createRequestContext, type PreparedRequest, requestSecrets, type SendHooks } from '../../client/request.ts';
 import { connect, type Outcome, send } from '../../client/send.ts';
-import { formatRetryMessage } from '../../client/with-retries.ts';
 import type { Context } from '../../context.ts';
 import { Failure, type FailureFacts, toFailure } from '../../errors.ts';
 import { observeChunks } from '../../http/body-chunks.ts';
-import type { HttpResponse } from '../../http/message.ts';
 import { type JsonDocument, type JsonNode, rootOf } from '../../json/json-node.ts';
 import type { Reporter } from '../../output/reporter.ts';
 import { openSink, type Sink } from '../../output/sink.ts';
@@ -24,17 +16,15 @@ import { hasOutput } from '../../results/chat-text.ts';
 import { defaultFormat } from '../../results/output-format.ts';
 import { type ResultView, showResponse } from '../../results/show-response.ts';
 import type { StreamUse } from '../../results/show-stream.ts';
+import type { RequestStart } from './request-command.ts';
 import type { OpenResponseHooks, ResponseHooks } from './response-hooks.ts';
-import type { RequestStart } from './start-request.ts';
 
 interface ShowOptions extends Pick<RequestStart, 'settings' | 'deadline' | 'filter'> {
   readonly conversation?: Conversation | undefined;
-  readonly observer?: RequestObserver | undefined;
-  /** Prints this text instead of the response. */
-  readonly textOf?: ResultView['textOf'];
+  /** Records the request before it is sent, and its outcome. */
+  readonly guard?: Pick<SendHooks, 'onSend' | 'onOutcome'> | undefined;
   /** A credential that was read before; without it, it is read for the request. */
   readonly authorization?: Authorization | undefined;
-  /** The actions of flags and history on the response. */
   readonly hooks: OpenResponseHooks | undefined;
 }
 
@@ -63,12 +53,12 @@ export async function sendAndShow(
 
 async function sendAndPrint(
   request: PreparedRequest,
-  { settings, deadline, filter, conversation, authorization, ...options }: ShowOptions,
+  { settings, deadline, filter, conversation, guard, authorization }: ShowOptions,
   hooks: ResponseHooks | undefined,
   context: Context,
 ): Promise<ShownResponse> {
   const { operation, draft } = request;
-  const { runtime, stdout, report, signal } = context;
+  const { runtime, stdout, report, signal, startSpinner } = context;
   const connection = await connect(settings, context, { authorization });
   report.addSecrets(requestSecrets(request));
   const requestContext = createRequestContext(request, connection);
@@ -81,26 +71,25 @@ async function sendAndPrint(
   };
   let sink: Sink | undefined;
   let received: JsonDocument | undefined;
-  let response: HttpResponse | undefined;
+  let outcome: Outcome | undefined;
   const onDocument = (doc: JsonDocument): void => {
     received = doc;
     hooks?.onDocument(doc);
   };
   const save = async (doc: JsonDocument): Promise<void> => conversation?.save(rootOf(draft.doc), rootOf(doc));
   const facts = (): FailureFacts =>
-    response ? responseFacts(response, requestContext) : factsWithoutResponse(requestContext);
+    outcome ? responseFacts(outcome.response, requestContext) : factsWithoutResponse(requestContext);
   context.onProgressFacts(facts);
   try {
     // Before anything is sent: a result that cannot be written is better not requested.
     sink = await openSink(settings.output, stdout, runtime.cwd, runtime.stdout);
-    const textOf = options.textOf ?? hooks?.textOf;
+    const textOf = hooks?.textOf;
     const format = settings.format ?? (textOf ? 'text' : defaultFormat(operation.result.as, sink.writer.isTerminal));
     const requestedChoices = requestedChoiceCount(rootOf(draft.doc));
     const view: ResultView = { operation, format, filter, sink, context, requestedChoices, textOf, onDocument };
-    const observer = { ...printingObserver(connection.maxRetries, context), ...options.observer };
-    const sendHooks = { signal, startDeadline: () => deadline, observer };
-    const outcome = await send(request, requestContext, connection, sendHooks, runtime);
-    response = outcome.response;
+    const startDeadline = () => deadline;
+    const sendHooks = { signal, startDeadline, onAttempt: startSpinner, onRetry: report.note, ...guard };
+    outcome = await send(requestContext, sendHooks, runtime);
     times.totalMs = runtime.elapsed() - startedAt;
     const streamUse = {
       isDocumentNeeded: (conversation ?? hooks) !== undefined,
@@ -116,25 +105,16 @@ async function sendAndPrint(
       await report.warn(warning);
     }
     await save(doc);
-    const timing = { ...times, attempts: requestContext.progress.attempts, status: response.status };
+    const { attempts } = requestContext.progress;
+    const timing = { ...times, attempts, status: outcome.response.status };
     await hooks?.onResponse(doc, timing);
     return { doc, timing };
   } catch (error) {
     const located = sink ? await locateOutput(error, sink, report) : error;
-    throw response ? markAsApplied(located, facts()) : located;
+    throw outcome ? markAsApplied(located, facts()) : located;
   } finally {
     await connection.transport.close();
   }
-}
-
-// One line for each retry, a spinner while nothing arrives, and the trace of --verbose.
-function printingObserver(maxRetries: number, { report, startSpinner }: Context): RequestObserver {
-  return {
-    onAttempt: startSpinner,
-    onRetry: (failure, retryNumber, delayMs) =>
-      report.note(formatRetryMessage(failure, retryNumber, maxRetries, delayMs)),
-    ...(report.isVerbose ? { onTrace: report.detail } : {}),
-  };
 }
 
 async function showOutcome(
@@ -157,8 +137,8 @@ async function locateOutput(error: unknown, sink: Sink, report: Reporter): Promi
   if (!abandoned) return error;
   const { location, cause } = abandoned;
   if (error === cause) {
-    const { code, message, facts } = toFailure(error);
-    return new Failure(code, message, { ...facts, hint: [facts.hint ?? [], location].flat().join('; ') });
+    const failure = toFailure(error);
+    return failure.with({ hint: [failure.facts.hint ?? [], location].flat().join('; ') });
   }
   await report.note(cause === undefined ? location : `${toFailure(cause).message}; ${location}`);
   return error;

@@ -1,4 +1,4 @@
-import { buildSkeleton } from '../../body/build-skeleton.ts';
+import { buildSkeleton } from '../../body/build-body.ts';
 import { createBodyDependencies } from '../../body/input-reader.ts';
 import type { RunCommand } from '../../command.ts';
 import type { Context } from '../../context.ts';

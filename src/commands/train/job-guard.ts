@@ -11,7 +11,7 @@ import {
   type AllowedDuplicates,
   countTrajectories,
   createJobHistory,
-  createTrainingFacts,
+  createTrainingJob,
   type JobOutcome,
   jobHistoryFile,
   jobStatus,
@@ -53,8 +53,8 @@ export function createJobGuard(
 
 /** The job of a body that is in memory; `file` is its name in the job history. */
 export function jobOfBody(draft: Draft, file: string, { destination }: Settings): TrainingJob {
-  const facts = createTrainingFacts(digestBytes(draft.doc.bytes), draft, countTrajectories(draft), [file]);
-  return { ...facts, target: recordedUrl(destination) };
+  const digest = digestBytes(draft.doc.bytes);
+  return createTrainingJob(digest, draft, countTrajectories(draft), [file], recordedUrl(destination));
 }
 
 /** Guards each line of a batch as a training job of its own, in the same job history. */

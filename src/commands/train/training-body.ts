@@ -1,12 +1,10 @@
-import { baseOfWhole, readBodyBase, wholeBodyInput } from '../../body/body-base.ts';
-import type { Strictness } from '../../body/body-check.ts';
+import { type CommandInput, parseFileArguments, readBodyBase, wholeBodyInput } from '../../body/body-base.ts';
 import { type BuiltBody, buildBody } from '../../body/build-body.ts';
-import { type CommandInput, type LabeledBytes, labeledStdin } from '../../body/command-input.ts';
 import type { Draft } from '../../body/draft.ts';
-import { createBodyDependencies } from '../../body/input-reader.ts';
+import { createBodyDependencies, type LabeledBytes, labeledStdin } from '../../body/input-reader.ts';
 import { isYamlFile } from '../../body/json-source.ts';
-import { parseFileArguments } from '../../body/named-inputs.ts';
 import { enforceChecks } from '../../client/enforce-checks.ts';
+import { recordedUrl, type Settings } from '../../client/settings.ts';
 import type { Context } from '../../context.ts';
 import { usageFailure } from '../../errors.ts';
 import { flagName } from '../../fields/field.ts';
@@ -17,7 +15,7 @@ import { type JsonPath, parseJsonPath } from '../../json/json-node.ts';
 import { parseJson } from '../../json/parse-json.ts';
 import { pluralize } from '../../json/pluralize.ts';
 import { trainOperation } from '../../operations/train.ts';
-import { countTrajectories, createTrainingFacts, type TrainingFacts } from '../../train/job-history.ts';
+import { countTrajectories, createTrainingJob, type TrainingJob } from '../../train/job-history.ts';
 import { bodyContent, filesContent, type TrajectoryContent } from '../../train/stream/groups.ts';
 import type { TextSource, TrajectorySources } from '../../train/stream/source.ts';
 import {
@@ -29,7 +27,7 @@ import {
   showCheckProgress,
   splitAtGroupArrays,
 } from '../../train/stream/upload.ts';
-import type { RequestStart } from '../operation/start-request.ts';
+import type { RequestStart } from '../operation/request-command.ts';
 
 /** A draft, and the trajectories that are not in it. */
 interface TrainingInput {
@@ -58,7 +56,7 @@ export async function readTrainingInput(
     whole && !isYamlFile(whole.path ?? '')
       ? await readStreamedBody(await sources.open(whole.path), context)
       : undefined;
-  const base = streamed ? baseOfWhole(streamed.envelope) : await readBodyBase(input, dependencies);
+  const base = streamed ? { whole: streamed.envelope } : await readBodyBase(input, dependencies);
   const defaults = settings.isExact ? undefined : settings.defaults;
   const built = await buildBody(input, { settings: defaults, conversation: undefined, base }, dependencies);
   if (files.length === 0) {
@@ -129,7 +127,7 @@ interface CheckedTraining {
   readonly draft: Draft;
   /** The body with its trajectories; undefined if the draft is all of it. */
   readonly body?: RequestBody;
-  readonly facts: TrainingFacts;
+  readonly job: TrainingJob;
 }
 
 /**
@@ -138,15 +136,17 @@ interface CheckedTraining {
  */
 export async function checkTraining(
   { built, content, streamed, files }: TrainingInput,
-  strictness: Strictness,
+  settings: Settings,
   context: Context,
 ): Promise<CheckedTraining> {
+  const target = recordedUrl(settings.destination);
   const { draft, inputIssues } = built;
   const check = (): Promise<void> =>
-    enforceChecks(draft, trainOperation, inputIssues, strictness, context.report, content);
+    enforceChecks(draft, trainOperation, inputIssues, settings, context.report, content);
   if (!content) {
     await check();
-    return { draft, facts: createTrainingFacts(digestBytes(draft.doc.bytes), draft, countTrajectories(draft), files) };
+    const digest = digestBytes(draft.doc.bytes);
+    return { draft, job: createTrainingJob(digest, draft, countTrajectories(draft), files, target) };
   }
   const { sources, checks, isReordered } = content;
   const parts = splitAtGroupArrays(draft.doc);
@@ -161,12 +161,13 @@ export async function checkTraining(
   await check();
   const isDifferent = isReordered || (streamed && !draft.doc.bytes.equals(streamed.envelope.bytes));
   const digest = isDifferent ? await digestChunks(readBody(), () => context.signal.throwIfAborted()) : firstDigest;
-  const facts = createTrainingFacts(digest, draft, checks, files);
+  const counts = { groups: checks.groupCount(), trajectories: checks.trajectoryCount() };
+  const job = createTrainingJob(digest, draft, counts, files, target);
   const chunks = async function* (): AsyncGenerator<Uint8Array> {
     for (const source of sources) await source.verifyUnchanged();
     yield* requireUnchanged(readBody(), digest.checksum, sources.map(({ label }) => label).join(' '));
   };
-  if (digest.bytes > MAX_BUFFERED_BODY_BYTES) return { draft, body: { length: digest.bytes, chunks }, facts };
+  if (digest.bytes > MAX_BUFFERED_BODY_BYTES) return { draft, body: { length: digest.bytes, chunks }, job };
   const bytes = await collectBody(chunks(), MAX_BUFFERED_BODY_BYTES, digest.bytes);
-  return { draft: { ...draft, doc: parseJson(bytes) }, facts };
+  return { draft: { ...draft, doc: parseJson(bytes) }, job };
 }

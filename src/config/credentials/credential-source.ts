@@ -28,10 +28,29 @@ type ReadFromSource<T> = (runtime: Runtime, signal: AbortSignal, limitMs?: numbe
  */
 export function findCredentialSource(
   scheme: AuthScheme,
-  selected: SelectedProfile,
+  { name, profile }: SelectedProfile,
   env: Runtime['env'],
 ): CredentialSource | undefined {
-  return environmentSource(scheme, env) ?? commandSource(scheme, selected) ?? profileSource(scheme, selected);
+  const fromEnvironment = environmentSource(scheme, env);
+  if (fromEnvironment) return fromEnvironment;
+  const isBasic = scheme === 'basic';
+  const username = isBasic ? profile.username : undefined;
+  if (isBasic && username === undefined) return undefined;
+  const { credential_command: command } = profile;
+  if (command) {
+    const description = `the credential_command of profile "${name}"`;
+    const origins = profile[`${scheme}_command_origins`] ?? [];
+    const readSecret: ReadFromSource<string> = (...limits) => readCommandSecret(command, scheme, ...limits);
+    return createSource(description, username, origins, readSecret, `correct the output of ${description}`);
+  }
+  const origins = profile[`${scheme}_origins`] ?? [];
+  const stored = isBasic ? profile.password : profile.token;
+  if (stored !== undefined) return createSource(`profile "${name}"`, username, origins, async () => stored);
+  const account = isBasic ? profile.password_key : profile.token_key;
+  if (account === undefined) return undefined;
+  return createSource(`profile "${name}" in the keychain`, username, origins, (runtime, signal) =>
+    readKeychainSecret(account, runtime, signal),
+  );
 }
 
 /** The source of the credential for a base URL. Throws Failure `credentials` if none is configured for its origin. */
@@ -82,30 +101,6 @@ function environmentSource(
   if (!user || !password) return undefined;
   const variables = 'SVC_USERNAME and SVC_PASSWORD';
   return createSource(variables, user, undefined, async () => password, `correct or unset ${variables}`);
-}
-
-function commandSource(scheme: AuthScheme, { name, profile }: SelectedProfile): CredentialSource | undefined {
-  const command = profile.credential_command;
-  const username = scheme === 'basic' ? profile.username : undefined;
-  if (!command || (scheme === 'basic' && username === undefined)) return undefined;
-  const origins = profile[`${scheme}_command_origins`] ?? [];
-  const description = `the credential_command of profile "${name}"`;
-  const readSecret: ReadFromSource<string> = (...limits) => readCommandSecret(command, scheme, ...limits);
-  return createSource(description, username, origins, readSecret, `correct the output of ${description}`);
-}
-
-function profileSource(scheme: AuthScheme, { name, profile }: SelectedProfile): CredentialSource | undefined {
-  const isBasic = scheme === 'basic';
-  const username = isBasic ? profile.username : undefined;
-  if (isBasic && username === undefined) return undefined;
-  const stored = isBasic ? profile.password : profile.token;
-  const account = isBasic ? profile.password_key : profile.token_key;
-  const origins = profile[`${scheme}_origins`] ?? [];
-  if (stored !== undefined) return createSource(`profile "${name}"`, username, origins, async () => stored);
-  if (account === undefined) return undefined;
-  return createSource(`profile "${name}" in the keychain`, username, origins, (runtime, signal) =>
-    readKeychainSecret(account, runtime, signal),
-  );
 }
 
 // With a user name the secret is a password, else a token.

@@ -10,7 +10,7 @@ import {
   rootOf,
 } from '../../json/json-node.ts';
 import { parseJson } from '../../json/parse-json.ts';
-import { feedbackSchemaOperation } from '../../operations/feedback-schema.ts';
+import { DEFAULT_SAMPLE_LIMIT } from '../../operations/feedback-schema.ts';
 import { yieldToEventLoop } from '../event-loop.ts';
 import { jsonResponse } from '../responses.ts';
 import type { OperationHandler } from '../service-context.ts';
@@ -35,7 +35,7 @@ function payloadQueryOf(body: JsonNode, now: number): PayloadQuery {
     window: [start, end === undefined ? now + 1 : firstMillisecond(end)],
     type: firstStringMember(body, 'feedback_type'),
     trigger: trigger === undefined ? undefined : { ref: isPrefix ? trigger.slice(0, -':*'.length) : trigger, isPrefix },
-    limit: numberMember(body, 'sample_limit') ?? feedbackSchemaOperation.body.sample_limit.default,
+    limit: numberMember(body, 'sample_limit') ?? DEFAULT_SAMPLE_LIMIT,
   };
 }
 

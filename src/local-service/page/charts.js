@@ -1,13 +1,17 @@
 import { counted, el, short, svg } from './dom.js';
 
 const [WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [480, 150, 52, 8, 8, 34];
-const [BAR, LINE, TEXT] = ['var(--bar)', 'var(--line)', 'var(--soft)'];
+const [BAR, BAD, SOFT] = ['var(--bar)', 'var(--bad)', 'var(--soft)'];
 const MAX_BINS = 20;
 const MAX_MARKS = 240;
 
 /** The least and the greatest of some values. */
 export function limits(values) {
   return [values.reduce((a, b) => Math.min(a, b)), values.reduce((a, b) => Math.max(a, b))];
+}
+
+export function meanOf(values) {
+  return values.reduce((sum, value) => sum + value, 0) / values.length;
 }
 
 function bins(values) {
@@ -27,69 +31,58 @@ export function sparkline(values, name) {
   });
   const label = `${name}: ${counted(values.length, 'value', 'values')}`;
   const size = { width: sizes.length * 4, height: 16, role: 'img', 'aria-label': label };
-  return [svg('svg', size, ...bars), el('small', {}, `${short(low)} to ${short(high)}`)];
+  return [svg('svg', size, ...bars), el('small', {}, ` ${short(low)} to ${short(high)}`)];
 }
 
-// Marks on two axes with ticks, values and names. `draw` gets functions that place a value.
-function chart(title, xName, xValues, yName, yValues, draw) {
-  const [[xLow, xHigh], [yLow, yHigh]] = [limits(xValues), limits(yValues)];
-  const scale = (low, high, from, to) => (value) => from + ((value - low) / (high - low || 1)) * (to - from);
-  const [x, y] = [scale(xLow, xHigh, LEFT, WIDTH - RIGHT), scale(yLow, yHigh, HEIGHT - BOTTOM, TOP)];
-  const ticks = (low, high) => {
-    const format = high - low > MAX_BINS ? Math.round : (value) => value;
-    return low === high ? [low] : [low, format((low + high) / 2), high];
+// Marks on two axes with ticks, values and names. `marks` gets functions that place a value.
+function chart(xName, xValues, yName, yValues, marks) {
+  const [xs, ys] = [limits(xValues), limits(yValues)];
+  const place = (value, [low, high], from, to) => from + ((value - low) / (high - low || 1)) * (to - from);
+  const x = (value) => place(value, xs, LEFT, WIDTH - RIGHT);
+  const y = (value) => place(value, ys, HEIGHT - BOTTOM, TOP);
+  const ticks = ([low, high]) => {
+    const middle = (low + high) / 2;
+    return low === high ? [low] : [low, high - low > MAX_BINS ? Math.round(middle) : middle, high];
   };
-  const text = (words, at, y, anchor) =>
-    svg('text', { x: at, y, 'text-anchor': anchor, 'font-size': 11, fill: TEXT }, words);
+  const text = (words, x, y, anchor) =>
+    svg('text', { x, y, 'text-anchor': anchor, 'font-size': 11, fill: SOFT }, words);
   const axes = [
-    ...ticks(yLow, yHigh).flatMap((value) => [
-      svg('line', { x1: LEFT, x2: WIDTH - RIGHT, y1: y(value), y2: y(value), stroke: LINE }),
+    ...ticks(ys).flatMap((value) => [
+      svg('line', { x1: LEFT, x2: WIDTH - RIGHT, y1: y(value), y2: y(value), stroke: SOFT, 'stroke-opacity': 0.3 }),
       text(short(value), LEFT - 6, y(value) + 4, 'end'),
     ]),
-    ...ticks(xLow, xHigh).map((value, at) =>
-      text(short(value), x(value), HEIGHT - BOTTOM + 14, ['start', 'middle', 'end'][at]),
-    ),
+    ...ticks(xs).map((value, at) => text(short(value), x(value), HEIGHT - BOTTOM + 14, ['start', 'middle', 'end'][at])),
     text(xName, (LEFT + WIDTH) / 2, HEIGHT - 4, 'middle'),
   ];
-  const properties = { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: 'img', 'aria-label': `${yName} by ${xName}` };
-  const caption = el('figcaption', {}, el('b', {}, title), ' ', el('small', {}, yName));
-  return el('figure', {}, caption, svg('svg', properties, ...axes, ...draw(x, y)));
+  const title = `${yName} by ${xName}`;
+  const size = { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: 'img', 'aria-label': title };
+  return el('figure', {}, el('h3', {}, title), svg('svg', size, ...axes, ...marks(x, y)));
 }
 
-export function histogram(title, values, xName, yName) {
+/** The number of values in each range; of the first range, a part can be marked. Nothing without values. */
+export function histogram(xName, yName, values, markedCount = 0) {
+  if (values.length === 0) return '';
   const { sizes, highest } = bins(values);
   const width = (WIDTH - LEFT - RIGHT) / sizes.length;
-  return chart(title, xName, values, yName, [0, highest], (_x, y) =>
-    sizes.map((size, at) =>
-      svg('rect', { x: LEFT + at * width + 1, y: y(size), width: width - 2, height: y(0) - y(size), fill: BAR }),
-    ),
-  );
+  const bar = (y, size, at, fill) =>
+    svg('rect', { x: LEFT + at * width + 1, y: y(size), width: width - 2, height: y(0) - y(size), fill });
+  return chart(xName, values, yName, [0, highest], (_, y) => [
+    ...sizes.map((size, at) => bar(y, size, at, BAR)),
+    bar(y, markedCount, 0, BAD),
+  ]);
 }
 
-/** A line from the lowest to the highest value of each group, at most 240; a point for a group without a difference. */
-export function ranges(title, groups, xName, yName) {
-  const step = Math.ceil(groups.length / MAX_MARKS);
-  const [positions, ends] = [groups.map(({ at }) => at), groups.flatMap(({ low, high }) => [low, high])];
-  return chart(title, xName, positions, yName, ends, (x, y) =>
-    groups
-      .filter((_, at) => at % step === 0)
-      .map(({ at, low, high }) =>
-        low === high
-          ? svg('circle', { cx: x(at), cy: y(low), r: 2.5, fill: 'var(--bad)' })
-          : svg('line', { x1: x(at), x2: x(at), y1: y(low), y2: y(high), stroke: BAR, 'stroke-width': 2 }),
-      ),
-  );
-}
-
-/** The mean at each position, of neighbors together where there are more than 240. */
-export function means(title, points, xName, yName) {
+/** The mean at each position, of neighbors together where there are more than 240. Nothing for one position. */
+export function means(xName, yName, points) {
+  if (points.length < 2) return '';
+  const sorted = points.toSorted(([left], [right]) => left - right);
   const size = Math.ceil(points.length / MAX_MARKS);
   const marks = Array.from({ length: Math.ceil(points.length / size) }, (_, at) => {
-    const part = points.slice(at * size, (at + 1) * size);
-    return [0, 1].map((index) => part.reduce((sum, point) => sum + point[index], 0) / part.length);
+    const part = sorted.slice(at * size, (at + 1) * size);
+    return [0, 1].map((index) => meanOf(part.map((point) => point[index])));
   });
-  const [positions, values] = [points.map(([at]) => at), marks.map(([, value]) => value)];
-  return chart(title, xName, positions, yName, values, (x, y) =>
+  const [positions, values] = [sorted.map(([at]) => at), marks.map(([, value]) => value)];
+  return chart(xName, positions, yName, values, (x, y) =>
     marks.map(([at, value]) => svg('circle', { cx: x(at), cy: y(value), r: 2, fill: BAR })),
   );
 }

@@ -1,8 +1,9 @@
 // Everything stored is hostile text: it becomes text nodes only, never markup.
 
-/** An element with properties; children that are text become text nodes. */
-export function el(name, properties = {}, ...children) {
+/** An element with properties and styles; children that are text become text nodes. */
+export function el(name, { style, ...properties } = {}, ...children) {
   const element = Object.assign(document.createElement(name), properties);
+  Object.assign(element.style, style);
   element.append(...children.flat());
   return element;
 }
@@ -26,6 +27,15 @@ export function badge(text, className = '') {
   return el('span', { className: `badge ${className}` }, text);
 }
 
+/** Replaces the children of an element if their key has changed. An element with an id keeps the focus. */
+export function draw(element, key, children) {
+  if (element.dataset.drawn === key) return;
+  element.dataset.drawn = key;
+  const { id } = element.contains(document.activeElement) ? document.activeElement : {};
+  element.replaceChildren(...children());
+  if (id) document.getElementById(id)?.focus();
+}
+
 const TIME = { month: 'short', day: 'numeric', hour: '2-digit', minute: '2-digit', second: '2-digit' };
 
 /** A time in the zone of the reader, with the exact one as its title. Text that is not a time stays as it is. */
@@ -40,8 +50,7 @@ export function time(moment) {
 export function duration(ms) {
   if (ms === null) return '';
   if (ms < 1000) return `${short(ms)} ms`;
-  if (ms < 60_000) return `${short(ms / 1000)} s`;
-  return `${short(ms / 60_000)} min`;
+  return ms < 60_000 ? `${short(ms / 1000)} s` : `${short(ms / 60_000)} min`;
 }
 
 /** A computed number with four digits; stored numbers are shown as their text. */
@@ -51,14 +60,4 @@ export function short(number) {
 
 export function counted(count, one, many) {
   return `${count.toLocaleString('en')} ${count === 1 ? one : many}`;
-}
-
-/** Names and values; those without a value are left out. */
-export function factList(facts) {
-  const shown = facts.filter(([, value]) => value);
-  return el(
-    'dl',
-    {},
-    shown.flatMap(([name, value]) => [el('dt', {}, name), el('dd', {}, value)]),
-  );
 }

@@ -5,27 +5,26 @@ const MAX_CHARS = 200_000;
 const OPEN_DEPTH = 2;
 const MAX_OPEN_ITEMS = 60;
 
-/** A tree of JSON text; undefined for other text. Each node has its `text`, with every digit, and a container has `items`. */
+/** A tree of JSON text; undefined for other or very large text. Each node has its `text`, with every digit, and a container has `items`. */
 export function parseTree(text) {
   const root = { items: [] };
   const stack = [root];
   let key;
-  for (const { 0: token, index } of text.slice(0, MAX_CHARS).matchAll(TOKEN)) {
+  for (const { 0: token, index } of text.length > MAX_CHARS ? [] : text.matchAll(TOKEN)) {
     const { items } = stack.at(-1);
-    if (token === '{' || token === '[') {
-      stack.push({ items: [], key, start: index });
-      items.push(stack.at(-1));
-    } else if (token === '}' || token === ']') {
+    if (token === ':') key = items.pop()?.text;
+    else if (token === '}' || token === ']') {
       const node = stack.pop();
       if (stack.length === 0) return undefined;
       node.text = text.slice(node.start, index + 1);
-    } else if (token === ':') {
-      key = items.pop()?.text;
-      continue;
-    } else if (token !== ',') items.push({ text: token, key });
-    key = undefined;
+    } else if (token !== ',') {
+      const node = { key, text: token, start: index, items: token === '{' || token === '[' ? [] : undefined };
+      items.push(node);
+      if (node.items) stack.push(node);
+      key = undefined;
+    }
   }
-  return text.length <= MAX_CHARS && stack.length === 1 && root.items.length === 1 ? root.items[0] : undefined;
+  return stack.length === 1 && root.items.length === 1 ? root.items[0] : undefined;
 }
 
 /** The value at a path of keys joined by dots. */
@@ -41,19 +40,14 @@ export function textAt(tree, path) {
 }
 
 function decoded(text) {
-  if (text?.[0] !== '"') return text;
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
+  return text?.[0] === '"' ? JSON.parse(text) : text;
 }
 
 /** JSON as a tree that folds; other or very large text as it is. */
 export function jsonView(text) {
   const tree = parseTree(text);
   const note = text.length > MAX_CHARS ? '\n… (use Export for all of it)' : '';
-  if (!tree) return el('pre', { tabIndex: 0 }, text.slice(0, MAX_CHARS) + note);
+  if (!tree) return el('pre', { className: 'json', tabIndex: 0 }, text.slice(0, MAX_CHARS) + note);
   return el('div', { className: 'json' }, nodeView(tree, 0));
 }
 

@@ -1,21 +1,18 @@
 import { download, login, read } from './api.js';
-import { chosenPaths, columnsOf } from './columns.js';
-import { button, counted, el, link } from './dom.js';
-import { panels } from './panels.js';
+import { button, counted, draw, el, link } from './dom.js';
 import { CLOSED, describe, fieldsOf, href, queryOf, readState, tables } from './state.js';
-import { callKey, createWaterfall } from './waterfall.js';
+import { chosenPaths, columnsOf, panels } from './views.js';
+import { createWaterfall, keyOf } from './waterfall.js';
 
 const LIVE_INTERVAL_MS = 2000;
 const TYPING_DELAY_MS = 250;
-const MAX_LIVE_PAGES = 6;
-const MAX_EMPTY_PAGES = 10;
+const MAX_PAGES = 8;
 const MAX_LIVE_TRACE_CALLS = 1000;
 const MAX_COUNT = 100_000;
 
 const byId = (id) => document.getElementById(id);
 const [list, trace, panel, status, filters, live] = ['list', 'trace', 'panel', 'status', 'filters', 'live'].map(byId);
-const rowKey = ({ project, project_id: projectId = project, id }) => JSON.stringify([projectId, id]);
-const createdAt = (row) => row.createdAt ?? row.created_at;
+const timeOf = (cursor) => JSON.parse(cursor)[0];
 
 let state = readState();
 // What was read for the state: the rows of a list, the calls of a trace, the record of the panel. A response for another
@@ -25,16 +22,17 @@ let opened = {};
 let panelKey;
 let totals = {};
 let typing;
+// The first selection adds to the history, the next ones replace it.
+const waterfall = createWaterfall(trace, (call) =>
+  go(href(state, { in: call.project_id, id: call.id }), state.parameters.id !== undefined),
+);
 
 const shortcuts = {
   '/': () => filters.elements.namedItem('q').focus(),
   '?': () => byId('keys').showModal(),
   j: () => move(1),
   k: () => move(-1),
-  Escape: () => {
-    if (state.parameters.id) go(href(state, { in: '', id: '' }));
-    else if (state.parameters.trace) go(href(state, CLOSED));
-  },
+  Escape: () => go(href(state, state.parameters.id ? { in: '', id: '' } : CLOSED)),
 };
 
 window.addEventListener('hashchange', render);
@@ -43,10 +41,7 @@ live.addEventListener('change', refresh);
 document.addEventListener('keydown', onKey);
 byId('help').addEventListener('click', shortcuts['?']);
 byId('export').addEventListener('click', () => download({ table: state.table, ...queryOf(state) }).catch(say));
-byId('skip').addEventListener('click', (event) => {
-  event.preventDefault();
-  byId('main').focus();
-});
+byId('skip').addEventListener('click', () => byId('main').focus());
 filters.addEventListener('submit', (event) => event.preventDefault());
 filters.addEventListener('input', () => {
   window.clearTimeout(typing);
@@ -55,10 +50,8 @@ filters.addEventListener('input', () => {
     typing = undefined;
   }, TYPING_DELAY_MS);
 });
-const problem = await login();
-renderNavigation();
-if (problem) say(new Error(problem));
-else await render();
+drawNavigation();
+await login().then(render).catch(say);
 
 function say({ message }) {
   status.textContent = message;
@@ -76,8 +69,8 @@ function go(url, isReplacement = false) {
 async function render() {
   state = readState();
   const { trace: traceId, id } = state.parameters;
-  renderNavigation();
-  renderFilters();
+  drawNavigation();
+  drawFilters();
   document.body.classList.toggle('has-panel', id !== undefined);
   list.hidden = traceId !== undefined;
   trace.hidden = traceId === undefined;
@@ -85,118 +78,82 @@ async function render() {
   await Promise.all([renderList(), renderTrace(), renderPanel()]).catch(say);
 }
 
-function renderNavigation() {
+function drawNavigation() {
   document.title = `${tables[state.table].title} · svc`;
-  const links = Object.entries(tables).map(([name, { title }]) => {
-    const count = totals[name] === undefined ? '' : totals[name].toLocaleString('en');
-    const anchor = link(`#${name}`, title);
-    anchor.append(' ', el('small', {}, totals[name] === MAX_COUNT ? `${count}+` : count));
-    if (name === state.table) anchor.setAttribute('aria-current', 'page');
-    return anchor;
-  });
-  // A link that has the focus keeps it.
-  const signature = JSON.stringify([state.table, totals]);
-  if (byId('nav').dataset.drawn === signature) return;
-  byId('nav').dataset.drawn = signature;
-  byId('nav').replaceChildren(...links);
+  draw(byId('nav'), JSON.stringify([state.table, totals]), () =>
+    Object.entries(tables).map(([name, { title }]) => {
+      const count = totals[name]?.toLocaleString('en') ?? '';
+      const total = el('small', {}, totals[name] === MAX_COUNT ? `${count}+` : count);
+      const ariaCurrent = name === state.table ? 'page' : null;
+      return el('a', { id: `table-${name}`, href: `#${name}`, ariaCurrent }, `${title} `, total);
+    }),
+  );
 }
 
 // The fields of a table are made once, so that one keeps the focus while its text changes.
-function renderFilters() {
-  const { q, ...others } = fieldsOf(state);
-  if (filters.dataset.table !== state.table) {
-    filters.dataset.table = state.table;
-    const field = ([name, text]) => {
+function drawFilters() {
+  const fields = fieldsOf(state);
+  draw(filters, state.table, () => {
+    const [search, ...others] = fields.map(({ name, label }) => {
       const type = name === 'q' ? 'search' : ['from', 'until'].includes(name) ? 'datetime-local' : 'text';
-      return el('label', {}, text, el('input', { name, type, autocomplete: 'off', spellcheck: false }));
-    };
-    const more = el('details', {}, el('summary', {}, 'Filters'), el('div', {}, Object.entries(others).map(field)));
-    const clear = button('Clear', () => go(`#${state.table}`));
-    filters.replaceChildren(field(['q', q]), more, clear);
-  }
-  for (const name of ['q', ...Object.keys(others)]) {
-    const input = filters.elements.namedItem(name);
-    if (typing === undefined) input.value = state.parameters[name] ?? '';
-  }
-  if (Object.keys(others).some((name) => state.parameters[name])) filters.querySelector('details').open = true;
+      return el('label', {}, label, el('input', { name, type, autocomplete: 'off', spellcheck: false }));
+    });
+    const more = el('details', {}, el('summary', {}, 'Filters'), el('div', {}, others));
+    return [search, more, button('Clear', () => go(`#${state.table}`))];
+  });
+  for (const { name, value } of fields) if (typing === undefined) filters.elements.namedItem(name).value = value;
+  if (fields.some(({ name, value }) => name !== 'q' && value)) filters.querySelector('details').open = true;
   filters.querySelector('button').hidden = describe(state) === '';
 }
 
 async function renderList() {
   const key = JSON.stringify([state.table, queryOf(state)]);
   if (loaded.key === key) return drawList();
-  const own = { key, table: state.table, query: queryOf(state), rows: [], paths: [], next: null };
-  loaded = own;
-  list.replaceChildren();
+  loaded = { key, table: state.table, query: queryOf(state), rows: [], paths: [], next: null };
+  draw(list, key, () => []);
   status.textContent = 'Loading…';
-  await readOlder(own);
-  await readTotals();
+  await readOlder(loaded);
 }
 
-async function readTotals() {
-  totals = await read('totals');
-  renderNavigation();
-}
-
-// A page may be empty although older rows match: the service looks at so many rows for each.
-async function readOlder(own) {
-  const { length } = own.rows;
-  for (let pages = 0; pages < MAX_EMPTY_PAGES && own.rows.length === length; pages += 1) {
-    const page = await readPage(own, own.next);
-    if (own !== loaded) return;
-    own.rows = merged(own.rows, page.rows);
-    own.next = page.next;
-    if (own.next === null) break;
+// Rows from a cursor on, in several pages: the service looks at so many rows for each.
+async function readRows(own, before, isEnough) {
+  const rows = [];
+  let next = before;
+  for (let pages = 0; pages < MAX_PAGES; pages += 1) {
+    const page = await read(own.table, next === null ? own.query : { ...own.query, before: next });
+    rows.push(...page.rows);
+    if (next === null) own.paths = page.paths;
+    ({ next, totals } = page);
+    if (next === null || isEnough(rows, next)) break;
   }
-  await readPaths(own);
-  if (own === loaded) drawList();
-}
-
-function readPage({ table, query }, before) {
-  return read(table, before === null ? query : { ...query, before });
+  drawNavigation();
+  return { rows, next };
 }
 
 // Of two versions of a row, the one that was read last.
-function merged(rows, more) {
-  const all = new Map([...rows, ...more].map((row) => [rowKey(row), row]));
-  return [...all.values()].sort((left, right) => createdAt(right) - createdAt(left));
+function showRows(own, rows, next) {
+  const all = new Map(rows.map((row) => [keyOf(row), row]));
+  Object.assign(own, { rows: [...all.values()].sort((left, right) => right.created_at - left.created_at), next });
+  if (own === loaded) drawList();
 }
 
-async function readPaths(own) {
-  const project = own.query.project ?? own.rows[0]?.project_id;
-  if (own.table === 'feedback' && project !== undefined) own.paths = (await read('schema', { project })).paths;
-}
-
-// Live says why no new record can appear.
-function pauseReason() {
-  if (!live.checked) return ' (off)';
-  return state.parameters.until ? ' (paused: the time range has an end)' : '';
+async function readOlder(own) {
+  const { rows, next } = await readRows(own, own.next, (found) => found.length > 0);
+  showRows(own, [...own.rows, ...rows], next);
 }
 
 // Reads from the newest row on until those that were shown; after too many, the list starts again.
 async function refresh() {
   const own = loaded;
-  live.nextSibling.textContent = ` Live${pauseReason()}`;
-  if (pauseReason() !== '' || document.hidden || own.key === undefined || own.isBusy) return;
+  const pause = !live.checked ? ' (off)' : state.parameters.until ? ' (paused: the time range has an end)' : '';
+  live.nextSibling.textContent = ` Live${pause}`;
+  if (pause || document.hidden || own.key === undefined || own.isBusy) return;
   own.isBusy = true;
   try {
-    const newest = own.rows[0] ? createdAt(own.rows[0]) : 0;
-    const rows = [];
-    let before = null;
-    for (let pages = 0; pages === 0 || (before !== null && JSON.parse(before)[0] >= newest); pages += 1) {
-      if (pages === MAX_LIVE_PAGES) {
-        own.rows = [];
-        own.next = before;
-        break;
-      }
-      const page = await readPage(own, before);
-      rows.push(...page.rows);
-      before = page.next;
-    }
-    own.rows = merged(own.rows, rows);
-    await readPaths(own);
-    await readTotals();
-    if (own === loaded) drawList();
+    const newest = own.rows[0]?.created_at ?? 0;
+    const { rows, next } = await readRows(own, null, (_, before) => timeOf(before) < newest);
+    if (next !== null && timeOf(next) >= newest) showRows(own, rows, next);
+    else showRows(own, [...own.rows, ...rows], own.next);
     if (opened.total < MAX_LIVE_TRACE_CALLS) await renderTrace(true);
   } catch (error) {
     say(error);
@@ -209,7 +166,7 @@ function statusText() {
   const { rows, next } = loaded;
   const { title, noun } = tables[state.table];
   const what = describe(state);
-  const oldest = next === null ? '' : new Date(JSON.parse(next)[0]).toLocaleString();
+  const oldest = next === null ? '' : new Date(timeOf(next)).toLocaleString();
   if (rows.length === 0 && what === '') return `No ${noun[1]} yet.`;
   const searched = oldest ? `searched back to ${oldest}` : `all ${title.toLowerCase()} were searched`;
   if (rows.length === 0) return `No match for ${what}; ${searched}.`;
@@ -220,79 +177,61 @@ function statusText() {
 function drawList() {
   const { rows, next, paths } = loaded;
   status.textContent = statusText();
-  const signature = JSON.stringify([loaded.key, rows, paths, next, location.hash]);
-  if (list.dataset.drawn === signature) return;
-  list.dataset.drawn = signature;
-  const focused = document.activeElement?.closest('#list tr')?.dataset.key;
-  const isChoosing = list.querySelector('details')?.open === true;
-  const columns = columnsOf(state, rows, paths);
+  draw(list, JSON.stringify([loaded.key, rows, paths, next, location.hash]), () => [
+    ...(paths.length > 0 ? [columnChoice(paths)] : []),
+    ...(rows.length > 0 ? [rowTable(columnsOf(state, rows, paths), rows)] : []),
+    ...(next === null ? [] : [button('Load older records', () => readOlder(loaded).catch(say))]),
+  ]);
+}
+
+function rowTable(columns, rows) {
   const heads = columns.map(([name, , className = '', chart = '']) =>
-    el('th', { scope: 'col', className }, name, chart),
+    el('th', { scope: 'col', className }, `${name} `, chart),
   );
   const body = rows.map((row) => {
-    const element = el('tr', { className: isSelected(row) ? 'selected' : '' });
-    element.dataset.key = rowKey(row);
-    for (const [name, cell, className = ''] of columns) {
+    const cells = columns.map(([name, cell, className = '']) => {
       const td = el('td', { className }, cell(row));
       td.dataset.name = name;
-      element.append(td);
-    }
+      return td;
+    });
+    const element = el('tr', { className: isSelected(row) ? 'selected' : '' }, cells);
+    element.querySelector('.opener').id = keyOf(row);
     return element;
   });
-  list.replaceChildren(
-    ...(paths.length > 0 ? [columnChoice(paths, isChoosing)] : []),
-    ...(rows.length > 0 ? [el('table', {}, el('thead', {}, el('tr', {}, heads)), el('tbody', {}, body))] : []),
-    ...(next === null ? [] : [button('Load older records', () => readOlder(loaded).catch(say))]),
-  );
-  if (focused)
-    body
-      .find(({ dataset }) => dataset.key === focused)
-      ?.querySelector('.opener')
-      .focus();
+  return el('table', {}, el('thead', {}, el('tr', {}, heads)), el('tbody', {}, body));
 }
 
 function isSelected(row) {
   const { id, in: project } = state.parameters;
-  return row.id === id && (project === undefined || (row.project_id ?? row.project) === project);
+  return row.id === id && (project === undefined || row.project_id === project);
 }
 
-function columnChoice(paths, open) {
+function columnChoice(paths) {
   const chosen = new Set(chosenPaths(state, paths).map(({ path }) => path));
   const boxes = paths.map(({ path, type }) => {
     const onchange = () => {
       if (!chosen.delete(path)) chosen.add(path);
       go(href(state, { columns: [...chosen].join(',') || '-' }), true);
-      byId(`column-${path}`)?.focus();
     };
     const input = el('input', { id: `column-${path}`, type: 'checkbox', checked: chosen.has(path), onchange });
     return el('label', {}, input, ` ${path} `, el('small', {}, type), ' ');
   });
+  const open = list.querySelector('details')?.open === true;
   return el('details', { open }, el('summary', {}, 'Payload columns'), boxes);
 }
 
 async function renderTrace(isRefresh = false) {
   const { trace: id, in: project, id: call } = state.parameters;
-  if (id === undefined) {
-    opened = {};
-    return trace.replaceChildren();
-  }
-  if (opened.id !== id || isRefresh) {
+  if (id === undefined) opened = {};
+  else if (opened.id !== id || isRefresh) {
     const page = await read('trace', { id });
     if (state.parameters.trace !== id) return;
-    const text = JSON.stringify(page);
-    if (opened.id === id && opened.text === text) return;
-    const hasFocus = opened.id !== id || trace.contains(document.activeElement);
-    const scrolled = opened.id === id ? trace.querySelector('.tree')?.scrollTop : 0;
-    // The first selection adds to the history, the next ones replace it.
-    const select = (next) => go(href(state, { in: next.project, id: next.id }), state.parameters.id !== undefined);
-    opened = { id, text, total: page.total, waterfall: createWaterfall(page, select) };
     const back = el('p', {}, link(href(state, CLOSED), 'All traces'), el('small', {}, ` / trace ${id}`));
-    const none = page.total === 0 ? ['No call of this trace is stored.'] : opened.waterfall.elements;
-    trace.replaceChildren(back, ...none);
-    if (hasFocus) opened.waterfall.focus();
-    trace.querySelector('.tree')?.scrollTo(0, scrolled);
+    waterfall.show(page, back);
+    if (opened.id !== id) waterfall.focus();
+    opened = { id, total: page.total };
   }
-  opened.waterfall.select(callKey({ project, id: call }));
+  waterfall.select(keyOf({ project_id: project, id: call }));
 }
 
 async function renderPanel() {
@@ -305,7 +244,7 @@ async function renderPanel() {
   const record = await read('record', { table: state.table, project, id });
   const isCurrent = () => key === panelKey;
   if (!isCurrent()) return;
-  const parts = record.row ? await panels[state.table](record, isCurrent) : ['This record is not stored.'];
+  const parts = record.row ? panels[state.table](record, isCurrent) : ['This record is not stored.'];
   panel.replaceChildren(link(href(state, { in: '', id: '' }), 'Close', 'close'), ...parts);
 }
 
@@ -313,14 +252,15 @@ function onKey(event) {
   const isTyping = event.target.matches('input:not([type="checkbox"])');
   if (event.ctrlKey || event.metaKey || event.altKey || byId('keys').open) return;
   if (isTyping && event.key === 'Escape') event.target.blur();
-  if (isTyping || !Object.hasOwn(shortcuts, event.key)) return;
+  const keys = { ...shortcuts, ...(event.target.role === 'tree' && waterfall.keys) };
+  if (isTyping || !Object.hasOwn(keys, event.key)) return;
   event.preventDefault();
-  shortcuts[event.key]();
+  keys[event.key]();
 }
 
 // The next record; an open panel follows.
 function move(steps) {
-  if (state.parameters.trace) return opened.waterfall?.move(steps);
+  if (state.parameters.trace) return waterfall.move(steps);
   const openers = [...list.querySelectorAll('.opener')];
   const at = openers.findIndex((each) => each === document.activeElement || each.closest('.selected'));
   const target = openers[Math.max(0, Math.min(openers.length - 1, at + steps))];

@@ -27,26 +27,26 @@ export function href({ table, parameters }, changes = {}) {
   return `#${table}${entries.length > 0 ? `?${new URLSearchParams(entries)}` : ''}`;
 }
 
-/** The names and labels of the fields that select records. */
-export function fieldsOf({ table }) {
-  return { q: 'Search', ...tables[table].filters, from: 'From', until: 'Until' };
+/** The name, label and value of each field that selects records. */
+export function fieldsOf({ table, parameters }) {
+  const labels = { q: 'Search', ...tables[table].filters, from: 'From', until: 'Until' };
+  return Object.entries(labels).map(([name, label]) => ({ name, label, value: parameters[name] ?? '' }));
 }
 
 /** What a state selects, as the service reads it. */
 export function queryOf(state) {
-  const query = {};
-  for (const name of Object.keys(fieldsOf(state))) {
-    const value = state.parameters[name] ?? '';
+  const entries = fieldsOf(state).flatMap(({ name, value }) => {
+    if (name !== 'from' && name !== 'until') return value ? [[name, value]] : [];
     const moment = Date.parse(value);
-    if (name !== 'from' && name !== 'until') Object.assign(query, value ? { [name]: value } : {});
-    else if (!Number.isNaN(moment)) query[name] = String(moment);
-  }
-  return query;
+    return Number.isNaN(moment) ? [] : [[name, String(moment)]];
+  });
+  return Object.fromEntries(entries);
 }
 
 /** What a state selects, for people. */
 export function describe(state) {
-  const fields = Object.entries({ ...fieldsOf(state), q: 'text' });
-  const texts = fields.map(([name, label]) => [label.toLowerCase(), state.parameters[name]]);
-  return texts.flatMap(([label, value]) => (value ? [`${label} “${value}”`] : [])).join(', ');
+  const texts = fieldsOf(state).map(
+    ({ name, label, value }) => value && `${name === 'q' ? 'text' : label.toLowerCase()} “${value}”`,
+  );
+  return texts.filter(Boolean).join(', ');
 }

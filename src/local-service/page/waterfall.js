@@ -4,61 +4,66 @@ const ROW_HEIGHT = 28;
 const MARGIN_ROWS = 8;
 const MAX_INDENT = 12;
 
-/** The key of a call in a trace. */
-export function callKey({ project, id }) {
+/** The key of a row. */
+export function keyOf({ project_id: project, id }) {
   return JSON.stringify([project, id]);
 }
 
 /**
- * The calls of a trace as a tree and as bars on one axis of time; only the rows in view are in the document.
+ * Shows the calls of a trace as a tree and as bars on one axis of time; only the rows in view are in the document.
  * `onSelect` gets the call that a click or a key selects.
  */
-export function createWaterfall({ calls, total }, onSelect) {
-  const { roots, nodes, start, end } = buildTree(calls);
+export function createWaterfall(section, onSelect) {
   const folded = new Set();
+  let [nodes, start, end] = [new Map(), 0, 0];
   let rows = [];
   let selected;
   const inner = el('div', { className: 'rows', role: 'none' });
   const tree = el('div', { className: 'tree', tabIndex: 0, role: 'tree', ariaLabel: 'Calls of the trace' }, inner);
+  const head = el('div');
+  section.append(head, tree);
   const share = (ms) => `${(ms / (end - start || 1)) * 100}%`;
   const indexOf = (node) => rows.findIndex((row) => row.node === node);
 
-  const draw = () => {
+  const drawRows = () => {
     const first = Math.max(0, Math.floor(tree.scrollTop / ROW_HEIGHT) - MARGIN_ROWS);
     const count = Math.ceil(tree.clientHeight / ROW_HEIGHT) + 2 * MARGIN_ROWS;
     inner.replaceChildren(...rows.slice(first, first + count).map((row, at) => rowElement(row, first + at)));
     tree.setAttribute('aria-activedescendant', selected ? `row-${indexOf(selected)}` : '');
   };
   const layOut = () => {
-    rows = flatten(roots, folded);
+    rows = flatten([...nodes.values()], folded);
     inner.style.height = `${rows.length * ROW_HEIGHT}px`;
-    draw();
+    drawRows();
   };
-  const toggle = (node) => {
-    if (!folded.delete(node)) folded.add(node);
+  const toggle = ({ key }) => {
+    if (!folded.delete(key)) folded.add(key);
     layOut();
   };
-  const rowElement = ({ node, depth, place, siblings }, at) => {
-    const { call, children } = node;
-    const isParent = children.length > 0;
-    const sign = !isParent ? '' : folded.has(node) ? '▸' : '▾';
-    const name = el('span', { className: 'call' }, el('span', { className: 'twisty' }, sign), call.name);
-    name.style.paddingLeft = `min(${depth * 14}px, ${(Math.min(depth, MAX_INDENT) * 50) / MAX_INDENT}%)`;
-    if (call.failed) name.append(badge('failed', 'failed'));
-    if (call.feedback.length > 0) name.append(badge(call.feedback.at(-1)));
-    const bar = el('span', { className: `bar ${node.end === null ? 'open' : ''} ${call.failed ? 'failed' : ''}` });
-    bar.style.left = share(node.start - start);
-    bar.style.width = share((node.end ?? end) - node.start);
+  const rowElement = ({ node, ariaLevel, ariaPosInSet, ariaSetSize }, at) => {
+    const { call, key, children } = node;
+    const [isFolded, isSelected] = [folded.has(key), node === selected];
+    const sign = children.length === 0 ? '' : isFolded ? '▸' : '▾';
+    const paddingLeft = `min(${ariaLevel * 14 - 14}px, ${(Math.min(ariaLevel, MAX_INDENT) * 50) / MAX_INDENT}%)`;
+    const twisty = el('span', { className: 'twisty' }, sign);
+    const name = el('span', { className: 'call', style: { paddingLeft } }, twisty, call.name);
+    if (call.failed) name.append(' ', badge('failed', 'failed'));
+    if (call.feedback.length > 0) name.append(' ', badge(call.feedback.at(-1)));
+    const style = { left: share(node.start - start), width: share((node.end ?? end) - node.start) };
+    const bar = el('span', {
+      className: `bar ${node.end === null ? 'open' : ''} ${call.failed ? 'failed' : ''}`,
+      style,
+    });
     const length = node.end === null ? 'no end' : duration(call.durationMs);
-    const onclick = ({ target }) => (isParent && target.className === 'twisty' ? toggle(node) : onSelect(call));
-    const title = `${call.name}: starts at +${duration(node.start - start)}, ${length}; ${call.feedback.join(', ')}`;
-    const cells = [name, el('span', { className: 'lane' }, bar), el('span', { className: 'length' }, length)];
-    const element = el('div', { className: 'row', id: `row-${at}`, role: 'treeitem', title, onclick }, cells);
-    element.style.top = `${at * ROW_HEIGHT}px`;
-    const aria = { level: depth + 1, posinset: place + 1, setsize: siblings, selected: node === selected };
-    if (isParent) aria.expanded = !folded.has(node);
-    for (const [key, value] of Object.entries(aria)) element.setAttribute(`aria-${key}`, String(value));
-    return element;
+    const properties = {
+      ...{ id: `row-${at}`, role: 'treeitem', className: `row ${isSelected ? 'selected' : ''}` },
+      ...{ ariaLevel, ariaPosInSet, ariaSetSize, ariaSelected: isSelected, ariaExpanded: sign ? !isFolded : null },
+      title: `${call.name}: starts at +${duration(node.start - start)}, ${length}; ${call.feedback.join(', ')}`,
+      style: { top: `${at * ROW_HEIGHT}px` },
+      onclick: ({ target }) => (sign && target === twisty ? toggle(node) : onSelect(call)),
+    };
+    const lane = el('span', { className: 'lane' }, bar);
+    return el('div', properties, name, lane, el('span', { className: 'number' }, length));
   };
   const move = (steps) => {
     const row = rows[Math.max(0, Math.min(rows.length - 1, indexOf(selected) + steps))];
@@ -70,94 +75,79 @@ export function createWaterfall({ calls, total }, onSelect) {
     Home: () => move(-rows.length),
     End: () => move(rows.length),
     ArrowLeft: () => {
-      if (selected?.children.length > 0 && !folded.has(selected)) toggle(selected);
+      if (selected?.children.length > 0 && !folded.has(selected.key)) toggle(selected);
       else if (selected?.parent) onSelect(selected.parent.call);
     },
     ArrowRight: () => {
-      if (folded.has(selected)) toggle(selected);
+      if (folded.has(selected?.key)) toggle(selected);
       else if (selected?.children[0]) onSelect(selected.children[0].call);
     },
   };
-  tree.addEventListener('keydown', (event) => {
-    if (!Object.hasOwn(keys, event.key) || event.ctrlKey || event.metaKey || event.altKey) return;
-    event.preventDefault();
-    keys[event.key]();
-  });
-  tree.addEventListener('scroll', draw);
-  new ResizeObserver(draw).observe(tree);
-  layOut();
+  tree.addEventListener('scroll', drawRows);
+  new ResizeObserver(drawRows).observe(tree);
 
-  const first = calls.length < total ? `the first ${calls.length} of ` : '';
-  const facts = el('p', {}, `${first}${counted(total, 'call', 'calls')}, ${duration(end - start)}`);
-  const slowest = [...nodes.values()].reduce(
-    (most, node) => (node.ownMs > (most?.ownMs ?? 0) ? node : most),
-    undefined,
-  );
-  if (slowest) {
-    const text = `${slowest.call.name} ${duration(slowest.ownMs)}`;
-    facts.append(
-      ', slowest by itself: ',
-      button(text, () => onSelect(slowest.call)),
-    );
-  }
-  const ticks = [0, 0.5, 1].map((part) => el('small', {}, duration(part * (end - start))));
   return {
-    elements: [facts, el('div', { className: 'axis' }, el('span', {}, ticks)), tree],
-    focus: () => tree.focus(),
+    keys,
     move,
+    focus: () => tree.focus(),
+    show: ({ calls, total }, title) => {
+      nodes = buildTree(calls);
+      const all = [...nodes.values()];
+      start = all[0]?.start ?? 0;
+      end = all.reduce((latest, node) => Math.max(latest, node.end ?? node.start), start);
+      const slowest = all.reduce((most, node) => (node.ownMs > (most?.ownMs ?? 0) ? node : most), undefined);
+      const text = slowest && `${slowest.call.name} ${duration(slowest.ownMs)}`;
+      const first = calls.length < total ? `the first ${calls.length} of ` : '';
+      const ticks = [0, 0.5, 1].map((part) => el('small', {}, duration(part * (end - start))));
+      head.replaceChildren(
+        title,
+        el('p', {}, `${first}${counted(total, 'call', 'calls')}, ${duration(end - start)}`),
+        ...(slowest ? ['Slowest by itself: ', button(text, () => onSelect(slowest.call))] : []),
+        el('div', { className: 'axis' }, el('span', {}, ticks)),
+      );
+    },
     select: (key) => {
       selected = nodes.get(key);
-      for (let at = selected?.parent; at; at = at.parent) folded.delete(at);
+      for (let at = selected?.parent; at; at = at.parent) folded.delete(at.key);
       layOut();
       const top = indexOf(selected) * ROW_HEIGHT;
-      const isAbove = top < tree.scrollTop;
-      if (selected && isAbove) tree.scrollTop = top;
-      else if (top + ROW_HEIGHT > tree.scrollTop + tree.clientHeight)
-        tree.scrollTop = top + ROW_HEIGHT - tree.clientHeight;
-      draw();
+      if (selected) tree.scrollTop = Math.min(top, Math.max(tree.scrollTop, top + ROW_HEIGHT - tree.clientHeight));
+      drawRows();
     },
   };
 }
 
-// With loops instead of recursion: a trace may be as deep as it has calls, and calls may name each other as parents.
+// The nodes of calls by their keys, in order of their start. A trace may be as deep as it has calls, and calls may name each
+// other as parents.
 function buildTree(calls) {
   const all = calls.map((call) => {
     const start = Date.parse(call.startedAt);
     const end = call.durationMs === null ? null : start + call.durationMs;
-    return { call, start, end, children: [], parent: undefined, ownMs: call.durationMs ?? 0 };
+    return { call, key: keyOf(call), start, end, children: [], parent: undefined, ownMs: call.durationMs ?? 0 };
   });
-  const start = all.reduce((least, node) => Math.min(least, node.start), Number.POSITIVE_INFINITY);
-  const end = all.reduce((most, node) => Math.max(most, node.end ?? node.start), start);
-  const ids = new Set(calls.map(({ id }) => id));
-  const childrenOf = Map.groupBy(all, ({ call }) => call.parent);
-  const roots = [];
-  const reached = new Set();
-  for (const root of [...all.filter(({ call }) => !ids.has(call.parent)), ...all]) {
-    if (reached.has(root)) continue;
-    roots.push(root);
-    reached.add(root);
-    for (const stack = [root]; stack.length > 0; ) {
-      const node = stack.pop();
-      node.children = (childrenOf.get(node.call.id) ?? []).filter((child) => !reached.has(child));
-      node.children.sort((left, right) => left.start - right.start);
-      for (const child of node.children) {
-        reached.add(child);
-        child.parent = node;
-        node.ownMs -= child.call.durationMs ?? 0;
-        stack.push(child);
-      }
-    }
+  all.sort((left, right) => left.start - right.start);
+  const byId = new Map(all.map((node) => [node.call.id, node]));
+  for (const node of all) {
+    const parent = byId.get(node.call.parent);
+    let above = parent;
+    while (above && above !== node) above = above.parent;
+    if (!parent || above === node) continue;
+    node.parent = parent;
+    parent.children.push(node);
+    parent.ownMs -= node.call.durationMs ?? 0;
   }
-  return { roots, nodes: new Map(all.map((node) => [callKey(node.call), node])), start, end };
+  return new Map(all.map((node) => [node.key, node]));
 }
 
-function flatten(roots, folded) {
+function flatten(all, folded) {
   const rows = [];
-  const rowsOf = (nodes, depth) => nodes.map((node, place) => ({ node, depth, place, siblings: nodes.length }));
-  for (const stack = rowsOf(roots, 0).reverse(); stack.length > 0; ) {
+  const rowsOf = (nodes, ariaLevel) =>
+    nodes.map((node, at) => ({ node, ariaLevel, ariaPosInSet: at + 1, ariaSetSize: nodes.length })).reverse();
+  const roots = all.filter(({ parent }) => !parent);
+  for (const stack = rowsOf(roots, 1); stack.length > 0; ) {
     const row = stack.pop();
     rows.push(row);
-    if (!folded.has(row.node)) for (const next of rowsOf(row.node.children, row.depth + 1).reverse()) stack.push(next);
+    if (!folded.has(row.node.key)) stack.push(...rowsOf(row.node.children, row.ariaLevel + 1));
   }
   return rows;
 }

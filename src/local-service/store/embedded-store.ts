@@ -19,9 +19,7 @@ export function createEmbeddedStore(database: Store): ServiceStore {
   return {
     saveCall: (call, signal) => commit(() => saveCall(call, database), signal),
     replaceFeedback: (record, signal) => commit(() => replaceFeedback(record, database), signal),
-    deleteFeedback: async (project, id) => {
-      await commit(() => database.run('delete from feedback where project_id = ? and id = ?', project, id), undefined);
-    },
+    removeRows: ({ sql, values }) => commit(() => database.run(sql.replaceAll('@', ''), ...values), undefined),
     samplePayloads: async (query) => database.snapshot(() => runQueries(samplePayloads(query), database)),
     saveJob: (job, trajectories, signal) => saveJob(job, trajectories, signal, database),
     saveChat: async ({ id, request, response, status, createdAt, durationMs }) => {

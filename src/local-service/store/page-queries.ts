@@ -1,4 +1,4 @@
-import { numberMember, rootOf } from '../../json/json-node.ts';
+import { getMember, itemsAt, numberMember, rootOf } from '../../json/json-node.ts';
 import { parseJson } from '../../json/parse-json.ts';
 import type { ServiceStore, StoredRow } from './service-store.ts';
 
@@ -59,8 +59,8 @@ const MAX_COUNTED_ROWS = 100_000;
 const ROWS_PER_CHUNK = 250;
 
 // Trajectories may have megabytes.
-const REWARDS_PER_QUERY = 8;
-const MAX_REWARDS = 2048;
+const TRAJECTORIES_PER_QUERY = 8;
+const MAX_TRAJECTORIES = 2048;
 
 /** Selects rows of a table. */
 export interface PageQuery {
@@ -238,45 +238,41 @@ async function readCount(readRows: ServiceStore['readRows'], selection: string, 
   return Number(counts?.total);
 }
 
-export interface JobRewards {
-  /** Group, reward and final policy version of each trajectory whose reward is a number that a double can hold. */
-  readonly rewards: readonly (readonly [group: number, reward: number, version: number | null])[];
-  /** Trajectories that were read: at most 2048. */
-  readonly read: number;
-  readonly total: number;
-  /** The cursor of the trajectories after them. */
-  readonly next: string | null;
-}
-
-/** Reads rewards of a job in order, a few trajectories at a time, from a cursor on. */
-export async function readRewards(
-  { readRows }: ServiceStore,
-  jobId: string,
-  after: string | null,
-): Promise<JobRewards> {
-  const rewards: [number, number, number | null][] = [];
+/**
+ * The trajectories of a job in order, at most 2048 from a cursor on: the group, reward and final policy version (null
+ * for what a double cannot hold), and the number of messages and of tokens with log probabilities.
+ */
+export async function readJob({ readRows }: ServiceStore, jobId: string, after: string | null) {
+  const trajectories: { readonly [name in 'group' | 'reward' | 'version' | 'messages' | 'tokens']: number | null }[] =
+    [];
   const total = await readCount(readRows, '@trajectories where job_id = ?', jobId);
-  let read = 0;
   let at = parseCursor(after, 2)?.map(Number) ?? [-1, -1];
-  for (let count = REWARDS_PER_QUERY; count === REWARDS_PER_QUERY; read += count) {
-    if (read === MAX_REWARDS) return { rewards, read, total, next: JSON.stringify(at) };
+  for (let count = TRAJECTORIES_PER_QUERY; count === TRAJECTORIES_PER_QUERY; ) {
+    if (trajectories.length === MAX_TRAJECTORIES) return { trajectories, total, next: JSON.stringify(at) };
     const rows = await readRows({
       sql: `select group_index, trajectory_index, cast(trajectory as text) as trajectory from @trajectories
         where job_id = ? and (group_index, trajectory_index) > (?, ?)
-        order by group_index, trajectory_index limit ${REWARDS_PER_QUERY}`,
+        order by group_index, trajectory_index limit ${TRAJECTORIES_PER_QUERY}`,
       values: [jobId, ...at],
     });
     for (const { group_index: group, trajectory_index: index, trajectory } of rows) {
       at = [Number(group), Number(index)];
       // With svc's own parser: that of a database rejects some JSON.
       const root = rootOf(parseJson(String(trajectory)));
-      const reward = numberMember(root, 'reward');
-      if (reward !== undefined && Number.isFinite(reward))
-        rewards.push([Number(group), reward, numberMember(root, 'final_policy_version') ?? null]);
+      const finite = (name: string): number | null => {
+        const value = numberMember(root, name) ?? Infinity;
+        return Number.isFinite(value) ? value : null;
+      };
+      const messages = itemsAt(root, 'messages_and_choices');
+      const tokens = messages.map((choice) => itemsAt(getMember(choice, 'logprobs'), 'content').length);
+      trajectories.push({
+        ...{ group: Number(group), reward: finite('reward'), version: finite('final_policy_version') },
+        ...{ messages: messages.length, tokens: tokens.reduce((sum, each) => sum + each, 0) },
+      });
     }
     count = rows.length;
   }
-  return { rewards, read, total, next: null };
+  return { trajectories, total, next: null };
 }
 
 function parseCursor(text: string | null, length: number): Key | undefined {

@@ -2,6 +2,7 @@ import type { ExchangeSignal } from '../../http/message.ts';
 import { applySplices, splicesToSetMembers } from '../../json/edit.ts';
 import { kindOf, membersOf, rawText, rootOf } from '../../json/json-node.ts';
 import { parseJson } from '../../json/parse-json.ts';
+import { yieldToEventLoop } from '../event-loop.ts';
 import type { StagedTrajectory } from './staging-file.ts';
 
 /** `full`: there is no space; `busy` and `lost`: a later attempt may succeed; `unsupported`: the store cannot hold the value; `unknown`: a write may have been stored. */
@@ -95,7 +96,8 @@ export interface ServiceStore {
   readonly saveCall: (call: CallRecord, signal: ExchangeSignal | undefined) => Promise<string>;
   /** Removes the replaced record and any record with the same id, and stores the new one. */
   readonly replaceFeedback: (record: FeedbackRecord, signal: ExchangeSignal | undefined) => Promise<void>;
-  readonly deleteFeedback: (project: string, id: string) => Promise<void>;
+  /** Runs a statement that removes rows; returns how many. */
+  readonly removeRows: (query: RowQuery) => Promise<number>;
   /** The newest payload per trigger, as JSON texts. */
   readonly samplePayloads: (query: PayloadQuery) => Promise<readonly string[]>;
   /** Stores a job with its trajectories, which are read in bounded memory, from their beginning at each call. */
@@ -118,4 +120,35 @@ export interface PayloadQuery {
   /** A trigger, or a prefix of several. */
   readonly trigger: { readonly ref: string; readonly isPrefix: boolean } | undefined;
   readonly limit: number;
+}
+
+// A statement blocks an embedded database for as long as its rows take.
+const MAX_REMOVED_ROWS = 64;
+
+const isOld = 'created_at < ?';
+const prunedTables: readonly (readonly [table: string, key: string, condition: string])[] = [
+  ['trajectories', 'job_id, group_index, trajectory_index', `job_id in (select id from @jobs where ${isOld})`],
+  ['jobs', 'id', isOld],
+  ['calls', 'seq', isOld],
+  ['feedback', 'seq', isOld],
+  ['chats', 'id', isOld],
+];
+
+/** Removes the records stored before a time, in milliseconds since 1970; returns how many. Throws the signal's reason. */
+export async function pruneStore(
+  { removeRows }: Pick<ServiceStore, 'removeRows'>,
+  before: number,
+  signal: ExchangeSignal,
+): Promise<number> {
+  let records = 0;
+  for (const [table, key, condition] of prunedTables) {
+    const oldRows = `select ${key} from @${table} where ${condition} limit ${MAX_REMOVED_ROWS}`;
+    const sql = `delete from @${table} where (${key}) in (${oldRows})`;
+    for (let rows = -1; rows !== 0; ) {
+      rows = await removeRows({ sql, values: [before] });
+      if (table !== 'trajectories') records += rows;
+      await yieldToEventLoop(signal);
+    }
+  }
+  return records;
 }

@@ -27,7 +27,7 @@ const HEADER_BYTES = 12;
 /** Opens a staging file in a directory. Throws system errors. */
 export async function openStagingFile(directory: string): Promise<StagingFile> {
   const handle = await openAnonymousFile(directory);
-  const batch = createChunkBatcher('passing');
+  const batch = createChunkBatcher();
   let pending: Uint8Array[] = [];
   let writtenBytes = 0;
   return {

@@ -14,7 +14,6 @@ import { JsonError, trailingCommaError } from '../../json/json-error.ts';
 import { type JsonDocument, kindName, rootOf, stringOf } from '../../json/json-node.ts';
 import { hasByteOrderMark, rejectUtf16 } from '../../json/utf8.ts';
 import {
-  advanceBy,
   advancePastValue,
   appendChunk,
   type Cursor,
@@ -70,7 +69,8 @@ function* readText(cursor: Cursor, form: TextForm): EventGenerator {
     throw error instanceof JsonError ? invalidJsonError(error, cursorLocation(cursor)) : error;
   }
   // Offsets are those in the file, columns those that an editor shows.
-  if (hasByteOrderMark(cursor.bytes)) Object.assign(cursor, { keepFrom: 3, at: 3, lineStart: 3 });
+  if (hasByteOrderMark(cursor.bytes))
+    Object.assign(cursor, { keepFrom: 3, at: 3, located: { offset: 3, line: 1, column: 1 } });
   yield* form === 'body' ? readBodyEvents(cursor) : readGroupEvents(cursor);
 }
 
@@ -148,7 +148,7 @@ function parseCompleteTrajectory(cursor: Cursor): JsonDocument | undefined {
   const { bytes, at: start } = cursor;
   if (bytes[start] !== OPEN_OBJECT || isProbablyPartial(cursor)) return undefined;
   const document = parseFast(bytes, start);
-  if (document) advanceBy(cursor, document.bytes.length);
+  if (document) cursor.at += document.bytes.length;
   return document;
 }
 

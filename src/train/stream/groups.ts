@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer';
-import type { LabeledBytes } from '../../body/command-input.ts';
+import type { LabeledBytes } from '../../body/input-reader.ts';
 import { COMMA, LINE_FEED } from '../../json/json-bytes.ts';
 import type { JsonPath } from '../../json/json-node.ts';
 import { createGrouping, createTrajectoryChecks, type TrajectoryChecks } from './checks.ts';
@@ -12,9 +12,9 @@ import { createChunkBatcher } from './upload.ts';
 export interface TrajectoryContent {
   readonly sources: readonly TextSource[];
   readonly checks: TrajectoryChecks;
-  /** Reads and checks everything. Yields the `passing` bytes of the group array, unless `isReordered`; the checks get syntax errors. */
+  /** Reads and checks everything. Yields the bytes of the group array, unless `isReordered`; the checks get syntax errors. */
   readonly readFirst: () => AsyncIterable<Uint8Array>;
-  /** The `sendable` bytes between the brackets of a group array (usually 0, the only one), once everything was read. */
+  /** The bytes between the brackets of a group array (usually 0, the only one), once everything was read. */
   readonly rereadArray: (arrayIndex: number) => AsyncIterable<Uint8Array>;
   /** `readFirst` does not yield the group array: the order is known only when everything was read. */
   readonly isReordered: boolean;
@@ -70,7 +70,7 @@ export function bodyContent(source: TextSource): BodyContent {
       const before = parts[arrayIndex];
       const after = parts[arrayIndex + 1];
       if (!before || !after) return;
-      const batcher = createChunkBatcher('sendable');
+      const batcher = createChunkBatcher();
       for await (const chunk of source.readAgain(before.location.offset + before.bytes.length, after.location.offset))
         yield* batcher([chunk]);
     },
@@ -99,7 +99,7 @@ async function* readCheckedChunks(
   select: ChunkSelector,
 ): AsyncGenerator<Uint8Array> {
   const { label } = source;
-  const batcher = createChunkBatcher('passing');
+  const batcher = createChunkBatcher();
   const checkAndSelect = function* (events: Iterable<TrajectoryEvent>): Generator<Uint8Array> {
     for (const event of events) {
       checks.checkEvent(event, label);
@@ -120,7 +120,7 @@ const groupClose = Buffer.from(']}');
 
 // The sources in order; all of each is read, because many small ranges would take longer.
 async function* readInOrder(sources: readonly TextSource[], { rangesOf }: RangeLists): AsyncGenerator<Uint8Array> {
-  const batcher = createChunkBatcher('sendable');
+  const batcher = createChunkBatcher();
   let isFirst = true;
   for (const [index, source] of sources.entries()) {
     const ranges = rangesOf(index);
@@ -148,7 +148,7 @@ async function* readGroups(
   { rangesOf }: RangeLists,
   groupCount: number,
 ): AsyncGenerator<Uint8Array> {
-  const batcher = createChunkBatcher('sendable');
+  const batcher = createChunkBatcher();
   for (let group = 0; group < groupCount; group += 1) {
     let separator = group === 0 ? groupOpen : Buffer.concat([comma, groupOpen]);
     for (const { source, start, end, isLines } of rangesOf(group)) {

@@ -1,20 +1,12 @@
 import { Buffer } from 'node:buffer';
 import { formatByteSize } from '../../files/byte-size.ts';
-import {
-  CARRIAGE_RETURN,
-  END_OF_TEXT,
-  LINE_FEED,
-  OPEN_ARRAY,
-  OPEN_OBJECT,
-  QUOTE,
-  SPACE,
-  TAB,
-} from '../../json/json-bytes.ts';
+import { END_OF_TEXT, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from '../../json/json-bytes.ts';
 import { JsonError, unexpectedByteError } from '../../json/json-error.ts';
 import type { JsonDocument } from '../../json/json-node.ts';
-import { parseJson } from '../../json/parse-json.ts';
+import { parseJson, skipWhitespace } from '../../json/parse-json.ts';
 import { type SkipState, skipValue } from '../../json/skip-value.ts';
-import { countContinuationBytes, countLineFeeds, positionAt, type TextPosition } from '../../json/utf8.ts';
+import { positionAfter, type TextPosition } from '../../json/utf8.ts';
+import { scalarEnd } from '../../json/write-json.ts';
 
 /** The start of something in its text: line and column from 1, which do not count a byte order mark, and the offset in bytes, which does. */
 export interface TextLocation extends TextPosition {
@@ -23,12 +15,8 @@ export interface TextLocation extends TextPosition {
 
 /** The place of an offset in a part of a text that begins at `start`. */
 export function locationInside(bytes: Buffer, start: TextLocation, offset: number): TextLocation {
-  const inside = positionAt(bytes, offset);
-  return {
-    offset: start.offset + offset,
-    line: start.line + inside.line - 1,
-    column: inside.line === 1 ? start.column + inside.column - 1 : inside.column,
-  };
+  const { line, column } = positionAfter(bytes.subarray(0, offset), start);
+  return { offset: start.offset + offset, line, column };
 }
 
 /** A text that is not valid JSON or does not have the expected structure, with the location. */
@@ -93,8 +81,8 @@ export interface Cursor extends SkipState {
   keepFrom: number;
   /** The number of bytes of the text before `bytes`. */
   baseOffset: number;
-  /** UTF-8 continuation bytes of this line before `at`. */
-  continuationBytes: number;
+  /** The last location that was needed; lines are counted from there. */
+  located: TextLocation;
   isEnded: boolean;
   /** `bytes` are the start of this buffer. */
   buffer: Buffer;
@@ -107,18 +95,19 @@ const MAX_VALUE_BYTES = 2 ** 31 - 1;
 
 export function createCursor(): Cursor {
   const buffer = Buffer.alloc(0);
-  const skipState = { at: 0, depth: 0, isInString: false, lines: 0, lineStart: 0 };
-  const counts = { keepFrom: 0, baseOffset: 0, continuationBytes: 0, lastTrajectoryBytes: 0 };
-  return { ...skipState, ...counts, bytes: buffer, buffer, isEnded: false };
+  const located = { offset: 0, line: 1, column: 1 };
+  const offsets = { at: 0, keepFrom: 0, baseOffset: 0, lastTrajectoryBytes: 0 };
+  return { ...offsets, bytes: buffer, buffer, located, depth: 0, isInString: false, isEnded: false };
 }
 
 /** Appends a copy of a chunk, and reuses the memory before `keepFrom`. Throws InvalidTextError if a value is too long to hold. */
 export function appendChunk(cursor: Cursor, chunk: Uint8Array): void {
   const { bytes, keepFrom } = cursor;
+  const location = cursorLocation(cursor);
   const retained = bytes.subarray(keepFrom);
   const neededBytes = retained.length + chunk.length;
   if (neededBytes > MAX_VALUE_BYTES)
-    throw new InvalidTextError(`one value has more than ${formatByteSize(MAX_VALUE_BYTES)}`, cursorLocation(cursor));
+    throw new InvalidTextError(`one value has more than ${formatByteSize(MAX_VALUE_BYTES)}`, location);
   // Twice the size, so that a long value is moved only a few times.
   const larger =
     neededBytes > cursor.buffer.length ? Buffer.allocUnsafeSlow(Math.min(MAX_VALUE_BYTES, 2 * neededBytes)) : undefined;
@@ -130,32 +119,15 @@ export function appendChunk(cursor: Cursor, chunk: Uint8Array): void {
   cursor.keepFrom = 0;
   cursor.baseOffset += keepFrom;
   cursor.at -= keepFrom;
-  cursor.lineStart -= keepFrom;
 }
 
-export function cursorLocation({ baseOffset, at, lines, lineStart, continuationBytes }: Cursor): TextLocation {
-  return { offset: baseOffset + at, line: lines + 1, column: at - lineStart - continuationBytes + 1 };
-}
-
-/** Moves beyond a valid value, in whose strings there are no line feeds. */
-export function advanceBy(cursor: Cursor, bytes: number): void {
-  const start = cursor.at;
-  cursor.at += bytes;
-  const passed = cursor.bytes.subarray(start, cursor.at);
-  const last = passed.lastIndexOf(LINE_FEED);
-  if (last !== -1) {
-    cursor.lines += countLineFeeds(passed);
-    cursor.lineStart = start + last + 1;
-  }
-  addContinuationBytes(cursor, start);
-}
-
-// Since `start`, so that columns count characters.
-function addContinuationBytes(cursor: Cursor, start: number): void {
-  if (cursor.lineStart > start) cursor.continuationBytes = 0;
-  cursor.continuationBytes += countContinuationBytes(
-    cursor.bytes.subarray(Math.max(start, cursor.lineStart), cursor.at),
-  );
+/** The location of `at`. */
+export function cursorLocation(cursor: Cursor): TextLocation {
+  const { bytes, baseOffset, at, located } = cursor;
+  if (baseOffset + at === located.offset) return located;
+  const passed = bytes.subarray(located.offset - baseOffset, at);
+  cursor.located = locationInside(passed, located, passed.length);
+  return cursor.located;
 }
 
 /** Yields events, or undefined if it needs the next chunk; returns a byte or END_OF_TEXT. */
@@ -166,15 +138,9 @@ type SeparatorMode = 'between' | 'dropped' | 'held';
 
 export function* nextToken(cursor: Cursor, separators: SeparatorMode): EventGenerator<number> {
   for (;;) {
-    const { bytes } = cursor;
-    for (; cursor.at < bytes.length; cursor.at += 1) {
-      const byte = bytes[cursor.at] ?? 0;
-      if (byte === LINE_FEED) {
-        cursor.lines += 1;
-        cursor.lineStart = cursor.at + 1;
-        cursor.continuationBytes = 0;
-      } else if (byte !== SPACE && byte !== CARRIAGE_RETURN && byte !== TAB) return byte;
-    }
+    cursor.at = skipWhitespace(cursor.bytes, cursor.at);
+    const byte = cursor.bytes[cursor.at];
+    if (byte !== undefined) return byte;
     yield* emitConsumed(cursor, separators);
     if (cursor.isEnded) return END_OF_TEXT;
     yield undefined;
@@ -217,7 +183,6 @@ export function* advancePastValue(cursor: Cursor): EventGenerator {
     yield undefined;
   }
   if (cursor.at === start()) yield* throwUnexpected(cursor, 'a value');
-  addContinuationBytes(cursor, start());
 }
 
 export function* throwUnexpected(cursor: Cursor, expected: string): EventGenerator<never> {
@@ -229,11 +194,8 @@ export function* throwUnexpected(cursor: Cursor, expected: string): EventGenerat
 
 // Numbers and literals end before a separator; parseJson validates them.
 function advancePastScalar(cursor: Cursor): boolean {
-  const { bytes } = cursor;
-  for (; cursor.at < bytes.length; cursor.at += 1) {
-    if (' \n\r\t,:"[]{}'.includes(String.fromCharCode(bytes[cursor.at] ?? 0))) return true;
-  }
-  return false;
+  cursor.at = scalarEnd(cursor.bytes, cursor.at);
+  return cursor.at < cursor.bytes.length;
 }
 
 function throwIfInvalid(bytes: Buffer, location: TextLocation, uncertainBytes: number): void {

@@ -18,9 +18,9 @@ export interface TextSource {
   readonly label: string;
   /** Bytes, if known; those of stdin, a pipe or compressed input once all was read. */
   readonly size: number | undefined;
-  /** The whole text, for the first time, in `passing` chunks. Throws Failure `local_file` if it cannot be read. */
+  /** The whole text, for the first time; the bytes of a chunk are valid until the next one. Throws Failure `local_file` if it cannot be read. */
   readonly readFirst: () => AsyncIterable<Uint8Array>;
-  /** A range of bytes, or the whole text, after the first time, in `passing` chunks. Throws Failure `local_file` if it became shorter. */
+  /** A range of bytes, or the whole text, after the first time, in the same way. Throws Failure `local_file` if it became shorter. */
   readonly readAgain: (start?: number, end?: number) => AsyncIterable<Uint8Array>;
   /** Throws Failure `local_file` if the size, modification time or inode of a file changed since it was opened. */
   readonly verifyUnchanged: () => Promise<void>;

@@ -102,20 +102,18 @@ export function showCheckProgress(
   };
 }
 
-// How long the bytes of a chunk stay valid: until the next chunk is requested (`passing`), or until another 512 KiB were
-// yielded (`sendable`), which a socket has written by then: it holds back less before it asks its writer to wait.
-type ChunkLifetime = 'sendable' | 'passing';
-
 // Smaller chunks cost more to pass on than to copy; larger ones take more memory.
 const BATCH_CHUNK_BYTES = 128 * 1024;
 
 // The one that is filled, the one that was yielded last and may be withheld, and 512 KiB after it.
-const SENDABLE_BUFFERS = 6;
+const BATCH_BUFFERS = 6;
 
-/** Returns a function that combines small `passing` chunks into larger ones with this lifetime, in buffers that it reuses. */
-export function createChunkBatcher(lifetime: ChunkLifetime): (chunks: Iterable<Uint8Array>) => Generator<Uint8Array> {
+/**
+ * Returns a function that combines chunks into larger ones, in buffers that it reuses. Their bytes are valid until another 512 KiB were
+ * yielded, which a socket has written by then: it holds back less before it asks its writer to wait.
+ */
+export function createChunkBatcher(): (chunks: Iterable<Uint8Array>) => Generator<Uint8Array> {
   const buffers: Buffer[] = [];
-  const bufferCount = lifetime === 'sendable' ? SENDABLE_BUFFERS : 1;
   let current = 0;
   // The offsets in the current buffer up to which it was yielded, and filled.
   let flushedBytes = 0;
@@ -123,20 +121,14 @@ export function createChunkBatcher(lifetime: ChunkLifetime): (chunks: Iterable<U
   const currentBuffer = (): Buffer => (buffers[current] ??= Buffer.allocUnsafeSlow(BATCH_CHUNK_BYTES));
   const flush = function* (): Generator<Uint8Array> {
     if (filledBytes > flushedBytes) yield currentBuffer().subarray(flushedBytes, filledBytes);
-    flushedBytes = lifetime === 'sendable' ? filledBytes : 0;
-    filledBytes = flushedBytes;
+    flushedBytes = filledBytes;
   };
   return function* (chunks) {
     for (const chunk of chunks) {
-      if (lifetime === 'passing' && chunk.length > BATCH_CHUNK_BYTES) {
-        yield* flush();
-        yield chunk;
-        continue;
-      }
       for (let at = 0; at < chunk.length; ) {
         if (filledBytes === BATCH_CHUNK_BYTES) {
           yield* flush();
-          current = (current + 1) % bufferCount;
+          current = (current + 1) % BATCH_BUFFERS;
           flushedBytes = 0;
           filledBytes = 0;
         }

@@ -44,10 +44,7 @@ export async function openPostgresStore(address: PostgresAddress, password: stri
   return {
     saveCall,
     replaceFeedback: async (record, signal) => void (await replaceFeedback(record, signal)),
-    deleteFeedback: (project, id) =>
-      database.query(
-        async (client) => void (await client`delete from svc.feedback where project_id = ${project} and id = ${id}`),
-      ),
+    removeRows: (query) => database.query(async (client) => (await runRowQuery(query, client)).count),
     samplePayloads: (query) =>
       database.transaction(async (client) => {
         await client`set transaction isolation level repeatable read, read only`;
@@ -69,7 +66,11 @@ export async function openPostgresStore(address: PostgresAddress, password: stri
   };
 }
 
-async function readRows({ sql, values }: RowQuery, client: PostgresClient): Promise<readonly StoredRow[]> {
+async function readRows(query: RowQuery, client: PostgresClient): Promise<readonly StoredRow[]> {
+  return runRowQuery(query, client);
+}
+
+function runRowQuery({ sql, values }: RowQuery, client: PostgresClient) {
   let count = 0;
   const text = sql.replaceAll('@', 'svc.').replaceAll('?', () => `$${++count}`);
   return client.unsafe(text, [...values]);

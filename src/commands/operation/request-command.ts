@@ -1,10 +1,8 @@
 import { batchFlags } from '../../batch/batch-flags.ts';
-import { requireBodySource } from '../../body/body-base.ts';
-import type { CommandInput } from '../../body/command-input.ts';
-import { rejectReplacedInputs } from '../../body/named-inputs.ts';
-import { rejectInvalidFlags } from '../../body/reject-invalid-flags.ts';
+import { type CommandInput, rejectReplacedInputs, requireBodySource } from '../../body/body-base.ts';
+import { rejectInvalidFlags } from '../../body/flag-edits.ts';
 import { resolveSettings, type Settings } from '../../client/settings.ts';
-import type { Invocation } from '../../command.ts';
+import type { Invocation, RunCommand } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { usageFailure } from '../../errors.ts';
 import type { FlagValues } from '../../flag.ts';
@@ -24,31 +22,35 @@ export interface RequestStart {
   readonly filter: JqFilter | undefined;
 }
 
-/** True with `--batch` or `--rows`. Throws usage for other flags of a batch without it, and for invalid values of flags. */
-export function isBatch(operation: Operation, { flags }: Invocation, { runtime }: Context): boolean {
+/**
+ * The command of an operation: a batch with `--batch` or `--rows`, else `runOne` once all settings are resolved, before any input
+ * is read. Throws usage, and Failure `local_file` for files.
+ */
+export function requestCommand(
+  operation: Operation,
+  runOne: (start: RequestStart, context: Context) => Promise<void>,
+): RunCommand {
+  return async (invocation, context) => {
+    const { args, flags } = invocation;
+    const { runtime } = context;
+    if (isBatch(operation, invocation, context)) {
+      const { runBatch } = await import('../batch/batch.ts');
+      return await runBatch(operation, invocation, context);
+    }
+    const settings = await resolveSettings(operation, flags, context);
+    const deadline = createDeadline(settings.timeoutMs, runtime, settings.isTimeoutDefault);
+    const filter = await openResultFilter(flags, context, deadline.remainingMs);
+    const input = { operation, args, flags, isStdinTerminal: runtime.stdin.isTTY === true };
+    await runOne({ settings, flags, input, deadline, filter }, context);
+  };
+}
+
+function isBatch(operation: Operation, { flags }: Invocation, { runtime }: Context): boolean {
   rejectInvalidFlags(operation, flags, runtime.now());
   if (flags.has('batch') || flags.has('rows')) return true;
   const batchFlag = [...batchFlags.map(({ name }) => name), 'prompt'].find((name) => flags.has(name));
   if (batchFlag) throw usageFailure(`--${batchFlag} works only with --batch or --rows`, 'write --batch <file>');
   return false;
-}
-
-/** Resolves the settings of one request, before any input is read. Throws usage, and Failure `local_file` for files. */
-export async function startRequest(
-  operation: Operation,
-  { args, flags }: Invocation,
-  context: Context,
-): Promise<RequestStart> {
-  const { runtime } = context;
-  const settings = await resolveSettings(operation, flags, context);
-  const deadline = createDeadline(settings.timeoutMs, runtime, settings.isTimeoutDefault);
-  return {
-    settings,
-    flags,
-    input: { operation, args, flags, isStdinTerminal: runtime.stdin.isTTY === true },
-    deadline,
-    filter: await openResultFilter(flags, context, deadline.remainingMs),
-  };
 }
 
 /** Throws usage for a request without a body, and for an output that would replace an input. */

@@ -1,0 +1,243 @@
+import { resolve } from 'node:path';
+import { createInputReader } from '../body/input-reader.ts';
+import { decodeUtf8Text, stripFinalNewline } from '../body/json-source.ts';
+import { probeFeedbackSchema } from '../client/send.ts';
+import { resolveSettings, type Settings } from '../client/settings.ts';
+import type { RunCommand } from '../command.ts';
+import { parseBaseUrl } from '../config/base-url.ts';
+import { basicAuthorization, bearerAuthorization } from '../config/credentials/credential.ts';
+import { removeFromKeychain, storeInKeychain } from '../config/credentials/keychain.ts';
+import { promptLine, promptObstacle, promptSecret } from '../config/credentials/prompt.ts';
+import { configDirectory } from '../config/directories.ts';
+import {
+  DEFAULT_PROFILE_NAME,
+  getProfile,
+  LOCAL_PROFILE_NAME,
+  type Profile,
+  parseProfileName,
+} from '../config/profile.ts';
+import { profileStorePath, readProfiles, updateProfiles } from '../config/profile-store.ts';
+import { originMismatchWarnings, profileOrigins, selectProfile } from '../config/select-profile.ts';
+import { applyProfileChanges, type ProfileChanges, readProfileChanges } from '../config/setting-kinds.ts';
+import { type Setting, settings as settingsTable } from '../config/settings.ts';
+import type { Context } from '../context.ts';
+import { Failure, toFailure, usageFailure } from '../errors.ts';
+import { readInputFile } from '../files/read-input.ts';
+import { type FlagValues, getBooleanFlag, getStringFlag, isFlagOn } from '../flag.ts';
+import { isLoopbackUrl } from '../http/proxy.ts';
+import { feedbackSchemaOperation } from '../operations/feedback-schema.ts';
+
+const MAX_SECRET_BYTES = 64 * 1024;
+
+/**
+ * Verifies credentials if a harmless request can, and stores them in a profile, bound to its current origins. Secrets
+ * come from stdin, a file or a hidden prompt. Throws Failure `credentials` for what the service rejects.
+ */
+export const runAuthLogin: RunCommand = async ({ flags }, context) => {
+  const { runtime, report, signal } = context;
+  const stored = await readProfiles(context);
+  const current = stored.current === LOCAL_PROFILE_NAME ? undefined : stored.current;
+  const name = parseProfileName(
+    getStringFlag(flags, 'profile') || runtime.env.SVC_PROFILE || current || DEFAULT_PROFILE_NAME,
+  );
+  const changes = readProfileChanges(flags, runtime.cwd);
+  requireValues(changes, name);
+  const settings = await withBaseUrl(getProfile(stored, name), changes, context);
+  const changed = applyProfileChanges(getProfile(stored, name), settings);
+  const entered = await readCredentials(name, changed, flags, context);
+  if (getBooleanFlag(flags, 'verify') !== false) {
+    if (entered.basic_origins) await verifyPassword(name, replaceCredentials(changed, entered), context);
+    if (entered.bearer_origins)
+      await report.note('the token was not verified: every request that uses it costs money or changes data');
+  }
+  const credentials = isFlagOn(flags, 'keychain') ? await moveToKeychain(entered, name, context) : entered;
+  let before: Profile = {};
+  let after: Profile = {};
+  let selected = name;
+  try {
+    // Reads the profile again: another svc process may have changed it in the meantime.
+    await updateProfiles(context, ({ current: currentName = name, profiles, ...rest }) => {
+      selected = currentName;
+      before = getProfile({ profiles }, name);
+      after = replaceCredentials(applyProfileChanges(before, settings), credentials);
+      return { ...rest, current: currentName, profiles: { ...profiles, [name]: after } };
+    });
+  } catch (error) {
+    await removeFromKeychain(credentials, before, runtime, signal);
+    throw error;
+  }
+  for (const warning of await removeFromKeychain(before, after, runtime, signal)) await report.warn(warning);
+  for (const warning of originMismatchWarnings(name, after)) await report.warn(warning);
+  if (after.credential_command)
+    await report.warn(`credential_command of profile "${name}" takes precedence over the stored credentials`);
+  await report.note(`stored in profile "${name}" in ${profileStorePath(configDirectory(runtime))}`);
+  if (selected !== name && !runtime.env.SVC_PROFILE)
+    await report.note(`the profile in use is still "${selected}"; to use this one, run: svc profile use ${name}`);
+};
+
+// An unset variable of a CI job must not remove what the profile has.
+function requireValues(changes: ProfileChanges, profile: string): void {
+  const empty = Object.keys(changes).find((name) => changes[name] === '');
+  if (empty === undefined) return;
+  const flag = `--${empty.replaceAll('_', '-')}`;
+  throw usageFailure(`${flag} is empty`, `to remove the value, run: svc profile set ${profile} ${flag} ''`);
+}
+
+async function withBaseUrl(profile: Profile, settings: ProfileChanges, context: Context): Promise<ProfileChanges> {
+  if (profileOrigins(applyProfileChanges(profile, settings), ['trace', 'chat', 'train']).length > 0) return settings;
+  const base_url = (await promptLine(context, 'Base URL: ', '--base-url')).trim();
+  parseBaseUrl(base_url, 'base URL');
+  return { ...settings, base_url };
+}
+
+// From stdin, files or hidden prompts, bound to the current origins of the profile.
+async function readCredentials(name: string, profile: Profile, flags: FlagValues, context: Context): Promise<Profile> {
+  rejectSecondSource(flags);
+  const [password, token] = [await readSecret('password', flags, context), await readSecret('token', flags, context)];
+  const username = getStringFlag(flags, 'username');
+  if (password === undefined && token === undefined) {
+    const urls = profileOrigins(profile, ['trace', 'chat', 'train']).join(', ');
+    if (!promptObstacle(context)) await context.report.note(`logging in to ${urls} (profile "${name}")`);
+    if (username === undefined) return promptForCredentials(profile, context);
+  }
+  const hasPassword = username !== undefined || password !== undefined;
+  return {
+    ...(hasPassword ? await basicCredentials(profile, username, password, context) : {}),
+    ...(token === undefined ? {} : bearerCredentials(profile, token)),
+  };
+}
+
+function rejectSecondSource(flags: FlagValues): void {
+  const kinds = ['password', 'token'] as const;
+  for (const kind of kinds)
+    if (isFlagOn(flags, `${kind}-stdin`) && flags.has(`${kind}-file`))
+      throw usageFailure(`--${kind}-stdin cannot be combined with --${kind}-file`, 'remove one of them');
+  const fromStdin = kinds.filter(
+    (kind) => isFlagOn(flags, `${kind}-stdin`) || getStringFlag(flags, `${kind}-file`) === '-',
+  );
+  if (fromStdin.length > 1)
+    throw usageFailure('only one secret can be read from stdin', 'pass the other with --password-file or --token-file');
+}
+
+async function readSecret(
+  kind: 'password' | 'token',
+  flags: FlagValues,
+  context: Context,
+): Promise<string | undefined> {
+  const path = getStringFlag(flags, `${kind}-file`) ?? (isFlagOn(flags, `${kind}-stdin`) ? '-' : undefined);
+  if (path === undefined) return undefined;
+  const { runtime, signal } = context;
+  const isStdin = path === '-';
+  const bytes = isStdin
+    ? await createInputReader(context).read(path)
+    : await readInputFile(resolve(runtime.cwd, path), path, { signal, maxBytes: MAX_SECRET_BYTES });
+  return stripFinalNewline(decodeUtf8Text(isStdin ? 'stdin' : path, bytes));
+}
+
+async function promptForCredentials(profile: Profile, context: Context): Promise<Profile> {
+  const hint = 'pass --token-stdin, --token-file, or --username with --password-stdin or --password-file';
+  const obstacle = promptObstacle(context);
+  if (obstacle) throw new Failure('credentials', `cannot prompt for credentials ${obstacle}`, { hint, applied: 'no' });
+  const username = await promptLine(context, 'User name for feedback and calls (empty for none): ', '--username');
+  const forTrace = username === '' ? {} : await basicCredentials(profile, username, undefined, context);
+  const token = await promptSecret(context, 'Token for chat and training (empty for none): ', hint);
+  if (username === '' && token === '')
+    throw new Failure('credentials', 'no credentials were entered', { applied: 'no' });
+  return { ...forTrace, ...(token === '' ? {} : bearerCredentials(profile, token)) };
+}
+
+async function basicCredentials(
+  profile: Profile,
+  enteredUsername: string | undefined,
+  enteredPassword: string | undefined,
+  context: Context,
+): Promise<Profile> {
+  const username = enteredUsername ?? profile.username;
+  if (!username) throw usageFailure('a password needs a user name', 'add --username');
+  const password =
+    enteredPassword ??
+    (await promptSecret(context, `Password of ${username}: `, 'pass --password-stdin or --password-file'));
+  basicAuthorization(username, password);
+  // Basic authentication allows it; an unset CI secret looks the same.
+  if (password === '') await context.report.warn('the password is empty');
+  return { username, password, basic_origins: profileOrigins(profile, ['trace']) };
+}
+
+function bearerCredentials(profile: Profile, token: string): Profile {
+  bearerAuthorization(token, 'the input');
+  return { token, bearer_origins: profileOrigins(profile, ['chat', 'train']) };
+}
+
+// A new secret replaces the one of its kind, in the profile or in the keychain.
+function replaceCredentials(profile: Profile, credentials: Profile): Profile {
+  const { password, password_key, ...withoutPassword } = profile;
+  const withoutReplaced = credentials.basic_origins ? withoutPassword : profile;
+  const { token, token_key, ...withoutToken } = withoutReplaced;
+  return { ...(credentials.bearer_origins ? withoutToken : withoutReplaced), ...credentials };
+}
+
+// With a request that changes nothing (docs/contract.md, credentials). Throws Failure `credentials` if the service rejects it.
+async function verifyPassword(
+  name: string,
+  { credential_command, ...profile }: Profile,
+  context: Context,
+): Promise<void> {
+  const { runtime, report, signal } = context;
+  const skip = (reason: string): Promise<void> => report.note(`the password was not verified: ${reason}`);
+  if (profileOrigins(profile, ['trace']).length === 0) return skip('the profile has no base URL for feedback');
+  const selected = { name, source: '--profile', isLocal: false, profile };
+  // What is verified is the profile, not what the environment has for other requests: no base URL and no credentials of it.
+  const variables = settingsTable.flatMap(({ kind, variable }: Setting) =>
+    variable && ['url', 'username', 'secret'].includes(kind) ? [variable] : [],
+  );
+  const env = Object.fromEntries(Object.entries(runtime.env).filter(([variable]) => !variables.includes(variable)));
+  const ownContext = { ...context, runtime: { ...runtime, env } };
+  let settings: Settings | undefined;
+  try {
+    settings = await resolveSettings(feedbackSchemaOperation, new Map(), ownContext, selected);
+    const project = settings.defaults.project.text;
+    if (!project) return await skip('no project is known; add --project-id to verify it');
+    const url = settings.destination?.url;
+    if (url?.protocol === 'http:' && !isLoopbackUrl(url)) return await skip(`${url.origin} is plain http`);
+    await probeFeedbackSchema(project, settings, ownContext);
+    await report.note(`verified the password of ${profile.username} with svc feedback schema (project ${project})`);
+  } catch (error) {
+    if (signal.aborted) throw signal.reason;
+    const failure = toFailure(error);
+    if (failure.code === 'bug') throw error;
+    if (failure.code !== 'credentials' || !settings)
+      return await report.warn(`the password was not verified: ${failure.message}`);
+    const hint =
+      failure.facts.status === 403
+        ? `ask for permission on project ${settings.defaults.project.text}, or store the credentials anyway with --no-verify`
+        : `check the user name and password for ${settings.destination?.url.origin}, or store them anyway with --no-verify`;
+    throw failure.with({ hint }, `${failure.message}; nothing was stored`);
+  }
+}
+
+async function moveToKeychain(entered: Profile, name: string, { runtime, report, signal }: Context): Promise<Profile> {
+  const { credentials, why } = await storeInKeychain(entered, name, runtime, signal);
+  if (why !== undefined)
+    await report.warn(`the secret is stored in the profile file (mode 0600), not in the keychain: ${why}`);
+  return credentials;
+}
+
+/** Removes the credentials of a profile; its addresses and settings stay. */
+export const runAuthLogout: RunCommand = async ({ flags }, context) => {
+  const { runtime, report, signal } = context;
+  const selection = { profile: getStringFlag(flags, 'profile'), isLocal: false };
+  const { name } = await selectProfile(selection, context, 'to list the profiles, run: svc profile list');
+  parseProfileName(name);
+  let before: Profile = {};
+  await updateProfiles(context, (stored) => {
+    before = getProfile(stored, name);
+    const { username, password, token, password_key, token_key, basic_origins, bearer_origins, ...rest } = before;
+    return hasCredentials(before) ? { ...stored, profiles: { ...stored.profiles, [name]: rest } } : stored;
+  });
+  for (const warning of await removeFromKeychain(before, {}, runtime, signal)) await report.warn(warning);
+  await report.note(hasCredentials(before) ? `removed the credentials of "${name}"` : `"${name}" has no credentials`);
+};
+
+function hasCredentials({ password, token, password_key, token_key }: Profile): boolean {
+  return [password, token, password_key, token_key].some((secret) => secret !== undefined);
+}

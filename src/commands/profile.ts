@@ -1,0 +1,188 @@
+import { access, constants } from 'node:fs/promises';
+import { parseHeaderFlags } from '../client/settings.ts';
+import type { RunCommand } from '../command.ts';
+import { redactUserInfo } from '../config/base-url.ts';
+import { findCredentialSource } from '../config/credentials/credential-source.ts';
+import { removeFromKeychain } from '../config/credentials/keychain.ts';
+import { confirm } from '../config/credentials/prompt.ts';
+import {
+  DEFAULT_PROFILE_NAME,
+  getProfile,
+  LOCAL_PROFILE_NAME,
+  type Profile,
+  parseProfileName,
+  requireStoredProfile,
+} from '../config/profile.ts';
+import { readProfiles, updateProfiles } from '../config/profile-store.ts';
+import { originMismatchWarnings, profileOrigins, selectProfile } from '../config/select-profile.ts';
+import { applyProfileChanges, type ProfileChanges, readProfileChanges } from '../config/setting-kinds.ts';
+import type { Context } from '../context.ts';
+import { Failure, usageFailure } from '../errors.ts';
+import { describeFileError } from '../files/file-errors.ts';
+import { type FlagValues, getArrayFlag, getStringFlag } from '../flag.ts';
+import { isSecretHeader } from '../http/verbose-log.ts';
+import { type JsonValue, writeJson } from '../json/write-json.ts';
+import { REDACTED } from '../output/reporter.ts';
+import { ignoreClosedPipe } from '../output/writer.ts';
+import { openResultOutput, printResult, resultOf, type StyledText } from '../results/print-result.ts';
+
+/** Changes settings of a profile; an empty value removes one. Credentials stay bound to the origins they belong to. */
+export const runProfileSet: RunCommand = async ({ args: [typedName = ''], flags }, context) => {
+  const { runtime, report } = context;
+  const name = parseProfileName(typedName);
+  const changes = readProfileChanges(flags, runtime.cwd);
+  // An empty header removes all headers, as an empty value removes any other setting.
+  const headers = Object.fromEntries(parseHeaderFlags(getArrayFlag(flags, 'header').filter((word) => word !== '')));
+  if (Object.keys(changes).length === 0 && !flags.has('header'))
+    throw usageFailure('no setting given', 'for the list of settings, run: svc profile set --help');
+  let after: Profile = {};
+  await updateProfiles(context, (stored) => {
+    const set = withCommand(applyProfileChanges(getProfile(stored, name), changes), changes);
+    after = flags.has('header') ? withHeaders(set, headers) : set;
+    return { ...stored, profiles: { ...stored.profiles, [name]: after } };
+  });
+  const cacert = changes.cacert && String(changes.cacert);
+  if (cacert)
+    await access(cacert, constants.R_OK).catch((error: unknown) =>
+      report.warn(`cannot read ${cacert}: ${describeFileError(error)}`),
+    );
+  for (const warning of originMismatchWarnings(name, after)) await report.warn(warning);
+};
+
+function withHeaders(
+  { headers: _, header_origins, ...profile }: Profile,
+  headers: Required<Profile>['headers'],
+): Profile {
+  if (Object.keys(headers).length === 0) return profile;
+  return { ...profile, headers, header_origins: requireOrigins(profile, 'headers need') };
+}
+
+// The command prints the password of the trace service and the token of the others, as stored credentials are bound.
+function withCommand(profile: Profile, { credential_command: change }: ProfileChanges): Profile {
+  if (change === undefined) return profile;
+  const { basic_command_origins, bearer_command_origins, ...rest } = profile;
+  if (change === '') return rest;
+  requireOrigins(rest, 'a credential command needs');
+  return {
+    ...rest,
+    basic_command_origins: profileOrigins(rest, ['trace']),
+    bearer_command_origins: profileOrigins(rest, ['chat', 'train']),
+  };
+}
+
+function requireOrigins(profile: Profile, subject: string): string[] {
+  const origins = profileOrigins(profile, ['trace', 'chat', 'train']);
+  if (origins.length > 0) return origins;
+  throw usageFailure(`${subject} a base URL, but the profile has none`, 'add --base-url');
+}
+
+/** Makes a profile the default. */
+export const runProfileUse: RunCommand = async ({ args: [name = ''] }, context) => {
+  await updateProfiles(context, (stored) => {
+    if (name !== LOCAL_PROFILE_NAME) requireStoredProfile(stored, name);
+    return { ...stored, current: name };
+  });
+  await context.report.note(`using the profile "${name}" from now on`);
+};
+
+/** Removes a profile with its credentials, after asking; without a terminal `--yes` must say so. */
+export const runProfileRemove: RunCommand = async ({ args: [name = ''], flags }, context) => {
+  const { runtime, report, signal } = context;
+  requireStoredProfile(await readProfiles(context), name);
+  if (!(await confirm(context, `Remove the profile "${name}" and its credentials?`, flags)))
+    return report.note('nothing was removed');
+  let before: Profile = {};
+  let wasInUse = false;
+  await updateProfiles(context, ({ current, profiles, ...others }) => {
+    const { [name]: removed = {}, ...rest } = profiles;
+    before = removed;
+    wasInUse = current === name && name !== DEFAULT_PROFILE_NAME;
+    return { ...others, ...(current === undefined || current === name ? {} : { current }), profiles: rest };
+  });
+  for (const warning of await removeFromKeychain(before, {}, runtime, signal)) await report.warn(warning);
+  const fallback = wasInUse ? `, which was in use; svc now uses "${DEFAULT_PROFILE_NAME}"` : '';
+  await report.note(`removed the profile "${name}"${fallback}`);
+};
+
+/** Lists the profiles, the built-in one last; the one in use is marked. */
+export const runProfileList: RunCommand = async ({ flags }, context) => {
+  const output = await openResultOutput('rows', flags, context);
+  const stored = await readProfiles(context);
+  const inUse = context.runtime.env.SVC_PROFILE || stored.current || DEFAULT_PROFILE_NAME;
+  const rowOf = (name: string, base_url: string | null) => ({ name, in_use: name === inUse, base_url });
+  const rows = Object.keys(stored.profiles)
+    .sort()
+    .map((name) => {
+      const { base_url } = getProfile(stored, name);
+      return rowOf(name, base_url === undefined ? null : redactUserInfo(base_url));
+    });
+  rows.push(rowOf(LOCAL_PROFILE_NAME, 'the local service'));
+  const table = (): string[][] => [
+    ['', 'NAME', 'BASE URL'],
+    ...rows.map(({ name, in_use, base_url }) => [in_use ? '*' : '', name, base_url ?? '']),
+  ];
+  await printResult({ ...resultOf(rows), table }, output);
+  await context.stdout.end();
+};
+
+/** Shows what a profile holds, every secret as `[redacted]`, and the credentials in effect. */
+export const runProfileShow: RunCommand = async ({ args, flags }, context) => {
+  await showProfile(args[0], flags, context);
+};
+
+/** Shows the same. Throws Failure `credentials` if there are none. */
+export const runAuthStatus: RunCommand = async ({ flags }, context) => {
+  const { name, needsCredentials } = await showProfile(getStringFlag(flags, 'profile'), flags, context);
+  if (needsCredentials)
+    throw new Failure('credentials', `no credentials in the environment or the profile "${name}"`, {
+      hint: `run: svc auth login --profile ${name}`,
+    });
+};
+
+async function showProfile(
+  requestedName: string | undefined,
+  flags: FlagValues,
+  context: Context,
+): Promise<{ readonly name: string; readonly needsCredentials: boolean }> {
+  const output = await openResultOutput('report', flags, context);
+  const selected = await selectProfile({ profile: requestedName, isLocal: false }, context);
+  const { name, isLocal, profile } = selected;
+  let problem: unknown;
+  const credentials = (isLocal ? [] : (['basic', 'bearer'] as const)).flatMap((scheme) => {
+    try {
+      const found = findCredentialSource(scheme, selected, context.runtime.env);
+      return found ? [{ scheme, source: found.description, username: found.username, origins: found.origins }] : [];
+    } catch (error) {
+      problem = error;
+      return [];
+    }
+  });
+  const settings = redactProfile(profile);
+  const text = (): StyledText[] =>
+    [
+      `profile: ${name}`,
+      ...Object.entries(settings).map(
+        ([key, value]) => `${key}: ${typeof value === 'string' ? value : writeJson(value)}`,
+      ),
+      ...credentials.map(
+        ({ scheme, username, source, origins }) =>
+          `${scheme}${username ? ` (${username})` : ''}: from ${source}${origins ? `, for ${origins.join(', ') || 'no base URL'}` : ''}`,
+      ),
+      ...(isLocal ? ['the local service needs no credentials'] : []),
+    ].map((line) => ({ text: `${line}\n` }));
+  const printing = printResult({ ...resultOf({ profile: name, ...settings, credentials }), text }, output);
+  await ignoreClosedPipe(printing.then(context.stdout.end));
+  if (problem) throw problem;
+  return { name, needsCredentials: credentials.length === 0 && !isLocal };
+}
+
+function redactProfile({ password, token, headers, ...rest }: Profile): { readonly [setting: string]: JsonValue } {
+  const mapEntries = <T>(record: { readonly [name: string]: T }, show: (name: string, value: T) => JsonValue) =>
+    Object.fromEntries(Object.entries(record).map(([name, value]) => [name, show(name, value)]));
+  return {
+    ...mapEntries(rest, (name, value) => (/base_url$/.test(name) ? redactUserInfo(String(value)) : value)),
+    ...(password === undefined ? {} : { password: REDACTED }),
+    ...(token === undefined ? {} : { token: REDACTED }),
+    ...(headers && { headers: mapEntries(headers, (name, value) => (isSecretHeader(name) ? REDACTED : value)) }),
+  };
+}

@@ -1,0 +1,181 @@
+import { Buffer } from 'node:buffer';
+import { chmod, open, readdir, readFile, rm, stat } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import type { Context } from '../context.ts';
+import { Failure } from '../errors.ts';
+import { formatByteSize } from '../files/byte-size.ts';
+import { fileFailure, isNotFoundError, withFileFailure } from '../files/file-errors.ts';
+import { acquireLock, type LockRuntime } from '../files/file-lock.ts';
+import { makeDirectory, renameDurably, resolveSymlinks } from '../files/file-replacement.ts';
+import { requireTrustedFile } from '../files/trusted-file.ts';
+import { isRecord } from '../json/is-record.ts';
+import { JsonError } from '../json/json-error.ts';
+import { parseJson } from '../json/parse-json.ts';
+import { positionAt } from '../json/utf8.ts';
+import type { Reporter } from '../output/reporter.ts';
+import { configDirectory } from './directories.ts';
+import { bindingTypes, type JsonType, type ProfileStore } from './profile.ts';
+import { type Setting, settings } from './settings.ts';
+
+const MAX_STORE_BYTES = 16 * 1024 * 1024;
+const DIRECTORY_MODE = 0o700;
+const FILE_MODE = 0o600;
+// Long enough for hundreds of earlier saves.
+const STORE_LOCK_TIMEOUT_MS = 60_000;
+
+/** The file of the profiles in a configuration directory. */
+export function profileStorePath(directory: string): string {
+  return join(directory, 'config.json');
+}
+
+/** The context for reading the configuration; a store whose mode was too wide is a warning. */
+export type ConfigContext = Pick<Context, 'runtime'> & { readonly report: Pick<Reporter, 'warn'> };
+
+/**
+ * The stored profiles; none if there is no store. Throws Failure `local_file`, with the path, for an invalid store, and
+ * `safety_check` for a store that cannot be trusted (trusted-file.ts).
+ */
+export async function readProfiles({ runtime, report }: ConfigContext): Promise<ProfileStore> {
+  const path = profileStorePath(configDirectory(runtime));
+  await removeStaleFilesIfIdle(path, runtime);
+  try {
+    await requireTrustedFile(path, { userId: runtime.userId, warn: report.warn });
+    const stats = await stat(path);
+    // conf reads a file synchronously, which could block without end on a FIFO or a device.
+    if (!stats.isFile()) throw invalidStoreFailure(path, 'it is not a regular file');
+    if (stats.size > MAX_STORE_BYTES)
+      throw invalidStoreFailure(path, `it is larger than ${formatByteSize(MAX_STORE_BYTES)}`);
+    const { openStoreFile } = await import('./profile-conf.ts');
+    const store = { profiles: {}, ...openStoreFile(path, (text) => parseStore(text, path)).store };
+    const error = profileStoreError(store);
+    if (error !== undefined) throw invalidStoreFailure(path, `it does not hold profiles: ${error}`);
+    return store as ProfileStore;
+  } catch (error) {
+    if (isNotFoundError(error)) return { profiles: {} };
+    throw fileFailure(`read the profiles in ${path}`, error);
+  }
+}
+
+// JSON.parse would quote the text in its errors, and the text may hold secrets.
+function parseStore(text: string, path: string): Record<string, unknown> {
+  if (text.includes('\ufffd')) throw invalidStoreFailure(path, 'invalid UTF-8');
+  try {
+    const value: unknown = JSON.parse(parseJson(Buffer.from(text)).bytes.toString());
+    if (isRecord(value)) return value;
+  } catch (error) {
+    if (!(error instanceof JsonError)) throw error;
+    const { line, column } = positionAt(Buffer.from(text), error.offset);
+    throw invalidStoreFailure(path, `${error.message} (line ${line}, column ${column})`);
+  }
+  throw invalidStoreFailure(path, 'it does not hold profiles');
+}
+
+function invalidStoreFailure(path: string, why: string): Failure {
+  return new Failure('local_file', `the profiles in ${path} cannot be used: ${why}`, {
+    hint: 'fix the file, or move it away and log in again; svc does not change it',
+  });
+}
+
+// The reason why a value is not a valid store: names the key and never shows its value. Unknown keys may be of a newer svc.
+function profileStoreError({ current, profiles }: Record<string, unknown>): string | undefined {
+  if (current !== undefined && typeof current !== 'string') return 'current must be a string';
+  if (!isRecord(profiles)) return 'profiles must be an object';
+  for (const [name, profile] of Object.entries(profiles)) {
+    if (!isRecord(profile)) return `the profile ${JSON.stringify(name)} must be an object`;
+    for (const [key, type] of [...storedTypes, ...Object.entries(bindingTypes)]) {
+      const value = Object.hasOwn(profile, key) ? profile[key] : undefined;
+      if (value !== undefined && !hasType(type, value)) return `${key} of ${JSON.stringify(name)} must be ${type}`;
+    }
+  }
+  return undefined;
+}
+
+const storedTypes = settings.flatMap(({ name, kind, isStored }: Setting): [key: string, type: JsonType][] => {
+  const ofKind = { command: 'an array of strings', headers: 'an object of strings' } as const;
+  return isStored ? [[name, kind === 'command' || kind === 'headers' ? ofKind[kind] : 'a string']] : [];
+});
+
+function hasType(type: JsonType, value: unknown): boolean {
+  if (type === 'a string') return typeof value === 'string';
+  const isContainer = type === 'an array of strings' ? Array.isArray(value) : isRecord(value);
+  return isContainer && Object.values(value ?? {}).every((item) => typeof item === 'string');
+}
+
+/**
+ * Changes the stored profiles to the result of `update`, one process at a time, in a file of mode 0600 whatever the
+ * umask. `update` can run twice, so that its errors are thrown before any file is created or locked. Throws
+ * Failure `local_file` if the store is invalid or cannot be written; the old store is kept then.
+ */
+export async function updateProfiles(
+  context: ConfigContext,
+  update: (profiles: ProfileStore) => ProfileStore,
+): Promise<void> {
+  const { runtime } = context;
+  const directory = configDirectory(runtime);
+  const path = profileStorePath(directory);
+  update(await readProfiles(context));
+  const withWriteFailure = <T>(run: () => Promise<T>): Promise<T> =>
+    withFileFailure(`write ${path}`, run, { hint: 'set SVC_CONFIG_DIR to another directory' });
+  const store = await withWriteFailure(() => prepareDirectory(directory).then(() => resolveSymlinks(path)));
+  const unlock = await acquireLock(store, path, runtime, STORE_LOCK_TIMEOUT_MS);
+  try {
+    const next = update(await readProfiles(context));
+    await withWriteFailure(() => saveStore(next, store));
+  } finally {
+    await unlock();
+  }
+}
+
+// conf writes beside the store, never over it: a failed rename or a partial write must not damage the only copy.
+async function saveStore(next: ProfileStore, store: string): Promise<void> {
+  const { openStoreFile, serializeStore } = await import('./profile-conf.ts');
+  await removeStaleFiles(store);
+  const stagingPath = store + STAGING_SUFFIX;
+  try {
+    openStoreFile(stagingPath, JSON.parse).store = { ...next };
+    if ((await readFile(stagingPath, 'utf8')) !== serializeStore(next))
+      throw new Error('only part of the file was written');
+    await chmod(stagingPath, FILE_MODE);
+    const handle = await open(stagingPath, 'r+');
+    await handle.sync().finally(() => handle.close());
+    await renameDurably(stagingPath, store);
+  } catch (error) {
+    // The first failure is the one to report; the next command removes what cannot be removed now.
+    await removeStaleFiles(store).catch(() => {});
+    throw error;
+  }
+}
+
+// A directory with other files keeps its mode: SVC_CONFIG_DIR may be a home directory or /tmp.
+async function prepareDirectory(directory: string): Promise<void> {
+  if (await makeDirectory(directory, DIRECTORY_MODE)) return chmod(directory, DIRECTORY_MODE);
+  const others = (await readdir(directory)).filter((name) => !name.startsWith('config.json'));
+  if (others.length === 0) await chmod(directory, (await stat(directory)).mode & DIRECTORY_MODE);
+}
+
+const STAGING_SUFFIX = '.next';
+
+// Temporary files of killed saves can contain secrets: staging files, those of conf, and those of earlier versions of svc.
+async function findStaleFiles(store: string): Promise<string[]> {
+  const [directory, name] = [dirname(store), basename(store)];
+  const isStale = (entry: string): boolean =>
+    [STAGING_SUFFIX, '.tmp-'].some((suffix) => entry.startsWith(name + suffix));
+  return (await readdir(directory)).filter(isStale).map((entry) => join(directory, entry));
+}
+
+// The caller holds the lock of the store.
+async function removeStaleFiles(store: string): Promise<void> {
+  for (const path of await findStaleFiles(store)) await rm(path, { force: true });
+}
+
+// Unless a process is saving. Never fails: the next save removes them, too, and reports errors.
+async function removeStaleFilesIfIdle(path: string, runtime: LockRuntime): Promise<void> {
+  try {
+    const store = await resolveSymlinks(path);
+    if ((await findStaleFiles(store)).length === 0) return;
+    const unlock = await acquireLock(store, path, runtime);
+    await removeStaleFiles(store).finally(unlock);
+  } catch {
+    // Another process is saving, or the directory cannot be read or changed.
+  }
+}
