@@ -1,6 +1,11 @@
 import { firstStringMember, getMember, isTrue, itemsAt, type JsonNode, rawText } from '../json/json-node.ts';
-import { type Bins, createBins, createSpacedSample, type SpacedSample } from '../results/bins.ts';
 import { chatText, completionChoices } from '../results/chat-text.ts';
+import {
+  createDistribution,
+  createSpacedSample,
+  type Distribution,
+  type SpacedSample,
+} from '../results/distribution.ts';
 import { addResult, type BatchStatistics, createBatchStatistics } from './batch-statistics.ts';
 import type { LineStatus } from './line-result.ts';
 import type { ResultLineFacts } from './result-line.ts';
@@ -12,7 +17,7 @@ export interface BatchReport {
   /** By the flag of the expectation: `--expect-text ^yes`. */
   readonly expectations: Map<string, { passed: number; failed: number }>;
   /** Lines by the second, since 1970, in which they ended; marked if they are not done. */
-  readonly timeline: Bins;
+  readonly timeline: Distribution;
   readonly failures: SpacedSample<SampledLine>;
   readonly responses: SpacedSample<SampledLine>;
 }
@@ -31,7 +36,7 @@ export function createBatchReport(name: string): BatchReport {
     name,
     statistics: createBatchStatistics(),
     expectations: new Map(),
-    timeline: createBins(1),
+    timeline: createDistribution(1),
     failures: createSpacedSample(MAX_SAMPLES),
     responses: createSpacedSample(MAX_SAMPLES),
   };

@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer';
 import { type FileHandle, open } from 'node:fs/promises';
 import { withFileFailure } from '../files/file-errors.ts';
 import { tryParseJson } from '../json/parse-json.ts';
-import { createSpacedSample, type SpacedSample } from '../results/bins.ts';
+import { createSpacedSample, type SpacedSample } from '../results/distribution.ts';
 import { resultText, truncateSample } from './batch-report.ts';
 import type { IndexedResult, LineTable } from './line-table.ts';
 import type { OutputPath } from './output-file.ts';

@@ -1,7 +1,7 @@
 import { pluralize } from '../json/pluralize.ts';
-import { formatCount, formatMilliseconds, formatNumber, wholeRange } from '../output/transfer-text.ts';
-import { type Bin, markedCount } from '../results/bins.ts';
-import { countAxis, histogramFigure, logAxis, valueAxis } from '../results/charts.ts';
+import { formatCount, formatMilliseconds, formatNumber } from '../output/transfer-text.ts';
+import { chartFigure, logAxis, valueAxis } from '../results/charts.ts';
+import { markedCount } from '../results/distribution.ts';
 import { escapeHtml, htmlFigures, htmlTable, reportPage } from '../results/report-page.ts';
 import type { BatchReport, SampledLine } from './batch-report.ts';
 import { sortedCauses } from './batch-statistics.ts';
@@ -77,37 +77,34 @@ function details({ statistics, failures, responses }: BatchReport): string[] {
   ];
 }
 
-// The charts of several reports have the same axes.
+// The charts of several reports have the same scales.
 function charts(reports: readonly BatchReport[]): string {
-  const titleOf = (title: string, { name }: BatchReport): string => (reports.length > 1 ? `${title}: ${name}` : title);
-  const histograms = distributions.flatMap(({ title, unit, of, edges }) => {
+  const [latency = [], ...tokens] = distributions.map(({ title, unit, of, edges }) => {
     const all = reports.map(({ statistics }) => of(statistics));
     if (all.every(({ count }) => count() === 0)) return [];
     const barEdges = edges(all, BAR_COUNT);
     const [first = 0, second = 0, last = 0] = [barEdges[0], barEdges[1], barEdges.at(-1)];
-    const isLatency = unit !== '';
-    const x = isLatency
-      ? logAxis('Latency', first || second / 1.25, last, formatMilliseconds)
-      : valueAxis(title, [first, last], true);
+    const format = unit === '' ? formatNumber : formatMilliseconds;
+    const x =
+      unit === '' ? valueAxis(title, [first, last], true) : logAxis(title, first || second / 1.25, last, format);
     const bars = all.map((distribution) => distribution.bars(barEdges));
-    const y = countAxis(
-      'Lines',
-      bars.flat().map(({ count }) => count),
+    const highest = Math.max(...bars.flat().map(({ count }) => count));
+    return all.map(({ count, sum, max, percentile }, at) =>
+      chartFigure({
+        title: titleOf(title, reports, at),
+        summary: `${formatCount(count())} ${pluralize(count(), 'line')}${unit === '' ? `, ${formatNumber(sum())} in all` : ''}, at most ${format(max())}.`,
+        ...{ x, yLabel: 'Lines', bars: bars[at] ?? [], highest },
+        marks: percentiles
+          .map((percent) => ({ percent, value: percentile(percent) }))
+          .map(({ percent, value }) => ({ value, label: `p${percent} ${format(value)}` })),
+      }),
     );
-    return reports.map((report, at) => {
-      const { count, sum, max, percentile } = of(report.statistics);
-      const marks = percentiles.map((percent) => ({ value: percentile(percent), percent }));
-      const format = isLatency ? formatMilliseconds : formatNumber;
-      const total = isLatency ? '' : `, ${formatNumber(sum())} in all`;
-      return histogramFigure({
-        title: titleOf(title, report),
-        summary: `${formatCount(count())} ${pluralize(count(), 'line')}${total}, at most ${format(max())}.`,
-        ...{ x, y, bars: bars[at] ?? [], labelOf: (from, to) => `${wholeRange(from, to)}${unit}` },
-        marks: marks.map(({ value, percent }) => ({ value, label: `p${percent} ${format(value)}` })),
-      });
-    });
   });
-  return `<div class="charts">${[...histograms.slice(0, reports.length), ...timelines(reports, titleOf), ...histograms.slice(reports.length)].join('\n')}</div>`;
+  return `<div class="charts">${[latency, timelines(reports), ...tokens].flat().join('\n')}</div>`;
+}
+
+function titleOf(title: string, reports: readonly BatchReport[], at: number): string {
+  return reports.length > 1 ? `${title}: ${reports[at]?.name}` : title;
 }
 
 const timeUnits = [
@@ -116,28 +113,24 @@ const timeUnits = [
   ['h', 3600, Number.POSITIVE_INFINITY],
 ] as const;
 
-function timelines(reports: readonly BatchReport[], titleOf: (title: string, report: BatchReport) => string): string[] {
-  const all = reports.map(({ timeline }) => timeline.list(MAX_TIMELINE_BINS));
+function timelines(reports: readonly BatchReport[]): string[] {
+  const all = reports.map(({ timeline }) => timeline.bins(MAX_TIMELINE_BINS));
   const seconds = Math.max(...all.map((bins) => (bins.at(-1)?.to ?? 0) - (bins[0]?.from ?? 0)));
   const [unit, length] = timeUnits.find(([, , limit]) => seconds < limit) ?? timeUnits[0];
-  const rateOf = ({ count, from, to }: Bin): number => count / (to - from);
   const x = valueAxis(`Time since the first line ended (${unit})`, [0, seconds / length]);
-  const y = countAxis('Lines per second', all.flat().map(rateOf), false);
-  return reports.map((report, at) => {
-    const bins = all[at] ?? [];
+  const highest = Math.max(...all.flat().map(({ count, from, to }) => count / (to - from)));
+  return all.map((bins, at) => {
     const start = bins[0]?.from ?? 0;
     const failed = bins.reduce((sum, bin) => sum + markedCount(bin), 0);
-    const from =
-      bins.length > 0 ? ` From ${new Date(start * 1000).toISOString().slice(0, 19).replace('T', ' ')} UTC.` : '';
-    return histogramFigure({
-      title: titleOf('Throughput', report),
-      summary: `Lines that ended per second; those that are not done (${formatCount(failed)}) are marked.${from}`,
-      ...{ x, y, badHeading: 'Not done per second' },
+    const time = new Date(start * 1000).toISOString().slice(0, 19).replace('T', ' ');
+    return chartFigure({
+      title: titleOf('Throughput', reports, at),
+      summary: `Lines that ended per second; those that are not done (${formatCount(failed)}) are marked.${bins.length > 0 ? ` From ${time} UTC.` : ''}`,
+      ...{ x, yLabel: 'Lines per second', badLabel: 'Not done per second', highest },
       bars: bins.map((bin) => ({
         ...{ from: (bin.from - start) / length, to: (bin.to - start) / length },
-        ...{ count: rateOf(bin), bad: rateOf({ ...bin, count: markedCount(bin) }) },
+        ...{ count: bin.count / (bin.to - bin.from), bad: markedCount(bin) / (bin.to - bin.from) },
       })),
-      labelOf: (left, right) => `${formatNumber(left)} to ${formatNumber(right)} ${unit}`,
     });
   });
 }

@@ -1,17 +1,10 @@
 import { pluralize } from '../json/pluralize.ts';
 import type { JsonValue } from '../json/write-json.ts';
 import { formatCount, formatMilliseconds, wholeRange } from '../output/transfer-text.ts';
-import { plotBars } from '../results/bins.ts';
+import { type Distribution, plotBars } from '../results/distribution.ts';
 import { alignColumns } from '../results/format-rows.ts';
 import type { BatchReport } from './batch-report.ts';
-import {
-  type BatchStatistics,
-  type Distribution,
-  evenEdges,
-  type FailureCause,
-  logEdges,
-  sortedCauses,
-} from './batch-statistics.ts';
+import { type BatchStatistics, evenEdges, type FailureCause, logEdges, sortedCauses } from './batch-statistics.ts';
 import { formatLineRanges } from './batch-summary.ts';
 import type { Comparison } from './compare-results.ts';
 

@@ -214,14 +214,10 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
         },
         '--max-body <size>':
           'Reject bodies above this size with 413, such as 8M; the limits of the operations always apply',
-      }),
-      ...flagGroup('Common', {
         '--log <format>': {
           summary: 'Log each request on stderr: text, json or off (default: off)',
           choices: ['text', 'json', 'off'],
         },
-      }),
-      ...flagGroup('Common', {
         '--prune <age>':
           'Remove what was stored longer ago, at the start and each hour: 12h, 7d, 2w (default: keep all)',
         '--drain <duration>': 'Time for requests in flight after SIGTERM (default: 5s)',
@@ -250,10 +246,10 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
     about:
       'Reads the files that --batch wrote with -o, one per shard, and prints one result per input line in input order. Reports missing lines.',
     argument: { name: 'files', summary: 'Output files of the shards', isRepeatable: true, isFile: true },
-    flags: () => [
-      ...flagGroup('Common', { '--input <file>': 'Input file of the batches, to detect missing lines at its end' }),
-      ...flagGroup('Common', { '-o, --output <file>': 'Write the results to a file; - is stdout' }),
-      ...flagGroup('Common', {
+    flags: () =>
+      flagGroup('Common', {
+        '--input <file>': 'Input file of the batches, to detect missing lines at its end',
+        '-o, --output <file>': 'Write the results to a file; - is stdout',
         '--join <file>': {
           summary: 'Write the rows of this CSV or TSV file, which --rows sent, with the columns of --columns',
           conflicts: ['jq', 'output-format', 'format', 'json'],
@@ -265,7 +261,6 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
           conflicts: ['jq'],
         },
       }),
-    ],
     result: 'lines',
     examples: {
       'batch merge a.jsonl b.jsonl --input prompts.jsonl -o all.jsonl': 'Combine two shards and report missing lines',
@@ -283,10 +278,7 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
         '--compare': 'Compare two outputs: figures side by side, and lines that got worse, got better, or changed',
       }),
     result: 'report',
-    examples: {
-      'batch report out.jsonl --html report.html': 'Write an HTML page with charts',
-      'batch report before.jsonl after.jsonl --compare': 'Show what changed from one run to the next',
-    },
+    examples: { 'batch report a.jsonl b.jsonl --compare --html report.html': 'Compare two runs, with charts' },
     load: async () => (await import('../commands/batch/report.ts')).runBatchReport,
   },
   spec: {

@@ -38,8 +38,8 @@ export function formatMilliseconds(milliseconds: number): string {
 }
 
 /** `10 to 19` or `11`: the whole numbers from the first one and below the second one. */
-export function wholeRange(from: number, to: number): string {
-  return to - from > 1 ? `${formatNumber(from)} to ${formatNumber(to - 1)}` : formatNumber(from);
+export function wholeRange(from: number, to: number, format = formatNumber): string {
+  return to - from > 1 ? `${format(from)} to ${format(to - 1)}` : format(from);
 }
 
 /** A duration for people, rounded up: `14 s`, `3 min`, `2 h`. */

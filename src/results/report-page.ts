@@ -88,7 +88,7 @@ main{max-width:76rem;margin:0 auto;padding:1rem}
 h1{font-size:1.5rem;margin:0}h2{font-size:1.1rem;margin:1.75rem 0 .5rem}h3{font-size:1rem;margin:1rem 0 .25rem}
 p{margin:.25rem 0}.muted,figcaption,dt,th,summary{color:var(--muted)}
 a{color:var(--bar)}
-dl{display:grid;grid-template-columns:repeat(auto-fill,minmax(8rem,1fr));gap:.5rem;margin:.75rem 0 0}
+dl{display:grid;grid-template-columns:repeat(auto-fit,minmax(8rem,1fr));gap:.5rem;margin:.75rem 0 0}
 dl div{background:var(--panel);border-radius:.5rem;padding:.5rem .75rem}
 dt{font-size:.85rem}dd{margin:0;font-size:1.25rem;font-variant-numeric:tabular-nums}
 table{border-collapse:collapse;width:100%;font-size:.9rem;font-variant-numeric:tabular-nums}
