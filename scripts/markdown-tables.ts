@@ -83,8 +83,12 @@ export function markdownTable(head: readonly string[], rows: readonly (readonly 
   return [line(head), `|${head.map(() => '---').join('|')}|`, ...rows.map(line)].join('\n');
 }
 
-// Outside of code an angle bracket would start a tag.
 function escapeCell(cell: string): string {
   const plain = cell.replaceAll('|', '\\|');
-  return plain.startsWith('`') ? plain : plain.replace(/`[^`]*`|</g, (part) => (part === '<' ? '\\<' : part));
+  return plain.startsWith('`') ? plain : escapeTags(plain);
+}
+
+/** Prose without tags: outside of code an angle bracket would start one. */
+export function escapeTags(text: string): string {
+  return text.replace(/`[^`]*`|</g, (part) => (part === '<' ? '\\<' : part));
 }

@@ -12,7 +12,7 @@ import { allOperations } from '../src/operations/all-operations.ts';
 import { chatOperation } from '../src/operations/chat.ts';
 import type { Operation } from '../src/operations/operation.ts';
 import { fileFormatSections } from './file-formats.ts';
-import { acceptedFieldsText, fieldTable, markdownTable } from './markdown-tables.ts';
+import { acceptedFieldsText, escapeTags, fieldTable, markdownTable } from './markdown-tables.ts';
 
 // A flag that at least this many commands have is described once.
 const MIN_SHARING_COMMANDS = 3;
@@ -46,7 +46,7 @@ function commandSection(command: Command): string {
   return [
     `## ${name}`,
     `${command.summary}.`,
-    ...(command.about ? [command.about] : []),
+    ...(command.about ? [escapeTags(command.about)] : []),
     `    ${name} [flags]${command.argument ? ` ${usageTerm(command.argument)}` : ''}`,
     ...(command.argument ? [`\`${command.argument.name}\`: ${command.argument.summary}.`] : []),
     ...flagsSection(command, findSharedFlags()),

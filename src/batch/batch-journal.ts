@@ -178,7 +178,7 @@ function formatRunRecord({ run, operation, shard, baseUrl, values, selection, is
   return writeJson({ run, operation, shard, base_url: baseUrl, values, limit, sample, seed, journal_lost: lost });
 }
 
-/** Reads a `run` record; undefined if a member is missing. */
+/** Reads a `run` record; undefined if a field is missing. */
 function parseRunRecord(record: JsonNode): RunRecord | undefined {
   const [run, operation, shard, baseUrl] = ['run', 'operation', 'shard', 'base_url'].map((name) =>
     firstStringMember(record, name),

@@ -92,7 +92,7 @@ async function createLineDraft(
   // An id in a trace of OpenTelemetry: 16 hexadecimal digits. Those of a UUIDv5 are never all zero.
   const callId = parent && newId('span').replaceAll('-', '').slice(0, 16);
   const trace = parent && callId ? { traceId: parent.traceId, parentId: parent.spanId, callId } : undefined;
-  // Written out, because a copy with one more member is slow (docs/performance.md).
+  // Written out, because a copy with one more property is slow (docs/performance.md).
   const filled = autofill
     ? setDraftFields(
         draft,

@@ -157,7 +157,7 @@ export function resultLineFacts(root: JsonNode | undefined): ResultLineFacts {
   };
 }
 
-/** A member that is a count, 0 for negative numbers; undefined for anything else, also for numbers above 2^53 - 1. */
+/** A field that is a count, 0 for negative numbers; undefined for anything else, also for numbers above 2^53 - 1. */
 export function countMember(node: JsonNode | undefined, name: string): number | undefined {
   const count = Math.max(0, numberMember(node, name) ?? Number.NaN);
   return count <= Number.MAX_SAFE_INTEGER ? count : undefined;

@@ -55,7 +55,7 @@ async function* readTable(
 /** A record of CSV or TSV. */
 interface TableRecord {
   readonly cells: readonly string[];
-  /** As it stands in the file, without its line break and a byte order mark. */
+  /** As in the file, without its line break and a byte order mark. */
   readonly raw: string;
   /** Of its end, in bytes. */
   readonly offset: number;

@@ -225,7 +225,7 @@ async function sendAndRecord(ready: ReadyLine, output: LineOutput, job: BatchJob
   if (state.status !== 'unknown' && !isOwnResponse)
     strayData.onLaterData(createRevision(sentAttempt, state, response?.bytes, written, doubtOf, output, job));
   await written;
-  // Written out, because a copy with more members is slow (docs/performance.md).
+  // Written out, because a copy with more properties is slow (docs/performance.md).
   return {
     status: state.status,
     isUnresolved: state.isUnresolved,

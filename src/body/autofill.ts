@@ -33,7 +33,7 @@ export interface AutofillSettings {
 export interface AutofillGenerators {
   /** Milliseconds since 1970. */
   readonly now: () => number;
-  /** The id for a member that needs one. */
+  /** The id for a field that needs one. */
   readonly newId: (member: string) => string;
 }
 

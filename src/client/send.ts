@@ -90,7 +90,7 @@ export async function send(
     url: destination.url.href,
     headers: authorization ? [...headers, ['Authorization', authorization.value.reveal()]] : headers,
     body,
-    // Set for each attempt: V8 replaces a member of a copy 20 times as fast as it adds one.
+    // Set for each attempt: V8 replaces a property of a copy 20 times as fast as it adds one.
     onBodySent: undefined,
     signal,
     onStrayData,

@@ -22,7 +22,7 @@ export type JsonValue =
   | readonly JsonValue[]
   | { readonly [key: string]: JsonValue | undefined };
 
-/** The compact JSON text of a value that svc built; undefined members are left out. */
+/** The compact JSON text of a value that svc built; undefined properties are left out. */
 export function writeJson(value: JsonValue): string {
   if (value instanceof RawJson) return value.text;
   if (typeof value === 'bigint') return value.toString();

@@ -3,7 +3,8 @@ import { type JsonValue, writeJson } from '../json/write-json.ts';
 
 // A server may echo a whole request.
 const MAX_MESSAGE_CHARS = 900;
-const MAX_EXCERPT_CHARS = 60;
+// Fits a line of 60 columns.
+const MAX_EXCERPT_CHARS = 52;
 
 /** A failure as lines for people, with each text redacted. */
 export function failureText({ message, facts }: Failure, redact: (text: string) => string): string {

@@ -116,7 +116,7 @@ export interface Reporter extends Redactor {
   /** A line that a flag requested; silent under `--quiet`. */
   readonly line: (text: string) => Promise<void>;
   /** Figures that a flag requested: a line of text, or of JSON with these fields; also under `--quiet`. */
-  readonly stats: (text: string, members: { readonly [name: string]: JsonValue }) => Promise<void>;
+  readonly stats: (text: string, fields: { readonly [name: string]: JsonValue }) => Promise<void>;
   /** A detail; only under `--verbose`. */
   readonly detail: (message: string) => Promise<void>;
   readonly isVerbose: boolean;
@@ -152,8 +152,8 @@ export function createReporter(stderr: Writer, { isJson, isQuiet, isVerbose, sec
     line: async (text) => {
       if (!isQuiet) await writeMessage('line', text);
     },
-    stats: (text, members) =>
-      stderr.write(isJson ? `${writeJson({ level: 'stats', ...members })}\n` : `${text}\n`, 'dim'),
+    stats: (text, fields) =>
+      stderr.write(isJson ? `${writeJson({ level: 'stats', ...fields })}\n` : `${text}\n`, 'dim'),
     detail: async (message) => {
       if (isVerbose && !isQuiet) await writeMessage('detail', message, 'dim');
     },

@@ -155,7 +155,7 @@ export function* tableLines(
   const fitted = fitWidths(pick(widths), columns, pick(minWidths));
   for (const row of flattenCells()) yield alignedLines(pick(row), fitted);
   const hidden = headings.filter((_, at) => !shown.includes(at));
-  if (hidden.length > 0) yield `hidden: ${hidden.join(', ')} (a wider terminal shows them)\n`;
+  if (hidden.length > 0) yield `hidden: ${hidden.join(', ')} (widen the terminal)\n`;
 }
 
 /** The fields of one record, one per line; values that do not fit into `columns` take several lines. */

@@ -489,7 +489,7 @@ describe('the history', () => {
     expect((await svc(['log'], { cwd, terminal: true, columns: 80 })).stdout).toBe(
       `N  TIME                  COMMAND  STATUS  EXIT  TOKENS  MS  MODEL
 1  2026-01-30T10:00:00Z  chat     200     0     3/20    12  gpt-4o-mini
-hidden: TEXT, IDS (a wider terminal shows them)
+hidden: TEXT, IDS (widen the terminal)
 `,
     );
     expect((await svc(['log'], { cwd, terminal: true, columns: 200 })).stdout).toBe(

@@ -459,6 +459,7 @@ it('selects the model, attaches a file to one prompt and to its retry, and confi
       ['none.txt does not exist', '/attach notes.txt\r'],
       ['notes.txt goes with the next prompt', 'Summarize\r'],
       ['response 1.', '/retry\r'],
+      ['sending the last prompt again', ''],
       ['response 2.', '/system Be brief\r'],
       ['the system message is set', '/clear\r'],
       ['started a new conversation', 'Hello\r'],

@@ -34,7 +34,7 @@ describe('setMembers', () => {
     expect(withMembers(text, { key, text: '9' })).toBe(wanted);
   });
 
-  it('keeps the order in which new members are given', () => {
+  it('keeps the order in which new fields are given', () => {
     expect(withMembers('{"b":1}', { key: 'c', text: '2' }, { key: 'b', text: '3' }, { key: 'a', text: '4' })).toBe(
       '{"b":3,"c":2,"a":4}',
     );
@@ -47,7 +47,7 @@ describe('setMembers', () => {
     ).toBe('{"a":[1.0],"b":2,"c":[1.0],"d":}');
   });
 
-  it('changes no byte outside of the members it names', () => {
+  it('changes no byte outside of the fields it names', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), fc.jsonValue()), fc.string(), (object, key) => {
         const text = JSON.stringify(object, null, 3);

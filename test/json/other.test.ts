@@ -32,7 +32,7 @@ describe('duplicateKeys', () => {
     .array(fc.tuple(key, fc.constantFrom('1', '{"a":{},"a":2}', '[{"é":1},{"é":1,"é":2}]')), { maxLength: 8 })
     .map((members) => `{${members.map(([name, value]) => `${name}:${value}`).join()}}`);
 
-  it('and getMember agree with a walk over all members', () => {
+  it('and getMember agree with a walk over all fields', () => {
     fc.assert(
       fc.property(fc.array(object, { maxLength: 4 }), (objects) => {
         const root = rootOf(parseJson(`[${objects.join()}]`));

@@ -251,8 +251,10 @@ describe('help', () => {
         const topic = topics.get(flag.group);
         expect(listed, flag.name).toHaveLength(flag.isHidden || topic ? 0 : 1);
         if (flag.isHidden || !topic) continue;
-        const [, forms = ''] = new RegExp(`  svc help ${topic} +(.*?)\n(?:  svc|\n)`, 's').exec(shared) ?? [];
-        expect(forms.split(/[\s,]+/)).toContain(flag.short ? `-${flag.short}` : flagTerm(flag).split(' ')[0]);
+        const [, names = '', more = 0] =
+          new RegExp(`  svc help ${topic} +(-.*?)(?: and (\\d+) more)?\n`).exec(shared) ?? [];
+        const described = command.flags.filter((one) => one.group === flag.group && !one.isHidden);
+        expect(names.split(', ').length + Number(more)).toBe(described.length);
         expect((await svc(['help', topic])).stdout).toContain(`\n  ${flagTerm(flag)}  `);
       }
       const groups = [...text.matchAll(/^(\w.*):$/gm)].map(([, heading]) => heading);

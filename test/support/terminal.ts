@@ -22,8 +22,8 @@ export interface TerminalSetting {
   readonly columns?: number;
   /** The stream that is redirected to a file. */
   readonly redirect?: 'stdout' | 'stderr';
-  /** What to type, or the columns to resize to, each when its text has appeared after that of the one before. */
-  readonly typed?: readonly (readonly [after: string, keys: string | number])[];
+  /** What to type, the columns to resize to, or what to call, each when its text has appeared after that of the one before. */
+  readonly typed?: readonly (readonly [after: string, keys: string | number | (() => void)])[];
 }
 
 /** Runs the built program on a pseudo-terminal. */
@@ -54,6 +54,7 @@ export async function runLineOnTerminal(command: string, setting: TerminalSettin
       queue.shift();
       searchedTo = at + after.length;
       if (typeof input === 'string') child.stdin.write(input);
+      else if (typeof input === 'function') input();
       // The kernel signals the new size to the program.
       else spawnSync('stty', ['-F', readFileSync(terminalFile, 'utf8').trim(), 'cols', String(input)]);
     }

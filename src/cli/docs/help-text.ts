@@ -97,12 +97,16 @@ function flagSections(program: Program, isListed = (_group: string): boolean => 
   );
 }
 
-// A line for each topic, with the flags that it describes.
+const MAX_NAMED_FLAGS = 3;
+
+// A line for each topic, with the first of the flags that it describes.
 function sharedSection({ listedFlags }: Command): HelpSection {
   const entries = Array.from(sharedGroups, ([group, topic]) => {
     const flags = listedFlags.filter((flag) => flag.group === group);
     const forms = flags.map((flag) => (flag.short ? `-${flag.short}` : flagTerm(flag).split(' ')[0]));
-    return [`svc help ${topic}`, forms.join(', ')] as const;
+    const more = forms.length - MAX_NAMED_FLAGS;
+    const named = forms.slice(0, MAX_NAMED_FLAGS).join(', ');
+    return [`svc help ${topic}`, more > 0 ? `${named} and ${more} more` : named] as const;
   });
   return entriesSection(
     'Shared flags',

@@ -72,19 +72,13 @@ export interface HistoryLimits {
   readonly maxBytes?: number | undefined;
 }
 
-/** What was removed from a history. */
-export interface RemovedRecords {
-  readonly records: number;
-  readonly bytes: number;
-}
-
 /** Removes the records beyond the limits, or with `isDryRun` only counts them. Throws as readRequestHistory does. */
 export async function pruneHistory(
   path: string,
   { since = '', maxRecords = Number.POSITIVE_INFINITY, maxBytes = Number.POSITIVE_INFINITY }: HistoryLimits,
   runtime: LockRuntime,
   isDryRun = false,
-): Promise<RemovedRecords> {
+): Promise<{ records: number; bytes: number }> {
   const prune = async () => {
     const removed = { records: 0, bytes: 0 };
     const kept: string[] = [];

@@ -147,8 +147,10 @@ async function handleLine(line: string, session: ChatSession): Promise<void> {
     turns.clear();
     const kept = file === undefined ? '' : `; ${file} keeps the earlier messages, and /save FILE saves the new ones`;
     await context.report.note(`started a new conversation${kept}`);
-  } else if (command === 'retry' && turns.canRetry()) await runTurn(turns.retry, session);
-  else if (command === 'stats') await context.stdout.write(`${turns.statsLine()}\n`);
+  } else if (command === 'retry' && turns.canRetry()) {
+    await context.report.note('sending the last prompt again');
+    await runTurn(turns.retry, session);
+  } else if (command === 'stats') await context.stdout.write(`${turns.statsLine()}\n`);
   else {
     const problem = commandProblem(command);
     if (problem) await context.report.failure(problem);

@@ -1,4 +1,3 @@
-import { read } from 'read';
 import type { Context } from '../../context.ts';
 import { Failure, InterruptedError, usageFailure } from '../../errors.ts';
 import { type FlagValues, isFlagOn } from '../../flag.ts';
@@ -37,6 +36,7 @@ export function promptObstacle({ runtime: { stdin, stderr }, noInput }: PromptCo
 }
 
 async function readFromTerminal({ stdin, stderr, after }: Runtime, prompt: string, isHidden: boolean): Promise<string> {
+  const { read } = await import('read');
   const closed = awaitClosedTerminal(stdin);
   // The library waits forever when the user ends the input (Ctrl-D); then stdin pauses without a line.
   const inputEnd = new Promise<never>((_, reject) => {

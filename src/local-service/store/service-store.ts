@@ -19,7 +19,7 @@ export class StoreError extends Error {
   }
 }
 
-/** The stored start of a call with the members of a later one set. Null members count as absent (docs/servers.md). */
+/** The stored start of a call with the fields of a later one set. Null fields count as absent (docs/servers.md). */
 export function mergeCallStart(stored: string, later: string): string {
   const doc = parseJson(stored);
   const updates = new Map(
@@ -92,7 +92,7 @@ export type StoredRow = { readonly [column: string]: unknown };
  * signal's reason. Throws StoreError if the store cannot be used right now.
  */
 export interface ServiceStore {
-  /** Stores a call, or sets the members it names on the stored call with its id; returns the trace id. */
+  /** Stores a call, or sets the fields it names on the stored call with its id; returns the trace id. */
   readonly saveCall: (call: CallRecord, signal: ExchangeSignal | undefined) => Promise<string>;
   /** Removes the replaced record and any record with the same id, and stores the new one. */
   readonly replaceFeedback: (record: FeedbackRecord, signal: ExchangeSignal | undefined) => Promise<void>;
