@@ -57,6 +57,7 @@ const resultRows = [
   ['`warnings`', 'Only if there are any: an array of reasons why the response may belong to another request'],
   ['`attempts`', 'Number of attempts'],
   ['`ms`', 'Duration in milliseconds, retries included'],
+  ['`ended_at`', 'Time of the response or the failure, in UTC; only for lines that were sent'],
   [
     '`checkpoint`',
     'For `--resume` and `svc batch merge`: `input` (digest of the input line), `run` (id of the run, the same when it is resumed), `operation` (path of the operation) and `shard` (such as `3/10`)',

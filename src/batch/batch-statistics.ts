@@ -2,6 +2,7 @@ import type { RunReport } from '../client/expectations/run-report.ts';
 import type { InputLine } from '../files/split-lines.ts';
 import { getMember, type JsonNode, kindOf, rawText, stringOf } from '../json/json-node.ts';
 import { tryParseJson } from '../json/parse-json.ts';
+import { createDistribution, type Distribution } from '../results/distribution.ts';
 import { type LineResult, type LineRevision, type LineStatus, NOT_SENT } from './line-result.ts';
 import { countMember, type ResultLineFacts } from './result-line.ts';
 
@@ -22,9 +23,9 @@ export function createBatchStatistics(): BatchStatistics {
     byStatus: { done: 0, failed: 0, unknown: 0, unsent: 0 },
     retries: 0,
     causes: new Map(),
-    latency: createDistribution(),
-    promptTokens: createDistribution(),
-    completionTokens: createDistribution(),
+    latency: createDistribution(1, true),
+    promptTokens: createDistribution(1, true),
+    completionTokens: createDistribution(1, true),
   };
 }
 
@@ -204,77 +205,18 @@ function addLine(lines: number[], line: number): void {
   if (lines.length > MAX_CAUSE_LINES) lines.pop();
 }
 
-/** A distribution in bounded memory. Percentiles are exact for up to 10,000 distinct values, and within 2 % for more. */
-export interface Distribution {
-  readonly add: (value: number) => void;
-  readonly count: () => number;
-  readonly sum: () => number;
-  readonly max: () => number;
-  /** The value that `percent` of all values do not exceed; 0 without values. */
-  readonly percentile: (percent: number) => number;
-  /** Bars of equal width from 0 to the maximum; none without values. */
-  readonly bars: (barCount: number) => readonly DistributionBar[];
+/** The edges of bars of equal width from 0 to a value. */
+export function evenEdges(max: number, barCount: number): number[] {
+  const width = Math.max(1, Math.ceil((max + 1) / barCount));
+  return Array.from({ length: Math.ceil((max + 1) / width) + 1 }, (_, at) => at * width);
 }
 
-/** The number of values from a lower bound (inclusive) to an upper bound (exclusive). */
-export interface DistributionBar {
-  readonly from: number;
-  readonly to: number;
-  readonly count: number;
-}
-
-const MAX_EXACT_VALUES = 10_000;
-const BUCKET_RATIO = Math.log(1.02);
-
-/** An empty distribution; values are 0 or more. */
-export function createDistribution(): Distribution {
-  // The keys are values while there are few of them, and bucket numbers after that.
-  let counts = new Map<number, number>();
-  let isExact = true;
-  let count = 0;
-  let sum = 0;
-  let max = 0;
-  const countValue = (value: number, times: number): void => {
-    const key = isExact ? value : Math.round(Math.log1p(value) / BUCKET_RATIO);
-    counts.set(key, (counts.get(key) ?? 0) + times);
-  };
-  const values = (): [value: number, count: number][] =>
-    [...counts].map(([key, times]) => [
-      isExact ? key : Math.min(max, Math.round(Math.expm1(key * BUCKET_RATIO))),
-      times,
-    ]);
-  return {
-    add: (value) => {
-      countValue(value, 1);
-      count += 1;
-      sum += value;
-      max = Math.max(max, value);
-      if (!isExact || counts.size <= MAX_EXACT_VALUES) return;
-      const exactCounts = counts;
-      isExact = false;
-      counts = new Map();
-      for (const [exactValue, times] of exactCounts) countValue(exactValue, times);
-    },
-    count: () => count,
-    sum: () => sum,
-    max: () => max,
-    percentile: (percent) => {
-      let remaining = Math.max(1, Math.ceil((count * percent) / 100));
-      for (const [value, times] of values().sort(([left], [right]) => left - right)) {
-        remaining -= times;
-        if (remaining <= 0) return value;
-      }
-      return 0;
-    },
-    bars: (barCount) => {
-      if (count === 0) return [];
-      const width = Math.max(1, Math.ceil((max + 1) / barCount));
-      const totals = new Array<number>(Math.ceil((max + 1) / width)).fill(0);
-      for (const [value, times] of values()) {
-        const bar = Math.floor(value / width);
-        totals[bar] = (totals[bar] ?? 0) + times;
-      }
-      return totals.map((total, at) => ({ from: at * width, to: (at + 1) * width, count: total }));
-    },
-  };
+/** The edges of bars from one value to another, some for each power of ten; whole numbers. */
+export function logEdges(min: number, max: number, perDecade: number): number[] {
+  const edges = new Set(min < 1 ? [0] : []);
+  for (let at = Math.floor(Math.log10(Math.max(1, min)) * perDecade), edge = 0; edge <= max; at += 1) {
+    edge = Math.round(10 ** (at / perDecade));
+    edges.add(edge);
+  }
+  return [...edges];
 }

@@ -8,7 +8,7 @@ import { commitOrAbandon, openReplacement, syncDirectory } from '../files/file-r
 import { coalesceWrites, writeAllSync } from '../files/journal.ts';
 import { unreadableInputFailure } from '../files/read-input.ts';
 import { splitLines } from '../files/split-lines.ts';
-import { rootOf } from '../json/json-node.ts';
+import { type JsonNode, rootOf } from '../json/json-node.ts';
 import { parseJson } from '../json/parse-json.ts';
 import type { IndexedResult, LineTable } from './line-table.ts';
 import {
@@ -117,6 +117,7 @@ export function earlierVersionFailure(place: string, reason: string): Failure {
 
 interface LocatedResult extends ResultLineFacts {
   readonly offset: number;
+  readonly root: JsonNode;
 }
 
 /** The result lines in the first `validBytes` bytes of an output. Throws Failure `local_file` if it cannot be read. */
@@ -128,7 +129,10 @@ export async function* readResultLines(
   try {
     const stream = createReadStream(path, { end: validBytes - 1 });
     for await (const { bytes, offset } of splitLines(stream, MAX_RESULT_BYTES))
-      if (bytes && bytes.length > 0) yield { offset, ...resultLineFacts(rootOf(parseJson(bytes))) };
+      if (bytes && bytes.length > 0) {
+        const root = rootOf(parseJson(bytes));
+        yield { offset, root, ...resultLineFacts(root) };
+      }
   } catch (error) {
     throw unreadableInputFailure(displayPath, error);
   }

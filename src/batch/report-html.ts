@@ -1,86 +1,136 @@
-import { escapeControlCharacters } from '../output/escape-controls.ts';
-import { formatCount } from '../output/transfer-text.ts';
-import { type BatchStatistics, type Distribution, sortedCauses } from './batch-statistics.ts';
+import { pluralize } from '../json/pluralize.ts';
+import { formatCount, formatMilliseconds, formatNumber } from '../output/transfer-text.ts';
+import { chartFigure, logAxis, valueAxis } from '../results/charts.ts';
+import { markedCount } from '../results/distribution.ts';
+import { escapeHtml, htmlFigures, htmlTable, reportPage } from '../results/report-page.ts';
+import type { BatchReport, SampledLine } from './batch-report.ts';
+import { sortedCauses } from './batch-statistics.ts';
 import { formatLineRanges } from './batch-summary.ts';
-import { barLabel, distributions, latencyText } from './report-text.ts';
+import type { Comparison } from './compare-results.ts';
+import {
+  changeLines,
+  comparedFigures,
+  distributions,
+  figures,
+  formatShare,
+  lineChanges,
+  passRate,
+  percentiles,
+} from './report-text.ts';
 
 const BAR_COUNT = 30;
-const CHART_WIDTH = 600;
-const CHART_HEIGHT = 160;
+const MAX_TIMELINE_BINS = 60;
 
-/** The report as one HTML page without external files or scripts, for light and dark screens of any width. */
-export function reportHtml(statistics: BatchStatistics, fileNames: readonly string[]): string {
-  const { byStatus, retries, latency, promptTokens, completionTokens } = statistics;
-  const { done, failed, unknown } = byStatus;
-  const figures: readonly (readonly [label: string, value: number])[] = [
-    ['Lines', done + failed + unknown],
-    ['Done', done],
-    ['Failed', failed],
-    ['Unknown', unknown],
-    ['Retries', retries],
-    ['Prompt tokens', promptTokens.sum()],
-    ['Completion tokens', completionTokens.sum()],
-  ];
-  const causes = sortedCauses(statistics.causes);
-  return `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<title>Batch report</title>
-<style>${STYLE}</style>
-</head>
-<body>
-<main>
-<h1>Batch report</h1>
-<p class="files">${fileNames.map(escapeHtml).join(', ')}</p>
-<dl>${figures.map(([label, value]) => `<div><dt>${label}</dt><dd>${formatCount(value)}</dd></div>`).join('')}</dl>
-${causes.length === 0 ? '' : `<h2>Failures by cause</h2>\n<div class="scroll"><table><thead><tr><th>Lines</th><th>Cause</th><th>First lines</th></tr></thead><tbody>${causes.map(({ cause, count, lines }) => `<tr><td>${formatCount(count)}</td><td>${escapeHtml(cause)}</td><td>${formatLineRanges(lines)}</td></tr>`).join('')}</tbody></table></div>`}
-${distributions(statistics)
-  .filter(({ distribution }) => distribution.count() > 0)
-  .map(
-    ({ title, unit, distribution }) =>
-      `<section><h2>${title}</h2>\n${distribution === latency ? `<p>${latencyText(latency)}</p>\n` : ''}${chart(title, unit, distribution)}</section>`,
-  )
-  .join('\n')}
-</main>
-</body>
-</html>
-`;
-}
-
-function chart(title: string, unit: string, distribution: Distribution): string {
-  const bars = distribution.bars(BAR_COUNT);
-  const highest = Math.max(...bars.map(({ count }) => count));
-  const width = CHART_WIDTH / bars.length;
-  const rectangles = bars.map((bar, at) => {
-    const height = (bar.count / highest) * CHART_HEIGHT;
-    const place = `x="${(at * width).toFixed(1)}" y="${(CHART_HEIGHT - height).toFixed(1)}"`;
-    return `<rect ${place} width="${Math.max(1, width - 2).toFixed(1)}" height="${height.toFixed(1)}"><title>${barLabel(bar, unit)}: ${bar.count}</title></rect>`;
+/** The report as one HTML page. */
+export function reportHtml(report: BatchReport): string {
+  const expectations = Array.from(report.expectations, ([flag, counts]) => {
+    const share = passRate(counts);
+    const meter = `<meter value="${share}" aria-label="${escapeHtml(`Passed ${flag}`)}"></meter> ${formatShare(share)}`;
+    return [flag, `${formatCount(counts.passed)} of ${formatCount(counts.passed + counts.failed)}`, meter];
   });
-  const end = `${(bars.at(-1)?.to ?? 1) - 1} ${unit}`.trim();
-  return `<figure><svg viewBox="0 0 ${CHART_WIDTH} ${CHART_HEIGHT}" role="img" aria-label="Histogram: ${title}">${rectangles.join('')}</svg><figcaption><span>0</span><span>${end}</span></figcaption></figure>`;
+  return reportPage('Batch report', [
+    `<p class="muted">${escapeHtml(report.name)}</p>`,
+    htmlFigures(figures.map(({ label, read, format }) => [label, format(read(report))])),
+    charts([report]),
+    section('Expectations', htmlTable(['Expectation', 'Passed', 'Pass rate'], expectations, [2])),
+    ...details(report),
+  ]);
 }
 
-function escapeHtml(text: string): string {
-  return escapeControlCharacters(text).replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
+/** Two reports side by side, and the lines that changed, as one HTML page. */
+export function comparisonHtml(reports: readonly [BatchReport, BatchReport], comparison: Comparison): string {
+  const [first, second] = reports.map(({ name }) => name);
+  const titles = {
+    worse: 'Lines that got worse',
+    better: 'Lines that got better',
+    different: 'Lines with another text',
+  };
+  return reportPage('Batch comparison', [
+    htmlTable(['Figure', first ?? '', second ?? '', 'Change'], comparedFigures(reports)),
+    ...changeLines(comparison).map((line) => `<p>${escapeHtml(line)}</p>`),
+    charts(reports),
+    ...lineChanges.map((change) => {
+      const rows = comparison.changes[change].values().map(({ line, before, after }) => [`${line}`, before, after]);
+      return section(titles[change], htmlTable(['Line', first ?? '', second ?? ''], rows));
+    }),
+    ...reports.flatMap((report) => [`<h2>${escapeHtml(report.name)}</h2>`, ...details(report)]),
+  ]);
 }
 
-const STYLE = `
-:root{color-scheme:light dark;--text:#1f2328;--muted:#59636e;--page:#fff;--panel:#f6f8fa;--bar:#0969da}
-@media (prefers-color-scheme:dark){:root{--text:#e6edf3;--muted:#9198a1;--page:#0d1117;--panel:#161b22;--bar:#4493f8}}
-*{box-sizing:border-box}
-body{margin:0;background:var(--page);color:var(--text);font:16px/1.5 system-ui,sans-serif}
-main{max-width:46rem;margin:0 auto;padding:1rem}
-h1{font-size:1.5rem;margin:0}h2{font-size:1.1rem;margin:1.5rem 0 .5rem}
-.files,figcaption,dt,th{color:var(--muted)}.files{margin:.25rem 0 1rem;overflow-wrap:anywhere}
-dl{display:flex;flex-wrap:wrap;gap:.5rem;margin:0}
-dl div{flex:1 0 8rem;background:var(--panel);border-radius:.5rem;padding:.5rem .75rem}
-dt{font-size:.85rem}dd{margin:0;font-size:1.25rem;font-variant-numeric:tabular-nums}
-.scroll{overflow-x:auto}table{border-collapse:collapse;width:100%}
-th,td{text-align:left;padding:.25rem .75rem .25rem 0;vertical-align:top;overflow-wrap:anywhere}
-th{white-space:nowrap}
-figure{margin:0}svg{display:block;width:100%;height:auto;background:var(--panel);border-radius:.5rem}
-rect{fill:var(--bar)}figcaption{display:flex;justify-content:space-between;font-size:.85rem}
-`;
+function section(title: string, content: string): string {
+  return content === '' ? '' : `<section><h2>${title}</h2>${content}</section>`;
+}
+
+function details({ statistics, failures, responses }: BatchReport): string[] {
+  const causes = sortedCauses(statistics.causes).map(({ cause, count, lines }) => [
+    ...[formatCount(count), cause, formatLineRanges(lines)],
+  ]);
+  const samples = (lines: readonly SampledLine[]): string =>
+    htmlTable(
+      ['Line', 'Text'],
+      lines.map(({ line, text }) => [`${line}`, text]),
+    );
+  return [
+    section('Failures by cause', htmlTable(['Lines', 'Cause', 'First lines'], causes)),
+    section('Samples of failures', samples(failures.values())),
+    section('Samples of responses', samples(responses.values())),
+  ];
+}
+
+// The charts of several reports have the same scales.
+function charts(reports: readonly BatchReport[]): string {
+  const [latency = [], ...tokens] = distributions.map(({ title, unit, of, edges }) => {
+    const all = reports.map(({ statistics }) => of(statistics));
+    if (all.every(({ count }) => count() === 0)) return [];
+    const barEdges = edges(all, BAR_COUNT);
+    const [first = 0, second = 0, last = 0] = [barEdges[0], barEdges[1], barEdges.at(-1)];
+    const format = unit === '' ? formatNumber : formatMilliseconds;
+    const x =
+      unit === '' ? valueAxis(title, [first, last], true) : logAxis(title, first || second / 1.25, last, format);
+    const bars = all.map((distribution) => distribution.bars(barEdges));
+    const highest = Math.max(...bars.flat().map(({ count }) => count));
+    return all.map(({ count, sum, max, percentile }, at) =>
+      chartFigure({
+        title: titleOf(title, reports, at),
+        summary: `${formatCount(count())} ${pluralize(count(), 'line')}${unit === '' ? `, ${formatNumber(sum())} in all` : ''}, at most ${format(max())}.`,
+        ...{ x, yLabel: 'Lines', bars: bars[at] ?? [], highest },
+        marks: percentiles
+          .map((percent) => ({ percent, value: percentile(percent) }))
+          .map(({ percent, value }) => ({ value, label: `p${percent} ${format(value)}` })),
+      }),
+    );
+  });
+  return `<div class="charts">${[latency, timelines(reports), ...tokens].flat().join('\n')}</div>`;
+}
+
+function titleOf(title: string, reports: readonly BatchReport[], at: number): string {
+  return reports.length > 1 ? `${title}: ${reports[at]?.name}` : title;
+}
+
+const timeUnits = [
+  ['s', 1, 180],
+  ['min', 60, 10_800],
+  ['h', 3600, Number.POSITIVE_INFINITY],
+] as const;
+
+function timelines(reports: readonly BatchReport[]): string[] {
+  const all = reports.map(({ timeline }) => timeline.bins(MAX_TIMELINE_BINS));
+  const seconds = Math.max(...all.map((bins) => (bins.at(-1)?.to ?? 0) - (bins[0]?.from ?? 0)));
+  const [unit, length] = timeUnits.find(([, , limit]) => seconds < limit) ?? timeUnits[0];
+  const x = valueAxis(`Time since the first line ended (${unit})`, [0, seconds / length]);
+  const highest = Math.max(...all.flat().map(({ count, from, to }) => count / (to - from)));
+  return all.map((bins, at) => {
+    const start = bins[0]?.from ?? 0;
+    const failed = bins.reduce((sum, bin) => sum + markedCount(bin), 0);
+    const time = new Date(start * 1000).toISOString().slice(0, 19).replace('T', ' ');
+    return chartFigure({
+      title: titleOf('Throughput', reports, at),
+      summary: `Lines that ended per second; those that are not done (${formatCount(failed)}) are marked.${bins.length > 0 ? ` From ${time} UTC.` : ''}`,
+      ...{ x, yLabel: 'Lines per second', badLabel: 'Not done per second', highest },
+      bars: bins.map((bin) => ({
+        ...{ from: (bin.from - start) / length, to: (bin.to - start) / length },
+        ...{ count: bin.count / (bin.to - bin.from), bad: markedCount(bin) / (bin.to - bin.from) },
+      })),
+    });
+  });
+}

@@ -1,17 +1,19 @@
 import { pluralize } from '../json/pluralize.ts';
 import type { JsonValue } from '../json/write-json.ts';
-import { formatCount } from '../output/transfer-text.ts';
-import {
-  type BatchStatistics,
-  type Distribution,
-  type DistributionBar,
-  type FailureCause,
-  sortedCauses,
-} from './batch-statistics.ts';
+import { formatCount, formatMilliseconds, wholeRange } from '../output/transfer-text.ts';
+import { type Distribution, plotBars } from '../results/distribution.ts';
+import { alignColumns } from '../results/format-rows.ts';
+import type { BatchReport } from './batch-report.ts';
+import { type BatchStatistics, evenEdges, type FailureCause, logEdges, sortedCauses } from './batch-statistics.ts';
 import { formatLineRanges } from './batch-summary.ts';
+import type { Comparison } from './compare-results.ts';
 
 const MAX_SHOWN_CAUSES = 5;
 const BAR_COUNT = 12;
+const MAX_SHOWN_LINES = 10;
+
+/** The percentiles of latency that reports show. */
+export const percentiles = [50, 90, 99];
 
 /** Failures of a batch by cause, one per line. */
 export function causeLines(statistics: BatchStatistics): string[] {
@@ -44,16 +46,24 @@ function countsLine({ byStatus: { done, failed, unknown }, retries }: BatchStati
 }
 
 /** The report for a terminal of `columns` columns, with histograms. */
-export function reportText(statistics: BatchStatistics, columns: number): string {
-  const histograms = distributions(statistics).flatMap(({ title, unit, distribution }) =>
-    distribution.count() === 0 ? [] : ['', title, ...histogramLines(distribution, unit, columns)],
+export function reportText({ statistics, expectations }: BatchReport, columns: number): string {
+  const histograms = distributions.flatMap(({ title, unit, of, edges }) => {
+    const distribution = of(statistics);
+    const bars = distribution.bars(edges([distribution], BAR_COUNT));
+    const labeled = bars.map(({ from, to, count }) => ({ label: `${wholeRange(from, to)}${unit}`, count }));
+    return bars.length === 0 ? [] : [`\n${title}\n${plotBars(labeled, columns)}`];
+  });
+  const passed = Array.from(
+    expectations,
+    ([flag, counts]) =>
+      `passed: ${formatCount(counts.passed)} of ${formatCount(counts.passed + counts.failed)} ${flag}`,
   );
-  const lines = [...causeLines(statistics), ...statisticsLines(statistics)].map((line) => `  ${line}`);
-  return `${[countsLine(statistics), ...lines, ...histograms].join('\n')}\n`;
+  const lines = [...causeLines(statistics), ...statisticsLines(statistics), ...passed].map((line) => `  ${line}\n`);
+  return `${countsLine(statistics)}\n${[...lines, ...histograms].join('')}`;
 }
 
 /** The report as JSON. */
-export function reportJson(statistics: BatchStatistics): { readonly [name: string]: JsonValue } {
+export function reportJson({ statistics, expectations }: BatchReport): { readonly [name: string]: JsonValue } {
   const { byStatus, retries, latency, promptTokens, completionTokens } = statistics;
   const { done, failed, unknown } = byStatus;
   return {
@@ -63,6 +73,7 @@ export function reportJson(statistics: BatchStatistics): { readonly [name: strin
     unknown,
     retries,
     failures: sortedCauses(statistics.causes).map(({ cause, count, lines }) => ({ cause, count, first_lines: lines })),
+    expectations: Array.from(expectations, ([expectation, counts]) => ({ expectation, ...counts })),
     tokens: { prompt: promptTokens.sum(), completion: completionTokens.sum() },
     latency_ms: Object.fromEntries([
       ...percentiles.map((percent) => [`p${percent}`, latency.percentile(percent)]),
@@ -71,46 +82,142 @@ export function reportJson(statistics: BatchStatistics): { readonly [name: strin
   };
 }
 
-/** The distributions of a report with their titles and units. */
-export function distributions({ latency, promptTokens, completionTokens }: BatchStatistics): readonly {
-  readonly title: string;
-  readonly unit: string;
-  readonly distribution: Distribution;
-}[] {
+/** The figures of two reports beside each other, and the lines that changed, as text. */
+export function comparisonText(reports: readonly [BatchReport, BatchReport], comparison: Comparison): string {
+  const heading = ['', ...reports.map(({ name }) => name), 'change'];
+  return (
+    alignColumns([heading, ...comparedFigures(reports)]) +
+    changeLines(comparison)
+      .map((line) => `${line}\n`)
+      .join('')
+  );
+}
+
+/** What changed from line to line, in sentences. */
+export function changeLines({ compared, onlyFirst, onlySecond, changes }: Comparison): string[] {
+  const texts = { worse: 'got worse', better: 'got better', different: 'have another text' };
+  const counts = [compared, onlyFirst, onlySecond].map(formatCount);
   return [
-    { title: 'Latency', unit: 'ms', distribution: latency },
-    { title: 'Prompt tokens per line', unit: '', distribution: promptTokens },
-    { title: 'Completion tokens per line', unit: '', distribution: completionTokens },
+    `${counts[0]} ${pluralize(compared, 'line')} in both, ${counts[1]} only in the first, ${counts[2]} only in the second`,
+    ...lineChanges.flatMap((change) => {
+      const [count, all] = [changes[change].count(), changes[change].values().map(({ line }) => line)];
+      const shown = all.slice(0, MAX_SHOWN_LINES);
+      const such = count > shown.length ? 'such as ' : '';
+      const lines = `${such}${pluralize(shown.length, 'line')} ${formatLineRanges(shown)}`;
+      return count === 0 ? [] : [`${formatCount(count)} ${texts[change]}: ${lines}`];
+    }),
   ];
 }
 
+export const lineChanges = ['worse', 'better', 'different'] as const;
+
+/** Two reports and their comparison as JSON. */
+export function comparisonJson(reports: readonly BatchReport[], comparison: Comparison): JsonValue {
+  const { compared, onlyFirst, onlySecond, changes } = comparison;
+  return {
+    reports: reports.map((report) => ({ file: report.name, ...reportJson(report) })),
+    lines: { compared, only_first: onlyFirst, only_second: onlySecond },
+    ...Object.fromEntries(
+      lineChanges.map((name) => [
+        name,
+        { count: changes[name].count(), examples: changes[name].values().map((line) => ({ ...line })) },
+      ]),
+    ),
+  };
+}
+
+interface Figure {
+  readonly label: string;
+  readonly read: (report: BatchReport) => number;
+  readonly format: (value: number) => string;
+  /** Whether more of it is better or worse; undefined for neither. */
+  readonly more?: 'better' | 'worse' | undefined;
+  /** The relative difference that is not yet better or worse. */
+  readonly tolerance?: number;
+}
+
+const LATENCY_TOLERANCE = 0.1;
+
+/** The counts, tokens and latencies of a report. */
+export const figures: readonly Figure[] = [
+  countFigure('Lines', ({ byStatus: { done, failed, unknown } }) => done + failed + unknown),
+  countFigure('Done', ({ byStatus }) => byStatus.done, 'better'),
+  countFigure('Failed', ({ byStatus }) => byStatus.failed, 'worse'),
+  countFigure('Unknown', ({ byStatus }) => byStatus.unknown, 'worse'),
+  countFigure('Retries', ({ retries }) => retries, 'worse'),
+  countFigure('Prompt tokens', ({ promptTokens }) => promptTokens.sum()),
+  countFigure('Completion tokens', ({ completionTokens }) => completionTokens.sum()),
+  ...percentiles.map((percent) => ({
+    ...countFigure(`Latency p${percent}`, ({ latency }) => latency.percentile(percent), 'worse'),
+    ...{ format: formatMilliseconds, tolerance: LATENCY_TOLERANCE },
+  })),
+];
+
+function countFigure(label: string, read: (statistics: BatchStatistics) => number, more?: Figure['more']): Figure {
+  return { label, format: formatCount, read: ({ statistics }) => read(statistics), more };
+}
+
+/** The share of responses that passed an expectation, from 0 to 1. */
+export function passRate({ passed, failed } = { passed: 0, failed: 0 }): number {
+  return passed + failed === 0 ? 0 : passed / (passed + failed);
+}
+
+export function formatShare(share: number): string {
+  // Rounded down: 100 % means all.
+  return `${Math.floor(share * 1000) / 10} %`;
+}
+
+/** For each figure, and the pass rate of each expectation, both values and the change from the first to the second one. */
+export function comparedFigures(reports: readonly [BatchReport, BatchReport]): string[][] {
+  const flags = new Set(reports.flatMap(({ expectations }) => [...expectations.keys()]));
+  const passRates = Array.from(flags, (flag): Figure => {
+    const read: Figure['read'] = ({ expectations }) => passRate(expectations.get(flag));
+    return { label: `Passed ${flag}`, read, format: formatShare, more: 'better' };
+  });
+  return [...figures, ...passRates].map((figure) => {
+    const { label, read, format } = figure;
+    const [before, after] = [read(reports[0]), read(reports[1])];
+    return [label, format(before), format(after), changeText(figure, before, after)];
+  });
+}
+
+function changeText({ format, more, tolerance = 0 }: Figure, before: number, after: number): string {
+  const difference = after - before;
+  if (difference === 0) return '';
+  const text = `${difference > 0 ? '+' : '-'}${format(Math.abs(difference))}`;
+  if (!more || Math.abs(difference) <= before * tolerance) return text;
+  return `${text}, ${difference > 0 === (more === 'better') ? 'better' : 'worse'}`;
+}
+
+/** The distributions of a report; `edges` are those of the bars that show several of them. */
+export const distributions: readonly {
+  readonly title: string;
+  readonly unit: string;
+  readonly of: (statistics: BatchStatistics) => Distribution;
+  readonly edges: (distributions: readonly Distribution[], barCount: number) => number[];
+}[] = [
+  { title: 'Latency', unit: ' ms', of: ({ latency }) => latency, edges: latencyEdges },
+  { title: 'Prompt tokens per line', unit: '', of: ({ promptTokens }) => promptTokens, edges: tokenEdges },
+  { title: 'Completion tokens per line', unit: '', of: ({ completionTokens }) => completionTokens, edges: tokenEdges },
+];
+
+function latencyEdges(all: readonly Distribution[], barCount: number): number[] {
+  const filled = all.filter(({ count }) => count() > 0);
+  const [least, most] = [filled.map(({ percentile }) => percentile(0)), filled.map(({ max }) => max())];
+  return logEdges(Math.min(...least), Math.max(...most), barCount > BAR_COUNT ? 10 : 5);
+}
+
+function tokenEdges(all: readonly Distribution[], barCount: number): number[] {
+  return evenEdges(Math.max(...all.map(({ max }) => max())), barCount);
+}
+
 /** Percentiles and maximum of a latency. */
-export function latencyText(latency: Distribution): string {
+function latencyText(latency: Distribution): string {
   const [p50 = 0, p90 = 0, p99 = 0] = percentiles.map(latency.percentile);
   return `p50 ${p50} ms, p90 ${p90} ms, p99 ${p99} ms, max ${latency.max()} ms`;
 }
 
-const percentiles = [50, 90, 99];
-
 function causeLine({ cause, count, lines }: FailureCause): string {
   const more = count > lines.length ? ', …' : '';
   return `${formatCount(count)} × ${cause} (${pluralize(lines.length, 'line')} ${formatLineRanges(lines)}${more})`;
-}
-
-/** The values that a bar counts: `10-19 ms`, or `11 ms` for a single value. */
-export function barLabel({ from, to }: DistributionBar, unit: string): string {
-  return `${from}${to - from > 1 ? `-${to - 1}` : ''}${unit && ` ${unit}`}`;
-}
-
-function histogramLines(distribution: Distribution, unit: string, columns: number): string[] {
-  const bars = distribution.bars(BAR_COUNT);
-  const highest = Math.max(...bars.map(({ count }) => count));
-  const labels = bars.map((bar) => barLabel(bar, unit));
-  const labelWidth = Math.max(...labels.map((label) => label.length));
-  const countWidth = formatCount(highest).length;
-  const barWidth = Math.max(8, Math.min(60, columns - labelWidth - countWidth - 6));
-  return bars.map(({ count }, at) => {
-    const bar = '█'.repeat(count === 0 ? 0 : Math.max(1, Math.round((count / highest) * barWidth)));
-    return `  ${(labels[at] ?? '').padStart(labelWidth)}  ${formatCount(count).padStart(countWidth)} ${bar}`.trimEnd();
-  });
 }

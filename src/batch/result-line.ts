@@ -46,6 +46,8 @@ export interface LineAttempt {
   readonly id: string | undefined;
   readonly attempts: number;
   readonly milliseconds: number;
+  /** Milliseconds since 1970; undefined for a line that was not sent. */
+  readonly endedAtMs?: number;
   readonly checkpoint: Checkpoint;
   /** See ResultEntry. */
   readonly revision: number;
@@ -95,12 +97,14 @@ function formatHead(
   return `{"line":${line},"id":${id},"status":${status},"exit_code":${exitCode},"applied":"${applied}",${revised}`;
 }
 
-function formatEnd({ attempts, milliseconds, expectations = [], warnings = [], checkpoint }: LineAttempt): string {
+function formatEnd({ attempts, milliseconds, endedAtMs, checkpoint, ...more }: LineAttempt): string {
+  const { expectations = [], warnings = [] } = more;
+  const ended = endedAtMs === undefined ? '' : `,"ended_at":"${new Date(endedAtMs).toISOString()}"`;
   const expected =
     expectations.length > 0 ? `,"expectations":${writeJson(expectations.map((one) => ({ ...one })))}` : '';
   const warned = warnings.length > 0 ? `,"warnings":${writeJson(warnings)}` : '';
   const { input, run, operation, shard } = checkpoint;
-  return `${expected}${warned},"attempts":${attempts},"ms":${Math.round(milliseconds)},"checkpoint":{"input":"${input}","run":"${run}","operation":"${operation}","shard":"${shard}"}}\n`;
+  return `${expected}${warned},"attempts":${attempts},"ms":${Math.round(milliseconds)}${ended},"checkpoint":{"input":"${input}","run":"${run}","operation":"${operation}","shard":"${shard}"}}\n`;
 }
 
 // In JSON, line breaks are only between values.

@@ -54,7 +54,7 @@ async function* readTable(
 /** A record of CSV or TSV. */
 interface TableRecord {
   readonly cells: readonly string[];
-  /** As in the file, without its line break and a byte order mark. */
+  /** As it stands in the file, without its line break. */
   readonly raw: string;
   /** Of its end, in bytes. */
   readonly offset: number;

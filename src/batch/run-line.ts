@@ -205,7 +205,8 @@ async function sendAndRecord(ready: ReadyLine, output: LineOutput, job: BatchJob
   if (!failure) await job.warnings.addResponseWarnings(line, warnings);
   if (doubt) await job.warnings.addResponseWarnings(line, [doubt.facts.summary ?? doubt.message]);
   const redact = failure ? redactorFor(requestContext.request, job) : String;
-  const sentAttempt = { ...attempt, attempts, milliseconds, expectations, warnings };
+  const endedAtMs = job.context.runtime.now();
+  const sentAttempt = { ...attempt, attempts, milliseconds, endedAtMs, expectations, warnings };
   const written = output.put(
     failure
       ? formatFailure(sentAttempt, failure, redact, response)

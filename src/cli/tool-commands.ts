@@ -270,11 +270,15 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
   'batch report': {
     summary: 'Summarize the output of a batch',
     about:
-      'Reads output files of --batch and prints counts, failures by cause, token sums and latency; on a terminal, also histograms.',
+      'Reads output files of --batch and prints counts, failures by cause, token sums, latency and expectations; on a terminal, also histograms.',
     argument: { name: 'files', summary: 'Output files of batches', isRepeatable: true, isFile: true },
-    flags: () => flagGroup('Common', { '--html <file>': 'Also write a self-contained HTML page with charts' }),
+    flags: () =>
+      flagGroup('Common', {
+        '--html <file>': 'Also write a self-contained HTML page with charts and samples',
+        '--compare': 'Compare two outputs: figures side by side, and lines that got worse, got better, or changed',
+      }),
     result: 'report',
-    examples: { 'batch report out.jsonl --html report.html': 'Write an HTML page with charts' },
+    examples: { 'batch report a.jsonl b.jsonl --compare --html report.html': 'Compare two runs, with charts' },
     load: async () => (await import('../commands/batch/report.ts')).runBatchReport,
   },
   spec: {

@@ -37,6 +37,11 @@ export function formatMilliseconds(milliseconds: number): string {
   return milliseconds < 1000 ? `${formatNumber(milliseconds)} ms` : `${formatNumber(milliseconds / 1000)} s`;
 }
 
+/** `10 to 19` or `11`: the whole numbers from the first one and below the second one. */
+export function wholeRange(from: number, to: number, format = formatNumber): string {
+  return to - from > 1 ? `${format(from)} to ${format(to - 1)}` : format(from);
+}
+
 /** A duration for people, rounded up: `14 s`, `3 min`, `2 h`. */
 export function formatSeconds(seconds: number): string {
   if (seconds < 90) return `${Math.ceil(seconds)} s`;

@@ -1,4 +1,5 @@
-import { formatNumber } from '../output/transfer-text.ts';
+import { formatNumber, wholeRange } from '../output/transfer-text.ts';
+import type { Bin } from './distribution.ts';
 import { escapeHtml, htmlTable } from './report-page.ts';
 
 /** A scale of a chart: `place` is 0 at its left or lower end, and 1 at the other. */
@@ -6,38 +7,24 @@ export interface Axis {
   readonly label: string;
   readonly place: (value: number) => number;
   readonly ticks: readonly { readonly value: number; readonly text: string }[];
+  /** The values of a bar, as text. */
+  readonly range: (from: number, to: number) => string;
 }
 
-export interface ChartBar {
-  readonly from: number;
-  readonly to: number;
-  readonly value: number;
-  /** The part of the value that is marked as bad. */
-  readonly bad?: number;
-  /** Its row in the table of values. */
-  readonly cells: readonly string[];
-}
-
-/** A point with a line from low to high. */
-export interface ChartPoint {
-  readonly x: number;
-  readonly low: number;
-  readonly middle: number;
-  readonly high: number;
-  readonly isBad?: boolean;
-  readonly cells: readonly string[];
-}
-
+/** A chart of bars or of points. */
 export interface Chart {
   readonly title: string;
   /** What the chart shows, in a sentence for every reader. */
   readonly summary: string;
   readonly x: Axis;
-  readonly y: Axis;
-  /** The headings of the table of values. */
-  readonly headings: readonly string[];
-  readonly bars?: readonly ChartBar[];
-  readonly points?: readonly ChartPoint[];
+  readonly yLabel: string;
+  /** Bars; `bad` is the part of the count that is marked. */
+  readonly bars?: readonly (Pick<Bin, 'from' | 'to' | 'count'> & { readonly bad?: number })[];
+  readonly badLabel?: string;
+  /** The highest bar of all charts that have the same scale. */
+  readonly highest?: number;
+  /** Points at the mean, with a line from the minimum to the maximum. */
+  readonly points?: readonly (Bin & { readonly isBad?: boolean })[];
   /** Vertical lines with labels. */
   readonly marks?: readonly { readonly value: number; readonly label: string }[];
 }
@@ -47,87 +34,70 @@ const MARK_LINE_PX = 14;
 const MAX_TICK_CHARS = 32;
 
 /** A chart as a figure of HTML. It is drawn in percentages of its width, so that its text has the same size on every screen. */
-export function chartFigure({ title, summary, x, y, headings, bars = [], points = [], marks = [] }: Chart): string {
-  const caption = `<figcaption><b>${escapeHtml(title)}</b> ${escapeHtml(summary)}</figcaption>`;
-  const rows = [...bars.filter(({ value }) => value > 0), ...points].map(({ cells }) => cells);
-  if (rows.length === 0) return `<figure>${caption}<p>No values.</p></figure>`;
-  const rowTitle = (cells: readonly string[]): string =>
-    `<title>${escapeHtml(cells.map((cell, at) => `${headings[at]}: ${cell}`).join(', '))}</title>`;
-  const bar = (from: number, to: number, low: number, high: number, name: string, cells: readonly string[]): string => {
-    const [left, top] = [x.place(from), 1 - y.place(high)];
-    const size = `width="${percent(x.place(to) - left)}" height="${percent(1 - y.place(low) - top)}"`;
-    return `<rect class="${name}" x="${percent(left)}" y="${percent(top)}" ${size}>${rowTitle(cells)}</rect>`;
-  };
+export function chartFigure({ title, summary, x, yLabel, badLabel, highest = 0, marks = [], ...data }: Chart): string {
+  const bars = (data.bars ?? []).filter(({ count }) => count > 0);
+  const points = (data.points ?? []).filter(({ count }) => count > 0);
+  const y =
+    points.length > 0
+      ? valueAxis(
+          yLabel,
+          points.flatMap(({ min, max }) => [min, max]),
+        )
+      : countAxis(yLabel, Math.max(highest, ...bars.map(({ count }) => count)));
+  const headings = [x.label, ...(points.length > 0 ? ['Values', 'Lowest', 'Mean', 'Highest'] : [yLabel])];
+  const rows = [
+    ...bars.map(({ from, to, count, bad = 0 }) => [x.range(from, to), ...(badLabel ? [count, bad] : [count])]),
+    ...points.map(({ from, to, count, min, mean, max }) => [x.range(from, to), count, min, mean, max]),
+  ].map((row) => row.map((cell) => (typeof cell === 'number' ? formatNumber(cell) : cell)));
+  const titles = rows.map((row) => `<title>${escapeHtml(row.join(', '))}</title>`);
+  const bar = (left: number, right: number, height: number, name: string, text = ''): string =>
+    `<rect class="${name}" x="${percent(left)}" y="${percent(1 - height)}" width="${percent(right - left)}" height="${percent(height)}">${text}</rect>`;
+  const markTop = (at: number): number => -6 - (marks.length - 1 - at) * MARK_LINE_PX;
   const shapes = [
     ...y.ticks.map(({ value, text }) => {
       const at = percent(1 - y.place(value));
       // A long number has no room beside the chart.
       const place = text.length > 8 ? 'dx="4" dy="-3"' : 'dx="-6" dy="4" text-anchor="end"';
-      return `<line x1="0" x2="100%" y1="${at}" y2="${at}"/><text x="0" y="${at}" ${place}>${text}</text>`;
+      return `<line x1="0" x2="100%" y1="${at}" y2="${at}"/><text y="${at}" ${place}>${text}</text>`;
     }),
     ...spacedTicks(x).map(({ value, text }) => {
       const at = x.place(value);
       const anchor = at < 0.06 ? 'start' : at > 0.94 ? 'end' : 'middle';
       return `<text x="${percent(at)}" y="100%" dy="16" text-anchor="${anchor}">${text}</text>`;
     }),
-    `<text dx="-52" dy="${-10 - marks.length * MARK_LINE_PX}">${escapeHtml(y.label)}</text>`,
+    `<text dx="-52" dy="${-10 - marks.length * MARK_LINE_PX}">${escapeHtml(yLabel)}</text>`,
     `<text x="50%" y="100%" dy="34" text-anchor="middle">${escapeHtml(x.label)}</text>`,
-    ...bars.flatMap(({ from, to, value, bad = 0, cells }) => [
-      ...(value > bad ? [bar(from, to, bad, value, 'bar', cells)] : []),
-      ...(bad > 0 ? [bar(from, to, 0, bad, 'bar bad', cells)] : []),
-    ]),
-    ...points.map((point) => {
-      const at = percent(x.place(point.x));
-      const [low, middle, high] = [point.low, point.middle, point.high].map((value) => percent(1 - y.place(value)));
-      const range = low === high ? '' : `<line x1="${at}" x2="${at}" y1="${low}" y2="${high}"/>`;
-      return `<g class="point${point.isBad ? ' bad' : ''}">${rowTitle(point.cells)}${range}<circle cx="${at}" cy="${middle}" r="3"/></g>`;
+    ...bars.flatMap(({ from, to, count, bad = 0 }, at) => {
+      const [left, right] = [x.place(from), x.place(to)];
+      const all = bar(left, right, y.place(count), 'bar', titles[at]);
+      return bad > 0 ? [all, bar(left, right, y.place(bad), 'bar bad', titles[at])] : [all];
+    }),
+    ...points.map(({ from, min, mean, max, isBad = false }, at) => {
+      const place = percent(x.place(from));
+      const [low, middle, high] = [min, mean, max].map((value) => percent(1 - y.place(value)));
+      const range = `<line x1="${place}" x2="${place}" y1="${low}" y2="${high}"/>`;
+      return `<g class="point${isBad ? ' bad' : ''}">${titles[at]}${range}<circle cx="${place}" cy="${middle}" r="3"/></g>`;
+    }),
+    ...marks.map(({ value }, at) => {
+      const place = percent(x.place(value));
+      return `<line class="mark" x1="${place}" x2="${place}" y1="${markTop(at) - 8}" y2="100%"/>`;
     }),
     ...marks.map(({ value, label }, at) => {
-      const place = x.place(value);
-      const top = -6 - (marks.length - 1 - at) * MARK_LINE_PX;
-      const anchor = place > 0.5 ? 'dx="-4" text-anchor="end"' : 'dx="4"';
-      return `<g class="mark"><line x1="${percent(place)}" x2="${percent(place)}" y1="${top - 8}" y2="100%"/><text x="${percent(place)}" dy="${top}" ${anchor}>${escapeHtml(label)}</text></g>`;
+      const anchor = x.place(value) > 0.5 ? 'dx="-4" text-anchor="end"' : 'dx="4"';
+      return `<text class="mark" x="${percent(x.place(value))}" dy="${markTop(at)}" ${anchor}>${escapeHtml(label)}</text>`;
     }),
   ];
-  const description = `<title>${escapeHtml(title)}</title><desc>${escapeHtml(summary)}</desc>`;
-  return `<figure>${caption}<svg role="img" class="marks${marks.length}">${description}${shapes.join('')}</svg><details><summary>Values</summary>${htmlTable(headings, rows)}</details></figure>`;
+  const texts = [title, summary].map(escapeHtml);
+  const drawing = `<svg role="img" class="marks${marks.length}"><title>${texts[0]}</title><desc>${texts[1]}</desc>${shapes.join('')}</svg>`;
+  const values = `<details><summary>Values</summary>${htmlTable(badLabel ? [...headings, badLabel] : headings, rows)}</details>`;
+  const content = rows.length === 0 ? '<p>No values.</p>' : drawing + values;
+  return `<figure><figcaption><b>${texts[0]}</b> ${texts[1]}</figcaption>${content}</figure>`;
 }
 
-interface Histogram extends Omit<Chart, 'headings' | 'bars' | 'points'> {
-  readonly bars: readonly {
-    readonly from: number;
-    readonly to: number;
-    readonly count: number;
-    readonly bad?: number;
-  }[];
-  /** The values between two numbers, for the table. */
-  readonly labelOf: (from: number, to: number) => string;
-  /** The heading of the bad parts. */
-  readonly badHeading?: string;
-}
-
-/** A histogram as a figure of HTML. */
-export function histogramFigure({ bars, labelOf, badHeading, ...chart }: Histogram): string {
-  return chartFigure({
-    ...chart,
-    headings: [chart.x.label, chart.y.label, ...(badHeading ? [badHeading] : [])],
-    bars: bars.map(({ from, to, count, bad = 0 }) => ({
-      ...{ from, to, bad, value: count },
-      cells: [labelOf(from, to), ...(badHeading ? [count, bad] : [count]).map(formatNumber)],
-    })),
-  });
-}
-
-/** `10 to 19` or `11`: the whole numbers from the first one and below the second one. */
-export function wholeRange(from: number, to: number): string {
-  return to - from > 1 ? `${formatNumber(from)} to ${formatNumber(to - 1)}` : formatNumber(from);
-}
-
-/** An axis from 0 for counts or, unless `isWhole`, for rates. */
-export function countAxis(label: string, counts: readonly number[], isWhole = true): Axis {
-  const highest = counts.reduce((high, count) => Math.max(high, count), 0) || 1;
-  const step = tickStep(highest, isWhole ? 1 : 0);
-  return linearAxis(label, 0, Math.ceil(highest / step) * step, step);
+/** An axis from 0 for counts and rates. */
+function countAxis(label: string, highest: number): Axis {
+  const step = tickStep(highest || 1, Number.isInteger(highest) ? 1 : 0);
+  return linearAxis(label, 0, Math.ceil((highest || 1) / step) * step, step);
 }
 
 /** An axis from the least to the greatest of some values. */
@@ -137,15 +107,20 @@ export function valueAxis(label: string, values: readonly number[], isWhole = fa
   const [low, high] = values.length > 0 ? [Math.min(...finite), Math.max(...finite)] : [0, 0];
   // Halves, because the difference of two doubles can exceed the range of a double.
   const half = high / 2 - low / 2;
-  if (half > Math.abs(high) * 1e-9) return linearAxis(label, low, high, tickStep(2 * half, isWhole ? 1 : 0));
-  return {
-    label,
-    place: (value) => 0.5 + Math.sign(value - low) / 20,
-    ticks: [{ value: low, text: formatNumber(low) }],
-  };
+  const axis = linearAxis(label, low, high, tickStep(2 * half, isWhole ? 1 : 0), isWhole);
+  if (half > Math.abs(high) * 1e-9) return axis;
+  const ticks = [{ value: low, text: formatNumber(low) }];
+  return { ...axis, ticks, place: (value) => 0.5 + Math.sign(value - low) / 20 };
 }
 
-/** A logarithmic axis; values are more than 0. */
+/** The axis of bars; those of whole numbers are a number wide at least. */
+export function barsAxis(label: string, bars: readonly Pick<Bin, 'from' | 'to'>[], isWhole = false): Axis {
+  const ends = bars.flatMap(({ from, to }) => [from, to]);
+  // A bar of one value is too narrow for an axis of its own.
+  return valueAxis(label, !isWhole && bars.length === 1 ? ends.slice(0, 1) : ends, isWhole);
+}
+
+/** A logarithmic axis of whole numbers; `low` is more than 0. */
 export function logAxis(label: string, low: number, high: number, format: (value: number) => string): Axis {
   const [start, end] = [Math.log10(low), Math.log10(high)];
   const decades = Array.from(
@@ -157,18 +132,23 @@ export function logAxis(label: string, low: number, high: number, format: (value
       .flatMap((decade) => factors.map((factor) => factor * decade))
       .filter((value) => value >= low && value <= high),
   );
-  const values = candidates.find(({ length }) => length <= 6) ?? candidates.at(-1) ?? [];
-  const ticks = values.map((value) => ({ value, text: format(value) }));
-  return { label, place: (value) => (Math.log10(value) - start) / (end - start), ticks };
+  const values = candidates.find(({ length }) => length <= 4) ?? candidates.at(-1) ?? [];
+  return {
+    label,
+    place: (value) => Math.max(0, (Math.log10(value) - start) / (end - start)),
+    ticks: values.map((value) => ({ value, text: format(value) })),
+    range: (from, to) => wholeRange(from, to, format),
+  };
 }
 
-function linearAxis(label: string, low: number, high: number, step: number): Axis {
+function linearAxis(label: string, low: number, high: number, step: number, isWhole = false): Axis {
   const first = Math.ceil(low / step);
   const values = Array.from({ length: 9 }, (_, at) => (first + at) * step + 0).filter((value) => value <= high);
   return {
     label,
     place: (value) => Math.max(0, Math.min(1, (value / 2 - low / 2) / (high / 2 - low / 2))),
     ticks: values.map((value) => ({ value, text: formatTick(value, step) })),
+    range: (from, to) => (isWhole ? wholeRange(from, to) : `${formatNumber(from)} to ${formatNumber(to)}`),
   };
 }
 

@@ -57,6 +57,9 @@ export function htmlFigures(figures: readonly (readonly [label: string, value: s
   return `<dl>${items.join('')}</dl>`;
 }
 
+// Words that are not broken on a narrow screen.
+const MAX_WHOLE_CHARS = 11;
+
 /** A table of texts; nothing without rows. The cells of `htmlColumns` are HTML already. */
 export function htmlTable(
   headings: readonly string[],
@@ -64,9 +67,14 @@ export function htmlTable(
   htmlColumns: readonly number[] = [],
 ): string {
   if (rows.length === 0) return '';
-  const heads = headings.map((heading) => `<th scope="col">${escapeHtml(heading)}</th>`);
+  const classOf = (text: string): string => (text.length <= MAX_WHOLE_CHARS ? ' class="whole"' : '');
+  const heads = headings.map((heading) => `<th scope="col"${classOf(heading)}>${escapeHtml(heading)}</th>`);
   const cells = (row: readonly string[]): string =>
-    row.map((cell, at) => `<td>${htmlColumns.includes(at) ? cell : escapeHtml(cell)}</td>`).join('');
+    row
+      .map((cell, at) =>
+        htmlColumns.includes(at) ? `<td>${cell}</td>` : `<td${classOf(cell)}>${escapeHtml(cell)}</td>`,
+      )
+      .join('');
   const lines = rows.map((row) => `<tr>${cells(row)}</tr>`);
   return `<table><thead><tr>${heads.join('')}</tr></thead><tbody>${lines.join('\n')}</tbody></table>`;
 }
@@ -79,13 +87,14 @@ body{margin:0;background:var(--page);color:var(--text);font:16px/1.5 system-ui,s
 main{max-width:76rem;margin:0 auto;padding:1rem}
 h1{font-size:1.5rem;margin:0}h2{font-size:1.1rem;margin:1.75rem 0 .5rem}h3{font-size:1rem;margin:1rem 0 .25rem}
 p{margin:.25rem 0}.muted,figcaption,dt,th,summary{color:var(--muted)}
-a{color:var(--bar)}.worse{color:var(--bad)}
-dl{display:flex;flex-wrap:wrap;gap:.5rem;margin:.75rem 0 0}
-dl div{flex:1 0 8rem;background:var(--panel);border-radius:.5rem;padding:.5rem .75rem}
+a{color:var(--bar)}
+dl{display:grid;grid-template-columns:repeat(auto-fit,minmax(8rem,1fr));gap:.5rem;margin:.75rem 0 0}
+dl div{background:var(--panel);border-radius:.5rem;padding:.5rem .75rem}
 dt{font-size:.85rem}dd{margin:0;font-size:1.25rem;font-variant-numeric:tabular-nums}
 table{border-collapse:collapse;width:100%;font-size:.9rem;font-variant-numeric:tabular-nums}
 th,td{text-align:left;padding:.25rem .75rem .25rem 0;vertical-align:top;border-bottom:1px solid var(--line);white-space:pre-wrap}
-th{font-weight:600;overflow-wrap:normal}
+@media (max-width:30rem){table{font-size:.75rem}th,td{padding-right:.35rem}}
+th{font-weight:600}.whole{white-space:nowrap}
 .charts{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,30rem),1fr));gap:1rem;margin-top:1rem}
 figure{margin:0;padding:.75rem;background:var(--panel);border-radius:.5rem;min-width:0}
 figcaption b{display:block;color:var(--text)}figcaption,summary{font-size:.85rem}
@@ -95,6 +104,7 @@ svg.marks1{padding-top:46px}svg.marks3{padding-top:74px}
 svg text{fill:var(--muted)}svg line{stroke:var(--line)}
 .bar,.point circle{fill:var(--bar)}.bar{stroke:var(--panel)}.point line{stroke:var(--bar);stroke-width:2;opacity:.5}
 .bar.bad,.point.bad circle{fill:var(--bad)}
-svg .mark line{stroke:var(--text);stroke-dasharray:3 3}svg .mark text{fill:var(--text)}
-pre{margin:.25rem 0;padding:.5rem .75rem;background:var(--panel);border-radius:.5rem;white-space:pre-wrap;font-size:.85rem}
+svg line.mark{stroke:var(--text);stroke-dasharray:3 3}
+svg text.mark{fill:var(--text);stroke:var(--panel);stroke-width:4px;paint-order:stroke}
+meter{width:4rem}
 `;

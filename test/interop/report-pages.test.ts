@@ -39,6 +39,8 @@ async function valuesOf(page: Page, title: string): Promise<string[][]> {
 }
 
 const asNumber = (text = ''): number => Number(text.replaceAll(',', ''));
+const asMilliseconds = (text: string): number =>
+  text.endsWith(' ms') ? asNumber(text.slice(0, -3)) : Math.round(asNumber(text.slice(0, -2)) * 1000);
 
 describe.skipIf(!executablePath)('the page of', () => {
   let browser: Browser;
@@ -205,6 +207,169 @@ describe.skipIf(!executablePath)('the page of', () => {
         .getByText(`Of 100,000 groups with several rewards, ${equal.toLocaleString('en-US')} have`)
         .first()
         .waitFor();
+    });
+  });
+
+  describe('svc batch report', () => {
+    interface Line {
+      readonly state: 'done' | 'failed' | 'unknown' | 'unexpected';
+      readonly ms: number;
+      readonly second?: number;
+      readonly tokens?: number;
+      readonly text?: string;
+    }
+
+    /** An output as svc writes it. */
+    const output = (lines: readonly Line[]): string =>
+      lines
+        .map(({ state, ms, second = 0, tokens = 0, text = ATTACK }, at) => {
+          const input = String(at).padStart(16, '0');
+          const content = { model: 'm', choices: [{ index: 0, message: { content: text }, finish_reason: 'stop' }] };
+          const response = { ...content, usage: { prompt_tokens: 7, completion_tokens: tokens } };
+          const expectation = { expect: 'text', value: `^${'<i>'}`, passed: state === 'done' };
+          const [exit_code, applied] = {
+            done: [0, 'yes'],
+            failed: [4, 'no'],
+            unknown: [10, 'unknown'],
+            unexpected: [13, 'yes'],
+          }[state];
+          return `${JSON.stringify({
+            ...{ line: at + 1, id: null, status: 200, exit_code, applied },
+            ...(state === 'done' || state === 'unexpected' ? { response, expectations: [expectation] } : {}),
+            ...(state === 'done' ? {} : { error: { code: 'rejected', message: `${state} ${text}` } }),
+            ...{ attempts: 1, ms, ended_at: new Date(Date.UTC(2026, 0, 31) + second * 1000).toISOString() },
+            checkpoint: { input, run: '01a1fd65-c7c7-7d58-a39c-000000000000', operation: '/v1/chat', shard: '1/1' },
+          })}\n`;
+        })
+        .join('');
+
+    const states = ['done', 'done', 'done', 'failed', 'done', 'unexpected', 'unknown'] as const;
+    const lines = (count: number, slower: number): Line[] =>
+      Array.from({ length: count }, (_, at) => ({
+        state: states[at % 7] ?? 'done',
+        ms: Math.round(1.003 ** at * slower + (at % 5)),
+        second: Math.floor(at / 9),
+        tokens: (at * 37) % 500,
+      }));
+
+    async function report(texts: Readonly<Record<string, string>>, more: readonly string[] = []) {
+      const cwd = temporaryDirectory();
+      for (const [name, text] of Object.entries(texts)) writeFileSync(join(cwd, name), text);
+      const result = await run(['batch', 'report', ...Object.keys(texts), '--html', 'r.html', ...more], { cwd });
+      expect(result.code, result.stderr).toBe(0);
+      return {
+        page: await openReport(join(cwd, 'r.html')),
+        json: JSON.parse(result.stdout),
+        html: join(cwd, 'r.html'),
+      };
+    }
+
+    const percentile = (values: readonly number[], percent: number): number =>
+      [...values].sort((left, right) => left - right)[Math.max(1, Math.ceil((values.length * percent) / 100)) - 1] ?? 0;
+    const duration = (ms: number): string => (ms < 1000 ? `${ms} ms` : `${ms / 1000} s`);
+
+    it('shows what the output holds', { timeout: 120_000 }, async () => {
+      const all = lines(1400, 20);
+      const { page, json } = await report({ 'a.jsonl': output(all) });
+      const milliseconds = all.map(({ ms }) => ms);
+      const latency = await valuesOf(page, 'Latency');
+      expect(latency.length).toBeGreaterThan(10);
+      for (const [range = '', count] of latency) {
+        const [first = 0, last = first] = range.split(' to ').map(asMilliseconds);
+        const own = milliseconds.filter((ms) => ms >= first && ms <= last);
+        expect(asNumber(count), range).toBe(own.length);
+      }
+      const percentiles = [50, 90, 99].map((percent) => `p${percent} ${duration(percentile(milliseconds, percent))}`);
+      expect(await page.locator('figure').first().locator('text.mark').allTextContents()).toEqual(percentiles);
+      const ticks = await page.locator('figure').first().locator('text').allTextContents();
+      expect(ticks).toEqual(expect.arrayContaining(['100 ms', '1 s']));
+
+      const perBin = (await valuesOf(page, 'Throughput')).map(([range = '', rate, bad]) => {
+        const [from = 0, to = 0] = range.replace(' s', '').split(' to ').map(asNumber);
+        const own = all.filter(({ second = 0 }) => second >= from && second < to);
+        const failed = own.filter(({ state }) => state !== 'done');
+        expect(asNumber(rate) * (to - from)).toBeCloseTo(own.length, 2);
+        expect(asNumber(bad) * (to - from)).toBeCloseTo(failed.length, 2);
+        return own.length;
+      });
+      expect(perBin.reduce((sum, count) => sum + count, 0)).toBe(1400);
+
+      const passed = all.filter(({ state }) => state === 'done').length;
+      const checked = passed + all.filter(({ state }) => state === 'unexpected').length;
+      const format = (count: number): string => count.toLocaleString('en-US');
+      const row = page.locator('tr', { hasText: '--expect-text ^<i>' }).first();
+      expect(await row.locator('td').allTextContents()).toEqual([
+        '--expect-text ^<i>',
+        `${format(passed)} of ${format(checked)}`,
+        expect.stringContaining(`${Math.floor((passed / checked) * 1000) / 10} %`),
+      ]);
+      expect(json.expectations).toEqual([{ expectation: '--expect-text ^<i>', passed, failed: checked - passed }]);
+      for (const title of ['Samples of failures', 'Samples of responses'])
+        expect(await page.locator('section', { hasText: title }).locator('tbody tr').count()).toBeGreaterThan(4);
+    });
+
+    it('shows two outputs side by side, and what got worse', { timeout: 120_000 }, async () => {
+      const before = lines(60, 50);
+      const after = before.slice(0, 55).map((line, at) => ({
+        ...line,
+        ms: line.ms * 2,
+        state: at === 4 ? ('failed' as const) : at === 3 ? ('done' as const) : line.state,
+        text: at === 8 ? 'other' : ATTACK,
+      }));
+      const { page, json } = await report({ 'a.jsonl': output(before), 'b.jsonl': output(after) }, ['--compare']);
+      expect(json).toMatchObject({
+        lines: { compared: 55, only_first: 5, only_second: 0 },
+        worse: { count: 1, examples: [{ line: 5, before: ATTACK, after: `failed ${ATTACK}` }] },
+        better: { count: 1, examples: [{ line: 4, before: `failed ${ATTACK}`, after: ATTACK }] },
+        different: { count: 1, examples: [{ line: 9, before: ATTACK, after: 'other' }] },
+        reports: [
+          { file: 'a.jsonl', lines: 60 },
+          { file: 'b.jsonl', lines: 55 },
+        ],
+      });
+      const change = page.locator('section', { hasText: 'Lines that got worse' }).locator('tbody td');
+      expect(await change.allTextContents()).toEqual(['5', ATTACK, `failed ${ATTACK}`]);
+      const p50 = [before, after].map((some) =>
+        percentile(
+          some.map(({ ms }) => ms),
+          50,
+        ),
+      );
+      expect(await page.locator('tr', { hasText: 'Latency p50' }).locator('td').allTextContents()).toEqual([
+        'Latency p50',
+        ...p50.map(duration),
+        `+${duration((p50[1] ?? 0) - (p50[0] ?? 0))}, worse`,
+      ]);
+      const tops = await page.locator('figure').evaluateAll((figures) => figures.map(({ offsetTop }) => offsetTop));
+      expect(tops[0]).toBe(tops[1]);
+      for (const [title, bars] of [
+        ['Latency: a.jsonl', 60],
+        ['Latency: b.jsonl', 55],
+      ] as const)
+        expect((await valuesOf(page, title)).reduce((sum, [, count]) => sum + asNumber(count), 0)).toBe(bars);
+    });
+
+    const one: Line = { state: 'done', ms: 0 };
+    it.each<[string, readonly Line[]]>([
+      ['no data', []],
+      ['one line', [one]],
+      ['equal values', Array.from({ length: 30 }, () => ({ ...one, ms: 1000, tokens: 12 }))],
+      ['failures only', Array.from({ length: 30 }, (_, at) => ({ state: 'failed' as const, ms: at }))],
+      [
+        'long and short ones',
+        [one, { ...one, ms: 86_400_000, second: 86_400, tokens: 2 ** 50, text: 'x'.repeat(5000) }],
+      ],
+    ])('draws %s, alone and compared', { timeout: 240_000 }, async (_, some) => {
+      await report({ 'a.jsonl': output(some) });
+      await report({ 'a.jsonl': output(some), [`b ${'x'.repeat(100)}.jsonl`]: output([one]) }, ['--compare']);
+    });
+
+    it('stays small for 100,000 lines', { timeout: 240_000 }, async () => {
+      const all = output(lines(1000, 20)).repeat(100).split('\n').slice(0, -1);
+      const text = all.map((line, at) => `${line.replace(/"line":\d+/, `"line":${at + 1}`)}\n`).join('');
+      const { json, html } = await report({ 'a.jsonl': text, 'b.jsonl': text }, ['--compare']);
+      expect(json.lines).toEqual({ compared: 100_000, only_first: 0, only_second: 0 });
+      expect(statSync(html).size).toBeLessThan(400_000);
     });
   });
 });

@@ -1,45 +1,64 @@
-import { resolve } from 'node:path';
-import { addResult, type BatchStatistics, createBatchStatistics } from '../../batch/batch-statistics.ts';
+import { addToReport, type BatchReport, createBatchReport } from '../../batch/batch-report.ts';
+import { compareOutputs } from '../../batch/compare-results.ts';
 import { classifyLine } from '../../batch/line-result.ts';
-import { createLineTable } from '../../batch/line-table.ts';
+import { createLineTable, type LineTable } from '../../batch/line-table.ts';
 import { type OutputPath, readOutput, readResultLines, resolveOutputs } from '../../batch/output-file.ts';
-import { reportHtml } from '../../batch/report-html.ts';
-import { reportJson, reportText } from '../../batch/report-text.ts';
+import { comparisonHtml, reportHtml } from '../../batch/report-html.ts';
+import { comparisonJson, comparisonText, reportJson, reportText } from '../../batch/report-text.ts';
 import type { Invocation } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { usageFailure } from '../../errors.ts';
-import { rejectReplacedInput, writeFileAtomically } from '../../files/file-replacement.ts';
-import { getStringFlag } from '../../flag.ts';
+import { rejectReplacedInput } from '../../files/file-replacement.ts';
+import { isFlagOn } from '../../flag.ts';
 import { openResultOutput, printResult, resultOf } from '../../results/print-result.ts';
+import { readHtmlFlag, writeReportPage } from '../../results/report-page.ts';
 
-/** Summarizes the outputs of batches. Throws usage without files, and Failure `local_file` for one that is not an output. */
+/**
+ * Summarizes the outputs of batches, or compares two. Throws usage for a wrong number of files, and Failure `local_file` for
+ * one that is not an output.
+ */
 export async function runBatchReport({ args, flags }: Invocation, context: Context): Promise<void> {
-  const { runtime, stdout, report } = context;
+  const { runtime, stdout } = context;
   const output = await openResultOutput('report', flags, context);
   if (args.length === 0)
     throw usageFailure('batch report needs the output of a batch', 'run: svc batch report out.jsonl');
-  const htmlPath = getStringFlag(flags, 'html');
-  if (htmlPath === '-') throw usageFailure('--html writes a file, not stdout', 'name a file, such as report.html');
+  const htmlPath = readHtmlFlag(flags);
   await rejectReplacedInput('--html', htmlPath, args, runtime.cwd);
-  const statistics = createBatchStatistics();
-  for (const file of await resolveOutputs(args, runtime.cwd)) await addFile(statistics, file);
-  if (htmlPath !== undefined) {
-    await writeFileAtomically(resolve(runtime.cwd, htmlPath), htmlPath, reportHtml(statistics, args), 0o600);
-    await report.note(`wrote ${htmlPath}`);
+  const files = await resolveOutputs(args, runtime.cwd);
+  if (isFlagOn(flags, 'compare')) {
+    const [first, second] = files;
+    if (!first || !second || args.length > 2)
+      throw usageFailure(
+        '--compare needs two different outputs',
+        'run: svc batch report before.jsonl after.jsonl --compare',
+      );
+    const reports = [createBatchReport(first.displayPath), createBatchReport(second.displayPath)] as const;
+    const tables = [await addFile(reports[0], first), await addFile(reports[1], second)] as const;
+    const comparison = await compareOutputs([
+      { ...first, table: tables[0] },
+      { ...second, table: tables[1] },
+    ]);
+    await writeReportPage(htmlPath, () => comparisonHtml(reports, comparison), context);
+    const text = (): string => comparisonText(reports, comparison);
+    await printResult({ ...resultOf(comparisonJson(reports, comparison)), text }, output);
+  } else {
+    const report = createBatchReport(args.join(', '));
+    for (const file of files) await addFile(report, file);
+    await writeReportPage(htmlPath, () => reportHtml(report), context);
+    await printResult({ ...resultOf(reportJson(report)), text: () => reportText(report, stdout.columns) }, output);
   }
-  const text = (): { text: string }[] => [{ text: reportText(statistics, stdout.columns) }];
-  await printResult({ ...resultOf(reportJson(statistics)), text }, output);
   await stdout.end();
 }
 
 // Of several results of a line, one counts.
-async function addFile(statistics: BatchStatistics, file: OutputPath): Promise<void> {
+async function addFile(report: BatchReport, file: OutputPath): Promise<LineTable> {
   const table = createLineTable();
   const state = await readOutput(file, 0, table);
-  for await (const { offset, line, ...facts } of readResultLines(file, state?.validBytes ?? 0)) {
-    const entry = table.result(line);
+  for await (const { offset, root, ...facts } of readResultLines(file, state.validBytes)) {
+    const entry = table.result(facts.line);
     if (entry?.offset !== offset) continue;
     const { status } = classifyLine(entry.exitCode, entry.applied);
-    addResult(statistics, { line, status, ...facts });
+    addToReport(report, root, status, facts);
   }
+  return table;
 }

@@ -10,6 +10,7 @@ import type { Fields, Shape } from '../../fields/field.ts';
 import { objectSchema } from '../../fields/json-schema.ts';
 import { formatByteSize } from '../../files/byte-size.ts';
 import type { FlagValues } from '../../flag.ts';
+import { rootOf } from '../../json/json-node.ts';
 import { compactJson, type JsonValue, RawJson } from '../../json/write-json.ts';
 import { callStartOperation } from '../../operations/call-start.ts';
 import { chatOperation } from '../../operations/chat.ts';

@@ -2,7 +2,7 @@ import { formatByteSize } from '../../files/byte-size.ts';
 import { pluralize } from '../../json/pluralize.ts';
 import { type JsonValue, RawJson } from '../../json/write-json.ts';
 import { formatNumber } from '../../output/transfer-text.ts';
-import { type Bin, markedCount, plotBars } from '../../results/bins.ts';
+import { type Bin, markedCount, plotBars } from '../../results/distribution.ts';
 import { alignColumns } from '../../results/format-rows.ts';
 import { type LintKind, lintKindNames, lintKinds } from './lint-kinds.ts';
 import type { LintResult } from './linter.ts';
@@ -10,7 +10,7 @@ import { type LintFindings, type LintSummary, standardDeviation } from './summar
 
 const MAX_HISTOGRAM_BINS = 12;
 
-/** Bins of a chart, in the page and with `--plot`. */
+/** Distribution of a chart, in the page and with `--plot`. */
 export const MAX_CHART_BINS = 24;
 
 // Per kind; --json has more.
@@ -28,7 +28,7 @@ export function lintText({ summary }: LintResult, columns: number, hasPlot: bool
   const largest = summary.largest.all.map(({ at, path, bytes: size }) => [`  ${formatByteSize(size)}`, at, path]);
   return [
     alignColumns(facts),
-    ...(hasPlot ? plotText(summary, columns) : [histogramText(summary.histogram.list(MAX_HISTOGRAM_BINS), columns)]),
+    ...(hasPlot ? plotText(summary, columns) : [histogramText(summary.histogram.bins(MAX_HISTOGRAM_BINS), columns)]),
     sectionText('Largest trajectories', alignColumns(largest)),
     ...lintKindNames.map((kind) => findingsText(kind, summary.findings)),
   ].join('');
@@ -36,10 +36,10 @@ export function lintText({ summary }: LintResult, columns: number, hasPlot: bool
 
 function plotText({ histogram, deviations }: LintSummary, columns: number): string[] {
   return [
-    sectionText('Trajectories by reward, from', histogramText(histogram.list(MAX_CHART_BINS), columns)),
+    sectionText('Trajectories by reward, from', histogramText(histogram.bins(MAX_CHART_BINS), columns)),
     sectionText(
       'Groups by the standard deviation of their rewards, from (░ without a difference)',
-      histogramText(deviations.list(MAX_CHART_BINS), columns),
+      histogramText(deviations.bins(MAX_CHART_BINS), columns),
     ),
   ];
 }
@@ -95,7 +95,7 @@ export function lintJson({ summary, problems }: LintResult): JsonValue {
       spread_within_groups: summary.rewardedGroups === 0 ? null : summary.deviationSum / summary.rewardedGroups,
       min: rewards.count === 0 ? null : new RawJson(rewards.min),
       max: rewards.count === 0 ? null : new RawJson(rewards.max),
-      histogram: summary.histogram.list(MAX_HISTOGRAM_BINS).map(({ from, to, count }) => ({ from, to, count })),
+      histogram: summary.histogram.bins(MAX_HISTOGRAM_BINS).map(({ from, to, count }) => ({ from, to, count })),
     },
     largest: largest.all.map((one) => ({ ...one })),
     counts: Object.fromEntries(lintKindNames.map((kind) => [kind, findings.count(kind)])),

@@ -1,7 +1,12 @@
 import { formatJsonPath, type JsonPath } from '../../json/json-node.ts';
 import { compareNumberLiterals } from '../../json/number-literal.ts';
 import { formatPosition } from '../../json/utf8.ts';
-import { type Bins, createBins, createSpacedSample, type SpacedSample } from '../../results/bins.ts';
+import {
+  createDistribution,
+  createSpacedSample,
+  type Distribution,
+  type SpacedSample,
+} from '../../results/distribution.ts';
 import type { TextLocation } from '../stream/reader.ts';
 import type { LintKind } from './lint-kinds.ts';
 
@@ -130,15 +135,15 @@ export interface LintSummary {
   rewardedGroups: number;
   deviationSum: number;
   readonly rewards: RewardStats;
-  readonly histogram: Bins;
+  readonly histogram: Distribution;
   /** Standard deviations of the groups with two or more rewards; the mean of a bin is its part of untrainable ones. */
-  readonly deviations: Bins;
+  readonly deviations: Distribution;
   /** Rewards by the position of their trajectory, and by its policy version. */
-  readonly byPosition: Bins;
-  readonly byPolicy: Bins;
+  readonly byPosition: Distribution;
+  readonly byPolicy: Distribution;
   /** Trajectories by their generated tokens, and by their messages. */
-  readonly tokens: Bins;
-  readonly messages: Bins;
+  readonly tokens: Distribution;
+  readonly messages: Distribution;
   readonly groupSample: SpacedSample<GroupStats>;
   readonly largest: LargestTrajectories;
   readonly findings: LintFindings;
@@ -161,12 +166,12 @@ export function createLintSummary(): LintSummary {
     rewardedGroups: 0,
     deviationSum: 0,
     rewards: createRewardStats(),
-    histogram: createBins(),
-    deviations: createBins(),
-    byPosition: createBins(1),
-    byPolicy: createBins(1),
-    tokens: createBins(1),
-    messages: createBins(1),
+    histogram: createDistribution(),
+    deviations: createDistribution(),
+    byPosition: createDistribution(1),
+    byPolicy: createDistribution(1),
+    tokens: createDistribution(1),
+    messages: createDistribution(1),
     groupSample: createSpacedSample(MAX_SAMPLED_GROUPS),
     largest: createLargestTrajectories(),
     findings: createLintFindings(),

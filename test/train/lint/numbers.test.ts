@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createBins } from '../../../src/results/bins.ts';
+import { createDistribution } from '../../../src/results/distribution.ts';
 import {
   addReward,
   classifyVariance,
@@ -44,9 +44,9 @@ describe('rewards', () => {
 
 describe('a histogram', () => {
   const barsOf = (values: readonly number[], most = 12) => {
-    const histogram = createBins();
+    const histogram = createDistribution();
     for (const value of values) histogram.add(value);
-    return histogram.list(most);
+    return histogram.bins(most);
   };
 
   it.each<[readonly number[], readonly [from: number, to: number, count: number][]]>([

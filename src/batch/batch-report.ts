@@ -1,0 +1,74 @@
+import { firstStringMember, getMember, isTrue, itemsAt, type JsonNode, rawText } from '../json/json-node.ts';
+import { chatText, completionChoices } from '../results/chat-text.ts';
+import {
+  createDistribution,
+  createSpacedSample,
+  type Distribution,
+  type SpacedSample,
+} from '../results/distribution.ts';
+import { addResult, type BatchStatistics, createBatchStatistics } from './batch-statistics.ts';
+import type { LineStatus } from './line-result.ts';
+import type { ResultLineFacts } from './result-line.ts';
+
+/** What a report shows of one or more outputs, in bounded memory. */
+export interface BatchReport {
+  readonly name: string;
+  readonly statistics: BatchStatistics;
+  /** By the flag of the expectation: `--expect-text ^yes`. */
+  readonly expectations: Map<string, { passed: number; failed: number }>;
+  /** Lines by the second, since 1970, in which they ended; marked if they are not done. */
+  readonly timeline: Distribution;
+  readonly failures: SpacedSample<SampledLine>;
+  readonly responses: SpacedSample<SampledLine>;
+}
+
+export interface SampledLine {
+  readonly line: number;
+  readonly text: string;
+}
+
+const MAX_SAMPLES = 10;
+const MAX_EXPECTATIONS = 50;
+const MAX_SAMPLE_CHARS = 1000;
+
+export function createBatchReport(name: string): BatchReport {
+  return {
+    name,
+    statistics: createBatchStatistics(),
+    expectations: new Map(),
+    timeline: createDistribution(1),
+    failures: createSpacedSample(MAX_SAMPLES),
+    responses: createSpacedSample(MAX_SAMPLES),
+  };
+}
+
+/** Adds a result line. */
+export function addToReport(report: BatchReport, root: JsonNode, status: LineStatus, facts: ResultLineFacts): void {
+  const { statistics, expectations, timeline, failures, responses } = report;
+  addResult(statistics, { ...facts, status });
+  const sample = status === 'done' ? responses : failures;
+  sample.add(() => ({ line: facts.line, text: truncateSample(resultText(facts)) }));
+  const endedAtMs = Date.parse(firstStringMember(root, 'ended_at') ?? '');
+  if (Number.isFinite(endedAtMs)) timeline.add(Math.floor(endedAtMs / 1000), status === 'done' ? 0 : 1);
+  for (const one of itemsAt(root, 'expectations')) {
+    const [expect = '', value = ''] = ['expect', 'value'].map((name) => firstStringMember(one, name));
+    const name = `--expect-${expect.replace('_', '-')} ${value}`;
+    const counts = expectations.get(name) ?? { passed: 0, failed: 0 };
+    if (expectations.size < MAX_EXPECTATIONS) expectations.set(name, counts);
+    counts[isTrue(getMember(one, 'passed')) ? 'passed' : 'failed'] += 1;
+  }
+}
+
+/** The message of a failure, or the response: the text of a chat, and the JSON of anything else. */
+export function resultText({ message, response }: ResultLineFacts): string {
+  if (message !== undefined) return message;
+  return response && completionChoices(response).length > 0
+    ? chatText(response).trimEnd()
+    : response
+      ? rawText(response)
+      : '';
+}
+
+export function truncateSample(text: string): string {
+  return text.length > MAX_SAMPLE_CHARS ? `${text.slice(0, MAX_SAMPLE_CHARS)}…` : text;
+}

@@ -1,0 +1,172 @@
+import { formatNumber } from '../output/transfer-text.ts';
+
+/** The number of values from `from` (inclusive) to `to` (exclusive), and figures of the second values added with them. */
+export interface Bin extends BinFigures {
+  readonly from: number;
+  readonly to: number;
+}
+
+interface BinFigures {
+  count: number;
+  mean: number;
+  min: number;
+  max: number;
+}
+
+/** A distribution in bounded memory: exact for up to 10,000 distinct values. */
+export interface Distribution {
+  /** `y` is a second value, whose mean, minimum and maximum each bin has. */
+  readonly add: (value: number, y?: number) => void;
+  readonly count: () => number;
+  readonly sum: () => number;
+  readonly max: () => number;
+  /** The value that `percent` of all values do not exceed; 0 without values. */
+  readonly percentile: (percent: number) => number;
+  /** The values from each edge up to the next one; none without values. */
+  readonly bars: (edges: readonly number[]) => Bin[];
+  /** Adjacent bins from the least to the greatest value, at most `maxBins`; their width is a power of two. */
+  readonly bins: (maxBins: number) => Bin[];
+}
+
+const MAX_DISTINCT_VALUES = 10_000;
+// Narrow enough for any reward.
+const MIN_BIN_WIDTH = 2 ** -40;
+// Of a logarithmic distribution with more values: within 0.01 %, and whole numbers up to 16,384 are exact.
+const LOG_BITS = 14;
+
+/**
+ * An empty distribution. More distinct values than it can hold are counted together: neighbors in steps of equal width, or
+ * of equal ratio if it is logarithmic. The order of values does not change the counts.
+ */
+export function createDistribution(minWidth = MIN_BIN_WIDTH, isLogarithmic = false): Distribution {
+  let level = 0;
+  let cells = new Map<number, BinFigures>();
+  let count = 0;
+  let sum = 0;
+  let max = Number.NEGATIVE_INFINITY;
+  const keyOf = (value: number): number => {
+    if (level === 0) return value;
+    const exponent = isLogarithmic ? Math.floor(Math.log2(Math.abs(value))) - LOG_BITS : 0;
+    const width = (isLogarithmic ? 1 : minWidth) * 2 ** (exponent + level);
+    const multiple = multipleBelow(value, width);
+    // Beyond this, doubles cannot distinguish adjacent multiples.
+    return Number.isSafeInteger(multiple) ? multiple * width + 0 : value;
+  };
+  const sortedCells = (): [number, BinFigures][] => [...cells].sort(([left], [right]) => left - right);
+  const barsOf = (edges: readonly number[]): Bin[] => {
+    const bars = edges.slice(1).map((to, at) => ({ from: edges[at] ?? 0, to, count: 0, mean: 0, min: 0, max: 0 }));
+    let at = 0;
+    for (const [value, figures] of sortedCells()) {
+      while (at < bars.length - 1 && value >= (bars[at]?.to ?? 0)) at += 1;
+      const bar = bars[at];
+      if (bar) mergeFigures(bar, figures);
+    }
+    return bars;
+  };
+  return {
+    add: (value, y = 0) => {
+      addFigures(cells, keyOf(value), { count: 1, mean: y, min: y, max: y });
+      count += 1;
+      sum += value;
+      max = Math.max(max, value);
+      while (cells.size > MAX_DISTINCT_VALUES) {
+        level += 1;
+        const finer = cells;
+        cells = new Map();
+        for (const [key, figures] of finer) addFigures(cells, keyOf(key), figures);
+      }
+    },
+    count: () => count,
+    sum: () => sum,
+    max: () => Math.max(0, max),
+    percentile: (percent) => {
+      let remaining = Math.max(1, Math.ceil((count * percent) / 100));
+      for (const [value, figures] of sortedCells()) {
+        remaining -= figures.count;
+        if (remaining <= 0) return value;
+      }
+      return 0;
+    },
+    bars: (edges) => (count === 0 ? [] : barsOf(edges)),
+    bins: (maxBins) => {
+      if (count === 0) return [];
+      const keys = [...cells.keys()];
+      for (let width = minWidth; ; width *= 2) {
+        const [first, last] = [multipleBelow(Math.min(...keys), width), multipleBelow(Math.max(...keys), width)];
+        if (Number.isSafeInteger(first) && Number.isSafeInteger(last) && last - first < maxBins)
+          return barsOf(Array.from({ length: last - first + 2 }, (_, at) => (first + at) * width));
+      }
+    },
+  };
+}
+
+// A tiny negative value would round to 0.
+function multipleBelow(value: number, width: number): number {
+  const multiple = Math.floor(value / width);
+  return multiple === 0 && value < 0 ? -1 : multiple;
+}
+
+function addFigures(cells: Map<number, BinFigures>, key: number, figures: BinFigures): void {
+  const cell = cells.get(key);
+  if (cell) mergeFigures(cell, figures);
+  else cells.set(key, { ...figures });
+}
+
+function mergeFigures(into: BinFigures, { count, mean, min, max }: BinFigures): void {
+  const total = into.count + count;
+  into.min = into.count === 0 ? min : Math.min(into.min, min);
+  into.max = into.count === 0 ? max : Math.max(into.max, max);
+  // Weighted, because the sum of large values overflows.
+  into.mean = into.mean * (into.count / total) + mean * (count / total);
+  into.count = total;
+}
+
+/** The number of values in a bin that were added with 1, where the others were added with 0. */
+export function markedCount({ count, mean }: Bin): number {
+  return Math.round(count * mean);
+}
+
+/** Some of many values, evenly spaced. */
+export interface SpacedSample<T> {
+  /** Calls `describe` only for a value that is kept. */
+  readonly add: (describe: () => T) => void;
+  readonly values: () => readonly T[];
+  /** How many values were added. */
+  readonly count: () => number;
+}
+
+/** Keeps all values, up to `limit`; of more, every second, fourth, and so on, and at least half of `limit`. */
+export function createSpacedSample<T>(limit: number): SpacedSample<T> {
+  let values: T[] = [];
+  let step = 1;
+  let count = 0;
+  return {
+    add: (describe) => {
+      if (count % step === 0) values.push(describe());
+      count += 1;
+      if (values.length <= limit) return;
+      values = values.filter((_, at) => at % 2 === 0);
+      step *= 2;
+    },
+    values: () => values,
+    count: () => count,
+  };
+}
+
+/** The bars of a histogram as lines of text, at most `columns` wide; the bad part of a count is drawn lighter. */
+export function plotBars(
+  bars: readonly { readonly label: string; readonly count: number; readonly bad?: number }[],
+  columns: number,
+): string {
+  const highest = Math.max(...bars.map(({ count }) => count));
+  const labelWidth = Math.max(...bars.map(({ label }) => label.length));
+  const countWidth = formatNumber(highest).length;
+  const barWidth = Math.max(8, columns - labelWidth - countWidth - 7);
+  // Rounded up, so that one value is visible.
+  const lengthOf = (count: number): number => Math.ceil((count / highest) * barWidth);
+  const lines = bars.map(({ label, count, bad = 0 }) => {
+    const bar = '░'.repeat(lengthOf(bad)) + '█'.repeat(lengthOf(count) - lengthOf(bad));
+    return `  ${label.padStart(labelWidth)}  ${formatNumber(count).padStart(countWidth)} ${bar}`.trimEnd();
+  });
+  return lines.map((line) => `${line}\n`).join('');
+}
