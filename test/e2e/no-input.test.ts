@@ -48,7 +48,7 @@ describe.skipIf(!hasTerminal)('at a terminal (skipped where `script` of util-lin
       ['chat', '--help', '--no-input'],
       ['help', 'chat', '--no-input'],
     ]) {
-      expect((await runOnTerminal(line, { cwd, env: { PAGER } })).screen).toContain('--no-input');
+      expect((await runOnTerminal(line, { cwd, env: { PAGER } })).screen).toContain('svc help connection');
       expect(existsSync(join(cwd, 'paged'))).toBe(false);
     }
     await runOnTerminal(['help', 'chat'], { cwd, env: { PAGER } });

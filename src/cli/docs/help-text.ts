@@ -158,7 +158,7 @@ function shortHelp(
           entries: shown.map((flag) => ({ term: flagTerm(flag), summary: flag.summary })),
           isBrief: true,
         },
-        { paragraphs: [`svc ${name} --help lists all flags. Guides: ${docs}`] },
+        { paragraphs: [`svc ${name} --help lists all flags.\nGuides: ${docs}`] },
       ],
       help,
     );
