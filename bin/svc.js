@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// The only file that touches process. It is plain JavaScript that an old Node can parse, so that it can print an error.
+// Beside keychain.js, the only file that touches process. It is plain JavaScript that an old Node can parse, so that it can print an error.
 const [major, minor, patch] = process.versions.node.split('.').map(Number);
 const isOld = major < 20 || (major === 20 && (minor < 18 || (minor === 18 && patch < 1)));
 

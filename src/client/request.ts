@@ -8,7 +8,7 @@ import { isSecretHeader } from '../http/verbose-log.ts';
 import { getMember, isTrue, type JsonNode, kindOf, nodeAtPath, rootOf, stringOf } from '../json/json-node.ts';
 import type { Operation } from '../operations/operation.ts';
 import { secretValues } from '../operations/secret-fields.ts';
-import type { JobOutcome } from '../train/job-history.ts';
+import type { RequestOutcome } from '../train/job-history.ts';
 import { version } from '../version.ts';
 import type { Authorization } from './authorization.ts';
 import type { Destination, Settings } from './settings.ts';
@@ -124,7 +124,7 @@ export interface SendHooks {
   /** Called when a response of the exchange may be for another request; see HttpRequest. */
   readonly onStrayData?: (() => void) | undefined;
   /** Called once when the outcome of all attempts is known; of a stream, when it begins. */
-  readonly onOutcome?: ((outcome: JobOutcome) => Promise<void>) | undefined;
+  readonly onOutcome?: ((outcome: RequestOutcome) => Promise<void>) | undefined;
 }
 
 export interface AttemptTurn {

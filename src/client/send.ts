@@ -12,7 +12,7 @@ import { firstStringMember, rootOf } from '../json/json-node.ts';
 import { writeJson } from '../json/write-json.ts';
 import type { Operation } from '../operations/operation.ts';
 import type { Runtime } from '../runtime.ts';
-import type { JobOutcome } from '../train/job-history.ts';
+import type { RequestOutcome } from '../train/job-history.ts';
 import { type Authorization, readAuthorization } from './authorization.ts';
 import { factsWithoutResponse } from './failure.ts';
 import {
@@ -122,14 +122,14 @@ export async function send(
 }
 
 // It was applied, even if the response breaks the interface, unless an HTML page took its place.
-function outcomeOfResponse({ parsedResponse }: AttemptResult, { operation }: RequestContext): JobOutcome {
+function outcomeOfResponse({ parsedResponse }: AttemptResult, { operation }: RequestContext): RequestOutcome {
   const id = parsedResponse?.doc && firstStringMember(rootOf(parsedResponse.doc), operation.result.member);
   const { exitCode = 0, facts } = parsedResponse?.failure ?? {};
   return { applied: facts?.applied ?? 'yes', exitCode, id };
 }
 
 // If the failure does not say, its phase decides.
-function outcomeOfFailure(error: unknown, sent: RequestContext): JobOutcome {
+function outcomeOfFailure(error: unknown, sent: RequestContext): RequestOutcome {
   const { exitCode, facts } = toFailure(error);
   return { applied: facts.applied ?? factsWithoutResponse(sent).applied ?? 'unknown', exitCode, id: undefined };
 }

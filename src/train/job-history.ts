@@ -59,7 +59,7 @@ export function countTrajectories({ doc }: Draft): Pick<TrainingJob, 'groups' | 
   return { groups: groups.length, trajectories: sizes.reduce((sum, size) => sum + size, 0) };
 }
 
-export interface JobOutcome {
+export interface RequestOutcome {
   readonly applied: AppliedState;
   readonly exitCode: number;
   readonly id: string | undefined;
@@ -103,7 +103,7 @@ interface JobHistory {
    * same job was applied before, may have been, or is in flight, unless that duplicate is allowed; a job that was rejected or
    * never sent does not count. Of many processes that ask at once for the same job, only one may send it.
    */
-  readonly begin: (job: TrainingJob, allowed: AllowedDuplicates) => Promise<(outcome: JobOutcome) => Promise<void>>;
+  readonly begin: (job: TrainingJob, allowed: AllowedDuplicates) => Promise<(outcome: RequestOutcome) => Promise<void>>;
 }
 
 export function jobHistoryFile(directory: string): string {

@@ -4,9 +4,9 @@ import { describe, expect, it } from 'vitest';
 import type { Failure } from '../../src/errors.ts';
 import {
   createJobHistory,
-  type JobOutcome,
   jobHistoryFile,
   jobStatus,
+  type RequestOutcome,
   type TrainingJob,
 } from '../../src/train/job-history.ts';
 import { after } from '../support/clock.ts';
@@ -36,14 +36,14 @@ const job: TrainingJob = {
   groups: 2,
   trajectories: 8,
 };
-const applied: JobOutcome = { applied: 'yes', exitCode: 0, id: '0199aaaa-5f3a-7c21-9b6e-2f1d7a4c8e05' };
-const refused: JobOutcome = { applied: 'no', exitCode: 5, id: undefined };
-const lost: JobOutcome = { applied: 'unknown', exitCode: 8, id: undefined };
+const applied: RequestOutcome = { applied: 'yes', exitCode: 0, id: '0199aaaa-5f3a-7c21-9b6e-2f1d7a4c8e05' };
+const refused: RequestOutcome = { applied: 'no', exitCode: 5, id: undefined };
+const lost: RequestOutcome = { applied: 'unknown', exitCode: 8, id: undefined };
 const newHistory = (): string => jobHistoryFile(join(temporaryDirectory(), 'data'));
 
 /** The message of the guard when a job is started after another one. */
 async function second(
-  outcome: JobOutcome | undefined,
+  outcome: RequestOutcome | undefined,
   next: TrainingJob,
   { allows = false, first = {}, then = {} }: { allows?: boolean; first?: Partial<World>; then?: Partial<World> },
 ): Promise<Failure | undefined> {
@@ -68,7 +68,7 @@ async function begin(
 }
 
 describe('the guard refuses the same job', () => {
-  it.each<[string, JobOutcome | undefined, Partial<World>, RegExp, string]>([
+  it.each<[string, RequestOutcome | undefined, Partial<World>, RegExp, string]>([
     [
       'when it was applied',
       applied,
@@ -107,7 +107,7 @@ describe('the guard refuses the same job', () => {
 });
 
 describe('the guard allows', () => {
-  it.each<[string, JobOutcome | undefined, Partial<TrainingJob>]>([
+  it.each<[string, RequestOutcome | undefined, Partial<TrainingJob>]>([
     ['one that was refused before', refused, {}],
     ['another body', applied, { digest: 'cd'.repeat(32) }],
     ['another service', lost, { target: 'local' }],

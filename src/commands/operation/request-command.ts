@@ -2,7 +2,7 @@ import { batchFlags } from '../../batch/batch-flags.ts';
 import { type CommandInput, rejectReplacedInputs, requireBodySource } from '../../body/body-base.ts';
 import { rejectInvalidFlags } from '../../body/flag-edits.ts';
 import { resolveSettings, type Settings } from '../../client/settings.ts';
-import type { Invocation, RunCommand } from '../../command.ts';
+import type { RunCommand } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { usageFailure } from '../../errors.ts';
 import type { FlagValues } from '../../flag.ts';
@@ -30,7 +30,8 @@ export function requestCommand(
   return async (invocation, context) => {
     const { args, flags } = invocation;
     const { runtime } = context;
-    if (isBatch(operation, invocation, context)) {
+    rejectInvalidFlags(operation, flags, runtime.now());
+    if (requestsBatch(flags)) {
       const { runBatch } = await import('../batch/batch.ts');
       return await runBatch(operation, invocation, context);
     }
@@ -42,8 +43,8 @@ export function requestCommand(
   };
 }
 
-function isBatch(operation: Operation, { flags }: Invocation, { runtime }: Context): boolean {
-  rejectInvalidFlags(operation, flags, runtime.now());
+// Throws usage for a flag of batches without one.
+function requestsBatch(flags: FlagValues): boolean {
   if (flags.has('batch') || flags.has('rows')) return true;
   const batchFlag = [...batchFlags.map(({ name }) => name), 'prompt'].find((name) => flags.has(name));
   if (batchFlag) throw usageFailure(`--${batchFlag} works only with --batch or --rows`, 'write --batch <file>');

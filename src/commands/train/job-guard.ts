@@ -12,9 +12,9 @@ import {
   countTrajectories,
   createJobHistory,
   createTrainingJob,
-  type JobOutcome,
   jobHistoryFile,
   jobStatus,
+  type RequestOutcome,
   type TrainingJob,
 } from '../../train/job-history.ts';
 import { digestBytes } from '../../train/stream/upload.ts';
@@ -29,7 +29,7 @@ export function createJobGuard(
   { runtime, report }: Context,
   history = createJobHistory(jobHistoryFile(dataDirectory(runtime)), runtime),
 ): Pick<LineGuard, 'onSend' | 'onOutcome'> {
-  let start: Promise<(outcome: JobOutcome) => Promise<void>> | undefined;
+  let start: Promise<(outcome: RequestOutcome) => Promise<void>> | undefined;
   return {
     onSend: async () => {
       start = history.begin(job, job.target === 'local' || allowed);
