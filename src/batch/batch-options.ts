@@ -216,7 +216,12 @@ const taskVariables: readonly TaskVariables[] = [
 // `expectedCount` is the n of `auto/n`. Where no scheduler is found, where two disagree, and for positions that cannot be
 // right: never the whole file by mistake.
 function detectShard(given: Runtime['env'], source: string, expectedCount: number | undefined): Shard {
-  const env: Runtime['env'] = { ...given, SLURM_STEP_NUM_TASKS: given.SLURM_STEP_NUM_TASKS || given.SLURM_NTASKS };
+  const env: Runtime['env'] = {
+    ...given,
+    SLURM_STEP_NUM_TASKS: given.SLURM_STEP_NUM_TASKS || given.SLURM_NTASKS,
+    // On several nodes, the daemons of mpirun are the tasks of the step, one for each node.
+    SLURM_STEP_ID: given.OMPI_COMM_WORLD_RANK || given.PMI_RANK ? undefined : given.SLURM_STEP_ID,
+  };
   const found = taskVariables.flatMap((variables) => readPosition(env, variables, source) ?? []);
   const stepTasks = found.find(({ scheduler }) => scheduler === 'srun')?.count;
   if (env.SLURM_ARRAY_TASK_ID && stepTasks !== undefined && stepTasks > 1)

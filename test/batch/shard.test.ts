@@ -48,6 +48,13 @@ describe('--shard auto', () => {
     ['Azure Pipelines', 'auto', { SYSTEM_JOBPOSITIONINPHASE: '2', SYSTEM_TOTALJOBSINPHASE: '2' }, 2, 2],
     ['GNU parallel', 'auto/8', { PARALLEL_SEQ: '8' }, 8, 8],
     ['Open MPI', 'auto', { OMPI_COMM_WORLD_RANK: '0', OMPI_COMM_WORLD_SIZE: '4' }, 1, 4],
+    [
+      'Open MPI on several nodes of Slurm',
+      'auto',
+      { ...step(0, 2), OMPI_COMM_WORLD_RANK: '5', OMPI_COMM_WORLD_SIZE: '8' },
+      6,
+      8,
+    ],
     ['MPICH', 'auto', { PMI_RANK: '3', PMI_SIZE: '4' }, 4, 4],
     ['MPICH under srun', 'auto', { ...step(2, 4), PMI_RANK: '2', PMI_SIZE: '4' }, 3, 4],
     ['SkyPilot', 'auto', { SKYPILOT_NODE_RANK: '1', SKYPILOT_NUM_NODES: '2' }, 2, 2],
