@@ -2,9 +2,18 @@ import type { Command } from '../command.ts';
 import { settingFlag } from '../config/settings.ts';
 import { type Flag, flagGroup } from '../flag.ts';
 import { allOperations } from '../operations/all-operations.ts';
+import { resultFilters, resultFlagNames } from '../results/output-format.ts';
 import { lintKindNames } from '../train/lint/lint-kinds.ts';
 import { bodyFlags } from './operation-commands.ts';
-import { certificateFlags, defineCommands, localFlags, profileFlag, serviceFlags, yesFlag } from './shared-flags.ts';
+import {
+  certificateFlags,
+  defineCommands,
+  filterForms,
+  localFlags,
+  profileFlag,
+  serviceFlags,
+  yesFlag,
+} from './shared-flags.ts';
 
 /** The topics of `svc help` beside the commands. Their texts are in docs/help-topics.ts, which only help loads. */
 export const helpTopicNames = [
@@ -47,7 +56,7 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
         },
         '--plot': {
           summary: 'Print as text, also when piped, with a histogram of the differences within groups',
-          conflicts: ['json', 'format', 'jq'],
+          conflicts: resultFlagNames,
         },
         '--html <file>': 'Also write a self-contained HTML page with charts and links to the data',
       }),
@@ -163,13 +172,13 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
         '-o, --output <file>': 'Write the results to a file; - is stdout',
         '--join <file>': {
           summary: 'Write the rows of this CSV or TSV file, which --rows sent, with the columns of --columns',
-          conflicts: ['jq', 'output-format', 'format', 'json'],
+          conflicts: ['output-format', ...resultFlagNames],
         },
         '--columns <name=filter>...': 'A column that --join adds: a jq filter for the result of the row (repeatable)',
         '--output-format <openai>': {
           summary: 'Write the results as OpenAI batches have them',
           choices: ['openai'],
-          conflicts: ['jq'],
+          conflicts: Object.keys(resultFilters),
         },
       }),
     result: 'lines',
@@ -259,10 +268,7 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
           summary: 'Print the command tree, or the named commands, as JSON: flags, types, defaults, examples',
           conflicts: ['skill'],
         },
-        '--jq <filter>': {
-          summary: 'Filter the JSON with jq; strings are printed without quotes',
-          conflicts: ['skill'],
-        },
+        ...filterForms({ conflicts: ['skill'] }),
         '--skill': 'Print a skill file for agents',
       }),
     hides: ['verbose', 'quiet'],

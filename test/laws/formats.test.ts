@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { allCommands } from '../../src/cli/all-commands.ts';
+import { resultFilters } from '../../src/results/output-format.ts';
 import { type Result, svc, temporaryDirectory } from '../support/svc.ts';
 
 const formats = ['json', 'jsonl', 'yaml', 'table', 'csv', 'tsv', 'text'] as const;
@@ -90,6 +91,23 @@ it.each(['feedback replace', 'feedback schema', 'chat', 'train', 'call start'])(
         if (format === 'json' && isShown) expect(JSON.parse(stdout)).toHaveProperty('body');
         expect(stdout !== '').toBe(isShown);
       }
+  },
+);
+
+it.each(Object.keys(resultFilters))(
+  '--%s is a flag of every result, and is refused where nothing is filtered',
+  async (flag) => {
+    const commands = allCommands.filter(({ name }) => name in runs);
+    expect(commands.filter(({ flags }) => !flags.some(({ name }) => name === flag)).map(({ name }) => name)).toEqual(
+      [],
+    );
+    for (const more of [['--dry-run'], ['--curl'], ['--format', 'text'], ['--extract', 'code']]) {
+      const { code, stderr } = await svc(['chat', '--local', 'hi', `--${flag}`, '.', ...more], {
+        cwd: home(),
+        stdin: '',
+      });
+      expect({ more, code, stderr }).toEqual({ more, code: 2, stderr: expect.stringContaining(`--${flag}`) });
+    }
   },
 );
 
