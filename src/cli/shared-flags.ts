@@ -1,5 +1,5 @@
 import type { Command } from '../command.ts';
-import { settingFlag } from '../config/settings.ts';
+import { type Setting, type SettingName, settingFlag, settings } from '../config/settings.ts';
 import { type Flag, flagGroup } from '../flag.ts';
 import { type ResultKind, requestResultKind, resultFilters, resultKinds } from '../results/output-format.ts';
 
@@ -96,11 +96,13 @@ export const sendingFlags: readonly Flag[] = flagGroup('Output', {
 
 /** The destination and the credentials of a request. */
 export function serviceFlags(): Flag[] {
+  const names = settings.flatMap((setting: Setting & { readonly name: SettingName }) =>
+    setting.flag === 'requests' && setting.name !== 'profile' ? [setting.name] : [],
+  );
   return [
     profileFlag,
     ...localFlags,
-    ...(['base_url', 'headers', 'timeout', 'retries'] as const).map(settingFlag),
-    ...certificateFlags,
+    ...names.map(settingFlag),
     ...flagGroup('Connection', { '--allow-http': 'Allow credentials over plain http' }),
   ];
 }
