@@ -282,8 +282,8 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
     flags: () => [
       ...flagGroup('Common', {
         '--allow <tools>...': {
-          summary: 'Also offer these tools: call_start, feedback_replace, train; separated by commas, or repeated',
-          offers: ['call_start', 'feedback_replace', 'train'],
+          summary: `Also offer these tools: ${writingToolNames().join(', ')}; separated by commas, or repeated`,
+          offers: writingToolNames(),
         },
         '--print <client>': {
           summary: 'Print the registration of this server for a client: claude, codex, cursor or vscode',
@@ -307,4 +307,11 @@ function skeletonFlags(): Flag[] {
   const all = [...flags, ...flagGroup('Body', { '--set <path=text>...': 'Set a field' })];
   const byName = new Map(all.map((flag) => [flag.name, flag]));
   return Array.from(byName.values(), ({ conflicts: _conflicts, ...flag }) => ({ ...flag, isHidden: true }));
+}
+
+// The tools of svc mcp that change what the service stores, which it offers only with --allow.
+function writingToolNames(): string[] {
+  return allOperations
+    .flatMap(({ command, effect }) => (effect === 'read' || effect === 'paid' ? [] : command.join('_')))
+    .sort();
 }

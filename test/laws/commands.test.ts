@@ -8,6 +8,7 @@ import { helpTopics } from '../../src/cli/docs/help-topics.ts';
 import { bodyFlags } from '../../src/cli/operation-commands.ts';
 import { parseCommandLine } from '../../src/cli/parse-command-line.ts';
 import { reportFlags } from '../../src/cli/shared-flags.ts';
+import { isOfferedAlways, mcpTools } from '../../src/commands/mcp/tools.ts';
 import { type Setting, settingFlagName, settings } from '../../src/config/settings.ts';
 import { type Field, flagName, sampleValue } from '../../src/fields/field.ts';
 import { flagForms, flagGroup, flagTerm } from '../../src/flag.ts';
@@ -168,6 +169,13 @@ describe('the flags of a command', () => {
     const isOther = (name: string): boolean =>
       fields.has(name) || stored.has(name) || Object.hasOwn(resultFilters, name);
     expect([...new Set(own)].filter((name) => !isOther(name) && !composed.test(name) && !isRead(name))).toEqual([]);
+  });
+
+  it('of svc mcp offer the tools that write', () => {
+    const allow = allCommands.find(({ name }) => name === 'mcp')?.flags.find(({ name }) => name === 'allow');
+    const wanted = mcpTools.filter((tool) => !isOfferedAlways(tool)).map(({ name }) => name);
+    expect(allow?.offers).toEqual(wanted.sort());
+    expect(mcpTools.map(({ operation }) => operation)).toEqual(expect.arrayContaining([...allOperations]));
   });
 
   it('of all requests are those of the settings', () => {
