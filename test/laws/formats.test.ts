@@ -1,12 +1,12 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { allCommands } from '../../src/cli/all-commands.ts';
-import { resultFilters } from '../../src/results/output-format.ts';
+import { type OutputFormat, resultFilters, resultKinds } from '../../src/results/output-format.ts';
 import { type Result, svc, temporaryDirectory } from '../support/svc.ts';
 
-const formats = ['json', 'jsonl', 'yaml', 'table', 'csv', 'tsv', 'text'] as const;
+const formats = [...new Set(Object.values(resultKinds).flatMap((kind): readonly OutputFormat[] => kind.formats))];
 const groups = '[{"trajectories":[{"messages":[{"role":"user","content":"x"}],"reward":1}]}]';
 const entry =
   '{"line":1,"id":null,"status":200,"exit_code":0,"applied":"yes","response":{},"attempts":1,"ms":1,"checkpoint":{"input":"0123456789abcdef","run":"01a1fd65-c7c7-7d58-a39c-000000000000","operation":"/v1/chat/completions","shard":"1/1"}}\n';
@@ -48,7 +48,7 @@ function home(): string {
   return cwd;
 }
 
-function parseAs(format: (typeof formats)[number], text: string): unknown {
+function parseAs(format: OutputFormat, text: string): unknown {
   switch (format) {
     case 'json':
       return JSON.parse(text);
@@ -67,6 +67,12 @@ function parseAs(format: (typeof formats)[number], text: string): unknown {
 it('knows how to run every command that prints a result', () => {
   const names = allCommands.map(({ words }) => words.join(' '));
   expect(names.filter((name) => !(name in runs) && ![...silent, ...texts, 'serve'].includes(name))).toEqual([]);
+});
+
+it('the contract names every format', () => {
+  const contract = readFileSync(new URL('../../docs/contract.md', import.meta.url), 'utf8');
+  const [, listed = ''] = /^- Formats are (.*?)\. /ms.exec(contract) ?? [];
+  expect(Array.from(listed.matchAll(/`(\w+)`/g), ([, name]) => name).sort()).toEqual([...formats].sort());
 });
 
 it.each([...silent, ...texts])('svc %s has no formats: exit 2 and nothing is printed', async (name) => {
