@@ -50,10 +50,10 @@ it('README.md has at most 120 lines, with code of at most 80 columns', () => {
   expect(commands.filter((line) => /^\$ |^ {4}svc|^svc [a-z]|^npm/.test(line) && line.length > 80)).toEqual([]);
 });
 
-it('CHANGELOG.md has at most 60 lines for 0.2.0', () => {
+it('CHANGELOG.md has at most 66 lines for 0.2.0', () => {
   const [, section = ''] = textOf('CHANGELOG.md').split(/^## /m);
   expect(section.startsWith('0.2.0')).toBe(true);
-  expect(section.trimEnd().split('\n').length).toBeLessThanOrEqual(60);
+  expect(section.trimEnd().split('\n').length).toBeLessThanOrEqual(66);
 });
 
 it.each(documents.filter((path) => !generated.includes(path)))('%s has lines of at most 120 columns', (path) => {
