@@ -90,7 +90,7 @@ const shorthandValues: { readonly [kind in Shorthand['kind']]: Pick<Flag, 'takes
   copy: { takes: 'switch' },
 };
 
-// The flags of all five operations, in addition to those of their bodies.
+// The flags of all operations, in addition to those of their bodies.
 function operationFlags(operation: Operation): Flag[] {
   const { as } = operation.arguments ?? {};
   return [

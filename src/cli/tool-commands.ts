@@ -120,7 +120,7 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
   serve: {
     summary: 'Run the local service on a port',
     about:
-      'Serves all five operations from an embedded database, for development, tests and CI. Credentials come from SVC_USERNAME, SVC_PASSWORD and SVC_TOKEN or from a file; otherwise svc generates them and stores them next to the data.',
+      'Serves all operations from an embedded database, for development, tests and CI. Credentials come from SVC_USERNAME, SVC_PASSWORD and SVC_TOKEN or from a file; otherwise svc generates them and stores them next to the data.',
     flags: () => [
       ...flagGroup('Common', {
         '--port <n>': 'Port on 127.0.0.1 (default: 0, a free port)',

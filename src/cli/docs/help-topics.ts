@@ -160,7 +160,7 @@ export const helpTopics: { readonly [name in (typeof helpTopicNames)[number]]: (
   ],
   'local-service': () => [
     prose(
-      'svc contains a local service: all five operations on an embedded database, for development, tests and CI. --local (or the profile "local") calls it in the same process, without a port and without credentials. svc serve binds it to a port of 127.0.0.1 and shows its data on a page in the browser.',
+      'svc contains a local service: all operations on an embedded database, for development, tests and CI. --local (or the profile "local") calls it in the same process, without a port and without credentials. svc serve binds it to a port of 127.0.0.1 and shows its data on a page in the browser.',
       'Its data is in SVC_DATA_DIR, or in PostgreSQL with --data postgres://user@host/database. The built-in model is deterministic; svc serve --upstream forwards chats to a model server instead. --fault injects failures, so that you can test how a script handles them.',
     ),
     examples(
