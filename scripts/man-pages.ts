@@ -51,7 +51,7 @@ function commandPage(command: Command): string {
       examples.flatMap((example) => [`${escapeText(example.why)}:`, '.PP', ...code([exampleLine(example)])]),
     ),
     ...section('OPTIONS', commandSections(command).flatMap(helpSection)),
-    ...(name === 'call run' ? tracedExitStatus() : exitStatus(exitCodesOf(command))),
+    ...(runsChild(command) ? childExitStatus(command) : exitStatus(exitCodesOf(command))),
     ...seeAlso(['svc']),
   ].join('\n');
 }
@@ -109,14 +109,23 @@ function exitCodesOf({ name, operation }: Command): readonly string[] {
   return [...localCodes, ownCodes[name] ?? '', ...signalCodes];
 }
 
-function tracedExitStatus(): string[] {
+// Such a command takes another program after --.
+function runsChild({ argument }: Command): boolean {
+  return argument?.usage?.startsWith('-- ') === true;
+}
+
+function childExitStatus({ flags }: Command): string[] {
   return section('EXIT STATUS', [
     escapeText('svc exits with the exit code of the command, or ends by its signal. If the command did not run:'),
     ...tagParagraph('\\fB2\\fR', 'The command line is invalid.'),
     ...tagParagraph('\\fB126\\fR', 'The command cannot be executed.'),
     ...tagParagraph('\\fB127\\fR', 'The command was not found.'),
-    '.PP',
-    escapeText('With --require, an unconfirmed record ends svc with the exit code of the request; see svc(1).'),
+    ...(flags.some((flag) => flag.name === 'require')
+      ? [
+          '.PP',
+          escapeText('With --require, an unconfirmed record ends svc with the exit code of the request; see svc(1).'),
+        ]
+      : []),
   ]);
 }
 

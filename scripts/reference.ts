@@ -94,7 +94,7 @@ function describeOwners(flag: Flag): string {
   const tools = owners.filter(({ operation }) => !operation);
   const areAllOperations = owners.length - tools.length === allOperations.length;
   return areAllOperations
-    ? ['The five operations', ...(tools.length > 0 ? [namesOf(tools)] : [])].join(', ')
+    ? ['All operations', ...(tools.length > 0 ? [namesOf(tools)] : [])].join(', ')
     : namesOf(owners);
 }
 

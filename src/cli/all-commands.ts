@@ -1,10 +1,16 @@
 import type { Command } from '../command.ts';
 import { accountCommands } from './account-commands.ts';
+import { callCommands } from './call-commands.ts';
 import { operationCommands } from './operation-commands.ts';
 import { toolCommands } from './tool-commands.ts';
 
 /** All commands, in the order of help. */
-export const allCommands: readonly Command[] = [...operationCommands, ...accountCommands, ...toolCommands];
+export const allCommands: readonly Command[] = [
+  ...operationCommands,
+  ...accountCommands,
+  ...callCommands,
+  ...toolCommands,
+];
 
 /** The commands that begin with these words, in the order of help. */
 export function commandsIn(words: readonly string[]): Command[] {

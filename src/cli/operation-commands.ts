@@ -8,7 +8,7 @@ import { allOperations } from '../operations/all-operations.ts';
 import { chatOperation } from '../operations/chat.ts';
 import { flagTarget, type Operation, type Shorthand } from '../operations/operation.ts';
 import { trainOperation } from '../operations/train.ts';
-import { schemaViewNames } from '../results/output-format.ts';
+import { resultFlagNames, schemaViewNames } from '../results/output-format.ts';
 import {
   bodySourceFlags,
   defineCommand,
@@ -90,7 +90,7 @@ const shorthandValues: { readonly [kind in Shorthand['kind']]: Pick<Flag, 'takes
   copy: { takes: 'switch' },
 };
 
-// The flags of all five operations, in addition to those of their bodies.
+// The flags of all operations, in addition to those of their bodies.
 function operationFlags(operation: Operation): Flag[] {
   const { as } = operation.arguments ?? {};
   return [
@@ -121,7 +121,7 @@ const traceFlags: readonly Flag[] = flagGroup('Common', {
   '--no-parent': 'Ignore the parent call that TRACEPARENT names',
   '--export': {
     summary: 'Print export lines for eval, so that child processes continue the trace',
-    conflicts: ['json', 'format', 'jq', ...lines, 'dry-run', 'curl'],
+    conflicts: [...resultFlagNames, ...lines, 'dry-run', 'curl'],
   },
 });
 
@@ -130,7 +130,7 @@ const schemaFlags: readonly Flag[] = [
     '--view <view>': {
       summary: `How to show the schema: ${schemaViewNames.join(', ')}`,
       choices: schemaViewNames,
-      conflicts: ['format', 'json', 'jq', ...lines, ...preview],
+      conflicts: [...resultFlagNames, ...lines, ...preview],
     },
   }),
   ...flagGroup('Expectations', {
@@ -148,7 +148,7 @@ const chatFlags: readonly Flag[] = [
     '--extract <code|json>': {
       summary: 'Print only the first code block; or the first JSON',
       choices: ['code', 'json'],
-      conflicts: ['format', 'json', 'jq', ...lines],
+      conflicts: [...resultFlagNames, ...lines],
     },
     '--stats': {
       summary: 'Report tokens, times and retries on stderr',

@@ -1,7 +1,7 @@
 import type { Command } from '../command.ts';
-import { settingFlag } from '../config/settings.ts';
+import { type Setting, type SettingName, settingFlag, settings } from '../config/settings.ts';
 import { type Flag, flagGroup } from '../flag.ts';
-import { type ResultKind, requestResultKind, resultKinds } from '../results/output-format.ts';
+import { type ResultKind, requestResultKind, resultFilters, resultKinds } from '../results/output-format.ts';
 
 /** Flags that every command takes: how much it reports, and in which format. */
 export const reportFlags: readonly Flag[] = [
@@ -31,8 +31,17 @@ export function resultFlags(kind: ResultKind): Flag[] {
       choicesBeside: (flags) => resultKinds[requestResultKind(kind, flags)].formats,
     },
     '--json': 'Print the whole result as JSON (the same as --format json)',
-    '--jq <filter>': 'Filter the JSON with jq; strings are printed without quotes',
+    ...filterForms(),
   });
+}
+
+/** The flags that filter a result, for `flagGroup`. */
+export function filterForms(details: Pick<Flag, 'conflicts'> = {}): {
+  readonly [form: string]: Pick<Flag, 'conflicts' | 'summary'>;
+} {
+  return Object.fromEntries(
+    Object.entries(resultFilters).map(([name, { value, summary }]) => [`--${name} ${value}`, { ...details, summary }]),
+  );
 }
 
 /** Skips a confirmation. */
@@ -87,11 +96,13 @@ export const sendingFlags: readonly Flag[] = flagGroup('Output', {
 
 /** The destination and the credentials of a request. */
 export function serviceFlags(): Flag[] {
+  const names = settings.flatMap((setting: Setting & { readonly name: SettingName }) =>
+    setting.flag === 'requests' && setting.name !== 'profile' ? [setting.name] : [],
+  );
   return [
     profileFlag,
     ...localFlags,
-    ...(['base_url', 'headers', 'timeout', 'retries'] as const).map(settingFlag),
-    ...certificateFlags,
+    ...names.map(settingFlag),
     ...flagGroup('Connection', { '--allow-http': 'Allow credentials over plain http' }),
   ];
 }

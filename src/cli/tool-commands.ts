@@ -1,16 +1,16 @@
-import { batchFlags } from '../batch/batch-flags.ts';
 import type { Command } from '../command.ts';
 import { settingFlag } from '../config/settings.ts';
 import { type Flag, flagGroup } from '../flag.ts';
 import { allOperations } from '../operations/all-operations.ts';
+import { resultFilters, resultFlagNames } from '../results/output-format.ts';
 import { lintKindNames } from '../train/lint/lint-kinds.ts';
 import { bodyFlags } from './operation-commands.ts';
 import {
   certificateFlags,
   defineCommands,
+  filterForms,
   localFlags,
   profileFlag,
-  sendingFlags,
   serviceFlags,
   yesFlag,
 } from './shared-flags.ts';
@@ -32,86 +32,6 @@ export const helpTopicNames = [
 
 /** The commands around the operations. */
 export const toolCommands: readonly Command[] = defineCommands('Tools', {
-  'call run': {
-    summary: 'Run a command and record it as a traced call',
-    about:
-      'The command starts at once, with the terminal, stdin, stdout and stderr of svc, while svc sends the record. svc exits with the exit code of the command, even if the service is down. The command finds its call in TRACEPARENT, SVC_CALL_ID and SVC_TRACE_ID.',
-    argument: {
-      name: 'command',
-      summary: 'The command and its arguments, after --',
-      usage: '-- <command> [args...]',
-      isRepeatable: true,
-    },
-    flags: () => [
-      ...flagGroup('Common', {
-        '--project-id <entity/project>': {
-          summary: 'Project of the call (default: from the environment or profile)',
-          completes: 'projects',
-        },
-        '--op-name <name>': 'Name of the operation (default: the name of the command)',
-        '--require': 'Record the call first, and run the command only if the service confirms it',
-        '--grace <duration>': 'How long to wait for the service after the command ends (default: 5s)',
-      }),
-      ...flagGroup('Call', {
-        '--inputs <none|name|argv>': {
-          summary:
-            'What to record of the command line: nothing, the name of the command (default), or all arguments; of these svc redacts its own credentials, values of variables and flags whose names mark secrets, and passwords in URLs, and records other secrets',
-          choices: ['none', 'name', 'argv'],
-        },
-        '--env <name>...': 'Record this environment variable (repeatable)',
-        '--no-parent': 'Start a new trace, even if TRACEPARENT names a parent',
-        '--exact': 'Record no attributes and no parent',
-        '--log-file <file>': 'Append a JSON line with ids, times and exit code',
-        '--exit-feedback[=<type>]': 'Send exit code and duration as feedback on the call (default type: exit)',
-        '--spool[=<only>]': {
-          summary: 'Keep the record on disk until it is confirmed; with =only, send it later with svc call flush',
-          choices: ['only'],
-        },
-      }),
-      ...serviceFlags(),
-    ],
-    hides: [],
-    examples: {
-      'call run --local --project-id acme/support-bot -- true': 'Trace a build',
-      'call run --local --project-id acme/support-bot --spool=only -- true':
-        'Keep the record on disk and send it later',
-    },
-    load: async () => (await import('../commands/call/run.ts')).runCallRun,
-  },
-  'call import': {
-    summary: 'Record the spans of an OTLP/JSON file as calls',
-    about:
-      'Reads OTLP/JSON, or lines of it as the file exporter of a collector writes them. A span becomes the start of a call: ids, parent, name, attributes and the start with every nanosecond are kept, and the whole span is in otel_dump. The spans are sent as a batch; a span that is sent twice is one call.',
-    argument: { name: 'file', summary: 'File of spans; - is stdin (default)', isFile: true },
-    flags: () => [
-      ...flagGroup('Common', {
-        '--project-id <entity/project>': {
-          summary: 'Project of the calls (default: from the environment or profile)',
-          completes: 'projects',
-        },
-      }),
-      ...flagGroup('Body', {
-        '--strict': { summary: 'Treat warnings as errors', conflicts: ['no-check'] },
-        '--no-check': 'Treat errors in the body as warnings',
-      }),
-      ...batchFlags.filter(({ name }) => !['batch', 'rows', 'id-column'].includes(name)),
-      ...serviceFlags(),
-      ...sendingFlags,
-    ],
-    hides: [],
-    examples: { 'call import spans.json --local --project-id acme/support-bot -n': 'Check the spans of a file' },
-    load: async () => (await import('../commands/call/import.ts')).runCallImport,
-  },
-  'call flush': {
-    summary: 'Send the spooled calls',
-    about:
-      'Sends the calls of svc call run --spool that belong to the current trace base URL, and reports how many belong to others. A call that is sent twice is stored once.',
-    flags: serviceFlags,
-    result: 'record',
-    hides: [],
-    examples: { 'call flush --local': 'Send the spooled calls' },
-    load: async () => (await import('../commands/call/flush.ts')).runCallFlush,
-  },
   'train lint': {
     summary: 'Check trajectories without sending them',
     about:
@@ -136,7 +56,7 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
         },
         '--plot': {
           summary: 'Print as text, also when piped, with a histogram of the differences within groups',
-          conflicts: ['json', 'format', 'jq'],
+          conflicts: resultFlagNames,
         },
         '--html <file>': 'Also write a self-contained HTML page with charts and links to the data',
       }),
@@ -200,7 +120,7 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
   serve: {
     summary: 'Run the local service on a port',
     about:
-      'Serves all five operations from an embedded database, for development, tests and CI. Credentials come from SVC_USERNAME, SVC_PASSWORD and SVC_TOKEN or from a file; otherwise svc generates them and stores them next to the data.',
+      'Serves all operations from an embedded database, for development, tests and CI. Credentials come from SVC_USERNAME, SVC_PASSWORD and SVC_TOKEN or from a file; otherwise svc generates them and stores them next to the data.',
     flags: () => [
       ...flagGroup('Common', {
         '--port <n>': 'Port on 127.0.0.1 (default: 0, a free port)',
@@ -252,13 +172,13 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
         '-o, --output <file>': 'Write the results to a file; - is stdout',
         '--join <file>': {
           summary: 'Write the rows of this CSV or TSV file, which --rows sent, with the columns of --columns',
-          conflicts: ['jq', 'output-format', 'format', 'json'],
+          conflicts: ['output-format', ...resultFlagNames],
         },
         '--columns <name=filter>...': 'A column that --join adds: a jq filter for the result of the row (repeatable)',
         '--output-format <openai>': {
           summary: 'Write the results as OpenAI batches have them',
           choices: ['openai'],
-          conflicts: ['jq'],
+          conflicts: Object.keys(resultFilters),
         },
       }),
     result: 'lines',
@@ -352,10 +272,7 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
           summary: 'Print the command tree, or the named commands, as JSON: flags, types, defaults, examples',
           conflicts: ['skill'],
         },
-        '--jq <filter>': {
-          summary: 'Filter the JSON with jq; strings are printed without quotes',
-          conflicts: ['skill'],
-        },
+        ...filterForms({ conflicts: ['skill'] }),
         '--skill': 'Print a skill file for agents',
       }),
     hides: ['verbose', 'quiet'],
@@ -369,8 +286,8 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
     flags: () => [
       ...flagGroup('Common', {
         '--allow <tools>...': {
-          summary: 'Also offer these tools: call_start, feedback_replace, train; separated by commas, or repeated',
-          offers: ['call_start', 'feedback_replace', 'train'],
+          summary: `Also offer these tools: ${writingToolNames().join(', ')}; separated by commas, or repeated`,
+          offers: writingToolNames(),
         },
         '--print <client>': {
           summary: 'Print the registration of this server for a client: claude, codex, cursor or vscode',
@@ -394,4 +311,11 @@ function skeletonFlags(): Flag[] {
   const all = [...flags, ...flagGroup('Body', { '--set <path=text>...': 'Set a field' })];
   const byName = new Map(all.map((flag) => [flag.name, flag]));
   return Array.from(byName.values(), ({ conflicts: _conflicts, ...flag }) => ({ ...flag, isHidden: true }));
+}
+
+// The tools of svc mcp that change what the service stores, which it offers only with --allow.
+function writingToolNames(): string[] {
+  return allOperations
+    .flatMap(({ command, effect }) => (effect === 'read' || effect === 'paid' ? [] : command.join('_')))
+    .sort();
 }

@@ -20,7 +20,7 @@ import { type FlagValues, getArrayFlag, getBooleanFlag, getStringFlag, isFlagOn 
 import { getHeader, type HttpHeaders } from '../http/message.ts';
 import type { ConnectOptions } from '../http/open-socket.ts';
 import { flagTarget, type Operation } from '../operations/operation.ts';
-import { type OutputFormat, requestedFormat, requestResultKind } from '../results/output-format.ts';
+import { type OutputFormat, requestedFilter, requestedFormat, requestResultKind } from '../results/output-format.ts';
 import type { Runtime } from '../runtime.ts';
 
 /** Everything that flags, environment, project file and profile say about the requests of an operation. */
@@ -64,8 +64,12 @@ export async function resolveSettings(
   const { runtime, signal, report } = context;
   const { env } = runtime;
   const previewFormat = isFlagOn(flags, 'dry-run') ? 'dry-run' : isFlagOn(flags, 'curl') ? 'curl' : undefined;
-  if (previewFormat && flags.has('jq'))
-    throw usageFailure(`--jq cannot be combined with --${previewFormat}: there is no result to filter`, 'remove --jq');
+  const filter = requestedFilter(flags);
+  if (previewFormat && filter)
+    throw usageFailure(
+      `--${filter.flag} cannot be combined with --${previewFormat}: there is no result to filter`,
+      `remove --${filter.flag}`,
+    );
   const flagHeaders = parseHeaderFlags(getArrayFlag(flags, 'header'));
   const format =
     getStringFlag(flags, 'view') === 'table'

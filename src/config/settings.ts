@@ -26,7 +26,7 @@ export interface Setting {
   readonly name: string;
   readonly kind: SettingKind;
   readonly summary: string;
-  /** The commands with the flag: all requests, all commands, batches, or only those that change profiles. */
+  /** The commands that get the flag: all requests, all commands, batches, or only those that change profiles. */
   readonly flag?: 'requests' | 'all' | 'batches' | 'profiles';
   /** The flag, if it is not the name in kebab-case. */
   readonly flagName?: string;

@@ -26,6 +26,37 @@ export const resultKinds = {
 
 export type ResultKind = keyof typeof resultKinds;
 
+interface ResultFilter {
+  /** The placeholder in help. */
+  readonly value: string;
+  readonly summary: string;
+  /** The filter as jq has it. */
+  readonly toJq: (text: string) => string;
+}
+
+/** The flags that filter the JSON of a result. To add one, add an entry: help, formats and contradictions derive from it. */
+export const resultFilters: { readonly [flag: string]: ResultFilter } = {
+  jq: {
+    value: '<filter>',
+    summary: 'Filter the JSON with jq; strings are printed without quotes',
+    toJq: (text) => text,
+  },
+};
+
+/** The flags that select the format of a result or filter it; what prints something else contradicts them. */
+export const resultFlagNames: readonly string[] = ['format', 'json', ...Object.keys(resultFilters)];
+
+/** The flag that filters the result and its filter as jq has it, if one is given. Throws usage for several. */
+export function requestedFilter(flags: FlagValues): { readonly flag: string; readonly filter: string } | undefined {
+  const [found, other] = Object.entries(resultFilters).flatMap(([flag, { toJq }]) => {
+    const text = getStringFlag(flags, flag);
+    return text === undefined ? [] : { flag, filter: toJq(text) };
+  });
+  if (found && other)
+    throw usageFailure(`--${found.flag} cannot be combined with --${other.flag}`, 'remove one of them');
+  return found;
+}
+
 /** The views of a feedback schema; `table` is that of any rows. */
 export const schemaViewNames = ['table', 'tree', 'json-schema', 'typescript'] as const;
 
@@ -36,7 +67,7 @@ export function requestResultKind(own: ResultKind, flags: FlagValues): ResultKin
   return isDryRun ? 'dry-run' : isCurl ? 'curl' : own;
 }
 
-/** `--format`, `--json`, JSON for `--jq`, else that of the kind. Throws usage for contradictions and formats that the kind lacks. */
+/** `--format`, `--json`, JSON for a filter, else that of the kind. Throws usage for contradictions and formats that the kind lacks. */
 export function chooseFormat(kind: ResultKind, flags: FlagValues, isTerminal: boolean): OutputFormat {
   return requestedFormat(kind, flags) ?? defaultFormat(kind, isTerminal);
 }
@@ -48,10 +79,11 @@ export function defaultFormat(kind: ResultKind, isTerminal: boolean): OutputForm
 /** The format that flags request, if any. Throws usage as `chooseFormat` does. */
 export function requestedFormat(kind: ResultKind, flags: FlagValues): OutputFormat | undefined {
   const { formats }: ResultFormats = resultKinds[kind];
-  const requested = readFormatFlags(flags) ?? (flags.has('jq') ? formats.find(isJsonFormat) : undefined);
+  const filter = requestedFilter(flags);
+  const requested = readFormatFlags(flags) ?? (filter ? formats.find(isJsonFormat) : undefined);
   if (requested === undefined) return undefined;
-  if (flags.has('jq') && !isJsonFormat(requested))
-    throw usageFailure(`--jq cannot be combined with --format ${requested}`, 'remove one of them');
+  if (filter && !isJsonFormat(requested))
+    throw usageFailure(`--${filter.flag} cannot be combined with --format ${requested}`, 'remove one of them');
   const format = formats.find((candidate) => candidate === requested);
   if (format) return format;
   throw usageFailure(

@@ -1,5 +1,5 @@
 import type { Context } from '../context.ts';
-import { type FlagValues, getStringFlag } from '../flag.ts';
+import type { FlagValues } from '../flag.ts';
 import { LINE_FEED } from '../json/json-bytes.ts';
 import { getMember, itemsOf, type JsonDocument, type JsonNode, kindOf, rootOf } from '../json/json-node.ts';
 import { parseJson } from '../json/parse-json.ts';
@@ -21,7 +21,7 @@ import {
 import { yamlChunks } from './format-yaml.ts';
 import type { JqFilter } from './jq-filter.ts';
 import { lossyValueWarnings } from './lossy-values.ts';
-import { chooseFormat, type OutputFormat, type ResultKind } from './output-format.ts';
+import { chooseFormat, type OutputFormat, type ResultKind, requestedFilter } from './output-format.ts';
 
 export interface StyledText {
   readonly text: string;
@@ -65,10 +65,10 @@ export async function openResultFilter(
   context: Context,
   remainingMs?: () => number,
 ): Promise<JqFilter | undefined> {
-  const filter = getStringFlag(flags, 'jq');
-  if (filter === undefined) return undefined;
+  const requested = requestedFilter(flags);
+  if (requested === undefined) return undefined;
   const { compileJqFilter } = await import('./jq-filter.ts');
-  return compileJqFilter(filter, context, remainingMs);
+  return compileJqFilter(requested.filter, context, remainingMs);
 }
 
 export function resultOf(value: JsonValue): PrintableResult {

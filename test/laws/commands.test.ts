@@ -5,13 +5,17 @@ import { describe, expect, it } from 'vitest';
 import { allCommands, commandGroups } from '../../src/cli/all-commands.ts';
 import { exampleLine, helpText } from '../../src/cli/docs/help-text.ts';
 import { helpTopics } from '../../src/cli/docs/help-topics.ts';
+import { bodyFlags } from '../../src/cli/operation-commands.ts';
 import { parseCommandLine } from '../../src/cli/parse-command-line.ts';
 import { reportFlags } from '../../src/cli/shared-flags.ts';
+import { isOfferedAlways, mcpTools } from '../../src/commands/mcp/tools.ts';
+import { type Setting, settingFlagName, settings } from '../../src/config/settings.ts';
 import { type Field, flagName, sampleValue } from '../../src/fields/field.ts';
 import { flagForms, flagGroup, flagTerm } from '../../src/flag.ts';
 import { writeJson } from '../../src/json/write-json.ts';
 import { allOperations } from '../../src/operations/all-operations.ts';
 import { flagTarget } from '../../src/operations/operation.ts';
+import { resultFilters } from '../../src/results/output-format.ts';
 import { svc, temporaryDirectory } from '../support/svc.ts';
 import { shellWords } from '../support/words.ts';
 
@@ -145,6 +149,39 @@ describe('the flags of a command', () => {
 
   it.each(named)('svc $name accepts those about reporting', ({ command }) => {
     expect(command.flags.map(({ name }) => name)).toEqual(expect.arrayContaining(reportFlags.map(({ name }) => name)));
+  });
+
+  it('are read somewhere, and so are settings', () => {
+    const definitions = /cli\/(?:[\w-]+-commands|shared-flags)\.ts$|config\/settings\.ts$|batch\/batch-flags\.ts$/;
+    const launcher = new URL('../../bin/svc.js', import.meta.url).pathname;
+    const paths = [...sourceFiles.filter((path) => !definitions.test(path)), launcher];
+    const readers = paths.map((path) => readFileSync(path, 'utf8'));
+    const isRead = (name: string): boolean => readers.some((text) => text.includes(`'${name}'`));
+    const isInEnv = (name = ''): boolean =>
+      name !== '' && readers.some((text) => new RegExp(`\\b${name}\\b`).test(text));
+    const unread = settings.filter((one: Setting) => !isRead(one.name) && !isInEnv(one.variable));
+    expect(unread.map(({ name }) => name)).toEqual([]);
+    const fields = new Set(allOperations.flatMap(bodyFlags).map(({ name }) => name));
+    const stored = new Set(settings.map(settingFlagName));
+    // Read by a name that is put together, and by the table of filters.
+    const composed = /^(?:color|(?:password|token)-(?:stdin|file))$/;
+    const own = allCommands.flatMap(({ flags }) => flags.map(({ name }) => name));
+    const isOther = (name: string): boolean =>
+      fields.has(name) || stored.has(name) || Object.hasOwn(resultFilters, name);
+    expect([...new Set(own)].filter((name) => !isOther(name) && !composed.test(name) && !isRead(name))).toEqual([]);
+  });
+
+  it('of svc mcp offer the tools that write', () => {
+    const allow = allCommands.find(({ name }) => name === 'mcp')?.flags.find(({ name }) => name === 'allow');
+    const wanted = mcpTools.filter((tool) => !isOfferedAlways(tool)).map(({ name }) => name);
+    expect(allow?.offers).toEqual(wanted.sort());
+    expect(mcpTools.map(({ operation }) => operation)).toEqual(expect.arrayContaining([...allOperations]));
+  });
+
+  it('of all requests are those of the settings', () => {
+    const wanted = settings.filter((one: Setting) => one.flag === 'requests').map(settingFlagName);
+    const chat = allCommands.find(({ name }) => name === 'chat');
+    expect(chat?.flags.map(({ name }) => name)).toEqual(expect.arrayContaining(wanted));
   });
 
   it('list --verbose exactly for the commands that send requests', () => {

@@ -1,11 +1,12 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { allCommands } from '../../src/cli/all-commands.ts';
+import { type OutputFormat, resultFilters, resultKinds } from '../../src/results/output-format.ts';
 import { type Result, svc, temporaryDirectory } from '../support/svc.ts';
 
-const formats = ['json', 'jsonl', 'yaml', 'table', 'csv', 'tsv', 'text'] as const;
+const formats = [...new Set(Object.values(resultKinds).flatMap((kind): readonly OutputFormat[] => kind.formats))];
 const groups = '[{"trajectories":[{"messages":[{"role":"user","content":"x"}],"reward":1}]}]';
 const entry =
   '{"line":1,"id":null,"status":200,"exit_code":0,"applied":"yes","response":{},"attempts":1,"ms":1,"checkpoint":{"input":"0123456789abcdef","run":"01a1fd65-c7c7-7d58-a39c-000000000000","operation":"/v1/chat/completions","shard":"1/1"}}\n';
@@ -47,7 +48,7 @@ function home(): string {
   return cwd;
 }
 
-function parseAs(format: (typeof formats)[number], text: string): unknown {
+function parseAs(format: OutputFormat, text: string): unknown {
   switch (format) {
     case 'json':
       return JSON.parse(text);
@@ -66,6 +67,12 @@ function parseAs(format: (typeof formats)[number], text: string): unknown {
 it('knows how to run every command that prints a result', () => {
   const names = allCommands.map(({ words }) => words.join(' '));
   expect(names.filter((name) => !(name in runs) && ![...silent, ...texts, 'serve'].includes(name))).toEqual([]);
+});
+
+it('the contract names every format', () => {
+  const contract = readFileSync(new URL('../../docs/contract.md', import.meta.url), 'utf8');
+  const [, listed = ''] = /^- Formats are (.*?)\. /ms.exec(contract) ?? [];
+  expect(Array.from(listed.matchAll(/`(\w+)`/g), ([, name]) => name).sort()).toEqual([...formats].sort());
 });
 
 it.each([...silent, ...texts])('svc %s has no formats: exit 2 and nothing is printed', async (name) => {
@@ -90,6 +97,23 @@ it.each(['feedback replace', 'feedback schema', 'chat', 'train', 'call start'])(
         if (format === 'json' && isShown) expect(JSON.parse(stdout)).toHaveProperty('body');
         expect(stdout !== '').toBe(isShown);
       }
+  },
+);
+
+it.each(Object.keys(resultFilters))(
+  '--%s is a flag of every result, and is refused where nothing is filtered',
+  async (flag) => {
+    const commands = allCommands.filter(({ name }) => name in runs);
+    expect(commands.filter(({ flags }) => !flags.some(({ name }) => name === flag)).map(({ name }) => name)).toEqual(
+      [],
+    );
+    for (const more of [['--dry-run'], ['--curl'], ['--format', 'text'], ['--extract', 'code']]) {
+      const { code, stderr } = await svc(['chat', '--local', 'hi', `--${flag}`, '.', ...more], {
+        cwd: home(),
+        stdin: '',
+      });
+      expect({ more, code, stderr }).toEqual({ more, code: 2, stderr: expect.stringContaining(`--${flag}`) });
+    }
   },
 );
 

@@ -3,6 +3,7 @@ import { mkdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { manPages } from '../../scripts/man-pages.ts';
+import { allCommands } from '../../src/cli/all-commands.ts';
 import { temporaryDirectory } from '../support/svc.ts';
 
 const docs = new URL('../../docs/man/', import.meta.url).pathname;
@@ -34,6 +35,13 @@ describe('the manual pages', () => {
   ])('%s lists the exit codes of its command', (file, codes) => {
     const [, status = ''] = readFileSync(join(docs, file), 'utf8').split('.SH EXIT STATUS\n');
     expect([...(status.split('.SH ')[0] ?? '').matchAll(/^\\fB(\d+)\\fR$/gm)].map(([, code]) => code)).toEqual(codes);
+  });
+
+  it('of commands that run another one list the exit codes of a shell', () => {
+    const running = allCommands.filter(({ argument }) => argument?.usage?.startsWith('--')).map(({ words }) => words);
+    expect(running).toContainEqual(['call', 'run']);
+    for (const words of running)
+      expect(readFileSync(join(docs, `svc-${words.join('-')}.1`), 'utf8')).toContain('\\fB127\\fR');
   });
 
   it.skipIf(!hasMan)('man finds svc-chat by name, with its flags and examples as typed', () => {

@@ -2,6 +2,7 @@ import { batchFlags, promptFlags } from '../../batch/batch-flags.ts';
 import { type Setting, settings } from '../../config/settings.ts';
 import { exitCodes } from '../../errors.ts';
 import { type Flag, flagTerm } from '../../flag.ts';
+import { resultKinds } from '../../results/output-format.ts';
 import {
   bodySourceFlags,
   reportFlags,
@@ -18,6 +19,9 @@ export const environmentVariables: readonly (readonly [name: string, purpose: st
   ({ variable, summary, default: fallback }: Setting) =>
     variable ? [[variable, fallback === undefined ? summary : `${summary} (default: ${fallback})`] as const] : [],
 );
+
+const chatFormats: readonly string[] = resultKinds.chat.formats;
+const rowFormats = resultKinds.rows.formats.filter((format) => !chatFormats.includes(format));
 
 /** The topics of `svc help` beside the commands, by name. */
 export const helpTopics: { readonly [name in (typeof helpTopicNames)[number]]: () => readonly HelpSection[] } = {
@@ -96,7 +100,7 @@ export const helpTopics: { readonly [name in (typeof helpTopicNames)[number]]: (
       'Numbers are printed with every digit that the service sent. Control characters in text from a service are escaped on a terminal. A file of --output is replaced only when the result is complete.',
     ),
     flags([...resultFlags('chat'), ...summaryFlags, ...sendingFlags, ...reportFlags]),
-    prose('Formats other than those of a chat: table, csv and tsv for rows.'),
+    prose(`Formats of rows that a chat does not have: ${rowFormats.join(', ')}.`),
     examples('svc chat --local hi --json | jq .usage', 'svc profile list --json'),
   ],
   profiles: () => [
@@ -156,7 +160,7 @@ export const helpTopics: { readonly [name in (typeof helpTopicNames)[number]]: (
   ],
   'local-service': () => [
     prose(
-      'svc contains a local service: all five operations on an embedded database, for development, tests and CI. --local (or the profile "local") calls it in the same process, without a port and without credentials. svc serve binds it to a port of 127.0.0.1 and shows its data on a page in the browser.',
+      'svc contains a local service: all operations on an embedded database, for development, tests and CI. --local (or the profile "local") calls it in the same process, without a port and without credentials. svc serve binds it to a port of 127.0.0.1 and shows its data on a page in the browser.',
       'Its data is in SVC_DATA_DIR, or in PostgreSQL with --data postgres://user@host/database. The built-in model is deterministic; svc serve --upstream forwards chats to a model server instead. --fault injects failures, so that you can test how a script handles them.',
     ),
     examples(

@@ -5,6 +5,7 @@ import { closestMatch, joinWithOr } from '../../fields/closest-match.ts';
 import { type Flag, type FlagValues, flagForms, flagTerm, isFlagOn } from '../../flag.ts';
 import { pageText } from '../../output/pager.ts';
 import type { Writer } from '../../output/writer.ts';
+import { requestedFilter } from '../../results/output-format.ts';
 import type { Runtime } from '../../runtime.ts';
 import { version } from '../../version.ts';
 import { allCommands, commandGroups, commandsIn } from '../all-commands.ts';
@@ -27,7 +28,7 @@ export const runHelp: RunCommand = async ({ args, flags }, context) => {
   const topic = args.length === 1 ? helpTopicNames.find((one) => one === name) : undefined;
   const commands = commandsIn(args);
   if (commands.length === 0 && !topic) throw unknownTopic(args);
-  if (flags.has('json') || flags.has('jq')) {
+  if (flags.has('json') || requestedFilter(flags)) {
     if (commands.length === 0)
       throw usageFailure(`the topic ${name} is not available as JSON`, `run: svc help ${name}`);
     return printJson(commands, flags, context);
@@ -53,7 +54,7 @@ async function printSkill(words: readonly string[], stdout: Writer): Promise<voi
 async function printJson(commands: readonly Command[], flags: FlagValues, context: Context): Promise<void> {
   const { stdout } = context;
   const json = `${JSON.stringify(helpAsJson(commands), null, 2)}\n`;
-  if (!flags.has('jq')) return printWhole(json, stdout);
+  if (!requestedFilter(flags)) return printWhole(json, stdout);
   const { openResultFilter, printFiltered } = await import('../../results/print-result.ts');
   const filter = await openResultFilter(flags, context);
   if (filter) await printFiltered(json, filter, stdout.write);

@@ -44,7 +44,7 @@ import { flagTarget, type Operation } from '../../operations/operation.ts';
 import { issueText } from '../../output/failure-text.ts';
 import { openSink, type Sink } from '../../output/sink.ts';
 import { filteredSink, type JqFilter } from '../../results/jq-filter.ts';
-import { chooseFormat, type OutputFormat } from '../../results/output-format.ts';
+import { chooseFormat, type OutputFormat, requestedFilter } from '../../results/output-format.ts';
 import { openResultFilter, printResult, resultOf } from '../../results/print-result.ts';
 import { readParent } from '../../trace/trace-context.ts';
 
@@ -99,7 +99,7 @@ export async function runBatch(
       await keepInput();
       requireValidLines(await checkLines(input, selection, checks, context));
     }
-    const file = await findOutputFile(output, filter !== undefined, options.isResumed, context);
+    const file = await findOutputFile(output, requestedFilter(flags)?.flag, options.isResumed, context);
     prior = file && (await openPriorResults(file, { ...options, identity, newRun: checks.run }, runtime, report));
     const differences = prior && (await compareWithPrior(input, selection, prior, context));
     if (previewFormat) return await checkBatch(input, selection, checks, previewFormat, context);
@@ -210,7 +210,7 @@ function requireValidLines({ bad, lines }: LineCounts): void {
 // do not fit it, and Failure `local_file` if stdout is closed or discarded.
 async function findOutputFile(
   output: string | undefined,
-  isFiltered: boolean,
+  filterFlag: string | undefined,
   isResumed: boolean,
   { runtime }: Context,
 ): Promise<OutputPath | undefined> {
@@ -222,7 +222,11 @@ async function findOutputFile(
     });
   const path = isStdout ? undefined : resolve(runtime.cwd, output);
   if (path !== undefined && (await isReplaceable(path))) {
-    if (isFiltered) throw usageFailure(`--jq cannot filter ${output}, the output of the batch`, 'remove --jq or -o');
+    if (filterFlag !== undefined)
+      throw usageFailure(
+        `--${filterFlag} cannot filter ${output}, the output of the batch`,
+        `remove --${filterFlag} or -o`,
+      );
     return { path, displayPath: output ?? '-' };
   }
   if (!isResumed) return undefined;

@@ -12,6 +12,7 @@ import { formatByteSize } from '../../files/byte-size.ts';
 import type { FlagValues } from '../../flag.ts';
 import { rootOf } from '../../json/json-node.ts';
 import { compactJson, type JsonValue, RawJson } from '../../json/write-json.ts';
+import type { typedOperations } from '../../operations/all-operations.ts';
 import { callStartOperation } from '../../operations/call-start.ts';
 import { chatOperation } from '../../operations/chat.ts';
 import { feedbackReplaceOperation } from '../../operations/feedback-replace.ts';
@@ -32,25 +33,32 @@ export interface McpTool {
   readonly about?: string;
 }
 
-/** The tools, in the order in which they are listed. */
-export const mcpTools: readonly McpTool[] = [
-  { name: 'feedback_schema', title: 'Discover feedback schema', operation: feedbackSchemaOperation },
-  {
+// By path, so that the compiler reports an operation that is missing.
+const toolsByPath: { readonly [path in (typeof typedOperations)[number]['path']]: McpTool } = {
+  '/feedback/payload_schema': {
+    name: 'feedback_schema',
+    title: 'Discover feedback schema',
+    operation: feedbackSchemaOperation,
+  },
+  '/v1/chat/completions': {
     name: 'chat',
     title: 'Create chat completion',
     operation: chatOperation,
     about: 'Returns the whole response; a stream is joined into one response.',
   },
-  { name: 'call_start', title: 'Record call start', operation: callStartOperation },
-  {
+  '/call/start': { name: 'call_start', title: 'Record call start', operation: callStartOperation },
+  '/feedback/replace': {
     name: 'feedback_replace',
     title: 'Replace feedback',
     operation: feedbackReplaceOperation,
     about:
       'Deletes the record with the feedback id and stores a new one. With an id, the new record has that id, so that the same request does not create a second one.',
   },
-  { name: 'train', title: 'Create training job', operation: trainOperation },
-];
+  '/v1/preview/training-jobs': { name: 'train', title: 'Create training job', operation: trainOperation },
+};
+
+/** The tools, in the order in which they are listed. */
+export const mcpTools: readonly McpTool[] = Object.values(toolsByPath);
 
 /** True for a tool that changes nothing that the service stores, although it can cost money: it needs no `--allow`. */
 export function isOfferedAlways({ operation: { effect } }: McpTool): boolean {
