@@ -47,6 +47,7 @@ import { filteredSink, type JqFilter } from '../../results/jq-filter.ts';
 import { chooseFormat, type OutputFormat, requestedFilter } from '../../results/output-format.ts';
 import { openResultFilter, printResult, resultOf } from '../../results/print-result.ts';
 import { readParent } from '../../trace/trace-context.ts';
+import { limitYoungGeneration } from '../../train/stream/small-heap.ts';
 
 /**
  * Sends each line of a file, or what `splitInput` makes of it, as a body of an operation. Throws usage for flags that do not
@@ -182,6 +183,8 @@ async function checkLines(
 ): Promise<LineCounts> {
   const counts = { lines: 0, good: 0, bad: 0, bytes: 0 };
   signal.addEventListener('abort', input.stop, { once: true });
+  // Preparing each row without waiting would let it grow to 48 MB, which the sending after it keeps.
+  limitYoungGeneration();
   for await (const line of selectedLines(input, options)) {
     signal.throwIfAborted();
     const key = { digest: digestInputLine(line), timestampMs: runtime.now() };
