@@ -136,10 +136,14 @@ function* colorOnTerminal(
   for (const text of chunks) yield typeof text === 'string' && isTerminal ? { text, style: 'json' } : text;
 }
 
+// Strings hold no line feed, so one before the end is whitespace: programs that read lines get the JSON as one line.
 function* jsonChunks(doc: JsonDocument, isIndented: boolean): Generator<string | Uint8Array> {
+  const lineFeedAt = doc.bytes.indexOf(LINE_FEED);
+  const isOneLine = lineFeedAt === -1 || lineFeedAt === doc.bytes.length - 1;
   if (isIndented) yield* indentChunks(rootOf(doc));
-  else yield doc.bytes;
-  if (isIndented || doc.bytes.at(-1) !== LINE_FEED) yield '\n';
+  else if (isOneLine) yield doc.bytes;
+  else yield* compactChunks(rootOf(doc));
+  if (isIndented || !isOneLine || lineFeedAt === -1) yield '\n';
 }
 
 function* jsonLines(records: Iterable<JsonNode>): Generator<string> {

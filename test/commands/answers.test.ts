@@ -72,18 +72,22 @@ describe('a response', () => {
     ]);
   });
 
-  it('is printed unchanged in a pipe', async () => {
-    const body = '{ "id" : "1",\n "trace_id":"2", "n":9007199254740993, "f":1.0, "f":1e400 }';
-    expect(await start({ pieces: [body.slice(0, 9), body.slice(9)] })).toMatchObject({
-      code: 0,
-      stdout: `${body}\n`,
-    });
-    expect((await start({ pieces: [`${body}\n`] })).stdout).toBe(`${body}\n`);
-    expect((await start({ pieces: [body] }, '--format', 'jsonl')).stdout).toBe(
-      '{"id":"1","trace_id":"2","n":9007199254740993,"f":1.0,"f":1e400}\n',
-    );
+  it.each(['', '\n', '\r\n'])('on one line is printed unchanged in a pipe; end %j', async (end) => {
+    const body = '{ "id" : "1", "trace_id":"2", "n":9007199254740993, "f":1.0, "f":1e400 }';
+    const { code, stdout } = await start({ pieces: [body.slice(0, 9), body.slice(9) + end] });
+    expect({ code, stdout }).toEqual({ code: 0, stdout: `${body}${end || '\n'}` });
+  });
+
+  it('on several lines is one line in a pipe, with every value unchanged', async () => {
+    const body =
+      '{\n  "id" : "1",\r\n\t"trace_id":"2",\n"n":9007199254740993, "f":1.0, "f":1e400,\n"t":"a\\n b\\u0007" }';
+    const line = '{"id":"1","trace_id":"2","n":9007199254740993,"f":1.0,"f":1e400,"t":"a\\n b\\u0007"}\n';
+    const formats = [[], ['--json'], ['--format', 'jsonl']];
+    for (const format of formats)
+      for (const end of ['', '\n', '\n\n'])
+        expect((await start({ pieces: [body + end] }, ...format)).stdout).toBe(line);
     expect((await start({ pieces: [body] }, '--format', 'text')).stdout).toBe(
-      'id\t1\ntrace_id\t2\nn\t9007199254740993\nf\t1.0\nf\t1e400\n',
+      'id\t1\ntrace_id\t2\nn\t9007199254740993\nf\t1.0\nf\t1e400\nt\ta  b\\x07\n',
     );
   });
 
