@@ -26,6 +26,7 @@ type Part = (rest: State) => State;
 
 const TOKEN =
   /\\u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|\\[upP]\{.*?\}|\\u.{4}|\\x..|\\c.|\\.|\[(?:\\.|[^\]\\])*\]|\(\?(?:<[^=!].*?>|.)|\{\d+(?:,\d*)?\}|./gsu;
+const CODE_POINT = /\\(?:u\{([\da-f]+)\}|u([\da-f]{4})|x([\da-f]{2}))/gi;
 const QUANTIFIER = /^(?:([*+?])|\{(\d+)(,?)(\d*)\})$/;
 const PREFERRED_CHARACTERS = 'abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ ';
 const FIRST_SURROGATE = 0xd800;
@@ -189,7 +190,10 @@ function repetition(item: Part, from: number, to: number, spend: (steps: number)
 // A literal, an escape or a class: an expression of one character cannot backtrack.
 function parseCharacter(token: string, spend: (steps: number) => void): Character {
   const expression = new RegExp(`^${token}$`, 'u');
-  const found = Array.from(PREFERRED_CHARACTERS + token).find((one) => expression.test(one));
+  const escaped = Array.from(token.matchAll(CODE_POINT), ([, ...codes]) =>
+    String.fromCodePoint(Number.parseInt(codes.join(''), 16)),
+  );
+  const found = Array.from(PREFERRED_CHARACTERS + token + escaped.join('')).find((one) => expression.test(one));
   if (found !== undefined) return { expression, sample: found };
   for (let code = 0; code <= MAX_CODE_POINT; code += 1) {
     spend(1);
