@@ -34,7 +34,7 @@ import { isModelsPath } from '../local-service/operation-route.ts';
 import { createPageLogin } from '../local-service/page-login.ts';
 import { openHarRecorder } from '../local-service/record-har.ts';
 import { openHarReplay } from '../local-service/replay-har.ts';
-import { requestLogLine, withRequestSummaries } from '../local-service/request-metrics.ts';
+import { createRequestMetrics, requestLogLine } from '../local-service/request-metrics.ts';
 import { loadServiceCredentials } from '../local-service/service-credentials.ts';
 import { deleteFeedback, pruneStore } from '../local-service/store/record-queries.ts';
 import type { ServiceStore } from '../local-service/store/service-store.ts';
@@ -188,7 +188,7 @@ async function openServeService(
   const [replayFile, recordFile] = [getStringFlag(flags, 'replay'), getStringFlag(flags, 'record')];
   if (replayFile !== undefined) {
     const { send, requireAllRecorded } = await openHarReplay(resolve(runtime.cwd, replayFile), options.credentials);
-    const observe = withRequestSummaries(() => (summary) => options.onRequestEnd?.(summary), runtime.elapsed);
+    const { observe } = createRequestMetrics([], options.onRequestEnd, runtime.elapsed);
     return { send: observe(send), observe, close: async () => requireAllRecorded() };
   }
   const { password, token } = options.credentials ?? {};

@@ -1,9 +1,8 @@
 import type { Finding } from '../fields/finding.ts';
-import type { ExchangeSignal, HttpRequest, HttpResponse, Middleware } from '../http/message.ts';
+import type { ExchangeSignal, HttpRequest, HttpResponse } from '../http/message.ts';
 import type { JsonNode } from '../json/json-node.ts';
 import type { Operation } from '../operations/operation.ts';
 import type { PageLogin } from './page-login.ts';
-import type { RequestSummary } from './request-metrics.ts';
 import type { ServiceStore } from './store/service-store.ts';
 import type { Upstream } from './upstream.ts';
 
@@ -16,8 +15,6 @@ export interface ServiceContext {
   readonly now: () => number;
   readonly randomBytes: (count: number) => Uint8Array;
   readonly elapsed: () => number;
-  readonly onRequestEnd?: ((summary: RequestSummary) => void) | undefined;
-  readonly faults?: Middleware | undefined;
   /** Rejects bodies that break a rule of one existing server, too (docs/servers.md). */
   readonly checksRules?: boolean | undefined;
   /** Gives browsers credentials for the page. */

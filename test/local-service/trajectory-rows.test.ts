@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { uuidV7 } from '../../src/fields/uuid.ts';
 import { collectBody } from '../../src/http/body-chunks.ts';
-import { createLocalService } from '../../src/local-service/create-local-service.ts';
+import { openLocalService } from '../../src/local-service/open-local-service.ts';
 import {
   createEmbeddedStore,
   deleteAbandonedTrajectories,
@@ -54,10 +54,7 @@ describe('the trajectories of a job', () => {
     const { counted } = await database();
     const store = createEmbeddedStore(counted);
     const clock = { now: () => now, elapsed: () => 0, randomBytes: (count: number) => randomBytes(count) };
-    const { send } = createLocalService(
-      { ...clock, store, directory: temporaryDirectory(), maxBodyBytes: 1e6, upstream: undefined },
-      undefined,
-    );
+    const { send } = await openLocalService({ databaseFile: join(temporaryDirectory(), 'other.db'), store }, clock);
     let isStored = false;
     const job = { id: newId(now), model_id: 'm', experimental_config: null, created_at: now };
     const saving = store
