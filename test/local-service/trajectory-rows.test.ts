@@ -10,7 +10,7 @@ import {
   saveTrajectories,
 } from '../../src/local-service/store/embedded-store.ts';
 import { openStore } from '../../src/local-service/store/open-store.ts';
-import type { StagedTrajectory } from '../../src/local-service/store/staging-file.ts';
+import type { StagedTrajectory } from '../../src/local-service/store/service-store.ts';
 import { temporaryDirectory } from '../support/svc.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -18,7 +18,7 @@ const now = Date.UTC(2026, 5, 1);
 const newId = (time: number): string => uuidV7(time, new Uint8Array(10));
 
 function* trajectories(count: number, bytes: number): Generator<StagedTrajectory> {
-  for (let index = 0; index < count; index++) yield { group: 0, index, bytes: new Uint8Array(bytes) };
+  for (let index = 0; index < count; index++) yield { group: 0, index, bytes: Buffer.alloc(bytes) };
 }
 
 async function database() {

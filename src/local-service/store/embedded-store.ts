@@ -2,9 +2,15 @@ import type { ExchangeSignal } from '../../http/message.ts';
 import { yieldToEventLoop } from '../event-loop.ts';
 import type { Store } from './open-store.ts';
 import { replaceFeedback, saveCalls } from './record-queries.ts';
-import { insertRows, type JobRow, type QuerySequence, type RowQuery, type ServiceStore } from './service-store.ts';
+import {
+  insertRows,
+  type JobRow,
+  type QuerySequence,
+  type RowQuery,
+  type ServiceStore,
+  type StagedTrajectory,
+} from './service-store.ts';
 import { createGroupCommit } from './shared-batches.ts';
-import type { StagedTrajectory } from './staging-file.ts';
 
 export function createEmbeddedStore(database: Store): ServiceStore {
   const groupCommit = createGroupCommit(database);
