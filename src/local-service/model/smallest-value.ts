@@ -6,6 +6,7 @@ import { runWithTimeLimit } from '../../fields/run-with-time-limit.ts';
 import { isRecord } from '../../json/is-record.ts';
 import { formatJsonPath, type JsonPath } from '../../json/json-node.ts';
 import { compareNumberLiterals } from '../../json/number-literal.ts';
+import { memoize } from '../memoize.ts';
 import { HttpError } from '../responses.ts';
 import { createStepCounter, parsePattern } from './pattern.ts';
 import { propertySchemas, type Schema, type SchemaScope, schemaMismatch } from './schema-mismatch.ts';
@@ -249,15 +250,6 @@ function* numberCandidates(parts: readonly AnySchemaObject[]): Generator<number>
 
 function valuesOf(parts: readonly AnySchemaObject[], keyword: string) {
   return parts.flatMap((part) => (part[keyword] === undefined ? [] : [part[keyword]]));
-}
-
-function memoize<T>(compute: (text: string) => T): (text: string) => T {
-  const results = new Map<string, T>();
-  return (text) => {
-    const result = results.get(text) ?? compute(text);
-    results.set(text, result);
-    return result;
-  };
 }
 
 function resolveReference(root: Schema, reference: string): unknown {
