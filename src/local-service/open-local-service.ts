@@ -2,7 +2,6 @@ import { Buffer } from 'node:buffer';
 import { dirname, join } from 'node:path';
 import type { PostgresAddress } from '../config/postgres-address.ts';
 import { Failure } from '../errors.ts';
-import { createBodyValidator } from '../fields/schema-validator.ts';
 import { uuidV7 } from '../fields/uuid.ts';
 import { withFileFailure } from '../files/file-errors.ts';
 import { openAnonymousFile } from '../files/file-replacement.ts';
@@ -14,38 +13,23 @@ import { typedOperations } from '../operations/all-operations.ts';
 import type { Operation } from '../operations/operation.ts';
 import type { Runtime } from '../runtime.ts';
 import { type AcceptedCredentials, authenticateRequest } from './authenticate-request.ts';
-import { yieldAfterWork } from './event-loop.ts';
 import { handleChat } from './handlers/chat.ts';
 import { handleFeedbackSchema } from './handlers/feedback-schema.ts';
 import { handleCallStart, handleFeedbackReplace } from './handlers/records.ts';
-import { createTrainReceiver } from './handlers/train.ts';
+import { receiveTrainingJobs } from './handlers/train.ts';
 import {
+  forwardToUpstream,
+  IncompleteBodyError,
   isModelsPath,
   modelsPath,
   modelsRoute,
-  operationRoute,
-  upstreamChatRoute,
+  withBufferedBody,
   withStoredChats,
 } from './operation-route.ts';
 import { pageRoutes } from './page-routes.ts';
-import { IncompleteBodyError, parseRequestBody } from './request-body.ts';
 import { createRequestMetrics, type RequestMetrics, type RequestSummary } from './request-metrics.ts';
-import {
-  HttpError,
-  httpErrorResponse,
-  invalidBodyResponse,
-  jsonResponse,
-  requestPath,
-  textResponse,
-  toHttpError,
-} from './responses.ts';
-import {
-  type BodyReceiver,
-  type OperationHandler,
-  readRoute,
-  type ServiceContext,
-  type ServiceRoute,
-} from './service-context.ts';
+import { HttpError, httpErrorResponse, jsonResponse, requestPath, textResponse, toHttpError } from './responses.ts';
+import { readRoute, type ServiceContext, type ServiceRoute } from './service-context.ts';
 import { createEmbeddedStore, deleteAbandonedTrajectories } from './store/embedded-store.ts';
 import { openStore } from './store/open-store.ts';
 import type { ServiceStore } from './store/service-store.ts';
@@ -167,39 +151,30 @@ function createRoutes(context: ServiceContext, metrics: RequestMetrics): Readonl
     ...pageRoutes(context),
   ]);
   for (const operation of typedOperations) {
-    const route =
-      upstream && operation.host === 'chat'
-        ? upstreamChatRoute(operation, upstream, context)
-        : operationRoute(operation, operationHandlers[operation.path](operation), context);
-    routes.set(operation.path, operation.host === 'chat' ? withStoredChats(route, context) : route);
+    const { path, host, auth, errors } = operation;
+    const respond =
+      upstream && host === 'chat'
+        ? forwardToUpstream(operation, upstream, context)
+        : operationHandlers[path](operation, context);
+    const stored = host === 'chat' ? withStoredChats(respond, context) : respond;
+    routes.set(path, { method: 'POST', auth, errors, respond: stored });
   }
   return routes;
 }
 
 /** The handlers of the local service by operation path; an operation without a handler is a type error. */
 const operationHandlers: {
-  readonly [path in (typeof typedOperations)[number]['path']]: (operation: Operation) => BodyReceiver;
+  readonly [path in (typeof typedOperations)[number]['path']]: (
+    operation: Operation,
+    context: ServiceContext,
+  ) => ServiceRoute['respond'];
 } = {
   '/feedback/replace': withBufferedBody(handleFeedbackReplace),
   '/feedback/payload_schema': withBufferedBody(handleFeedbackSchema),
   '/v1/chat/completions': withBufferedBody(handleChat),
-  '/v1/preview/training-jobs': createTrainReceiver,
+  '/v1/preview/training-jobs': receiveTrainingJobs,
   '/call/start': withBufferedBody(handleCallStart),
 };
-
-// Buffers the body of an operation, and validates it as the command line does before the handler gets it.
-function withBufferedBody(handler: OperationHandler): (operation: Operation) => BodyReceiver {
-  return (operation) => {
-    const validate = createBodyValidator(operation);
-    return async (chunks, length, caller, context, refuse) => {
-      const bytes = await collectBody(chunks, operation.largestBody, length);
-      const body = parseRequestBody(bytes);
-      if (!('doc' in body)) return invalidBodyResponse([body], operation);
-      await yieldAfterWork(bytes.length, caller.signal);
-      return (await refuse(validate(body))) ?? handler(body, caller, context);
-    };
-  };
-}
 
 export async function openServiceStore(
   { databaseFile, postgres, trust }: Pick<LocalServiceOptions, 'databaseFile' | 'postgres' | 'trust'>,

@@ -20,22 +20,27 @@ import { createEnvelope, readTrajectories } from '../../train/stream/grammar.ts'
 import { InvalidTextError } from '../../train/stream/reader.ts';
 import { limitYoungGeneration } from '../../train/stream/small-heap.ts';
 import { createChunkBatcher } from '../../train/stream/upload.ts';
+import { yieldAfterWork } from '../event-loop.ts';
+import { invalidJsonFinding, receiveBody, refuseFindings } from '../operation-route.ts';
 import { invalidBodyResponse, jsonResponse } from '../responses.ts';
-import type { BodyReceiver } from '../service-context.ts';
+import type { ServiceContext, ServiceRoute } from '../service-context.ts';
 import type { StagedTrajectory } from '../store/service-store.ts';
 
 /**
  * Receives training jobs with one trajectory in memory at a time, and validates each when it is complete. Trajectories are
  * staged on disk, and stored byte for byte once all of them have arrived and are valid.
  */
-export function createTrainReceiver(operation: Operation): BodyReceiver {
+export function receiveTrainingJobs(operation: Operation, context: ServiceContext): ServiceRoute['respond'] {
   const validate = createBodyValidator(operation);
-  return async (chunks, _length, { signal }, { store, directory, now, randomBytes }, refuse) => {
+  const { store, directory, now, randomBytes } = context;
+  return async (request, { signal }) => {
+    const [chunks, , length] = receiveBody(request, operation, context);
     limitYoungGeneration();
     const staging = await openStagingFile(directory);
     try {
       const { body, findings } = await receiveJob(chunks, staging, validate);
-      const refusal = await refuse(findings);
+      const refusal = refuseFindings(findings, operation, context);
+      await yieldAfterWork(length, signal);
       if (refusal) return refusal;
       const config = getMember(body, 'experimental_config');
       const job = {
@@ -81,7 +86,7 @@ async function receiveJob(
 function unreadableFinding({ message, location, syntaxProblem }: InvalidTextError): Finding {
   return syntaxProblem === undefined
     ? { path: [], level: 'error', code: 'invalid', message }
-    : { path: [location.offset], level: 'error', code: 'invalid', message: `JSON decode error: ${syntaxProblem}` };
+    : invalidJsonFinding(location.offset, syntaxProblem);
 }
 
 // Before each trajectory: its group, its place in it, and how many bytes it has.
