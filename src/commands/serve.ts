@@ -19,6 +19,7 @@ import { parseByteSize } from '../files/byte-size.ts';
 import { type FlagValues, getArrayFlag, getBooleanFlag, getStringFlag, isFlagOn } from '../flag.ts';
 import { isLoopbackUrl } from '../http/proxy.ts';
 import { pluralize } from '../json/pluralize.ts';
+import { openHarRecorder, openHarReplay } from '../local-service/har.ts';
 import { parseFaultRule, withFaults } from '../local-service/inject-faults.ts';
 import { serviceLimits } from '../local-service/limits.ts';
 import { listenOnLoopback } from '../local-service/listen.ts';
@@ -30,16 +31,12 @@ import {
   openLocalService,
   openServiceStore,
 } from '../local-service/open-local-service.ts';
-import { isModelsPath } from '../local-service/operation-route.ts';
 import { createPageLogin } from '../local-service/page-login.ts';
-import { openHarRecorder } from '../local-service/record-har.ts';
-import { openHarReplay } from '../local-service/replay-har.ts';
-import { requestLogLine, withRequestSummaries } from '../local-service/request-metrics.ts';
+import { createRequestMetrics, requestLogLine } from '../local-service/request-metrics.ts';
 import { loadServiceCredentials } from '../local-service/service-credentials.ts';
 import { deleteFeedback, pruneStore } from '../local-service/store/record-queries.ts';
 import type { ServiceStore } from '../local-service/store/service-store.ts';
 import { createUpstream, type Upstream } from '../local-service/upstream.ts';
-import { operationAt } from '../operations/all-operations.ts';
 import { openResultOutput, printResult, resultOf } from '../results/print-result.ts';
 import type { Runtime } from '../runtime.ts';
 
@@ -188,20 +185,14 @@ async function openServeService(
   const [replayFile, recordFile] = [getStringFlag(flags, 'replay'), getStringFlag(flags, 'record')];
   if (replayFile !== undefined) {
     const { send, requireAllRecorded } = await openHarReplay(resolve(runtime.cwd, replayFile), options.credentials);
-    const observe = withRequestSummaries(() => (summary) => options.onRequestEnd?.(summary), runtime.elapsed);
+    const { observe } = createRequestMetrics([], options.onRequestEnd, runtime.elapsed);
     return { send: observe(send), observe, close: async () => requireAllRecorded() };
   }
   const { password, token } = options.credentials ?? {};
   const recorder =
     recordFile === undefined
       ? undefined
-      : await openHarRecorder(
-          resolve(runtime.cwd, recordFile),
-          (path) => isModelsPath(path) || operationAt(path) !== undefined,
-          [password, token],
-          runtime,
-          warn,
-        );
+      : await openHarRecorder(resolve(runtime.cwd, recordFile), [password, token], runtime, warn);
   const service = await openLocalService(options, runtime);
   if (!recorder) return service;
   const close = (): Promise<void> => service.close().finally(recorder.close);

@@ -2,20 +2,13 @@ import { createHash } from 'node:crypto';
 import { parseDurationMs } from '../config/parse-duration.ts';
 import { usageFailure } from '../errors.ts';
 import { joinWithOr } from '../fields/closest-match.ts';
-import {
-  getHeader,
-  type HttpHeaders,
-  type HttpRequest,
-  type HttpResponse,
-  type Middleware,
-  type Send,
-} from '../http/message.ts';
-import { abortableDelay, type StartTimer } from '../http/time-limits.ts';
+import { getHeader, type HttpHeaders, type HttpResponse, type Middleware, type Send } from '../http/message.ts';
+import { abortableDelay } from '../http/time-limits.ts';
 import { firstStringMember } from '../json/json-node.ts';
 import { tryParseJson } from '../json/parse-json.ts';
 import { allOperations, operationAt } from '../operations/all-operations.ts';
 import { feedbackReplaceOperation } from '../operations/feedback-replace.ts';
-import type { Operation } from '../operations/operation.ts';
+import type { Runtime } from '../runtime.ts';
 import { sendWithCopies } from './body-copy.ts';
 import { yieldToEventLoop } from './event-loop.ts';
 import { HttpError, httpErrorResponse, requestPath } from './responses.ts';
@@ -25,10 +18,7 @@ export class ConnectionResetError extends Error {
   override readonly name = 'ConnectionResetError';
 }
 
-interface FaultClock {
-  readonly after: StartTimer;
-  readonly elapsed: () => number;
-}
+type FaultRule = ReturnType<typeof parseFaultRule>;
 
 /**
  * Injects faults into the operations (`--fault`). The first rule that applies to a request decides; each rule counts the
@@ -36,17 +26,27 @@ interface FaultClock {
  */
 export function withFaults(
   rules: readonly FaultRule[],
-  clock: FaultClock,
+  { after, elapsed }: Pick<Runtime, 'after' | 'elapsed'>,
   deleteFeedback: (project: string, id: string) => Promise<void>,
 ): Middleware {
   const counters = rules.map(createRuleCounter);
   return (next) => async (request) => {
     const path = requestPath(request);
     const operation = operationAt(path);
-    if (!operation) return next(request);
-    const [rule] = counters.flatMap((count) => count(path, request.headers, clock.elapsed()) ?? []);
-    if (!rule) return next(request);
-    const respond: Send = (sent) => respondWithFault(rule, sent, operation, next, clock);
+    const [rule] = operation ? counters.flatMap((count) => count(path, request.headers, elapsed()) ?? []) : [];
+    if (!operation || !rule) return next(request);
+    const respond: Send = async (sent) => {
+      if (rule.delayMs > 0) await abortableDelay(rule.delayMs, after, sent.signal);
+      if (rule.reset === 'before') throw new ConnectionResetError('reset by --fault before the request was applied');
+      if (rule.status !== undefined) {
+        const headers = rule.retryAfter === undefined ? [] : [['Retry-After', rule.retryAfter] as const];
+        return httpErrorResponse(new HttpError(rule.status, 'injected by --fault', headers), operation.errors);
+      }
+      const response = await next(sent);
+      if (rule.reset === 'after') throw new ConnectionResetError('reset by --fault after the request was applied');
+      if (rule.cutBytes === undefined) return response;
+      return { ...response, body: cutBody(response.body, rule.cutBytes), completeBody: undefined };
+    };
     if (!rule.deletesOldFeedback) return respond(request);
     // As a server that deletes the old record before its last checks (docs/servers.md): before a 400, 5xx or lost response.
     return sendWithCopies(request, respond, operation.largestBody, async (sent, response) => {
@@ -58,34 +58,13 @@ export function withFaults(
   };
 }
 
-async function respondWithFault(
-  rule: FaultRule,
-  request: HttpRequest,
-  operation: Operation,
-  next: Send,
-  clock: FaultClock,
-): Promise<HttpResponse> {
-  if (rule.delayMs > 0) await abortableDelay(rule.delayMs, clock.after, request.signal);
-  if (rule.reset === 'before') throw new ConnectionResetError('reset by --fault before the request was applied');
-  if (rule.status !== undefined) {
-    const headers = rule.retryAfter === undefined ? [] : [['Retry-After', rule.retryAfter] as const];
-    return httpErrorResponse(new HttpError(rule.status, 'injected by --fault', headers), operation.errors);
-  }
-  const response = await next(request);
-  if (rule.reset === 'after') throw new ConnectionResetError('reset by --fault after the request was applied');
-  if (rule.cutBytes === undefined) return response;
-  return { ...response, body: cutBody(response.body, rule.cutBytes), completeBody: undefined };
-}
-
 // Counts the requests that match a rule; undefined for requests that it does not affect.
-function createRuleCounter(
-  rule: FaultRule,
-): (path: string, headers: HttpHeaders, now: number) => FaultRule | undefined {
+function createRuleCounter(rule: FaultRule) {
   const { every, first, chance, seed, rate, retryAfter } = rule;
   let matched = 0;
   let windowStart = Number.NEGATIVE_INFINITY;
   let windowCount = 0;
-  return (path, headers, now) => {
+  return (path: string, headers: HttpHeaders, now: number): FaultRule | undefined => {
     if (!matchesFaultRule(rule, path, headers)) return undefined;
     matched += 1;
     if (matched % every !== 0 || matched > first) return undefined;
@@ -116,31 +95,11 @@ export async function* cutBody(body: HttpResponse['body'], maxBytes: number): As
   }
 }
 
-/** A rule of `--fault`: which requests it matches, and what happens to them. */
-interface FaultRule {
-  readonly path: string | undefined;
-  readonly header: { readonly name: string; readonly value: string | undefined } | undefined;
-  /** Of the matching requests every nth, only the first ones, and a share of them. */
-  readonly every: number;
-  readonly first: number;
-  readonly chance: number;
-  readonly seed: string;
-  /** A maximum number of requests per period; only requests above it are affected. */
-  readonly rate: { readonly count: number; readonly periodMs: number } | undefined;
-  readonly status: number | undefined;
-  readonly retryAfter: string | undefined;
-  readonly delayMs: number;
-  readonly cutBytes: number | undefined;
-  readonly reset: 'before' | 'after' | undefined;
-  /** A feedback replacement that fails with 400, 5xx or a reset deletes the old record all the same. */
-  readonly deletesOldFeedback: boolean;
-}
-
 const EXAMPLE = 'for example operation=chat,every=3,status=503,retry-after=2';
 const RATE_LIMITED_STATUS = 429;
 
 /** Parses a rule such as `operation=chat,every=3,status=503,retry-after=2`. Throws Failure `usage`. */
-export function parseFaultRule(text: string): FaultRule {
+export function parseFaultRule(text: string) {
   const fields = new Map<string, string>();
   for (const part of text.split(',')) {
     const [, name = '', value = ''] = /^\s*([^=\s]*)\s*(?:=(.*))?$/s.exec(part) ?? [];
@@ -149,26 +108,37 @@ export function parseFaultRule(text: string): FaultRule {
       const names = Array.from(faultKeys.keys(), (known) => `${known}=`).join(' ');
       throw faultFailure(part.trim(), `use each of these once: ${names}; ${EXAMPLE}`);
     }
-    if (!key.pattern.test(value)) throw faultFailure(part.trim(), key.hint);
+    const [pattern, hint] = key;
+    if (!pattern.test(value)) throw faultFailure(part.trim(), hint);
     fields.set(name, value);
   }
-  const number = (name: string): number | undefined => (fields.has(name) ? Number(fields.get(name)) : undefined);
-  const [count, period = ''] = fields.get('rate')?.split('/') ?? [];
-  const [delay, reset] = [fields.get('delay'), fields.get('reset')];
-  const rate = count ? { count: Number(count), periodMs: parseDurationMs('--fault rate', period) } : undefined;
-  const rule: FaultRule = {
-    path: operationPath(fields.get('operation')),
-    header: parseHeader(fields.get('header')),
+  const read = <T>(name: string, parse: (value: string) => T): T | undefined => {
+    const value = fields.get(name);
+    return value === undefined ? undefined : parse(value);
+  };
+  const number = (name: string): number | undefined => read(name, Number);
+  const rate = read('rate', (value) => {
+    const [count, period = ''] = value.split('/');
+    return { count: Number(count), periodMs: parseDurationMs('--fault rate', period) };
+  });
+  const rule = {
+    path: read('operation', operationPath),
+    header: read('header', (value) => {
+      const [, name = '', wanted] = /^([^:]+)(?::\s*(.*))?$/s.exec(value) ?? [];
+      return { name, value: wanted };
+    }),
+    /** Of the matching requests every nth, only the first ones, and a share of them. */
     every: number('every') ?? 1,
     first: number('first') ?? Number.POSITIVE_INFINITY,
     chance: number('chance') ?? 1,
     seed: fields.get('seed') ?? '0',
+    /** Affects only the requests above it. */
     rate,
     status: number('status') ?? (rate ? RATE_LIMITED_STATUS : undefined),
     retryAfter: fields.get('retry-after'),
-    delayMs: delay === undefined ? 0 : parseDurationMs('--fault delay', delay),
+    delayMs: read('delay', (value) => parseDurationMs('--fault delay', value)) ?? 0,
     cutBytes: number('cut'),
-    reset: reset === 'before' || reset === 'after' ? reset : undefined,
+    reset: fields.get('reset'),
     deletesOldFeedback: fields.has('delete'),
   };
   const effects = [rule.status, rule.cutBytes, rule.reset].filter((effect) => effect !== undefined).length;
@@ -192,40 +162,30 @@ function matchesFaultRule({ path, header }: FaultRule, requestPath: string, head
 
 const OPERATION_HINT = `use ${joinWithOr(allOperations.map(operationName))}`;
 
-const faultKeys: ReadonlyMap<string, { readonly pattern: RegExp; readonly hint: string }> = new Map([
-  ['operation', { pattern: /./, hint: OPERATION_HINT }],
-  ['header', { pattern: /^[^:]+/, hint: 'use header=name or header=name:value' }],
-  ['every', { pattern: /^[1-9]\d*$/, hint: 'use a number from 1, for every nth matching request' }],
-  ['first', { pattern: /^[1-9]\d*$/, hint: 'use a number from 1, for only the first n matching requests' }],
-  [
-    'chance',
-    { pattern: /^(0?\.\d+|0|1(\.0+)?)$/, hint: 'use a number from 0 to 1, for a share of the matching requests' },
-  ],
-  ['seed', { pattern: /./, hint: 'use any text; the same seed chooses the same requests' }],
-  ['rate', { pattern: /^[1-9]\d*\/[^/]+$/, hint: 'use a number of requests and a time, such as rate=5/10s' }],
-  ['status', { pattern: /^[45]\d\d$/, hint: 'use a status from 400 to 599' }],
-  ['retry-after', { pattern: /^\d+$/, hint: 'use a number of seconds' }],
-  ['delay', { pattern: /./, hint: 'use a time, such as delay=0.2s' }],
-  ['cut', { pattern: /^\d+$/, hint: 'use a number of bytes of the response body' }],
-  ['delete', { pattern: /^old$/, hint: 'use delete=old' }],
-  ['reset', { pattern: /^(before|after)$/, hint: 'use reset=before or reset=after' }],
+const faultKeys: ReadonlyMap<string, readonly [pattern: RegExp, hint: string]> = new Map([
+  ['operation', [/./, OPERATION_HINT]],
+  ['header', [/^[^:]+/, 'use header=name or header=name:value']],
+  ['every', [/^[1-9]\d*$/, 'use a number from 1, for every nth matching request']],
+  ['first', [/^[1-9]\d*$/, 'use a number from 1, for only the first n matching requests']],
+  ['chance', [/^(0?\.\d+|0|1(\.0+)?)$/, 'use a number from 0 to 1, for a share of the matching requests']],
+  ['seed', [/./, 'use any text; the same seed chooses the same requests']],
+  ['rate', [/^[1-9]\d*\/[^/]+$/, 'use a number of requests and a time, such as rate=5/10s']],
+  ['status', [/^[45]\d\d$/, 'use a status from 400 to 599']],
+  ['retry-after', [/^\d+$/, 'use a number of seconds']],
+  ['delay', [/./, 'use a time, such as delay=0.2s']],
+  ['cut', [/^\d+$/, 'use a number of bytes of the response body']],
+  ['delete', [/^old$/, 'use delete=old']],
+  ['reset', [/^(before|after)$/, 'use reset=before or reset=after']],
 ]);
 
-function operationName({ command }: { readonly command: readonly string[] }): string {
+function operationName({ command }: (typeof allOperations)[number]): string {
   return command.join('-');
 }
 
-function operationPath(name: string | undefined): string | undefined {
-  if (name === undefined) return undefined;
+function operationPath(name: string): string {
   const operation = allOperations.find((candidate) => candidate.path === name || operationName(candidate) === name);
   if (!operation) throw faultFailure(`operation=${name}`, OPERATION_HINT);
   return operation.path;
-}
-
-function parseHeader(text: string | undefined): FaultRule['header'] {
-  if (text === undefined) return undefined;
-  const [, name = '', value] = /^([^:]+)(?::\s*(.*))?$/s.exec(text) ?? [];
-  return { name, value };
 }
 
 function faultFailure(part: string, hint: string): Error {

@@ -6,9 +6,9 @@ import { describeFileError, errorCode } from '../files/file-errors.ts';
 import { getHeader, type HttpHeaders, type HttpRequest, type HttpResponse, pairHeaders } from '../http/message.ts';
 import { isLoopbackUrl } from '../http/proxy.ts';
 import type { StartTimer } from '../http/time-limits.ts';
-import type { ObservedService } from './create-local-service.ts';
 import { ConnectionResetError } from './inject-faults.ts';
 import { serviceLimits } from './limits.ts';
+import type { LocalService } from './open-local-service.ts';
 import { jsonResponse } from './responses.ts';
 
 export interface ServiceListener {
@@ -30,7 +30,7 @@ const MIN_LAST_WRITES_MS = 250;
  * of serviceLimits. Throws Failure `local_file` if the port is taken.
  */
 export async function listenOnLoopback(
-  service: ObservedService,
+  service: Pick<LocalService, 'send' | 'observe'>,
   port: number,
   after: StartTimer,
   timeouts: { readonly [limit in 'headMs' | 'bodyMs' | 'drainMs']: number },
@@ -104,7 +104,7 @@ async function bindPort(server: Server, port: number): Promise<void> {
 }
 
 async function handleConnection(
-  { send, observe }: ObservedService,
+  { send, observe }: Pick<LocalService, 'send' | 'observe'>,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {

@@ -1,53 +1,79 @@
+import { Buffer } from 'node:buffer';
 import { dirname, join } from 'node:path';
 import type { PostgresAddress } from '../config/postgres-address.ts';
 import { Failure } from '../errors.ts';
+import { uuidV7 } from '../fields/uuid.ts';
 import { withFileFailure } from '../files/file-errors.ts';
 import { openAnonymousFile } from '../files/file-replacement.ts';
 import type { TrustOptions } from '../files/trusted-file.ts';
 import { collectBody } from '../http/body-chunks.ts';
-import type { Send } from '../http/message.ts';
+import { getHeader, type HttpRequest, type Middleware, type Send } from '../http/message.ts';
 import type { Transport } from '../http/transport.ts';
+import { typedOperations } from '../operations/all-operations.ts';
+import type { Operation } from '../operations/operation.ts';
 import type { Runtime } from '../runtime.ts';
-import type { AcceptedCredentials } from './authenticate-request.ts';
-import { createLocalService, type ObservedService } from './create-local-service.ts';
-import type { ServiceContext } from './service-context.ts';
+import { type AcceptedCredentials, authenticateRequest } from './authenticate-request.ts';
+import { handleChat } from './handlers/chat.ts';
+import { handleFeedbackSchema } from './handlers/feedback-schema.ts';
+import { handleCallStart, handleFeedbackReplace } from './handlers/records.ts';
+import { receiveTrainingJobs } from './handlers/train.ts';
+import {
+  forwardToUpstream,
+  IncompleteBodyError,
+  isModelsPath,
+  modelsPath,
+  modelsRoute,
+  withBufferedBody,
+  withStoredChats,
+} from './operation-route.ts';
+import { pageRoutes } from './page-routes.ts';
+import { createRequestMetrics, type RequestMetrics, type RequestSummary } from './request-metrics.ts';
+import { HttpError, httpErrorResponse, jsonResponse, requestPath, textResponse, toHttpError } from './responses.ts';
+import { readRoute, type ServiceContext, type ServiceRoute } from './service-context.ts';
 import { createEmbeddedStore, deleteAbandonedTrajectories } from './store/embedded-store.ts';
 import { openStore } from './store/open-store.ts';
 import type { ServiceStore } from './store/service-store.ts';
 
-export interface LocalServiceOptions
-  extends Pick<ServiceContext, 'upstream' | 'models' | 'onRequestEnd' | 'faults' | 'checksRules' | 'login'> {
+export interface LocalServiceOptions extends Pick<ServiceContext, 'upstream' | 'models' | 'checksRules' | 'login'> {
   readonly databaseFile: string;
   /** The data if it is open already; the local service closes it. */
   readonly store?: ServiceStore | undefined;
   /** The database server to use instead; the database file then only says where large bodies are staged. */
-  readonly postgres?: PostgresLogin | undefined;
+  readonly postgres?: { readonly address: PostgresAddress; readonly password: string | undefined } | undefined;
   /** The credentials it accepts; without them it accepts every request. */
   readonly credentials?: AcceptedCredentials | undefined;
   /** As of ServiceContext; without it only the limits of the operations hold. */
   readonly maxBodyBytes?: number | undefined;
   readonly trust?: TrustOptions | undefined;
+  readonly faults?: Middleware | undefined;
+  readonly onRequestEnd?: ((summary: RequestSummary) => void) | undefined;
 }
 
-export interface PostgresLogin {
-  readonly address: PostgresAddress;
-  readonly password: string | undefined;
+/** The local service; `observe` counts and logs requests that `send` does not get. */
+export interface LocalService {
+  readonly send: Send;
+  readonly observe: Middleware;
+  readonly close: () => Promise<void>;
 }
 
-export type ServiceRuntime = Pick<Runtime, 'now' | 'randomBytes'> & Partial<Pick<Runtime, 'elapsed'>>;
+type ServiceRuntime = Pick<Runtime, 'now' | 'randomBytes'> & Partial<Pick<Runtime, 'elapsed'>>;
 
 const INSUFFICIENT_STORAGE_STATUS = 507;
 const MAX_ERROR_BYTES = 64 * 1024;
+const PROMETHEUS_CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
+const anonymousUser = 'local';
+const statusPaths = { models: modelsPath, health: '/healthz', metrics: '/metrics' } as const;
+const servicePaths: readonly string[] = [...Object.values(statusPaths), ...typedOperations.map(({ path }) => path)];
 
 export function databaseFileIn(directory: string): string {
   return join(directory, 'svc.db');
 }
 
-export interface LocalService extends ObservedService {
-  readonly close: () => Promise<void>;
-}
-
-/** Opens the local service on its database; its `send` is called like the network. */
+/**
+ * The local service as a Send: all operations of the interface on a store. It checks credentials, if there are any,
+ * validates bodies as the command line does, and behaves as docs/servers.md says where the interface is silent. A
+ * request that is aborted before it was applied is not applied.
+ */
 export async function openLocalService(
   {
     databaseFile,
@@ -56,14 +82,99 @@ export async function openLocalService(
     credentials,
     store: openedStore,
     maxBodyBytes = Number.POSITIVE_INFINITY,
+    faults,
+    onRequestEnd,
     ...options
   }: LocalServiceOptions,
   { now, randomBytes, elapsed = now }: ServiceRuntime,
 ): Promise<LocalService> {
   const store = openedStore ?? (await openServiceStore({ databaseFile, postgres, trust }, now()));
   const context = { ...options, store, directory: dirname(databaseFile), maxBodyBytes, now, randomBytes, elapsed };
-  return { ...createLocalService(context, credentials), close: store.close };
+  const metrics = createRequestMetrics(servicePaths, onRequestEnd, elapsed);
+  const routes = createRoutes(context, metrics);
+  const respond: Send = async (request) => {
+    request.onBodySent?.();
+    const path = requestPath(request);
+    const route = routes.get(isModelsPath(path) ? modelsPath : path);
+    try {
+      if (!route) throw new HttpError(404, 'Not Found');
+      const user = admitUser(request, route, credentials, context);
+      return await route.respond(request, { user, signal: request.signal });
+    } catch (error) {
+      // An aborted request gets no response, as on the network.
+      request.signal?.throwIfAborted();
+      if (error instanceof IncompleteBodyError) throw error.reason;
+      return httpErrorResponse(toHttpError(error), route?.errors);
+    }
+  };
+  const respondOrFail = faults?.(respond) ?? respond;
+  const send = metrics.observe(async (request) => {
+    const response = await respondOrFail(request);
+    // An upstream server has given one already.
+    if (getHeader(response.headers, 'x-request-id') !== undefined) return response;
+    return { ...response, headers: [...response.headers, ['X-Request-Id', uuidV7(now(), randomBytes(10))]] };
+  });
+  return { send, observe: metrics.observe, close: store.close };
 }
+
+// The name of the user. Throws HttpError 401 or 405.
+function admitUser(
+  { method, headers }: HttpRequest,
+  route: ServiceRoute,
+  credentials: AcceptedCredentials | undefined,
+  { login }: ServiceContext,
+): string {
+  if (method !== route.method && !(method === 'HEAD' && route.method === 'GET'))
+    throw new HttpError(405, 'Method Not Allowed', [['Allow', route.method === 'GET' ? 'GET, HEAD' : route.method]]);
+  const authorization = getHeader(headers, 'authorization');
+  const isOpen = route.auth === 'none' || (route.auth === 'page' && login?.accepts(authorization));
+  if (!credentials || isOpen) return anonymousUser;
+  return authenticateRequest(route.auth === 'bearer' ? 'bearer' : 'basic', authorization, credentials);
+}
+
+function createRoutes(context: ServiceContext, metrics: RequestMetrics): ReadonlyMap<string, ServiceRoute> {
+  const { upstream } = context;
+  const routes = new Map<string, ServiceRoute>([
+    [statusPaths.models, modelsRoute(context)],
+    [
+      statusPaths.health,
+      readRoute('none', async () => {
+        // 503 while the store cannot be used.
+        await context.store.checkHealth();
+        return jsonResponse(200, { status: 'ok' });
+      }),
+    ],
+    [
+      statusPaths.metrics,
+      readRoute('basic', async () => textResponse(200, Buffer.from(metrics.text()), PROMETHEUS_CONTENT_TYPE)),
+    ],
+    ...pageRoutes(context),
+  ]);
+  for (const operation of typedOperations) {
+    const { path, host, auth, errors } = operation;
+    const respond =
+      upstream && host === 'chat'
+        ? forwardToUpstream(operation, upstream, context)
+        : operationHandlers[path](operation, context);
+    const stored = host === 'chat' ? withStoredChats(respond, context) : respond;
+    routes.set(path, { method: 'POST', auth, errors, respond: stored });
+  }
+  return routes;
+}
+
+/** The handlers of the local service by operation path; an operation without a handler is a type error. */
+const operationHandlers: {
+  readonly [path in (typeof typedOperations)[number]['path']]: (
+    operation: Operation,
+    context: ServiceContext,
+  ) => ServiceRoute['respond'];
+} = {
+  '/feedback/replace': withBufferedBody(handleFeedbackReplace),
+  '/feedback/payload_schema': withBufferedBody(handleFeedbackSchema),
+  '/v1/chat/completions': withBufferedBody(handleChat),
+  '/v1/preview/training-jobs': receiveTrainingJobs,
+  '/call/start': withBufferedBody(handleCallStart),
+};
 
 export async function openServiceStore(
   { databaseFile, postgres, trust }: Pick<LocalServiceOptions, 'databaseFile' | 'postgres' | 'trust'>,

@@ -1,42 +1,104 @@
 import { unescape as decodeUrlText } from 'node:querystring';
 import type { Fields } from '../fields/field.ts';
 import type { Finding } from '../fields/finding.ts';
+import { createBodyValidator } from '../fields/schema-validator.ts';
 import { uuidV7 } from '../fields/uuid.ts';
+import { formatByteSize } from '../files/byte-size.ts';
 import { collectBody } from '../http/body-chunks.ts';
 import { getHeader, type HttpRequest, type HttpResponse } from '../http/message.ts';
-import { formatJsonPath, type JsonPath } from '../json/json-node.ts';
+import { bodyChunks } from '../http/request-progress.ts';
+import { JsonError } from '../json/json-error.ts';
+import { formatJsonPath, type JsonNode, type JsonPath, rootOf } from '../json/json-node.ts';
+import { parseJson } from '../json/parse-json.ts';
 import type { JsonValue } from '../json/write-json.ts';
 import type { Operation } from '../operations/operation.ts';
 import { sendWithCopies } from './body-copy.ts';
-import { yieldAfterWork } from './event-loop.ts';
+import { withPeriodicYields, yieldAfterWork } from './event-loop.ts';
 import { localModelName } from './model/chat-completion.ts';
-import { declaredBodyBytes, limitedChunks } from './request-body.ts';
 import { HttpError, invalidBodyResponse, jsonResponse, requestPath } from './responses.ts';
-import { type BodyReceiver, readRoute, type ServiceContext, type ServiceRoute } from './service-context.ts';
+import { type Caller, readRoute, type ServiceContext, type ServiceRoute } from './service-context.ts';
 import { insertRows } from './store/service-store.ts';
 import type { Upstream } from './upstream.ts';
 
-/** The route of an operation: its body is limited, validated as the command line does it, and then applied. */
-export function operationRoute(operation: Operation, receive: BodyReceiver, context: ServiceContext): ServiceRoute {
-  return {
-    method: 'POST',
-    auth: operation.auth,
-    errors: operation.errors,
-    respond: async (request, caller) => {
-      requireJson(request);
-      requireIdentityEncoding(request);
-      const maxBytes = Math.min(operation.largestBody, context.maxBodyBytes);
-      const length = declaredBodyBytes(request);
-      return receive(limitedChunks(request, maxBytes), length, caller, context, async (findings) => {
-        const refusal = validationResponse(findings, operation, context);
-        await yieldAfterWork(length, caller.signal);
-        return refusal;
-      });
-    },
+type Respond = ServiceRoute['respond'];
+
+/** Responds to an operation whose body is buffered and validated as the command line does it before `handle` applies it. */
+export function withBufferedBody(
+  handle: (body: JsonNode, caller: Caller, context: ServiceContext) => HttpResponse | Promise<HttpResponse>,
+): (operation: Operation, context: ServiceContext) => Respond {
+  return (operation, context) => {
+    const validate = createBodyValidator(operation);
+    return async (request, caller) => {
+      const bytes = await collectBody(...receiveBody(request, operation, context));
+      let body: JsonNode;
+      try {
+        body = rootOf(parseJson(bytes));
+      } catch (error) {
+        if (!(error instanceof JsonError)) throw error;
+        return invalidBodyResponse([invalidJsonFinding(error.offset, error.message)], operation);
+      }
+      await yieldAfterWork(bytes.length, caller.signal);
+      const refusal = refuseFindings(validate(body), operation, context);
+      await yieldAfterWork(bytes.length, caller.signal);
+      return refusal ?? handle(body, caller, context);
+    };
   };
 }
 
-/** Refuses other content types, which a web page could send without asking, and other charsets. Throws HttpError 415. */
+export function invalidJsonFinding(offset: number, problem: string): Finding {
+  return { path: [offset], level: 'error', code: 'invalid', message: `JSON decode error: ${problem}` };
+}
+
+/** The body of an operation, its limit, and its declared length. Throws HttpError 413 or 415. */
+export function receiveBody(
+  request: HttpRequest,
+  operation: Operation,
+  { maxBodyBytes }: ServiceContext,
+): [chunks: AsyncGenerator<Uint8Array>, maxBytes: number, length: number] {
+  requireJson(request);
+  requireIdentityEncoding(request);
+  const maxBytes = Math.min(operation.largestBody, maxBodyBytes);
+  return [limitedChunks(request, maxBytes), maxBytes, declaredBodyBytes(request)];
+}
+
+// The size of a body in bytes that its request declares; 0 if it declares none.
+function declaredBodyBytes({ headers, body }: HttpRequest): number {
+  return body.length ?? Number(getHeader(headers, 'content-length') ?? 0);
+}
+
+/** A body that its sender did not complete; the sender waits for no response. */
+export class IncompleteBodyError extends Error {
+  override readonly name = 'IncompleteBodyError';
+  readonly reason: unknown;
+
+  constructor(reason: unknown) {
+    super('the body is not complete');
+    this.reason = reason;
+  }
+}
+
+/** Throws HttpError 413 beyond `maxBytes`, at once if the length is known, and IncompleteBodyError if the chunks throw. */
+export async function* limitedChunks(request: HttpRequest, maxBytes: number): AsyncGenerator<Uint8Array> {
+  const tooLarge = (): HttpError => new HttpError(413, `the body may have at most ${formatByteSize(maxBytes)}`);
+  if (declaredBodyBytes(request) > maxBytes) throw tooLarge();
+  let length = 0;
+  for await (const chunk of withPeriodicYields(receivedChunks(request), request.signal)) {
+    length += chunk.length;
+    if (length > maxBytes) throw tooLarge();
+    yield chunk;
+  }
+}
+
+async function* receivedChunks({ body }: HttpRequest): AsyncGenerator<Uint8Array> {
+  try {
+    const whole = await ('whole' in body ? body.whole?.() : undefined);
+    yield* whole ? [whole] : bodyChunks(body);
+  } catch (error) {
+    throw new IncompleteBodyError(error);
+  }
+}
+
+// Refuses other content types, which a web page could send without asking, and other charsets.
 function requireJson({ headers }: HttpRequest): void {
   const contentType = getHeader(headers, 'content-type') ?? '';
   const isUtf8 = !/;\s*charset\s*=\s*(?!"?utf-?8"?\s*(;|$))/i.test(contentType);
@@ -54,7 +116,8 @@ function requireIdentityEncoding({ headers }: HttpRequest): void {
   );
 }
 
-function validationResponse(
+/** The response to a body with findings that a server rejects; undefined without them. May throw HttpError 400. */
+export function refuseFindings(
   findings: readonly Finding[],
   operation: Operation,
   { checksRules }: ServiceContext,
@@ -82,17 +145,12 @@ function isInPrintedRange([name, ...inner]: JsonPath, body: Fields): boolean {
 }
 
 /** Forwards chats to an upstream server byte for byte; only the upstream validates them. */
-export function upstreamChatRoute(operation: Operation, upstream: Upstream, context: ServiceContext): ServiceRoute {
-  return {
-    method: 'POST',
-    auth: operation.auth,
-    errors: operation.errors,
-    respond: async (request) => {
-      requireJson(request);
-      const maxBytes = Math.min(operation.largestBody, context.maxBodyBytes);
-      const body = await collectBody(limitedChunks(request, maxBytes), maxBytes, declaredBodyBytes(request));
-      return upstream(operation.path, { ...request, body });
-    },
+export function forwardToUpstream(operation: Operation, upstream: Upstream, { maxBodyBytes }: ServiceContext): Respond {
+  return async (request) => {
+    requireJson(request);
+    const maxBytes = Math.min(operation.largestBody, maxBodyBytes);
+    const body = await collectBody(limitedChunks(request, maxBytes), maxBytes, declaredBodyBytes(request));
+    return upstream(operation.path, { ...request, body });
   };
 }
 
@@ -129,26 +187,20 @@ export function requireServedModel(id: string, models: ServiceContext['models'])
 
 const MAX_STORED_CHAT_BYTES = 4 * 1024 * 1024;
 
-/** Stores the chats of a route for the page, up to 4 MiB in each direction; a failure to store is ignored. */
-export function withStoredChats(
-  route: ServiceRoute,
-  { store, now, elapsed, randomBytes }: Pick<ServiceContext, 'store' | 'now' | 'elapsed' | 'randomBytes'>,
-): ServiceRoute {
-  return {
-    ...route,
-    respond: (request, caller) => {
-      const [createdAt, startedMs] = [now(), elapsed()];
-      const respond = (copied: typeof request) => route.respond(copied, caller);
-      return sendWithCopies(request, respond, MAX_STORED_CHAT_BYTES, async (sent, response, received) => {
-        if (!response) return;
-        const id = uuidV7(createdAt, randomBytes(10));
-        // PostgreSQL cannot store U+0000, which JSON text does not contain either.
-        const [question = '', answer = ''] = [sent, received].map((body) => body.toString().replaceAll('\0', '\ufffd'));
-        const { status } = response;
-        const times = { created_at: createdAt, duration_ms: Math.round(elapsed() - startedMs) };
-        const chat = { id, request: question, response: answer, status, ...times };
-        await store.commit(() => insertRows('chats', [chat])).catch(() => {});
-      });
-    },
+/** Stores chats for the page, up to 4 MiB in each direction; a failure to store is ignored. */
+export function withStoredChats(respond: Respond, { store, now, elapsed, randomBytes }: ServiceContext): Respond {
+  return (request, caller) => {
+    const [createdAt, startedMs] = [now(), elapsed()];
+    const respondToCopy = (copied: typeof request) => respond(copied, caller);
+    return sendWithCopies(request, respondToCopy, MAX_STORED_CHAT_BYTES, async (sent, response, received) => {
+      if (!response) return;
+      const id = uuidV7(createdAt, randomBytes(10));
+      // PostgreSQL cannot store U+0000, which JSON text does not contain either.
+      const [question = '', answer = ''] = [sent, received].map((body) => body.toString().replaceAll('\0', '\ufffd'));
+      const { status } = response;
+      const times = { created_at: createdAt, duration_ms: Math.round(elapsed() - startedMs) };
+      const chat = { id, request: question, response: answer, status, ...times };
+      await store.commit(() => insertRows('chats', [chat])).catch(() => {});
+    });
   };
 }

@@ -4,8 +4,8 @@ import type { ExchangeSignal, HttpHeaders } from '../http/message.ts';
 import { type JsonValue, RawJson, writeJson } from '../json/write-json.ts';
 import { yieldToEventLoop } from './event-loop.ts';
 import { inferPayloadPaths } from './handlers/feedback-schema.ts';
+import { limitedChunks } from './operation-route.ts';
 import { readTrace, summarizeChat, summarizeTrace } from './page-summaries.ts';
-import { limitedChunks } from './request-body.ts';
 import { HttpError, jsonResponse, textResponse } from './responses.ts';
 import { readRoute, type ServiceContext, type ServiceRoute } from './service-context.ts';
 import {

@@ -1,9 +1,6 @@
-import type { Finding } from '../fields/finding.ts';
-import type { ExchangeSignal, HttpRequest, HttpResponse, Middleware } from '../http/message.ts';
-import type { JsonNode } from '../json/json-node.ts';
+import type { ExchangeSignal, HttpRequest, HttpResponse } from '../http/message.ts';
 import type { Operation } from '../operations/operation.ts';
 import type { PageLogin } from './page-login.ts';
-import type { RequestSummary } from './request-metrics.ts';
 import type { ServiceStore } from './store/service-store.ts';
 import type { Upstream } from './upstream.ts';
 
@@ -16,8 +13,6 @@ export interface ServiceContext {
   readonly now: () => number;
   readonly randomBytes: (count: number) => Uint8Array;
   readonly elapsed: () => number;
-  readonly onRequestEnd?: ((summary: RequestSummary) => void) | undefined;
-  readonly faults?: Middleware | undefined;
   /** Rejects bodies that break a rule of one existing server, too (docs/servers.md). */
   readonly checksRules?: boolean | undefined;
   /** Gives browsers credentials for the page. */
@@ -33,22 +28,6 @@ export interface Caller {
   /** Aborted when the caller has disconnected. */
   readonly signal: ExchangeSignal | undefined;
 }
-
-/** Applies an operation to a valid body. May throw HttpError. */
-export type OperationHandler = (
-  body: JsonNode,
-  caller: Caller,
-  context: ServiceContext,
-) => HttpResponse | Promise<HttpResponse>;
-
-/** Applies an operation to a body, `length` of whose bytes are declared, unless `refuse` has a response to its findings. */
-export type BodyReceiver = (
-  chunks: AsyncIterable<Uint8Array>,
-  length: number,
-  caller: Caller,
-  context: ServiceContext,
-  refuse: (findings: readonly Finding[]) => Promise<HttpResponse | undefined>,
-) => Promise<HttpResponse>;
 
 /** One path of the local service: the method and credentials it takes, the shape of its errors, and how it responds. */
 export interface ServiceRoute {

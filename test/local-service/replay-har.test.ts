@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { collectBody } from '../../src/http/body-chunks.ts';
-import { openHarReplay } from '../../src/local-service/replay-har.ts';
+import { openHarReplay } from '../../src/local-service/har.ts';
 import { temporaryDirectory } from '../support/svc.ts';
 
 const traceId = '0123456789abcdef0123456789abcdef';

@@ -3,14 +3,14 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { uuidV7 } from '../../src/fields/uuid.ts';
 import { collectBody } from '../../src/http/body-chunks.ts';
-import { createLocalService } from '../../src/local-service/create-local-service.ts';
+import { openLocalService } from '../../src/local-service/open-local-service.ts';
 import {
   createEmbeddedStore,
   deleteAbandonedTrajectories,
   saveTrajectories,
 } from '../../src/local-service/store/embedded-store.ts';
 import { openStore } from '../../src/local-service/store/open-store.ts';
-import type { StagedTrajectory } from '../../src/local-service/store/staging-file.ts';
+import type { StagedTrajectory } from '../../src/local-service/store/service-store.ts';
 import { temporaryDirectory } from '../support/svc.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -18,7 +18,7 @@ const now = Date.UTC(2026, 5, 1);
 const newId = (time: number): string => uuidV7(time, new Uint8Array(10));
 
 function* trajectories(count: number, bytes: number): Generator<StagedTrajectory> {
-  for (let index = 0; index < count; index++) yield { group: 0, index, bytes: new Uint8Array(bytes) };
+  for (let index = 0; index < count; index++) yield { group: 0, index, bytes: Buffer.alloc(bytes) };
 }
 
 async function database() {
@@ -54,10 +54,7 @@ describe('the trajectories of a job', () => {
     const { counted } = await database();
     const store = createEmbeddedStore(counted);
     const clock = { now: () => now, elapsed: () => 0, randomBytes: (count: number) => randomBytes(count) };
-    const { send } = createLocalService(
-      { ...clock, store, directory: temporaryDirectory(), maxBodyBytes: 1e6, upstream: undefined },
-      undefined,
-    );
+    const { send } = await openLocalService({ databaseFile: join(temporaryDirectory(), 'other.db'), store }, clock);
     let isStored = false;
     const job = { id: newId(now), model_id: 'm', experimental_config: null, created_at: now };
     const saving = store

@@ -7,10 +7,10 @@ import { type ModelRequest, readModelRequest } from '../model/model-request.ts';
 import { tokenizeText } from '../model/tokenizer.ts';
 import { requireServedModel } from '../operation-route.ts';
 import { eventStreamResponse, HttpError, jsonResponse } from '../responses.ts';
-import type { OperationHandler } from '../service-context.ts';
+import type { Caller, ServiceContext } from '../service-context.ts';
 
 /** Responds to a chat with the built-in model, streamed or not. */
-export const handleChat: OperationHandler = async (body, { signal }, { models, now, randomBytes }) => {
+export async function handleChat(body: JsonNode, { signal }: Caller, { models, now, randomBytes }: ServiceContext) {
   const model = firstStringMember(body, 'model');
   if (model !== undefined) requireServedModel(model, models);
   const priority = getMember(body, 'priority');
@@ -23,7 +23,7 @@ export const handleChat: OperationHandler = async (body, { signal }, { models, n
   return request.isStreamed
     ? eventStreamResponse(chatCompletionChunks(request, identity), signal)
     : jsonResponse(200, chatCompletion(request, identity));
-};
+}
 
 async function readLimitedRequest(body: JsonNode): Promise<ModelRequest> {
   const request = await readModelRequest(body);

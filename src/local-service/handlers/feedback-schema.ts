@@ -13,17 +13,17 @@ import { parseJson } from '../../json/parse-json.ts';
 import { DEFAULT_SAMPLE_LIMIT } from '../../operations/feedback-schema.ts';
 import { yieldToEventLoop } from '../event-loop.ts';
 import { jsonResponse } from '../responses.ts';
-import type { OperationHandler } from '../service-context.ts';
+import type { Caller, ServiceContext } from '../service-context.ts';
 import { type PayloadQuery, samplePayloads } from '../store/payload-sample.ts';
 
 /** Samples the newest payload of each trigger in the window, the newest first, and reports their paths and types. */
-export const handleFeedbackSchema: OperationHandler = async (body, { signal }, { store, now }) => {
+export async function handleFeedbackSchema(body: JsonNode, { signal }: Caller, { store, now }: ServiceContext) {
   const query = payloadQueryOf(body, now());
   const payloads = await store.snapshot(() => samplePayloads(query));
   await yieldToEventLoop(signal);
   const paths = inferPayloadPaths(payloads).map(({ path, type }) => ({ json_path: path, value_type: type }));
   return jsonResponse(200, { paths });
-};
+}
 
 function payloadQueryOf(body: JsonNode, now: number): PayloadQuery {
   const trigger = firstStringMember(body, 'trigger_ref');

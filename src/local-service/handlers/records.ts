@@ -1,11 +1,11 @@
 import { uuidV7 } from '../../fields/uuid.ts';
-import { firstStringMember, getMember, rawText } from '../../json/json-node.ts';
+import { firstStringMember, getMember, type JsonNode, rawText } from '../../json/json-node.ts';
 import { RawJson } from '../../json/write-json.ts';
 import { jsonResponse } from '../responses.ts';
-import type { OperationHandler } from '../service-context.ts';
+import type { Caller, ServiceContext } from '../service-context.ts';
 
 /** Stores the start of a call under its id, or a new UUIDv7. The same id sent again merges into one call. */
-export const handleCallStart: OperationHandler = async (body, { signal }, { store, now, randomBytes }) => {
+export async function handleCallStart(body: JsonNode, { signal }: Caller, { store, now, randomBytes }: ServiceContext) {
   const start = getMember(body, 'start') ?? body;
   const traceId = firstStringMember(start, 'trace_id');
   const row = {
@@ -17,13 +17,17 @@ export const handleCallStart: OperationHandler = async (body, { signal }, { stor
   };
   const stored = await store.saveCall({ row, hasTraceId: traceId !== undefined }, signal);
   return jsonResponse(200, { id: row.id, trace_id: stored });
-};
+}
 
 /**
  * Removes the row of the project whose id is `feedback_id` and stores the new one, in one transaction. The new row has
  * the id the client gave, else a UUIDv7; a stored row with that id is replaced too.
  */
-export const handleFeedbackReplace: OperationHandler = async (body, { user, signal }, { store, now, randomBytes }) => {
+export async function handleFeedbackReplace(
+  body: JsonNode,
+  { user, signal }: Caller,
+  { store, now, randomBytes }: ServiceContext,
+) {
   const textOf = (name: string): string => firstStringMember(body, name) ?? '';
   const createdAt = now();
   const payload = rawText(getMember(body, 'payload') ?? body);
@@ -39,4 +43,4 @@ export const handleFeedbackReplace: OperationHandler = async (body, { user, sign
   await store.replaceFeedback({ row, replacedId: textOf('feedback_id') }, signal);
   const created = new Date(createdAt).toISOString();
   return jsonResponse(200, { id: row.id, created_at: created, svc_user_id: user, payload: new RawJson(payload) });
-};
+}

@@ -1,7 +1,10 @@
+import { Buffer } from 'node:buffer';
+import { readSync } from 'node:fs';
+import type { FileHandle } from 'node:fs/promises';
 import type { Finding } from '../../fields/finding.ts';
 import { type BodyValidator, createBodyValidator } from '../../fields/schema-validator.ts';
 import { uuidV7 } from '../../fields/uuid.ts';
-import type { ExchangeSignal } from '../../http/message.ts';
+import { openAnonymousFile } from '../../files/file-replacement.ts';
 import {
   firstStringMember,
   getMember,
@@ -16,23 +19,38 @@ import { createTrajectoryChecks } from '../../train/stream/checks.ts';
 import { createEnvelope, readTrajectories } from '../../train/stream/grammar.ts';
 import { InvalidTextError } from '../../train/stream/reader.ts';
 import { limitYoungGeneration } from '../../train/stream/small-heap.ts';
+import { createChunkBatcher } from '../../train/stream/upload.ts';
+import { yieldAfterWork } from '../event-loop.ts';
+import { invalidJsonFinding, receiveBody, refuseFindings } from '../operation-route.ts';
 import { invalidBodyResponse, jsonResponse } from '../responses.ts';
-import type { BodyReceiver, ServiceContext } from '../service-context.ts';
-import { openStagingFile, type StagingFile } from '../store/staging-file.ts';
+import type { ServiceContext, ServiceRoute } from '../service-context.ts';
+import type { StagedTrajectory } from '../store/service-store.ts';
 
 /**
  * Receives training jobs with one trajectory in memory at a time, and validates each when it is complete. Trajectories are
  * staged on disk, and stored byte for byte once all of them have arrived and are valid.
  */
-export function createTrainReceiver(operation: Operation): BodyReceiver {
+export function receiveTrainingJobs(operation: Operation, context: ServiceContext): ServiceRoute['respond'] {
   const validate = createBodyValidator(operation);
-  return async (chunks, _length, { signal }, context, refuse) => {
+  const { store, directory, now, randomBytes } = context;
+  return async (request, { signal }) => {
+    const [chunks, , length] = receiveBody(request, operation, context);
     limitYoungGeneration();
-    const staging = await openStagingFile(context.directory);
+    const staging = await openStagingFile(directory);
     try {
       const { body, findings } = await receiveJob(chunks, staging, validate);
-      const refusal = await refuse(findings);
-      return refusal ?? jsonResponse(200, { id: await storeJob(body, staging, signal, context) });
+      const refusal = refuseFindings(findings, operation, context);
+      await yieldAfterWork(length, signal);
+      if (refusal) return refusal;
+      const config = getMember(body, 'experimental_config');
+      const job = {
+        id: uuidV7(now(), randomBytes(10)),
+        model_id: firstStringMember(body, 'model_id') ?? '',
+        experimental_config: config && kindOf(config) !== 'null' ? rawText(config) : null,
+        created_at: now(),
+      };
+      await store.saveJob(job, staging.trajectories, signal);
+      return jsonResponse(200, { id: job.id });
     } catch (error) {
       if (error instanceof InvalidTextError) return invalidBodyResponse([unreadableFinding(error)], operation);
       throw error;
@@ -44,7 +62,7 @@ export function createTrainReceiver(operation: Operation): BodyReceiver {
 
 async function receiveJob(
   chunks: AsyncIterable<Uint8Array>,
-  staging: StagingFile,
+  staging: Awaited<ReturnType<typeof openStagingFile>>,
   validate: BodyValidator,
 ): Promise<{ readonly body: JsonNode; readonly findings: readonly Finding[] }> {
   const checks = createTrajectoryChecks(undefined);
@@ -53,8 +71,7 @@ async function receiveJob(
     for (const event of events) {
       checks.checkEvent(event, '');
       if (event.kind === 'group') index = 0;
-      else if (event.kind === 'trajectory')
-        staging.add({ group: checks.lastGroup(), index: index++, bytes: event.bytes });
+      else if (event.kind === 'trajectory') staging.add(checks.lastGroup(), index++, event.bytes);
     }
     await staging.flush();
   }
@@ -65,27 +82,62 @@ async function receiveJob(
   return { body, findings: [...validate(body), ...trajectoryFindings] };
 }
 
-async function storeJob(
-  body: JsonNode,
-  staging: StagingFile,
-  signal: ExchangeSignal | undefined,
-  { store, now, randomBytes }: ServiceContext,
-): Promise<string> {
-  const id = uuidV7(now(), randomBytes(10));
-  const config = getMember(body, 'experimental_config');
-  const job = {
-    id,
-    model_id: firstStringMember(body, 'model_id') ?? '',
-    experimental_config: config && kindOf(config) !== 'null' ? rawText(config) : null,
-    created_at: now(),
-  };
-  await store.saveJob(job, staging.trajectories, signal);
-  return id;
-}
-
 // Text that is not JSON has no path, only an offset.
 function unreadableFinding({ message, location, syntaxProblem }: InvalidTextError): Finding {
   return syntaxProblem === undefined
     ? { path: [], level: 'error', code: 'invalid', message }
-    : { path: [location.offset], level: 'error', code: 'invalid', message: `JSON decode error: ${syntaxProblem}` };
+    : invalidJsonFinding(location.offset, syntaxProblem);
+}
+
+// Before each trajectory: its group, its place in it, and how many bytes it has.
+const HEADER_BYTES = 12;
+
+// The trajectories of a job that may still be rejected, in an unnamed file, which disappears however the process ends.
+async function openStagingFile(directory: string) {
+  const handle = await openAnonymousFile(directory);
+  const batch = createChunkBatcher();
+  let pending: Uint8Array[] = [];
+  let writtenBytes = 0;
+  return {
+    add: (group: number, index: number, bytes: Uint8Array): void => {
+      const head = Buffer.allocUnsafe(HEADER_BYTES);
+      head.writeUInt32LE(group, 0);
+      head.writeUInt32LE(index, 4);
+      head.writeUInt32LE(bytes.length, 8);
+      pending.push(head, bytes);
+    },
+    /** Writes the added trajectories to disk and frees their memory. */
+    flush: async (): Promise<void> => {
+      const chunks = pending;
+      pending = [];
+      for (const chunk of batch(chunks)) {
+        await handle.appendFile(chunk);
+        writtenBytes += chunk.length;
+      }
+    },
+    /** All that were written, in order. They are read at once, because a transaction cannot wait. */
+    trajectories: () => readTrajectoriesFrom(handle, writtenBytes),
+    close: () => handle.close(),
+  };
+}
+
+function* readTrajectoriesFrom({ fd }: FileHandle, size: number): Generator<StagedTrajectory> {
+  let buffer = Buffer.alloc(0);
+  let position = 0;
+  const readBytes = (length: number): Buffer => {
+    if (length > buffer.length) buffer = Buffer.allocUnsafeSlow(length);
+    const bytes = buffer.subarray(0, length);
+    for (let read = 0; read < length; ) {
+      const count = readSync(fd, bytes, read, length - read, position + read);
+      if (count === 0) throw new Error('the staging file was truncated');
+      read += count;
+    }
+    position += length;
+    return bytes;
+  };
+  while (position < size) {
+    const head = readBytes(HEADER_BYTES);
+    const [group, index, length] = [head.readUInt32LE(0), head.readUInt32LE(4), head.readUInt32LE(8)];
+    yield { group, index, bytes: readBytes(length) };
+  }
 }

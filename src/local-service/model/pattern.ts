@@ -1,22 +1,28 @@
 import { errorMessage } from '../../errors.ts';
 import { HttpError } from '../responses.ts';
 
-/** A regular expression that is generated from and matched as a tree, so that no input makes it backtrack. */
+/** A regular expression as an automaton, so that no input makes it backtrack. */
 export interface Pattern {
-  /** The shortest text that its parts allow, or if possible one of at least `minChars` characters; `isMatch` confirms it. */
+  /** The shortest text that leads through it, if possible one of at least `minChars` characters; `isMatch` confirms it. */
   readonly sample: (minChars: number) => string;
   /** True if it matches anywhere in the text, as in JSON Schema. */
   readonly isMatch: (text: string) => boolean;
 }
 
-interface Part {
-  readonly shortest: number;
-  readonly longest: number;
-  /** A text of `chars` characters, between the shortest and the longest; longer where its parts have no such length. */
-  readonly write: (chars: number) => string;
-  /** The positions where matches from any of the starts end. */
-  readonly endsOf: (text: readonly string[], starts: ReadonlySet<number>) => ReadonlySet<number>;
+interface Character {
+  readonly expression: RegExp;
+  readonly sample: string;
 }
+
+/** A state leads to others: after a character, where an assertion holds, or always. */
+interface State {
+  readonly character?: Character;
+  readonly assertion?: string;
+  next: readonly State[];
+}
+
+/** Creates the states of a part of a pattern before those of its rest; returns the first one. */
+type Part = (rest: State) => State;
 
 const TOKEN =
   /\\u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|\\[upP]\{.*?\}|\\u.{4}|\\x..|\\c.|\\.|\[(?:\\.|[^\]\\])*\]|\(\?(?:<[^=!].*?>|.)|\{\d+(?:,\d*)?\}|./gsu;
@@ -28,6 +34,8 @@ const LAST_SURROGATE = 0xdfff;
 const MAX_CODE_POINT = 0x1ffff;
 const MAX_QUOTED_CHARS = 100;
 const MAX_STEPS = 500_000;
+// A state is visited faster than a value is checked.
+const STATES_PER_STEP = 4;
 
 /** Limits the work for a request: the function throws RangeError once all steps together are too many. */
 export function createStepCounter(): (steps: number) => void {
@@ -57,24 +65,55 @@ export function smallestMatch(source: string): string {
  * the steps of all work and throws if they are too many. Throws Error `unsupported pattern` for all others.
  */
 export function parsePattern(source: string, spend: (steps: number) => void): Pattern {
+  const end: State = { next: [] };
+  let start = end;
   try {
     // Compiling checks the syntax. It is never run as a whole.
     new RegExp(source, 'u');
-    const root = parseTokens(source.match(TOKEN) ?? [], spend);
-    return {
-      sample: (minChars) => {
-        const text = root.write(Math.min(Math.max(minChars, root.shortest), root.longest));
-        return text + 'a'.repeat(Math.max(0, minChars - Array.from(text).length));
-      },
-      isMatch: (text) => {
-        const characters = Array.from(text);
-        return root.endsOf(characters, new Set([...characters.keys(), characters.length])).size > 0;
-      },
-    };
+    start = parseTokens(source.match(TOKEN) ?? [], spend)(end);
   } catch (error) {
     if (!(error instanceof Error) || error instanceof RangeError) throw error;
     throw unsupportedPattern(source, error.message);
   }
+  // Adds the states that are reached without a character, each with the text so far.
+  const follow = (texts: Map<State, string>, holds: (assertion: string) => boolean): Map<State, string> => {
+    for (const [{ character, assertion, next }, text] of texts) {
+      if (character || (assertion && !holds(assertion))) continue;
+      for (const state of next) if (!texts.has(state)) texts.set(state, text);
+    }
+    spend(texts.size / STATES_PER_STEP);
+    return texts;
+  };
+  const advance = (texts: Map<State, string>, choose: (character: Character) => string | undefined) => {
+    const advanced = new Map<State, string>();
+    for (const [{ character, next }, text] of texts) {
+      const added = character && choose(character);
+      for (const state of next) if (added !== undefined && !advanced.has(state)) advanced.set(state, text + added);
+    }
+    return advanced;
+  };
+  return {
+    sample: (minChars) => {
+      let found = '';
+      let texts = new Map([[start, '']]);
+      for (let chars = 0; texts.size > 0; chars += 1) {
+        const text = follow(texts, () => true).get(end);
+        found = text ?? found;
+        if (text !== undefined && chars >= minChars) break;
+        texts = advance(texts, ({ sample }) => sample);
+      }
+      return found + 'a'.repeat(Math.max(0, minChars - Array.from(found).length));
+    },
+    isMatch: (text) => {
+      const characters = Array.from(text);
+      let texts = new Map<State, string>();
+      for (let at = 0; at <= characters.length; at += 1) {
+        if (follow(texts.set(start, ''), (assertion) => holdsAt(assertion, characters, at)).has(end)) return true;
+        texts = advance(texts, ({ expression }) => (expression.test(characters[at] ?? '') ? '' : undefined));
+      }
+      return false;
+    },
+  };
 }
 
 function unsupportedPattern(source: string, reason: string): Error {
@@ -84,7 +123,7 @@ function unsupportedPattern(source: string, reason: string): Error {
 }
 
 function parseTokens(tokens: readonly string[], spend: (steps: number) => void): Part {
-  const characters = new Map<string, Part>();
+  const characters = new Map<string, Character>();
   let at = 0;
   const parseAlternatives = (): Part => {
     const branches = [parseSequence()];
@@ -92,7 +131,8 @@ function parseTokens(tokens: readonly string[], spend: (steps: number) => void):
       at += 1;
       branches.push(parseSequence());
     }
-    return alternatives(branches);
+    const [only] = branches;
+    return only && branches.length === 1 ? only : (rest) => ({ next: branches.map((branch) => branch(rest)) });
   };
   const parseSequence = (): Part => {
     const items: Part[] = [];
@@ -100,7 +140,10 @@ function parseTokens(tokens: readonly string[], spend: (steps: number) => void):
       at += 1;
       items.push(parseQuantifier(parseAtom(token)));
     }
-    return sequence(items, spend);
+    return (rest) => {
+      spend(1 + items.length);
+      return items.reduceRight((state, item) => item(state), rest);
+    };
   };
   const parseQuantifier = (item: Part): Part => {
     const [quantifier, sign, from, comma, to] = QUANTIFIER.exec(tokens[at] ?? '') ?? [];
@@ -120,122 +163,53 @@ function parseTokens(tokens: readonly string[], spend: (steps: number) => void):
     }
     if (token.startsWith('(?')) throw new Error('the only groups that svc supports are (...), (?:...) and named ones');
     if (/^\\[1-9k]/.test(token)) throw new Error('it has a backreference');
-    if (token === '^' || token === '$' || /^\\[bB]$/.test(token)) return assertion(token, spend);
-    const part = characters.get(token) ?? character(token, spend);
-    characters.set(token, part);
-    return part;
+    if (token === '^' || token === '$' || /^\\[bB]$/.test(token)) return (rest) => ({ assertion: token, next: [rest] });
+    const character = characters.get(token) ?? parseCharacter(token, spend);
+    characters.set(token, character);
+    return (rest) => ({ character, next: [rest] });
   };
   return parseAlternatives();
 }
 
-// A literal, an escape or a class: one character at a time, an expression of one character cannot backtrack.
-function character(token: string, spend: (steps: number) => void): Part {
-  const pattern = new RegExp(`^${token}$`, 'u');
-  const sample = characterOf(pattern, token, spend);
-  return {
-    shortest: 1,
-    longest: 1,
-    write: () => {
+function repetition(item: Part, from: number, to: number, spend: (steps: number) => void): Part {
+  return (rest) => {
+    let state = rest;
+    if (to === Infinity) {
+      state = { next: [] };
+      state.next = [item(state), rest];
+    }
+    for (let count = from; count < to && to !== Infinity; count += 1) {
       spend(1);
-      return sample;
-    },
-    endsOf: (text, starts) => {
-      spend(starts.size);
-      return new Set(
-        Array.from(starts).flatMap((at) => (at < text.length && pattern.test(text[at] ?? '') ? at + 1 : [])),
-      );
-    },
+      state = { next: [item(state), rest] };
+    }
+    for (let count = 0; count < from; count += 1) {
+      spend(1);
+      state = item(state);
+    }
+    return state;
   };
 }
 
-function characterOf(pattern: RegExp, token: string, spend: (steps: number) => void): string {
+// A literal, an escape or a class: an expression of one character cannot backtrack.
+function parseCharacter(token: string, spend: (steps: number) => void): Character {
+  const expression = new RegExp(`^${token}$`, 'u');
   const escaped = Array.from(token.matchAll(CODE_POINT), ([, ...codes]) =>
     String.fromCodePoint(Number.parseInt(codes.join(''), 16)),
   );
-  const found = Array.from(PREFERRED_CHARACTERS + token + escaped.join('')).find((one) => pattern.test(one));
-  if (found !== undefined) return found;
+  const found = Array.from(PREFERRED_CHARACTERS + token + escaped.join('')).find((one) => expression.test(one));
+  if (found !== undefined) return { expression, sample: found };
   for (let code = 0; code <= MAX_CODE_POINT; code += 1) {
     spend(1);
     if (code >= FIRST_SURROGATE && code <= LAST_SURROGATE) continue;
-    const candidate = String.fromCodePoint(code);
-    if (pattern.test(candidate)) return candidate;
+    const sample = String.fromCodePoint(code);
+    if (expression.test(sample)) return { expression, sample };
   }
   throw new Error(`no character for ${token}`);
 }
 
-function assertion(token: string, spend: (steps: number) => void): Part {
+function holdsAt(assertion: string, text: readonly string[], at: number): boolean {
+  if (assertion === '^') return at === 0;
+  if (assertion === '$') return at === text.length;
   const isWord = (character: string | undefined): boolean => character !== undefined && /^\w$/.test(character);
-  const holds = (text: readonly string[], at: number): boolean => {
-    if (token === '^') return at === 0;
-    if (token === '$') return at === text.length;
-    return (isWord(text[at - 1]) !== isWord(text[at])) === (token === '\\b');
-  };
-  const endsOf: Part['endsOf'] = (text, starts) => {
-    spend(starts.size);
-    return new Set(Array.from(starts).filter((at) => holds(text, at)));
-  };
-  return { shortest: 0, longest: 0, write: () => '', endsOf };
-}
-
-function sequence(items: readonly Part[], spend: (steps: number) => void): Part {
-  return {
-    shortest: items.reduce((sum, { shortest }) => sum + shortest, 0),
-    longest: items.reduce((sum, { longest }) => sum + longest, 0),
-    write: (chars) => {
-      spend(1 + items.length);
-      return writeSequence(items, chars);
-    },
-    endsOf: (text, starts) => {
-      spend(1 + items.length);
-      return items.reduce((ends, item) => item.endsOf(text, ends), starts);
-    },
-  };
-}
-
-function writeSequence(items: readonly Part[], chars: number): string {
-  let spare = chars - items.reduce((sum, { shortest }) => sum + shortest, 0);
-  return items.reduce((text, { shortest, longest, write }) => {
-    const added = Math.max(0, Math.min(spare, longest - shortest));
-    spare -= added;
-    return text + write(shortest + added);
-  }, '');
-}
-
-function alternatives(branches: readonly Part[]): Part {
-  const byLength = branches.toSorted((left, right) => left.shortest - right.shortest);
-  return {
-    shortest: Math.min(...branches.map(({ shortest }) => shortest)),
-    longest: Math.max(...branches.map(({ longest }) => longest)),
-    write: (chars) => {
-      const branch = byLength.find(({ longest }) => longest >= chars);
-      return branch?.write(Math.max(chars, branch.shortest)) ?? '';
-    },
-    endsOf: (text, starts) => new Set(branches.flatMap((branch) => Array.from(branch.endsOf(text, starts)))),
-  };
-}
-
-function repetition(item: Part, from: number, to: number, spend: (steps: number) => void): Part {
-  return {
-    shortest: from * item.shortest,
-    longest: item.longest === 0 ? 0 : to * item.longest,
-    write: (chars) => {
-      const count = chars === 0 ? from : Math.max(from, 1, Math.ceil(chars / (item.longest || Infinity)));
-      spend(count);
-      return writeSequence(Array<Part>(count).fill(item), chars);
-    },
-    endsOf: (text, starts) => {
-      const endsOnce = (ends: ReadonlySet<number>): ReadonlySet<number> => {
-        spend(1 + ends.size);
-        return item.endsOf(text, ends);
-      };
-      let latest = starts;
-      for (let count = 0; count < from && latest.size > 0; count += 1) latest = endsOnce(latest);
-      const all = new Set(latest);
-      for (let count = from; count < to && latest.size > 0; count += 1) {
-        latest = new Set(Array.from(endsOnce(latest)).filter((end) => !all.has(end)));
-        for (const end of latest) all.add(end);
-      }
-      return all;
-    },
-  };
+  return (isWord(text[at - 1]) !== isWord(text[at])) === (assertion === '\\b');
 }

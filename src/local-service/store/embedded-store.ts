@@ -2,9 +2,15 @@ import type { ExchangeSignal } from '../../http/message.ts';
 import { yieldToEventLoop } from '../event-loop.ts';
 import type { Store } from './open-store.ts';
 import { replaceFeedback, saveCalls } from './record-queries.ts';
-import { insertRows, type JobRow, type QuerySequence, type RowQuery, type ServiceStore } from './service-store.ts';
+import {
+  insertRows,
+  type JobRow,
+  type QuerySequence,
+  type RowQuery,
+  type ServiceStore,
+  type StagedTrajectory,
+} from './service-store.ts';
 import { createGroupCommit } from './shared-batches.ts';
-import type { StagedTrajectory } from './staging-file.ts';
 
 export function createEmbeddedStore(database: Store): ServiceStore {
   const groupCommit = createGroupCommit(database);
@@ -13,7 +19,7 @@ export function createEmbeddedStore(database: Store): ServiceStore {
   return {
     saveCall: async (call, signal) => (await commit(() => saveCalls([call]), signal)).join(),
     replaceFeedback: (feedback, signal) => commit(() => replaceFeedback([feedback]), signal),
-    commit: (queries) => commit(queries),
+    commit,
     snapshot: async (queries) => database.snapshot(() => runQueries(queries(), database)),
     readRows: async (query) => readRows(query, database),
     saveJob: (job, trajectories, signal) => saveJob(job, trajectories, signal, database),
@@ -67,14 +73,33 @@ export async function saveTrajectories(
   database: Store,
 ): Promise<void> {
   const rows = trajectories[Symbol.iterator]();
-  for (let isDone = false; !isDone; ) {
+  for (let next = rows.next(); !next.done; ) {
     for (let turn = 0; turn < TURNS_OF_REQUEST; turn++) await yieldToEventLoop(signal);
-    isDone = database.transaction(() => saveSomeRows(jobId, rows, database));
+    database.transaction(() => {
+      let bytes = 0;
+      for (let count = 0; !next.done && bytes < MAX_TRANSACTION_BYTES && count < MAX_SAVED_ROWS; count++) {
+        const { group, index, bytes: trajectory } = next.value;
+        database.run('insert into trajectories values (?, ?, ?, ?)', jobId, group, index, trajectory);
+        bytes += trajectory.length;
+        next = rows.next();
+      }
+    });
   }
 }
 
 async function deleteTrajectories(jobId: string, database: Store): Promise<void> {
-  while (database.transaction(() => deleteSomeRows(jobId, database))) await yieldToEventLoop(undefined);
+  const query = 'select rowid as id, length(trajectory) as bytes from trajectories where job_id = ? limit ?';
+  const deleteSome = (): boolean => {
+    const rows = database.all(query, jobId, MAX_DELETED_ROWS);
+    let bytes = 0;
+    for (const row of rows) {
+      database.run('delete from trajectories where rowid = ?', row.id ?? null);
+      bytes += Number(row.bytes);
+      if (bytes >= MAX_TRANSACTION_BYTES) break;
+    }
+    return rows.length > 0;
+  };
+  while (database.transaction(deleteSome)) await yieldToEventLoop(undefined);
 }
 
 /** Removes the trajectories of jobs whose service ended before they were stored completely. */
@@ -89,30 +114,4 @@ export async function deleteAbandonedTrajectories(now: number, database: Store):
     `${oldest.slice(0, 8)}-${oldest.slice(8)}`,
   );
   for (const { id } of rows) if (typeof id === 'string') await deleteTrajectories(id, database);
-}
-
-// True when there are no more.
-function saveSomeRows(jobId: string, rows: Iterator<StagedTrajectory>, database: Store): boolean {
-  let bytes = 0;
-  for (let count = 0; bytes < MAX_TRANSACTION_BYTES && count < MAX_SAVED_ROWS; count++) {
-    const next = rows.next();
-    if (next.done) return true;
-    const { group, index, bytes: trajectory } = next.value;
-    database.run('insert into trajectories values (?, ?, ?, ?)', jobId, group, index, trajectory);
-    bytes += trajectory.length;
-  }
-  return false;
-}
-
-// True when it has deleted some.
-function deleteSomeRows(jobId: string, database: Store): boolean {
-  const query = 'select rowid as id, length(trajectory) as bytes from trajectories where job_id = ? limit ?';
-  const rows = database.all(query, jobId, MAX_DELETED_ROWS);
-  let bytes = 0;
-  for (const row of rows) {
-    database.run('delete from trajectories where rowid = ?', row.id ?? null);
-    bytes += Number(row.bytes);
-    if (bytes >= MAX_TRANSACTION_BYTES) break;
-  }
-  return rows.length > 0;
 }

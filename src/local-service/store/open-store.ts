@@ -1,12 +1,13 @@
 import { closeSync, openSync, statSync } from 'node:fs';
-import { constants, open } from 'node:fs/promises';
+import { open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type Database from 'libsql';
 import { errorMessage, Failure } from '../../errors.ts';
 import { errorCode, fileFailure } from '../../files/file-errors.ts';
 import { makeDirectory } from '../../files/file-replacement.ts';
-import { narrowMode, requireOwnFile, type TrustOptions } from '../../files/trusted-file.ts';
+import { narrowMode, requireOwnFile, requireRegularFile, type TrustOptions } from '../../files/trusted-file.ts';
 import { serviceLimits } from '../limits.ts';
+import { memoize } from '../memoize.ts';
 import { StoreError } from './service-store.ts';
 import { embeddedTables } from './tables.ts';
 
@@ -17,8 +18,7 @@ export type SqlRow = { readonly [column: string]: SqlValue };
 export interface Store {
   readonly all: (sql: string, ...values: SqlValue[]) => SqlRow[];
   readonly first: (sql: string, ...values: SqlValue[]) => SqlRow | undefined;
-  /** Runs a statement; returns how many rows it changed. */
-  readonly run: (sql: string, ...values: SqlValue[]) => number;
+  readonly run: (sql: string, ...values: SqlValue[]) => void;
   /** Runs an action in a transaction; durable when it returns. */
   readonly transaction: <T>(action: () => T) => T;
   readonly snapshot: <T>(action: () => T) => T;
@@ -27,7 +27,6 @@ export interface Store {
 
 // How long one process waits for another that is writing.
 const BUSY_TIMEOUT_MS = 10_000;
-
 // The write-ahead log is copied into the database when it has grown by this much.
 const CHECKPOINT_BYTES = 16 * 1024 * 1024;
 
@@ -42,11 +41,12 @@ export async function openStore(path: string, trust?: TrustOptions): Promise<Sto
   try {
     await makeDirectory(dirname(path), 0o700);
     if (trust) await requireOwnFile(path, trust);
-    const isChecked = (await createDatabaseFile(path)) <= serviceLimits.checkedDatabaseBytes;
-    requireFileDescriptors(LIBRARY_FILE_DESCRIPTORS);
-    return await prepareStore(new Library(path, { timeout: BUSY_TIMEOUT_MS }), path, isChecked, trust);
+    await requireRegularFile(path);
+    const handle = await open(path, 'a', 0o600);
+    const { size } = await handle.stat().finally(() => handle.close());
+    requireFileDescriptors();
+    return await prepareStore(new Library(path, { timeout: BUSY_TIMEOUT_MS }), path, size, trust);
   } catch (error) {
-    if (error instanceof Failure) throw error;
     const hint = 'set SVC_DATA_DIR to another directory, or name another file with svc serve --data';
     throw fileFailure(`open the data in ${path}`, error, { hint });
   }
@@ -67,32 +67,20 @@ async function loadLibrary(): Promise<typeof Database> {
 
 // The library aborts the process if it cannot open its files: the database, its journal, and its own event loop.
 const LIBRARY_FILE_DESCRIPTORS = 10;
-
-function requireFileDescriptors(count: number): void {
+function requireFileDescriptors(): void {
   const opened: number[] = [];
   try {
     // Any file that exists will do, and this module does on every platform.
-    while (opened.length < count) opened.push(openSync(new URL(import.meta.url), 'r'));
+    while (opened.length < LIBRARY_FILE_DESCRIPTORS) opened.push(openSync(new URL(import.meta.url), 'r'));
   } finally {
     for (const fd of opened) closeSync(fd);
   }
 }
 
-// Returns the size. Waits for no reader of a FIFO.
-async function createDatabaseFile(path: string): Promise<number> {
-  const { O_WRONLY, O_APPEND, O_CREAT, O_NONBLOCK = 0 } = constants;
-  const handle = await open(path, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK, 0o600).catch((error: unknown) => {
-    if (errorCode(error) !== 'ENXIO') throw error;
-  });
-  const found = await handle?.stat().finally(() => handle.close());
-  if (!found?.isFile()) throw new Failure('local_file', `cannot open the data in ${path}: it is not a regular file`);
-  return found.size;
-}
-
 async function prepareStore(
   database: Database.Database,
   path: string,
-  isChecked: boolean,
+  bytes: number,
   trust: TrustOptions | undefined,
 ): Promise<Store> {
   const store = createStore(database, path);
@@ -104,21 +92,17 @@ async function prepareStore(
     schemaVersion(store, path);
     if (trust) await narrowMode(path, trust);
     await migrateSchema(store, path, trust?.warn);
-    if (isChecked) requireIntegrity(store, path);
-    enableWriteAheadLog(database);
+    if (bytes <= serviceLimits.checkedDatabaseBytes) requireIntegrity(store, path);
+    try {
+      database.exec('pragma journal_mode = wal');
+    } catch (error) {
+      // While another process uses a database without a log it stays so, which is slower and as safe.
+      if (!isBusyError(error)) throw error;
+    }
     return store;
   } catch (error) {
     store.close();
     throw error;
-  }
-}
-
-// While another process uses a database without one it stays so, which is slower and as safe.
-function enableWriteAheadLog(database: Database.Database): void {
-  try {
-    database.exec('pragma journal_mode = wal');
-  } catch (error) {
-    if (!isBusyError(error)) throw error;
   }
 }
 
@@ -132,17 +116,16 @@ function requireIntegrity(store: Store, path: string): void {
 
 function createStore(database: Database.Database, path: string): Store {
   const checkpoint = createCheckpoints(database, `${path}-wal`);
-  const statement = memoizeStatements((sql) => database.prepare(sql));
+  // Statements are few, and to compile one takes as long as to run it.
+  const statement = memoize((sql) => database.prepare(sql));
+  const all: Store['all'] = (sql, ...values) =>
+    statement(sql)
+      .all(...values)
+      .filter((row): row is SqlRow => typeof row === 'object' && row !== null);
   return {
-    all: (sql, ...values) =>
-      statement(sql)
-        .all(...values)
-        .filter(isRow),
-    first: (sql, ...values) => {
-      const row: unknown = statement(sql).get(...values);
-      return isRow(row) ? row : undefined;
-    },
-    run: (sql, ...values) => statement(sql).run(...values).changes,
+    all,
+    first: (sql, ...values) => all(sql, ...values)[0],
+    run: (sql, ...values) => void statement(sql).run(...values),
     transaction: (action) => {
       const result = runTransaction(database, 'immediate', action);
       checkpoint();
@@ -195,29 +178,13 @@ function toStoreError(error: unknown): unknown {
   return error;
 }
 
-// Also SQLITE_BUSY_RECOVERY and the like.
+// Also SQLITE_BUSY_RECOVERY.
 function isBusyError(error: unknown): boolean {
   return errorCode(error)?.startsWith('SQLITE_BUSY') === true;
 }
 
-// Statements are few, and to compile one takes as long as to run it.
-function memoizeStatements<T>(prepare: (sql: string) => T): (sql: string) => T {
-  const statements = new Map<string, T>();
-  return (sql) => {
-    const statement = statements.get(sql) ?? prepare(sql);
-    statements.set(sql, statement);
-    return statement;
-  };
-}
-
-function isRow(row: unknown): row is SqlRow {
-  return typeof row === 'object' && row !== null;
-}
-
 /** The application id in the header of an SQLite database: `svc` and a zero byte. */
 export const APPLICATION_ID = 0x73766300;
-
-/** The version of the tables; versions 2 and 3 were never released. */
 export const SCHEMA_VERSION = 5;
 
 // From version 1, which svc 0.1 wrote.
@@ -234,9 +201,7 @@ const conversion: readonly string[] = [
 // Fewer are converted in about a second.
 const MAX_UNANNOUNCED_ROWS = 20_000;
 
-// Creates the tables of an empty database, or converts those of svc 0.1 with all data in them; `warn` announces a conversion
-// that may take long. Throws Failure `local_file` for a database that is not ours or that another version of svc made, and
-// leaves it as it is.
+// Creates the tables of an empty database, or converts those of svc 0.1 with all data in them.
 async function migrateSchema(store: Store, path: string, warn?: TrustOptions['warn']): Promise<void> {
   const version = schemaVersion(store, path);
   if (version === SCHEMA_VERSION) return;
@@ -257,13 +222,12 @@ async function migrateSchema(store: Store, path: string, warn?: TrustOptions['wa
   });
 }
 
-// In one statement, because another process may be converting it.
-const STATE_QUERY = `select application_id, user_version, (select count(*) from sqlite_master) as tables
-  from pragma_application_id, pragma_user_version`;
-
 // The version of the tables, 0 for an empty database. Throws Failure `local_file` for one that this svc does not know.
 function schemaVersion(store: Store, path: string): number {
-  const { application_id: application, user_version: version, tables } = store.first(STATE_QUERY) ?? {};
+  // In one statement, because another process may be converting it.
+  const query = `select application_id, user_version, (select count(*) from sqlite_master) as tables
+    from pragma_application_id, pragma_user_version`;
+  const { application_id: application, user_version: version, tables } = store.first(query) ?? {};
   if (application === 0 && version === 0 && tables === 0) return version;
   const hint = 'move it away, or use other data (--data of svc serve, SVC_DATA_DIR)';
   if (application !== APPLICATION_ID)

@@ -1,5 +1,5 @@
+import type { Buffer } from 'node:buffer';
 import type { ExchangeSignal } from '../../http/message.ts';
-import type { StagedTrajectory } from './staging-file.ts';
 
 /** `full`: there is no space; `busy` and `lost`: a later attempt may succeed; `unsupported`: the store cannot hold the value; `unknown`: a write may have been stored. */
 type StoreErrorReason = 'busy' | 'lost' | 'full' | 'unsupported' | 'unknown';
@@ -60,9 +60,14 @@ export interface FeedbackWrite {
 }
 
 /** A row of the table of jobs; its time is in milliseconds since 1970. */
-export type JobRow = RowValues & {
-  readonly id: string;
-};
+export type JobRow = RowValues & { readonly id: string };
+
+/** A trajectory and its place in a job. The bytes are valid until the next one is requested. */
+export interface StagedTrajectory {
+  readonly group: number;
+  readonly index: number;
+  readonly bytes: Buffer;
+}
 
 /**
  * The storage of the local service. Several services can share one. A write is durable when its promise

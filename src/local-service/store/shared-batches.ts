@@ -3,28 +3,26 @@ import { yieldToEventLoop } from '../event-loop.ts';
 import type { Store } from './open-store.ts';
 import { StoreError } from './service-store.ts';
 
-// Runs an action in a transaction that others share, completely or not at all; it is durable when the promise resolves. A
-// failing action undoes nothing of the others. It may run twice, the first time undone, and does not run once the signal is
-// aborted: then the promise is rejected with the signal's reason.
-type GroupCommit = <T>(action: () => T, signal: ExchangeSignal | undefined) => Promise<T>;
-
-/** Commits actions together that are requested at about the same time: those that arrive during a commit share the next one. */
-export function createGroupCommit(store: Store): GroupCommit {
-  const runAll = (actions: readonly (() => void)[]): true[] =>
-    actions.map((run) => {
-      run();
-      return true;
+/**
+ * Returns a function that runs an action in a transaction that others share, completely or not at all; it is durable when
+ * the promise resolves. Actions that arrive during a commit share the next one, and one that fails undoes nothing of the
+ * others. An action may run twice, the first time undone, and does not run once its signal is aborted: then the promise is
+ * rejected with the signal's reason.
+ */
+export function createGroupCommit(store: Store): <T>(action: () => T, signal?: ExchangeSignal) => Promise<T> {
+  const commit = createSharedBatches(
+    async (actions: readonly (() => () => void)[]) => store.transaction(() => actions.map((run) => run())),
+    () => 0,
+    waitForGroup,
+  );
+  return (action, signal) =>
+    new Promise((resolve, reject) => {
+      const run = (): (() => void) => {
+        const result = action();
+        return () => resolve(result);
+      };
+      commit(run, signal).then((settle) => settle(), reject);
     });
-  const write = async (actions: readonly (() => void)[]): Promise<true[]> => store.transaction(() => runAll(actions));
-  const commit = createSharedBatches<() => void, true>(write, undefined, waitForGroup);
-  return async <T>(action: () => T, signal: ExchangeSignal | undefined): Promise<T> => {
-    let result: { readonly value: T } | undefined;
-    await commit(() => {
-      result = { value: action() };
-    }, signal);
-    if (!result) throw new Error('the action did not run');
-    return result.value;
-  };
 }
 
 // Requests that come together are validated in several turns of the event loop; a turn that adds none ends the wait.
@@ -53,17 +51,16 @@ const MAX_BATCH_CHARS = 8 * 1024 * 1024;
  */
 export function createSharedBatches<Item, Result>(
   write: (items: readonly Item[]) => Promise<readonly Result[]>,
-  sizeOf: (item: Item) => number = () => 0,
+  sizeOf: (item: Item) => number,
   gather?: (length: () => number) => Promise<void>,
-): (item: Item, signal: ExchangeSignal | undefined) => Promise<Result> {
+): (item: Item, signal?: ExchangeSignal) => Promise<Result> {
   const pending: PendingItem<Item, Result>[] = [];
   let isWriting = false;
   const takeBatch = (): PendingItem<Item, Result>[] => {
-    let chars = 0;
-    let count = 0;
-    while (count < Math.min(pending.length, MAX_BATCH_ITEMS) && (count === 0 || chars < MAX_BATCH_CHARS)) {
-      const next = pending[count];
-      if (next) chars += sizeOf(next.item);
+    let [chars, count] = [0, 0];
+    for (const { item } of pending.slice(0, MAX_BATCH_ITEMS)) {
+      if (chars >= MAX_BATCH_CHARS) break;
+      chars += sizeOf(item);
       count += 1;
     }
     return pending.splice(0, count).filter(({ signal, reject }) => {
@@ -74,11 +71,7 @@ export function createSharedBatches<Item, Result>(
   const writeBatch = async (batch: readonly PendingItem<Item, Result>[]): Promise<void> => {
     try {
       const results = await write(batch.map(({ item }) => item));
-      for (const [at, { resolve, reject }] of batch.entries()) {
-        const result = results[at];
-        if (result === undefined) reject(new Error('the batch returned too few results'));
-        else resolve(result);
-      }
+      for (const [at, result] of results.entries()) batch[at]?.resolve(result);
     } catch (error) {
       const isShared = error instanceof StoreError && error.reason !== 'unsupported';
       if (batch.length === 1 || isShared) for (const { reject } of batch) reject(error);
