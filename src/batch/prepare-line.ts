@@ -32,7 +32,7 @@ import { parseJson } from '../json/parse-json.ts';
 import { createPositionLookup, formatPosition, positionAt } from '../json/utf8.ts';
 import { flagTarget, type Operation, type Shorthand } from '../operations/operation.ts';
 import type { TraceParent } from '../trace/trace-context.ts';
-import type { BatchWarnings } from './batch-summary.ts';
+import type { BatchWarnings } from './batch-warnings.ts';
 import type { SentLine } from './line-table.ts';
 
 export interface LineChecks {

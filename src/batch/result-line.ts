@@ -40,21 +40,68 @@ export interface ResultEntry {
   readonly checkpoint: Checkpoint | undefined;
 }
 
+/** What the result of a line says besides its outcome. */
 export interface LineAttempt {
   readonly line: number;
-  /** The `custom_id` of the line, or the id in its body, as JSON. */
-  readonly id: string | undefined;
-  readonly attempts: number;
-  readonly milliseconds: number;
-  /** Milliseconds since 1970; undefined for a line that was not sent. */
-  readonly endedAtMs?: number;
   readonly checkpoint: Checkpoint;
+  /** The `custom_id` of the line, or the id in its body, as JSON. */
+  id?: string | undefined;
+  attempts: number;
+  milliseconds: number;
+  /** Milliseconds since 1970; undefined for a line that was not sent. */
+  endedAtMs?: number;
   /** See ResultEntry. */
-  readonly revision: number;
-  readonly expectations?: readonly ExpectationResult[] | undefined;
+  revision: number;
+  expectations?: readonly ExpectationResult[];
   /** Signs that the response is for another request. */
-  readonly warnings?: readonly string[] | undefined;
+  warnings?: readonly string[];
 }
+
+export type LineStatus = 'done' | 'failed' | 'unknown' | 'unsent';
+
+export interface LineState {
+  readonly status: LineStatus;
+  /** The line failed, and was or may have been applied. */
+  readonly isUnresolved: boolean;
+}
+
+/** The status of a line with this outcome. */
+export function classifyLine(exitCode: number, applied: AppliedState = 'no'): LineState {
+  if (exitCode === 0) return { status: 'done', isUnresolved: false };
+  return { status: applied === 'unknown' ? 'unknown' : 'failed', isUnresolved: applied !== 'no' };
+}
+
+/** The outcome of a line in this run. */
+export interface LineResult extends LineState {
+  readonly failure: Failure | undefined;
+  /** The line was sent, by this run or an earlier one, and is safe to send again. */
+  readonly isIdempotent: boolean;
+  /** The message of the failure, with its first issue and without secrets. */
+  readonly message: string | undefined;
+  readonly attempts: number;
+  /** Milliseconds from sending to the end of the response. */
+  readonly milliseconds: number;
+  readonly httpStatus: number | undefined;
+  readonly response: JsonNode | undefined;
+  readonly warnings: readonly string[];
+}
+
+/** A result that replaces an earlier one of this run. */
+export interface LineRevision {
+  readonly line: number;
+  readonly failure: Failure;
+  readonly earlier: LineState;
+}
+
+export const NOT_SENT = {
+  isIdempotent: false,
+  message: undefined,
+  attempts: 0,
+  milliseconds: 0,
+  httpStatus: undefined,
+  response: undefined,
+  warnings: [],
+} as const;
 
 /** The digest of an input line, in 16 hex digits; a carriage return at its end does not count. */
 export function digestInputLine({ bytes, length }: Pick<InputLine, 'bytes' | 'length'>): string {

@@ -22,7 +22,7 @@ import {
   readBatchJournal,
 } from './batch-journal.ts';
 import type { BatchOptions } from './batch-options.ts';
-import { formatLineRanges } from './batch-summary.ts';
+import { formatLineRanges } from './batch-warnings.ts';
 import { createLineTable, type IndexedResult, type LineTable, type SentLine } from './line-table.ts';
 import {
   earlierVersionFailure,

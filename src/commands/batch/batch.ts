@@ -10,7 +10,8 @@ import {
 } from '../../batch/batch-input.ts';
 import { createBatchIdentity } from '../../batch/batch-journal.ts';
 import { type BatchOptions, fillShardInFiles, readBatchOptions } from '../../batch/batch-options.ts';
-import { createBatchWarnings, formatLineRanges } from '../../batch/batch-summary.ts';
+import { reportBatch } from '../../batch/batch-summary.ts';
+import { createBatchWarnings, formatLineRanges } from '../../batch/batch-warnings.ts';
 import type { OutputPath } from '../../batch/output-file.ts';
 import { type LineChecks, NO_DEFAULTS, prepareLine, readLineDefaults } from '../../batch/prepare-line.ts';
 import { digestInputLine, filterFailure } from '../../batch/result-line.ts';
@@ -23,7 +24,7 @@ import {
   otherInputFailure,
   type PriorResults,
 } from '../../batch/result-store.ts';
-import { type BatchEnd, reportBatch, sendBatch } from '../../batch/run-lines.ts';
+import { type BatchEnd, sendBatch } from '../../batch/run-lines.ts';
 import { createAutofill } from '../../body/autofill.ts';
 import { rejectReplacedInputs, stdinClaim } from '../../body/body-base.ts';
 import { createBodyCheck } from '../../body/body-check.ts';

@@ -1,10 +1,9 @@
 import { resolve } from 'node:path';
 import { lineSplitter, openBatchInput } from '../../batch/batch-input.ts';
-import { formatLineRanges } from '../../batch/batch-summary.ts';
-import { classifyLine, type LineStatus } from '../../batch/line-result.ts';
+import { formatLineRanges } from '../../batch/batch-warnings.ts';
 import { createLineTable, type LineTable } from '../../batch/line-table.ts';
 import { type OutputPath, readOutput, resolveOutputs, writeResultsInOrder } from '../../batch/output-file.ts';
-import { type Checkpoint, filterFailure } from '../../batch/result-line.ts';
+import { type Checkpoint, classifyLine, filterFailure, type LineStatus } from '../../batch/result-line.ts';
 import {
   findInputDifferences,
   type InputDifferences,

@@ -1,10 +1,10 @@
 import { addToReport, type BatchReport, createBatchReport } from '../../batch/batch-report.ts';
 import { compareOutputs } from '../../batch/compare-results.ts';
-import { classifyLine } from '../../batch/line-result.ts';
 import { createLineTable, type LineTable } from '../../batch/line-table.ts';
 import { type OutputPath, readOutput, readResultLines, resolveOutputs } from '../../batch/output-file.ts';
 import { comparisonHtml, reportHtml } from '../../batch/report-html.ts';
 import { comparisonJson, comparisonText, reportJson, reportText } from '../../batch/report-text.ts';
+import { classifyLine } from '../../batch/result-line.ts';
 import type { Invocation } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { usageFailure } from '../../errors.ts';

@@ -1,8 +1,8 @@
 import { createMemoryInput } from '../../batch/batch-input.ts';
 import { createBatchIdentity } from '../../batch/batch-journal.ts';
 import { DEFAULT_BATCH_OPTIONS } from '../../batch/batch-options.ts';
-import type { LineResult } from '../../batch/line-result.ts';
 import { NO_DEFAULTS } from '../../batch/prepare-line.ts';
+import type { LineResult } from '../../batch/result-line.ts';
 import { createStreamStore } from '../../batch/result-store.ts';
 import { sendBatch } from '../../batch/run-lines.ts';
 import { createBodyDependencies } from '../../body/input-reader.ts';
