@@ -28,7 +28,7 @@ import { type BatchEnd, sendBatch } from '../../batch/run-lines.ts';
 import { createAutofill } from '../../body/autofill.ts';
 import { rejectReplacedInputs, stdinClaim } from '../../body/body-base.ts';
 import { createBodyCheck } from '../../body/body-check.ts';
-import { type BodyDependencies, createBodyDependencies } from '../../body/input-reader.ts';
+import { createBodyDependencies } from '../../body/input-reader.ts';
 import { readAuthorization } from '../../client/authorization.ts';
 import { readChatExpectations } from '../../client/expectations/chat-expectations.ts';
 import { checkReportFiles, openRunReport } from '../../client/expectations/run-report.ts';
@@ -38,7 +38,7 @@ import type { Context } from '../../context.ts';
 import { Failure, usageFailure } from '../../errors.ts';
 import { uuidV7 } from '../../fields/uuid.ts';
 import { isReplaceable } from '../../files/file-replacement.ts';
-import { type FlagValues, getStringFlag, isFlagOn } from '../../flag.ts';
+import { getStringFlag, isFlagOn } from '../../flag.ts';
 import { createDeadline } from '../../http/time-limits.ts';
 import { pluralize } from '../../json/pluralize.ts';
 import { flagTarget, type Operation } from '../../operations/operation.ts';
@@ -72,7 +72,9 @@ export async function runBatch(
   await rejectReplacedInputs(operation, args, fileFlags, runtime.cwd);
   const tools = createBodyDependencies(context, createDeadline(timeoutMs, runtime, settings.isTimeoutDefault));
   const expectations = await readChatExpectations(flags, tools.inputs.read, context.suspendSignals);
-  const rows = flags.has('rows') ? await readRows(operation, invocation, tools) : undefined;
+  const rows = flags.has('rows')
+    ? await (await import('../../batch/row-input.ts')).readRows(operation, invocation, tools)
+    : undefined;
   const defaults = rows ? NO_DEFAULTS : await readLineDefaults(operation, flags, tools);
   const split = rows?.split ?? splitInput ?? lineSplitter(operation.largestBody);
   const input = await openBatchInput(options.input, runtime, split, timeoutMs);
@@ -121,26 +123,6 @@ export async function runBatch(
     await prior?.release();
   }
   await reportBatch(end);
-}
-
-// How rows become lines, and the flags that the bodies are made from.
-async function readRows(
-  operation: Operation,
-  { args, flags }: Invocation,
-  tools: BodyDependencies,
-): Promise<{ split: LineSplitter; flags: FlagValues }> {
-  const prompt = getStringFlag(flags, 'prompt');
-  if (prompt !== undefined && args.length > 0)
-    throw usageFailure('--prompt cannot be combined with a prompt as the argument', 'remove one of them');
-  if (typeof operation.arguments?.as === 'object')
-    throw usageFailure('svc train takes no --rows', 'make bodies of the rows, and send them with --batch');
-  const [{ buildRowTemplate }, { rowSplitter }] = await Promise.all([
-    import('../../batch/row-template.ts'),
-    import('../../batch/row-input.ts'),
-  ]);
-  const template = await buildRowTemplate(operation, prompt === undefined ? args : [prompt], flags, tools);
-  const options = { template, idColumn: getStringFlag(flags, 'id-column'), maxLineBytes: operation.largestBody };
-  return { split: rowSplitter(getStringFlag(flags, 'rows') ?? '', options), flags: template.flags };
 }
 
 export async function createLineChecks(
