@@ -27,16 +27,22 @@ export function createMemoryInput(label: string, lines: readonly string[], maxLi
   return createInput(label, undefined, async () => Readable.from(chunks), lineSplitter(maxLineBytes));
 }
 
+interface LineObserver {
+  /** Called for each line of the input. */
+  readonly onRead?: (line: InputLine) => void;
+  readonly onEmpty?: (line: InputLine) => void;
+  /** Called if the input is read to its end. */
+  readonly onEnd?: () => void;
+}
+
 /**
- * The lines of an input that a batch is about: checking, comparing, counting and sending read them from here. `onEmpty` is
- * called for an empty line, `onRead` for each line of the input, and `onEnd` if it is read to its end. A line that is left
- * out keeps the result of an earlier run.
+ * The lines of an input that a batch is about: checking, comparing, counting and sending read them from here. A line that is
+ * left out keeps the result of an earlier run.
  */
 export async function* selectedLines(
   { lines }: Pick<BatchInput, 'lines'>,
   { shard, limit = Number.POSITIVE_INFINITY, sampledLines }: LineSelection,
-  { onRead, onEmpty }: { readonly [on in 'onRead' | 'onEmpty']?: (line: InputLine) => void } = {},
-  onEnd?: () => void,
+  { onRead, onEmpty, onEnd }: LineObserver = {},
 ): AsyncGenerator<InputLine> {
   let count = 0;
   for await (const line of lines) {

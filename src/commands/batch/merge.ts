@@ -4,12 +4,7 @@ import { formatLineRanges } from '../../batch/batch-warnings.ts';
 import { createLineTable, type LineTable } from '../../batch/line-table.ts';
 import { type OutputPath, readOutput, resolveOutputs, writeResultsInOrder } from '../../batch/output-file.ts';
 import { type Checkpoint, classifyLine, filterFailure, type LineStatus } from '../../batch/result-line.ts';
-import {
-  findInputDifferences,
-  type InputDifferences,
-  lockOutput,
-  otherInputFailure,
-} from '../../batch/result-store.ts';
+import { compareInput, type InputDifferences, lockOutput } from '../../batch/result-store.ts';
 import type { Invocation } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { Failure, usageFailure } from '../../errors.ts';
@@ -110,11 +105,8 @@ async function compareWithInput(
 ): Promise<InputDifferences> {
   const maxLineBytes = operationAt(operationPath)?.largestBody ?? MAX_EMPTY_LINE_BYTES;
   const input = await openBatchInput(path, runtime, lineSplitter(maxLineBytes));
-  const differences = await findInputDifferences(input, { shard: { index: 1, count: 1 } }, table);
   const hint = 'name the input of that batch with --input';
-  const failure = otherInputFailure(differences, input.label, 'the merged output', hint);
-  if (failure) throw failure;
-  return differences;
+  return compareInput(input, { shard: { index: 1, count: 1 } }, table, 'the merged output', hint);
 }
 
 // As result lines, filtered by --jq, as rows of a table with columns added, or as results of an OpenAI batch.
