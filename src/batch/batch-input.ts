@@ -12,7 +12,7 @@ import { createDeadline } from '../http/time-limits.ts';
 import { CARRIAGE_RETURN, SPACE, TAB } from '../json/json-bytes.ts';
 import { hasByteOrderMark } from '../json/utf8.ts';
 import type { Runtime } from '../runtime.ts';
-import { type BatchOptions, isInShard, type Sample } from './batch-options.ts';
+import { type BatchOptions, isInShard } from './batch-options.ts';
 
 export type BatchInput = ReturnType<typeof createInput>;
 
@@ -62,7 +62,7 @@ export async function* selectedLines(
 /** The lines of a sample: those with the smallest digests of seed and number, so that a larger sample has them, too. */
 export async function chooseSample(
   input: Pick<BatchInput, 'lines'>,
-  { size, seed }: Sample,
+  { size, seed }: NonNullable<BatchOptions['sample']>,
   selection: Pick<BatchOptions, 'shard'>,
 ): Promise<ReadonlySet<number>> {
   let chosen: { readonly number: number; readonly key: string }[] = [];

@@ -3,7 +3,7 @@ import { Failure, InterruptedError } from '../errors.ts';
 import { type ExchangeSignal, linkSignal } from '../http/message.ts';
 import { pluralize } from '../json/pluralize.ts';
 import type { Runtime } from '../runtime.ts';
-import type { BatchOptions, MaxFailures } from './batch-options.ts';
+import type { BatchOptions } from './batch-options.ts';
 
 type Limits = Pick<
   BatchOptions,
@@ -275,7 +275,7 @@ function notSentFailure(): Failure {
   return new Failure('interrupted', 'not sent', { applied: 'no', isPermanent: true });
 }
 
-function exceedsMaxFailures(failed: number, lines: number, maxFailures: MaxFailures | undefined): boolean {
+function exceedsMaxFailures(failed: number, lines: number, maxFailures: BatchOptions['maxFailures']): boolean {
   if (!maxFailures || failed === 0) return false;
   const { limit, isPercentage } = maxFailures;
   if (!isPercentage) return failed > limit;
