@@ -5,11 +5,6 @@ import { pluralize } from '../json/pluralize.ts';
 import type { Runtime } from '../runtime.ts';
 import type { BatchOptions } from './batch-options.ts';
 
-type Limits = Pick<
-  BatchOptions,
-  'concurrency' | 'rate' | 'maxOutageMs' | 'outageFlag' | 'isFailFast' | 'maxFailures' | 'isOrdered'
->;
-
 export type Scheduler = ReturnType<typeof createScheduler>;
 
 /** The outcome of a line; one that was not sent does not count. */
@@ -47,14 +42,14 @@ const MAX_BATCH_WAIT_MS = 60_000;
 const MIN_LINES_FOR_PERCENTAGE = 20;
 
 /**
- * Decides when a line is read, when a request is sent, whether it is retried, and when the batch stops. It limits the batch by
- * additive increase and multiplicative decrease: a rate-limited service halves the concurrency, once for all requests in
- * flight then; each full round of responses adds one. A service that is down leaves one, and after `maxOutageMs` stops the
- * batch; a permanent cause, such as a host name that does not exist, at once, unless a connection was made before. `onOutage`
- * is called at the beginning of an outage, `onStop` each time there is a reason to stop.
+ * Decides when a line is read, when a request is sent, whether it is retried, and when the batch stops. A rate-limited service
+ * halves the concurrency, once for all requests in flight then; each full round of responses adds one. A service that is down
+ * leaves one, and after `maxOutageMs` stops the batch; a permanent cause, such as a host name that does not exist, at once,
+ * unless a connection was made before. `onOutage` is called at the beginning of an outage, `onStop` each time there is a reason
+ * to stop.
  */
 export function createScheduler(
-  { concurrency, rate, maxOutageMs, outageFlag, isFailFast, maxFailures, isOrdered }: Limits,
+  { concurrency, rate, maxOutageMs, outageFlag, isFailFast, maxFailures, isOrdered }: BatchOptions,
   { elapsed, after }: Pick<Runtime, 'elapsed' | 'after'>,
   signal: ExchangeSignal | undefined,
   { onOutage, onStop }: { readonly onOutage: (failure: Failure) => void; readonly onStop: () => void },
@@ -197,11 +192,15 @@ export function createScheduler(
     };
   };
 
+  const exceedsMaxFailures = (): boolean => {
+    if (!maxFailures || failureCount === 0) return false;
+    if (!maxFailures.isPercentage) return failureCount > maxFailures.limit;
+    return outcomeCount >= MIN_LINES_FOR_PERCENTAGE && (failureCount / outcomeCount) * 100 > maxFailures.limit;
+  };
   const reviseOutcome = ({ failure, status }: LineOutcome): void => {
     if (failure && isFailFast) stop('a line failed (--fail-fast)');
     if (failure && status !== 'unsent') failureCount += 1;
-    if (exceedsMaxFailures(failureCount, outcomeCount, maxFailures))
-      stop(`${failureCount} ${pluralize(failureCount, 'line')} failed (--max-failures)`);
+    if (exceedsMaxFailures()) stop(`${failureCount} ${pluralize(failureCount, 'line')} failed (--max-failures)`);
     const retryAfterMs = failure?.facts.retryAfter ?? 0;
     if (retryAfterMs > MAX_BATCH_WAIT_MS) stop(`the service asks to wait ${Math.ceil(retryAfterMs / 1000)} s`);
   };
@@ -223,13 +222,11 @@ export function createScheduler(
       });
     },
     waitForAll: () => waitUntil(() => activeLines === 0),
-    /** The turns of one line, for all its attempts. */
     createTurn,
     /** Requests that may be in flight now: fewer than the maximum while the service is rate limited or down. */
     currentLimit: () => Math.floor(limit),
     /** Stops taking lines; the first reason is kept. */
     stop,
-    /** The reason why no more lines are sent; undefined while they are. */
     stopReason: () => stopReason,
     /** Aborted when the batch stops taking lines; requests in flight continue. */
     stopSignal: stopSignal.signal,
@@ -242,7 +239,6 @@ export function createScheduler(
     reviseOutcome,
     /** Waits for the turn to hold a large response: one at a time, so that memory does not grow with the concurrency. */
     takeLargeTurn: createTurns(),
-    /** The number of failures that were not retried, because the service failed every request. */
     skippedRetries: () => skippedRetries,
   };
 }
@@ -270,14 +266,6 @@ function isServiceFailure({ code }: Failure): boolean {
   return code === 'failed' || code === 'unknown' || code === 'unreachable';
 }
 
-// A line that waits for its turn was not sent in this run.
 function notSentFailure(): Failure {
   return new Failure('interrupted', 'not sent', { applied: 'no', isPermanent: true });
-}
-
-function exceedsMaxFailures(failed: number, lines: number, maxFailures: BatchOptions['maxFailures']): boolean {
-  if (!maxFailures || failed === 0) return false;
-  const { limit, isPercentage } = maxFailures;
-  if (!isPercentage) return failed > limit;
-  return lines >= MIN_LINES_FOR_PERCENTAGE && (failed / lines) * 100 > limit;
 }
