@@ -101,17 +101,21 @@ export async function openBatchInput(
   split: LineSplitter,
   timeoutMs?: number,
 ): Promise<BatchInput> {
-  const label = displayPath === '-' ? 'stdin' : displayPath;
+  if (displayPath === '-') return createInput('stdin', undefined, async () => runtime.stdin, split);
   const path = resolve(runtime.cwd, displayPath);
-  const totalBytes = displayPath === '-' ? undefined : await readFileSize(path, displayPath);
+  const totalBytes = await withFileFailure(`read ${displayPath}`, async () => {
+    const found = await stat(path);
+    if (found.isDirectory()) throw Object.assign(new Error('directory'), { code: 'EISDIR' });
+    await access(path, constants.R_OK);
+    return found.isFile() ? found.size : undefined;
+  });
   const openStream = async (signal: AbortSignal): Promise<Readable> => {
-    if (displayPath === '-') return runtime.stdin;
     if (totalBytes !== undefined) return (await openInputFile(path, displayPath, signal)).stream;
     const limit = limitInputTime(displayPath, signal, runtime, createDeadline(timeoutMs, runtime));
     const { stream } = await openInputFile(path, displayPath, limit.signal);
     return stream.once('readable', limit.cancel).once('close', limit.cancel);
   };
-  return createInput(label, totalBytes, openStream, split);
+  return createInput(displayPath, totalBytes, openStream, split);
 }
 
 function createInput(
@@ -149,34 +153,17 @@ function createInput(
     /** Copies a pipe into an unnamed file in a directory, to be read again; the signal ends that with its reason. */
     keep: async (directory: string, signal: AbortSignal): Promise<void> => {
       if (copy || totalBytes !== undefined) return;
-      copy = await copyStream(addAbortSignal(signal, await openStream(stopped.signal)), directory, label, signal);
+      const source = addAbortSignal(signal, await openStream(stopped.signal));
+      let handle: FileHandle | undefined;
+      try {
+        handle = await openAnonymousFile(directory);
+        for await (const chunk of source) await handle.writeFile(chunk);
+        copy = handle;
+      } catch (error) {
+        await handle?.close();
+        signal.throwIfAborted();
+        throw fileFailure(`copy ${label} to compare it with earlier runs`, error);
+      }
     },
   };
-}
-
-async function copyStream(
-  stream: Readable,
-  directory: string,
-  label: string,
-  signal: AbortSignal,
-): Promise<FileHandle> {
-  let handle: FileHandle | undefined;
-  try {
-    handle = await openAnonymousFile(directory);
-    for await (const chunk of stream) await handle.writeFile(chunk);
-    return handle;
-  } catch (error) {
-    await handle?.close();
-    signal.throwIfAborted();
-    throw fileFailure(`copy ${label} to compare it with earlier runs`, error);
-  }
-}
-
-async function readFileSize(path: string, displayPath: string): Promise<number | undefined> {
-  return withFileFailure(`read ${displayPath}`, async () => {
-    const found = await stat(path);
-    if (found.isDirectory()) throw Object.assign(new Error('directory'), { code: 'EISDIR' });
-    await access(path, constants.R_OK);
-    return found.isFile() ? found.size : undefined;
-  });
 }

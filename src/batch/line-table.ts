@@ -8,7 +8,7 @@ export interface IndexedResult {
   readonly length: number;
   readonly exitCode: number;
   readonly applied: AppliedState;
-  /** See ResultEntry; the table keeps up to 63. */
+  /** See LineAttempt; the table keeps up to 63. */
   readonly revision: number;
   readonly digest: string;
 }

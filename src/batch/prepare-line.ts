@@ -61,22 +61,22 @@ export async function prepareLine(
 ): Promise<{ readonly draft: Draft | Failure; readonly customId: string | undefined }> {
   const { label, settings, warnings: batchWarnings } = checks;
   const source = readLine(line, label);
-  const root = isIssue(source) ? undefined : rootOf(source.doc);
-  const customId = customIdJson(getMember(root, 'custom_id'));
-  const inner = getMember(root, 'custom_id') || getMember(root, 'url') ? getMember(root, 'body') : undefined;
+  if (isIssue(source)) return { draft: invalidBodyFailure([source]), customId: undefined };
+  const root = rootOf(source.doc);
+  const id = getMember(root, 'custom_id');
+  const customId = id && (kindOf(id) === 'string' || kindOf(id) === 'number') ? rawText(id) : undefined;
+  const inner = id || getMember(root, 'url') ? getMember(root, 'body') : undefined;
   if (customId !== undefined) await batchWarnings.addCustomId(line.number, customId, !inner);
-  const body = isIssue(source) || !inner ? source : openEnvelope(source, inner, line, settings.operation);
-  const draft = isIssue(body)
-    ? body
-    : await createLineDraft(body, customId !== undefined && !inner, line.number, key, checks);
+  const body = inner ? openEnvelope(source, inner, line, settings.operation) : source;
+  const hasCustomId = customId !== undefined && !inner;
+  const draft = isIssue(body) ? body : await createLineDraft(body, hasCustomId, line.number, key, checks);
   if (isIssue(draft)) return { draft: invalidBodyFailure([draft]), customId };
   const { warnings, failure } = checks.check(draft, []);
   for (const warning of warnings) await batchWarnings.addBodyWarning(warning);
   return { draft: failure ?? draft, customId };
 }
 
-// With defaults and the fields that svc adds. Ids are made from the run, the line and the field, so that a retried line is
-// the same call.
+// With defaults and the fields that svc adds. Ids are made from the run, the line and the field.
 async function createLineDraft(
   source: JsonSource,
   hasCustomId: boolean,
@@ -94,8 +94,8 @@ async function createLineDraft(
   const draft = await applyLineDefaults(hasCustomId ? withoutCustomId(body) : body, operation, defaults, tools);
   const newId = (member: string): string => uuidV5(run, `${line} ${digest} ${member}`);
   // An id in a trace of OpenTelemetry: 16 hexadecimal digits. Those of a UUIDv5 are never all zero.
-  const callId = parent && newId('span').replaceAll('-', '').slice(0, 16);
-  const trace = parent && callId ? { traceId: parent.traceId, parentId: parent.spanId, callId } : undefined;
+  const newCallId = (): string => newId('span').replaceAll('-', '').slice(0, 16);
+  const trace = parent && { traceId: parent.traceId, parentId: parent.spanId, callId: newCallId() };
   const { project, model } = settings.defaults;
   const added = fill?.(draft, { project, model, trace }, { now: () => timestampMs, newId }) ?? [];
   const filled = setDraftFields(draft, target.path, added);
@@ -139,7 +139,12 @@ export async function readLineDefaults(
   const empty = createDraft(undefined, emptyBodyJson(target));
   const { draft, issues } = await applyFlags(empty, operation, sharedFlags, dependencies);
   if (issues.length > 0) throw invalidBodyFailure(issues);
-  return { fieldEdits: editsForFields(draft, target.path), perLineFlags };
+  const object = nodeAtPath(rootOf(draft.doc), target.path);
+  const fieldEdits = Array.from(object ? membersOf(object) : [], ({ key, value }) => {
+    const path = [...target.path, key];
+    return { path, text: Buffer.from(rawBytes(value)), origin: originInDraft(draft, path) };
+  });
+  return { fieldEdits, perLineFlags };
 }
 
 // Existing fields stay.
@@ -163,14 +168,6 @@ async function applyLineDefaults(
 
 const PER_LINE_KINDS: ReadonlySet<Shorthand['kind']> = new Set(['message', 'prefill', 'copy']);
 const SINGLE_BODY_KINDS: ReadonlySet<Shorthand['kind']> = new Set(['attach', 'role-message', 'conversation']);
-
-function editsForFields(draft: Draft, path: Edit['path']): Edit[] {
-  const object = nodeAtPath(rootOf(draft.doc), path);
-  return Array.from(object ? membersOf(object) : [], ({ key, value }) => {
-    const fieldPath = [...path, key];
-    return { path: fieldPath, text: Buffer.from(rawBytes(value)), origin: originInDraft(draft, fieldPath) };
-  });
-}
 
 function isOmitted(shorthand: Shorthand | undefined, object: JsonNode | undefined): boolean {
   const messages = itemsAt(object, 'messages');
@@ -240,8 +237,4 @@ function withoutCustomId(body: Draft): Draft {
   const start = previous && !next ? endOffset(previous.value) : startOffset(member.keyNode);
   const end = next ? startOffset(next.keyNode) : endOffset(member.value);
   return { ...body, doc: parseJson(applySplices(body.doc.bytes, [{ start, end, text: '' }])) };
-}
-
-function customIdJson(node: JsonNode | undefined): string | undefined {
-  return node && (kindOf(node) === 'string' || kindOf(node) === 'number') ? rawText(node) : undefined;
 }
