@@ -16,12 +16,10 @@ import { type BatchOptions, isInShard } from './batch-options.ts';
 
 export type BatchInput = ReturnType<typeof createInput>;
 
-/** The options that say which lines of an input a batch is about. */
 export interface LineSelection extends Pick<BatchOptions, 'shard'>, Partial<Pick<BatchOptions, 'limit'>> {
   readonly sampledLines?: ReadonlySet<number> | undefined;
 }
 
-/** Lines that svc has in memory. */
 export function createMemoryInput(label: string, lines: readonly string[], maxLineBytes: number): BatchInput {
   const chunks = lines.map((line) => Buffer.from(`${line}\n`));
   return createInput(label, undefined, async () => Readable.from(chunks), lineSplitter(maxLineBytes));
@@ -83,7 +81,6 @@ export function isEmptyLine({ number, bytes }: InputLine): boolean {
   return text?.every((byte) => byte === SPACE || byte === TAB || byte === CARRIAGE_RETURN) ?? false;
 }
 
-/** Makes the lines of a batch of the bytes of its input. */
 export type LineSplitter = (chunks: AsyncIterable<Uint8Array>) => AsyncIterable<InputLine>;
 
 /** The lines of a file as they are; those above `maxLineBytes` have no bytes. */
@@ -138,7 +135,6 @@ function createInput(
     }
   };
   return {
-    /** The name of the input in messages. */
     label,
     /** The size of a file; unknown for pipes. */
     totalBytes,

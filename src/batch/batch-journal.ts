@@ -27,10 +27,7 @@ export async function batchJournalFile({ path, displayPath }: OutputPath): Promi
 /** What the journal of earlier runs says, apart from its lines. */
 export type BatchJournalState = NonNullable<Awaited<ReturnType<typeof readBatchJournal>>>;
 
-/**
- * Reads the journal of a batch into a table; undefined if there is none. Throws Failure `safety_check` for a file that is not such a
- * journal, or that is damaged: the digests of input lines tell a record of another line.
- */
+/** Reads the journal of a batch into a table; undefined if there is none. Throws Failure `safety_check` for one that is damaged. */
 export async function readBatchJournal(file: JournalFile, table: LineTable) {
   const runs: RunRecord[] = [];
   const end = await readJournal(file, (bytes) => {
@@ -101,10 +98,7 @@ export interface BatchIdentity {
   readonly shard: string;
   /** The base URL with a slash at its end. */
   readonly baseUrl: string;
-  /**
-   * The values that flags, environment and profile put into bodies, by field or flag. A value that differs from run to run,
-   * such as an age, is its argument.
-   */
+  /** What flags, environment and profile put into bodies, by field or flag: of an age, which differs from run to run, the argument. */
   readonly values: Readonly<Record<string, string>>;
   readonly limit?: number | undefined;
   readonly sample?: number | undefined;
@@ -137,9 +131,8 @@ export function createBatchIdentity(
   };
 }
 
-/** A `run` record: an identity whose base URL and values are digests, because they may be secret. */
+/** A `run` record: an identity whose base URL and values are digests, salted by the id of the run, because they may be secret. */
 interface RunRecord extends BatchIdentity {
-  /** The id of the run, a UUID, which salts the digests. */
   readonly run: string;
   /** Earlier records were lost: any line without a result may have been sent. */
   readonly isJournalLost: boolean;
@@ -157,7 +150,6 @@ function formatRunRecord({ run, operation, shard, baseUrl, values, isJournalLost
   return writeJson({ run, operation, shard, base_url: baseUrl, values, limit, sample, seed, journal_lost: lost });
 }
 
-// Undefined if a field is missing.
 function parseRunRecord(record: JsonNode): RunRecord | undefined {
   const [run, operation, shard, baseUrl, seed] = ['run', 'operation', 'shard', 'base_url', 'seed'].map((name) =>
     firstStringMember(record, name),
@@ -170,10 +162,7 @@ function parseRunRecord(record: JsonNode): RunRecord | undefined {
   return { run, operation, shard, baseUrl, values: texts, limit, sample, seed, isJournalLost };
 }
 
-/**
- * Compares a batch with the records of earlier runs: its values have to match one of them, and differ from the last
- * otherwise; its lines include those of the last.
- */
+/** The differences of a batch from earlier runs: its values have to match one of them, and its lines include those of the last. */
 export function compareRuns(records: readonly RunRecord[], identity: BatchIdentity): string[] {
   const last = records.at(-1);
   if (!last) return [];

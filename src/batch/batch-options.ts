@@ -12,7 +12,6 @@ const MAX_CONCURRENT_REQUESTS = 1000;
 const secondsPerUnit: { readonly [unit: string]: number } = { s: 1, m: 60, h: 3600 };
 const TAKE_OVER_VALUES = `at least ${MIN_TAKE_OVER_MS / 1000}s: the process that holds the lock stops by itself in that time`;
 
-/** The options of a batch without flags. */
 export const DEFAULT_BATCH_OPTIONS: BatchOptions = { ...parseBatchFlags(new Map(), {}), outageFlag: '' };
 
 const REQUIRED_FLAGS: { readonly [flag: string]: string } = {
@@ -73,7 +72,6 @@ function parseBatchFlags(flags: FlagValues, env: Runtime['env']) {
       return rate > 0 ? rate : undefined;
     }),
     shard: parseShard(shard ?? (env.SVC_SHARD || undefined), shard === undefined ? 'SVC_SHARD' : '--shard', env),
-    /** The number of lines that are sent, from the first one of the shard. */
     limit: parseCount('limit'),
     /** Lines chosen at random: the same ones for the same seed, and all of them in a larger sample. */
     sample: size === undefined ? undefined : { size, seed: getStringFlag(flags, 'sample-seed') ?? '0' },
@@ -94,7 +92,6 @@ function parseBatchFlags(flags: FlagValues, env: Runtime['env']) {
     isOrdered: isFlagOn(flags, 'ordered'),
     /** How long lines wait while no connection can be made; 0 if they fail at once. */
     maxOutageMs: isFailFast ? 0 : parseDurationOrZeroMs('--max-outage', getStringFlag(flags, 'max-outage') ?? '5m'),
-    /** The flag that changes that time, for messages. */
     outageFlag: '--max-outage',
   };
 }
@@ -120,7 +117,6 @@ export function parseShard(text: string | undefined, source: string, env: Runtim
   return { index: Number(index), count: Number(count) };
 }
 
-/** True for the lines of a shard; line numbers start at 1. */
 export function isInShard(line: number, { index, count }: Shard): boolean {
   return (line - index) % count === 0;
 }
@@ -135,9 +131,9 @@ export function fillShardInFiles(flags: FlagValues, { index, count }: Shard): Fl
   return filled;
 }
 
-/** The position of this task according to a scheduler: its number from 1, and the number of tasks if it is known. */
 interface TaskPosition {
   readonly scheduler: string;
+  /** From 1. */
   readonly index: number;
   readonly count: number | undefined;
 }

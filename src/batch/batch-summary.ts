@@ -38,7 +38,6 @@ export async function reportBatch(end: BatchEnd): Promise<void> {
   if (reportFailure) throw reportFailure;
 }
 
-/** The outcome of all lines of a batch, in one line. */
 export function formatBatchSummary(tally: BatchCounts, durationMs: number): string {
   const { done, failed, unknown, unsent } = tally.byStatus;
   const seconds = durationMs / 1000;
@@ -57,7 +56,6 @@ export function formatBatchSummary(tally: BatchCounts, durationMs: number): stri
   return `${lines} ${pluralize(lines, 'line')}: ${sections.join(', ')}${pace}`;
 }
 
-// The failure of a batch as a whole; undefined if every line succeeded.
 function batchFailure(end: BatchEnd, summary: string): Failure | undefined {
   const { tally, stopReason, abortReason } = end;
   const { failed, unknown, unsent } = tally.byStatus;

@@ -3,7 +3,6 @@ import { pluralize } from '../json/pluralize.ts';
 import { issueText } from '../output/failure-text.ts';
 import type { Reporter } from '../output/reporter.ts';
 
-// Nobody reads more.
 const MAX_RANGES = 20;
 
 /** Line numbers as ascending ranges: `3, 7-12`; of many ranges the first 20, and how many more there are. */

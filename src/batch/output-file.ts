@@ -10,7 +10,6 @@ import { splitLines } from '../files/split-lines.ts';
 import type { IndexedResult, LineTable } from './line-table.ts';
 import { type Checkpoint, parseResultLine, type ResultEntry } from './result-line.ts';
 
-/** An output of a batch: its path, and the path as the user typed it. */
 export interface OutputPath {
   readonly path: string;
   readonly displayPath: string;
@@ -22,22 +21,18 @@ export type OutputState = Awaited<ReturnType<typeof readOutput>>;
 export const MAX_RESULT_BYTES = 256 * 1024 * 1024;
 
 /**
- * Reads the results of an output, which may not exist, into a table, as file `fileIndex`. Their order means nothing: of
- * several results of a line, one for the input that the journal recorded last counts, then the highest revision, then a
- * success, then the failure that was most likely applied. Throws Failure `local_file` for a file that is not an output, and
- * `safety_check` for one of an earlier version.
+ * Reads the results of an output, which may not exist, into a table, as file `fileIndex`; what follows `validBytes` is to be cut.
+ * Of several results of a line, in any order, one for the input that the journal recorded last counts, then the highest revision,
+ * then a success, then the failure that was most likely applied. Throws Failure `local_file` for a file that is not an output,
+ * and `safety_check` for one of an earlier version.
  */
 export async function readOutput({ path, displayPath }: OutputPath, fileIndex: number, table: LineTable) {
-  // One of each run, operation and shard.
   const checkpoints = new Map<string, Checkpoint>();
   // Lines whose input differs from that of a result in an earlier file; the results of that file stay in the table.
   const otherInputLines = new Set<number>();
-  // Whole result lines; the rest is to be cut.
   let validBytes = 0;
   let exists = true;
-  // The last result line lacks its line feed.
   let isUnterminated = false;
-  // One result per line, in the order of the lines.
   let isSorted = true;
   let previousLine = 0;
   try {
@@ -158,9 +153,7 @@ export async function openOutput(
   if (isUnterminated) await append(NEWLINE);
   return {
     append,
-    /** The bytes of a result line. */
     read: (place: IndexedResult): Promise<Buffer> => readResult(handle, place, displayPath),
-    /** Makes the results durable, and closes the file. */
     finish: () => write(() => handle.datasync().finally(() => handle.close())),
     /** False if the path names another file by now, or none. */
     isAtPath: (): boolean => {

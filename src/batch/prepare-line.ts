@@ -42,7 +42,6 @@ export interface LineChecks {
   readonly parent: TraceParent | undefined;
   /** Fills in fields; undefined for `--exact`. */
   readonly fill: ReturnType<typeof createAutofill> | undefined;
-  /** The id of the run, a UUID. */
   readonly run: string;
   readonly tools: BodyDependencies;
   readonly label: string;
@@ -105,7 +104,6 @@ async function createLineDraft(
 
 /** The flags of a batch as defaults for fields that a line lacks. */
 interface LineDefaults {
-  /** Fields of the object that flags fill. */
   readonly fieldEdits: readonly Edit[];
   /** Flags whose effect depends on the line: messages before or after its own, a field copied from another. */
   readonly perLineFlags: FlagValues;
@@ -113,10 +111,7 @@ interface LineDefaults {
 
 export const NO_DEFAULTS: LineDefaults = { fieldEdits: [], perLineFlags: new Map() };
 
-/**
- * Reads the flags of a batch once. Throws usage for flags that belong to one body, and Failure `body` for values that
- * cannot be read.
- */
+/** Throws usage for flags that belong to one body, and Failure `body` for values that cannot be read. */
 export async function readLineDefaults(
   operation: Operation,
   flags: FlagValues,
@@ -147,7 +142,6 @@ export async function readLineDefaults(
   return { fieldEdits, perLineFlags };
 }
 
-// Existing fields stay.
 async function applyLineDefaults(
   draft: Draft,
   operation: Operation,
@@ -183,7 +177,6 @@ function isOmitted(shorthand: Shorthand | undefined, object: JsonNode | undefine
   }
 }
 
-// An issue names the line and column in the file.
 function readLine(line: InputLine, label: string): JsonSource | Issue {
   const { number, bytes, problem = 'the line exceeds the size limit of a body', isRow } = line;
   const at = isRow ? formatPosition(label, { line: number, column: 0 }) : `${label}:${number}`;

@@ -87,7 +87,6 @@ export function openAiSink(sink: Sink): Sink {
   return mapResults(sink, async (results) => results.map((result) => `${openAiResult(result)}\n`).join(''));
 }
 
-// Each chunk of results ends with a line feed.
 function mapResults(sink: Sink, toText: (results: readonly string[]) => Promise<string>): Sink {
   const write: Sink['writer']['write'] = async (chunk) =>
     sink.writer.write(await toText(Buffer.from(chunk).toString().split('\n').slice(0, -1)));

@@ -21,9 +21,7 @@ import { appliedStates, MAX_LINES } from './line-table.ts';
 
 /** What ties a result to its input line and its batch: the `checkpoint` of a result line. */
 export interface Checkpoint {
-  /** Digest of the input line. */
   readonly input: string;
-  /** The id of the run, a UUID; the same when a run is resumed. */
   readonly run: string;
   readonly operation: string;
   /** `3/10`. */
@@ -43,7 +41,6 @@ export interface LineAttempt {
   /** How often an earlier result of the line was taken back: a result of a higher revision replaces it. */
   revision: number;
   expectations?: readonly ExpectationResult[];
-  /** Signs that the response is for another request. */
   warnings?: readonly string[];
 }
 
@@ -55,13 +52,11 @@ export interface LineState {
   readonly isUnresolved: boolean;
 }
 
-/** The status of a line with this outcome. */
 export function classifyLine(exitCode: number, applied: AppliedState = 'no'): LineState {
   if (exitCode === 0) return { status: 'done', isUnresolved: false };
   return { status: applied === 'unknown' ? 'unknown' : 'failed', isUnresolved: applied !== 'no' };
 }
 
-/** The outcome of a line in this run. */
 export interface LineResult extends LineState, Omit<ResultLineFacts, 'line'> {
   readonly failure: Failure | undefined;
   /** The line was sent, by this run or an earlier one, and is safe to send again. */

@@ -110,7 +110,6 @@ export async function openResultStore(
   let writtenLines = 0;
   return {
     isResumable: true,
-    /** The batch as each result line names it. */
     batch: { run, operation: identity.operation, shard: identity.shard },
     requireHeld,
     /** Throws Failure `safety_check` for a line that changed since, unless changes are accepted. */
@@ -170,7 +169,6 @@ function replacedOutputFailure(displayPath: string): Failure {
   });
 }
 
-/** What output and journal of earlier runs say; the output is locked against other processes. */
 export type PriorResults = Awaited<ReturnType<typeof openPriorResults>>;
 
 /**
@@ -268,7 +266,6 @@ async function readPriorResults(
   return { ...target, run, table, output, journal, isJournalLost };
 }
 
-// Undefined if it is the same.
 function describeOtherKind(
   found: Pick<BatchIdentity, 'operation' | 'shard'>,
   { operation, shard }: BatchIdentity,

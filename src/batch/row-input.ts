@@ -233,7 +233,6 @@ async function buildTemplate(
   return {
     columns,
     usedFlags: prompt === undefined ? templateFlags : new Map([...templateFlags, ['prompt', prompt]]),
-    /** The body of a row on one line. Throws what the cells throw. */
     render: (row: Row, number: number): string =>
       segments.map((segment) => (typeof segment === 'string' ? segment : renderCell(segment, row, number))).join(''),
   };

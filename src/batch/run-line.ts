@@ -54,7 +54,6 @@ export interface LineGuard extends Required<Pick<SendHooks, 'onSend' | 'onOutcom
 export interface BatchJob extends LineChecks {
   readonly connection: Connection;
   readonly scheduler: Scheduler;
-  /** Ends requests in flight. */
   readonly signal: ExchangeSignal;
   readonly resultStore: ResultStore;
   /** Called with the result of each line, once it is stored. */
@@ -79,7 +78,6 @@ export interface LineRun extends LineAttempt {
   /** The time that ids and times of the body are made from: milliseconds since 1970. */
   timestampMs: number;
   isRecorded: boolean;
-  /** By the runtime's `elapsed`. */
   sentAt?: number;
   hasResponse: boolean;
   /** Data that no request asked for arrived on a connection that the line used. */
@@ -88,10 +86,7 @@ export interface LineRun extends LineAttempt {
   onLaterStrayData?: (() => void) | undefined;
 }
 
-/**
- * Sends a line, unless an earlier run has its outcome or it must not be sent twice, and stores the result. Throws the
- * errors of the result store.
- */
+/** Sends a line, unless an earlier run has its outcome or it must not be sent twice, and stores the result. */
 export async function runLine(line: InputLine, run: LineRun, job: BatchJob): Promise<LineResult> {
   const { resultStore } = job;
   const { input } = run.checkpoint;
@@ -244,13 +239,11 @@ interface SentLineResult {
   readonly status: number;
   readonly response: Pick<ParsedResponse, 'bytes' | 'doc'> | undefined;
   readonly failure: Failure | undefined;
-  /** Signs that the response is for another request. */
   readonly warnings: readonly string[];
   /** When the last chunk of a complete stream came, by the runtime's `elapsed`: the end of a stream may come late. */
   readonly lastChunkAt?: number | undefined;
 }
 
-// The line is in the journal before its first byte leaves.
 async function recordAndSend(
   request: RequestContext,
   guard: LineGuard | undefined,
@@ -350,7 +343,6 @@ function createRevision(
   };
 }
 
-// With its first issue, and without secrets.
 function failureMessage({ message, facts }: Failure, redact: (text: string) => string): string {
   return redact(messageWithIssue(message, facts.issues?.[0]));
 }

@@ -17,13 +17,9 @@ import { createScheduler, createTurns, type Scheduler } from './scheduler.ts';
 // The lines between two looks at the size of the heap leave 1 MB of garbage.
 const LINES_PER_HEAP_CHECK = 16;
 
-/** How a batch ended, when every result is stored. */
 export type BatchEnd = Awaited<ReturnType<typeof sendBatch>>;
 
-/**
- * Sends the lines of an input over connections of their own, and stores every result. Prints nothing but progress and warnings
- * about responses.
- */
+/** Sends the lines of an input, and stores every result. Prints nothing but progress and warnings about responses. */
 export async function sendBatch(
   input: BatchInput,
   options: BatchOptions & LineSelection,
@@ -39,7 +35,6 @@ export async function sendBatch(
   let isFinished = false;
   let storeError: unknown;
   let interruption: InterruptedError | undefined;
-  // The first one is reported.
   const keepStoreError = (error: unknown): void => {
     storeError ??= error;
   };
@@ -212,7 +207,6 @@ export function formatBatchProgress(
   return parts.join(', ');
 }
 
-// The lines that are not read yet are about as long as the others.
 function estimateTotal({ linesRead, bytesRead }: BatchCounts, totalBytes: number | undefined): number | undefined {
   if (totalBytes === undefined || bytesRead === 0) return undefined;
   return Math.max(linesRead, Math.round((linesRead * totalBytes) / bytesRead));

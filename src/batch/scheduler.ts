@@ -7,7 +7,6 @@ import type { BatchOptions } from './batch-options.ts';
 
 export type Scheduler = ReturnType<typeof createScheduler>;
 
-/** The outcome of a line; one that was not sent does not count. */
 type LineOutcome = { readonly failure: Failure | undefined; readonly status: string };
 
 /** The attempts of one line: at most one is in flight, and none while the line waits for a retry. */
@@ -22,9 +21,7 @@ export interface Turn extends AttemptTurn {
 const LINES_PER_REQUEST = 4;
 const ORDERED_LINES_PER_REQUEST = 16;
 
-// The longest wait of one timer.
 const MAX_TIMER_MS = 2 ** 31 - 1;
-
 // A timer may be this late; the rate catches up.
 const MAX_CATCH_UP_MS = 50;
 
@@ -37,8 +34,6 @@ const MAX_SERVICE_FAILURES = 20;
 
 // A longer Retry-After stops the batch: the rest is better sent later.
 const MAX_BATCH_WAIT_MS = 60_000;
-
-// A percentage of few lines says little.
 const MIN_LINES_FOR_PERCENTAGE = 20;
 
 /**
@@ -225,7 +220,6 @@ export function createScheduler(
     createTurn,
     /** Requests that may be in flight now: fewer than the maximum while the service is rate limited or down. */
     currentLimit: () => Math.floor(limit),
-    /** Stops taking lines; the first reason is kept. */
     stop,
     stopReason: () => stopReason,
     /** Aborted when the batch stops taking lines; requests in flight continue. */
@@ -256,7 +250,6 @@ export function createTurns(): () => Promise<() => void> {
   };
 }
 
-// No connection was made.
 function isConnectFailure({ code, facts }: Failure): boolean {
   return code === 'unreachable' && facts.phase === 'nothing';
 }

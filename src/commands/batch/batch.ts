@@ -147,8 +147,7 @@ export async function createLineChecks(
   };
 }
 
-// Checks every line and sends nothing; errors are printed on stderr and, with a format, counts on stdout. Throws Failure `body`
-// for lines that are invalid.
+// Prints errors on stderr and, with a format, counts on stdout.
 async function checkLines(
   input: BatchInput,
   options: LineSelection,
@@ -185,8 +184,7 @@ async function checkLines(
   throw new Failure('body', message, { applied: 'no' });
 }
 
-// A regular file can be resumed; undefined for a pipe or a device, which takes the results and cannot. Throws usage for flags that
-// do not fit it, and Failure `local_file` if stdout is closed or discarded.
+// Undefined for a pipe or a device, which takes the results and cannot be resumed.
 async function findOutputFile(
   output: string | undefined,
   filterFlag: string | undefined,

@@ -64,7 +64,6 @@ export async function runBatchMerge({ args, flags }: Invocation, context: Contex
   throw new Failure('partly_failed', summary, { applied: 'unknown', hint });
 }
 
-// Returns the path of the operation; undefined without results.
 async function readOutputs(outputs: readonly OutputPath[], table: LineTable): Promise<string | undefined> {
   let first: { displayPath: string; operation: string; text: string } | undefined;
   for (const [at, output] of outputs.entries()) {

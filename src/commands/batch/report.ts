@@ -55,7 +55,6 @@ export async function runBatchReport({ args, flags }: Invocation, context: Conte
   await stdout.end();
 }
 
-// Of several results of a line, one counts.
 async function addFile(report: BatchReport, file: OutputPath): Promise<LineTable> {
   const { path, displayPath } = file;
   const table = createLineTable();
