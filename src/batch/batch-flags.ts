@@ -3,7 +3,6 @@ import { type Flag, flagGroup } from '../flag.ts';
 
 // Apart from the options, so that help and completion load nothing else of batches.
 
-/** The flags of a batch. */
 export const batchFlags: readonly Flag[] = [
   ...flagGroup('Batch', {
     '--batch <file>': 'Send each line of a JSONL file as a request; - is stdin; flags fill in fields that a line omits',
@@ -33,7 +32,6 @@ export const batchFlags: readonly Flag[] = [
   settingFlag('shard'),
 ];
 
-/** The flags of a batch of chats alone. */
 export const promptFlags: readonly Flag[] = flagGroup('Batch', {
   '--prompt <text>': 'The prompt of each row of --rows',
 });

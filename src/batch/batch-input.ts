@@ -12,31 +12,35 @@ import { createDeadline } from '../http/time-limits.ts';
 import { CARRIAGE_RETURN, SPACE, TAB } from '../json/json-bytes.ts';
 import { hasByteOrderMark } from '../json/utf8.ts';
 import type { Runtime } from '../runtime.ts';
-import { type BatchOptions, isInShard, type Sample } from './batch-options.ts';
+import { type BatchOptions, isInShard } from './batch-options.ts';
 
 export type BatchInput = ReturnType<typeof createInput>;
 
-/** The options that say which lines of an input a batch is about. */
 export interface LineSelection extends Pick<BatchOptions, 'shard'>, Partial<Pick<BatchOptions, 'limit'>> {
   readonly sampledLines?: ReadonlySet<number> | undefined;
 }
 
-/** Lines that svc has in memory. */
 export function createMemoryInput(label: string, lines: readonly string[], maxLineBytes: number): BatchInput {
   const chunks = lines.map((line) => Buffer.from(`${line}\n`));
   return createInput(label, undefined, async () => Readable.from(chunks), lineSplitter(maxLineBytes));
 }
 
+interface LineObserver {
+  /** Called for each line of the input. */
+  readonly onRead?: (line: InputLine) => void;
+  readonly onEmpty?: (line: InputLine) => void;
+  /** Called if the input is read to its end. */
+  readonly onEnd?: () => void;
+}
+
 /**
- * The lines of an input that a batch is about: checking, comparing, counting and sending read them from here. `onEmpty` is
- * called for an empty line, `onRead` for each line of the input, and `onEnd` if it is read to its end. A line that is left
- * out keeps the result of an earlier run.
+ * The lines of an input that a batch is about: checking, comparing, counting and sending read them from here. A line that is
+ * left out keeps the result of an earlier run.
  */
 export async function* selectedLines(
   { lines }: Pick<BatchInput, 'lines'>,
   { shard, limit = Number.POSITIVE_INFINITY, sampledLines }: LineSelection,
-  { onRead, onEmpty }: { readonly [on in 'onRead' | 'onEmpty']?: (line: InputLine) => void } = {},
-  onEnd?: () => void,
+  { onRead, onEmpty, onEnd }: LineObserver = {},
 ): AsyncGenerator<InputLine> {
   let count = 0;
   for await (const line of lines) {
@@ -56,7 +60,7 @@ export async function* selectedLines(
 /** The lines of a sample: those with the smallest digests of seed and number, so that a larger sample has them, too. */
 export async function chooseSample(
   input: Pick<BatchInput, 'lines'>,
-  { size, seed }: Sample,
+  { size, seed }: NonNullable<BatchOptions['sample']>,
   selection: Pick<BatchOptions, 'shard'>,
 ): Promise<ReadonlySet<number>> {
   let chosen: { readonly number: number; readonly key: string }[] = [];
@@ -77,7 +81,6 @@ export function isEmptyLine({ number, bytes }: InputLine): boolean {
   return text?.every((byte) => byte === SPACE || byte === TAB || byte === CARRIAGE_RETURN) ?? false;
 }
 
-/** Makes the lines of a batch of the bytes of its input. */
 export type LineSplitter = (chunks: AsyncIterable<Uint8Array>) => AsyncIterable<InputLine>;
 
 /** The lines of a file as they are; those above `maxLineBytes` have no bytes. */
@@ -95,17 +98,21 @@ export async function openBatchInput(
   split: LineSplitter,
   timeoutMs?: number,
 ): Promise<BatchInput> {
-  const label = displayPath === '-' ? 'stdin' : displayPath;
+  if (displayPath === '-') return createInput('stdin', undefined, async () => runtime.stdin, split);
   const path = resolve(runtime.cwd, displayPath);
-  const totalBytes = displayPath === '-' ? undefined : await readFileSize(path, displayPath);
+  const totalBytes = await withFileFailure(`read ${displayPath}`, async () => {
+    const found = await stat(path);
+    if (found.isDirectory()) throw Object.assign(new Error('directory'), { code: 'EISDIR' });
+    await access(path, constants.R_OK);
+    return found.isFile() ? found.size : undefined;
+  });
   const openStream = async (signal: AbortSignal): Promise<Readable> => {
-    if (displayPath === '-') return runtime.stdin;
     if (totalBytes !== undefined) return (await openInputFile(path, displayPath, signal)).stream;
     const limit = limitInputTime(displayPath, signal, runtime, createDeadline(timeoutMs, runtime));
     const { stream } = await openInputFile(path, displayPath, limit.signal);
     return stream.once('readable', limit.cancel).once('close', limit.cancel);
   };
-  return createInput(label, totalBytes, openStream, split);
+  return createInput(displayPath, totalBytes, openStream, split);
 }
 
 function createInput(
@@ -128,7 +135,6 @@ function createInput(
     }
   };
   return {
-    /** The name of the input in messages. */
     label,
     /** The size of a file; unknown for pipes. */
     totalBytes,
@@ -143,34 +149,17 @@ function createInput(
     /** Copies a pipe into an unnamed file in a directory, to be read again; the signal ends that with its reason. */
     keep: async (directory: string, signal: AbortSignal): Promise<void> => {
       if (copy || totalBytes !== undefined) return;
-      copy = await copyStream(addAbortSignal(signal, await openStream(stopped.signal)), directory, label, signal);
+      const source = addAbortSignal(signal, await openStream(stopped.signal));
+      let handle: FileHandle | undefined;
+      try {
+        handle = await openAnonymousFile(directory);
+        for await (const chunk of source) await handle.writeFile(chunk);
+        copy = handle;
+      } catch (error) {
+        await handle?.close();
+        signal.throwIfAborted();
+        throw fileFailure(`copy ${label} to compare it with earlier runs`, error);
+      }
     },
   };
-}
-
-async function copyStream(
-  stream: Readable,
-  directory: string,
-  label: string,
-  signal: AbortSignal,
-): Promise<FileHandle> {
-  let handle: FileHandle | undefined;
-  try {
-    handle = await openAnonymousFile(directory);
-    for await (const chunk of stream) await handle.writeFile(chunk);
-    return handle;
-  } catch (error) {
-    await handle?.close();
-    signal.throwIfAborted();
-    throw fileFailure(`copy ${label} to compare it with earlier runs`, error);
-  }
-}
-
-async function readFileSize(path: string, displayPath: string): Promise<number | undefined> {
-  return withFileFailure(`read ${displayPath}`, async () => {
-    const found = await stat(path);
-    if (found.isDirectory()) throw Object.assign(new Error('directory'), { code: 'EISDIR' });
-    await access(path, constants.R_OK);
-    return found.isFile() ? found.size : undefined;
-  });
 }

@@ -17,7 +17,6 @@ import type { BatchOptions } from './batch-options.ts';
 import { type LineTable, MAX_LINES, type SentLine } from './line-table.ts';
 import type { OutputPath } from './output-file.ts';
 import type { LineChecks } from './prepare-line.ts';
-import type { Checkpoint } from './result-line.ts';
 
 /** The journal of a batch: the output's name with `.journal`, which may be a link to another file system. */
 export async function batchJournalFile({ path, displayPath }: OutputPath): Promise<JournalFile> {
@@ -28,10 +27,7 @@ export async function batchJournalFile({ path, displayPath }: OutputPath): Promi
 /** What the journal of earlier runs says, apart from its lines. */
 export type BatchJournalState = NonNullable<Awaited<ReturnType<typeof readBatchJournal>>>;
 
-/**
- * Reads the journal of a batch into a table; undefined if there is none. Throws Failure `safety_check` for a file that is not such a
- * journal, or that is damaged: the digests of input lines tell a record of another line.
- */
+/** Reads the journal of a batch into a table; undefined if there is none. Throws Failure `safety_check` for one that is damaged. */
 export async function readBatchJournal(file: JournalFile, table: LineTable) {
   const runs: RunRecord[] = [];
   const end = await readJournal(file, (bytes) => {
@@ -70,8 +66,8 @@ function readLineRecord(groups: { readonly [name: string]: string }, table: Line
 }
 
 /**
- * Opens the journal of a batch after its complete records, and records the run. See openJournal. `replacedDigest` is that of
- * the last `sending` record of a line, if the line changed since.
+ * Opens the journal of a batch after its complete records, and records the run; see openJournal. `was` is the digest of the last
+ * `sending` record of a line that changed since.
  */
 export async function openBatchJournal(
   file: JournalFile,
@@ -82,15 +78,15 @@ export async function openBatchJournal(
   const { append, close } = await openJournal(file, earlier?.end.bytes ?? 0, beforeWrite);
   const text = formatRunRecord(run);
   if (!earlier?.runs.some((record) => formatRunRecord(record) === text)) await append(text);
-  const inputMembers = (digest: string, replacedDigest: string | undefined): string =>
-    `"input":"${digest}"${replacedDigest === undefined ? '' : `,"was":"${replacedDigest}"`}`;
+  const lineStart = (kind: string, line: number, digest: string, was: string | undefined): string =>
+    `{"${kind}":${line},"input":"${digest}"${was === undefined ? '' : `,"was":"${was}"`}`;
   return {
     /** Records that a line is about to be sent; durable when it returns. */
-    recordSending: (line: number, { digest, timestampMs }: SentLine, replacedDigest?: string): Promise<void> =>
-      append(`{"sending":${line},${inputMembers(digest, replacedDigest)},"at":${timestampMs}}`),
+    recordSending: (line: number, { digest, timestampMs }: SentLine, was?: string): Promise<void> =>
+      append(`${lineStart('sending', line, digest, was)},"at":${timestampMs}}`),
     /** Records that nothing of the last `sending` was applied, or that the line changed since and was not sent. */
-    recordWithdrawn: (line: number, digest: string, replacedDigest?: string): Promise<void> =>
-      append(`{"withdrawn":${line},${inputMembers(digest, replacedDigest)}}`),
+    recordWithdrawn: (line: number, digest: string, was?: string): Promise<void> =>
+      append(`${lineStart('withdrawn', line, digest, was)}}`),
     close,
   };
 }
@@ -102,16 +98,8 @@ export interface BatchIdentity {
   readonly shard: string;
   /** The base URL with a slash at its end. */
   readonly baseUrl: string;
-  /**
-   * The values that flags, environment and profile put into bodies, by field or flag. A value that differs from run to run,
-   * such as an age, is its argument.
-   */
+  /** What flags, environment and profile put into bodies, by field or flag: of an age, which differs from run to run, the argument. */
   readonly values: Readonly<Record<string, string>>;
-  readonly selection: RunSelection;
-}
-
-/** The lines that `--limit` or `--sample` choose; without any, all lines. */
-export interface RunSelection {
   readonly limit?: number | undefined;
   readonly sample?: number | undefined;
   readonly seed?: string | undefined;
@@ -122,10 +110,8 @@ export function createBatchIdentity(
   { shard: { index, count }, limit, sample }: Pick<BatchOptions, 'shard' | 'limit' | 'sample'>,
   { settings, defaults, parent }: Pick<LineChecks, 'settings' | 'defaults' | 'parent'>,
 ): BatchIdentity {
-  const { fieldEdits, perLineFlags } = defaults;
   const { operation, isExact } = settings;
-  const { fields } = flagTarget(operation);
-  const autofilled = Object.entries(fields).flatMap(([name, { fill }]) =>
+  const autofilled = Object.entries(flagTarget(operation).fields).flatMap(([name, { fill }]) =>
     fill === 'project' || fill === 'model' ? [[name, (isExact ? undefined : settings.defaults[fill].text) ?? '']] : [],
   );
   return {
@@ -136,16 +122,17 @@ export function createBatchIdentity(
       ['--exact', String(isExact)],
       ...autofilled,
       ...(parent ? [['TRACEPARENT', `${parent.traceId} ${parent.spanId}`]] : []),
-      ...fieldEdits.map(({ path, text, origin }) => [path.join('.'), origin.argument ?? text.toString()]),
-      ...Array.from(perLineFlags, ([name, value]) => [`--${name}`, String(value)]),
+      ...defaults.fieldEdits.map(({ path, text, origin }) => [path.join('.'), origin.argument ?? text.toString()]),
+      ...Array.from(defaults.perLineFlags, ([name, value]) => [`--${name}`, String(value)]),
     ]),
-    selection: { limit, sample: sample?.size, seed: sample?.seed },
+    limit,
+    sample: sample?.size,
+    seed: sample?.seed,
   };
 }
 
-/** A `run` record: an identity whose base URL and values are digests, because they may be secret. */
+/** A `run` record: an identity whose base URL and values are digests, salted by the id of the run, because they may be secret. */
 interface RunRecord extends BatchIdentity {
-  /** The id of the run, a UUID, which salts the digests. */
   readonly run: string;
   /** Earlier records were lost: any line without a result may have been sent. */
   readonly isJournalLost: boolean;
@@ -157,62 +144,43 @@ export function createRunRecord(identity: BatchIdentity, run: string, isJournalL
   return { ...identity, run, isJournalLost, baseUrl: digest(identity.baseUrl), values: Object.fromEntries(values) };
 }
 
-/** A `run` record as a line of the journal. */
-function formatRunRecord({ run, operation, shard, baseUrl, values, selection, isJournalLost }: RunRecord): string {
+function formatRunRecord({ run, operation, shard, baseUrl, values, isJournalLost, ...selection }: RunRecord): string {
   const { limit, sample, seed } = selection;
   const lost = isJournalLost || undefined;
   return writeJson({ run, operation, shard, base_url: baseUrl, values, limit, sample, seed, journal_lost: lost });
 }
 
-/** Reads a `run` record; undefined if a field is missing. */
 function parseRunRecord(record: JsonNode): RunRecord | undefined {
-  const [run, operation, shard, baseUrl] = ['run', 'operation', 'shard', 'base_url'].map((name) =>
+  const [run, operation, shard, baseUrl, seed] = ['run', 'operation', 'shard', 'base_url', 'seed'].map((name) =>
     firstStringMember(record, name),
   );
   const values = getMember(record, 'values');
   if (!run || !operation || !shard || !baseUrl || !values || kindOf(values) !== 'object') return undefined;
   const [limit, sample] = ['limit', 'sample'].map((name) => numberMember(record, name));
-  return {
-    run,
-    operation,
-    shard,
-    baseUrl,
-    values: Object.fromEntries(Array.from(membersOf(values), ({ key, value }) => [key, stringOf(value)])),
-    selection: { limit, sample, seed: firstStringMember(record, 'seed') },
-    isJournalLost: isTrue(getMember(record, 'journal_lost')),
-  };
+  const texts = Object.fromEntries(Array.from(membersOf(values), ({ key, value }) => [key, stringOf(value)]));
+  const isJournalLost = isTrue(getMember(record, 'journal_lost'));
+  return { run, operation, shard, baseUrl, values: texts, limit, sample, seed, isJournalLost };
 }
 
-/** The difference that makes two batches different ones; undefined if there is none. */
-export function differentKind(found: Omit<Checkpoint, 'run' | 'input'>, current: BatchIdentity): string | undefined {
-  if (found.operation !== current.operation) return `it holds results of ${found.operation}, not ${current.operation}`;
-  return found.shard === current.shard ? undefined : `it holds results of shard ${found.shard}, not ${current.shard}`;
-}
-
-/**
- * Compares a batch with the records of earlier runs: its values have to match one of them, and differ from the last
- * otherwise; its lines include those of the last.
- */
+/** The differences of a batch from earlier runs: its values have to match one of them, and its lines include those of the last. */
 export function compareRuns(records: readonly RunRecord[], identity: BatchIdentity): string[] {
   const last = records.at(-1);
   if (!last) return [];
   const differences = records.map((record) => differencesFromRun(record, identity));
-  const [current, before] = [identity.selection, last.selection];
+  const [before, now] = [describeSelection(last), describeSelection(identity)];
   return [
     ...(differences.some((one) => one.length === 0) ? [] : (differences.at(-1) ?? [])),
-    ...(includesLines(current, before)
-      ? []
-      : [`it was started with ${describeSelection(before)}, and now has ${describeSelection(current)}`]),
+    ...(includesLines(identity, last) ? [] : [`it was started with ${before}, and now has ${now}`]),
   ];
 }
 
-function includesLines(current: RunSelection, before: RunSelection): boolean {
+function includesLines(current: BatchIdentity, before: BatchIdentity): boolean {
   const isSameKind = current.seed === before.seed && (current.limit === undefined) === (before.limit === undefined);
-  const sizeOf = ({ limit, sample }: RunSelection): number => limit ?? sample ?? 0;
+  const sizeOf = ({ limit, sample }: BatchIdentity): number => limit ?? sample ?? 0;
   return isSameKind && sizeOf(current) >= sizeOf(before);
 }
 
-function describeSelection({ limit, sample, seed }: RunSelection): string {
+function describeSelection({ limit, sample, seed }: BatchIdentity): string {
   if (limit !== undefined) return `--limit ${limit}`;
   return sample === undefined ? 'neither --limit nor --sample' : `--sample ${sample} --sample-seed ${seed}`;
 }

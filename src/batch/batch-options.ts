@@ -6,22 +6,12 @@ import { MIN_TAKE_OVER_MS } from '../files/file-lock.ts';
 import { type FlagValues, getStringFlag, isFlagOn } from '../flag.ts';
 import type { Runtime } from '../runtime.ts';
 
-export interface MaxFailures {
-  readonly limit: number;
-  readonly isPercentage: boolean;
-}
-
-/** Lines chosen at random: the same ones for the same seed, and all of them in a larger sample. */
-export interface Sample {
-  readonly size: number;
-  readonly seed: string;
-}
-
 export type BatchOptions = ReturnType<typeof parseBatchFlags>;
 
 const MAX_CONCURRENT_REQUESTS = 1000;
+const secondsPerUnit: { readonly [unit: string]: number } = { s: 1, m: 60, h: 3600 };
+const TAKE_OVER_VALUES = `at least ${MIN_TAKE_OVER_MS / 1000}s: the process that holds the lock stops by itself in that time`;
 
-/** The options of a batch without flags. */
 export const DEFAULT_BATCH_OPTIONS: BatchOptions = { ...parseBatchFlags(new Map(), {}), outageFlag: '' };
 
 const REQUIRED_FLAGS: { readonly [flag: string]: string } = {
@@ -57,70 +47,53 @@ export function readBatchOptions(
 }
 
 function parseBatchFlags(flags: FlagValues, env: Runtime['env']) {
-  const size = parseCount('sample', flags);
+  const parse = <T>(name: string, expected: string, toValue: (text: string) => T | undefined): T | undefined => {
+    const text = getStringFlag(flags, name);
+    const value = text === undefined ? undefined : toValue(text);
+    if (text === undefined || value !== undefined) return value;
+    throw invalidValueFailure(`--${name}`, text, expected);
+  };
+  const parseCount = (name: string): number | undefined =>
+    parse(name, 'a whole number from 1 on', (text) => (/^[1-9]\d{0,14}$/.test(text) ? Number(text) : undefined));
+  const size = parseCount('sample');
   const shard = getStringFlag(flags, 'shard');
   const isFailFast = isFlagOn(flags, 'fail-fast');
   return {
     /** The file of lines as typed; `-` is stdin. */
     input: getStringFlag(flags, 'rows') ?? getStringFlag(flags, 'batch') ?? '-',
-    concurrency: parseConcurrency(getStringFlag(flags, 'concurrency')),
-    rate: parseRate(getStringFlag(flags, 'rate')),
+    concurrency:
+      parse('concurrency', `a number from 1 to ${MAX_CONCURRENT_REQUESTS}`, (text) =>
+        /^[1-9]\d{0,3}$/.test(text) && Number(text) <= MAX_CONCURRENT_REQUESTS ? Number(text) : undefined,
+      ) ?? 8,
+    /** Requests per second. */
+    rate: parse('rate', 'requests per second or minute, such as 20/s or 100/m', (text) => {
+      const [, count, unit = 's'] = /^(\d{1,6}(?:\.\d{1,6})?)(?:\/([smh]))?$/.exec(text) ?? [];
+      const rate = Number(count) / (secondsPerUnit[unit] ?? 1);
+      return rate > 0 ? rate : undefined;
+    }),
     shard: parseShard(shard ?? (env.SVC_SHARD || undefined), shard === undefined ? 'SVC_SHARD' : '--shard', env),
-    /** The number of lines that are sent, from the first one of the shard. */
-    limit: parseCount('limit', flags),
+    limit: parseCount('limit'),
+    /** Lines chosen at random: the same ones for the same seed, and all of them in a larger sample. */
     sample: size === undefined ? undefined : { size, seed: getStringFlag(flags, 'sample-seed') ?? '0' },
-    maxTotalTokens: parseCount('max-total-tokens', flags),
-    takeOverMs: parseTakeOver(getStringFlag(flags, 'take-over')),
+    maxTotalTokens: parseCount('max-total-tokens'),
+    takeOverMs: parse('take-over', TAKE_OVER_VALUES, (text) => {
+      const milliseconds = parseDurationOrZeroMs('--take-over', text);
+      return milliseconds >= MIN_TAKE_OVER_MS ? milliseconds : undefined;
+    }),
     isResumed: isFlagOn(flags, 'resume'),
     canRetryUnknown: isFlagOn(flags, 'retry-unknown'),
     canAcceptChanges: isFlagOn(flags, 'accept-changes'),
     isFailFast,
-    maxFailures: parseMaxFailures(getStringFlag(flags, 'max-failures')),
+    maxFailures: parse('max-failures', 'a number such as 10, or 5%', (text) => {
+      const [, limit, percent] = /^(\d{1,9}|\d{1,3}\.\d{1,3}(?=%))(%?)$/.exec(text) ?? [];
+      const isValid = limit !== undefined && !(percent && Number(limit) > 100);
+      return isValid ? { limit: Number(limit), isPercentage: percent === '%' } : undefined;
+    }),
     isOrdered: isFlagOn(flags, 'ordered'),
     /** How long lines wait while no connection can be made; 0 if they fail at once. */
     maxOutageMs: isFailFast ? 0 : parseDurationOrZeroMs('--max-outage', getStringFlag(flags, 'max-outage') ?? '5m'),
-    /** The flag that changes that time, for messages. */
     outageFlag: '--max-outage',
   };
-}
-
-function parseCount(name: string, flags: FlagValues): number | undefined {
-  const text = getStringFlag(flags, name);
-  if (text === undefined) return undefined;
-  if (/^[1-9]\d{0,14}$/.test(text)) return Number(text);
-  throw invalidValueFailure(`--${name}`, text, 'a whole number from 1 on');
-}
-
-function parseTakeOver(text: string | undefined): number | undefined {
-  if (text === undefined) return undefined;
-  const milliseconds = parseDurationOrZeroMs('--take-over', text);
-  if (milliseconds >= MIN_TAKE_OVER_MS) return milliseconds;
-  const reason = 'the process that holds the lock stops by itself in that time';
-  throw invalidValueFailure('--take-over', text, `at least ${MIN_TAKE_OVER_MS / 1000}s: ${reason}`);
-}
-
-function parseConcurrency(text = '8'): number {
-  if (/^[1-9]\d{0,3}$/.test(text) && Number(text) <= MAX_CONCURRENT_REQUESTS) return Number(text);
-  throw invalidValueFailure('--concurrency', text, `a number from 1 to ${MAX_CONCURRENT_REQUESTS}`);
-}
-
-function parseMaxFailures(text: string | undefined): MaxFailures | undefined {
-  if (text === undefined) return undefined;
-  const [, limit, percent] = /^(\d{1,9}|\d{1,3}\.\d{1,3}(?=%))(%?)$/.exec(text) ?? [];
-  if (limit === undefined || (percent && Number(limit) > 100))
-    throw invalidValueFailure('--max-failures', text, 'a number such as 10, or 5%');
-  return { limit: Number(limit), isPercentage: percent === '%' };
-}
-
-const secondsPerUnit: { readonly [unit: string]: number } = { s: 1, m: 60, h: 3600 };
-
-// In requests per second.
-function parseRate(text: string | undefined): number | undefined {
-  if (text === undefined) return undefined;
-  const [, count, unit = 's'] = /^(\d{1,6}(?:\.\d{1,6})?)(?:\/([smh]))?$/.exec(text) ?? [];
-  const rate = Number(count) / (secondsPerUnit[unit] ?? 1);
-  if (rate > 0) return rate;
-  throw invalidValueFailure('--rate', text, 'requests per second or minute, such as 20/s or 100/m');
 }
 
 /** The part of the lines that one of several tasks processes: of 10, the third takes lines 3, 13, 23 and so on. */
@@ -144,35 +117,30 @@ export function parseShard(text: string | undefined, source: string, env: Runtim
   return { index: Number(index), count: Number(count) };
 }
 
-/** True for the lines of a shard; line numbers start at 1. */
 export function isInShard(line: number, { index, count }: Shard): boolean {
   return (line - index) % count === 0;
 }
 
-/** The flags of a batch, with the shard in the place of `{shard}` in the names of the files that it writes. */
-export function fillShardInFiles(flags: FlagValues, shard: Shard): FlagValues {
+/** The flags of a batch, with the shard in the place of `{shard}` in the names of the files that it writes: `3-of-10`. */
+export function fillShardInFiles(flags: FlagValues, { index, count }: Shard): FlagValues {
   const filled = new Map(flags);
   for (const name of ['output', 'junit', 'summary']) {
     const path = getStringFlag(flags, name);
-    if (path !== undefined) filled.set(name, fillShard(path, shard));
+    if (path !== undefined) filled.set(name, path.replaceAll('{shard}', `${index}-of-${count}`));
   }
   return filled;
 }
 
-/** A path with the shard in the place of `{shard}`: `out-{shard}.jsonl` is `out-3-of-10.jsonl`. */
-export function fillShard(path: string, { index, count }: Shard): string {
-  return path.replaceAll('{shard}', `${index}-of-${count}`);
-}
-
-/** The position of this task according to a scheduler: its number from 1, and the number of tasks if it is known. */
 interface TaskPosition {
   readonly scheduler: string;
+  /** From 1. */
   readonly index: number;
   readonly count: number | undefined;
 }
 
 /** The variables of a scheduler that numbers its tasks from `first`, by default 0; they count only if `marker` is set. */
-interface TaskVariables extends Pick<TaskPosition, 'scheduler'> {
+interface TaskVariables {
+  readonly scheduler: string;
   readonly index: string;
   readonly count?: string;
   readonly first?: number;
@@ -222,78 +190,64 @@ function detectShard(given: Runtime['env'], source: string, expectedCount: numbe
     // On several nodes, the daemons of mpirun are the tasks of the step, one for each node.
     SLURM_STEP_ID: given.OMPI_COMM_WORLD_RANK || given.PMI_RANK ? undefined : given.SLURM_STEP_ID,
   };
-  const found = taskVariables.flatMap((variables) => readPosition(env, variables, source) ?? []);
+  const undetected = (reason: string, hint = 'name the shard, such as --shard 3/10'): Failure =>
+    usageFailure(`cannot determine the shard for ${source}: ${reason}`, hint);
+  const found = taskVariables.flatMap((variables) => readPosition(env, variables, undetected) ?? []);
   const stepTasks = found.find(({ scheduler }) => scheduler === 'srun')?.count;
   if (env.SLURM_ARRAY_TASK_ID && stepTasks !== undefined && stepTasks > 1)
-    throw undetectedFailure(source, 'the Slurm array and its step, which has several tasks, give two positions');
-  if (!env.SLURM_ARRAY_TASK_ID && stepTasks === 1) throw undetectedFailure(source, 'the Slurm step has one task');
+    throw undetected('the Slurm array and its step, which has several tasks, give two positions');
+  if (!env.SLURM_ARRAY_TASK_ID && stepTasks === 1) throw undetected('the Slurm step has one task');
   // The one task of a CI job, which always says so, does not split the lines if another scheduler does.
   const split = found.filter(({ count }) => count !== 1);
   const positions = split.length > 0 ? split : found;
   const [first] = positions;
-  if (!first) throw undetectedFailure(source, 'no scheduler found in the environment');
+  if (!first) throw undetected('no scheduler found in the environment');
+  const describe = ({ scheduler, index, count }: TaskPosition): string =>
+    `${scheduler} says task ${index}${count === undefined ? '' : ` of ${count}`}`;
   const counts = new Set(positions.flatMap(({ count }) => count ?? []));
   if (positions.some(({ index }) => index !== first.index) || counts.size > 1)
-    throw undetectedFailure(source, `schedulers disagree: ${positions.map(describePosition).join(', ')}`);
+    throw undetected(`schedulers disagree: ${positions.map(describe).join(', ')}`);
   const [foundCount] = counts;
   const count = expectedCount ?? foundCount;
   if (count === undefined)
-    throw undetectedFailure(
-      source,
+    throw undetected(
       `${first.scheduler} does not say how many tasks there are`,
       'add the number of tasks, such as --shard auto/8',
     );
   if (first.index > count || (foundCount !== undefined && foundCount !== count))
-    throw undetectedFailure(source, `${describePosition(first)}, which is not a shard of ${count}`);
+    throw undetected(`${describe(first)}, which is not a shard of ${count}`);
   return { index: first.index, count };
 }
 
 function readPosition(
   env: Runtime['env'],
   { scheduler, index, count, first = 0, marker, none, range }: TaskVariables,
-  source: string,
+  undetected: (reason: string, hint?: string) => Failure,
 ): TaskPosition | undefined {
   if (!env[index] || env[index] === none || (marker !== undefined && !env[marker])) return undefined;
-  const id = readNumber(env, index, source);
-  if (range) return { scheduler, ...positionInRange(env, id, range, count, source) };
-  const position = id - first + 1;
-  const total = count === undefined || !env[count] ? undefined : readNumber(env, count, source);
-  if (position < 1 || (total !== undefined && position > total))
-    throw undetectedFailure(source, `${index}=${env[index]} is not a task of ${total ?? 'a job'}`);
-  return { scheduler, index: position, count: total };
-}
-
-function positionInRange(
-  env: Runtime['env'],
-  id: number,
-  [firstName, lastName, stepName]: NonNullable<TaskVariables['range']>,
-  countName: string | undefined,
-  source: string,
-): Shard {
-  const [first, last] = [readNumber(env, firstName, source), readNumber(env, lastName, source)];
-  const step = env[stepName] ? readNumber(env, stepName, source) : 1;
-  const index = (id - first) / step + 1;
+  const readNumber = (name: string): number => {
+    const text = env[name] ?? '';
+    if (/^\d{1,9}$/.test(text)) return Number(text);
+    throw undetected(text === '' ? `${name} is not set` : `${name} cannot be ${JSON.stringify(text)}`);
+  };
+  const id = readNumber(index);
+  if (!range) {
+    const position = id - first + 1;
+    const total = count === undefined || !env[count] ? undefined : readNumber(count);
+    if (position >= 1 && (total === undefined || position <= total))
+      return { scheduler, index: position, count: total };
+    throw undetected(`${index}=${env[index]} is not a task of ${total ?? 'a job'}`);
+  }
+  const [from, to] = [readNumber(range[0]), readNumber(range[1])];
+  const step = env[range[2]] ? readNumber(range[2]) : 1;
+  const position = (id - from) / step + 1;
   // Slurm reports the end of the range as it was typed: 7 for 0-7:2, whose last task is 6.
-  const count = Math.floor((last - first) / step) + 1;
-  const isWhole = countName === undefined || (count > 1 && readNumber(env, countName, source) === count);
-  if (isWhole && Number.isInteger(index) && index >= 1 && index <= count) return { index, count };
-  throw undetectedFailure(
-    source,
-    `task ${id} of an array from ${first} to ${last} does not show its position in the whole job`,
+  const total = Math.floor((to - from) / step) + 1;
+  const isWhole = count === undefined || (total > 1 && readNumber(count) === total);
+  if (isWhole && Number.isInteger(position) && position >= 1 && position <= total)
+    return { scheduler, index: position, count: total };
+  throw undetected(
+    `task ${id} of an array from ${from} to ${to} does not show its position in the whole job`,
     'name the shard, such as --shard 3/8 for the third of 8 tasks; auto/8 does not work here',
   );
-}
-
-function readNumber(env: Runtime['env'], name: string, source: string): number {
-  const text = env[name] ?? '';
-  if (/^\d{1,9}$/.test(text)) return Number(text);
-  throw undetectedFailure(source, text === '' ? `${name} is not set` : `${name} cannot be ${JSON.stringify(text)}`);
-}
-
-function describePosition({ scheduler, index, count }: TaskPosition): string {
-  return `${scheduler} says task ${index}${count === undefined ? '' : ` of ${count}`}`;
-}
-
-function undetectedFailure(source: string, reason: string, hint = 'name the shard, such as --shard 3/10'): Failure {
-  return usageFailure(`cannot determine the shard for ${source}: ${reason}`, hint);
 }

@@ -7,8 +7,7 @@ import {
   type SpacedSample,
 } from '../results/distribution.ts';
 import { addResult, type BatchStatistics, createBatchStatistics } from './batch-statistics.ts';
-import type { LineStatus } from './line-result.ts';
-import type { ResultLineFacts } from './result-line.ts';
+import type { LineStatus, ResultLineFacts } from './result-line.ts';
 
 /** What a report shows of one or more outputs, in bounded memory. */
 export interface BatchReport {

@@ -3,8 +3,14 @@ import type { InputLine } from '../files/split-lines.ts';
 import { getMember, type JsonNode, kindOf, rawText, stringOf } from '../json/json-node.ts';
 import { tryParseJson } from '../json/parse-json.ts';
 import { createDistribution, type Distribution } from '../results/distribution.ts';
-import { type LineResult, type LineRevision, type LineStatus, NOT_SENT } from './line-result.ts';
-import { countMember, type ResultLineFacts } from './result-line.ts';
+import {
+  countMember,
+  type LineResult,
+  type LineRevision,
+  type LineStatus,
+  NOT_SENT,
+  type ResultLineFacts,
+} from './result-line.ts';
 
 /** Figures over the results of a batch, in bounded memory. */
 export interface BatchStatistics {

@@ -1,14 +1,13 @@
 import type { AppliedState } from '../errors.ts';
 
 export interface IndexedResult {
-  /** The index of the file among the outputs that are read together. */
   readonly fileIndex: number;
   /** Position and length of the result line in its file, in bytes. */
   readonly offset: number;
   readonly length: number;
   readonly exitCode: number;
   readonly applied: AppliedState;
-  /** See ResultEntry; the table keeps up to 63. */
+  /** See LineAttempt; the table keeps up to 63. */
   readonly revision: number;
   readonly digest: string;
 }
@@ -33,7 +32,7 @@ const layout = { offset: 0, sentTime: 8, digest: 16, sentDigest: 24, length: 32,
 
 export type LineTable = ReturnType<typeof createLineTable>;
 
-/** What output and journal say about lines, in a few bytes per line: files have millions of them. */
+/** What output and journal say about lines, in ascending order and a few bytes per line: files have millions of them. */
 export function createLineTable() {
   let records = new DataView(new ArrayBuffer(1024 * RECORD_BYTES));
   let lastLine = 0;
@@ -103,11 +102,9 @@ export function createLineTable() {
       const position = positionOf(line) + layout.sentDigest;
       return records.getBigUint64(position) === 0n ? undefined : digestAt(position);
     },
-    /** The lines with a result, in ascending order. */
     lines: () => linesWith(hasResult),
-    /** The lines with a result or a `sending` record, in ascending order. */
+    /** The lines with a result or a `sending` record. */
     knownLines: () => linesWith((line) => hasResult(line) || isSent(line)),
-    /** The largest line number with a result or a record; 0 without any. */
     lastLine: () => lastLine,
   };
 }

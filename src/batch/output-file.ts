@@ -6,20 +6,10 @@ import { Failure, usageFailure } from '../errors.ts';
 import { fileFailure, isNotFoundError, withFileFailure } from '../files/file-errors.ts';
 import { commitOrAbandon, openReplacement, syncDirectory } from '../files/file-replacement.ts';
 import { coalesceWrites, writeAllSync } from '../files/journal.ts';
-import { unreadableInputFailure } from '../files/read-input.ts';
 import { splitLines } from '../files/split-lines.ts';
-import { type JsonNode, rootOf } from '../json/json-node.ts';
-import { parseJson } from '../json/parse-json.ts';
 import type { IndexedResult, LineTable } from './line-table.ts';
-import {
-  type Checkpoint,
-  parseResultLine,
-  type ResultEntry,
-  type ResultLineFacts,
-  resultLineFacts,
-} from './result-line.ts';
+import { type Checkpoint, parseResultLine, type ResultEntry } from './result-line.ts';
 
-/** An output of a batch: its path, and the path as the user typed it. */
 export interface OutputPath {
   readonly path: string;
   readonly displayPath: string;
@@ -28,25 +18,21 @@ export interface OutputPath {
 export type OutputState = Awaited<ReturnType<typeof readOutput>>;
 
 /** The largest result line: a response has up to 32 MiB, and as a JSON string text is longer. */
-const MAX_RESULT_BYTES = 256 * 1024 * 1024;
+export const MAX_RESULT_BYTES = 256 * 1024 * 1024;
 
 /**
- * Reads the results of an output, which may not exist, into a table, as file `fileIndex`. Their order means nothing: of
- * several results of a line, one for the input that the journal recorded last counts, then the highest revision, then a
- * success, then the failure that was most likely applied. Throws Failure `local_file` for a file that is not an output, and
- * `safety_check` for one of an earlier version.
+ * Reads the results of an output, which may not exist, into a table, as file `fileIndex`; what follows `validBytes` is to be cut.
+ * Of several results of a line, in any order, one for the input that the journal recorded last counts, then the highest revision,
+ * then a success, then the failure that was most likely applied. Throws Failure `local_file` for a file that is not an output,
+ * and `safety_check` for one of an earlier version.
  */
 export async function readOutput({ path, displayPath }: OutputPath, fileIndex: number, table: LineTable) {
-  // Of a result of each run, operation and shard.
   const checkpoints = new Map<string, Checkpoint>();
   // Lines whose input differs from that of a result in an earlier file; the results of that file stay in the table.
   const otherInputLines = new Set<number>();
-  // Whole result lines; the rest is to be cut.
   let validBytes = 0;
   let exists = true;
-  // The last result line lacks its line feed.
   let isUnterminated = false;
-  // One result per line, in the order of the lines.
   let isSorted = true;
   let previousLine = 0;
   try {
@@ -64,10 +50,10 @@ export async function readOutput({ path, displayPath }: OutputPath, fileIndex: n
         });
       const { checkpoint } = entry;
       if (!checkpoint) throw earlierVersionFailure(`${displayPath}:${number}`, 'the result has no checkpoint');
-      const { run, operation, shard } = checkpoint;
+      const { run, operation, shard, input: digest } = checkpoint;
       checkpoints.set(`${run} ${operation} ${shard}`, checkpoint);
       const earlier = table.result(entry.line);
-      const isOtherInput = earlier && earlier.fileIndex !== fileIndex && earlier.digest !== checkpoint.input;
+      const isOtherInput = earlier && earlier.fileIndex !== fileIndex && earlier.digest !== digest;
       // A resumed run with --accept-changes may have a later result for the same input.
       if (isOtherInput) otherInputLines.add(entry.line);
       else otherInputLines.delete(entry.line);
@@ -75,8 +61,8 @@ export async function readOutput({ path, displayPath }: OutputPath, fileIndex: n
       previousLine = entry.line;
       validBytes = offset + length;
       isUnterminated = isTorn;
-      if (!isOtherInput && replacesEarlier(entry, checkpoint, table))
-        table.setResult(entry.line, { fileIndex, offset, length: bytes.length, ...entry, digest: checkpoint.input });
+      if (!isOtherInput && replacesEarlier(entry, digest, table))
+        table.setResult(entry.line, { fileIndex, offset, length: bytes.length, ...entry, digest });
     }
   } catch (error) {
     if (!isNotFoundError(error)) throw fileFailure(`read ${displayPath}`, error);
@@ -85,7 +71,7 @@ export async function readOutput({ path, displayPath }: OutputPath, fileIndex: n
   return { exists, validBytes, isUnterminated, isSorted, checkpoints: [...checkpoints.values()], otherInputLines };
 }
 
-function replacesEarlier(entry: ResultEntry, { input }: Checkpoint, table: LineTable): boolean {
+function replacesEarlier(entry: ResultEntry, input: string, table: LineTable): boolean {
   const earlier = table.result(entry.line);
   if (!earlier) return true;
   if (earlier.digest !== input) return earlier.digest !== table.recordedDigest(entry.line);
@@ -113,29 +99,6 @@ export function earlierVersionFailure(place: string, reason: string): Failure {
     hint: 'finish that batch with the version that began it, or start again with another file for -o',
     applied: 'no',
   });
-}
-
-interface LocatedResult extends ResultLineFacts {
-  readonly offset: number;
-  readonly root: JsonNode;
-}
-
-/** The result lines in the first `validBytes` bytes of an output. Throws Failure `local_file` if it cannot be read. */
-export async function* readResultLines(
-  { path, displayPath }: OutputPath,
-  validBytes: number,
-): AsyncGenerator<LocatedResult> {
-  if (validBytes === 0) return;
-  try {
-    const stream = createReadStream(path, { end: validBytes - 1 });
-    for await (const { bytes, offset } of splitLines(stream, MAX_RESULT_BYTES))
-      if (bytes && bytes.length > 0) {
-        const root = rootOf(parseJson(bytes));
-        yield { offset, root, ...resultLineFacts(root) };
-      }
-  } catch (error) {
-    throw unreadableInputFailure(displayPath, error);
-  }
 }
 
 /**
@@ -190,9 +153,7 @@ export async function openOutput(
   if (isUnterminated) await append(NEWLINE);
   return {
     append,
-    /** The bytes of a result line. */
-    read: (place: ResultPlace): Promise<Buffer> => readResult(handle, place, displayPath),
-    /** Makes the results durable, and closes the file. */
+    read: (place: IndexedResult): Promise<Buffer> => readResult(handle, place, displayPath),
     finish: () => write(() => handle.datasync().finally(() => handle.close())),
     /** False if the path names another file by now, or none. */
     isAtPath: (): boolean => {
@@ -206,9 +167,11 @@ export async function openOutput(
   };
 }
 
-type ResultPlace = Pick<IndexedResult, 'offset' | 'length'>;
-
-async function readResult(handle: FileHandle, { offset, length }: ResultPlace, displayPath: string): Promise<Buffer> {
+async function readResult(
+  handle: FileHandle,
+  { offset, length }: Pick<IndexedResult, 'offset' | 'length'>,
+  displayPath: string,
+): Promise<Buffer> {
   return withFileFailure(`read ${displayPath}`, async () => {
     const { buffer, bytesRead } = await handle.read(Buffer.allocUnsafe(length), 0, length, offset);
     if (bytesRead === length) return buffer;

@@ -32,7 +32,7 @@ import { parseJson } from '../json/parse-json.ts';
 import { createPositionLookup, formatPosition, positionAt } from '../json/utf8.ts';
 import { flagTarget, type Operation, type Shorthand } from '../operations/operation.ts';
 import type { TraceParent } from '../trace/trace-context.ts';
-import type { BatchWarnings } from './batch-summary.ts';
+import type { BatchWarnings } from './batch-warnings.ts';
 import type { SentLine } from './line-table.ts';
 
 export interface LineChecks {
@@ -42,7 +42,6 @@ export interface LineChecks {
   readonly parent: TraceParent | undefined;
   /** Fills in fields; undefined for `--exact`. */
   readonly fill: ReturnType<typeof createAutofill> | undefined;
-  /** The id of the run, a UUID. */
   readonly run: string;
   readonly tools: BodyDependencies;
   readonly label: string;
@@ -61,22 +60,22 @@ export async function prepareLine(
 ): Promise<{ readonly draft: Draft | Failure; readonly customId: string | undefined }> {
   const { label, settings, warnings: batchWarnings } = checks;
   const source = readLine(line, label);
-  const root = isIssue(source) ? undefined : rootOf(source.doc);
-  const customId = customIdJson(getMember(root, 'custom_id'));
-  const inner = getMember(root, 'custom_id') || getMember(root, 'url') ? getMember(root, 'body') : undefined;
+  if (isIssue(source)) return { draft: invalidBodyFailure([source]), customId: undefined };
+  const root = rootOf(source.doc);
+  const id = getMember(root, 'custom_id');
+  const customId = id && (kindOf(id) === 'string' || kindOf(id) === 'number') ? rawText(id) : undefined;
+  const inner = id || getMember(root, 'url') ? getMember(root, 'body') : undefined;
   if (customId !== undefined) await batchWarnings.addCustomId(line.number, customId, !inner);
-  const body = isIssue(source) || !inner ? source : openEnvelope(source, inner, line, settings.operation);
-  const draft = isIssue(body)
-    ? body
-    : await createLineDraft(body, customId !== undefined && !inner, line.number, key, checks);
+  const body = inner ? openEnvelope(source, inner, line, settings.operation) : source;
+  const hasCustomId = customId !== undefined && !inner;
+  const draft = isIssue(body) ? body : await createLineDraft(body, hasCustomId, line.number, key, checks);
   if (isIssue(draft)) return { draft: invalidBodyFailure([draft]), customId };
   const { warnings, failure } = checks.check(draft, []);
   for (const warning of warnings) await batchWarnings.addBodyWarning(warning);
   return { draft: failure ?? draft, customId };
 }
 
-// With defaults and the fields that svc adds. Ids are made from the run, the line and the field, so that a retried line is
-// the same call.
+// With defaults and the fields that svc adds. Ids are made from the run, the line and the field.
 async function createLineDraft(
   source: JsonSource,
   hasCustomId: boolean,
@@ -94,8 +93,8 @@ async function createLineDraft(
   const draft = await applyLineDefaults(hasCustomId ? withoutCustomId(body) : body, operation, defaults, tools);
   const newId = (member: string): string => uuidV5(run, `${line} ${digest} ${member}`);
   // An id in a trace of OpenTelemetry: 16 hexadecimal digits. Those of a UUIDv5 are never all zero.
-  const callId = parent && newId('span').replaceAll('-', '').slice(0, 16);
-  const trace = parent && callId ? { traceId: parent.traceId, parentId: parent.spanId, callId } : undefined;
+  const newCallId = (): string => newId('span').replaceAll('-', '').slice(0, 16);
+  const trace = parent && { traceId: parent.traceId, parentId: parent.spanId, callId: newCallId() };
   const { project, model } = settings.defaults;
   const added = fill?.(draft, { project, model, trace }, { now: () => timestampMs, newId }) ?? [];
   const filled = setDraftFields(draft, target.path, added);
@@ -105,7 +104,6 @@ async function createLineDraft(
 
 /** The flags of a batch as defaults for fields that a line lacks. */
 interface LineDefaults {
-  /** Fields of the object that flags fill. */
   readonly fieldEdits: readonly Edit[];
   /** Flags whose effect depends on the line: messages before or after its own, a field copied from another. */
   readonly perLineFlags: FlagValues;
@@ -113,10 +111,7 @@ interface LineDefaults {
 
 export const NO_DEFAULTS: LineDefaults = { fieldEdits: [], perLineFlags: new Map() };
 
-/**
- * Reads the flags of a batch once. Throws usage for flags that belong to one body, and Failure `body` for values that
- * cannot be read.
- */
+/** Throws usage for flags that belong to one body, and Failure `body` for values that cannot be read. */
 export async function readLineDefaults(
   operation: Operation,
   flags: FlagValues,
@@ -139,10 +134,14 @@ export async function readLineDefaults(
   const empty = createDraft(undefined, emptyBodyJson(target));
   const { draft, issues } = await applyFlags(empty, operation, sharedFlags, dependencies);
   if (issues.length > 0) throw invalidBodyFailure(issues);
-  return { fieldEdits: editsForFields(draft, target.path), perLineFlags };
+  const object = nodeAtPath(rootOf(draft.doc), target.path);
+  const fieldEdits = Array.from(object ? membersOf(object) : [], ({ key, value }) => {
+    const path = [...target.path, key];
+    return { path, text: Buffer.from(rawBytes(value)), origin: originInDraft(draft, path) };
+  });
+  return { fieldEdits, perLineFlags };
 }
 
-// Existing fields stay.
 async function applyLineDefaults(
   draft: Draft,
   operation: Operation,
@@ -164,14 +163,6 @@ async function applyLineDefaults(
 const PER_LINE_KINDS: ReadonlySet<Shorthand['kind']> = new Set(['message', 'prefill', 'copy']);
 const SINGLE_BODY_KINDS: ReadonlySet<Shorthand['kind']> = new Set(['attach', 'role-message', 'conversation']);
 
-function editsForFields(draft: Draft, path: Edit['path']): Edit[] {
-  const object = nodeAtPath(rootOf(draft.doc), path);
-  return Array.from(object ? membersOf(object) : [], ({ key, value }) => {
-    const fieldPath = [...path, key];
-    return { path: fieldPath, text: Buffer.from(rawBytes(value)), origin: originInDraft(draft, fieldPath) };
-  });
-}
-
 function isOmitted(shorthand: Shorthand | undefined, object: JsonNode | undefined): boolean {
   const messages = itemsAt(object, 'messages');
   switch (shorthand?.kind) {
@@ -186,7 +177,6 @@ function isOmitted(shorthand: Shorthand | undefined, object: JsonNode | undefine
   }
 }
 
-// An issue names the line and column in the file.
 function readLine(line: InputLine, label: string): JsonSource | Issue {
   const { number, bytes, problem = 'the line exceeds the size limit of a body', isRow } = line;
   const at = isRow ? formatPosition(label, { line: number, column: 0 }) : `${label}:${number}`;
@@ -240,8 +230,4 @@ function withoutCustomId(body: Draft): Draft {
   const start = previous && !next ? endOffset(previous.value) : startOffset(member.keyNode);
   const end = next ? startOffset(next.keyNode) : endOffset(member.value);
   return { ...body, doc: parseJson(applySplices(body.doc.bytes, [{ start, end, text: '' }])) };
-}
-
-function customIdJson(node: JsonNode | undefined): string | undefined {
-  return node && (kindOf(node) === 'string' || kindOf(node) === 'number') ? rawText(node) : undefined;
 }

@@ -5,7 +5,7 @@ import { markedCount } from '../results/distribution.ts';
 import { escapeHtml, htmlFigures, htmlTable, reportPage } from '../results/report-page.ts';
 import type { BatchReport, SampledLine } from './batch-report.ts';
 import { sortedCauses } from './batch-statistics.ts';
-import { formatLineRanges } from './batch-summary.ts';
+import { formatLineRanges } from './batch-warnings.ts';
 import type { Comparison } from './compare-results.ts';
 import {
   changeLines,

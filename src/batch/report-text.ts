@@ -5,7 +5,7 @@ import { type Distribution, plotBars } from '../results/distribution.ts';
 import { alignColumns } from '../results/format-rows.ts';
 import type { BatchReport } from './batch-report.ts';
 import { type BatchStatistics, evenEdges, type FailureCause, logEdges, sortedCauses } from './batch-statistics.ts';
-import { formatLineRanges } from './batch-summary.ts';
+import { formatLineRanges } from './batch-warnings.ts';
 import type { Comparison } from './compare-results.ts';
 
 const MAX_SHOWN_CAUSES = 5;

@@ -12,11 +12,6 @@ import { readRecords, tableDelimiter } from './row-input.ts';
 
 const MAX_ROW_BYTES = 256 * 1024 * 1024;
 
-// The lines of a chunk of results, which ends with a line feed.
-function linesOf(chunk: Uint8Array): string[] {
-  return Buffer.from(chunk).toString().split('\n').slice(0, -1);
-}
-
 /**
  * Prepares a sink for results that writes the rows of a CSV or TSV file, as they stand there, with columns added: `name=filter` is a jq
  * filter for the result of the row. A row without a result has empty cells; text is a cell as it is, other values are JSON. Throws
@@ -53,11 +48,12 @@ export async function prepareJoin(
     });
     return value?.raw;
   };
-  const header = await nextRow();
   const emptyCells = delimiter.repeat(filters.length);
+  let unwritten = `${await nextRow()}${delimiter}${formatCells(filters.map(({ name }) => name))}\n`;
   let row = 0;
   const rowsUpTo = async (line: number): Promise<string> => {
-    let text = '';
+    let text = unwritten;
+    unwritten = '';
     for (; row < line; row += 1) {
       const raw = await nextRow();
       if (raw === undefined) throw usageFailure(`${displayPath} has no row ${line}`, 'name the table that --rows sent');
@@ -65,31 +61,22 @@ export async function prepareJoin(
     }
     return text;
   };
-  let unwritten = `${header}${delimiter}${formatCells(filters.map(({ name }) => name))}\n`;
-  const write = (sink: Sink, text: string): Promise<void> => {
-    const whole = unwritten + text;
-    unwritten = '';
-    return sink.writer.write(whole);
-  };
   return (sink) => ({
-    ...sink,
-    writer: {
-      ...sink.writer,
-      write: async (chunk) => {
-        const lines = linesOf(Buffer.from(chunk));
-        const { text, failure } = await filter.applyToLines(lines);
-        if (failure) throw failure;
-        for (const [at, added] of text.split('\n').slice(0, -1).entries()) {
-          const line = numberMember(rootOf(parseJson(lines[at] ?? '')), 'line') ?? 0;
-          const before = await rowsUpTo(line);
-          await write(sink, `${before}${formatCells(JSON.parse(added))}\n`);
-        }
-      },
-    },
+    ...mapResults(sink, async (results) => {
+      const { text, failure } = await filter.applyToLines(results);
+      if (failure) throw failure;
+      const added = text.split('\n');
+      let whole = '';
+      for (const [at, result] of results.entries()) {
+        const before = await rowsUpTo(numberMember(rootOf(parseJson(result)), 'line') ?? 0);
+        whole += `${before}${formatCells(JSON.parse(added[at] ?? '[]'))}\n`;
+      }
+      return whole;
+    }),
     commit: async () => {
+      await sink.writer.write(unwritten);
       for (let raw = await nextRow(); raw !== undefined; raw = await nextRow())
-        await write(sink, `${raw}${emptyCells}\n`);
-      await write(sink, '');
+        await sink.writer.write(`${raw}${emptyCells}\n`);
       await sink.commit();
     },
   });
@@ -97,18 +84,13 @@ export async function prepareJoin(
 
 /** A sink for results that writes them as the results of an OpenAI batch: `custom_id`, and `response` or `error`. */
 export function openAiSink(sink: Sink): Sink {
-  return {
-    ...sink,
-    writer: {
-      ...sink.writer,
-      write: (chunk) =>
-        sink.writer.write(
-          linesOf(Buffer.from(chunk))
-            .map((line) => `${openAiResult(line)}\n`)
-            .join(''),
-        ),
-    },
-  };
+  return mapResults(sink, async (results) => results.map((result) => `${openAiResult(result)}\n`).join(''));
+}
+
+function mapResults(sink: Sink, toText: (results: readonly string[]) => Promise<string>): Sink {
+  const write: Sink['writer']['write'] = async (chunk) =>
+    sink.writer.write(await toText(Buffer.from(chunk).toString().split('\n').slice(0, -1)));
+  return { ...sink, writer: { ...sink.writer, write } };
 }
 
 function openAiResult(line: string): string {

@@ -21,40 +21,66 @@ import { appliedStates, MAX_LINES } from './line-table.ts';
 
 /** What ties a result to its input line and its batch: the `checkpoint` of a result line. */
 export interface Checkpoint {
-  /** Digest of the input line. */
   readonly input: string;
-  /** The id of the run, a UUID; the same when a run is resumed. */
   readonly run: string;
   readonly operation: string;
   /** `3/10`. */
   readonly shard: string;
 }
 
-export interface ResultEntry {
-  readonly line: number;
-  readonly exitCode: number;
-  readonly applied: AppliedState;
-  /** How often an earlier result of the line was taken back: a result of a higher revision replaces it. */
-  readonly revision: number;
-  /** Undefined for a result that lacks it, as earlier versions wrote them. */
-  readonly checkpoint: Checkpoint | undefined;
-}
-
+/** What the result of a line says besides its outcome. */
 export interface LineAttempt {
   readonly line: number;
-  /** The `custom_id` of the line, or the id in its body, as JSON. */
-  readonly id: string | undefined;
-  readonly attempts: number;
-  readonly milliseconds: number;
-  /** Milliseconds since 1970; undefined for a line that was not sent. */
-  readonly endedAtMs?: number;
   readonly checkpoint: Checkpoint;
-  /** See ResultEntry. */
-  readonly revision: number;
-  readonly expectations?: readonly ExpectationResult[] | undefined;
-  /** Signs that the response is for another request. */
-  readonly warnings?: readonly string[] | undefined;
+  /** The `custom_id` of the line, or the id in its body, as JSON. */
+  id?: string | undefined;
+  attempts: number;
+  milliseconds: number;
+  /** Milliseconds since 1970; undefined for a line that was not sent. */
+  endedAtMs?: number;
+  /** How often an earlier result of the line was taken back: a result of a higher revision replaces it. */
+  revision: number;
+  expectations?: readonly ExpectationResult[];
+  warnings?: readonly string[];
 }
+
+export type LineStatus = 'done' | 'failed' | 'unknown' | 'unsent';
+
+export interface LineState {
+  readonly status: LineStatus;
+  /** The line failed, and was or may have been applied. */
+  readonly isUnresolved: boolean;
+}
+
+export function classifyLine(exitCode: number, applied: AppliedState = 'no'): LineState {
+  if (exitCode === 0) return { status: 'done', isUnresolved: false };
+  return { status: applied === 'unknown' ? 'unknown' : 'failed', isUnresolved: applied !== 'no' };
+}
+
+export interface LineResult extends LineState, Omit<ResultLineFacts, 'line'> {
+  readonly failure: Failure | undefined;
+  /** The line was sent, by this run or an earlier one, and is safe to send again. */
+  readonly isIdempotent: boolean;
+  /** Signs that the response is for another request. */
+  readonly warnings: readonly string[];
+}
+
+/** A result that replaces an earlier one of this run. */
+export interface LineRevision {
+  readonly line: number;
+  readonly failure: Failure;
+  readonly earlier: LineState;
+}
+
+export const NOT_SENT = {
+  isIdempotent: false,
+  message: undefined,
+  attempts: 0,
+  milliseconds: 0,
+  httpStatus: undefined,
+  response: undefined,
+  warnings: [],
+} as const;
 
 /** The digest of an input line, in 16 hex digits; a carriage return at its end does not count. */
 export function digestInputLine({ bytes, length }: Pick<InputLine, 'bytes' | 'length'>): string {
@@ -117,8 +143,10 @@ function formatResponse(bytes: Buffer): string {
   return tryParseJson(bytes) ? toSingleLine(bytes).toString() : writeJson(bytes.toString());
 }
 
-/** Reads a result line, also one that was reformatted; undefined for any other line. */
-export function parseResultLine(bytes: Buffer): ResultEntry | undefined {
+export type ResultEntry = NonNullable<ReturnType<typeof parseResultLine>>;
+
+/** Reads a result line, also one that was reformatted; undefined for any other line. Results of earlier versions lack a checkpoint. */
+export function parseResultLine(bytes: Buffer) {
   const root = tryParseJson(bytes);
   const [line, exitCode, revision = 0] = ['line', 'exit_code', 'revision'].map((name) => integerMember(root, name));
   const applied = appliedStates.find((one) => one === firstStringMember(root, 'applied'));
@@ -128,7 +156,8 @@ export function parseResultLine(bytes: Buffer): ResultEntry | undefined {
     firstStringMember(checkpoint, name),
   );
   const isComplete = /^[0-9a-f]{16}$/.test(input) && run && operation && /^\d+\/\d+$/.test(shard);
-  return { line, exitCode, applied, revision, checkpoint: isComplete ? { input, run, operation, shard } : undefined };
+  const found: Checkpoint | undefined = isComplete ? { input, run, operation, shard } : undefined;
+  return { line, exitCode, applied, revision, checkpoint: found };
 }
 
 function integerMember(node: JsonNode | undefined, name: string): number | undefined {
@@ -136,26 +165,19 @@ function integerMember(node: JsonNode | undefined, name: string): number | undef
   return value && /^\d{1,15}$/.test(rawText(value)) ? Number(rawText(value)) : undefined;
 }
 
-export interface ResultLineFacts {
-  readonly line: number;
-  readonly httpStatus: number | undefined;
-  readonly message: string | undefined;
-  readonly attempts: number;
-  readonly milliseconds: number;
-  /** The response, if it is JSON. */
-  readonly response: JsonNode | undefined;
-}
+export type ResultLineFacts = ReturnType<typeof resultLineFacts>;
 
-/** The facts of a result line; undefined for those that it lacks. */
-export function resultLineFacts(root: JsonNode | undefined): ResultLineFacts {
+/** The facts of a result line; undefined for those that it lacks. `milliseconds` end with the response. */
+export function resultLineFacts(root: JsonNode | undefined) {
   const error = getMember(root, 'error');
   const [issue] = itemsAt(error, 'issues');
-  const message = firstStringMember(error, 'message');
-  const [problemPath, problem] = ['path', 'message'].map((name) => firstStringMember(issue, name));
+  const text = firstStringMember(error, 'message');
+  const [path, problem] = ['path', 'message'].map((name) => firstStringMember(issue, name));
   return {
     line: countMember(root, 'line') ?? 0,
     httpStatus: numberMember(root, 'status'),
-    message: message && messageWithIssue(message, { path: problemPath, message: problem }),
+    /** The message of the failure, with its first issue and without secrets. */
+    message: text && messageWithIssue(text, { path, message: problem }),
     attempts: countMember(root, 'attempts') ?? 0,
     milliseconds: countMember(root, 'ms') ?? 0,
     response: getMember(root, 'response'),
@@ -168,11 +190,8 @@ export function countMember(node: JsonNode | undefined, name: string): number | 
   return count <= Number.MAX_SAFE_INTEGER ? count : undefined;
 }
 
-export function messageWithIssue(
-  message: string,
-  issue: { readonly path?: string | undefined; readonly message?: string | undefined } | undefined,
-): string {
-  if (!issue?.message) return message;
+export function messageWithIssue(message: string, issue: { [part in 'path' | 'message']?: string | undefined } = {}) {
+  if (!issue.message) return message;
   return `${message}: ${issue.path ? `${issue.path}: ` : ''}${issue.message}`;
 }
 

@@ -13,16 +13,14 @@ import type { Sink } from '../output/sink.ts';
 import { type BatchInput, type LineSelection, selectedLines } from './batch-input.ts';
 import {
   type BatchIdentity,
-  type BatchJournalState,
   batchJournalFile,
   compareRuns,
   createRunRecord,
-  differentKind,
   openBatchJournal,
   readBatchJournal,
 } from './batch-journal.ts';
 import type { BatchOptions } from './batch-options.ts';
-import { formatLineRanges } from './batch-summary.ts';
+import { formatLineRanges } from './batch-warnings.ts';
 import { createLineTable, type IndexedResult, type LineTable, type SentLine } from './line-table.ts';
 import {
   earlierVersionFailure,
@@ -32,7 +30,7 @@ import {
   readOutput,
   sortOutput,
 } from './output-file.ts';
-import { digestInputLine } from './result-line.ts';
+import { type Checkpoint, digestInputLine } from './result-line.ts';
 
 export interface PriorLine {
   readonly entry: IndexedResult | undefined;
@@ -59,12 +57,12 @@ export function canSendLine(
 export type ResultStore = Awaited<ReturnType<typeof openResultStore>>;
 
 /** Results that go to a stream, which cannot be resumed; without one, they are dropped. */
-export function createStreamStore(run: string, { operation, shard }: BatchIdentity, sink?: Sink): ResultStore {
+export function createStreamStore(batch: Omit<Checkpoint, 'input'>, sink?: Sink): ResultStore {
   const doNothing = async (): Promise<void> => {};
   const write = coalesceWrites(sink?.writer.write ?? doNothing);
   return {
     isResumable: false,
-    batch: { run, operation, shard },
+    batch,
     requireHeld: () => {},
     findPrior: () => ({ entry: undefined, sentAtMs: undefined, applied: 'no' }),
     read: async () => Buffer.alloc(0),
@@ -84,7 +82,7 @@ export function createStreamStore(run: string, { operation, shard }: BatchIdenti
 export async function openResultStore(
   prior: PriorResults,
   identity: BatchIdentity,
-  { changedLines, removedLines }: Pick<InputDifferences, 'changedLines' | 'removedLines'> = NO_DIFFERENCES,
+  { changedLines, removedLines }: Pick<InputDifferences, 'changedLines' | 'removedLines'>,
 ) {
   const { displayPath, run, table, isJournalLost, requireHeld } = prior;
   const journalFile = await batchJournalFile(prior);
@@ -112,7 +110,6 @@ export async function openResultStore(
   let writtenLines = 0;
   return {
     isResumable: true,
-    /** The batch as each result line names it. */
     batch: { run, operation: identity.operation, shard: identity.shard },
     requireHeld,
     /** Throws Failure `safety_check` for a line that changed since, unless changes are accepted. */
@@ -129,9 +126,8 @@ export async function openResultStore(
       const applied = entry?.applied === 'yes' || sentAtMs === undefined ? (entry?.applied ?? 'no') : 'unknown';
       return { entry, sentAtMs, applied };
     },
-    /** The bytes of a result line of an earlier run. Throws Failure `local_file`. */
     read,
-    /** Records that a line is about to be sent. Throws Failure `local_file` if the results are no longer at their path. */
+    /** Throws Failure `local_file` if the results are no longer at their path. */
     recordSending: (line: number, sent: SentLine) => journal.recordSending(line, sent, changed.get(line)),
     recordWithdrawn: (line: number, digest: string) => journal.recordWithdrawn(line, digest),
     /** Records that a line changed since it was sent, and is not sent now. */
@@ -173,32 +169,25 @@ function replacedOutputFailure(displayPath: string): Failure {
   });
 }
 
-/** What output and journal of earlier runs say; the output is locked against other processes. */
 export type PriorResults = Awaited<ReturnType<typeof openPriorResults>>;
 
-interface OutputUse
-  extends Pick<BatchOptions, 'isResumed' | 'canAcceptChanges'>,
-    Partial<Pick<BatchOptions, 'takeOverMs'>> {
-  readonly identity: BatchIdentity;
-  /** The id of the run, if it is a new one. */
-  readonly newRun: string;
-}
-
 /**
- * Locks an output and reads it and its journal; the caller releases the lock. Throws Failure `safety_check` for an output that
- * another process uses, that has hard links, or that belongs to another batch or an earlier version, and usage for one that
- * exists without `--resume`.
+ * Locks an output and reads it and its journal; the caller releases the lock. `newRun` is the id of the run, if it is a new one.
+ * Throws Failure `safety_check` for an output that another process uses, that has hard links, or that belongs to another batch
+ * or an earlier version, and usage for one that exists without `--resume`.
  */
 export async function openPriorResults(
   output: OutputPath,
-  use: OutputUse,
+  identity: BatchIdentity,
+  newRun: string,
+  options: Pick<BatchOptions, 'isResumed' | 'canAcceptChanges' | 'takeOverMs'>,
   runtime: LockRuntime,
   { warn }: Pick<Reporter, 'warn'>,
 ) {
-  const { lease, ...target } = await lockOutput(output, runtime, use.takeOverMs);
+  const { lease, ...target } = await lockOutput(output, runtime, options.takeOverMs);
   try {
-    await rejectUnusableFiles(target, use.isResumed);
-    return { ...(await readPriorResults(target, use, warn)), ...lease };
+    await rejectUnusableFiles(target, options.isResumed);
+    return { ...(await readPriorResults(target, identity, newRun, options.canAcceptChanges, warn)), ...lease };
   } catch (error) {
     await lease.release();
     throw error;
@@ -213,8 +202,7 @@ export async function lockOutput(
 ): Promise<OutputPath & { readonly lease: Lease }> {
   const target = await withFileFailure(`write ${displayPath}`, () => resolveSymlinks(path));
   const shownPath = target === path ? displayPath : target;
-  const lease = await acquireLease(target, shownPath, runtime, takeOverMs);
-  return { path: target, displayPath: shownPath, lease };
+  return { path: target, displayPath: shownPath, lease: await acquireLease(target, shownPath, runtime, takeOverMs) };
 }
 
 const EARLIER_SUFFIXES = ['.inflight', '.intents'];
@@ -242,7 +230,9 @@ async function rejectUnusableFiles({ path, displayPath }: OutputPath, isResumed:
 
 async function readPriorResults(
   target: OutputPath,
-  { identity, newRun, canAcceptChanges }: OutputUse,
+  identity: BatchIdentity,
+  newRun: string,
+  canAcceptChanges: boolean,
   warn: Reporter['warn'],
 ) {
   const { displayPath } = target;
@@ -251,16 +241,18 @@ async function readPriorResults(
   const output = await readOutput(target, 0, table);
   const earlierRuns = journal?.runs ?? [];
   const kinds = [...earlierRuns, ...output.checkpoints];
-  const [otherKind] = kinds.flatMap((kind) => differentKind(kind, identity) ?? []);
+  const [otherKind] = kinds.flatMap((kind) => describeOtherKind(kind, identity) ?? []);
   const [run = newRun, otherRun] = new Set(kinds.map((kind) => kind.run));
   const otherBatch = otherKind ?? (otherRun && 'its results and its journal are of different runs');
   if (otherBatch !== undefined) throw otherBatchFailure(displayPath, otherBatch, 'choose another file with -o');
   const differences = compareRuns(earlierRuns, identity).join('; ');
   const acceptHint = 'use the same flags and profile, choose another file with -o, or resume with --accept-changes';
   if (differences !== '' && !canAcceptChanges) throw otherBatchFailure(displayPath, differences, acceptHint);
-  // Any line without a result may have been sent.
-  const isJournalLost =
-    earlierRuns.some((record) => record.isJournalLost) || (output.exists && isJournalIncomplete(earlierRuns, table));
+  // Any line without a result may have been sent. A run creates its journal before its output, and records each line before it
+  // has a result.
+  let isJournalLost = earlierRuns.some((record) => record.isJournalLost) || (output.exists && earlierRuns.length === 0);
+  for (const line of table.lines())
+    isJournalLost ||= table.result(line)?.applied !== 'no' && table.recordedDigest(line) === undefined;
   const hasNoResult = table.lines().next().done;
   if (hasNoResult && (isJournalLost || table.lastLine() > 0)) {
     const state = output.exists ? 'has no complete result' : 'is missing';
@@ -274,27 +266,32 @@ async function readPriorResults(
   return { ...target, run, table, output, journal, isJournalLost };
 }
 
-// A run creates its journal before its output, and records each line before it has a result.
-function isJournalIncomplete(runs: BatchJournalState['runs'], table: LineTable): boolean {
-  if (runs.length === 0) return true;
-  for (const line of table.lines())
-    if (table.result(line)?.applied !== 'no' && table.recordedDigest(line) === undefined) return true;
-  return false;
+function describeOtherKind(
+  found: Pick<BatchIdentity, 'operation' | 'shard'>,
+  { operation, shard }: BatchIdentity,
+): string | undefined {
+  if (found.operation !== operation) return `it holds results of ${found.operation}, not ${operation}`;
+  return found.shard === shard ? undefined : `it holds results of shard ${found.shard}, not ${shard}`;
 }
 
 function otherBatchFailure(displayPath: string, reason: string, hint: string): Failure {
   return new Failure('safety_check', `${displayPath} belongs to another batch: ${reason}`, { hint, applied: 'no' });
 }
 
-const NO_DIFFERENCES = { changedLines: [], removedLines: new Set<number>() };
-
-export type InputDifferences = Awaited<ReturnType<typeof findInputDifferences>>;
+export type InputDifferences = Awaited<ReturnType<typeof compareInput>>;
 
 /**
- * Compares the lines of an input with the digests that are known. Lines that have a result or a record count as removed if
- * they are empty or beyond the end of the input; lines after them are no difference.
+ * Compares the lines of an input with the digests of their results and records. Lines that have one count as removed if they
+ * are empty or beyond the end of the input; lines after them are no difference. With a hint, throws Failure `safety_check` for
+ * an input that `results` were not made from.
  */
-export async function findInputDifferences(input: BatchInput, selection: LineSelection, table: LineTable) {
+export async function compareInput(
+  input: BatchInput,
+  selection: LineSelection,
+  table: LineTable,
+  results: string,
+  hint: string | undefined,
+) {
   const changedLines: number[] = [];
   const emptyLines = new Set<number>();
   let lastLine = 0;
@@ -307,28 +304,19 @@ export async function findInputDifferences(input: BatchInput, selection: LineSel
   const onEnd = (): void => {
     endLine = lastLine;
   };
-  const lines = selectedLines(input, selection, { onRead, onEmpty }, onEnd);
-  for await (const line of lines) {
+  for await (const line of selectedLines(input, selection, { onRead, onEmpty, onEnd })) {
     const known = table.sent(line.number)?.digest ?? table.result(line.number)?.digest;
     if (known !== undefined && known !== digestInputLine(line)) changedLines.push(line.number);
   }
   const removedLines = new Set<number>();
   for (const line of table.knownLines()) if (line > endLine || emptyLines.has(line)) removedLines.add(line);
-  return { changedLines, removedLines, emptyLines, lastLine };
-}
-
-/** The Failure `safety_check` of an input that does not match the results; undefined without differences. */
-export function otherInputFailure(
-  { changedLines, removedLines }: InputDifferences,
-  label: string,
-  results: string,
-  hint: string,
-): Failure | undefined {
   const parts = [
     ...(changedLines.length > 0 ? [`changed lines: ${formatLineRanges(changedLines)}`] : []),
     ...(removedLines.size > 0 ? [`removed lines: ${formatLineRanges(removedLines)}`] : []),
   ];
-  if (parts.length === 0) return undefined;
-  const message = `${label} is not the input that ${results} was made from: ${parts.join('; ')}`;
-  return new Failure('safety_check', message, { hint, applied: 'no' });
+  if (parts.length > 0 && hint !== undefined) {
+    const message = `${input.label} is not the input that ${results} was made from: ${parts.join('; ')}`;
+    throw new Failure('safety_check', message, { hint, applied: 'no' });
+  }
+  return { changedLines, removedLines, emptyLines, lastLine };
 }

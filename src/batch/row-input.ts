@@ -2,30 +2,79 @@ import { Buffer } from 'node:buffer';
 import { extname } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { bodyFlagNames } from '../body/body-base.ts';
+import { invalidBodyFailure } from '../body/body-check.ts';
+import { buildBody } from '../body/build-body.ts';
+import type { BodyDependencies } from '../body/input-reader.ts';
+import { decodeUtf8Text, stripFinalNewline } from '../body/json-source.ts';
+import type { Invocation } from '../command.ts';
 import { Failure, usageFailure } from '../errors.ts';
+import { flagName } from '../fields/field.ts';
 import { type InputLine, splitLines } from '../files/split-lines.ts';
+import { type FlagValue, type FlagValues, getArrayFlag, getStringFlag } from '../flag.ts';
 import { JsonError } from '../json/json-error.ts';
-import { getMember, kindOf, rawText, rootOf, stringOf } from '../json/json-node.ts';
+import { getMember, type JsonDocument, kindOf, rawText, rootOf, stringOf } from '../json/json-node.ts';
 import { parseJson } from '../json/parse-json.ts';
+import { flagTarget, type Operation } from '../operations/operation.ts';
 import { isEmptyLine, type LineSplitter } from './batch-input.ts';
-import type { Row, RowTemplate } from './row-template.ts';
 
-/** What the rows of a file become. */
-export interface RowOptions {
-  readonly template: RowTemplate;
-  /** The column whose text is the `custom_id` of a line. */
-  readonly idColumn: string | undefined;
-  readonly maxLineBytes: number;
-}
+/** The text of a cell, or its JSON value as typed. Throws JsonError for a cell that is not JSON. */
+type Row = (column: string, isJson: boolean) => string;
 
 /**
  * Makes the lines of a batch of the rows of a file: CSV or TSV with a header, by its name, otherwise JSON Lines of objects. Line
- * numbers are those of rows, without the header. A row that cannot be used becomes a line with a problem. The lines throw usage
+ * numbers are those of rows, without the header. A row that cannot be used becomes a line with a problem. Returns also the flags
+ * that the bodies are made from. Throws usage for flags that do not fit, and what building a body throws; the lines throw usage
  * for columns that the file lacks, and Failure `body` for a file that is not CSV.
  */
-export function rowSplitter(path: string, options: RowOptions): LineSplitter {
+export async function readRows(
+  operation: Operation,
+  { args, flags }: Invocation,
+  tools: BodyDependencies,
+): Promise<{ readonly split: LineSplitter; readonly flags: FlagValues }> {
+  const [path = '', prompt, idColumn] = ['rows', 'prompt', 'id-column'].map((name) => getStringFlag(flags, name));
+  if (prompt !== undefined && args.length > 0)
+    throw usageFailure('--prompt cannot be combined with a prompt as the argument', 'remove one of them');
+  if (typeof operation.arguments?.as === 'object')
+    throw usageFailure('svc train takes no --rows', 'make bodies of the rows, and send them with --batch');
+  const { columns, usedFlags, render } = await buildTemplate(
+    operation,
+    prompt === undefined ? args : [prompt],
+    flags,
+    tools,
+  );
+  if (idColumn !== undefined && !columns.has(idColumn)) columns.set(idColumn, '--id-column');
   const delimiter = tableDelimiter(path);
-  return (chunks) => (delimiter ? readTable(chunks, path, delimiter, options) : readObjects(chunks, options));
+  const toLine = (place: Pick<InputLine, 'number' | 'offset' | 'length'>, readRow: () => Row): InputLine => {
+    const line = { ...place, isTorn: false, isRow: true } as const;
+    try {
+      const row = readRow();
+      const body = render(row, place.number);
+      const id = idColumn === undefined ? undefined : JSON.stringify(row(idColumn, false));
+      return { ...line, bytes: Buffer.from(id === undefined ? body : `{"custom_id":${id},"body":${body}}`) };
+    } catch (error) {
+      if (!(error instanceof JsonError)) throw error;
+      return { ...line, bytes: undefined, problem: error.message };
+    }
+  };
+  const split: LineSplitter = async function* (chunks) {
+    if (delimiter !== undefined) {
+      let header: readonly string[] | undefined;
+      let number = 0;
+      for await (const { cells, offset } of readRecords(chunks, path, delimiter, operation.largestBody)) {
+        if (header) {
+          number += 1;
+          const row = tableRow(header, cells);
+          yield toLine({ number, offset, length: 0 }, () => row);
+        } else header = readHeader(cells, path, columns);
+      }
+    } else
+      for await (const line of splitLines(chunks, operation.largestBody)) {
+        const { bytes } = line;
+        yield bytes && !isEmptyLine(line) ? toLine(line, () => objectRow(bytes)) : line;
+      }
+  };
+  return { split, flags: usedFlags };
 }
 
 /** What separates the cells of a table, by the name of its file; undefined for a file of JSON Lines. */
@@ -33,40 +82,16 @@ export function tableDelimiter(path: string): string | undefined {
   return { '.csv': ',', '.tsv': '\t' }[extname(path).toLowerCase()];
 }
 
-async function* readTable(
-  chunks: AsyncIterable<Uint8Array>,
-  path: string,
-  delimiter: string,
-  options: RowOptions,
-): AsyncGenerator<InputLine> {
-  let header: ReadonlyMap<string, number> | undefined;
-  let number = 0;
-  for await (const { cells, offset } of readRecords(chunks, path, delimiter, options.maxLineBytes)) {
-    if (header) {
-      number += 1;
-      const positions = header;
-      const text = (column: string): string => cells[positions.get(column) ?? -1] ?? '';
-      yield toLine({ text, json: (column) => validJson(column, text(column)) }, { number, offset, length: 0 }, options);
-    } else header = readHeader(cells, path, options);
-  }
-}
-
-/** A record of CSV or TSV. */
-interface TableRecord {
-  readonly cells: readonly string[];
-  /** As it stands in the file, without its line break. */
-  readonly raw: string;
-  /** Of its end, in bytes. */
-  readonly offset: number;
-}
-
-/** The records of CSV or TSV, without empty lines. Throws Failure `body` for text that is not CSV in UTF-8. */
+/**
+ * The records of CSV or TSV, without empty lines; `raw` is without its line break, and `offset` that of its end. Throws Failure
+ * `body` for text that is not CSV in UTF-8.
+ */
 export async function* readRecords(
   chunks: AsyncIterable<Uint8Array>,
   path: string,
   delimiter: string,
   maxRecordBytes: number,
-): AsyncGenerator<TableRecord> {
+): AsyncGenerator<{ readonly cells: readonly string[]; readonly raw: string; readonly offset: number }> {
   const { CsvError, parse } = await import('csv-parse');
   // Every line break ends a record: by default, only that of the header does.
   const records = { max_record_size: maxRecordBytes, skip_empty_lines: true, record_delimiter: ['\r\n', '\n', '\r'] };
@@ -94,67 +119,167 @@ async function* decodeText(chunks: AsyncIterable<Uint8Array>, path: string): Asy
   }
 }
 
-function readHeader(names: readonly string[], path: string, { template, idColumn }: RowOptions): Map<string, number> {
-  const positions = new Map(names.map((name, at) => [name.trim(), at]));
-  const needed = [...template.columns, ...(idColumn === undefined ? [] : [[idColumn, '--id-column'] as const])];
-  for (const [column, label] of needed) {
-    if (!positions.has(column))
+function readHeader(cells: readonly string[], path: string, columns: ReadonlyMap<string, string>): readonly string[] {
+  const names = cells.map((name) => name.trim());
+  for (const [column, label] of columns) {
+    if (!names.includes(column))
       throw usageFailure(
         `${label} names the column ${JSON.stringify(column)}, which ${path} does not have`,
-        `its columns are ${names.map((name) => JSON.stringify(name.trim())).join(', ')}`,
+        `its columns are ${names.map((name) => JSON.stringify(name)).join(', ')}`,
       );
-    if (names.filter((name) => name.trim() === column).length > 1)
+    if (names.indexOf(column) !== names.lastIndexOf(column))
       throw usageFailure(`${path} has two columns ${JSON.stringify(column)}`, 'rename one of them');
   }
-  return positions;
+  return names;
 }
 
-async function* readObjects(chunks: AsyncIterable<Uint8Array>, options: RowOptions): AsyncGenerator<InputLine> {
-  for await (const line of splitLines(chunks, options.maxLineBytes))
-    yield line.bytes && !isEmptyLine(line) ? readObject(line, line.bytes, options) : line;
+function tableRow(header: readonly string[], cells: readonly string[]): Row {
+  return (column, isJson) => {
+    const cell = cells[header.indexOf(column)] ?? '';
+    if (isJson) parsePart(cell, `the column ${JSON.stringify(column)} is not JSON`);
+    return isJson ? cell.trim() : cell;
+  };
 }
 
-function readObject(line: InputLine, bytes: Buffer, options: RowOptions): InputLine {
+function objectRow(bytes: Buffer): Row {
+  const root = rootOf(parsePart(bytes, 'invalid JSON'));
+  return (column, isJson) => {
+    const value = getMember(root, column);
+    if (!value) throw new JsonError(`there is no member ${JSON.stringify(column)}`, 0);
+    return kindOf(value) === 'string' && !isJson ? stringOf(value) : rawText(value);
+  };
+}
+
+function parsePart(json: string | Buffer, problem: string): JsonDocument {
   try {
-    const root = rootOf(parseJson(bytes));
-    const member = (column: string) => {
-      const value = getMember(root, column);
-      if (value) return value;
-      throw new JsonError(`there is no member ${JSON.stringify(column)}`, 0);
-    };
-    const text = (column: string): string => {
-      const value = member(column);
-      return kindOf(value) === 'string' ? stringOf(value) : rawText(value);
-    };
-    return toLine({ text, json: (column) => rawText(member(column)) }, line, options);
+    return parseJson(json);
   } catch (error) {
     if (!(error instanceof JsonError)) throw error;
-    return { ...line, bytes: undefined, problem: `invalid JSON: ${error.message}`, isRow: true };
+    throw new JsonError(`${problem}: ${error.message}`, 0);
   }
 }
 
-function toLine(
-  row: Row,
-  place: Pick<InputLine, 'number' | 'offset' | 'length'>,
-  { template, idColumn }: RowOptions,
-): InputLine {
-  const line = { ...place, isTorn: false, isRow: true } as const;
-  try {
-    const body = template.render(row, place.number);
-    const id = idColumn === undefined ? undefined : JSON.stringify(row.text(idColumn));
-    return { ...line, bytes: Buffer.from(id === undefined ? body : `{"custom_id":${id},"body":${body}}`) };
-  } catch (error) {
-    if (!(error instanceof JsonError)) throw error;
-    return { ...line, bytes: undefined, problem: error.message };
+interface Placeholder {
+  readonly column: string;
+  readonly isJson: boolean;
+}
+
+// JSON text of the body, or a placeholder: a whole value, or a part of a string.
+type Segment = string | (Placeholder & { readonly isWhole: boolean });
+
+const ROW_NUMBER = '#';
+// The literal `{{`, a placeholder, or braces that are neither.
+const BRACES = /\{\{(?:"(\{\{)"|\s*([^{}"]*?)\s*(:json)?)\}\}|\{\{/g;
+
+// Builds the body that prompt and flags describe once, with a token for each placeholder: `{{column}}` is text, `{{column:json}}`
+// a JSON value, `{{#}}` the number of the row. A cell can never become a flag, a file name or a part of JSON. The columns come
+// with the flag that names each.
+async function buildTemplate(
+  operation: Operation,
+  args: readonly string[],
+  flags: FlagValues,
+  tools: BodyDependencies,
+) {
+  const placeholders: Placeholder[] = [];
+  const columns = new Map<string, string>();
+  const prefix = `svc${Buffer.from(tools.randomBytes(8)).toString('hex')}n`;
+  const mark = (label: string, text: string): string => {
+    const marked = text.replace(BRACES, (_, braces?: string, column?: string, json?: string) => {
+      if (braces) return braces;
+      if (!column)
+        throw usageFailure(
+          `${label} has {{ without a column`,
+          'write {{column}}, {{column:json}} or {{#}}, and {{"{{"}} for the braces themselves',
+        );
+      if (column !== ROW_NUMBER && !columns.has(column)) columns.set(column, label);
+      placeholders.push({ column, isJson: json !== undefined });
+      return `${prefix}${placeholders.length - 1}z`;
+    });
+    return quoteJsonTokens(marked, prefix, placeholders);
+  };
+  // With rows, a long text is worth a file.
+  const fromFile = async (value: string): Promise<string> => {
+    if (!/^@[^\s{]+$/.test(value)) return value;
+    const path = value.slice(1);
+    return stripFinalNewline(decodeUtf8Text(path, await tools.inputs.read(path)));
+  };
+  const bodyFlags = new Set(bodyFlagNames(operation));
+  const templateFlags = new Map([...flags].filter(([name]) => bodyFlags.has(name)));
+  for (const [name, { kind }] of Object.entries(operation.shorthands ?? {})) {
+    const text = kind === 'message' ? getStringFlag(flags, name) : undefined;
+    if (text !== undefined) templateFlags.set(name, await fromFile(text));
+  }
+  const prompt = args.length > 0 ? await fromFile(args.join(' ')) : undefined;
+  const markedFlags = new Map<string, FlagValue>();
+  for (const [name, value] of templateFlags) {
+    const markText = (text: string): string => mark(`--${name}`, text);
+    const isArray = Array.isArray(value);
+    markedFlags.set(name, typeof value === 'string' ? markText(value) : isArray ? value.map(markText) : value);
+  }
+  const read: BodyDependencies['inputs']['read'] = async (path) => {
+    if (path.includes(prefix))
+      throw usageFailure('a column cannot name a file', 'put the text of the file into the column');
+    return Buffer.from(mark(path, decodeUtf8Text(path, await tools.inputs.read(path))));
+  };
+  setNumbers(operation, markedFlags, prefix);
+  const base = prompt === undefined ? {} : { prompt: mark('the prompt', prompt) };
+  const { draft, inputIssues } = await buildBody(
+    { operation, args: [], flags: markedFlags, isStdinTerminal: true },
+    { settings: undefined, conversation: undefined, base },
+    { ...tools, inputs: { ...tools.inputs, read } },
+  );
+  if (inputIssues.length > 0) throw invalidBodyFailure(inputIssues);
+  const segments = splitBody(draft.doc.bytes.toString().replaceAll('\n', ' '), prefix, placeholders);
+  return {
+    columns,
+    usedFlags: prompt === undefined ? templateFlags : new Map([...templateFlags, ['prompt', prompt]]),
+    render: (row: Row, number: number): string =>
+      segments.map((segment) => (typeof segment === 'string' ? segment : renderCell(segment, row, number))).join(''),
+  };
+}
+
+// `--temperature {{t}}` is `--set temperature:={{t:json}}`: the flag of a number takes no token.
+function setNumbers(operation: Operation, flags: Map<string, FlagValue>, prefix: string): void {
+  const token = new RegExp(`^"?${prefix}q?(\\d+)z"?$`);
+  for (const [field, { type }] of Object.entries(flagTarget(operation).fields)) {
+    const [, at] = token.exec(getStringFlag(flags, flagName(field)) ?? '') ?? [];
+    if (at === undefined || (type !== 'number' && type !== 'integer')) continue;
+    flags.delete(flagName(field));
+    flags.set('set', [...getArrayFlag(flags, 'set'), `${field}:="${prefix}q${at}z"`]);
   }
 }
 
-function validJson(column: string, cell: string): string {
-  try {
-    parseJson(cell);
-    return cell.trim();
-  } catch (error) {
-    if (!(error instanceof JsonError)) throw error;
-    throw new JsonError(`the column ${JSON.stringify(column)} is not JSON: ${error.message}`, 0);
+// In JSON, a token outside of a string becomes a string; splitBody removes its quotes again.
+function quoteJsonTokens(text: string, prefix: string, placeholders: readonly Placeholder[]): string {
+  const start = text.search(/^\s*[[{]|:=/);
+  if (start === -1 || !text.includes(prefix)) return text;
+  let isInString = false;
+  const quoted = text.slice(start).replace(new RegExp(`\\\\.|"|${prefix}(\\d+)z`, 'gs'), (found, at?: string) => {
+    if (found === '"') isInString = !isInString;
+    return at !== undefined && !isInString && placeholders[Number(at)]?.isJson ? `"${prefix}q${at}z"` : found;
+  });
+  return text.slice(0, start) + quoted;
+}
+
+function splitBody(json: string, prefix: string, placeholders: readonly Placeholder[]): Segment[] {
+  const segments: Segment[] = [];
+  let from = 0;
+  // A token that is a whole string, with quotes of ours in a longer string, or a part of a string.
+  const tokens = new RegExp(`"${prefix}q?(\\d+)z"(?!\\s*:)|\\\\"${prefix}q(\\d+)z\\\\"|${prefix}q?(\\d+)z`, 'g');
+  for (const match of json.matchAll(tokens)) {
+    const [found, whole, quoted, part] = match;
+    const placeholder = placeholders[Number(whole ?? quoted ?? part)];
+    if (!placeholder) continue;
+    const isWhole = whole !== undefined && (placeholder.isJson || found.includes(`${prefix}q`));
+    // The quotes of a string that is text stay.
+    const quote = whole !== undefined && !isWhole ? '"' : '';
+    segments.push(json.slice(from, match.index) + quote, { ...placeholder, isWhole }, quote);
+    from = match.index + found.length;
   }
+  return [...segments, json.slice(from)];
+}
+
+function renderCell({ column, isJson, isWhole }: Exclude<Segment, string>, row: Row, number: number): string {
+  const text = column === ROW_NUMBER ? String(number) : row(column, isJson || isWhole);
+  return isWhole ? text : JSON.stringify(text).slice(1, -1);
 }

@@ -27,15 +27,18 @@ import { writeJson } from '../json/write-json.ts';
 import { createRedactor } from '../output/reporter.ts';
 import { mergeStream } from '../results/chunk-merger.ts';
 import type { ParsedResponse } from '../results/show-response.ts';
-import { classifyLine, type LineResult, type LineRevision, type LineState, NOT_SENT } from './line-result.ts';
 import type { IndexedResult } from './line-table.ts';
 import { type LineChecks, prepareLine } from './prepare-line.ts';
 import {
-  digestInputLine,
+  classifyLine,
   formatFailure,
   formatSuccess,
   type LineAttempt,
+  type LineResult,
+  type LineRevision,
+  type LineState,
   messageWithIssue,
+  NOT_SENT,
   resultLineFacts,
 } from './result-line.ts';
 import { canSendLine, type PriorLine, type ResultStore } from './result-store.ts';
@@ -51,7 +54,6 @@ export interface LineGuard extends Required<Pick<SendHooks, 'onSend' | 'onOutcom
 export interface BatchJob extends LineChecks {
   readonly connection: Connection;
   readonly scheduler: Scheduler;
-  /** Ends requests in flight. */
   readonly signal: ExchangeSignal;
   readonly resultStore: ResultStore;
   /** Called with the result of each line, once it is stored. */
@@ -59,95 +61,104 @@ export interface BatchJob extends LineChecks {
   /** Creates the guard of a line, which an earlier run may have applied; undefined if lines need none. */
   readonly guardFor?: ((line: number, draft: Draft, mayBeApplied: boolean) => LineGuard) | undefined;
   readonly canRetryUnknown: boolean;
+  /** Stores a result in place of an earlier one of this run, once that is written. */
+  readonly revise: (revision: LineRevision, result: Buffer, written: Promise<void>) => void;
   readonly expectations?: ChatExpectations | undefined;
   readonly runReport?: RunReport | undefined;
   readonly context: Context;
 }
 
-export interface LineOutput {
+/** A line from its input to its result. A kept connection holds those of all its lines, so they hold no body. */
+export interface LineRun extends LineAttempt {
   /** Writes the result, or nothing, when it is its turn. After a failed write nothing more is written. */
   readonly put: (result: Uint8Array | undefined) => Promise<void>;
-  /** How far the line got: this run or an earlier one may have applied it; `sentAt` by the runtime's `elapsed`. */
-  readonly progress: { mayBeApplied: boolean; isRecorded: boolean; hasResponse: boolean; sentAt?: number };
-  readonly revise: (revision: LineRevision) => void;
-  /** Called once, when the outcome of a line is known, before its result waits to be written; releases the turn. */
-  readonly onOutcome: (outcome: Pick<LineResult, 'failure' | 'status'>) => void;
   readonly turn: Turn;
+  /** What earlier runs did; until that is known, they may have applied the line. */
+  prior: PriorLine;
+  /** The time that ids and times of the body are made from: milliseconds since 1970. */
+  timestampMs: number;
+  isRecorded: boolean;
+  sentAt?: number;
+  hasResponse: boolean;
+  /** Data that no request asked for arrived on a connection that the line used. */
+  hasStrayData: boolean;
+  /** Called once, when such data arrives after the result. */
+  onLaterStrayData?: (() => void) | undefined;
 }
 
-/**
- * Sends a line, unless an earlier run has its outcome or it must not be sent twice, and stores the result. Throws the
- * errors of the result store.
- */
-export async function runLine(line: InputLine, output: LineOutput, job: BatchJob): Promise<LineResult> {
-  const { resultStore, context } = job;
-  const { redact } = context.report;
-  const digest = digestInputLine(line);
-  const prior = resultStore.findPrior(line.number, digest);
+/** Sends a line, unless an earlier run has its outcome or it must not be sent twice, and stores the result. */
+export async function runLine(line: InputLine, run: LineRun, job: BatchJob): Promise<LineResult> {
+  const { resultStore } = job;
+  const { input } = run.checkpoint;
+  const prior = resultStore.findPrior(run.line, input);
   const { entry } = prior;
-  output.progress.mayBeApplied = prior.applied !== 'no';
-  if (entry?.exitCode === 0 && prior.applied === 'yes') return keepEarlierResult(entry, output, resultStore);
+  run.prior = prior;
+  if (entry?.exitCode === 0 && prior.applied === 'yes') return keepEarlierResult(entry, run, job);
   const isStopped = job.scheduler.stopSignal.aborted;
-  if (isStopped && prior.applied === 'no') return settle(output, UNSENT);
-  const timestampMs = prior.sentAtMs || context.runtime.now();
-  const { draft, customId } = await prepareLine(line, { digest, timestampMs }, job);
+  if (isStopped && prior.applied === 'no') return settle(run, job, UNSENT);
+  run.timestampMs = prior.sentAtMs || job.context.runtime.now();
+  const { draft, customId } = await prepareLine(line, { digest: input, timestampMs: run.timestampMs }, job);
   const request = draft instanceof Failure ? draft : prepareRequest(job.settings, draft);
   const [requestId] = request instanceof Failure ? [] : Object.values(request.ids);
-  const attempt: LineAttempt = {
-    line: line.number,
-    id: customId ?? (requestId === undefined ? undefined : writeJson(requestId)),
-    attempts: 0,
-    milliseconds: 0,
-    checkpoint: { input: digest, ...resultStore.batch },
-    // A result that was taken back must not count again, in whatever order the results are read.
-    revision: entry?.revision ? entry.revision + 1 : 0,
-  };
-  const recordUnsent = (failure: Failure): Promise<LineResult> => {
-    const state = classifyLine(failure.exitCode, failure.facts.applied);
-    const result = { ...UNSENT, ...state, failure, message: failureMessage(failure, redact) };
-    return settle(output, result, formatFailure(attempt, failure, redact, undefined));
-  };
-  // What earlier runs know about a line that they may have sent, in place of a result of this run.
-  const keepPriorOutcome = async (sendable?: PreparedRequest): Promise<LineResult> => {
-    const kept =
-      entry && entry.applied !== 'no'
-        ? await keepEarlierResult(entry, output, resultStore)
-        : await recordUnsent(lostResponseFailure(sendable));
-    return { ...kept, isIdempotent: sendable !== undefined && canSendLine(prior, sendable.effect, false) };
-  };
+  run.id = customId ?? (requestId === undefined ? undefined : writeJson(requestId));
+  // A result that was taken back must not count again, in whatever order the results are read.
+  run.revision = entry?.revision ? entry.revision + 1 : 0;
   if (request instanceof Failure) {
-    if (prior.applied !== 'no') return keepPriorOutcome();
-    await resultStore.recordChanged(line.number, digest);
-    return recordUnsent(request);
+    if (prior.applied !== 'no') return keepPriorOutcome(run, job);
+    await resultStore.recordChanged(run.line, input);
+    return storeUnsent(request, run, job);
   }
-  const guard = job.guardFor?.(line.number, request.draft, prior.applied === 'unknown');
+  const guard = job.guardFor?.(run.line, request.draft, prior.applied === 'unknown');
   const known = prior.applied === 'unknown' ? await guard?.knownResponse() : undefined;
-  if (known) return settle(output, { ...UNSENT, ...classifyLine(0) }, formatSuccess(attempt, null, known));
-  if (isStopped || !canSendLine(prior, request.effect, job.canRetryUnknown)) return keepPriorOutcome(request);
-  const requestContext = createRequestContext(request, job.connection);
-  const sent = await sendAndRecord({ attempt, timestampMs, prior, guard, requestContext }, output, job);
+  if (known) return settle(run, job, { ...UNSENT, ...classifyLine(0) }, formatSuccess(run, null, known));
+  if (isStopped || !canSendLine(prior, request.effect, job.canRetryUnknown)) return keepPriorOutcome(run, job, request);
+  const sent = await sendAndStore(createRequestContext(request, job.connection), guard, run, job);
   if (sent.status !== 'unsent') return sent;
-  return prior.applied === 'no' ? settle(output, sent) : keepPriorOutcome(request);
+  return prior.applied === 'no' ? settle(run, job, sent) : keepPriorOutcome(run, job, request);
 }
 
 const UNSENT: LineResult = { status: 'unsent', isUnresolved: false, failure: undefined, ...NOT_SENT };
 
 // The next request may start before the result of this one is written.
-async function settle(output: LineOutput, result: LineResult, bytes?: Buffer, outcome = result): Promise<LineResult> {
-  output.onOutcome(outcome);
-  await output.put(bytes);
+async function settle(
+  run: LineRun,
+  { scheduler }: BatchJob,
+  result: LineResult,
+  bytes?: Buffer,
+  outcome = result,
+): Promise<LineResult> {
+  scheduler.addOutcome(outcome);
+  run.turn.release();
+  await run.put(bytes);
   return result;
 }
 
+function storeUnsent(failure: Failure, run: LineRun, job: BatchJob): Promise<LineResult> {
+  const { redact } = job.context.report;
+  const state = classifyLine(failure.exitCode, failure.facts.applied);
+  const result = { ...UNSENT, ...state, failure, message: failureMessage(failure, redact) };
+  return settle(run, job, result, formatFailure(run, failure, redact, undefined));
+}
+
+// What earlier runs know about a line that they may have sent, in place of a result of this run.
+async function keepPriorOutcome(run: LineRun, job: BatchJob, sendable?: PreparedRequest): Promise<LineResult> {
+  const { entry } = run.prior;
+  const kept =
+    entry && entry.applied !== 'no'
+      ? await keepEarlierResult(entry, run, job)
+      : await storeUnsent(lostResponseFailure(sendable), run, job);
+  return { ...kept, isIdempotent: sendable !== undefined && canSendLine(run.prior, sendable.effect, false) };
+}
+
 // Leaves the result of an earlier run as it is; its failure does not stop this one.
-async function keepEarlierResult(entry: IndexedResult, output: LineOutput, store: ResultStore): Promise<LineResult> {
+async function keepEarlierResult(entry: IndexedResult, run: LineRun, job: BatchJob): Promise<LineResult> {
   const { exitCode, applied } = entry;
   const kept: LineResult = { ...UNSENT, ...classifyLine(exitCode, applied) };
-  if (exitCode === 0) return settle(output, kept);
-  const facts = resultLineFacts(tryParseJson(await store.read(entry)));
+  if (exitCode === 0) return settle(run, job, kept);
+  const facts = resultLineFacts(tryParseJson(await job.resultStore.read(entry)));
   const { message = 'the line failed in an earlier run', httpStatus } = facts;
   const failure = new Failure(failureCodeOf(exitCode) ?? 'failed', message, { applied, status: httpStatus });
-  return settle(output, { ...kept, failure, message, httpStatus }, undefined, kept);
+  return settle(run, job, { ...kept, failure, message, httpStatus }, undefined, kept);
 }
 
 function lostResponseFailure(request?: PreparedRequest): Failure {
@@ -157,42 +168,36 @@ function lostResponseFailure(request?: PreparedRequest): Failure {
   return new Failure('unknown', 'an earlier run ended before the response arrived', { applied: 'unknown', ...facts });
 }
 
-interface ReadyLine {
-  readonly attempt: LineAttempt;
-  /** The time of its ids: milliseconds since 1970. */
-  readonly timestampMs: number;
-  readonly prior: PriorLine;
-  readonly guard: LineGuard | undefined;
-  readonly requestContext: RequestContext;
-}
-
 // A line that a signal stopped before it was applied is not stored.
-async function sendAndRecord(ready: ReadyLine, output: LineOutput, job: BatchJob): Promise<LineResult> {
-  const { attempt, prior, requestContext } = ready;
+async function sendAndStore(
+  request: RequestContext,
+  guard: LineGuard | undefined,
+  run: LineRun,
+  job: BatchJob,
+): Promise<LineResult> {
   const { resultStore, settings } = job;
-  const { line, checkpoint } = attempt;
-  const strayData = createStrayDataWatch();
-  const sent = await recordAndSend(ready, strayData.onData, output, job);
-  const now = job.context.runtime.elapsed();
-  const milliseconds = (sent.lastChunkAt ?? now) - (output.progress.sentAt ?? now);
+  const { line, prior } = run;
+  const sent = await recordAndSend(request, guard, run, job);
   const { response, warnings, status } = sent;
+  const { elapsed, now } = job.context.runtime;
+  const endedAt = sent.lastChunkAt ?? elapsed();
+  const milliseconds = endedAt - (run.sentAt ?? endedAt);
   const isComplete = !sent.failure && response?.doc !== undefined;
-  const expectations = (isComplete && job.expectations?.(rootOf(response.doc), milliseconds)) || [];
-  const isOwnResponse = hasIdOfRequest(response, requestContext);
-  const doubtOf = createDoubt(requestContext);
-  const doubt = strayData.hasArrived && !isOwnResponse ? doubtOf() : undefined;
-  const { attempts } = requestContext.progress;
-  const sentFacts = { url: requestContext.destination.url.href, status, attempts };
+  run.expectations = (isComplete && job.expectations?.(rootOf(response.doc), milliseconds)) || [];
+  run.warnings = warnings;
+  const isOwnResponse = hasIdOfRequest(response, request);
+  const doubtOf = createDoubt(request);
+  const doubt = run.hasStrayData && !isOwnResponse ? doubtOf() : undefined;
+  const { attempts } = request.progress;
   const failure =
     doubt ??
     (sent.failure
       ? withPriorOutcome(sent.failure, prior.applied)
       : settings.isStrict && warnings[0] !== undefined
         ? new Failure('invalid_response', warnings[0], { applied: 'yes', status })
-        : expectationFailure(expectations, sentFacts));
+        : expectationFailure(run.expectations, { url: request.destination.url.href, status, attempts }));
   const withdraw = async (): Promise<void> => {
-    if (output.progress.isRecorded && prior.sentAtMs === undefined)
-      await resultStore.recordWithdrawn(line, checkpoint.input);
+    if (run.isRecorded && prior.sentAtMs === undefined) await resultStore.recordWithdrawn(line, run.checkpoint.input);
   };
   if (!doubt && sent.failure && signalOfFailure(sent.failure.code) && sent.failure.facts.applied === 'no') {
     await withdraw();
@@ -201,26 +206,26 @@ async function sendAndRecord(ready: ReadyLine, output: LineOutput, job: BatchJob
   const state = classifyLine(failure?.exitCode ?? 0, failure?.facts.applied);
   // Before its result is stored, so that a record after such a result is always of a later attempt.
   if (failure && !state.isUnresolved) await withdraw();
-  output.onOutcome({ failure, status: state.status });
+  job.scheduler.addOutcome({ failure, status: state.status });
+  run.turn.release();
   if (!failure) await job.warnings.addResponseWarnings(line, warnings);
   if (doubt) await job.warnings.addResponseWarnings(line, [doubt.facts.summary ?? doubt.message]);
-  const redact = failure ? redactorFor(requestContext.request, job) : String;
-  const endedAtMs = job.context.runtime.now();
-  const sentAttempt = { ...attempt, attempts, milliseconds, endedAtMs, expectations, warnings };
-  const written = output.put(
-    failure
-      ? formatFailure(sentAttempt, failure, redact, response)
-      : response && formatSuccess(sentAttempt, status, response.bytes),
+  const redact = failure ? redactorFor(request.request, job) : String;
+  run.attempts = attempts;
+  run.milliseconds = milliseconds;
+  run.endedAtMs = now();
+  const written = run.put(
+    failure ? formatFailure(run, failure, redact, response) : response && formatSuccess(run, status, response.bytes),
   );
   if (state.status !== 'unknown' && !isOwnResponse)
-    strayData.onLaterData = createRevision(sentAttempt, state, response?.bytes, written, doubtOf, output, job);
+    run.onLaterStrayData = createRevision(run, state, response?.bytes, written, doubtOf, job);
   await written;
   // Written out, because a copy with more properties is slow (docs/performance.md).
   return {
     status: state.status,
     isUnresolved: state.isUnresolved,
     failure,
-    isIdempotent: isIdempotent(requestContext.effect),
+    isIdempotent: isIdempotent(request.effect),
     message: failure && failureMessage(failure, redact),
     attempts,
     milliseconds: Math.round(milliseconds),
@@ -234,55 +239,53 @@ interface SentLineResult {
   readonly status: number;
   readonly response: Pick<ParsedResponse, 'bytes' | 'doc'> | undefined;
   readonly failure: Failure | undefined;
-  /** Signs that the response is for another request. */
   readonly warnings: readonly string[];
   /** When the last chunk of a complete stream came, by the runtime's `elapsed`: the end of a stream may come late. */
   readonly lastChunkAt?: number | undefined;
 }
 
-// The line is in the journal before its first byte leaves.
 async function recordAndSend(
-  { attempt: { line, checkpoint }, timestampMs, guard, requestContext }: ReadyLine,
-  onStrayData: () => void,
-  { turn, progress }: LineOutput,
+  request: RequestContext,
+  guard: LineGuard | undefined,
+  run: LineRun,
   job: BatchJob,
 ): Promise<SentLineResult> {
   const { runtime, report } = job.context;
+  const { turn } = run;
   let journalError: unknown;
   const record = async (): Promise<void> => {
-    if (progress.isRecorded) return;
-    const sent = { digest: checkpoint.input, timestampMs };
-    await job.resultStore.recordSending(line, sent).catch((error: unknown) => {
+    if (run.isRecorded) return;
+    const sent = { digest: run.checkpoint.input, timestampMs: run.timestampMs };
+    await job.resultStore.recordSending(run.line, sent).catch((error: unknown) => {
       journalError = error;
       throw error;
     });
-    progress.isRecorded = true;
+    run.isRecorded = true;
   };
   // A line that is safe to send twice is recorded ahead, so that the disk works while other lines are in flight.
-  if (isIdempotent(requestContext.effect)) await record();
+  if (isIdempotent(request.effect)) await record();
   const hooks: SendHooks = {
     signal: job.signal,
     waitSignal: job.scheduler.stopSignal,
     // The time of a line starts when it may be sent, not while it waits for others.
     startDeadline: () => createDeadline(job.settings.timeoutMs, runtime),
     turn,
-    onStrayData,
+    onStrayData: watchStrayData(run),
     onSend: async () => {
       // First, so that a job that only the job history has is not one of this batch.
       await record();
       await guard?.onSend();
-      progress.mayBeApplied = true;
-      progress.sentAt = runtime.elapsed();
+      run.sentAt = runtime.elapsed();
     },
     onOutcome: guard?.onOutcome,
     onLargeResponse: job.scheduler.takeLargeTurn,
     onRetry: (message) => {
       turn.release();
-      return report.detail(`line ${line}: ${message}`);
+      return report.detail(`line ${run.line}: ${message}`);
     },
   };
-  const sent = await send(requestContext, hooks, runtime)
-    .then((outcome) => readOutcome(outcome, requestContext, job))
+  const sent = await send(request, hooks, runtime)
+    .then((outcome) => readOutcome(outcome, request, job))
     .catch((error: unknown): SentLineResult => {
       // A line that could not be recorded was not sent, and has no result.
       if (journalError !== undefined) throw journalError;
@@ -290,13 +293,13 @@ async function recordAndSend(
       if (failure.code === 'bug') throw error;
       return { status: failure.facts.status ?? 0, response: undefined, failure, warnings: [] };
     });
-  progress.hasResponse = sent.status !== 0;
+  run.hasResponse = sent.status !== 0;
   return sent;
 }
 
 async function readOutcome(
   { response: { status }, response, parsedResponse, chunks, warnings }: Outcome,
-  requestContext: RequestContext,
+  request: RequestContext,
   { scheduler, context: { runtime } }: BatchJob,
 ): Promise<SentLineResult> {
   if (parsedResponse) return { status, response: parsedResponse, failure: parsedResponse.failure, warnings };
@@ -304,33 +307,42 @@ async function readOutcome(
   const timedChunks = observeChunks(chunks, () => {
     lastChunkAt = runtime.elapsed();
   });
-  const createFailure = (message: string): Failure => invalidResponseFailure(message, response, requestContext);
-  const { reply } = requestContext.operation;
+  const createFailure = (message: string): Failure => invalidResponseFailure(message, response, request);
+  const { reply } = request.operation;
   const { json, failure } = await mergeStream(timedChunks, reply, createFailure, scheduler.takeLargeTurn);
   const bytes = Buffer.from(json);
   if (failure) lastChunkAt = undefined;
   return { status, response: { bytes, doc: parseJson(bytes) }, failure, warnings, lastChunkAt };
 }
 
-// Holds no more than a later revision needs: a kept connection has one for each of its lines.
+// A function of its own, as createRevision: a connection holds what it refers to.
+function watchStrayData(run: LineRun): () => void {
+  return () => {
+    run.hasStrayData = true;
+    run.onLaterStrayData?.();
+    run.onLaterStrayData = undefined;
+  };
+}
+
 function createRevision(
-  attempt: LineAttempt,
+  run: LineRun,
   earlier: LineState,
   bytes: Buffer | undefined,
   written: Promise<void>,
   doubtOf: () => Failure,
-  { revise }: LineOutput,
-  { resultStore, context: { report } }: BatchJob,
+  { revise, context: { report } }: BatchJob,
 ): () => void {
   return () => {
     const failure = doubtOf();
-    const revised = { ...attempt, revision: attempt.revision + 1 };
-    const result = formatFailure(revised, failure, report.redact, bytes && { bytes });
-    revise({ line: attempt.line, failure, earlier, write: () => written.then(() => resultStore.revise(result)) });
+    run.revision += 1;
+    revise(
+      { line: run.line, failure, earlier },
+      formatFailure(run, failure, report.redact, bytes && { bytes }),
+      written,
+    );
   };
 }
 
-// With its first issue, and without secrets.
 function failureMessage({ message, facts }: Failure, redact: (text: string) => string): string {
   return redact(messageWithIssue(message, facts.issues?.[0]));
 }
@@ -345,19 +357,4 @@ function withPriorOutcome(failure: Failure, priorApplied: AppliedState): Failure
 function redactorFor(request: PreparedRequest, { context: { report } }: BatchJob): (text: string) => string {
   const { redact } = createRedactor(requestSecrets(request));
   return (text) => redact(report.redact(text));
-}
-
-// Watches for data that no request asked for, on the connections that a line used. The watch outlives the line.
-function createStrayDataWatch() {
-  const watch = {
-    hasArrived: false,
-    /** Called once, for data that arrives from now on. */
-    onLaterData: (): void => {},
-    onData: (): void => {
-      watch.hasArrived = true;
-      watch.onLaterData();
-      watch.onLaterData = () => {};
-    },
-  };
-  return watch;
 }

@@ -5,34 +5,39 @@ import { type InterruptedError, toFailure } from '../errors.ts';
 import type { InputLine } from '../files/split-lines.ts';
 import { linkSignal, type Send } from '../http/message.ts';
 import { pluralize } from '../json/pluralize.ts';
+import { formatCount, formatPercent, formatSeconds } from '../output/transfer-text.ts';
 import { createHeapLimit } from '../train/stream/small-heap.ts';
 import { type BatchInput, type LineSelection, selectedLines } from './batch-input.ts';
 import type { BatchOptions } from './batch-options.ts';
-import { createBatchRecord } from './batch-statistics.ts';
-import { batchFailure, formatBatchProgress, formatBatchSummary, lostResultsFailure } from './batch-summary.ts';
-import { causeLines, statisticsLines } from './report-text.ts';
-import { type BatchJob, type LineOutput, runLine } from './run-line.ts';
-import { createScheduler, createTurns } from './scheduler.ts';
+import { type BatchCounts, createBatchRecord, totalLines } from './batch-statistics.ts';
+import { digestInputLine } from './result-line.ts';
+import { type BatchJob, type LineRun, runLine } from './run-line.ts';
+import { createScheduler, createTurns, type Scheduler } from './scheduler.ts';
 
 // The lines between two looks at the size of the heap leave 1 MB of garbage.
 const LINES_PER_HEAP_CHECK = 16;
 
-/** How a batch ended, when every result is stored. */
 export type BatchEnd = Awaited<ReturnType<typeof sendBatch>>;
 
-/**
- * Sends the lines of an input over connections of their own, and stores every result. Prints nothing but progress and warnings
- * about responses.
- */
+/** Sends the lines of an input, and stores every result. Prints nothing but progress and warnings about responses. */
 export async function sendBatch(
   input: BatchInput,
   options: BatchOptions & LineSelection,
-  batch: Omit<BatchJob, 'connection' | 'scheduler' | 'signal' | 'canRetryUnknown' | 'context'>,
+  batch: Omit<BatchJob, 'connection' | 'scheduler' | 'signal' | 'canRetryUnknown' | 'revise' | 'context'>,
   authorization: Authorization | undefined,
   context: Context,
 ) {
   const { runtime, report, signal } = context;
   const { maxTotalTokens, isOrdered, canRetryUnknown } = options;
+  const record = createBatchRecord(batch.runReport);
+  const { tally } = record;
+  const revisions: Promise<void>[] = [];
+  let isFinished = false;
+  let storeError: unknown;
+  let interruption: InterruptedError | undefined;
+  const keepStoreError = (error: unknown): void => {
+    storeError ??= error;
+  };
   const { write, finish } = batch.resultStore;
   const scheduler = createScheduler(options, runtime, signal, {
     onOutage: ({ message }) => void report.note(`${message}; the batch waits and retries with one line at a time`),
@@ -41,7 +46,6 @@ export async function sendBatch(
       if (input.totalBytes === undefined) input.stop();
     },
   });
-  const { currentLimit, stopReason } = scheduler;
   const connected = await connect(batch.settings, context, { isReused: true, authorization });
   const { transport } = connected;
   // Before each attempt: a retry may come long after the record of its line.
@@ -50,36 +54,35 @@ export async function sendBatch(
     return transport.send(request);
   };
   const connection = { ...connected, transport: { ...transport, send } };
-  const job = { ...batch, connection, scheduler, signal: linkSignal(signal).signal, canRetryUnknown, context };
-  const record = createBatchRecord(batch.runReport);
-  const { tally } = record;
-  const openSlot = isOrdered ? createOrderedSlots(write) : () => async (result?: Uint8Array) => result && write(result);
-  const revisions: Promise<void>[] = [];
-  let isFinished = false;
-  let storeError: unknown;
-  let interruption: InterruptedError | undefined;
-  // The first one is reported.
-  const keepStoreError = (error: unknown): void => {
-    storeError ??= error;
-  };
-  const revise: LineOutput['revise'] = (revision) => {
+  const revise: BatchJob['revise'] = (revision, result, written) => {
     if (isFinished) return;
     const { line, failure } = revision;
     record.revise(revision);
     scheduler.reviseOutcome({ failure, status: 'unknown' });
-    const warned = job.warnings.addResponseWarnings(line, [failure.facts.summary ?? failure.message]);
-    revisions.push(Promise.all([revision.write(), warned]).then(() => {}, keepStoreError));
+    const warned = batch.warnings.addResponseWarnings(line, [failure.facts.summary ?? failure.message]);
+    const revised = written.then(() => batch.resultStore.revise(result));
+    revisions.push(Promise.all([revised, warned]).then(() => {}, keepStoreError));
   };
+  const job = { ...batch, connection, scheduler, signal: linkSignal(signal).signal, canRetryUnknown, revise, context };
+  const openSlot = isOrdered ? createOrderedSlots(write) : () => async (result?: Uint8Array) => result && write(result);
   const processLine = async (line: InputLine): Promise<void> => {
-    const put = openSlot();
-    const turn = scheduler.createTurn();
-    const progress: LineOutput['progress'] = { mayBeApplied: true, isRecorded: false, hasResponse: false };
-    const onOutcome: LineOutput['onOutcome'] = (outcome) => {
-      scheduler.addOutcome(outcome);
-      turn.release();
+    const run: LineRun = {
+      line: line.number,
+      checkpoint: { input: digestInputLine(line), ...job.resultStore.batch },
+      id: undefined,
+      attempts: 0,
+      milliseconds: 0,
+      revision: 0,
+      put: openSlot(),
+      turn: scheduler.createTurn(),
+      prior: { entry: undefined, sentAtMs: undefined, applied: 'unknown' },
+      timestampMs: 0,
+      isRecorded: false,
+      hasResponse: false,
+      hasStrayData: false,
     };
     try {
-      const result = await runLine(line, { put, progress, revise, onOutcome, turn }, job);
+      const result = await runLine(line, run, job);
       record.add(line, result);
       await job.onResult?.(line.number, result);
       const used = tally.promptTokens.sum() + tally.completionTokens.sum();
@@ -87,14 +90,15 @@ export async function sendBatch(
         scheduler.stop(`--max-total-tokens ${maxTotalTokens} was reached: ${used} tokens were used`);
     } catch (error) {
       // Its result is not recorded; if it may have been applied, it counts as unknown with --resume.
-      record.addLost(line.number, progress.mayBeApplied ? 'unknown' : 'unsent');
-      if (progress.sentAt !== undefined) tally.sentLines += 1;
-      if (progress.hasResponse) tally.lostResults += 1;
+      const isUnsent = run.sentAt === undefined && run.prior.applied === 'no';
+      record.addLost(line.number, isUnsent ? 'unsent' : 'unknown');
+      if (run.sentAt !== undefined) tally.sentLines += 1;
+      if (run.hasResponse) tally.lostResults += 1;
       keepStoreError(error);
       scheduler.stop('the results cannot be written');
-      turn.release();
+      run.turn.release();
       // With --ordered, later results wait for this one.
-      await put(undefined);
+      await run.put(undefined);
     }
   };
   // Throws the error of reading the input when the lines before it are done.
@@ -118,8 +122,7 @@ export async function sendBatch(
   };
   const startedAt = runtime.elapsed();
   const elapsed = (): number => runtime.elapsed() - startedAt;
-  const progress = { tally, totalBytes: input.totalBytes, currentLimit, elapsed, stopReason };
-  const endSpinner = context.startSpinner(() => formatBatchProgress(progress));
+  const endSpinner = context.startSpinner(() => formatBatchProgress(tally, input.totalBytes, scheduler, elapsed()));
   const onAbort = (): void => scheduler.stop(String(signal.reason.message));
   signal.addEventListener('abort', onAbort, { once: true });
   if (signal.aborted) onAbort();
@@ -142,46 +145,23 @@ export async function sendBatch(
     await finish(onLostResults).catch(keepStoreError);
     const abortReason: unknown = signal.reason ?? interruption;
     const elapsedMs = elapsed();
-    return { tally, stopReason: stopReason(), abortReason, inputError, storeError, elapsedMs, maxTotalTokens, job };
+    return {
+      tally,
+      stopReason: scheduler.stopReason(),
+      abortReason,
+      inputError,
+      storeError,
+      elapsedMs,
+      maxTotalTokens,
+      job,
+    };
   } finally {
     await connection.transport.close();
   }
 }
 
-/** Reports how a batch ended. Throws the Failure of the batch as a whole. */
-export async function reportBatch(end: BatchEnd): Promise<void> {
-  const { tally, inputError, storeError, job } = end;
-  const { warnings, runReport } = job;
-  const { report } = job.context;
-  const { isResumable } = job.resultStore;
-  await warnings.finish();
-  const summary = formatBatchSummary(tally, end.elapsedMs);
-  const reportFailure = await runReport?.save().then(() => undefined, toFailure);
-  for (const text of causeLines(tally)) await report.error(text);
-  for (const text of statisticsLines(tally)) await report.note(text);
-  const uncounted = tally.byStatus.done - tally.promptTokens.count();
-  if (end.maxTotalTokens !== undefined && uncounted > 0)
-    await report.warn(
-      `--max-total-tokens did not count ${uncounted} ${pluralize(uncounted, 'response')} without usage`,
-    );
-  const skipped = job.scheduler.skippedRetries();
-  if (skipped > 0)
-    await report.note(
-      `${skipped} ${pluralize(skipped, 'failure was', 'failures were')} not retried, because the service failed every recent request`,
-    );
-  if (storeError ?? inputError) {
-    await report.note(summary);
-    throw storeError === undefined ? inputError : lostResultsFailure(storeError, tally, isResumable);
-  }
-  const failure = batchFailure({ ...end, summary, isResumable });
-  if (failure && reportFailure) await report.warn(reportFailure.message);
-  if (failure) throw failure;
-  await report.note(summary);
-  if (reportFailure) throw reportFailure;
-}
-
 // Results in the order of their slots; early ones are held. `write` has to keep the order of its calls.
-function createOrderedSlots(write: (result: Uint8Array) => Promise<void>): () => LineOutput['put'] {
+function createOrderedSlots(write: (result: Uint8Array) => Promise<void>): () => LineRun['put'] {
   const takeTurn = createTurns();
   return () => {
     const turn = takeTurn();
@@ -195,4 +175,39 @@ function createOrderedSlots(write: (result: Uint8Array) => Promise<void>): () =>
       await written;
     };
   };
+}
+
+/** The progress line of a batch. The total and the time left are estimated until the input is read to its end. */
+export function formatBatchProgress(
+  tally: BatchCounts,
+  totalBytes: number | undefined,
+  { currentLimit, stopReason }: Pick<Scheduler, 'currentLimit' | 'stopReason'>,
+  elapsedMs: number,
+): string {
+  const { failed, unknown } = tally.byStatus;
+  const lines = totalLines(tally);
+  const reason = stopReason();
+  if (reason) {
+    const inFlight = tally.linesRead - lines;
+    return `${reason}; waiting for ${formatCount(inFlight)} ${pluralize(inFlight, 'request')} in flight`;
+  }
+  // The results of earlier runs take no time.
+  const linesPerSecond = tally.sentLines / (Math.max(elapsedMs, 1) / 1000);
+  const total = estimateTotal(tally, totalBytes);
+  const about = tally.bytesRead < (totalBytes ?? 0) ? 'about ' : '';
+  const parts = [
+    total
+      ? `${formatCount(lines)} of ${about}${formatCount(total)} ${pluralize(total, 'line')} (${formatPercent(lines, total)})`
+      : `${formatCount(lines)} ${pluralize(lines, 'line')}`,
+    ...(failed + unknown > 0 ? [`${formatCount(failed + unknown)} failed`] : []),
+    `${Math.round(linesPerSecond)}/s`,
+    ...(total && linesPerSecond > 0 ? [`${formatSeconds((total - lines) / linesPerSecond)} left`] : []),
+    `up to ${currentLimit()} in flight`,
+  ];
+  return parts.join(', ');
+}
+
+function estimateTotal({ linesRead, bytesRead }: BatchCounts, totalBytes: number | undefined): number | undefined {
+  if (totalBytes === undefined || bytesRead === 0) return undefined;
+  return Math.max(linesRead, Math.round((linesRead * totalBytes) / bytesRead));
 }

@@ -3,16 +3,10 @@ import { Failure, InterruptedError } from '../errors.ts';
 import { type ExchangeSignal, linkSignal } from '../http/message.ts';
 import { pluralize } from '../json/pluralize.ts';
 import type { Runtime } from '../runtime.ts';
-import type { BatchOptions, MaxFailures } from './batch-options.ts';
-
-type Limits = Pick<
-  BatchOptions,
-  'concurrency' | 'rate' | 'maxOutageMs' | 'outageFlag' | 'isFailFast' | 'maxFailures' | 'isOrdered'
->;
+import type { BatchOptions } from './batch-options.ts';
 
 export type Scheduler = ReturnType<typeof createScheduler>;
 
-/** The outcome of a line; one that was not sent does not count. */
 type LineOutcome = { readonly failure: Failure | undefined; readonly status: string };
 
 /** The attempts of one line: at most one is in flight, and none while the line waits for a retry. */
@@ -27,9 +21,7 @@ export interface Turn extends AttemptTurn {
 const LINES_PER_REQUEST = 4;
 const ORDERED_LINES_PER_REQUEST = 16;
 
-// The longest wait of one timer.
 const MAX_TIMER_MS = 2 ** 31 - 1;
-
 // A timer may be this late; the rate catches up.
 const MAX_CATCH_UP_MS = 50;
 
@@ -42,19 +34,17 @@ const MAX_SERVICE_FAILURES = 20;
 
 // A longer Retry-After stops the batch: the rest is better sent later.
 const MAX_BATCH_WAIT_MS = 60_000;
-
-// A percentage of few lines says little.
 const MIN_LINES_FOR_PERCENTAGE = 20;
 
 /**
- * Decides when a line is read, when a request is sent, whether it is retried, and when the batch stops. It limits the batch by
- * additive increase and multiplicative decrease: a rate-limited service halves the concurrency, once for all requests in
- * flight then; each full round of responses adds one. A service that is down leaves one, and after `maxOutageMs` stops the
- * batch; a permanent cause, such as a host name that does not exist, at once, unless a connection was made before. `onOutage`
- * is called at the beginning of an outage, `onStop` each time there is a reason to stop.
+ * Decides when a line is read, when a request is sent, whether it is retried, and when the batch stops. A rate-limited service
+ * halves the concurrency, once for all requests in flight then; each full round of responses adds one. A service that is down
+ * leaves one, and after `maxOutageMs` stops the batch; a permanent cause, such as a host name that does not exist, at once,
+ * unless a connection was made before. `onOutage` is called at the beginning of an outage, `onStop` each time there is a reason
+ * to stop.
  */
 export function createScheduler(
-  { concurrency, rate, maxOutageMs, outageFlag, isFailFast, maxFailures, isOrdered }: Limits,
+  { concurrency, rate, maxOutageMs, outageFlag, isFailFast, maxFailures, isOrdered }: BatchOptions,
   { elapsed, after }: Pick<Runtime, 'elapsed' | 'after'>,
   signal: ExchangeSignal | undefined,
   { onOutage, onStop }: { readonly onOutage: (failure: Failure) => void; readonly onStop: () => void },
@@ -197,11 +187,15 @@ export function createScheduler(
     };
   };
 
+  const exceedsMaxFailures = (): boolean => {
+    if (!maxFailures || failureCount === 0) return false;
+    if (!maxFailures.isPercentage) return failureCount > maxFailures.limit;
+    return outcomeCount >= MIN_LINES_FOR_PERCENTAGE && (failureCount / outcomeCount) * 100 > maxFailures.limit;
+  };
   const reviseOutcome = ({ failure, status }: LineOutcome): void => {
     if (failure && isFailFast) stop('a line failed (--fail-fast)');
     if (failure && status !== 'unsent') failureCount += 1;
-    if (exceedsMaxFailures(failureCount, outcomeCount, maxFailures))
-      stop(`${failureCount} ${pluralize(failureCount, 'line')} failed (--max-failures)`);
+    if (exceedsMaxFailures()) stop(`${failureCount} ${pluralize(failureCount, 'line')} failed (--max-failures)`);
     const retryAfterMs = failure?.facts.retryAfter ?? 0;
     if (retryAfterMs > MAX_BATCH_WAIT_MS) stop(`the service asks to wait ${Math.ceil(retryAfterMs / 1000)} s`);
   };
@@ -223,13 +217,10 @@ export function createScheduler(
       });
     },
     waitForAll: () => waitUntil(() => activeLines === 0),
-    /** The turns of one line, for all its attempts. */
     createTurn,
     /** Requests that may be in flight now: fewer than the maximum while the service is rate limited or down. */
     currentLimit: () => Math.floor(limit),
-    /** Stops taking lines; the first reason is kept. */
     stop,
-    /** The reason why no more lines are sent; undefined while they are. */
     stopReason: () => stopReason,
     /** Aborted when the batch stops taking lines; requests in flight continue. */
     stopSignal: stopSignal.signal,
@@ -242,7 +233,6 @@ export function createScheduler(
     reviseOutcome,
     /** Waits for the turn to hold a large response: one at a time, so that memory does not grow with the concurrency. */
     takeLargeTurn: createTurns(),
-    /** The number of failures that were not retried, because the service failed every request. */
     skippedRetries: () => skippedRetries,
   };
 }
@@ -260,7 +250,6 @@ export function createTurns(): () => Promise<() => void> {
   };
 }
 
-// No connection was made.
 function isConnectFailure({ code, facts }: Failure): boolean {
   return code === 'unreachable' && facts.phase === 'nothing';
 }
@@ -270,14 +259,6 @@ function isServiceFailure({ code }: Failure): boolean {
   return code === 'failed' || code === 'unknown' || code === 'unreachable';
 }
 
-// A line that waits for its turn was not sent in this run.
 function notSentFailure(): Failure {
   return new Failure('interrupted', 'not sent', { applied: 'no', isPermanent: true });
-}
-
-function exceedsMaxFailures(failed: number, lines: number, maxFailures: MaxFailures | undefined): boolean {
-  if (!maxFailures || failed === 0) return false;
-  const { limit, isPercentage } = maxFailures;
-  if (!isPercentage) return failed > limit;
-  return lines >= MIN_LINES_FOR_PERCENTAGE && (failed / lines) * 100 > limit;
 }

@@ -27,7 +27,7 @@ const MAX_DOCUMENT_BYTES = 256 * 1024 * 1024;
 export function spanSplitter(label: string): LineSplitter {
   return async function* (chunks) {
     let number = 0;
-    for await (const { text, line } of readDocuments(chunks)) {
+    for await (const { text, line } of readDocuments(chunks))
       for (const resourceSpans of readResourceSpans(text, label, line))
         for (const scopeSpans of itemsAt(resourceSpans, 'scopeSpans'))
           for (const span of itemsAt(scopeSpans, 'spans')) {
@@ -35,7 +35,6 @@ export function spanSplitter(label: string): LineSplitter {
             const place = { number, offset: 0, length: 0, isTorn: false, isRow: true } as const;
             yield { ...place, ...callLine(span, getMember(resourceSpans, 'resource'), getMember(scopeSpans, 'scope')) };
           }
-    }
   };
 }
 
@@ -83,10 +82,10 @@ function callLine(
   const startedAt = timestampOf(getMember(span, 'startTimeUnixNano'));
   if (!traceId || !id) return { bytes: undefined, problem: 'the span has no traceId or no spanId' };
   if (!startedAt) return { bytes: undefined, problem: 'the span has no startTimeUnixNano in nanoseconds' };
-  const original = rawText(span).trimEnd().slice(0, -1);
-  const around = [
-    ...(resource ? [`,"resource":${rawText(resource)}`] : []),
-    ...(scope ? [`,"scope":${rawText(scope)}`] : []),
+  const otel = [
+    rawText(span).trimEnd().slice(0, -1),
+    ...(resource ? [`"resource":${rawText(resource)}`] : []),
+    ...(scope ? [`"scope":${rawText(scope)}`] : []),
   ];
   const members = [
     `"op_name":${JSON.stringify(firstStringMember(span, 'name') ?? '')}`,
@@ -96,7 +95,7 @@ function callLine(
     `"started_at":"${startedAt}"`,
     `"attributes":${attributesJson(itemsAt(span, 'attributes'))}`,
     '"inputs":{}',
-    `"otel_dump":${original}${around.join('')}}`,
+    `"otel_dump":${otel.join(',')}}`,
   ];
   return { bytes: Buffer.from(`{"start":{${members.join(',')}}}`) };
 }

@@ -19,7 +19,6 @@ const identity: BatchIdentity = {
   shard: '1/1',
   baseUrl: 'https://a.example/v2/',
   values: { model: 'large', temperature: '0.5' },
-  selection: {},
 };
 const digestOf = (line: number): string => hash('sha256', `line ${line}`, 'hex').slice(0, 16);
 const sent = (line: number) => ({ digest: digestOf(line), timestampMs: 1000 + line });

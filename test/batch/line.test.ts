@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { isEmptyLine } from '../../src/batch/batch-input.ts';
 import { isInShard, parseShard } from '../../src/batch/batch-options.ts';
-import { formatLineRanges } from '../../src/batch/batch-summary.ts';
+import { formatLineRanges } from '../../src/batch/batch-warnings.ts';
 import { type InputLine, splitLines } from '../../src/files/split-lines.ts';
 
 async function linesIn(pieces: readonly string[], most = 1000): Promise<InputLine[]> {

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { createBatchCounts } from '../../src/batch/batch-statistics.ts';
-import { formatBatchProgress } from '../../src/batch/batch-summary.ts';
+import { formatBatchProgress } from '../../src/batch/run-lines.ts';
 
 const counts = (done: number, failed: number, linesRead: number, bytesRead: number, sentLines = done + failed) => ({
   ...createBatchCounts(),
@@ -35,13 +35,12 @@ it.each([
   ['with results of earlier runs alone', counts(30, 0, 38, 3800, 0), undefined, '30 lines, 0/s, up to 8 in flight'],
   ['from a pipe', counts(30, 0, 38, 3800), undefined, '30 lines, 3/s, up to 8 in flight'],
 ])('the progress of a batch %s', (_, tally, totalBytes, text) => {
-  const progress = { tally, totalBytes, currentLimit: () => 8, elapsed: () => 10_000, stopReason: () => undefined };
-  expect(formatBatchProgress(progress)).toBe(text);
+  const scheduler = { currentLimit: () => 8, stopReason: () => undefined };
+  expect(formatBatchProgress(tally, totalBytes, scheduler, 10_000)).toBe(text);
 });
 
 it('the progress of a batch that takes no more lines', () => {
   const tally = { ...createBatchCounts(), byStatus: { done: 3, failed: 0, unknown: 0, unsent: 33 }, linesRead: 40 };
-  const stopReason = (): string => 'interrupted';
-  const progress = { tally, totalBytes: 4000, currentLimit: () => 8, elapsed: () => 10_000, stopReason };
-  expect(formatBatchProgress(progress)).toBe('interrupted; waiting for 4 requests in flight');
+  const scheduler = { currentLimit: () => 8, stopReason: () => 'interrupted' };
+  expect(formatBatchProgress(tally, 4000, scheduler, 10_000)).toBe('interrupted; waiting for 4 requests in flight');
 });

@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { lineSplitter, openBatchInput, selectedLines } from '../../src/batch/batch-input.ts';
-import { findInputDifferences, openPriorResults, openResultStore } from '../../src/batch/result-store.ts';
+import { compareInput, openPriorResults, openResultStore } from '../../src/batch/result-store.ts';
 import { after } from '../support/clock.ts';
 import { answerJson, countingServer } from '../support/counting-server.ts';
 import { svc, temporaryDirectory } from '../support/svc.ts';
@@ -44,9 +44,8 @@ describe('lines that are out of the scope of a run', () => {
       shard: '1/1',
       baseUrl: 'https://x/',
       values: {},
-      selection: {},
     };
-    const use = { identity, newRun: 'x', isResumed: true, canAcceptChanges: true };
+    const options = { isResumed: true, canAcceptChanges: true, takeOverMs: undefined };
     // A filter that is not part of the identity, as `--sample` would be.
     const selection = { shard: { index: 3, count: 5 } };
     const selected: number[] = [];
@@ -54,11 +53,10 @@ describe('lines that are out of the scope of a run', () => {
     for await (const { number } of selectedLines(input, selection)) selected.push(number);
     expect(selected).toEqual([3, 8]);
 
-    const prior = await openPriorResults({ path, displayPath: 'out.jsonl' }, use, runtime(cwd), {
-      warn: async () => {},
-    });
+    const output = { path, displayPath: 'out.jsonl' };
+    const prior = await openPriorResults(output, identity, 'x', options, runtime(cwd), { warn: async () => {} });
     const compared = await openBatchInput('in.jsonl', runtime(cwd), lineSplitter(1e6));
-    const differences = await findInputDifferences(compared, selection, prior.table);
+    const differences = await compareInput(compared, selection, prior.table, 'out.jsonl', 'accept');
     expect(differences).toMatchObject({ changedLines: [], removedLines: new Set(), lastLine: 12 });
     const store = await openResultStore(prior, identity, differences);
     await store.finish(() => {});

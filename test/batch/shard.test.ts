@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { fillShard, parseShard } from '../../src/batch/batch-options.ts';
+import { fillShardInFiles, parseShard } from '../../src/batch/batch-options.ts';
 
 type Env = Record<string, string>;
 const array = (id: number, min: number, max: number, count: number, step = 1): Env => ({
@@ -144,6 +144,7 @@ describe('--shard auto', () => {
 
   it('names its source, and fills in output paths', () => {
     expect(() => parseShard('4/3', 'SVC_SHARD', {})).toThrow('SVC_SHARD cannot be "4/3"');
-    expect(fillShard('out-{shard}.jsonl', { index: 3, count: 10 })).toBe('out-3-of-10.jsonl');
+    const flags = new Map([['output', 'out-{shard}.jsonl']]);
+    expect(fillShardInFiles(flags, { index: 3, count: 10 }).get('output')).toBe('out-3-of-10.jsonl');
   });
 });

@@ -10,24 +10,24 @@ import {
 } from '../../batch/batch-input.ts';
 import { createBatchIdentity } from '../../batch/batch-journal.ts';
 import { type BatchOptions, fillShardInFiles, readBatchOptions } from '../../batch/batch-options.ts';
-import { createBatchWarnings, formatLineRanges } from '../../batch/batch-summary.ts';
+import { reportBatch } from '../../batch/batch-summary.ts';
+import { createBatchWarnings, formatLineRanges } from '../../batch/batch-warnings.ts';
 import type { OutputPath } from '../../batch/output-file.ts';
 import { type LineChecks, NO_DEFAULTS, prepareLine, readLineDefaults } from '../../batch/prepare-line.ts';
 import { digestInputLine, filterFailure } from '../../batch/result-line.ts';
 import {
+  compareInput,
   createStreamStore,
-  findInputDifferences,
   type InputDifferences,
   openPriorResults,
   openResultStore,
-  otherInputFailure,
   type PriorResults,
 } from '../../batch/result-store.ts';
-import { type BatchEnd, reportBatch, sendBatch } from '../../batch/run-lines.ts';
+import { type BatchEnd, sendBatch } from '../../batch/run-lines.ts';
 import { createAutofill } from '../../body/autofill.ts';
 import { rejectReplacedInputs, stdinClaim } from '../../body/body-base.ts';
 import { createBodyCheck } from '../../body/body-check.ts';
-import { type BodyDependencies, createBodyDependencies } from '../../body/input-reader.ts';
+import { createBodyDependencies } from '../../body/input-reader.ts';
 import { readAuthorization } from '../../client/authorization.ts';
 import { readChatExpectations } from '../../client/expectations/chat-expectations.ts';
 import { checkReportFiles, openRunReport } from '../../client/expectations/run-report.ts';
@@ -37,13 +37,13 @@ import type { Context } from '../../context.ts';
 import { Failure, usageFailure } from '../../errors.ts';
 import { uuidV7 } from '../../fields/uuid.ts';
 import { isReplaceable } from '../../files/file-replacement.ts';
-import { type FlagValues, getStringFlag, isFlagOn } from '../../flag.ts';
+import { getStringFlag, isFlagOn } from '../../flag.ts';
 import { createDeadline } from '../../http/time-limits.ts';
 import { pluralize } from '../../json/pluralize.ts';
 import { flagTarget, type Operation } from '../../operations/operation.ts';
 import { issueText } from '../../output/failure-text.ts';
-import { openSink, type Sink } from '../../output/sink.ts';
-import { filteredSink, type JqFilter } from '../../results/jq-filter.ts';
+import { openSink } from '../../output/sink.ts';
+import { filteredSink } from '../../results/jq-filter.ts';
 import { chooseFormat, type OutputFormat, requestedFilter } from '../../results/output-format.ts';
 import { openResultFilter, printResult, resultOf } from '../../results/print-result.ts';
 import { readParent } from '../../trace/trace-context.ts';
@@ -71,7 +71,9 @@ export async function runBatch(
   await rejectReplacedInputs(operation, args, fileFlags, runtime.cwd);
   const tools = createBodyDependencies(context, createDeadline(timeoutMs, runtime, settings.isTimeoutDefault));
   const expectations = await readChatExpectations(flags, tools.inputs.read, context.suspendSignals);
-  const rows = flags.has('rows') ? await readRows(operation, invocation, tools) : undefined;
+  const rows = flags.has('rows')
+    ? await (await import('../../batch/row-input.ts')).readRows(operation, invocation, tools)
+    : undefined;
   const defaults = rows ? NO_DEFAULTS : await readLineDefaults(operation, flags, tools);
   const split = rows?.split ?? splitInput ?? lineSplitter(operation.largestBody);
   const input = await openBatchInput(options.input, runtime, split, timeoutMs);
@@ -85,7 +87,7 @@ export async function runBatch(
   if (options.sample) await keepInput();
   const sampledLines = options.sample && (await chooseSample(input, options.sample, options));
   const selection = { ...options, sampledLines };
-  if (previewFormat && !options.isResumed) return checkBatch(input, selection, checks, previewFormat, context);
+  if (previewFormat && !options.isResumed) return checkLines(input, selection, checks, context, previewFormat);
   if (!destination) throw missingBaseUrl();
   await checkReportFiles(fileFlags, runtime.cwd);
   const identity = createBatchIdentity(destination.url, options, {
@@ -98,16 +100,23 @@ export async function runBatch(
     if (rows) {
       // A template is one mistake for all rows: none is sent unless each makes a valid body.
       await keepInput();
-      requireValidLines(await checkLines(input, selection, checks, context));
+      await checkLines(input, selection, checks, context);
     }
     const file = await findOutputFile(output, requestedFilter(flags)?.flag, options.isResumed, context);
-    prior = file && (await openPriorResults(file, { ...options, identity, newRun: checks.run }, runtime, report));
+    prior = file && (await openPriorResults(file, identity, checks.run, options, runtime, report));
     const differences = prior && (await compareWithPrior(input, selection, prior, context));
-    if (previewFormat) return await checkBatch(input, selection, checks, previewFormat, context);
+    if (previewFormat) return await checkLines(input, selection, checks, context, previewFormat);
     const authorization = await readAuthorization(settings, destination, context);
-    const resultStore = prior
-      ? await openResultStore(prior, identity, differences)
-      : createStreamStore(checks.run, identity, await openFilteredSink(output, filter, context));
+    const openStream = async () => {
+      const sink = await openSink(output, context.stdout, runtime.cwd);
+      const { operation, shard } = identity;
+      const describe = (failure: Failure, line: string): Failure => filterFailure(failure, line, true);
+      return createStreamStore(
+        { run: checks.run, operation, shard },
+        filter ? filteredSink(sink, filter, describe) : sink,
+      );
+    };
+    const resultStore = prior && differences ? await openResultStore(prior, identity, differences) : await openStream();
     const { run } = resultStore.batch;
     const isTraining = typeof operation.arguments?.as === 'object';
     const guards = isTraining ? await import('../train/job-guard.ts') : undefined;
@@ -120,26 +129,6 @@ export async function runBatch(
     await prior?.release();
   }
   await reportBatch(end);
-}
-
-// How rows become lines, and the flags that the bodies are made from.
-async function readRows(
-  operation: Operation,
-  { args, flags }: Invocation,
-  tools: BodyDependencies,
-): Promise<{ split: LineSplitter; flags: FlagValues }> {
-  const prompt = getStringFlag(flags, 'prompt');
-  if (prompt !== undefined && args.length > 0)
-    throw usageFailure('--prompt cannot be combined with a prompt as the argument', 'remove one of them');
-  if (typeof operation.arguments?.as === 'object')
-    throw usageFailure('svc train takes no --rows', 'make bodies of the rows, and send them with --batch');
-  const [{ buildRowTemplate }, { rowSplitter }] = await Promise.all([
-    import('../../batch/row-template.ts'),
-    import('../../batch/row-input.ts'),
-  ]);
-  const template = await buildRowTemplate(operation, prompt === undefined ? args : [prompt], flags, tools);
-  const options = { template, idColumn: getStringFlag(flags, 'id-column'), maxLineBytes: operation.largestBody };
-  return { split: rowSplitter(getStringFlag(flags, 'rows') ?? '', options), flags: template.flags };
 }
 
 export async function createLineChecks(
@@ -158,29 +147,14 @@ export async function createLineChecks(
   };
 }
 
-// Checks every line and sends nothing: counts are printed on stdout, errors on stderr.
-async function checkBatch(
-  input: BatchInput,
-  options: BatchOptions,
-  checks: LineChecks,
-  format: OutputFormat,
-  context: Context,
-): Promise<void> {
-  const { stdout, report } = context;
-  const counts = await checkLines(input, options, checks, context);
-  await printResult(resultOf(counts), { format, filter: undefined, writer: stdout, report });
-  await stdout.end();
-  requireValidLines(counts);
-}
-
-type LineCounts = Record<'lines' | 'good' | 'bad' | 'bytes', number>;
-
+// Prints errors on stderr and, with a format, counts on stdout.
 async function checkLines(
   input: BatchInput,
-  options: BatchOptions,
+  options: LineSelection,
   checks: LineChecks,
-  { runtime, report, signal }: Context,
-): Promise<LineCounts> {
+  { runtime, stdout, report, signal }: Context,
+  format?: OutputFormat,
+): Promise<void> {
   const counts = { lines: 0, good: 0, bad: 0, bytes: 0 };
   signal.addEventListener('abort', input.stop, { once: true });
   // Preparing each row without waiting would let it grow to 48 MB, which the sending after it keeps.
@@ -200,17 +174,17 @@ async function checkLines(
   }
   signal.throwIfAborted();
   await checks.warnings.finish();
-  return counts;
-}
-
-function requireValidLines({ bad, lines }: LineCounts): void {
+  if (format) {
+    await printResult(resultOf(counts), { format, filter: undefined, writer: stdout, report });
+    await stdout.end();
+  }
+  const { bad, lines } = counts;
   if (bad === 0) return;
   const message = `${bad} of ${lines} ${pluralize(lines, 'line')} ${pluralize(bad, 'is', 'are')} invalid; nothing was sent`;
   throw new Failure('body', message, { applied: 'no' });
 }
 
-// A regular file can be resumed; undefined for a pipe or a device, which takes the results and cannot. Throws usage for flags that
-// do not fit it, and Failure `local_file` if stdout is closed or discarded.
+// Undefined for a pipe or a device, which takes the results and cannot be resumed.
 async function findOutputFile(
   output: string | undefined,
   filterFlag: string | undefined,
@@ -239,28 +213,23 @@ async function findOutputFile(
   );
 }
 
-async function openFilteredSink(
-  output: string | undefined,
-  filter: JqFilter | undefined,
-  { runtime, stdout }: Context,
-): Promise<Sink> {
-  const sink = await openSink(output, stdout, runtime.cwd);
-  return filter ? filteredSink(sink, filter, (failure, line) => filterFailure(failure, line, true)) : sink;
-}
-
 // Nothing is read twice if no earlier run left anything.
 async function compareWithPrior(
   input: BatchInput,
   options: BatchOptions & LineSelection,
   { table, path, displayPath }: PriorResults,
   { report, signal }: Context,
-): Promise<InputDifferences | undefined> {
-  if (table.lastLine() === 0) return undefined;
+): Promise<Pick<InputDifferences, 'changedLines' | 'removedLines'>> {
+  if (table.lastLine() === 0) return { changedLines: [], removedLines: new Set() };
   await input.keep(dirname(path), signal);
-  const differences = await findInputDifferences(input, options, table);
   const hint = 'restore the input, choose another file with -o, or send the changed lines with --accept-changes';
-  const failure = otherInputFailure(differences, input.label, displayPath, hint);
-  if (failure && !options.canAcceptChanges) throw failure;
+  const differences = await compareInput(
+    input,
+    options,
+    table,
+    displayPath,
+    options.canAcceptChanges ? undefined : hint,
+  );
   const removed = [...differences.removedLines].filter((line) => table.result(line));
   const count = removed.length;
   if (count > 0)

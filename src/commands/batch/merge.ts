@@ -1,20 +1,13 @@
 import { resolve } from 'node:path';
 import { lineSplitter, openBatchInput } from '../../batch/batch-input.ts';
-import { formatLineRanges } from '../../batch/batch-summary.ts';
-import { classifyLine, type LineStatus } from '../../batch/line-result.ts';
+import { formatLineRanges } from '../../batch/batch-warnings.ts';
 import { createLineTable, type LineTable } from '../../batch/line-table.ts';
 import { type OutputPath, readOutput, resolveOutputs, writeResultsInOrder } from '../../batch/output-file.ts';
-import { type Checkpoint, filterFailure } from '../../batch/result-line.ts';
-import {
-  findInputDifferences,
-  type InputDifferences,
-  lockOutput,
-  otherInputFailure,
-} from '../../batch/result-store.ts';
+import { classifyLine, filterFailure } from '../../batch/result-line.ts';
+import { compareInput, type InputDifferences, lockOutput } from '../../batch/result-store.ts';
 import type { Invocation } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { Failure, usageFailure } from '../../errors.ts';
-import type { Unlock } from '../../files/file-lock.ts';
 import { commitOrAbandon, isReplaceable, rejectReplacedInput } from '../../files/file-replacement.ts';
 import { type FlagValues, getArrayFlag, getStringFlag } from '../../flag.ts';
 import { pluralize } from '../../json/pluralize.ts';
@@ -49,18 +42,26 @@ export async function runBatchMerge({ args, flags }: Invocation, context: Contex
       ? { lastLine: table.lastLine(), emptyLines: new Set() }
       : await compareWithInput(table, input, operation, runtime);
   const missing: number[] = [];
-  for (let line = 1; line <= lastLine; line += 1) if (!table.result(line) && !emptyLines.has(line)) missing.push(line);
+  const counts = { done: 0, failed: 0, unknown: 0, unsent: 0 };
+  for (let line = 1; line <= lastLine; line += 1) {
+    const result = table.result(line);
+    if (result) counts[classifyLine(result.exitCode, result.applied).status] += 1;
+    else if (!emptyLines.has(line)) missing.push(line);
+  }
   const wrap = await prepareExport(filter, joined, flags, context);
-  const unlock = await lockMergedOutput(output, runtime);
+  const path = output === undefined || output === '-' ? undefined : resolve(runtime.cwd, output);
+  // A running batch may write to the file.
+  const isLocked = path !== undefined && output !== undefined && (await isReplaceable(path));
+  const lease = isLocked ? (await lockOutput({ path, displayPath: output }, runtime)).lease : undefined;
   try {
     const sink = wrap(await openSink(output, stdout, runtime.cwd));
     await commitOrAbandon(sink, () => writeResultsInOrder(table, outputs, sink.writer.write));
   } finally {
-    await unlock?.();
+    await lease?.release();
   }
-  const { done, failed, unknown } = countResults(table);
+  const { done, failed, unknown } = counts;
   const lines = done + failed + unknown;
-  const end = input === undefined ? ` up to line ${table.lastLine()}` : '';
+  const end = input === undefined ? ` up to line ${lastLine}` : '';
   const gaps = missing.length === 0 ? '' : `: ${pluralize(missing.length, 'line')} ${formatLineRanges(missing)}`;
   const summary = `${lines} ${pluralize(lines, 'line')}: ${done} done, ${failed} failed, ${unknown} unknown; ${missing.length} missing${end}${gaps}`;
   if (done === lines && missing.length === 0) return report.note(summary);
@@ -70,14 +71,14 @@ export async function runBatchMerge({ args, flags }: Invocation, context: Contex
   throw new Failure('partly_failed', summary, { applied: 'unknown', hint });
 }
 
-// Returns the path of the operation; undefined without results.
 async function readOutputs(outputs: readonly OutputPath[], table: LineTable): Promise<string | undefined> {
   let first: { displayPath: string; operation: string; text: string } | undefined;
   for (const [at, output] of outputs.entries()) {
     const { displayPath } = output;
     const { checkpoints, otherInputLines } = await readOutput(output, at, table);
     for (const { operation, shard } of checkpoints) {
-      const text = batchText(operation, shard);
+      const count = shard.slice(shard.indexOf('/') + 1);
+      const text = `${operation}${count === '1' ? '' : ` in ${count} shards`}`;
       first ??= { displayPath, operation, text };
       if (text !== first.text)
         throw otherBatchFailure(first.displayPath, displayPath, `they hold results of ${first.text} and of ${text}`);
@@ -87,11 +88,6 @@ async function readOutputs(outputs: readonly OutputPath[], table: LineTable): Pr
     if (earlier) throw otherBatchFailure(earlier.displayPath, displayPath, `line ${line} of their inputs differs`);
   }
   return first?.operation;
-}
-
-function batchText(operation: string, shard: Checkpoint['shard']): string {
-  const count = shard.slice(shard.indexOf('/') + 1);
-  return `${operation}${count === '1' ? '' : ` in ${count} shards`}`;
 }
 
 function otherBatchFailure(first: string, other: string, reason: string): Failure {
@@ -111,11 +107,8 @@ async function compareWithInput(
 ): Promise<InputDifferences> {
   const maxLineBytes = operationAt(operationPath)?.largestBody ?? MAX_EMPTY_LINE_BYTES;
   const input = await openBatchInput(path, runtime, lineSplitter(maxLineBytes));
-  const differences = await findInputDifferences(input, { shard: { index: 1, count: 1 } }, table);
   const hint = 'name the input of that batch with --input';
-  const failure = otherInputFailure(differences, input.label, 'the merged output', hint);
-  if (failure) throw failure;
-  return differences;
+  return compareInput(input, { shard: { index: 1, count: 1 } }, table, 'the merged output', hint);
 }
 
 // As result lines, filtered by --jq, as rows of a table with columns added, or as results of an OpenAI batch.
@@ -129,22 +122,4 @@ async function prepareExport(
   if (table === undefined && !flags.has('output-format')) return (sink) => sink;
   const { openAiSink, prepareJoin } = await import('../../batch/result-export.ts');
   return table === undefined ? openAiSink : prepareJoin(table, getArrayFlag(flags, 'columns'), context);
-}
-
-// A running batch may write to the file.
-async function lockMergedOutput(output: string | undefined, runtime: Runtime): Promise<Unlock | undefined> {
-  if (output === undefined || output === '-') return undefined;
-  const path = resolve(runtime.cwd, output);
-  if (!(await isReplaceable(path))) return undefined;
-  const { lease } = await lockOutput({ path, displayPath: output }, runtime);
-  return lease.release;
-}
-
-function countResults(table: LineTable): Record<LineStatus, number> {
-  const counts = { done: 0, failed: 0, unknown: 0, unsent: 0 };
-  for (const line of table.lines()) {
-    const result = table.result(line);
-    if (result) counts[classifyLine(result.exitCode, result.applied).status] += 1;
-  }
-  return counts;
 }

@@ -1,15 +1,20 @@
+import { createReadStream } from 'node:fs';
 import { addToReport, type BatchReport, createBatchReport } from '../../batch/batch-report.ts';
 import { compareOutputs } from '../../batch/compare-results.ts';
-import { classifyLine } from '../../batch/line-result.ts';
 import { createLineTable, type LineTable } from '../../batch/line-table.ts';
-import { type OutputPath, readOutput, readResultLines, resolveOutputs } from '../../batch/output-file.ts';
+import { MAX_RESULT_BYTES, type OutputPath, readOutput, resolveOutputs } from '../../batch/output-file.ts';
 import { comparisonHtml, reportHtml } from '../../batch/report-html.ts';
 import { comparisonJson, comparisonText, reportJson, reportText } from '../../batch/report-text.ts';
+import { classifyLine, resultLineFacts } from '../../batch/result-line.ts';
 import type { Invocation } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { usageFailure } from '../../errors.ts';
 import { rejectReplacedInput } from '../../files/file-replacement.ts';
+import { unreadableInputFailure } from '../../files/read-input.ts';
+import { splitLines } from '../../files/split-lines.ts';
 import { isFlagOn } from '../../flag.ts';
+import { rootOf } from '../../json/json-node.ts';
+import { parseJson } from '../../json/parse-json.ts';
 import { openResultOutput, printResult, resultOf } from '../../results/print-result.ts';
 import { readHtmlFlag, writeReportPage } from '../../results/report-page.ts';
 
@@ -50,15 +55,25 @@ export async function runBatchReport({ args, flags }: Invocation, context: Conte
   await stdout.end();
 }
 
-// Of several results of a line, one counts.
 async function addFile(report: BatchReport, file: OutputPath): Promise<LineTable> {
+  const { path, displayPath } = file;
   const table = createLineTable();
-  const state = await readOutput(file, 0, table);
-  for await (const { offset, root, ...facts } of readResultLines(file, state.validBytes)) {
-    const entry = table.result(facts.line);
-    if (entry?.offset !== offset) continue;
-    const { status } = classifyLine(entry.exitCode, entry.applied);
-    addToReport(report, root, status, facts);
+  const { validBytes } = await readOutput(file, 0, table);
+  if (validBytes === 0) return table;
+  try {
+    for await (const { bytes, offset } of splitLines(
+      createReadStream(path, { end: validBytes - 1 }),
+      MAX_RESULT_BYTES,
+    )) {
+      if (!bytes || bytes.length === 0) continue;
+      const root = rootOf(parseJson(bytes));
+      const facts = resultLineFacts(root);
+      const entry = table.result(facts.line);
+      if (entry?.offset !== offset) continue;
+      addToReport(report, root, classifyLine(entry.exitCode, entry.applied).status, facts);
+    }
+  } catch (error) {
+    throw unreadableInputFailure(displayPath, error);
   }
   return table;
 }

@@ -1,8 +1,7 @@
 import { createMemoryInput } from '../../batch/batch-input.ts';
-import { createBatchIdentity } from '../../batch/batch-journal.ts';
 import { DEFAULT_BATCH_OPTIONS } from '../../batch/batch-options.ts';
-import type { LineResult } from '../../batch/line-result.ts';
 import { NO_DEFAULTS } from '../../batch/prepare-line.ts';
+import type { LineResult } from '../../batch/result-line.ts';
 import { createStreamStore } from '../../batch/result-store.ts';
 import { sendBatch } from '../../batch/run-lines.ts';
 import { createBodyDependencies } from '../../body/input-reader.ts';
@@ -128,10 +127,7 @@ async function sendCalls(
   const given = { label: input.label, defaults: NO_DEFAULTS, tools, parent: undefined };
   const unchanged = { ...settings, isExact: true, isStrict: false, isCheckDisabled: true };
   const checks = await createLineChecks(unchanged, given, silent);
-  const resultStore = createStreamStore(
-    checks.run,
-    createBatchIdentity(destination.url, DEFAULT_BATCH_OPTIONS, checks),
-  );
+  const resultStore = createStreamStore({ run: checks.run, operation: callStartOperation.path, shard: '1/1' });
   const authorization = await readAuthorization(settings, destination, context);
   const options = { ...DEFAULT_BATCH_OPTIONS, maxOutageMs: MAX_OUTAGE_MS };
   const batch = { ...checks, resultStore, onResult };
