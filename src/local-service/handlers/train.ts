@@ -11,6 +11,7 @@ import {
   rawText,
   rootOf,
 } from '../../json/json-node.ts';
+import { writeJson } from '../../json/write-json.ts';
 import type { Operation } from '../../operations/operation.ts';
 import { createTrajectoryChecks } from '../../train/stream/checks.ts';
 import { createEnvelope, readTrajectories } from '../../train/stream/grammar.ts';
@@ -30,9 +31,9 @@ export function createTrainReceiver(operation: Operation): BodyReceiver {
     limitYoungGeneration();
     const staging = await openStagingFile(context.directory);
     try {
-      const { body, findings } = await receiveJob(chunks, staging, validate);
+      const { body, findings, rewards } = await receiveJob(chunks, staging, validate);
       const refusal = await refuse(findings);
-      return refusal ?? jsonResponse(200, { id: await storeJob(body, staging, signal, context) });
+      return refusal ?? jsonResponse(200, { id: await storeJob(body, rewards, staging, signal, context) });
     } catch (error) {
       if (error instanceof InvalidTextError) return invalidBodyResponse([unreadableFinding(error)], operation);
       throw error;
@@ -46,15 +47,20 @@ async function receiveJob(
   chunks: AsyncIterable<Uint8Array>,
   staging: StagingFile,
   validate: BodyValidator,
-): Promise<{ readonly body: JsonNode; readonly findings: readonly Finding[] }> {
-  const checks = createTrajectoryChecks(undefined);
+): Promise<{ readonly body: JsonNode; readonly findings: readonly Finding[]; readonly rewards: string }> {
+  const { createJobRewards } = await import('../page-jobs.ts');
+  const [checks, rewards] = [createTrajectoryChecks(undefined), createJobRewards()];
   let index = 0;
   for await (const events of readTrajectories(chunks, 'body')) {
     for (const event of events) {
-      checks.checkEvent(event, '');
-      if (event.kind === 'group') index = 0;
-      else if (event.kind === 'trajectory')
+      if (event.kind !== 'trajectory') checks.checkEvent(event, '');
+      else {
+        rewards.add(checks.checkTrajectory(event, ''));
         staging.add({ group: checks.lastGroup(), index: index++, bytes: event.bytes });
+      }
+      if (event.kind !== 'group') continue;
+      rewards.addGroup();
+      index = 0;
     }
     await staging.flush();
   }
@@ -62,11 +68,12 @@ async function receiveJob(
   const trajectoryFindings = checks
     .findings()
     .map(({ path, ...finding }) => ({ ...finding, path: parseJsonPath(path) ?? [] }));
-  return { body, findings: [...validate(body), ...trajectoryFindings] };
+  return { body, findings: [...validate(body), ...trajectoryFindings], rewards: writeJson(rewards.finish()) };
 }
 
 async function storeJob(
   body: JsonNode,
+  rewards: string,
   staging: StagingFile,
   signal: ExchangeSignal | undefined,
   { store, now, randomBytes }: ServiceContext,
@@ -77,6 +84,7 @@ async function storeJob(
     id,
     model_id: firstStringMember(body, 'model_id') ?? '',
     experimental_config: config && kindOf(config) !== 'null' ? rawText(config) : null,
+    rewards,
     created_at: now(),
   };
   await store.saveJob(job, staging.trajectories, signal);

@@ -217,8 +217,8 @@ function isRow(row: unknown): row is SqlRow {
 /** The application id in the header of an SQLite database: `svc` and a zero byte. */
 export const APPLICATION_ID = 0x73766300;
 
-/** The version of the tables; versions 2 and 3 were never released. */
-export const SCHEMA_VERSION = 5;
+/** The version of the tables; versions 2 to 5 were never released. */
+export const SCHEMA_VERSION = 6;
 
 // From version 1, which svc 0.1 wrote.
 const conversion: readonly string[] = [
