@@ -2,8 +2,8 @@ import { pluralize } from '../json/pluralize.ts';
 import { formatCount, formatMilliseconds, formatNumber } from '../output/transfer-text.ts';
 import { chartFigure, logAxis, valueAxis } from '../results/charts.ts';
 import { markedCount } from '../results/distribution.ts';
-import { escapeHtml, htmlFigures, htmlTable, reportPage } from '../results/report-page.ts';
-import type { BatchReport, SampledLine } from './batch-report.ts';
+import { figureList, type Markup, reportPage, reportSection, tableOf } from '../results/report-page.ts';
+import type { BatchReport } from './batch-report.ts';
 import { sortedCauses } from './batch-statistics.ts';
 import { formatLineRanges } from './batch-warnings.ts';
 import type { Comparison } from './compare-results.ts';
@@ -23,62 +23,59 @@ const MAX_TIMELINE_BINS = 60;
 
 /** The report as one HTML page. */
 export function reportHtml(report: BatchReport): string {
-  const expectations = Array.from(report.expectations, ([flag, counts]) => {
-    const share = passRate(counts);
-    const meter = `<meter value="${share}" aria-label="${escapeHtml(`Passed ${flag}`)}"></meter> ${formatShare(share)}`;
-    return [flag, `${formatCount(counts.passed)} of ${formatCount(counts.passed + counts.failed)}`, meter];
+  const expectations = Array.from(report.expectations, ([flag, counts]): Markup[] => {
+    const value = passRate(counts);
+    const meter: Markup = ['meter', { value, 'aria-label': `Passed ${flag}` }];
+    const passed = `${formatCount(counts.passed)} of ${formatCount(counts.passed + counts.failed)}`;
+    return [flag, passed, ['span', {}, [meter, ` ${formatShare(value)}`]]];
   });
   return reportPage('Batch report', [
-    `<p class="muted">${escapeHtml(report.name)}</p>`,
-    htmlFigures(figures.map(({ label, read, format }) => [label, format(read(report))])),
+    ['p', { class: 'soft' }, report.name],
+    figureList(figures.map(({ label, read, format }) => [label, format(read(report))])),
     charts([report]),
-    section('Expectations', htmlTable(['Expectation', 'Passed', 'Pass rate'], expectations, [2])),
+    ...reportSection('Expectations', tableOf(['Expectation', 'Passed', 'Pass rate'], expectations)),
     ...details(report),
   ]);
 }
 
 /** Two reports side by side, and the lines that changed, as one HTML page. */
 export function comparisonHtml(reports: readonly [BatchReport, BatchReport], comparison: Comparison): string {
-  const [first, second] = reports.map(({ name }) => name);
+  const names = reports.map(({ name }) => name);
   const titles = {
     worse: 'Lines that got worse',
     better: 'Lines that got better',
     different: 'Lines with another text',
   };
   return reportPage('Batch comparison', [
-    htmlTable(['Figure', first ?? '', second ?? '', 'Change'], comparedFigures(reports)),
-    ...changeLines(comparison).map((line) => `<p>${escapeHtml(line)}</p>`),
+    ...tableOf(['Figure', ...names, 'Change'], comparedFigures(reports)),
+    ...changeLines(comparison).map((line): Markup => ['p', {}, line]),
     charts(reports),
-    ...lineChanges.map((change) => {
+    ...lineChanges.flatMap((change) => {
       const rows = comparison.changes[change].values().map(({ line, before, after }) => [`${line}`, before, after]);
-      return section(titles[change], htmlTable(['Line', first ?? '', second ?? ''], rows));
+      return reportSection(titles[change], tableOf(['Line', ...names], rows));
     }),
-    ...reports.flatMap((report) => [`<h2>${escapeHtml(report.name)}</h2>`, ...details(report)]),
+    ...reports.flatMap((report): Markup[] => [['h2', {}, report.name], ...details(report)]),
   ]);
 }
 
-function section(title: string, content: string): string {
-  return content === '' ? '' : `<section><h2>${title}</h2>${content}</section>`;
-}
-
-function details({ statistics, failures, responses }: BatchReport): string[] {
+function details({ statistics, failures, responses }: BatchReport): Markup[] {
   const causes = sortedCauses(statistics.causes).map(({ cause, count, lines }) => [
     ...[formatCount(count), cause, formatLineRanges(lines)],
   ]);
-  const samples = (lines: readonly SampledLine[]): string =>
-    htmlTable(
+  const samples = (lines: BatchReport['failures']): Markup[] =>
+    tableOf(
       ['Line', 'Text'],
-      lines.map(({ line, text }) => [`${line}`, text]),
+      lines.values().map(({ line, text }) => [`${line}`, text]),
     );
   return [
-    section('Failures by cause', htmlTable(['Lines', 'Cause', 'First lines'], causes)),
-    section('Samples of failures', samples(failures.values())),
-    section('Samples of responses', samples(responses.values())),
+    ...reportSection('Failures by cause', tableOf(['Lines', 'Cause', 'First lines'], causes)),
+    ...reportSection('Samples of failures', samples(failures)),
+    ...reportSection('Samples of responses', samples(responses)),
   ];
 }
 
 // The charts of several reports have the same scales.
-function charts(reports: readonly BatchReport[]): string {
+function charts(reports: readonly BatchReport[]): Markup {
   const [latency = [], ...tokens] = distributions.map(({ title, unit, of, edges }) => {
     const all = reports.map(({ statistics }) => of(statistics));
     if (all.every(({ count }) => count() === 0)) return [];
@@ -100,7 +97,7 @@ function charts(reports: readonly BatchReport[]): string {
       }),
     );
   });
-  return `<div class="charts">${[latency, timelines(reports), ...tokens].flat().join('\n')}</div>`;
+  return ['div', { class: 'charts' }, [...latency, ...timelines(reports), ...tokens.flat()]];
 }
 
 function titleOf(title: string, reports: readonly BatchReport[], at: number): string {
@@ -113,7 +110,7 @@ const timeUnits = [
   ['h', 3600, Number.POSITIVE_INFINITY],
 ] as const;
 
-function timelines(reports: readonly BatchReport[]): string[] {
+function timelines(reports: readonly BatchReport[]): Markup[] {
   const all = reports.map(({ timeline }) => timeline.bins(MAX_TIMELINE_BINS));
   const seconds = Math.max(...all.map((bins) => (bins.at(-1)?.to ?? 0) - (bins[0]?.from ?? 0)));
   const [unit, length] = timeUnits.find(([, , limit]) => seconds < limit) ?? timeUnits[0];

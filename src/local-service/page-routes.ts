@@ -14,7 +14,6 @@ import {
   type PageTable,
   type RowPage,
   readFeedbackOf,
-  readJob,
   readPage,
   readRecord,
   readTotals,
@@ -48,9 +47,14 @@ const MAX_CODE_BYTES = 256;
 
 /** The read-only routes of the web page: static files without credentials, and the stored data with those of the page. */
 export function pageRoutes({ store, now, login }: ServiceContext): [string, ServiceRoute][] {
-  const data = (name: string, read: (parameters: URLSearchParams) => Promise<JsonValue>): [string, ServiceRoute] => [
+  const data = (
+    name: string,
+    read: (parameters: URLSearchParams, signal: ExchangeSignal | undefined) => Promise<JsonValue>,
+  ): [string, ServiceRoute] => [
     `/page/${name}`,
-    readRoute('page', async ({ url }) => jsonResponse(200, await read(new URL(url).searchParams), pageHeaders)),
+    readRoute('page', async ({ url }, { signal }) => {
+      return jsonResponse(200, await read(new URL(url).searchParams, signal), pageHeaders);
+    }),
   ];
   const list = (table: PageTable, toJson: (row: StoredRow) => JsonValue | Promise<JsonValue>): [string, ServiceRoute] =>
     data(table, async (parameters) => {
@@ -79,6 +83,13 @@ export function pageRoutes({ store, now, login }: ServiceContext): [string, Serv
         return textResponse(200, text, type, pageHeaders);
       }),
     ]),
+    [
+      '/report.css',
+      readRoute('none', async () => {
+        const { REPORT_STYLE } = await import('../results/report-page.ts');
+        return textResponse(200, Buffer.from(REPORT_STYLE), 'text/css; charset=utf-8', pageHeaders);
+      }),
+    ],
     list('calls', (each) => summarizeTrace(store, each)),
     list('feedback', row),
     list('jobs', row),
@@ -94,7 +105,10 @@ export function pageRoutes({ store, now, login }: ServiceContext): [string, Serv
       const feedback = record && table === 'calls' ? await readFeedbackOf(store, project, id) : [];
       return { row: record ? row(record) : null, feedback: feedback.map(row) };
     }),
-    data('trajectories', (parameters) => readJob(store, parameters.get('job') ?? '', parameters.get('after'))),
+    data('lint', async (parameters, signal) => {
+      const { lintJob } = await import('./page-jobs.ts');
+      return lintJob(store, parameters.get('job') ?? '', signal);
+    }),
     [
       '/page/login',
       {
@@ -162,8 +176,8 @@ function tableOf(parameters: URLSearchParams): PageTable {
   throw new HttpError(400, `table must be one of: ${PAGE_TABLES.join(', ')}`);
 }
 
-const NUMBER_COLUMNS = ['created_at', 'status', 'duration_ms', 'groups'];
-const JSON_COLUMNS = ['start', 'record', 'experimental_config'];
+const NUMBER_COLUMNS = ['created_at', 'status', 'duration_ms'];
+const JSON_COLUMNS = ['start', 'record', 'experimental_config', 'rewards'];
 
 // An export has JSON as it is; the page gets its text, because a browser would round long numbers.
 function rowToJson(row: StoredRow, isExport: boolean): { readonly [column: string]: JsonValue } {

@@ -1,6 +1,6 @@
 import { formatNumber, wholeRange } from '../output/transfer-text.ts';
 import type { Bin } from './distribution.ts';
-import { escapeHtml, htmlTable } from './report-page.ts';
+import { type Markup, tableOf } from './report-page.ts';
 
 /** A scale of a chart: `place` is 0 at its left or lower end, and 1 at the other. */
 export interface Axis {
@@ -33,8 +33,8 @@ const MARK_LINE_PX = 14;
 // As many as fit below a chart on a phone.
 const MAX_TICK_CHARS = 32;
 
-/** A chart as a figure of HTML. It is drawn in percentages of its width, so that its text has the same size on every screen. */
-export function chartFigure({ title, summary, x, yLabel, badLabel, highest = 0, marks = [], ...data }: Chart): string {
+/** A chart with its values as a table. It is drawn in percentages of its width, so that its text has the same size on every screen. */
+export function chartFigure({ title, summary, x, yLabel, badLabel, highest = 0, marks = [], ...data }: Chart): Markup {
   const bars = (data.bars ?? []).filter(({ count }) => count > 0);
   const points = (data.points ?? []).filter(({ count }) => count > 0);
   const y =
@@ -49,54 +49,67 @@ export function chartFigure({ title, summary, x, yLabel, badLabel, highest = 0, 
     ...bars.map(({ from, to, count, bad = 0 }) => [x.range(from, to), ...(badLabel ? [count, bad] : [count])]),
     ...points.map(({ from, to, count, min, mean, max }) => [x.range(from, to), count, min, mean, max]),
   ].map((row) => row.map((cell) => (typeof cell === 'number' ? formatNumber(cell) : cell)));
-  const titles = rows.map((row) => `<title>${escapeHtml(row.join(', '))}</title>`);
-  const bar = (left: number, right: number, height: number, name: string, text = ''): string =>
-    `<rect class="${name}" x="${percent(left)}" y="${percent(1 - height)}" width="${percent(right - left)}" height="${percent(height)}">${text}</rect>`;
+  if (rows.length === 0) return figureOf(title, summary, ['p', {}, 'No values.']);
+  const titles = rows.map((row): Markup => ['title', {}, row.join(', ')]);
+  const bar = (left: number, right: number, height: number, name: string, text: Markup = ''): Markup => {
+    const [width, y] = [percent(right - left), percent(1 - height)];
+    return ['rect', { class: name, x: percent(left), y, width, height: percent(height) }, [text]];
+  };
+  const upright = (at: number, y1: string | number, y2: string, name = ''): Markup => {
+    return ['line', { class: name, x1: percent(at), x2: percent(at), y1, y2 }];
+  };
   const markTop = (at: number): number => -6 - (marks.length - 1 - at) * MARK_LINE_PX;
-  const shapes = [
-    ...y.ticks.map(({ value, text }) => {
+  const shapes: Markup[] = [
+    ...y.ticks.flatMap(({ value, text }): Markup[] => {
       const at = percent(1 - y.place(value));
       // A long number has no room beside the chart.
-      const place = text.length > 8 ? 'dx="4" dy="-3"' : 'dx="-6" dy="4" text-anchor="end"';
-      return `<line x1="0" x2="100%" y1="${at}" y2="${at}"/><text y="${at}" ${place}>${text}</text>`;
+      const place = text.length > 8 ? { dx: 4, dy: -3 } : { dx: -6, dy: 4, 'text-anchor': 'end' };
+      return [
+        ['line', { x1: 0, x2: '100%', y1: at, y2: at }],
+        ['text', { y: at, ...place }, text],
+      ];
     }),
-    ...spacedTicks(x).map(({ value, text }) => {
+    ...spacedTicks(x).map(({ value, text }): Markup => {
       const at = x.place(value);
       const anchor = at < 0.06 ? 'start' : at > 0.94 ? 'end' : 'middle';
-      return `<text x="${percent(at)}" y="100%" dy="16" text-anchor="${anchor}">${text}</text>`;
+      return ['text', { x: percent(at), y: '100%', dy: 16, 'text-anchor': anchor }, text];
     }),
-    `<text dx="-52" dy="${-10 - marks.length * MARK_LINE_PX}">${escapeHtml(yLabel)}</text>`,
-    `<text x="50%" y="100%" dy="34" text-anchor="middle">${escapeHtml(x.label)}</text>`,
+    ['text', { dx: -52, dy: -10 - marks.length * MARK_LINE_PX }, yLabel],
+    ['text', { x: '50%', y: '100%', dy: 34, 'text-anchor': 'middle' }, x.label],
     ...bars.flatMap(({ from, to, count, bad = 0 }, at) => {
       const [left, right] = [x.place(from), x.place(to)];
       const all = bar(left, right, y.place(count), 'bar', titles[at]);
       return bad > 0 ? [all, bar(left, right, y.place(bad), 'bar bad', titles[at])] : [all];
     }),
-    ...points.map(({ from, min, mean, max, isBad = false }, at) => {
-      const place = percent(x.place(from));
-      const [low, middle, high] = [min, mean, max].map((value) => percent(1 - y.place(value)));
-      const range = `<line x1="${place}" x2="${place}" y1="${low}" y2="${high}"/>`;
-      return `<g class="point${isBad ? ' bad' : ''}">${titles[at]}${range}<circle cx="${place}" cy="${middle}" r="3"/></g>`;
+    ...points.map(({ from, min, mean, max, isBad = false }, at): Markup => {
+      const place = x.place(from);
+      const [low = '', middle = '', high = ''] = [min, mean, max].map((value) => percent(1 - y.place(value)));
+      const circle: Markup = ['circle', { cx: percent(place), cy: middle, r: 3 }];
+      return ['g', { class: `point${isBad ? ' bad' : ''}` }, [titles[at] ?? '', upright(place, low, high), circle]];
     }),
-    ...marks.map(({ value }, at) => {
-      const place = percent(x.place(value));
-      return `<line class="mark" x1="${place}" x2="${place}" y1="${markTop(at) - 8}" y2="100%"/>`;
-    }),
-    ...marks.map(({ value, label }, at) => {
-      const anchor = x.place(value) > 0.5 ? 'dx="-4" text-anchor="end"' : 'dx="4"';
-      return `<text class="mark" x="${percent(x.place(value))}" dy="${markTop(at)}" ${anchor}>${escapeHtml(label)}</text>`;
+    ...marks.map(({ value }, at) => upright(x.place(value), markTop(at) - 8, '100%', 'mark')),
+    ...marks.map(({ value, label }, at): Markup => {
+      const place = x.place(value);
+      const side = place > 0.5 ? { dx: -4, 'text-anchor': 'end' } : { dx: 4 };
+      return ['text', { class: 'mark', x: percent(place), dy: markTop(at), ...side }, label];
     }),
   ];
-  const texts = [title, summary].map(escapeHtml);
-  const drawing = `<svg role="img" class="marks${marks.length}"><title>${texts[0]}</title><desc>${texts[1]}</desc>${shapes.join('')}</svg>`;
-  const values = `<details><summary>Values</summary>${htmlTable(badLabel ? [...headings, badLabel] : headings, rows)}</details>`;
-  const content = rows.length === 0 ? '<p>No values.</p>' : drawing + values;
-  return `<figure><figcaption><b>${texts[0]}</b> ${texts[1]}</figcaption>${content}</figure>`;
+  const labels: Markup[] = [
+    ['title', {}, title],
+    ['desc', {}, summary],
+  ];
+  const table = tableOf(badLabel ? [...headings, badLabel] : headings, rows);
+  const drawing: Markup = ['svg', { role: 'img', class: `marks${marks.length}` }, [...labels, ...shapes]];
+  return figureOf(title, summary, drawing, ['details', {}, [['summary', {}, 'Values'], ...table]]);
+}
+
+function figureOf(title: string, summary: string, ...content: Markup[]): Markup {
+  return ['figure', {}, [['figcaption', {}, [['b', {}, title], ` ${summary}`]], ...content]];
 }
 
 /** An axis from 0 for counts and rates. */
 function countAxis(label: string, highest: number): Axis {
-  const step = tickStep(highest || 1, Number.isInteger(highest) ? 1 : 0);
+  const step = tickStep((highest || 1) / 5, Number.isInteger(highest) ? 1 : 0);
   return linearAxis(label, 0, Math.ceil((highest || 1) / step) * step, step);
 }
 
@@ -107,7 +120,7 @@ export function valueAxis(label: string, values: readonly number[], isWhole = fa
   const [low, high] = values.length > 0 ? [Math.min(...finite), Math.max(...finite)] : [0, 0];
   // Halves, because the difference of two doubles can exceed the range of a double.
   const half = high / 2 - low / 2;
-  const axis = linearAxis(label, low, high, tickStep(2 * half, isWhole ? 1 : 0), isWhole);
+  const axis = linearAxis(label, low, high, tickStep(half / 2.5, isWhole ? 1 : 0), isWhole);
   if (half > Math.abs(high) * 1e-9) return axis;
   const ticks = [{ value: low, text: formatNumber(low) }];
   return { ...axis, ticks, place: (value) => 0.5 + Math.sign(value - low) / 20 };
@@ -152,10 +165,10 @@ function linearAxis(label: string, low: number, high: number, step: number, isWh
   };
 }
 
-// 1, 2 or 5 times a power of ten, for about five ticks.
-function tickStep(range: number, minStep: number): number {
-  const magnitude = 10 ** Math.floor(Math.log10(range / 5));
-  const ratio = range / 5 / magnitude;
+// 1, 2 or 5 times a power of ten, near a fifth of the range.
+function tickStep(fifth: number, minStep: number): number {
+  const magnitude = 10 ** Math.floor(Math.log10(fifth));
+  const ratio = fifth / magnitude;
   return Math.max(
     minStep,
     magnitude * (ratio < Math.SQRT2 ? 1 : ratio < Math.sqrt(10) ? 2 : ratio < Math.sqrt(50) ? 5 : 10),

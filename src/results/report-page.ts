@@ -24,8 +24,17 @@ export async function writeReportPage(
   await report.note(`wrote ${path}`);
 }
 
-/** A report as one HTML page without scripts and other files, for light and dark screens of any width. `body` is HTML. */
-export function reportPage(title: string, body: readonly string[]): string {
+/** A text, or an element with its attributes and content. Texts are written as such, whatever they hold. */
+export type Markup =
+  | string
+  | readonly [
+      name: string,
+      attributes: { readonly [name: string]: string | number },
+      content?: string | readonly Markup[],
+    ];
+
+/** A report as one HTML page without scripts and other files, for light and dark screens of any width. */
+export function reportPage(title: string, body: readonly Markup[]): string {
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -36,62 +45,78 @@ export function reportPage(title: string, body: readonly string[]): string {
 <style>${STYLE}</style>
 </head>
 <body>
-<main>
-<h1>${escapeHtml(title)}</h1>
-${body.filter((part) => part !== '').join('\n')}
-</main>
+${writeMarkup(['main', { class: 'report' }, [['h1', {}, title], ...body]])}
 </body>
 </html>
 `;
 }
 
-export function escapeHtml(text: string): string {
+function writeMarkup(node: Markup): string {
+  if (typeof node === 'string') return escapeHtml(node);
+  const [name, attributes, content = []] = node;
+  const pairs = Object.entries(attributes).map(([key, value]) => ` ${key}="${escapeHtml(String(value))}"`);
+  return `<${name}${pairs.join('')}>${[content].flat().map(writeMarkup).join('')}</${name}>`;
+}
+
+function escapeHtml(text: string): string {
   return escapeControlCharacters(text).replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 }
 
 /** Figures with their labels. */
-export function htmlFigures(figures: readonly (readonly [label: string, value: string])[]): string {
+export function figureList(figures: readonly (readonly [label: string, value: string])[]): Markup {
   const items = figures.map(
-    ([label, value]) => `<div><dt>${escapeHtml(label)}</dt><dd>${escapeHtml(value)}</dd></div>`,
+    ([label, value]): Markup => [
+      'div',
+      {},
+      [
+        ['dt', {}, label],
+        ['dd', {}, value],
+      ],
+    ],
   );
-  return `<dl>${items.join('')}</dl>`;
+  return ['dl', {}, items];
 }
 
 // Words that are not broken on a narrow screen.
 const MAX_WHOLE_CHARS = 11;
 
-/** A table of texts; nothing without rows. The cells of `htmlColumns` are HTML already. */
-export function htmlTable(
-  headings: readonly string[],
-  rows: readonly (readonly string[])[],
-  htmlColumns: readonly number[] = [],
-): string {
-  if (rows.length === 0) return '';
-  const classOf = (text: string): string => (text.length <= MAX_WHOLE_CHARS ? ' class="whole"' : '');
-  const heads = headings.map((heading) => `<th scope="col"${classOf(heading)}>${escapeHtml(heading)}</th>`);
-  const cells = (row: readonly string[]): string =>
-    row
-      .map((cell, at) =>
-        htmlColumns.includes(at) ? `<td>${cell}</td>` : `<td${classOf(cell)}>${escapeHtml(cell)}</td>`,
-      )
-      .join('');
-  const lines = rows.map((row) => `<tr>${cells(row)}</tr>`);
-  return `<table><thead><tr>${heads.join('')}</tr></thead><tbody>${lines.join('\n')}</tbody></table>`;
+/** A table, or nothing without rows. */
+export function tableOf(headings: readonly string[], rows: readonly (readonly Markup[])[]): Markup[] {
+  const cell = (name: string, content: Markup): Markup => {
+    const isWhole = typeof content === 'string' && content.length <= MAX_WHOLE_CHARS;
+    return [name, isWhole ? { class: 'whole' } : {}, [content]];
+  };
+  const heads = headings.map((heading) => cell('th', heading));
+  const lines = rows.map((row): Markup => ['tr', {}, row.map((content) => cell('td', content))]);
+  return rows.length === 0
+    ? []
+    : [
+        [
+          'table',
+          {},
+          [
+            ['thead', {}, [['tr', {}, heads]]],
+            ['tbody', {}, lines],
+          ],
+        ],
+      ];
 }
 
-const STYLE = `
-:root{color-scheme:light dark;--text:#1f2328;--muted:#59636e;--page:#fff;--panel:#f6f8fa;--line:#d1d9e0;--bar:#0969da;--bad:#c4320a}
-@media (prefers-color-scheme:dark){:root{--text:#e6edf3;--muted:#9198a1;--page:#0d1117;--panel:#161b22;--line:#30363d;--bar:#4493f8;--bad:#ff7b54}}
-*{box-sizing:border-box}
-body{margin:0;background:var(--page);color:var(--text);font:16px/1.5 system-ui,sans-serif;overflow-wrap:anywhere}
-main{max-width:76rem;margin:0 auto;padding:1rem}
-h1{font-size:1.5rem;margin:0}h2{font-size:1.1rem;margin:1.75rem 0 .5rem}h3{font-size:1rem;margin:1rem 0 .25rem}
-p{margin:.25rem 0}.muted,figcaption,dt,th,summary{color:var(--muted)}
+/** A part of a report, or nothing without content. */
+export function reportSection(title: string, content: readonly Markup[]): Markup[] {
+  return content.length === 0 ? [] : [['section', {}, [['h2', {}, title], ...content]]];
+}
+
+/** The style of what is in an element of class `report`, and the colors. */
+export const REPORT_STYLE = `
+:root{color-scheme:light dark;--text:light-dark(#1f2328,#e6edf3);--soft:light-dark(#57606a,#9da7b3);--page:light-dark(#fff,#0d1117);--panel:light-dark(#f6f8fa,#161b22);--line:light-dark(#d1d9e0,#30363d);--bar:light-dark(#0969da,#4493f8);--bad:light-dark(#b3202c,#ff8c85)}
+.report{
+.soft,figcaption,dt,th,summary{color:var(--soft)}
 a{color:var(--bar)}
 dl{display:grid;grid-template-columns:repeat(auto-fit,minmax(8rem,1fr));gap:.5rem;margin:.75rem 0 0}
 dl div{background:var(--panel);border-radius:.5rem;padding:.5rem .75rem}
 dt{font-size:.85rem}dd{margin:0;font-size:1.25rem;font-variant-numeric:tabular-nums}
-table{border-collapse:collapse;width:100%;font-size:.9rem;font-variant-numeric:tabular-nums}
+table{border-collapse:collapse;width:100%;font-size:.9em;font-variant-numeric:tabular-nums}
 th,td{text-align:left;padding:.25rem .75rem .25rem 0;vertical-align:top;border-bottom:1px solid var(--line);white-space:pre-wrap}
 @media (max-width:30rem){table{font-size:.75rem}th,td{padding-right:.35rem}}
 th{font-weight:600}.whole{white-space:nowrap}
@@ -101,10 +126,18 @@ figcaption b{display:block;color:var(--text)}figcaption,summary{font-size:.85rem
 summary{cursor:pointer}
 svg{display:block;width:100%;height:248px;padding:32px 8px 44px 56px;overflow:visible;font-size:11px}
 svg.marks1{padding-top:46px}svg.marks3{padding-top:74px}
-svg text{fill:var(--muted)}svg line{stroke:var(--line)}
+svg text{fill:var(--soft)}svg line{stroke:var(--line)}
 .bar,.point circle{fill:var(--bar)}.bar{stroke:var(--panel)}.point line{stroke:var(--bar);stroke-width:2;opacity:.5}
 .bar.bad,.point.bad circle{fill:var(--bad)}
 svg line.mark{stroke:var(--text);stroke-dasharray:3 3}
 svg text.mark{fill:var(--text);stroke:var(--panel);stroke-width:4px;paint-order:stroke}
 meter{width:4rem}
+}`;
+
+const STYLE = `${REPORT_STYLE}
+*{box-sizing:border-box}
+body{margin:0;background:var(--page);color:var(--text);font:16px/1.5 system-ui,sans-serif;overflow-wrap:anywhere}
+main{max-width:76rem;margin:0 auto;padding:1rem}
+h1{font-size:1.5rem;margin:0}h2{font-size:1.1rem;margin:1.75rem 0 .5rem}h3{font-size:1rem;margin:1rem 0 .25rem}
+p{margin:.25rem 0}
 `;

@@ -7,10 +7,10 @@ import {
   type PageTable,
   pageTables,
   readFeedbackOf,
-  readJob,
   readPage,
   readRecord,
   readTotals,
+  readTrajectories,
 } from '../../src/local-service/store/page-queries.ts';
 import type { RowQuery, ServiceStore } from '../../src/local-service/store/service-store.ts';
 import { noPostgres, type PostgresServer, postgresServer } from '../support/postgres.ts';
@@ -68,7 +68,9 @@ async function plansOf(store: ServiceStore): Promise<readonly (readonly [sql: st
   await readFeedbackOf(recorded, 'a/p1', 'c1');
   expect((await readTrace(recorded, 't7', 50)).total).toBe(ROWS / TRACES);
   await readTotals(recorded);
-  await readJob(recorded, 'j0', null);
+  let trajectories = 0;
+  for await (const rows of readTrajectories(recorded, 'j0')) trajectories += rows.length;
+  expect(trajectories).toBe(50);
   const plans: [string, string][] = [];
   for (const { sql, values } of statements.values()) {
     const explain = server && !(await isEmbedded(store)) ? 'explain' : 'explain query plan';

@@ -1,10 +1,14 @@
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { once } from 'node:events';
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { Agent, request } from 'node:http';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { type Browser, chromium, type Page } from 'playwright-core';
+import { text as readText } from 'node:stream/consumers';
+import { setTimeout } from 'node:timers/promises';
+import { type Browser, chromium, type Locator, type Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { noPostgres, type PostgresServer, postgresServer } from '../support/postgres.ts';
-import { inShell, type Served, serve, waitForExit } from '../support/process.ts';
+import { inShell, run, type Served, serve, waitForExit } from '../support/process.ts';
 import { temporaryDirectory } from '../support/svc.ts';
 
 const executablePath = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(existsSync);
@@ -75,7 +79,7 @@ describe('the files of the page', () => {
 
   it('need no credentials, and stored data needs Basic', async () => {
     const { url, env } = await serve();
-    for (const path of ['/', '/page.js', '/page.css']) {
+    for (const path of ['/', '/page.js', '/page.css', '/report.css']) {
       const { status, headers } = await fetch(`${url}${path}`);
       expect([status, headers.get('content-security-policy')]).toEqual([
         200,
@@ -83,7 +87,7 @@ describe('the files of the page', () => {
       ]);
     }
     const tables = ['calls', 'feedback', 'jobs', 'chats'];
-    const paths = [...tables, 'trace', 'trajectories', 'record?table=jobs', 'export?table=calls'];
+    const paths = [...tables, 'trace', 'lint', 'record?table=jobs', 'export?table=calls'];
     for (const path of paths) expect((await fetch(`${url}/page/${path}`)).status, path).toBe(401);
     const headers = {
       Authorization: `Basic ${Buffer.from(`${env.SVC_USERNAME}:${env.SVC_PASSWORD}`).toString('base64')}`,
@@ -196,6 +200,7 @@ describe.skipIf(!executablePath).each(stores)('the page in a browser, on %s', { 
       }
       await page.locator('#panel h2').waitFor();
       await expectReadable(page);
+      if (view === 'jobs') await page.locator('#panel figure').first().waitFor();
       const text = await page.locator('main').innerText();
       expect(text).toContain(ATTACK);
       if (view === 'calls') {
@@ -205,17 +210,17 @@ describe.skipIf(!executablePath).each(stores)('the page in a browser, on %s', { 
       }
       if (view === 'calls' || view === 'feedback') expect(text).toContain(LARGE_INTEGER);
       if (view === 'jobs') {
-        await page.getByText('6 rewards in 2 groups, from 0 to 1, mean 0.5. 1 group has equal rewards').waitFor();
-        const charts = await page.locator('#panel figure h3').allInnerTexts();
-        expect(charts).toEqual([
-          'Trajectories by reward',
-          'Groups by reward range',
-          'Mean reward by position',
-          'Mean reward by final policy version',
-          'Trajectories by messages',
+        const cells = await page.locator('tbody tr').first().locator('td').allInnerTexts();
+        if (width > 900) expect(cells.slice(2, 7)).toEqual(['2', '1', '6', '0.5', ' 0 to 1']);
+        expect(await page.locator('#panel h3').allInnerTexts()).toEqual([
+          'zero-variance: 1 finding all rewards of a group are equal, so there is no training signal',
+          'no-logprobs: 6 findings no choice of a trajectory has logprobs, so it cannot be trained on',
+          'Configuration',
         ]);
+        expect(text).toContain('trajectory_groups[1]');
+        expect(text).toContain('trajectory_groups[0].trajectories[3]');
         // A group without a difference is marked.
-        expect(await page.locator('rect[fill="var(--bad)"]:not([height="0"])').count()).toBe(1);
+        expect(await page.locator('#panel .point.bad').count()).toBe(1);
       }
       if (view === 'chats') {
         expect(await page.locator('article h3').allInnerTexts()).toEqual(['system', 'user', 'assistant']);
@@ -263,6 +268,45 @@ describe.skipIf(!executablePath).each(stores)('the page in a browser, on %s', { 
     await page.locator('.opener').click();
     await page.getByRole('heading', { name: 'grandchild' }).waitFor();
     expect(await page.locator('[aria-selected=true]').innerText()).toContain('grandchild');
+  });
+
+  test('shows of a stored job what svc train lint --html shows of its file', async () => {
+    const page = await openPage('#jobs');
+    const rewards = (group: number): string[] => {
+      if (group === 3) return ['1.7e308', '1.7e308', '-1.7e308'];
+      if (group === 5) return ['1e400', LARGE_INTEGER];
+      return Array.from({ length: group % 5 }, (_, at) =>
+        group % 4 === 0 ? '0.5' : ((group * at * 0.37) % 1).toFixed(3),
+      );
+    };
+    const trajectory = (reward: string, group: number): string =>
+      `{"reward":${reward},"final_policy_version":${group % 7},"messages_and_choices":[{"role":"user","content":"x"},{"message":{"role":"assistant"},"logprobs":{"content":[${Array.from({ length: group }, (_, at) => `{"token":"${group === 9 ? '<b>' : 'token_id:'}${at}","logprob":-1}`).join()}]}}]}`;
+    const groups = Array.from({ length: 50 }, (_, group) => rewards(group).map((reward) => trajectory(reward, group)));
+    const texts = groups.map((all) => `{"trajectories":[${all.join(',')}]}`);
+    const body = `{"model_id":"${callId(9)}","trajectory_groups":[${texts.join(',')}],"experimental_config":null}`;
+    await post(served, '/v1/preview/training-jobs', body);
+    const cwd = temporaryDirectory();
+    writeFileSync(join(cwd, 'groups.jsonl'), texts.join('\n'));
+    expect((await run(['train', 'lint', 'groups.jsonl', '--html', 'r.html'], { cwd })).code).toBe(0);
+    const report = await page.context().newPage();
+    await report.goto(`file://${cwd}/r.html`);
+    await page.locator('.opener').nth(1).waitFor();
+    await page.locator('.opener').first().click();
+    await page.locator('#panel figure').first().waitFor();
+    // All of it but the places in the file, which the table has first, and the size of what is between the trajectories.
+    const shown = (container: Locator): Promise<string[]> =>
+      container
+        .locator(
+          'dl:has(dt:text-is("Groups")) div:not(:has(dt:text-is("Size"))), figure, .report > h3, td:nth-last-child(-n+2)',
+        )
+        .evaluateAll((elements) => elements.map(({ textContent }) => textContent ?? ''));
+    const [onPage, inReport] = [await shown(page.locator('#panel')), await shown(report.locator('body'))];
+    expect(onPage.length).toBeGreaterThan(100);
+    expect(onPage).toEqual(inReport);
+    expect(onPage.join()).not.toMatch(/NaN/);
+    await expectReadable(page);
+    const row = page.locator('tbody tr').first();
+    expect(await row.locator('td').nth(6).innerText()).toBe(' -1.7e308 to 1e400');
   });
 
   test('finds the slowest call of a trace, its inputs and its score with two actions', async () => {
@@ -388,37 +432,73 @@ describe.skipIf(!executablePath).each(stores)('the page in a browser, on %s', { 
     await expect.poll(() => page.locator('article').last().innerText()).toContain('find_parcel{}');
   });
 
-  test('stays live while calls arrive as fast as the service takes them, each in a trace of its own', async () => {
+  test('shows each of 1,000 calls per second, and each key that is pressed meanwhile', async () => {
     const page = await openPage('#calls');
-    const id = (at: number): string => String(at).padStart(16, '0');
-    const count = 6000;
-    let sent = 0;
+    const [count, perSecond, senders] = [3000, 1000, 64];
+    const agent = new Agent({ keepAlive: true, maxSockets: senders });
+    onTestFinished(() => agent.destroy());
+    const authorization = `Basic ${Buffer.from(`${served.env.SVC_USERNAME}:${served.env.SVC_PASSWORD}`).toString('base64')}`;
+    const headers = { 'Content-Type': 'application/json', Authorization: authorization };
+    const startCall = async (number: number): Promise<void> => {
+      const own = String(number).padStart(16, '0');
+      const body = call(1, undefined, `load-${number}`).replace(callId(1), own).replace(trace, own.repeat(2));
+      const sent = request(`${served.url}/call/start`, { method: 'POST', agent, headers }).end(body);
+      const [{ statusCode }, text] = await once(sent, 'response').then(async ([response]) => [
+        response,
+        await readText(response),
+      ]);
+      expect([statusCode, text]).toEqual([200, expect.anything()]);
+    };
+    // Call n is due n milliseconds after the start; a service that is slower gets it when a sender is free.
+    const startedAt = performance.now();
+    let [next, late] = [0, 0];
     const send = async (): Promise<void> => {
-      while (sent < count) {
-        sent += 1;
-        const [own, name] = [id(sent), `load-${sent}`];
-        await post(
-          served,
-          '/call/start',
-          call(1, undefined, name).replace(callId(1), own).replace(trace, own.repeat(2)),
-        );
+      while (next < count) {
+        next += 1;
+        const number = next;
+        const dueInMs = (number * 1000) / perSecond - (performance.now() - startedAt);
+        if (dueInMs < -100) late += 1;
+        if (dueInMs > 0) await setTimeout(dueInMs);
+        await startCall(number);
       }
     };
-    const startedAt = performance.now();
-    const sending = Promise.all(Array.from({ length: 64 }, send)).then(() => performance.now() - startedAt);
-    // New rows at the top, again and again, while the page is used.
-    const seen = new Set<string>();
-    await page.keyboard.press('/');
-    while (seen.size < 3) seen.add(await page.locator('td.main').first().innerText());
-    await page.keyboard.type('load-777');
-    await page.locator('td.main', { hasText: 'load-777' }).first().waitFor();
-    const durationMs = await sending;
-    process.stderr.write(`${name}: ${Math.round((count / durationMs) * 1000)} calls per second\n`);
-    await page.getByRole('button', { name: 'Clear' }).click();
-    await page.locator('nav', { hasText: 'Calls 6,003' }).waitFor();
-    await expect.poll(() => page.locator('td.main').first().innerText()).toMatch(/^load-(59\d\d|6000)$/);
+    let isSending = true;
+    const sending = Promise.all(Array.from({ length: senders }, send)).then(() => {
+      isSending = false;
+      return (performance.now() - startedAt) / 1000;
+    });
+    await page.evaluate(`window.frames = 0; window.keys = 0; onkeydown = () => { window.keys += 1; }`);
+    const drawFrames = `new Promise((resolve) => {
+      let left = 12;
+      const count = () => { window.frames += 1; left -= 1; if (left > 0) requestAnimationFrame(count); else resolve(); };
+      count();
+    })`;
+    const [newest, focused] = [new Set<string>(), new Set<unknown>()];
+    let pressed = 0;
+    while (isSending) {
+      await page.keyboard.press('j');
+      pressed += 1;
+      await page.evaluate(drawFrames);
+      focused.add(await page.evaluate('document.activeElement.id'));
+      newest.add(await page.locator('td.main').first().innerText());
+    }
+    const seconds = await sending;
+    const [frames, keys] = (await page.evaluate('[window.frames, window.keys]')) as number[];
+    const rate = `${Math.round(count / seconds)} calls per second of ${perSecond}, ${late} of ${count} calls late`;
+    process.stderr.write(
+      `${name}: ${rate}; ${pressed} keys, ${frames} frames, ${newest.size} lists in ${seconds.toFixed(1)} s\n`,
+    );
+    expect(keys).toBe(pressed);
+    // Both are counts: of a machine that is slower, there are as many calls, and more keys and frames.
+    expect([frames, pressed > 5, focused.size > 3, newest.size > 1]).toEqual([12 * pressed, true, true, true]);
+    await page.locator('nav', { hasText: `Calls ${(count + 3).toLocaleString('en')}` }).waitFor();
+    await expect.poll(() => page.locator('td.main').first().innerText()).toMatch(/^load-(29\d\d|3000)$/);
     await page.getByRole('button', { name: 'Load older records' }).click();
     await expect.poll(() => page.locator('tbody tr').count()).toBeGreaterThan(50);
+    const download = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'Export' }).click();
+    const exported = readFileSync(await (await download).path(), 'utf8').matchAll(/"op_name":"(load-\d+)"/g);
+    expect(new Set(Array.from(exported, ([, name]) => name)).size).toBe(count);
   });
 });
 

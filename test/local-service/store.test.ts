@@ -109,7 +109,7 @@ describe('the database', () => {
   ])('is created %s, and opened again', async (_, place) => {
     const path = place();
     const first = await openStore(path);
-    first.run("insert into jobs values ('a', 'b', null, 1)");
+    first.run("insert into jobs (id, model_id, created_at) values ('a', 'b', 1)");
     expect([first.first('pragma journal_mode'), first.first('pragma foreign_keys')]).toMatchObject([
       { journal_mode: 'wal' },
       { foreign_keys: 0 },

@@ -14,6 +14,7 @@ import {
   rawText,
   rootOf,
 } from '../../json/json-node.ts';
+import { writeJson } from '../../json/write-json.ts';
 import type { Operation } from '../../operations/operation.ts';
 import { createTrajectoryChecks } from '../../train/stream/checks.ts';
 import { createEnvelope, readTrajectories } from '../../train/stream/grammar.ts';
@@ -38,7 +39,7 @@ export function receiveTrainingJobs(operation: Operation, context: ServiceContex
     limitYoungGeneration();
     const staging = await openStagingFile(directory);
     try {
-      const { body, findings } = await receiveJob(chunks, staging, validate);
+      const { body, findings, rewards } = await receiveJob(chunks, staging, validate);
       const refusal = refuseFindings(findings, operation, context);
       await yieldAfterWork(length, signal);
       if (refusal) return refusal;
@@ -47,6 +48,7 @@ export function receiveTrainingJobs(operation: Operation, context: ServiceContex
         id: uuidV7(now(), randomBytes(10)),
         model_id: firstStringMember(body, 'model_id') ?? '',
         experimental_config: config && kindOf(config) !== 'null' ? rawText(config) : null,
+        rewards,
         created_at: now(),
       };
       await store.saveJob(job, staging.trajectories, signal);
@@ -64,14 +66,20 @@ async function receiveJob(
   chunks: AsyncIterable<Uint8Array>,
   staging: Awaited<ReturnType<typeof openStagingFile>>,
   validate: BodyValidator,
-): Promise<{ readonly body: JsonNode; readonly findings: readonly Finding[] }> {
-  const checks = createTrajectoryChecks(undefined);
+): Promise<{ readonly body: JsonNode; readonly findings: readonly Finding[]; readonly rewards: string }> {
+  const { createJobRewards } = await import('../page-jobs.ts');
+  const [checks, rewards] = [createTrajectoryChecks(undefined), createJobRewards()];
   let index = 0;
   for await (const events of readTrajectories(chunks, 'body')) {
     for (const event of events) {
-      checks.checkEvent(event, '');
-      if (event.kind === 'group') index = 0;
-      else if (event.kind === 'trajectory') staging.add(checks.lastGroup(), index++, event.bytes);
+      if (event.kind !== 'trajectory') checks.checkEvent(event, '');
+      else {
+        rewards.add(checks.checkTrajectory(event, ''));
+        staging.add(checks.lastGroup(), index++, event.bytes);
+      }
+      if (event.kind !== 'group') continue;
+      rewards.addGroup();
+      index = 0;
     }
     await staging.flush();
   }
@@ -79,7 +87,7 @@ async function receiveJob(
   const trajectoryFindings = checks
     .findings()
     .map(({ path, ...finding }) => ({ ...finding, path: parseJsonPath(path) ?? [] }));
-  return { body, findings: [...validate(body), ...trajectoryFindings] };
+  return { body, findings: [...validate(body), ...trajectoryFindings], rewards: writeJson(rewards.finish()) };
 }
 
 // Text that is not JSON has no path, only an offset.

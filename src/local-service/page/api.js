@@ -11,17 +11,17 @@ export async function login() {
 }
 
 /** The data of a route; throws an Error whose message can be shown. */
-export async function read(name, parameters = {}, kind = 'json') {
+export async function read(name, parameters = {}, kind = 'json', signal = null) {
   const token = localStorage.getItem(TOKEN);
   const headers = token ? { Authorization: `Bearer ${token}` } : {};
-  const response = await fetch(`/page/${name}?${new URLSearchParams(parameters)}`, { headers }).catch(() => {
+  const response = await fetch(`/page/${name}?${new URLSearchParams(parameters)}`, { headers, signal }).catch(() => {
     throw new Error('The service does not respond.');
   });
   if (response.ok) return response[kind]();
   if (response.status === 401 && token) {
     // The service that the token was for has ended. Without one, the browser asks for the user name and password.
     localStorage.removeItem(TOKEN);
-    return read(name, parameters, kind);
+    return read(name, parameters, kind, signal);
   }
   const hint =
     ': reload the page and enter the user name and password of svc serve, or open the link of svc serve --open';

@@ -8,11 +8,26 @@ export function el(name, { style, ...properties } = {}, ...children) {
   return element;
 }
 
-export function svg(name, attributes, ...children) {
-  const element = document.createElementNS('http://www.w3.org/2000/svg', name);
-  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, String(value));
-  element.append(...children);
+const SVG = 'http://www.w3.org/2000/svg';
+
+/** The element of markup: [name, attributes, content], where content is a text, or a list of texts and elements. */
+export function elementOf([name, attributes, content = []], parent = 'http://www.w3.org/1999/xhtml') {
+  const space = name === 'svg' ? SVG : parent;
+  const element = document.createElementNS(space, name);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+  element.append(...[content].flat().map((each) => (typeof each === 'string' ? each : elementOf(each, space))));
   return element;
+}
+
+/** A histogram as small as a word, with its limits. */
+export function sparkline(counts, name, low, high) {
+  const highest = Math.max(...counts);
+  const bars = counts.map((count, at) => {
+    const height = Math.ceil((16 * count) / highest);
+    return ['rect', { class: 'bar', x: at * 4, y: 16 - height, width: 3, height }];
+  });
+  const size = { width: counts.length * 4, height: 16, role: 'img', 'aria-label': name };
+  return [elementOf(['svg', size, bars]), el('small', {}, ` ${low} to ${high}`)];
 }
 
 export function link(href, text, className = '') {

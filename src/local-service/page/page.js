@@ -17,6 +17,7 @@ let state = readState();
 let loaded = { rows: [] };
 let opened = {};
 let panelKey;
+let closing = new AbortController();
 let totals = {};
 let typing;
 // The first selection adds to the history, the next ones replace it.
@@ -223,11 +224,13 @@ async function renderPanel() {
   const key = id && JSON.stringify([state.table, project, id]);
   if (key === panelKey) return;
   panelKey = key;
+  closing.abort();
+  closing = new AbortController();
   panel.replaceChildren();
   if (key === undefined) return;
   const record = await read('record', { table: state.table, project, id });
   if (key !== panelKey) return;
-  const parts = record.row ? panels[state.table](record, () => key === panelKey) : ['This record is not stored.'];
+  const parts = record.row ? panels[state.table](record, closing.signal) : ['This record is not stored.'];
   panel.replaceChildren(link(href(state, { in: '', id: '' }), 'Close', 'close'), ...parts);
 }
 

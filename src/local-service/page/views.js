@@ -1,6 +1,5 @@
 import { read } from './api.js';
-import { histogram, limits, meanOf, means, sparkline } from './charts.js';
-import { badge, counted, duration, el, link, short, time } from './dom.js';
+import { badge, counted, duration, el, elementOf, link, short, sparkline, time } from './dom.js';
 import { copyButtons, jsonView, nodeAt, parseTree, textAt } from './json.js';
 import { CLOSED, href } from './state.js';
 
@@ -8,6 +7,7 @@ const BASIC = '-u "$SVC_USERNAME:$SVC_PASSWORD"';
 const BEARER = '-H "Authorization: Bearer $SVC_TOKEN"';
 const MAX_PAYLOAD_COLUMNS = 5;
 const MAX_BADGES = 2;
+const MAX_BARS = 20;
 
 /** The columns of a table: a name, the cell of a row, a class, and a chart of the values. */
 export function columnsOf(state, rows, paths) {
@@ -35,9 +35,10 @@ export function columnsOf(state, rows, paths) {
     ],
     jobs: () => [
       ['Name', (row) => opener({ id: row.id }, jobName(row)), 'main'],
-      filter('Model', 'model', 'model_id'),
       ['Time', (row) => time(row.created_at)],
-      ['Groups', (row) => row.groups?.toLocaleString('en') ?? '', 'number'],
+      ...['groups', 'without signal', 'rewards', 'mean'].map(rewardColumn),
+      ['Distribution', rewardsChart],
+      filter('Model', 'model', 'model_id'),
     ],
     chats: () => [
       ['Question', (row) => opener({ id: row.id }, row.title), 'main'],
@@ -72,8 +73,34 @@ export function chosenPaths({ parameters: { columns } }, paths) {
 function payloadColumn(path, type, rows) {
   const cell = (row) => textAt(parseTree(row.record), `payload.${path}`);
   if (type !== 'numeric') return [path, cell];
-  const values = rows.map(cell).filter(Boolean).map(Number).filter(Number.isFinite);
-  return [path, cell, 'number', values.length > 1 ? sparkline(values, path) : ''];
+  const values = rows.map(cell).filter((text) => text && Number.isFinite(Number(text)));
+  return [path, cell, 'number', values.length > 1 ? valuesChart(path, values) : ''];
+}
+
+// The limits are texts of cells, with every digit.
+function valuesChart(path, values) {
+  const sorted = values.toSorted((left, right) => left - right);
+  const [low, high] = [sorted[0], sorted.at(-1)];
+  const counts = Array.from({ length: low === high ? 1 : Math.min(MAX_BARS, new Set(values).size) }, () => 0);
+  // Halves, because the difference of two doubles can exceed the range of a double.
+  const share = (value) => (value / 2 - low / 2) / (high / 2 - low / 2 || 1);
+  for (const value of values) counts[Math.min(counts.length - 1, Math.floor(share(value) * counts.length))] += 1;
+  return sparkline(counts, `${path}: ${counted(values.length, 'value', 'values')}`, low, high);
+}
+
+// What the service has counted when it stored the job; jobs of svc 0.1 have none of it.
+function rewardColumn(name) {
+  const cell = ({ rewards }) => {
+    const value = JSON.parse(rewards)?.[name] ?? '';
+    return name === 'mean' && value !== '' ? short(value) : value.toLocaleString('en');
+  };
+  return [name[0].toUpperCase() + name.slice(1), cell, 'number'];
+}
+
+function rewardsChart({ rewards }) {
+  const { bars = [] } = JSON.parse(rewards) ?? {};
+  const [low, high] = ['min', 'max'].map((name) => textAt(parseTree(rewards ?? ''), name));
+  return bars.length > 0 ? sparkline(bars, 'Trajectories by reward', low, high) : '';
 }
 
 export const panels = { calls: callPanel, feedback: feedbackPanel, jobs: jobPanel, chats: chatPanel };
@@ -145,55 +172,21 @@ export function jobName({ model_id: model, experimental_config: config }) {
   return textAt(parseTree(config ?? ''), 'name') || model;
 }
 
-function jobPanel({ row }, isCurrent) {
-  const status = el('p', { role: 'status' }, 'Reading the trajectories…');
-  const charts = el('div');
-  readTrajectories().catch(({ message }) => status.replaceChildren(message));
+function jobPanel({ row }, signal) {
+  const { trajectories = 'all' } = JSON.parse(row.rewards) ?? {};
+  const status = el('p', { role: 'status' }, `Checking ${trajectories.toLocaleString('en')} trajectories…`);
+  const report = el('div', { className: 'report' }, status);
+  read('lint', { job: row.id }, 'json', signal).then(
+    (markup) => report.replaceChildren(...markup.map((each) => elementOf(each))),
+    ({ message }) => status.replaceChildren(message),
+  );
   const config = row.experimental_config;
   return [
     el('h2', {}, jobName(row)),
     time(row.created_at),
     factList({ id: row.id, model: row.model_id }),
-    status,
-    charts,
+    report,
     ...(config === null ? [] : [section('Configuration', jsonView(config))]),
-  ];
-
-  async function readTrajectories() {
-    const all = [];
-    for (let after = ''; isCurrent() && after !== null; ) {
-      const page = await read('trajectories', { job: row.id, after });
-      all.push(...page.trajectories);
-      after = page.next;
-      status.textContent = `Read ${all.length} of ${counted(page.total, 'trajectory', 'trajectories')}`;
-    }
-    charts.replaceChildren(...jobCharts(all));
-  }
-}
-
-function jobCharts(trajectories) {
-  const valuesOf = (name, own = trajectories) => own.map((each) => each[name]).filter((value) => value !== null);
-  const rewards = valuesOf('reward');
-  const lengths = ['messages', 'tokens'].map((name) => histogram(name, 'Trajectories', valuesOf(name).filter(Boolean)));
-  if (rewards.length === 0) return ['No rewards.', ...lengths];
-  const rewardsBy = (name) =>
-    [...Map.groupBy(trajectories, (each) => each[name])].flatMap(([key, own]) => {
-      const values = valuesOf('reward', own);
-      return key === null || values.length === 0 ? [] : [{ key, values }];
-    });
-  const ranges = rewardsBy('group').map(({ values }) => limits(values).reduce((low, high) => high - low));
-  const versions = rewardsBy('version').map(({ key, values }) => [key, meanOf(values)]);
-  const flat = ranges.filter((range) => range === 0).length;
-  const summary = `${counted(rewards.length, 'reward', 'rewards')} in ${counted(ranges.length, 'group', 'groups')}`;
-  const values = `from ${limits(rewards).map(short).join(' to ')}, mean ${short(meanOf(rewards))}`;
-  const teaching = `${counted(flat, 'group has', 'groups have')} equal rewards and cannot teach a model`;
-  return [
-    el('p', {}, `${summary}, ${values}. ${teaching}${flat > 0 ? ' (red)' : ''}.`),
-    histogram('reward', 'Trajectories', rewards),
-    histogram('reward range', 'Groups', ranges, flat),
-    means('position', 'Mean reward', [...rewards.entries()]),
-    means('final policy version', 'Mean reward', versions),
-    ...lengths,
   ];
 }
 

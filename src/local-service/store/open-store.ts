@@ -185,7 +185,9 @@ function isBusyError(error: unknown): boolean {
 
 /** The application id in the header of an SQLite database: `svc` and a zero byte. */
 export const APPLICATION_ID = 0x73766300;
-export const SCHEMA_VERSION = 5;
+
+/** The version of the tables; versions 2 to 5 were never released. */
+export const SCHEMA_VERSION = 6;
 
 // From version 1, which svc 0.1 wrote.
 const conversion: readonly string[] = [

@@ -1,5 +1,3 @@
-import { getMember, itemsAt, numberMember, rootOf } from '../../json/json-node.ts';
-import { parseJson } from '../../json/parse-json.ts';
 import type { ServiceStore, StoredRow } from './service-store.ts';
 
 export const PAGE_TABLES = ['calls', 'feedback', 'jobs', 'chats'] as const;
@@ -19,8 +17,6 @@ interface TableColumns {
   /** The columns that order the newest rows; together unique. */
   readonly key: readonly string[];
   readonly columns: string;
-  /** The columns of a list, if those of a record would be too large. */
-  readonly listed?: string;
   readonly searched: string;
   /** The columns that are filtered by their values; in those that end in a colon, by the value of a JSON field. */
   readonly filters: Readonly<Record<string, string>>;
@@ -41,9 +37,7 @@ export const pageTables: { readonly [table in PageTable]: TableColumns } = {
   },
   jobs: {
     key: ['created_at', 'id'],
-    columns: 'id, model_id, experimental_config, created_at',
-    listed:
-      'id, model_id, experimental_config, created_at, (select max(group_index) + 1 from @trajectories as each where each.job_id = jobs.id) as groups',
+    columns: 'id, model_id, experimental_config, rewards, created_at',
     searched: "id || ' ' || model_id || ' ' || coalesce(experimental_config, '')",
     filters: { model: 'model_id' },
   },
@@ -61,8 +55,7 @@ const MAX_COUNTED_ROWS = 100_000;
 const ROWS_PER_CHUNK = 250;
 
 // Trajectories may have megabytes.
-const TRAJECTORIES_PER_QUERY = 8;
-const MAX_TRAJECTORIES = 2048;
+const TRAJECTORIES_PER_CHUNK = 8;
 
 /** Selects rows of a table. */
 export interface PageQuery {
@@ -91,19 +84,17 @@ export async function readPage(
   table: PageTable,
   { before, search, filters, window: [start, end], limit, isFirstOfTrace }: PageQuery,
 ): Promise<RowPage> {
-  const { key, columns, listed = columns, searched, filters: names } = pageTables[table];
-  const keys = key.join(', ');
-  const marks = key.map(() => '?').join(', ');
+  const { key, columns, searched, filters: names } = pageTables[table];
+  const [keys, marks] = [key.join(', '), key.map(() => '?').join(', ')];
   const order = key.map((name) => `${name} desc`).join(', ');
   const select = (what: string, conditions: readonly Condition[], tail: string): Promise<readonly StoredRow[]> => {
     const where = conditions.length > 0 ? `where ${conditions.map(([sql]) => sql).join(' and ')}` : '';
     const values = conditions.flatMap(([, each]) => each);
     return readRows({ sql: `select ${what} from @${table} ${where} order by ${order} ${tail}`, values });
   };
-  const keyOf = (row: StoredRow): Key => key.map((name, at) => (at === 0 ? Number(row[name]) : String(row[name])));
   const pageOf = (rows: readonly StoredRow[], rest: StoredRow | undefined): RowPage => {
     const last = rows.length > limit ? rows[limit - 1] : rest;
-    return { rows: rows.slice(0, limit), next: last && JSON.stringify(keyOf(last)) };
+    return { rows: rows.slice(0, limit), next: last && JSON.stringify(keyOf(last, key)) };
   };
   const cursor = parseCursor(before, key.length);
   const range: Condition[] = [
@@ -116,10 +107,10 @@ export async function readPage(
     ...(search === '' ? [] : [searchCondition(searched, search)]),
     ...(isFirstOfTrace ? [FIRST_OF_TRACE] : []),
   ];
-  if (matches.length === 0) return pageOf(await select(listed, range, `limit ${limit + 1}`), undefined);
+  if (matches.length === 0) return pageOf(await select(columns, range, `limit ${limit + 1}`), undefined);
   const [last] = await select(keys, range, `limit 1 offset ${MAX_SEARCHED_ROWS - 1}`);
-  const searchedRange: Condition[] = last ? [...range, [`(${keys}) >= (${marks})`, keyOf(last)]] : range;
-  return pageOf(await select(listed, [...searchedRange, ...matches], `limit ${limit + 1}`), last);
+  const searchedRange: Condition[] = last ? [...range, [`(${keys}) >= (${marks})`, keyOf(last, key)]] : range;
+  return pageOf(await select(columns, [...searchedRange, ...matches], `limit ${limit + 1}`), last);
 }
 
 // An expression, so that the rows are read in the order of their index: that of a filtered column has another order.
@@ -195,29 +186,47 @@ function escapeLetters(text: string): string {
 }
 
 /** The calls of a trace, the oldest first, in chunks, and at most `limit`. */
-export async function* readTraceCalls(
+export function readTraceCalls(store: Pick<ServiceStore, 'readRows'>, traceId: string, limit: number) {
+  const { key, columns } = pageTables.calls;
+  return readChunks(store, { columns, from: '@calls where trace_id', key, chunk: ROWS_PER_CHUNK }, traceId, limit);
+}
+
+/** The trajectories of a job in order, in chunks. */
+export function readTrajectories(store: Pick<ServiceStore, 'readRows'>, jobId: string) {
+  const key = ['group_index', 'trajectory_index'];
+  const columns = 'group_index, trajectory_index, cast(trajectory as text) as trajectory';
+  return readChunks(store, { columns, from: '@trajectories where job_id', key, chunk: TRAJECTORIES_PER_CHUNK }, jobId);
+}
+
+// Each query continues after the last row, whose key begins with a number.
+async function* readChunks(
   { readRows }: Pick<ServiceStore, 'readRows'>,
-  traceId: string,
-  limit: number,
+  { columns, from, key, chunk }: Record<'columns' | 'from', string> & Pick<TableColumns, 'key'> & { chunk: number },
+  id: string,
+  limit = Number.POSITIVE_INFINITY,
 ): AsyncGenerator<readonly StoredRow[]> {
-  let at: Key = [-1, '', ''];
-  for (let count = 0; count < limit; count += ROWS_PER_CHUNK) {
-    const rows = await readRows({
-      sql: `select ${pageTables.calls.columns} from @calls
-        where trace_id = ? and created_at >= ? and (created_at, id, project_id) > (?, ?, ?)
-        order by created_at, id, project_id limit ${Math.min(ROWS_PER_CHUNK, limit - count)}`,
-      values: [traceId, at[0] ?? 0, ...at],
-    });
+  const [keys, marks] = [key.join(', '), key.map(() => '?').join(', ')];
+  let last: StoredRow | undefined;
+  for (let count = 0; count < limit; count += chunk) {
+    const at = last ? keyOf(last, key) : [];
+    const after = last ? `and ${key[0]} >= ? and (${keys}) > (${marks})` : '';
+    const sql = `select ${columns} from ${from} = ? ${after} order by ${keys} limit ${Math.min(chunk, limit - count)}`;
+    const rows = await readRows({ sql, values: [id, ...at.slice(0, 1), ...at] });
     yield rows;
-    const last = rows.at(-1);
-    if (rows.length < ROWS_PER_CHUNK || !last) return;
-    at = [Number(last.created_at), String(last.id), String(last.project_id)];
+    last = rows.at(-1);
+    if (rows.length < chunk) return;
   }
 }
 
-/** The number of calls of a trace. */
-export function countTraceCalls({ readRows }: Pick<ServiceStore, 'readRows'>, traceId: string): Promise<number> {
-  return readCount(readRows, `(select 1 from @calls where trace_id = ? limit ${MAX_COUNTED_ROWS}) as each`, traceId);
+function keyOf(row: StoredRow, key: readonly string[]): Key {
+  return key.map((name, at) => (at === 0 || typeof row[name] === 'number' ? Number(row[name]) : String(row[name])));
+}
+
+/** The number of calls of a trace, at most 100,000. */
+export async function countTraceCalls({ readRows }: Pick<ServiceStore, 'readRows'>, traceId: string): Promise<number> {
+  const calls = `select 1 from @calls where trace_id = ? limit ${MAX_COUNTED_ROWS}`;
+  const [counts] = await readRows({ sql: `select count(*) as total from (${calls}) as each`, values: [traceId] });
+  return Number(counts?.total);
 }
 
 /** The types and payloads of feedback about the calls of a trace. */
@@ -229,48 +238,6 @@ export function readTraceFeedback(
   const sql = `select calls.project_id, calls.id, feedback_type, payload, feedback.created_at from @calls join @feedback
     on svc_ref = 'svc:///' || calls.project_id || '/call/' || calls.id where trace_id = ? limit ${limit}`;
   return readRows({ sql, values: [traceId] });
-}
-
-async function readCount(readRows: ServiceStore['readRows'], selection: string, id: string): Promise<number> {
-  const [counts] = await readRows({ sql: `select count(*) as total from ${selection}`, values: [id] });
-  return Number(counts?.total);
-}
-
-/**
- * The trajectories of a job in order, at most 2048 from a cursor on: the group, reward and final policy version (null
- * for what a double cannot hold), and the number of messages and of tokens with log probabilities.
- */
-export async function readJob({ readRows }: ServiceStore, jobId: string, after: string | null) {
-  const trajectories: { readonly [name in 'group' | 'reward' | 'version' | 'messages' | 'tokens']: number | null }[] =
-    [];
-  const total = await readCount(readRows, '@trajectories where job_id = ?', jobId);
-  let at = parseCursor(after, 2)?.map(Number) ?? [-1, -1];
-  for (let count = TRAJECTORIES_PER_QUERY; count === TRAJECTORIES_PER_QUERY; ) {
-    if (trajectories.length === MAX_TRAJECTORIES) return { trajectories, total, next: JSON.stringify(at) };
-    const rows = await readRows({
-      sql: `select group_index, trajectory_index, cast(trajectory as text) as trajectory from @trajectories
-        where job_id = ? and (group_index, trajectory_index) > (?, ?)
-        order by group_index, trajectory_index limit ${TRAJECTORIES_PER_QUERY}`,
-      values: [jobId, ...at],
-    });
-    for (const { group_index: group, trajectory_index: index, trajectory } of rows) {
-      at = [Number(group), Number(index)];
-      // With svc's own parser: that of a database rejects some JSON.
-      const root = rootOf(parseJson(String(trajectory)));
-      const finite = (name: string): number | null => {
-        const value = numberMember(root, name) ?? Infinity;
-        return Number.isFinite(value) ? value : null;
-      };
-      const messages = itemsAt(root, 'messages_and_choices');
-      const tokens = messages.map((choice) => itemsAt(getMember(choice, 'logprobs'), 'content').length);
-      trajectories.push({
-        ...{ group: Number(group), reward: finite('reward'), version: finite('final_policy_version') },
-        ...{ messages: messages.length, tokens: tokens.reduce((sum, each) => sum + each, 0) },
-      });
-    }
-    count = rows.length;
-  }
-  return { trajectories, total, next: null };
 }
 
 function parseCursor(text: string | null, length: number): Key | undefined {

@@ -69,6 +69,8 @@ const laterTables = [
     duration_ms INTEGER
   ) BY_KEY`,
   `alter table @feedback add column svc_ref KEY`,
+  // What the list of jobs shows of the rewards; null for jobs that svc 0.1 stored.
+  `alter table @jobs add column rewards text`,
   // Samples of payloads (payload-sample.ts) are taken from these alone, whatever else is stored.
   `create index feedback_by_time on @feedback (project_id, created_at, seq, trigger_ref)`,
   `create index feedback_by_type on @feedback (project_id, feedback_type, created_at, seq, trigger_ref)`,

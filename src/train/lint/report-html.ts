@@ -4,7 +4,7 @@ import { pluralize } from '../../json/pluralize.ts';
 import { formatNumber } from '../../output/transfer-text.ts';
 import { barsAxis, chartFigure, valueAxis } from '../../results/charts.ts';
 import { type Distribution, markedCount } from '../../results/distribution.ts';
-import { escapeHtml, htmlFigures, htmlTable, reportPage } from '../../results/report-page.ts';
+import { figureList, type Markup, reportPage, tableOf } from '../../results/report-page.ts';
 import { lintKindNames, lintKinds } from './lint-kinds.ts';
 import type { LintResult } from './linter.ts';
 import { MAX_CHART_BINS, rewardsText } from './report.ts';
@@ -14,29 +14,39 @@ const MAX_SERIES_BINS = 60;
 
 /** The result of lint as an HTML page; `linkTo` returns the URL of a line in a file, if it can be opened. */
 export function lintHtml(
-  { summary, problems }: LintResult,
+  result: LintResult,
   labels: readonly string[],
   linkTo: (label: string, line: string) => string | undefined,
 ): string {
-  const { bytes, groups, untrainableGroups, trajectories, rewards, findings } = summary;
-  const place = (at = ''): string => {
+  const place = (at: string): Markup => {
     const [, file = '', line = ''] = /^(.*):(\d+):\d+$/.exec(at) ?? [];
-    const link = linkTo(file, line);
-    return link === undefined ? escapeHtml(at) : `<a href="${escapeHtml(link)}">${escapeHtml(at)}</a>`;
+    const href = linkTo(file, line);
+    return href === undefined ? at : ['a', { href }, at];
   };
-  const section = (title: string, rows: readonly Pick<Issue, 'at' | 'path' | 'message'>[]): string => {
-    const cells = rows.map(({ at, path, message }) => [place(at), path, message]);
-    return rows.length === 0 ? '' : `<h3>${title}</h3>${htmlTable(['Place', 'Field', 'Finding'], cells, [0])}`;
+  return reportPage('Training data', [['p', { class: 'soft' }, labels.join(', ')], ...lintMarkup(result, place)]);
+}
+
+/** The result of lint as figures, charts and findings; those of texts without places have the path only. */
+export function lintMarkup({ summary, problems }: LintResult, place?: (at: string) => Markup): Markup[] {
+  const { bytes, groups, untrainableGroups, trajectories, rewards, findings } = summary;
+  const section = (
+    title: string,
+    reason: string,
+    rows: readonly Pick<Issue, 'at' | 'path' | 'message'>[],
+  ): Markup[] => {
+    if (rows.length === 0) return [];
+    const cells = rows.map(({ at = '', path, message }) => [...(place ? [place(at)] : []), path, message]);
+    const headings = [...(place ? ['Place'] : []), 'Field', 'Finding'];
+    return [['h3', {}, [`${title} `, ['span', { class: 'soft' }, reason]]], ...tableOf(headings, cells)];
   };
-  const sections = lintKindNames.map((kind) => {
+  const sections = lintKindNames.flatMap((kind) => {
     const [count, examples] = [findings.count(kind), findings.examplesOf(kind)];
     const more = count > examples.length ? ` (the first ${examples.length} are listed)` : '';
-    const text = `${kind}: ${formatNumber(count)} ${pluralize(count, 'finding')}${more}`;
-    return section(`${text} <span class="muted">${lintKinds[kind]}</span>`, examples);
+    return section(`${kind}: ${formatNumber(count)} ${pluralize(count, 'finding')}${more}`, lintKinds[kind], examples);
   });
-  return reportPage('Training data', [
-    `<p class="muted">${escapeHtml(labels.join(', '))}</p>`,
-    htmlFigures([
+  const all = [...section('Errors and warnings of svc train', '', problems), ...sections];
+  return [
+    figureList([
       ['Groups', formatNumber(groups)],
       ['Without a training signal', formatNumber(untrainableGroups)],
       ['Trajectories', formatNumber(trajectories)],
@@ -44,12 +54,13 @@ export function lintHtml(
       ['Without a reward', formatNumber(trajectories - rewards.count)],
       ['Size', formatByteSize(bytes)],
     ]),
-    `<div class="charts">${charts(summary).join('\n')}</div>`,
-    `<h2>Findings</h2>${section('Errors and warnings of svc train', problems)}${sections.join('') || '<p>None.</p>'}`,
-  ]);
+    ['div', { class: 'charts' }, charts(summary)],
+    ['h2', {}, 'Findings'],
+    ...(all.length === 0 ? [['p', {}, 'None.'] as const] : all),
+  ];
 }
 
-function charts(summary: LintSummary): string[] {
+function charts(summary: LintSummary): Markup[] {
   const { rewards, histogram, deviations, tokens, messages } = summary;
   const rewardBins = histogram.bins(MAX_CHART_BINS);
   const deviationBins = deviations.bins(MAX_CHART_BINS).map((bin) => ({ ...bin, bad: markedCount(bin) }));
@@ -77,14 +88,14 @@ function charts(summary: LintSummary): string[] {
   ];
 }
 
-function lengthChart(title: string, label: string, lengths: Distribution): string {
+function lengthChart(title: string, label: string, lengths: Distribution): Markup {
   const bars = lengths.bins(MAX_CHART_BINS);
   const summary = `${label}, ${formatNumber(lengths.sum())} in all, at most ${formatNumber(lengths.max())}.`;
   const x = barsAxis(`${title} per trajectory`, bars, true);
   return chartFigure({ title, summary, x, yLabel: 'Trajectories', bars });
 }
 
-function groupChart({ groupSample, groups }: LintSummary): string {
+function groupChart({ groupSample, groups }: LintSummary): Markup {
   const points = groupSample.values().map((group) => {
     const { count, min, max, mean } = group.rewards;
     const range = { mean, min: Number(min), max: Number(max) };
@@ -99,7 +110,7 @@ function groupChart({ groupSample, groups }: LintSummary): string {
   });
 }
 
-function seriesChart(title: string, label: string, rewards: Distribution): string {
+function seriesChart(title: string, label: string, rewards: Distribution): Markup {
   const points = rewards.bins(MAX_SERIES_BINS);
   const summary = 'Mean reward, and the range from the lowest to the highest one.';
   const x = valueAxis(

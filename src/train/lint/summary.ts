@@ -42,9 +42,10 @@ export function addReward(rewards: RewardStats, text: string): void {
   if (!Number.isFinite(value)) return;
   rewards.finiteCount += 1;
   // Welford's algorithm, which stays accurate for close rewards far from zero.
-  const deviation = value - rewards.mean;
-  rewards.mean += deviation / rewards.finiteCount;
-  rewards.squaredDeviations += deviation * (value - rewards.mean);
+  // Halves, because the difference of two doubles can exceed the range of a double.
+  const half = value / 2 - rewards.mean / 2;
+  rewards.mean += 2 * (half / rewards.finiteCount);
+  rewards.squaredDeviations += 2 * half * (value - rewards.mean);
 }
 
 /** The population standard deviation, a double. */
@@ -59,7 +60,7 @@ export function classifyVariance({ min, max }: RewardStats): 'equal' | 'rounded'
 }
 
 /** True for a group with two rewards that differ as doubles. */
-export function isTrainable({ rewards }: GroupStats): boolean {
+export function isTrainable({ rewards }: Pick<GroupStats, 'rewards'>): boolean {
   return rewards.count > 1 && classifyVariance(rewards) === 'different';
 }
 
