@@ -1,4 +1,5 @@
 import { setMaxListeners } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { checkArgumentEncoding } from './cli/command-line.ts';
 import { parseCommandLine } from './cli/parse-command-line.ts';
 import type { ProcessEnd, RunCommand } from './command.ts';
@@ -57,8 +58,7 @@ export async function main(runtime: Runtime): Promise<ProcessEnd> {
     const encodingWarning = checkArgumentEncoding(argv, runtime.readCommandLine ?? (() => undefined));
     const parsed = await parseCommandLine(argv, runtime.cwd);
     if ('isVersion' in parsed) {
-      const json = argv.includes('--json') ? await import('./cli/docs/version-json.ts') : undefined;
-      await stdout.write(json?.versionJson(runtime.node) ?? `svc ${version}\n`);
+      await stdout.write(argv.includes('--json') ? versionJson(runtime.node) : `svc ${version}\n`);
       await stdout.end();
       return 0;
     }
@@ -87,6 +87,12 @@ export async function main(runtime: Runtime): Promise<ProcessEnd> {
   } catch (error) {
     return reportFailure(error, report);
   }
+}
+
+// Version, commit (null if the build knew none), bundled libraries, and Node.
+function versionJson(node: string): string {
+  const built: object = JSON.parse(readFileSync(new URL('version.json', import.meta.url), 'utf8'));
+  return `${JSON.stringify({ ...built, node }, null, 2)}\n`;
 }
 
 async function reportFailure(error: unknown, report: Reporter): Promise<ProcessEnd> {

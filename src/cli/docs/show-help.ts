@@ -12,7 +12,7 @@ import { allCommands, commandGroups, commandsIn } from '../all-commands.ts';
 import type { HelpRequest } from '../parse-command-line.ts';
 import { helpTopicNames } from '../tool-commands.ts';
 import { renderHelp } from './help-page.ts';
-import { createHelp, exampleLine, helpText, introduction, programOf } from './help-text.ts';
+import { exampleLine, helpText, introduction, programOf } from './help-text.ts';
 import { environmentVariables, helpTopics } from './help-topics.ts';
 
 const MIN_COLUMNS = 40;
@@ -23,7 +23,10 @@ type HelpContext = Pick<Context, 'runtime' | 'stdout' | 'noInput'>;
 /** Shows the help of a command, of a group of commands, or of a topic. */
 export const runHelp: RunCommand = async ({ args, flags }, context) => {
   const { runtime, stdout } = context;
-  if (isFlagOn(flags, 'skill')) return printSkill(args, stdout);
+  if (isFlagOn(flags, 'skill')) {
+    if (args.length > 0) throw usageFailure('--skill covers all commands and takes no topic', 'run: svc help --skill');
+    return printWhole(helpAsSkill(), stdout);
+  }
   const [name = ''] = args;
   const topic = args.length === 1 ? helpTopicNames.find((one) => one === name) : undefined;
   const commands = commandsIn(args);
@@ -33,8 +36,7 @@ export const runHelp: RunCommand = async ({ args, flags }, context) => {
       throw usageFailure(`the topic ${name} is not available as JSON`, `run: svc help ${name}`);
     return printJson(commands, flags, context);
   }
-  if (topic)
-    return showPage(renderHelp(helpTopics[topic](), createHelp(programOf([]), helpColumns(runtime, stdout))), context);
+  if (topic) return showPage(renderHelp(helpTopics[topic](), helpColumns(runtime, stdout)), context);
   return showHelp({ words: args, isFull: true }, context);
 };
 
@@ -44,11 +46,6 @@ export async function showHelp(request: HelpRequest, context: HelpContext): Prom
   const text = helpText(request, helpColumns(runtime, stdout), runtime.docs);
   if (request.isFull) return showPage(text, context);
   await writeStyled(text, stdout);
-}
-
-async function printSkill(words: readonly string[], stdout: Writer): Promise<void> {
-  if (words.length > 0) throw usageFailure('--skill covers all commands and takes no topic', 'run: svc help --skill');
-  await printWhole(helpAsSkill(), stdout);
 }
 
 async function printJson(commands: readonly Command[], flags: FlagValues, context: Context): Promise<void> {
