@@ -12,13 +12,10 @@ import { formatByteSize } from '../../files/byte-size.ts';
 import type { FlagValues } from '../../flag.ts';
 import { rootOf } from '../../json/json-node.ts';
 import { compactJson, type JsonValue, RawJson } from '../../json/write-json.ts';
-import type { typedOperations } from '../../operations/all-operations.ts';
-import { callStartOperation } from '../../operations/call-start.ts';
-import { chatOperation } from '../../operations/chat.ts';
+import { operationAt, type typedOperations } from '../../operations/all-operations.ts';
 import { feedbackReplaceOperation } from '../../operations/feedback-replace.ts';
 import { feedbackSchemaOperation } from '../../operations/feedback-schema.ts';
 import type { Operation } from '../../operations/operation.ts';
-import { trainOperation } from '../../operations/train.ts';
 import { failureJson } from '../../output/failure-text.ts';
 import { mergeStream } from '../../results/chunk-merger.ts';
 import { createTraceContext, readTraceParent } from '../../trace/trace-context.ts';
@@ -33,32 +30,29 @@ export interface McpTool {
   readonly about?: string;
 }
 
-// By path, so that the compiler reports an operation that is missing.
-const toolsByPath: { readonly [path in (typeof typedOperations)[number]['path']]: McpTool } = {
-  '/feedback/payload_schema': {
-    name: 'feedback_schema',
-    title: 'Discover feedback schema',
-    operation: feedbackSchemaOperation,
-  },
+// By path, so that the compiler reports an operation that is missing; in the order in which tools are listed.
+const toolsByPath: {
+  readonly [path in (typeof typedOperations)[number]['path']]: Pick<McpTool, 'title' | 'about'>;
+} = {
+  '/feedback/payload_schema': { title: 'Discover feedback schema' },
   '/v1/chat/completions': {
-    name: 'chat',
     title: 'Create chat completion',
-    operation: chatOperation,
     about: 'Returns the whole response; a stream is joined into one response.',
   },
-  '/call/start': { name: 'call_start', title: 'Record call start', operation: callStartOperation },
+  '/call/start': { title: 'Record call start' },
   '/feedback/replace': {
-    name: 'feedback_replace',
     title: 'Replace feedback',
-    operation: feedbackReplaceOperation,
     about:
       'Deletes the record with the feedback id and stores a new one. With an id, the new record has that id, so that the same request does not create a second one.',
   },
-  '/v1/preview/training-jobs': { name: 'train', title: 'Create training job', operation: trainOperation },
+  '/v1/preview/training-jobs': { title: 'Create training job' },
 };
 
 /** The tools, in the order in which they are listed. */
-export const mcpTools: readonly McpTool[] = Object.values(toolsByPath);
+export const mcpTools: readonly McpTool[] = Object.entries(toolsByPath).flatMap(([path, texts]) => {
+  const operation = operationAt(path);
+  return operation ? [{ name: operation.command.join('_'), operation, ...texts }] : [];
+});
 
 /** True for a tool that changes nothing that the service stores, although it can cost money: it needs no `--allow`. */
 export function isOfferedAlways({ operation: { effect } }: McpTool): boolean {
