@@ -1,4 +1,3 @@
-/** The kinds of names that completion finds in the environment, the configuration and the history. */
 export type KnownNameKind = 'profiles' | 'projects' | 'models';
 
 /** A flag of a command, as data: parsing, help, completions and the reference read it. */
@@ -16,7 +15,6 @@ export interface Flag {
   readonly summary: string;
   /** What `--no-x` does, of a flag that has both forms. */
   readonly offSummary?: string;
-  /** The heading in help that lists it. */
   readonly group: string;
   readonly default?: string;
   /** The only legal values; svc exits with 2 for any other. */
@@ -93,7 +91,6 @@ export function isFlagOn(flags: FlagValues, name: string): boolean {
   return flags.get(name) === true;
 }
 
-/** True when a switch or boolean is on; undefined when it was not given. */
 export function getBooleanFlag(flags: FlagValues, name: string): boolean | undefined {
   const value = flags.get(name);
   return typeof value === 'boolean' ? value : undefined;

@@ -16,16 +16,13 @@ export interface LineToken {
   readonly start?: string;
 }
 
-/** A command line in its parts. */
 export interface CommandLine {
   /** The words that name a command or a group; the last one may be unknown. */
   readonly words: readonly string[];
   readonly command: Command | undefined;
   /** The flags, those before the command included, and the operands before a `--`. */
   readonly tokens: readonly LineToken[];
-  /** The words after a `--`. */
   readonly literal?: readonly string[];
-  /** All operands, those after a `--` included. */
   readonly operands: readonly string[];
   /** A flag that requests text; nothing after it counts, unless it is before the command. */
   readonly asksFor?: '-h' | '--help' | '--version';

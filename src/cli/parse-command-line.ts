@@ -9,7 +9,6 @@ import { type Flag, type FlagValues, flagForms, flagTerm, getStringFlag, takesVa
 import { commandGroups, commandsIn } from './all-commands.ts';
 import { type LineToken, readFlagValues, splitCommandLine } from './command-line.ts';
 
-/** Asks for the help of a command, of a group (`feedback`), or, without words, of svc. */
 export interface HelpRequest {
   readonly words: readonly string[];
   readonly isFull: boolean;
@@ -102,7 +101,6 @@ function commanderOptions(flag: Flag, values: FlagValues): Option[] {
   });
 }
 
-/** The legal values of a flag beside the other flags given; undefined if its value is free. */
 export function flagChoices({ choices, choicesBeside }: Flag, values: FlagValues): readonly string[] | undefined {
   return choicesBeside?.(values) ?? choices;
 }

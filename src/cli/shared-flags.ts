@@ -3,7 +3,6 @@ import { type Setting, type SettingName, settingFlag, settings } from '../config
 import { type Flag, flagGroup } from '../flag.ts';
 import { type ResultKind, requestResultKind, resultFilters, resultKinds } from '../results/output-format.ts';
 
-/** Flags that every command takes: how much it reports, and in which format. */
 export const reportFlags: readonly Flag[] = [
   ...flagGroup('Output', {
     '-v, --verbose': 'Show requests and responses; secrets are redacted',
@@ -21,7 +20,6 @@ export const reportFlags: readonly Flag[] = [
   }),
 ];
 
-/** The flags that select the format of a result, among those that its kind has. */
 export function resultFlags(kind: ResultKind): Flag[] {
   const { formats } = resultKinds[kind];
   return flagGroup('Output', {
@@ -35,7 +33,6 @@ export function resultFlags(kind: ResultKind): Flag[] {
   });
 }
 
-/** The flags that filter a result, for `flagGroup`. */
 export function filterForms(details: Pick<Flag, 'conflicts'> = {}): {
   readonly [form: string]: Pick<Flag, 'conflicts' | 'summary'>;
 } {
@@ -44,10 +41,8 @@ export function filterForms(details: Pick<Flag, 'conflicts'> = {}): {
   );
 }
 
-/** Skips a confirmation. */
 export const yesFlag: readonly Flag[] = flagGroup('Common', { '-y, --yes': 'Do not ask for confirmation' });
 
-/** The flags that select, change and check a body. */
 export function bodySourceFlags(conflicts: readonly string[]): Flag[] {
   return flagGroup('Body', {
     '-f, --file <file>': {
@@ -68,18 +63,14 @@ export function bodySourceFlags(conflicts: readonly string[]): Flag[] {
   });
 }
 
-/** Selects the profile. */
 export const profileFlag: Flag = settingFlag('profile');
 
-/** The certificate files of TLS, named as in curl. */
 export const certificateFlags: readonly Flag[] = (['cacert', 'cert', 'key'] as const).map(settingFlag);
 
-/** Selects the local service. */
 export const localFlags: readonly Flag[] = flagGroup('Connection', {
   '--local': 'Use the local service; needs no network and no credentials',
 });
 
-/** Flags of the operations about the report of a run. */
 export const summaryFlags: readonly Flag[] = flagGroup('Output', {
   '--summary <file>': {
     summary: 'Append a Markdown summary of the run, for CI',
@@ -87,14 +78,12 @@ export const summaryFlags: readonly Flag[] = flagGroup('Output', {
   },
 });
 
-/** The flags that show a request or say where its result goes. */
 export const sendingFlags: readonly Flag[] = flagGroup('Output', {
   '-o, --output <file>': 'Write the result to a file; - is stdout',
   '-n, --dry-run': 'Print the request and send nothing',
   '--curl': { summary: 'Print the request as a curl command and send nothing', conflicts: ['dry-run'] },
 });
 
-/** The destination and the credentials of a request. */
 export function serviceFlags(): Flag[] {
   const names = settings.flatMap((setting: Setting & { readonly name: SettingName }) =>
     setting.flag === 'requests' && setting.name !== 'profile' ? [setting.name] : [],
@@ -112,7 +101,6 @@ export function sharedFlags(): Flag[] {
   return [...serviceFlags(), ...resultFlags('chat'), ...sendingFlags, ...reportFlags];
 }
 
-/** The definition of a command, without what its name says and what all commands share. */
 export interface CommandDefinition extends Pick<Command, 'summary' | 'about' | 'argument' | 'operation' | 'load'> {
   /** Its own flags, created when they are needed. */
   readonly flags?: () => readonly Flag[];
@@ -124,7 +112,6 @@ export interface CommandDefinition extends Pick<Command, 'summary' | 'about' | '
   readonly examples: { readonly [args: string]: string };
 }
 
-/** The commands of one heading of help, by name. */
 export function defineCommands(group: string, definitions: { readonly [name: string]: CommandDefinition }): Command[] {
   return Object.entries(definitions).map(([name, definition]) => {
     const examples = Object.entries(definition.examples).map(([args, why]) => ({ args, why }));

@@ -30,7 +30,6 @@ export const helpTopicNames = [
   'local-service',
 ] as const;
 
-/** The commands around the operations. */
 export const toolCommands: readonly Command[] = defineCommands('Tools', {
   'train lint': {
     summary: 'Check trajectories without sending them',

@@ -90,7 +90,6 @@ async function withBaseUrl(profile: Profile, settings: ProfileChanges, context: 
   return { ...settings, base_url };
 }
 
-// From stdin, files or hidden prompts, bound to the current origins of the profile.
 async function readCredentials(name: string, profile: Profile, flags: FlagValues, context: Context): Promise<Profile> {
   rejectSecondSource(flags);
   const [password, token] = [await readSecret('password', flags, context), await readSecret('token', flags, context)];
@@ -222,7 +221,6 @@ async function moveToKeychain(entered: Profile, name: string, { runtime, report,
   return credentials;
 }
 
-/** Removes the credentials of a profile; its addresses and settings stay. */
 export const runAuthLogout: RunCommand = async ({ flags }, context) => {
   const { runtime, report, signal } = context;
   const { name } = await selectProfile(flags, context, 'to list the profiles, run: svc profile list');

@@ -76,7 +76,6 @@ function requireOrigins(profile: Profile, subject: string): string[] {
   throw usageFailure(`${subject} a base URL, but the profile has none`, 'add --base-url');
 }
 
-/** Makes a profile the default. */
 export const runProfileUse: RunCommand = async ({ args: [name = ''] }, context) => {
   await updateProfiles(context, (stored) => {
     if (name !== LOCAL_PROFILE_NAME) requireStoredProfile(stored, name);
@@ -85,7 +84,6 @@ export const runProfileUse: RunCommand = async ({ args: [name = ''] }, context) 
   await context.report.note(`using the profile "${name}" from now on`);
 };
 
-/** Removes a profile with its credentials, after asking; without a terminal `--yes` must say so. */
 export const runProfileRemove: RunCommand = async ({ args: [name = ''], flags }, context) => {
   const { runtime, report, signal } = context;
   requireStoredProfile(await readProfiles(context), name);
@@ -104,7 +102,6 @@ export const runProfileRemove: RunCommand = async ({ args: [name = ''], flags },
   await report.note(`removed the profile "${name}"${fallback}`);
 };
 
-/** Lists the profiles, the built-in one last; the one in use is marked. */
 export const runProfileList: RunCommand = async ({ flags }, context) => {
   const output = await openResultOutput('rows', flags, context);
   const stored = await readProfiles(context);
@@ -125,7 +122,6 @@ export const runProfileList: RunCommand = async ({ flags }, context) => {
   await context.stdout.end();
 };
 
-/** Shows what a profile holds, every secret as `[redacted]`, and the credentials in effect. */
 export const runProfileShow: RunCommand = async ({ args, flags }, context) => {
   await showProfile(args[0], flags, context);
 };

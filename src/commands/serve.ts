@@ -178,7 +178,6 @@ async function startPruning(store: ServiceStore, age: string, { runtime, report,
   return () => cancel();
 }
 
-// The service, a recording of another, or the service while it is recorded.
 async function openServeService(
   flags: FlagValues,
   options: LocalServiceOptions,

@@ -1,6 +1,5 @@
 import { commandTree } from '../parse-command-line.ts';
 
-/** A term with its explanation, as help lists flags and commands. */
 type HelpEntry = readonly [term: string, summary: string];
 
 /** A part of a help page. Lines of code are command lines, or comments that begin with `# `. */
@@ -93,7 +92,6 @@ function commandPieces(line: string, columns: number): CommandPiece[] {
   });
 }
 
-/** The text with its first letter in upper case. */
 export function capitalizeSentence(text: string): string {
   return text.slice(0, 1).toUpperCase() + text.slice(1);
 }

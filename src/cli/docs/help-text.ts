@@ -13,7 +13,6 @@ const MAX_SHORT_HELP_COLUMNS = 80;
 // A longer page has the first clause of each summary.
 const MAX_HELP_LINES = 120;
 
-/** The description of svc in two sentences. */
 export const introduction =
   'Send feedback, chats, training jobs and traced calls to a service. Request bodies come from flags, files and stdin.';
 
@@ -51,7 +50,6 @@ export function helpText({ words, isFull }: HelpRequest, columns: number, docs: 
   return renderHelp(isFull ? rootHelp(program, columns, docs) : rootShortHelp(program, columns, docs), columns);
 }
 
-/** The node of the tree of commands; `chosen` gets its flags. */
 export function programOf(words: readonly string[], chosen?: Command): Program {
   return findProgram(commandTree(allCommands, chosen), words);
 }
@@ -60,7 +58,6 @@ function findProgram(root: Program, words: readonly string[]): Program {
   return words.reduce((parent, word) => parent.commands.find((one) => one.name() === word) ?? parent, root);
 }
 
-/** All sections about a command: its subcommands, arguments and flags. */
 export function commandSections(command: Command, program = programOf(command.words, command)): HelpSection[] {
   return [...argumentSections(command), ...flagSections(program)];
 }

@@ -23,7 +23,6 @@ export const environmentVariables: readonly (readonly [name: string, purpose: st
 const chatFormats: readonly string[] = resultKinds.chat.formats;
 const rowFormats = resultKinds.rows.formats.filter((format) => !chatFormats.includes(format));
 
-/** The topics of `svc help` beside the commands, by name. */
 export const helpTopics: { readonly [name in (typeof helpTopicNames)[number]]: () => readonly HelpSection[] } = {
   bodies: () => [
     prose(

@@ -20,7 +20,6 @@ const MAX_COLUMNS = 100;
 
 type HelpContext = Pick<Context, 'runtime' | 'stdout' | 'noInput'>;
 
-/** Shows the help of a command, of a group of commands, or of a topic. */
 export const runHelp: RunCommand = async ({ args, flags }, context) => {
   const { runtime, stdout } = context;
   if (isFlagOn(flags, 'skill')) {
@@ -89,25 +88,15 @@ async function writeStyled(text: string, stdout: Writer): Promise<void> {
 
 function unknownTopic(args: readonly string[]): Error {
   const name = args.join(' ');
-  const suggestion = suggestTopic(args);
+  const names = [...helpTopicNames, ...Object.keys(commandGroups), ...allCommands.map((command) => command.name)];
+  // In a group, its commands like the last word, else all of them.
+  const group = args.length > 1 ? commandsIn(args.slice(0, -1)).map((command) => command.name) : [];
+  const close = group.filter((one) => closestMatch(args.at(-1) ?? '', one.split(' ').slice(-1)));
+  const suggestion = group.length > 0 ? joinWithOr(close.length > 0 ? close : group) : closestMatch(name, names);
   return usageFailure(
     `no help on ${JSON.stringify(name)}`,
     suggestion ? `did you mean: svc help ${suggestion}` : `run svc --help; the topics are ${helpTopicNames.join(', ')}`,
   );
-}
-
-// In a group, its commands like the last word, else all of them.
-function suggestTopic(args: readonly string[]): string | undefined {
-  const group = args.length > 1 ? commandsIn(args.slice(0, -1)).map((command) => command.name) : [];
-  if (group.length === 0)
-    return closestMatch(args.join(' '), [
-      ...helpTopicNames,
-      ...Object.keys(commandGroups),
-      ...allCommands.map((command) => command.name),
-    ]);
-  const [last = ''] = args.slice(-1);
-  const close = group.filter((name) => closestMatch(last, name.split(' ').slice(-1)) !== undefined);
-  return joinWithOr(close.length > 0 ? close : group);
 }
 
 // For programs and agents. JSON leaves out what is undefined.
@@ -175,7 +164,6 @@ function valueType({ takes, value = '' }: Flag): string {
   return types.get(value) ?? 'string';
 }
 
-/** A skill file for agents: what svc does, when to use which command, and how to read its results. */
 export function helpAsSkill(): string {
   const operations = allCommands.filter(({ operation }) => operation);
   const others = allCommands.filter(({ operation }) => !operation);

@@ -15,10 +15,7 @@ import { type Examination, openExamination } from './examination.ts';
 import { inspectFiles } from './files.ts';
 import { examineCredential, listSettings, NOT_SET } from './settings.ts';
 
-/**
- * Shows every setting that is set or has a default, with its source, and whether the service can be reached; secrets are redacted. Throws the worst
- * finding as a Failure.
- */
+/** Reports settings, files and connections without secrets, and then throws the worst finding as a Failure. */
 export const runDoctor: RunCommand = async ({ flags }, context) => {
   const { stdout } = context;
   const output = await openResultOutput('report', flags, context);

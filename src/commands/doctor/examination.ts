@@ -14,7 +14,6 @@ interface DoctorFinding {
   readonly code?: FailureCode;
 }
 
-/** What is examined, and the findings so far. */
 export interface Examination {
   readonly context: Context;
   readonly flags: FlagValues;

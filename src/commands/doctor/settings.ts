@@ -9,7 +9,6 @@ import { REDACTED } from '../../output/reporter.ts';
 import { version } from '../../version.ts';
 import type { Examination } from './examination.ts';
 
-/** The source of a setting that nothing sets. */
 export const NOT_SET = 'not set';
 
 // A type, not an interface: it is printed as JSON.

@@ -32,10 +32,8 @@ const INSTRUCTIONS =
 
 type Members = { readonly [name: string]: JsonValue };
 
-// The result of a request, or its error.
 type RequestResult = { readonly result: Members } | { readonly error: JsonValue };
 
-/** A server of one connection, in all revisions of the protocol. */
 export function createMcpServer(tools: readonly McpTool[], flags: FlagValues, context: Context) {
   const running = new Map<string, AbortController>();
   let callsInFlight = 0;
@@ -130,9 +128,10 @@ export function createMcpServer(tools: readonly McpTool[], flags: FlagValues, co
           return errorOf('invalidParams', isKnown ? notAllowed : unknown);
         }
         const args = getMember(params, 'arguments');
-        const call = { args: args ? rawText(args) : '{}', traceParent: firstStringMember(meta, 'traceparent') };
+        const traceParent = firstStringMember(meta, 'traceparent');
+        const callContext = { ...context, signal: AbortSignal.any([signal, context.signal]) };
         callsInFlight += 1;
-        const result = await runTool(tool.operation, call, flags, context, signal);
+        const result = await runTool(tool.operation, args ? rawText(args) : '{}', traceParent, flags, callContext);
         callsInFlight -= 1;
         return complete(result);
       }
@@ -144,7 +143,6 @@ export function createMcpServer(tools: readonly McpTool[], flags: FlagValues, co
   return { handleMessage, callsInFlight: () => callsInFlight };
 }
 
-// Of JSON-RPC 2.0 and of the protocol.
 const mcpErrorCodes = {
   parseError: -32700,
   invalidRequest: -32600,
@@ -173,7 +171,6 @@ function envelope(id: JsonNode | undefined, response: RequestResult): string {
   return writeJson({ jsonrpc: '2.0', id: id ? new RawJson(rawText(id)) : null, ...response });
 }
 
-/** The response to a message that cannot be handled. */
 export function invalidRequest(reason: string, id?: JsonNode): string {
   return envelope(id, errorOf('invalidRequest', reason));
 }

@@ -23,7 +23,6 @@ import { openApiDocument } from './openapi.ts';
 
 const VIEWS = ['response', 'reply', 'skeleton', 'openapi'] as const;
 
-/** Prints the JSON Schema of a body or response, a skeleton of a body, or the OpenAPI document of all operations. */
 export const runSpec: RunCommand = async ({ args, flags }, context) => {
   const output = await openResultOutput('document', flags, context);
   const views = VIEWS.filter((name) => flags.has(name)).map((name) => (name === 'reply' ? 'response' : name));
