@@ -39,13 +39,16 @@ export interface Flag {
   readonly or?: readonly string[];
 }
 
-type FlagDetails = Omit<Partial<Flag>, 'name' | 'short' | 'takes' | 'value' | 'group'> & Pick<Flag, 'summary'>;
-
 /**
- * The flags of one heading of help, by their forms in help: `-y, --yes`, `--no-parent`, `--[no-]stdin`, `--data <file>`,
- * `--spool[=<only>]`, and `--env <name>...` for a repeatable one. Each has a summary, or more details.
+ * Flags by their forms in help: `-y, --yes`, `--no-parent`, `--[no-]stdin`, `--data <file>`, `--spool[=<only>]`, and
+ * `--env <name>...` for a repeatable one. Each has a summary, or more details.
  */
-export function flagGroup(group: string, flags: { readonly [form: string]: string | FlagDetails }): Flag[] {
+export interface FlagForms {
+  readonly [form: string]: string | Omit<Flag, 'name' | 'short' | 'takes' | 'value' | 'group'>;
+}
+
+/** The flags of one heading of help. */
+export function flagGroup(group: string, flags: FlagForms): Flag[] {
   return Object.entries(flags).map(([form, details]) => ({
     ...parseFlagForm(form),
     group,

@@ -11,23 +11,25 @@ import { trainOperation } from '../operations/train.ts';
 import { resultFlagNames, schemaViewNames } from '../results/output-format.ts';
 import {
   bodySourceFlags,
-  defineCommand,
+  defineCommands,
   resultFlags,
   sendingFlags,
   serviceFlags,
   summaryFlags,
 } from './shared-flags.ts';
 
-export const operationCommands: readonly Command[] = allOperations.map((operation) =>
-  defineCommand(operation.command.join(' '), {
-    summary: operation.isPreview ? `${operation.summary} (preview)` : operation.summary,
-    ...(operation.about ? { about: operation.about } : {}),
-    ...(operation.arguments ? { argument: operationArgument(operation.arguments) } : {}),
-    group: 'Operations',
-    flags: () => [...bodyFlags(operation), ...operationFlags(operation)],
-    examples: operation.examples,
-    operation,
-    load: () => loadOperation(operation),
+export const operationCommands: readonly Command[] = allOperations.flatMap((operation) =>
+  defineCommands('Operations', {
+    [operation.command.join(' ')]: {
+      summary: operation.isPreview ? `${operation.summary} (preview)` : operation.summary,
+      ...(operation.about ? { about: operation.about } : {}),
+      ...(operation.arguments ? { argument: operationArgument(operation.arguments) } : {}),
+      flags: () => [...bodyFlags(operation), ...operationFlags(operation)],
+      hides: [],
+      examples: operation.examples,
+      operation,
+      load: () => loadOperation(operation),
+    },
   }),
 );
 

@@ -1,6 +1,7 @@
 import type { Command } from '../command.ts';
 import { type Setting, type SettingName, settingFlag, settings } from '../config/settings.ts';
-import { type Flag, flagGroup } from '../flag.ts';
+import { type Flag, type FlagForms, flagGroup } from '../flag.ts';
+import type { Example } from '../operations/operation.ts';
 import { type ResultKind, requestResultKind, resultFilters, resultKinds } from '../results/output-format.ts';
 
 export const reportFlags: readonly Flag[] = [
@@ -33,9 +34,7 @@ export function resultFlags(kind: ResultKind): Flag[] {
   });
 }
 
-export function filterForms(details: Pick<Flag, 'conflicts'> = {}): {
-  readonly [form: string]: Pick<Flag, 'conflicts' | 'summary'>;
-} {
+export function filterForms(details: Pick<Flag, 'conflicts'> = {}): FlagForms {
   return Object.fromEntries(
     Object.entries(resultFilters).map(([name, { value, summary }]) => [`--${name} ${value}`, { ...details, summary }]),
   );
@@ -72,10 +71,7 @@ export const localFlags: readonly Flag[] = flagGroup('Connection', {
 });
 
 export const summaryFlags: readonly Flag[] = flagGroup('Output', {
-  '--summary <file>': {
-    summary: 'Append a Markdown summary of the run, for CI',
-    conflicts: ['dry-run', 'curl'],
-  },
+  '--summary <file>': { summary: 'Append a Markdown summary of the run, for CI', conflicts: ['dry-run', 'curl'] },
 });
 
 export const sendingFlags: readonly Flag[] = flagGroup('Output', {
@@ -101,44 +97,40 @@ export function sharedFlags(): Flag[] {
   return [...serviceFlags(), ...resultFlags('chat'), ...sendingFlags, ...reportFlags];
 }
 
-export interface CommandDefinition extends Pick<Command, 'summary' | 'about' | 'argument' | 'operation' | 'load'> {
-  /** Its own flags, created when they are needed. */
-  readonly flags?: () => readonly Flag[];
+interface CommandDefinition extends Pick<Command, 'summary' | 'about' | 'argument' | 'operation' | 'load'> {
+  /** Its own flags: those under the heading Common, or all, created when they are needed. */
+  readonly flags?: FlagForms | (() => readonly Flag[]);
   /** The kind of its result, whose formats it accepts. */
   readonly result?: ResultKind;
   /** Flags about reporting that have no effect, as `verbose` if it sends no request: accepted, but not listed in help. */
   readonly hides?: readonly ('verbose' | 'quiet')[];
   /** What each example does, by its command line without `svc`. */
-  readonly examples: { readonly [args: string]: string };
+  readonly examples: readonly Example[] | { readonly [args: string]: string };
 }
 
+/** The commands of one heading of help, by name. Their flags are created on first use: a run needs those of one command. */
 export function defineCommands(group: string, definitions: { readonly [name: string]: CommandDefinition }): Command[] {
   return Object.entries(definitions).map(([name, definition]) => {
-    const examples = Object.entries(definition.examples).map(([args, why]) => ({ args, why }));
-    return defineCommand(name, { hides: ['verbose'], ...definition, group, examples });
+    const { flags: own = {}, result, hides = ['verbose'], examples, ...same } = definition;
+    const isHidden = (flag: Flag): boolean => hides.some((hidden) => hidden === flag.name);
+    let flags: readonly Flag[] | undefined;
+    return {
+      ...same,
+      name,
+      words: name.split(' '),
+      group,
+      examples: Array.isArray(examples) ? examples : Object.entries(examples).map(([args, why]) => ({ args, why })),
+      get flags() {
+        flags ??= [
+          ...(typeof own === 'function' ? own() : flagGroup('Common', own)),
+          ...(result ? resultFlags(result) : []),
+          ...reportFlags.map((flag): Flag => (isHidden(flag) ? { ...flag, isHidden: true } : flag)),
+        ];
+        return flags;
+      },
+      get listedFlags() {
+        return this.flags.filter((flag) => !flag.isHidden);
+      },
+    };
   });
-}
-
-type OneDefinition = Omit<CommandDefinition, 'examples'> & Pick<Command, 'group' | 'examples'>;
-
-/** One command; its flags are created on first use, because a run needs those of one command. */
-export function defineCommand(name: string, { flags: own, result, hides = [], ...definition }: OneDefinition): Command {
-  const isHidden = (flag: Flag): boolean => hides.some((hidden) => hidden === flag.name);
-  let flags: readonly Flag[] | undefined;
-  return {
-    ...definition,
-    name,
-    words: name.split(' '),
-    get flags() {
-      flags ??= [
-        ...(own?.() ?? []),
-        ...(result ? resultFlags(result) : []),
-        ...reportFlags.map((flag): Flag => (isHidden(flag) ? { ...flag, isHidden: true } : flag)),
-      ];
-      return flags;
-    },
-    get listedFlags() {
-      return this.flags.filter((flag) => !flag.isHidden);
-    },
-  };
 }
