@@ -155,12 +155,7 @@ function flagAsJson(flag: Flag) {
 
 function valueType({ takes, value = '' }: Flag): string {
   if (takes === 'switch' || takes === 'boolean' || takes === 'off') return 'boolean';
-  const types = new Map([
-    ['<n>', 'integer'],
-    ['<x>', 'number'],
-    ['<json>', 'json'],
-    ['<file>', 'file'],
-  ]);
+  const types = new Map(Object.entries({ '<n>': 'integer', '<x>': 'number', '<json>': 'json', '<file>': 'file' }));
   return types.get(value) ?? 'string';
 }
 

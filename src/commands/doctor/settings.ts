@@ -17,21 +17,12 @@ type SettingRow = { readonly name: string; readonly value: string | null; readon
 /** Every setting, with its source and without its secrets. */
 export function listSettings(examination: Examination, credentials: readonly SettingRow[]): SettingRow[] {
   const { runtime } = examination.context;
-  const rowsOf = (name: SettingName, setting: Setting): readonly SettingRow[] => {
-    switch (name) {
-      case 'username':
-        return credentials;
-      // The rows of the three hosts and of the credentials show these.
-      case 'base_url':
-      case 'password':
-      case 'token':
-        return [];
-      default:
-        return [settingRow(name, setting, examination)];
-    }
-  };
+  // The rows of the three hosts and of the credentials show these.
+  const shownElsewhere = ['base_url', 'password', 'token'];
+  const rowsOf = (setting: (typeof settings)[number]): readonly SettingRow[] =>
+    setting.name === 'username' ? credentials : [settingRow(setting.name, setting, examination)];
   return [
-    ...settings.flatMap((setting) => rowsOf(setting.name, setting)),
+    ...settings.filter(({ name }) => !shownElsewhere.includes(name)).flatMap(rowsOf),
     { name: 'node', value: runtime.node, source: 'this process' },
     { name: 'svc', value: version, source: 'this process' },
   ];
