@@ -129,13 +129,13 @@ function closeTerminals() {
 
 // Static text needs neither the loader of ES modules nor a stream. When writing fails, the full program reports why.
 function hasPrintedStaticText() {
-  const { rootText } = require('../dist/root.cjs');
+  const texts = require('../dist/root.json');
   const { fstatSync, writeSync } = builtin('fs');
-  const words = process.argv.slice(2);
+  const [word, ...more] = process.argv.slice(2);
+  if (more.length > 0 || !Object.hasOwn(texts, word)) return false;
   try {
     // Before anything else: after fstat has seen a pipe, Node 20 loads packages behind symbolic links by the wrong path.
-    const text = rootText(words, docsDirectory());
-    if (text === undefined) return false;
+    const text = texts[word].replace('{docs}', docsDirectory());
     // Help depends on the width, and has styles on a terminal.
     const isFixed = text.split('\n').length === 2 || (!fstatSync(1).isCharacterDevice() && !process.env.COLUMNS);
     return isFixed && writeSync(1, text) === Buffer.byteLength(text);

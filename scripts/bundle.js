@@ -48,24 +48,9 @@ const worker = await build({
   metafile: true,
   logLevel: 'warning',
 });
-// It runs without the loader of ES modules.
-const early = await build({
-  entryPoints: { root: 'src/cli/docs/root-help.ts' },
-  outdir: dist,
-  outExtension: { '.js': '.cjs' },
-  bundle: true,
-  minify: true,
-  format: 'cjs',
-  platform: 'node',
-  target: 'node20.18',
-  plugins: [standIns],
-  metafile: true,
-  logLevel: 'warning',
-});
-for (const { inputs, outputs } of [worker.metafile, early.metafile]) {
-  Object.assign(metafile.inputs, inputs);
-  Object.assign(metafile.outputs, outputs);
-}
+Object.assign(metafile.inputs, worker.metafile.inputs);
+Object.assign(metafile.outputs, worker.metafile.outputs);
+writeFileSync(`${dist}/root.json`, JSON.stringify(await rootTexts()));
 // Its library is compiled into the parser of JSON.
 metafile.inputs['node_modules/assemblyscript/std/assembly/index.d.ts'] = {};
 // A quarter of its size; a filter decompresses it.
@@ -99,4 +84,24 @@ async function compileAssemblyScript(source, file) {
   const options = ['-O3', '--runtime', 'stub', '--enable', 'simd', '--noAssert'];
   const { error, stderr } = await asc.main([source, '--outFile', file, ...options]);
   if (error) throw new Error(stderr.toString());
+}
+
+// The output of svc with one of these flags at 80 columns, which bin prints without loading any code.
+async function rootTexts() {
+  const { outputFiles } = await build({
+    stdin: {
+      contents: "export { helpText } from './cli/docs/help-text.ts'; export { version } from './version.ts';",
+      resolveDir: 'src',
+    },
+    bundle: true,
+    write: false,
+    format: 'esm',
+    platform: 'node',
+    external: ['../commands/*'],
+    plugins: [standIns],
+  });
+  const { helpText, version } = await import(`data:text/javascript,${encodeURIComponent(outputFiles[0].text)}`);
+  const help = (isFull) => helpText({ words: [], isFull }, 80, '{docs}');
+  const versionText = `svc ${version}\n`;
+  return { '-h': help(false), '--help': help(true), '-V': versionText, '--version': versionText };
 }

@@ -82,7 +82,7 @@ function helpSection({ heading, paragraphs = [], entries = [], code: lines = [] 
   return [
     ...(heading ? [`.SS ${escapeText(heading)}`] : []),
     ...paragraphs.flatMap((text, at) => [...(at > 0 || !heading ? ['.PP'] : []), escapeText(text)]),
-    ...entries.flatMap(({ term, summary }) => tagParagraph(`\\fB${escapeText(term)}\\fR`, summary)),
+    ...entries.flatMap(([term, summary]) => tagParagraph(`\\fB${escapeText(term)}\\fR`, summary)),
     ...(lines.length > 0 ? code(lines) : []),
   ];
 }

@@ -5,9 +5,7 @@ import type { Example, Operation } from './operations/operation.ts';
 /** A command, as data: parsing, help, completions, the reference and the man pages read it. */
 export interface Command {
   readonly words: readonly string[];
-  /** The words as typed: `train log`. */
   readonly name: string;
-  /** The heading in the help of svc that lists it. */
   readonly group: string;
   readonly summary: string;
   readonly about?: string;
@@ -19,7 +17,6 @@ export interface Command {
   readonly load: () => Promise<RunCommand>;
 }
 
-/** The arguments of a command besides its flags. */
 export interface Argument {
   readonly name: string;
   readonly summary: string;
@@ -27,10 +24,8 @@ export interface Argument {
   readonly usage?: string;
   readonly isRepeatable?: true;
   readonly isRequired?: true;
-  /** The only legal values; svc exits with 2 for any other. */
   readonly choices?: readonly string[];
   readonly offers?: readonly string[];
-  /** Completion offers the names of this kind that svc knows. */
   readonly completes?: KnownNameKind;
   readonly isFile?: true;
 }

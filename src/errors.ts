@@ -121,7 +121,6 @@ export function failureCodeOf(exitCode: number): FailureCode | undefined {
   return entry && (entry[0] as FailureCode);
 }
 
-/** An invalid command line (exit code 2); the hint says how to write it. */
 export function usageFailure(message: string, hint?: string): Failure {
   return new Failure('usage', message, { hint });
 }

@@ -1,4 +1,3 @@
-/** The kinds of names that completion finds in the environment, the configuration and the history. */
 export type KnownNameKind = 'profiles' | 'projects' | 'models';
 
 /** A flag of a command, as data: parsing, help, completions and the reference read it. */
@@ -16,7 +15,6 @@ export interface Flag {
   readonly summary: string;
   /** What `--no-x` does, of a flag that has both forms. */
   readonly offSummary?: string;
-  /** The heading in help that lists it. */
   readonly group: string;
   readonly default?: string;
   /** The only legal values; svc exits with 2 for any other. */
@@ -41,13 +39,16 @@ export interface Flag {
   readonly or?: readonly string[];
 }
 
-type FlagDetails = Omit<Partial<Flag>, 'name' | 'short' | 'takes' | 'value' | 'group'> & Pick<Flag, 'summary'>;
-
 /**
- * The flags of one heading of help, by their forms in help: `-y, --yes`, `--no-parent`, `--[no-]stdin`, `--data <file>`,
- * `--spool[=<only>]`, and `--env <name>...` for a repeatable one. Each has a summary, or more details.
+ * Flags by their forms in help: `-y, --yes`, `--no-parent`, `--[no-]stdin`, `--data <file>`, `--spool[=<only>]`, and
+ * `--env <name>...` for a repeatable one. Each has a summary, or more details.
  */
-export function flagGroup(group: string, flags: { readonly [form: string]: string | FlagDetails }): Flag[] {
+export interface FlagForms {
+  readonly [form: string]: string | Omit<Flag, 'name' | 'short' | 'takes' | 'value' | 'group'>;
+}
+
+/** The flags of one heading of help. */
+export function flagGroup(group: string, flags: FlagForms): Flag[] {
   return Object.entries(flags).map(([form, details]) => ({
     ...parseFlagForm(form),
     group,
@@ -93,7 +94,6 @@ export function isFlagOn(flags: FlagValues, name: string): boolean {
   return flags.get(name) === true;
 }
 
-/** True when a switch or boolean is on; undefined when it was not given. */
 export function getBooleanFlag(flags: FlagValues, name: string): boolean | undefined {
   const value = flags.get(name);
   return typeof value === 'boolean' ? value : undefined;

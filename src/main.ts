@@ -1,4 +1,5 @@
 import { setMaxListeners } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { checkArgumentEncoding } from './cli/command-line.ts';
 import { parseCommandLine } from './cli/parse-command-line.ts';
 import type { ProcessEnd, RunCommand } from './command.ts';
@@ -12,7 +13,7 @@ import {
   toFailure,
   usageFailure,
 } from './errors.ts';
-import { getStringFlag, isFlagOn } from './flag.ts';
+import { isFlagOn } from './flag.ts';
 import { createReporter, type Reporter } from './output/reporter.ts';
 import { startDelayedSpinner } from './output/spinner.ts';
 import { ClosedPipeError, canUseColor, createStreamWriter, type Writer } from './output/writer.ts';
@@ -34,7 +35,8 @@ export async function main(runtime: Runtime): Promise<ProcessEnd> {
     '--color',
     ownWords.map((word) => (word === '--no-color' ? '--color=never' : word)),
   );
-  const errorFormat = lastValueOf('--error-format', ownWords) ?? env.SVC_ERROR_FORMAT;
+  const errorFormat = lastValueOf('--error-format', ownWords) ?? (env.SVC_ERROR_FORMAT || 'text');
+  const isJson = errorFormat === 'json';
   const noInput = ownWords.includes('--no-input') ? 'with --no-input' : env.CI ? 'with CI set' : undefined;
   const stdout = createStreamWriter(out, 'stdout', canUseColor(out, env, colorMode));
   let clearSpinner = (): void => {};
@@ -51,14 +53,12 @@ export async function main(runtime: Runtime): Promise<ProcessEnd> {
   };
   const stderr = { ...plainStderr, write };
   const secrets = [env.SVC_PASSWORD, env.SVC_TOKEN, env.SVC_UPSTREAM_TOKEN].flatMap((secret) => secret ?? []);
-  const isJsonWord = errorFormat === 'json';
-  let report = createReporter(stderr, { isJson: isJsonWord, isQuiet: false, isVerbose: false, secrets });
+  let report = createReporter(stderr, { isJson, isQuiet: false, isVerbose: false, secrets });
   try {
     const encodingWarning = checkArgumentEncoding(argv, runtime.readCommandLine ?? (() => undefined));
     const parsed = await parseCommandLine(argv, runtime.cwd);
     if ('isVersion' in parsed) {
-      const json = argv.includes('--json') ? await import('./cli/docs/version-json.ts') : undefined;
-      await stdout.write(json?.versionJson(runtime.node) ?? `svc ${version}\n`);
+      await stdout.write(argv.includes('--json') ? versionJson(runtime.node) : `svc ${version}\n`);
       await stdout.end();
       return 0;
     }
@@ -69,7 +69,8 @@ export async function main(runtime: Runtime): Promise<ProcessEnd> {
     }
     const { command, flags } = parsed.invocation;
     const isQuiet = isFlagOn(flags, 'quiet');
-    const isJson = resolveErrorFormat(getStringFlag(flags, 'error-format'), env) === 'json';
+    if (!isJson && errorFormat !== 'text')
+      throw usageFailure(`SVC_ERROR_FORMAT cannot be ${JSON.stringify(errorFormat)}`, 'use text or json');
     report = createReporter(stderr, { isJson, isQuiet, isVerbose: isFlagOn(flags, 'verbose'), secrets });
     if (encodingWarning) await report.note(`warning: ${encodingWarning}`);
     const runCommand = await command.load();
@@ -87,6 +88,12 @@ export async function main(runtime: Runtime): Promise<ProcessEnd> {
   } catch (error) {
     return reportFailure(error, report);
   }
+}
+
+// Version, commit (null if the build knew none), bundled libraries, and Node.
+function versionJson(node: string): string {
+  const built: object = JSON.parse(readFileSync(new URL('version.json', import.meta.url), 'utf8'));
+  return `${JSON.stringify({ ...built, node }, null, 2)}\n`;
 }
 
 async function reportFailure(error: unknown, report: Reporter): Promise<ProcessEnd> {
@@ -107,12 +114,6 @@ function lastValueOf(flag: string, argv: readonly string[]): string | undefined 
   const at = argv.findLastIndex((word) => word === flag || word.startsWith(`${flag}=`));
   if (at === -1) return undefined;
   return argv[at] === flag ? argv[at + 1] : argv[at]?.slice(flag.length + 1);
-}
-
-function resolveErrorFormat(flag: string | undefined, { SVC_ERROR_FORMAT }: Runtime['env']): string {
-  const format = flag ?? (SVC_ERROR_FORMAT || 'text');
-  if (format === 'json' || format === 'text') return format;
-  throw usageFailure(`SVC_ERROR_FORMAT cannot be ${JSON.stringify(format)}`, 'use text or json');
 }
 
 type SignalHandlers = Omit<Context, 'runtime' | 'stdout' | 'report' | 'noInput' | 'startSpinner'>;

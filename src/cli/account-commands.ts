@@ -19,7 +19,6 @@ function profileSettingFlags(): Flag[] {
     .map((flag) => (flag.name === 'header' ? { ...flag, summary: profileHeaderSummary } : flag));
 }
 
-/** The commands about profiles and credentials (docs/contract.md). */
 export const accountCommands: readonly Command[] = defineCommands('Credentials and profiles', {
   'auth login': {
     summary: 'Store credentials in a profile',

@@ -4,7 +4,6 @@ import { callCommands } from './call-commands.ts';
 import { operationCommands } from './operation-commands.ts';
 import { toolCommands } from './tool-commands.ts';
 
-/** All commands, in the order of help. */
 export const allCommands: readonly Command[] = [
   ...operationCommands,
   ...accountCommands,
@@ -12,12 +11,10 @@ export const allCommands: readonly Command[] = [
   ...toolCommands,
 ];
 
-/** The commands that begin with these words, in the order of help. */
 export function commandsIn(words: readonly string[]): Command[] {
   return allCommands.filter((command) => words.every((word, at) => command.words[at] === word));
 }
 
-/** The groups of commands, by their first word. */
 export const commandGroups: { readonly [word: string]: string } = {
   feedback: 'Replace feedback and discover its schema',
   call: 'Record traced calls',
@@ -26,7 +23,6 @@ export const commandGroups: { readonly [word: string]: string } = {
   profile: 'Manage profiles: base URLs, credentials and defaults',
 };
 
-/** The first words of command lines: commands of one word and groups, with summaries. */
 export function topLevelWords(): readonly (readonly [word: string, summary: string])[] {
   const names = new Set(allCommands.map(({ words: [first = ''] }) => first));
   return Array.from(names, (word) => [word, commandGroups[word] ?? commandsIn([word])[0]?.summary ?? '']);

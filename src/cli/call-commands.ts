@@ -3,7 +3,6 @@ import type { Command } from '../command.ts';
 import { flagGroup } from '../flag.ts';
 import { defineCommands, sendingFlags, serviceFlags } from './shared-flags.ts';
 
-/** The commands that record calls, beside the operation `call start`. */
 export const callCommands: readonly Command[] = defineCommands('Tools', {
   'call run': {
     summary: 'Run a command and record it as a traced call',

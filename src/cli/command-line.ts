@@ -16,16 +16,13 @@ export interface LineToken {
   readonly start?: string;
 }
 
-/** A command line in its parts. */
 export interface CommandLine {
   /** The words that name a command or a group; the last one may be unknown. */
   readonly words: readonly string[];
   readonly command: Command | undefined;
   /** The flags, those before the command included, and the operands before a `--`. */
   readonly tokens: readonly LineToken[];
-  /** The words after a `--`. */
   readonly literal?: readonly string[];
-  /** All operands, those after a `--` included. */
   readonly operands: readonly string[];
   /** A flag that requests text; nothing after it counts, unless it is before the command. */
   readonly asksFor?: '-h' | '--help' | '--version';
@@ -33,10 +30,14 @@ export interface CommandLine {
 
 /**
  * Splits a command line. Only the flags in `leading` may come before the command: the tokens end with the first other
- * one. Throws usage for what would be misread: a flag without its value, a value that a boolean flag seems to have, and
- * a secret as an argument.
+ * one. Unless `finish` is `withNextWord`, throws usage for what would be misread: a flag without its value, a value that
+ * a boolean flag seems to have, and a secret as an argument.
  */
-export function splitCommandLine(argv: readonly string[], leading: readonly Flag[] = sharedFlags()): CommandLine {
+export function splitCommandLine(
+  argv: readonly string[],
+  leading: readonly Flag[] = sharedFlags(),
+  finish: typeof checkFlag = checkFlag,
+): CommandLine {
   const words: string[] = [];
   const tokens: LineToken[] = [];
   let command: Command | undefined;
@@ -71,7 +72,7 @@ export function splitCommandLine(argv: readonly string[], leading: readonly Flag
       const flags = command?.flags ?? leading;
       const read = readFlags(word, flags);
       const last = read.at(-1) ?? {};
-      tokens.push(...read.slice(0, -1), checkFlag(last, argv[at + 1], flags, command));
+      tokens.push(...read.slice(0, -1), finish(last, argv[at + 1], flags, command));
       if (takesNextWord(last)) at += 1;
       if (!command && !last.flag) return split();
     }
@@ -121,7 +122,12 @@ export function readFlags(word: string, flags: readonly Flag[]): LineToken[] {
   return tokens;
 }
 
-/** True if the next word is the value of the flag. */
+/** The flag, with the next word as its value if it takes one. */
+export function withNextWord(token: LineToken, next: string | undefined): LineToken {
+  return takesNextWord(token) && next !== undefined ? { ...token, value: next } : token;
+}
+
+/** True if the flag lacks its value, which is the next word. */
 export function takesNextWord({ flag, form, value }: LineToken): boolean {
   return flag !== undefined && takesValue(flag) && form === `--${flag.name}` && value === undefined;
 }

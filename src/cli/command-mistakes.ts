@@ -14,45 +14,46 @@ import { flagChoices, usageTerm } from './parse-command-line.ts';
 import { sharedFlags } from './shared-flags.ts';
 
 // Commands and flags of other tools, and what svc has instead.
-const otherCommands: { readonly [word: string]: string } = {
-  login: 'did you mean: svc auth login',
-  init: 'did you mean: svc auth login',
-  config: 'did you mean: svc profile show, or svc profile set',
-  version: 'did you mean: svc --version',
-  models: 'svc does not list models; give one with -m, or set SVC_MODEL',
-  list: 'did you mean: svc log, svc train log, or svc profile list',
-  status: 'did you mean: svc auth status, or svc doctor',
-  ask: 'did you mean: svc chat',
-  jobs: 'did you mean: svc train log',
-};
-const otherFlags: { readonly [form: string]: string } = {
-  '--insecure': 'svc always verifies certificates; to trust another CA, write --cacert <file>',
-  '--data': 'write: -f <file>, or -f - for stdin',
-  '--url': 'did you mean --base-url?',
-  '--debug': 'did you mean --verbose?',
-};
+const otherTools = new Map([
+  ['login', 'did you mean: svc auth login'],
+  ['init', 'did you mean: svc auth login'],
+  ['config', 'did you mean: svc profile show, or svc profile set'],
+  ['version', 'did you mean: svc --version'],
+  ['models', 'svc does not list models; give one with -m, or set SVC_MODEL'],
+  ['list', 'did you mean: svc log, svc train log, or svc profile list'],
+  ['status', 'did you mean: svc auth status, or svc doctor'],
+  ['ask', 'did you mean: svc chat'],
+  ['jobs', 'did you mean: svc train log'],
+  ['-k', 'svc always verifies certificates; to trust another CA, write --cacert <file>'],
+  ['--insecure', 'svc always verifies certificates; to trust another CA, write --cacert <file>'],
+  ['-d', 'write: -f <file>, or -f - for stdin'],
+  ['--data', 'write: -f <file>, or -f - for stdin'],
+  ['--url', 'did you mean --base-url?'],
+  ['--debug', 'did you mean --verbose?'],
+]);
 
 const BODY_FILE = /\.(json|ya?ml)$/i;
 
-/** The failure of a command line that commander rejects with this code. Never repeats the value of an unknown flag: it may be a secret. */
-export function explainMistake(code: string, line: CommandLine, argv: readonly string[]): Failure {
-  const { words, command, tokens } = line;
-  const unknown = tokens.find((token) => isUnknownFlag(token, command?.flags ?? sharedFlags()));
-  if (!command) {
-    if (unknown) return misplacedFlag(argv, unknown);
-    if (commandsIn(words).length === 0 && words.length > 0) return unknownCommand(words);
-    const name = ['svc', ...words].join(' ');
-    return usageFailure(`${name} needs a command before ${tokens[0]?.start}`, `run: ${name} --help`);
-  }
+/** The failure of a line without a command, or with a flag before it that belongs after it. */
+export function missingCommand({ words, tokens }: CommandLine, argv: readonly string[]): Failure {
+  const unknown = tokens.find(({ flag }) => !flag);
+  if (unknown) return misplacedFlag(argv, unknown);
+  if (commandsIn(words).length === 0) return unknownCommand(words);
+  const name = ['svc', ...words].join(' ');
+  return usageFailure(`${name} needs a command before ${tokens[0]?.start}`, `run: ${name} --help`);
+}
+
+/** The failure of a line that commander rejects with this code. Never repeats the value of an unknown flag: it may be a secret. */
+export function explainMistake(code: string, command: Command, line: CommandLine): Failure {
   switch (code) {
     case 'commander.unknownOption':
-      return unknownFlag(command, unknown?.form ?? '');
+      return unknownFlag(command, line.tokens.find((token) => isUnknownFlag(token, command.flags))?.form ?? '');
     case 'commander.excessArguments':
       return tooManyArguments(command, line);
     case 'commander.missingArgument':
       return missingArgument(command);
     case 'commander.conflictingOption':
-      return conflictingFlags(tokens);
+      return conflictingFlags(line.tokens);
     default:
       return illegalChoice(command, line);
   }
@@ -91,7 +92,7 @@ function unknownCommand(words: readonly string[]): Failure {
   const name = ['svc', ...group].join(' ');
   return usageFailure(
     `unknown command ${JSON.stringify(words.join(' '))}`,
-    (group.length === 0 && otherCommands[words[0] ?? '']) ||
+    (group.length === 0 && otherTools.get(words[0] ?? '')) ||
       (suggestion ? `did you mean: ${name} ${suggestion}` : `run: ${name} --help`),
   );
 }
@@ -104,9 +105,7 @@ function unknownFlag({ name, flags }: Command, form: string): Failure {
   const profileHint = stored && `${variable}run: svc profile set <name> ${form} ...`;
   return usageFailure(
     `unknown flag "${form}" for svc ${name}`,
-    profileHint ??
-      otherFlags[{ '-k': '--insecure', '-d': '--data' }[form] ?? form] ??
-      (suggestion ? `did you mean ${suggestion}?` : `run: svc ${name} --help`),
+    profileHint ?? otherTools.get(form) ?? (suggestion ? `did you mean ${suggestion}?` : `run: svc ${name} --help`),
   );
 }
 

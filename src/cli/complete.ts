@@ -1,12 +1,11 @@
-import type { Argument, Command } from '../command.ts';
 import { type Flag, flagForms, type KnownNameKind } from '../flag.ts';
 import type { Runtime } from '../runtime.ts';
-import { allCommands, commandsIn, topLevelWords } from './all-commands.ts';
-import { readFlags, takesNextWord } from './command-line.ts';
+import { commandsIn, topLevelWords } from './all-commands.ts';
+import { readFlags, splitCommandLine, takesNextWord, withNextWord } from './command-line.ts';
 import { sharedFlags } from './shared-flags.ts';
 
 /** A word that a shell offers, with its description. It selects those that begin with the typed word. */
-type Offer = readonly [word: string, summary?: string];
+type Offer = readonly [word: string, summary: string];
 
 interface Completions {
   /** The part of the typed word before a value: `--format=`. */
@@ -15,19 +14,6 @@ interface Completions {
   readonly names?: KnownNameKind | undefined;
   /** Offers also files: their paths, or references, which are paths after an `@`. */
   readonly files?: 'paths' | 'references' | undefined;
-}
-
-/** The meaning of the words before the one that is completed. */
-interface Place {
-  readonly path: readonly string[];
-  /** The path may continue: another word of a command fits here. */
-  readonly isPathOpen: boolean;
-  readonly command: Command | undefined;
-  readonly flags: readonly Flag[];
-  /** The flag whose value comes next. */
-  readonly awaiting: Flag | undefined;
-  readonly isAfterDashes: boolean;
-  readonly operands: readonly string[];
 }
 
 const help: Flag = { name: 'help', short: 'h', takes: 'switch', group: 'Help', summary: 'Show help' };
@@ -41,7 +27,7 @@ const version: Flag = { name: 'version', short: 'V', takes: 'switch', group: 'He
 export async function complete(runtime: Runtime): Promise<string> {
   const { start = '', offers = [], names, files = 'words' } = completionsOf(runtime.argv.slice(1));
   const known = names ? await (await import('./known-names.ts')).knownNames(names, runtime) : [];
-  const lines = [...offers, ...known.map((name): Offer => [name])].map(([word, summary = '']) => [
+  const lines = [...offers, ...known.map((name): Offer => [name, ''])].map(([word, summary]) => [
     start + word,
     summary.split(/[;(]/)[0]?.trim(),
   ]);
@@ -50,9 +36,14 @@ export async function complete(runtime: Runtime): Promise<string> {
 
 function completionsOf(words: readonly string[]): Completions {
   const word = words.at(-1) ?? '';
-  const { path, isPathOpen, command, flags, awaiting, isAfterDashes, operands } = placeAfter(words.slice(0, -1));
-  if (awaiting) return valuesOf(awaiting);
-  if (word.startsWith('-') && !isAfterDashes) {
+  const line = splitCommandLine(words.slice(0, -1), sharedFlags(), withNextWord);
+  const { words: path, command, tokens, literal, operands } = line;
+  const last = tokens.at(-1);
+  if (last?.flag && takesNextWord(last)) return valuesOf(last.flag);
+  // Another word of a command fits here.
+  const isPathOpen = !literal && tokens.every(({ flag }) => flag) && commandsIn(path).length > 0;
+  if (word.startsWith('-') && !literal) {
+    const flags = command?.flags ?? sharedFlags();
     const { flag, value } = readFlags(word, flags).at(-1) ?? {};
     if (flag && value !== undefined) return { ...valuesOf(flag), start: word.slice(0, word.length - value.length) };
     if (command) return { offers: flagOffers([...flags, help]) };
@@ -61,41 +52,15 @@ function completionsOf(words: readonly string[]): Completions {
   }
   const subcommands = isPathOpen ? wordsAfter(path) : [];
   if (!command?.argument) return { offers: subcommands };
-  const { completes, isFile } = command.argument;
+  const { choices, offers, completes, isFile } = command.argument;
   if (isFile) return { offers: subcommands, files: 'paths' };
-  const first = argumentOffers(command, command.argument);
-  const [operand = ''] = operands;
-  if (operands.length === 0) return { offers: [...subcommands, ...first], names: completes };
+  const [operand] = operands;
+  const first = (choices ?? offers ?? []).map((one): Offer => [one, '']);
+  if (command.name === 'help') first.push(...topLevelWords());
+  // `batch` is both a command and a topic of help.
+  if (operand === undefined) return { offers: [...subcommands, ...new Map(first)], names: completes };
   // `svc help feedback replace`
   return operands.length === 1 && first.some(([one]) => one === operand) ? { offers: wordsAfter([operand]) } : {};
-}
-
-function placeAfter(words: readonly string[]): Place {
-  let path: readonly string[] = [];
-  let isPathOpen = true;
-  let command: Command | undefined;
-  let flags: readonly Flag[] = sharedFlags();
-  let awaiting: Flag | undefined;
-  let isAfterDashes = false;
-  const operands: string[] = [];
-  for (const word of words) {
-    const longer = [...path, word];
-    if (awaiting) awaiting = undefined;
-    else if (isAfterDashes) operands.push(word);
-    else if (word === '--') isAfterDashes = true;
-    else if (word.startsWith('-')) {
-      const token = readFlags(word, flags).at(-1);
-      if (token && takesNextWord(token)) awaiting = token.flag;
-    } else if (isPathOpen && commandsIn(longer).length > 0) {
-      path = longer;
-      command = allCommands.find(({ name }) => name === path.join(' '));
-      if (command) flags = command.flags;
-    } else {
-      operands.push(word);
-      isPathOpen = false;
-    }
-  }
-  return { path, isPathOpen, command, flags, awaiting, isAfterDashes, operands };
 }
 
 function wordsAfter(path: readonly string[]): readonly Offer[] {
@@ -104,12 +69,6 @@ function wordsAfter(path: readonly string[]): readonly Offer[] {
     const next = words[path.length];
     return next === undefined ? [] : [[next, summary] as const];
   });
-}
-
-// `batch` is both a command and a topic of help.
-function argumentOffers({ words: [first] }: Command, { choices, offers }: Argument): Offer[] {
-  const words = (choices ?? offers ?? []).map((word) => [word, ''] as const);
-  return [...new Map([...words, ...(first === 'help' ? topLevelWords() : [])])];
 }
 
 function flagOffers(flags: readonly Flag[]): Offer[] {
@@ -127,5 +86,5 @@ function flagOffers(flags: readonly Flag[]): Offer[] {
 
 function valuesOf({ choices, offers, completes, value }: Flag): Completions {
   const files = value === '<file>' ? 'paths' : value === '<json>' || value?.includes('@') ? 'references' : undefined;
-  return { offers: (choices ?? offers ?? []).map((word) => [word]), names: completes, files };
+  return { offers: (choices ?? offers ?? []).map((word) => [word, '']), names: completes, files };
 }

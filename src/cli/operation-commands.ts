@@ -11,24 +11,25 @@ import { trainOperation } from '../operations/train.ts';
 import { resultFlagNames, schemaViewNames } from '../results/output-format.ts';
 import {
   bodySourceFlags,
-  defineCommand,
+  defineCommands,
   resultFlags,
   sendingFlags,
   serviceFlags,
   summaryFlags,
 } from './shared-flags.ts';
 
-/** The commands that send an operation. */
-export const operationCommands: readonly Command[] = allOperations.map((operation) =>
-  defineCommand(operation.command.join(' '), {
-    summary: operation.isPreview ? `${operation.summary} (preview)` : operation.summary,
-    ...(operation.about ? { about: operation.about } : {}),
-    ...(operation.arguments ? { argument: operationArgument(operation.arguments) } : {}),
-    group: 'Operations',
-    flags: () => [...bodyFlags(operation), ...operationFlags(operation)],
-    examples: operation.examples,
-    operation,
-    load: () => loadOperation(operation),
+export const operationCommands: readonly Command[] = allOperations.flatMap((operation) =>
+  defineCommands('Operations', {
+    [operation.command.join(' ')]: {
+      summary: operation.isPreview ? `${operation.summary} (preview)` : operation.summary,
+      ...(operation.about ? { about: operation.about } : {}),
+      ...(operation.arguments ? { argument: operationArgument(operation.arguments) } : {}),
+      flags: () => [...bodyFlags(operation), ...operationFlags(operation)],
+      hides: [],
+      examples: operation.examples,
+      operation,
+      load: () => loadOperation(operation),
+    },
   }),
 );
 
@@ -43,7 +44,6 @@ function operationArgument({ name, summary, as }: NonNullable<Operation['argumen
   return { name, summary, isRepeatable: true, ...(as === 'prompt' ? {} : { isFile: true }) };
 }
 
-/** The flags of an operation's body, one for each field that a client may set, and the shorthands. */
 export function bodyFlags(operation: Operation): Flag[] {
   const settable = Object.entries(flagTarget(operation).fields).filter(([, field]) => !field.isReadOnly);
   return [
@@ -78,7 +78,6 @@ function shorthandFlag(name: string, shorthand: Shorthand): Flag {
   };
 }
 
-// The type and the placeholder in help of each kind of flag.
 const shorthandValues: { readonly [kind in Shorthand['kind']]: Pick<Flag, 'takes' | 'value'> } = {
   message: { takes: 'value', value: '<text>' },
   'role-message': { takes: 'values', value: '<role:text>' },
@@ -90,7 +89,6 @@ const shorthandValues: { readonly [kind in Shorthand['kind']]: Pick<Flag, 'takes
   copy: { takes: 'switch' },
 };
 
-// The flags of all operations, in addition to those of their bodies.
 function operationFlags(operation: Operation): Flag[] {
   const { as } = operation.arguments ?? {};
   return [

@@ -6,52 +6,40 @@ import { settings } from '../config/settings.ts';
 import { usageFailure } from '../errors.ts';
 import { flagName } from '../fields/field.ts';
 import { type Flag, type FlagValues, flagForms, flagTerm, getStringFlag, takesValue } from '../flag.ts';
-import { allCommands, commandGroups, commandsIn } from './all-commands.ts';
+import { commandGroups, commandsIn } from './all-commands.ts';
 import { type LineToken, readFlagValues, splitCommandLine } from './command-line.ts';
 
-/** A parsed command line: a command to run, or text to print. */
-export type ParsedCommandLine =
-  | { readonly invocation: Invocation }
-  | { readonly help: HelpRequest }
-  | { readonly isVersion: true };
-
-/** Asks for the help of a command, of a group (`feedback`), or, without words, of svc. */
 export interface HelpRequest {
   readonly words: readonly string[];
   readonly isFull: boolean;
 }
 
-/** Parses a command line; `cwd` is where its files are. Throws Failure `usage` for every mistake in it. */
-export async function parseCommandLine(argv: readonly string[], cwd: string): Promise<ParsedCommandLine> {
+/** The command to run, or the text to print; `cwd` is where the files of the line are. Throws Failure `usage` for every mistake in it. */
+export async function parseCommandLine(
+  argv: readonly string[],
+  cwd: string,
+): Promise<{ readonly invocation: Invocation } | { readonly help: HelpRequest } | { readonly isVersion: true }> {
   const line = splitCommandLine(argv);
   const { words, command, tokens, literal, operands, asksFor } = line;
   if (asksFor === '--version') return { isVersion: true };
   const asksForHelp = asksFor !== undefined || (!command && tokens.length === 0);
   if (asksForHelp && commandsIn(words).length > 0) return { help: { words, isFull: asksFor !== '-h' } };
-  const flags = readFlagValues(tokens, command?.flags ?? []);
-  // A file may have the name of a subcommand, after `--`.
-  const inner = command ? commandsIn(words).filter((one) => one !== command) : [];
-  const tree = commandTree(
-    allCommands.filter((one) => !inner.includes(one)),
-    command,
-    flags,
-  );
-  let invocation: Invocation | undefined;
-  tree.hook('preAction', () => {
-    if (!command) return;
-    invocation = { command, args: operands, flags };
-    rejectEmptyValues(invocation);
-    rejectFormatAsFile(invocation);
-    rejectUnknownSubcommand(invocation, inner, cwd);
-  });
+  const mistakes = () => import('./command-mistakes.ts');
+  if (!command) throw (await mistakes()).missingCommand(line, argv);
+  const flags = readFlagValues(tokens, command.flags);
   try {
-    tree.parse([...words, ...tokens.flatMap(plainWord), '--', ...operands], { from: 'user' });
-    if (invocation && (!command?.argument?.usage || literal || operands.length === 0)) return { invocation };
+    const values = tokens.flatMap(plainWord);
+    commandTree([command], command, flags).parse([...words, ...values, '--', ...operands], { from: 'user' });
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
-    throw (await import('./command-mistakes.ts')).explainMistake(error.code, line, argv);
+    throw (await mistakes()).explainMistake(error.code, command, line);
   }
-  throw (await import('./command-mistakes.ts')).missingSeparator(line);
+  const invocation = { command, args: operands, flags };
+  rejectEmptyValues(invocation);
+  rejectFormatAsFile(invocation);
+  rejectUnknownSubcommand(invocation, cwd);
+  if (command.argument?.usage && !literal && operands.length > 0) throw (await mistakes()).missingSeparator(line);
+  return { invocation };
 }
 
 /**
@@ -113,7 +101,6 @@ function commanderOptions(flag: Flag, values: FlagValues): Option[] {
   });
 }
 
-/** The legal values of a flag beside the other flags given; undefined if its value is free. */
 export function flagChoices({ choices, choicesBeside }: Flag, values: FlagValues): readonly string[] | undefined {
   return choicesBeside?.(values) ?? choices;
 }
@@ -157,11 +144,8 @@ function rejectFormatAsFile({ command, flags }: Invocation): void {
 }
 
 // `svc train lst` would take lst as a file. A bare word that names none is meant as a command.
-function rejectUnknownSubcommand(
-  { command, args: [word = ''] }: Invocation,
-  inner: readonly Command[],
-  cwd: string,
-): void {
+function rejectUnknownSubcommand({ command, args: [word = ''] }: Invocation, cwd: string): void {
+  const inner = commandsIn(command.words).filter((one) => one !== command);
   const isFile = !command.argument?.isFile || !/^[a-z][a-z-]*$/i.test(word) || existsSync(resolve(cwd, word));
   if (inner.length === 0 || isFile) return;
   throw usageFailure(

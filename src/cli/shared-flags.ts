@@ -1,9 +1,9 @@
 import type { Command } from '../command.ts';
 import { type Setting, type SettingName, settingFlag, settings } from '../config/settings.ts';
-import { type Flag, flagGroup } from '../flag.ts';
+import { type Flag, type FlagForms, flagGroup } from '../flag.ts';
+import type { Example } from '../operations/operation.ts';
 import { type ResultKind, requestResultKind, resultFilters, resultKinds } from '../results/output-format.ts';
 
-/** Flags that every command takes: how much it reports, and in which format. */
 export const reportFlags: readonly Flag[] = [
   ...flagGroup('Output', {
     '-v, --verbose': 'Show requests and responses; secrets are redacted',
@@ -21,7 +21,6 @@ export const reportFlags: readonly Flag[] = [
   }),
 ];
 
-/** The flags that select the format of a result, among those that its kind has. */
 export function resultFlags(kind: ResultKind): Flag[] {
   const { formats } = resultKinds[kind];
   return flagGroup('Output', {
@@ -35,19 +34,14 @@ export function resultFlags(kind: ResultKind): Flag[] {
   });
 }
 
-/** The flags that filter a result, for `flagGroup`. */
-export function filterForms(details: Pick<Flag, 'conflicts'> = {}): {
-  readonly [form: string]: Pick<Flag, 'conflicts' | 'summary'>;
-} {
+export function filterForms(details: Pick<Flag, 'conflicts'> = {}): FlagForms {
   return Object.fromEntries(
     Object.entries(resultFilters).map(([name, { value, summary }]) => [`--${name} ${value}`, { ...details, summary }]),
   );
 }
 
-/** Skips a confirmation. */
 export const yesFlag: readonly Flag[] = flagGroup('Common', { '-y, --yes': 'Do not ask for confirmation' });
 
-/** The flags that select, change and check a body. */
 export function bodySourceFlags(conflicts: readonly string[]): Flag[] {
   return flagGroup('Body', {
     '-f, --file <file>': {
@@ -68,33 +62,24 @@ export function bodySourceFlags(conflicts: readonly string[]): Flag[] {
   });
 }
 
-/** Selects the profile. */
 export const profileFlag: Flag = settingFlag('profile');
 
-/** The certificate files of TLS, named as in curl. */
 export const certificateFlags: readonly Flag[] = (['cacert', 'cert', 'key'] as const).map(settingFlag);
 
-/** Selects the local service. */
 export const localFlags: readonly Flag[] = flagGroup('Connection', {
   '--local': 'Use the local service; needs no network and no credentials',
 });
 
-/** Flags of the operations about the report of a run. */
 export const summaryFlags: readonly Flag[] = flagGroup('Output', {
-  '--summary <file>': {
-    summary: 'Append a Markdown summary of the run, for CI',
-    conflicts: ['dry-run', 'curl'],
-  },
+  '--summary <file>': { summary: 'Append a Markdown summary of the run, for CI', conflicts: ['dry-run', 'curl'] },
 });
 
-/** The flags that show a request or say where its result goes. */
 export const sendingFlags: readonly Flag[] = flagGroup('Output', {
   '-o, --output <file>': 'Write the result to a file; - is stdout',
   '-n, --dry-run': 'Print the request and send nothing',
   '--curl': { summary: 'Print the request as a curl command and send nothing', conflicts: ['dry-run'] },
 });
 
-/** The destination and the credentials of a request. */
 export function serviceFlags(): Flag[] {
   const names = settings.flatMap((setting: Setting & { readonly name: SettingName }) =>
     setting.flag === 'requests' && setting.name !== 'profile' ? [setting.name] : [],
@@ -112,46 +97,40 @@ export function sharedFlags(): Flag[] {
   return [...serviceFlags(), ...resultFlags('chat'), ...sendingFlags, ...reportFlags];
 }
 
-/** The definition of a command, without what its name says and what all commands share. */
-export interface CommandDefinition extends Pick<Command, 'summary' | 'about' | 'argument' | 'operation' | 'load'> {
-  /** Its own flags, created when they are needed. */
-  readonly flags?: () => readonly Flag[];
+interface CommandDefinition extends Pick<Command, 'summary' | 'about' | 'argument' | 'operation' | 'load'> {
+  /** Its own flags: those under the heading Common, or all, created when they are needed. */
+  readonly flags?: FlagForms | (() => readonly Flag[]);
   /** The kind of its result, whose formats it accepts. */
   readonly result?: ResultKind;
   /** Flags about reporting that have no effect, as `verbose` if it sends no request: accepted, but not listed in help. */
   readonly hides?: readonly ('verbose' | 'quiet')[];
   /** What each example does, by its command line without `svc`. */
-  readonly examples: { readonly [args: string]: string };
+  readonly examples: readonly Example[] | { readonly [args: string]: string };
 }
 
-/** The commands of one heading of help, by name. */
+/** The commands of one heading of help, by name. Their flags are created on first use: a run needs those of one command. */
 export function defineCommands(group: string, definitions: { readonly [name: string]: CommandDefinition }): Command[] {
   return Object.entries(definitions).map(([name, definition]) => {
-    const examples = Object.entries(definition.examples).map(([args, why]) => ({ args, why }));
-    return defineCommand(name, { hides: ['verbose'], ...definition, group, examples });
+    const { flags: own = {}, result, hides = ['verbose'], examples, ...same } = definition;
+    const isHidden = (flag: Flag): boolean => hides.some((hidden) => hidden === flag.name);
+    let flags: readonly Flag[] | undefined;
+    return {
+      ...same,
+      name,
+      words: name.split(' '),
+      group,
+      examples: Array.isArray(examples) ? examples : Object.entries(examples).map(([args, why]) => ({ args, why })),
+      get flags() {
+        flags ??= [
+          ...(typeof own === 'function' ? own() : flagGroup('Common', own)),
+          ...(result ? resultFlags(result) : []),
+          ...reportFlags.map((flag): Flag => (isHidden(flag) ? { ...flag, isHidden: true } : flag)),
+        ];
+        return flags;
+      },
+      get listedFlags() {
+        return this.flags.filter((flag) => !flag.isHidden);
+      },
+    };
   });
-}
-
-type OneDefinition = Omit<CommandDefinition, 'examples'> & Pick<Command, 'group' | 'examples'>;
-
-/** One command; its flags are created on first use, because a run needs those of one command. */
-export function defineCommand(name: string, { flags: own, result, hides = [], ...definition }: OneDefinition): Command {
-  const isHidden = (flag: Flag): boolean => hides.some((hidden) => hidden === flag.name);
-  let flags: readonly Flag[] | undefined;
-  return {
-    ...definition,
-    name,
-    words: name.split(' '),
-    get flags() {
-      flags ??= [
-        ...(own?.() ?? []),
-        ...(result ? resultFlags(result) : []),
-        ...reportFlags.map((flag): Flag => (isHidden(flag) ? { ...flag, isHidden: true } : flag)),
-      ];
-      return flags;
-    },
-    get listedFlags() {
-      return this.flags.filter((flag) => !flag.isHidden);
-    },
-  };
 }

@@ -30,7 +30,6 @@ export const helpTopicNames = [
   'local-service',
 ] as const;
 
-/** The commands around the operations. */
 export const toolCommands: readonly Command[] = defineCommands('Tools', {
   'train lint': {
     summary: 'Check trajectories without sending them',
@@ -42,24 +41,23 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
       isRepeatable: true,
       isFile: true,
     },
-    flags: () =>
-      flagGroup('Common', {
-        '-f, --file <file>': 'A whole training body; - is stdin',
-        '--group-by <path>': 'Group trajectories by the value at this path, such as metadata.task',
-        '--fail-on <kinds>...': {
-          summary: `Exit with 13 on findings of these kinds, separated by commas: any, ${lintKindNames.join(', ')}`,
-          offers: ['any', ...lintKindNames],
-        },
-        '--annotations <github>': {
-          summary: 'Also print each finding on stderr as a workflow command, which GitHub shows beside the line',
-          choices: ['github'],
-        },
-        '--plot': {
-          summary: 'Print as text, also when piped, with a histogram of the differences within groups',
-          conflicts: resultFlagNames,
-        },
-        '--html <file>': 'Also write a self-contained HTML page with charts and links to the data',
-      }),
+    flags: {
+      '-f, --file <file>': 'A whole training body; - is stdin',
+      '--group-by <path>': 'Group trajectories by the value at this path, such as metadata.task',
+      '--fail-on <kinds>...': {
+        summary: `Exit with 13 on findings of these kinds, separated by commas: any, ${lintKindNames.join(', ')}`,
+        offers: ['any', ...lintKindNames],
+      },
+      '--annotations <github>': {
+        summary: 'Also print each finding on stderr as a workflow command, which GitHub shows beside the line',
+        choices: ['github'],
+      },
+      '--plot': {
+        summary: 'Print as text, also when piped, with a histogram of the differences within groups',
+        conflicts: resultFlagNames,
+      },
+      '--html <file>': 'Also write a self-contained HTML page with charts and links to the data',
+    },
     result: 'report',
     examples: {
       'train lint groups.jsonl': 'Summarize the training data',
@@ -72,7 +70,7 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
     summary: 'List the training jobs sent from this machine',
     about:
       'Lists time, id, digest of the body, size, outcome and files of each job that svc train sent or tried to send, newest last. A job with an unknown outcome may have been applied.',
-    flags: () => flagGroup('Common', { '--limit <n>': 'Show only the newest n jobs' }),
+    flags: { '--limit <n>': 'Show only the newest n jobs' },
     result: 'rows',
     examples: { 'train log --limit 10': 'Show the last jobs', 'train log --json': 'Print all jobs as JSON' },
     load: async () => (await import('../commands/log.ts')).runTrainLog,
@@ -81,7 +79,7 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
     summary: 'List the requests sent from this machine, if the history is on',
     about:
       'Lists time, command, HTTP status, exit code, tokens, duration, model, last message (if bodies are recorded) and ids of each request, newest last. To enable the history, set SVC_HISTORY=1, or run svc profile set <name> --history on; with bodies instead of on, svc also records request and response bodies. Batch lines are recorded in their output files instead; traced commands and requests of svc mcp are not recorded.',
-    flags: () => flagGroup('Common', { '--limit <n>': 'Show only the newest n requests' }),
+    flags: { '--limit <n>': 'Show only the newest n requests' },
     result: 'rows',
     examples: { 'log --limit 10': 'Show the last ten requests', 'log --json': 'Print all requests as JSON' },
     load: async () => (await import('../commands/log.ts')).runLog,
@@ -97,12 +95,11 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
     summary: 'Remove old requests from the history',
     about:
       'Removes requests and prompts of interactive chats that are older than an age, or the oldest requests above a size, and reports how many.',
-    flags: () =>
-      flagGroup('Common', {
-        '--older-than <age>': 'Remove what is older: 90s, 15m, 12h, 7d, 2w',
-        '--max-size <size>': 'Keep the newest requests up to this size, such as 10M',
-        '-n, --dry-run': 'Report what would be removed, and remove nothing',
-      }),
+    flags: {
+      '--older-than <age>': 'Remove what is older: 90s, 15m, 12h, 7d, 2w',
+      '--max-size <size>': 'Keep the newest requests up to this size, such as 10M',
+      '-n, --dry-run': 'Report what would be removed, and remove nothing',
+    },
     result: 'record',
     examples: {
       'log prune --older-than 30d': 'Remove requests of more than 30 days ago',
@@ -166,21 +163,20 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
     about:
       'Reads the files that --batch wrote with -o, one per shard, and prints one result per input line in input order. Reports missing lines.',
     argument: { name: 'files', summary: 'Output files of the shards', isRepeatable: true, isFile: true },
-    flags: () =>
-      flagGroup('Common', {
-        '--input <file>': 'Input file of the batches, to detect missing lines at its end',
-        '-o, --output <file>': 'Write the results to a file; - is stdout',
-        '--join <file>': {
-          summary: 'Write the rows of this CSV or TSV file, which --rows sent, with the columns of --columns',
-          conflicts: ['output-format', ...resultFlagNames],
-        },
-        '--columns <name=filter>...': 'A column that --join adds: a jq filter for the result of the row (repeatable)',
-        '--output-format <openai>': {
-          summary: 'Write the results as OpenAI batches have them',
-          choices: ['openai'],
-          conflicts: Object.keys(resultFilters),
-        },
-      }),
+    flags: {
+      '--input <file>': 'Input file of the batches, to detect missing lines at its end',
+      '-o, --output <file>': 'Write the results to a file; - is stdout',
+      '--join <file>': {
+        summary: 'Write the rows of this CSV or TSV file, which --rows sent, with the columns of --columns',
+        conflicts: ['output-format', ...resultFlagNames],
+      },
+      '--columns <name=filter>...': 'A column that --join adds: a jq filter for the result of the row (repeatable)',
+      '--output-format <openai>': {
+        summary: 'Write the results as OpenAI batches have them',
+        choices: ['openai'],
+        conflicts: Object.keys(resultFilters),
+      },
+    },
     result: 'lines',
     examples: {
       'batch merge a.jsonl b.jsonl --input prompts.jsonl -o all.jsonl': 'Combine two shards and report missing lines',
@@ -192,11 +188,10 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
     about:
       'Reads output files of --batch and prints counts, failures by cause, token sums, latency and expectations; on a terminal, also histograms.',
     argument: { name: 'files', summary: 'Output files of batches', isRepeatable: true, isFile: true },
-    flags: () =>
-      flagGroup('Common', {
-        '--html <file>': 'Also write a self-contained HTML page with charts and samples',
-        '--compare': 'Compare two outputs: figures side by side, and lines that got worse, got better, or changed',
-      }),
+    flags: {
+      '--html <file>': 'Also write a self-contained HTML page with charts and samples',
+      '--compare': 'Compare two outputs: figures side by side, and lines that got worse, got better, or changed',
+    },
     result: 'report',
     examples: { 'batch report a.jsonl b.jsonl --compare --html report.html': 'Compare two runs, with charts' },
     load: async () => (await import('../commands/batch/report.ts')).runBatchReport,
@@ -266,15 +261,14 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
   help: {
     summary: 'Show help for a command or topic',
     argument: { name: 'topic', summary: 'A command or a topic', isRepeatable: true, offers: helpTopicNames },
-    flags: () =>
-      flagGroup('Common', {
-        '--json': {
-          summary: 'Print the command tree, or the named commands, as JSON: flags, types, defaults, examples',
-          conflicts: ['skill'],
-        },
-        ...filterForms({ conflicts: ['skill'] }),
-        '--skill': 'Print a skill file for agents',
-      }),
+    flags: {
+      '--json': {
+        summary: 'Print the command tree, or the named commands, as JSON: flags, types, defaults, examples',
+        conflicts: ['skill'],
+      },
+      ...filterForms({ conflicts: ['skill'] }),
+      '--skill': 'Print a skill file for agents',
+    },
     hides: ['verbose', 'quiet'],
     examples: { 'help exit-codes': 'List the exit codes' },
     load: async () => (await import('./docs/show-help.ts')).runHelp,

@@ -90,10 +90,11 @@ async function withBaseUrl(profile: Profile, settings: ProfileChanges, context: 
   return { ...settings, base_url };
 }
 
-// From stdin, files or hidden prompts, bound to the current origins of the profile.
 async function readCredentials(name: string, profile: Profile, flags: FlagValues, context: Context): Promise<Profile> {
-  rejectSecondSource(flags);
-  const [password, token] = [await readSecret('password', flags, context), await readSecret('token', flags, context)];
+  const [passwordPath, tokenPath] = [secretPath('password', flags), secretPath('token', flags)];
+  if (passwordPath === '-' && tokenPath === '-')
+    throw usageFailure('only one secret can be read from stdin', 'pass the other with --password-file or --token-file');
+  const [password, token] = [await readSecret(passwordPath, context), await readSecret(tokenPath, context)];
   const username = getStringFlag(flags, 'username');
   if (password === undefined && token === undefined) {
     const urls = profileOrigins(profile, ['trace', 'chat', 'train']).join(', ');
@@ -107,24 +108,14 @@ async function readCredentials(name: string, profile: Profile, flags: FlagValues
   };
 }
 
-function rejectSecondSource(flags: FlagValues): void {
-  const kinds = ['password', 'token'] as const;
-  for (const kind of kinds)
-    if (isFlagOn(flags, `${kind}-stdin`) && flags.has(`${kind}-file`))
-      throw usageFailure(`--${kind}-stdin cannot be combined with --${kind}-file`, 'remove one of them');
-  const fromStdin = kinds.filter(
-    (kind) => isFlagOn(flags, `${kind}-stdin`) || getStringFlag(flags, `${kind}-file`) === '-',
-  );
-  if (fromStdin.length > 1)
-    throw usageFailure('only one secret can be read from stdin', 'pass the other with --password-file or --token-file');
+function secretPath(kind: 'password' | 'token', flags: FlagValues): string | undefined {
+  const path = getStringFlag(flags, `${kind}-file`);
+  if (!isFlagOn(flags, `${kind}-stdin`)) return path;
+  if (path === undefined) return '-';
+  throw usageFailure(`--${kind}-stdin cannot be combined with --${kind}-file`, 'remove one of them');
 }
 
-async function readSecret(
-  kind: 'password' | 'token',
-  flags: FlagValues,
-  context: Context,
-): Promise<string | undefined> {
-  const path = getStringFlag(flags, `${kind}-file`) ?? (isFlagOn(flags, `${kind}-stdin`) ? '-' : undefined);
+async function readSecret(path: string | undefined, context: Context): Promise<string | undefined> {
   if (path === undefined) return undefined;
   const { runtime, signal } = context;
   const isStdin = path === '-';
@@ -177,11 +168,7 @@ function replaceCredentials(profile: Profile, credentials: Profile): Profile {
 }
 
 // With a request that changes nothing (docs/contract.md, credentials). Throws Failure `credentials` if the service rejects it.
-async function verifyPassword(
-  name: string,
-  { credential_command, ...profile }: Profile,
-  context: Context,
-): Promise<void> {
+async function verifyPassword(name: string, { credential_command, ...profile }: Profile, context: Context) {
   const { runtime, report, signal } = context;
   const skip = (reason: string): Promise<void> => report.note(`the password was not verified: ${reason}`);
   if (profileOrigins(profile, ['trace']).length === 0) return skip('the profile has no base URL for feedback');
@@ -222,7 +209,6 @@ async function moveToKeychain(entered: Profile, name: string, { runtime, report,
   return credentials;
 }
 
-/** Removes the credentials of a profile; its addresses and settings stay. */
 export const runAuthLogout: RunCommand = async ({ flags }, context) => {
   const { runtime, report, signal } = context;
   const { name } = await selectProfile(flags, context, 'to list the profiles, run: svc profile list');

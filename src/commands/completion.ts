@@ -1,7 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import type { RunCommand } from '../command.ts';
 
-/** Prints the completion script of a shell. */
 export const runCompletion: RunCommand = async ({ args: [shell] }, { stdout }) => {
   const name = shell === 'zsh' ? '_svc' : `svc.${shell}`;
   // From dist/, where the bundle is.

@@ -26,13 +26,11 @@ import {
 import { parseJson } from '../json/parse-json.ts';
 import { pluralize } from '../json/pluralize.ts';
 import { type JsonValue, RawJson } from '../json/write-json.ts';
-import { openResultOutput, type PrintableResult, printResult, resultOf } from '../results/print-result.ts';
+import { openResultOutput, printResult, resultOf } from '../results/print-result.ts';
 import { createJobHistory, jobHistoryFile, jobStatus, type TrainingJobRecord } from '../train/job-history.ts';
 
-/** Lists the recorded requests, newest last, without their bodies. */
 export const runLog: RunCommand = async ({ flags }, context) => {
-  const emptyNote = 'no requests are recorded; SVC_HISTORY=1 or svc profile set <name> --history on records them';
-  await printRecords(flags, context, { ...requestList, emptyNote }, async () => {
+  await printRecords(flags, context, requestList, async () => {
     const records = await readRequestHistory(requestHistoryFile(context.runtime));
     return records.map((record, at) => ({
       row: { n: at + 1, ...fieldsWithout(['request', 'response'], record) },
@@ -41,36 +39,24 @@ export const runLog: RunCommand = async ({ flags }, context) => {
   });
 };
 
-/** Lists the training jobs sent from this machine, newest last. */
 export const runTrainLog: RunCommand = async ({ flags }, context) => {
   const { runtime } = context;
-  const emptyNote = 'no training job was sent from this machine';
-  await printRecords(flags, context, { ...jobList, emptyNote }, async () => {
+  await printRecords(flags, context, jobList, async () => {
     const records = await createJobHistory(jobHistoryFile(dataDirectory(runtime)), runtime).read();
     return records.map((record) => {
-      const status = jobStatus(record, runtime);
-      const { start, end } = record;
-      const ended = end ? fieldsWithout(['entry'], end) : {};
-      const row = { ...fieldsWithout(['entry'], start), ...ended, outcome: status };
-      return { row, cells: () => jobCells(record, status) };
+      const outcome = jobStatus(record, runtime);
+      const ended = record.end ? fieldsWithout(['entry'], record.end) : {};
+      const row = { ...fieldsWithout(['entry'], record.start), ...ended, outcome };
+      return { row, cells: () => jobCells(record, outcome) };
     });
   });
 };
 
-interface ListedRecord {
-  readonly row: JsonValue;
-  readonly cells: () => string[];
-}
-
-interface RecordList extends Pick<PrintableResult, 'columns' | 'tableFit' | 'emptyNote'> {
-  readonly headings: string[];
-}
-
 async function printRecords(
   flags: FlagValues,
   context: Context,
-  { headings, ...list }: RecordList,
-  readRecords: () => Promise<readonly ListedRecord[]>,
+  { headings, ...list }: typeof requestList,
+  readRecords: () => Promise<{ readonly row: JsonValue; readonly cells: () => string[] }[]>,
 ): Promise<void> {
   const output = await openResultOutput('rows', flags, context);
   const limit = parsePositive('--limit', getStringFlag(flags, 'limit'), 'for example --limit 10');
@@ -80,12 +66,10 @@ async function printRecords(
   await context.stdout.end();
 }
 
-/** Prints one record with its bodies, if it has them. */
 export const runLogShow: RunCommand = async ({ args, flags }, context) => {
   const output = await openResultOutput('document', flags, context);
   const hint = 'for the numbers, run: svc log';
   const number = parsePositive('svc log show', args[0], hint);
-  if (args.length !== 1) throw usageFailure('svc log show takes one number', hint);
   const records = await readRequestHistory(requestHistoryFile(context.runtime));
   const record = records[number - 1];
   if (!record) throw usageFailure(`the history has no record ${number}; it has ${records.length}`, hint);
@@ -93,19 +77,17 @@ export const runLogShow: RunCommand = async ({ args, flags }, context) => {
   await context.stdout.end();
 };
 
-/** Removes all records, after asking; where svc cannot prompt, `--yes` must say so. */
 export const runLogClear: RunCommand = async ({ flags }, context) => {
   const output = await openResultOutput('record', flags, context);
   const all = { maxRecords: 0 };
-  const { removed, removed_prompts: prompts } = await pruneHistories(all, all, true, context);
+  const { removed, removed_prompts: prompts } = await pruneHistories(all, true, context);
   const typed = prompts > 0 ? ` and prompts (${prompts})` : '';
   const isConfirmed = await confirm(context, `Remove all recorded requests (${removed})${typed}?`, flags);
   const none = { removed: 0, removed_prompts: 0, removed_bytes: 0 };
-  await printResult(resultOf(isConfirmed ? await pruneHistories(all, all, false, context) : none), output);
+  await printResult(resultOf(isConfirmed ? await pruneHistories(all, false, context) : none), output);
   await context.stdout.end();
 };
 
-/** Removes the records beyond an age or a size, and prompts beyond the age. Throws usage without a limit. */
 export const runLogPrune: RunCommand = async ({ flags }, context) => {
   const output = await openResultOutput('record', flags, context);
   const [age, size] = [getStringFlag(flags, 'older-than'), getStringFlag(flags, 'max-size')];
@@ -114,7 +96,7 @@ export const runLogPrune: RunCommand = async ({ flags }, context) => {
   const since = age === undefined ? undefined : parseAgeStart('--older-than', age, context.runtime.now());
   const maxBytes = size === undefined ? undefined : parseByteSize('--max-size', size);
   const isDryRun = isFlagOn(flags, 'dry-run');
-  const removed = await pruneHistories({ since, maxBytes }, { since }, isDryRun, context);
+  const removed = await pruneHistories({ since, maxBytes }, isDryRun, context);
   await printResult(resultOf(removed), output);
   const { removed: requests, removed_prompts: prompts, removed_bytes: bytes } = removed;
   await context.report.note(
@@ -123,15 +105,10 @@ export const runLogPrune: RunCommand = async ({ flags }, context) => {
   await context.stdout.end();
 };
 
-// The request history, and the prompts of interactive chats.
-async function pruneHistories(
-  requests: HistoryLimits,
-  prompts: HistoryLimits,
-  isDryRun: boolean,
-  { runtime }: Context,
-) {
-  const fromLog = await pruneHistory(requestHistoryFile(runtime), requests, runtime, isDryRun);
-  const fromChats = await pruneHistory(promptHistoryFile(runtime), prompts, runtime, isDryRun);
+// The request history, and beyond the age the prompts of interactive chats.
+async function pruneHistories({ maxBytes, ...limits }: HistoryLimits, isDryRun: boolean, { runtime }: Context) {
+  const fromLog = await pruneHistory(requestHistoryFile(runtime), { maxBytes, ...limits }, runtime, isDryRun);
+  const fromChats = await pruneHistory(promptHistoryFile(runtime), limits, runtime, isDryRun);
   const removed_bytes = fromLog.bytes + fromChats.bytes;
   return { removed: fromLog.records, removed_prompts: fromChats.records, removed_bytes };
 }
@@ -148,8 +125,8 @@ function fieldsWithout(names: readonly string[], record: JsonNode): { readonly [
   return Object.fromEntries(fields.map(({ key, value }) => [key, new RawJson(rawText(value))]));
 }
 
-// The columns are the fields of every record.
 const requestList = {
+  emptyNote: 'no requests are recorded; SVC_HISTORY=1 or svc profile set <name> --history on records them',
   columns: ['n', 'time', 'command', 'url', 'ms', 'status', 'exit_code', 'applied', 'model', 'ids'],
   headings: ['N', 'TIME', 'COMMAND', 'STATUS', 'EXIT', 'TOKENS', 'MS', 'MODEL', 'TEXT', 'IDS'],
   tableFit: {
@@ -167,7 +144,6 @@ function requestCells(number: number, record: JsonNode): string[] {
   };
   const ids = getMember(record, 'ids');
   const idTexts = ids && kindOf(ids) === 'object' ? Array.from(membersOf(ids), ({ value }) => stringOf(value)) : [];
-  // Of a record that has bodies.
   const lastMessage = itemsAt(getMember(record, 'request'), 'messages').at(-1);
   return [
     String(number),
@@ -180,8 +156,8 @@ function requestCells(number: number, record: JsonNode): string[] {
   ];
 }
 
-// The columns are the first fields of every record; those of the outcome follow.
 const jobList = {
+  emptyNote: 'no training job was sent from this machine',
   columns: ['started_at', 'bytes', 'digest', 'files', 'groups', 'trajectories', 'target', 'model_id', 'pid', 'host'],
   headings: ['WHEN', 'ID', 'DIGEST', 'SIZE', 'OUTCOME', 'FILES'],
   tableFit: { unbroken: ['WHEN', 'ID', 'OUTCOME'], optional: ['DIGEST', 'SIZE'] },

@@ -24,21 +24,19 @@ import { isSecretHeader } from '../http/verbose-log.ts';
 import { type JsonValue, writeJson } from '../json/write-json.ts';
 import { REDACTED } from '../output/reporter.ts';
 import { ignoreClosedPipe } from '../output/writer.ts';
-import { openResultOutput, printResult, resultOf, type StyledText } from '../results/print-result.ts';
+import { openResultOutput, printResult, resultOf } from '../results/print-result.ts';
 
 /** Changes settings of a profile; an empty value removes one. Credentials stay bound to the origins they belong to. */
 export const runProfileSet: RunCommand = async ({ args: [typedName = ''], flags }, context) => {
   const { runtime, report } = context;
   const name = parseProfileName(typedName);
   const changes = readProfileChanges(flags, runtime.cwd);
-  // An empty header removes all headers, as an empty value removes any other setting.
-  const headers = Object.fromEntries(parseHeaderFlags(getArrayFlag(flags, 'header').filter((word) => word !== '')));
   if (Object.keys(changes).length === 0 && !flags.has('header'))
     throw usageFailure('no setting given', 'for the list of settings, run: svc profile set --help');
   let after: Profile = {};
   await updateProfiles(context, (stored) => {
     const set = withCommand(applyProfileChanges(getProfile(stored, name), changes), changes);
-    after = flags.has('header') ? withHeaders(set, headers) : set;
+    after = flags.has('header') ? withHeaders(set, flags) : set;
     return { ...stored, profiles: { ...stored.profiles, [name]: after } };
   });
   const cacert = changes.cacert && String(changes.cacert);
@@ -49,12 +47,11 @@ export const runProfileSet: RunCommand = async ({ args: [typedName = ''], flags 
   for (const warning of originMismatchWarnings(name, after)) await report.warn(warning);
 };
 
-function withHeaders(
-  { headers: _, header_origins, ...profile }: Profile,
-  headers: Required<Profile>['headers'],
-): Profile {
-  if (Object.keys(headers).length === 0) return profile;
-  return { ...profile, headers, header_origins: requireOrigins(profile, 'headers need') };
+function withHeaders({ headers: _, header_origins, ...profile }: Profile, flags: FlagValues): Profile {
+  // An empty header removes all headers, as an empty value removes any other setting.
+  const headers = parseHeaderFlags(getArrayFlag(flags, 'header').filter((word) => word !== ''));
+  if (headers.length === 0) return profile;
+  return { ...profile, headers: Object.fromEntries(headers), header_origins: requireOrigins(profile, 'headers need') };
 }
 
 // The command prints the password of the trace service and the token of the others, as stored credentials are bound.
@@ -76,7 +73,6 @@ function requireOrigins(profile: Profile, subject: string): string[] {
   throw usageFailure(`${subject} a base URL, but the profile has none`, 'add --base-url');
 }
 
-/** Makes a profile the default. */
 export const runProfileUse: RunCommand = async ({ args: [name = ''] }, context) => {
   await updateProfiles(context, (stored) => {
     if (name !== LOCAL_PROFILE_NAME) requireStoredProfile(stored, name);
@@ -85,7 +81,6 @@ export const runProfileUse: RunCommand = async ({ args: [name = ''] }, context) 
   await context.report.note(`using the profile "${name}" from now on`);
 };
 
-/** Removes a profile with its credentials, after asking; without a terminal `--yes` must say so. */
 export const runProfileRemove: RunCommand = async ({ args: [name = ''], flags }, context) => {
   const { runtime, report, signal } = context;
   requireStoredProfile(await readProfiles(context), name);
@@ -104,7 +99,6 @@ export const runProfileRemove: RunCommand = async ({ args: [name = ''], flags },
   await report.note(`removed the profile "${name}"${fallback}`);
 };
 
-/** Lists the profiles, the built-in one last; the one in use is marked. */
 export const runProfileList: RunCommand = async ({ flags }, context) => {
   const output = await openResultOutput('rows', flags, context);
   const stored = await readProfiles(context);
@@ -125,7 +119,6 @@ export const runProfileList: RunCommand = async ({ flags }, context) => {
   await context.stdout.end();
 };
 
-/** Shows what a profile holds, every secret as `[redacted]`, and the credentials in effect. */
 export const runProfileShow: RunCommand = async ({ args, flags }, context) => {
   await showProfile(args[0], flags, context);
 };
@@ -139,11 +132,7 @@ export const runAuthStatus: RunCommand = async ({ flags }, context) => {
     });
 };
 
-async function showProfile(
-  requestedName: string | undefined,
-  flags: FlagValues,
-  context: Context,
-): Promise<{ readonly name: string; readonly needsCredentials: boolean }> {
+async function showProfile(requestedName: string | undefined, flags: FlagValues, context: Context) {
   const output = await openResultOutput('report', flags, context);
   const selected = await selectProfile(new Map(requestedName ? [['profile', requestedName]] : []), context);
   const { name, isLocal, profile } = selected;
@@ -158,7 +147,7 @@ async function showProfile(
     }
   });
   const settings = redactProfile(profile);
-  const text = (): StyledText[] =>
+  const text = (): string =>
     [
       `profile: ${name}`,
       ...Object.entries(settings).map(
@@ -169,7 +158,8 @@ async function showProfile(
           `${scheme}${username ? ` (${username})` : ''}: from ${source}${origins ? `, for ${origins.join(', ') || 'no base URL'}` : ''}`,
       ),
       ...(isLocal ? ['the local service needs no credentials'] : []),
-    ].map((line) => ({ text: `${line}\n` }));
+      '',
+    ].join('\n');
   const printing = printResult({ ...resultOf({ profile: name, ...settings, credentials }), text }, output);
   await ignoreClosedPipe(printing.then(context.stdout.end));
   if (problem) throw problem;

@@ -6,12 +6,7 @@ import { parseBaseUrl } from '../config/base-url.ts';
 import { readConnectOptions } from '../config/connect-options.ts';
 import { dataDirectory } from '../config/directories.ts';
 import { parseDurationMs } from '../config/parse-duration.ts';
-import {
-  isPostgresUrl,
-  type PostgresAddress,
-  parsePostgresUrl,
-  readPostgresPassword,
-} from '../config/postgres-address.ts';
+import { isPostgresUrl, parsePostgresUrl, readPostgresPassword } from '../config/postgres-address.ts';
 import type { Context } from '../context.ts';
 import { Failure, toFailure, usageFailure } from '../errors.ts';
 import { parseAgeStart } from '../fields/string-formats.ts';
@@ -36,7 +31,7 @@ import { createRequestMetrics, requestLogLine } from '../local-service/request-m
 import { loadServiceCredentials } from '../local-service/service-credentials.ts';
 import { deleteFeedback, pruneStore } from '../local-service/store/record-queries.ts';
 import type { ServiceStore } from '../local-service/store/service-store.ts';
-import { createUpstream, type Upstream } from '../local-service/upstream.ts';
+import { createUpstream } from '../local-service/upstream.ts';
 import { openResultOutput, printResult, resultOf } from '../results/print-result.ts';
 import type { Runtime } from '../runtime.ts';
 
@@ -84,7 +79,7 @@ export const runServe: RunCommand = async ({ flags }, context) => {
         ? (summary) => void report.line(requestLogLine(summary, log, runtime.now()))
         : undefined,
   };
-  const service = await openServeService(flags, options, runtime, report.warn);
+  const service = await openServeService(flags, options, context);
   const cancelPruning = store && pruneAge !== undefined ? await startPruning(store, pruneAge, context) : undefined;
   // Once for requests in flight, and once for clients that are slow to read the end of a stream.
   extendShutdown(2 * drainMs);
@@ -114,18 +109,12 @@ function readFlag<T>(flags: FlagValues, name: string, parse: (text: string) => T
 }
 
 // With a database server, the path that the file would have: the credentials are kept beside it.
-function readDataFlag(
-  flags: FlagValues,
-  runtime: Runtime,
-): { readonly databaseFile: string; readonly address: PostgresAddress | undefined } {
+function readDataFlag(flags: FlagValues, runtime: Runtime) {
   const data = getStringFlag(flags, 'data');
   if (data !== undefined && !isPostgresUrl(data)) {
+    const hint = 'use a file, or a URL like postgres://user@host/database';
     // The text is not shown: it may contain a password.
-    if (/^[a-z][a-z0-9+.-]+:\/\//i.test(data))
-      throw usageFailure(
-        '--data cannot be a URL of this kind',
-        'use a file, or a URL like postgres://user@host/database',
-      );
+    if (/^[a-z][a-z0-9+.-]+:\/\//i.test(data)) throw usageFailure('--data cannot be a URL of this kind', hint);
     return { databaseFile: resolve(runtime.cwd, data), address: undefined };
   }
   const address = data === undefined ? undefined : parsePostgresUrl(data, runtime.env.PGUSER || systemUserName());
@@ -175,12 +164,10 @@ async function startPruning(store: ServiceStore, age: string, { runtime, report,
   return () => cancel();
 }
 
-// The service, a recording of another, or the service while it is recorded.
 async function openServeService(
   flags: FlagValues,
   options: LocalServiceOptions,
-  runtime: Runtime,
-  warn: (message: string) => Promise<void>,
+  { runtime, report }: Context,
 ): Promise<LocalService> {
   const [replayFile, recordFile] = [getStringFlag(flags, 'replay'), getStringFlag(flags, 'record')];
   if (replayFile !== undefined) {
@@ -188,31 +175,23 @@ async function openServeService(
     const { observe } = createRequestMetrics([], options.onRequestEnd, runtime.elapsed);
     return { send: observe(send), observe, close: async () => requireAllRecorded() };
   }
+  if (recordFile === undefined) return openLocalService(options, runtime);
   const { password, token } = options.credentials ?? {};
-  const recorder =
-    recordFile === undefined
-      ? undefined
-      : await openHarRecorder(resolve(runtime.cwd, recordFile), [password, token], runtime, warn);
+  const recorder = await openHarRecorder(resolve(runtime.cwd, recordFile), [password, token], runtime, report.warn);
   const service = await openLocalService(options, runtime);
-  if (!recorder) return service;
   const close = (): Promise<void> => service.close().finally(recorder.close);
   return { ...service, send: recorder.record(service.send), close };
 }
 
-async function openUpstream(
-  flags: FlagValues,
-  runtime: Runtime,
-  signal: AbortSignal,
-): Promise<{ answer: Upstream; close: () => Promise<void> } | undefined> {
+async function openUpstream(flags: FlagValues, runtime: Runtime, signal: AbortSignal) {
   const text = getStringFlag(flags, 'upstream');
   if (text === undefined) return undefined;
   const base = parseBaseUrl(text, '--upstream');
   const token = runtime.env.SVC_UPSTREAM_TOKEN || undefined;
-  if (token && base.protocol === 'http:' && !isLoopbackUrl(base)) {
+  if (token && base.protocol === 'http:' && !isLoopbackUrl(base))
     throw new Failure('safety_check', `SVC_UPSTREAM_TOKEN would be sent to ${base.origin} over plain http`, {
       hint: 'use an https:// URL with --upstream',
     });
-  }
   const options = await readConnectOptions(base, {}, {}, { runtime, signal });
   const { openHttpTransport } = await import('../http/transport.ts');
   const transport = openHttpTransport(options);

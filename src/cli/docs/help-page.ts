@@ -1,10 +1,6 @@
-import type { Help } from 'commander';
+import { commandTree } from '../parse-command-line.ts';
 
-/** A term with its explanation, as help lists flags and commands. */
-export interface HelpEntry {
-  readonly term: string;
-  readonly summary: string;
-}
+type HelpEntry = readonly [term: string, summary: string];
 
 /** A part of a help page. Lines of code are command lines, or comments that begin with `# `. */
 export interface HelpSection {
@@ -20,20 +16,22 @@ export interface HelpSection {
 const MIN_SUMMARY_COLUMNS = 30;
 const MAX_TERM_COLUMNS = 32;
 
-/** A help page as text, wrapped to the width of `help`. */
-export function renderHelp(sections: readonly HelpSection[], help: Help): string {
-  return `${sections.map((section) => sectionLines(section, help).join('\n')).join('\n\n')}\n`;
-}
-
-function sectionLines(section: HelpSection, help: Help): string[] {
-  const { heading, paragraphs = [], entries = [], isBrief = false, code = [] } = section;
-  const { helpWidth: columns = 80 } = help;
-  const indent = heading === undefined ? '' : '  ';
+/** A help page as text, wrapped to `columns`. */
+export function renderHelp(sections: readonly HelpSection[], columns: number): string {
+  const help = commandTree([]).configureHelp({ minWidthToWrap: 1 }).createHelp();
   const wrap = (text: string, start: string): string[] =>
     help
       .boxWrap(text, columns - start.length)
       .split('\n')
       .map((line) => start + line);
+  return `${sections.map((section) => sectionLines(section, columns, wrap).join('\n')).join('\n\n')}\n`;
+}
+
+type Wrap = (text: string, start: string) => string[];
+
+function sectionLines(section: HelpSection, columns: number, wrap: Wrap): string[] {
+  const { heading, paragraphs = [], entries = [], isBrief = false, code = [] } = section;
+  const indent = heading === undefined ? '' : '  ';
   return [
     ...(heading === undefined ? [] : [`${heading}:`]),
     ...paragraphs.flatMap((text, at) => [...(at > 0 ? [''] : []), ...wrap(text, indent)]),
@@ -47,17 +45,12 @@ function sectionLines(section: HelpSection, help: Help): string[] {
   ];
 }
 
-function entryLines(
-  entries: readonly HelpEntry[],
-  columns: number,
-  isBrief: boolean,
-  wrap: (text: string, start: string) => string[],
-): string[] {
+function entryLines(entries: readonly HelpEntry[], columns: number, isBrief: boolean, wrap: Wrap): string[] {
   const room = Math.min(MAX_TERM_COLUMNS, columns - MIN_SUMMARY_COLUMNS - 4);
-  const fitting = entries.map(({ term }) => term.length).filter((length) => length <= room);
+  const fitting = entries.map(([term]) => term.length).filter((length) => length <= room);
   const width = Math.max(0, ...fitting);
   const indent = ' '.repeat(fitting.length > 0 ? width + 4 : 6);
-  return entries.flatMap(({ term, summary }) => {
+  return entries.flatMap(([term, summary]) => {
     const isShortened = isBrief && indent.length + summary.length > columns;
     const [first = '', ...more] = wrap(isShortened ? (summary.split(/;| \(/)[0] ?? '') : summary, indent);
     if (term.length > width) return [`  ${term}`, ...(summary === '' ? [] : [first, ...more])];
@@ -99,7 +92,6 @@ function commandPieces(line: string, columns: number): CommandPiece[] {
   });
 }
 
-/** The text with its first letter in upper case. */
 export function capitalizeSentence(text: string): string {
   return text.slice(0, 1).toUpperCase() + text.slice(1);
 }

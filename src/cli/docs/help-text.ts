@@ -1,4 +1,4 @@
-import type { Help, Command as Program } from 'commander';
+import type { Command as Program } from 'commander';
 import type { Command } from '../../command.ts';
 import { type Flag, flagForms, flagTerm } from '../../flag.ts';
 import type { Example } from '../../operations/operation.ts';
@@ -13,7 +13,6 @@ const MAX_SHORT_HELP_COLUMNS = 80;
 // A longer page has the first clause of each summary.
 const MAX_HELP_LINES = 120;
 
-/** The description of svc in two sentences. */
 export const introduction =
   'Send feedback, chats, training jobs and traced calls to a service. Request bodies come from flags, files and stdin.';
 
@@ -38,30 +37,19 @@ const sharedGroups = new Map([
 export function helpText({ words, isFull }: HelpRequest, columns: number, docs: string): string {
   const command = commandsIn(words).find((one) => one.words.length === words.length);
   const program = programOf(words, command);
-  const isNarrow = words.length > 0 && !(command && isFull);
-  const help = createHelp(program, isNarrow ? Math.min(columns, MAX_SHORT_HELP_COLUMNS) : columns);
-  if (command && !isFull) return shortHelp(command, program, help, docs);
-  if (command) {
-    const sections = fullHelp(command, program, help, docs);
-    const page = renderHelp(sections, help);
-    const isLong = page.split('\n').length > MAX_HELP_LINES;
-    return isLong
-      ? renderHelp(
-          sections.map((section) => ({ ...section, isBrief: true })),
-          help,
-        )
-      : page;
+  if (command && isFull) {
+    const sections = fullHelp(command, program, columns, docs);
+    const page = renderHelp(sections, columns);
+    if (page.split('\n').length <= MAX_HELP_LINES) return page;
+    const briefSections = sections.map((section) => ({ ...section, isBrief: true }));
+    return renderHelp(briefSections, columns);
   }
-  if (words.length > 0) return renderHelp(groupHelp(commandsIn(words), program, help, docs), help);
-  return renderHelp(isFull ? rootHelp(program, help, docs) : rootShortHelp(program, help, docs), help);
+  const shortColumns = Math.min(columns, MAX_SHORT_HELP_COLUMNS);
+  if (command) return shortHelp(command, program, shortColumns, docs);
+  if (words.length > 0) return renderHelp(groupHelp(commandsIn(words), program, shortColumns, docs), shortColumns);
+  return renderHelp(isFull ? rootHelp(program, columns, docs) : rootShortHelp(program, columns, docs), columns);
 }
 
-/** Help of commander that wraps to `columns`. */
-export function createHelp(program: Program, columns: number): Help {
-  return program.configureHelp({ helpWidth: columns, minWidthToWrap: 1 }).createHelp();
-}
-
-/** The node of the tree of commands; `chosen` gets its flags. */
 export function programOf(words: readonly string[], chosen?: Command): Program {
   return findProgram(commandTree(allCommands, chosen), words);
 }
@@ -70,7 +58,6 @@ function findProgram(root: Program, words: readonly string[]): Program {
   return words.reduce((parent, word) => parent.commands.find((one) => one.name() === word) ?? parent, root);
 }
 
-/** All sections about a command: its subcommands, arguments and flags. */
 export function commandSections(command: Command, program = programOf(command.words, command)): HelpSection[] {
   return [...argumentSections(command), ...flagSections(program)];
 }
@@ -78,8 +65,8 @@ export function commandSections(command: Command, program = programOf(command.wo
 function argumentSections({ words, argument }: Command): HelpSection[] {
   const inner = commandsIn(words).filter((one) => one.words !== words);
   return [
-    ...(inner.length > 0 ? [commandsSection('Commands', inner)] : []),
-    ...(argument ? [entriesSection('Arguments', [[argument.name, argument.summary]])] : []),
+    ...(inner.length > 0 ? [commandsSection(inner)] : []),
+    ...(argument ? [{ heading: 'Arguments', entries: [[argument.name, argument.summary] as const] }] : []),
   ];
 }
 
@@ -89,12 +76,10 @@ function flagSections(program: Program, isListed = (_group: string): boolean => 
   const options = help.visibleOptions(program).filter(({ helpGroupHeading = '' }) => isListed(helpGroupHeading));
   const first = ['Required', 'Common'].flatMap((group) => options.filter((one) => one.helpGroupHeading === group));
   const groups = help.groupItems(first, options, ({ helpGroupHeading = '' }) => helpGroupHeading);
-  return Array.from(groups, ([heading, group]) =>
-    entriesSection(
-      heading === 'Required' ? 'Required, as a flag or in the body' : heading,
-      group.map((one) => [help.optionTerm(one), one.description]),
-    ),
-  );
+  return Array.from(groups, ([heading, group]) => ({
+    heading: heading === 'Required' ? 'Required, as a flag or in the body' : heading,
+    entries: group.map((one) => [help.optionTerm(one), one.description] as const),
+  }));
 }
 
 const MAX_NAMED_FLAGS = 3;
@@ -108,10 +93,7 @@ function sharedSection({ listedFlags }: Command): HelpSection {
     const named = forms.slice(0, MAX_NAMED_FLAGS).join(', ');
     return [`svc help ${topic}`, more > 0 ? `${named} and ${more} more` : named] as const;
   });
-  return entriesSection(
-    'Shared flags',
-    entries.filter(([, names]) => names !== ''),
-  );
+  return { heading: 'Shared flags', entries: entries.filter(([, names]) => names !== '') };
 }
 
 /** An example as typed, with the input that is piped into it. */
@@ -120,12 +102,12 @@ export function exampleLine({ args, stdin, from }: Example): string {
   return stdin === undefined ? `svc ${args}` : `printf '${stdin.replaceAll('\n', '\\n')}' | svc ${args}`;
 }
 
-function fullHelp(command: Command, program: Program, help: Help, docs: string): HelpSection[] {
+function fullHelp(command: Command, program: Program, columns: number, docs: string): HelpSection[] {
   const topics = command.operation ? 'retries, svc help exit-codes' : 'exit-codes';
   return [
     { paragraphs: [`${command.summary}.`, ...(command.about ? [command.about] : [])] },
-    usageSection(program, help),
-    examplesSection(command.examples, help),
+    usageSection(program),
+    examplesSection(command.examples, columns),
     ...argumentSections(command),
     ...flagSections(program, (group) => !sharedGroups.has(group)),
     sharedSection(command),
@@ -137,7 +119,7 @@ function fullHelp(command: Command, program: Program, help: Help, docs: string):
 function shortHelp(
   { name, summary, listedFlags, examples: all, operation }: Command,
   program: Program,
-  help: Help,
+  columns: number,
   docs: string,
 ): string {
   const named = (names: readonly string[]): Flag[] =>
@@ -151,16 +133,12 @@ function shortHelp(
     return renderHelp(
       [
         { paragraphs: [`${summary}.`] },
-        usageSection(program, help),
-        examplesSection(examples, help),
-        {
-          heading: 'Flags',
-          entries: shown.map((flag) => ({ term: flagTerm(flag), summary: flag.summary })),
-          isBrief: true,
-        },
+        usageSection(program),
+        examplesSection(examples, columns),
+        { heading: 'Flags', entries: shown.map((flag) => [flagTerm(flag), flag.summary]), isBrief: true },
         { paragraphs: [`svc ${name} --help lists all flags.\nGuides: ${docs}`] },
       ],
-      help,
+      columns,
     );
   };
   // At widths below 80 the page may be longer: nothing is truncated.
@@ -177,48 +155,49 @@ function isUsedIn({ args }: Example, flag: Flag): boolean {
   return args.split(/[\s=]+/).some((word) => forms.includes(word));
 }
 
-function groupHelp(commands: readonly Command[], program: Program, help: Help, docs: string): HelpSection[] {
+function groupHelp(commands: readonly Command[], program: Program, columns: number, docs: string): HelpSection[] {
   const examples = commands.flatMap((command) => command.examples.slice(0, 1)).slice(0, 3);
   return [
     { paragraphs: [`${program.summary()}.`] },
-    usageSection(program, help),
-    examplesSection(examples, help),
-    commandsSection('Commands', commands),
+    usageSection(program),
+    examplesSection(examples, columns),
+    commandsSection(commands),
     { paragraphs: [`svc ${program.name()} <command> --help lists the flags of a command.\n${addresses(docs)}`] },
   ];
 }
 
-function rootHelp(program: Program, help: Help, docs: string): HelpSection[] {
+function rootHelp(program: Program, columns: number, docs: string): HelpSection[] {
   const programs = allCommands.map(({ words }) => findProgram(program, words));
-  const groups = help.groupItems(programs, programs, (one) => one.helpGroup());
+  const groups = program.createHelp().groupItems(programs, programs, (one) => one.helpGroup());
   const nameOf = (one: Program): string => (one.parent === program ? '' : `${one.parent?.name()} `) + one.name();
   return [
     { paragraphs: [introduction] },
-    usageSection(program, help),
-    examplesSection(startExamples, help),
-    ...Array.from(groups, ([heading, group]) =>
-      entriesSection(
-        heading,
-        group.map((one) => [nameOf(one), one.summary()]),
-      ),
-    ),
-    entriesSection('Flags', [
-      ['-h, --help', 'Show help: -h the most useful flags, --help all of them'],
-      ['-V, --version', 'Print the version; with --json also commit, Node and libraries'],
-    ]),
+    usageSection(program),
+    examplesSection(startExamples, columns),
+    ...Array.from(groups, ([heading, group]) => ({
+      heading,
+      entries: group.map((one) => [nameOf(one), one.summary()] as const),
+    })),
+    {
+      heading: 'Flags',
+      entries: [
+        ['-h, --help', 'Show help: -h the most useful flags, --help all of them'],
+        ['-V, --version', 'Print the version; with --json also commit, Node and libraries'],
+      ],
+    },
     { heading: 'Topics', paragraphs: [`svc help <topic>: ${helpTopicNames.join(', ')}`] },
     { paragraphs: [addresses(docs)] },
   ];
 }
 
-function rootShortHelp(program: Program, help: Help, docs: string): HelpSection[] {
+function rootShortHelp(program: Program, columns: number, docs: string): HelpSection[] {
   return [
-    usageSection(program, help),
-    entriesSection(
-      'Commands',
-      program.commands.map((one) => [one.name(), one.summary().split(';')[0] ?? '']),
-    ),
-    examplesSection(startExamples.slice(0, 2), help),
+    usageSection(program),
+    {
+      heading: 'Commands',
+      entries: program.commands.map((one) => [one.name(), one.summary().split(';')[0] ?? '']),
+    },
+    examplesSection(startExamples.slice(0, 2), columns),
     { paragraphs: [`svc --help lists all commands and topics. Guides: ${docs}`] },
   ];
 }
@@ -227,26 +206,19 @@ function addresses(docs: string): string {
   return `Questions: ${questionsUrl}\nGuides: ${docs}`;
 }
 
-function usageSection(program: Program, help: Help): HelpSection {
-  return { heading: 'Usage', code: [help.commandUsage(program)] };
+function usageSection(program: Program): HelpSection {
+  return { heading: 'Usage', code: [program.createHelp().commandUsage(program)] };
 }
 
 // Comments are beside the commands if there is room for them.
-function examplesSection(examples: readonly Example[], { helpWidth = 0 }: Help): HelpSection {
+function examplesSection(examples: readonly Example[], columns: number): HelpSection {
   const width = Math.max(...examples.map((example) => exampleLine(example).length));
   const lines = examples.map((example) => `${exampleLine(example).padEnd(width)}  # ${example.why}`);
-  const isWide = lines.every((line) => line.length <= helpWidth - 2);
+  const isWide = lines.every((line) => line.length <= columns - 2);
   const code = isWide ? lines : examples.flatMap((example) => [`# ${example.why}`, exampleLine(example)]);
   return { heading: 'Examples', code };
 }
 
-function commandsSection(heading: string, commands: readonly Command[]): HelpSection {
-  return entriesSection(
-    heading,
-    commands.map(({ name, summary }) => [`svc ${name}`, summary]),
-  );
-}
-
-function entriesSection(heading: string, entries: readonly (readonly [term: string, summary: string])[]): HelpSection {
-  return { heading, entries: entries.map(([term, summary]) => ({ term, summary })) };
+function commandsSection(commands: readonly Command[]): HelpSection {
+  return { heading: 'Commands', entries: commands.map(({ name, summary }) => [`svc ${name}`, summary]) };
 }

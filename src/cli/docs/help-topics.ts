@@ -23,7 +23,6 @@ export const environmentVariables: readonly (readonly [name: string, purpose: st
 const chatFormats: readonly string[] = resultKinds.chat.formats;
 const rowFormats = resultKinds.rows.formats.filter((format) => !chatFormats.includes(format));
 
-/** The topics of `svc help` beside the commands, by name. */
 export const helpTopics: { readonly [name in (typeof helpTopicNames)[number]]: () => readonly HelpSection[] } = {
   bodies: () => [
     prose(
@@ -65,20 +64,17 @@ export const helpTopics: { readonly [name in (typeof helpTopicNames)[number]]: (
   'exit-codes': () => [
     {
       heading: 'Exit codes',
-      entries: Object.values(exitCodes).map(({ code, meaning, retry }) => ({
-        term: String(code),
-        summary: `${capitalizeSentence(meaning)}.${retry ? ` Run again: ${retry}.` : ''}`,
-      })),
+      entries: Object.values(exitCodes).map(({ code, meaning, retry }) => [
+        String(code),
+        `${capitalizeSentence(meaning)}.${retry ? ` Run again: ${retry}.` : ''}`,
+      ]),
     },
     prose(
       'The code covers all attempts: if one attempt has an unknown outcome, so has the whole run, unless a later response settles it.',
     ),
   ],
   environment: () => [
-    {
-      heading: 'Environment variables',
-      entries: environmentVariables.map(([name, purpose]) => ({ term: name, summary: purpose })),
-    },
+    { heading: 'Environment variables', entries: environmentVariables },
     prose(
       'An empty variable counts as unset. Flags override variables; variables override the .svc.json of a project, and that overrides the profile. svc doctor shows each setting with its source.',
     ),
@@ -181,9 +177,9 @@ function examples(...code: readonly string[]): HelpSection {
 }
 
 function flags(listed: readonly Flag[]): HelpSection {
-  return { heading: 'Flags', entries: listed.map((flag) => ({ term: flagTerm(flag), summary: flag.summary })) };
+  return { heading: 'Flags', entries: listed.map((flag) => [flagTerm(flag), flag.summary]) };
 }
 
 function definitions(heading: string, summaries: { readonly [term: string]: string }): HelpSection {
-  return { heading, entries: Object.entries(summaries).map(([term, summary]) => ({ term, summary })) };
+  return { heading, entries: Object.entries(summaries) };
 }

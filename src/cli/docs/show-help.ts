@@ -12,7 +12,7 @@ import { allCommands, commandGroups, commandsIn } from '../all-commands.ts';
 import type { HelpRequest } from '../parse-command-line.ts';
 import { helpTopicNames } from '../tool-commands.ts';
 import { renderHelp } from './help-page.ts';
-import { createHelp, exampleLine, helpText, introduction, programOf } from './help-text.ts';
+import { exampleLine, helpText, introduction, programOf } from './help-text.ts';
 import { environmentVariables, helpTopics } from './help-topics.ts';
 
 const MIN_COLUMNS = 40;
@@ -20,10 +20,12 @@ const MAX_COLUMNS = 100;
 
 type HelpContext = Pick<Context, 'runtime' | 'stdout' | 'noInput'>;
 
-/** Shows the help of a command, of a group of commands, or of a topic. */
 export const runHelp: RunCommand = async ({ args, flags }, context) => {
   const { runtime, stdout } = context;
-  if (isFlagOn(flags, 'skill')) return printSkill(args, stdout);
+  if (isFlagOn(flags, 'skill')) {
+    if (args.length > 0) throw usageFailure('--skill covers all commands and takes no topic', 'run: svc help --skill');
+    return printWhole(helpAsSkill(), stdout);
+  }
   const [name = ''] = args;
   const topic = args.length === 1 ? helpTopicNames.find((one) => one === name) : undefined;
   const commands = commandsIn(args);
@@ -33,8 +35,7 @@ export const runHelp: RunCommand = async ({ args, flags }, context) => {
       throw usageFailure(`the topic ${name} is not available as JSON`, `run: svc help ${name}`);
     return printJson(commands, flags, context);
   }
-  if (topic)
-    return showPage(renderHelp(helpTopics[topic](), createHelp(programOf([]), helpColumns(runtime, stdout))), context);
+  if (topic) return showPage(renderHelp(helpTopics[topic](), helpColumns(runtime, stdout)), context);
   return showHelp({ words: args, isFull: true }, context);
 };
 
@@ -44,11 +45,6 @@ export async function showHelp(request: HelpRequest, context: HelpContext): Prom
   const text = helpText(request, helpColumns(runtime, stdout), runtime.docs);
   if (request.isFull) return showPage(text, context);
   await writeStyled(text, stdout);
-}
-
-async function printSkill(words: readonly string[], stdout: Writer): Promise<void> {
-  if (words.length > 0) throw usageFailure('--skill covers all commands and takes no topic', 'run: svc help --skill');
-  await printWhole(helpAsSkill(), stdout);
 }
 
 async function printJson(commands: readonly Command[], flags: FlagValues, context: Context): Promise<void> {
@@ -92,25 +88,15 @@ async function writeStyled(text: string, stdout: Writer): Promise<void> {
 
 function unknownTopic(args: readonly string[]): Error {
   const name = args.join(' ');
-  const suggestion = suggestTopic(args);
+  const names = [...helpTopicNames, ...Object.keys(commandGroups), ...allCommands.map((command) => command.name)];
+  // In a group, its commands like the last word, else all of them.
+  const group = args.length > 1 ? commandsIn(args.slice(0, -1)).map((command) => command.name) : [];
+  const close = group.filter((one) => closestMatch(args.at(-1) ?? '', one.split(' ').slice(-1)));
+  const suggestion = group.length > 0 ? joinWithOr(close.length > 0 ? close : group) : closestMatch(name, names);
   return usageFailure(
     `no help on ${JSON.stringify(name)}`,
     suggestion ? `did you mean: svc help ${suggestion}` : `run svc --help; the topics are ${helpTopicNames.join(', ')}`,
   );
-}
-
-// In a group, its commands like the last word, else all of them.
-function suggestTopic(args: readonly string[]): string | undefined {
-  const group = args.length > 1 ? commandsIn(args.slice(0, -1)).map((command) => command.name) : [];
-  if (group.length === 0)
-    return closestMatch(args.join(' '), [
-      ...helpTopicNames,
-      ...Object.keys(commandGroups),
-      ...allCommands.map((command) => command.name),
-    ]);
-  const [last = ''] = args.slice(-1);
-  const close = group.filter((name) => closestMatch(last, name.split(' ').slice(-1)) !== undefined);
-  return joinWithOr(close.length > 0 ? close : group);
 }
 
 // For programs and agents. JSON leaves out what is undefined.
@@ -169,16 +155,10 @@ function flagAsJson(flag: Flag) {
 
 function valueType({ takes, value = '' }: Flag): string {
   if (takes === 'switch' || takes === 'boolean' || takes === 'off') return 'boolean';
-  const types = new Map([
-    ['<n>', 'integer'],
-    ['<x>', 'number'],
-    ['<json>', 'json'],
-    ['<file>', 'file'],
-  ]);
+  const types = new Map(Object.entries({ '<n>': 'integer', '<x>': 'number', '<json>': 'json', '<file>': 'file' }));
   return types.get(value) ?? 'string';
 }
 
-/** A skill file for agents: what svc does, when to use which command, and how to read its results. */
 export function helpAsSkill(): string {
   const operations = allCommands.filter(({ operation }) => operation);
   const others = allCommands.filter(({ operation }) => !operation);

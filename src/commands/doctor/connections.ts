@@ -1,75 +1,59 @@
 import { exchangeErrorReason } from '../../client/failure.ts';
-import { missingBaseUrl } from '../../client/settings.ts';
+import { probeFeedbackSchema } from '../../client/send.ts';
+import { readCertificateFlags, resolveSettings } from '../../client/settings.ts';
 import { readConnectOptions } from '../../config/connect-options.ts';
-import { resolveBaseUrl, type ServiceHost } from '../../config/select-profile.ts';
-import type { Context } from '../../context.ts';
+import { toFailure } from '../../errors.ts';
 import { type ConnectOptions, openSocket } from '../../http/open-socket.ts';
 import { TimeLimitError, timeLimits } from '../../http/time-limits.ts';
 import { readTlsInfo } from '../../http/tls.ts';
 import { pluralize } from '../../json/pluralize.ts';
-import { type ConnectionResult, captureFinding, type DoctorFinding, type Examination } from './doctor-report.ts';
+import { feedbackSchemaOperation } from '../../operations/feedback-schema.ts';
+import type { Examination } from './examination.ts';
 
 const DAY_MS = 86_400_000;
 const EXPIRY_WARNING_DAYS = 14;
 
-/** The base URL of a kind of operations. */
-export interface HostBaseUrl {
-  readonly host: ServiceHost;
-  readonly url: URL;
-}
-
-/** The base URLs that are set; an invalid one is a finding, and so is having none. */
-export async function resolveBaseUrls({
-  flags,
-  selected,
-  context: { runtime },
-  findings,
-}: Examination): Promise<HostBaseUrl[]> {
-  if (selected.isLocal) return [];
-  const findingsBefore = findings.length;
-  const baseUrls: HostBaseUrl[] = [];
-  for (const host of ['trace', 'chat', 'train'] as const) {
-    const findUrl = (): URL | undefined => resolveBaseUrl(host, flags, runtime.env, selected.profile);
-    const url = await captureFinding(findUrl, findings);
-    if (url) baseUrls.push({ host, url });
-  }
-  if (baseUrls.length === 0 && findings.length === findingsBefore) {
-    const { message, code, facts } = missingBaseUrl(selected);
-    findings.push({ message, code, hint: facts.hint });
-  }
-  return baseUrls;
-}
-
 /** Connects to every origin at once, as far as TLS, and sends nothing. What fails, and certificates that end soon, become findings. */
-export async function testConnections(
-  { certificateFiles, selected: { profile }, context, findings }: Examination,
-  baseUrls: readonly HostBaseUrl[],
-): Promise<ConnectionResult[]> {
+export async function testConnections(examination: Examination) {
+  const { selected, context, flags, baseUrls, capture } = examination;
   const origins = [...new Set(baseUrls.map(({ url }) => url.origin))];
   const results = await Promise.all(
     origins.map(async (origin) => {
       const url = new URL(origin);
-      const options = await captureFinding(() => readConnectOptions(url, certificateFiles, profile, context), findings);
+      const certificateFiles = readCertificateFlags(flags);
+      const options = await capture(() => readConnectOptions(url, certificateFiles, selected.profile, context));
       if (!options) return [];
-      const hosts = baseUrls.filter((address) => address.url.origin === origin).map(({ host }) => host);
-      return [{ hosts, ...(await testConnection(url, options, context, findings)) }];
+      const hosts = baseUrls.filter((one) => one.url.origin === origin).map(({ host }) => host);
+      return [{ hosts, ...(await testConnection(url, options, examination)) }];
     }),
   );
   return results.flat();
 }
 
-async function testConnection(
-  url: URL,
-  options: ConnectOptions,
-  { runtime, signal }: Context,
-  findings: DoctorFinding[],
-): Promise<Omit<ConnectionResult, 'hosts'>> {
-  const timeoutController = new AbortController();
+async function testConnection(url: URL, options: ConnectOptions, { context, findings }: Examination) {
+  const { runtime, signal } = context;
+  const timeout = new AbortController();
   const cancelTimeout = runtime.after(timeLimits.connect, () =>
-    timeoutController.abort(new TimeLimitError('connect', timeLimits.connect)),
+    timeout.abort(new TimeLimitError('connect', timeLimits.connect)),
   );
   const startedAt = runtime.elapsed();
-  const result = (security: ReturnType<typeof readTlsInfo>, error: string | null): Omit<ConnectionResult, 'hosts'> => ({
+  let security: ReturnType<typeof readTlsInfo>;
+  let error: string | null = null;
+  try {
+    const socket = await openSocket(url, options, AbortSignal.any([signal, timeout.signal]));
+    security = readTlsInfo(socket);
+    socket.destroy();
+  } catch (thrown) {
+    if (signal.aborted) throw signal.reason;
+    error = exchangeErrorReason(timeout.signal.aborted ? timeout.signal.reason : thrown);
+    findings.push({ message: `could not connect to ${url.origin}: ${error}`, code: 'unreachable' });
+  } finally {
+    cancelTimeout();
+  }
+  const days = security ? Math.floor((security.expiresMs - runtime.now()) / DAY_MS) : EXPIRY_WARNING_DAYS;
+  if (days < EXPIRY_WARNING_DAYS)
+    findings.push({ message: `the certificate of ${url.host} expires in ${days} ${pluralize(days, 'day')}` });
+  return {
     address: url.origin,
     proxy: options.proxy?.host ?? null,
     reached: error === null,
@@ -77,26 +61,39 @@ async function testConnection(
     tls: security?.version ?? null,
     certificate_expires: security ? new Date(security.expiresMs).toISOString() : null,
     error,
-  });
-  try {
-    const socket = await openSocket(url, options, AbortSignal.any([signal, timeoutController.signal]));
-    const security = readTlsInfo(socket);
-    socket.destroy();
-    if (security) findings.push(...expiryFindings(url.host, security.expiresMs, runtime.now()));
-    return result(security, null);
-  } catch (error) {
-    if (signal.aborted) throw signal.reason;
-    const reason = exchangeErrorReason(timeoutController.signal.aborted ? timeoutController.signal.reason : error);
-    findings.push({ message: `could not connect to ${url.origin}: ${reason}`, code: 'unreachable' });
-    return result(undefined, reason);
-  } finally {
-    cancelTimeout();
-  }
+  };
 }
 
-function expiryFindings(host: string, expires: number, now: number): DoctorFinding[] {
-  const days = Math.floor((expires - now) / DAY_MS);
-  return days < EXPIRY_WARNING_DAYS
-    ? [{ message: `the certificate of ${host} expires in ${days} ${pluralize(days, 'day')}` }]
-    : [];
+// Used if no project is set: a response that it does not exist comes from the service as well.
+const PLACEHOLDER_PROJECT_ID = 'svc/doctor';
+
+/**
+ * Requests the schema of the feedback of the last minute, which changes nothing. Throws the Failure that prevents the
+ * request; a failed request is a finding.
+ */
+export async function probeService({ context, flags, findings }: Examination) {
+  const { runtime, signal } = context;
+  const settings = await resolveSettings(feedbackSchemaOperation, flags, context);
+  const { text: configuredProject } = settings.defaults.project;
+  const project_id = configuredProject || PLACEHOLDER_PROJECT_ID;
+  const startedAt = runtime.elapsed();
+  const result = (status: number | null) => {
+    return { project_id, status, milliseconds: Math.round(runtime.elapsed() - startedAt) };
+  };
+  try {
+    return result(await probeFeedbackSchema(project_id, settings, context));
+  } catch (error) {
+    if (signal.aborted) throw signal.reason;
+    const failure = toFailure(error);
+    const { code, message, facts } = failure;
+    const { status, summary = message, hint } = facts;
+    // Nothing was sent.
+    if (code === 'credentials' && status === undefined) throw failure;
+    // A service that does not know the placeholder responds, and accepts the credentials.
+    const isExpected = code === 'refused' && configuredProject === undefined && status !== undefined && status >= 400;
+    // The message of a service may repeat any secret of the profile, and stdout is not redacted.
+    const found = { message: `the probe failed: ${summary}`, code, hint: code === 'credentials' ? hint : undefined };
+    if (!isExpected) findings.push(found);
+    return result(status ?? null);
+  }
 }

@@ -1,90 +1,115 @@
-import {
-  readCertificateFlags,
-  resolveHistoryMode,
-  resolveMaxRetries,
-  resolveTimeoutMs,
-} from '../../client/settings.ts';
+import { resolveHistoryMode, resolveMaxRetries, resolveTimeoutMs } from '../../client/settings.ts';
 import type { RunCommand } from '../../command.ts';
-import { DEFAULT_PROFILE_NAME } from '../../config/profile.ts';
-import { readProjectFile } from '../../config/project-file.ts';
-import { resolveSetting, type SettingSources } from '../../config/resolve-setting.ts';
-import { selectProfile } from '../../config/select-profile.ts';
+import { resolveSetting } from '../../config/resolve-setting.ts';
 import { readSettingValue } from '../../config/setting-kinds.ts';
 import { findSetting } from '../../config/settings.ts';
-import type { Context } from '../../context.ts';
-import { Failure } from '../../errors.ts';
-import { type FlagValues, getStringFlag, isFlagOn } from '../../flag.ts';
+import { Failure, type FailureCode } from '../../errors.ts';
+import { formatByteSize } from '../../files/byte-size.ts';
+import { isFlagOn } from '../../flag.ts';
 import { feedbackSchemaOperation } from '../../operations/feedback-schema.ts';
 import { ignoreClosedPipe } from '../../output/writer.ts';
+import { alignColumns } from '../../results/format-rows.ts';
 import { openResultOutput, printResult, resultOf, type StyledText } from '../../results/print-result.ts';
-import { resolveBaseUrls, testConnections } from './connections.ts';
-import { findMissingCredentials } from './credentials.ts';
-import { captureFinding, type DoctorFinding, type DoctorReport, NOT_SET, worstFinding } from './doctor-report.ts';
+import { probeService, testConnections } from './connections.ts';
+import { type Examination, openExamination } from './examination.ts';
 import { inspectFiles } from './files.ts';
-import { formatDoctorReport } from './format-report.ts';
-import { probeService } from './probe.ts';
-import { listSettings } from './settings.ts';
+import { examineCredential, listSettings, NOT_SET } from './settings.ts';
 
-/**
- * Shows every setting that is set or has a default, with its source, and whether the service can be reached; secrets are redacted. Throws the worst
- * finding as a Failure.
- */
+/** Reports settings, files and connections without secrets, and then throws the worst finding as a Failure. */
 export const runDoctor: RunCommand = async ({ flags }, context) => {
   const { stdout } = context;
   const output = await openResultOutput('report', flags, context);
-  const doctorReport = await collectReport(flags, context);
-  const { findings, ...sections } = doctorReport;
+  const examination = await openExamination(flags, context);
+  const sections = await examine(examination);
+  const { findings } = examination;
   const warnings = findings.map(({ message, hint, code }) => ({ message, hint, code }));
-  const worst = worstFinding(findings);
-  // The failure is printed at the end; defaults matter to nobody who looks for a problem.
-  const shown = {
-    ...doctorReport,
-    settings: isFlagOn(flags, 'all')
-      ? sections.settings
-      : sections.settings.filter(({ source }) => source !== 'default'),
-    findings: findings.filter((finding) => finding !== worst || !worst.code),
-  };
-  const text = (): StyledText[] => formatDoctorReport(shown, stdout.isTerminal ? stdout.columns : undefined);
+  const [worst] = findings.filter(({ code }) => code).sort((one, other) => urgencyOf(one) - urgencyOf(other));
+  // The failure is printed at the end.
+  const problems = findings.filter((finding) => finding !== worst);
+  const columns = stdout.isTerminal ? stdout.columns : undefined;
+  const text = (): StyledText[] => formatReport(sections, problems, isFlagOn(flags, 'all'), columns);
   await ignoreClosedPipe(printResult({ ...resultOf({ ...sections, warnings }), text }, output).then(stdout.end));
   if (worst?.code) throw new Failure(worst.code, worst.message, { hint: worst.hint, applied: 'no' });
 };
 
-async function collectReport(flags: FlagValues, context: Context): Promise<DoctorReport> {
-  const { runtime } = context;
-  const { env } = runtime;
-  const findings: DoctorFinding[] = [];
-  const capture = <T>(action: () => T | Promise<T>): Promise<T | undefined> => captureFinding(action, findings);
-  const report = { warn: async (message: string) => void findings.push({ message }) };
-  // A profile that cannot be read is reported; the rest is examined as if it were empty.
-  const selected = (await capture(() => selectProfile(flags, { runtime, report }))) ?? {
-    name: getStringFlag(flags, 'profile') || env.SVC_PROFILE || DEFAULT_PROFILE_NAME,
-    source: 'could not be read',
-    isLocal: false,
-    profile: {},
-  };
-  const sources = { flags, env, project: await capture(() => readProjectFile(runtime, report.warn)), selected };
-  const certificateFiles = readCertificateFlags(flags);
-  const examination = { context, flags, certificateFiles, selected, sources, findings };
-  const baseUrls = await resolveBaseUrls(examination);
+// In the order in which to fix them: no connection works with invalid settings, and no probe without a connection.
+function urgencyOf({ code }: Examination['findings'][number]): number {
+  const first: readonly (FailureCode | undefined)[] = ['local_file', 'usage', 'safety_check', 'credentials'];
+  if (code === 'unreachable') return first.length + 1;
+  return first.includes(code) ? first.indexOf(code) : first.length;
+}
+
+async function examine(examination: Examination) {
+  const { context, flags, selected, sources, baseUrls, findings, capture } = examination;
   await capture(() => resolveTimeoutMs(sources, feedbackSchemaOperation));
   await capture(() => resolveMaxRetries(sources));
   await capture(() => resolveHistoryMode(sources));
-  await capture(() => requireValidProject(sources, runtime.cwd));
-  const allSettings = await listSettings(examination, baseUrls);
+  await capture(() => {
+    const project = resolveSetting('project_id', sources);
+    if (project) readSettingValue(findSetting('project_id'), project.text, project.label, context.runtime.cwd);
+  });
+  const schemes = selected.isLocal ? [] : (['basic', 'bearer'] as const);
+  const credentials = await Promise.all(schemes.map((scheme) => examineCredential(scheme, examination)));
+  const allSettings = listSettings(
+    examination,
+    credentials.map(({ row }) => row),
+  );
   const settings = isFlagOn(flags, 'all') ? allSettings : allSettings.filter(({ source }) => source !== NOT_SET);
   const files = await inspectFiles(examination);
-  findings.push(...(await findMissingCredentials(examination, baseUrls)));
+  if (baseUrls.length > 0 && !credentials.some(({ isSent }) => isSent))
+    findings.push({
+      message: 'no credentials are set for any base URL',
+      hint: `run: svc auth login --profile ${selected.name}`,
+      code: 'credentials',
+    });
   const stopSpinner = context.startSpinner('connecting');
   try {
-    const connections = await testConnections(examination, baseUrls);
+    const connections = await testConnections(examination);
     const probe = isFlagOn(flags, 'probe') ? await capture(() => probeService(examination)) : undefined;
-    return { settings, files, connections, probe, findings };
+    return { settings, files, connections, probe };
   } finally {
     stopSpinner();
   }
 }
 
-function requireValidProject(sources: SettingSources, cwd: string): void {
-  const setting = resolveSetting('project_id', sources);
-  if (setting) readSettingValue(findSetting('project_id'), setting.text, setting.label, cwd);
+// In tables that fit `columns` columns: settings, files, connections, and the problems last.
+function formatReport(
+  { settings, files, connections, probe }: Awaited<ReturnType<typeof examine>>,
+  problems: Examination['findings'],
+  isAll: boolean,
+  columns: number | undefined,
+): StyledText[] {
+  // Defaults matter to nobody who looks for a problem.
+  const settingRows = settings
+    .filter(({ source }) => isAll || source !== 'default')
+    .map(({ name, value, source }) => [name, value ?? '-', source]);
+  const fileRows = files
+    .filter(({ what, exists }) => exists || !/history|spool/.test(what))
+    .map(({ what, path, mode, bytes }) => [what, mode ?? 'absent', bytes === null ? '' : formatByteSize(bytes), path]);
+  const connectionRows = connections.map(
+    ({ address, hosts, proxy, reached: isReached, milliseconds, tls, certificate_expires: expiry, error }) => {
+      const facts = isReached
+        ? [`${milliseconds} ms`, tls, expiry && `certificate until ${expiry.slice(0, 10)}`]
+        : [error];
+      const details = [...facts, proxy && `through ${proxy}`, `for ${hosts.join(', ')}`];
+      return [address, isReached ? 'reached' : 'failed', details.filter(Boolean).join(', ')];
+    },
+  );
+  if (probe) {
+    const outcome = probe.status === null ? 'no response' : `status ${probe.status}`;
+    connectionRows.push(['svc feedback schema', outcome, `${probe.milliseconds} ms, project ${probe.project_id}`]);
+  }
+  const tables = { Settings: settingRows, Files: fileRows, Connections: connectionRows };
+  const sections = Object.entries(tables).flatMap(([title, rows]) => {
+    const table = alignColumns(rows, columns && columns - 2).replace(/^/gm, '  ');
+    return rows.length === 0 ? [] : `${title}\n${table.trimEnd()}\n`;
+  });
+  return [
+    { text: sections.join('\n') },
+    ...(problems.length === 0 ? [] : [{ text: '\nProblems\n' }]),
+    ...problems.map(({ message, hint }) => ({
+      text: `  ${message}${hint ? `\n    ${hint}` : ''}\n`,
+      style: 'yellow' as const,
+    })),
+  ];
 }

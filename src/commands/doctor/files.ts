@@ -1,7 +1,7 @@
-import type { Stats } from 'node:fs';
 import { access, constants, readdir, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { promptHistoryFile, requestHistoryFile } from '../../client/history/request-history.ts';
+import { readCertificateFlags } from '../../client/settings.ts';
 import { caCertificateFiles } from '../../config/connect-options.ts';
 import { configDirectory, dataDirectory } from '../../config/directories.ts';
 import { profileStorePath } from '../../config/profile-store.ts';
@@ -10,24 +10,17 @@ import { formatMode } from '../../files/trusted-file.ts';
 import { databaseFileIn } from '../../local-service/open-local-service.ts';
 import { spoolDirectory } from '../../trace/spool.ts';
 import { jobHistoryFile } from '../../train/job-history.ts';
-import type { DoctorFinding, Examination, FileState } from './doctor-report.ts';
+import type { Examination } from './examination.ts';
 
-/** The files and directories svc uses. What others may read, what is left over and what cannot be used become findings. */
-export async function inspectFiles({
-  certificateFiles,
-  selected: { isLocal, profile },
-  context: { runtime },
-  findings,
-}: Examination): Promise<FileState[]> {
+/**
+ * The files and directories svc uses, with modes as in `chmod`, and the sizes of files and of the spool. What others may
+ * read, what is left over and what cannot be used become findings.
+ */
+export async function inspectFiles({ flags, selected, context: { runtime }, findings }: Examination) {
   const [config, data] = [configDirectory(runtime), dataDirectory(runtime)];
-  const profilesFile = profileStorePath(config);
-  const certificatePaths = [
-    ...caCertificateFiles(certificateFiles.cacert, profile, runtime.env),
-    ...(certificateFiles.cert ? [{ source: '--cert', path: certificateFiles.cert }] : []),
-    ...(certificateFiles.key ? [{ source: '--key', path: certificateFiles.key }] : []),
-  ];
+  const { cacert, ...clientFiles } = readCertificateFlags(flags);
   const paths: readonly (readonly [what: string, path: string])[] = [
-    ['profiles', profilesFile],
+    ['profiles', profileStorePath(config)],
     ['profiles directory', config],
     ['data', databaseFileIn(data)],
     ['data directory', data],
@@ -35,24 +28,43 @@ export async function inspectFiles({
     ['prompt history', promptHistoryFile(runtime)],
     ['job history', jobHistoryFile(data)],
     ['spool', spoolDirectory(data)],
-    ...certificatePaths.map(({ source, path }) => [source, resolve(runtime.cwd, path)] as const),
+    ...caCertificateFiles(cacert, selected.profile, runtime.env).map(
+      ({ source, path }) => [source, resolve(runtime.cwd, path)] as const,
+    ),
+    ...Object.entries(clientFiles).flatMap(([flag, path]) =>
+      path ? [[`--${flag}`, resolve(runtime.cwd, path)] as const] : [],
+    ),
   ];
-  const states = await Promise.all(
-    paths.map(async ([what, path]) => ({ what, path, stats: await statOrUndefined(path) })),
+  const files = await Promise.all(
+    paths.map(async ([what, path]) => {
+      const stats = await statOrUndefined(path);
+      const bytes = stats && (stats.isFile() || what === 'spool') ? await totalBytes(path) : null;
+      return { what, path, exists: stats !== undefined, mode: stats ? formatMode(stats.mode) : null, bytes };
+    }),
   );
-  if (runtime.platform !== 'win32')
-    findings.push(...permissionFindings(profilesFile, states[0]?.stats, config, states[1]?.stats));
-  findings.push(...(await staleFileFindings(config)));
-  if (isLocal) findings.push(...(await dataDirectoryFindings(data)));
-  return Promise.all(
-    states.map(async ({ what, path, stats }) => ({
-      what,
-      path,
-      exists: stats !== undefined,
-      mode: stats ? formatMode(stats.mode) : null,
-      bytes: stats && (stats.isFile() || what === 'spool') ? await totalBytes(path) : null,
-    })),
-  );
+  const [profiles, directory] = files;
+  const isOpenToOthers = (mode: string): boolean => runtime.platform !== 'win32' && !mode.endsWith('00');
+  if (profiles?.mode && isOpenToOthers(profiles.mode))
+    findings.push({
+      message: `other users can read the profiles in ${profiles.path} (${profiles.mode})`,
+      hint: `chmod 600 ${profiles.path}`,
+      code: 'safety_check',
+    });
+  if (profiles?.mode && directory?.mode && isOpenToOthers(directory.mode))
+    findings.push({ message: `other users can list ${config} (${directory.mode})`, hint: `chmod 700 ${config}` });
+  // Locks, and what saves that were killed leave beside the store.
+  for (const name of await readdir(config).catch(() => []))
+    if (name.startsWith('config.json.'))
+      findings.push({
+        message: `${join(config, name)} exists: another svc is saving now, or was killed while saving`,
+        hint: 'if no svc is running, remove it',
+      });
+  if (selected.isLocal)
+    await requireWritable(data).catch((error: unknown) => {
+      const message = `the data directory ${data} cannot be used: ${describeFileError(error)}`;
+      findings.push({ message, hint: 'set SVC_DATA_DIR to another directory', code: 'local_file' });
+    });
+  return files;
 }
 
 // Of a file with the write-ahead log of a database, or of the files in a directory.
@@ -63,57 +75,17 @@ async function totalBytes(path: string): Promise<number> {
   return found.reduce((sum, stats) => sum + (stats?.size ?? 0), 0);
 }
 
-async function statOrUndefined(path: string): Promise<Stats | undefined> {
+async function statOrUndefined(path: string) {
   // The code that reads a file reports why it cannot be read.
   return stat(path).catch(() => undefined);
 }
 
-function permissionFindings(
-  path: string,
-  file: Stats | undefined,
-  directory: string,
-  parent: Stats | undefined,
-): DoctorFinding[] {
-  const findings: DoctorFinding[] = [];
-  const isOpenToOthers = ({ mode }: Stats): boolean => (mode & 0o077) !== 0;
-  if (file && isOpenToOthers(file)) {
-    const message = `other users can read the profiles in ${path} (${formatMode(file.mode)})`;
-    findings.push({ message, hint: `chmod 600 ${path}`, code: 'safety_check' });
-  }
-  if (file && parent && isOpenToOthers(parent))
-    findings.push({
-      message: `other users can list ${directory} (${formatMode(parent.mode)})`,
-      hint: `chmod 700 ${directory}`,
-    });
-  return findings;
-}
-
-// Locks, and what saves that were killed leave beside the store.
-async function staleFileFindings(config: string): Promise<DoctorFinding[]> {
-  const names = await readdir(config).catch(() => []);
-  const staleNames = names.filter((name) => name.startsWith('config.json.'));
-  return staleNames.map((name) => ({
-    message: `${join(config, name)} exists: another svc is saving now, or was killed while saving`,
-    hint: 'if no svc is running, remove it',
-  }));
-}
-
-async function dataDirectoryFindings(data: string): Promise<DoctorFinding[]> {
-  try {
-    await ensureWritable(data);
-    return [];
-  } catch (error) {
-    const message = `the data directory ${data} cannot be used: ${describeFileError(error)}`;
-    return [{ message, hint: 'set SVC_DATA_DIR to another directory', code: 'local_file' }];
-  }
-}
-
 // A directory that does not exist yet can be created if the nearest one above it is writable.
-async function ensureWritable(directory: string): Promise<void> {
+async function requireWritable(directory: string): Promise<void> {
   try {
     await access(`${directory}/.`, constants.W_OK | constants.X_OK);
   } catch (error) {
     if (!isNotFoundError(error) || dirname(directory) === directory || (await statOrUndefined(directory))) throw error;
-    await ensureWritable(dirname(directory));
+    await requireWritable(dirname(directory));
   }
 }

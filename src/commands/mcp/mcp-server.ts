@@ -1,5 +1,7 @@
 import type { Buffer } from 'node:buffer';
+import type { Context } from '../../context.ts';
 import { toFailure } from '../../errors.ts';
+import type { FlagValues } from '../../flag.ts';
 import { JsonError } from '../../json/json-error.ts';
 import {
   firstStringMember,
@@ -14,26 +16,11 @@ import {
 import { parseJson } from '../../json/parse-json.ts';
 import { type JsonValue, RawJson, writeJson } from '../../json/write-json.ts';
 import { version } from '../../version.ts';
-import { type McpTool, mcpTools, type ToolCall, type ToolResult } from './tools.ts';
-
-/** A server of one connection, in all revisions of the protocol. */
-interface McpServer {
-  /** Handles a message; responses are written as they become available. Resolves when the next message may be read. */
-  readonly receive: (message: Buffer) => Promise<void>;
-  /** Responds to a message that is too long to read. Resolves like `receive`. */
-  readonly rejectMessage: (reason: string) => Promise<void>;
-  readonly callsInFlight: () => number;
-  /** Resolves when every request has its response; nothing is received after it. */
-  readonly close: () => Promise<void>;
-}
+import { describeTools, type McpTool, mcpTools, runTool } from './tools.ts';
 
 // Revisions with an initialize handshake, newest last, and those where each request names its revision.
 const HANDSHAKE_VERSIONS = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'];
 const STATELESS_VERSIONS = ['2026-07-28'];
-
-// Messages whose responses are not written yet: a client that does not read them stops the reading of further ones.
-const MAX_PENDING_MESSAGES = 64;
-const MAX_PENDING_BYTES = 64 * 1024 * 1024;
 
 // The time that a client may cache the list of tools: they do not change while the server runs.
 const LIST_TTL_MS = 3_600_000;
@@ -45,52 +32,27 @@ const INSTRUCTIONS =
 
 type Members = { readonly [name: string]: JsonValue };
 
-// The result of a request, or its error.
 type RequestResult = { readonly result: Members } | { readonly error: JsonValue };
 
-/** Creates a server that offers `tools`. `write` gets each response as one line of JSON, without a line feed. */
-export function createMcpServer(
-  tools: readonly McpTool[],
-  describeTools: () => Promise<readonly JsonValue[]>,
-  runTool: (tool: McpTool, call: ToolCall, signal: AbortSignal) => Promise<ToolResult>,
-  write: (line: string) => Promise<void>,
-): McpServer {
+export function createMcpServer(tools: readonly McpTool[], flags: FlagValues, context: Context) {
   const running = new Map<string, AbortController>();
-  const pending = new Set<Promise<void>>();
-  let pendingBytes = 0;
   let callsInFlight = 0;
-  let onRoom = (): void => {};
 
-  const track = async (action: Promise<void>, bytes: number): Promise<void> => {
-    pendingBytes += bytes;
-    const work = action
-      .catch(() => {})
-      .finally(() => {
-        pending.delete(work);
-        pendingBytes -= bytes;
-        onRoom();
-      });
-    pending.add(work);
-    while (pending.size >= MAX_PENDING_MESSAGES || pendingBytes >= MAX_PENDING_BYTES)
-      await new Promise<void>((resolve) => {
-        onRoom = resolve;
-      });
-  };
-
-  const handleMessage = async (message: Buffer): Promise<void> => {
+  // The responses to a message, as one line of JSON; undefined if it needs none.
+  const handleMessage = async (message: Buffer): Promise<string | undefined> => {
     let root: JsonNode;
     try {
       root = rootOf(parseJson(message));
     } catch (error) {
       if (!(error instanceof JsonError)) throw error;
-      return write(envelope(undefined, errorOf('parseError', error.message)));
+      return envelope(undefined, errorOf('parseError', error.message));
     }
+    if (kindOf(root) !== 'list') return handleRequest(root);
     // Revision 2025-03-26 allows an array of messages.
-    const isArray = kindOf(root) === 'list';
-    const requests = isArray ? Array.from(itemsOf(root)) : [root];
-    if (requests.length === 0) return write(envelope(undefined, errorOf('invalidRequest', 'the array is empty')));
+    const requests = Array.from(itemsOf(root));
+    if (requests.length === 0) return invalidRequest('the array is empty');
     const responses = (await Promise.all(requests.map(handleRequest))).flatMap((response) => response ?? []);
-    if (responses.length > 0) await write(isArray ? `[${responses.join(',')}]` : responses.join());
+    return responses.length > 0 ? `[${responses.join(',')}]` : undefined;
   };
 
   const handleRequest = async (request: JsonNode): Promise<string | undefined> => {
@@ -99,7 +61,7 @@ export function createMcpServer(
     const params = getMember(request, 'params');
     if (method === undefined) {
       const isResponse = idNode !== undefined && (getMember(request, 'result') || getMember(request, 'error'));
-      return isResponse ? undefined : envelope(idNode, errorOf('invalidRequest', 'the message is not a request'));
+      return isResponse ? undefined : invalidRequest('the message is not a request', idNode);
     }
     if (!idNode) {
       const cancelled = method === 'notifications/cancelled' ? getMember(params, 'requestId') : undefined;
@@ -107,9 +69,9 @@ export function createMcpServer(
       return undefined;
     }
     if (!['string', 'number'].includes(kindOf(idNode)))
-      return envelope(undefined, errorOf('invalidRequest', 'the id of a request must be a string or a number'));
+      return invalidRequest('the id of a request must be a string or a number');
     if (firstStringMember(request, 'jsonrpc') !== '2.0')
-      return envelope(idNode, errorOf('invalidRequest', 'the jsonrpc of a request must be "2.0"'));
+      return invalidRequest('the jsonrpc of a request must be "2.0"', idNode);
     const id = requestKey(idNode);
     const controller = new AbortController();
     running.set(id, controller);
@@ -155,42 +117,32 @@ export function createMcpServer(
       case 'ping':
         return complete({});
       case 'tools/list':
-        return complete({ tools: await describeTools(), ...cached });
+        return complete({ tools: await describeTools(tools, flags, context), ...cached });
       case 'tools/call': {
         const name = firstStringMember(params, 'name');
         const tool = tools.find((one) => one.name === name);
-        if (!tool) return errorOf('invalidParams', unknownToolMessage(name));
+        if (!tool) {
+          const isKnown = mcpTools.some((one) => one.name === name);
+          const unknown = `unknown tool ${JSON.stringify(name ?? null)}`;
+          const notAllowed = `the tool ${name} is not allowed; start the server with svc mcp --allow ${name}`;
+          return errorOf('invalidParams', isKnown ? notAllowed : unknown);
+        }
         const args = getMember(params, 'arguments');
-        const call = { args: args ? rawText(args) : '{}', traceParent: firstStringMember(meta, 'traceparent') };
+        const traceParent = firstStringMember(meta, 'traceparent');
+        const callContext = { ...context, signal: AbortSignal.any([signal, context.signal]) };
         callsInFlight += 1;
-        const running = runTool(tool, call, signal).finally(() => {
-          callsInFlight -= 1;
-        });
-        return complete(await running);
+        const result = await runTool(tool.operation, args ? rawText(args) : '{}', traceParent, flags, callContext);
+        callsInFlight -= 1;
+        return complete(result);
       }
       default:
         return errorOf('methodNotFound', `unknown method ${JSON.stringify(method)}`);
     }
   };
 
-  return {
-    receive: async (message) => {
-      if (message.toString().trim() !== '') await track(handleMessage(message), message.length);
-    },
-    rejectMessage: (reason) => track(write(envelope(undefined, errorOf('invalidRequest', reason))), reason.length),
-    callsInFlight: () => callsInFlight,
-    close: async () => void (await Promise.all(pending)),
-  };
+  return { handleMessage, callsInFlight: () => callsInFlight };
 }
 
-function unknownToolMessage(name: string | undefined): string {
-  const isKnown = mcpTools.some((one) => one.name === name);
-  return isKnown
-    ? `the tool ${name} is not allowed; start the server with svc mcp --allow ${name}`
-    : `unknown tool ${JSON.stringify(name ?? null)}`;
-}
-
-// Of JSON-RPC 2.0 and of the protocol.
 const mcpErrorCodes = {
   parseError: -32700,
   invalidRequest: -32600,
@@ -217,4 +169,8 @@ function requestKey(id: JsonNode): string {
 // The id is repeated as it was written: it may have more digits than a double.
 function envelope(id: JsonNode | undefined, response: RequestResult): string {
   return writeJson({ jsonrpc: '2.0', id: id ? new RawJson(rawText(id)) : null, ...response });
+}
+
+export function invalidRequest(reason: string, id?: JsonNode): string {
+  return envelope(id, errorOf('invalidRequest', reason));
 }

@@ -4,11 +4,15 @@ import { Failure, type InterruptedError, usageFailure } from '../../errors.ts';
 import { formatByteSize } from '../../files/byte-size.ts';
 import { splitLines } from '../../files/split-lines.ts';
 import { type FlagValues, getArrayFlag, getStringFlag } from '../../flag.ts';
-import { createMcpServer } from './mcp-server.ts';
-import { describeTools, isOfferedAlways, mcpTools, runTool } from './tools.ts';
+import { createMcpServer, invalidRequest } from './mcp-server.ts';
+import { isOfferedAlways, mcpTools } from './tools.ts';
 
 // A tool call carries a request body, of which servers take at most 32 MiB.
 const MAX_MESSAGE_BYTES = 33 * 1024 * 1024;
+
+// Messages whose responses are not written yet: a client that does not read them stops the reading of further ones.
+const MAX_PENDING_MESSAGES = 64;
+const MAX_PENDING_BYTES = 64 * 1024 * 1024;
 
 /** Serves the operations as tools of the Model Context Protocol over stdio. Throws usage for an unknown tool. */
 export const runMcp: RunCommand = async ({ flags }, context) => {
@@ -29,16 +33,11 @@ export const runMcp: RunCommand = async ({ flags }, context) => {
   let lastWrite = Promise.resolve();
   const write = (line: string): Promise<void> => {
     lastWrite = lastWrite.then(() => stdout.write(`${line}\n`));
-    // Nobody would learn what further calls did.
-    lastWrite.catch(stop);
     return lastWrite;
   };
-  const server = createMcpServer(
-    tools,
-    () => describeTools(tools, flags, context),
-    (tool, call, callSignal) => runTool(tool.operation, call, flags, context, callSignal),
-    write,
-  );
+  const server = createMcpServer(tools, flags, context);
+  const pending = new Set<Promise<void>>();
+  let pendingBytes = 0;
   await context.report.detail(`serving ${tools.map(({ name }) => name).join(', ')}`);
   signal.addEventListener('abort', () => stop(interruptionFailure(signal.reason, server.callsInFlight())), {
     once: true,
@@ -46,14 +45,28 @@ export const runMcp: RunCommand = async ({ flags }, context) => {
   try {
     for await (const { bytes } of splitLines(runtime.stdin, MAX_MESSAGE_BYTES)) {
       if (stopReason) break;
-      if (bytes) await server.receive(bytes);
-      else await server.rejectMessage(`the message is longer than ${formatByteSize(MAX_MESSAGE_BYTES)}`);
+      if (bytes?.toString().trim() === '') continue;
+      const length = bytes?.length ?? 0;
+      const response = bytes
+        ? server.handleMessage(bytes)
+        : Promise.resolve(invalidRequest(`the message is longer than ${formatByteSize(MAX_MESSAGE_BYTES)}`));
+      const work = response
+        .then((line) => (line === undefined ? undefined : write(line)))
+        // Without its response, nobody would learn what a further call did.
+        .catch(stop)
+        .finally(() => {
+          pending.delete(work);
+          pendingBytes -= length;
+        });
+      pending.add(work);
+      pendingBytes += length;
+      while (pending.size >= MAX_PENDING_MESSAGES || pendingBytes >= MAX_PENDING_BYTES) await Promise.race(pending);
     }
   } catch (error) {
     stopReason ??= error;
   }
   // After a signal, the calls in flight end with it; each result says whether its call was applied.
-  await server.close();
+  await Promise.all(pending);
   if (stopReason) throw stopReason;
 };
 

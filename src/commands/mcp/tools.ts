@@ -12,19 +12,16 @@ import { formatByteSize } from '../../files/byte-size.ts';
 import type { FlagValues } from '../../flag.ts';
 import { rootOf } from '../../json/json-node.ts';
 import { compactJson, type JsonValue, RawJson } from '../../json/write-json.ts';
-import type { typedOperations } from '../../operations/all-operations.ts';
-import { callStartOperation } from '../../operations/call-start.ts';
-import { chatOperation } from '../../operations/chat.ts';
+import { operationAt, type typedOperations } from '../../operations/all-operations.ts';
 import { feedbackReplaceOperation } from '../../operations/feedback-replace.ts';
 import { feedbackSchemaOperation } from '../../operations/feedback-schema.ts';
 import type { Operation } from '../../operations/operation.ts';
-import { trainOperation } from '../../operations/train.ts';
 import { failureJson } from '../../output/failure-text.ts';
+import type { Reporter } from '../../output/reporter.ts';
 import { mergeStream } from '../../results/chunk-merger.ts';
 import { createTraceContext, readTraceParent } from '../../trace/trace-context.ts';
 import { createJobGuard, jobOfBody } from '../train/job-guard.ts';
 
-/** An operation as a tool for agents. */
 export interface McpTool {
   readonly name: string;
   readonly title: string;
@@ -33,32 +30,28 @@ export interface McpTool {
   readonly about?: string;
 }
 
-// By path, so that the compiler reports an operation that is missing.
-const toolsByPath: { readonly [path in (typeof typedOperations)[number]['path']]: McpTool } = {
-  '/feedback/payload_schema': {
-    name: 'feedback_schema',
-    title: 'Discover feedback schema',
-    operation: feedbackSchemaOperation,
-  },
+// By path, so that the compiler reports an operation that is missing; in the order in which tools are listed.
+const toolsByPath: {
+  readonly [path in (typeof typedOperations)[number]['path']]: Pick<McpTool, 'title' | 'about'>;
+} = {
+  '/feedback/payload_schema': { title: 'Discover feedback schema' },
   '/v1/chat/completions': {
-    name: 'chat',
     title: 'Create chat completion',
-    operation: chatOperation,
     about: 'Returns the whole response; a stream is joined into one response.',
   },
-  '/call/start': { name: 'call_start', title: 'Record call start', operation: callStartOperation },
+  '/call/start': { title: 'Record call start' },
   '/feedback/replace': {
-    name: 'feedback_replace',
     title: 'Replace feedback',
-    operation: feedbackReplaceOperation,
     about:
       'Deletes the record with the feedback id and stores a new one. With an id, the new record has that id, so that the same request does not create a second one.',
   },
-  '/v1/preview/training-jobs': { name: 'train', title: 'Create training job', operation: trainOperation },
+  '/v1/preview/training-jobs': { title: 'Create training job' },
 };
 
-/** The tools, in the order in which they are listed. */
-export const mcpTools: readonly McpTool[] = Object.values(toolsByPath);
+export const mcpTools: readonly McpTool[] = Object.entries(toolsByPath).flatMap(([path, texts]) => {
+  const operation = operationAt(path);
+  return operation ? [{ name: operation.command.join('_'), operation, ...texts }] : [];
+});
 
 /** True for a tool that changes nothing that the service stores, although it can cost money: it needs no `--allow`. */
 export function isOfferedAlways({ operation: { effect } }: McpTool): boolean {
@@ -128,50 +121,51 @@ function describeShape(shape: Shape): JsonSchema {
   return shape.type === 'object' && shape.fields ? { properties: describeFields(shape.fields) } : {};
 }
 
-/** A call of a tool: its arguments as JSON text with every digit, and the W3C trace parent that the client sent. */
-export interface ToolCall {
-  readonly args: string;
-  readonly traceParent: string | undefined;
-}
-
-export type ToolResult = { readonly [name: string]: JsonValue };
+type ToolResult = { readonly [name: string]: JsonValue };
 
 // A larger response would fill the context of a model.
 const MAX_RESULT_BYTES = 64 * 1024;
 
-/** Checks, sends and returns as the command of the operation does. Never throws: a failure is a result with `isError`. */
+/**
+ * Checks, sends and returns as the command of the operation does. `args` are JSON with every digit; `traceParent` is that
+ * of the client. Never throws: a failure is a result with `isError`.
+ */
 export async function runTool(
   operation: Operation,
-  call: ToolCall,
+  args: string,
+  traceParent: string | undefined,
   flags: FlagValues,
   context: Context,
-  signal: AbortSignal,
 ): Promise<ToolResult> {
   const { redact } = context.report;
+  const warnings: string[] = [];
+  const warn = async (text: string): Promise<void> => {
+    warnings.push(`Warning: ${text}`);
+    await context.report.warn(text);
+  };
   try {
-    const callContext = { ...context, signal: AbortSignal.any([signal, context.signal]) };
-    const { text, json, failure, warnings } = await sendArguments(operation, call, flags, callContext);
-    return failure ? errorResult(failureJson(failure, redact), firstBytes(text)) : successResult(text, json, warnings);
+    const outcome = await sendArguments(operation, args, traceParent, flags, { ...context, warn });
+    const { text, json, failure } = await readOutcome(outcome, operation);
+    if (failure) return errorResult(failureJson(failure, redact), firstBytes(text));
+    warnings.push(...outcome.warnings.map((warning) => `Warning: ${warning}`));
+    const bytes = Buffer.byteLength(text);
+    if (bytes <= MAX_RESULT_BYTES)
+      return { content: textContent(text, ...warnings), structuredContent: new RawJson(json) };
+    const note = `The response has ${formatByteSize(bytes)}; these are the first ${formatByteSize(MAX_RESULT_BYTES)}. The request was applied.`;
+    return errorResult(note, ...warnings, firstBytes(text));
   } catch (error) {
     return errorResult(failureJson(toFailure(error), redact));
   }
 }
 
-interface ToolResponse extends Pick<Outcome, 'warnings'> {
-  /** The response as the service sent it; a stream as one JSON text. */
-  readonly text: string;
-  /** Its JSON on one line. */
-  readonly json: string;
-  readonly failure: Failure | undefined;
-}
-
 async function sendArguments(
   operation: Operation,
-  { args, traceParent }: ToolCall,
+  args: string,
+  traceParent: string | undefined,
   flags: FlagValues,
-  context: Context,
-): Promise<ToolResponse> {
-  const { runtime, report } = context;
+  context: Context & Pick<Reporter, 'warn'>,
+): Promise<Outcome> {
+  const { runtime } = context;
   const settings = await resolveSettings(operation, flags, context);
   const parent = operation.continuesTrace ? readTraceParent({ TRACEPARENT: traceParent }) : undefined;
   const trace = parent && createTraceContext(parent, runtime);
@@ -186,23 +180,14 @@ async function sendArguments(
     { settings: settings.isExact ? undefined : { ...settings.defaults, trace }, conversation: undefined },
     { inputs, now: runtime.now, randomBytes: runtime.randomBytes },
   );
-  const bodyWarnings: string[] = [];
-  const warn = async (text: string): Promise<void> => {
-    bodyWarnings.push(text);
-    await report.warn(text);
-  };
-  await enforceChecks(draft, operation, inputIssues, { ...settings, origin: 'tool' }, { warn });
+  await enforceChecks(draft, operation, inputIssues, { ...settings, origin: 'tool' }, context);
   const isTraining = typeof operation.arguments?.as === 'object';
   const guard = isTraining ? createJobGuard(jobOfBody(draft, 'mcp', settings), false, context) : {};
-  const outcome = await sendAlone(prepareRequest(settings, draft), settings, context, guard);
-  return { ...(await readOutcome(outcome, operation)), warnings: [...bodyWarnings, ...outcome.warnings] };
+  return sendAlone(prepareRequest(settings, draft), settings, context, guard);
 }
 
 // A request that was applied is paid for: so the partial output of an incomplete or invalid response is returned, too.
-async function readOutcome(
-  { parsedResponse, chunks }: Outcome,
-  { reply }: Operation,
-): Promise<Omit<ToolResponse, 'warnings'>> {
+async function readOutcome({ parsedResponse, chunks }: Outcome, { reply }: Operation) {
   if (parsedResponse) {
     const { bytes, doc, failure } = parsedResponse;
     return doc ? { text: bytes.toString(), json: compactJson(rootOf(doc)), failure } : { text: '', json: '', failure };
@@ -210,15 +195,6 @@ async function readOutcome(
   const createFailure = (message: string): Failure => new Failure('invalid_response', message, { applied: 'yes' });
   const merged = await mergeStream(chunks, reply, createFailure);
   return { ...merged, text: merged.json };
-}
-
-function successResult(text: string, json: string, warnings: readonly string[]): ToolResult {
-  const warningTexts = warnings.map((warning) => `Warning: ${warning}`);
-  const bytes = Buffer.byteLength(text);
-  if (bytes <= MAX_RESULT_BYTES)
-    return { content: textContent(text, ...warningTexts), structuredContent: new RawJson(json) };
-  const note = `The response has ${formatByteSize(bytes)}; these are the first ${formatByteSize(MAX_RESULT_BYTES)}. The request was applied.`;
-  return errorResult(note, ...warningTexts, firstBytes(text));
 }
 
 function errorResult(...texts: readonly string[]): ToolResult {

@@ -4,7 +4,6 @@ import type { JsonValue } from '../../json/write-json.ts';
 import type { Operation } from '../../operations/operation.ts';
 import { version } from '../../version.ts';
 
-/** The whole interface as an OpenAPI 3.1 document. */
 export function openApiDocument(operations: readonly Operation[]): JsonValue {
   return {
     openapi: '3.1.0',

@@ -23,20 +23,21 @@ import { openApiDocument } from './openapi.ts';
 
 const VIEWS = ['response', 'reply', 'skeleton', 'openapi'] as const;
 
-/** Prints the JSON Schema of a body or response, a skeleton of a body, or the OpenAPI document of all operations. */
 export const runSpec: RunCommand = async ({ args, flags }, context) => {
   const output = await openResultOutput('document', flags, context);
   const views = VIEWS.filter((name) => flags.has(name)).map((name) => (name === 'reply' ? 'response' : name));
   const [view, other] = new Set(views);
   if (other) throw usageFailure(`--${view} cannot be combined with --${other}`, 'remove one of them');
-  if (view === 'skeleton') rejectSeparateValue(args);
+  if (view === 'skeleton' && args.includes('all') && operationOf(args.filter((word) => word !== 'all')))
+    throw usageFailure('--skeleton takes a value only after =', 'write --skeleton=all');
   const isSmallest = view === 'skeleton' && getStringFlag(flags, 'skeleton') !== 'all';
   rejectUnusedBodyFlags(flags, isSmallest ? findOperation(args) : undefined);
   if (view === 'openapi' && args.length > 0)
     throw usageFailure('--openapi covers all operations', 'remove the name of the operation');
   const print = (value: JsonValue): Promise<void> => printResult({ ...resultOf(value), isIndented: true }, output);
   if (view === 'openapi') await print(openApiDocument(allOperations));
-  else if (view === 'skeleton') await printSkeleton(findOperation(args), flags, output, context);
+  else if (isSmallest) await printSmallestBody(findOperation(args), flags, output, context);
+  else if (view === 'skeleton') await printEveryField(findOperation(args), flags, output);
   else await print(operationSchema(findOperation(args), view));
   await context.stdout.end();
 };
@@ -59,25 +60,27 @@ function bodyFlagNames(operation: Operation): string[] {
   ];
 }
 
-async function printSkeleton(
-  operation: Operation,
-  flags: FlagValues,
-  output: ResultOutput,
-  context: Context,
-): Promise<void> {
-  if (getStringFlag(flags, 'skeleton') === 'all') {
-    // A job with its trajectories is usually too large for YAML, which is read whole.
-    const isUsuallyLarge = typeof operation.arguments?.as === 'object';
-    const format = requestedFormat('document', flags) ?? (isUsuallyLarge ? 'jsonc' : 'yaml');
-    if (format === 'yaml') await context.stdout.write(commentedYaml(operation));
-    else if (format === 'jsonc') await context.stdout.write(commentedJson(operation));
-    else await printResult({ ...resultOf(bodySkeleton(operation.body)), isIndented: true }, output);
-    return;
-  }
+async function printSmallestBody(operation: Operation, flags: FlagValues, output: ResultOutput, context: Context) {
   const { draft, warnings } = await buildSkeleton(operation, flags, createBodyDependencies(context));
   for (const warning of warnings) await context.report.warn(issueText(warning));
   const redacted = parseJson(redactSecretFields(rootOf(draft.doc), operation, () => REDACTED));
   await printResult({ doc: redacted, isIndented: true }, output);
+}
+
+// Valid bodies, with a comment above each field: in YAML, fields that are not required are comments; in JSONC all are set.
+async function printEveryField(operation: Operation, flags: FlagValues, output: ResultOutput): Promise<void> {
+  const { command, summary, body } = operation;
+  // A job with its trajectories is usually too large for YAML, which is read whole.
+  const isUsuallyLarge = typeof operation.arguments?.as === 'object';
+  const format = requestedFormat('document', flags) ?? (isUsuallyLarge ? 'jsonc' : 'yaml');
+  if (format !== 'yaml' && format !== 'jsonc')
+    return printResult({ ...resultOf(bodySkeleton(body)), isIndented: true }, output);
+  const [mark, hint, lines] =
+    format === 'yaml'
+      ? ['#', 'Remove the # of the fields you need.', fieldLines(body, '')]
+      : ['//', 'Remove the fields you do not need, and the comments: the body is JSON.', objectLines(body, {}, '')];
+  const title = `Body of svc ${command.join(' ')}: ${summary.toLowerCase()}`;
+  await output.writer.write([`${mark} ${title}`, `${mark} ${hint}`, ...lines, ''].join('\n'));
 }
 
 function operationSchema(operation: Operation, view: 'response' | undefined): JsonValue {
@@ -88,12 +91,6 @@ function operationSchema(operation: Operation, view: 'response' | undefined): Js
     description: operation.summary,
     ...objectSchema(fields),
   };
-}
-
-// `--skeleton all` is `--skeleton` and an argument.
-function rejectSeparateValue(args: readonly string[]): void {
-  if (args.includes('all') && operationOf(args.filter((word) => word !== 'all')))
-    throw usageFailure('--skeleton takes a value only after =', 'write --skeleton=all');
 }
 
 function operationOf(args: readonly string[]): Operation | undefined {
@@ -109,26 +106,6 @@ function findOperation(args: readonly string[]): Operation {
     name === '' ? 'the name of an operation is missing' : `${JSON.stringify(name)} is not an operation`,
     `choose one of: ${names}`,
   );
-}
-
-// A valid YAML body: required fields with samples, the others as comments, and a comment above each.
-function commentedYaml(operation: Operation): string {
-  const lines = [
-    `# ${titleOf(operation)}`,
-    '# Remove the # of the fields you need.',
-    ...fieldLines(operation.body, ''),
-  ];
-  return `${lines.join('\n')}\n`;
-}
-
-// The same as JSONC, with all fields set: without its comment lines it is a valid body.
-function commentedJson(operation: Operation): string {
-  const hint = '// Remove the fields you do not need, and the comments: the body is JSON.';
-  return `${[`// ${titleOf(operation)}`, hint, ...objectLines(operation.body, {}, '')].join('\n')}\n`;
-}
-
-function titleOf({ command, summary }: Operation): string {
-  return `Body of svc ${command.join(' ')}: ${summary.toLowerCase()}`;
 }
 
 // The fields that a client may set; first those that the interface or most servers require.

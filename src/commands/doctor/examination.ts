@@ -1,0 +1,65 @@
+import { missingBaseUrl } from '../../client/settings.ts';
+import { DEFAULT_PROFILE_NAME } from '../../config/profile.ts';
+import { readProjectFile } from '../../config/project-file.ts';
+import type { SettingSources } from '../../config/resolve-setting.ts';
+import { resolveBaseUrl, type SelectedProfile, type ServiceHost, selectProfile } from '../../config/select-profile.ts';
+import type { Context } from '../../context.ts';
+import { Failure, type FailureCode } from '../../errors.ts';
+import { type FlagValues, getStringFlag } from '../../flag.ts';
+
+/** A problem. With a code it fails the examination, without one it is a warning. */
+interface DoctorFinding {
+  readonly message: string;
+  readonly hint?: string | undefined;
+  readonly code?: FailureCode;
+}
+
+export interface Examination {
+  readonly context: Context;
+  readonly flags: FlagValues;
+  readonly selected: SelectedProfile;
+  readonly sources: SettingSources;
+  /** Those that are set and valid. */
+  readonly baseUrls: readonly { readonly host: ServiceHost; readonly url: URL }[];
+  readonly findings: DoctorFinding[];
+  /** The result of an action; its Failure becomes a finding. Throws any other error. */
+  readonly capture: <T>(action: () => T | Promise<T>) => Promise<T | undefined>;
+}
+
+/** The profile, the sources of settings and the base URLs; what is wrong with them is in the findings. */
+export async function openExamination(flags: FlagValues, context: Context): Promise<Examination> {
+  const { runtime } = context;
+  const { env } = runtime;
+  const findings: DoctorFinding[] = [];
+  const capture: Examination['capture'] = async (action) => {
+    try {
+      return await action();
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error;
+      const { message, code, facts } = error;
+      // Several base URLs can have the same problem.
+      if (!findings.some((finding) => finding.message === message)) findings.push({ message, code, hint: facts.hint });
+      return undefined;
+    }
+  };
+  const report = { warn: async (message: string) => void findings.push({ message }) };
+  // A profile that cannot be read is reported; the rest is examined as if it were empty.
+  const selected = (await capture(() => selectProfile(flags, { runtime, report }))) ?? {
+    name: getStringFlag(flags, 'profile') || env.SVC_PROFILE || DEFAULT_PROFILE_NAME,
+    source: 'could not be read',
+    isLocal: false,
+    profile: {},
+  };
+  const sources = { flags, env, project: await capture(() => readProjectFile(runtime, report.warn)), selected };
+  const baseUrls: { host: ServiceHost; url: URL }[] = [];
+  const findingsBefore = findings.length;
+  for (const host of selected.isLocal ? [] : (['trace', 'chat', 'train'] as const)) {
+    const url = await capture(() => resolveBaseUrl(host, flags, env, selected.profile));
+    if (url) baseUrls.push({ host, url });
+  }
+  if (!selected.isLocal && baseUrls.length === 0 && findings.length === findingsBefore)
+    await capture(() => {
+      throw missingBaseUrl(selected);
+    });
+  return { context, flags, selected, sources, baseUrls, findings, capture };
+}
