@@ -1,10 +1,10 @@
 import { Buffer } from 'node:buffer';
 import type { Draft } from '../body/draft.ts';
+import type { Connection } from '../client/connection.ts';
 import { type ChatExpectations, expectationFailure } from '../client/expectations/chat-expectations.ts';
 import type { RunReport } from '../client/expectations/run-report.ts';
 import { createDoubt, invalidResponseFailure, retryAdvice } from '../client/failure.ts';
 import {
-  type Connection,
   createRequestContext,
   isIdempotent,
   type PreparedRequest,
@@ -20,7 +20,6 @@ import { type AppliedState, Failure, failureCodeOf, signalOfFailure, toFailure }
 import type { InputLine } from '../files/split-lines.ts';
 import { observeChunks } from '../http/body-chunks.ts';
 import type { ExchangeSignal } from '../http/message.ts';
-import { createDeadline } from '../http/time-limits.ts';
 import { rootOf } from '../json/json-node.ts';
 import { parseJson, tryParseJson } from '../json/parse-json.ts';
 import { writeJson } from '../json/write-json.ts';
@@ -263,8 +262,6 @@ async function recordAndSend(
   const hooks: SendHooks = {
     signal: job.signal,
     waitSignal: job.scheduler.stopSignal,
-    // The time of a line starts when it may be sent, not while it waits for others.
-    startDeadline: () => createDeadline(job.settings.timeoutMs, runtime),
     turn,
     onStrayData,
     onSend: async () => {

@@ -28,7 +28,7 @@ import { createAutofill } from '../../body/autofill.ts';
 import { rejectReplacedInputs, stdinClaim } from '../../body/body-base.ts';
 import { createBodyCheck } from '../../body/body-check.ts';
 import { type BodyDependencies, createBodyDependencies } from '../../body/input-reader.ts';
-import { readAuthorization } from '../../client/authorization.ts';
+import { readAuthorization } from '../../client/connection.ts';
 import { readChatExpectations } from '../../client/expectations/chat-expectations.ts';
 import { checkReportFiles, openRunReport } from '../../client/expectations/run-report.ts';
 import { missingBaseUrl, resolveSettings, type Settings } from '../../client/settings.ts';

@@ -6,7 +6,7 @@ import { NO_DEFAULTS } from '../../batch/prepare-line.ts';
 import { createStreamStore } from '../../batch/result-store.ts';
 import { sendBatch } from '../../batch/run-lines.ts';
 import { createBodyDependencies } from '../../body/input-reader.ts';
-import { readAuthorization } from '../../client/authorization.ts';
+import { readAuthorization } from '../../client/connection.ts';
 import { resolveSettings, type Settings, traceBaseUrl } from '../../client/settings.ts';
 import type { Invocation } from '../../command.ts';
 import { dataDirectory } from '../../config/directories.ts';

@@ -1,6 +1,6 @@
 import { constants, open } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { readAuthorization } from '../../client/authorization.ts';
+import { readAuthorization } from '../../client/connection.ts';
 import { type Outcome, sendJson } from '../../client/send.ts';
 import { missingBaseUrl, resolveSettings, type Settings, traceBaseUrl } from '../../client/settings.ts';
 import type { Invocation, ProcessEnd } from '../../command.ts';

@@ -1,6 +1,6 @@
 import { type Conversation, messagesAfterResponse } from '../../body/chat/conversation.ts';
 import { isIssue, type JsonSource, parseJsonSource } from '../../body/json-source.ts';
-import { readAuthorization } from '../../client/authorization.ts';
+import { readAuthorization } from '../../client/connection.ts';
 import { prepareRequest } from '../../client/request.ts';
 import { missingBaseUrl } from '../../client/settings.ts';
 import type { Context } from '../../context.ts';

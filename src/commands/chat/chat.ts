@@ -1,4 +1,4 @@
-import { rejectReplacedInputs, stdinClaim } from '../../body/body-base.ts';
+import { requireBodySource, stdinClaim } from '../../body/body-base.ts';
 import { buildBody } from '../../body/build-body.ts';
 import { type Conversation, openConversation } from '../../body/chat/conversation.ts';
 import { requestedChoiceCount, withStreamEnabled } from '../../body/chat/streaming.ts';
@@ -13,7 +13,7 @@ import { type FlagValues, getStringFlag } from '../../flag.ts';
 import { rootOf } from '../../json/json-node.ts';
 import { chatOperation } from '../../operations/chat.ts';
 import { defaultFormat } from '../../results/output-format.ts';
-import { type RequestStart, requestCommand, requireInputs } from '../operation/request-command.ts';
+import { type RequestStart, requestCommand } from '../operation/request-command.ts';
 import { expectFlags, readHooks } from '../operation/response-hooks.ts';
 import { sendAndShow } from '../operation/send-and-show.ts';
 import { showRequest } from '../operation/show-request.ts';
@@ -23,8 +23,7 @@ export const runChat = requestCommand(chatOperation, async (start, context) => {
   const isInteractive = isSession(start, context);
   if (isInteractive && context.noInput)
     throw usageFailure(`cannot start an interactive chat ${context.noInput}`, 'give a prompt: svc chat <prompt>');
-  if (isInteractive) await rejectReplacedInputs(chatOperation, start.input.args, start.flags, context.runtime.cwd);
-  else await requireInputs(start, context);
+  if (!isInteractive) requireBodySource(start.input);
   const hooks = await readHooks(start, context);
   const conversation = await openChosenConversation(start, context);
   try {

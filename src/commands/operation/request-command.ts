@@ -1,5 +1,5 @@
 import { batchFlags } from '../../batch/batch-flags.ts';
-import { type CommandInput, rejectReplacedInputs, requireBodySource } from '../../body/body-base.ts';
+import { type CommandInput, rejectReplacedInputs } from '../../body/body-base.ts';
 import { rejectInvalidFlags } from '../../body/flag-edits.ts';
 import { resolveSettings, type Settings } from '../../client/settings.ts';
 import type { RunCommand } from '../../command.ts';
@@ -31,28 +31,17 @@ export function requestCommand(
     const { args, flags } = invocation;
     const { runtime } = context;
     rejectInvalidFlags(operation, flags, runtime.now());
-    if (requestsBatch(flags)) {
+    if (flags.has('batch') || flags.has('rows')) {
       const { runBatch } = await import('../batch/batch.ts');
       return await runBatch(operation, invocation, context);
     }
+    const batchFlag = [...batchFlags.map(({ name }) => name), 'prompt'].find((name) => flags.has(name));
+    if (batchFlag) throw usageFailure(`--${batchFlag} works only with --batch or --rows`, 'write --batch <file>');
     const settings = await resolveSettings(operation, flags, context);
     const deadline = createDeadline(settings.timeoutMs, runtime, settings.isTimeoutDefault);
     const filter = await openResultFilter(flags, context, deadline.remainingMs);
+    await rejectReplacedInputs(operation, args, flags, runtime.cwd);
     const input = { operation, args, flags, isStdinTerminal: runtime.stdin.isTTY === true };
     await runOne({ settings, flags, input, deadline, filter }, context);
   };
-}
-
-// Throws usage for a flag of batches without one.
-function requestsBatch(flags: FlagValues): boolean {
-  if (flags.has('batch') || flags.has('rows')) return true;
-  const batchFlag = [...batchFlags.map(({ name }) => name), 'prompt'].find((name) => flags.has(name));
-  if (batchFlag) throw usageFailure(`--${batchFlag} works only with --batch or --rows`, 'write --batch <file>');
-  return false;
-}
-
-/** Throws usage for a request without a body, and for an output that would replace an input. */
-export async function requireInputs({ input, flags }: RequestStart, { runtime }: Context): Promise<void> {
-  requireBodySource(input);
-  await rejectReplacedInputs(input.operation, input.args, flags, runtime.cwd);
 }

@@ -75,20 +75,24 @@ export async function readHooks(
   };
 }
 
-interface RecordedOutcome {
-  /** When it began, in ISO 8601, and how long it took in milliseconds. */
-  readonly time: string;
-  readonly ms: number;
-  readonly status: number | undefined;
-  readonly response: JsonDocument | undefined;
-  readonly failure: Failure | undefined;
-}
-
 /** Appends a request that was sent to the history, if there is one, durably and without the secrets of the run; warns if it cannot. */
 export async function recordRequest(
   { operation, draft, ids }: PreparedRequest,
   { history, destination }: Pick<Settings, 'history' | 'destination'>,
-  { time, ms, status, response: doc, failure }: RecordedOutcome,
+  {
+    time,
+    ms,
+    status,
+    response: doc,
+    failure,
+  }: {
+    /** In ISO 8601. */
+    readonly time: string;
+    readonly ms: number;
+    readonly status: number | undefined;
+    readonly response: JsonDocument | undefined;
+    readonly failure: Failure | undefined;
+  },
   { runtime, report }: Pick<Context, 'runtime' | 'report'>,
 ): Promise<void> {
   if (history === 'off') return;

@@ -32,7 +32,8 @@ export function createJobGuard(
   let start: Promise<(outcome: RequestOutcome) => Promise<void>> | undefined;
   return {
     onSend: async () => {
-      start = history.begin(job, job.target === 'local' || allowed);
+      // A line that waits for the service starts again, as the same job.
+      start ??= history.begin(job, job.target === 'local' || allowed);
       await start;
     },
     onOutcome: async (outcome) => {

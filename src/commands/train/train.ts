@@ -1,4 +1,10 @@
-import { type CommandInput, parseFileArguments, readBodyBase, wholeBodyInput } from '../../body/body-base.ts';
+import {
+  type CommandInput,
+  parseFileArguments,
+  readBodyBase,
+  requireBodySource,
+  wholeBodyInput,
+} from '../../body/body-base.ts';
 import { type BuiltBody, buildBody } from '../../body/build-body.ts';
 import type { Draft } from '../../body/draft.ts';
 import { createBodyDependencies, type LabeledBytes, labeledStdin } from '../../body/input-reader.ts';
@@ -29,7 +35,7 @@ import {
   showCheckProgress,
   splitAtGroupArrays,
 } from '../../train/stream/upload.ts';
-import { type RequestStart, requestCommand, requireInputs } from '../operation/request-command.ts';
+import { type RequestStart, requestCommand } from '../operation/request-command.ts';
 import { readHooks } from '../operation/response-hooks.ts';
 import { sendAndShow } from '../operation/send-and-show.ts';
 import { showRequest } from '../operation/show-request.ts';
@@ -37,7 +43,7 @@ import { createJobGuard } from './job-guard.ts';
 
 /** Creates a training job: settings, a body that may be larger than memory, checks, guard against duplicates, send, show. */
 export const runTrain = requestCommand(trainOperation, async (start, context) => {
-  await requireInputs(start, context);
+  requireBodySource(start.input);
   const { settings, flags, deadline } = start;
   const hooks = await readHooks(start, context);
   keepHeapSmall();
