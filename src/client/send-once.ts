@@ -22,24 +22,24 @@ import type { Runtime } from '../runtime.ts';
 import { failureFromBodyError, failureFromError, invalidResponseFailure, serviceName } from './failure.ts';
 import type { RequestContext, SendHooks } from './request.ts';
 
-/** The response to a successful attempt: complete, or the chunks of a stream, which can be read once. */
-export type AttemptResult = {
+/** A successful exchange: a complete response, or the chunks of a stream, of which the first has arrived. */
+export type Outcome = {
   readonly response: HttpResponse;
-  /** A warning that the response came before the whole body was sent. */
-  readonly early: string | undefined;
+  /** Signs that the response is for another request, or for a part of this one. */
+  readonly warnings: readonly string[];
 } & (
   | { readonly parsedResponse: ParsedResponse; readonly chunks: undefined }
   | { readonly parsedResponse: undefined; readonly chunks: AsyncIterable<JsonNode> }
 );
 
-/** Sends a request once and reads the response, or the first chunk of a stream. Throws the Failure of the attempt. */
+/** Sends a request once. Throws the Failure of the attempt; a response that breaks the interface is an outcome with a failure in it. */
 export async function sendOnce(
   send: Send,
   request: HttpRequest,
   context: RequestContext,
   { onAttempt, onLargeResponse }: Pick<SendHooks, 'onAttempt' | 'onLargeResponse'>,
   runtime: Pick<Runtime, 'now' | 'elapsed' | 'after'>,
-): Promise<AttemptResult> {
+): Promise<Outcome> {
   const onEnd = onAttempt?.(progressDescriber(request, context, runtime.elapsed));
   try {
     const received = await send(request)
@@ -52,7 +52,7 @@ export async function sendOnce(
       const failure = await failureFromStatus(received, context, runtime.now());
       throw request.signal?.aborted ? withInterruption(failure, request.signal.reason) : failure;
     }
-    const early = earlyWarning(request, context);
+    const warnings = earlyWarnings(request, context);
     const { firstByte, response } = context.operation.canStream
       ? await peekBody(received).catch((error: unknown) => {
           throw failureFromBodyError(error, received, context, undefined);
@@ -60,11 +60,12 @@ export async function sendOnce(
       : { response: received };
     if (!isEventStream(response, firstByte)) {
       const parsedResponse = await readResponse(response, context, onLargeResponse);
-      return { response, parsedResponse, chunks: undefined, early };
+      warnings.unshift(...foreignIdWarnings(parsedResponse, context));
+      return { response, parsedResponse, chunks: undefined, warnings };
     }
     const { openStream } = await import('./stream-chunks.ts');
     const chunks = await openStream(response, context, runtime);
-    return { response, parsedResponse: undefined, chunks, early };
+    return { response, parsedResponse: undefined, chunks, warnings };
   } finally {
     onEnd?.();
   }
@@ -77,10 +78,12 @@ function withInterruption(failure: Failure, reason: unknown): Failure {
 }
 
 // A success status in the middle of an upload can apply to only a part of the body.
-function earlyWarning({ body }: HttpRequest, { progress: { phase, sentBytes } }: RequestContext): string | undefined {
-  if (phase === 'all') return undefined;
+function earlyWarnings({ body }: HttpRequest, { progress: { phase, sentBytes } }: RequestContext): string[] {
+  if (phase === 'all') return [];
   const total = body.length === undefined ? '' : ` of ${body.length}`;
-  return `the service responded after ${sentBytes}${total} bytes of the body were sent; it may have applied only part of it`;
+  return [
+    `the service responded after ${sentBytes}${total} bytes of the body were sent; it may have applied only part of it`,
+  ];
 }
 
 // Shorter waits need no number that changes.
@@ -165,15 +168,13 @@ async function collectResponse(
   }
 }
 
-/** Signs that a successful response is for another request, or for a part of this one. */
-export function suspectResponseWarnings({ parsedResponse, early }: AttemptResult, context: RequestContext): string[] {
-  const warnings = Object.entries(context.ids).flatMap(([what, sent]) => {
+function foreignIdWarnings(parsedResponse: ParsedResponse, context: RequestContext): string[] {
+  return Object.entries(context.ids).flatMap(([what, sent]) => {
     const name = idField(what, context);
     const received = responseId(parsedResponse, name) ?? sent;
     if (received === sent) return [];
     return `the response has ${name} ${JSON.stringify(received)}, but ${JSON.stringify(sent)} was sent; it may be for another request`;
   });
-  return early ? [...warnings, early] : warnings;
 }
 
 /** True for a response that returns the id of the record that the request names: it is for no other request. */

@@ -20,19 +20,10 @@ import {
   type RequestContext,
   type SendHooks,
 } from './request.ts';
-import { type AttemptResult, sendOnce, suspectResponseWarnings } from './send-once.ts';
+import { type Outcome, sendOnce } from './send-once.ts';
 import type { Settings } from './settings.ts';
 
-/** A successful exchange: a complete response, or a stream of which the first chunk has arrived. */
-export type Outcome = AttemptResult & {
-  readonly warnings: readonly string[];
-};
-
-/**
- * The one way to send: a request with retries (docs/contract.md, section 7), whose response is classified. Prints nothing.
- * Throws the Failure of the attempt that was most likely applied. A response that breaks the interface is an outcome with a
- * failure in it.
- */
+/** The one way to send: a request with retries (docs/contract.md, section 7). Throws the Failure of the attempt that was most likely applied. */
 export async function send(
   context: RequestContext,
   hooks: SendHooks,
@@ -53,7 +44,7 @@ export async function send(
     onStrayData,
   };
   let deadline: Deadline | undefined;
-  const attempt = async (): Promise<AttemptResult> => {
+  const attempt = async (): Promise<Outcome> => {
     await turn?.acquire();
     let failure: Failure | undefined;
     try {
@@ -75,16 +66,16 @@ export async function send(
   };
   const remainingMs = (): number => deadline?.remainingMs() ?? Number.POSITIVE_INFINITY;
   const attempts = withRetries(attempt, context, remainingMs, hooks, runtime);
-  const attemptResult = await attempts.catch(async (error: unknown) => {
+  const outcome = await attempts.catch(async (error: unknown) => {
     await hooks.onOutcome?.(outcomeOfFailure(error, context));
     throw error;
   });
-  await hooks.onOutcome?.(outcomeOfResponse(attemptResult, context));
-  return { ...attemptResult, warnings: suspectResponseWarnings(attemptResult, context) };
+  await hooks.onOutcome?.(outcomeOfResponse(outcome, context));
+  return outcome;
 }
 
 // It was applied, even if the response breaks the interface, unless an HTML page took its place.
-function outcomeOfResponse({ parsedResponse }: AttemptResult, { operation }: RequestContext): RequestOutcome {
+function outcomeOfResponse({ parsedResponse }: Outcome, { operation }: RequestContext): RequestOutcome {
   const id = parsedResponse?.doc && firstStringMember(rootOf(parsedResponse.doc), operation.result.member);
   const { exitCode = 0, facts } = parsedResponse?.failure ?? {};
   return { applied: facts?.applied ?? 'yes', exitCode, id };

@@ -5,13 +5,7 @@ import { parseDurationMs } from '../config/parse-duration.ts';
 import { LOCAL_PROFILE_NAME } from '../config/profile.ts';
 import { readProjectFile } from '../config/project-file.ts';
 import { resolveSetting, type SettingSources } from '../config/resolve-setting.ts';
-import {
-  findBaseUrl,
-  resolveBaseUrl,
-  type SelectedProfile,
-  type ServiceHost,
-  selectProfile,
-} from '../config/select-profile.ts';
+import { findBaseUrl, resolveBaseUrl, type SelectedProfile, selectProfile } from '../config/select-profile.ts';
 import { parseCount } from '../config/setting-kinds.ts';
 import { findSetting } from '../config/settings.ts';
 import type { Context } from '../context.ts';
@@ -21,7 +15,6 @@ import { getHeader, type HttpHeaders } from '../http/message.ts';
 import type { ConnectOptions } from '../http/open-socket.ts';
 import { flagTarget, type Operation } from '../operations/operation.ts';
 import { type OutputFormat, requestedFilter, requestedFormat, requestResultKind } from '../results/output-format.ts';
-import type { Runtime } from '../runtime.ts';
 
 /** Everything that flags, environment, project file and profile say about the requests of an operation. */
 export interface Settings {
@@ -32,14 +25,13 @@ export interface Settings {
   readonly headers: HttpHeaders;
   readonly certificateFiles: CertificateFiles;
   readonly timeoutMs: number | undefined;
-  /** True if neither flag, environment nor profile sets the time limit. */
   readonly isTimeoutDefault: boolean;
   readonly maxRetries: number;
   readonly isExact: boolean;
   readonly isStrict: boolean;
   readonly isCheckDisabled: boolean;
   readonly history: HistoryMode;
-  /** Interactive chats remember what is typed, unless the history is set to off. */
+  /** Interactive chats keep what is typed, unless the history is set to off. */
   readonly keepsPrompts: boolean;
   /** The project and model for bodies that name none. */
   readonly defaults: Pick<AutofillSettings, 'project' | 'model'>;
@@ -52,8 +44,8 @@ type HistoryMode = 'off' | 'on' | 'bodies';
 
 /**
  * Resolves all settings, before a body is built or stdin is read; nothing after it reads flags of connections, environment
- * or profile again. `profile` is one that is not selected by flags. Reports a base URL that is ignored. Throws usage for
- * contradictions, invalid values and a missing base URL, and Failure `local_file` for files that cannot be read.
+ * or profile again. `profile` is one that is not selected by flags. Throws usage for contradictions, invalid values and
+ * a missing base URL, and Failure `local_file` for files that cannot be read.
  */
 export async function resolveSettings(
   operation: Operation,
@@ -61,7 +53,7 @@ export async function resolveSettings(
   context: Context,
   profile?: SelectedProfile,
 ): Promise<Settings> {
-  const { runtime, signal, report } = context;
+  const { runtime, signal } = context;
   const { env } = runtime;
   const previewFormat = isFlagOn(flags, 'dry-run') ? 'dry-run' : isFlagOn(flags, 'curl') ? 'curl' : undefined;
   const filter = requestedFilter(flags);
@@ -70,26 +62,28 @@ export async function resolveSettings(
       `--${filter.flag} cannot be combined with --${previewFormat}: there is no result to filter`,
       `remove --${filter.flag}`,
     );
-  const flagHeaders = parseHeaderFlags(getArrayFlag(flags, 'header'));
   const format =
     getStringFlag(flags, 'view') === 'table'
       ? 'table'
       : requestedFormat(requestResultKind(operation.result.as, flags), flags);
+  const flagHeaders = parseHeaderFlags(getArrayFlag(flags, 'header'));
   const selected = profile ?? (await selectProfile(flags, context));
-  const target = resolveDestination(operation, flags, selected, env);
-  const ignored = ignoredBaseUrlNote(operation.host, selected, env);
-  if (ignored !== undefined) await report.note(ignored);
+  const target = await resolveDestination(operation, flags, selected, context);
   const sources = { flags, env, selected };
-  const timeoutMs = resolveTimeoutMs(sources, operation);
-  const maxRetries = resolveMaxRetries(sources);
-  const certificateFiles = readCertificateFlags(flags);
+  const [timeout, retries] = [resolveSetting('timeout', sources), resolveSetting('retries', sources)];
+  const defaultTimeoutMs = operation.limit === undefined ? undefined : operation.limit * 1000;
+  const timeoutMs = timeout ? parseDurationMs(timeout.label, timeout.text) : defaultTimeoutMs;
+  const history = resolveHistoryMode(sources);
+  const maxRetries = retries ? parseCount(retries.label, retries.text) : Number(findSetting('retries').default);
   if (!target && !previewFormat) throw missingBaseUrl(selected);
   if (target?.isLocal && previewFormat === 'curl')
     throw usageFailure('--curl needs a URL, and --local has none', 'run svc serve, and pass its URL with --base-url');
+  const certificateFiles = readCertificateFlags(flags);
   const connectOptions =
     target && !target.isLocal && !previewFormat
       ? await readConnectOptions(target.url, certificateFiles, selected.profile, { runtime, signal, timeoutMs })
       : {};
+  const defaults = await resolveDefaults(operation, flags, selected, context);
   const ownHeaders = profileHeaders(selected, target?.url.origin);
   return {
     operation,
@@ -98,14 +92,14 @@ export async function resolveSettings(
     headers: [...ownHeaders.filter(([name]) => getHeader(flagHeaders, name) === undefined), ...flagHeaders],
     certificateFiles,
     timeoutMs,
-    isTimeoutDefault: resolveSetting('timeout', sources) === undefined,
+    isTimeoutDefault: timeout === undefined,
     maxRetries,
     isExact: isFlagOn(flags, 'exact'),
     isStrict: isFlagOn(flags, 'strict'),
     isCheckDisabled: getBooleanFlag(flags, 'check') === false,
-    history: resolveHistoryMode(sources),
-    keepsPrompts: resolveHistoryMode(sources) !== 'off' || resolveSetting('history', sources) === undefined,
-    defaults: await resolveDefaults(operation, flags, selected, context),
+    history: history ?? 'off',
+    keepsPrompts: history !== 'off',
+    defaults,
     previewFormat,
     format,
     output: getStringFlag(flags, 'output'),
@@ -113,29 +107,19 @@ export async function resolveSettings(
 }
 
 export function readCertificateFlags(flags: FlagValues): CertificateFiles {
-  const [cacert, cert, key] = ['cacert', 'cert', 'key'].map((name) => getStringFlag(flags, name));
-  return { cacert, cert, key };
+  return {
+    cacert: getStringFlag(flags, 'cacert'),
+    cert: getStringFlag(flags, 'cert'),
+    key: getStringFlag(flags, 'key'),
+  };
 }
 
-/** The time limit for the whole exchange in milliseconds: flag, environment, profile, else that of the operation. */
-export function resolveTimeoutMs(sources: SettingSources, { limit }: Operation): number | undefined {
-  const timeout = resolveSetting('timeout', sources);
-  if (timeout) return parseDurationMs(timeout.label, timeout.text);
-  return limit === undefined ? undefined : limit * 1000;
-}
-
-/** The maximum number of retries: flag, environment, profile, else the default. Throws usage for anything but 0 to 99. */
-export function resolveMaxRetries(sources: SettingSources): number {
-  const retries = resolveSetting('retries', sources);
-  return retries ? parseCount(retries.label, retries.text) : Number(findSetting('retries').default);
-}
-
-/** The mode of the history: SVC_HISTORY or the profile; `1` is `on`. Throws usage for any other value. */
-export function resolveHistoryMode(sources: SettingSources): HistoryMode {
-  const setting = resolveSetting('history', sources);
-  const text = setting?.text === '1' ? 'on' : setting?.text === '0' ? 'off' : (setting?.text ?? 'off');
-  if (text === 'off' || text === 'on' || text === 'bodies') return text;
-  throw invalidValueFailure(setting?.label ?? '', text, 'off, on or bodies');
+/** The mode of the history that SVC_HISTORY or the profile sets; `1` is `on`. Throws usage for any other value. */
+export function resolveHistoryMode(sources: SettingSources): HistoryMode | undefined {
+  const { text, label = '' } = resolveSetting('history', sources) ?? {};
+  if (text === undefined || text === 'off' || text === 'on' || text === 'bodies') return text;
+  if (text === '0' || text === '1') return text === '1' ? 'on' : 'off';
+  throw invalidValueFailure(label, text, 'off, on or bodies');
 }
 
 async function resolveDefaults(
@@ -146,13 +130,16 @@ async function resolveDefaults(
 ): Promise<Settings['defaults']> {
   const fields = Object.values(flagTarget(operation).fields);
   const isUsed = fields.some(({ fill }) => fill === 'project' || fill === 'model') && !isFlagOn(flags, 'exact');
-  const project = isUsed ? await readProjectFile(runtime, report.warn) : undefined;
-  const sources = { env: runtime.env, project, selected };
-  const read = (name: 'project_id' | 'model'): Settings['defaults']['project'] => {
-    const { text, source = '' } = resolveSetting(name, sources) ?? {};
-    return { text, from: source };
+  const sources = {
+    env: runtime.env,
+    project: isUsed ? await readProjectFile(runtime, report.warn) : undefined,
+    selected,
   };
-  return { project: read('project_id'), model: read('model') };
+  const [project, model] = [resolveSetting('project_id', sources), resolveSetting('model', sources)];
+  return {
+    project: { text: project?.text, from: project?.source ?? '' },
+    model: { text: model?.text, from: model?.source ?? '' },
+  };
 }
 
 // svc sets these headers itself.
@@ -167,10 +154,10 @@ export function parseHeaderFlags(values: readonly string[]): HttpHeaders {
   });
 }
 
-// Those that belong to an origin. Throws as parseHeaderFlags does.
-function profileHeaders({ name: profileName, profile }: SelectedProfile, origin: string | undefined): HttpHeaders {
+// Those that belong to the origin. Throws as parseHeaderFlags does.
+function profileHeaders({ name: profileName, profile }: SelectedProfile, origin = ''): HttpHeaders {
   const { headers = {}, header_origins: origins = [] } = profile;
-  if (origin === undefined || !origins.includes(origin)) return [];
+  if (!origins.includes(origin)) return [];
   const source = `profile "${profileName}": header`;
   return Object.entries(headers).map(([name, value]) => requireValidHeader(name, value, source));
 }
@@ -197,19 +184,27 @@ export interface Destination extends ConnectOptions {
 // The local service has no URL; svc never connects to this one.
 const LOCAL_ORIGIN = 'http://localhost';
 
-// Undefined without a base URL. Throws usage for an invalid one.
-function resolveDestination(
+// Undefined without a base URL. Reports one that is ignored, and throws usage for an invalid one.
+async function resolveDestination(
   { host, path }: Operation,
   flags: FlagValues,
-  selected: SelectedProfile,
-  env: Runtime['env'],
-): Destination | undefined {
-  const { name: profile, isLocal } = selected;
-  if (isLocal && getStringFlag(flags, 'base-url')) throw baseUrlOfLocalFailure(selected.source);
-  const baseUrl = isLocal ? new URL(LOCAL_ORIGIN) : resolveBaseUrl(host, flags, env, selected.profile);
+  { name: profile, isLocal, source, profile: stored }: SelectedProfile,
+  { runtime: { env }, report }: Context,
+): Promise<Destination | undefined> {
+  const localProfile = `the profile "${LOCAL_PROFILE_NAME}" of ${source}`;
+  if (isLocal && getStringFlag(flags, 'base-url'))
+    throw source === '--local'
+      ? usageFailure('--local cannot be combined with --base-url', 'remove one of them')
+      : usageFailure(
+          `--base-url cannot be combined with ${localProfile}`,
+          'remove --base-url, or name another profile with --profile',
+        );
+  // The command line does not name the local service.
+  const ignored = isLocal && !source.startsWith('--') && findBaseUrl(host, new Map(), env, {});
+  if (ignored) await report.note(`${ignored.source} is ignored, because ${localProfile} uses the local service`);
+  const baseUrl = isLocal ? new URL(LOCAL_ORIGIN) : resolveBaseUrl(host, flags, env, stored);
   if (!baseUrl) return undefined;
-  const { base_url, trace_base_url, chat_base_url, train_base_url } = selected.profile;
-  const isInProfile = [base_url, trace_base_url, chat_base_url, train_base_url].some(
+  const isInProfile = [stored.base_url, stored.trace_base_url, stored.chat_base_url, stored.train_base_url].some(
     (base = '') => URL.canParse(base) && new URL(base).origin === baseUrl.origin,
   );
   return { url: new URL(joinUrl(baseUrl, path)), isLocal, profile, isInProfile };
@@ -223,22 +218,6 @@ export function recordedUrl(destination: Pick<Destination, 'url' | 'isLocal'> | 
 /** The base URL of a call start, as the spool records it. */
 export function traceBaseUrl(destination: Destination | undefined): string {
   return recordedUrl(destination).replace(/\/call\/start$/, '');
-}
-
-// A note on a base URL of the environment that the local service, which the command line does not name, makes useless.
-function ignoredBaseUrlNote(host: ServiceHost, selected: SelectedProfile, env: Runtime['env']): string | undefined {
-  const { isLocal, source } = selected;
-  const ignored = isLocal && !source.startsWith('--') && findBaseUrl(host, new Map(), env, {});
-  if (!ignored) return undefined;
-  return `${ignored.source} is ignored, because the profile "${LOCAL_PROFILE_NAME}" of ${source} uses the local service`;
-}
-
-function baseUrlOfLocalFailure(source: string): Failure {
-  if (source === '--local') return usageFailure('--local cannot be combined with --base-url', 'remove one of them');
-  return usageFailure(
-    `--base-url cannot be combined with the profile "${LOCAL_PROFILE_NAME}" of ${source}`,
-    `remove --base-url, or name another profile with --profile`,
-  );
 }
 
 /** The failure of a request without a base URL. A profile that `--profile` names rules `--local` out. */

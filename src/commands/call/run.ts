@@ -1,7 +1,8 @@
 import { constants, open } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { readAuthorization } from '../../client/connection.ts';
-import { type Outcome, sendJson } from '../../client/send.ts';
+import { sendJson } from '../../client/send.ts';
+import type { Outcome } from '../../client/send-once.ts';
 import { missingBaseUrl, resolveSettings, type Settings, traceBaseUrl } from '../../client/settings.ts';
 import type { Invocation, ProcessEnd } from '../../command.ts';
 import { dataDirectory } from '../../config/directories.ts';

@@ -29,7 +29,7 @@ export const runChat = requestCommand(chatOperation, async (start, context) => {
   try {
     if (isInteractive) {
       const { runChatSession } = await import('./chat-session.ts');
-      return await runChatSession({ ...start, conversation }, context);
+      return await runChatSession(start, conversation, context);
     }
     const request = prepareRequest(start.settings, await buildChatBody(start, conversation, context));
     if (start.settings.previewFormat) return await showRequest(request, start.settings, context);

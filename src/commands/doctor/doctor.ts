@@ -1,20 +1,14 @@
-import {
-  readCertificateFlags,
-  resolveHistoryMode,
-  resolveMaxRetries,
-  resolveTimeoutMs,
-} from '../../client/settings.ts';
+import { readCertificateFlags, resolveHistoryMode } from '../../client/settings.ts';
 import type { RunCommand } from '../../command.ts';
 import { DEFAULT_PROFILE_NAME } from '../../config/profile.ts';
 import { readProjectFile } from '../../config/project-file.ts';
-import { resolveSetting, type SettingSources } from '../../config/resolve-setting.ts';
+import { resolveSetting } from '../../config/resolve-setting.ts';
 import { selectProfile } from '../../config/select-profile.ts';
 import { readSettingValue } from '../../config/setting-kinds.ts';
 import { findSetting } from '../../config/settings.ts';
 import type { Context } from '../../context.ts';
 import { Failure } from '../../errors.ts';
 import { type FlagValues, getStringFlag, isFlagOn } from '../../flag.ts';
-import { feedbackSchemaOperation } from '../../operations/feedback-schema.ts';
 import { ignoreClosedPipe } from '../../output/writer.ts';
 import { openResultOutput, printResult, resultOf, type StyledText } from '../../results/print-result.ts';
 import { resolveBaseUrls, testConnections } from './connections.ts';
@@ -66,10 +60,11 @@ async function collectReport(flags: FlagValues, context: Context): Promise<Docto
   const certificateFiles = readCertificateFlags(flags);
   const examination = { context, flags, certificateFiles, selected, sources, findings };
   const baseUrls = await resolveBaseUrls(examination);
-  await capture(() => resolveTimeoutMs(sources, feedbackSchemaOperation));
-  await capture(() => resolveMaxRetries(sources));
   await capture(() => resolveHistoryMode(sources));
-  await capture(() => requireValidProject(sources, runtime.cwd));
+  for (const name of ['timeout', 'retries', 'project_id'] as const) {
+    const setting = resolveSetting(name, sources);
+    if (setting) await capture(() => readSettingValue(findSetting(name), setting.text, setting.label, runtime.cwd));
+  }
   const allSettings = await listSettings(examination, baseUrls);
   const settings = isFlagOn(flags, 'all') ? allSettings : allSettings.filter(({ source }) => source !== NOT_SET);
   const files = await inspectFiles(examination);
@@ -82,9 +77,4 @@ async function collectReport(flags: FlagValues, context: Context): Promise<Docto
   } finally {
     stopSpinner();
   }
-}
-
-function requireValidProject(sources: SettingSources, cwd: string): void {
-  const setting = resolveSetting('project_id', sources);
-  if (setting) readSettingValue(findSetting('project_id'), setting.text, setting.label, cwd);
 }
