@@ -92,26 +92,15 @@ export type AllowedDuplicates = boolean | 'unknown';
 
 type JobHistoryRuntime = LockRuntime & Pick<Runtime, 'now'>;
 
-/** The jobs sent from this machine. Every function throws Failure `local_file` for the file, and `safety_check` for an invalid record. */
-interface JobHistory {
-  /** The recorded jobs, oldest first. */
-  readonly read: () => Promise<readonly TrainingJobRecord[]>;
-  /** The last record of the same job, for the same line of the same batch. */
-  readonly find: (job: TrainingJob) => Promise<TrainingJobRecord | undefined>;
-  /**
-   * Records a job durably before it is sent, and returns a function that records its outcome. Throws Failure `safety_check` if the
-   * same job was applied before, may have been, or is in flight, unless that duplicate is allowed; a job that was rejected or
-   * never sent does not count. Of many processes that ask at once for the same job, only one may send it.
-   */
-  readonly begin: (job: TrainingJob, allowed: AllowedDuplicates) => Promise<(outcome: RequestOutcome) => Promise<void>>;
-}
-
 export function jobHistoryFile(directory: string): string {
   return join(directory, 'training-jobs.jsonl');
 }
 
-/** The job history in a file (0600, in a 0700 directory). Only what other processes have added is read again. */
-export function createJobHistory(path: string, context: JobHistoryRuntime): JobHistory {
+/**
+ * The jobs sent from this machine, in a file (0600, in a 0700 directory). Only what other processes have added is read again.
+ * Every function throws Failure `local_file` for the file, and `safety_check` for an invalid record.
+ */
+export function createJobHistory(path: string, context: JobHistoryRuntime) {
   const { pid, host, now, randomBytes } = context;
   const hint = 'fix that line, or move the file away to start without earlier jobs';
   const file: JournalFile = { path, displayPath: path, hint };
@@ -148,7 +137,6 @@ export function createJobHistory(path: string, context: JobHistoryRuntime): JobH
     if (size < end.bytes) reset();
     end = (await readJournal(file, addRecord, end)) ?? JOURNAL_START;
   };
-  let waiting: WaitingRecord[] = [];
   let last: Promise<unknown> = Promise.resolve();
   // Of the callers of one process, one at a time reads the file. After an error it is read from its start.
   const inTurn = <T>(action: () => Promise<T>): Promise<T> => {
@@ -159,57 +147,63 @@ export function createJobHistory(path: string, context: JobHistoryRuntime): JobH
     last = result.catch(() => {});
     return result;
   };
-  // Returns what informs the callers: one of them may end the process, so the lock is released before.
-  const appendGroup = async (group: readonly WaitingRecord[]): Promise<readonly (() => void)[]> => {
+  // Returns the error of each record that is not to be written.
+  const appendGroup = async (group: readonly (() => string)[]): Promise<unknown[]> => {
     await refresh();
     const texts: string[] = [];
-    const settle = group.map(({ toRecord, resolve, reject }) => {
+    const errors = group.map((toRecord) => {
       try {
         const text = toRecord();
         // The next record of the group may be of the same job.
         addRecord(Buffer.from(text));
         texts.push(text);
-        return resolve;
+        return undefined;
       } catch (error) {
-        return () => reject(error);
+        return error;
       }
     });
-    if (texts.length === 0) return settle;
+    if (texts.length === 0) return errors;
     const journal = await openJournal(file, end.bytes);
     await journal.append(...texts).finally(journal.close);
     const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text) + 1, end.bytes);
     end = { bytes, lines: end.lines + texts.length };
-    return settle;
+    return errors;
   };
-  // Takes the lock once for all records that are waiting, as the lines of a batch do.
-  const append = (toRecord: () => string): Promise<void> =>
-    new Promise((resolve, reject) => {
-      waiting.push({ toRecord, resolve, reject });
+  let waiting: (() => string)[] = [];
+  let appending: Promise<unknown[]> | undefined;
+  // Takes the lock once for all records that are waiting, as the lines of a batch do. A caller may end the process, so it
+  // continues after the lock is released.
+  const append = async (toRecord: () => string): Promise<void> => {
+    const position = waiting.push(toRecord) - 1;
+    appending ??= inTurn(() => {
       const group = waiting;
-      if (group.length > 1) return;
-      inTurn(() => {
-        waiting = [];
-        return withJournalLock(path, context, () => appendGroup(group));
-      }).then(
-        (settle) => {
-          for (const settleOne of settle) settleOne();
-        },
-        (error: unknown) => {
-          for (const one of group) one.reject(error);
-        },
-      );
+      [waiting, appending] = [[], undefined];
+      return withJournalLock(path, context, () => appendGroup(group));
     });
+    const error = (await appending)[position];
+    if (error !== undefined) throw error;
+  };
   const recordsOf = ({ digest, target, model }: TrainingJob): readonly TrainingJobRecord[] =>
     recordsByJob.get(jobKey(digest, target, model)) ?? [];
   return {
-    read: () => inTurn(refresh).then(() => [...records.values()]),
-    find: (job) =>
+    /** The recorded jobs, oldest first. */
+    read: (): Promise<TrainingJobRecord[]> => inTurn(refresh).then(() => [...records.values()]),
+    /** The last record of the same job, for the same line of the same batch. */
+    find: (job: TrainingJob): Promise<TrainingJobRecord | undefined> =>
       inTurn(refresh).then(() =>
         recordsOf(job).findLast(
           ({ start }) => firstStringMember(start, 'run') === job.run && numberMember(start, 'line') === job.line,
         ),
       ),
-    begin: async (job, allowed) => {
+    /**
+     * Records a job durably before it is sent, and returns a function that records its outcome. Throws Failure `safety_check` if
+     * the same job was applied before, may have been, or is in flight, unless that duplicate is allowed; a job that was rejected
+     * or never sent does not count. Of many processes that ask at once for the same job, only one may send it.
+     */
+    begin: async (
+      job: TrainingJob,
+      allowed: AllowedDuplicates,
+    ): Promise<(outcome: RequestOutcome) => Promise<void>> => {
       const entry = Buffer.from(randomBytes(8)).toString('hex');
       await append(() => {
         const failure = allowed === true ? undefined : duplicateFailure(recordsOf(job), allowed, context);
@@ -224,12 +218,6 @@ export function createJobHistory(path: string, context: JobHistoryRuntime): JobH
         );
     },
   };
-}
-
-interface WaitingRecord {
-  readonly toRecord: () => string;
-  readonly resolve: () => void;
-  readonly reject: (error: unknown) => void;
 }
 
 function withHint(error: unknown): unknown {
