@@ -34,7 +34,6 @@ export function prepareRequest(
   return { operation, headers: requestHeaders(headers, isStreamRequested(draft)), draft, body, ids, effect };
 }
 
-// All but Authorization, with those of profile and flags.
 function requestHeaders(customHeaders: HttpHeaders, isStreaming: boolean): HttpHeaders {
   const defaultHeaders: HttpHeaders = [
     ['Content-Type', 'application/json'],
@@ -75,7 +74,6 @@ export function requestSecrets({ draft, operation, headers }: PreparedRequest): 
   return [...secretValues(rootOf(draft.doc), operation), ...headerValues];
 }
 
-/** A request on a connection, and how far it has come. */
 export interface RequestContext
   extends Pick<PreparedRequest, 'operation' | 'draft' | 'ids' | 'effect'>,
     Pick<Connection, 'destination' | 'authorization'> {

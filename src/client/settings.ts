@@ -33,7 +33,6 @@ export interface Settings {
   readonly history: HistoryMode;
   /** Interactive chats keep what is typed, unless the history is set to off. */
   readonly keepsPrompts: boolean;
-  /** The project and model for bodies that name none. */
   readonly defaults: Pick<AutofillSettings, 'project' | 'model'>;
   readonly previewFormat: 'dry-run' | 'curl' | undefined;
   readonly format: OutputFormat | undefined;
@@ -142,7 +141,6 @@ async function resolveDefaults(
   };
 }
 
-// svc sets these headers itself.
 const RESERVED_HEADERS =
   /^(content-type|content-length|authorization|host|transfer-encoding|connection|expect|upgrade|keep-alive)$/i;
 
@@ -154,7 +152,6 @@ export function parseHeaderFlags(values: readonly string[]): HttpHeaders {
   });
 }
 
-// Those that belong to the origin. Throws as parseHeaderFlags does.
 function profileHeaders({ name: profileName, profile }: SelectedProfile, origin = ''): HttpHeaders {
   const { headers = {}, header_origins: origins = [] } = profile;
   if (!origins.includes(origin)) return [];
@@ -177,14 +174,12 @@ export interface Destination extends ConnectOptions {
   readonly url: URL;
   readonly isLocal: boolean;
   readonly profile: string;
-  /** The profile has a base URL of this origin. */
   readonly isInProfile: boolean;
 }
 
 // The local service has no URL; svc never connects to this one.
 const LOCAL_ORIGIN = 'http://localhost';
 
-// Undefined without a base URL. Reports one that is ignored, and throws usage for an invalid one.
 async function resolveDestination(
   { host, path }: Operation,
   flags: FlagValues,
@@ -215,7 +210,6 @@ export function recordedUrl(destination: Pick<Destination, 'url' | 'isLocal'> | 
   return destination?.isLocal ? 'local' : (destination?.url.href ?? '');
 }
 
-/** The base URL of a call start, as the spool records it. */
 export function traceBaseUrl(destination: Destination | undefined): string {
   return recordedUrl(destination).replace(/\/call\/start$/, '');
 }

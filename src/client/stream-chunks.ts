@@ -109,7 +109,6 @@ function parseChunk(event: ServerEvent, response: HttpResponse, context: Request
   return chunk;
 }
 
-// In any of the shapes of docs/servers.md.
 function isErrorChunk(chunk: JsonNode): boolean {
   const error = getMember(chunk, 'error');
   if ((error && kindOf(error) !== 'null') || firstStringMember(chunk, 'object') === 'error') return true;

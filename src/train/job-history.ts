@@ -36,7 +36,6 @@ export interface TrainingJob {
   readonly bytes: number;
   readonly groups: number;
   readonly trajectories: number;
-  /** The run and the line of a batch. */
   readonly run?: string;
   readonly line?: number;
 }
@@ -52,7 +51,6 @@ export function createTrainingJob(
   return { bytes, digest, model: firstStringMember(rootOf(doc), 'model_id'), files, ...counts, target };
 }
 
-/** Counts the trajectories in a draft that holds the whole body. */
 export function countTrajectories({ doc }: Draft): Pick<TrainingJob, 'groups' | 'trajectories'> {
   const groups = itemsAt(rootOf(doc), 'trajectory_groups');
   const sizes = groups.map((group) => itemsAt(group, 'trajectories').length);
@@ -65,7 +63,6 @@ export interface RequestOutcome {
   readonly id: string | undefined;
 }
 
-/** A recorded job: the record written before it was sent, and the last record with its outcome. */
 export interface TrainingJobRecord {
   readonly start: JsonNode;
   end: JsonNode | undefined;
@@ -87,7 +84,6 @@ export function jobStatus(
   return isRunningHere ? 'in-flight' : 'unknown';
 }
 
-/** Jobs that may be sent again: all, none, or those that may have been applied. */
 export type AllowedDuplicates = boolean | 'unknown';
 
 type JobHistoryRuntime = LockRuntime & Pick<Runtime, 'now'>;
@@ -133,7 +129,6 @@ export function createJobHistory(path: string, context: JobHistoryRuntime) {
       (found) => found.size,
       () => 0,
     );
-    // The file was replaced or moved away.
     if (size < end.bytes) reset();
     end = (await readJournal(file, addRecord, end)) ?? JOURNAL_START;
   };
@@ -186,7 +181,6 @@ export function createJobHistory(path: string, context: JobHistoryRuntime) {
   const recordsOf = ({ digest, target, model }: TrainingJob): readonly TrainingJobRecord[] =>
     recordsByJob.get(jobKey(digest, target, model)) ?? [];
   return {
-    /** The recorded jobs, oldest first. */
     read: (): Promise<TrainingJobRecord[]> => inTurn(refresh).then(() => [...records.values()]),
     /** The last record of the same job, for the same line of the same batch. */
     find: (job: TrainingJob): Promise<TrainingJobRecord | undefined> =>

@@ -115,10 +115,8 @@ function requireConsistentFlags(args: readonly string[], flags: FlagValues): voi
 }
 
 interface TracedCommand {
-  /** The program without secrets. */
   readonly program: string;
   readonly record: TracedCall;
-  /** The route to the service, or the reason why there is none. */
   readonly settings: Settings | Failure;
   readonly childEnv: Runtime['env'];
   readonly flags: FlagValues;
@@ -258,7 +256,6 @@ function toRecordFailure(error: unknown, flags: FlagValues): Failure {
   return failure.with({ issues, hint: isHintKept ? facts.hint : undefined });
 }
 
-// Prints the warnings of an action or its failure, and returns the failure.
 async function reportAction(
   action: Promise<readonly string[]>,
   { report }: Context,

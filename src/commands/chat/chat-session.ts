@@ -33,7 +33,6 @@ import { sendAndShow } from '../operation/send-and-show.ts';
 import { buildChatBody } from './chat.ts';
 import { type LineEditor, openLineEditor } from './line-editor.ts';
 
-/** A prompt with the files attached to it, and the conversation before it. */
 interface Turn {
   readonly prompt: string;
   readonly files: readonly string[];
@@ -48,12 +47,10 @@ interface ChatSession {
   /** Takes responses. It wraps their lines; `wrap` belongs to one turn. */
   readonly output: Writer;
   wrap: (text: string) => string;
-  /** The flags of the next turns. */
   readonly flags: Map<string, FlagValue>;
   /** Read before a prompt is typed for nothing; the first turn uses it. */
   authorization: Authorization | undefined;
   messages: JsonSource;
-  /** The conversation of `--conversation` or `--continue`; none after `/clear`. */
   saved: Conversation | undefined;
   lastTurn: Turn | undefined;
   attached: string[];
@@ -171,13 +168,11 @@ async function handleLine(line: string, session: ChatSession): Promise<void> {
 
 interface SessionCommand {
   readonly argument?: string;
-  /** The argument, for the message without one. */
   readonly needs?: string;
   readonly effect: string;
   readonly run: (text: string, session: ChatSession) => Promise<void>;
 }
 
-// In the order of the help.
 const commands: { readonly [name: string]: SessionCommand } = {
   system: {
     argument: 'TEXT',

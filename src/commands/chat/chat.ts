@@ -39,7 +39,6 @@ export const runChat = requestCommand(chatOperation, async (start, context) => {
   }
 });
 
-// Flags that give messages, or that are about one response.
 const singleChatFlags = [
   ...expectFlags,
   'file',
@@ -66,7 +65,6 @@ function isSession({ input, flags, settings: { previewFormat, format = 'text' } 
   );
 }
 
-// The conversation of `--conversation` or `--continue`.
 async function openChosenConversation(
   { flags, settings, deadline }: RequestStart,
   context: Context,
@@ -77,7 +75,6 @@ async function openChosenConversation(
   return flags.has('continue') ? openLastConversation(context) : undefined;
 }
 
-/** The checked body of a chat that continues a conversation. Throws what building and checking throw. */
 export async function buildChatBody(
   { settings, input, flags, deadline }: Pick<RequestStart, 'settings' | 'input' | 'flags' | 'deadline'>,
   conversation: Conversation | undefined,

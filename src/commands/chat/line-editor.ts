@@ -10,7 +10,6 @@ export interface LineEditor {
   readonly read: () => Promise<string | undefined>;
   /** Sets the listener of Ctrl-C during a response. Ctrl-C discards what was typed by then; at the prompt it discards the line. */
   readonly onInterrupt: (listener: () => void) => void;
-  /** Gives the terminal back. */
   readonly close: () => void;
 }
 
@@ -136,7 +135,6 @@ export function openLineEditor(
   };
 }
 
-// The whole line, wherever the cursor is.
 function discardLine(editor: Interface): void {
   editor.write(null, { ctrl: true, name: 'e' });
   editor.write(null, { ctrl: true, name: 'u' });

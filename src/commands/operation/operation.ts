@@ -13,7 +13,6 @@ import { readHooks } from './response-hooks.ts';
 import { sendAndShow } from './send-and-show.ts';
 import { showRequest } from './show-request.ts';
 
-/** Runs an operation: settings, body, checks, send, show. */
 export function runOperation(operation: Operation): RunCommand {
   return requestCommand(operation, async (start, context) => {
     const { settings, flags, input, deadline } = start;

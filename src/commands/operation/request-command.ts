@@ -15,7 +15,6 @@ import { openResultFilter } from '../../results/print-result.ts';
 export interface RequestStart {
   readonly settings: Settings;
   readonly flags: FlagValues;
-  /** The parts of the command line that the body is built from. */
   readonly input: CommandInput;
   /** For reading input, attempts, waits and the response. */
   readonly deadline: Deadline;

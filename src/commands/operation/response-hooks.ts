@@ -22,16 +22,13 @@ import { traceExports } from '../../trace/trace-context.ts';
 import type { RequestStart } from './request-command.ts';
 import { openSchemaExpectation } from './schema-expectation.ts';
 
-/** What flags ask of a response, besides printing it. */
 export interface ResponseHooks {
-  /** The text to print instead of the response. */
   readonly textOf: (request: PreparedRequest) => ResultView['textOf'];
   readonly expectations: ChatExpectations | undefined;
   /** Called after the response was printed. Throws Failure `safety_check` if it is not as expected. */
   readonly onResponse: (doc: JsonDocument, timing: ExchangeTiming) => Promise<void>;
 }
 
-/** Flags about expectations of a chat. */
 export const expectFlags = [
   'expect-text',
   'expect-not',
@@ -86,7 +83,6 @@ export async function recordRequest(
     response: doc,
     failure,
   }: {
-    /** In ISO 8601. */
     readonly time: string;
     readonly ms: number;
     readonly status: number | undefined;

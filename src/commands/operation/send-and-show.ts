@@ -22,7 +22,6 @@ import { type ResponseHooks, recordRequest } from './response-hooks.ts';
 
 interface ShowOptions extends Omit<RequestStart, 'input'> {
   readonly conversation?: Conversation | undefined;
-  /** Records the request before it is sent, and its outcome. */
   readonly guard?: Pick<SendHooks, 'onSend' | 'onOutcome'> | undefined;
   /** A credential that was read before; without it, it is read for the request. */
   readonly authorization?: Authorization | undefined;

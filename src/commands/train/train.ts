@@ -60,13 +60,10 @@ export const runTrain = requestCommand(trainOperation, async (start, context) =>
   }
 });
 
-// A draft, and the trajectories that are not in it.
 interface TrainingInput {
   readonly built: BuiltBody;
   readonly content?: TrajectoryContent | undefined;
-  /** The body of `-f` or stdin, if the trajectories are in it. */
   readonly streamed?: StreamedBody | undefined;
-  /** The files of the command line, for the job history. */
   readonly files: readonly string[];
 }
 
@@ -117,7 +114,6 @@ function readTrainingFlags({ operation, args, flags }: CommandInput) {
 
 // A whole body that was read for the first time. Empty stdin counts as an object without fields.
 interface StreamedBody {
-  /** The body without its trajectories. */
   readonly envelope: LabeledBytes;
   readonly content?: TrajectoryContent;
   readonly digest?: CheckedDigest;
@@ -144,7 +140,6 @@ const MAX_BUFFERED_BODY_BYTES = 256 * 1024;
 
 interface CheckedTraining {
   readonly draft: Draft;
-  /** The body with its trajectories; undefined if the draft is all of it. */
   readonly body?: RequestBody;
   readonly job: TrainingJob;
 }
