@@ -1,13 +1,14 @@
 import { setFlagsFromString } from 'node:v8';
 import type { Secret } from '../config/credentials/credential.ts';
 import { findCredentialSource, requireCredentialSource } from '../config/credentials/credential-source.ts';
+import { type Destination, missingBaseUrl } from '../config/destination.ts';
 import { dataDirectory } from '../config/directories.ts';
 import type { Context } from '../context.ts';
 import { Failure } from '../errors.ts';
 import { isLoopbackUrl, proxySecrets } from '../http/proxy.ts';
 import type { Transport } from '../http/transport.ts';
 import type { Runtime } from '../runtime.ts';
-import { type Destination, missingBaseUrl, type Settings } from './settings.ts';
+import type { Settings } from './settings.ts';
 
 /** A way to the service of some settings: the credential is read, and the transport is open. */
 export interface Connection {

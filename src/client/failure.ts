@@ -1,4 +1,5 @@
 import { isGeneratedValue } from '../body/autofill.ts';
+import type { Destination } from '../config/destination.ts';
 import {
   type AppliedState,
   Failure,
@@ -19,7 +20,6 @@ import {
 import { TimeLimitError } from '../http/time-limits.ts';
 import type { Operation } from '../operations/operation.ts';
 import { isIdempotent, type PreparedRequest, type RequestContext } from './request.ts';
-import type { Destination } from './settings.ts';
 
 /** The failure of an exchange without a response: decided by how far the request came, never by the name of the error. */
 export function failureFromError(error: unknown, context: RequestContext, hasStatus = false): Failure {

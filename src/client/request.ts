@@ -1,6 +1,6 @@
 import type { Draft } from '../body/draft.ts';
 import type { Failure } from '../errors.ts';
-import { type ExchangeSignal, getHeader, type HttpHeaders, type RequestBody } from '../http/message.ts';
+import { type ExchangeSignal, type HttpHeaders, mergeHeaders, type RequestBody } from '../http/message.ts';
 import { createRequestProgress, type RequestProgress } from '../http/request-progress.ts';
 import type { Deadline } from '../http/time-limits.ts';
 import { isSecretHeader } from '../http/verbose-log.ts';
@@ -31,16 +31,12 @@ export function prepareRequest(
 ): PreparedRequest {
   const ids = recordIds(operation, rootOf(draft.doc));
   const effect = requestEffect(operation, ids);
-  return { operation, headers: requestHeaders(headers, isStreamRequested(draft)), draft, body, ids, effect };
-}
-
-function requestHeaders(customHeaders: HttpHeaders, isStreaming: boolean): HttpHeaders {
-  const defaultHeaders: HttpHeaders = [
+  const defaultHeaders = [
     ['Content-Type', 'application/json'],
-    ['Accept', isStreaming ? 'text/event-stream' : 'application/json'],
+    ['Accept', isStreamRequested(draft) ? 'text/event-stream' : 'application/json'],
     ['User-Agent', `svc/${version}`],
-  ];
-  return [...defaultHeaders.filter(([name]) => getHeader(customHeaders, name) === undefined), ...customHeaders];
+  ] as const;
+  return { operation, headers: mergeHeaders(defaultHeaders, headers), draft, body, ids, effect };
 }
 
 export function isStreamRequested({ doc }: Draft): boolean {

@@ -31,8 +31,9 @@ import { type BodyDependencies, createBodyDependencies } from '../../body/input-
 import { readAuthorization } from '../../client/connection.ts';
 import { readChatExpectations } from '../../client/expectations/chat-expectations.ts';
 import { checkReportFiles, openRunReport } from '../../client/expectations/run-report.ts';
-import { missingBaseUrl, resolveSettings, type Settings } from '../../client/settings.ts';
+import { resolveSettings, type Settings } from '../../client/settings.ts';
 import type { Invocation } from '../../command.ts';
+import { missingBaseUrl } from '../../config/destination.ts';
 import type { Context } from '../../context.ts';
 import { Failure, usageFailure } from '../../errors.ts';
 import { uuidV7 } from '../../fields/uuid.ts';

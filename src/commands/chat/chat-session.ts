@@ -10,7 +10,7 @@ import {
   readRequestHistory,
 } from '../../client/history/request-history.ts';
 import { prepareRequest } from '../../client/request.ts';
-import { missingBaseUrl } from '../../client/settings.ts';
+import { missingBaseUrl } from '../../config/destination.ts';
 import type { Context } from '../../context.ts';
 import { type AppliedState, Failure, InterruptedError, toFailure, usageFailure } from '../../errors.ts';
 import { pathExists } from '../../files/file-errors.ts';

@@ -1,6 +1,6 @@
 import { exchangeErrorReason } from '../../client/failure.ts';
-import { missingBaseUrl } from '../../client/settings.ts';
 import { readConnectOptions } from '../../config/connect-options.ts';
+import { missingBaseUrl } from '../../config/destination.ts';
 import { resolveBaseUrl, type ServiceHost } from '../../config/select-profile.ts';
 import type { Context } from '../../context.ts';
 import { type ConnectOptions, openSocket } from '../../http/open-socket.ts';

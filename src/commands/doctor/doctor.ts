@@ -1,8 +1,8 @@
-import { readCertificateFlags, resolveHistoryMode } from '../../client/settings.ts';
 import type { RunCommand } from '../../command.ts';
+import { readCertificateFlags } from '../../config/connect-options.ts';
 import { DEFAULT_PROFILE_NAME } from '../../config/profile.ts';
 import { readProjectFile } from '../../config/project-file.ts';
-import { resolveSetting } from '../../config/resolve-setting.ts';
+import { resolveHistoryMode, resolveSetting } from '../../config/resolve-setting.ts';
 import { selectProfile } from '../../config/select-profile.ts';
 import { readSettingValue } from '../../config/setting-kinds.ts';
 import { findSetting } from '../../config/settings.ts';

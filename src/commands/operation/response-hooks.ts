@@ -7,7 +7,8 @@ import {
 import { checkReportFiles, runReportFlags } from '../../client/expectations/run-report.ts';
 import { appendToHistory, checkHistoryFile, requestHistoryFile } from '../../client/history/request-history.ts';
 import type { PreparedRequest } from '../../client/request.ts';
-import { recordedUrl, type Settings } from '../../client/settings.ts';
+import type { Settings } from '../../client/settings.ts';
+import { recordedUrl } from '../../config/destination.ts';
 import type { Context } from '../../context.ts';
 import { type Failure, toFailure } from '../../errors.ts';
 import { getStringFlag, isFlagOn } from '../../flag.ts';

@@ -11,7 +11,8 @@ import { createBodyDependencies, type LabeledBytes, labeledStdin } from '../../b
 import { isYamlFile } from '../../body/json-source.ts';
 import { enforceChecks } from '../../client/enforce-checks.ts';
 import { prepareRequest } from '../../client/request.ts';
-import { recordedUrl, type Settings } from '../../client/settings.ts';
+import type { Settings } from '../../client/settings.ts';
+import { recordedUrl } from '../../config/destination.ts';
 import { dataDirectory } from '../../config/directories.ts';
 import type { Context } from '../../context.ts';
 import { usageFailure } from '../../errors.ts';
