@@ -3,6 +3,7 @@ import { Failure, InterruptedError } from '../errors.ts';
 import { collectBody, observeChunks, peekBody } from '../http/body-chunks.ts';
 import { decompressResponse } from '../http/decompress.ts';
 import { getHeader, type HttpRequest, type HttpResponse, type Send } from '../http/message.ts';
+import { sendWithProgress } from '../http/request-progress.ts';
 import { COLON, OPEN_OBJECT } from '../json/json-bytes.ts';
 import { JsonError } from '../json/json-error.ts';
 import {
@@ -42,7 +43,7 @@ export async function sendOnce(
 ): Promise<Outcome> {
   const onEnd = onAttempt?.(progressDescriber(request, context, runtime.elapsed));
   try {
-    const received = await send(request)
+    const received = await sendWithProgress(request, context.progress, send)
       .then(decompressResponse)
       .catch((error: unknown) => {
         throw failureFromError(error, context);
@@ -52,7 +53,8 @@ export async function sendOnce(
       const failure = await failureFromStatus(received, context, runtime.now());
       throw request.signal?.aborted ? withInterruption(failure, request.signal.reason) : failure;
     }
-    const warnings = earlyWarnings(request, context);
+    // The rest of the body may be sent meanwhile.
+    const warnings = context.progress.phase === 'all' ? [] : [earlyWarning(request, context)];
     const { firstByte, response } = context.operation.canStream
       ? await peekBody(received).catch((error: unknown) => {
           throw failureFromBodyError(error, received, context, undefined);
@@ -78,12 +80,9 @@ function withInterruption(failure: Failure, reason: unknown): Failure {
 }
 
 // A success status in the middle of an upload can apply to only a part of the body.
-function earlyWarnings({ body }: HttpRequest, { progress: { phase, sentBytes } }: RequestContext): string[] {
-  if (phase === 'all') return [];
-  const total = body.length === undefined ? '' : ` of ${body.length}`;
-  return [
-    `the service responded after ${sentBytes}${total} bytes of the body were sent; it may have applied only part of it`,
-  ];
+function earlyWarning({ body: { length } }: HttpRequest, { progress: { sentBytes } }: RequestContext): string {
+  const total = length === undefined ? '' : ` of ${length}`;
+  return `the service responded after ${sentBytes}${total} bytes of the body were sent; it may have applied only part of it`;
 }
 
 // Shorter waits need no number that changes.

@@ -1,10 +1,9 @@
 import { createDraft } from '../body/draft.ts';
 import type { Context } from '../context.ts';
 import { Failure, InterruptedError, signalOfFailure, toFailure } from '../errors.ts';
-import type { HttpRequest } from '../http/message.ts';
-import { withRequestProgress } from '../http/request-progress.ts';
-import { abortableDelay, createDeadline, type Deadline, withTimeLimits } from '../http/time-limits.ts';
-import { withVerboseLog } from '../http/verbose-log.ts';
+import type { HttpRequest, Send } from '../http/message.ts';
+import { abortableDelay, createDeadline, type Deadline, sendWithTimeLimits } from '../http/time-limits.ts';
+import { sendWithLog } from '../http/verbose-log.ts';
 import { firstStringMember, rootOf } from '../json/json-node.ts';
 import { writeJson } from '../json/write-json.ts';
 import type { Operation } from '../operations/operation.ts';
@@ -52,9 +51,10 @@ export async function send(
         await hooks.onSend?.();
         deadline = hooks.deadline ?? createDeadline(timeoutMs, runtime);
       }
-      const limitedSend = withTimeLimits(deadline, progress, runtime.after)(transport.send);
-      const tracedSend = onTrace ? withVerboseLog(onTrace)(limitedSend) : limitedSend;
-      return await sendOnce(withRequestProgress(progress)(tracedSend), request, context, hooks, runtime);
+      const limits = deadline;
+      const limitedSend: Send = (one) => sendWithTimeLimits(one, limits, progress, runtime.after, transport.send);
+      const tracedSend: Send = onTrace ? (one) => sendWithLog(one, onTrace, limitedSend) : limitedSend;
+      return await sendOnce(tracedSend, request, context, hooks, runtime);
     } catch (error) {
       if (error instanceof Failure) failure = error;
       throw error;

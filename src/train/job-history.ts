@@ -13,15 +13,7 @@ import {
   readJournal,
   withJournalLock,
 } from '../files/journal.ts';
-import {
-  firstStringMember,
-  getMember,
-  itemsAt,
-  type JsonNode,
-  numberMember,
-  rawText,
-  rootOf,
-} from '../json/json-node.ts';
+import { firstStringMember, getMember, type JsonNode, numberMember, rawText, rootOf } from '../json/json-node.ts';
 import { writeJson } from '../json/write-json.ts';
 import type { Runtime } from '../runtime.ts';
 import type { BodyDigest } from './stream/upload.ts';
@@ -49,12 +41,6 @@ export function createTrainingJob(
   target: string,
 ): TrainingJob {
   return { bytes, digest, model: firstStringMember(rootOf(doc), 'model_id'), files, ...counts, target };
-}
-
-export function countTrajectories({ doc }: Draft): Pick<TrainingJob, 'groups' | 'trajectories'> {
-  const groups = itemsAt(rootOf(doc), 'trajectory_groups');
-  const sizes = groups.map((group) => itemsAt(group, 'trajectories').length);
-  return { groups: groups.length, trajectories: sizes.reduce((sum, size) => sum + size, 0) };
 }
 
 export interface RequestOutcome {

@@ -1,10 +1,10 @@
 import { requireBodySource, stdinClaim } from '../../body/body-base.ts';
+import { enforceChecks } from '../../body/body-check.ts';
 import { buildBody } from '../../body/build-body.ts';
 import { type Conversation, openConversation } from '../../body/chat/conversation.ts';
 import { requestedChoiceCount, withStreamEnabled } from '../../body/chat/streaming.ts';
 import type { Draft } from '../../body/draft.ts';
 import { createBodyDependencies, createInputReader } from '../../body/input-reader.ts';
-import { enforceChecks } from '../../client/enforce-checks.ts';
 import { openLastConversation } from '../../client/history/request-history.ts';
 import { prepareRequest } from '../../client/request.ts';
 import type { Context } from '../../context.ts';

@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer';
+import { enforceChecks } from '../../body/body-check.ts';
 import { buildBody } from '../../body/build-body.ts';
-import { enforceChecks } from '../../client/enforce-checks.ts';
 import { prepareRequest } from '../../client/request.ts';
 import { sendAlone } from '../../client/send.ts';
 import type { Outcome } from '../../client/send-once.ts';
@@ -194,7 +194,7 @@ async function sendArguments(
   };
   await enforceChecks(draft, operation, inputIssues, { ...settings, origin: 'tool' }, { warn });
   const isTraining = typeof operation.arguments?.as === 'object';
-  const guard = isTraining ? createJobGuard(jobOfBody(draft, 'mcp', settings), false, context) : {};
+  const guard = isTraining ? createJobGuard(jobOfBody(draft, ['mcp'], settings), false, context) : {};
   const outcome = await sendAlone(prepareRequest(settings, draft), settings, context, guard);
   return { ...(await readOutcome(outcome, operation)), warnings: [...bodyWarnings, ...outcome.warnings] };
 }

@@ -1,7 +1,7 @@
 import type { AutofillSettings } from '../../body/autofill.ts';
+import { enforceChecks } from '../../body/body-check.ts';
 import { buildBody } from '../../body/build-body.ts';
 import { createBodyDependencies } from '../../body/input-reader.ts';
-import { enforceChecks } from '../../client/enforce-checks.ts';
 import { prepareRequest } from '../../client/request.ts';
 import type { RunCommand } from '../../command.ts';
 import type { Context } from '../../context.ts';

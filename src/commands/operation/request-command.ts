@@ -29,17 +29,18 @@ export function requestCommand(
   return async (invocation, context) => {
     const { args, flags } = invocation;
     const { runtime } = context;
+    const isBatch = flags.has('batch') || flags.has('rows');
+    const batchFlag = isBatch ? undefined : [...batchFlags, { name: 'prompt' }].find(({ name }) => flags.has(name));
+    if (batchFlag) throw usageFailure(`--${batchFlag.name} works only with --batch or --rows`, 'write --batch <file>');
     rejectInvalidFlags(operation, flags, runtime.now());
-    if (flags.has('batch') || flags.has('rows')) {
+    if (isBatch) {
       const { runBatch } = await import('../batch/batch.ts');
       return await runBatch(operation, invocation, context);
     }
-    const batchFlag = [...batchFlags.map(({ name }) => name), 'prompt'].find((name) => flags.has(name));
-    if (batchFlag) throw usageFailure(`--${batchFlag} works only with --batch or --rows`, 'write --batch <file>');
+    await rejectReplacedInputs(operation, args, flags, runtime.cwd);
     const settings = await resolveSettings(operation, flags, context);
     const deadline = createDeadline(settings.timeoutMs, runtime, settings.isTimeoutDefault);
     const filter = await openResultFilter(flags, context, deadline.remainingMs);
-    await rejectReplacedInputs(operation, args, flags, runtime.cwd);
     const input = { operation, args, flags, isStdinTerminal: runtime.stdin.isTTY === true };
     await runOne({ settings, flags, input, deadline, filter }, context);
   };

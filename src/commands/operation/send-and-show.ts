@@ -108,7 +108,6 @@ async function sendAndPrint(
   const onDocument = (doc: JsonDocument): void => {
     seen.doc = doc;
   };
-  const save = async (doc: JsonDocument): Promise<void> => conversation?.save(rootOf(draft.doc), rootOf(doc));
   const facts = (): FailureFacts =>
     outcome ? responseFacts(outcome.response, requestContext) : factsWithoutResponse(requestContext);
   context.onProgressFacts(facts);
@@ -133,14 +132,17 @@ async function sendAndPrint(
       : (await import('../../results/show-stream.ts')).showStream(observeChunks(chunks, onChunk), streamUse, view);
     const doc = await printing.catch(async (error: unknown) => {
       // The failure to print is the one to report.
-      if (seen.doc) await save(seen.doc).catch((saveError: unknown) => report.warn(toFailure(saveError).message));
+      if (seen.doc)
+        await conversation
+          ?.save(rootOf(draft.doc), rootOf(seen.doc))
+          .catch((saveError: unknown) => report.warn(toFailure(saveError).message));
       throw error;
     });
     for (const warning of warnings) {
       if (settings.isStrict) throw new Failure('invalid_response', warning, facts());
       await report.warn(warning);
     }
-    await save(doc);
+    await conversation?.save(rootOf(draft.doc), rootOf(doc));
     const { attempts } = requestContext.progress;
     seen.timing = { ...times, attempts, status: response.status };
     await actions?.onResponse(doc, seen.timing);
