@@ -292,7 +292,7 @@ async function recordAndSend(
 }
 
 async function readOutcome(
-  { response: { status }, response, parsedResponse, chunks, warnings }: Outcome,
+  { response: { status }, parsedResponse, chunks, warnings }: Outcome,
   requestContext: RequestContext,
   { scheduler, context: { runtime } }: BatchJob,
 ): Promise<SentLineResult> {
@@ -301,7 +301,7 @@ async function readOutcome(
   const timedChunks = observeChunks(chunks, () => {
     lastChunkAt = runtime.elapsed();
   });
-  const createFailure = (message: string): Failure => invalidResponseFailure(message, response, requestContext);
+  const createFailure = (message: string): Failure => invalidResponseFailure(message, requestContext);
   const { reply } = requestContext.operation;
   const { json, failure } = await mergeStream(timedChunks, reply, createFailure, scheduler.takeLargeTurn);
   const bytes = Buffer.from(json);

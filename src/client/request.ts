@@ -1,6 +1,12 @@
 import type { Draft } from '../body/draft.ts';
 import type { Failure } from '../errors.ts';
-import { type ExchangeSignal, type HttpHeaders, mergeHeaders, type RequestBody } from '../http/message.ts';
+import {
+  type ExchangeSignal,
+  type HttpHeaders,
+  type HttpResponse,
+  mergeHeaders,
+  type RequestBody,
+} from '../http/message.ts';
 import { createRequestProgress, type RequestProgress } from '../http/request-progress.ts';
 import type { Deadline } from '../http/time-limits.ts';
 import { isSecretHeader } from '../http/verbose-log.ts';
@@ -76,6 +82,8 @@ export interface RequestContext
   readonly request: PreparedRequest;
   readonly connection: Connection;
   readonly progress: RequestProgress;
+  /** The response to the last attempt, if one came. */
+  response: HttpResponse | undefined;
 }
 
 /** The context of a request that is not sent yet. Written out, because a copy with more members is slow in a batch. */
@@ -83,7 +91,18 @@ export function createRequestContext(request: PreparedRequest, connection: Conne
   const { operation, draft, ids, effect } = request;
   const { destination, authorization } = connection;
   const progress = createRequestProgress();
-  return { request, connection, operation, draft, ids, effect, destination, authorization, progress };
+  return {
+    request,
+    connection,
+    operation,
+    draft,
+    ids,
+    effect,
+    destination,
+    authorization,
+    progress,
+    response: undefined,
+  };
 }
 
 /** What a caller of `send` takes part in. Sending prints nothing; its hooks may. */

@@ -41,6 +41,7 @@ export async function sendOnce(
   { onAttempt, onLargeResponse }: Pick<SendHooks, 'onAttempt' | 'onLargeResponse'>,
   runtime: Pick<Runtime, 'now' | 'elapsed' | 'after'>,
 ): Promise<Outcome> {
+  context.response = undefined;
   const onEnd = onAttempt?.(progressDescriber(request, context, runtime.elapsed));
   try {
     const received = await sendWithProgress(request, context.progress, send)
@@ -48,6 +49,7 @@ export async function sendOnce(
       .catch((error: unknown) => {
         throw failureFromError(error, context);
       });
+    context.response = received;
     if (received.status < 200 || received.status > 299) {
       const { failureFromStatus } = await import('./status-failure.ts');
       const failure = await failureFromStatus(received, context, runtime.now());
@@ -57,7 +59,7 @@ export async function sendOnce(
     const warnings = context.progress.phase === 'all' ? [] : [earlyWarning(request, context)];
     const { firstByte, response } = context.operation.canStream
       ? await peekBody(received).catch((error: unknown) => {
-          throw failureFromBodyError(error, received, context, undefined);
+          throw failureFromBodyError(error, context);
         })
       : { response: received };
     if (!isEventStream(response, firstByte)) {
@@ -66,7 +68,7 @@ export async function sendOnce(
       return { response, parsedResponse, chunks: undefined, warnings };
     }
     const { openStream } = await import('./stream-chunks.ts');
-    const chunks = await openStream(response, context, runtime);
+    const chunks = await openStream(response, context, runtime.after);
     return { response, parsedResponse: undefined, chunks, warnings };
   } finally {
     onEnd?.();
@@ -131,9 +133,9 @@ async function readResponse(
     problem = bytes.length === 0 ? 'is empty' : `is not valid JSON: ${error.problem}`;
   }
   if (problem === undefined) return { bytes, doc, isPage: false, failure: undefined };
-  const pageFailure = doc ? undefined : (await import('./status-failure.ts')).failureFromPage(bytes, response, context);
+  const pageFailure = doc ? undefined : (await import('./status-failure.ts')).failureFromPage(bytes, context);
   const message = `the response from ${serviceName(context.destination)} ${problem}`;
-  const failure = pageFailure ?? invalidResponseFailure(message, response, context);
+  const failure = pageFailure ?? invalidResponseFailure(message, context);
   return { bytes, doc, isPage: pageFailure !== undefined, failure };
 }
 
@@ -161,7 +163,7 @@ async function collectResponse(
     return await collectBody(chunks, MAX_RESPONSE_BYTES, expectedBytes);
   } catch (error) {
     const cutMessage = `the response from ${serviceName(context.destination)} was cut after ${receivedBytes} bytes`;
-    throw failureFromBodyError(error, response, context, receivedBytes === 0 ? undefined : cutMessage);
+    throw failureFromBodyError(error, context, receivedBytes === 0 ? undefined : cutMessage);
   } finally {
     release?.();
   }

@@ -108,8 +108,7 @@ async function sendAndPrint(
   const onDocument = (doc: JsonDocument): void => {
     seen.doc = doc;
   };
-  const facts = (): FailureFacts =>
-    outcome ? responseFacts(outcome.response, requestContext) : factsWithoutResponse(requestContext);
+  const facts = (): FailureFacts => (outcome ? responseFacts(requestContext) : factsWithoutResponse(requestContext));
   context.onProgressFacts(facts);
   try {
     // Before anything is sent: a result that cannot be written is better not requested.
