@@ -5,9 +5,7 @@ import type { Runtime } from './runtime.ts';
 
 export interface Context {
   readonly runtime: Runtime;
-  /** Receives only the result. */
   readonly stdout: Writer;
-  /** Takes everything else: notes, warnings and errors. */
   readonly report: Reporter;
   /** Aborted by SIGINT, SIGTERM and SIGHUP, with an InterruptedError as its reason. */
   readonly signal: AbortSignal;

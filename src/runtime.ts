@@ -2,7 +2,6 @@ import type { Readable, Writable } from 'node:stream';
 import type { StopSignal } from './errors.ts';
 import type { Send } from './http/message.ts';
 
-/** A stream that may be a terminal. */
 export type InputStream = Readable & { readonly isTTY?: boolean; readonly setRawMode?: (mode: boolean) => unknown };
 export type OutputStream = Writable & { readonly isTTY?: boolean; readonly columns?: number; readonly fd?: number };
 
@@ -16,11 +15,9 @@ export interface Runtime {
   readonly readCommandLine?: () => Uint8Array | undefined;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly stdin: InputStream;
-  /** The file descriptor of stdin; absent if it has none. */
   readonly stdinFd?: number;
   readonly stdout: OutputStream;
   readonly stderr: OutputStream;
-  /** The directory that relative paths start from. */
   readonly cwd: string;
   readonly home: string;
   readonly platform: NodeJS.Platform;
@@ -34,7 +31,6 @@ export interface Runtime {
   readonly isStdoutClosed: () => boolean;
   /** When a process started, in the system's own form; undefined if the system does not report it. */
   readonly processStart: (pid: number) => string | undefined;
-  /** Milliseconds since 1970. */
   readonly now: () => number;
   /** Milliseconds on a monotonic clock. */
   readonly elapsed: () => number;
@@ -53,6 +49,5 @@ export interface Runtime {
   ) => () => void;
   /** Stops the process, as Ctrl-Z does; returns when it is continued. */
   readonly stopProcess: () => void;
-  /** Replaces the network in tests. */
   readonly send?: Send;
 }

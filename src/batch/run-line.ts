@@ -1,10 +1,10 @@
 import { Buffer } from 'node:buffer';
 import type { Draft } from '../body/draft.ts';
+import type { Connection } from '../client/connection.ts';
 import { type ChatExpectations, expectationFailure } from '../client/expectations/chat-expectations.ts';
 import type { RunReport } from '../client/expectations/run-report.ts';
 import { createDoubt, invalidResponseFailure, retryAdvice } from '../client/failure.ts';
 import {
-  type Connection,
   createRequestContext,
   isIdempotent,
   type PreparedRequest,
@@ -13,14 +13,13 @@ import {
   requestSecrets,
   type SendHooks,
 } from '../client/request.ts';
-import { type Outcome, send } from '../client/send.ts';
-import { hasIdOfRequest } from '../client/send-once.ts';
+import { send } from '../client/send.ts';
+import { hasIdOfRequest, type Outcome } from '../client/send-once.ts';
 import type { Context } from '../context.ts';
 import { type AppliedState, Failure, failureCodeOf, signalOfFailure, toFailure } from '../errors.ts';
 import type { InputLine } from '../files/split-lines.ts';
 import { observeChunks } from '../http/body-chunks.ts';
 import type { ExchangeSignal } from '../http/message.ts';
-import { createDeadline } from '../http/time-limits.ts';
 import { rootOf } from '../json/json-node.ts';
 import { parseJson, tryParseJson } from '../json/parse-json.ts';
 import { writeJson } from '../json/write-json.ts';
@@ -267,8 +266,6 @@ async function recordAndSend(
   const hooks: SendHooks = {
     signal: job.signal,
     waitSignal: job.scheduler.stopSignal,
-    // The time of a line starts when it may be sent, not while it waits for others.
-    startDeadline: () => createDeadline(job.settings.timeoutMs, runtime),
     turn,
     onStrayData: watchStrayData(run),
     onSend: async () => {
@@ -298,7 +295,7 @@ async function recordAndSend(
 }
 
 async function readOutcome(
-  { response: { status }, response, parsedResponse, chunks, warnings }: Outcome,
+  { response: { status }, parsedResponse, chunks, warnings }: Outcome,
   request: RequestContext,
   { scheduler, context: { runtime } }: BatchJob,
 ): Promise<SentLineResult> {
@@ -307,7 +304,7 @@ async function readOutcome(
   const timedChunks = observeChunks(chunks, () => {
     lastChunkAt = runtime.elapsed();
   });
-  const createFailure = (message: string): Failure => invalidResponseFailure(message, response, request);
+  const createFailure = (message: string): Failure => invalidResponseFailure(message, request);
   const { reply } = request.operation;
   const { json, failure } = await mergeStream(timedChunks, reply, createFailure, scheduler.takeLargeTurn);
   const bytes = Buffer.from(json);

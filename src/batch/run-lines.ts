@@ -1,5 +1,4 @@
-import type { Authorization } from '../client/authorization.ts';
-import { connect } from '../client/send.ts';
+import { type Authorization, connect } from '../client/connection.ts';
 import type { Context } from '../context.ts';
 import { type InterruptedError, toFailure } from '../errors.ts';
 import type { InputLine } from '../files/split-lines.ts';

@@ -4,6 +4,8 @@ import type { Finding } from '../fields/finding.ts';
 import { formatJsonPath, type JsonNode, type JsonPath, kindOf, membersOf, rootOf } from '../json/json-node.ts';
 import { allOperations } from '../operations/all-operations.ts';
 import { type FlagTarget, flagTarget, type Operation } from '../operations/operation.ts';
+import { issueText } from '../output/failure-text.ts';
+import type { Reporter } from '../output/reporter.ts';
 import { shellWord } from '../output/shell-quote.ts';
 import { type Draft, locationInDraft, originInDraft, type StdinUse } from './draft.ts';
 import { type JsonSource, locationInSource, nestingHint } from './json-source.ts';
@@ -78,6 +80,29 @@ export async function createBodyCheck(operation: Operation, strictness: Strictne
       failure: errors.length > 0 ? invalidBodyFailure(errors, more, hint) : undefined,
     };
   };
+}
+
+/** The part of a body that was streamed: its errors, findings and files, and the hint for them. */
+export interface StreamedPart {
+  readonly errors: readonly StreamedFinding[];
+  readonly findings: readonly StreamedFinding[];
+  readonly files: readonly string[];
+  readonly hint: string | undefined;
+}
+
+/** Checks a body: reports the warnings, and throws Failure `body` if it must not be sent. */
+export async function enforceChecks(
+  draft: Draft,
+  operation: Operation,
+  inputIssues: readonly Issue[],
+  strictness: Strictness,
+  report: Pick<Reporter, 'warn'>,
+  { errors, findings, files, hint }: Partial<StreamedPart> = {},
+): Promise<void> {
+  const check = await createBodyCheck(operation, strictness);
+  const { warnings, failure } = check(draft, [...inputIssues, ...(errors ?? [])], findings, files);
+  for (const warning of warnings) await report.warn(issueText(warning));
+  if (failure) throw failure.with({ hint: hint ?? failure.facts.hint });
 }
 
 // The operation whose body was given instead: all its required fields are there, and it knows more of the fields.

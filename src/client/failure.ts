@@ -1,4 +1,5 @@
 import { isGeneratedValue } from '../body/autofill.ts';
+import type { Destination } from '../config/destination.ts';
 import {
   type AppliedState,
   Failure,
@@ -8,7 +9,7 @@ import {
   rootCause,
 } from '../errors.ts';
 import { UnusableBodyError } from '../http/body-chunks.ts';
-import { type HttpResponse, rateLimitHeaders, responseRequestId } from '../http/message.ts';
+import { rateLimitHeaders, responseRequestId } from '../http/message.ts';
 import {
   describeNetworkError,
   isClosedUnheard,
@@ -19,10 +20,9 @@ import {
 import { TimeLimitError } from '../http/time-limits.ts';
 import type { Operation } from '../operations/operation.ts';
 import { isIdempotent, type PreparedRequest, type RequestContext } from './request.ts';
-import type { Destination } from './settings.ts';
 
 /** The failure of an exchange without a response: decided by how far the request came, never by the name of the error. */
-export function failureFromError(error: unknown, context: RequestContext, hasStatus = false): Failure {
+export function failureFromError(error: unknown, context: RequestContext): Failure {
   if (error instanceof Failure) return error;
   const { phase, sentBytes } = context.progress;
   const facts = factsWithoutResponse(context);
@@ -40,7 +40,8 @@ export function failureFromError(error: unknown, context: RequestContext, hasSta
     });
   const { url, isLocal } = context.destination;
   const service = serviceName(context.destination);
-  const mayBeTls = !hasStatus && phase !== 'nothing' && url.protocol === 'http:' && !isLocal && isClosedUnheard(error);
+  const mayBeTls =
+    !context.response && phase !== 'nothing' && url.protocol === 'http:' && !isLocal && isClosedUnheard(error);
   const reason = exchangeErrorReason(error) + (mayBeTls ? `; the port may speak TLS, so try https://${url.host}` : '');
   const isTimedOut = isTotalTimeLimit(error);
   // The same error later in the exchange, such as a TLS alert, does not say that the next connection fails.
@@ -62,37 +63,27 @@ export function failureFromError(error: unknown, context: RequestContext, hasSta
 }
 
 /** The failure of a response whose body ends early. Without `cutMessage` the outcome is as unknown as without a status. */
-export function failureFromBodyError(
-  error: unknown,
-  response: HttpResponse,
-  context: RequestContext,
-  cutMessage: string | undefined,
-): Failure {
+export function failureFromBodyError(error: unknown, context: RequestContext, cutMessage?: string): Failure {
   if (error instanceof UnusableBodyError) {
     const message = `cannot read the response from ${serviceName(context.destination)}: ${error.message}`;
-    return invalidResponseFailure(message, response, context);
+    return invalidResponseFailure(message, context);
   }
   if (error instanceof Failure) return error;
   if (cutMessage === undefined)
-    return failureFromError(error, context, true).with({ requestId: responseRequestId(response.headers) });
+    return failureFromError(error, context).with({ requestId: responseRequestId(context.response?.headers ?? []) });
   if (error instanceof InterruptedError) {
-    const facts = { ...responseFacts(response, context), hint: retryAdvice(context) };
+    const facts = { ...responseFacts(context), hint: retryAdvice(context) };
     return new Failure(error.code, `${error.message}; the response had started`, facts);
   }
-  return invalidResponseFailure(`${cutMessage}: ${exchangeErrorReason(error)}`, response, context, true);
+  return invalidResponseFailure(`${cutMessage}: ${exchangeErrorReason(error)}`, context, true);
 }
 
 /** The failure of a response that breaks the interface: the request was applied all the same. */
-export function invalidResponseFailure(
-  message: string,
-  response: HttpResponse,
-  context: RequestContext,
-  isTruncated = false,
-): Failure {
+export function invalidResponseFailure(message: string, context: RequestContext, isTruncated = false): Failure {
   const hint = isTruncated
     ? retryAdvice(context)
     : `check that ${context.destination.url.href} is the service; -v shows the exchange`;
-  return new Failure('invalid_response', message, { ...responseFacts(response, context), isTruncated, hint });
+  return new Failure('invalid_response', message, { ...responseFacts(context), isTruncated, hint });
 }
 
 /** Creates the failure of a response that may be for another request; the function holds no body. */
@@ -108,11 +99,8 @@ export function createDoubt(context: RequestContext): () => Failure {
 }
 
 /** The facts about a request with a response; by default those of a 2xx status: it was applied. */
-export function responseFacts(
-  { status, headers }: HttpResponse,
-  context: RequestContext,
-  applied: AppliedState = 'yes',
-): FailureFacts {
+export function responseFacts(context: RequestContext, applied: AppliedState = 'yes'): FailureFacts {
+  const { status, headers = [] } = context.response ?? {};
   return {
     ...progressFacts(context),
     status,

@@ -1,17 +1,22 @@
 import type { Draft } from '../body/draft.ts';
 import type { Failure } from '../errors.ts';
-import { type ExchangeSignal, getHeader, type HttpHeaders, type RequestBody } from '../http/message.ts';
+import {
+  type ExchangeSignal,
+  type HttpHeaders,
+  type HttpResponse,
+  mergeHeaders,
+  type RequestBody,
+} from '../http/message.ts';
 import { createRequestProgress, type RequestProgress } from '../http/request-progress.ts';
 import type { Deadline } from '../http/time-limits.ts';
-import type { Transport } from '../http/transport.ts';
 import { isSecretHeader } from '../http/verbose-log.ts';
 import { getMember, isTrue, type JsonNode, kindOf, nodeAtPath, rootOf, stringOf } from '../json/json-node.ts';
 import type { Operation } from '../operations/operation.ts';
 import { secretValues } from '../operations/secret-fields.ts';
 import type { RequestOutcome } from '../train/job-history.ts';
 import { version } from '../version.ts';
-import type { Authorization } from './authorization.ts';
-import type { Destination, Settings } from './settings.ts';
+import type { Connection } from './connection.ts';
+import type { Settings } from './settings.ts';
 
 /** A request without its credential, to be sent or printed. */
 export interface PreparedRequest {
@@ -32,17 +37,12 @@ export function prepareRequest(
 ): PreparedRequest {
   const ids = recordIds(operation, rootOf(draft.doc));
   const effect = requestEffect(operation, ids);
-  return { operation, headers: requestHeaders(headers, isStreamRequested(draft)), draft, body, ids, effect };
-}
-
-// All but Authorization, with those of profile and flags.
-function requestHeaders(customHeaders: HttpHeaders, isStreaming: boolean): HttpHeaders {
-  const defaultHeaders: HttpHeaders = [
+  const defaultHeaders = [
     ['Content-Type', 'application/json'],
-    ['Accept', isStreaming ? 'text/event-stream' : 'application/json'],
+    ['Accept', isStreamRequested(draft) ? 'text/event-stream' : 'application/json'],
     ['User-Agent', `svc/${version}`],
-  ];
-  return [...defaultHeaders.filter(([name]) => getHeader(customHeaders, name) === undefined), ...customHeaders];
+  ] as const;
+  return { operation, headers: mergeHeaders(defaultHeaders, headers), draft, body, ids, effect };
 }
 
 export function isStreamRequested({ doc }: Draft): boolean {
@@ -76,24 +76,14 @@ export function requestSecrets({ draft, operation, headers }: PreparedRequest): 
   return [...secretValues(rootOf(draft.doc), operation), ...headerValues];
 }
 
-/** A way to the service of some settings: the credential is read, and the transport is open. */
-export interface Connection {
-  readonly destination: Destination;
-  readonly authorization: Authorization | undefined;
-  readonly transport: Transport;
-  /** Attempts after the first. */
-  readonly maxRetries: number;
-  /** Takes each line of a verbose trace, as `curl -v` prints them; secret headers are redacted. */
-  readonly onTrace: ((line: string) => Promise<void>) | undefined;
-}
-
-/** A request on a connection, and how far it has come. */
 export interface RequestContext
   extends Pick<PreparedRequest, 'operation' | 'draft' | 'ids' | 'effect'>,
     Pick<Connection, 'destination' | 'authorization'> {
   readonly request: PreparedRequest;
   readonly connection: Connection;
   readonly progress: RequestProgress;
+  /** The response to the last attempt, if one came. */
+  response: HttpResponse | undefined;
 }
 
 /** The context of a request that is not sent yet. Written out, because a copy with more members is slow in a batch. */
@@ -101,7 +91,18 @@ export function createRequestContext(request: PreparedRequest, connection: Conne
   const { operation, draft, ids, effect } = request;
   const { destination, authorization } = connection;
   const progress = createRequestProgress();
-  return { request, connection, operation, draft, ids, effect, destination, authorization, progress };
+  return {
+    request,
+    connection,
+    operation,
+    draft,
+    ids,
+    effect,
+    destination,
+    authorization,
+    progress,
+    response: undefined,
+  };
 }
 
 /** What a caller of `send` takes part in. Sending prints nothing; its hooks may. */
@@ -110,10 +111,10 @@ export interface SendHooks {
   readonly signal: ExchangeSignal;
   /** Ends the wait for a retry, but no request in flight; default: `signal`. */
   readonly waitSignal?: ExchangeSignal | undefined;
-  /** Called when the first attempt may start: the deadline over attempts, waits and response. */
-  readonly startDeadline: () => Deadline;
+  /** Over attempts, waits and response; default: the time limit of the connection, from when the first attempt may start. */
+  readonly deadline?: Deadline | undefined;
   readonly turn?: AttemptTurn | undefined;
-  /** Called once, before the first byte is sent. An error that it throws keeps the request from being sent. */
+  /** Called before the first byte is sent, and again after a turn waited. An error that it throws keeps the request from being sent. */
   readonly onSend?: (() => Promise<void>) | undefined;
   /** Called when an attempt starts, with a function that describes its progress; the result is called when it ends. */
   readonly onAttempt?: ((describeProgress: () => string) => () => void) | undefined;

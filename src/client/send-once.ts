@@ -3,6 +3,7 @@ import { Failure, InterruptedError } from '../errors.ts';
 import { collectBody, observeChunks, peekBody } from '../http/body-chunks.ts';
 import { decompressResponse } from '../http/decompress.ts';
 import { getHeader, type HttpRequest, type HttpResponse, type Send } from '../http/message.ts';
+import { sendWithProgress } from '../http/request-progress.ts';
 import { COLON, OPEN_OBJECT } from '../json/json-bytes.ts';
 import { JsonError } from '../json/json-error.ts';
 import {
@@ -22,49 +23,53 @@ import type { Runtime } from '../runtime.ts';
 import { failureFromBodyError, failureFromError, invalidResponseFailure, serviceName } from './failure.ts';
 import type { RequestContext, SendHooks } from './request.ts';
 
-/** The response to a successful attempt: complete, or the chunks of a stream, which can be read once. */
-export type AttemptResult = {
+/** A successful exchange: a complete response, or the chunks of a stream, of which the first has arrived. */
+export type Outcome = {
   readonly response: HttpResponse;
-  /** A warning that the response came before the whole body was sent. */
-  readonly early: string | undefined;
+  /** Signs that the response is for another request, or for a part of this one. */
+  readonly warnings: readonly string[];
 } & (
   | { readonly parsedResponse: ParsedResponse; readonly chunks: undefined }
   | { readonly parsedResponse: undefined; readonly chunks: AsyncIterable<JsonNode> }
 );
 
-/** Sends a request once and reads the response, or the first chunk of a stream. Throws the Failure of the attempt. */
+/** Sends a request once. Throws the Failure of the attempt; a response that breaks the interface is an outcome with a failure in it. */
 export async function sendOnce(
   send: Send,
   request: HttpRequest,
   context: RequestContext,
   { onAttempt, onLargeResponse }: Pick<SendHooks, 'onAttempt' | 'onLargeResponse'>,
   runtime: Pick<Runtime, 'now' | 'elapsed' | 'after'>,
-): Promise<AttemptResult> {
+): Promise<Outcome> {
+  context.response = undefined;
   const onEnd = onAttempt?.(progressDescriber(request, context, runtime.elapsed));
   try {
-    const received = await send(request)
+    const received = await sendWithProgress(request, context.progress, send)
       .then(decompressResponse)
       .catch((error: unknown) => {
         throw failureFromError(error, context);
       });
+    context.response = received;
     if (received.status < 200 || received.status > 299) {
       const { failureFromStatus } = await import('./status-failure.ts');
       const failure = await failureFromStatus(received, context, runtime.now());
       throw request.signal?.aborted ? withInterruption(failure, request.signal.reason) : failure;
     }
-    const early = earlyWarning(request, context);
+    // The rest of the body may be sent meanwhile.
+    const warnings = context.progress.phase === 'all' ? [] : [earlyWarning(request, context)];
     const { firstByte, response } = context.operation.canStream
       ? await peekBody(received).catch((error: unknown) => {
-          throw failureFromBodyError(error, received, context, undefined);
+          throw failureFromBodyError(error, context);
         })
       : { response: received };
     if (!isEventStream(response, firstByte)) {
       const parsedResponse = await readResponse(response, context, onLargeResponse);
-      return { response, parsedResponse, chunks: undefined, early };
+      warnings.unshift(...foreignIdWarnings(parsedResponse, context));
+      return { response, parsedResponse, chunks: undefined, warnings };
     }
     const { openStream } = await import('./stream-chunks.ts');
-    const chunks = await openStream(response, context, runtime);
-    return { response, parsedResponse: undefined, chunks, early };
+    const chunks = await openStream(response, context, runtime.after);
+    return { response, parsedResponse: undefined, chunks, warnings };
   } finally {
     onEnd?.();
   }
@@ -77,9 +82,8 @@ function withInterruption(failure: Failure, reason: unknown): Failure {
 }
 
 // A success status in the middle of an upload can apply to only a part of the body.
-function earlyWarning({ body }: HttpRequest, { progress: { phase, sentBytes } }: RequestContext): string | undefined {
-  if (phase === 'all') return undefined;
-  const total = body.length === undefined ? '' : ` of ${body.length}`;
+function earlyWarning({ body: { length } }: HttpRequest, { progress: { sentBytes } }: RequestContext): string {
+  const total = length === undefined ? '' : ` of ${length}`;
   return `the service responded after ${sentBytes}${total} bytes of the body were sent; it may have applied only part of it`;
 }
 
@@ -129,9 +133,9 @@ async function readResponse(
     problem = bytes.length === 0 ? 'is empty' : `is not valid JSON: ${error.problem}`;
   }
   if (problem === undefined) return { bytes, doc, isPage: false, failure: undefined };
-  const pageFailure = doc ? undefined : (await import('./status-failure.ts')).failureFromPage(bytes, response, context);
+  const pageFailure = doc ? undefined : (await import('./status-failure.ts')).failureFromPage(bytes, context);
   const message = `the response from ${serviceName(context.destination)} ${problem}`;
-  const failure = pageFailure ?? invalidResponseFailure(message, response, context);
+  const failure = pageFailure ?? invalidResponseFailure(message, context);
   return { bytes, doc, isPage: pageFailure !== undefined, failure };
 }
 
@@ -159,21 +163,19 @@ async function collectResponse(
     return await collectBody(chunks, MAX_RESPONSE_BYTES, expectedBytes);
   } catch (error) {
     const cutMessage = `the response from ${serviceName(context.destination)} was cut after ${receivedBytes} bytes`;
-    throw failureFromBodyError(error, response, context, receivedBytes === 0 ? undefined : cutMessage);
+    throw failureFromBodyError(error, context, receivedBytes === 0 ? undefined : cutMessage);
   } finally {
     release?.();
   }
 }
 
-/** Signs that a successful response is for another request, or for a part of this one. */
-export function suspectResponseWarnings({ parsedResponse, early }: AttemptResult, context: RequestContext): string[] {
-  const warnings = Object.entries(context.ids).flatMap(([what, sent]) => {
+function foreignIdWarnings(parsedResponse: ParsedResponse, context: RequestContext): string[] {
+  return Object.entries(context.ids).flatMap(([what, sent]) => {
     const name = idField(what, context);
     const received = responseId(parsedResponse, name) ?? sent;
     if (received === sent) return [];
     return `the response has ${name} ${JSON.stringify(received)}, but ${JSON.stringify(sent)} was sent; it may be for another request`;
   });
-  return early ? [...warnings, early] : warnings;
 }
 
 /** True for a response that returns the id of the record that the request names: it is for no other request. */

@@ -1,22 +1,17 @@
-import { setFlagsFromString } from 'node:v8';
 import { createDraft } from '../body/draft.ts';
-import { dataDirectory } from '../config/directories.ts';
 import type { Context } from '../context.ts';
 import { Failure, InterruptedError, signalOfFailure, toFailure } from '../errors.ts';
-import type { HttpRequest } from '../http/message.ts';
-import { withRequestProgress } from '../http/request-progress.ts';
-import { abortableDelay, createDeadline, type Deadline, withTimeLimits } from '../http/time-limits.ts';
-import type { Transport } from '../http/transport.ts';
-import { withVerboseLog } from '../http/verbose-log.ts';
+import type { HttpRequest, Send } from '../http/message.ts';
+import { abortableDelay, createDeadline, type Deadline, sendWithTimeLimits } from '../http/time-limits.ts';
+import { sendWithLog } from '../http/verbose-log.ts';
 import { firstStringMember, rootOf } from '../json/json-node.ts';
 import { writeJson } from '../json/write-json.ts';
 import type { Operation } from '../operations/operation.ts';
 import type { Runtime } from '../runtime.ts';
 import type { RequestOutcome } from '../train/job-history.ts';
-import { type Authorization, readAuthorization } from './authorization.ts';
+import { type Authorization, type Connection, connect } from './connection.ts';
 import { factsWithoutResponse } from './failure.ts';
 import {
-  type Connection,
   createRequestContext,
   isIdempotent,
   type PreparedRequest,
@@ -24,53 +19,10 @@ import {
   type RequestContext,
   type SendHooks,
 } from './request.ts';
-import { type AttemptResult, sendOnce, suspectResponseWarnings } from './send-once.ts';
-import { type Destination, missingBaseUrl, type Settings } from './settings.ts';
+import { type Outcome, sendOnce } from './send-once.ts';
+import type { Settings } from './settings.ts';
 
-/** Reads the credential, unless it is given, and opens a transport, which the caller closes; `isReused` for many exchanges. */
-export async function connect(
-  settings: Settings,
-  context: Context,
-  { isReused = false, authorization }: { isReused?: boolean; authorization?: Authorization | undefined } = {},
-): Promise<Connection> {
-  const { destination, maxRetries } = settings;
-  if (!destination) throw missingBaseUrl(settings.profile);
-  return {
-    destination,
-    authorization: authorization ?? (await readAuthorization(settings, destination, context)),
-    transport: await openTransport(destination, context, isReused),
-    maxRetries,
-    onTrace: context.report.isVerbose ? context.report.detail : undefined,
-  };
-}
-
-async function openTransport(
-  destination: Destination,
-  { runtime, report }: Context,
-  isReused: boolean,
-): Promise<Transport> {
-  if (destination.isLocal) {
-    const { databaseFileIn, openInProcessService } = await import('../local-service/open-local-service.ts');
-    return openInProcessService(databaseFileIn(dataDirectory(runtime)), runtime, report.warn);
-  }
-  if (runtime.send) return { send: runtime.send, close: async () => {} };
-  // The HTTP parser is WebAssembly. To optimize it takes 30 MiB and, on Node 20, half of the time of a process with a single
-  // exchange, which waits for it at its end.
-  if (!isReused && runtime.node.startsWith('20.')) setFlagsFromString('--liftoff-only');
-  const { openHttpTransport } = await import('../http/transport.ts');
-  return openHttpTransport(destination, isReused ? runtime : undefined);
-}
-
-/** A successful exchange: a complete response, or a stream of which the first chunk has arrived. */
-export type Outcome = AttemptResult & {
-  readonly warnings: readonly string[];
-};
-
-/**
- * The one way to send: a request with retries (docs/contract.md, section 7), whose response is classified. Prints nothing.
- * Throws the Failure of the attempt that was most likely applied. A response that breaks the interface is an outcome with a
- * failure in it.
- */
+/** The one way to send: a request with retries (docs/contract.md, section 7). Throws the Failure of the attempt that was most likely applied. */
 export async function send(
   context: RequestContext,
   hooks: SendHooks,
@@ -78,7 +30,7 @@ export async function send(
 ): Promise<Outcome> {
   const { destination, authorization, progress } = context;
   const { headers, body } = context.request;
-  const { transport, onTrace } = context.connection;
+  const { transport, timeoutMs, onTrace } = context.connection;
   const { signal, onStrayData, turn } = hooks;
   const request: HttpRequest = {
     method: 'POST',
@@ -91,17 +43,18 @@ export async function send(
     onStrayData,
   };
   let deadline: Deadline | undefined;
-  const attempt = async (): Promise<AttemptResult> => {
+  const attempt = async (): Promise<Outcome> => {
     await turn?.acquire();
     let failure: Failure | undefined;
     try {
       if (!deadline) {
         await hooks.onSend?.();
-        deadline = hooks.startDeadline();
+        deadline = hooks.deadline ?? createDeadline(timeoutMs, runtime);
       }
-      const limitedSend = withTimeLimits(deadline, progress, runtime.after)(transport.send);
-      const tracedSend = onTrace ? withVerboseLog(onTrace)(limitedSend) : limitedSend;
-      return await sendOnce(withRequestProgress(progress)(tracedSend), request, context, hooks, runtime);
+      const limits = deadline;
+      const limitedSend: Send = (one) => sendWithTimeLimits(one, limits, progress, runtime.after, transport.send);
+      const tracedSend: Send = onTrace ? (one) => sendWithLog(one, onTrace, limitedSend) : limitedSend;
+      return await sendOnce(tracedSend, request, context, hooks, runtime);
     } catch (error) {
       if (error instanceof Failure) failure = error;
       throw error;
@@ -113,16 +66,16 @@ export async function send(
   };
   const remainingMs = (): number => deadline?.remainingMs() ?? Number.POSITIVE_INFINITY;
   const attempts = withRetries(attempt, context, remainingMs, hooks, runtime);
-  const attemptResult = await attempts.catch(async (error: unknown) => {
+  const outcome = await attempts.catch(async (error: unknown) => {
     await hooks.onOutcome?.(outcomeOfFailure(error, context));
     throw error;
   });
-  await hooks.onOutcome?.(outcomeOfResponse(attemptResult, context));
-  return { ...attemptResult, warnings: suspectResponseWarnings(attemptResult, context) };
+  await hooks.onOutcome?.(outcomeOfResponse(outcome, context));
+  return outcome;
 }
 
 // It was applied, even if the response breaks the interface, unless an HTML page took its place.
-function outcomeOfResponse({ parsedResponse }: AttemptResult, { operation }: RequestContext): RequestOutcome {
+function outcomeOfResponse({ parsedResponse }: Outcome, { operation }: RequestContext): RequestOutcome {
   const id = parsedResponse?.doc && firstStringMember(rootOf(parsedResponse.doc), operation.result.member);
   const { exitCode = 0, facts } = parsedResponse?.failure ?? {};
   return { applied: facts?.applied ?? 'yes', exitCode, id };
@@ -239,8 +192,7 @@ export async function sendAlone(
   const connection = await connect(settings, context, { authorization });
   let isStream = false;
   try {
-    const requestContext = createRequestContext(request, connection);
-    const outcome = await send(requestContext, { signal, startDeadline: () => deadline, ...hooks }, runtime);
+    const outcome = await send(createRequestContext(request, connection), { signal, deadline, ...hooks }, runtime);
     isStream = outcome.chunks !== undefined;
     return outcome;
   } finally {

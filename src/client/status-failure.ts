@@ -22,17 +22,13 @@ import { classifyStatus, mayBeApplied, responseFacts, retryAdvice, serviceName }
 import type { RequestContext } from './request.ts';
 
 /** The failure of a response whose status is not 2xx, with what the service says about it. `now` is in milliseconds since 1970. */
-export async function failureFromStatus(
-  response: HttpResponse,
-  context: RequestContext,
-  now: number,
-): Promise<Failure> {
+export async function failureFromStatus(response: HttpResponse, context: RequestContext, now: number) {
   const { status, statusText, headers } = response;
   const waitMs = retryAfterMs(headers, now);
   const hasRetryAfter = ['retry-after', 'retry-after-ms'].some((name) => getHeader(headers, name) !== undefined);
   const mayDeleteFirst = context.operation.replaces !== undefined && !context.destination.isLocal;
   const { code = 'refused', applied } = classifyStatus(status, hasRetryAfter, mayDeleteFirst);
-  const facts = responseFacts(response, context, applied);
+  const facts = responseFacts(context, applied);
   const serviceError = parseServiceError(await collectBodyStart(response.body, MAX_ERROR_BYTES));
   const location = status >= 300 && status < 400 ? getHeader(headers, 'location') : undefined;
   const statusLine = `${status} ${statusText}`.trim();
@@ -66,18 +62,14 @@ function plainHttpHint(
 }
 
 /** The failure of a 2xx response that is an HTML page: the service may never have seen the request. Undefined for any other body. */
-export function failureFromPage(
-  bytes: Uint8Array,
-  response: HttpResponse,
-  context: RequestContext,
-): Failure | undefined {
+export function failureFromPage(bytes: Uint8Array, context: RequestContext): Failure | undefined {
   const title = htmlTitle(bytes);
   if (title === undefined) return undefined;
   const page = title === '' ? 'an HTML page' : `an HTML page (title ${JSON.stringify(title)})`;
   const message = `${serviceName(context.destination)} returned ${page}: a proxy or login page responded, probably not the service`;
   const hint = `check the base URL: the request went to ${context.destination.url.href}`;
   return new Failure('invalid_response', message, {
-    ...responseFacts(response, context, 'unknown'),
+    ...responseFacts(context, 'unknown'),
     hint: context.effect === 'read' ? hint : `${hint}; ${retryAdvice(context)}`,
   });
 }

@@ -29,21 +29,13 @@ const MAX_CHUNK_VALUES = 1_000_000;
  * chunks are read, if the stream carries an error, is cut, or ends before every choice that it began has its finish
  * reason: `[DONE]` alone does not mean success.
  */
-export async function openStream(
-  response: HttpResponse,
-  context: RequestContext,
-  runtime: Pick<Runtime, 'after'>,
-): Promise<AsyncIterable<JsonNode>> {
-  const chunks = readStreamChunks(response, context, runtime);
+export async function openStream(response: HttpResponse, context: RequestContext, after: Runtime['after']) {
+  const chunks = readStreamChunks(response, context, after);
   const first = await chunks.next();
   return first.done ? chunks : prependChunk(first.value, chunks);
 }
 
-async function* readStreamChunks(
-  response: HttpResponse,
-  context: RequestContext,
-  { after }: Pick<Runtime, 'after'>,
-): AsyncGenerator<JsonNode> {
+async function* readStreamChunks(response: HttpResponse, context: RequestContext, after: Runtime['after']) {
   const choices = requestedChoiceCount(rootOf(context.draft.doc));
   const name = streamName(context);
   const finishedIndexes = new Set<string>();
@@ -57,7 +49,7 @@ async function* readStreamChunks(
   try {
     for await (const event of readEventStream(response.body, onCutEvent)) {
       if (event.data.trim() === '[DONE]') break;
-      const chunk = parseChunk(event, response, context, receivedChunks > 0);
+      const chunk = parseChunk(event, context, receivedChunks > 0);
       receivedChunks += 1;
       const chunkChoices = itemsAt(chunk, 'choices');
       // Usage alone does not extend the time: a server may send it forever.
@@ -74,42 +66,41 @@ async function* readStreamChunks(
     }
   } catch (error) {
     const cutMessage = receivedChunks === 0 && !isEventCut ? undefined : `${name} was cut`;
-    const failure = failureFromBodyError(error, response, context, cutMessage);
+    const failure = failureFromBodyError(error, context, cutMessage);
     // After the last finish reason nothing is missing, however the connection ends.
     if (!failure.facts.isTruncated || finishedIndexes.size < choices) throw failure;
   } finally {
     cancelGracePeriod();
   }
   // Like an empty body (docs/servers.md).
-  if (receivedChunks === 0) throw invalidResponseFailure(`${name} is empty`, response, context);
+  if (receivedChunks === 0) throw invalidResponseFailure(`${name} is empty`, context);
   // A server may ignore `n`, and may end the stream without [DONE]: every choice it began has ended then.
   if (finishedIndexes.size > 0 && finishedIndexes.size === seenIndexes.size) return;
   const message = `${name} ended without a finish reason; the text may be cut`;
-  throw invalidResponseFailure(message, response, context, true);
+  throw invalidResponseFailure(message, context, true);
 }
 
 function streamName({ destination }: RequestContext): string {
   return `the stream from ${serviceName(destination)}`;
 }
 
-function parseChunk(event: ServerEvent, response: HttpResponse, context: RequestContext, hasBegun: boolean): JsonNode {
+function parseChunk(event: ServerEvent, context: RequestContext, hasBegun: boolean): JsonNode {
   const { name, data, isTerminated } = event;
   let chunk: JsonNode;
   try {
     chunk = rootOf(parseJson(data, MAX_CHUNK_VALUES));
   } catch (error) {
     if (!(error instanceof JsonError)) throw error;
-    if (name === 'error') throw failureFromEvent(event, undefined, response, context, hasBegun);
+    if (name === 'error') throw failureFromEvent(event, undefined, context, hasBegun);
     const message = isTerminated
       ? `an event of ${streamName(context)} is not JSON: ${error.problem}`
       : `${streamName(context)} was cut inside an event`;
-    throw invalidResponseFailure(message, response, context, !isTerminated);
+    throw invalidResponseFailure(message, context, !isTerminated);
   }
-  if (name === 'error' || isErrorChunk(chunk)) throw failureFromEvent(event, chunk, response, context, hasBegun);
+  if (name === 'error' || isErrorChunk(chunk)) throw failureFromEvent(event, chunk, context, hasBegun);
   return chunk;
 }
 
-// In any of the shapes of docs/servers.md.
 function isErrorChunk(chunk: JsonNode): boolean {
   const error = getMember(chunk, 'error');
   if ((error && kindOf(error) !== 'null') || firstStringMember(chunk, 'object') === 'error') return true;
@@ -119,7 +110,6 @@ function isErrorChunk(chunk: JsonNode): boolean {
 function failureFromEvent(
   { data }: ServerEvent,
   chunk: JsonNode | undefined,
-  response: HttpResponse,
   context: RequestContext,
   hasBegun: boolean,
 ): Failure {
@@ -140,15 +130,15 @@ function failureFromEvent(
   const reason = serviceError.message === undefined ? '' : `: ${serviceError.message}`;
   const isLimited = failureCode === 'rate_limited';
   return new Failure(failureCode, `${summary}${reason}`, {
-    ...responseFacts(response, context),
+    ...responseFacts(context),
     summary,
-    status: status ?? response.status,
+    status: status ?? context.response?.status,
     applied,
     issues: locateIssues(serviceError, context),
     isPermanent: isLimited && serviceError.isQuotaError,
     hint:
       isLimited && applied === 'yes'
         ? retryAdvice(context)
-        : statusHint(failureCode, status ?? response.status, context),
+        : statusHint(failureCode, status ?? context.response?.status ?? 0, context),
   });
 }

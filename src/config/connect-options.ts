@@ -1,4 +1,5 @@
 import { Failure, usageFailure } from '../errors.ts';
+import { type FlagValues, getStringFlag } from '../flag.ts';
 import type { ConnectOptions } from '../http/open-socket.ts';
 import { parseProxyUrl, proxyForUrl } from '../http/proxy.ts';
 import type { TlsSettings } from '../http/tls.ts';
@@ -19,6 +20,14 @@ export interface CertificateContext {
 
 /** The certificate files that a command line names, as typed. */
 export type CertificateFiles = { readonly [flag in 'cacert' | 'cert' | 'key']?: string | undefined };
+
+export function readCertificateFlags(flags: FlagValues): CertificateFiles {
+  return {
+    cacert: getStringFlag(flags, 'cacert'),
+    cert: getStringFlag(flags, 'cert'),
+    key: getStringFlag(flags, 'key'),
+  };
+}
 
 /**
  * How to connect to the host of a URL: the proxy, the trusted CA certificates and the client certificate. Throws usage for

@@ -1,3 +1,4 @@
+import { invalidValueFailure } from '../errors.ts';
 import { type FlagValues, getStringFlag } from '../flag.ts';
 import type { Runtime } from '../runtime.ts';
 import type { Profile } from './profile.ts';
@@ -39,4 +40,14 @@ export function resolveSetting(
 /** The value of a setting from the environment alone; undefined if unset or empty. */
 export function environmentSetting(name: SettingName, env: Runtime['env']): string | undefined {
   return env[findSetting(name).variable ?? ''] || undefined;
+}
+
+export type HistoryMode = 'off' | 'on' | 'bodies';
+
+/** The mode of the history that SVC_HISTORY or the profile sets; `1` is `on`. Throws usage for any other value. */
+export function resolveHistoryMode(sources: SettingSources): HistoryMode | undefined {
+  const { text, label = '' } = resolveSetting('history', sources) ?? {};
+  if (text === undefined || text === 'off' || text === 'on' || text === 'bodies') return text;
+  if (text === '0' || text === '1') return text === '1' ? 'on' : 'off';
+  throw invalidValueFailure(label, text, 'off, on or bodies');
 }

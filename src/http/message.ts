@@ -60,6 +60,11 @@ export function getHeader(headers: HttpHeaders, name: string): string | undefine
   return undefined;
 }
 
+/** Headers, and those of `defaults` whose names they do not have. */
+export function mergeHeaders(defaults: HttpHeaders, headers: HttpHeaders): HttpHeaders {
+  return [...defaults.filter(([name]) => getHeader(headers, name) === undefined), ...headers];
+}
+
 /** The part of an AbortSignal that exchanges use. */
 export interface ExchangeSignal {
   readonly aborted: boolean;

@@ -38,7 +38,7 @@ export interface ResultView {
   readonly requestedChoices: number;
   /** The text of the result, in place of that of its kind. */
   readonly textOf?: ((doc: JsonDocument) => string | readonly StyledText[]) | undefined;
-  /** Called with a complete response before it is printed, or before the rest of a stream is. */
+  /** Called with the merged response before the rest of a stream is printed. */
   readonly onDocument?: (doc: JsonDocument) => void;
 }
 
@@ -56,7 +56,6 @@ export async function showResponse(
     if (!isPage || sink.keepsPartial) await writeResponse(bytes, sink).catch(() => {});
     throw failure;
   }
-  view.onDocument?.(doc);
   const textChoices = isChatText(view) ? choicesByIndex(rootOf(doc)) : [];
   for (const choice of textChoices) {
     await context.report.reasoning(reasoningText(getMember(choice, 'message')));

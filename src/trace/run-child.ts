@@ -10,7 +10,6 @@ interface ChildResult {
   readonly startError?: string;
 }
 
-// The exit codes of a shell for a command that it cannot run or find.
 const CANNOT_RUN_EXIT_CODE = 126;
 const NOT_FOUND_EXIT_CODE = 127;
 

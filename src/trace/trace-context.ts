@@ -11,7 +11,6 @@ interface TraceContext {
   readonly traceId: string;
   readonly callId: string;
   readonly parentId: string | undefined;
-  /** The trace flags of W3C, two hexadecimal digits. */
   readonly flags: string;
 }
 
@@ -42,7 +41,6 @@ export async function readParent(flags: FlagValues, { runtime, report }: Context
   return parent;
 }
 
-/** The ids of a new call below `parent`, or at the root of a new trace. */
 export function createTraceContext(
   parent: TraceParent | undefined,
   { randomBytes }: Pick<Runtime, 'randomBytes'>,

@@ -13,15 +13,7 @@ import {
   readJournal,
   withJournalLock,
 } from '../files/journal.ts';
-import {
-  firstStringMember,
-  getMember,
-  itemsAt,
-  type JsonNode,
-  numberMember,
-  rawText,
-  rootOf,
-} from '../json/json-node.ts';
+import { firstStringMember, getMember, type JsonNode, numberMember, rawText, rootOf } from '../json/json-node.ts';
 import { writeJson } from '../json/write-json.ts';
 import type { Runtime } from '../runtime.ts';
 import type { BodyDigest } from './stream/upload.ts';
@@ -36,7 +28,6 @@ export interface TrainingJob {
   readonly bytes: number;
   readonly groups: number;
   readonly trajectories: number;
-  /** The run and the line of a batch. */
   readonly run?: string;
   readonly line?: number;
 }
@@ -52,20 +43,12 @@ export function createTrainingJob(
   return { bytes, digest, model: firstStringMember(rootOf(doc), 'model_id'), files, ...counts, target };
 }
 
-/** Counts the trajectories in a draft that holds the whole body. */
-export function countTrajectories({ doc }: Draft): Pick<TrainingJob, 'groups' | 'trajectories'> {
-  const groups = itemsAt(rootOf(doc), 'trajectory_groups');
-  const sizes = groups.map((group) => itemsAt(group, 'trajectories').length);
-  return { groups: groups.length, trajectories: sizes.reduce((sum, size) => sum + size, 0) };
-}
-
 export interface RequestOutcome {
   readonly applied: AppliedState;
   readonly exitCode: number;
   readonly id: string | undefined;
 }
 
-/** A recorded job: the record written before it was sent, and the last record with its outcome. */
 export interface TrainingJobRecord {
   readonly start: JsonNode;
   end: JsonNode | undefined;
@@ -87,31 +70,19 @@ export function jobStatus(
   return isRunningHere ? 'in-flight' : 'unknown';
 }
 
-/** Jobs that may be sent again: all, none, or those that may have been applied. */
 export type AllowedDuplicates = boolean | 'unknown';
 
 type JobHistoryRuntime = LockRuntime & Pick<Runtime, 'now'>;
-
-/** The jobs sent from this machine. Every function throws Failure `local_file` for the file, and `safety_check` for an invalid record. */
-interface JobHistory {
-  /** The recorded jobs, oldest first. */
-  readonly read: () => Promise<readonly TrainingJobRecord[]>;
-  /** The last record of the same job, for the same line of the same batch. */
-  readonly find: (job: TrainingJob) => Promise<TrainingJobRecord | undefined>;
-  /**
-   * Records a job durably before it is sent, and returns a function that records its outcome. Throws Failure `safety_check` if the
-   * same job was applied before, may have been, or is in flight, unless that duplicate is allowed; a job that was rejected or
-   * never sent does not count. Of many processes that ask at once for the same job, only one may send it.
-   */
-  readonly begin: (job: TrainingJob, allowed: AllowedDuplicates) => Promise<(outcome: RequestOutcome) => Promise<void>>;
-}
 
 export function jobHistoryFile(directory: string): string {
   return join(directory, 'training-jobs.jsonl');
 }
 
-/** The job history in a file (0600, in a 0700 directory). Only what other processes have added is read again. */
-export function createJobHistory(path: string, context: JobHistoryRuntime): JobHistory {
+/**
+ * The jobs sent from this machine, in a file (0600, in a 0700 directory). Only what other processes have added is read again.
+ * Every function throws Failure `local_file` for the file, and `safety_check` for an invalid record.
+ */
+export function createJobHistory(path: string, context: JobHistoryRuntime) {
   const { pid, host, now, randomBytes } = context;
   const hint = 'fix that line, or move the file away to start without earlier jobs';
   const file: JournalFile = { path, displayPath: path, hint };
@@ -144,11 +115,9 @@ export function createJobHistory(path: string, context: JobHistoryRuntime): JobH
       (found) => found.size,
       () => 0,
     );
-    // The file was replaced or moved away.
     if (size < end.bytes) reset();
     end = (await readJournal(file, addRecord, end)) ?? JOURNAL_START;
   };
-  let waiting: WaitingRecord[] = [];
   let last: Promise<unknown> = Promise.resolve();
   // Of the callers of one process, one at a time reads the file. After an error it is read from its start.
   const inTurn = <T>(action: () => Promise<T>): Promise<T> => {
@@ -159,57 +128,62 @@ export function createJobHistory(path: string, context: JobHistoryRuntime): JobH
     last = result.catch(() => {});
     return result;
   };
-  // Returns what informs the callers: one of them may end the process, so the lock is released before.
-  const appendGroup = async (group: readonly WaitingRecord[]): Promise<readonly (() => void)[]> => {
+  // Returns the error of each record that is not to be written.
+  const appendGroup = async (group: readonly (() => string)[]): Promise<unknown[]> => {
     await refresh();
     const texts: string[] = [];
-    const settle = group.map(({ toRecord, resolve, reject }) => {
+    const errors = group.map((toRecord) => {
       try {
         const text = toRecord();
         // The next record of the group may be of the same job.
         addRecord(Buffer.from(text));
         texts.push(text);
-        return resolve;
+        return undefined;
       } catch (error) {
-        return () => reject(error);
+        return error;
       }
     });
-    if (texts.length === 0) return settle;
+    if (texts.length === 0) return errors;
     const journal = await openJournal(file, end.bytes);
     await journal.append(...texts).finally(journal.close);
     const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text) + 1, end.bytes);
     end = { bytes, lines: end.lines + texts.length };
-    return settle;
+    return errors;
   };
-  // Takes the lock once for all records that are waiting, as the lines of a batch do.
-  const append = (toRecord: () => string): Promise<void> =>
-    new Promise((resolve, reject) => {
-      waiting.push({ toRecord, resolve, reject });
+  let waiting: (() => string)[] = [];
+  let appending: Promise<unknown[]> | undefined;
+  // Takes the lock once for all records that are waiting, as the lines of a batch do. A caller may end the process, so it
+  // continues after the lock is released.
+  const append = async (toRecord: () => string): Promise<void> => {
+    const position = waiting.push(toRecord) - 1;
+    appending ??= inTurn(() => {
       const group = waiting;
-      if (group.length > 1) return;
-      inTurn(() => {
-        waiting = [];
-        return withJournalLock(path, context, () => appendGroup(group));
-      }).then(
-        (settle) => {
-          for (const settleOne of settle) settleOne();
-        },
-        (error: unknown) => {
-          for (const one of group) one.reject(error);
-        },
-      );
+      [waiting, appending] = [[], undefined];
+      return withJournalLock(path, context, () => appendGroup(group));
     });
+    const error = (await appending)[position];
+    if (error !== undefined) throw error;
+  };
   const recordsOf = ({ digest, target, model }: TrainingJob): readonly TrainingJobRecord[] =>
     recordsByJob.get(jobKey(digest, target, model)) ?? [];
   return {
-    read: () => inTurn(refresh).then(() => [...records.values()]),
-    find: (job) =>
+    read: (): Promise<TrainingJobRecord[]> => inTurn(refresh).then(() => [...records.values()]),
+    /** The last record of the same job, for the same line of the same batch. */
+    find: (job: TrainingJob): Promise<TrainingJobRecord | undefined> =>
       inTurn(refresh).then(() =>
         recordsOf(job).findLast(
           ({ start }) => firstStringMember(start, 'run') === job.run && numberMember(start, 'line') === job.line,
         ),
       ),
-    begin: async (job, allowed) => {
+    /**
+     * Records a job durably before it is sent, and returns a function that records its outcome. Throws Failure `safety_check` if
+     * the same job was applied before, may have been, or is in flight, unless that duplicate is allowed; a job that was rejected
+     * or never sent does not count. Of many processes that ask at once for the same job, only one may send it.
+     */
+    begin: async (
+      job: TrainingJob,
+      allowed: AllowedDuplicates,
+    ): Promise<(outcome: RequestOutcome) => Promise<void>> => {
       const entry = Buffer.from(randomBytes(8)).toString('hex');
       await append(() => {
         const failure = allowed === true ? undefined : duplicateFailure(recordsOf(job), allowed, context);
@@ -224,12 +198,6 @@ export function createJobHistory(path: string, context: JobHistoryRuntime): JobH
         );
     },
   };
-}
-
-interface WaitingRecord {
-  readonly toRecord: () => string;
-  readonly resolve: () => void;
-  readonly reject: (error: unknown) => void;
 }
 
 function withHint(error: unknown): unknown {

@@ -63,4 +63,21 @@ describe('a batch that cannot connect', () => {
     expect(code, stderr).toBe(10);
     expect(stderr).toMatch(/40 lines: 0 done, [1-9]\d* failed, 0 unknown, \d+ not sent/);
   });
+
+  it('sends a training job that waited for it once, as the same job', async () => {
+    const cwd = temporaryDirectory();
+    writeFileSync(join(cwd, 'jobs.jsonl'), '{"model_id":"m","trajectory_groups":[{"trajectories":[]}]}\n');
+    let attempts = 0;
+    const { send: accept } = answering('{"id":"job-1"}');
+    const send: Send = async (request) => {
+      attempts += 1;
+      if (attempts > 3) return accept(request);
+      throw Object.assign(new Error('refused'), { code: 'ECONNREFUSED' });
+    };
+    const runtime = { after: (milliseconds: number, action: () => void) => after(milliseconds / 50, action) };
+    const args = ['train', '--batch', 'jobs.jsonl', '-o', 'out.jsonl', '--no-check'];
+    const { code, stderr } = await svc(args, { cwd, env, send, runtime });
+    expect(code, stderr).toBe(0);
+    expect(attempts).toBe(4);
+  });
 });

@@ -17,6 +17,7 @@ it('the wait for a response shows its duration after 5 s', async () => {
     destination,
     authorization: undefined,
     transport: { send, close: async () => {} },
+    timeoutMs: undefined,
     maxRetries: 0,
     onTrace: undefined,
   });

@@ -19,7 +19,6 @@ export type ExpectationResult = {
   readonly actual?: string;
 };
 
-/** Compares a chat completion, and its duration in milliseconds, with all expectations. */
 export type ChatExpectations = (response: JsonNode, milliseconds: number) => ExpectationResult[];
 
 /** Reads the flags `--expect-*`; undefined without any. Throws usage for an invalid one, and what `read` throws. */

@@ -131,7 +131,6 @@ async function openSummary(file: string, title: string, cwd: string): Promise<Sa
   return (cases, unsent) => append(summaryMarkdown(title, cases, unsent));
 }
 
-// Nobody reads more.
 const MAX_CAUSES = 20;
 const MAX_CAUSE_CASES = 5;
 const MAX_CAUSE_CHARS = 300;

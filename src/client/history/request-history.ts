@@ -22,12 +22,10 @@ import { type JsonValue, writeJson } from '../../json/write-json.ts';
 import type { Reporter } from '../../output/reporter.ts';
 import type { Runtime } from '../../runtime.ts';
 
-/** The file of the history: one JSON object per line, oldest first. */
 export function requestHistoryFile(runtime: Runtime): string {
   return join(dataDirectory(runtime), 'requests.jsonl');
 }
 
-/** The file of the texts typed in interactive chats, a history of the same form. */
 export function promptHistoryFile(runtime: Runtime): string {
   return join(dataDirectory(runtime), 'prompts.jsonl');
 }

@@ -1,9 +1,11 @@
 import { constants, open } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { readAuthorization } from '../../client/authorization.ts';
-import { type Outcome, sendJson } from '../../client/send.ts';
-import { missingBaseUrl, resolveSettings, type Settings, traceBaseUrl } from '../../client/settings.ts';
+import { readAuthorization } from '../../client/connection.ts';
+import { sendJson } from '../../client/send.ts';
+import type { Outcome } from '../../client/send-once.ts';
+import { resolveSettings, type Settings } from '../../client/settings.ts';
 import type { Invocation, ProcessEnd } from '../../command.ts';
+import { missingBaseUrl, traceBaseUrl } from '../../config/destination.ts';
 import { dataDirectory } from '../../config/directories.ts';
 import { parseDurationOrZeroMs } from '../../config/parse-duration.ts';
 import { environmentSetting } from '../../config/resolve-setting.ts';
@@ -114,10 +116,8 @@ function requireConsistentFlags(args: readonly string[], flags: FlagValues): voi
 }
 
 interface TracedCommand {
-  /** The program without secrets. */
   readonly program: string;
   readonly record: TracedCall;
-  /** The route to the service, or the reason why there is none. */
   readonly settings: Settings | Failure;
   readonly childEnv: Runtime['env'];
   readonly flags: FlagValues;
@@ -257,7 +257,6 @@ function toRecordFailure(error: unknown, flags: FlagValues): Failure {
   return failure.with({ issues, hint: isHintKept ? facts.hint : undefined });
 }
 
-// Prints the warnings of an action or its failure, and returns the failure.
 async function reportAction(
   action: Promise<readonly string[]>,
   { report }: Context,

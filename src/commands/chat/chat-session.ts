@@ -1,57 +1,108 @@
 import { readdir } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { isEmptyConversation } from '../../body/chat/conversation.ts';
+import { type Conversation, isEmptyConversation, messagesAfterResponse } from '../../body/chat/conversation.ts';
+import { isIssue, type JsonSource, parseJsonSource } from '../../body/json-source.ts';
+import { type Authorization, readAuthorization } from '../../client/connection.ts';
 import {
   appendToHistory,
   promptHistoryFile,
   pruneHistory,
   readRequestHistory,
 } from '../../client/history/request-history.ts';
+import { prepareRequest } from '../../client/request.ts';
+import { missingBaseUrl } from '../../config/destination.ts';
 import type { Context } from '../../context.ts';
-import { Failure, InterruptedError, toFailure, usageFailure } from '../../errors.ts';
+import { type AppliedState, Failure, InterruptedError, toFailure, usageFailure } from '../../errors.ts';
 import { pathExists } from '../../files/file-errors.ts';
 import { writeFileAtomically } from '../../files/file-replacement.ts';
 import { MAX_INPUT_BYTES, readInputFile } from '../../files/read-input.ts';
-import { getStringFlag } from '../../flag.ts';
-import { firstStringMember, itemsOf, kindOf, rawText } from '../../json/json-node.ts';
+import { type FlagValue, getArrayFlag, getStringFlag } from '../../flag.ts';
+import { createDeadline } from '../../http/time-limits.ts';
+import { firstStringMember, itemsOf, kindOf, rawText, rootOf } from '../../json/json-node.ts';
 import { tryParseJson } from '../../json/parse-json.ts';
 import { pluralize } from '../../json/pluralize.ts';
 import { awaitClosedTerminal } from '../../output/closed-terminal.ts';
 import { escapeControlCharacters } from '../../output/escape-controls.ts';
-import { ClosedPipeError } from '../../output/writer.ts';
+import { ClosedPipeError, createStreamWriter, type Writer } from '../../output/writer.ts';
+import { chatStats, formatChatStats } from '../../results/chat-stats.ts';
+import { createWordWrap } from '../../results/word-wrap.ts';
 import { createArgumentRedactor } from '../../trace/argument-redactor.ts';
-import { type ChatStart, type ChatTurns, createChatTurns } from './chat-turns.ts';
+import type { RequestStart } from '../operation/request-command.ts';
+import { readHooks } from '../operation/response-hooks.ts';
+import { sendAndShow } from '../operation/send-and-show.ts';
+import { buildChatBody } from './chat.ts';
 import { type LineEditor, openLineEditor } from './line-editor.ts';
 
-/** The state that the commands of a user act on. */
+interface Turn {
+  readonly prompt: string;
+  readonly files: readonly string[];
+  readonly before: JsonSource;
+}
+
+/** The state that the commands of a user act on. The conversation changes only with a complete response. */
 interface ChatSession {
-  readonly turns: ChatTurns;
-  /** The file of `--conversation`. */
-  readonly file: string | undefined;
-  readonly editor: LineEditor;
+  readonly start: RequestStart;
   readonly context: Context;
+  readonly editor: LineEditor;
+  /** Takes responses. It wraps their lines; `wrap` belongs to one turn. */
+  readonly output: Writer;
+  wrap: (text: string) => string;
+  readonly flags: Map<string, FlagValue>;
+  /** Read before a prompt is typed for nothing; the first turn uses it. */
+  authorization: Authorization | undefined;
+  messages: JsonSource;
+  saved: Conversation | undefined;
+  lastTurn: Turn | undefined;
+  attached: string[];
+  statsLine: string;
+  attempts: number;
+  /** `unknown` until a turn has a response. */
+  applied: AppliedState;
 }
 
 /** Runs an interactive chat until the user ends it. A request that fails is reported, and the session continues. */
-export async function runChatSession(start: ChatStart, context: Context): Promise<void> {
+export async function runChatSession(
+  start: RequestStart,
+  conversation: Conversation | undefined,
+  context: Context,
+): Promise<void> {
   const { report, runtime, signal, stdout } = context;
-  const turns = await createChatTurns(start, context);
-  const file = getStringFlag(start.flags, 'conversation');
+  const { destination } = start.settings;
+  if (!destination) throw missingBaseUrl();
+  const authorization = await readAuthorization(start.settings, destination, context);
   await report.note('/help lists the commands; Ctrl-D ends the session');
   const closed = awaitClosedTerminal(runtime.stdin);
   const history = await openPromptHistory(start, context);
-  const complete = (line: string) => completeLine(line, runtime.cwd);
-  const editor = openLineEditor(runtime, { texts: history.texts, complete });
+  const editor = openLineEditor(runtime, history.texts, (line) => completeLine(line, runtime.cwd));
   signal.addEventListener('abort', editor.close, { once: true });
+  const session: ChatSession = {
+    start,
+    context,
+    editor,
+    output:
+      runtime.env.TERM === 'dumb'
+        ? stdout
+        : createStreamWriter(runtime.stdout, 'stdout', stdout.hasColor, (text) => session.wrap(text)),
+    wrap: String,
+    flags: new Map(start.flags),
+    authorization,
+    messages: conversation?.source ?? parseMessages('[]'),
+    saved: conversation,
+    lastTurn: undefined,
+    attached: [],
+    statsLine: 'there is no response yet',
+    attempts: 0,
+    applied: 'no',
+  };
   try {
     for (;;) {
       const line = await Promise.race([closed, editor.read()]).catch((reason: InterruptedError) => {
-        throw interruptionFailure(reason, turns);
+        throw interruptionFailure(reason, session);
       });
-      if (signal.aborted) throw interruptionFailure(signal.reason, turns);
+      if (signal.aborted) throw interruptionFailure(signal.reason, session);
       if (line === undefined || /^\/(exit|quit)\s*$/.test(line)) break;
       await history.add(line);
-      await handleLine(line, { turns, file, editor, context }).catch((error: unknown) => {
+      await handleLine(line, session).catch((error: unknown) => {
         if (signal.aborted || error instanceof ClosedPipeError) throw error;
         return report.failure(toFailure(error));
       });
@@ -63,17 +114,17 @@ export async function runChatSession(start: ChatStart, context: Context): Promis
 }
 
 // At the prompt. The turns before it were sent, and each of them was reported.
-function interruptionFailure(reason: InterruptedError, turns: ChatTurns): unknown {
-  const facts = turns.facts();
-  if (facts.attempts === 0) return reason;
-  return new Failure(reason.code, `${reason.message}; no request was in flight`, { ...facts, isBatch: true });
+function interruptionFailure(reason: InterruptedError, { attempts, applied }: ChatSession): unknown {
+  if (attempts === 0) return reason;
+  const message = `${reason.message}; no request was in flight`;
+  return new Failure(reason.code, message, { attempts, applied, isBatch: true });
 }
 
 const MAX_PROMPTS = 1000;
 const MAX_PROMPT_CHARS = 4000;
 
 // The texts of earlier sessions, newest first; `add` keeps one that has no secret. Without the file, the session has its own texts.
-async function openPromptHistory({ settings }: ChatStart, { runtime, report }: Context) {
+async function openPromptHistory({ settings }: RequestStart, { runtime, report }: Context) {
   const path = promptHistoryFile(runtime);
   const { redactText } = createArgumentRedactor(runtime.env, []);
   let lastText: string | undefined;
@@ -98,27 +149,106 @@ async function openPromptHistory({ settings }: ChatStart, { runtime, report }: C
   return { texts: ((isOpen && (await attempt(readTexts))) || []).reverse(), add };
 }
 
-// The commands of a session, with their arguments.
-const commands: readonly (readonly [name: string, argument: string, effect: string])[] = [
-  ['system', 'TEXT', 'sets the system message'],
-  ['model', 'NAME', 'selects the model'],
-  ['attach', 'FILE', 'attaches a file to the next prompt'],
-  ['save', 'FILE', 'saves the conversation'],
-  ['clear', '', 'starts a new conversation'],
-  ['retry', '', 'sends the last prompt again'],
-  ['stats', '', 'shows tokens and times of the last response'],
-  ['help', '', 'shows these lines'],
-  ['exit', '', 'or Ctrl-D ends the session'],
-];
-const commandLines = commands.map(([name, argument, effect]) => `/${name} ${argument}${argument && ' '}${effect}\n`);
-const commandHelp = `${commandLines.join('')}Tab completes commands and file names, and Ctrl-R searches earlier prompts
-""" begins and ends text of several lines`;
+async function handleLine(line: string, session: ChatSession): Promise<void> {
+  const { messages: before, attached: files, context } = session;
+  const [, name, rest = ''] = /^\/(\w+)\s*([\s\S]*)$/.exec(line) ?? [];
+  if (name === undefined) {
+    if (line.trim() !== '') await runTurn({ prompt: line, before, files }, session);
+    return;
+  }
+  const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
+  const text = rest.trim();
+  if (command && !(command.needs && text === '')) return command.run(text, session);
+  const problem = command
+    ? usageFailure(`/${name} needs ${command.needs}`)
+    : usageFailure(`/${name} is not a command`, 'to send the text as a prompt, begin it with a space');
+  await context.report.failure(problem);
+  await showHelp('', session);
+}
+
+interface SessionCommand {
+  readonly argument?: string;
+  readonly needs?: string;
+  readonly effect: string;
+  readonly run: (text: string, session: ChatSession) => Promise<void>;
+}
+
+const commands: { readonly [name: string]: SessionCommand } = {
+  system: {
+    argument: 'TEXT',
+    needs: 'a text',
+    effect: 'sets the system message',
+    run: (text, { flags, context: { report } }) => {
+      flags.set('system', text);
+      return report.note('the system message is set');
+    },
+  },
+  model: {
+    argument: 'NAME',
+    needs: 'a name',
+    effect: 'selects the model',
+    run: (text, { flags, context: { report } }) => {
+      flags.set('model', text);
+      return report.note(`the model is ${text}`);
+    },
+  },
+  attach: {
+    argument: 'FILE',
+    needs: 'a file name',
+    effect: 'attaches a file to the next prompt',
+    run: async (path, { attached, context: { runtime, report } }) => {
+      if (!(await pathExists(resolve(runtime.cwd, path)))) throw new Failure('local_file', `${path} does not exist`);
+      attached.push(path);
+      await report.note(`${path} goes with the next prompt`);
+    },
+  },
+  save: { argument: 'FILE', needs: 'a file name', effect: 'saves the conversation', run: saveConversation },
+  clear: {
+    effect: 'starts a new conversation',
+    run: (_, session) => {
+      const { start, context } = session;
+      const file = getStringFlag(start.flags, 'conversation');
+      Object.assign(session, { messages: parseMessages('[]'), saved: undefined, lastTurn: undefined });
+      const kept = file === undefined ? '' : `; ${file} keeps the earlier messages, and /save FILE saves the new ones`;
+      return context.report.note(`started a new conversation${kept}`);
+    },
+  },
+  retry: {
+    effect: 'sends the last prompt again',
+    run: async (_, session) => {
+      if (!session.lastTurn) throw usageFailure('there is no prompt to retry');
+      await session.context.report.note('sending the last prompt again');
+      await runTurn(session.lastTurn, session);
+    },
+  },
+  stats: {
+    effect: 'shows tokens and times of the last response',
+    run: (_, { statsLine, context: { stdout } }) => stdout.write(`${statsLine}\n`),
+  },
+  help: { effect: 'shows these lines', run: showHelp },
+  exit: {
+    effect: 'or Ctrl-D ends the session',
+    run: async () => {
+      throw usageFailure('/exit takes no text');
+    },
+  },
+};
+
+async function showHelp(_: string, { context }: ChatSession): Promise<void> {
+  const lines = Object.entries(commands).map(([name, { argument, effect }]) =>
+    [`/${name}`, ...(argument ? [argument] : []), effect].join(' '),
+  );
+  await context.stdout.write(`${lines.join('\n')}
+Tab completes commands and file names, and Ctrl-R searches earlier prompts
+""" begins and ends text of several lines
+`);
+}
 
 // Tab completes a command and the name of a file; in a prompt it is a tab.
 async function completeLine(line: string, cwd: string): Promise<[string[], string]> {
   const [, command, path] = /^(\/\w*)$|^\/(?:attach|save)\s+(.*)$/.exec(line) ?? [];
   if (command !== undefined) {
-    const words = commands.map(([name, argument]) => `/${name}${argument && ' '}`);
+    const words = Object.entries(commands).map(([name, { argument }]) => `/${name}${argument ? ' ' : ''}`);
     return [words.filter((word) => word.startsWith(command)), command];
   }
   if (path === undefined) return [[`${line}\t`], line];
@@ -128,80 +258,74 @@ async function completeLine(line: string, cwd: string): Promise<[string[], strin
   return [paths.filter((one) => one.startsWith(path) && escapeControlCharacters(one) === one), path];
 }
 
-async function handleLine(line: string, session: ChatSession): Promise<void> {
-  const { turns, file, context } = session;
-  const [, command, rest = ''] = /^\/(\w+)\s*([\s\S]*)$/.exec(line) ?? [];
-  const text = rest.trim();
-  if (command === undefined) {
-    if (line.trim() !== '') await runTurn((signal) => turns.send(line, signal), session);
-  } else if ((command === 'system' || command === 'model') && text !== '') {
-    turns.set(command, text);
-    await context.report.note(command === 'model' ? `the model is ${text}` : 'the system message is set');
-  } else if (command === 'attach' && text !== '') {
-    if (!(await pathExists(resolve(context.runtime.cwd, text))))
-      throw new Failure('local_file', `${text} does not exist`);
-    turns.attach(text);
-    await context.report.note(`${text} goes with the next prompt`);
-  } else if (command === 'save' && text !== '') await saveConversation(text, session);
-  else if (command === 'clear') {
-    turns.clear();
-    const kept = file === undefined ? '' : `; ${file} keeps the earlier messages, and /save FILE saves the new ones`;
-    await context.report.note(`started a new conversation${kept}`);
-  } else if (command === 'retry' && turns.canRetry()) {
-    await context.report.note('sending the last prompt again');
-    await runTurn(turns.retry, session);
-  } else if (command === 'stats') await context.stdout.write(`${turns.statsLine()}\n`);
-  else {
-    const problem = commandProblem(command);
-    if (problem) await context.report.failure(problem);
-    await context.stdout.write(`${commandHelp}\n`);
-  }
-}
-
-// The reason why a command line only shows the help; undefined for `/help`.
-function commandProblem(command: string): Failure | undefined {
-  if (command === 'help') return undefined;
-  if (command === 'system') return usageFailure('/system needs a text');
-  if (command === 'model') return usageFailure('/model needs a name');
-  if (command === 'save' || command === 'attach') return usageFailure(`/${command} needs a file name`);
-  if (command === 'retry') return usageFailure('there is no prompt to retry');
-  if (command === 'exit' || command === 'quit') return usageFailure(`/${command} takes no text`);
-  return usageFailure(`/${command} is not a command`, 'to send the text as a prompt, begin it with a space');
-}
-
 // Ctrl-C stops the turn and not the session.
-async function runTurn(
-  send: (signal: AbortSignal) => Promise<void>,
-  { editor, context: { signal, report } }: ChatSession,
-): Promise<void> {
+async function runTurn(turn: Turn, session: ChatSession): Promise<void> {
+  const { signal, report } = session.context;
   const stop = new AbortController();
-  editor.onInterrupt(() => stop.abort(new InterruptedError('SIGINT')));
+  session.editor.onInterrupt(() => stop.abort(new InterruptedError('SIGINT')));
   try {
-    await send(AbortSignal.any([signal, stop.signal]));
+    await sendTurn(turn, session, AbortSignal.any([signal, stop.signal]));
   } catch (error) {
     if (!stop.signal.aborted || signal.aborted || error instanceof ClosedPipeError) throw error;
     await report.note('stopped; the conversation is unchanged, and /retry sends the prompt again');
   }
 }
 
-async function saveConversation(displayPath: string, { turns, context }: ChatSession): Promise<void> {
-  const { report, runtime, signal } = context;
-  const messages = turns.messages();
-  const count = Array.from(itemsOf(messages)).length;
-  if (count === 0) return report.note('there is nothing to save yet');
-  const path = resolve(runtime.cwd, displayPath);
-  await requireConversationOrNone(path, displayPath, signal);
-  await writeFileAtomically(path, displayPath, `${rawText(messages)}\n`, 0o600);
-  await report.note(`saved ${count} ${pluralize(count, 'message')} to ${displayPath}`);
+// The response follows the messages before the turn, also in place of an earlier response.
+async function sendTurn(turn: Turn, session: ChatSession, signal: AbortSignal): Promise<void> {
+  const { start, context } = session;
+  session.lastTurn = turn;
+  session.attached = [];
+  session.wrap = createWordWrap(context.runtime.stdout);
+  const turnContext = { ...context, signal, stdout: session.output };
+  const conversation: Conversation = {
+    source: turn.before,
+    save: async (body, completion) => {
+      await session.saved?.save(body, completion);
+      const messages = messagesAfterResponse(body, completion);
+      if (messages !== undefined) session.messages = parseMessages(messages);
+    },
+    close: async () => {},
+  };
+  const flags = new Map(session.flags);
+  // As a message: a prompt of one dash would be stdin.
+  flags.set('message', [...getArrayFlag(flags, 'message'), `user:${turn.prompt}`]);
+  if (turn.files.length > 0) flags.set('attach', turn.files);
+  const deadline = createDeadline(start.settings.timeoutMs, context.runtime);
+  const turnStart = { ...start, deadline, flags, input: { ...start.input, flags } };
+  const draft = await buildChatBody(turnStart, conversation, turnContext);
+  const hooks = await readHooks(turnStart, turnContext);
+  const { authorization } = session;
+  session.authorization = undefined;
+  session.attempts += 1;
+  if (session.applied === 'no') session.applied = 'unknown';
+  const options = { ...turnStart, filter: undefined, conversation, authorization, hooks };
+  const { doc, timing } = await sendAndShow(prepareRequest(start.settings, draft), options, turnContext);
+  session.applied = 'yes';
+  session.statsLine = formatChatStats(chatStats(rootOf(doc), timing));
+}
+
+function parseMessages(text: string): JsonSource {
+  const source = parseJsonSource('the conversation', text);
+  if (isIssue(source)) throw new Error(source.message);
+  return source;
 }
 
 // A name that was mistyped must not destroy another file.
-async function requireConversationOrNone(path: string, displayPath: string, signal: AbortSignal): Promise<void> {
-  if (!(await pathExists(path))) return;
-  const bytes = await readInputFile(path, displayPath, { signal, maxBytes: MAX_INPUT_BYTES });
-  const root = tryParseJson(bytes);
-  if (isEmptyConversation(bytes) || (root && kindOf(root) === 'list')) return;
-  throw new Failure('local_file', `${displayPath} is not a saved conversation, and was not replaced`, {
-    hint: 'choose another file name',
-  });
+async function saveConversation(displayPath: string, { messages, context }: ChatSession): Promise<void> {
+  const { report, runtime, signal } = context;
+  const root = rootOf(messages.doc);
+  const count = Array.from(itemsOf(root)).length;
+  if (count === 0) return report.note('there is nothing to save yet');
+  const path = resolve(runtime.cwd, displayPath);
+  if (await pathExists(path)) {
+    const bytes = await readInputFile(path, displayPath, { signal, maxBytes: MAX_INPUT_BYTES });
+    const earlier = tryParseJson(bytes);
+    if (!isEmptyConversation(bytes) && !(earlier && kindOf(earlier) === 'list'))
+      throw new Failure('local_file', `${displayPath} is not a saved conversation, and was not replaced`, {
+        hint: 'choose another file name',
+      });
+  }
+  await writeFileAtomically(path, displayPath, `${rawText(root)}\n`, 0o600);
+  await report.note(`saved ${count} ${pluralize(count, 'message')} to ${displayPath}`);
 }

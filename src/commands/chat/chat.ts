@@ -1,10 +1,10 @@
-import { rejectReplacedInputs, stdinClaim } from '../../body/body-base.ts';
+import { requireBodySource, stdinClaim } from '../../body/body-base.ts';
+import { enforceChecks } from '../../body/body-check.ts';
 import { buildBody } from '../../body/build-body.ts';
 import { type Conversation, openConversation } from '../../body/chat/conversation.ts';
 import { requestedChoiceCount, withStreamEnabled } from '../../body/chat/streaming.ts';
 import type { Draft } from '../../body/draft.ts';
 import { createBodyDependencies, createInputReader } from '../../body/input-reader.ts';
-import { enforceChecks } from '../../client/enforce-checks.ts';
 import { openLastConversation } from '../../client/history/request-history.ts';
 import { prepareRequest } from '../../client/request.ts';
 import type { Context } from '../../context.ts';
@@ -13,7 +13,7 @@ import { type FlagValues, getStringFlag } from '../../flag.ts';
 import { rootOf } from '../../json/json-node.ts';
 import { chatOperation } from '../../operations/chat.ts';
 import { defaultFormat } from '../../results/output-format.ts';
-import { type RequestStart, requestCommand, requireInputs } from '../operation/request-command.ts';
+import { type RequestStart, requestCommand } from '../operation/request-command.ts';
 import { expectFlags, readHooks } from '../operation/response-hooks.ts';
 import { sendAndShow } from '../operation/send-and-show.ts';
 import { showRequest } from '../operation/show-request.ts';
@@ -23,14 +23,13 @@ export const runChat = requestCommand(chatOperation, async (start, context) => {
   const isInteractive = isSession(start, context);
   if (isInteractive && context.noInput)
     throw usageFailure(`cannot start an interactive chat ${context.noInput}`, 'give a prompt: svc chat <prompt>');
-  if (isInteractive) await rejectReplacedInputs(chatOperation, start.input.args, start.flags, context.runtime.cwd);
-  else await requireInputs(start, context);
+  if (!isInteractive) requireBodySource(start.input);
   const hooks = await readHooks(start, context);
   const conversation = await openChosenConversation(start, context);
   try {
     if (isInteractive) {
       const { runChatSession } = await import('./chat-session.ts');
-      return await runChatSession({ ...start, conversation }, context);
+      return await runChatSession(start, conversation, context);
     }
     const request = prepareRequest(start.settings, await buildChatBody(start, conversation, context));
     if (start.settings.previewFormat) return await showRequest(request, start.settings, context);
@@ -40,7 +39,6 @@ export const runChat = requestCommand(chatOperation, async (start, context) => {
   }
 });
 
-// Flags that give messages, or that are about one response.
 const singleChatFlags = [
   ...expectFlags,
   'file',
@@ -67,7 +65,6 @@ function isSession({ input, flags, settings: { previewFormat, format = 'text' } 
   );
 }
 
-// The conversation of `--conversation` or `--continue`.
 async function openChosenConversation(
   { flags, settings, deadline }: RequestStart,
   context: Context,
@@ -78,7 +75,6 @@ async function openChosenConversation(
   return flags.has('continue') ? openLastConversation(context) : undefined;
 }
 
-/** The checked body of a chat that continues a conversation. Throws what building and checking throw. */
 export async function buildChatBody(
   { settings, input, flags, deadline }: Pick<RequestStart, 'settings' | 'input' | 'flags' | 'deadline'>,
   conversation: Conversation | undefined,

@@ -10,7 +10,6 @@ export interface LineEditor {
   readonly read: () => Promise<string | undefined>;
   /** Sets the listener of Ctrl-C during a response. Ctrl-C discards what was typed by then; at the prompt it discards the line. */
   readonly onInterrupt: (listener: () => void) => void;
-  /** Gives the terminal back. */
   readonly close: () => void;
 }
 
@@ -18,20 +17,17 @@ const PROMPT = '> ';
 const CONTINUATION_PROMPT = '. ';
 const QUOTES = '"""';
 
-interface EditorOptions {
-  /** The texts of earlier sessions, newest first. */
-  readonly texts: readonly string[];
-  /** The completions of the last word of a line, and that word. */
-  readonly complete: (line: string) => Promise<[completions: string[], word: string]>;
-}
-
-/** Takes over the terminal until it is closed. What is typed while nothing is read shows up at the next prompt. */
+/**
+ * Takes over the terminal until it is closed. What is typed while nothing is read shows up at the next prompt. `earlierTexts`
+ * are newest first; `complete` returns the completions of the last word of a line, and that word.
+ */
 export function openLineEditor(
   { stdin, stdout, env }: Pick<Runtime, 'stdin' | 'stdout' | 'env'>,
-  { texts: earlierTexts, complete }: EditorOptions,
+  earlierTexts: readonly string[],
+  complete: (line: string) => Promise<[completions: string[], word: string]>,
 ): LineEditor {
   const submitted: string[] = [];
-  const pending = createPendingText();
+  let lines: string[] = [];
   // The texts that the arrow keys recall, newest first. Readline adds each line to `history`; a text is recalled as a whole.
   const texts = [...earlierTexts];
   const history = [...texts];
@@ -85,11 +81,12 @@ export function openLineEditor(
   };
   editor.on('line', (line) => {
     // Later versions of Node separate the lines of a recalled text by carriage returns.
-    pending.addLine(line.replaceAll('\r', '\n'));
+    lines.push(line.replaceAll('\r', '\n'));
     history.splice(0, history.length, ...texts);
     if (isPasting) return;
-    const text = pending.take();
+    const text = completeText(lines);
     if (text === undefined) return showPrompt(CONTINUATION_PROMPT);
+    lines = [];
     submitted.push(text.startsWith(QUOTES) ? text.trimEnd().slice(QUOTES.length, -QUOTES.length).trim() : text);
     if (text.trim() !== '' && text !== texts[0]) {
       texts.unshift(text);
@@ -99,7 +96,7 @@ export function openLineEditor(
   });
   editor.on('SIGINT', () => {
     if (waiting) stdout.write('^C (Ctrl-D ends the session)\n');
-    pending.discard();
+    lines = [];
     discardLine(editor);
     if (waiting) return showPrompt(PROMPT);
     // As a terminal does; each text would be another request.
@@ -138,7 +135,6 @@ export function openLineEditor(
   };
 }
 
-// The whole line, wherever the cursor is.
 function discardLine(editor: Interface): void {
   editor.write(null, { ctrl: true, name: 'e' });
   editor.write(null, { ctrl: true, name: 'u' });
@@ -179,34 +175,14 @@ function createSearch(editor: Interface, texts: readonly string[], paste: (text:
   };
 }
 
-interface PendingText {
-  readonly addLine: (line: string) => void;
-  /** The text, if it is complete; the next line then begins another. */
-  readonly take: () => string | undefined;
-  readonly discard: () => void;
-}
-
-// Collects the lines of a text. A backslash at the end of a line continues it, and so does an open `"""`.
-function createPendingText(): PendingText {
-  let lines: string[] = [];
-  return {
-    addLine: (line) => void lines.push(line),
-    take: () => {
-      const text = lines.join('\n');
-      const isClosed = text.length >= 2 * QUOTES.length && text.trimEnd().endsWith(QUOTES);
-      if (text.startsWith(QUOTES) && !isClosed) return undefined;
-      const last = lines.pop() ?? '';
-      if (last.endsWith('\\')) {
-        lines.push(last.slice(0, -1));
-        return undefined;
-      }
-      lines = [];
-      return text;
-    },
-    discard: () => {
-      lines = [];
-    },
-  };
+// The text of some lines; undefined if it continues, after a backslash at the end, which this removes, or an open `"""`.
+function completeText(lines: string[]): string | undefined {
+  const text = lines.join('\n');
+  const isClosed = text.length >= 2 * QUOTES.length && text.trimEnd().endsWith(QUOTES);
+  if (text.startsWith(QUOTES) && !isClosed) return undefined;
+  if (!text.endsWith('\\')) return text;
+  lines.push((lines.pop() ?? '').slice(0, -1));
+  return undefined;
 }
 
 const PASTE_START = '\x1b[200~';

@@ -1,7 +1,7 @@
 import { exchangeErrorReason } from '../../client/failure.ts';
 import { probeFeedbackSchema } from '../../client/send.ts';
-import { readCertificateFlags, resolveSettings } from '../../client/settings.ts';
-import { readConnectOptions } from '../../config/connect-options.ts';
+import { resolveSettings } from '../../client/settings.ts';
+import { readCertificateFlags, readConnectOptions } from '../../config/connect-options.ts';
 import { toFailure } from '../../errors.ts';
 import { type ConnectOptions, openSocket } from '../../http/open-socket.ts';
 import { TimeLimitError, timeLimits } from '../../http/time-limits.ts';

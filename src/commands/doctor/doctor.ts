@@ -1,12 +1,10 @@
-import { resolveHistoryMode, resolveMaxRetries, resolveTimeoutMs } from '../../client/settings.ts';
 import type { RunCommand } from '../../command.ts';
-import { resolveSetting } from '../../config/resolve-setting.ts';
+import { resolveHistoryMode, resolveSetting } from '../../config/resolve-setting.ts';
 import { readSettingValue } from '../../config/setting-kinds.ts';
 import { findSetting } from '../../config/settings.ts';
 import { Failure, type FailureCode } from '../../errors.ts';
 import { formatByteSize } from '../../files/byte-size.ts';
 import { isFlagOn } from '../../flag.ts';
-import { feedbackSchemaOperation } from '../../operations/feedback-schema.ts';
 import { ignoreClosedPipe } from '../../output/writer.ts';
 import { alignColumns } from '../../results/format-rows.ts';
 import { openResultOutput, printResult, resultOf, type StyledText } from '../../results/print-result.ts';
@@ -41,13 +39,12 @@ function urgencyOf({ code }: Examination['findings'][number]): number {
 
 async function examine(examination: Examination) {
   const { context, flags, selected, sources, baseUrls, findings, capture } = examination;
-  await capture(() => resolveTimeoutMs(sources, feedbackSchemaOperation));
-  await capture(() => resolveMaxRetries(sources));
+  const { cwd } = context.runtime;
   await capture(() => resolveHistoryMode(sources));
-  await capture(() => {
-    const project = resolveSetting('project_id', sources);
-    if (project) readSettingValue(findSetting('project_id'), project.text, project.label, context.runtime.cwd);
-  });
+  for (const name of ['timeout', 'retries', 'project_id'] as const) {
+    const setting = resolveSetting(name, sources);
+    if (setting) await capture(() => readSettingValue(findSetting(name), setting.text, setting.label, cwd));
+  }
   const schemes = selected.isLocal ? [] : (['basic', 'bearer'] as const);
   const credentials = await Promise.all(schemes.map((scheme) => examineCredential(scheme, examination)));
   const allSettings = listSettings(

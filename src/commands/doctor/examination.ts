@@ -1,4 +1,4 @@
-import { missingBaseUrl } from '../../client/settings.ts';
+import { missingBaseUrl } from '../../config/destination.ts';
 import { DEFAULT_PROFILE_NAME } from '../../config/profile.ts';
 import { readProjectFile } from '../../config/project-file.ts';
 import type { SettingSources } from '../../config/resolve-setting.ts';

@@ -1,8 +1,7 @@
 import { access, constants, readdir, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { promptHistoryFile, requestHistoryFile } from '../../client/history/request-history.ts';
-import { readCertificateFlags } from '../../client/settings.ts';
-import { caCertificateFiles } from '../../config/connect-options.ts';
+import { caCertificateFiles, readCertificateFlags } from '../../config/connect-options.ts';
 import { configDirectory, dataDirectory } from '../../config/directories.ts';
 import { profileStorePath } from '../../config/profile-store.ts';
 import { describeFileError, isNotFoundError } from '../../files/file-errors.ts';

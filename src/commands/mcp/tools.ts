@@ -1,8 +1,9 @@
 import { Buffer } from 'node:buffer';
+import { enforceChecks } from '../../body/body-check.ts';
 import { buildBody } from '../../body/build-body.ts';
-import { enforceChecks } from '../../client/enforce-checks.ts';
 import { prepareRequest } from '../../client/request.ts';
-import { type Outcome, sendAlone } from '../../client/send.ts';
+import { sendAlone } from '../../client/send.ts';
+import type { Outcome } from '../../client/send-once.ts';
 import { resolveSettings } from '../../client/settings.ts';
 import type { Context } from '../../context.ts';
 import { Failure, toFailure } from '../../errors.ts';
@@ -182,7 +183,7 @@ async function sendArguments(
   );
   await enforceChecks(draft, operation, inputIssues, { ...settings, origin: 'tool' }, context);
   const isTraining = typeof operation.arguments?.as === 'object';
-  const guard = isTraining ? createJobGuard(jobOfBody(draft, 'mcp', settings), false, context) : {};
+  const guard = isTraining ? createJobGuard(jobOfBody(draft, ['mcp'], settings), false, context) : {};
   return sendAlone(prepareRequest(settings, draft), settings, context, guard);
 }
 

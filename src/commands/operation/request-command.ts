@@ -1,5 +1,5 @@
 import { batchFlags } from '../../batch/batch-flags.ts';
-import { type CommandInput, rejectReplacedInputs, requireBodySource } from '../../body/body-base.ts';
+import { type CommandInput, rejectReplacedInputs } from '../../body/body-base.ts';
 import { rejectInvalidFlags } from '../../body/flag-edits.ts';
 import { resolveSettings, type Settings } from '../../client/settings.ts';
 import type { RunCommand } from '../../command.ts';
@@ -15,7 +15,6 @@ import { openResultFilter } from '../../results/print-result.ts';
 export interface RequestStart {
   readonly settings: Settings;
   readonly flags: FlagValues;
-  /** The parts of the command line that the body is built from. */
   readonly input: CommandInput;
   /** For reading input, attempts, waits and the response. */
   readonly deadline: Deadline;
@@ -30,29 +29,19 @@ export function requestCommand(
   return async (invocation, context) => {
     const { args, flags } = invocation;
     const { runtime } = context;
+    const isBatch = flags.has('batch') || flags.has('rows');
+    const batchFlag = isBatch ? undefined : [...batchFlags, { name: 'prompt' }].find(({ name }) => flags.has(name));
+    if (batchFlag) throw usageFailure(`--${batchFlag.name} works only with --batch or --rows`, 'write --batch <file>');
     rejectInvalidFlags(operation, flags, runtime.now());
-    if (requestsBatch(flags)) {
+    if (isBatch) {
       const { runBatch } = await import('../batch/batch.ts');
       return await runBatch(operation, invocation, context);
     }
+    await rejectReplacedInputs(operation, args, flags, runtime.cwd);
     const settings = await resolveSettings(operation, flags, context);
     const deadline = createDeadline(settings.timeoutMs, runtime, settings.isTimeoutDefault);
     const filter = await openResultFilter(flags, context, deadline.remainingMs);
     const input = { operation, args, flags, isStdinTerminal: runtime.stdin.isTTY === true };
     await runOne({ settings, flags, input, deadline, filter }, context);
   };
-}
-
-// Throws usage for a flag of batches without one.
-function requestsBatch(flags: FlagValues): boolean {
-  if (flags.has('batch') || flags.has('rows')) return true;
-  const batchFlag = [...batchFlags.map(({ name }) => name), 'prompt'].find((name) => flags.has(name));
-  if (batchFlag) throw usageFailure(`--${batchFlag} works only with --batch or --rows`, 'write --batch <file>');
-  return false;
-}
-
-/** Throws usage for a request without a body, and for an output that would replace an input. */
-export async function requireInputs({ input, flags }: RequestStart, { runtime }: Context): Promise<void> {
-  requireBodySource(input);
-  await rejectReplacedInputs(input.operation, input.args, flags, runtime.cwd);
 }

@@ -7,7 +7,8 @@ import {
 import { checkReportFiles, runReportFlags } from '../../client/expectations/run-report.ts';
 import { appendToHistory, checkHistoryFile, requestHistoryFile } from '../../client/history/request-history.ts';
 import type { PreparedRequest } from '../../client/request.ts';
-import { recordedUrl, type Settings } from '../../client/settings.ts';
+import type { Settings } from '../../client/settings.ts';
+import { recordedUrl } from '../../config/destination.ts';
 import type { Context } from '../../context.ts';
 import { type Failure, toFailure } from '../../errors.ts';
 import { getStringFlag, isFlagOn } from '../../flag.ts';
@@ -22,16 +23,13 @@ import { traceExports } from '../../trace/trace-context.ts';
 import type { RequestStart } from './request-command.ts';
 import { openSchemaExpectation } from './schema-expectation.ts';
 
-/** What flags ask of a response, besides printing it. */
 export interface ResponseHooks {
-  /** The text to print instead of the response. */
   readonly textOf: (request: PreparedRequest) => ResultView['textOf'];
   readonly expectations: ChatExpectations | undefined;
   /** Called after the response was printed. Throws Failure `safety_check` if it is not as expected. */
   readonly onResponse: (doc: JsonDocument, timing: ExchangeTiming) => Promise<void>;
 }
 
-/** Flags about expectations of a chat. */
 export const expectFlags = [
   'expect-text',
   'expect-not',
@@ -75,20 +73,23 @@ export async function readHooks(
   };
 }
 
-interface RecordedOutcome {
-  /** When it began, in ISO 8601, and how long it took in milliseconds. */
-  readonly time: string;
-  readonly ms: number;
-  readonly status: number | undefined;
-  readonly response: JsonDocument | undefined;
-  readonly failure: Failure | undefined;
-}
-
 /** Appends a request that was sent to the history, if there is one, durably and without the secrets of the run; warns if it cannot. */
 export async function recordRequest(
   { operation, draft, ids }: PreparedRequest,
   { history, destination }: Pick<Settings, 'history' | 'destination'>,
-  { time, ms, status, response: doc, failure }: RecordedOutcome,
+  {
+    time,
+    ms,
+    status,
+    response: doc,
+    failure,
+  }: {
+    readonly time: string;
+    readonly ms: number;
+    readonly status: number | undefined;
+    readonly response: JsonDocument | undefined;
+    readonly failure: Failure | undefined;
+  },
   { runtime, report }: Pick<Context, 'runtime' | 'report'>,
 ): Promise<void> {
   if (history === 'off') return;

@@ -66,14 +66,12 @@ export async function openSchemaExpectation(
   };
 }
 
-// The types of each path, as one text.
 function groupTypes(doc: JsonDocument): ReadonlyMap<string, string> {
   const types = new Map<string, Set<string>>();
   for (const [path, type] of payloadTypes(doc)) types.set(path, (types.get(path) ?? new Set()).add(type));
   return new Map([...types].map(([path, one]) => [path, [...one].sort().join(' or ')]));
 }
 
-// One line per path: added, removed, or with another type.
 function schemaDrift(expected: ReadonlyMap<string, string>, actual: ReadonlyMap<string, string>): string[] {
   return [...new Set([...expected.keys(), ...actual.keys()])].sort().flatMap((path) => {
     const [before, now] = [expected.get(path), actual.get(path)];

@@ -1,10 +1,11 @@
 import type { Conversation } from '../../body/chat/conversation.ts';
 import { requestedChoiceCount } from '../../body/chat/streaming.ts';
-import type { Authorization } from '../../client/authorization.ts';
+import { type Authorization, connect } from '../../client/connection.ts';
 import { openRunReport } from '../../client/expectations/run-report.ts';
 import { factsWithoutResponse, responseFacts } from '../../client/failure.ts';
 import { createRequestContext, type PreparedRequest, requestSecrets, type SendHooks } from '../../client/request.ts';
-import { connect, type Outcome, send } from '../../client/send.ts';
+import { send } from '../../client/send.ts';
+import type { Outcome } from '../../client/send-once.ts';
 import type { Context } from '../../context.ts';
 import { Failure, type FailureFacts, toFailure } from '../../errors.ts';
 import { observeChunks } from '../../http/body-chunks.ts';
@@ -16,13 +17,11 @@ import type { ExchangeTiming } from '../../results/chat-stats.ts';
 import { hasOutput } from '../../results/chat-text.ts';
 import { defaultFormat } from '../../results/output-format.ts';
 import { type ResultView, showResponse } from '../../results/show-response.ts';
-import type { StreamUse } from '../../results/show-stream.ts';
 import type { RequestStart } from './request-command.ts';
 import { type ResponseHooks, recordRequest } from './response-hooks.ts';
 
-interface ShowOptions extends Pick<RequestStart, 'settings' | 'flags' | 'deadline' | 'filter'> {
+interface ShowOptions extends Omit<RequestStart, 'input'> {
   readonly conversation?: Conversation | undefined;
-  /** Records the request before it is sent, and its outcome. */
   readonly guard?: Pick<SendHooks, 'onSend' | 'onOutcome'> | undefined;
   /** A credential that was read before; without it, it is read for the request. */
   readonly authorization?: Authorization | undefined;
@@ -45,56 +44,50 @@ export async function sendAndShow(
 ): Promise<ShownResponse> {
   const { runtime, report } = context;
   const { settings, flags, hooks } = options;
-  if (!hooks) return sendAndPrint(request, options, undefined, context);
+  const seen: Partial<ShownResponse> = {};
+  if (!hooks) return sendAndPrint(request, options, seen, undefined, context);
   const title = `svc ${request.operation.command.join(' ')}`;
   const runReport = await openRunReport(flags, title, context);
   const [time, startedAt] = [new Date(runtime.now()).toISOString(), runtime.elapsed()];
-  let response: JsonDocument | undefined;
-  let timing: ExchangeTiming | undefined;
+  const duration = (): number => seen.timing?.totalMs ?? runtime.elapsed() - startedAt;
   let isReported = false;
-  const duration = (): number => timing?.totalMs ?? runtime.elapsed() - startedAt;
   const saveReport = async (failure?: Failure): Promise<void> => {
     if (isReported) return;
     isReported = true;
     runReport?.add(1, title, duration(), failure);
     await runReport?.save();
   };
+  const end = async (failure?: Failure): Promise<void> => {
+    await saveReport(failure).catch((reportError: unknown) => report.warn(toFailure(reportError).message));
+    const outcome = { time, ms: duration(), status: seen.timing?.status, response: seen.doc, failure };
+    // A reader closes the pipe only after the request was sent.
+    if (!failure || seen.doc || failure.facts.attempts) await recordRequest(request, settings, outcome, context);
+  };
   const actions: ResponseActions = {
     isReadToEnd: (hooks.expectations ?? runReport) !== undefined,
-    onDocument: (doc) => {
-      response = doc;
-    },
-    onResponse: async (doc, responseTiming) => {
-      timing = responseTiming;
+    onResponse: async (doc, timing) => {
       await hooks.onResponse(doc, timing);
       await saveReport();
     },
   };
-  const end = async (failure: Failure | undefined, isPipeClosed: boolean): Promise<void> => {
-    await saveReport(failure).catch((reportError: unknown) => report.warn(toFailure(reportError).message));
-    const isSent = response !== undefined || isPipeClosed || (failure?.facts.attempts ?? 0) > 0;
-    const outcome = { time, ms: duration(), status: timing?.status, response, failure };
-    if (isSent) await recordRequest(request, settings, outcome, context);
-  };
-  const shown = await sendAndPrint(request, options, actions, context).catch(async (error: unknown) => {
-    const isPipeClosed = error instanceof ClosedPipeError;
-    await end(isPipeClosed ? undefined : toFailure(error), isPipeClosed);
+  const shown = await sendAndPrint(request, options, seen, actions, context).catch(async (error: unknown) => {
+    await end(error instanceof ClosedPipeError ? undefined : toFailure(error));
     throw error;
   });
-  await end(undefined, false);
+  await end();
   return shown;
 }
 
 interface ResponseActions extends Pick<ResponseHooks, 'onResponse'> {
   /** The response is checked or reported, so that a stream is read to its end. */
   readonly isReadToEnd: boolean;
-  /** Called with a complete response before it is printed. */
-  readonly onDocument: (doc: JsonDocument) => void;
 }
 
+// What the response is, as far as it is known, is in `seen`, also if this throws.
 async function sendAndPrint(
   request: PreparedRequest,
   { settings, deadline, filter, conversation, guard, authorization, hooks }: ShowOptions,
+  seen: { -readonly [name in keyof ShownResponse]?: ShownResponse[name] },
   actions: ResponseActions | undefined,
   context: Context,
 ): Promise<ShownResponse> {
@@ -111,15 +104,11 @@ async function sendAndPrint(
     if (times.firstTokenMs === undefined && hasOutput(chunk)) times.firstTokenMs = times.totalMs;
   };
   let sink: Sink | undefined;
-  let received: JsonDocument | undefined;
   let outcome: Outcome | undefined;
   const onDocument = (doc: JsonDocument): void => {
-    received = doc;
-    actions?.onDocument(doc);
+    seen.doc = doc;
   };
-  const save = async (doc: JsonDocument): Promise<void> => conversation?.save(rootOf(draft.doc), rootOf(doc));
-  const facts = (): FailureFacts =>
-    outcome ? responseFacts(outcome.response, requestContext) : factsWithoutResponse(requestContext);
+  const facts = (): FailureFacts => (outcome ? responseFacts(requestContext) : factsWithoutResponse(requestContext));
   context.onProgressFacts(facts);
   try {
     // Before anything is sent: a result that cannot be written is better not requested.
@@ -128,45 +117,41 @@ async function sendAndPrint(
     const format = settings.format ?? (textOf ? 'text' : defaultFormat(operation.result.as, sink.writer.isTerminal));
     const requestedChoices = requestedChoiceCount(rootOf(draft.doc));
     const view: ResultView = { operation, format, filter, sink, context, requestedChoices, textOf, onDocument };
-    const startDeadline = () => deadline;
-    const sendHooks = { signal, startDeadline, onAttempt: startSpinner, onRetry: report.note, ...guard };
+    const sendHooks = { signal, deadline, onAttempt: startSpinner, onRetry: report.note, ...guard };
     outcome = await send(requestContext, sendHooks, runtime);
     times.totalMs = runtime.elapsed() - startedAt;
+    const { parsedResponse, chunks, response, warnings } = outcome;
+    if (parsedResponse?.doc && !parsedResponse.failure) seen.doc = parsedResponse.doc;
     const streamUse = {
       isDocumentNeeded: (conversation ?? actions) !== undefined,
       isReadToEnd: conversation !== undefined || actions?.isReadToEnd === true,
     };
-    const doc = await showOutcome(outcome, view, streamUse, onChunk).catch(async (error: unknown) => {
+    const printing = parsedResponse
+      ? showResponse(parsedResponse, view)
+      : (await import('../../results/show-stream.ts')).showStream(observeChunks(chunks, onChunk), streamUse, view);
+    const doc = await printing.catch(async (error: unknown) => {
       // The failure to print is the one to report.
-      if (received) await save(received).catch((saveError: unknown) => report.warn(toFailure(saveError).message));
+      if (seen.doc)
+        await conversation
+          ?.save(rootOf(draft.doc), rootOf(seen.doc))
+          .catch((saveError: unknown) => report.warn(toFailure(saveError).message));
       throw error;
     });
-    for (const warning of outcome.warnings) {
+    for (const warning of warnings) {
       if (settings.isStrict) throw new Failure('invalid_response', warning, facts());
       await report.warn(warning);
     }
-    await save(doc);
+    await conversation?.save(rootOf(draft.doc), rootOf(doc));
     const { attempts } = requestContext.progress;
-    const timing = { ...times, attempts, status: outcome.response.status };
-    await actions?.onResponse(doc, timing);
-    return { doc, timing };
+    seen.timing = { ...times, attempts, status: response.status };
+    await actions?.onResponse(doc, seen.timing);
+    return { doc, timing: seen.timing };
   } catch (error) {
     const located = sink ? await locateOutput(error, sink, report) : error;
     throw outcome ? markAsApplied(located, facts()) : located;
   } finally {
     await connection.transport.close();
   }
-}
-
-async function showOutcome(
-  { parsedResponse, chunks }: Outcome,
-  view: ResultView,
-  streamUse: StreamUse,
-  onChunk: (chunk: JsonNode) => void,
-): Promise<JsonDocument> {
-  if (parsedResponse) return showResponse(parsedResponse, view);
-  const { showStream } = await import('../../results/show-stream.ts');
-  return showStream(observeChunks(chunks, onChunk), streamUse, view);
 }
 
 // Reports where the output is: with the failure to write it, or in a note beside another error.

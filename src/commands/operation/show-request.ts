@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer';
-import { hasCredential } from '../../client/authorization.ts';
+import { hasCredential } from '../../client/connection.ts';
 import { isStreamRequested, type PreparedRequest } from '../../client/request.ts';
 import type { Settings } from '../../client/settings.ts';
 import type { Context } from '../../context.ts';

@@ -1,15 +1,15 @@
 import { Buffer } from 'node:buffer';
 import type { BatchJob, LineGuard } from '../../batch/run-line.ts';
 import type { Draft } from '../../body/draft.ts';
-import { recordedUrl, type Settings } from '../../client/settings.ts';
+import type { Settings } from '../../client/settings.ts';
+import { recordedUrl } from '../../config/destination.ts';
 import { dataDirectory } from '../../config/directories.ts';
 import type { Context } from '../../context.ts';
 import { toFailure } from '../../errors.ts';
-import { firstStringMember } from '../../json/json-node.ts';
+import { firstStringMember, itemsAt, rootOf } from '../../json/json-node.ts';
 import { writeJson } from '../../json/write-json.ts';
 import {
   type AllowedDuplicates,
-  countTrajectories,
   createJobHistory,
   createTrainingJob,
   jobHistoryFile,
@@ -32,7 +32,8 @@ export function createJobGuard(
   let start: Promise<(outcome: RequestOutcome) => Promise<void>> | undefined;
   return {
     onSend: async () => {
-      start = history.begin(job, job.target === 'local' || allowed);
+      // A line that waits for the service starts again, as the same job.
+      start ??= history.begin(job, job.target === 'local' || allowed);
       await start;
     },
     onOutcome: async (outcome) => {
@@ -44,10 +45,12 @@ export function createJobGuard(
   };
 }
 
-/** The job of a body that is in memory; `file` is its name in the job history. */
-export function jobOfBody(draft: Draft, file: string, { destination }: Settings): TrainingJob {
-  const digest = digestBytes(draft.doc.bytes);
-  return createTrainingJob(digest, draft, countTrajectories(draft), [file], recordedUrl(destination));
+/** The job of a body that is in memory; `files` are its names in the job history. */
+export function jobOfBody(draft: Draft, files: readonly string[], { destination }: Settings): TrainingJob {
+  const groups = itemsAt(rootOf(draft.doc), 'trajectory_groups');
+  const trajectories = groups.reduce((sum, group) => sum + itemsAt(group, 'trajectories').length, 0);
+  const counts = { groups: groups.length, trajectories };
+  return createTrainingJob(digestBytes(draft.doc.bytes), draft, counts, files, recordedUrl(destination));
 }
 
 /** Guards each line of a batch as a training job of its own, in the same job history. */
@@ -61,7 +64,7 @@ export function createLineGuards(
   const { runtime } = context;
   const history = createJobHistory(jobHistoryFile(dataDirectory(runtime)), runtime);
   return (line, draft, mayBeApplied) => {
-    const job = { ...jobOfBody(draft, file, settings), run, line };
+    const job = { ...jobOfBody(draft, [file], settings), run, line };
     return {
       ...createJobGuard(job, allowsDuplicate || (mayBeApplied && 'unknown'), context, history),
       knownResponse: async () => {

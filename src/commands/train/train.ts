@@ -1,11 +1,18 @@
-import { type CommandInput, parseFileArguments, readBodyBase, wholeBodyInput } from '../../body/body-base.ts';
+import {
+  type CommandInput,
+  parseFileArguments,
+  readBodyBase,
+  requireBodySource,
+  wholeBodyInput,
+} from '../../body/body-base.ts';
+import { enforceChecks, type StreamedFinding, type StreamedPart } from '../../body/body-check.ts';
 import { type BuiltBody, buildBody } from '../../body/build-body.ts';
 import type { Draft } from '../../body/draft.ts';
 import { createBodyDependencies, type LabeledBytes, labeledStdin } from '../../body/input-reader.ts';
 import { isYamlFile } from '../../body/json-source.ts';
-import { enforceChecks } from '../../client/enforce-checks.ts';
 import { prepareRequest } from '../../client/request.ts';
-import { recordedUrl, type Settings } from '../../client/settings.ts';
+import type { Settings } from '../../client/settings.ts';
+import { recordedUrl } from '../../config/destination.ts';
 import { dataDirectory } from '../../config/directories.ts';
 import type { Context } from '../../context.ts';
 import { usageFailure } from '../../errors.ts';
@@ -13,31 +20,31 @@ import { flagName } from '../../fields/field.ts';
 import { getArrayFlag, isFlagOn } from '../../flag.ts';
 import { collectBody } from '../../http/body-chunks.ts';
 import type { RequestBody } from '../../http/message.ts';
+import { getMember, kindOf, rootOf } from '../../json/json-node.ts';
 import { parseJson } from '../../json/parse-json.ts';
 import { pluralize } from '../../json/pluralize.ts';
 import { trainOperation } from '../../operations/train.ts';
-import { countTrajectories, createTrainingJob, type TrainingJob } from '../../train/job-history.ts';
+import { createTrainingJob, type TrainingJob } from '../../train/job-history.ts';
 import { bodyContent, filesContent, parseGroupByPath, type TrajectoryContent } from '../../train/stream/groups.ts';
 import { keepHeapSmall } from '../../train/stream/small-heap.ts';
 import { createTrajectorySources, type TextSource, type TrajectorySources } from '../../train/stream/source.ts';
 import {
   assembleBody,
   type CheckedDigest,
-  digestBytes,
   digestChunks,
   requireUnchanged,
   showCheckProgress,
   splitAtGroupArrays,
 } from '../../train/stream/upload.ts';
-import { type RequestStart, requestCommand, requireInputs } from '../operation/request-command.ts';
+import { type RequestStart, requestCommand } from '../operation/request-command.ts';
 import { readHooks } from '../operation/response-hooks.ts';
 import { sendAndShow } from '../operation/send-and-show.ts';
 import { showRequest } from '../operation/show-request.ts';
-import { createJobGuard } from './job-guard.ts';
+import { createJobGuard, jobOfBody } from './job-guard.ts';
 
 /** Creates a training job: settings, a body that may be larger than memory, checks, guard against duplicates, send, show. */
 export const runTrain = requestCommand(trainOperation, async (start, context) => {
-  await requireInputs(start, context);
+  requireBodySource(start.input);
   const { settings, flags, deadline } = start;
   const hooks = await readHooks(start, context);
   keepHeapSmall();
@@ -54,17 +61,17 @@ export const runTrain = requestCommand(trainOperation, async (start, context) =>
   }
 });
 
-// A draft, and the trajectories that are not in it.
 interface TrainingInput {
   readonly built: BuiltBody;
+  /** The trajectories that are not in the draft. */
   readonly content?: TrajectoryContent | undefined;
-  /** The body of `-f` or stdin, if the trajectories are in it. */
+  /** A whole body that was read for the first time. */
   readonly streamed?: StreamedBody | undefined;
-  /** The files of the command line, for the job history. */
+  /** The names of the files, for the job history. */
   readonly files: readonly string[];
 }
 
-// A whole body is read here, in bounded memory; its envelope is the base of the draft.
+// A whole body is read here, in bounded memory; its envelope, without the trajectories, is the base of the draft.
 async function readTrainingInput(
   { input, settings, deadline }: RequestStart,
   sources: TrajectorySources,
@@ -109,9 +116,7 @@ function readTrainingFlags({ operation, args, flags }: CommandInput) {
   return { files, groupByPath, isInline };
 }
 
-// A whole body that was read for the first time. Empty stdin counts as an object without fields.
 interface StreamedBody {
-  /** The body without its trajectories. */
   readonly envelope: LabeledBytes;
   readonly content?: TrajectoryContent;
   readonly digest?: CheckedDigest;
@@ -136,43 +141,27 @@ function digestFirstReading(
 // A body up to this size is held in memory, like that of any other operation.
 const MAX_BUFFERED_BODY_BYTES = 256 * 1024;
 
-interface CheckedTraining {
-  readonly draft: Draft;
-  /** The body with its trajectories; undefined if the draft is all of it. */
-  readonly body?: RequestBody;
-  readonly job: TrainingJob;
-}
-
 // Files are read twice: now to check, count and hash them, and again when the body is sent.
 async function checkTraining(
-  { built, content, streamed, files }: TrainingInput,
+  { built: { draft, inputIssues }, content, streamed, files }: TrainingInput,
   settings: Settings,
   context: Context,
-): Promise<CheckedTraining> {
-  const target = recordedUrl(settings.destination);
-  const { draft, inputIssues } = built;
-  const check = (): Promise<void> =>
-    enforceChecks(draft, trainOperation, inputIssues, settings, context.report, content);
+): Promise<{ readonly draft: Draft; readonly body?: RequestBody; readonly job: TrainingJob }> {
+  const { report, signal } = context;
   if (!content) {
-    await check();
-    const digest = digestBytes(draft.doc.bytes);
-    return { draft, job: createTrainingJob(digest, draft, countTrajectories(draft), files, target) };
+    await enforceChecks(draft, trainOperation, inputIssues, settings, report);
+    return { draft, job: jobOfBody(draft, files, settings) };
   }
-  const { sources, checks, isReordered } = content;
+  const { sources, checks, isReordered, readFirst, rereadArray } = content;
   const parts = splitAtGroupArrays(draft.doc);
-  const readBody = (): AsyncIterable<Uint8Array> => assembleBody(parts, content.rereadArray);
-  const firstDigest =
-    streamed?.digest ??
-    (await digestFirstReading(
-      content,
-      isReordered ? content.readFirst() : assembleBody(parts, content.readFirst),
-      context,
-    ));
-  await check();
+  const firstReading = (): AsyncIterable<Uint8Array> => (isReordered ? readFirst() : assembleBody(parts, readFirst));
+  const readBody = (): AsyncIterable<Uint8Array> => assembleBody(parts, rereadArray);
+  const firstDigest = streamed?.digest ?? (await digestFirstReading(content, firstReading(), context));
+  await enforceChecks(draft, trainOperation, inputIssues, settings, report, streamedPart(content, draft));
   const isDifferent = isReordered || (streamed && !draft.doc.bytes.equals(streamed.envelope.bytes));
-  const digest = isDifferent ? await digestChunks(readBody(), () => context.signal.throwIfAborted()) : firstDigest;
+  const digest = isDifferent ? await digestChunks(readBody(), () => signal.throwIfAborted()) : firstDigest;
   const counts = { groups: checks.groupCount(), trajectories: checks.trajectoryCount() };
-  const job = createTrainingJob(digest, draft, counts, files, target);
+  const job = createTrainingJob(digest, draft, counts, files, recordedUrl(settings.destination));
   const chunks = async function* (): AsyncGenerator<Uint8Array> {
     for (const source of sources) await source.verifyUnchanged();
     yield* requireUnchanged(readBody(), digest.checksum, sources.map(({ label }) => label).join(' '));
@@ -180,4 +169,15 @@ async function checkTraining(
   if (digest.bytes > MAX_BUFFERED_BODY_BYTES) return { draft, body: { length: digest.bytes, chunks }, job };
   const bytes = await collectBody(chunks(), MAX_BUFFERED_BODY_BYTES, digest.bytes);
   return { draft: { ...draft, doc: parseJson(bytes) }, job };
+}
+
+function streamedPart({ sources, checks }: TrajectoryContent, { doc }: Draft): StreamedPart {
+  const errors = checks.structureErrors();
+  const findings: StreamedFinding[] = [...checks.findings()];
+  const groups = getMember(rootOf(doc), 'trajectory_groups');
+  const hasNoGroup = groups && kindOf(groups) === 'list' && checks.groupCount() === 0 && errors.length === 0;
+  // Services accept such a job (docs/servers.md).
+  const message = 'contains no group, so the job contains no training signal';
+  if (hasNoGroup) findings.push({ level: 'warning', path: 'trajectory_groups', at: '', message });
+  return { errors, findings, files: sources.map(({ label }) => label), hint: checks.hint() };
 }

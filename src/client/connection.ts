@@ -1,0 +1,103 @@
+import { setFlagsFromString } from 'node:v8';
+import type { Secret } from '../config/credentials/credential.ts';
+import { findCredentialSource, requireCredentialSource } from '../config/credentials/credential-source.ts';
+import { type Destination, missingBaseUrl } from '../config/destination.ts';
+import { dataDirectory } from '../config/directories.ts';
+import type { Context } from '../context.ts';
+import { Failure } from '../errors.ts';
+import { isLoopbackUrl, proxySecrets } from '../http/proxy.ts';
+import type { Transport } from '../http/transport.ts';
+import type { Runtime } from '../runtime.ts';
+import type { Settings } from './settings.ts';
+
+/** A way to the service of some settings: the credential is read, and the transport is open. */
+export interface Connection {
+  readonly destination: Destination;
+  readonly authorization: Authorization | undefined;
+  readonly transport: Transport;
+  /** The time limit for a request in milliseconds. */
+  readonly timeoutMs: number | undefined;
+  /** Attempts after the first. */
+  readonly maxRetries: number;
+  /** Takes each line of a verbose trace, as `curl -v` prints them; secret headers are redacted. */
+  readonly onTrace: ((line: string) => Promise<void>) | undefined;
+}
+
+/** Reads the credential, unless it is given, and opens a transport, which the caller closes; `isReused` for many exchanges. */
+export async function connect(
+  settings: Settings,
+  context: Context,
+  { isReused = false, authorization }: { isReused?: boolean; authorization?: Authorization | undefined } = {},
+): Promise<Connection> {
+  const { destination, timeoutMs, maxRetries } = settings;
+  if (!destination) throw missingBaseUrl(settings.profile);
+  return {
+    destination,
+    authorization: authorization ?? (await readAuthorization(settings, destination, context)),
+    transport: await openTransport(destination, context, isReused),
+    timeoutMs,
+    maxRetries,
+    onTrace: context.report.isVerbose ? context.report.detail : undefined,
+  };
+}
+
+async function openTransport(
+  destination: Destination,
+  { runtime, report }: Context,
+  isReused: boolean,
+): Promise<Transport> {
+  if (destination.isLocal) {
+    const { databaseFileIn, openInProcessService } = await import('../local-service/open-local-service.ts');
+    return openInProcessService(databaseFileIn(dataDirectory(runtime)), runtime, report.warn);
+  }
+  if (runtime.send) return { send: runtime.send, close: async () => {} };
+  // The HTTP parser is WebAssembly. To optimize it takes 30 MiB and, on Node 20, half of the time of a process with a single
+  // exchange, which waits for it at its end.
+  if (!isReused && runtime.node.startsWith('20.')) setFlagsFromString('--liftoff-only');
+  const { openHttpTransport } = await import('../http/transport.ts');
+  return openHttpTransport(destination, isReused ? runtime : undefined);
+}
+
+export interface Authorization {
+  readonly value: Secret;
+  /** Its source, for messages: `user "api" from profile "work"`. */
+  readonly description: string;
+  /** The next step after the service rejected it; default: to store another one. */
+  readonly correction?: string | undefined;
+}
+
+/** Reads the credential of a destination, redacted in all output from now on. Throws Failure `safety_check` before over plain http. */
+export async function readAuthorization(
+  { operation, profile, timeoutMs }: Settings,
+  { url, isLocal, proxy, isPlainHttpAllowed }: Destination,
+  { runtime, report, signal }: Pick<Context, 'runtime' | 'report' | 'signal'>,
+): Promise<Authorization | undefined> {
+  if (proxy) report.addSecrets(proxySecrets(proxy));
+  if (isLocal) return undefined;
+  const baseUrl = url.href.slice(0, -operation.path.length);
+  const source = requireCredentialSource(operation.auth, baseUrl, profile, runtime.env);
+  const isExposed = url.protocol === 'http:' && !isLoopbackUrl(url);
+  if (isExposed && !isPlainHttpAllowed)
+    throw new Failure('safety_check', `${url.origin} is plain http: anyone on the network could read the credential`, {
+      hint: 'use https, or add --allow-http if you trust the network',
+      applied: 'no',
+    });
+  const { authorization: value, secrets } = await source.read(runtime, signal, timeoutMs);
+  report.addSecrets(secrets);
+  if (isExposed) await report.warn(`the credential goes to ${url.origin} over plain http`);
+  const who = source.username === undefined ? 'the token' : `user ${JSON.stringify(source.username)}`;
+  return { value, description: `${who} from ${source.description}`, correction: source.correction };
+}
+
+/** True if a request could be authorized: without a destination, if any credential is configured. Reads no secret. */
+export function hasCredential({ operation: { auth }, destination, profile }: Settings, env: Runtime['env']): boolean {
+  if (destination?.isLocal) return false;
+  try {
+    if (!destination) return findCredentialSource(auth, profile, env) !== undefined;
+    requireCredentialSource(auth, destination.url.origin, profile, env);
+    return true;
+  } catch (error) {
+    if (error instanceof Failure) return false;
+    throw error;
+  }
+}

@@ -1,0 +1,64 @@
+import type { Context } from '../context.ts';
+import { type Failure, usageFailure } from '../errors.ts';
+import { type FlagValues, getStringFlag } from '../flag.ts';
+import type { ConnectOptions } from '../http/open-socket.ts';
+import type { Operation } from '../operations/operation.ts';
+import { joinUrl } from './base-url.ts';
+import { LOCAL_PROFILE_NAME } from './profile.ts';
+import { findBaseUrl, resolveBaseUrl, type SelectedProfile } from './select-profile.ts';
+
+/** Where the requests of an operation go, and how to connect. For the local service and for a dry run, no file of TLS is read. */
+export interface Destination extends ConnectOptions {
+  readonly url: URL;
+  readonly isLocal: boolean;
+  readonly profile: string;
+  readonly isInProfile: boolean;
+}
+
+// The local service has no URL; svc never connects to this one.
+const LOCAL_ORIGIN = 'http://localhost';
+
+/** The destination, not connected yet; undefined without a base URL. Reports one that is ignored, and throws usage for an invalid one. */
+export async function resolveDestination(
+  { host, path }: Operation,
+  flags: FlagValues,
+  { name: profile, isLocal, source, profile: stored }: SelectedProfile,
+  { runtime: { env }, report }: Pick<Context, 'runtime' | 'report'>,
+): Promise<Destination | undefined> {
+  const localProfile = `the profile "${LOCAL_PROFILE_NAME}" of ${source}`;
+  if (isLocal && getStringFlag(flags, 'base-url'))
+    throw source === '--local'
+      ? usageFailure('--local cannot be combined with --base-url', 'remove one of them')
+      : usageFailure(
+          `--base-url cannot be combined with ${localProfile}`,
+          'remove --base-url, or name another profile with --profile',
+        );
+  // The command line does not name the local service.
+  const ignored = isLocal && !source.startsWith('--') && findBaseUrl(host, new Map(), env, {});
+  if (ignored) await report.note(`${ignored.source} is ignored, because ${localProfile} uses the local service`);
+  const baseUrl = isLocal ? new URL(LOCAL_ORIGIN) : resolveBaseUrl(host, flags, env, stored);
+  if (!baseUrl) return undefined;
+  const isInProfile = [stored.base_url, stored.trace_base_url, stored.chat_base_url, stored.train_base_url].some(
+    (base = '') => URL.canParse(base) && new URL(base).origin === baseUrl.origin,
+  );
+  return { url: new URL(joinUrl(baseUrl, path)), isLocal, profile, isInProfile };
+}
+
+/** The destination as files record it: its URL, or `local`; empty for none. */
+export function recordedUrl(destination: Pick<Destination, 'url' | 'isLocal'> | undefined): string {
+  return destination?.isLocal ? 'local' : (destination?.url.href ?? '');
+}
+
+export function traceBaseUrl(destination: Destination | undefined): string {
+  return recordedUrl(destination).replace(/\/call\/start$/, '');
+}
+
+/** The failure of a request without a base URL. A profile that `--profile` names rules `--local` out. */
+export function missingBaseUrl(selected?: Pick<SelectedProfile, 'name' | 'source'>): Failure {
+  return usageFailure(
+    'no base URL is set',
+    selected?.source === '--profile'
+      ? `run: svc auth login --profile ${selected.name} --base-url <url>`
+      : 'run: svc auth login --base-url <url>, or add --local to use the local service',
+  );
+}
