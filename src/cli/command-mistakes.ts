@@ -153,11 +153,7 @@ function tooManyArguments({ name, argument, flags }: Command, line: CommandLine)
     return token === body && bodyFlag ? [{ ...token, flag: bodyFlag, form: '--file', start: '-f' }] : [];
   });
   const literal = argument && !kept ? line.literal?.slice(0, 1) : undefined;
-  const { literal: _, ...rest } = line;
-  return usageFailure(
-    `too many arguments for svc ${name}`,
-    correctedLineHint({ ...rest, tokens, ...(literal ? { literal } : {}) }),
-  );
+  return usageFailure(`too many arguments for svc ${name}`, correctedLineHint({ ...line, tokens, literal }));
 }
 
 // The corrected command line in the syntax of a shell, with its secrets redacted; help if an unknown flag may be followed by one.

@@ -193,10 +193,7 @@ function rootHelp(program: Program, columns: number, docs: string): HelpSection[
 function rootShortHelp(program: Program, columns: number, docs: string): HelpSection[] {
   return [
     usageSection(program),
-    {
-      heading: 'Commands',
-      entries: program.commands.map((one) => [one.name(), one.summary().split(';')[0] ?? '']),
-    },
+    { heading: 'Commands', entries: program.commands.map((one) => [one.name(), one.summary().split(';')[0] ?? '']) },
     examplesSection(startExamples.slice(0, 2), columns),
     { paragraphs: [`svc --help lists all commands and topics. Guides: ${docs}`] },
   ];
