@@ -23,10 +23,7 @@ import { version } from './version.ts';
 // The time that a command has to report its state after a signal.
 const SHUTDOWN_TIMEOUT_MS = 2000;
 
-/**
- * Runs one command line and returns how the process ends: with an exit code, or by the signal that interrupted it. All
- * output is flushed by then. Every error is caught here and printed once, on stderr.
- */
+/** Runs one command line; all output is flushed at its end. Every error is caught here and printed once, on stderr. */
 export async function main(runtime: Runtime): Promise<ProcessEnd> {
   const { stdout: out, stderr: err, env, argv } = runtime;
   // Read from the words directly: the errors of an invalid command line have a color and a format too.

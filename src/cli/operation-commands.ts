@@ -33,7 +33,6 @@ export const operationCommands: readonly Command[] = allOperations.flatMap((oper
   }),
 );
 
-// A conversation, and a body larger than memory, take steps of their own.
 async function loadOperation(operation: Operation): Promise<RunCommand> {
   if (operation === chatOperation) return (await import('../commands/chat/chat.ts')).runChat;
   if (operation === trainOperation) return (await import('../commands/train/train.ts')).runTrain;
