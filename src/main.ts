@@ -8,10 +8,10 @@ import {
   Failure,
   type FailureFacts,
   InterruptedError,
+  invalidValueFailure,
   type StopSignal,
   signalOfFailure,
   toFailure,
-  usageFailure,
 } from './errors.ts';
 import { isFlagOn } from './flag.ts';
 import { createReporter, type Reporter } from './output/reporter.ts';
@@ -66,8 +66,7 @@ export async function main(runtime: Runtime): Promise<ProcessEnd> {
     }
     const { command, flags } = parsed.invocation;
     const isQuiet = isFlagOn(flags, 'quiet');
-    if (!isJson && errorFormat !== 'text')
-      throw usageFailure(`SVC_ERROR_FORMAT cannot be ${JSON.stringify(errorFormat)}`, 'use text or json');
+    if (!isJson && errorFormat !== 'text') throw invalidValueFailure('SVC_ERROR_FORMAT', errorFormat, 'text or json');
     report = createReporter(stderr, { isJson, isQuiet, isVerbose: isFlagOn(flags, 'verbose'), secrets });
     if (encodingWarning) await report.note(`warning: ${encodingWarning}`);
     const runCommand = await command.load();
