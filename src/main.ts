@@ -8,10 +8,10 @@ import {
   Failure,
   type FailureFacts,
   InterruptedError,
+  invalidValueFailure,
   type StopSignal,
   signalOfFailure,
   toFailure,
-  usageFailure,
 } from './errors.ts';
 import { isFlagOn } from './flag.ts';
 import { createReporter, type Reporter } from './output/reporter.ts';
@@ -23,10 +23,7 @@ import { version } from './version.ts';
 // The time that a command has to report its state after a signal.
 const SHUTDOWN_TIMEOUT_MS = 2000;
 
-/**
- * Runs one command line and returns how the process ends: with an exit code, or by the signal that interrupted it. All
- * output is flushed by then. Every error is caught here and printed once, on stderr.
- */
+/** Runs one command line; all output is flushed at its end. Every error is caught here and printed once, on stderr. */
 export async function main(runtime: Runtime): Promise<ProcessEnd> {
   const { stdout: out, stderr: err, env, argv } = runtime;
   // Read from the words directly: the errors of an invalid command line have a color and a format too.
@@ -69,8 +66,7 @@ export async function main(runtime: Runtime): Promise<ProcessEnd> {
     }
     const { command, flags } = parsed.invocation;
     const isQuiet = isFlagOn(flags, 'quiet');
-    if (!isJson && errorFormat !== 'text')
-      throw usageFailure(`SVC_ERROR_FORMAT cannot be ${JSON.stringify(errorFormat)}`, 'use text or json');
+    if (!isJson && errorFormat !== 'text') throw invalidValueFailure('SVC_ERROR_FORMAT', errorFormat, 'text or json');
     report = createReporter(stderr, { isJson, isQuiet, isVerbose: isFlagOn(flags, 'verbose'), secrets });
     if (encodingWarning) await report.note(`warning: ${encodingWarning}`);
     const runCommand = await command.load();

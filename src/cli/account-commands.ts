@@ -9,14 +9,12 @@ const selectedProfileFlag: Flag = {
   summary: 'Profile to use (default: the one in use, else "default")',
 };
 
-const profileHeaderSummary = 'Header to send with every request; replaces the headers of the profile (repeatable)';
-
 // Secrets are never arguments: they come from svc auth login.
 function profileSettingFlags(): Flag[] {
+  const summary = 'Header to send with every request; replaces the headers of the profile (repeatable)';
   return settings
     .filter(({ isStored, flag }: Setting) => isStored && flag)
-    .map(({ name }) => ({ ...settingFlag(name), group: 'Common' }))
-    .map((flag) => (flag.name === 'header' ? { ...flag, summary: profileHeaderSummary } : flag));
+    .map(({ name }) => ({ ...settingFlag(name), group: 'Common', ...(name === 'headers' ? { summary } : {}) }));
 }
 
 export const accountCommands: readonly Command[] = defineCommands('Credentials and profiles', {

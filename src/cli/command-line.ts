@@ -22,7 +22,7 @@ export interface CommandLine {
   readonly command: Command | undefined;
   /** The flags, those before the command included, and the operands before a `--`. */
   readonly tokens: readonly LineToken[];
-  readonly literal?: readonly string[];
+  readonly literal?: readonly string[] | undefined;
   readonly operands: readonly string[];
   /** A flag that requests text; nothing after it counts, unless it is before the command. */
   readonly asksFor?: '-h' | '--help' | '--version';

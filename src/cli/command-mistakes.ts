@@ -1,7 +1,7 @@
 import type { Command } from '../command.ts';
 import { redactUserInfo } from '../config/base-url.ts';
 import { type Setting, settingFlagName, settings } from '../config/settings.ts';
-import { type Failure, usageFailure } from '../errors.ts';
+import { type Failure, invalidValueFailure, usageFailure } from '../errors.ts';
 import { closestMatch, joinWithOr } from '../fields/closest-match.ts';
 import { flagName } from '../fields/field.ts';
 import { type Flag, flagForms } from '../flag.ts';
@@ -124,18 +124,15 @@ function conflictingFlags(tokens: readonly LineToken[]): Failure {
   return usageFailure(`${form} cannot be combined with --${other}`, 'remove one of them');
 }
 
-function illegalChoice({ argument, flags }: Command, { tokens, operands: [operand] }: CommandLine): Failure {
+function illegalChoice({ argument, flags }: Command, { tokens, operands: [operand = ''] }: CommandLine): Failure {
   const values = readFlagValues(tokens, flags);
   for (const { flag, form, value } of tokens) {
     const choices = flag && flagChoices(flag, values);
     if (value === undefined || !choices || choices.includes(value)) continue;
     const use = flag.takes === 'optional' ? `${form} or ${form}=` : '';
-    return usageFailure(`${form} cannot be ${JSON.stringify(value)}`, `use ${use}${joinWithOr(choices)}`);
+    return invalidValueFailure(form ?? '', value, `${use}${joinWithOr(choices)}`);
   }
-  return usageFailure(
-    `${argument?.name} cannot be ${JSON.stringify(operand)}`,
-    `use ${joinWithOr(argument?.choices ?? [])}`,
-  );
+  return invalidValueFailure(argument?.name ?? '', operand, joinWithOr(argument?.choices ?? []));
 }
 
 function isUnknownFlag({ form, flag }: LineToken, flags: readonly Flag[]): boolean {
@@ -153,11 +150,7 @@ function tooManyArguments({ name, argument, flags }: Command, line: CommandLine)
     return token === body && bodyFlag ? [{ ...token, flag: bodyFlag, form: '--file', start: '-f' }] : [];
   });
   const literal = argument && !kept ? line.literal?.slice(0, 1) : undefined;
-  const { literal: _, ...rest } = line;
-  return usageFailure(
-    `too many arguments for svc ${name}`,
-    correctedLineHint({ ...rest, tokens, ...(literal ? { literal } : {}) }),
-  );
+  return usageFailure(`too many arguments for svc ${name}`, correctedLineHint({ ...line, tokens, literal }));
 }
 
 // The corrected command line in the syntax of a shell, with its secrets redacted; help if an unknown flag may be followed by one.

@@ -4,7 +4,7 @@ import { commandsIn, topLevelWords } from './all-commands.ts';
 import { readFlags, splitCommandLine, takesNextWord, withNextWord } from './command-line.ts';
 import { sharedFlags } from './shared-flags.ts';
 
-/** A word that a shell offers, with its description. It selects those that begin with the typed word. */
+// The shell selects those that begin with the typed word.
 type Offer = readonly [word: string, summary: string];
 
 interface Completions {
@@ -20,9 +20,8 @@ const help: Flag = { name: 'help', short: 'h', takes: 'switch', group: 'Help', s
 const version: Flag = { name: 'version', short: 'V', takes: 'switch', group: 'Help', summary: 'Print the version' };
 
 /**
- * What `svc __complete <words>` prints, which the scripts in completions/ call with the words after `svc` up to the cursor: a
- * line with `words`, `paths` or `references` and the start of the last word, then a line for each offer, the word and its
- * description. The columns are separated by tabs. Opens no connection.
+ * What `svc __complete <words>` prints for the scripts in completions/: a line with `words`, `paths` or `references` and the
+ * start of the last word, then each offer with its description. The columns are separated by tabs. Opens no connection.
  */
 export async function complete(runtime: Runtime): Promise<string> {
   const { start = '', offers = [], names, files = 'words' } = completionsOf(runtime.argv.slice(1));

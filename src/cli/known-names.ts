@@ -10,10 +10,7 @@ import type { Runtime } from '../runtime.ts';
 // Shells expand the words that they complete: a name from a project file must not be able to run a command.
 const SAFE_NAME = /^[\w.,:/@%+-]+$/;
 
-/**
- * The profiles, or the projects or models that the environment, the project file, the profiles and the history name, in this
- * order. Reads files only; what cannot be read names nothing.
- */
+/** The names in the environment, the project file, the profiles and the history, in this order. What cannot be read names nothing. */
 export async function knownNames(kind: KnownNameKind, runtime: Runtime): Promise<string[]> {
   const warn = async (): Promise<void> => {};
   const store = await readProfiles({ runtime, report: { warn } }).catch(() => ({ profiles: {} }));

@@ -33,7 +33,6 @@ export const operationCommands: readonly Command[] = allOperations.flatMap((oper
   }),
 );
 
-// A conversation, and a body larger than memory, take steps of their own.
 async function loadOperation(operation: Operation): Promise<RunCommand> {
   if (operation === chatOperation) return (await import('../commands/chat/chat.ts')).runChat;
   if (operation === trainOperation) return (await import('../commands/train/train.ts')).runTrain;
@@ -48,7 +47,7 @@ export function bodyFlags(operation: Operation): Flag[] {
   const settable = Object.entries(flagTarget(operation).fields).filter(([, field]) => !field.isReadOnly);
   return [
     ...settable.map(([name, field]) => operationFieldFlag(operation, name, field)),
-    ...Object.entries(operation.shorthands ?? {}).map(([name, shorthand]) => shorthandFlag(name, shorthand)),
+    ...Object.entries(operation.shorthands ?? {}).flatMap(([name, shorthand]) => shorthandFlags(name, shorthand)),
   ];
 }
 
@@ -67,26 +66,20 @@ function operationFieldFlag({ arguments: given, shorthands = {} }: Operation, na
   return or.length > 0 ? { ...flag, or, summary: `${flag.summary}; or ${joinWithOr(or)}` } : flag;
 }
 
-function shorthandFlag(name: string, shorthand: Shorthand): Flag {
-  return {
-    name,
-    ...(shorthand.short ? { short: shorthand.short } : {}),
-    ...shorthandValues[shorthand.kind],
-    ...(shorthand.conflicts ? { conflicts: shorthand.conflicts } : {}),
-    summary: shorthand.summary,
-    group: 'Common',
-  };
+function shorthandFlags(name: string, { kind, short, summary, conflicts }: Shorthand): Flag[] {
+  const form = `${short ? `-${short}, ` : ''}--${name}${shorthandValues[kind]}`;
+  return flagGroup('Common', { [form]: conflicts ? { summary, conflicts } : summary });
 }
 
-const shorthandValues: { readonly [kind in Shorthand['kind']]: Pick<Flag, 'takes' | 'value'> } = {
-  message: { takes: 'value', value: '<text>' },
-  'role-message': { takes: 'values', value: '<role:text>' },
-  prefill: { takes: 'value', value: '<text>' },
-  conversation: { takes: 'value', value: '<file>' },
-  attach: { takes: 'values', value: '<file>' },
-  'reply-schema': { takes: 'value', value: '<@file>' },
-  age: { takes: 'value', value: '<age>' },
-  copy: { takes: 'switch' },
+const shorthandValues: { readonly [kind in Shorthand['kind']]: string } = {
+  message: ' <text>',
+  'role-message': ' <role:text>...',
+  prefill: ' <text>',
+  conversation: ' <file>',
+  attach: ' <file>...',
+  'reply-schema': ' <@file>',
+  age: ' <age>',
+  copy: '',
 };
 
 function operationFlags(operation: Operation): Flag[] {
@@ -148,10 +141,7 @@ const chatFlags: readonly Flag[] = [
       choices: ['code', 'json'],
       conflicts: [...resultFlagNames, ...lines],
     },
-    '--stats': {
-      summary: 'Report tokens, times and retries on stderr',
-      conflicts: lines,
-    },
+    '--stats': { summary: 'Report tokens, times and retries on stderr', conflicts: lines },
   }),
   ...flagGroup('Common', {
     '--continue': {

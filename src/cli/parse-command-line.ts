@@ -7,7 +7,7 @@ import { usageFailure } from '../errors.ts';
 import { flagName } from '../fields/field.ts';
 import { type Flag, type FlagValues, flagForms, flagTerm, getStringFlag, takesValue } from '../flag.ts';
 import { commandGroups, commandsIn } from './all-commands.ts';
-import { type LineToken, readFlagValues, splitCommandLine } from './command-line.ts';
+import { readFlagValues, splitCommandLine } from './command-line.ts';
 
 export interface HelpRequest {
   readonly words: readonly string[];
@@ -28,8 +28,9 @@ export async function parseCommandLine(
   if (!command) throw (await mistakes()).missingCommand(line, argv);
   const flags = readFlagValues(tokens, command.flags);
   try {
-    const values = tokens.flatMap(plainWord);
-    commandTree([command], command, flags).parse([...words, ...values, '--', ...operands], { from: 'user' });
+    // In a form that commander cannot misread.
+    const plain = tokens.flatMap(({ form, value }) => (form ? [value === undefined ? form : `${form}=${value}`] : []));
+    commandTree([command], command, flags).parse([...words, ...plain, '--', ...operands], { from: 'user' });
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
     throw (await mistakes()).explainMistake(error.code, command, line);
@@ -55,7 +56,7 @@ export function commandTree(commands: readonly Command[], chosen?: Command, valu
     .helpOption(false)
     .configureOutput({ writeOut: ignore, writeErr: ignore, outputError: ignore });
   for (const command of commands) {
-    const { words, summary, about = '', group, argument } = command;
+    const { words, summary, group, argument } = command;
     const program = words.reduce(
       (parent, word) =>
         parent.commands.find((child) => child.name() === word) ??
@@ -65,8 +66,10 @@ export function commandTree(commands: readonly Command[], chosen?: Command, valu
           .usage('<command> [flags]'),
       root,
     );
-    program.summary(summary).description(about).helpGroup(group);
-    program.usage(`[flags]${argument ? ` ${usageTerm(argument)}` : ''}`);
+    program
+      .summary(summary)
+      .helpGroup(group)
+      .usage(`[flags]${argument ? ` ${usageTerm(argument)}` : ''}`);
     if (command !== chosen) continue;
     program.action(ignore);
     if (argument) {
@@ -113,12 +116,6 @@ export function usageTerm(argument: Argument): string {
 function argumentTerm({ name, isRepeatable, isRequired }: Argument): string {
   const term = isRepeatable ? `${name}...` : name;
   return isRequired ? `<${term}>` : `[${term}]`;
-}
-
-// A flag in a form that commander cannot misread; operands follow after `--`.
-function plainWord({ form, value }: LineToken): string[] {
-  if (form === undefined) return [];
-  return [value === undefined ? form : `${form}=${value}`];
 }
 
 // Without its value, a flag such as `--base-url "$URL"` would give way to the environment. In a profile it removes the setting.

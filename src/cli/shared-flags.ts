@@ -64,8 +64,6 @@ export function bodySourceFlags(conflicts: readonly string[]): Flag[] {
 
 export const profileFlag: Flag = settingFlag('profile');
 
-export const certificateFlags: readonly Flag[] = (['cacert', 'cert', 'key'] as const).map(settingFlag);
-
 export const localFlags: readonly Flag[] = flagGroup('Connection', {
   '--local': 'Use the local service; needs no network and no credentials',
 });

@@ -5,15 +5,7 @@ import { allOperations } from '../operations/all-operations.ts';
 import { resultFilters, resultFlagNames } from '../results/output-format.ts';
 import { lintKindNames } from '../train/lint/lint-kinds.ts';
 import { bodyFlags } from './operation-commands.ts';
-import {
-  certificateFlags,
-  defineCommands,
-  filterForms,
-  localFlags,
-  profileFlag,
-  serviceFlags,
-  yesFlag,
-} from './shared-flags.ts';
+import { defineCommands, filterForms, localFlags, profileFlag, serviceFlags, yesFlag } from './shared-flags.ts';
 
 /** The topics of `svc help` beside the commands. Their texts are in docs/help-topics.ts, which only help loads. */
 export const helpTopicNames = [
@@ -234,8 +226,7 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
     flags: () => [
       profileFlag,
       ...localFlags,
-      settingFlag('base_url'),
-      ...certificateFlags,
+      ...(['base_url', 'cacert', 'cert', 'key'] as const).map(settingFlag),
       ...flagGroup('Common', {
         '--probe': 'Also call feedback schema, which changes nothing',
         '--all': 'Also list defaults, and the settings that are not set',

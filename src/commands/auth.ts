@@ -29,10 +29,7 @@ import { feedbackSchemaOperation } from '../operations/feedback-schema.ts';
 
 const MAX_SECRET_BYTES = 64 * 1024;
 
-/**
- * Verifies credentials if a harmless request can, and stores them in a profile, bound to its current origins. Secrets
- * come from stdin, a file or a hidden prompt. Throws Failure `credentials` for what the service rejects.
- */
+/** Stores credentials bound to the current origins of the profile; throws Failure `credentials` if the service rejects them. */
 export const runAuthLogin: RunCommand = async ({ flags }, context) => {
   const { runtime, report, signal } = context;
   const stored = await readProfiles(context);

@@ -103,14 +103,10 @@ export const runProfileList: RunCommand = async ({ flags }, context) => {
   const output = await openResultOutput('rows', flags, context);
   const stored = await readProfiles(context);
   const inUse = context.runtime.env.SVC_PROFILE || stored.current || DEFAULT_PROFILE_NAME;
-  const rowOf = (name: string, base_url: string | null) => ({ name, in_use: name === inUse, base_url });
-  const rows = Object.keys(stored.profiles)
-    .sort()
-    .map((name) => {
-      const { base_url } = getProfile(stored, name);
-      return rowOf(name, base_url === undefined ? null : redactUserInfo(base_url));
-    });
-  rows.push(rowOf(LOCAL_PROFILE_NAME, 'the local service'));
+  const rows = [...Object.keys(stored.profiles).sort(), LOCAL_PROFILE_NAME].map((name) => {
+    const { base_url } = name === LOCAL_PROFILE_NAME ? { base_url: 'the local service' } : getProfile(stored, name);
+    return { name, in_use: name === inUse, base_url: base_url === undefined ? null : redactUserInfo(base_url) };
+  });
   const table = (): string[][] => [
     ['', 'NAME', 'BASE URL'],
     ...rows.map(({ name, in_use, base_url }) => [in_use ? '*' : '', name, base_url ?? '']),

@@ -8,7 +8,7 @@ import { dataDirectory } from '../config/directories.ts';
 import { parseDurationMs } from '../config/parse-duration.ts';
 import { isPostgresUrl, parsePostgresUrl, readPostgresPassword } from '../config/postgres-address.ts';
 import type { Context } from '../context.ts';
-import { Failure, toFailure, usageFailure } from '../errors.ts';
+import { Failure, invalidValueFailure, toFailure, usageFailure } from '../errors.ts';
 import { parseAgeStart } from '../fields/string-formats.ts';
 import { parseByteSize } from '../files/byte-size.ts';
 import { type FlagValues, getArrayFlag, getBooleanFlag, getStringFlag, isFlagOn } from '../flag.ts';
@@ -132,7 +132,7 @@ function systemUserName(): string | undefined {
 
 function parsePort(text: string): number {
   if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
-  throw usageFailure(`--port cannot be ${JSON.stringify(text)}`, 'use a number from 0 to 65535');
+  throw invalidValueFailure('--port', text, 'a number from 0 to 65535');
 }
 
 function parseModels(text: string): string[] {

@@ -84,7 +84,6 @@ function flagSections(program: Program, isListed = (_group: string): boolean => 
 
 const MAX_NAMED_FLAGS = 3;
 
-// A line for each topic, with the first of the flags that it describes.
 function sharedSection({ listedFlags }: Command): HelpSection {
   const entries = Array.from(sharedGroups, ([group, topic]) => {
     const flags = listedFlags.filter((flag) => flag.group === group);
@@ -193,10 +192,7 @@ function rootHelp(program: Program, columns: number, docs: string): HelpSection[
 function rootShortHelp(program: Program, columns: number, docs: string): HelpSection[] {
   return [
     usageSection(program),
-    {
-      heading: 'Commands',
-      entries: program.commands.map((one) => [one.name(), one.summary().split(';')[0] ?? '']),
-    },
+    { heading: 'Commands', entries: program.commands.map((one) => [one.name(), one.summary().split(';')[0] ?? '']) },
     examplesSection(startExamples.slice(0, 2), columns),
     { paragraphs: [`svc --help lists all commands and topics. Guides: ${docs}`] },
   ];
@@ -210,7 +206,6 @@ function usageSection(program: Program): HelpSection {
   return { heading: 'Usage', code: [program.createHelp().commandUsage(program)] };
 }
 
-// Comments are beside the commands if there is room for them.
 function examplesSection(examples: readonly Example[], columns: number): HelpSection {
   const width = Math.max(...examples.map((example) => exampleLine(example).length));
   const lines = examples.map((example) => `${exampleLine(example).padEnd(width)}  # ${example.why}`);

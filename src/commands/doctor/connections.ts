@@ -67,10 +67,7 @@ async function testConnection(url: URL, options: ConnectOptions, { context, find
 // Used if no project is set: a response that it does not exist comes from the service as well.
 const PLACEHOLDER_PROJECT_ID = 'svc/doctor';
 
-/**
- * Requests the schema of the feedback of the last minute, which changes nothing. Throws the Failure that prevents the
- * request; a failed request is a finding.
- */
+/** Calls feedback schema, which changes nothing. Throws the Failure that prevents the request; a failed one is a finding. */
 export async function probeService({ context, flags, findings }: Examination) {
   const { runtime, signal } = context;
   const settings = await resolveSettings(feedbackSchemaOperation, flags, context);

@@ -26,7 +26,6 @@ export interface Examination {
   readonly capture: <T>(action: () => T | Promise<T>) => Promise<T | undefined>;
 }
 
-/** The profile, the sources of settings and the base URLs; what is wrong with them is in the findings. */
 export async function openExamination(flags: FlagValues, context: Context): Promise<Examination> {
   const { runtime } = context;
   const { env } = runtime;

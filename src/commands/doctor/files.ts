@@ -11,10 +11,7 @@ import { spoolDirectory } from '../../trace/spool.ts';
 import { jobHistoryFile } from '../../train/job-history.ts';
 import type { Examination } from './examination.ts';
 
-/**
- * The files and directories svc uses, with modes as in `chmod`, and the sizes of files and of the spool. What others may
- * read, what is left over and what cannot be used become findings.
- */
+/** The files and directories svc uses, with modes as in `chmod`, and the sizes of files and of the spool. */
 export async function inspectFiles({ flags, selected, context: { runtime }, findings }: Examination) {
   const [config, data] = [configDirectory(runtime), dataDirectory(runtime)];
   const { cacert, ...clientFiles } = readCertificateFlags(flags);

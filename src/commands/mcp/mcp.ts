@@ -76,7 +76,7 @@ function interruptionFailure({ code, message }: InterruptedError, callsInFlight:
   return new Failure(code, `${message}; ${calls} in flight and may have been applied`, { applied: 'unknown' });
 }
 
-// Where each client registers servers, and the registration of svc with these arguments there.
+// The file in which each client registers servers, and its text.
 const registrations: { readonly [client: string]: readonly [file: string, text: (args: readonly string[]) => string] } =
   {
     claude: ['.mcp.json in the project', (args) => json('mcpServers', { type: 'stdio', args })],

@@ -127,10 +127,7 @@ type ToolResult = { readonly [name: string]: JsonValue };
 // A larger response would fill the context of a model.
 const MAX_RESULT_BYTES = 64 * 1024;
 
-/**
- * Checks, sends and returns as the command of the operation does. `args` are JSON with every digit; `traceParent` is that
- * of the client. Never throws: a failure is a result with `isError`.
- */
+/** Checks and sends `args`, a JSON text. Never throws: a failure is a result with `isError`. */
 export async function runTool(
   operation: Operation,
   args: string,

@@ -47,11 +47,11 @@ const errorResponses = {
 };
 
 function pathItem(operation: Operation): JsonValue {
-  const { command, summary, isPreview, auth, body, canStream } = operation;
+  const { summary, isPreview, auth, body, canStream } = operation;
   const referenceTo = (kind: 'Body' | 'Response') => ({ $ref: `#/components/schemas/${schemaName(operation)}${kind}` });
   const events = { type: 'string', description: 'Chunks as events, when the body asks for a stream' };
   return {
-    operationId: command[0] + command.slice(1).map(capitalize).join(''),
+    operationId: schemaName(operation).replace(/^./, (first) => first.toLowerCase()),
     summary,
     description: isPreview ? `${summary}. A preview: it may change.` : summary,
     'x-preview': isPreview,
@@ -75,9 +75,5 @@ function pathItem(operation: Operation): JsonValue {
 }
 
 function schemaName({ command }: Operation): string {
-  return command.map(capitalize).join('');
-}
-
-function capitalize(word: string): string {
-  return word.slice(0, 1).toUpperCase() + word.slice(1);
+  return command.map((word) => word.slice(0, 1).toUpperCase() + word.slice(1)).join('');
 }

@@ -144,7 +144,7 @@ function valueLines(name: string, field: Field, indentation: string, isComment: 
   return lines.map((line) => `${indentation}${isComment ? '# ' : ''}${line}`);
 }
 
-// An object with every field and a comment above each; `values` are used before the samples of the fields.
+// `values` are used before the samples of the fields.
 function objectLines(
   fields: Fields,
   values: { readonly [name: string]: JsonValue | undefined },
