@@ -70,7 +70,7 @@ export interface BatchJob extends LineChecks {
 
 /** A line from its input to its result. A kept connection holds those of all its lines, so they hold no body. */
 export interface LineRun extends LineAttempt {
-  /** Writes the result, or nothing, when it is its turn. After a failed write nothing more is written. */
+  /** Writes the result, or nothing, when it is its turn. */
   readonly put: (result: Uint8Array | undefined) => Promise<void>;
   readonly turn: Turn;
   /** What earlier runs did; until that is known, they may have applied the line. */

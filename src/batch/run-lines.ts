@@ -165,11 +165,8 @@ function createOrderedSlots(write: (result: Uint8Array) => Promise<void>): () =>
   const takeTurn = createTurns();
   return () => {
     const turn = takeTurn();
-    let isOver = false;
     return async (result) => {
       const endTurn = await turn;
-      if (isOver) return;
-      isOver = true;
       const written = result && write(result);
       endTurn();
       await written;
