@@ -253,8 +253,7 @@ async function readPriorResults(
   let isJournalLost = earlierRuns.some((record) => record.isJournalLost) || (output.exists && earlierRuns.length === 0);
   for (const line of table.lines())
     isJournalLost ||= table.result(line)?.applied !== 'no' && table.recordedDigest(line) === undefined;
-  const hasNoResult = table.lines().next().done;
-  if (hasNoResult && (isJournalLost || table.lastLine() > 0)) {
+  if (output.checkpoints.length === 0 && (isJournalLost || table.lastLine() > 0)) {
     const state = output.exists ? 'has no complete result' : 'is missing';
     await warn(
       `${displayPath} ${state}; its lines may have been applied (to start over, delete it and ${displayPath}.journal)`,
@@ -309,7 +308,7 @@ export async function compareInput(
     if (known !== undefined && known !== digestInputLine(line)) changedLines.push(line.number);
   }
   const removedLines = new Set<number>();
-  for (const line of table.knownLines()) if (line > endLine || emptyLines.has(line)) removedLines.add(line);
+  for (const line of table.lines()) if (line > endLine || emptyLines.has(line)) removedLines.add(line);
   const parts = [
     ...(changedLines.length > 0 ? [`changed lines: ${formatLineRanges(changedLines)}`] : []),
     ...(removedLines.size > 0 ? [`removed lines: ${formatLineRanges(removedLines)}`] : []),

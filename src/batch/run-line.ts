@@ -120,14 +120,9 @@ export async function runLine(line: InputLine, run: LineRun, job: BatchJob): Pro
 const UNSENT: LineResult = { status: 'unsent', isUnresolved: false, failure: undefined, ...NOT_SENT };
 
 // The next request may start before the result of this one is written.
-async function settle(
-  run: LineRun,
-  { scheduler }: BatchJob,
-  result: LineResult,
-  bytes?: Buffer,
-  outcome = result,
-): Promise<LineResult> {
-  scheduler.addOutcome(outcome);
+async function settle(run: LineRun, job: BatchJob, result: LineResult, bytes?: Buffer): Promise<LineResult> {
+  // The failure of an earlier run does not stop this one.
+  job.scheduler.addOutcome({ failure: bytes && result.failure, status: result.status });
   run.turn.release();
   await run.put(bytes);
   return result;
@@ -150,7 +145,7 @@ async function keepPriorOutcome(run: LineRun, job: BatchJob, sendable?: Prepared
   return { ...kept, isIdempotent: sendable !== undefined && canSendLine(run.prior, sendable.effect, false) };
 }
 
-// Leaves the result of an earlier run as it is; its failure does not stop this one.
+// Leaves the result of an earlier run as it is.
 async function keepEarlierResult(entry: IndexedResult, run: LineRun, job: BatchJob): Promise<LineResult> {
   const { exitCode, applied } = entry;
   const kept: LineResult = { ...UNSENT, ...classifyLine(exitCode, applied) };
@@ -158,7 +153,7 @@ async function keepEarlierResult(entry: IndexedResult, run: LineRun, job: BatchJ
   const facts = resultLineFacts(tryParseJson(await job.resultStore.read(entry)));
   const { message = 'the line failed in an earlier run', httpStatus } = facts;
   const failure = new Failure(failureCodeOf(exitCode) ?? 'failed', message, { applied, status: httpStatus });
-  return settle(run, job, { ...kept, failure, message, httpStatus }, undefined, kept);
+  return settle(run, job, { ...kept, failure, message, httpStatus });
 }
 
 function lostResponseFailure(request?: PreparedRequest): Failure {
@@ -196,32 +191,25 @@ async function sendAndStore(
       : settings.isStrict && warnings[0] !== undefined
         ? new Failure('invalid_response', warnings[0], { applied: 'yes', status })
         : expectationFailure(run.expectations, { url: request.destination.url.href, status, attempts }));
-  const withdraw = async (): Promise<void> => {
-    if (run.isRecorded && prior.sentAtMs === undefined) await resultStore.recordWithdrawn(line, run.checkpoint.input);
-  };
-  if (!doubt && sent.failure && signalOfFailure(sent.failure.code) && sent.failure.facts.applied === 'no') {
-    await withdraw();
-    return { ...UNSENT, attempts };
-  }
+  const isInterrupted =
+    !doubt && sent.failure && signalOfFailure(sent.failure.code) && sent.failure.facts.applied === 'no';
   const state = classifyLine(failure?.exitCode ?? 0, failure?.facts.applied);
+  const isWithdrawn = isInterrupted || (failure && !state.isUnresolved);
   // Before its result is stored, so that a record after such a result is always of a later attempt.
-  if (failure && !state.isUnresolved) await withdraw();
-  job.scheduler.addOutcome({ failure, status: state.status });
-  run.turn.release();
+  if (isWithdrawn && run.isRecorded && prior.sentAtMs === undefined)
+    await resultStore.recordWithdrawn(line, run.checkpoint.input);
+  if (isInterrupted) return { ...UNSENT, attempts };
   if (!failure) await job.warnings.addResponseWarnings(line, warnings);
   if (doubt) await job.warnings.addResponseWarnings(line, [doubt.facts.summary ?? doubt.message]);
   const redact = failure ? redactorFor(request.request, job) : String;
   run.attempts = attempts;
   run.milliseconds = milliseconds;
   run.endedAtMs = now();
-  const written = run.put(
-    failure ? formatFailure(run, failure, redact, response) : response && formatSuccess(run, status, response.bytes),
-  );
-  if (state.status !== 'unknown' && !isOwnResponse)
-    run.onLaterStrayData = createRevision(run, state, response?.bytes, written, doubtOf, job);
-  await written;
+  const bytes = failure
+    ? formatFailure(run, failure, redact, response)
+    : response && formatSuccess(run, status, response.bytes);
   // Written out, because a copy with more properties is slow (docs/performance.md).
-  return {
+  const result: LineResult = {
     status: state.status,
     isUnresolved: state.isUnresolved,
     failure,
@@ -233,6 +221,15 @@ async function sendAndStore(
     response: response?.doc && rootOf(response.doc),
     warnings,
   };
+  const stored = settle(run, job, result, bytes);
+  if (state.status !== 'unknown' && !isOwnResponse) {
+    const written = stored.then(() => {});
+    const revise = createRevision(run, state, response?.bytes, written, doubtOf, job);
+    // Such data may have arrived while a record or a warning was written.
+    if (run.hasStrayData) revise();
+    else run.onLaterStrayData = revise;
+  }
+  return stored;
 }
 
 interface SentLineResult {
