@@ -106,11 +106,12 @@ export function formatFailure(
   response: Pick<ParsedResponse, 'bytes'> | undefined,
 ): Buffer {
   const { status = null, applied = 'no' } = failure.facts;
-  const responseJson = response && response.bytes.length > 0 ? `"response":${formatResponse(response.bytes)},` : '';
+  const { bytes } = response ?? {};
+  const isJson = bytes && tryParseJson(bytes) !== undefined;
+  const responseJson = bytes && (isJson ? toSingleLine(bytes).toString() : writeJson(bytes.toString()));
+  const kept = bytes && bytes.length > 0 ? `"response":${responseJson},` : '';
   const error = `"error":${writeJson(failureFields(failure, redact))}`;
-  return Buffer.from(
-    formatHead(attempt, status, failure.exitCode, applied) + responseJson + error + formatEnd(attempt),
-  );
+  return Buffer.from(formatHead(attempt, status, failure.exitCode, applied) + kept + error + formatEnd(attempt));
 }
 
 function formatHead(
@@ -137,10 +138,6 @@ function formatEnd({ attempts, milliseconds, endedAtMs, checkpoint, ...more }: L
 function toSingleLine(bytes: Buffer): Buffer {
   if (!bytes.includes(LINE_FEED) && !bytes.includes(CARRIAGE_RETURN)) return bytes;
   return Buffer.from(compactJson(rootOf(parseJson(bytes))));
-}
-
-function formatResponse(bytes: Buffer): string {
-  return tryParseJson(bytes) ? toSingleLine(bytes).toString() : writeJson(bytes.toString());
 }
 
 export type ResultEntry = NonNullable<ReturnType<typeof parseResultLine>>;

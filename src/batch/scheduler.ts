@@ -109,16 +109,6 @@ export function createScheduler(
     hasGivenUp = true;
     stop(reason);
   };
-  // The next probe may be later than the end of the time.
-  const giveUpAt = (end: number): void => {
-    const remainingMs = end - elapsed();
-    if (remainingMs > 0) cancelOutage = after(remainingMs, () => giveUpAt(end));
-    else if (outage) {
-      const { url = '', reason } = outage.facts;
-      const time = `${maxOutageMs / 1000} s${outageFlag && ` (${outageFlag})`}`;
-      giveUp(`could not connect for ${time} to ${new URL(url).origin}: ${reason}`);
-    }
-  };
   const onFailedConnect = (failure: Failure): void => {
     if (hasGivenUp) return;
     const isFirst = outage === undefined;
@@ -127,7 +117,11 @@ export function createScheduler(
     if (isPermanent && !isTimedOut && !hasConnected) giveUp(failure.message);
     else if (isFirst) {
       onOutage(failure);
-      giveUpAt(elapsed() + maxOutageMs);
+      cancelOutage = after(maxOutageMs, () => {
+        const { url = '', reason } = (outage ?? failure).facts;
+        const time = `${maxOutageMs / 1000} s${outageFlag && ` (${outageFlag})`}`;
+        giveUp(`could not connect for ${time} to ${new URL(url).origin}: ${reason}`);
+      });
     }
   };
 
@@ -192,7 +186,8 @@ export function createScheduler(
     if (!maxFailures.isPercentage) return failureCount > maxFailures.limit;
     return outcomeCount >= MIN_LINES_FOR_PERCENTAGE && (failureCount / outcomeCount) * 100 > maxFailures.limit;
   };
-  const reviseOutcome = ({ failure, status }: LineOutcome): void => {
+  const addOutcome = ({ failure, status }: LineOutcome, isRevised = false): void => {
+    if (status !== 'unsent' && !isRevised) outcomeCount += 1;
     if (failure && isFailFast) stop('a line failed (--fail-fast)');
     if (failure && status !== 'unsent') failureCount += 1;
     if (exceedsMaxFailures()) stop(`${failureCount} ${pluralize(failureCount, 'line')} failed (--max-failures)`);
@@ -224,13 +219,8 @@ export function createScheduler(
     stopReason: () => stopReason,
     /** Aborted when the batch stops taking lines; requests in flight continue. */
     stopSignal: stopSignal.signal,
-    /** Counts the outcome of a line, and stops the batch if the flags or the service require that. */
-    addOutcome: (outcome: LineOutcome): void => {
-      if (outcome.status !== 'unsent') outcomeCount += 1;
-      reviseOutcome(outcome);
-    },
-    /** As addOutcome, for a line whose outcome was counted before. */
-    reviseOutcome,
+    /** Counts the outcome of a line, or its revision, and stops the batch if the flags or the service require that. */
+    addOutcome,
     /** Waits for the turn to hold a large response: one at a time, so that memory does not grow with the concurrency. */
     takeLargeTurn: createTurns(),
     skippedRetries: () => skippedRetries,
