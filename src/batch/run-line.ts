@@ -31,8 +31,7 @@ import type { IndexedResult } from './line-table.ts';
 import { type LineChecks, prepareLine } from './prepare-line.ts';
 import {
   classifyLine,
-  formatFailure,
-  formatSuccess,
+  formatResult,
   type LineAttempt,
   type LineResult,
   type LineRevision,
@@ -110,7 +109,7 @@ export async function runLine(line: InputLine, run: LineRun, job: BatchJob): Pro
   }
   const guard = job.guardFor?.(run.line, request.draft, prior.applied === 'unknown');
   const known = prior.applied === 'unknown' ? await guard?.knownResponse() : undefined;
-  if (known) return settle(run, job, { ...UNSENT, ...classifyLine(0) }, formatSuccess(run, null, known));
+  if (known) return settle(run, job, { ...UNSENT, ...classifyLine(0) }, formatResult(run, null, known));
   if (isStopped || !canSendLine(prior, request.effect, job.canRetryUnknown)) return keepPriorOutcome(run, job, request);
   const sent = await sendAndStore(createRequestContext(request, job.connection), guard, run, job);
   if (sent.status !== 'unsent') return sent;
@@ -132,7 +131,7 @@ function storeUnsent(failure: Failure, run: LineRun, job: BatchJob): Promise<Lin
   const { redact } = job.context.report;
   const state = classifyLine(failure.exitCode, failure.facts.applied);
   const result = { ...UNSENT, ...state, failure, message: failureMessage(failure, redact) };
-  return settle(run, job, result, formatFailure(run, failure, redact, undefined));
+  return settle(run, job, result, formatResult(run, null, undefined, failure, redact));
 }
 
 // What earlier runs know about a line that they may have sent, in place of a result of this run.
@@ -205,9 +204,7 @@ async function sendAndStore(
   run.attempts = attempts;
   run.milliseconds = milliseconds;
   run.endedAtMs = now();
-  const bytes = failure
-    ? formatFailure(run, failure, redact, response)
-    : response && formatSuccess(run, status, response.bytes);
+  const bytes = formatResult(run, status, response?.bytes, failure, redact);
   // Written out, because a copy with more properties is slow (docs/performance.md).
   const result: LineResult = {
     status: state.status,
@@ -332,11 +329,8 @@ function createRevision(
   return () => {
     const failure = doubtOf();
     run.revision += 1;
-    revise(
-      { line: run.line, failure, earlier },
-      formatFailure(run, failure, report.redact, bytes && { bytes }),
-      written,
-    );
+    const result = formatResult(run, null, bytes, failure, report.redact);
+    revise({ line: run.line, failure, earlier }, result, written);
   };
 }
 
