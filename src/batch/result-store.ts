@@ -177,17 +177,45 @@ export type PriorResults = Awaited<ReturnType<typeof openPriorResults>>;
  * or an earlier version, and usage for one that exists without `--resume`.
  */
 export async function openPriorResults(
-  output: OutputPath,
+  file: OutputPath,
   identity: BatchIdentity,
   newRun: string,
-  options: Pick<BatchOptions, 'isResumed' | 'canAcceptChanges' | 'takeOverMs'>,
+  { isResumed, canAcceptChanges, takeOverMs }: Pick<BatchOptions, 'isResumed' | 'canAcceptChanges' | 'takeOverMs'>,
   runtime: LockRuntime,
   { warn }: Pick<Reporter, 'warn'>,
 ) {
-  const { lease, ...target } = await lockOutput(output, runtime, options.takeOverMs);
+  const { lease, ...target } = await lockOutput(file, runtime, takeOverMs);
   try {
-    await rejectUnusableFiles(target, options.isResumed);
-    return { ...(await readPriorResults(target, identity, newRun, options.canAcceptChanges, warn)), ...lease };
+    await rejectUnusableFiles(target, isResumed);
+    const { displayPath } = target;
+    const table = createLineTable();
+    const journal = await readBatchJournal(await batchJournalFile(target), table);
+    const output = await readOutput(target, 0, table);
+    const earlierRuns = journal?.runs ?? [];
+    const kinds = [...earlierRuns, ...output.checkpoints];
+    const [otherKind] = kinds.flatMap((kind) => describeOtherKind(kind, identity) ?? []);
+    const [run = newRun, otherRun] = new Set(kinds.map((kind) => kind.run));
+    const otherBatch = otherKind ?? (otherRun && 'its results and its journal are of different runs');
+    if (otherBatch !== undefined) throw otherBatchFailure(displayPath, otherBatch, 'choose another file with -o');
+    const differences = compareRuns(earlierRuns, identity).join('; ');
+    const acceptHint = 'use the same flags and profile, choose another file with -o, or resume with --accept-changes';
+    if (differences !== '' && !canAcceptChanges) throw otherBatchFailure(displayPath, differences, acceptHint);
+    // Any line without a result may have been sent. A run creates its journal before its output, and records each line before it
+    // has a result.
+    let isJournalLost =
+      earlierRuns.some((record) => record.isJournalLost) || (output.exists && earlierRuns.length === 0);
+    for (const line of table.lines())
+      isJournalLost ||= table.result(line)?.applied !== 'no' && table.recordedDigest(line) === undefined;
+    if (output.checkpoints.length === 0 && (isJournalLost || table.lastLine() > 0)) {
+      const state = output.exists ? 'has no complete result' : 'is missing';
+      await warn(
+        `${displayPath} ${state}; its lines may have been applied (to start over, delete it and ${displayPath}.journal)`,
+      );
+    } else if (isJournalLost) {
+      const state = journal ? 'lacks records of earlier runs' : 'is missing';
+      await warn(`${displayPath}.journal ${state}; lines without a result may have been applied`);
+    }
+    return { ...target, run, table, output, journal, isJournalLost, ...lease };
   } catch (error) {
     await lease.release();
     throw error;
@@ -226,43 +254,6 @@ async function rejectUnusableFiles({ path, displayPath }: OutputPath, isResumed:
   for (const suffix of EARLIER_SUFFIXES)
     if (await pathExists(path + suffix))
       throw earlierVersionFailure(displayPath + suffix, `the record of a batch is in ${displayPath}.journal now`);
-}
-
-async function readPriorResults(
-  target: OutputPath,
-  identity: BatchIdentity,
-  newRun: string,
-  canAcceptChanges: boolean,
-  warn: Reporter['warn'],
-) {
-  const { displayPath } = target;
-  const table = createLineTable();
-  const journal = await readBatchJournal(await batchJournalFile(target), table);
-  const output = await readOutput(target, 0, table);
-  const earlierRuns = journal?.runs ?? [];
-  const kinds = [...earlierRuns, ...output.checkpoints];
-  const [otherKind] = kinds.flatMap((kind) => describeOtherKind(kind, identity) ?? []);
-  const [run = newRun, otherRun] = new Set(kinds.map((kind) => kind.run));
-  const otherBatch = otherKind ?? (otherRun && 'its results and its journal are of different runs');
-  if (otherBatch !== undefined) throw otherBatchFailure(displayPath, otherBatch, 'choose another file with -o');
-  const differences = compareRuns(earlierRuns, identity).join('; ');
-  const acceptHint = 'use the same flags and profile, choose another file with -o, or resume with --accept-changes';
-  if (differences !== '' && !canAcceptChanges) throw otherBatchFailure(displayPath, differences, acceptHint);
-  // Any line without a result may have been sent. A run creates its journal before its output, and records each line before it
-  // has a result.
-  let isJournalLost = earlierRuns.some((record) => record.isJournalLost) || (output.exists && earlierRuns.length === 0);
-  for (const line of table.lines())
-    isJournalLost ||= table.result(line)?.applied !== 'no' && table.recordedDigest(line) === undefined;
-  if (output.checkpoints.length === 0 && (isJournalLost || table.lastLine() > 0)) {
-    const state = output.exists ? 'has no complete result' : 'is missing';
-    await warn(
-      `${displayPath} ${state}; its lines may have been applied (to start over, delete it and ${displayPath}.journal)`,
-    );
-  } else if (isJournalLost) {
-    const state = journal ? 'lacks records of earlier runs' : 'is missing';
-    await warn(`${displayPath}.journal ${state}; lines without a result may have been applied`);
-  }
-  return { ...target, run, table, output, journal, isJournalLost };
 }
 
 function describeOtherKind(

@@ -81,8 +81,15 @@ export interface LineRun extends LineAttempt {
   hasResponse: boolean;
   /** Data that no request asked for arrived on a connection that the line used. */
   hasStrayData: boolean;
-  /** Called once, when such data arrives after the result. */
-  onLaterStrayData?: (() => void) | undefined;
+  /** A result that such data takes back. */
+  stored?:
+    | {
+        readonly state: LineState;
+        readonly response: Buffer | undefined;
+        readonly written: Promise<void>;
+        readonly createDoubt: () => Failure;
+      }
+    | undefined;
 }
 
 /** Sends a line, unless an earlier run has its outcome or it must not be sent twice, and stores the result. */
@@ -171,7 +178,8 @@ async function sendAndStore(
 ): Promise<LineResult> {
   const { resultStore, settings } = job;
   const { line, prior } = run;
-  const sent = await recordAndSend(request, guard, run, job);
+  const onStrayData = watchStrayData(run, job);
+  const sent = await recordAndSend(request, guard, onStrayData, run, job);
   const { response, warnings, status } = sent;
   const { elapsed, now } = job.context.runtime;
   const endedAt = sent.lastChunkAt ?? elapsed();
@@ -221,10 +229,9 @@ async function sendAndStore(
   const stored = settle(run, job, result, bytes);
   if (state.status !== 'unknown' && !isOwnResponse) {
     const written = stored.then(() => {});
-    const revise = createRevision(run, state, response?.bytes, written, doubtOf, job);
+    run.stored = { state, response: response?.bytes, written, createDoubt: doubtOf };
     // Such data may have arrived while a record or a warning was written.
-    if (run.hasStrayData) revise();
-    else run.onLaterStrayData = revise;
+    if (run.hasStrayData) onStrayData();
   }
   return stored;
 }
@@ -241,6 +248,7 @@ interface SentLineResult {
 async function recordAndSend(
   request: RequestContext,
   guard: LineGuard | undefined,
+  onStrayData: () => void,
   run: LineRun,
   job: BatchJob,
 ): Promise<SentLineResult> {
@@ -264,7 +272,7 @@ async function recordAndSend(
     // The time of a line starts when it may be sent, not while it waits for others.
     startDeadline: () => createDeadline(job.settings.timeoutMs, runtime),
     turn,
-    onStrayData: watchStrayData(run),
+    onStrayData,
     onSend: async () => {
       // First, so that a job that only the job history has is not one of this batch.
       await record();
@@ -309,28 +317,17 @@ async function readOutcome(
   return { status, response: { bytes, doc: parseJson(bytes) }, failure, warnings, lastChunkAt };
 }
 
-// A function of its own, as createRevision: a connection holds what it refers to.
-function watchStrayData(run: LineRun): () => void {
+// A function of its own, because a connection holds what it refers to.
+function watchStrayData(run: LineRun, { revise, context: { report } }: BatchJob): () => void {
   return () => {
     run.hasStrayData = true;
-    run.onLaterStrayData?.();
-    run.onLaterStrayData = undefined;
-  };
-}
-
-function createRevision(
-  run: LineRun,
-  earlier: LineState,
-  bytes: Buffer | undefined,
-  written: Promise<void>,
-  doubtOf: () => Failure,
-  { revise, context: { report } }: BatchJob,
-): () => void {
-  return () => {
-    const failure = doubtOf();
+    const { stored } = run;
+    if (!stored) return;
+    run.stored = undefined;
     run.revision += 1;
-    const result = formatResult(run, null, bytes, failure, report.redact);
-    revise({ line: run.line, failure, earlier }, result, written);
+    const failure = stored.createDoubt();
+    const result = formatResult(run, null, stored.response, failure, report.redact);
+    revise({ line: run.line, failure, earlier: stored.state }, result, stored.written);
   };
 }
 
