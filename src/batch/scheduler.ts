@@ -109,6 +109,16 @@ export function createScheduler(
     hasGivenUp = true;
     stop(reason);
   };
+  // The next probe may be later than the end of the time.
+  const giveUpAt = (end: number): void => {
+    const remainingMs = end - elapsed();
+    if (remainingMs > 0) cancelOutage = after(remainingMs, () => giveUpAt(end));
+    else if (outage) {
+      const { url = '', reason } = outage.facts;
+      const time = `${maxOutageMs / 1000} s${outageFlag && ` (${outageFlag})`}`;
+      giveUp(`could not connect for ${time} to ${new URL(url).origin}: ${reason}`);
+    }
+  };
   const onFailedConnect = (failure: Failure): void => {
     if (hasGivenUp) return;
     const isFirst = outage === undefined;
@@ -117,11 +127,7 @@ export function createScheduler(
     if (isPermanent && !isTimedOut && !hasConnected) giveUp(failure.message);
     else if (isFirst) {
       onOutage(failure);
-      cancelOutage = after(maxOutageMs, () => {
-        const { url = '', reason } = (outage ?? failure).facts;
-        const time = `${maxOutageMs / 1000} s${outageFlag && ` (${outageFlag})`}`;
-        giveUp(`could not connect for ${time} to ${new URL(url).origin}: ${reason}`);
-      });
+      giveUpAt(elapsed() + maxOutageMs);
     }
   };
 
