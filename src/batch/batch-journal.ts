@@ -94,18 +94,16 @@ export interface BatchIdentity {
   readonly seed?: string | undefined;
 }
 
-export function createBatchIdentity(
-  url: URL,
-  { shard: { index, count }, limit, sample }: Pick<BatchOptions, 'shard' | 'limit' | 'sample'>,
-  { settings, defaults, parent }: Pick<LineChecks, 'settings' | 'defaults' | 'parent'>,
-): BatchIdentity {
+export function createBatchIdentity(url: URL, options: BatchOptions, checks: LineChecks): BatchIdentity {
+  const { settings, defaults, parent } = checks;
+  const { shard, limit, sample } = options;
   const { operation, isExact } = settings;
   const autofilled = Object.entries(flagTarget(operation).fields).flatMap(([name, { fill }]) =>
     fill === 'project' || fill === 'model' ? [[name, (isExact ? undefined : settings.defaults[fill].text) ?? '']] : [],
   );
   return {
     operation: operation.path,
-    shard: `${index}/${count}`,
+    shard: `${shard.index}/${shard.count}`,
     baseUrl: url.href.slice(0, 1 - operation.path.length),
     values: Object.fromEntries([
       ['--exact', String(isExact)],

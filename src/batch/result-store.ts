@@ -193,13 +193,19 @@ export async function openPriorResults(
     const output = await readOutput(target, 0, table);
     const earlierRuns = journal?.runs ?? [];
     const kinds = [...earlierRuns, ...output.checkpoints];
-    const [otherKind] = kinds.flatMap((kind) => describeOtherKind(kind, identity) ?? []);
+    const [otherKind] = kinds.flatMap(({ operation, shard }) => {
+      if (operation !== identity.operation) return [`it holds results of ${operation}, not ${identity.operation}`];
+      return shard === identity.shard ? [] : [`it holds results of shard ${shard}, not ${identity.shard}`];
+    });
     const [run = newRun, otherRun] = new Set(kinds.map((kind) => kind.run));
     const otherBatch = otherKind ?? (otherRun && 'its results and its journal are of different runs');
-    if (otherBatch !== undefined) throw otherBatchFailure(displayPath, otherBatch, 'choose another file with -o');
-    const differences = compareRuns(earlierRuns, identity).join('; ');
-    const acceptHint = 'use the same flags and profile, choose another file with -o, or resume with --accept-changes';
-    if (differences !== '' && !canAcceptChanges) throw otherBatchFailure(displayPath, differences, acceptHint);
+    const differences = canAcceptChanges ? '' : compareRuns(earlierRuns, identity).join('; ');
+    if (otherBatch !== undefined || differences !== '') {
+      const acceptHint = 'use the same flags and profile, choose another file with -o, or resume with --accept-changes';
+      const hint = otherBatch === undefined ? acceptHint : 'choose another file with -o';
+      const message = `${displayPath} belongs to another batch: ${otherBatch ?? differences}`;
+      throw new Failure('safety_check', message, { hint, applied: 'no' });
+    }
     // Any line without a result may have been sent. A run creates its journal before its output, and records each line before it
     // has a result.
     let isJournalLost =
@@ -233,8 +239,6 @@ export async function lockOutput(
   return { path: target, displayPath: shownPath, lease: await acquireLease(target, shownPath, runtime, takeOverMs) };
 }
 
-const EARLIER_SUFFIXES = ['.inflight', '.intents'];
-
 async function rejectUnusableFiles({ path, displayPath }: OutputPath, isResumed: boolean): Promise<void> {
   const found = await stat(path).catch(() => undefined);
   if (found?.isDirectory())
@@ -251,21 +255,9 @@ async function rejectUnusableFiles({ path, displayPath }: OutputPath, isResumed:
         `${displayPath}${suffix} already exists`,
         `use --resume to continue that run, ${suffix && 'delete it to start over, '}or choose another file with -o`,
       );
-  for (const suffix of EARLIER_SUFFIXES)
+  for (const suffix of ['.inflight', '.intents'])
     if (await pathExists(path + suffix))
       throw earlierVersionFailure(displayPath + suffix, `the record of a batch is in ${displayPath}.journal now`);
-}
-
-function describeOtherKind(
-  found: Pick<BatchIdentity, 'operation' | 'shard'>,
-  { operation, shard }: BatchIdentity,
-): string | undefined {
-  if (found.operation !== operation) return `it holds results of ${found.operation}, not ${operation}`;
-  return found.shard === shard ? undefined : `it holds results of shard ${found.shard}, not ${shard}`;
-}
-
-function otherBatchFailure(displayPath: string, reason: string, hint: string): Failure {
-  return new Failure('safety_check', `${displayPath} belongs to another batch: ${reason}`, { hint, applied: 'no' });
 }
 
 export type InputDifferences = Awaited<ReturnType<typeof compareInput>>;

@@ -7,8 +7,6 @@ import type { BatchOptions } from './batch-options.ts';
 
 export type Scheduler = ReturnType<typeof createScheduler>;
 
-type LineOutcome = { readonly failure: Failure | undefined; readonly status: string };
-
 /** The attempts of one line: at most one is in flight, and none while the line waits for a retry. */
 export interface Turn extends AttemptTurn {
   /** Lets the next request go; none is sent before, so that no line is sent after a reason to stop. */
@@ -192,7 +190,11 @@ export function createScheduler(
     if (!maxFailures.isPercentage) return failureCount > maxFailures.limit;
     return outcomeCount >= MIN_LINES_FOR_PERCENTAGE && (failureCount / outcomeCount) * 100 > maxFailures.limit;
   };
-  const addOutcome = ({ failure, status }: LineOutcome, isRevised = false): void => {
+  const addOutcome = (
+    outcome: { readonly failure?: Failure | undefined; readonly status: string },
+    isRevised = false,
+  ) => {
+    const { failure, status } = outcome;
     if (status !== 'unsent' && !isRevised) outcomeCount += 1;
     if (failure && isFailFast) stop('a line failed (--fail-fast)');
     if (failure && status !== 'unsent') failureCount += 1;
