@@ -38,7 +38,7 @@ interface LineObserver {
  * left out keeps the result of an earlier run.
  */
 export async function* selectedLines(
-  { lines }: Pick<BatchInput, 'lines'>,
+  { lines }: BatchInput,
   { shard, limit = Number.POSITIVE_INFINITY, sampledLines }: LineSelection,
   { onRead, onEmpty, onEnd }: LineObserver = {},
 ): AsyncGenerator<InputLine> {
@@ -59,15 +59,15 @@ export async function* selectedLines(
 
 /** The lines of a sample: those with the smallest digests of seed and number, so that a larger sample has them, too. */
 export async function chooseSample(
-  input: Pick<BatchInput, 'lines'>,
+  input: BatchInput,
   { size, seed }: NonNullable<BatchOptions['sample']>,
-  selection: Pick<BatchOptions, 'shard'>,
+  shard: BatchOptions['shard'],
 ): Promise<ReadonlySet<number>> {
   let chosen: { readonly number: number; readonly key: string }[] = [];
   const keepSmallest = (): void => {
     chosen = chosen.sort((one, other) => (one.key < other.key ? -1 : 1)).slice(0, size);
   };
-  for await (const { number } of selectedLines(input, selection)) {
+  for await (const { number } of selectedLines(input, { shard })) {
     chosen.push({ number, key: hash('sha256', `${seed} ${number}`, 'hex') });
     if (chosen.length >= 2 * size + 1000) keepSmallest();
   }

@@ -1,16 +1,6 @@
 import { hash } from 'node:crypto';
 import { resolveSymlinks } from '../files/file-replacement.ts';
 import { type JournalFile, NOT_A_RECORD, openJournal, parseRecord, readJournal } from '../files/journal.ts';
-import {
-  firstStringMember,
-  getMember,
-  isTrue,
-  type JsonNode,
-  kindOf,
-  membersOf,
-  numberMember,
-  stringOf,
-} from '../json/json-node.ts';
 import { writeJson } from '../json/write-json.ts';
 import { flagTarget } from '../operations/operation.ts';
 import type { BatchOptions } from './batch-options.ts';
@@ -34,10 +24,9 @@ export async function readBatchJournal(file: JournalFile, table: LineTable) {
     const text = bytes.toString();
     const { groups } = LINE_RECORD.exec(text) ?? {};
     if (groups && runs.length > 0) return readLineRecord(groups, table);
-    const record = parseRecord(bytes);
-    if (!record) return NOT_A_RECORD;
-    const run = parseRunRecord(record);
-    if (!run || formatRunRecord(run) !== text) return NOT_OF_A_BATCH;
+    if (!parseRecord(bytes)) return NOT_A_RECORD;
+    const run = parseRunRecord(text);
+    if (!run) return NOT_OF_A_BATCH;
     const [first = run] = runs;
     runs.push(run);
     return run.run === first.run ? undefined : 'it belongs to another run';
@@ -105,18 +94,16 @@ export interface BatchIdentity {
   readonly seed?: string | undefined;
 }
 
-export function createBatchIdentity(
-  url: URL,
-  { shard: { index, count }, limit, sample }: Pick<BatchOptions, 'shard' | 'limit' | 'sample'>,
-  { settings, defaults, parent }: Pick<LineChecks, 'settings' | 'defaults' | 'parent'>,
-): BatchIdentity {
+export function createBatchIdentity(url: URL, options: BatchOptions, checks: LineChecks): BatchIdentity {
+  const { settings, defaults, parent } = checks;
+  const { shard, limit, sample } = options;
   const { operation, isExact } = settings;
   const autofilled = Object.entries(flagTarget(operation).fields).flatMap(([name, { fill }]) =>
     fill === 'project' || fill === 'model' ? [[name, (isExact ? undefined : settings.defaults[fill].text) ?? '']] : [],
   );
   return {
     operation: operation.path,
-    shard: `${index}/${count}`,
+    shard: `${shard.index}/${shard.count}`,
     baseUrl: url.href.slice(0, 1 - operation.path.length),
     values: Object.fromEntries([
       ['--exact', String(isExact)],
@@ -150,16 +137,23 @@ function formatRunRecord({ run, operation, shard, baseUrl, values, isJournalLost
   return writeJson({ run, operation, shard, base_url: baseUrl, values, limit, sample, seed, journal_lost: lost });
 }
 
-function parseRunRecord(record: JsonNode): RunRecord | undefined {
-  const [run, operation, shard, baseUrl, seed] = ['run', 'operation', 'shard', 'base_url', 'seed'].map((name) =>
-    firstStringMember(record, name),
-  );
-  const values = getMember(record, 'values');
-  if (!run || !operation || !shard || !baseUrl || !values || kindOf(values) !== 'object') return undefined;
-  const [limit, sample] = ['limit', 'sample'].map((name) => numberMember(record, name));
-  const texts = Object.fromEntries(Array.from(membersOf(values), ({ key, value }) => [key, stringOf(value)]));
-  const isJournalLost = isTrue(getMember(record, 'journal_lost'));
-  return { run, operation, shard, baseUrl, values: texts, limit, sample, seed, isJournalLost };
+// Undefined for anything but what svc writes.
+function parseRunRecord(text: string): RunRecord | undefined {
+  const {
+    run,
+    operation,
+    shard,
+    base_url: baseUrl,
+    values,
+    limit,
+    sample,
+    seed,
+    journal_lost: lost,
+  } = JSON.parse(text);
+  const isComplete = [run, operation, shard, baseUrl].every((part) => typeof part === 'string' && part !== '');
+  if (!isComplete || typeof values !== 'object' || values === null) return undefined;
+  const record = { run, operation, shard, baseUrl, values, limit, sample, seed, isJournalLost: lost === true };
+  return formatRunRecord(record) === text ? record : undefined;
 }
 
 /** The differences of a batch from earlier runs: its values have to match one of them, and its lines include those of the last. */

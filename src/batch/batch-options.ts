@@ -131,12 +131,7 @@ export function fillShardInFiles(flags: FlagValues, { index, count }: Shard): Fl
   return filled;
 }
 
-interface TaskPosition {
-  readonly scheduler: string;
-  /** From 1. */
-  readonly index: number;
-  readonly count: number | undefined;
-}
+type TaskPosition = NonNullable<ReturnType<typeof readPosition>>;
 
 /** The variables of a scheduler that numbers its tasks from `first`, by default 0; they count only if `marker` is set. */
 interface TaskVariables {
@@ -223,7 +218,7 @@ function readPosition(
   env: Runtime['env'],
   { scheduler, index, count, first = 0, marker, none, range }: TaskVariables,
   undetected: (reason: string, hint?: string) => Failure,
-): TaskPosition | undefined {
+) {
   if (!env[index] || env[index] === none || (marker !== undefined && !env[marker])) return undefined;
   const readNumber = (name: string): number => {
     const text = env[name] ?? '';

@@ -34,7 +34,6 @@ export function createBatchWarnings(label: string, { warn, note }: Pick<Reporter
   const lineOfId = new Map<string, number>();
   const duplicateLines = new Set<number>();
   const suspectLines: number[] = [];
-  let suspectCount = 0;
   let hasIdInBody = false;
   let hasListedIds = false;
   return {
@@ -59,9 +58,9 @@ export function createBatchWarnings(label: string, { warn, note }: Pick<Reporter
     },
     addResponseWarnings: async (line: number, warnings: readonly string[]): Promise<void> => {
       if (warnings.length === 0) return;
-      suspectCount += 1;
-      if (suspectLines.length < MAX_LISTED_LINES) suspectLines.push(line);
-      if (suspectCount <= MAX_PRINTED_LINES) for (const warning of warnings) await warn(`line ${line}: ${warning}`);
+      suspectLines.push(line);
+      if (suspectLines.length <= MAX_PRINTED_LINES)
+        for (const warning of warnings) await warn(`line ${line}: ${warning}`);
     },
     /** Lists the lines that share a `custom_id`, and those whose responses have warnings if not all were printed. */
     finish: async (): Promise<void> => {
@@ -69,11 +68,9 @@ export function createBatchWarnings(label: string, { warn, note }: Pick<Reporter
       if (lines !== '' && !hasListedIds)
         await warn(`${label}: lines share a custom_id, so the id of a result names several lines: ${lines}`);
       hasListedIds ||= lines !== '';
-      const more = suspectCount > suspectLines.length ? ' and more' : '';
-      if (suspectCount > MAX_PRINTED_LINES)
-        await warn(
-          `the responses of ${suspectCount} lines have warnings: lines ${formatLineRanges(suspectLines)}${more}`,
-        );
+      const count = suspectLines.length;
+      if (count > MAX_PRINTED_LINES)
+        await warn(`the responses of ${count} lines have warnings: lines ${formatLineRanges(suspectLines)}`);
     },
   };
 }

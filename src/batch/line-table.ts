@@ -50,9 +50,6 @@ export function createLineTable() {
   const digestAt = (position: number): string => records.getBigUint64(position).toString(16).padStart(16, '0');
   const hasResult = (line: number): boolean => records.getUint32(positionOf(line) + layout.length) > 0;
   const isSent = (line: number): boolean => records.getFloat64(positionOf(line) + layout.sentTime) > 0;
-  const linesWith = function* (isIncluded: (line: number) => boolean): Generator<number> {
-    for (let line = 1; line <= lastLine; line += 1) if (isIncluded(line)) yield line;
-  };
   return {
     result: (line: number): IndexedResult | undefined => {
       const position = positionOf(line);
@@ -102,9 +99,10 @@ export function createLineTable() {
       const position = positionOf(line) + layout.sentDigest;
       return records.getBigUint64(position) === 0n ? undefined : digestAt(position);
     },
-    lines: () => linesWith(hasResult),
     /** The lines with a result or a `sending` record. */
-    knownLines: () => linesWith((line) => hasResult(line) || isSent(line)),
+    lines: function* (): Generator<number> {
+      for (let line = 1; line <= lastLine; line += 1) if (hasResult(line) || isSent(line)) yield line;
+    },
     lastLine: () => lastLine,
   };
 }

@@ -16,7 +16,6 @@ import {
 import { parseJson, tryParseJson } from '../json/parse-json.ts';
 import { compactJson, writeJson } from '../json/write-json.ts';
 import { failureFields } from '../output/failure-text.ts';
-import type { ParsedResponse } from '../results/show-response.ts';
 import { appliedStates, MAX_LINES } from './line-table.ts';
 
 /** What ties a result to its input line and its batch: the `checkpoint` of a result line. */
@@ -92,55 +91,40 @@ function shortHash(content: string | Uint8Array): string {
   return hash('sha256', content, 'hex').slice(0, 16);
 }
 
-/** The result line of a success; the response keeps every digit, on one line. */
-export function formatSuccess(attempt: LineAttempt, status: number | null, response: Buffer): Buffer {
-  const head = `${formatHead(attempt, status, 0, 'yes')}"response":`;
-  return Buffer.concat([Buffer.from(head), toSingleLine(response), Buffer.from(formatEnd(attempt))]);
-}
-
-/** The result line of a failure; a response that breaks the interface is kept in it, as text if it is not JSON. */
-export function formatFailure(
+/**
+ * The result line of a success with `status`, or of a failure. The response keeps every digit, on one line; one that is not JSON is
+ * kept as text.
+ */
+export function formatResult(
   attempt: LineAttempt,
-  failure: Failure,
-  redact: (text: string) => string,
-  response: Pick<ParsedResponse, 'bytes'> | undefined,
-): Buffer {
-  const { status = null, applied = 'no' } = failure.facts;
-  const responseJson = response && response.bytes.length > 0 ? `"response":${formatResponse(response.bytes)},` : '';
-  const error = `"error":${writeJson(failureFields(failure, redact))}`;
-  return Buffer.from(
-    formatHead(attempt, status, failure.exitCode, applied) + responseJson + error + formatEnd(attempt),
-  );
-}
-
-function formatHead(
-  { line, id = 'null', revision }: LineAttempt,
   status: number | null,
-  exitCode: number,
-  applied: AppliedState,
-): string {
-  const revised = revision === 0 ? '' : `"revision":${revision},`;
-  return `{"line":${line},"id":${id},"status":${status},"exit_code":${exitCode},"applied":"${applied}",${revised}`;
-}
-
-function formatEnd({ attempts, milliseconds, endedAtMs, checkpoint, ...more }: LineAttempt): string {
-  const { expectations = [], warnings = [] } = more;
-  const ended = endedAtMs === undefined ? '' : `,"ended_at":"${new Date(endedAtMs).toISOString()}"`;
-  const expected =
-    expectations.length > 0 ? `,"expectations":${writeJson(expectations.map((one) => ({ ...one })))}` : '';
-  const warned = warnings.length > 0 ? `,"warnings":${writeJson(warnings)}` : '';
+  response: Buffer | undefined,
+  failure?: Failure,
+  redact: (text: string) => string = String,
+): Buffer {
+  const { line, id = 'null', revision, attempts, milliseconds, endedAtMs, checkpoint } = attempt;
+  const { expectations = [], warnings = [] } = attempt;
   const { input, run, operation, shard } = checkpoint;
-  return `${expected}${warned},"attempts":${attempts},"ms":${Math.round(milliseconds)}${ended},"checkpoint":{"input":"${input}","run":"${run}","operation":"${operation}","shard":"${shard}"}}\n`;
+  const { status: code = null, applied = 'no' } = failure ? failure.facts : ({ status, applied: 'yes' } as const);
+  const head = `{"line":${line},"id":${id},"status":${code},"exit_code":${failure?.exitCode ?? 0},"applied":"${applied}"`;
+  const middle = [
+    ...(failure ? [`,"error":${writeJson(failureFields(failure, redact))}`] : []),
+    ...(expectations.length > 0 ? [`,"expectations":${writeJson(expectations.map((one) => ({ ...one })))}`] : []),
+    ...(warnings.length > 0 ? [`,"warnings":${writeJson(warnings)}`] : []),
+  ].join('');
+  const ended = endedAtMs === undefined ? '' : `,"ended_at":"${new Date(endedAtMs).toISOString()}"`;
+  const end = `${middle},"attempts":${attempts},"ms":${Math.round(milliseconds)}${ended},"checkpoint":{"input":"${input}","run":"${run}","operation":"${operation}","shard":"${shard}"}}\n`;
+  const start = revision === 0 ? head : `${head},"revision":${revision}`;
+  if (!response?.length) return Buffer.from(start + end);
+  const json =
+    failure && !tryParseJson(response) ? Buffer.from(writeJson(response.toString())) : toSingleLine(response);
+  return Buffer.concat([Buffer.from(`${start},"response":`), json, Buffer.from(end)]);
 }
 
 // In JSON, line breaks are only between values.
 function toSingleLine(bytes: Buffer): Buffer {
   if (!bytes.includes(LINE_FEED) && !bytes.includes(CARRIAGE_RETURN)) return bytes;
   return Buffer.from(compactJson(rootOf(parseJson(bytes))));
-}
-
-function formatResponse(bytes: Buffer): string {
-  return tryParseJson(bytes) ? toSingleLine(bytes).toString() : writeJson(bytes.toString());
 }
 
 export type ResultEntry = NonNullable<ReturnType<typeof parseResultLine>>;

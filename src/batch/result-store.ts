@@ -177,17 +177,51 @@ export type PriorResults = Awaited<ReturnType<typeof openPriorResults>>;
  * or an earlier version, and usage for one that exists without `--resume`.
  */
 export async function openPriorResults(
-  output: OutputPath,
+  file: OutputPath,
   identity: BatchIdentity,
   newRun: string,
-  options: Pick<BatchOptions, 'isResumed' | 'canAcceptChanges' | 'takeOverMs'>,
+  { isResumed, canAcceptChanges, takeOverMs }: Pick<BatchOptions, 'isResumed' | 'canAcceptChanges' | 'takeOverMs'>,
   runtime: LockRuntime,
   { warn }: Pick<Reporter, 'warn'>,
 ) {
-  const { lease, ...target } = await lockOutput(output, runtime, options.takeOverMs);
+  const { lease, ...target } = await lockOutput(file, runtime, takeOverMs);
   try {
-    await rejectUnusableFiles(target, options.isResumed);
-    return { ...(await readPriorResults(target, identity, newRun, options.canAcceptChanges, warn)), ...lease };
+    await rejectUnusableFiles(target, isResumed);
+    const { displayPath } = target;
+    const table = createLineTable();
+    const journal = await readBatchJournal(await batchJournalFile(target), table);
+    const output = await readOutput(target, 0, table);
+    const earlierRuns = journal?.runs ?? [];
+    const kinds = [...earlierRuns, ...output.checkpoints];
+    const [otherKind] = kinds.flatMap(({ operation, shard }) => {
+      if (operation !== identity.operation) return [`it holds results of ${operation}, not ${identity.operation}`];
+      return shard === identity.shard ? [] : [`it holds results of shard ${shard}, not ${identity.shard}`];
+    });
+    const [run = newRun, otherRun] = new Set(kinds.map((kind) => kind.run));
+    const otherBatch = otherKind ?? (otherRun && 'its results and its journal are of different runs');
+    const differences = canAcceptChanges ? '' : compareRuns(earlierRuns, identity).join('; ');
+    if (otherBatch !== undefined || differences !== '') {
+      const acceptHint = 'use the same flags and profile, choose another file with -o, or resume with --accept-changes';
+      const hint = otherBatch === undefined ? acceptHint : 'choose another file with -o';
+      const message = `${displayPath} belongs to another batch: ${otherBatch ?? differences}`;
+      throw new Failure('safety_check', message, { hint, applied: 'no' });
+    }
+    // Any line without a result may have been sent. A run creates its journal before its output, and records each line before it
+    // has a result.
+    let isJournalLost =
+      earlierRuns.some((record) => record.isJournalLost) || (output.exists && earlierRuns.length === 0);
+    for (const line of table.lines())
+      isJournalLost ||= table.result(line)?.applied !== 'no' && table.recordedDigest(line) === undefined;
+    if (output.checkpoints.length === 0 && (isJournalLost || table.lastLine() > 0)) {
+      const state = output.exists ? 'has no complete result' : 'is missing';
+      await warn(
+        `${displayPath} ${state}; its lines may have been applied (to start over, delete it and ${displayPath}.journal)`,
+      );
+    } else if (isJournalLost) {
+      const state = journal ? 'lacks records of earlier runs' : 'is missing';
+      await warn(`${displayPath}.journal ${state}; lines without a result may have been applied`);
+    }
+    return { ...target, run, table, output, journal, isJournalLost, ...lease };
   } catch (error) {
     await lease.release();
     throw error;
@@ -205,8 +239,6 @@ export async function lockOutput(
   return { path: target, displayPath: shownPath, lease: await acquireLease(target, shownPath, runtime, takeOverMs) };
 }
 
-const EARLIER_SUFFIXES = ['.inflight', '.intents'];
-
 async function rejectUnusableFiles({ path, displayPath }: OutputPath, isResumed: boolean): Promise<void> {
   const found = await stat(path).catch(() => undefined);
   if (found?.isDirectory())
@@ -223,59 +255,9 @@ async function rejectUnusableFiles({ path, displayPath }: OutputPath, isResumed:
         `${displayPath}${suffix} already exists`,
         `use --resume to continue that run, ${suffix && 'delete it to start over, '}or choose another file with -o`,
       );
-  for (const suffix of EARLIER_SUFFIXES)
+  for (const suffix of ['.inflight', '.intents'])
     if (await pathExists(path + suffix))
       throw earlierVersionFailure(displayPath + suffix, `the record of a batch is in ${displayPath}.journal now`);
-}
-
-async function readPriorResults(
-  target: OutputPath,
-  identity: BatchIdentity,
-  newRun: string,
-  canAcceptChanges: boolean,
-  warn: Reporter['warn'],
-) {
-  const { displayPath } = target;
-  const table = createLineTable();
-  const journal = await readBatchJournal(await batchJournalFile(target), table);
-  const output = await readOutput(target, 0, table);
-  const earlierRuns = journal?.runs ?? [];
-  const kinds = [...earlierRuns, ...output.checkpoints];
-  const [otherKind] = kinds.flatMap((kind) => describeOtherKind(kind, identity) ?? []);
-  const [run = newRun, otherRun] = new Set(kinds.map((kind) => kind.run));
-  const otherBatch = otherKind ?? (otherRun && 'its results and its journal are of different runs');
-  if (otherBatch !== undefined) throw otherBatchFailure(displayPath, otherBatch, 'choose another file with -o');
-  const differences = compareRuns(earlierRuns, identity).join('; ');
-  const acceptHint = 'use the same flags and profile, choose another file with -o, or resume with --accept-changes';
-  if (differences !== '' && !canAcceptChanges) throw otherBatchFailure(displayPath, differences, acceptHint);
-  // Any line without a result may have been sent. A run creates its journal before its output, and records each line before it
-  // has a result.
-  let isJournalLost = earlierRuns.some((record) => record.isJournalLost) || (output.exists && earlierRuns.length === 0);
-  for (const line of table.lines())
-    isJournalLost ||= table.result(line)?.applied !== 'no' && table.recordedDigest(line) === undefined;
-  const hasNoResult = table.lines().next().done;
-  if (hasNoResult && (isJournalLost || table.lastLine() > 0)) {
-    const state = output.exists ? 'has no complete result' : 'is missing';
-    await warn(
-      `${displayPath} ${state}; its lines may have been applied (to start over, delete it and ${displayPath}.journal)`,
-    );
-  } else if (isJournalLost) {
-    const state = journal ? 'lacks records of earlier runs' : 'is missing';
-    await warn(`${displayPath}.journal ${state}; lines without a result may have been applied`);
-  }
-  return { ...target, run, table, output, journal, isJournalLost };
-}
-
-function describeOtherKind(
-  found: Pick<BatchIdentity, 'operation' | 'shard'>,
-  { operation, shard }: BatchIdentity,
-): string | undefined {
-  if (found.operation !== operation) return `it holds results of ${found.operation}, not ${operation}`;
-  return found.shard === shard ? undefined : `it holds results of shard ${found.shard}, not ${shard}`;
-}
-
-function otherBatchFailure(displayPath: string, reason: string, hint: string): Failure {
-  return new Failure('safety_check', `${displayPath} belongs to another batch: ${reason}`, { hint, applied: 'no' });
 }
 
 export type InputDifferences = Awaited<ReturnType<typeof compareInput>>;
@@ -309,7 +291,7 @@ export async function compareInput(
     if (known !== undefined && known !== digestInputLine(line)) changedLines.push(line.number);
   }
   const removedLines = new Set<number>();
-  for (const line of table.knownLines()) if (line > endLine || emptyLines.has(line)) removedLines.add(line);
+  for (const line of table.lines()) if (line > endLine || emptyLines.has(line)) removedLines.add(line);
   const parts = [
     ...(changedLines.length > 0 ? [`changed lines: ${formatLineRanges(changedLines)}`] : []),
     ...(removedLines.size > 0 ? [`removed lines: ${formatLineRanges(removedLines)}`] : []),

@@ -30,8 +30,7 @@ import type { IndexedResult } from './line-table.ts';
 import { type LineChecks, prepareLine } from './prepare-line.ts';
 import {
   classifyLine,
-  formatFailure,
-  formatSuccess,
+  formatResult,
   type LineAttempt,
   type LineResult,
   type LineRevision,
@@ -69,7 +68,7 @@ export interface BatchJob extends LineChecks {
 
 /** A line from its input to its result. A kept connection holds those of all its lines, so they hold no body. */
 export interface LineRun extends LineAttempt {
-  /** Writes the result, or nothing, when it is its turn. After a failed write nothing more is written. */
+  /** Writes the result, or nothing, when it is its turn. */
   readonly put: (result: Uint8Array | undefined) => Promise<void>;
   readonly turn: Turn;
   /** What earlier runs did; until that is known, they may have applied the line. */
@@ -81,8 +80,15 @@ export interface LineRun extends LineAttempt {
   hasResponse: boolean;
   /** Data that no request asked for arrived on a connection that the line used. */
   hasStrayData: boolean;
-  /** Called once, when such data arrives after the result. */
-  onLaterStrayData?: (() => void) | undefined;
+  /** A result that such data takes back. */
+  stored?:
+    | {
+        readonly state: LineState;
+        readonly response: Buffer | undefined;
+        readonly written: Promise<void>;
+        readonly createDoubt: () => Failure;
+      }
+    | undefined;
 }
 
 /** Sends a line, unless an earlier run has its outcome or it must not be sent twice, and stores the result. */
@@ -109,7 +115,7 @@ export async function runLine(line: InputLine, run: LineRun, job: BatchJob): Pro
   }
   const guard = job.guardFor?.(run.line, request.draft, prior.applied === 'unknown');
   const known = prior.applied === 'unknown' ? await guard?.knownResponse() : undefined;
-  if (known) return settle(run, job, { ...UNSENT, ...classifyLine(0) }, formatSuccess(run, null, known));
+  if (known) return settle(run, job, { ...UNSENT, ...classifyLine(0) }, formatResult(run, null, known));
   if (isStopped || !canSendLine(prior, request.effect, job.canRetryUnknown)) return keepPriorOutcome(run, job, request);
   const sent = await sendAndStore(createRequestContext(request, job.connection), guard, run, job);
   if (sent.status !== 'unsent') return sent;
@@ -119,14 +125,9 @@ export async function runLine(line: InputLine, run: LineRun, job: BatchJob): Pro
 const UNSENT: LineResult = { status: 'unsent', isUnresolved: false, failure: undefined, ...NOT_SENT };
 
 // The next request may start before the result of this one is written.
-async function settle(
-  run: LineRun,
-  { scheduler }: BatchJob,
-  result: LineResult,
-  bytes?: Buffer,
-  outcome = result,
-): Promise<LineResult> {
-  scheduler.addOutcome(outcome);
+async function settle(run: LineRun, job: BatchJob, result: LineResult, bytes?: Buffer): Promise<LineResult> {
+  // The failure of an earlier run does not stop this one.
+  job.scheduler.addOutcome({ failure: bytes && result.failure, status: result.status });
   run.turn.release();
   await run.put(bytes);
   return result;
@@ -136,7 +137,7 @@ function storeUnsent(failure: Failure, run: LineRun, job: BatchJob): Promise<Lin
   const { redact } = job.context.report;
   const state = classifyLine(failure.exitCode, failure.facts.applied);
   const result = { ...UNSENT, ...state, failure, message: failureMessage(failure, redact) };
-  return settle(run, job, result, formatFailure(run, failure, redact, undefined));
+  return settle(run, job, result, formatResult(run, null, undefined, failure, redact));
 }
 
 // What earlier runs know about a line that they may have sent, in place of a result of this run.
@@ -149,7 +150,7 @@ async function keepPriorOutcome(run: LineRun, job: BatchJob, sendable?: Prepared
   return { ...kept, isIdempotent: sendable !== undefined && canSendLine(run.prior, sendable.effect, false) };
 }
 
-// Leaves the result of an earlier run as it is; its failure does not stop this one.
+// Leaves the result of an earlier run as it is.
 async function keepEarlierResult(entry: IndexedResult, run: LineRun, job: BatchJob): Promise<LineResult> {
   const { exitCode, applied } = entry;
   const kept: LineResult = { ...UNSENT, ...classifyLine(exitCode, applied) };
@@ -157,7 +158,7 @@ async function keepEarlierResult(entry: IndexedResult, run: LineRun, job: BatchJ
   const facts = resultLineFacts(tryParseJson(await job.resultStore.read(entry)));
   const { message = 'the line failed in an earlier run', httpStatus } = facts;
   const failure = new Failure(failureCodeOf(exitCode) ?? 'failed', message, { applied, status: httpStatus });
-  return settle(run, job, { ...kept, failure, message, httpStatus }, undefined, kept);
+  return settle(run, job, { ...kept, failure, message, httpStatus });
 }
 
 function lostResponseFailure(request?: PreparedRequest): Failure {
@@ -176,7 +177,8 @@ async function sendAndStore(
 ): Promise<LineResult> {
   const { resultStore, settings } = job;
   const { line, prior } = run;
-  const sent = await recordAndSend(request, guard, run, job);
+  const onStrayData = watchStrayData(run, job);
+  const sent = await recordAndSend(request, guard, onStrayData, run, job);
   const { response, warnings, status } = sent;
   const { elapsed, now } = job.context.runtime;
   const endedAt = sent.lastChunkAt ?? elapsed();
@@ -195,32 +197,23 @@ async function sendAndStore(
       : settings.isStrict && warnings[0] !== undefined
         ? new Failure('invalid_response', warnings[0], { applied: 'yes', status })
         : expectationFailure(run.expectations, { url: request.destination.url.href, status, attempts }));
-  const withdraw = async (): Promise<void> => {
-    if (run.isRecorded && prior.sentAtMs === undefined) await resultStore.recordWithdrawn(line, run.checkpoint.input);
-  };
-  if (!doubt && sent.failure && signalOfFailure(sent.failure.code) && sent.failure.facts.applied === 'no') {
-    await withdraw();
-    return { ...UNSENT, attempts };
-  }
+  const isInterrupted =
+    !doubt && sent.failure && signalOfFailure(sent.failure.code) && sent.failure.facts.applied === 'no';
   const state = classifyLine(failure?.exitCode ?? 0, failure?.facts.applied);
+  const isWithdrawn = isInterrupted || (failure && !state.isUnresolved);
   // Before its result is stored, so that a record after such a result is always of a later attempt.
-  if (failure && !state.isUnresolved) await withdraw();
-  job.scheduler.addOutcome({ failure, status: state.status });
-  run.turn.release();
+  if (isWithdrawn && run.isRecorded && prior.sentAtMs === undefined)
+    await resultStore.recordWithdrawn(line, run.checkpoint.input);
+  if (isInterrupted) return { ...UNSENT, attempts };
   if (!failure) await job.warnings.addResponseWarnings(line, warnings);
   if (doubt) await job.warnings.addResponseWarnings(line, [doubt.facts.summary ?? doubt.message]);
   const redact = failure ? redactorFor(request.request, job) : String;
   run.attempts = attempts;
   run.milliseconds = milliseconds;
   run.endedAtMs = now();
-  const written = run.put(
-    failure ? formatFailure(run, failure, redact, response) : response && formatSuccess(run, status, response.bytes),
-  );
-  if (state.status !== 'unknown' && !isOwnResponse)
-    run.onLaterStrayData = createRevision(run, state, response?.bytes, written, doubtOf, job);
-  await written;
+  const bytes = formatResult(run, status, response?.bytes, failure, redact);
   // Written out, because a copy with more properties is slow (docs/performance.md).
-  return {
+  const result: LineResult = {
     status: state.status,
     isUnresolved: state.isUnresolved,
     failure,
@@ -232,6 +225,14 @@ async function sendAndStore(
     response: response?.doc && rootOf(response.doc),
     warnings,
   };
+  const stored = settle(run, job, result, bytes);
+  if (state.status !== 'unknown' && !isOwnResponse) {
+    const written = stored.then(() => {});
+    run.stored = { state, response: response?.bytes, written, createDoubt: doubtOf };
+    // Such data may have arrived while a record or a warning was written.
+    if (run.hasStrayData) onStrayData();
+  }
+  return stored;
 }
 
 interface SentLineResult {
@@ -246,6 +247,7 @@ interface SentLineResult {
 async function recordAndSend(
   request: RequestContext,
   guard: LineGuard | undefined,
+  onStrayData: () => void,
   run: LineRun,
   job: BatchJob,
 ): Promise<SentLineResult> {
@@ -267,7 +269,7 @@ async function recordAndSend(
     signal: job.signal,
     waitSignal: job.scheduler.stopSignal,
     turn,
-    onStrayData: watchStrayData(run),
+    onStrayData,
     onSend: async () => {
       // First, so that a job that only the job history has is not one of this batch.
       await record();
@@ -312,31 +314,17 @@ async function readOutcome(
   return { status, response: { bytes, doc: parseJson(bytes) }, failure, warnings, lastChunkAt };
 }
 
-// A function of its own, as createRevision: a connection holds what it refers to.
-function watchStrayData(run: LineRun): () => void {
+// A function of its own, because a connection holds what it refers to.
+function watchStrayData(run: LineRun, { revise, context: { report } }: BatchJob): () => void {
   return () => {
     run.hasStrayData = true;
-    run.onLaterStrayData?.();
-    run.onLaterStrayData = undefined;
-  };
-}
-
-function createRevision(
-  run: LineRun,
-  earlier: LineState,
-  bytes: Buffer | undefined,
-  written: Promise<void>,
-  doubtOf: () => Failure,
-  { revise, context: { report } }: BatchJob,
-): () => void {
-  return () => {
-    const failure = doubtOf();
+    const { stored } = run;
+    if (!stored) return;
+    run.stored = undefined;
     run.revision += 1;
-    revise(
-      { line: run.line, failure, earlier },
-      formatFailure(run, failure, report.redact, bytes && { bytes }),
-      written,
-    );
+    const failure = stored.createDoubt();
+    const result = formatResult(run, null, stored.response, failure, report.redact);
+    revise({ line: run.line, failure, earlier: stored.state }, result, stored.written);
   };
 }
 

@@ -57,7 +57,7 @@ export async function sendBatch(
     if (isFinished) return;
     const { line, failure } = revision;
     record.revise(revision);
-    scheduler.reviseOutcome({ failure, status: 'unknown' });
+    scheduler.addOutcome({ failure, status: 'unknown' }, true);
     const warned = batch.warnings.addResponseWarnings(line, [failure.facts.summary ?? failure.message]);
     const revised = written.then(() => batch.resultStore.revise(result));
     revisions.push(Promise.all([revised, warned]).then(() => {}, keepStoreError));
@@ -103,13 +103,13 @@ export async function sendBatch(
   // Throws the error of reading the input when the lines before it are done.
   const sendLines = async (): Promise<void> => {
     const limitHeap = createHeapLimit();
-    const onRead = ({ offset, length }: InputLine): void => {
-      tally.bytesRead = offset + length;
-    };
-    const onEmpty = (): void => {
-      tally.emptyLines += 1;
-    };
     try {
+      const onRead = ({ offset, length }: InputLine): void => {
+        tally.bytesRead = offset + length;
+      };
+      const onEmpty = (): void => {
+        tally.emptyLines += 1;
+      };
       for await (const line of selectedLines(input, options, { onRead, onEmpty })) {
         tally.linesRead += 1;
         if (tally.linesRead % LINES_PER_HEAP_CHECK === 0) limitHeap();
@@ -164,11 +164,8 @@ function createOrderedSlots(write: (result: Uint8Array) => Promise<void>): () =>
   const takeTurn = createTurns();
   return () => {
     const turn = takeTurn();
-    let isOver = false;
     return async (result) => {
       const endTurn = await turn;
-      if (isOver) return;
-      isOver = true;
       const written = result && write(result);
       endTurn();
       await written;

@@ -7,8 +7,6 @@ import type { BatchOptions } from './batch-options.ts';
 
 export type Scheduler = ReturnType<typeof createScheduler>;
 
-type LineOutcome = { readonly failure: Failure | undefined; readonly status: string };
-
 /** The attempts of one line: at most one is in flight, and none while the line waits for a retry. */
 export interface Turn extends AttemptTurn {
   /** Lets the next request go; none is sent before, so that no line is sent after a reason to stop. */
@@ -192,7 +190,12 @@ export function createScheduler(
     if (!maxFailures.isPercentage) return failureCount > maxFailures.limit;
     return outcomeCount >= MIN_LINES_FOR_PERCENTAGE && (failureCount / outcomeCount) * 100 > maxFailures.limit;
   };
-  const reviseOutcome = ({ failure, status }: LineOutcome): void => {
+  const addOutcome = (
+    outcome: { readonly failure?: Failure | undefined; readonly status: string },
+    isRevised = false,
+  ) => {
+    const { failure, status } = outcome;
+    if (status !== 'unsent' && !isRevised) outcomeCount += 1;
     if (failure && isFailFast) stop('a line failed (--fail-fast)');
     if (failure && status !== 'unsent') failureCount += 1;
     if (exceedsMaxFailures()) stop(`${failureCount} ${pluralize(failureCount, 'line')} failed (--max-failures)`);
@@ -224,13 +227,8 @@ export function createScheduler(
     stopReason: () => stopReason,
     /** Aborted when the batch stops taking lines; requests in flight continue. */
     stopSignal: stopSignal.signal,
-    /** Counts the outcome of a line, and stops the batch if the flags or the service require that. */
-    addOutcome: (outcome: LineOutcome): void => {
-      if (outcome.status !== 'unsent') outcomeCount += 1;
-      reviseOutcome(outcome);
-    },
-    /** As addOutcome, for a line whose outcome was counted before. */
-    reviseOutcome,
+    /** Counts the outcome of a line, or its revision, and stops the batch if the flags or the service require that. */
+    addOutcome,
     /** Waits for the turn to hold a large response: one at a time, so that memory does not grow with the concurrency. */
     takeLargeTurn: createTurns(),
     skippedRetries: () => skippedRetries,

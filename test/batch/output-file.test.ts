@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { createLineTable, type LineTable } from '../../src/batch/line-table.ts';
 import { openOutput, readOutput, sortOutput } from '../../src/batch/output-file.ts';
-import { formatFailure, formatSuccess, type LineAttempt, parseResultLine } from '../../src/batch/result-line.ts';
+import { formatResult, type LineAttempt, parseResultLine } from '../../src/batch/result-line.ts';
 import { Failure } from '../../src/errors.ts';
 import { temporaryDirectory } from '../support/svc.ts';
 
@@ -19,16 +19,19 @@ const attempt = (line: number, more: Partial<LineAttempt> = {}): LineAttempt => 
   ...more,
 });
 const success = (line: number, more: Partial<LineAttempt> = {}, response = '{"n":12345678901234567890,"x":1.0}') =>
-  formatSuccess(attempt(line, more), 200, Buffer.from(response));
+  formatResult(attempt(line, more), 200, Buffer.from(response));
 const failure = (
   line: number,
   applied: 'no' | 'yes' | 'unknown',
   code: 'refused' | 'unknown' | 'invalid_response' = 'refused',
   more: Partial<LineAttempt> = {},
 ): Buffer =>
-  formatFailure(attempt(line, more), new Failure(code, 'no', { status: 400, applied }), String, {
-    bytes: Buffer.from('{"error":"x"}'),
-  });
+  formatResult(
+    attempt(line, more),
+    null,
+    Buffer.from('{"error":"x"}'),
+    new Failure(code, 'no', { status: 400, applied }),
+  );
 
 describe('a result line', () => {
   it('has the response with every digit, on one line', () => {
@@ -41,9 +44,8 @@ describe('a result line', () => {
   });
 
   it('keeps a response that is not JSON as text', () => {
-    const broken = formatFailure(attempt(1), new Failure('invalid_response', 'not JSON', { applied: 'yes' }), String, {
-      bytes: Buffer.from('<html>\n"'),
-    });
+    const failed = new Failure('invalid_response', 'not JSON', { applied: 'yes' });
+    const broken = formatResult(attempt(1), null, Buffer.from('<html>\n"'), failed);
     expect(JSON.parse(broken.toString())).toMatchObject({ response: '<html>\n"', exit_code: 11, applied: 'yes' });
   });
 

@@ -344,7 +344,7 @@ describe('a batch stops', () => {
     scheduler.addOutcome(failed);
     scheduler.addOutcome({ ...failed, status: 'unsent' });
     expect(scheduler.stopReason()).toBeUndefined();
-    scheduler.reviseOutcome({ ...failed, status: 'unknown' });
+    scheduler.addOutcome({ ...failed, status: 'unknown' }, true);
     expect(scheduler.stopReason()).toBe('2 lines failed (--max-failures)');
 
     const { scheduler: percent } = schedulerWith({ maxFailures: { limit: 10, isPercentage: true } });

@@ -86,7 +86,7 @@ export async function runBatch(
   // Nothing is read twice that need not be.
   const keepInput = (): Promise<void> => input.keep(dirname(resolve(runtime.cwd, output ?? '-')), signal);
   if (options.sample) await keepInput();
-  const sampledLines = options.sample && (await chooseSample(input, options.sample, options));
+  const sampledLines = options.sample && (await chooseSample(input, options.sample, options.shard));
   const selection = { ...options, sampledLines };
   if (previewFormat && !options.isResumed) return checkLines(input, selection, checks, context, previewFormat);
   if (!destination) throw missingBaseUrl();

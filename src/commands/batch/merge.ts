@@ -4,7 +4,7 @@ import { formatLineRanges } from '../../batch/batch-warnings.ts';
 import { createLineTable, type LineTable } from '../../batch/line-table.ts';
 import { type OutputPath, readOutput, resolveOutputs, writeResultsInOrder } from '../../batch/output-file.ts';
 import { classifyLine, filterFailure } from '../../batch/result-line.ts';
-import { compareInput, type InputDifferences, lockOutput } from '../../batch/result-store.ts';
+import { compareInput, lockOutput } from '../../batch/result-store.ts';
 import type { Invocation } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { Failure, usageFailure } from '../../errors.ts';
@@ -16,7 +16,8 @@ import { openSink, type Sink } from '../../output/sink.ts';
 import { filteredSink, type JqFilter } from '../../results/jq-filter.ts';
 import { chooseFormat } from '../../results/output-format.ts';
 import { openResultFilter } from '../../results/print-result.ts';
-import type { Runtime } from '../../runtime.ts';
+
+const MAX_EMPTY_LINE_BYTES = 1024;
 
 /**
  * Combines the results of sharded batches in the order of their lines, and reports missing lines. Throws Failure
@@ -37,10 +38,13 @@ export async function runBatchMerge({ args, flags }: Invocation, context: Contex
   const table = createLineTable();
   const outputs = await resolveOutputs(args, runtime.cwd);
   const operation = await readOutputs(outputs, table);
-  const { lastLine, emptyLines } =
-    input === undefined
-      ? { lastLine: table.lastLine(), emptyLines: new Set() }
-      : await compareWithInput(table, input, operation, runtime);
+  // Without the operation no result has a digest; a longer line is not empty.
+  const maxLineBytes = operationAt(operation)?.largestBody ?? MAX_EMPTY_LINE_BYTES;
+  const compared = input === undefined ? undefined : await openBatchInput(input, runtime, lineSplitter(maxLineBytes));
+  const inputHint = 'name the input of that batch with --input';
+  const { lastLine, emptyLines } = compared
+    ? await compareInput(compared, { shard: { index: 1, count: 1 } }, table, 'the merged output', inputHint)
+    : { lastLine: table.lastLine(), emptyLines: new Set() };
   const missing: number[] = [];
   const counts = { done: 0, failed: 0, unknown: 0, unsent: 0 };
   for (let line = 1; line <= lastLine; line += 1) {
@@ -94,21 +98,6 @@ function otherBatchFailure(first: string, other: string, reason: string): Failur
   const message = `${first} and ${other} do not belong to the same batch: ${reason}`;
   const hint = 'merge the outputs of one batch, each shard once';
   return new Failure('safety_check', message, { hint, applied: 'no' });
-}
-
-// Without the operation no result has a digest; a longer line is not empty.
-const MAX_EMPTY_LINE_BYTES = 1024;
-
-async function compareWithInput(
-  table: LineTable,
-  path: string,
-  operationPath: string | undefined,
-  runtime: Runtime,
-): Promise<InputDifferences> {
-  const maxLineBytes = operationAt(operationPath)?.largestBody ?? MAX_EMPTY_LINE_BYTES;
-  const input = await openBatchInput(path, runtime, lineSplitter(maxLineBytes));
-  const hint = 'name the input of that batch with --input';
-  return compareInput(input, { shard: { index: 1, count: 1 } }, table, 'the merged output', hint);
 }
 
 // As result lines, filtered by --jq, as rows of a table with columns added, or as results of an OpenAI batch.
