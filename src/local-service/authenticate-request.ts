@@ -18,17 +18,10 @@ export function authenticateRequest(
   const expected =
     scheme === 'basic' ? basicAuthorization(accepted.username, accepted.password) : `Bearer ${accepted.token}`;
   // The name of a scheme may be written in any case (RFC 9110).
-  const received = (authorization ?? '').replace(
-    /^\S+/,
-    (word) => word.slice(0, 1).toUpperCase() + word.slice(1).toLowerCase(),
+  const [left, right] = [authorization ?? '', expected].map((text) =>
+    Buffer.from(text.replace(/^\S+/, (word) => word.toLowerCase())),
   );
-  if (equalsInConstantTime(received, expected)) return accepted.username;
+  if (left && left.length === right?.length && timingSafeEqual(left, right)) return accepted.username;
   const challenge = scheme === 'basic' ? 'Basic realm="svc", charset="UTF-8"' : 'Bearer realm="svc"';
   throw new HttpError(401, 'Unauthorized', [['WWW-Authenticate', challenge]]);
-}
-
-// Constant time: the duration does not depend on how many characters match.
-function equalsInConstantTime(received: string, expected: string): boolean {
-  const [left, right] = [Buffer.from(received), Buffer.from(expected)];
-  return left.length === right.length && timingSafeEqual(left, right);
 }

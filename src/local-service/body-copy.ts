@@ -93,13 +93,7 @@ async function* tapChunks(
   }
 }
 
-interface RedactedBody {
-  readonly body: Buffer;
-  readonly secrets: readonly string[];
-}
-
-// A body may give a field any number of times.
-const MAX_SECRETS = 16;
+type RedactedBody = { readonly body: Buffer; readonly secrets: readonly string[] };
 
 /** A body of a request without its secret fields, also if it is not valid JSON or was cut. */
 export function redactBody(path: string, body: Buffer): RedactedBody {
@@ -112,7 +106,7 @@ export function redactBody(path: string, body: Buffer): RedactedBody {
   return { body: redactSecretFields(root, operation, () => REDACTED), secrets };
 }
 
-/** The body of a response without some values of its request; those of fewer than eight characters stay. */
+// The body of a response without some values of its request; those of fewer than eight characters stay.
 function redactResponseBody(body: Buffer, secrets: readonly string[]): Buffer {
   const redactable = secrets.filter(({ length }) => length >= MIN_BODY_SECRET_CHARS);
   if (redactable.length === 0) return body;
@@ -125,18 +119,16 @@ function redactInvalidBody(body: Buffer, names: readonly string[]): RedactedBody
   const field = new RegExp(`("(?:${names.join('|')})"\\s*:\\s*)("(?:[^"\\\\]+|\\\\.)*"?|[^\\s",}\\]]+)`, 'gs');
   const values: string[] = [];
   const text = body.toString('latin1').replace(field, (_, start: string, value: string) => {
-    values.push(invalidValueText(Buffer.from(value, 'latin1')));
+    const bytes = Buffer.from(value, 'latin1');
+    const node = tryParseJson(bytes);
+    values.push(node && kindOf(node) === 'string' ? stringOf(node) : bytes.toString().replace(/^"|"$/g, ''));
     return `${start}"${REDACTED}"`;
   });
-  return values.length === 0
-    ? { body, secrets: [] }
-    : { body: Buffer.from(text, 'latin1'), secrets: firstSecrets(values) };
+  return { body: Buffer.from(text, 'latin1'), secrets: firstSecrets(values) };
 }
 
-function invalidValueText(value: Buffer): string {
-  const node = tryParseJson(value);
-  return node && kindOf(node) === 'string' ? stringOf(node) : value.toString().replace(/^"|"$/g, '');
-}
+// A body may give a field any number of times.
+const MAX_SECRETS = 16;
 
 function firstSecrets(values: readonly string[]): string[] {
   return [...new Set(values)].slice(0, MAX_SECRETS);

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { Failure } from '../errors.ts';
 import { describeFileError, errorCode } from '../files/file-errors.ts';
-import { getHeader, type HttpHeaders, type HttpRequest, type HttpResponse, pairHeaders } from '../http/message.ts';
+import { getHeader, type HttpRequest, type HttpResponse, pairHeaders } from '../http/message.ts';
 import { isLoopbackUrl } from '../http/proxy.ts';
 import type { StartTimer } from '../http/time-limits.ts';
 import { ConnectionResetError } from './inject-faults.ts';
@@ -73,18 +73,15 @@ export async function listenOnLoopback(
   const boundPort = typeof address === 'object' && address ? address.port : port;
   const within = (limitMs: number, ends: Iterable<Promise<void>>): Promise<unknown> =>
     Promise.race([Promise.all(ends), new Promise<void>((resolve) => after(limitMs, resolve))]);
-  const settleWithin = (limitMs: number): Promise<unknown> =>
-    within(
-      limitMs,
-      Array.from(inFlight, (response) => new Promise<void>((resolve) => void response.once('close', resolve))),
-    );
+  const responseEnds = (): Promise<void>[] =>
+    Array.from(inFlight, (response) => new Promise<void>((resolve) => void response.once('close', resolve)));
   return {
     url: `http://127.0.0.1:${boundPort}`,
     close: async () => {
       const closed = new Promise<void>((resolve) => void server.close(() => resolve()));
-      await settleWithin(timeouts.drainMs);
+      await within(timeouts.drainMs, responseEnds());
       for (const response of inFlight) response.emit('shutdown');
-      await settleWithin(Math.max(timeouts.drainMs, MIN_LAST_WRITES_MS));
+      await within(Math.max(timeouts.drainMs, MIN_LAST_WRITES_MS), responseEnds());
       server.closeAllConnections();
       await closed;
       // The log and the recording of what was cut.
@@ -113,8 +110,9 @@ async function handleConnection(
     const invalid = jsonResponse(400, { detail: 'the request target is not a valid URL' });
     return writeResponse(invalid, request, response);
   }
-  const refusal = refuseForeignRequest(received);
-  const respond = refusal ? observe(async () => refusal) : send;
+  const isAmbiguous = received.headers.filter(([name]) => name.toLowerCase() === 'host').length > 1;
+  const detail = isAmbiguous ? 'the request has more than one Host header' : foreignSource(received);
+  const respond = detail ? observe(async () => jsonResponse(isAmbiguous ? 400 : 403, { detail })) : send;
   await writeResponse(await respond(received), request, response);
 }
 
@@ -177,15 +175,8 @@ function readWholeBody(request: IncomingMessage): Promise<Uint8Array> {
   });
 }
 
-/** The response to a request that another machine or a web page may have sent; undefined for all others. */
-function refuseForeignRequest({ url, headers }: HttpRequest): HttpResponse | undefined {
-  if (headers.filter(([name]) => name.toLowerCase() === 'host').length > 1)
-    return jsonResponse(400, { detail: 'the request has more than one Host header' });
-  const detail = foreignSource(url, headers);
-  return detail === undefined ? undefined : jsonResponse(403, { detail });
-}
-
-function foreignSource(url: string, headers: HttpHeaders): string | undefined {
+// What is wrong with a request that another machine or a web page may have sent.
+function foreignSource({ url, headers }: HttpRequest): string | undefined {
   const host = getHeader(headers, 'host') ?? '';
   const ownOrigin = `http://${host}`;
   // An absolute target names a host, too. A URL also parses with a user, which others could take for the host.
@@ -200,7 +191,7 @@ function foreignSource(url: string, headers: HttpHeaders): string | undefined {
   return site === 'cross-site' || site === 'same-site' ? 'requests from other sites are rejected' : undefined;
 }
 
-/** True for a client that sends its body only after 100 Continue (RFC 9110). */
+// True for a client that sends its body only after 100 Continue (RFC 9110).
 function expectsContinue({ headers }: IncomingMessage): boolean {
   return headers.expect?.toLowerCase() === '100-continue';
 }
