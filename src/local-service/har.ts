@@ -110,7 +110,6 @@ export async function openHarRecorder(
   };
 }
 
-// The page and the metrics are not recorded.
 function isRecorded(path: string): boolean {
   return isModelsPath(path) || operationAt(path) !== undefined;
 }
@@ -297,7 +296,6 @@ function headersOf(message: JsonNode | undefined): HttpHeaders {
 const GENERATED_VALUE =
   /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|(?<=")(?:[0-9a-f]{32}|[0-9a-f]{16})(?=")|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)?/g;
 
-// The ids and times in a body, which clients generate for each request.
 function generatedValues(body: string): string[] {
   return body.match(GENERATED_VALUE) ?? [];
 }

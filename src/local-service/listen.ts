@@ -12,7 +12,6 @@ import type { LocalService } from './open-local-service.ts';
 import { jsonResponse } from './responses.ts';
 
 export interface ServiceListener {
-  /** `http://127.0.0.1:PORT`. */
   readonly url: string;
   /**
    * Accepts no further connections and lets requests in flight finish. After the limit an event stream that is still open
@@ -175,7 +174,6 @@ function readWholeBody(request: IncomingMessage): Promise<Uint8Array> {
   });
 }
 
-// What is wrong with a request that another machine or a web page may have sent.
 function foreignSource({ url, headers }: HttpRequest): string | undefined {
   const host = getHeader(headers, 'host') ?? '';
   const ownOrigin = `http://${host}`;

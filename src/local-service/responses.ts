@@ -48,7 +48,6 @@ async function* chunksOf(chunks: readonly Uint8Array[]): AsyncGenerator<Uint8Arr
   yield* chunks;
 }
 
-/** A request that the local service rejects with a status. */
 export class HttpError extends Error {
   override readonly name = 'HttpError';
   readonly status: number;

@@ -15,7 +15,6 @@ export interface ServiceContext {
   readonly elapsed: () => number;
   /** Rejects bodies that break a rule of one existing server, too (docs/servers.md). */
   readonly checksRules?: boolean | undefined;
-  /** Gives browsers credentials for the page. */
   readonly login?: PageLogin | undefined;
   /** Responds to chats instead of the built-in model. */
   readonly upstream?: Upstream | undefined;
@@ -25,7 +24,6 @@ export interface ServiceContext {
 
 export interface Caller {
   readonly user: string;
-  /** Aborted when the caller has disconnected. */
   readonly signal: ExchangeSignal | undefined;
 }
 

@@ -9,7 +9,6 @@ import { requireServedModel } from '../operation-route.ts';
 import { eventStreamResponse, HttpError, jsonResponse } from '../responses.ts';
 import type { Caller, ServiceContext } from '../service-context.ts';
 
-/** Responds to a chat with the built-in model, streamed or not. */
 export async function handleChat(body: JsonNode, { signal }: Caller, { models, now, randomBytes }: ServiceContext) {
   const model = firstStringMember(body, 'model');
   if (model !== undefined) requireServedModel(model, models);

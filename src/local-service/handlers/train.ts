@@ -106,7 +106,6 @@ async function openStagingFile(directory: string) {
       head.writeUInt32LE(bytes.length, 8);
       pending.push(head, bytes);
     },
-    /** Writes the added trajectories to disk and frees their memory. */
     flush: async (): Promise<void> => {
       const chunks = pending;
       pending = [];

@@ -3,10 +3,8 @@ import { type GeneratedChoice, generateChoices, logprobEntries, promptLogprobEnt
 import type { ModelRequest } from './model-request.ts';
 import { type Token, tokenizeText } from './tokenizer.ts';
 
-/** The fields that all chunks of a completion share. */
 export interface CompletionIdentity {
   readonly id: string;
-  /** The name of the model; default: `svc-local`. */
   readonly model?: string | undefined;
   /** Seconds since 1970. */
   readonly created: number;
@@ -18,7 +16,6 @@ const fingerprint = 'svc-local-built-in';
 
 type JsonFields = { readonly [name: string]: JsonValue | undefined };
 
-/** The chat completion of a request. */
 export function chatCompletion(request: ModelRequest, identity: CompletionIdentity): JsonValue {
   const { promptLogprobs, hasTokenIds } = request;
   const prompt = tokenizeText(request.prompt);

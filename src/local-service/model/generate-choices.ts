@@ -4,7 +4,6 @@ import type { JsonValue } from '../../json/write-json.ts';
 import type { ModelRequest } from './model-request.ts';
 import { createToken, hashText, type Token, tokenizeText, tokenLogprob } from './tokenizer.ts';
 
-/** One choice of the built-in model. */
 export interface GeneratedChoice {
   readonly reasoning: string | undefined;
   /** The tool that the tokens are the arguments of; else they are text. */
@@ -28,7 +27,14 @@ export function generateChoices(request: ModelRequest): GeneratedChoice[] {
   const fixedTokens = fixedText === undefined ? undefined : tokenizeText(fixedText);
   return Array.from({ length: choiceCount }, (_, index) => {
     const tokens = fixedTokens ?? tokenizeText(composeText(request, sentence, index));
-    if (name === undefined) return { reasoning, tool: undefined, ...applyLimits(tokens, request) };
+    if (name === undefined) {
+      const stopped = applyStops(tokens, request);
+      const isCut = stopped.tokens.length > request.maxTokens;
+      const limited = isCut
+        ? { tokens: stopped.tokens.slice(0, request.maxTokens), finishReason: 'length' as const }
+        : stopped;
+      return { reasoning, tool: undefined, ...limited };
+    }
     const hash = [0, 1].map((part) => hashText(`${seedPrefix}/${index}/${part}`).toString(16).padStart(8, '0'));
     return { reasoning, tool: { id: `call_${hash.join('')}`, name }, tokens, finishReason: 'tool_calls' };
   });
@@ -73,12 +79,6 @@ function composeText(
 
 type LimitedTokens = Pick<GeneratedChoice, 'tokens' | 'finishReason' | 'stopTokenId'>;
 
-function applyLimits(tokens: readonly Token[], request: ModelRequest): LimitedTokens {
-  const stopped = applyStops(tokens, request);
-  if (stopped.tokens.length <= request.maxTokens) return stopped;
-  return { tokens: stopped.tokens.slice(0, request.maxTokens), finishReason: 'length' };
-}
-
 function applyStops(tokens: readonly Token[], request: ModelRequest): LimitedTokens {
   const { stopStrings, stopTokenIds, minTokens, isStopKept } = request;
   const finishReason = 'stop';
@@ -104,7 +104,6 @@ function applyStops(tokens: readonly Token[], request: ModelRequest): LimitedTok
   return { tokens, finishReason };
 }
 
-/** The entries of `logprobs.content` for tokens that start at `position`. */
 export function logprobEntries(
   tokens: readonly Token[],
   position: number,

@@ -63,10 +63,7 @@ export function smallestValue(schemaText: string): string {
   }
 }
 
-/**
- * A check of JSON values against a JSON Schema (2020-12), which returns what is wrong; formats are not checked. Throws
- * Error for an invalid schema.
- */
+/** Returns a check that says what is wrong with a JSON text; formats are not checked. Throws Error for an invalid schema. */
 export function createJsonSchemaCheck(schemaText: string): (valueText: string) => string | undefined {
   const validate = new Ajv2020(AJV_OPTIONS).compile(parseSchema(schemaText));
   return (valueText) => {
@@ -100,7 +97,6 @@ function requireExactNumbers(text: string): void {
   }
 }
 
-/** Where a value is built. */
 interface Place {
   readonly path: JsonPath;
   /** The schemas of each enclosing value: one that is required again inside itself has no end. */

@@ -12,7 +12,6 @@ export function tokenizeText(text: string): Token[] {
   return (text.match(/\s*\S+|\s+$/gu) ?? []).map(createToken);
 }
 
-/** One token of exactly this text. */
 export function createToken(text: string): Token {
   return { text, id: hashText(text) % VOCABULARY_TOKENS };
 }

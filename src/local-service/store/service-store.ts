@@ -1,7 +1,7 @@
 import type { Buffer } from 'node:buffer';
 import type { ExchangeSignal } from '../../http/message.ts';
 
-/** `full`: there is no space; `busy` and `lost`: a later attempt may succeed; `unsupported`: the store cannot hold the value; `unknown`: a write may have been stored. */
+/** `full`: there is no space; `busy`, `lost`: a later attempt may succeed; `unsupported`: the store cannot hold the value. */
 type StoreErrorReason = 'busy' | 'lost' | 'full' | 'unsupported' | 'unknown';
 
 /** A write or read that the store could not do; nothing of a write was stored, unless the reason is `unknown`. */
@@ -41,25 +41,18 @@ export function* insertRows(
   return yield { sql, values: rows.flatMap((row) => columns.map((name) => row[name] ?? null)) };
 }
 
-/** A call to store. */
 export interface CallWrite {
-  readonly row: RowValues & {
-    readonly project_id: string;
-    readonly id: string;
-    readonly trace_id: string;
-    readonly start: string;
-  };
+  readonly row: RowValues & { readonly [column in 'project_id' | 'id' | 'trace_id' | 'start']: string };
   /** False if the trace id is for a new call only. */
   readonly hasTraceId: boolean;
 }
 
 /** A feedback record to store, and the id of the one that it replaces. */
 export interface FeedbackWrite {
-  readonly row: RowValues & { readonly project_id: string; readonly id: string; readonly record: string };
+  readonly row: RowValues & { readonly [column in 'project_id' | 'id' | 'record']: string };
   readonly replacedId: string;
 }
 
-/** A row of the table of jobs; its time is in milliseconds since 1970. */
 export type JobRow = RowValues & { readonly id: string };
 
 /** A trajectory and its place in a job. The bytes are valid until the next one is requested. */
