@@ -34,11 +34,11 @@ import { operationAt } from '../operations/all-operations.ts';
 import { bodySecretForms, replaceSecrets } from '../output/reporter.ts';
 import type { Runtime } from '../runtime.ts';
 import { version } from '../version.ts';
-import { type AcceptedCredentials, authenticateRequest } from './authenticate-request.ts';
 import { createBodyCopy, redactBody, sendWithCopies } from './body-copy.ts';
 import { ConnectionResetError, cutBody } from './inject-faults.ts';
 import { isModelsPath } from './operation-route.ts';
 import { HttpError, httpErrorResponse, requestPath, textResponse } from './responses.ts';
+import { type AcceptedCredentials, authenticateRequest } from './service-context.ts';
 
 const MAX_RECORDED_BODY_BYTES = 16 * 1024 * 1024;
 const FILE_END = '\n]}}\n';

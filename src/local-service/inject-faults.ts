@@ -60,12 +60,14 @@ export function withFaults(
 
 // Counts the requests that match a rule; undefined for requests that it does not affect.
 function createRuleCounter(rule: FaultRule) {
-  const { every, first, chance, seed, rate, retryAfter } = rule;
+  const { header, every, first, chance, seed, rate, retryAfter } = rule;
   let matched = 0;
   let windowStart = Number.NEGATIVE_INFINITY;
   let windowCount = 0;
   return (path: string, headers: HttpHeaders, now: number): FaultRule | undefined => {
-    if (!matchesFaultRule(rule, path, headers)) return undefined;
+    if (rule.path !== undefined && rule.path !== path) return undefined;
+    const value = header && getHeader(headers, header.name);
+    if (header && (value === undefined || (header.value !== undefined && header.value !== value))) return undefined;
     matched += 1;
     if (matched % every !== 0 || matched > first) return undefined;
     if (chance < 1 && randomShare(`${seed}:${matched}`) >= chance) return undefined;
@@ -150,14 +152,6 @@ export function parseFaultRule(text: string) {
   if (effects === 0 && rule.delayMs === 0 && !rule.deletesOldFeedback)
     throw faultFailure(text, `add status=, delay=, cut=, reset= or delete=; ${EXAMPLE}`);
   return rule;
-}
-
-/** True for requests that a rule is about, before they are counted. */
-function matchesFaultRule({ path, header }: FaultRule, requestPath: string, headers: HttpHeaders): boolean {
-  if (path !== undefined && path !== requestPath) return false;
-  if (!header) return true;
-  const value = getHeader(headers, header.name);
-  return header.value === undefined ? value !== undefined : value === header.value;
 }
 
 const OPERATION_HINT = `use ${joinWithOr(allOperations.map(operationName))}`;

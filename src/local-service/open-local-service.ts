@@ -12,7 +12,6 @@ import type { Transport } from '../http/transport.ts';
 import { typedOperations } from '../operations/all-operations.ts';
 import type { Operation } from '../operations/operation.ts';
 import type { Runtime } from '../runtime.ts';
-import { type AcceptedCredentials, authenticateRequest } from './authenticate-request.ts';
 import { handleChat } from './handlers/chat.ts';
 import { handleFeedbackSchema } from './handlers/feedback-schema.ts';
 import { handleCallStart, handleFeedbackReplace } from './handlers/records.ts';
@@ -27,11 +26,16 @@ import {
   withStoredChats,
 } from './operation-route.ts';
 import { pageRoutes } from './page-routes.ts';
-import { createRequestMetrics, type RequestMetrics, type RequestSummary } from './request-metrics.ts';
+import { createRequestMetrics, type RequestSummary } from './request-metrics.ts';
 import { HttpError, httpErrorResponse, jsonResponse, requestPath, textResponse, toHttpError } from './responses.ts';
-import { readRoute, type ServiceContext, type ServiceRoute } from './service-context.ts';
-import { createEmbeddedStore, deleteAbandonedTrajectories } from './store/embedded-store.ts';
-import { openStore } from './store/open-store.ts';
+import {
+  type AcceptedCredentials,
+  authenticateRequest,
+  readRoute,
+  type ServiceContext,
+  type ServiceRoute,
+} from './service-context.ts';
+import { createEmbeddedStore, deleteAbandonedTrajectories, openStore } from './store/open-store.ts';
 import type { ServiceStore } from './store/service-store.ts';
 
 export interface LocalServiceOptions extends Pick<ServiceContext, 'upstream' | 'models' | 'checksRules' | 'login'> {
@@ -91,7 +95,7 @@ export async function openLocalService(
   const store = openedStore ?? (await openServiceStore({ databaseFile, postgres, trust }, now()));
   const context = { ...options, store, directory: dirname(databaseFile), maxBodyBytes, now, randomBytes, elapsed };
   const metrics = createRequestMetrics(servicePaths, onRequestEnd, elapsed);
-  const routes = createRoutes(context, metrics);
+  const routes = createRoutes(context, metrics.text);
   const respond: Send = async (request) => {
     request.onBodySent?.();
     const path = requestPath(request);
@@ -132,7 +136,7 @@ function admitUser(
   return authenticateRequest(route.auth === 'bearer' ? 'bearer' : 'basic', authorization, credentials);
 }
 
-function createRoutes(context: ServiceContext, metrics: RequestMetrics): ReadonlyMap<string, ServiceRoute> {
+function createRoutes(context: ServiceContext, metricsText: () => string): ReadonlyMap<string, ServiceRoute> {
   const { upstream } = context;
   const routes = new Map<string, ServiceRoute>([
     [statusPaths.models, modelsRoute(context)],
@@ -146,7 +150,7 @@ function createRoutes(context: ServiceContext, metrics: RequestMetrics): Readonl
     ],
     [
       statusPaths.metrics,
-      readRoute('basic', async () => textResponse(200, Buffer.from(metrics.text()), PROMETHEUS_CONTENT_TYPE)),
+      readRoute('basic', async () => textResponse(200, Buffer.from(metricsText()), PROMETHEUS_CONTENT_TYPE)),
     ],
     ...pageRoutes(context),
   ]);

@@ -13,7 +13,7 @@ import { parseJson } from '../json/parse-json.ts';
 import type { JsonValue } from '../json/write-json.ts';
 import type { Operation } from '../operations/operation.ts';
 import { sendWithCopies } from './body-copy.ts';
-import { withPeriodicYields, yieldAfterWork } from './event-loop.ts';
+import { withPeriodicYields, yieldToEventLoop } from './event-loop.ts';
 import { localModelName } from './model/chat-completion.ts';
 import { HttpError, invalidBodyResponse, jsonResponse, requestPath } from './responses.ts';
 import { type Caller, readRoute, type ServiceContext, type ServiceRoute } from './service-context.ts';
@@ -37,9 +37,9 @@ export function withBufferedBody(
         if (!(error instanceof JsonError)) throw error;
         return invalidBodyResponse([invalidJsonFinding(error.offset, error.message)], operation);
       }
-      await yieldAfterWork(bytes.length, caller.signal);
+      await yieldToEventLoop(caller.signal, bytes.length);
       const refusal = refuseFindings(validate(body), operation, context);
-      await yieldAfterWork(bytes.length, caller.signal);
+      await yieldToEventLoop(caller.signal, bytes.length);
       return refusal ?? handle(body, caller, context);
     };
   };

@@ -12,7 +12,7 @@ import { firstStringMember, rootOf } from '../json/json-node.ts';
 import { parseJson } from '../json/parse-json.ts';
 import { writeJson } from '../json/write-json.ts';
 import type { Runtime } from '../runtime.ts';
-import type { AcceptedCredentials } from './authenticate-request.ts';
+import type { AcceptedCredentials } from './service-context.ts';
 
 /**
  * The credentials of the local service, and the file in which clients find them: those of the given file, else of SVC_USERNAME, SVC_PASSWORD and SVC_TOKEN, else generated ones, kept for the

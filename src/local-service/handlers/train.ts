@@ -20,7 +20,7 @@ import { createEnvelope, readTrajectories } from '../../train/stream/grammar.ts'
 import { InvalidTextError } from '../../train/stream/reader.ts';
 import { limitYoungGeneration } from '../../train/stream/small-heap.ts';
 import { createChunkBatcher } from '../../train/stream/upload.ts';
-import { yieldAfterWork } from '../event-loop.ts';
+import { yieldToEventLoop } from '../event-loop.ts';
 import { invalidJsonFinding, receiveBody, refuseFindings } from '../operation-route.ts';
 import { invalidBodyResponse, jsonResponse } from '../responses.ts';
 import type { ServiceContext, ServiceRoute } from '../service-context.ts';
@@ -40,7 +40,7 @@ export function receiveTrainingJobs(operation: Operation, context: ServiceContex
     try {
       const { body, findings } = await receiveJob(chunks, staging, validate);
       const refusal = refuseFindings(findings, operation, context);
-      await yieldAfterWork(length, signal);
+      await yieldToEventLoop(signal, length);
       if (refusal) return refusal;
       const config = getMember(body, 'experimental_config');
       const job = {

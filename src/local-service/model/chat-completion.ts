@@ -46,9 +46,10 @@ export function* chatCompletionChunks(request: ModelRequest, identity: Completio
   for (let round = nextOfEach(); round.some(({ done }) => !done); round = nextOfEach()) {
     for (const [index, { value }] of round.entries()) {
       if (!value) continue;
-      sentTokens += value.tokenCount;
+      const [fields, tokens] = value;
+      sentTokens += tokens;
       const usage = request.hasUsageInChunks ? { usage: tokenUsage(prompt, sentTokens) } : {};
-      yield { ...header, choices: [{ index, finish_reason: null, ...value.fields }], ...usage, ...promptIds };
+      yield { ...header, choices: [{ index, finish_reason: null, ...fields }], ...usage, ...promptIds };
       promptIds = {};
     }
   }
@@ -65,26 +66,24 @@ function completeMessage(request: ModelRequest, { tool, tokens, reasoning }: Gen
   return { role: 'assistant', content: tool ? '' : request.echoedText + text, reasoning, tool_calls: calls };
 }
 
-interface ChoiceChunk {
-  readonly fields: JsonFields;
-  readonly tokenCount: number;
-}
-
 // The role, the reasoning, the tool, a chunk per token, and why it ended.
-function* choiceChunks(request: ModelRequest, choice: GeneratedChoice): Generator<ChoiceChunk, undefined> {
+function* choiceChunks(
+  request: ModelRequest,
+  choice: GeneratedChoice,
+): Generator<readonly [fields: JsonFields, tokens: number], undefined> {
   const { tool, tokens, reasoning } = choice;
-  yield { fields: { delta: { role: 'assistant', content: tool ? '' : request.echoedText } }, tokenCount: 0 };
-  if (reasoning) yield { fields: { delta: { reasoning } }, tokenCount: 0 };
+  yield [{ delta: { role: 'assistant', content: tool ? '' : request.echoedText } }, 0];
+  if (reasoning) yield [{ delta: { reasoning } }, 0];
   if (tool) {
     const call = { index: 0, id: tool.id, type: 'function', function: { name: tool.name, arguments: '' } };
-    yield { fields: { delta: { tool_calls: [call] } }, tokenCount: 0 };
+    yield [{ delta: { tool_calls: [call] } }, 0];
   }
   for (const [position, token] of tokens.entries()) {
     const { text } = token;
     const delta = tool ? { tool_calls: [{ index: 0, function: { arguments: text } }] } : { content: text };
-    yield { fields: { delta, ...tokenDetails(request, [token], position) }, tokenCount: 1 };
+    yield [{ delta, ...tokenDetails(request, [token], position) }, 1];
   }
-  yield { fields: { delta: {}, ...finishFields(choice) }, tokenCount: 0 };
+  yield [{ delta: {}, ...finishFields(choice) }, 0];
 }
 
 function tokenDetails(request: ModelRequest, tokens: readonly Token[], position: number): JsonFields {

@@ -1,7 +1,6 @@
 import type { PostgresAddress } from '../../../config/postgres-address.ts';
 import { errorMessage, Failure } from '../../../errors.ts';
 import type { ExchangeSignal } from '../../../http/message.ts';
-import { replaceFeedback, saveCalls } from '../record-queries.ts';
 import {
   type CallWrite,
   type FeedbackWrite,
@@ -10,10 +9,12 @@ import {
   type QuerySequence,
   type RowQuery,
   type RowValues,
+  replaceFeedback,
   type ServiceStore,
   type StagedTrajectory,
   type StoredRow,
   StoreError,
+  saveCalls,
 } from '../service-store.ts';
 import { createSharedBatches } from '../shared-batches.ts';
 import { postgresTables } from '../tables.ts';
