@@ -54,7 +54,11 @@ export async function sendWithCopies(
     const canRead = getHeader(request.headers, 'expect') === undefined && (body.length ?? 0) <= maxBytes;
     if (!isRead && canRead) await collectBodyStart(chunks(), maxBytes);
     const { body: redactedBody, secrets } = redactBody(requestPath(request), sent.bytes());
-    return onEnd(redactedBody, response, redactResponseBody(received.bytes(), secrets), isCut);
+    const redactable = secrets.filter(({ length }) => length >= MIN_BODY_SECRET_CHARS);
+    // Latin-1 keeps every byte.
+    const redact = (bytes: Buffer): Buffer =>
+      Buffer.from(createRedactor(redactable).redact(bytes.toString('latin1')), 'latin1');
+    return onEnd(redactedBody, response, redactable.length > 0 ? redact(received.bytes()) : received.bytes(), isCut);
   };
   try {
     const { completeBody: _, ...response } = await send({ ...request, body: copied });
@@ -104,14 +108,6 @@ export function redactBody(path: string, body: Buffer): RedactedBody {
   if (!root) return redactInvalidBody(body, names);
   const secrets = firstSecrets(secretValues(root, operation));
   return { body: redactSecretFields(root, operation, () => REDACTED), secrets };
-}
-
-// The body of a response without some values of its request; those of fewer than eight characters stay.
-function redactResponseBody(body: Buffer, secrets: readonly string[]): Buffer {
-  const redactable = secrets.filter(({ length }) => length >= MIN_BODY_SECRET_CHARS);
-  if (redactable.length === 0) return body;
-  // Latin-1 keeps every byte.
-  return Buffer.from(createRedactor(redactable).redact(body.toString('latin1')), 'latin1');
 }
 
 // The string after the name, which may lack its end, or any other text up to the end of the field.

@@ -59,8 +59,7 @@ export async function openHarRecorder(
   });
   const secretForms = bodySecretForms(secrets);
   const head = writeJson({ version: '1.2', creator: { name: 'svc', version }, pages: [] }).slice(0, -1);
-  let end = 0;
-  let entries = 0;
+  let [end, separator] = [0, '\n'];
   let failure: Failure | undefined;
   const append = async (text: string): Promise<void> => {
     try {
@@ -77,9 +76,9 @@ export async function openHarRecorder(
   const write = (entry: JsonValue): Promise<void> => {
     const text = replaceSecrets(writeJson(entry), secretForms);
     writing = writing
-      .then(() => append(`${entries === 0 ? '\n' : ',\n'}${text}`))
+      .then(() => append(separator + text))
       .then(() => {
-        entries += 1;
+        separator = ',\n';
       })
       .catch(async (error) => {
         if (failure) return;
@@ -171,7 +170,7 @@ const MAX_STATUS = 999;
 
 /**
  * Responds to requests from a HAR file: to each with the next response recorded for its method, path and body, the last one
- * again when there are no more. JSON bodies are compared by value, with numbers as written. Ids and times may differ from the recording: the response then has those of the request.
+ * again when there are no more. Ids and times may differ from the recording: the response then has those of the request.
  * Throws Failure `local_file` for a file that is not HAR; `requireAllRecorded` throws Failure `safety_check` that lists
  * requests that were not recorded.
  */
@@ -234,8 +233,8 @@ function replayedResponse(
   const response = textResponse(status, Buffer.from(text, 'latin1'), contentType, kept);
   if (!isCut) return response;
   // Without a length, because the body ends early.
-  const { completeBody: _, ...rest } = response;
-  return { ...rest, headers: [['Content-Type', contentType], ...kept], body: cutBody(response.body, text.length) };
+  const cutHeaders: HttpHeaders = [['Content-Type', contentType], ...kept];
+  return { ...response, headers: cutHeaders, body: cutBody(response.body, text.length), completeBody: undefined };
 }
 
 async function readEntries(path: string): Promise<Map<string, RecordedEntry[]>> {
@@ -265,7 +264,10 @@ function readEntry(entry: JsonNode) {
   const [method = '', url = ''] = ['method', 'url'].map((name) => firstStringMember(request, name));
   const body = comparableBody(bodyOf(getMember(request, 'postData')));
   const status = numberMember(response, 'status') ?? 0;
-  const headers = headersOf(response);
+  const headers: HttpHeaders = itemsAt(response, 'headers').map((header) => [
+    firstStringMember(header, 'name') ?? '',
+    firstStringMember(header, 'value') ?? '',
+  ]);
   const isCut = getMember(response, '_cut') !== undefined;
   // svc records a connection that ended before the response as a cut one with the status 0.
   const isValidStatus = Number.isInteger(status) && status >= MIN_STATUS && status <= MAX_STATUS;
@@ -285,11 +287,6 @@ function readEntry(entry: JsonNode) {
 function bodyOf(content: JsonNode | undefined): Buffer {
   const encoding = firstStringMember(content, 'encoding') === 'base64' ? 'base64' : 'utf8';
   return Buffer.from(firstStringMember(content, 'text') ?? '', encoding);
-}
-
-function headersOf(message: JsonNode | undefined): HttpHeaders {
-  const text = (header: JsonNode, name: string): string => firstStringMember(header, name) ?? '';
-  return itemsAt(message, 'headers').map((header) => [text(header, 'name'), text(header, 'value')]);
 }
 
 // Ids of traces and spans are whole strings: a number such as a seed may have as many digits.

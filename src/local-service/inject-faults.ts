@@ -70,7 +70,9 @@ function createRuleCounter(rule: FaultRule) {
     if (header && (value === undefined || (header.value !== undefined && header.value !== value))) return undefined;
     matched += 1;
     if (matched % every !== 0 || matched > first) return undefined;
-    if (chance < 1 && randomShare(`${seed}:${matched}`) >= chance) return undefined;
+    // A share from 0 to below 1, the same for the same text on every machine.
+    const hash = createHash('sha256').update(`${seed}:${matched}`).digest();
+    if (chance < 1 && hash.readUInt32BE(0) / 2 ** 32 >= chance) return undefined;
     if (!rate) return rule;
     if (now >= windowStart + rate.periodMs) [windowStart, windowCount] = [now, 0];
     windowCount += 1;
@@ -78,11 +80,6 @@ function createRuleCounter(rule: FaultRule) {
     const seconds = Math.max(1, Math.ceil((windowStart + rate.periodMs - now) / 1000));
     return { ...rule, retryAfter: retryAfter ?? String(seconds) };
   };
-}
-
-// From 0 to below 1, the same for the same text on every machine.
-function randomShare(text: string): number {
-  return createHash('sha256').update(text).digest().readUInt32BE(0) / 2 ** 32;
 }
 
 export async function* cutBody(body: HttpResponse['body'], maxBytes: number): AsyncGenerator<Uint8Array> {

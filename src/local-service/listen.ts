@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer';
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { Failure } from '../errors.ts';
 import { describeFileError, errorCode } from '../files/file-errors.ts';
 import { getHeader, type HttpRequest, type HttpResponse, pairHeaders } from '../http/message.ts';
@@ -67,7 +67,11 @@ export async function listenOnLoopback(
         if (!response.socket && response.req.socket === socket) response.destroy().emit('close');
     }),
   );
-  await bindPort(server, port);
+  await once(server.listen(port, '127.0.0.1'), 'listening').catch((error) => {
+    const reason = errorCode(error) === 'EADDRINUSE' ? 'it is in use' : describeFileError(error);
+    const hint = 'use --port 0 for any free port';
+    throw new Failure('local_file', `cannot listen on port ${port}: ${reason}`, { hint });
+  });
   const address = server.address();
   const boundPort = typeof address === 'object' && address ? address.port : port;
   const within = (limitMs: number, ends: Iterable<Promise<void>>): Promise<unknown> =>
@@ -87,16 +91,6 @@ export async function listenOnLoopback(
       await within(MIN_LAST_WRITES_MS, exchanges);
     },
   };
-}
-
-async function bindPort(server: Server, port: number): Promise<void> {
-  try {
-    await once(server.listen(port, '127.0.0.1'), 'listening');
-  } catch (error) {
-    const reason = errorCode(error) === 'EADDRINUSE' ? 'it is in use' : describeFileError(error);
-    const hint = 'use --port 0 for any free port';
-    throw new Failure('local_file', `cannot listen on port ${port}: ${reason}`, { hint });
-  }
 }
 
 async function handleConnection(
@@ -142,8 +136,10 @@ const MAX_WHOLE_BODY_BYTES = 16 * 1024;
 // has its response, or when the service shuts down.
 function receiveRequest(request: IncomingMessage, response: ServerResponse): HttpRequest | undefined {
   const headers = pairHeaders(request.rawHeaders);
-  const url = parseTarget(request.url ?? '/');
-  if (!url) return undefined;
+  // A path, which may begin with two slashes, or an absolute URL as proxies get it.
+  const { url: target = '/' } = request;
+  const url = target.startsWith('/') ? `${OWN_ORIGIN}${target.slice(1)}` : target;
+  if (!URL.canParse(url)) return undefined;
   const declared = getHeader(headers, 'content-length');
   const length = declared === undefined ? undefined : Number(declared);
   const chunks = (): AsyncIterable<Uint8Array> => {
@@ -155,7 +151,7 @@ function receiveRequest(request: IncomingMessage, response: ServerResponse): Htt
   const isSmall = length !== undefined && length <= MAX_WHOLE_BODY_BYTES && !expectsContinue(request);
   return {
     method: request.method ?? 'GET',
-    url: url.href,
+    url: new URL(url).href,
     headers,
     body: { length, chunks, ...(isSmall && { whole: () => readWholeBody(request) }) },
     signal: disconnectSignal(response),
@@ -200,12 +196,6 @@ function unreadChunks(request: IncomingMessage): AsyncIterable<Uint8Array> {
 }
 
 const OWN_ORIGIN = 'http://localhost/';
-
-// A path, which may begin with two slashes, or an absolute URL as proxies get it.
-function parseTarget(target: string): URL | undefined {
-  const text = target.startsWith('/') ? `${OWN_ORIGIN}${target.slice(1)}` : target;
-  return URL.canParse(text) ? new URL(text) : undefined;
-}
 
 function disconnectSignal(response: ServerResponse): AbortSignal {
   const controller = new AbortController();

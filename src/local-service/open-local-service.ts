@@ -6,7 +6,6 @@ import { uuidV7 } from '../fields/uuid.ts';
 import { withFileFailure } from '../files/file-errors.ts';
 import { openAnonymousFile } from '../files/file-replacement.ts';
 import type { TrustOptions } from '../files/trusted-file.ts';
-import { collectBody } from '../http/body-chunks.ts';
 import { getHeader, type HttpRequest, type Middleware, type Send } from '../http/message.ts';
 import type { Transport } from '../http/transport.ts';
 import { typedOperations } from '../operations/all-operations.ts';
@@ -63,11 +62,14 @@ export interface LocalService {
 type ServiceRuntime = Pick<Runtime, 'now' | 'randomBytes'> & Partial<Pick<Runtime, 'elapsed'>>;
 
 const INSUFFICIENT_STORAGE_STATUS = 507;
-const MAX_ERROR_BYTES = 64 * 1024;
 const PROMETHEUS_CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 const anonymousUser = 'local';
-const statusPaths = { models: modelsPath, health: '/healthz', metrics: '/metrics' } as const;
-const servicePaths: readonly string[] = [...Object.values(statusPaths), ...typedOperations.map(({ path }) => path)];
+const servicePaths: readonly string[] = [
+  modelsPath,
+  '/healthz',
+  '/metrics',
+  ...typedOperations.map(({ path }) => path),
+];
 
 export function databaseFileIn(directory: string): string {
   return join(directory, 'svc.db');
@@ -139,9 +141,9 @@ function admitUser(
 function createRoutes(context: ServiceContext, metricsText: () => string): ReadonlyMap<string, ServiceRoute> {
   const { upstream } = context;
   const routes = new Map<string, ServiceRoute>([
-    [statusPaths.models, modelsRoute(context)],
+    [modelsPath, modelsRoute(context)],
     [
-      statusPaths.health,
+      '/healthz',
       readRoute('none', async () => {
         // 503 while the store cannot be used.
         await context.store.checkHealth();
@@ -149,7 +151,7 @@ function createRoutes(context: ServiceContext, metricsText: () => string): Reado
       }),
     ],
     [
-      statusPaths.metrics,
+      '/metrics',
       readRoute('basic', async () => textResponse(200, Buffer.from(metricsText()), PROMETHEUS_CONTENT_TYPE)),
     ],
     ...pageRoutes(context),
@@ -209,7 +211,6 @@ export async function openInProcessService(
   const send: Send = async (request) => {
     const response = await sendLocally(request);
     if (response.status !== INSUFFICIENT_STORAGE_STATUS) return response;
-    await collectBody(response.body, MAX_ERROR_BYTES);
     throw new Failure('local_file', `could not write to ${databaseFile}: the disk is full`, {
       hint: 'free some space, or set SVC_DATA_DIR to a directory on another disk',
       applied: 'no',

@@ -16,7 +16,8 @@ export async function handleChat(body: JsonNode, { signal }: Caller, { models, n
   if (priority && kindOf(priority) === 'number' && compareNumberLiterals(rawText(priority), '0') !== 0) {
     throw new HttpError(400, 'priority other than 0 needs priority scheduling, which the built-in model does not have');
   }
-  const request = await readLimitedRequest(body);
+  const request = await readModelRequest(body);
+  requireFewTokens(request);
   const id = `chatcmpl-${request.id ?? uuidV7(now(), randomBytes(10)).replaceAll('-', '')}`;
   const identity = { id, model: models ? (model ?? models[0]) : undefined, created: Math.floor(now() / 1000) };
   return request.isStreamed
@@ -24,23 +25,18 @@ export async function handleChat(body: JsonNode, { signal }: Caller, { models, n
     : jsonResponse(200, chatCompletion(request, identity));
 }
 
-async function readLimitedRequest(body: JsonNode): Promise<ModelRequest> {
-  const request = await readModelRequest(body);
-  const { choices, minTokens, topLogprobs, tokenVisits } = serviceLimits;
-  if (request.choiceCount > choices) throw new HttpError(400, `n may be at most ${choices} here`);
-  if (request.minTokens > minTokens) throw new HttpError(400, `min_tokens may be at most ${minTokens} here`);
-  if (Math.max(request.topLogprobs ?? 0, request.promptLogprobs ?? 0) > topLogprobs)
-    throw new HttpError(400, `top_logprobs and prompt_logprobs may be at most ${topLogprobs} here`);
-  if (countTokenVisits(request) > tokenVisits)
-    throw new HttpError(400, 'n, tokens, logprobs and stops together exceed the limit of the built-in model');
-  return request;
-}
-
-// Roughly the work for a response: each token is compared with each stop and has alternatives.
-function countTokenVisits(request: ModelRequest): number {
+function requireFewTokens(request: ModelRequest): void {
   const { choiceCount, minTokens, fixedText = '', prompt, stopStrings, stopTokenIds } = request;
   const { topLogprobs = 0, promptLogprobs = 0 } = request;
+  const limits = serviceLimits;
+  if (choiceCount > limits.choices) throw new HttpError(400, `n may be at most ${limits.choices} here`);
+  if (minTokens > limits.minTokens) throw new HttpError(400, `min_tokens may be at most ${limits.minTokens} here`);
+  if (Math.max(topLogprobs, promptLogprobs) > limits.topLogprobs)
+    throw new HttpError(400, `top_logprobs and prompt_logprobs may be at most ${limits.topLogprobs} here`);
+  // Roughly the work for a response: each token is compared with each stop and has alternatives.
   const tokens = Math.max(minTokens, tokenizeText(fixedText).length);
   const perToken = 1 + stopStrings.length + stopTokenIds.length + topLogprobs;
-  return choiceCount * tokens * perToken + (promptLogprobs > 0 ? promptLogprobs * tokenizeText(prompt).length : 0);
+  const promptVisits = promptLogprobs > 0 ? promptLogprobs * tokenizeText(prompt).length : 0;
+  if (choiceCount * tokens * perToken + promptVisits > limits.tokenVisits)
+    throw new HttpError(400, 'n, tokens, logprobs and stops together exceed the limit of the built-in model');
 }

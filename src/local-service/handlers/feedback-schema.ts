@@ -53,7 +53,10 @@ export function inferPayloadPaths(payloads: readonly string[]) {
   return [...kinds]
     .filter(([path]) => /^[A-Za-z0-9_. ]+$/.test(path))
     .sort(([left], [right]) => (left < right ? -1 : 1))
-    .map(([path, pathKinds]) => ({ path, type: inferValueType(pathKinds) }));
+    .map(([path, pathKinds]) => {
+      const isOnly = (kind: JsonKind): boolean => [...pathKinds].every((one) => one === kind || one === 'null');
+      return { path, type: isOnly('boolean') ? 'boolean' : isOnly('number') ? 'numeric' : 'categorical' };
+    });
 }
 
 // With a stack of its own: a payload may be as deep as its bytes allow.
@@ -71,10 +74,4 @@ function* scalarsOf(payload: JsonNode): Generator<readonly [path: string, kind: 
         if (kindOf(scalar) !== 'object' && kindOf(scalar) !== 'list') yield [innerPath, kindOf(scalar)];
     }
   }
-}
-
-function inferValueType(kinds: ReadonlySet<JsonKind>): 'boolean' | 'numeric' | 'categorical' {
-  const isOnly = (kind: JsonKind): boolean => [...kinds].every((one) => one === kind || one === 'null');
-  if (isOnly('boolean')) return 'boolean';
-  return isOnly('number') ? 'numeric' : 'categorical';
 }

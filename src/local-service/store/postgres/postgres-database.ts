@@ -8,17 +8,7 @@ import { StoreError } from '../service-store.ts';
 
 export type PostgresClient = postgres.Sql | postgres.TransactionSql;
 
-/** A PostgreSQL database behind a small pool of connections. Throws StoreError. */
-export interface PostgresDatabase {
-  /** Runs statements outside of a transaction; statements that may run twice only. */
-  readonly query: <T>(action: (client: PostgresClient) => Promise<T>) => Promise<T>;
-  /**
-   * Runs an action in one transaction; it may run several times, of which only the last is kept. If the connection is lost
-   * during the commit, the reason is `lost` for an action that can be repeated, else `unknown`.
-   */
-  readonly transaction: <T>(action: (client: PostgresClient) => Promise<T>, canRepeat?: boolean) => Promise<T>;
-  readonly close: () => Promise<void>;
-}
+export type PostgresDatabase = ReturnType<typeof openPostgresDatabase>;
 
 const MAX_POOL_CONNECTIONS = 6;
 const CONNECT_TIMEOUT_SECONDS = 10;
@@ -26,8 +16,8 @@ const RECONNECT_DELAY_SECONDS = 0.2;
 const CLOSE_TIMEOUT_SECONDS = 2;
 const MAX_TRANSACTION_ATTEMPTS = 5;
 
-/** Opens a pool; it connects at the first statement. */
-export function openPostgresDatabase(address: PostgresAddress, password: string | undefined): PostgresDatabase {
+/** A PostgreSQL database behind a small pool, which connects at the first statement. Its functions throw StoreError. */
+export function openPostgresDatabase(address: PostgresAddress, password: string | undefined) {
   const { host, port, database, user, sslMode, label } = address;
   const sql = postgres({
     ...{ host, port, database, user, pass: password ?? '' },
@@ -49,16 +39,22 @@ export function openPostgresDatabase(address: PostgresAddress, password: string 
       try {
         return await run();
       } catch (error) {
-        if (count === MAX_TRANSACTION_ATTEMPTS || !isSerializationFailure(error))
-          throw toPostgresStoreError(error, label);
+        // Serialization failures and deadlocks: the database asks for the transaction again.
+        const canRetry = error instanceof postgres.PostgresError && ['40001', '40P01'].includes(error.code);
+        if (count === MAX_TRANSACTION_ATTEMPTS || !canRetry) throw toPostgresStoreError(error, label);
       }
     }
   };
   return {
-    query: (action) => attempt(() => action(sql)),
-    transaction: (action, canRepeat) =>
+    /** Runs statements outside of a transaction; statements that may run twice only. */
+    query: <T>(action: (client: PostgresClient) => Promise<T>): Promise<T> => attempt(() => action(sql)),
+    /**
+     * Runs an action in one transaction; it may run several times, of which only the last is kept. If the connection is
+     * lost during the commit, the reason is `lost` for an action that can be repeated, else `unknown`.
+     */
+    transaction: <T>(action: (client: PostgresClient) => Promise<T>, canRepeat = false): Promise<T> =>
       attempt(async () => {
-        let result: { readonly value: Awaited<ReturnType<typeof action>> } | undefined;
+        let result: { readonly value: T } | undefined;
         try {
           await sql.begin(async (client) => {
             result = { value: await action(client) };
@@ -69,13 +65,8 @@ export function openPostgresDatabase(address: PostgresAddress, password: string 
         if (!result) throw new Error('the transaction did not run');
         return result.value;
       }),
-    close: () => sql.end({ timeout: CLOSE_TIMEOUT_SECONDS }),
+    close: (): Promise<void> => sql.end({ timeout: CLOSE_TIMEOUT_SECONDS }),
   };
-}
-
-// Serialization failures and deadlocks: the database asks for the transaction again.
-function isSerializationFailure(error: unknown): boolean {
-  return error instanceof postgres.PostgresError && ['40001', '40P01'].includes(error.code);
 }
 
 // Of the library and of the system.
