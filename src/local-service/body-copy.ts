@@ -32,8 +32,8 @@ export function createBodyCopy(maxBytes: number): {
 
 /**
  * Sends a request and copies its body, also one that is refused unread, and that of its response, each up to a limit and
- * without the secret fields of the request. `onEnd` is awaited before the end of the response, also if it is cut or
- * abandoned, and without a response if `send` throws. `isCut`: the body of the response threw.
+ * without secret fields. `onEnd` is awaited before the end of the response, also if it is cut (`isCut`) or abandoned, and
+ * without a response if `send` throws.
  */
 export async function sendWithCopies(
   request: HttpRequest,

@@ -44,9 +44,8 @@ const MAX_RECORDED_BODY_BYTES = 16 * 1024 * 1024;
 const FILE_END = '\n]}}\n';
 
 /**
- * Records every exchange that passes through as an entry of a new HAR 1.2 file (0600), which is complete after each one.
- * An exchange that cannot be written is left out; the first one is a warning at once, and a Failure `local_file` of
- * `close`. Throws Failure `local_file` if the file cannot be created.
+ * Records every exchange in a new HAR 1.2 file (0600), which is complete after each one. The first that cannot be written is a
+ * warning at once, and a Failure `local_file` of `close`. Throws Failure `local_file` if the file cannot be created.
  */
 export async function openHarRecorder(
   path: string,

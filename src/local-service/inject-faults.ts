@@ -20,10 +20,7 @@ export class ConnectionResetError extends Error {
 
 type FaultRule = ReturnType<typeof parseFaultRule>;
 
-/**
- * Injects faults into the operations (`--fault`). The first rule that applies to a request decides; each rule counts the
- * requests that match it. The same rules and requests in the same order give the same faults, except for rates.
- */
+/** Injects faults into the operations (`--fault`). The first rule that applies to a request decides. */
 export function withFaults(
   rules: readonly FaultRule[],
   { after, elapsed }: Pick<Runtime, 'after' | 'elapsed'>,

@@ -13,10 +13,7 @@ import { jsonResponse } from './responses.ts';
 
 export interface ServiceListener {
   readonly url: string;
-  /**
-   * Accepts no further connections and lets requests in flight finish. After the limit an event stream that is still open
-   * ends with an error event and every other response is cut; clients have the same time again to read what is left.
-   */
+  /** Lets requests in flight finish. After the limit, event streams end with an error event, and other responses are cut. */
   readonly close: () => Promise<void>;
 }
 
@@ -24,9 +21,8 @@ export interface ServiceListener {
 const MIN_LAST_WRITES_MS = 250;
 
 /**
- * Binds a service to a port of 127.0.0.1; 0 takes a free one. Requests for another host or from another origin are
- * refused, because any web page can send to loopback; the service only observes them. `timeouts` are those
- * of serviceLimits. Throws Failure `local_file` if the port is taken.
+ * Binds a service to a port of 127.0.0.1; 0 takes a free one. Requests for another host or from another origin are refused,
+ * because any web page can send to loopback. Throws Failure `local_file` if the port is taken.
  */
 export async function listenOnLoopback(
   service: Pick<LocalService, 'send' | 'observe'>,
@@ -110,7 +106,7 @@ async function handleConnection(
 }
 
 // Closes the connection of a request whose body arrives more slowly than the minimum rate over a whole period. Periods in which
-// the service itself does not read the body do not count. The function it returns stops the watch.
+// the service itself does not read the body do not count.
 function watchBodyRate(request: IncomingMessage, periodMs: number, after: StartTimer): () => void {
   const minBytes = (serviceLimits.minBodyBytesPerSecond * periodMs) / 1000;
   let lastBytes = request.socket.bytesRead;
@@ -212,8 +208,7 @@ const SHUTDOWN_EVENT = `data: ${JSON.stringify({
   error: { message: 'the service was stopped', type: 'internal_error', param: null, code: 503 },
 })}\n\n`;
 
-// Sends a response as fast as the client reads it. Throws if its body throws. At shutdown an event stream that is still open
-// ends with an error event, and any other response is cut.
+// At shutdown an event stream that is still open ends with an error event, and any other response is cut.
 async function writeResponse(
   { status, headers, body, completeBody }: HttpResponse,
   request: IncomingMessage,

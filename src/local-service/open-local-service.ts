@@ -45,7 +45,6 @@ export interface LocalServiceOptions extends Pick<ServiceContext, 'upstream' | '
   readonly postgres?: { readonly address: PostgresAddress; readonly password: string | undefined } | undefined;
   /** The credentials it accepts; without them it accepts every request. */
   readonly credentials?: AcceptedCredentials | undefined;
-  /** As of ServiceContext; without it only the limits of the operations hold. */
   readonly maxBodyBytes?: number | undefined;
   readonly trust?: TrustOptions | undefined;
   readonly faults?: Middleware | undefined;
@@ -76,9 +75,8 @@ export function databaseFileIn(directory: string): string {
 }
 
 /**
- * The local service as a Send: all operations of the interface on a store. It checks credentials, if there are any,
- * validates bodies as the command line does, and behaves as docs/servers.md says where the interface is silent. A
- * request that is aborted before it was applied is not applied.
+ * The local service as a Send. It validates bodies as the command line does, and behaves as docs/servers.md says where the
+ * interface is silent. A request that is aborted before it was applied is not applied.
  */
 export async function openLocalService(
   {

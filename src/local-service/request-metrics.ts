@@ -75,7 +75,7 @@ export function createRequestMetrics(
   };
 }
 
-/** One line of the request log: time, method, path, status, duration and request id; no bodies and no credentials. */
+/** One line of the request log, without bodies and credentials. */
 export function requestLogLine(
   { method, path, status, durationMs, requestId }: RequestSummary,
   format: 'text' | 'json',

@@ -60,7 +60,6 @@ export class HttpError extends Error {
   }
 }
 
-/** The response for an error in the shape of the operation; `{"detail":"..."}` without one. */
 export function httpErrorResponse(
   { status, message, headers }: HttpError,
   shape: Operation['errors'] | undefined,

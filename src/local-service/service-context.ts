@@ -31,7 +31,7 @@ export interface Caller {
   readonly signal: ExchangeSignal | undefined;
 }
 
-/** One path of the local service: the method and credentials it takes, the shape of its errors, and how it responds. */
+/** One path of the local service. */
 export interface ServiceRoute {
   readonly method: 'GET' | 'POST';
   /** `none`: open to everybody who can connect; `page`: Basic credentials, or a token of the page. */

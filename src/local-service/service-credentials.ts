@@ -15,8 +15,9 @@ import type { Runtime } from '../runtime.ts';
 import type { AcceptedCredentials } from './service-context.ts';
 
 /**
- * The credentials of the local service, and the file in which clients find them: those of the given file, else of SVC_USERNAME, SVC_PASSWORD and SVC_TOKEN, else generated ones, kept for the
- * next start in a 0600 file beside the data. Throws Failure for an invalid file, and `safety_check` for one of another user.
+ * The credentials of the local service, and the file in which clients find them: those of the given file, else of
+ * SVC_USERNAME, SVC_PASSWORD and SVC_TOKEN, else generated ones, kept in a 0600 file beside the data. Throws Failure for an
+ * invalid file, and `safety_check` for one of another user.
  */
 export async function loadServiceCredentials(
   credentialsFile: string | undefined,
@@ -58,8 +59,7 @@ async function readCredentials(file: string): Promise<AcceptedCredentials> {
   }
 }
 
-// Under a lock, so that processes which start together have the same credentials, and so that what a killed one left
-// can be removed.
+// Under a lock: processes that start together have the same credentials, and what a killed one left can be removed.
 async function storeNewCredentials(file: string, runtime: Runtime): Promise<AcceptedCredentials> {
   await makeDirectory(dirname(file), 0o700);
   const unlock = await acquireLock(file, file, runtime, LOCK_TIMEOUT_MS);

@@ -26,10 +26,7 @@ import { invalidBodyResponse, jsonResponse } from '../responses.ts';
 import type { ServiceContext, ServiceRoute } from '../service-context.ts';
 import type { StagedTrajectory } from '../store/service-store.ts';
 
-/**
- * Receives training jobs with one trajectory in memory at a time, and validates each when it is complete. Trajectories are
- * staged on disk, and stored byte for byte once all of them have arrived and are valid.
- */
+/** Receives training jobs with one trajectory in memory at a time; they are staged on disk, and stored once all are valid. */
 export function receiveTrainingJobs(operation: Operation, context: ServiceContext): ServiceRoute['respond'] {
   const validate = createBodyValidator(operation);
   const { store, directory, now, randomBytes } = context;

@@ -24,7 +24,7 @@ export async function readModelRequest(body: JsonNode) {
   const last = messages.at(-1) ?? { role: '', text: '' };
   const isSet = (name: string): boolean => isTrue(getMember(body, name));
   const [seed, reasoning] = ['seed', 'include_reasoning'].map((name) => getMember(body, name));
-  const maxTokens = ['max_tokens', 'max_completion_tokens'].map((name) => numberFrom(1, body, name) ?? Infinity);
+  const maxTokens = ['max_tokens', 'max_completion_tokens'].map((name) => numberMember(body, name) ?? Infinity);
   const tool = await chooseTool(
     body,
     messages.findLast(({ role }) => role !== 'system' && role !== 'developer') ?? last,
@@ -39,7 +39,7 @@ export async function readModelRequest(body: JsonNode) {
     echoedText: isSet('echo') && last.role === 'assistant' ? last.text : '',
     hasReasoning: !reasoning || rawText(reasoning) !== 'false',
     maxTokens: Math.min(...maxTokens),
-    minTokens: numberFrom(0, body, 'min_tokens') ?? 0,
+    minTokens: numberMember(body, 'min_tokens') ?? 0,
     stopStrings: readStopStrings(body),
     stopTokenIds: itemsAt(body, 'stop_token_ids').map((id) => Number(rawText(id))),
     isStopKept: isSet('include_stop_str_in_output'),
@@ -107,15 +107,9 @@ function instructedSchema({ role, text }: ChatMessage): string | undefined {
   return node && getMember(node, 'properties') ? schema : undefined;
 }
 
-function numberFrom(minimum: number, body: JsonNode, name: string): number | undefined {
-  const number = numberMember(body, name);
-  if (number !== undefined && number < minimum) throw new HttpError(400, `${name} must be at least ${minimum} here`);
-  return number;
-}
-
 // -1 means all that there are.
 function logprobCount(body: JsonNode, name: string): number | undefined {
-  const count = numberFrom(-1, body, name);
+  const count = numberMember(body, name);
   return count === -1 ? serviceLimits.topLogprobs : count;
 }
 

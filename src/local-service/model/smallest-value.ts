@@ -35,8 +35,8 @@ const VARIANTS = [...Array(100).keys()];
 const MAX_EXACT_DIGITS = 15;
 
 /**
- * The JSON text of a small value that conforms to a JSON Schema (2020-12); formats are not checked. It is built from the
- * structure of the schema, in a limited number of steps. Throws HttpError 400 that names the keyword in the way.
+ * The JSON text of a small value that conforms to a JSON Schema (2020-12); formats are not checked. Throws HttpError 400 that
+ * names the keyword in the way.
  */
 export function smallestValue(schemaText: string): string {
   try {

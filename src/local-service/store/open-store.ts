@@ -44,10 +44,9 @@ const BUSY_TIMEOUT_MS = 10_000;
 const CHECKPOINT_BYTES = 16 * 1024 * 1024;
 
 /**
- * Opens the database in a file, creating it (0600, in a 0700 directory) if it does not exist. Throws Failure `local_file`
- * if it cannot be opened, is corrupt or is not a database of svc; then nothing in it has changed. With `trust`,
- * throws Failure `safety_check` for the file of another user, narrows a mode wider than 0600, and warns before a conversion that
- * takes long.
+ * Opens the database in a file, creating it (0600, in a 0700 directory) if it does not exist. Throws Failure `local_file` if it
+ * cannot be opened, is corrupt or is not a database of svc; then nothing in it has changed. With `trust`, throws Failure
+ * `safety_check` for the file of another user, and narrows a mode wider than 0600.
  */
 export async function openStore(path: string, trust?: TrustOptions): Promise<Store> {
   const Library = await loadLibrary();
@@ -357,10 +356,8 @@ export async function deleteAbandonedTrajectories(now: number, database: Store):
 }
 
 /**
- * Returns a function that runs an action in a transaction that others share, completely or not at all; it is durable when
- * the promise resolves. Actions that arrive during a commit share the next one, and one that fails undoes nothing of the
- * others. An action may run twice, the first time undone, and does not run once its signal is aborted: then the promise is
- * rejected with the signal's reason.
+ * Returns a function that runs an action in a transaction that others share, completely or not at all. Actions that arrive
+ * during a commit share the next one. An action may run twice, the first time undone, and not once its signal is aborted.
  */
 export function createGroupCommit(store: Store): <T>(action: () => T, signal?: ExchangeSignal) => Promise<T> {
   const commit = createSharedBatches(

@@ -15,9 +15,8 @@ const ROWS_PER_TRIGGER = 2;
 const PAYLOADS_PER_QUERY = 256;
 
 /**
- * The newest payload of each trigger, newest triggers first; rows without a trigger count as one trigger. Within the same
- * millisecond, the row that was stored later is newer. The cost grows with the limit; if the newest rows have too few
- * triggers, it grows with the number of triggers.
+ * The newest payload of each trigger, newest triggers first; rows without a trigger count as one trigger. The cost grows with
+ * the limit; if the newest rows have too few triggers, it grows with the number of triggers.
  */
 export function* samplePayloads(query: PayloadQuery): QuerySequence<string[]> {
   const limit = query.trigger?.isPrefix === false ? 1 : query.limit;

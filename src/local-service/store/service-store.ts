@@ -67,9 +67,8 @@ export interface StagedTrajectory {
 }
 
 /**
- * The storage of the local service. Several services can share one. A write is durable when its promise
- * resolves, is stored completely or not at all, and is not stored once its signal is aborted: then it throws the
- * signal's reason. Throws StoreError if the store cannot be used right now.
+ * The storage of the local service, which several services can share. A write is durable when its promise resolves, is stored
+ * completely or not at all, and is not stored once its signal is aborted. Throws StoreError.
  */
 export interface ServiceStore {
   /** Stores a call, or sets the members it names on the stored call with its id; returns the trace id. */

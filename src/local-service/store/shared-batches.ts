@@ -14,9 +14,9 @@ const MAX_BATCH_ITEMS = 1000;
 const MAX_BATCH_CHARS = 8 * 1024 * 1024;
 
 /**
- * Combines writes: while a batch is being written, further writes wait and share the next one. An item whose write fails
- * fails alone. An item whose signal is aborted before its batch begins is not written. `write` stores a batch completely or not
- * at all, with results in the order of its items; `isGathering` waits before each batch for items that are about to come.
+ * Combines writes: those that arrive while a batch is being written share the next one. `write` stores a batch completely or not
+ * at all; an item whose write fails fails alone, and one whose signal is aborted before is not written. `isGathering` waits
+ * before each batch for items that are about to come.
  */
 export function createSharedBatches<Item, Result>(
   write: (items: readonly Item[]) => Promise<readonly Result[]>,

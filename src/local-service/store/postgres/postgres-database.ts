@@ -85,7 +85,6 @@ function unknownCommit(error: unknown, label: string): StoreError {
   return new StoreError('unknown', `${message}: ${errorMessage(error)}`);
 }
 
-/** An error of PostgreSQL or of its connection as a StoreError; any other error unchanged. `label` names the database. */
 function toPostgresStoreError(error: unknown, label: string): unknown {
   const code = errorCode(error) ?? '';
   const reason = errorMessage(error);
