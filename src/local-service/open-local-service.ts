@@ -194,7 +194,7 @@ export async function openServiceStore(
   const hint = 'set SVC_DATA_DIR to a directory that svc can write';
   const file = await withFileFailure(`write to ${directory}`, () => openAnonymousFile(directory), { hint });
   await file.close();
-  const { openPostgresStore } = await import('./store/postgres/postgres-store.ts');
+  const { openPostgresStore } = await import('./store/postgres-store.ts');
   return openPostgresStore(postgres.address, postgres.password);
 }
 
