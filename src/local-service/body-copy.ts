@@ -15,18 +15,15 @@ import {
 } from '../output/reporter.ts';
 import { requestPath } from './responses.ts';
 
-export function createBodyCopy(maxBytes: number): {
-  readonly add: (chunk: Uint8Array) => void;
-  readonly bytes: () => Buffer;
-} {
+export function createBodyCopy(maxBytes: number) {
   const chunks: Buffer[] = [];
   let length = 0;
   return {
-    add: (chunk) => {
+    add: (chunk: Uint8Array): void => {
       if (length < maxBytes) chunks.push(Buffer.from(chunk.subarray(0, maxBytes - length)));
       length += chunk.length;
     },
-    bytes: () => Buffer.concat(chunks),
+    bytes: (): Buffer => Buffer.concat(chunks),
   };
 }
 
@@ -97,10 +94,8 @@ async function* tapChunks(
   }
 }
 
-type RedactedBody = { readonly body: Buffer; readonly secrets: readonly string[] };
-
-/** A body of a request without its secret fields, also if it is not valid JSON or was cut. */
-export function redactBody(path: string, body: Buffer): RedactedBody {
+/** A body of a request without its secret fields, also if it is not valid JSON or was cut; and these. */
+export function redactBody(path: string, body: Buffer): { body: Buffer; secrets: string[] } {
   const operation = operationAt(path);
   const names = Object.entries(operation?.body ?? {}).flatMap(([name, { isSecret }]) => (isSecret ? [name] : []));
   if (!operation || names.length === 0) return { body, secrets: [] };
@@ -111,7 +106,7 @@ export function redactBody(path: string, body: Buffer): RedactedBody {
 }
 
 // The string after the name, which may lack its end, or any other text up to the end of the field.
-function redactInvalidBody(body: Buffer, names: readonly string[]): RedactedBody {
+function redactInvalidBody(body: Buffer, names: readonly string[]): { body: Buffer; secrets: string[] } {
   const field = new RegExp(`("(?:${names.join('|')})"\\s*:\\s*)("(?:[^"\\\\]+|\\\\.)*"?|[^\\s",}\\]]+)`, 'gs');
   const values: string[] = [];
   const text = body.toString('latin1').replace(field, (_, start: string, value: string) => {

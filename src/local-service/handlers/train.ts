@@ -49,8 +49,14 @@ export function receiveTrainingJobs(operation: Operation, context: ServiceContex
       await store.saveJob(job, staging.trajectories, signal);
       return jsonResponse(200, { id: job.id });
     } catch (error) {
-      if (error instanceof InvalidTextError) return invalidBodyResponse([unreadableFinding(error)], operation);
-      throw error;
+      if (!(error instanceof InvalidTextError)) throw error;
+      const { message, location, syntaxProblem } = error;
+      // Text that is not JSON has no path, only an offset.
+      const finding: Finding =
+        syntaxProblem === undefined
+          ? { path: [], level: 'error', code: 'invalid', message }
+          : invalidJsonFinding(location.offset, syntaxProblem);
+      return invalidBodyResponse([finding], operation);
     } finally {
       await staging.close();
     }
@@ -73,17 +79,8 @@ async function receiveJob(
     await staging.flush();
   }
   const body = rootOf(createEnvelope(checks.bodyParts).parse());
-  const trajectoryFindings = checks
-    .findings()
-    .map(({ path, ...finding }) => ({ ...finding, path: parseJsonPath(path) ?? [] }));
-  return { body, findings: [...validate(body), ...trajectoryFindings] };
-}
-
-// Text that is not JSON has no path, only an offset.
-function unreadableFinding({ message, location, syntaxProblem }: InvalidTextError): Finding {
-  return syntaxProblem === undefined
-    ? { path: [], level: 'error', code: 'invalid', message }
-    : invalidJsonFinding(location.offset, syntaxProblem);
+  const findings = checks.findings().map((finding) => ({ ...finding, path: parseJsonPath(finding.path) ?? [] }));
+  return { body, findings: [...validate(body), ...findings] };
 }
 
 // Before each trajectory: its group, its place in it, and how many bytes it has.
@@ -97,11 +94,7 @@ async function openStagingFile(directory: string) {
   let writtenBytes = 0;
   return {
     add: (group: number, index: number, bytes: Uint8Array): void => {
-      const head = Buffer.allocUnsafe(HEADER_BYTES);
-      head.writeUInt32LE(group, 0);
-      head.writeUInt32LE(index, 4);
-      head.writeUInt32LE(bytes.length, 8);
-      pending.push(head, bytes);
+      pending.push(Buffer.from(Uint32Array.of(group, index, bytes.length).buffer), bytes);
     },
     flush: async (): Promise<void> => {
       const chunks = pending;
@@ -132,8 +125,7 @@ function* readTrajectoriesFrom({ fd }: FileHandle, size: number): Generator<Stag
     return bytes;
   };
   while (position < size) {
-    const head = readBytes(HEADER_BYTES);
-    const [group, index, length] = [head.readUInt32LE(0), head.readUInt32LE(4), head.readUInt32LE(8)];
+    const [group = 0, index = 0, length = 0] = new Uint32Array(Uint8Array.from(readBytes(HEADER_BYTES)).buffer);
     yield { group, index, bytes: readBytes(length) };
   }
 }

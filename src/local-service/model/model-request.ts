@@ -25,10 +25,8 @@ export async function readModelRequest(body: JsonNode) {
   const isSet = (name: string): boolean => isTrue(getMember(body, name));
   const [seed, reasoning] = ['seed', 'include_reasoning'].map((name) => getMember(body, name));
   const maxTokens = ['max_tokens', 'max_completion_tokens'].map((name) => numberMember(body, name) ?? Infinity);
-  const tool = await chooseTool(
-    body,
-    messages.findLast(({ role }) => role !== 'system' && role !== 'developer') ?? last,
-  );
+  const lastOfUser = messages.findLast(({ role }) => role !== 'system' && role !== 'developer') ?? last;
+  const tool = await chooseTool(body, lastOfUser);
   return {
     prompt: messages.map(({ role, text }) => `${role}: ${text}\n`).join(''),
     last,

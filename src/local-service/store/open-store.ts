@@ -104,7 +104,12 @@ async function prepareStore(
     schemaVersion(store, path);
     if (trust) await narrowMode(path, trust);
     await migrateSchema(store, path, trust?.warn);
-    if (bytes <= serviceLimits.checkedDatabaseBytes) requireIntegrity(store, path);
+    const check = bytes <= serviceLimits.checkedDatabaseBytes ? store.first('pragma integrity_check(1)') : undefined;
+    const problem = check && Object.values(check)[0];
+    if (problem !== undefined && problem !== 'ok')
+      throw new Failure('local_file', `${path} is corrupt: ${problem}`, {
+        hint: 'restore it from a backup, or use other data (--data of svc serve, SVC_DATA_DIR)',
+      });
     try {
       database.exec('pragma journal_mode = wal');
     } catch (error) {
@@ -116,14 +121,6 @@ async function prepareStore(
     store.close();
     throw error;
   }
-}
-
-function requireIntegrity(store: Store, path: string): void {
-  const [problem] = store.all('pragma integrity_check(1)').map((row) => String(Object.values(row)[0]));
-  if (problem === 'ok') return;
-  throw new Failure('local_file', `${path} is corrupt: ${problem}`, {
-    hint: 'restore it from a backup, or use other data (--data of svc serve, SVC_DATA_DIR)',
-  });
 }
 
 function createStore(database: Database.Database, path: string): Store {
@@ -164,7 +161,9 @@ function runTransaction<T>(database: Database.Database, mode: 'immediate' | 'def
     } catch {
       // A full disk has ended the transaction.
     }
-    throw toStoreError(error);
+    if (isBusyError(error)) throw new StoreError('busy', 'the database is locked by another process');
+    if (errorCode(error) === 'SQLITE_FULL') throw new StoreError('full', 'the disk of the database is full');
+    throw error;
   }
 }
 
@@ -182,12 +181,6 @@ function createCheckpoints(database: Database.Database, logPath: string): (minBy
     }
     limitBytes = logBytes() + CHECKPOINT_BYTES;
   };
-}
-
-function toStoreError(error: unknown): unknown {
-  if (isBusyError(error)) return new StoreError('busy', 'the database is locked by another process');
-  if (errorCode(error) === 'SQLITE_FULL') return new StoreError('full', 'the disk of the database is full');
-  return error;
 }
 
 // Also SQLITE_BUSY_RECOVERY.

@@ -68,11 +68,10 @@ export async function openPostgresStore(address: PostgresAddress, password: stri
 
 // Any number that all services agree on.
 const TABLES_LOCK_ID = 7_371_776_300;
-
 // Versions 1 and 2 were never released.
 const SCHEMA_VERSION = 3;
 
-// Creates the tables in the schema `svc`, once for all services. Throws Failure `local_file` for tables of another version.
+// Creates the tables in the schema `svc`, once for all services.
 async function createPostgresTables(database: PostgresDatabase, label: string): Promise<void> {
   if ((await database.query(readVersion)) === SCHEMA_VERSION) return;
   await database.transaction(async (client) => {
