@@ -23,7 +23,7 @@ const layers = {
     after: ['run', 'request'],
   },
   local: { files: ['local-service/open-local-service.ts'], after: ['run', 'request'] },
-  postgres: { files: ['local-service/store/postgres/postgres-store.ts'], after: ['run', 'request', 'local'] },
+  postgres: { files: ['local-service/store/postgres-store.ts'], after: ['run', 'request', 'local'] },
   help: { files: ['cli/docs/show-help.ts'], after: ['run'] },
   completion: { files: ['commands/completion.ts'], after: ['run'] },
 };

@@ -7,7 +7,6 @@ import { exitCodes } from '../src/errors.ts';
 import { formatByteSize } from '../src/files/byte-size.ts';
 import { type Flag, flagTerm } from '../src/flag.ts';
 import { serviceLimits } from '../src/local-service/limits.ts';
-import { simulatedFields, unenforcedConstraints } from '../src/local-service/model/simulated-fields.ts';
 import { allOperations } from '../src/operations/all-operations.ts';
 import { chatOperation } from '../src/operations/chat.ts';
 import type { Operation } from '../src/operations/operation.ts';
@@ -135,6 +134,18 @@ function acceptedFieldsSection({ body, accepted }: Operation): string[] {
   const names = acceptedFieldsText({ type: 'object', fields: body, ...(accepted && { accepted }) });
   return names.length === 0 ? [] : [`Accepted by existing servers, without a flag: ${names.join(', ')}.`];
 }
+
+// The fields of a chat body that change the response of the built-in model; it accepts all others and ignores them.
+const simulatedFields: readonly string[] = `
+  messages n seed stop stop_token_ids include_stop_str_in_output max_tokens max_completion_tokens min_tokens logprobs
+  top_logprobs prompt_logprobs return_token_ids return_tokens_as_token_ids echo continue_final_message stream
+  stream_options request_id include_reasoning tools tool_choice response_format structured_outputs priority
+`
+  .trim()
+  .split(/\s+/);
+
+// The fields of `structured_outputs` that the built-in model accepts and does not enforce.
+const unenforcedConstraints: readonly string[] = ['grammar', 'structural_tag'];
 
 function localModelSection(): string {
   const ignored = Object.keys(chatOperation.body).filter((name) => !simulatedFields.includes(name));

@@ -29,8 +29,7 @@ import {
 import { createPageLogin } from '../local-service/page-login.ts';
 import { createRequestMetrics, requestLogLine } from '../local-service/request-metrics.ts';
 import { loadServiceCredentials } from '../local-service/service-credentials.ts';
-import { deleteFeedback, pruneStore } from '../local-service/store/record-queries.ts';
-import type { ServiceStore } from '../local-service/store/service-store.ts';
+import { deleteFeedback, pruneStore, type ServiceStore } from '../local-service/store/service-store.ts';
 import { createUpstream } from '../local-service/upstream.ts';
 import { openResultOutput, printResult, resultOf } from '../results/print-result.ts';
 import type { Runtime } from '../runtime.ts';

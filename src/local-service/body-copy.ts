@@ -15,25 +15,22 @@ import {
 } from '../output/reporter.ts';
 import { requestPath } from './responses.ts';
 
-export function createBodyCopy(maxBytes: number): {
-  readonly add: (chunk: Uint8Array) => void;
-  readonly bytes: () => Buffer;
-} {
+export function createBodyCopy(maxBytes: number) {
   const chunks: Buffer[] = [];
   let length = 0;
   return {
-    add: (chunk) => {
+    add: (chunk: Uint8Array): void => {
       if (length < maxBytes) chunks.push(Buffer.from(chunk.subarray(0, maxBytes - length)));
       length += chunk.length;
     },
-    bytes: () => Buffer.concat(chunks),
+    bytes: (): Buffer => Buffer.concat(chunks),
   };
 }
 
 /**
  * Sends a request and copies its body, also one that is refused unread, and that of its response, each up to a limit and
- * without the secret fields of the request. `onEnd` is awaited before the end of the response, also if it is cut or
- * abandoned, and without a response if `send` throws. `isCut`: the body of the response threw.
+ * without secret fields. `onEnd` is awaited before the end of the response, also if it is cut (`isCut`) or abandoned, and
+ * without a response if `send` throws.
  */
 export async function sendWithCopies(
   request: HttpRequest,
@@ -54,7 +51,11 @@ export async function sendWithCopies(
     const canRead = getHeader(request.headers, 'expect') === undefined && (body.length ?? 0) <= maxBytes;
     if (!isRead && canRead) await collectBodyStart(chunks(), maxBytes);
     const { body: redactedBody, secrets } = redactBody(requestPath(request), sent.bytes());
-    return onEnd(redactedBody, response, redactResponseBody(received.bytes(), secrets), isCut);
+    const redactable = secrets.filter(({ length }) => length >= MIN_BODY_SECRET_CHARS);
+    // Latin-1 keeps every byte.
+    const redact = (bytes: Buffer): Buffer =>
+      Buffer.from(createRedactor(redactable).redact(bytes.toString('latin1')), 'latin1');
+    return onEnd(redactedBody, response, redactable.length > 0 ? redact(received.bytes()) : received.bytes(), isCut);
   };
   try {
     const { completeBody: _, ...response } = await send({ ...request, body: copied });
@@ -93,16 +94,8 @@ async function* tapChunks(
   }
 }
 
-interface RedactedBody {
-  readonly body: Buffer;
-  readonly secrets: readonly string[];
-}
-
-// A body may give a field any number of times.
-const MAX_SECRETS = 16;
-
-/** A body of a request without its secret fields, also if it is not valid JSON or was cut. */
-export function redactBody(path: string, body: Buffer): RedactedBody {
+/** A body of a request without its secret fields, also if it is not valid JSON or was cut; and these. */
+export function redactBody(path: string, body: Buffer): { body: Buffer; secrets: string[] } {
   const operation = operationAt(path);
   const names = Object.entries(operation?.body ?? {}).flatMap(([name, { isSecret }]) => (isSecret ? [name] : []));
   if (!operation || names.length === 0) return { body, secrets: [] };
@@ -112,31 +105,21 @@ export function redactBody(path: string, body: Buffer): RedactedBody {
   return { body: redactSecretFields(root, operation, () => REDACTED), secrets };
 }
 
-/** The body of a response without some values of its request; those of fewer than eight characters stay. */
-function redactResponseBody(body: Buffer, secrets: readonly string[]): Buffer {
-  const redactable = secrets.filter(({ length }) => length >= MIN_BODY_SECRET_CHARS);
-  if (redactable.length === 0) return body;
-  // Latin-1 keeps every byte.
-  return Buffer.from(createRedactor(redactable).redact(body.toString('latin1')), 'latin1');
-}
-
 // The string after the name, which may lack its end, or any other text up to the end of the field.
-function redactInvalidBody(body: Buffer, names: readonly string[]): RedactedBody {
+function redactInvalidBody(body: Buffer, names: readonly string[]): { body: Buffer; secrets: string[] } {
   const field = new RegExp(`("(?:${names.join('|')})"\\s*:\\s*)("(?:[^"\\\\]+|\\\\.)*"?|[^\\s",}\\]]+)`, 'gs');
   const values: string[] = [];
   const text = body.toString('latin1').replace(field, (_, start: string, value: string) => {
-    values.push(invalidValueText(Buffer.from(value, 'latin1')));
+    const bytes = Buffer.from(value, 'latin1');
+    const node = tryParseJson(bytes);
+    values.push(node && kindOf(node) === 'string' ? stringOf(node) : bytes.toString().replace(/^"|"$/g, ''));
     return `${start}"${REDACTED}"`;
   });
-  return values.length === 0
-    ? { body, secrets: [] }
-    : { body: Buffer.from(text, 'latin1'), secrets: firstSecrets(values) };
+  return { body: Buffer.from(text, 'latin1'), secrets: firstSecrets(values) };
 }
 
-function invalidValueText(value: Buffer): string {
-  const node = tryParseJson(value);
-  return node && kindOf(node) === 'string' ? stringOf(node) : value.toString().replace(/^"|"$/g, '');
-}
+// A body may give a field any number of times.
+const MAX_SECRETS = 16;
 
 function firstSecrets(values: readonly string[]): string[] {
   return [...new Set(values)].slice(0, MAX_SECRETS);

@@ -34,19 +34,18 @@ import { operationAt } from '../operations/all-operations.ts';
 import { bodySecretForms, replaceSecrets } from '../output/reporter.ts';
 import type { Runtime } from '../runtime.ts';
 import { version } from '../version.ts';
-import { type AcceptedCredentials, authenticateRequest } from './authenticate-request.ts';
 import { createBodyCopy, redactBody, sendWithCopies } from './body-copy.ts';
 import { ConnectionResetError, cutBody } from './inject-faults.ts';
 import { isModelsPath } from './operation-route.ts';
 import { HttpError, httpErrorResponse, requestPath, textResponse } from './responses.ts';
+import { type AcceptedCredentials, authenticateRequest } from './service-context.ts';
 
 const MAX_RECORDED_BODY_BYTES = 16 * 1024 * 1024;
 const FILE_END = '\n]}}\n';
 
 /**
- * Records every exchange that passes through as an entry of a new HAR 1.2 file (0600), which is complete after each one.
- * An exchange that cannot be written is left out; the first one is a warning at once, and a Failure `local_file` of
- * `close`. Throws Failure `local_file` if the file cannot be created.
+ * Records every exchange in a new HAR 1.2 file (0600), which is complete after each one. The first that cannot be written is a
+ * warning at once, and a Failure `local_file` of `close`. Throws Failure `local_file` if the file cannot be created.
  */
 export async function openHarRecorder(
   path: string,
@@ -59,8 +58,7 @@ export async function openHarRecorder(
   });
   const secretForms = bodySecretForms(secrets);
   const head = writeJson({ version: '1.2', creator: { name: 'svc', version }, pages: [] }).slice(0, -1);
-  let end = 0;
-  let entries = 0;
+  let [end, separator] = [0, '\n'];
   let failure: Failure | undefined;
   const append = async (text: string): Promise<void> => {
     try {
@@ -77,9 +75,9 @@ export async function openHarRecorder(
   const write = (entry: JsonValue): Promise<void> => {
     const text = replaceSecrets(writeJson(entry), secretForms);
     writing = writing
-      .then(() => append(`${entries === 0 ? '\n' : ',\n'}${text}`))
+      .then(() => append(separator + text))
       .then(() => {
-        entries += 1;
+        separator = ',\n';
       })
       .catch(async (error) => {
         if (failure) return;
@@ -110,7 +108,6 @@ export async function openHarRecorder(
   };
 }
 
-// The page and the metrics are not recorded.
 function isRecorded(path: string): boolean {
   return isModelsPath(path) || operationAt(path) !== undefined;
 }
@@ -172,7 +169,7 @@ const MAX_STATUS = 999;
 
 /**
  * Responds to requests from a HAR file: to each with the next response recorded for its method, path and body, the last one
- * again when there are no more. JSON bodies are compared by value, with numbers as written. Ids and times may differ from the recording: the response then has those of the request.
+ * again when there are no more. Ids and times may differ from the recording: the response then has those of the request.
  * Throws Failure `local_file` for a file that is not HAR; `requireAllRecorded` throws Failure `safety_check` that lists
  * requests that were not recorded.
  */
@@ -235,8 +232,8 @@ function replayedResponse(
   const response = textResponse(status, Buffer.from(text, 'latin1'), contentType, kept);
   if (!isCut) return response;
   // Without a length, because the body ends early.
-  const { completeBody: _, ...rest } = response;
-  return { ...rest, headers: [['Content-Type', contentType], ...kept], body: cutBody(response.body, text.length) };
+  const cutHeaders: HttpHeaders = [['Content-Type', contentType], ...kept];
+  return { ...response, headers: cutHeaders, body: cutBody(response.body, text.length), completeBody: undefined };
 }
 
 async function readEntries(path: string): Promise<Map<string, RecordedEntry[]>> {
@@ -266,7 +263,10 @@ function readEntry(entry: JsonNode) {
   const [method = '', url = ''] = ['method', 'url'].map((name) => firstStringMember(request, name));
   const body = comparableBody(bodyOf(getMember(request, 'postData')));
   const status = numberMember(response, 'status') ?? 0;
-  const headers = headersOf(response);
+  const headers: HttpHeaders = itemsAt(response, 'headers').map((header) => [
+    firstStringMember(header, 'name') ?? '',
+    firstStringMember(header, 'value') ?? '',
+  ]);
   const isCut = getMember(response, '_cut') !== undefined;
   // svc records a connection that ended before the response as a cut one with the status 0.
   const isValidStatus = Number.isInteger(status) && status >= MIN_STATUS && status <= MAX_STATUS;
@@ -288,16 +288,10 @@ function bodyOf(content: JsonNode | undefined): Buffer {
   return Buffer.from(firstStringMember(content, 'text') ?? '', encoding);
 }
 
-function headersOf(message: JsonNode | undefined): HttpHeaders {
-  const text = (header: JsonNode, name: string): string => firstStringMember(header, name) ?? '';
-  return itemsAt(message, 'headers').map((header) => [text(header, 'name'), text(header, 'value')]);
-}
-
 // Ids of traces and spans are whole strings: a number such as a seed may have as many digits.
 const GENERATED_VALUE =
   /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|(?<=")(?:[0-9a-f]{32}|[0-9a-f]{16})(?=")|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)?/g;
 
-// The ids and times in a body, which clients generate for each request.
 function generatedValues(body: string): string[] {
   return body.match(GENERATED_VALUE) ?? [];
 }

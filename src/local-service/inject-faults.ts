@@ -20,10 +20,7 @@ export class ConnectionResetError extends Error {
 
 type FaultRule = ReturnType<typeof parseFaultRule>;
 
-/**
- * Injects faults into the operations (`--fault`). The first rule that applies to a request decides; each rule counts the
- * requests that match it. The same rules and requests in the same order give the same faults, except for rates.
- */
+/** Injects faults into the operations (`--fault`). The first rule that applies to a request decides. */
 export function withFaults(
   rules: readonly FaultRule[],
   { after, elapsed }: Pick<Runtime, 'after' | 'elapsed'>,
@@ -60,15 +57,19 @@ export function withFaults(
 
 // Counts the requests that match a rule; undefined for requests that it does not affect.
 function createRuleCounter(rule: FaultRule) {
-  const { every, first, chance, seed, rate, retryAfter } = rule;
+  const { header, every, first, chance, seed, rate, retryAfter } = rule;
   let matched = 0;
   let windowStart = Number.NEGATIVE_INFINITY;
   let windowCount = 0;
   return (path: string, headers: HttpHeaders, now: number): FaultRule | undefined => {
-    if (!matchesFaultRule(rule, path, headers)) return undefined;
+    if (rule.path !== undefined && rule.path !== path) return undefined;
+    const value = header && getHeader(headers, header.name);
+    if (header && (value === undefined || (header.value !== undefined && header.value !== value))) return undefined;
     matched += 1;
     if (matched % every !== 0 || matched > first) return undefined;
-    if (chance < 1 && randomShare(`${seed}:${matched}`) >= chance) return undefined;
+    // A share from 0 to below 1, the same for the same text on every machine.
+    const hash = createHash('sha256').update(`${seed}:${matched}`).digest();
+    if (chance < 1 && hash.readUInt32BE(0) / 2 ** 32 >= chance) return undefined;
     if (!rate) return rule;
     if (now >= windowStart + rate.periodMs) [windowStart, windowCount] = [now, 0];
     windowCount += 1;
@@ -76,11 +77,6 @@ function createRuleCounter(rule: FaultRule) {
     const seconds = Math.max(1, Math.ceil((windowStart + rate.periodMs - now) / 1000));
     return { ...rule, retryAfter: retryAfter ?? String(seconds) };
   };
-}
-
-// From 0 to below 1, the same for the same text on every machine.
-function randomShare(text: string): number {
-  return createHash('sha256').update(text).digest().readUInt32BE(0) / 2 ** 32;
 }
 
 export async function* cutBody(body: HttpResponse['body'], maxBytes: number): AsyncGenerator<Uint8Array> {
@@ -150,14 +146,6 @@ export function parseFaultRule(text: string) {
   if (effects === 0 && rule.delayMs === 0 && !rule.deletesOldFeedback)
     throw faultFailure(text, `add status=, delay=, cut=, reset= or delete=; ${EXAMPLE}`);
   return rule;
-}
-
-/** True for requests that a rule is about, before they are counted. */
-function matchesFaultRule({ path, header }: FaultRule, requestPath: string, headers: HttpHeaders): boolean {
-  if (path !== undefined && path !== requestPath) return false;
-  if (!header) return true;
-  const value = getHeader(headers, header.name);
-  return header.value === undefined ? value !== undefined : value === header.value;
 }
 
 const OPERATION_HINT = `use ${joinWithOr(allOperations.map(operationName))}`;

@@ -1,9 +1,9 @@
 import { Buffer } from 'node:buffer';
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { Failure } from '../errors.ts';
 import { describeFileError, errorCode } from '../files/file-errors.ts';
-import { getHeader, type HttpHeaders, type HttpRequest, type HttpResponse, pairHeaders } from '../http/message.ts';
+import { getHeader, type HttpRequest, type HttpResponse, pairHeaders } from '../http/message.ts';
 import { isLoopbackUrl } from '../http/proxy.ts';
 import type { StartTimer } from '../http/time-limits.ts';
 import { ConnectionResetError } from './inject-faults.ts';
@@ -12,12 +12,8 @@ import type { LocalService } from './open-local-service.ts';
 import { jsonResponse } from './responses.ts';
 
 export interface ServiceListener {
-  /** `http://127.0.0.1:PORT`. */
   readonly url: string;
-  /**
-   * Accepts no further connections and lets requests in flight finish. After the limit an event stream that is still open
-   * ends with an error event and every other response is cut; clients have the same time again to read what is left.
-   */
+  /** Lets requests in flight finish. After the limit, event streams end with an error event, and other responses are cut. */
   readonly close: () => Promise<void>;
 }
 
@@ -25,9 +21,8 @@ export interface ServiceListener {
 const MIN_LAST_WRITES_MS = 250;
 
 /**
- * Binds a service to a port of 127.0.0.1; 0 takes a free one. Requests for another host or from another origin are
- * refused, because any web page can send to loopback; the service only observes them. `timeouts` are those
- * of serviceLimits. Throws Failure `local_file` if the port is taken.
+ * Binds a service to a port of 127.0.0.1; 0 takes a free one. Requests for another host or from another origin are refused,
+ * because any web page can send to loopback. Throws Failure `local_file` if the port is taken.
  */
 export async function listenOnLoopback(
   service: Pick<LocalService, 'send' | 'observe'>,
@@ -68,39 +63,30 @@ export async function listenOnLoopback(
         if (!response.socket && response.req.socket === socket) response.destroy().emit('close');
     }),
   );
-  await bindPort(server, port);
+  await once(server.listen(port, '127.0.0.1'), 'listening').catch((error) => {
+    const reason = errorCode(error) === 'EADDRINUSE' ? 'it is in use' : describeFileError(error);
+    const hint = 'use --port 0 for any free port';
+    throw new Failure('local_file', `cannot listen on port ${port}: ${reason}`, { hint });
+  });
   const address = server.address();
   const boundPort = typeof address === 'object' && address ? address.port : port;
   const within = (limitMs: number, ends: Iterable<Promise<void>>): Promise<unknown> =>
     Promise.race([Promise.all(ends), new Promise<void>((resolve) => after(limitMs, resolve))]);
-  const settleWithin = (limitMs: number): Promise<unknown> =>
-    within(
-      limitMs,
-      Array.from(inFlight, (response) => new Promise<void>((resolve) => void response.once('close', resolve))),
-    );
+  const responseEnds = (): Promise<void>[] =>
+    Array.from(inFlight, (response) => new Promise<void>((resolve) => void response.once('close', resolve)));
   return {
     url: `http://127.0.0.1:${boundPort}`,
     close: async () => {
       const closed = new Promise<void>((resolve) => void server.close(() => resolve()));
-      await settleWithin(timeouts.drainMs);
+      await within(timeouts.drainMs, responseEnds());
       for (const response of inFlight) response.emit('shutdown');
-      await settleWithin(Math.max(timeouts.drainMs, MIN_LAST_WRITES_MS));
+      await within(Math.max(timeouts.drainMs, MIN_LAST_WRITES_MS), responseEnds());
       server.closeAllConnections();
       await closed;
       // The log and the recording of what was cut.
       await within(MIN_LAST_WRITES_MS, exchanges);
     },
   };
-}
-
-async function bindPort(server: Server, port: number): Promise<void> {
-  try {
-    await once(server.listen(port, '127.0.0.1'), 'listening');
-  } catch (error) {
-    const reason = errorCode(error) === 'EADDRINUSE' ? 'it is in use' : describeFileError(error);
-    const hint = 'use --port 0 for any free port';
-    throw new Failure('local_file', `cannot listen on port ${port}: ${reason}`, { hint });
-  }
 }
 
 async function handleConnection(
@@ -113,13 +99,14 @@ async function handleConnection(
     const invalid = jsonResponse(400, { detail: 'the request target is not a valid URL' });
     return writeResponse(invalid, request, response);
   }
-  const refusal = refuseForeignRequest(received);
-  const respond = refusal ? observe(async () => refusal) : send;
+  const isAmbiguous = received.headers.filter(([name]) => name.toLowerCase() === 'host').length > 1;
+  const detail = isAmbiguous ? 'the request has more than one Host header' : foreignSource(received);
+  const respond = detail ? observe(async () => jsonResponse(isAmbiguous ? 400 : 403, { detail })) : send;
   await writeResponse(await respond(received), request, response);
 }
 
 // Closes the connection of a request whose body arrives more slowly than the minimum rate over a whole period. Periods in which
-// the service itself does not read the body do not count. The function it returns stops the watch.
+// the service itself does not read the body do not count.
 function watchBodyRate(request: IncomingMessage, periodMs: number, after: StartTimer): () => void {
   const minBytes = (serviceLimits.minBodyBytesPerSecond * periodMs) / 1000;
   let lastBytes = request.socket.bytesRead;
@@ -145,8 +132,10 @@ const MAX_WHOLE_BODY_BYTES = 16 * 1024;
 // has its response, or when the service shuts down.
 function receiveRequest(request: IncomingMessage, response: ServerResponse): HttpRequest | undefined {
   const headers = pairHeaders(request.rawHeaders);
-  const url = parseTarget(request.url ?? '/');
-  if (!url) return undefined;
+  // A path, which may begin with two slashes, or an absolute URL as proxies get it.
+  const { url: target = '/' } = request;
+  const url = target.startsWith('/') ? `${OWN_ORIGIN}${target.slice(1)}` : target;
+  if (!URL.canParse(url)) return undefined;
   const declared = getHeader(headers, 'content-length');
   const length = declared === undefined ? undefined : Number(declared);
   const chunks = (): AsyncIterable<Uint8Array> => {
@@ -158,7 +147,7 @@ function receiveRequest(request: IncomingMessage, response: ServerResponse): Htt
   const isSmall = length !== undefined && length <= MAX_WHOLE_BODY_BYTES && !expectsContinue(request);
   return {
     method: request.method ?? 'GET',
-    url: url.href,
+    url: new URL(url).href,
     headers,
     body: { length, chunks, ...(isSmall && { whole: () => readWholeBody(request) }) },
     signal: disconnectSignal(response),
@@ -177,15 +166,7 @@ function readWholeBody(request: IncomingMessage): Promise<Uint8Array> {
   });
 }
 
-/** The response to a request that another machine or a web page may have sent; undefined for all others. */
-function refuseForeignRequest({ url, headers }: HttpRequest): HttpResponse | undefined {
-  if (headers.filter(([name]) => name.toLowerCase() === 'host').length > 1)
-    return jsonResponse(400, { detail: 'the request has more than one Host header' });
-  const detail = foreignSource(url, headers);
-  return detail === undefined ? undefined : jsonResponse(403, { detail });
-}
-
-function foreignSource(url: string, headers: HttpHeaders): string | undefined {
+function foreignSource({ url, headers }: HttpRequest): string | undefined {
   const host = getHeader(headers, 'host') ?? '';
   const ownOrigin = `http://${host}`;
   // An absolute target names a host, too. A URL also parses with a user, which others could take for the host.
@@ -200,7 +181,7 @@ function foreignSource(url: string, headers: HttpHeaders): string | undefined {
   return site === 'cross-site' || site === 'same-site' ? 'requests from other sites are rejected' : undefined;
 }
 
-/** True for a client that sends its body only after 100 Continue (RFC 9110). */
+// True for a client that sends its body only after 100 Continue (RFC 9110).
 function expectsContinue({ headers }: IncomingMessage): boolean {
   return headers.expect?.toLowerCase() === '100-continue';
 }
@@ -211,12 +192,6 @@ function unreadChunks(request: IncomingMessage): AsyncIterable<Uint8Array> {
 }
 
 const OWN_ORIGIN = 'http://localhost/';
-
-// A path, which may begin with two slashes, or an absolute URL as proxies get it.
-function parseTarget(target: string): URL | undefined {
-  const text = target.startsWith('/') ? `${OWN_ORIGIN}${target.slice(1)}` : target;
-  return URL.canParse(text) ? new URL(text) : undefined;
-}
 
 function disconnectSignal(response: ServerResponse): AbortSignal {
   const controller = new AbortController();
@@ -233,8 +208,7 @@ const SHUTDOWN_EVENT = `data: ${JSON.stringify({
   error: { message: 'the service was stopped', type: 'internal_error', param: null, code: 503 },
 })}\n\n`;
 
-// Sends a response as fast as the client reads it. Throws if its body throws. At shutdown an event stream that is still open
-// ends with an error event, and any other response is cut.
+// At shutdown an event stream that is still open ends with an error event, and any other response is cut.
 async function writeResponse(
   { status, headers, body, completeBody }: HttpResponse,
   request: IncomingMessage,

@@ -6,13 +6,11 @@ import { uuidV7 } from '../fields/uuid.ts';
 import { withFileFailure } from '../files/file-errors.ts';
 import { openAnonymousFile } from '../files/file-replacement.ts';
 import type { TrustOptions } from '../files/trusted-file.ts';
-import { collectBody } from '../http/body-chunks.ts';
 import { getHeader, type HttpRequest, type Middleware, type Send } from '../http/message.ts';
 import type { Transport } from '../http/transport.ts';
 import { typedOperations } from '../operations/all-operations.ts';
 import type { Operation } from '../operations/operation.ts';
 import type { Runtime } from '../runtime.ts';
-import { type AcceptedCredentials, authenticateRequest } from './authenticate-request.ts';
 import { handleChat } from './handlers/chat.ts';
 import { handleFeedbackSchema } from './handlers/feedback-schema.ts';
 import { handleCallStart, handleFeedbackReplace } from './handlers/records.ts';
@@ -27,11 +25,16 @@ import {
   withStoredChats,
 } from './operation-route.ts';
 import { pageRoutes } from './page-routes.ts';
-import { createRequestMetrics, type RequestMetrics, type RequestSummary } from './request-metrics.ts';
+import { createRequestMetrics, type RequestSummary } from './request-metrics.ts';
 import { HttpError, httpErrorResponse, jsonResponse, requestPath, textResponse, toHttpError } from './responses.ts';
-import { readRoute, type ServiceContext, type ServiceRoute } from './service-context.ts';
-import { createEmbeddedStore, deleteAbandonedTrajectories } from './store/embedded-store.ts';
-import { openStore } from './store/open-store.ts';
+import {
+  type AcceptedCredentials,
+  authenticateRequest,
+  readRoute,
+  type ServiceContext,
+  type ServiceRoute,
+} from './service-context.ts';
+import { createEmbeddedStore, deleteAbandonedTrajectories, openStore } from './store/open-store.ts';
 import type { ServiceStore } from './store/service-store.ts';
 
 export interface LocalServiceOptions extends Pick<ServiceContext, 'upstream' | 'models' | 'checksRules' | 'login'> {
@@ -42,7 +45,6 @@ export interface LocalServiceOptions extends Pick<ServiceContext, 'upstream' | '
   readonly postgres?: { readonly address: PostgresAddress; readonly password: string | undefined } | undefined;
   /** The credentials it accepts; without them it accepts every request. */
   readonly credentials?: AcceptedCredentials | undefined;
-  /** As of ServiceContext; without it only the limits of the operations hold. */
   readonly maxBodyBytes?: number | undefined;
   readonly trust?: TrustOptions | undefined;
   readonly faults?: Middleware | undefined;
@@ -59,20 +61,22 @@ export interface LocalService {
 type ServiceRuntime = Pick<Runtime, 'now' | 'randomBytes'> & Partial<Pick<Runtime, 'elapsed'>>;
 
 const INSUFFICIENT_STORAGE_STATUS = 507;
-const MAX_ERROR_BYTES = 64 * 1024;
 const PROMETHEUS_CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 const anonymousUser = 'local';
-const statusPaths = { models: modelsPath, health: '/healthz', metrics: '/metrics' } as const;
-const servicePaths: readonly string[] = [...Object.values(statusPaths), ...typedOperations.map(({ path }) => path)];
+const servicePaths: readonly string[] = [
+  modelsPath,
+  '/healthz',
+  '/metrics',
+  ...typedOperations.map(({ path }) => path),
+];
 
 export function databaseFileIn(directory: string): string {
   return join(directory, 'svc.db');
 }
 
 /**
- * The local service as a Send: all operations of the interface on a store. It checks credentials, if there are any,
- * validates bodies as the command line does, and behaves as docs/servers.md says where the interface is silent. A
- * request that is aborted before it was applied is not applied.
+ * The local service as a Send. It validates bodies as the command line does, and behaves as docs/servers.md says where the
+ * interface is silent. A request that is aborted before it was applied is not applied.
  */
 export async function openLocalService(
   {
@@ -91,7 +95,7 @@ export async function openLocalService(
   const store = openedStore ?? (await openServiceStore({ databaseFile, postgres, trust }, now()));
   const context = { ...options, store, directory: dirname(databaseFile), maxBodyBytes, now, randomBytes, elapsed };
   const metrics = createRequestMetrics(servicePaths, onRequestEnd, elapsed);
-  const routes = createRoutes(context, metrics);
+  const routes = createRoutes(context, metrics.text);
   const respond: Send = async (request) => {
     request.onBodySent?.();
     const path = requestPath(request);
@@ -132,12 +136,12 @@ function admitUser(
   return authenticateRequest(route.auth === 'bearer' ? 'bearer' : 'basic', authorization, credentials);
 }
 
-function createRoutes(context: ServiceContext, metrics: RequestMetrics): ReadonlyMap<string, ServiceRoute> {
+function createRoutes(context: ServiceContext, metricsText: () => string): ReadonlyMap<string, ServiceRoute> {
   const { upstream } = context;
   const routes = new Map<string, ServiceRoute>([
-    [statusPaths.models, modelsRoute(context)],
+    [modelsPath, modelsRoute(context)],
     [
-      statusPaths.health,
+      '/healthz',
       readRoute('none', async () => {
         // 503 while the store cannot be used.
         await context.store.checkHealth();
@@ -145,8 +149,8 @@ function createRoutes(context: ServiceContext, metrics: RequestMetrics): Readonl
       }),
     ],
     [
-      statusPaths.metrics,
-      readRoute('basic', async () => textResponse(200, Buffer.from(metrics.text()), PROMETHEUS_CONTENT_TYPE)),
+      '/metrics',
+      readRoute('basic', async () => textResponse(200, Buffer.from(metricsText()), PROMETHEUS_CONTENT_TYPE)),
     ],
     ...pageRoutes(context),
   ]);
@@ -190,7 +194,7 @@ export async function openServiceStore(
   const hint = 'set SVC_DATA_DIR to a directory that svc can write';
   const file = await withFileFailure(`write to ${directory}`, () => openAnonymousFile(directory), { hint });
   await file.close();
-  const { openPostgresStore } = await import('./store/postgres/postgres-store.ts');
+  const { openPostgresStore } = await import('./store/postgres-store.ts');
   return openPostgresStore(postgres.address, postgres.password);
 }
 
@@ -205,7 +209,6 @@ export async function openInProcessService(
   const send: Send = async (request) => {
     const response = await sendLocally(request);
     if (response.status !== INSUFFICIENT_STORAGE_STATUS) return response;
-    await collectBody(response.body, MAX_ERROR_BYTES);
     throw new Failure('local_file', `could not write to ${databaseFile}: the disk is full`, {
       hint: 'free some space, or set SVC_DATA_DIR to a directory on another disk',
       applied: 'no',

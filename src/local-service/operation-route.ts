@@ -13,7 +13,7 @@ import { parseJson } from '../json/parse-json.ts';
 import type { JsonValue } from '../json/write-json.ts';
 import type { Operation } from '../operations/operation.ts';
 import { sendWithCopies } from './body-copy.ts';
-import { withPeriodicYields, yieldAfterWork } from './event-loop.ts';
+import { withPeriodicYields, yieldToEventLoop } from './event-loop.ts';
 import { localModelName } from './model/chat-completion.ts';
 import { HttpError, invalidBodyResponse, jsonResponse, requestPath } from './responses.ts';
 import { type Caller, readRoute, type ServiceContext, type ServiceRoute } from './service-context.ts';
@@ -37,9 +37,9 @@ export function withBufferedBody(
         if (!(error instanceof JsonError)) throw error;
         return invalidBodyResponse([invalidJsonFinding(error.offset, error.message)], operation);
       }
-      await yieldAfterWork(bytes.length, caller.signal);
+      await yieldToEventLoop(caller.signal, bytes.length);
       const refusal = refuseFindings(validate(body), operation, context);
-      await yieldAfterWork(bytes.length, caller.signal);
+      await yieldToEventLoop(caller.signal, bytes.length);
       return refusal ?? handle(body, caller, context);
     };
   };
@@ -81,21 +81,19 @@ export class IncompleteBodyError extends Error {
 export async function* limitedChunks(request: HttpRequest, maxBytes: number): AsyncGenerator<Uint8Array> {
   const tooLarge = (): HttpError => new HttpError(413, `the body may have at most ${formatByteSize(maxBytes)}`);
   if (declaredBodyBytes(request) > maxBytes) throw tooLarge();
+  const { body, signal } = request;
   let length = 0;
-  for await (const chunk of withPeriodicYields(receivedChunks(request), request.signal)) {
-    length += chunk.length;
-    if (length > maxBytes) throw tooLarge();
-    yield chunk;
-  }
-}
-
-async function* receivedChunks({ body }: HttpRequest): AsyncGenerator<Uint8Array> {
   try {
     const whole = await ('whole' in body ? body.whole?.() : undefined);
-    yield* whole ? [whole] : bodyChunks(body);
+    for await (const chunk of withPeriodicYields(whole ? [whole] : bodyChunks(body), signal)) {
+      length += chunk.length;
+      if (length > maxBytes) break;
+      yield chunk;
+    }
   } catch (error) {
     throw new IncompleteBodyError(error);
   }
+  if (length > maxBytes) throw tooLarge();
 }
 
 // Refuses other content types, which a web page could send without asking, and other charsets.

@@ -13,20 +13,14 @@ export interface RequestSummary {
   readonly requestId: string | undefined;
 }
 
-export interface RequestMetrics {
-  /** Counts every request and reports it at its end, with a duration that includes the body of its response. */
-  readonly observe: Middleware;
-  readonly text: () => string;
-}
-
 const BUCKET_LIMITS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, Infinity];
 
-/** Counts requests of some paths; all others share the path `other`, so that the number of time series is bounded. */
+/** Counts requests and reports each at its end. All paths but some share the label `other`: the number of time series is bounded. */
 export function createRequestMetrics(
   paths: readonly string[],
   onRequestEnd: ((summary: RequestSummary) => void) | undefined,
   elapsed: () => number,
-): RequestMetrics {
+): { readonly observe: Middleware; readonly text: () => string } {
   const totals = new Map<string, number>();
   const durations = new Map<string, number>();
   let inFlight = 0;
@@ -81,7 +75,7 @@ export function createRequestMetrics(
   };
 }
 
-/** One line of the request log: time, method, path, status, duration and request id; no bodies and no credentials. */
+/** One line of the request log, without bodies and credentials. */
 export function requestLogLine(
   { method, path, status, durationMs, requestId }: RequestSummary,
   format: 'text' | 'json',

@@ -9,8 +9,8 @@ import type { Operation } from '../operations/operation.ts';
 import { withPeriodicYields } from './event-loop.ts';
 import { StoreError } from './store/service-store.ts';
 
-// A response that is written and ended in one step must be small: at shutdown Node closes a connection whose response has ended, although
-// the client has not read all of it.
+// Written and ended in one step; larger ones are not, because at shutdown Node closes a connection whose response has ended,
+// although the client has not read all of it.
 const MAX_COMPLETE_BYTES = 16 * 1024;
 
 export function jsonResponse(status: number, value: JsonValue, headers: HttpHeaders = []): HttpResponse {
@@ -27,7 +27,7 @@ export function textResponse(
     ['Content-Type', contentType],
     ['Content-Length', String(body.length)],
   ];
-  const response = { status, statusText: '', headers: [...contentHeaders, ...headers], body: singleChunk(body) };
+  const response = { status, statusText: '', headers: [...contentHeaders, ...headers], body: chunksOf([body]) };
   return body.length <= MAX_COMPLETE_BYTES ? { ...response, completeBody: body } : response;
 }
 
@@ -37,19 +37,17 @@ export function eventStreamResponse(values: Iterable<JsonValue>, signal: Exchang
     ['Content-Type', 'text/event-stream; charset=utf-8'],
     ['Cache-Control', 'no-store'],
   ];
-  return { status: 200, statusText: '', headers, body: eventChunks(withPeriodicYields(values, signal)) };
+  const chunks = async function* (): AsyncGenerator<Uint8Array> {
+    for await (const value of withPeriodicYields(values, signal)) yield Buffer.from(`data: ${writeJson(value)}\n\n`);
+    yield Buffer.from('data: [DONE]\n\n');
+  };
+  return { status: 200, statusText: '', headers, body: chunks() };
 }
 
-async function* singleChunk(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
-  yield bytes;
+async function* chunksOf(chunks: readonly Uint8Array[]): AsyncGenerator<Uint8Array> {
+  yield* chunks;
 }
 
-async function* eventChunks(values: AsyncIterable<JsonValue>): AsyncGenerator<Uint8Array> {
-  for await (const value of values) yield Buffer.from(`data: ${writeJson(value)}\n\n`);
-  yield Buffer.from('data: [DONE]\n\n');
-}
-
-/** A request that the local service rejects with a status. */
 export class HttpError extends Error {
   override readonly name = 'HttpError';
   readonly status: number;
@@ -62,7 +60,6 @@ export class HttpError extends Error {
   }
 }
 
-/** The response for an error in the shape of the operation; `{"detail":"..."}` without one. */
 export function httpErrorResponse(
   { status, message, headers }: HttpError,
   shape: Operation['errors'] | undefined,
@@ -70,7 +67,7 @@ export function httpErrorResponse(
   return jsonResponse(status, shape === 'error' ? errorBody(status, message, null) : { detail: message }, headers);
 }
 
-/** The response to an invalid body: 400 with the first finding, or 422 with all of them, as the operation reports errors. */
+/** 400 with the first finding, or 422 with all of them, as the operation reports errors. */
 export function invalidBodyResponse(findings: readonly Finding[], operation: Operation): HttpResponse {
   const [first] = findings;
   if (operation.errors === 'error' && first) {
@@ -79,7 +76,12 @@ export function invalidBodyResponse(findings: readonly Finding[], operation: Ope
     const message = withoutClientAdvice(first.message);
     return jsonResponse(400, errorBody(400, name === null ? message : `${name} ${message}`, name));
   }
-  return jsonResponse(422, { detail: findings.map(validationDetail) });
+  const detail = findings.map(({ path, code, message }) => {
+    const loc = ['body', ...path];
+    if (code === 'missing') return { loc, msg: 'Field required', type: 'missing' };
+    return { loc, msg: withoutClientAdvice(message), type: 'value_error' };
+  });
+  return jsonResponse(422, { detail });
 }
 
 function errorBody(status: number, message: string, param: string | null): JsonValue {
@@ -87,30 +89,22 @@ function errorBody(status: number, message: string, param: string | null): JsonV
   return { error: { message, type, param, code: status } };
 }
 
-function validationDetail({ path, code, message }: Finding): JsonValue {
-  const loc = ['body', ...path];
-  if (code === 'missing') return { loc, msg: 'Field required', type: 'missing' };
-  return { loc, msg: withoutClientAdvice(message), type: 'value_error' };
-}
-
 // Findings are worded for users of the command line and about servers in general.
 function withoutClientAdvice(message: string): string {
   return message.replace(/ \(--[\w-]+\)|; most servers reject .*| by most servers/gs, '');
 }
-
-const RETRY_AFTER_SECONDS = 1;
-const DISK_FULL_CODES: readonly (string | undefined)[] = ['ENOSPC', 'EDQUOT'];
 
 const STORE_ERROR_STATUSES = { unsupported: 400, full: 507, busy: 503, lost: 503, unknown: 500 } as const;
 
 /** Converts any error to an HTTP error: for the store 503 if a retry can help and 507 for a full disk, otherwise 500. */
 export function toHttpError(error: unknown): HttpError {
   if (error instanceof HttpError) return error;
-  if (DISK_FULL_CODES.includes(errorCode(error))) return new HttpError(507, 'the disk of the service is full');
+  if (['ENOSPC', 'EDQUOT'].includes(errorCode(error) ?? ''))
+    return new HttpError(507, 'the disk of the service is full');
   const message = errorMessage(error);
   if (!(error instanceof StoreError)) return new HttpError(500, `internal error: ${message}`);
   const status = STORE_ERROR_STATUSES[error.reason];
-  return new HttpError(status, message, status === 503 ? [['Retry-After', String(RETRY_AFTER_SECONDS)]] : []);
+  return new HttpError(status, message, status === 503 ? [['Retry-After', '1']] : []);
 }
 
 /** The path of a request, without its query. It is taken from the text, because parsing a URL takes longer. */

@@ -1,6 +1,10 @@
+import { Buffer } from 'node:buffer';
+import { timingSafeEqual } from 'node:crypto';
+import { basicAuthorization } from '../config/credentials/credential.ts';
 import type { ExchangeSignal, HttpRequest, HttpResponse } from '../http/message.ts';
 import type { Operation } from '../operations/operation.ts';
 import type { PageLogin } from './page-login.ts';
+import { HttpError } from './responses.ts';
 import type { ServiceStore } from './store/service-store.ts';
 import type { Upstream } from './upstream.ts';
 
@@ -15,7 +19,6 @@ export interface ServiceContext {
   readonly elapsed: () => number;
   /** Rejects bodies that break a rule of one existing server, too (docs/servers.md). */
   readonly checksRules?: boolean | undefined;
-  /** Gives browsers credentials for the page. */
   readonly login?: PageLogin | undefined;
   /** Responds to chats instead of the built-in model. */
   readonly upstream?: Upstream | undefined;
@@ -25,11 +28,10 @@ export interface ServiceContext {
 
 export interface Caller {
   readonly user: string;
-  /** Aborted when the caller has disconnected. */
   readonly signal: ExchangeSignal | undefined;
 }
 
-/** One path of the local service: the method and credentials it takes, the shape of its errors, and how it responds. */
+/** One path of the local service. */
 export interface ServiceRoute {
   readonly method: 'GET' | 'POST';
   /** `none`: open to everybody who can connect; `page`: Basic credentials, or a token of the page. */
@@ -45,4 +47,27 @@ export function readRoute(
   errors: ServiceRoute['errors'] = 'detail',
 ): ServiceRoute {
   return { method: 'GET', auth, errors, respond };
+}
+
+export interface AcceptedCredentials {
+  readonly username: string;
+  readonly password: string;
+  readonly token: string;
+}
+
+/** The user of a request; throws HttpError 401 unless its Authorization header is the one of the scheme. */
+export function authenticateRequest(
+  scheme: 'basic' | 'bearer',
+  authorization: string | undefined,
+  accepted: AcceptedCredentials,
+): string {
+  const expected =
+    scheme === 'basic' ? basicAuthorization(accepted.username, accepted.password) : `Bearer ${accepted.token}`;
+  // The name of a scheme may be written in any case (RFC 9110).
+  const [left, right] = [authorization ?? '', expected].map((text) =>
+    Buffer.from(text.replace(/^\S+/, (word) => word.toLowerCase())),
+  );
+  if (left && left.length === right?.length && timingSafeEqual(left, right)) return accepted.username;
+  const challenge = scheme === 'basic' ? 'Basic realm="svc", charset="UTF-8"' : 'Bearer realm="svc"';
+  throw new HttpError(401, 'Unauthorized', [['WWW-Authenticate', challenge]]);
 }

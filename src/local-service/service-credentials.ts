@@ -12,40 +12,34 @@ import { firstStringMember, rootOf } from '../json/json-node.ts';
 import { parseJson } from '../json/parse-json.ts';
 import { writeJson } from '../json/write-json.ts';
 import type { Runtime } from '../runtime.ts';
-import type { AcceptedCredentials } from './authenticate-request.ts';
-
-/** The credentials of the local service, and the file in which clients find them, if there is one. */
-export interface ServiceCredentials {
-  readonly credentials: AcceptedCredentials;
-  readonly file: string | undefined;
-}
+import type { AcceptedCredentials } from './service-context.ts';
 
 /**
- * The credentials of the given file, else of SVC_USERNAME, SVC_PASSWORD and SVC_TOKEN, else generated ones, kept for the
- * next start in a 0600 file beside the data. Throws Failure for an invalid file, and `safety_check` for one of another user.
+ * The credentials of the local service, and the file in which clients find them: those of the given file, else of
+ * SVC_USERNAME, SVC_PASSWORD and SVC_TOKEN, else generated ones, kept in a 0600 file beside the data. Throws Failure for an
+ * invalid file, and `safety_check` for one of another user.
  */
 export async function loadServiceCredentials(
   credentialsFile: string | undefined,
   databaseFile: string,
   runtime: Runtime,
   warn: TrustOptions['warn'],
-): Promise<ServiceCredentials> {
+): Promise<{ readonly credentials: AcceptedCredentials; readonly file: string | undefined }> {
   const { env, cwd, userId } = runtime;
   const trust = { userId, warn };
   if (credentialsFile !== undefined) {
     const file = resolve(cwd, credentialsFile);
     await requireTrustedFile(file, trust);
-    return { credentials: requireValid(await readCredentials(file)), file };
+    return requireValid(await readCredentials(file), file);
   }
   const { SVC_USERNAME: username, SVC_PASSWORD: password, SVC_TOKEN: token } = env;
   if (!username !== !password) throw usageFailure('SVC_USERNAME and SVC_PASSWORD go together', 'set both or none');
-  if (username && password && token)
-    return { credentials: requireValid({ username, password, token }), file: undefined };
+  if (username && password && token) return requireValid({ username, password, token }, undefined);
   const file = `${databaseFile}.credentials.json`;
   await requireTrustedFile(file, trust);
-  const generated = (await readStoredCredentials(file)) ?? (await storeNewCredentials(file, runtime));
+  const generated = (await pathExists(file)) ? await readCredentials(file) : await storeNewCredentials(file, runtime);
   const given = { ...(username && { username }), ...(password && { password }), ...(token && { token }) };
-  return { credentials: requireValid({ ...generated, ...given }), file };
+  return requireValid({ ...generated, ...given }, file);
 }
 
 async function readCredentials(file: string): Promise<AcceptedCredentials> {
@@ -65,18 +59,12 @@ async function readCredentials(file: string): Promise<AcceptedCredentials> {
   }
 }
 
-async function readStoredCredentials(file: string): Promise<AcceptedCredentials | undefined> {
-  return (await pathExists(file)) ? readCredentials(file) : undefined;
-}
-
-// Under a lock, so that processes which start together have the same credentials, and so that what a killed one left
-// can be removed.
+// Under a lock: processes that start together have the same credentials, and what a killed one left can be removed.
 async function storeNewCredentials(file: string, runtime: Runtime): Promise<AcceptedCredentials> {
   await makeDirectory(dirname(file), 0o700);
   const unlock = await acquireLock(file, file, runtime, LOCK_TIMEOUT_MS);
   try {
-    const stored = await readStoredCredentials(file);
-    if (stored) return stored;
+    if (await pathExists(file)) return await readCredentials(file);
     await removeStaleReplacements(file);
     const randomSecret = (): string => Buffer.from(runtime.randomBytes(24)).toString('base64url');
     const credentials = { username: 'local', password: randomSecret(), token: randomSecret() };
@@ -89,7 +77,7 @@ async function storeNewCredentials(file: string, runtime: Runtime): Promise<Acce
 
 const LOCK_TIMEOUT_MS = 10_000;
 
-function requireValid(credentials: AcceptedCredentials): AcceptedCredentials {
+function requireValid(credentials: AcceptedCredentials, file: string | undefined) {
   basicAuthorization(credentials.username, credentials.password);
-  return credentials;
+  return { credentials, file };
 }

@@ -8,7 +8,7 @@ import { bodySecretForms, replaceSecrets } from '../output/reporter.ts';
 import { redactChunks } from './body-copy.ts';
 import { HttpError } from './responses.ts';
 
-/** Sends a request to a path below another base URL, with the headers about bodies only. Throws HttpError 502 or 504. */
+/** Sends a request with the headers about bodies only. Throws HttpError 502 (no connection or response) or 504 (silence). */
 export type Upstream = (
   path: `/${string}`,
   request: Pick<HttpRequest, 'method' | 'headers' | 'body' | 'signal'>,
@@ -19,9 +19,8 @@ const REQUEST_HEADERS = ['content-type', 'content-encoding', 'accept'];
 const RESPONSE_HEADERS = ['content-type', 'retry-after', 'x-request-id'];
 
 /**
- * An upstream server at a base URL, reached by `send` within the usual limits. The body is forwarded byte for byte; the
- * caller's credentials never are: `token` is sent instead, and redacted if the server repeats it. Throws HttpError
- * 502 if the server cannot be reached or sends no response, 504 if it is silent for too long; a response that falls silent is cut.
+ * An upstream server at a base URL, reached by `send` within the usual limits. The caller's credentials are never forwarded:
+ * `token` is sent instead, and redacted if the server repeats it. A response that falls silent is cut.
  */
 export function createUpstream(baseUrl: URL, token: string | undefined, send: Send, after: StartTimer): Upstream {
   const authorization: HttpHeaders = token ? [['Authorization', `Bearer ${token}`]] : [];

@@ -8,8 +8,7 @@ import {
   openLocalService,
   openServiceStore,
 } from '../../src/local-service/open-local-service.ts';
-import { deleteFeedback, pruneStore } from '../../src/local-service/store/record-queries.ts';
-import { insertRows } from '../../src/local-service/store/service-store.ts';
+import { deleteFeedback, insertRows, pruneStore } from '../../src/local-service/store/service-store.ts';
 import { noPostgres, type PostgresServer, postgresServer } from '../support/postgres.ts';
 import { temporaryDirectory } from '../support/svc.ts';
 

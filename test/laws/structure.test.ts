@@ -42,7 +42,7 @@ const doors: { readonly [library: string]: string } = {
   chalk: 'output/text-style.ts',
   'jq-wasm': 'results/jq-worker.ts',
   libsql: 'local-service/store/open-store.ts',
-  postgres: 'local-service/store/postgres/postgres-database.ts',
+  postgres: 'local-service/store/postgres-store.ts',
   read: 'config/credentials/prompt.ts',
   'ajv/dist/2020.js': 'local-service/model/smallest-value.ts',
   'eventsource-parser': 'http/event-stream.ts',

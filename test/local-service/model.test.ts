@@ -3,8 +3,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { collectBody } from '../../src/http/body-chunks.ts';
 import { type JsonValue, RawJson, writeJson } from '../../src/json/write-json.ts';
+import { tokenizeText } from '../../src/local-service/model/chat-completion.ts';
 import { smallestValue } from '../../src/local-service/model/smallest-value.ts';
-import { tokenizeText } from '../../src/local-service/model/tokenizer.ts';
 import { localService } from '../support/service.ts';
 
 async function send(body: object): Promise<{ status: number; text: string }> {

@@ -7,9 +7,9 @@ import { openLocalService } from '../../src/local-service/open-local-service.ts'
 import {
   createEmbeddedStore,
   deleteAbandonedTrajectories,
+  openStore,
   saveTrajectories,
-} from '../../src/local-service/store/embedded-store.ts';
-import { openStore } from '../../src/local-service/store/open-store.ts';
+} from '../../src/local-service/store/open-store.ts';
 import type { StagedTrajectory } from '../../src/local-service/store/service-store.ts';
 import { temporaryDirectory } from '../support/svc.ts';
 

@@ -2,8 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { runQueries } from '../../src/local-service/store/embedded-store.ts';
-import { openStore, type Store } from '../../src/local-service/store/open-store.ts';
+import { openStore, runQueries, type Store } from '../../src/local-service/store/open-store.ts';
 import { type PayloadQuery, samplePayloads } from '../../src/local-service/store/payload-sample.ts';
 import { temporaryDirectory } from '../support/svc.ts';
 

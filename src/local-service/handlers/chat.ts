@@ -2,14 +2,12 @@ import { uuidV7 } from '../../fields/uuid.ts';
 import { firstStringMember, getMember, type JsonNode, kindOf, rawText } from '../../json/json-node.ts';
 import { compareNumberLiterals } from '../../json/number-literal.ts';
 import { serviceLimits } from '../limits.ts';
-import { chatCompletion, chatCompletionChunks } from '../model/chat-completion.ts';
+import { chatCompletion, chatCompletionChunks, tokenizeText } from '../model/chat-completion.ts';
 import { type ModelRequest, readModelRequest } from '../model/model-request.ts';
-import { tokenizeText } from '../model/tokenizer.ts';
 import { requireServedModel } from '../operation-route.ts';
 import { eventStreamResponse, HttpError, jsonResponse } from '../responses.ts';
 import type { Caller, ServiceContext } from '../service-context.ts';
 
-/** Responds to a chat with the built-in model, streamed or not. */
 export async function handleChat(body: JsonNode, { signal }: Caller, { models, now, randomBytes }: ServiceContext) {
   const model = firstStringMember(body, 'model');
   if (model !== undefined) requireServedModel(model, models);
@@ -17,7 +15,8 @@ export async function handleChat(body: JsonNode, { signal }: Caller, { models, n
   if (priority && kindOf(priority) === 'number' && compareNumberLiterals(rawText(priority), '0') !== 0) {
     throw new HttpError(400, 'priority other than 0 needs priority scheduling, which the built-in model does not have');
   }
-  const request = await readLimitedRequest(body);
+  const request = await readModelRequest(body);
+  requireFewTokens(request);
   const id = `chatcmpl-${request.id ?? uuidV7(now(), randomBytes(10)).replaceAll('-', '')}`;
   const identity = { id, model: models ? (model ?? models[0]) : undefined, created: Math.floor(now() / 1000) };
   return request.isStreamed
@@ -25,23 +24,18 @@ export async function handleChat(body: JsonNode, { signal }: Caller, { models, n
     : jsonResponse(200, chatCompletion(request, identity));
 }
 
-async function readLimitedRequest(body: JsonNode): Promise<ModelRequest> {
-  const request = await readModelRequest(body);
-  const { choices, minTokens, topLogprobs, tokenVisits } = serviceLimits;
-  if (request.choiceCount > choices) throw new HttpError(400, `n may be at most ${choices} here`);
-  if (request.minTokens > minTokens) throw new HttpError(400, `min_tokens may be at most ${minTokens} here`);
-  if (Math.max(request.topLogprobs ?? 0, request.promptLogprobs ?? 0) > topLogprobs)
-    throw new HttpError(400, `top_logprobs and prompt_logprobs may be at most ${topLogprobs} here`);
-  if (countTokenVisits(request) > tokenVisits)
-    throw new HttpError(400, 'n, tokens, logprobs and stops together exceed the limit of the built-in model');
-  return request;
-}
-
-// Roughly the work for a response: each token is compared with each stop and has alternatives.
-function countTokenVisits(request: ModelRequest): number {
+function requireFewTokens(request: ModelRequest): void {
   const { choiceCount, minTokens, fixedText = '', prompt, stopStrings, stopTokenIds } = request;
   const { topLogprobs = 0, promptLogprobs = 0 } = request;
+  const limits = serviceLimits;
+  if (choiceCount > limits.choices) throw new HttpError(400, `n may be at most ${limits.choices} here`);
+  if (minTokens > limits.minTokens) throw new HttpError(400, `min_tokens may be at most ${limits.minTokens} here`);
+  if (Math.max(topLogprobs, promptLogprobs) > limits.topLogprobs)
+    throw new HttpError(400, `top_logprobs and prompt_logprobs may be at most ${limits.topLogprobs} here`);
+  // Roughly the work for a response: each token is compared with each stop and has alternatives.
   const tokens = Math.max(minTokens, tokenizeText(fixedText).length);
   const perToken = 1 + stopStrings.length + stopTokenIds.length + topLogprobs;
-  return choiceCount * tokens * perToken + (promptLogprobs > 0 ? promptLogprobs * tokenizeText(prompt).length : 0);
+  const promptVisits = promptLogprobs > 0 ? promptLogprobs * tokenizeText(prompt).length : 0;
+  if (choiceCount * tokens * perToken + promptVisits > limits.tokenVisits)
+    throw new HttpError(400, 'n, tokens, logprobs and stops together exceed the limit of the built-in model');
 }

@@ -18,26 +18,22 @@ import { type PayloadQuery, samplePayloads } from '../store/payload-sample.ts';
 
 /** Samples the newest payload of each trigger in the window, the newest first, and reports their paths and types. */
 export async function handleFeedbackSchema(body: JsonNode, { signal }: Caller, { store, now }: ServiceContext) {
-  const query = payloadQueryOf(body, now());
-  const payloads = await store.snapshot(() => samplePayloads(query));
-  await yieldToEventLoop(signal);
-  const paths = inferPayloadPaths(payloads).map(({ path, type }) => ({ json_path: path, value_type: type }));
-  return jsonResponse(200, { paths });
-}
-
-function payloadQueryOf(body: JsonNode, now: number): PayloadQuery {
   const trigger = firstStringMember(body, 'trigger_ref');
   const isPrefix = trigger?.endsWith(':*') === true;
   const end = firstStringMember(body, 'end');
   const start = firstMillisecond(firstStringMember(body, 'start') ?? '');
-  return {
+  const query: PayloadQuery = {
     project: firstStringMember(body, 'project_id') ?? '',
     // Records stored within this very millisecond belong to the window.
-    window: [start, end === undefined ? now + 1 : firstMillisecond(end)],
+    window: [start, end === undefined ? now() + 1 : firstMillisecond(end)],
     type: firstStringMember(body, 'feedback_type'),
     trigger: trigger === undefined ? undefined : { ref: isPrefix ? trigger.slice(0, -':*'.length) : trigger, isPrefix },
     limit: numberMember(body, 'sample_limit') ?? DEFAULT_SAMPLE_LIMIT,
   };
+  const payloads = await store.snapshot(() => samplePayloads(query));
+  await yieldToEventLoop(signal);
+  const paths = inferPayloadPaths(payloads).map(({ path, type }) => ({ json_path: path, value_type: type }));
+  return jsonResponse(200, { paths });
 }
 
 // The first whole millisecond that is not before the time.
@@ -45,14 +41,8 @@ function firstMillisecond(text: string): number {
   return parseTime(text) + (/\.\d{3}\d*[1-9]/.test(text) ? 1 : 0);
 }
 
-/** A terminal path and the type inferred from the values found there. */
-export interface PayloadPath {
-  readonly path: string;
-  readonly type: 'boolean' | 'numeric' | 'categorical';
-}
-
-/** The terminal paths of some payloads with their types, sorted by path, by the rules of docs/servers.md. */
-export function inferPayloadPaths(payloads: readonly string[]): PayloadPath[] {
+/** The terminal paths of some payloads with their types, sorted by path (docs/servers.md). */
+export function inferPayloadPaths(payloads: readonly string[]) {
   const kinds = new Map<string, Set<JsonKind>>();
   for (const payload of payloads) {
     for (const [path, kind] of scalarsOf(rootOf(parseJson(payload)))) {
@@ -63,7 +53,10 @@ export function inferPayloadPaths(payloads: readonly string[]): PayloadPath[] {
   return [...kinds]
     .filter(([path]) => /^[A-Za-z0-9_. ]+$/.test(path))
     .sort(([left], [right]) => (left < right ? -1 : 1))
-    .map(([path, pathKinds]) => ({ path, type: inferValueType(pathKinds) }));
+    .map(([path, pathKinds]) => {
+      const isOnly = (kind: JsonKind): boolean => [...pathKinds].every((one) => one === kind || one === 'null');
+      return { path, type: isOnly('boolean') ? 'boolean' : isOnly('number') ? 'numeric' : 'categorical' };
+    });
 }
 
 // With a stack of its own: a payload may be as deep as its bytes allow.
@@ -77,17 +70,8 @@ function* scalarsOf(payload: JsonNode): Generator<readonly [path: string, kind: 
       const innerPath = path === '' ? key : `${path}.${key}`;
       if (kindOf(value) === 'object') objects.push([innerPath, value]);
       const scalars = kindOf(value) === 'list' ? itemsOf(value) : [value];
-      for (const scalar of scalars) if (isScalar(kindOf(scalar))) yield [innerPath, kindOf(scalar)];
+      for (const scalar of scalars)
+        if (kindOf(scalar) !== 'object' && kindOf(scalar) !== 'list') yield [innerPath, kindOf(scalar)];
     }
   }
-}
-
-function isScalar(kind: JsonKind): boolean {
-  return kind !== 'object' && kind !== 'list';
-}
-
-function inferValueType(kinds: ReadonlySet<JsonKind>): PayloadPath['type'] {
-  const isOnly = (kind: JsonKind): boolean => [...kinds].every((one) => one === kind || one === 'null');
-  if (isOnly('boolean')) return 'boolean';
-  return isOnly('number') ? 'numeric' : 'categorical';
 }

@@ -21,16 +21,13 @@ import { createEnvelope, readTrajectories } from '../../train/stream/grammar.ts'
 import { InvalidTextError } from '../../train/stream/reader.ts';
 import { limitYoungGeneration } from '../../train/stream/small-heap.ts';
 import { createChunkBatcher } from '../../train/stream/upload.ts';
-import { yieldAfterWork } from '../event-loop.ts';
+import { yieldToEventLoop } from '../event-loop.ts';
 import { invalidJsonFinding, receiveBody, refuseFindings } from '../operation-route.ts';
 import { invalidBodyResponse, jsonResponse } from '../responses.ts';
 import type { ServiceContext, ServiceRoute } from '../service-context.ts';
 import type { StagedTrajectory } from '../store/service-store.ts';
 
-/**
- * Receives training jobs with one trajectory in memory at a time, and validates each when it is complete. Trajectories are
- * staged on disk, and stored byte for byte once all of them have arrived and are valid.
- */
+/** Receives training jobs with one trajectory in memory at a time; they are staged on disk, and stored once all are valid. */
 export function receiveTrainingJobs(operation: Operation, context: ServiceContext): ServiceRoute['respond'] {
   const validate = createBodyValidator(operation);
   const { store, directory, now, randomBytes } = context;
@@ -41,7 +38,7 @@ export function receiveTrainingJobs(operation: Operation, context: ServiceContex
     try {
       const { body, findings, rewards } = await receiveJob(chunks, staging, validate);
       const refusal = refuseFindings(findings, operation, context);
-      await yieldAfterWork(length, signal);
+      await yieldToEventLoop(signal, length);
       if (refusal) return refusal;
       const config = getMember(body, 'experimental_config');
       const job = {
@@ -54,8 +51,14 @@ export function receiveTrainingJobs(operation: Operation, context: ServiceContex
       await store.saveJob(job, staging.trajectories, signal);
       return jsonResponse(200, { id: job.id });
     } catch (error) {
-      if (error instanceof InvalidTextError) return invalidBodyResponse([unreadableFinding(error)], operation);
-      throw error;
+      if (!(error instanceof InvalidTextError)) throw error;
+      const { message, location, syntaxProblem } = error;
+      // Text that is not JSON has no path, only an offset.
+      const finding: Finding =
+        syntaxProblem === undefined
+          ? { path: [], level: 'error', code: 'invalid', message }
+          : invalidJsonFinding(location.offset, syntaxProblem);
+      return invalidBodyResponse([finding], operation);
     } finally {
       await staging.close();
     }
@@ -84,17 +87,8 @@ async function receiveJob(
     await staging.flush();
   }
   const body = rootOf(createEnvelope(checks.bodyParts).parse());
-  const trajectoryFindings = checks
-    .findings()
-    .map(({ path, ...finding }) => ({ ...finding, path: parseJsonPath(path) ?? [] }));
-  return { body, findings: [...validate(body), ...trajectoryFindings], rewards: writeJson(rewards.finish()) };
-}
-
-// Text that is not JSON has no path, only an offset.
-function unreadableFinding({ message, location, syntaxProblem }: InvalidTextError): Finding {
-  return syntaxProblem === undefined
-    ? { path: [], level: 'error', code: 'invalid', message }
-    : invalidJsonFinding(location.offset, syntaxProblem);
+  const findings = checks.findings().map((finding) => ({ ...finding, path: parseJsonPath(finding.path) ?? [] }));
+  return { body, findings: [...validate(body), ...findings], rewards: writeJson(rewards.finish()) };
 }
 
 // Before each trajectory: its group, its place in it, and how many bytes it has.
@@ -108,13 +102,8 @@ async function openStagingFile(directory: string) {
   let writtenBytes = 0;
   return {
     add: (group: number, index: number, bytes: Uint8Array): void => {
-      const head = Buffer.allocUnsafe(HEADER_BYTES);
-      head.writeUInt32LE(group, 0);
-      head.writeUInt32LE(index, 4);
-      head.writeUInt32LE(bytes.length, 8);
-      pending.push(head, bytes);
+      pending.push(Buffer.from(Uint32Array.of(group, index, bytes.length).buffer), bytes);
     },
-    /** Writes the added trajectories to disk and frees their memory. */
     flush: async (): Promise<void> => {
       const chunks = pending;
       pending = [];
@@ -144,8 +133,7 @@ function* readTrajectoriesFrom({ fd }: FileHandle, size: number): Generator<Stag
     return bytes;
   };
   while (position < size) {
-    const head = readBytes(HEADER_BYTES);
-    const [group, index, length] = [head.readUInt32LE(0), head.readUInt32LE(4), head.readUInt32LE(8)];
+    const [group = 0, index = 0, length = 0] = new Uint32Array(Uint8Array.from(readBytes(HEADER_BYTES)).buffer);
     yield { group, index, bytes: readBytes(length) };
   }
 }

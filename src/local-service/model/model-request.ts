@@ -16,7 +16,6 @@ import { tryParseJson } from '../../json/parse-json.ts';
 import { serviceLimits } from '../limits.ts';
 import { HttpError } from '../responses.ts';
 
-/** The fields of a chat body that the built-in model simulates. */
 export type ModelRequest = Awaited<ReturnType<typeof readModelRequest>>;
 
 /** Reads a valid chat body. Throws HttpError 400 for values that the built-in model does not support. */
@@ -25,28 +24,23 @@ export async function readModelRequest(body: JsonNode) {
   const last = messages.at(-1) ?? { role: '', text: '' };
   const isSet = (name: string): boolean => isTrue(getMember(body, name));
   const [seed, reasoning] = ['seed', 'include_reasoning'].map((name) => getMember(body, name));
-  const maxTokens = ['max_tokens', 'max_completion_tokens'].map((name) => numberFrom(1, body, name) ?? Infinity);
-  const tool = await chooseTool(
-    body,
-    messages.findLast(({ role }) => role !== 'system' && role !== 'developer') ?? last,
-  );
+  const maxTokens = ['max_tokens', 'max_completion_tokens'].map((name) => numberMember(body, name) ?? Infinity);
+  const lastOfUser = messages.findLast(({ role }) => role !== 'system' && role !== 'developer') ?? last;
+  const tool = await chooseTool(body, lastOfUser);
   return {
-    /** All messages as one text. */
     prompt: messages.map(({ role, text }) => `${role}: ${text}\n`).join(''),
     last,
     /** As it is written: a number may not hold all its digits. */
     seed: seed && kindOf(seed) === 'number' ? rawText(seed) : '0',
     choiceCount: numberMember(body, 'n') ?? 1,
     isContinuation: isSet('continue_final_message'),
-    /** The text before the generated text. */
     echoedText: isSet('echo') && last.role === 'assistant' ? last.text : '',
     hasReasoning: !reasoning || rawText(reasoning) !== 'false',
     maxTokens: Math.min(...maxTokens),
-    minTokens: numberFrom(0, body, 'min_tokens') ?? 0,
+    minTokens: numberMember(body, 'min_tokens') ?? 0,
     stopStrings: readStopStrings(body),
     stopTokenIds: itemsAt(body, 'stop_token_ids').map((id) => Number(rawText(id))),
     isStopKept: isSet('include_stop_str_in_output'),
-    /** The tool that is called instead of a text. */
     toolName: tool?.name,
     /** The complete text, or the arguments of the tool, if the body determines them. */
     fixedText: tool?.arguments ?? (await readFixedText(body, messages)),
@@ -61,6 +55,8 @@ export async function readModelRequest(body: JsonNode) {
     id: firstStringMember(body, 'request_id'),
   };
 }
+
+type ChatMessage = { readonly role: string; readonly text: string };
 
 function readMessage(message: JsonNode): ChatMessage {
   const role = firstStringMember(message, 'role') ?? '';
@@ -91,8 +87,7 @@ async function readFixedText(body: JsonNode, messages: readonly ChatMessage[]): 
   if (schema) {
     const text = kindOf(schema) === 'string' ? stringOf(schema) : rawText(schema);
     if (!tryParseJson(Buffer.from(text))) throw new HttpError(400, 'structured_outputs.json is not JSON');
-    const { smallestValue } = await import('./smallest-value.ts');
-    return smallestValue(text);
+    return (await import('./smallest-value.ts')).smallestValue(text);
   }
   const isObject =
     firstStringMember(getMember(body, 'response_format'), 'type') === 'json_object' ||
@@ -110,45 +105,24 @@ function instructedSchema({ role, text }: ChatMessage): string | undefined {
   return node && getMember(node, 'properties') ? schema : undefined;
 }
 
-function numberFrom(minimum: number, body: JsonNode, name: string): number | undefined {
-  const number = numberMember(body, name);
-  if (number !== undefined && number < minimum) throw new HttpError(400, `${name} must be at least ${minimum} here`);
-  return number;
-}
-
 // -1 means all that there are.
 function logprobCount(body: JsonNode, name: string): number | undefined {
-  const count = numberFrom(-1, body, name);
+  const count = numberMember(body, name);
   return count === -1 ? serviceLimits.topLogprobs : count;
 }
 
-/** A message, of its content only the text. */
-interface ChatMessage {
-  readonly role: string;
-  readonly text: string;
-}
-
-/** A tool that the built-in model calls, with the JSON text of its arguments. */
-interface ChosenTool {
-  readonly name: string;
-  readonly arguments: string;
-}
-
-/**
- * The tool that a chat body calls for (docs/servers.md): the named one, any with `required`, and with `auto` one that the
- * last message besides instructions names, if it is the user's. Throws HttpError 400 if there is no such tool.
- */
-async function chooseTool(body: JsonNode, last: ChatMessage): Promise<ChosenTool | undefined> {
+async function chooseTool(body: JsonNode, last: ChatMessage) {
   const tool = findTool(body, last);
   if (!tool) return undefined;
   const parameters = getMember(tool, 'parameters');
-  if (!parameters || kindOf(parameters) !== 'object') return { name: toolName(tool), arguments: '{}' };
-  const { smallestValue } = await import('./smallest-value.ts');
-  const value = smallestValue(rawText(parameters));
+  const isObject = parameters && kindOf(parameters) === 'object';
+  const value = isObject ? (await import('./smallest-value.ts')).smallestValue(rawText(parameters)) : '{}';
   // A schema without a type allows values that are not arguments.
   return { name: toolName(tool), arguments: value.startsWith('{') ? value : '{}' };
 }
 
+// The tool that a chat body calls for (docs/servers.md): the named one, any with `required`, and with `auto` one that the
+// last message besides instructions names, if it is the user's.
 function findTool(body: JsonNode, last: ChatMessage): JsonNode | undefined {
   const choice = getMember(body, 'tool_choice');
   const tools = itemsAt(body, 'tools').flatMap((tool) => getMember(tool, 'function') ?? []);
@@ -176,7 +150,6 @@ function toolName(tool: JsonNode): string {
   return firstStringMember(tool, 'name') ?? '';
 }
 
-// Words as written, and without trailing punctuation.
 function wordsOf(text: string): ReadonlySet<string> {
   const words = text.split(/[^\w.-]+/).flatMap((word) => [word, word.replace(/(?<![.-])[.-]+$/, '')]);
   return new Set(words.filter((word) => word !== ''));

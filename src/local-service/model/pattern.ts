@@ -46,7 +46,7 @@ export function createStepCounter(): (steps: number) => void {
   };
 }
 
-/** The shortest text that a pattern matches as a whole. Throws HttpError 400 `unsupported pattern`. */
+/** The shortest text that a pattern matches as a whole. Throws HttpError 400. */
 export function smallestMatch(source: string): string {
   const spend = createStepCounter();
   try {
@@ -60,10 +60,7 @@ export function smallestMatch(source: string): string {
   }
 }
 
-/**
- * Parses a regular expression (ECMA-262 with the flag u) without lookaheads, lookbehinds and backreferences. `spend` takes
- * the steps of all work and throws if they are too many. Throws Error `unsupported pattern` for all others.
- */
+/** Parses a regular expression (ECMA-262, flag u). Throws Error `unsupported pattern`, and what `spend` throws. */
 export function parsePattern(source: string, spend: (steps: number) => void): Pattern {
   const end: State = { next: [] };
   let start = end;

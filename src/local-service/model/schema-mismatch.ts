@@ -5,7 +5,6 @@ import type { Pattern } from './pattern.ts';
 
 export type Schema = boolean | AnySchemaObject;
 
-/** What the check and the generation of values share: the limit on their work, and the parts of one schema. */
 export interface SchemaScope {
   readonly root: Schema;
   /** Counts steps. Throws RangeError when there are too many. */
@@ -23,10 +22,7 @@ const UNSUPPORTED_KEYWORDS =
   );
 const MAX_MULTIPLE_ERROR = 1e-9;
 
-/**
- * The keyword of a schema (JSON Schema 2020-12) that a JSON value does not conform to; formats are not checked. Throws
- * Error for what is not supported.
- */
+/** The keyword of a schema (2020-12) that a value does not conform to; formats are not checked. Throws Error for unsupported ones. */
 export function schemaMismatch(value: unknown, schema: Schema, scope: SchemaScope): string | undefined {
   scope.spend(1 + (typeof value === 'string' || Array.isArray(value) ? value.length : 0));
   if (typeof schema === 'boolean') return schema ? undefined : 'false schema';

@@ -35,8 +35,8 @@ const VARIANTS = [...Array(100).keys()];
 const MAX_EXACT_DIGITS = 15;
 
 /**
- * The JSON text of a small value that conforms to a JSON Schema (2020-12); formats are not checked. It is built from the
- * structure of the schema, in a limited number of steps. Throws HttpError 400 that names the keyword in the way.
+ * The JSON text of a small value that conforms to a JSON Schema (2020-12); formats are not checked. Throws HttpError 400 that
+ * names the keyword in the way.
  */
 export function smallestValue(schemaText: string): string {
   try {
@@ -63,10 +63,7 @@ export function smallestValue(schemaText: string): string {
   }
 }
 
-/**
- * A check of JSON values against a JSON Schema (2020-12), which returns what is wrong; formats are not checked. Throws
- * Error for an invalid schema.
- */
+/** Returns a check that says what is wrong with a JSON text; formats are not checked. Throws Error for an invalid schema. */
 export function createJsonSchemaCheck(schemaText: string): (valueText: string) => string | undefined {
   const validate = new Ajv2020(AJV_OPTIONS).compile(parseSchema(schemaText));
   return (valueText) => {
@@ -100,7 +97,6 @@ function requireExactNumbers(text: string): void {
   }
 }
 
-/** Where a value is built. */
 interface Place {
   readonly path: JsonPath;
   /** The schemas of each enclosing value: one that is required again inside itself has no end. */

@@ -6,9 +6,22 @@ import { errorMessage, Failure } from '../../errors.ts';
 import { errorCode, fileFailure } from '../../files/file-errors.ts';
 import { makeDirectory } from '../../files/file-replacement.ts';
 import { narrowMode, requireOwnFile, requireRegularFile, type TrustOptions } from '../../files/trusted-file.ts';
+import type { ExchangeSignal } from '../../http/message.ts';
+import { yieldToEventLoop } from '../event-loop.ts';
 import { serviceLimits } from '../limits.ts';
 import { memoize } from '../memoize.ts';
-import { StoreError } from './service-store.ts';
+import {
+  insertRows,
+  type JobRow,
+  type QuerySequence,
+  type RowQuery,
+  replaceFeedback,
+  type ServiceStore,
+  type StagedTrajectory,
+  StoreError,
+  saveCalls,
+} from './service-store.ts';
+import { createSharedBatches } from './shared-batches.ts';
 import { embeddedTables } from './tables.ts';
 
 type SqlValue = string | number | bigint | Uint8Array | null;
@@ -31,10 +44,9 @@ const BUSY_TIMEOUT_MS = 10_000;
 const CHECKPOINT_BYTES = 16 * 1024 * 1024;
 
 /**
- * Opens the database in a file, creating it (0600, in a 0700 directory) if it does not exist. Throws Failure `local_file`
- * if it cannot be opened, is corrupt or is not a database of svc; then nothing in it has changed. With `trust`,
- * throws Failure `safety_check` for the file of another user, narrows a mode wider than 0600, and warns before a conversion that
- * takes long.
+ * Opens the database in a file, creating it (0600, in a 0700 directory) if it does not exist. Throws Failure `local_file` if it
+ * cannot be opened, is corrupt or is not a database of svc; then nothing in it has changed. With `trust`, throws Failure
+ * `safety_check` for the file of another user, and narrows a mode wider than 0600.
  */
 export async function openStore(path: string, trust?: TrustOptions): Promise<Store> {
   const Library = await loadLibrary();
@@ -92,7 +104,12 @@ async function prepareStore(
     schemaVersion(store, path);
     if (trust) await narrowMode(path, trust);
     await migrateSchema(store, path, trust?.warn);
-    if (bytes <= serviceLimits.checkedDatabaseBytes) requireIntegrity(store, path);
+    const check = bytes <= serviceLimits.checkedDatabaseBytes ? store.first('pragma integrity_check(1)') : undefined;
+    const problem = check && Object.values(check)[0];
+    if (problem !== undefined && problem !== 'ok')
+      throw new Failure('local_file', `${path} is corrupt: ${problem}`, {
+        hint: 'restore it from a backup, or use other data (--data of svc serve, SVC_DATA_DIR)',
+      });
     try {
       database.exec('pragma journal_mode = wal');
     } catch (error) {
@@ -104,14 +121,6 @@ async function prepareStore(
     store.close();
     throw error;
   }
-}
-
-function requireIntegrity(store: Store, path: string): void {
-  const [problem] = store.all('pragma integrity_check(1)').map((row) => String(Object.values(row)[0]));
-  if (problem === 'ok') return;
-  throw new Failure('local_file', `${path} is corrupt: ${problem}`, {
-    hint: 'restore it from a backup, or use other data (--data of svc serve, SVC_DATA_DIR)',
-  });
 }
 
 function createStore(database: Database.Database, path: string): Store {
@@ -152,7 +161,9 @@ function runTransaction<T>(database: Database.Database, mode: 'immediate' | 'def
     } catch {
       // A full disk has ended the transaction.
     }
-    throw toStoreError(error);
+    if (isBusyError(error)) throw new StoreError('busy', 'the database is locked by another process');
+    if (errorCode(error) === 'SQLITE_FULL') throw new StoreError('full', 'the disk of the database is full');
+    throw error;
   }
 }
 
@@ -170,12 +181,6 @@ function createCheckpoints(database: Database.Database, logPath: string): (minBy
     }
     limitBytes = logBytes() + CHECKPOINT_BYTES;
   };
-}
-
-function toStoreError(error: unknown): unknown {
-  if (isBusyError(error)) return new StoreError('busy', 'the database is locked by another process');
-  if (errorCode(error) === 'SQLITE_FULL') return new StoreError('full', 'the disk of the database is full');
-  return error;
 }
 
 // Also SQLITE_BUSY_RECOVERY.
@@ -239,4 +244,128 @@ function schemaVersion(store: Store, path: string): number {
   throw new Failure('local_file', `the data in ${path} was written by another version of svc: ${known}`, {
     hint: `update svc, or ${hint}`,
   });
+}
+
+export function createEmbeddedStore(database: Store): ServiceStore {
+  const groupCommit = createGroupCommit(database);
+  const commit = <T>(queries: () => QuerySequence<T>, signal?: ExchangeSignal): Promise<T> =>
+    groupCommit(() => runQueries(queries(), database), signal);
+  return {
+    saveCall: async (call, signal) => (await commit(() => saveCalls([call]), signal)).join(),
+    replaceFeedback: (feedback, signal) => commit(() => replaceFeedback([feedback]), signal),
+    commit,
+    snapshot: async (queries) => database.snapshot(() => runQueries(queries(), database)),
+    readRows: async (query) => readRows(query, database),
+    saveJob: (job, trajectories, signal) => saveJob(job, trajectories, signal, database),
+    checkHealth: async () => database.transaction(() => {}),
+    close: async () => database.close(),
+  };
+}
+
+function readRows({ sql, values }: RowQuery, database: Store) {
+  return database.all(sql.replaceAll('@', ''), ...values);
+}
+
+export function runQueries<Result>(queries: QuerySequence<Result>, database: Store): Result {
+  let step = queries.next([]);
+  while (!step.done) step = queries.next(readRows(step.value, database));
+  return step.value;
+}
+
+// The row of the job comes last, so that trajectories without one belong to a job that was not stored.
+async function saveJob(
+  job: JobRow,
+  trajectories: () => Iterable<StagedTrajectory>,
+  signal: ExchangeSignal | undefined,
+  database: Store,
+): Promise<void> {
+  try {
+    await saveTrajectories(job.id, trajectories(), signal, database);
+    database.transaction(() => runQueries(insertRows('jobs', [job]), database));
+  } catch (error) {
+    // If even that fails, the next start of the service removes them.
+    await deleteTrajectories(job.id, database).catch(() => {});
+    throw error;
+  }
+  await yieldToEventLoop(undefined);
+}
+
+// One transaction blocks the process for as long as its bytes take to reach the disk.
+const MAX_TRANSACTION_BYTES = 1024 * 1024;
+// From its first byte to its response; with fewer in between, a request would wait for several transactions.
+const TURNS_OF_REQUEST = 16;
+const MAX_SAVED_ROWS = 2000;
+const MAX_DELETED_ROWS = 256;
+
+// A service that is still receiving a job has a younger one.
+const MAX_UPLOAD_MS = 24 * 60 * 60 * 1000;
+
+export async function saveTrajectories(
+  jobId: string,
+  trajectories: Iterable<StagedTrajectory>,
+  signal: ExchangeSignal | undefined,
+  database: Store,
+): Promise<void> {
+  const rows = trajectories[Symbol.iterator]();
+  for (let next = rows.next(); !next.done; ) {
+    for (let turn = 0; turn < TURNS_OF_REQUEST; turn++) await yieldToEventLoop(signal);
+    database.transaction(() => {
+      let bytes = 0;
+      for (let count = 0; !next.done && bytes < MAX_TRANSACTION_BYTES && count < MAX_SAVED_ROWS; count++) {
+        const { group, index, bytes: trajectory } = next.value;
+        database.run('insert into trajectories values (?, ?, ?, ?)', jobId, group, index, trajectory);
+        bytes += trajectory.length;
+        next = rows.next();
+      }
+    });
+  }
+}
+
+async function deleteTrajectories(jobId: string, database: Store): Promise<void> {
+  const query = 'select rowid as id, length(trajectory) as bytes from trajectories where job_id = ? limit ?';
+  const deleteSome = (): boolean => {
+    const rows = database.all(query, jobId, MAX_DELETED_ROWS);
+    let bytes = 0;
+    for (const row of rows) {
+      database.run('delete from trajectories where rowid = ?', row.id ?? null);
+      bytes += Number(row.bytes);
+      if (bytes >= MAX_TRANSACTION_BYTES) break;
+    }
+    return rows.length > 0;
+  };
+  while (database.transaction(deleteSome)) await yieldToEventLoop(undefined);
+}
+
+/** Removes the trajectories of jobs whose service ended before they were stored completely. */
+export async function deleteAbandonedTrajectories(now: number, database: Store): Promise<void> {
+  // A UUIDv7 begins with its time. Each step is one search in the index, however many trajectories a job has.
+  const oldest = (now - MAX_UPLOAD_MS).toString(16).padStart(12, '0');
+  const rows = database.all(
+    `with recursive ids (id) as (
+       select min(job_id) from trajectories
+       union all select (select min(job_id) from trajectories where job_id > id) from ids where id is not null
+     ) select id from ids where id < ? and id not in (select id from jobs)`,
+    `${oldest.slice(0, 8)}-${oldest.slice(8)}`,
+  );
+  for (const { id } of rows) if (typeof id === 'string') await deleteTrajectories(id, database);
+}
+
+/**
+ * Returns a function that runs an action in a transaction that others share, completely or not at all. Actions that arrive
+ * during a commit share the next one. An action may run twice, the first time undone, and not once its signal is aborted.
+ */
+export function createGroupCommit(store: Store): <T>(action: () => T, signal?: ExchangeSignal) => Promise<T> {
+  const commit = createSharedBatches(
+    async (actions: readonly (() => () => void)[]) => store.transaction(() => actions.map((run) => run())),
+    () => 0,
+    true,
+  );
+  return (action, signal) =>
+    new Promise((resolve, reject) => {
+      const run = (): (() => void) => {
+        const result = action();
+        return () => resolve(result);
+      };
+      commit(run, signal).then((settle) => settle(), reject);
+    });
 }

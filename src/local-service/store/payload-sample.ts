@@ -5,7 +5,6 @@ export interface PayloadQuery {
   /** The window in milliseconds since 1970: start inclusive, end exclusive. */
   readonly window: readonly [start: number, end: number];
   readonly type: string | undefined;
-  /** A trigger, or a prefix of several. */
   readonly trigger: { readonly ref: string; readonly isPrefix: boolean } | undefined;
   readonly limit: number;
 }
@@ -15,51 +14,45 @@ const ROWS_PER_TRIGGER = 2;
 // A fixed number, so that there is one statement.
 const PAYLOADS_PER_QUERY = 256;
 
-interface SampledRow {
-  readonly seq: number;
-  readonly trigger: string | null;
-  readonly createdAt: number;
-}
-
 /**
- * The newest payload of each trigger, newest triggers first; rows without a trigger count as one trigger. Within the same
- * millisecond, the row that was stored later is newer. The cost grows with the limit; if the newest rows have too few
- * triggers, it grows with the number of triggers.
+ * The newest payload of each trigger, newest triggers first; rows without a trigger count as one trigger. The cost grows with
+ * the limit; if the newest rows have too few triggers, it grows with the number of triggers.
  */
 export function* samplePayloads(query: PayloadQuery): QuerySequence<string[]> {
   const limit = query.trigger?.isPrefix === false ? 1 : query.limit;
   const newest = yield* newestRows(query, limit * ROWS_PER_TRIGGER);
-  const sample = newestPerTrigger(newest.filter(({ trigger }) => matchesTrigger(trigger, query.trigger)));
+  const sample = newestPerTrigger(newest.filter((row) => matchesTrigger(row.trigger_ref, query.trigger)));
   const isComplete = sample.length >= limit || newest.length < limit * ROWS_PER_TRIGGER;
   const rows = isComplete ? sample : newestPerTrigger(yield* newestRowsByTrigger(query, limit));
   return yield* readPayloads(query.project, rows.slice(0, limit));
 }
 
-function* newestRows({ project, type, window }: PayloadQuery, count: number): QuerySequence<SampledRow[]> {
-  const rows = yield {
+function* newestRows({ project, type, window }: PayloadQuery, count: number): QuerySequence<readonly StoredRow[]> {
+  return yield {
     sql: `select seq, trigger_ref, created_at from @feedback
       where project_id = ? ${type === undefined ? '' : 'and feedback_type = ?'} and created_at >= ? and created_at < ?
       order by created_at desc, seq desc limit ?`,
     values: [project, ...(type === undefined ? [] : [type]), ...window, count],
   };
-  return rows.map(toSampledRow);
 }
 
-function matchesTrigger(found: string | null, wanted: PayloadQuery['trigger']): boolean {
-  if (!wanted) return true;
-  return wanted.isPrefix ? found?.startsWith(wanted.ref) === true : found === wanted.ref;
+function matchesTrigger(found: unknown, wanted: PayloadQuery['trigger']): boolean {
+  if (!wanted?.isPrefix) return !wanted || found === wanted.ref;
+  return typeof found === 'string' && found.startsWith(wanted.ref);
 }
 
-function newestPerTrigger(rows: readonly SampledRow[]): SampledRow[] {
-  const seen = new Set<string | null>();
-  return rows.filter(({ trigger }) => !seen.has(trigger) && seen.add(trigger));
+function newestPerTrigger(rows: readonly StoredRow[]): StoredRow[] {
+  const seen = new Set<unknown>();
+  return rows.filter(({ trigger_ref: trigger }) => !seen.has(trigger) && seen.add(trigger));
 }
 
-function* newestRowsByTrigger(query: PayloadQuery, limit: number): QuerySequence<SampledRow[]> {
-  const rows: SampledRow[] = [];
+function* newestRowsByTrigger(query: PayloadQuery, limit: number): QuerySequence<StoredRow[]> {
+  const rows: StoredRow[] = [];
   for (const type of query.type === undefined ? yield* feedbackTypes(query.project) : [query.type])
     rows.push(...(yield* newestRowsOfType(query, type, limit)));
-  return rows.sort((left, right) => right.createdAt - left.createdAt || right.seq - left.seq);
+  return rows.sort(
+    (left, right) => Number(right.created_at) - Number(left.created_at) || Number(right.seq) - Number(left.seq),
+  );
 }
 
 // From each type to the next one in the index, whatever is between them.
@@ -81,7 +74,7 @@ function* newestRowsOfType(
   { project, trigger, window }: PayloadQuery,
   type: string,
   limit: number,
-): QuerySequence<SampledRow[]> {
+): QuerySequence<StoredRow[]> {
   const condition = triggerCondition(trigger);
   const next = `select min(trigger_ref) from @feedback where project_id = ? and feedback_type = ? and ${condition.sql}`;
   const newest = (column: string, ref: string): string =>
@@ -102,7 +95,7 @@ function* newestRowsOfType(
     ],
   };
   const without = trigger ? [] : yield { sql: newest('seq, trigger_ref, created_at', 'is null'), values: ofTrigger };
-  return [...withTrigger, ...without].map(toSampledRow);
+  return [...withTrigger, ...without];
 }
 
 function triggerCondition(trigger: PayloadQuery['trigger']): RowQuery {
@@ -114,24 +107,16 @@ function triggerCondition(trigger: PayloadQuery['trigger']): RowQuery {
 }
 
 // Found by their times in an index. With `seq` itself an embedded database would look up each time with each number.
-function* readPayloads(project: string, rows: readonly SampledRow[]): QuerySequence<string[]> {
+function* readPayloads(project: string, rows: readonly StoredRow[]): QuerySequence<string[]> {
   const payloads: string[] = [];
   const marks = Array(PAYLOADS_PER_QUERY).fill('?').join(', ');
   for (let at = 0; at < rows.length; at += PAYLOADS_PER_QUERY) {
     const wanted = Array.from({ length: PAYLOADS_PER_QUERY }, (_, next) => rows[at + next] ?? rows[at]);
     const found = yield {
       sql: `select payload from @feedback where project_id = ? and created_at in (${marks}) and seq + 0 in (${marks})`,
-      values: [project, ...wanted.map((row) => row?.createdAt ?? 0), ...wanted.map((row) => row?.seq ?? 0)],
+      values: [project, ...wanted.map((row) => Number(row?.created_at)), ...wanted.map((row) => Number(row?.seq))],
     };
     payloads.push(...found.map(({ payload }) => String(payload)));
   }
   return payloads;
-}
-
-function toSampledRow({ seq, trigger_ref: trigger, created_at: createdAt }: StoredRow): SampledRow {
-  return {
-    seq: Number(seq),
-    trigger: typeof trigger === 'string' ? trigger : null,
-    createdAt: Number(createdAt),
-  };
 }

@@ -1,7 +1,11 @@
 import type { Buffer } from 'node:buffer';
 import type { ExchangeSignal } from '../../http/message.ts';
+import { applySplices, splicesToSetMembers } from '../../json/edit.ts';
+import { kindOf, membersOf, rawText, rootOf } from '../../json/json-node.ts';
+import { parseJson } from '../../json/parse-json.ts';
+import { yieldToEventLoop } from '../event-loop.ts';
 
-/** `full`: there is no space; `busy` and `lost`: a later attempt may succeed; `unsupported`: the store cannot hold the value; `unknown`: a write may have been stored. */
+/** `full`: there is no space; `busy`, `lost`: a later attempt may succeed; `unsupported`: the store cannot hold the value. */
 type StoreErrorReason = 'busy' | 'lost' | 'full' | 'unsupported' | 'unknown';
 
 /** A write or read that the store could not do; nothing of a write was stored, unless the reason is `unknown`. */
@@ -41,25 +45,18 @@ export function* insertRows(
   return yield { sql, values: rows.flatMap((row) => columns.map((name) => row[name] ?? null)) };
 }
 
-/** A call to store. */
 export interface CallWrite {
-  readonly row: RowValues & {
-    readonly project_id: string;
-    readonly id: string;
-    readonly trace_id: string;
-    readonly start: string;
-  };
+  readonly row: RowValues & { readonly [column in 'project_id' | 'id' | 'trace_id' | 'start']: string };
   /** False if the trace id is for a new call only. */
   readonly hasTraceId: boolean;
 }
 
 /** A feedback record to store, and the id of the one that it replaces. */
 export interface FeedbackWrite {
-  readonly row: RowValues & { readonly project_id: string; readonly id: string; readonly record: string };
+  readonly row: RowValues & { readonly [column in 'project_id' | 'id' | 'record']: string };
   readonly replacedId: string;
 }
 
-/** A row of the table of jobs; its time is in milliseconds since 1970. */
 export type JobRow = RowValues & { readonly id: string };
 
 /** A trajectory and its place in a job. The bytes are valid until the next one is requested. */
@@ -70,9 +67,8 @@ export interface StagedTrajectory {
 }
 
 /**
- * The storage of the local service. Several services can share one. A write is durable when its promise
- * resolves, is stored completely or not at all, and is not stored once its signal is aborted: then it throws the
- * signal's reason. Throws StoreError if the store cannot be used right now.
+ * The storage of the local service, which several services can share. A write is durable when its promise resolves, is stored
+ * completely or not at all, and is not stored once its signal is aborted. Throws StoreError.
  */
 export interface ServiceStore {
   /** Stores a call, or sets the members it names on the stored call with its id; returns the trace id. */
@@ -92,4 +88,105 @@ export interface ServiceStore {
   ) => Promise<void>;
   readonly checkHealth: () => Promise<void>;
   readonly close: () => Promise<void>;
+}
+
+/** Stores calls, each new or merged into the stored one with its id; returns their trace ids in order. */
+export function* saveCalls(calls: readonly CallWrite[]): QuerySequence<string[]> {
+  const firstOfKey = new Map(calls.toReversed().map(({ row }) => [rowKey(row), row]));
+  // Sorted, so that two services lock rows in the same order.
+  const rows = [...firstOfKey].sort(([left], [right]) => (left < right ? -1 : 1)).map(([, row]) => row);
+  const conflict = 'on conflict (project_id, id) do nothing returning project_id, id';
+  const inserted = new Set((yield* insertRows('calls', rows, conflict)).map(rowKey));
+  const traceIds: string[] = [];
+  for (const call of calls) {
+    const isNew = firstOfKey.get(rowKey(call.row)) === call.row && inserted.has(rowKey(call.row));
+    traceIds.push(isNew ? call.row.trace_id : yield* mergeCall(call));
+  }
+  return traceIds;
+}
+
+function rowKey({ project_id: project, id }: StoredRow): string {
+  return JSON.stringify([project, id]);
+}
+
+function* mergeCall({ row, hasTraceId }: CallWrite): QuerySequence<string> {
+  const key = 'where project_id = ? and id = ?';
+  // An update locks the row in both databases.
+  const [stored] = yield {
+    sql: `update @calls set seq = seq ${key} returning trace_id, start`,
+    values: [row.project_id, row.id],
+  };
+  const traceId = hasTraceId ? row.trace_id : String(stored?.trace_id);
+  yield {
+    sql: `update @calls set trace_id = ?, start = ? ${key}`,
+    values: [traceId, mergeCallStart(String(stored?.start), row.start), row.project_id, row.id],
+  };
+  return traceId;
+}
+
+// The stored start of a call with the members of a later one set. Null members count as absent (docs/servers.md).
+function mergeCallStart(stored: string, later: string): string {
+  const doc = parseJson(stored);
+  const updates = new Map(
+    Array.from(membersOf(rootOf(parseJson(later))))
+      .filter(({ value }) => kindOf(value) !== 'null')
+      .map(({ key, value }) => [key, { key, text: rawText(value) }]),
+  );
+  return applySplices(doc.bytes, splicesToSetMembers(rootOf(doc), [...updates.values()])).toString();
+}
+
+/** Stores feedback records in order, each after the removal of the record that it replaces. */
+export function* replaceFeedback(records: readonly FeedbackWrite[]): QuerySequence<true[]> {
+  // Those that no later record removes.
+  const kept = new Map<string, FeedbackWrite['row']>();
+  const removed = records.flatMap(({ row, replacedId }) => [{ ...row, id: replacedId }, row]);
+  for (const { row, replacedId } of records) {
+    for (const id of [replacedId, row.id]) kept.delete(rowKey({ ...row, id }));
+    kept.set(rowKey(row), row);
+  }
+  yield* deleteFeedback(removed);
+  const columns = Object.keys(records[0]?.row ?? {}).map((name) => `${name} = excluded.${name}`);
+  // Another service may have stored the same id in the meantime.
+  const conflict = `on conflict (project_id, id) do update set seq = excluded.seq, ${columns.join(', ')}`;
+  yield* insertRows('feedback', [...kept.values()], conflict);
+  return records.map(() => true);
+}
+
+export function* deleteFeedback(rows: readonly Pick<FeedbackWrite['row'], 'project_id' | 'id'>[]): QuerySequence<void> {
+  const marks = rows.map(() => '(?, ?)').join(', ');
+  const values = rows.flatMap(({ project_id: project, id }) => [project, id]);
+  yield { sql: `delete from @feedback where (project_id, id) in (values ${marks})`, values };
+}
+
+// A statement blocks an embedded database for as long as its rows take.
+const MAX_REMOVED_ROWS = 64;
+
+const isOld = 'created_at < ?';
+const prunedTables: readonly (readonly [table: string, key: string, condition: string])[] = [
+  ['trajectories', 'job_id, group_index, trajectory_index', `job_id in (select id from @jobs where ${isOld})`],
+  ['jobs', 'id', isOld],
+  ['calls', 'seq', isOld],
+  ['feedback', 'seq', isOld],
+  ['chats', 'id', isOld],
+];
+
+/** Removes the records stored before a time, in milliseconds since 1970; returns how many. Throws the signal's reason. */
+export async function pruneStore(
+  { commit }: Pick<ServiceStore, 'commit'>,
+  before: number,
+  signal: ExchangeSignal,
+): Promise<number> {
+  let records = 0;
+  for (const [table, key, condition] of prunedTables) {
+    const oldRows = `select ${key} from @${table} where ${condition} limit ${MAX_REMOVED_ROWS}`;
+    const sql = `delete from @${table} where (${key}) in (${oldRows}) returning 1 as removed`;
+    for (let rows = -1; rows !== 0; ) {
+      rows = await commit(function* (): QuerySequence<number> {
+        return (yield { sql, values: [before] }).length;
+      });
+      if (table !== 'trajectories') records += rows;
+      await yieldToEventLoop(signal);
+    }
+  }
+  return records;
 }

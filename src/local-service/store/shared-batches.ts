@@ -1,37 +1,6 @@
 import type { ExchangeSignal } from '../../http/message.ts';
 import { yieldToEventLoop } from '../event-loop.ts';
-import type { Store } from './open-store.ts';
 import { StoreError } from './service-store.ts';
-
-/**
- * Returns a function that runs an action in a transaction that others share, completely or not at all; it is durable when
- * the promise resolves. Actions that arrive during a commit share the next one, and one that fails undoes nothing of the
- * others. An action may run twice, the first time undone, and does not run once its signal is aborted: then the promise is
- * rejected with the signal's reason.
- */
-export function createGroupCommit(store: Store): <T>(action: () => T, signal?: ExchangeSignal) => Promise<T> {
-  const commit = createSharedBatches(
-    async (actions: readonly (() => () => void)[]) => store.transaction(() => actions.map((run) => run())),
-    () => 0,
-    waitForGroup,
-  );
-  return (action, signal) =>
-    new Promise((resolve, reject) => {
-      const run = (): (() => void) => {
-        const result = action();
-        return () => resolve(result);
-      };
-      commit(run, signal).then((settle) => settle(), reject);
-    });
-}
-
-// Requests that come together are validated in several turns of the event loop; a turn that adds none ends the wait.
-async function waitForGroup(length: () => number): Promise<void> {
-  for (let previous = 0; previous < length() && previous < MAX_BATCH_ITEMS; ) {
-    previous = length();
-    await yieldToEventLoop(undefined);
-  }
-}
 
 interface PendingItem<Item, Result> {
   readonly item: Item;
@@ -45,14 +14,14 @@ const MAX_BATCH_ITEMS = 1000;
 const MAX_BATCH_CHARS = 8 * 1024 * 1024;
 
 /**
- * Combines writes: while a batch is being written, further writes wait and share the next one. An item whose write fails
- * fails alone. An item whose signal is aborted before its batch begins is not written. `write` stores a batch completely or not
- * at all, with results in the order of its items; `gather` waits before each batch for items that are about to come.
+ * Combines writes: those that arrive while a batch is being written share the next one. `write` stores a batch completely or not
+ * at all; an item whose write fails fails alone, and one whose signal is aborted before is not written. `isGathering` waits
+ * before each batch for items that are about to come.
  */
 export function createSharedBatches<Item, Result>(
   write: (items: readonly Item[]) => Promise<readonly Result[]>,
   sizeOf: (item: Item) => number,
-  gather?: (length: () => number) => Promise<void>,
+  isGathering = false,
 ): (item: Item, signal?: ExchangeSignal) => Promise<Result> {
   const pending: PendingItem<Item, Result>[] = [];
   let isWriting = false;
@@ -81,7 +50,11 @@ export function createSharedBatches<Item, Result>(
   const writeAll = async (): Promise<void> => {
     isWriting = true;
     while (pending.length > 0) {
-      await gather?.(() => pending.length);
+      // Requests that come together are validated in several turns of the event loop; a turn that adds none ends the wait.
+      for (let count = 0; isGathering && count < pending.length && count < MAX_BATCH_ITEMS; ) {
+        count = pending.length;
+        await yieldToEventLoop(undefined);
+      }
       const batch = takeBatch();
       if (batch.length > 0) await writeBatch(batch);
     }

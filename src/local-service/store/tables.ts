@@ -1,7 +1,6 @@
 // What the words of the statements below mean in each database. A key is text that is compared byte by byte; numbers of
 // removed rows are not used again; BY_KEY follows a table that is read by its key.
 const embedded: Words = {
-  '@': '',
   KEY: 'text',
   INTEGER: 'integer',
   SEQUENCE: 'integer primary key',

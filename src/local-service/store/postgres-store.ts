@@ -1,0 +1,255 @@
+import type { Buffer } from 'node:buffer';
+import { connect, type Socket } from 'node:net';
+import postgres from 'postgres';
+import type { PostgresAddress } from '../../config/postgres-address.ts';
+import { errorMessage, Failure } from '../../errors.ts';
+import { errorCode } from '../../files/file-errors.ts';
+import type { ExchangeSignal } from '../../http/message.ts';
+import {
+  type CallWrite,
+  type FeedbackWrite,
+  insertRows,
+  type JobRow,
+  type QuerySequence,
+  type RowQuery,
+  type RowValues,
+  replaceFeedback,
+  type ServiceStore,
+  type StagedTrajectory,
+  type StoredRow,
+  StoreError,
+  saveCalls,
+} from './service-store.ts';
+import { createSharedBatches } from './shared-batches.ts';
+import { postgresTables } from './tables.ts';
+
+/** Opens the store of the local service in a PostgreSQL database. Throws Failure `local_file` if it cannot be used. */
+export async function openPostgresStore(address: PostgresAddress, password: string | undefined): Promise<ServiceStore> {
+  const database = openPostgresDatabase(address, password);
+  try {
+    await createPostgresTables(database, address.label);
+  } catch (error) {
+    await database.close();
+    if (error instanceof Failure) throw error;
+    const reason = errorMessage(error);
+    throw new Failure(
+      'local_file',
+      reason.includes(address.label) ? reason : `cannot open ${address.label}: ${reason}`,
+      { hint: 'check that the database runs, and set PGPASSWORD or PGPASSFILE if it asks for a password' },
+    );
+  }
+  const commit = <T>(queries: () => QuerySequence<T>, canRepeat = false): Promise<T> =>
+    database.transaction((client) => runQueries(queries(), client), canRepeat);
+  return {
+    saveCall: createSharedBatches(
+      (calls: readonly CallWrite[]) => commit(() => saveCalls(calls), true),
+      ({ row }) => row.start.length,
+    ),
+    replaceFeedback: createSharedBatches(
+      (records: readonly FeedbackWrite[]) => commit(() => replaceFeedback(records)),
+      ({ row }) => 2 * row.record.length,
+    ),
+    commit: (queries) => commit(queries),
+    snapshot: (queries) =>
+      database.transaction(async (client) => {
+        await client`set transaction isolation level repeatable read, read only`;
+        return runQueries(queries(), client);
+      }),
+    readRows: (query) => database.query((client) => readRows(query, client)),
+    saveJob: (job, trajectories, signal) => savePostgresJob(job, trajectories, signal, database),
+    checkHealth: async () => {
+      const [row] = await database.query(async (client) => client`show transaction_read_only`);
+      if (row?.transaction_read_only === 'on')
+        throw new StoreError('lost', `the database at ${address.label} is read-only`);
+    },
+    close: database.close,
+  };
+}
+
+// Any number that all services agree on.
+const TABLES_LOCK_ID = 7_371_776_300;
+// Versions 1 to 3 were never released.
+const SCHEMA_VERSION = 4;
+
+// Creates the tables in the schema `svc`, once for all services.
+async function createPostgresTables(database: PostgresDatabase, label: string): Promise<void> {
+  if ((await database.query(readVersion)) === SCHEMA_VERSION) return;
+  await database.transaction(async (client) => {
+    await client`select pg_advisory_xact_lock(${TABLES_LOCK_ID})`;
+    const version = await readVersion(client);
+    if (version === SCHEMA_VERSION) return;
+    if (version !== 0)
+      throw new Failure(
+        'local_file',
+        `the tables in ${label} have version ${version}, but this svc supports only version ${SCHEMA_VERSION}`,
+        { hint: 'update svc, or use another database' },
+      );
+    await client`create schema if not exists svc`;
+    await client`create table svc.schema_version (version integer not null)`;
+    await client`insert into svc.schema_version values (${SCHEMA_VERSION})`;
+    for (const statement of postgresTables) await client.unsafe(statement);
+  });
+}
+
+// 0 if there are no tables.
+async function readVersion(client: PostgresClient): Promise<number> {
+  const tables = await client`select 1 from information_schema.tables
+    where table_schema = 'svc' and table_name = 'schema_version'`;
+  if (tables.length === 0) return 0;
+  const [row] = await client`select version from svc.schema_version`;
+  return Number(row?.version ?? 0);
+}
+
+async function runQueries<Result>(queries: QuerySequence<Result>, client: PostgresClient): Promise<Result> {
+  let step = queries.next([]);
+  while (!step.done) step = queries.next(await readRows(step.value, client));
+  return step.value;
+}
+
+async function readRows({ sql, values }: RowQuery, client: PostgresClient): Promise<readonly StoredRow[]> {
+  let count = 0;
+  const text = sql.replaceAll('@', 'svc.').replaceAll('?', () => `$${++count}`);
+  return client.unsafe(text, [...values]);
+}
+
+const MAX_INSERT_BYTES = 1024 * 1024;
+const MAX_INSERT_ROWS = 500;
+
+async function savePostgresJob(
+  job: JobRow,
+  trajectories: () => Iterable<StagedTrajectory>,
+  signal: ExchangeSignal | undefined,
+  database: PostgresDatabase,
+): Promise<void> {
+  await database.transaction(async (client) => {
+    await runQueries(insertRows('jobs', [job]), client);
+    for (const rows of trajectoryBatches(job.id, trajectories())) {
+      signal?.throwIfAborted();
+      await runQueries(insertRows('trajectories', rows), client);
+    }
+  });
+}
+
+function* trajectoryBatches(jobId: string, trajectories: Iterable<StagedTrajectory>) {
+  let rows: RowValues[] = [];
+  let bytes = 0;
+  for (const { group, index, bytes: trajectory } of trajectories) {
+    rows.push({ job_id: jobId, group_index: group, trajectory_index: index, trajectory: trajectory.toString() });
+    bytes += trajectory.length;
+    if (bytes < MAX_INSERT_BYTES && rows.length < MAX_INSERT_ROWS) continue;
+    yield rows;
+    [rows, bytes] = [[], 0];
+  }
+  if (rows.length > 0) yield rows;
+}
+
+type PostgresClient = postgres.Sql | postgres.TransactionSql;
+
+type PostgresDatabase = ReturnType<typeof openPostgresDatabase>;
+
+const MAX_POOL_CONNECTIONS = 6;
+const CONNECT_TIMEOUT_SECONDS = 10;
+const RECONNECT_DELAY_SECONDS = 0.2;
+const CLOSE_TIMEOUT_SECONDS = 2;
+const MAX_TRANSACTION_ATTEMPTS = 5;
+
+// A PostgreSQL database behind a small pool, which connects at the first statement. Its functions throw StoreError.
+function openPostgresDatabase(address: PostgresAddress, password: string | undefined) {
+  const { host, port, database, user, sslMode, label } = address;
+  const sql = postgres({
+    ...{ host, port, database, user, pass: password ?? '' },
+    ssl: sslMode === 'disable' ? false : sslMode,
+    // The bytes of a TLS connection do not pass through its socket.
+    ...(sslMode === 'disable' ? { socket: () => connectLimited(address) } : {}),
+    max: MAX_POOL_CONNECTIONS,
+    connect_timeout: CONNECT_TIMEOUT_SECONDS,
+    backoff: () => RECONNECT_DELAY_SECONDS,
+    // A pooler in front of the database may give each transaction another connection.
+    prepare: false,
+    // The library would ask for these types, and not catch the failure of that query.
+    fetch_types: false,
+    onnotice: () => {},
+    connection: { application_name: 'svc' },
+  });
+  const attempt = async <T>(run: () => Promise<T>): Promise<T> => {
+    for (let count = 1; ; count++) {
+      try {
+        return await run();
+      } catch (error) {
+        // Serialization failures and deadlocks: the database asks for the transaction again.
+        const canRetry = error instanceof postgres.PostgresError && ['40001', '40P01'].includes(error.code);
+        if (count === MAX_TRANSACTION_ATTEMPTS || !canRetry) throw toPostgresStoreError(error, label);
+      }
+    }
+  };
+  return {
+    /** Runs statements outside of a transaction; statements that may run twice only. */
+    query: <T>(action: (client: PostgresClient) => Promise<T>): Promise<T> => attempt(() => action(sql)),
+    /**
+     * Runs an action in one transaction; it may run several times, of which only the last is kept. If the connection is
+     * lost during the commit, the reason is `lost` for an action that can be repeated, else `unknown`.
+     */
+    transaction: <T>(action: (client: PostgresClient) => Promise<T>, canRepeat = false): Promise<T> =>
+      attempt(async () => {
+        let result: { readonly value: T } | undefined;
+        try {
+          await sql.begin(async (client) => {
+            result = { value: await action(client) };
+          });
+        } catch (error) {
+          throw result && !canRepeat && isConnectionError(error) ? unknownCommit(error, label) : error;
+        }
+        if (!result) throw new Error('the transaction did not run');
+        return result.value;
+      }),
+    close: (): Promise<void> => sql.end({ timeout: CLOSE_TIMEOUT_SECONDS }),
+  };
+}
+
+// Of the library and of the system.
+const LOST_CONNECTION =
+  /^(CONNECTION_(CLOSED|ENDED|DESTROYED)|CONNECT_TIMEOUT|ECONNREFUSED|ECONNRESET|EPIPE|ENOENT|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOSTUNREACH)$/;
+
+// Class 08: connection exceptions; 57P: operator intervention, such as a shutdown.
+function isConnectionError(error: unknown): boolean {
+  const code = errorCode(error) ?? '';
+  return LOST_CONNECTION.test(code) || /^(08...|57P..)$/.test(code);
+}
+
+// The database may have received the commit before the connection was lost.
+function unknownCommit(error: unknown, label: string): StoreError {
+  const message = `lost the connection to the database at ${label} during a commit, which may have succeeded`;
+  return new StoreError('unknown', `${message}: ${errorMessage(error)}`);
+}
+
+function toPostgresStoreError(error: unknown, label: string): unknown {
+  const code = errorCode(error) ?? '';
+  const reason = errorMessage(error);
+  // 25006: a read-only standby.
+  if (isConnectionError(error) || code === '25006')
+    return new StoreError('lost', `could not reach the database at ${label}: ${reason}`);
+  if (code === '53100') return new StoreError('full', `the disk of the database at ${label} is full`);
+  // Class 53: insufficient resources, such as too many connections.
+  if (/^(53...|40001|40P01|55P03)$/.test(code))
+    return new StoreError('busy', `the database at ${label} is busy: ${reason}`);
+  if (code === '22021')
+    return new StoreError('unsupported', 'PostgreSQL cannot store U+0000 in ids, names and references');
+  if (code === '54000')
+    return new StoreError('unsupported', 'an id or reference is too long for an index of PostgreSQL');
+  return error;
+}
+
+// A row has at most a request and a response of 32 MiB each (docs/servers.md), and a query at most some thousand rows.
+const MAX_RESPONSE_BYTES = 96 * 1024 * 1024;
+
+// A connection to a database, for the protocol without TLS. It fails with Error if the database sends more than 96 MiB between
+// two requests: the client library has no limit.
+function connectLimited({ host, port }: PostgresAddress): Socket {
+  const socket = host.startsWith('/') ? connect(`${host}/.s.PGSQL.${port}`) : connect(port, host);
+  let [bytes, sentBytes] = [0, 0];
+  return socket.on('data', (chunk: Buffer) => {
+    if (socket.bytesWritten !== sentBytes) [bytes, sentBytes] = [0, socket.bytesWritten];
+    bytes += chunk.length;
+    if (bytes > MAX_RESPONSE_BYTES) socket.destroy(new Error('the database sent more than 96 MiB without a request'));
+  });
+}
