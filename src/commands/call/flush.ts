@@ -104,10 +104,7 @@ async function sendCalls(
   const { destination, timeoutMs } = settings;
   if (calls.length === 0 || !destination) return new Failure('partly_failed', '');
   let firstMessage: string | undefined;
-  const onResult = async (
-    line: number,
-    { failure, message, warnings: [warning], status }: LineResult,
-  ): Promise<void> => {
+  const onResult = async (line: number, { failure, message, warnings: [warning], status }: LineResult) => {
     const call = calls[line - 1];
     if (!call || status === 'unsent') return;
     const problem = message ?? warning;
@@ -129,10 +126,8 @@ async function sendCalls(
   const given = { label: input.label, defaults: NO_DEFAULTS, tools, parent: undefined };
   const unchanged = { ...settings, isExact: true, isStrict: false, isCheckDisabled: true };
   const checks = await createLineChecks(unchanged, given, silent);
-  const resultStore = createStreamStore(
-    checks.run,
-    createBatchIdentity(destination.url, DEFAULT_BATCH_OPTIONS, checks),
-  );
+  const identity = createBatchIdentity(destination.url, DEFAULT_BATCH_OPTIONS, checks);
+  const resultStore = createStreamStore(checks.run, identity);
   const authorization = await readAuthorization(settings, destination, context);
   const options = { ...DEFAULT_BATCH_OPTIONS, maxOutageMs: MAX_OUTAGE_MS };
   const batch = { ...checks, resultStore, onResult };

@@ -18,6 +18,7 @@ import { writeJson } from '../../json/write-json.ts';
 import { callStartOperation } from '../../operations/call-start.ts';
 import { feedbackReplaceOperation } from '../../operations/feedback-replace.ts';
 import { issueText } from '../../output/failure-text.ts';
+import type { Reporter } from '../../output/reporter.ts';
 import type { Runtime } from '../../runtime.ts';
 import { createArgumentRedactor } from '../../trace/argument-redactor.ts';
 import { collectCallAttributes, operationName, recordedInputs, type TracedCall } from '../../trace/call-record.ts';
@@ -77,21 +78,21 @@ export async function runCallRun({ args, flags }: Invocation, context: Context):
   try {
     const hasFeedback = flags.has('exit-feedback');
     // A service that is down is reported once.
-    const failure = await reportAction(recorded, context, ({ facts: { status } }) =>
-      status === undefined && hasFeedback
-        ? 'the call and its exit code were not recorded'
-        : 'the call was not recorded',
-    );
+    const both = hasFeedback ? 'the call and its exit code were not recorded' : undefined;
+    const failure = await reportAction(recorded, report, 'the call was not recorded', both);
     const logFile = getStringFlag(flags, 'log-file');
     if (logFile !== undefined) {
-      const isSent = !failure && flags.get('spool') !== 'only';
-      const appended = appendCallLog(logFile, record, { end, endedAtMs, isSent }, runtime.cwd).then(() => []);
-      await reportAction(appended, context, () => `the end of the call was not written to ${logFile}`);
+      const { trace_id, id, parent_id, op_name, started_at } = record;
+      const ended_at = new Date(endedAtMs).toISOString();
+      const sent = !failure && flags.get('spool') !== 'only';
+      const line = { trace_id, id, parent_id, op_name, started_at, ended_at, ...exitOf(end), sent };
+      const appending = appendCallLog(resolve(runtime.cwd, logFile), writeJson(line));
+      await reportAction(appending, report, `the end of the call was not written to ${logFile}`);
     }
     const isReachable = !failure || failure.facts.status !== undefined;
     if (hasFeedback && isReachable && !(settings instanceof Failure)) {
       const sent = sendExitFeedback(command, end, endedAtMs, { ...context, signal: controller.signal });
-      await reportAction(sent, context, () => 'the feedback on the exit code was not recorded');
+      await reportAction(sent, report, 'the feedback on the exit code was not recorded');
     }
   } finally {
     cancelGrace();
@@ -194,31 +195,27 @@ async function prepareRecord(
     return async () =>
       isUnread ? [`the arguments and attributes of the command were not recorded: ${authorization.message}`] : [];
   }
-  const send = async (): Promise<Outcome> => {
+  return async () => {
     const read = await authorizing;
-    if (read instanceof Failure) throw read;
-    return sendJson(body, settings, context, read);
+    const sending = read instanceof Failure ? Promise.reject(read) : sendJson(body, settings, context, read);
+    return confirmRecord(sending, file, flags);
   };
-  return () => sendRecord(send, file, flags);
 }
 
 // Ids and times stay as they are, whatever the secret is.
 function redactRecord(record: TracedCall, redact: (text: string) => string): TracedCall {
   const { op_name, inputs, attributes } = record;
-  const redacted: Pick<TracedCall, 'op_name' | 'inputs' | 'attributes'> = JSON.parse(
-    JSON.stringify({ op_name, inputs, attributes }),
-    (_, value) => (typeof value === 'string' ? redact(value) : value),
-  );
-  return { ...record, ...redacted };
+  const redactValue = (_: string, value: unknown): unknown => (typeof value === 'string' ? redact(value) : value);
+  return { ...record, ...JSON.parse(JSON.stringify({ op_name, inputs, attributes }), redactValue) };
 }
 
-// Sends a record whose copy in the spool is `file`, or the reason why there is none.
-async function sendRecord(
-  send: () => Promise<Outcome>,
+// The warnings of a record that was sent. `file` is its copy in the spool, or the reason why there is none.
+async function confirmRecord(
+  sending: Promise<Outcome>,
   file: string | Failure | undefined,
   flags: FlagValues,
 ): Promise<readonly string[]> {
-  const { warnings } = await send().catch((error: unknown) => {
+  const { warnings } = await sending.catch((error: unknown) => {
     const failure = toRecordFailure(error, flags);
     if (!file) throw failure;
     const hint =
@@ -259,18 +256,19 @@ function toRecordFailure(error: unknown, flags: FlagValues): Failure {
 
 async function reportAction(
   action: Promise<readonly string[]>,
-  { report }: Context,
-  subjectOf: (failure: Failure) => string,
+  report: Reporter,
+  what: string,
+  whatIfDown = what,
 ): Promise<Failure | undefined> {
   const outcome = await action.catch(toFailure);
   if (!(outcome instanceof Failure)) {
     for (const warning of outcome) await report.warn(warning);
     return undefined;
   }
-  const { hint, applied = outcome.code === 'unknown' ? 'unknown' : 'no' } = outcome.facts;
+  const { hint, status, applied = outcome.code === 'unknown' ? 'unknown' : 'no' } = outcome.facts;
+  const known = status === undefined ? whatIfDown : what;
   // Neither a lost response nor an invalid one says whether the service has the record.
-  const subject =
-    applied === 'no' ? subjectOf(outcome) : subjectOf(outcome).replace(/\b(was|were) not\b/, 'may not have been');
+  const subject = applied === 'no' ? known : known.replace(/\b(was|were) not\b/, 'may not have been');
   await report.warn(`${subject}: ${unsentReason(outcome)}${hint ? `; ${hint}` : ''}`);
   return outcome;
 }
@@ -288,24 +286,12 @@ function unsentReason({ message, facts: { status, summary, issues = [] } }: Fail
 // The end of a command does not wait for the reader of a FIFO.
 const LOG_OPEN_FLAGS = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | (constants.O_NONBLOCK ?? 0);
 
-interface CallEnd {
-  readonly end: ProcessEnd;
-  readonly endedAtMs: number;
-  readonly isSent: boolean;
-}
-
 // To a file that is 0600 if new. The message of its Failure is the reason alone.
-async function appendCallLog(
-  path: string,
-  { trace_id, id, parent_id, op_name, started_at }: TracedCall,
-  { end, endedAtMs, isSent }: CallEnd,
-  cwd: string,
-): Promise<void> {
-  const ended_at = new Date(endedAtMs).toISOString();
-  const line = { trace_id, id, parent_id, op_name, started_at, ended_at, ...exitOf(end), sent: isSent };
+async function appendCallLog(path: string, line: string): Promise<never[]> {
   try {
-    const file = await open(resolve(cwd, path), LOG_OPEN_FLAGS, 0o600);
-    await file.appendFile(`${writeJson(line)}\n`).finally(() => file.close());
+    const file = await open(path, LOG_OPEN_FLAGS, 0o600);
+    await file.appendFile(`${line}\n`).finally(() => file.close());
+    return [];
   } catch (error) {
     throw new Failure('local_file', describeFileError(error));
   }

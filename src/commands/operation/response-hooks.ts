@@ -5,12 +5,9 @@ import {
   readChatExpectations,
 } from '../../client/expectations/chat-expectations.ts';
 import { checkReportFiles, runReportFlags } from '../../client/expectations/run-report.ts';
-import { appendToHistory, checkHistoryFile, requestHistoryFile } from '../../client/history/request-history.ts';
+import { checkHistoryFile, requestHistoryFile } from '../../client/history/request-history.ts';
 import type { PreparedRequest } from '../../client/request.ts';
-import type { Settings } from '../../client/settings.ts';
-import { recordedUrl } from '../../config/destination.ts';
 import type { Context } from '../../context.ts';
-import { type Failure, toFailure } from '../../errors.ts';
 import { getStringFlag, isFlagOn } from '../../flag.ts';
 import { firstStringMember, type JsonDocument, rawText, rootOf } from '../../json/json-node.ts';
 import { RawJson } from '../../json/write-json.ts';
@@ -73,48 +70,24 @@ export async function readHooks(
   };
 }
 
-/** Appends a request that was sent to the history, if there is one, durably and without the secrets of the run; warns if it cannot. */
-export async function recordRequest(
+/** What the history keeps of the content of a request and its response, without secret fields. */
+export function historyContent(
   { operation, draft, ids }: PreparedRequest,
-  { history, destination }: Pick<Settings, 'history' | 'destination'>,
-  {
-    time,
-    ms,
-    status,
-    response: doc,
-    failure,
-  }: {
-    readonly time: string;
-    readonly ms: number;
-    readonly status: number | undefined;
-    readonly response: JsonDocument | undefined;
-    readonly failure: Failure | undefined;
-  },
-  { runtime, report }: Pick<Context, 'runtime' | 'report'>,
-): Promise<void> {
-  if (history === 'off') return;
+  doc: JsonDocument | undefined,
+  hasBodies: boolean,
+) {
+  const body = rootOf(draft.doc);
   const response = doc && rootOf(doc);
   const id = firstStringMember(response, 'id');
-  const model = firstStringMember(rootOf(draft.doc), 'model') ?? firstStringMember(response, 'model');
-  const redactedBody = (): Uint8Array => redactSecretFields(rootOf(draft.doc), operation, (name) => `[${name}]`);
-  const record = {
-    time,
-    command: operation.command.join(' '),
-    url: recordedUrl(destination),
-    ms: Math.round(ms),
-    status: failure?.facts.status ?? status ?? null,
-    exit_code: failure?.exitCode ?? 0,
-    applied: failure?.facts.applied ?? 'yes',
+  const model = firstStringMember(body, 'model') ?? firstStringMember(response, 'model');
+  return {
     ...(model === undefined ? {} : { model }),
     ids: { ...ids, ...(id === undefined || Object.values(ids).includes(id) ? {} : { response: id }) },
     prompt_tokens: tokenCount(response, 'prompt_tokens'),
     completion_tokens: tokenCount(response, 'completion_tokens'),
-    ...(history === 'bodies' ? { request: singleLine(redactedBody()) } : {}),
-    ...(history === 'bodies' && response ? { response: singleLine(rawText(response)) } : {}),
+    ...(hasBodies ? { request: singleLine(redactSecretFields(body, operation, (name) => `[${name}]`)) } : {}),
+    ...(hasBodies && response ? { response: singleLine(rawText(response)) } : {}),
   };
-  await appendToHistory(requestHistoryFile(runtime), record, report, runtime).catch((error: unknown) =>
-    report.warn(`the history: ${toFailure(error).message}`),
-  );
 }
 
 // In JSON, line breaks are only between values.

@@ -3,9 +3,11 @@ import { requestedChoiceCount } from '../../body/chat/streaming.ts';
 import { type Authorization, connect } from '../../client/connection.ts';
 import { openRunReport } from '../../client/expectations/run-report.ts';
 import { factsWithoutResponse, responseFacts } from '../../client/failure.ts';
+import { appendToHistory, requestHistoryFile } from '../../client/history/request-history.ts';
 import { createRequestContext, type PreparedRequest, requestSecrets, type SendHooks } from '../../client/request.ts';
 import { send } from '../../client/send.ts';
 import type { Outcome } from '../../client/send-once.ts';
+import { recordedUrl } from '../../config/destination.ts';
 import type { Context } from '../../context.ts';
 import { Failure, type FailureFacts, toFailure } from '../../errors.ts';
 import { observeChunks } from '../../http/body-chunks.ts';
@@ -18,7 +20,7 @@ import { hasOutput } from '../../results/chat-text.ts';
 import { defaultFormat } from '../../results/output-format.ts';
 import { type ResultView, showResponse } from '../../results/show-response.ts';
 import type { RequestStart } from './request-command.ts';
-import { type ResponseHooks, recordRequest } from './response-hooks.ts';
+import { historyContent, type ResponseHooks } from './response-hooks.ts';
 
 interface ShowOptions extends Omit<RequestStart, 'input'> {
   readonly conversation?: Conversation | undefined;
@@ -59,9 +61,22 @@ export async function sendAndShow(
   };
   const end = async (failure?: Failure): Promise<void> => {
     await saveReport(failure).catch((reportError: unknown) => report.warn(toFailure(reportError).message));
-    const outcome = { time, ms: duration(), status: seen.timing?.status, response: seen.doc, failure };
     // A reader closes the pipe only after the request was sent.
-    if (!failure || seen.doc || failure.facts.attempts) await recordRequest(request, settings, outcome, context);
+    if (settings.history === 'off' || (failure && !seen.doc && !failure.facts.attempts)) return;
+    const { status = seen.timing?.status ?? null, applied = 'yes' } = failure?.facts ?? {};
+    const record = {
+      time,
+      command: request.operation.command.join(' '),
+      url: recordedUrl(settings.destination),
+      ms: Math.round(duration()),
+      status,
+      exit_code: failure?.exitCode ?? 0,
+      applied,
+      ...historyContent(request, seen.doc, settings.history === 'bodies'),
+    };
+    await appendToHistory(requestHistoryFile(runtime), record, report, runtime).catch((error: unknown) =>
+      report.warn(`the history: ${toFailure(error).message}`),
+    );
   };
   const actions: ResponseActions = {
     isReadToEnd: (hooks.expectations ?? runReport) !== undefined,
