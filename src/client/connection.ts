@@ -41,11 +41,8 @@ export async function connect(
   };
 }
 
-async function openTransport(
-  destination: Destination,
-  { runtime, report }: Context,
-  isReused: boolean,
-): Promise<Transport> {
+async function openTransport(destination: Destination, context: Context, isReused: boolean): Promise<Transport> {
+  const { runtime, report } = context;
   if (destination.isLocal) {
     const { databaseFileIn, openInProcessService } = await import('../local-service/open-local-service.ts');
     return openInProcessService(databaseFileIn(dataDirectory(runtime)), runtime, report.warn);

@@ -52,11 +52,7 @@ export async function failureFromStatus(response: HttpResponse, context: Request
 }
 
 // Web servers whose port speaks TLS say so in words of their own: "The plain HTTP request was sent to HTTPS port".
-function plainHttpHint(
-  status: number,
-  { message = '' }: ServiceError,
-  { destination }: RequestContext,
-): string | undefined {
+function plainHttpHint(status: number, { message = '' }: ServiceError, { destination }: RequestContext) {
   const isRejected = status === 400 && destination.url.protocol === 'http:' && /\b(HTTPS|SSL|TLS)\b/i.test(message);
   return isRejected ? `use https://${destination.url.host} as the base URL (--base-url)` : undefined;
 }
@@ -116,13 +112,7 @@ function pathInBody(path: JsonPath, { operation, draft }: RequestContext): JsonP
 }
 
 /** The next step after a status. `waitMs` is what the service asks for, `now` in milliseconds since 1970. */
-export function statusHint(
-  code: FailureCode,
-  status: number,
-  context: RequestContext,
-  waitMs = 0,
-  now = 0,
-): string | undefined {
+export function statusHint(code: FailureCode, status: number, context: RequestContext, waitMs = 0, now = 0) {
   const { operation, authorization, destination } = context;
   const { profile, url, isLocal } = destination;
   const { fields } = flagTarget(operation);

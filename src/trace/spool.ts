@@ -40,11 +40,8 @@ export function flushCommand(flags: FlagValues): string {
 }
 
 /** Writes a call to the spool (0600, without credentials), durably. Throws Failure `local_file`, also if it is full. */
-export function spoolCall(
-  directory: string,
-  { id, baseUrl, body }: Omit<SpooledCall, 'file'> & { readonly id: string },
-  { pid }: Pick<Runtime, 'pid'>,
-): Promise<string> {
+export function spoolCall(directory: string, id: string, call: Omit<SpooledCall, 'file'>, { pid }: Runtime) {
+  const { baseUrl, body } = call;
   return withFileFailure(
     `spool the call in ${directory}`,
     async () => {
@@ -87,10 +84,7 @@ export function removeSpooledCall(file: string): Promise<void> {
 }
 
 /** Removes what killed processes left half written, and counts it. Their commands, which start after that, never ran. */
-export async function removeIncompleteCalls(
-  directory: string,
-  { pid, isRunning, now }: Pick<Runtime, 'pid' | 'isRunning' | 'now'>,
-): Promise<number> {
+export async function removeIncompleteCalls(directory: string, { pid, isRunning, now }: Runtime): Promise<number> {
   let removed = 0;
   for (const name of await readdir(directory).catch(() => [])) {
     const [, writer] = /^\..+\.json\.(\d+)\.tmp$/.exec(name) ?? [];

@@ -95,12 +95,7 @@ interface FlushProgress {
 }
 
 // A batch whose input is the spool: each call that the service confirms is deleted. Returns the failure of those that are not.
-async function sendCalls(
-  calls: readonly SpooledCall[],
-  progress: FlushProgress,
-  settings: Settings,
-  context: Context,
-): Promise<Failure> {
+async function sendCalls(calls: readonly SpooledCall[], progress: FlushProgress, settings: Settings, context: Context) {
   const { destination, timeoutMs } = settings;
   if (calls.length === 0 || !destination) return new Failure('partly_failed', '');
   let firstMessage: string | undefined;

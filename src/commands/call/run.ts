@@ -159,10 +159,7 @@ async function prepareCommand(words: readonly string[], flags: FlagValues, conte
 
 // Writes the record of a command to the spool if asked to: it is durable when this returns. Returns the function that sends it,
 // which returns warnings and throws the Failure of a record that was not confirmed.
-async function prepareRecord(
-  { program, record, settings, flags }: TracedCommand,
-  context: Context,
-): Promise<() => Promise<readonly string[]>> {
+async function prepareRecord({ program, record, settings, flags }: TracedCommand, context: Context) {
   if (settings instanceof Failure) throw settings;
   if (!record.project_id)
     throw usageFailure(
@@ -186,10 +183,10 @@ async function prepareRecord(
     ? { ...record, inputs: recordedInputs(how, [program]), attributes: {} }
     : redactRecord(record, context.report.redact);
   const body = writeJson({ start });
-  const call = { id: record.id, baseUrl: traceBaseUrl(destination), body };
+  const call = { baseUrl: traceBaseUrl(destination), body };
   // A call that cannot be spooled can still be sent.
   const directory = spoolDirectory(dataDirectory(context.runtime));
-  const file = spool ? await spoolCall(directory, call, context.runtime).catch(toFailure) : undefined;
+  const file = spool ? await spoolCall(directory, record.id, call, context.runtime).catch(toFailure) : undefined;
   if (spool === 'only') {
     if (file instanceof Failure) throw file;
     return async () =>
@@ -210,11 +207,7 @@ function redactRecord(record: TracedCall, redact: (text: string) => string): Tra
 }
 
 // The warnings of a record that was sent. `file` is its copy in the spool, or the reason why there is none.
-async function confirmRecord(
-  sending: Promise<Outcome>,
-  file: string | Failure | undefined,
-  flags: FlagValues,
-): Promise<readonly string[]> {
+async function confirmRecord(sending: Promise<Outcome>, file: string | Failure | undefined, flags: FlagValues) {
   const { warnings } = await sending.catch((error: unknown) => {
     const failure = toRecordFailure(error, flags);
     if (!file) throw failure;

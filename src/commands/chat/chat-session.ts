@@ -61,11 +61,7 @@ interface ChatSession {
 }
 
 /** Runs an interactive chat until the user ends it. A request that fails is reported, and the session continues. */
-export async function runChatSession(
-  start: RequestStart,
-  conversation: Conversation | undefined,
-  context: Context,
-): Promise<void> {
+export async function runChatSession(start: RequestStart, conversation: Conversation | undefined, context: Context) {
   const { report, runtime, signal, stdout } = context;
   const { destination } = start.settings;
   if (!destination) throw missingBaseUrl();

@@ -65,10 +65,7 @@ function isSession({ input, flags, settings: { previewFormat, format = 'text' } 
   );
 }
 
-async function openChosenConversation(
-  { flags, settings, deadline }: RequestStart,
-  context: Context,
-): Promise<Conversation | undefined> {
+async function openChosenConversation({ flags, settings, deadline }: RequestStart, context: Context) {
   const file = getStringFlag(flags, 'conversation');
   if (file !== undefined)
     return openConversation(file, settings.output, context.runtime, createInputReader(context, deadline));

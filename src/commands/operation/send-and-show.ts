@@ -39,11 +39,7 @@ interface ShownResponse {
  * Sends a request, prints the response and returns it. A conversation is saved with it, even if it cannot be printed.
  * Throws the Failure otherwise. The outcome is in the reports of `--junit` and `--summary`, and in the history.
  */
-export async function sendAndShow(
-  request: PreparedRequest,
-  options: ShowOptions,
-  context: Context,
-): Promise<ShownResponse> {
+export async function sendAndShow(request: PreparedRequest, options: ShowOptions, context: Context) {
   const { runtime, report } = context;
   const { settings, flags, hooks } = options;
   const seen: Partial<ShownResponse> = {};

@@ -129,11 +129,8 @@ async function readStreamedBody(source: TextSource, context: Context): Promise<S
   return { envelope: content.envelope(), content, digest };
 }
 
-function digestFirstReading(
-  { sources, checks }: TrajectoryContent,
-  chunks: AsyncIterable<Uint8Array>,
-  context: Context,
-): Promise<CheckedDigest> {
+function digestFirstReading(content: TrajectoryContent, chunks: AsyncIterable<Uint8Array>, context: Context) {
+  const { sources, checks } = content;
   const { onBytes, end } = showCheckProgress(sources, context, checks.groupCount);
   return digestChunks(chunks, onBytes).finally(end);
 }
