@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { createDraft } from '../../src/body/draft.ts';
 import { createRequestContext, prepareRequest } from '../../src/client/request.ts';
-import { sendOnce } from '../../src/client/send-once.ts';
+import { sendOnce } from '../../src/client/send.ts';
 import type { HttpRequest } from '../../src/http/message.ts';
 import { feedbackSchemaOperation } from '../../src/operations/feedback-schema.ts';
 import { clock } from '../support/clock.ts';

@@ -1,8 +1,7 @@
 import { constants, open } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { readAuthorization } from '../../client/connection.ts';
-import { sendJson } from '../../client/send.ts';
-import type { Outcome } from '../../client/send-once.ts';
+import { type Outcome, sendJson } from '../../client/send.ts';
 import { resolveSettings, type Settings } from '../../client/settings.ts';
 import type { Invocation, ProcessEnd } from '../../command.ts';
 import { missingBaseUrl, traceBaseUrl } from '../../config/destination.ts';
