@@ -7,7 +7,7 @@ import {
   mergeHeaders,
   type RequestBody,
 } from '../http/message.ts';
-import { createRequestProgress, type RequestProgress } from '../http/request-progress.ts';
+import type { RequestProgress } from '../http/request-progress.ts';
 import type { Deadline } from '../http/time-limits.ts';
 import { isSecretHeader } from '../http/verbose-log.ts';
 import { getMember, isTrue, type JsonNode, kindOf, nodeAtPath, rootOf, stringOf } from '../json/json-node.ts';
@@ -90,7 +90,7 @@ export interface RequestContext
 export function createRequestContext(request: PreparedRequest, connection: Connection): RequestContext {
   const { operation, draft, ids, effect } = request;
   const { destination, authorization } = connection;
-  const progress = createRequestProgress();
+  const progress: RequestProgress = { phase: 'nothing', sentBytes: 0, attempts: 0 };
   return {
     request,
     connection,
