@@ -5,8 +5,7 @@ import { Failure, InterruptedError, signalOfFailure, toFailure } from '../errors
 import { collectBody, observeChunks, peekBody } from '../http/body-chunks.ts';
 import { decompressResponse } from '../http/decompress.ts';
 import { getHeader, type HttpRequest, type HttpResponse, type Send } from '../http/message.ts';
-import { sendWithProgress } from '../http/request-progress.ts';
-import { abortableDelay, createDeadline, type Deadline, sendWithTimeLimits } from '../http/time-limits.ts';
+import { abortableDelay, createDeadline, type Deadline, sendWithinLimits } from '../http/time-limits.ts';
 import { sendWithLog } from '../http/verbose-log.ts';
 import { COLON, OPEN_OBJECT } from '../json/json-bytes.ts';
 import { JsonError } from '../json/json-error.ts';
@@ -49,7 +48,7 @@ export async function send(
   hooks: SendHooks,
   runtime: Pick<Runtime, 'now' | 'elapsed' | 'after' | 'randomBytes'>,
 ): Promise<Outcome> {
-  const { destination, authorization, progress } = context;
+  const { destination, authorization } = context;
   const { headers, body } = context.request;
   const { transport, timeoutMs, onTrace } = context.connection;
   const { signal, onStrayData, turn } = hooks;
@@ -63,6 +62,7 @@ export async function send(
     signal,
     onStrayData,
   };
+  const tracedSend: Send = onTrace ? (one) => sendWithLog(one, onTrace, transport.send) : transport.send;
   let deadline: Deadline | undefined;
   const attempt = async (): Promise<Outcome> => {
     await turn?.acquire();
@@ -72,10 +72,7 @@ export async function send(
         await hooks.onSend?.();
         deadline = hooks.deadline ?? createDeadline(timeoutMs, runtime);
       }
-      const limits = deadline;
-      const limitedSend: Send = (one) => sendWithTimeLimits(one, limits, progress, runtime.after, transport.send);
-      const tracedSend: Send = onTrace ? (one) => sendWithLog(one, onTrace, limitedSend) : limitedSend;
-      return await sendOnce(tracedSend, request, context, hooks, runtime);
+      return await sendOnce(tracedSend, request, deadline, context, hooks, runtime);
     } catch (error) {
       if (error instanceof Failure) failure = error;
       throw error;
@@ -243,6 +240,7 @@ export type Outcome = {
 export async function sendOnce(
   send: Send,
   request: HttpRequest,
+  deadline: Deadline,
   context: RequestContext,
   { onAttempt, onLargeResponse }: Pick<SendHooks, 'onAttempt' | 'onLargeResponse'>,
   runtime: Pick<Runtime, 'now' | 'elapsed' | 'after'>,
@@ -250,7 +248,7 @@ export async function sendOnce(
   context.response = undefined;
   const onEnd = onAttempt?.(progressDescriber(request, context, runtime.elapsed));
   try {
-    const received = await sendWithProgress(request, context.progress, send)
+    const received = await sendWithinLimits(request, deadline, context.progress, runtime.after, send)
       .then(decompressResponse)
       .catch((error: unknown) => {
         throw failureFromError(error, context);
