@@ -10,16 +10,12 @@ import type { Transport } from '../http/transport.ts';
 import type { Runtime } from '../runtime.ts';
 import type { Settings } from './settings.ts';
 
-/** A way to the service of some settings: the credential is read, and the transport is open. */
 export interface Connection {
   readonly destination: Destination;
   readonly authorization: Authorization | undefined;
   readonly transport: Transport;
-  /** The time limit for a request in milliseconds. */
   readonly timeoutMs: number | undefined;
-  /** Attempts after the first. */
   readonly maxRetries: number;
-  /** Takes each line of a verbose trace, as `curl -v` prints them; secret headers are redacted. */
   readonly onTrace: ((line: string) => Promise<void>) | undefined;
 }
 

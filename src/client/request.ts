@@ -18,7 +18,6 @@ import { version } from '../version.ts';
 import type { Connection } from './connection.ts';
 import type { Settings } from './settings.ts';
 
-/** A request without its credential, to be sent or printed. */
 export interface PreparedRequest {
   readonly operation: Operation;
   readonly headers: HttpHeaders;
@@ -65,7 +64,6 @@ function requestEffect({ effect, key = [], replaces }: Operation, ids: PreparedR
   return effect === 'keyed' && !hasKey ? 'once' : effect;
 }
 
-/** True if a request is safe to retry: sending it twice has the effect of sending it once. */
 export function isIdempotent(effect: Operation['effect']): boolean {
   return effect === 'read' || effect === 'keyed';
 }
@@ -105,7 +103,6 @@ export function createRequestContext(request: PreparedRequest, connection: Conne
   };
 }
 
-/** What a caller of `send` takes part in. Sending prints nothing; its hooks may. */
 export interface SendHooks {
   /** Ends everything, with its reason as the error. */
   readonly signal: ExchangeSignal;

@@ -288,7 +288,6 @@ function earlyWarning({ body: { length } }: HttpRequest, { progress: { sentBytes
   return `the service responded after ${sentBytes}${total} bytes of the body were sent; it may have applied only part of it`;
 }
 
-// Shorter waits need no number that changes.
 const MIN_SHOWN_WAIT_MS = 5000;
 
 function progressDescriber({ body }: HttpRequest, { progress }: RequestContext, elapsed: () => number): () => string {
@@ -315,7 +314,6 @@ const LARGE_RESPONSE_BYTES = 1024 * 1024;
 // Many small values need more memory for their index than for their text.
 const MAX_RESPONSE_VALUES = 1_500_000;
 
-// Throws a Failure if the body does not arrive completely.
 async function readResponse(
   response: HttpResponse,
   context: RequestContext,

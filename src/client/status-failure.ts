@@ -79,7 +79,6 @@ export function locateIssues({ issues }: ServiceError, context: RequestContext):
   });
 }
 
-/** The message for a status; `statusLine` is the status as the service sent it. */
 export function statusSummary(
   status: number,
   statusLine: string,
@@ -199,7 +198,6 @@ function parseHttpDate(text: string): number | undefined {
   return Number.isNaN(date) ? undefined : date;
 }
 
-/** The message of a service about a failure, and the fields of the body that it names. */
 interface ServiceError {
   readonly message: string | undefined;
   readonly issues: readonly { readonly path: JsonPath; readonly message: string }[];
@@ -244,7 +242,6 @@ function parseFieldPath(text: string): JsonPath | undefined {
   return (text.match(/\w+/g) ?? []).map((step) => (/^\d+$/.test(step) ? Number(step) : step));
 }
 
-// In the order of preference, also inside an `error` that is an object.
 function findMessage(node: JsonNode): string | undefined {
   if (kindOf(node) === 'string') return stringOf(node);
   for (const name of messageFields) {

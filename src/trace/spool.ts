@@ -30,7 +30,6 @@ export function spoolDirectory(dataDirectory: string): string {
   return join(dataDirectory, 'spool');
 }
 
-/** The command that sends the spooled calls of a command with these flags, for hints. */
 export function flushCommand(flags: FlagValues): string {
   const words = ['profile', 'base-url'].flatMap((name) => {
     const value = getStringFlag(flags, name);
@@ -77,7 +76,6 @@ export async function readSpool(directory: string): Promise<SpooledCall[]> {
   return calls;
 }
 
-/** Removes a call that is confirmed. Throws Failure `local_file` if it cannot be removed. */
 export function removeSpooledCall(file: string): Promise<void> {
   const hint = 'make its directory writable: a call that is sent twice is stored once';
   return withFileFailure(`remove ${file}`, () => rm(file, { force: true }), { hint, applied: 'yes' });

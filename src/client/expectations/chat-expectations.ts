@@ -11,7 +11,6 @@ import { pluralize } from '../../json/pluralize.ts';
 import { decodeUtf8 } from '../../json/utf8.ts';
 import { choicesByIndex, contentText } from '../../results/chat-text.ts';
 
-/** The outcome of one expectation, as result lines of a batch record it. */
 export type ExpectationResult = {
   readonly expect: 'text' | 'not' | 'schema' | 'finish' | 'max_latency';
   readonly value: string;
@@ -48,7 +47,6 @@ export async function readChatExpectations(
     });
 }
 
-/** The Failure `safety_check` of expectations that a response does not meet; undefined if it meets all. */
 export function expectationFailure(results: readonly ExpectationResult[], facts: FailureFacts): Failure | undefined {
   const failed = results.filter(({ passed }) => !passed);
   if (failed.length === 0) return undefined;

@@ -90,7 +90,6 @@ interface FlushProgress {
   sent: number;
   /** The files of calls that the service rejects, or for which it returns other ids: sending them again changes nothing. */
   readonly unaccepted: Issue[];
-  /** The first failure to remove a call that was sent. */
   removalFailure?: Failure;
 }
 

@@ -271,7 +271,6 @@ function unsentReason({ message, facts: { status, summary, issues = [] } }: Fail
   const [issue] = issues;
   const others = issues.length > 1 ? ` (and ${issues.length - 1} more)` : '';
   const text = issue ? `${message}: ${issueText(issue)}${others}` : message;
-  // One line, whatever the service says.
   return text.replace(/\s+/g, ' ').slice(0, MAX_REASON_CHARS);
 }
 

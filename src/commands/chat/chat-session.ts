@@ -39,7 +39,6 @@ interface Turn {
   readonly before: JsonSource;
 }
 
-/** The state that the commands of a user act on. The conversation changes only with a complete response. */
 interface ChatSession {
   readonly start: RequestStart;
   readonly context: Context;

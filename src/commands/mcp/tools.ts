@@ -22,7 +22,7 @@ import { trainOperation } from '../../operations/train.ts';
 import { failureJson } from '../../output/failure-text.ts';
 import { mergeStream } from '../../results/chunk-merger.ts';
 import { createTraceContext, readTraceParent } from '../../trace/trace-context.ts';
-import { createJobGuard, jobOfBody } from '../train/job-guard.ts';
+import { createJobGuard, createTrainingJob } from '../train/job-guard.ts';
 
 /** An operation as a tool for agents. */
 export interface McpTool {
@@ -193,7 +193,7 @@ async function sendArguments(
   };
   await enforceChecks(draft, operation, inputIssues, { ...settings, origin: 'tool' }, { warn });
   const isTraining = typeof operation.arguments?.as === 'object';
-  const guard = isTraining ? createJobGuard(jobOfBody(draft, ['mcp'], settings), false, context) : {};
+  const guard = isTraining ? createJobGuard(createTrainingJob(draft, ['mcp'], settings), false, context) : {};
   const outcome = await sendAlone(prepareRequest(settings, draft), settings, context, guard);
   return { ...(await readOutcome(outcome, operation)), warnings: [...bodyWarnings, ...outcome.warnings] };
 }

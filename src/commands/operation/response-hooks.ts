@@ -146,7 +146,6 @@ function schemaDrift(expected: ReadonlyMap<string, string>, actual: ReadonlyMap<
   });
 }
 
-/** What the history keeps of the content of a request and its response, without secret fields. */
 export function historyContent(
   { operation, draft, ids }: PreparedRequest,
   doc: JsonDocument | undefined,

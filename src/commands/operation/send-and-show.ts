@@ -24,7 +24,6 @@ import { historyContent, type ResponseHooks } from './response-hooks.ts';
 interface ShowOptions extends Omit<RequestStart, 'input'> {
   readonly conversation?: Conversation | undefined;
   readonly guard?: Pick<SendHooks, 'onSend' | 'onOutcome'> | undefined;
-  /** A credential that was read before; without it, it is read for the request. */
   readonly authorization?: Authorization | undefined;
   readonly hooks: ResponseHooks | undefined;
 }
