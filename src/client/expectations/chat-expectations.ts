@@ -72,15 +72,15 @@ function textCheck(expect: 'text' | 'not', value: string, suspendSignals: Contex
       ? `the text contains ${quoteStart(pattern.exec(wrong)?.[0] ?? '')}`
       : `no match in ${quoteStart(wrong)}`;
   };
-  const limitedProblem = (response: JsonNode): string | undefined => {
+  const problemOf = (response: JsonNode): string | undefined => {
     try {
-      return runWithTimeLimit(() => textProblem(response));
+      // A match blocks the event loop, so Ctrl-C must end the process without a listener.
+      return suspendSignals(() => runWithTimeLimit(() => textProblem(response)));
     } catch (error) {
       return `could not be checked: ${errorMessage(error)}`;
     }
   };
-  // A match blocks the event loop, so Ctrl-C must end the process without a listener.
-  return { expect, value, problemOf: (response) => suspendSignals(() => limitedProblem(response)) };
+  return { expect, value, problemOf };
 }
 
 async function schemaCheck(value: string, read: (path: string) => Promise<Uint8Array>): Promise<Check> {
