@@ -43,11 +43,7 @@ import {
 import type { Settings } from './settings.ts';
 
 /** The one way to send: a request with retries (docs/contract.md, section 7). Throws the Failure of the attempt that was most likely applied. */
-export async function send(
-  context: RequestContext,
-  hooks: SendHooks,
-  runtime: Pick<Runtime, 'now' | 'elapsed' | 'after' | 'randomBytes'>,
-): Promise<Outcome> {
+export async function send(context: RequestContext, hooks: SendHooks, runtime: Runtime): Promise<Outcome> {
   const { destination, authorization } = context;
   const { headers, body } = context.request;
   const { transport, timeoutMs, onTrace } = context.connection;

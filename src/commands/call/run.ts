@@ -246,12 +246,7 @@ function toRecordFailure(error: unknown, flags: FlagValues): Failure {
   return failure.with({ issues, hint: isHintKept ? facts.hint : undefined });
 }
 
-async function reportAction(
-  action: Promise<readonly string[]>,
-  report: Reporter,
-  what: string,
-  whatIfDown = what,
-): Promise<Failure | undefined> {
+async function reportAction(action: Promise<readonly string[]>, report: Reporter, what: string, whatIfDown = what) {
   const outcome = await action.catch(toFailure);
   if (!(outcome instanceof Failure)) {
     for (const warning of outcome) await report.warn(warning);
@@ -293,12 +288,8 @@ const EXIT_FEEDBACK_NAMESPACE = '0b1f8a52-6d0c-4f3e-9a75-31d7b1b6c9e4';
 
 // Replaces the feedback of a call about its exit. Its id is derived from the call, so a retry is safe. Returns the warnings
 // of the response, and throws the Failure of feedback that was not confirmed.
-async function sendExitFeedback(
-  { program, record, flags }: TracedCommand,
-  end: ProcessEnd,
-  endedAtMs: number,
-  context: Context,
-): Promise<readonly string[]> {
+async function sendExitFeedback(traced: TracedCommand, end: ProcessEnd, endedAtMs: number, context: Context) {
+  const { program, record, flags } = traced;
   const { project_id = '', id: callId, started_at } = record;
   const type = getStringFlag(flags, 'exit-feedback') ?? 'exit';
   const id = uuidV5(EXIT_FEEDBACK_NAMESPACE, `${callId}/${type}`);

@@ -3,7 +3,6 @@ import { enforceChecks } from '../../body/body-check.ts';
 import { buildBody } from '../../body/build-body.ts';
 import { type Conversation, openConversation } from '../../body/chat/conversation.ts';
 import { requestedChoiceCount, withStreamEnabled } from '../../body/chat/streaming.ts';
-import type { Draft } from '../../body/draft.ts';
 import { createBodyDependencies, createInputReader } from '../../body/input-reader.ts';
 import { openLastConversation } from '../../client/history/request-history.ts';
 import { prepareRequest } from '../../client/request.ts';
@@ -71,11 +70,8 @@ function isSession({ input, flags, settings: { previewFormat, format = 'text' } 
   );
 }
 
-export async function buildChatBody(
-  { settings, input, flags, deadline }: Pick<RequestStart, 'settings' | 'input' | 'flags' | 'deadline'>,
-  conversation: Conversation | undefined,
-  context: Context,
-): Promise<Draft> {
+export async function buildChatBody(start: RequestStart, conversation: Conversation | undefined, context: Context) {
+  const { settings, input, flags, deadline } = start;
   const fill = settings.isExact ? undefined : settings.defaults;
   const dependencies = createBodyDependencies(context, deadline);
   const built = await buildBody(input, { settings: fill, conversation: conversation?.source }, dependencies);

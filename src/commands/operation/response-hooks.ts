@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer';
 import { resolve } from 'node:path';
-import { createInputReader } from '../../body/input-reader.ts';
+import { createInputReader, type InputReader } from '../../body/input-reader.ts';
 import {
   type ChatExpectations,
   expectationFailure,
@@ -46,10 +46,9 @@ export const expectFlags = [
 const hookFlags = [...expectFlags, 'expect', 'update', 'view', 'extract', 'stats', 'export'];
 
 /** Reads the flags and files of all hooks, before the body is built; undefined if flags and history need none. */
-export async function readHooks(
-  { settings: { history }, flags, deadline }: Pick<RequestStart, 'settings' | 'flags' | 'deadline'>,
-  context: Context,
-): Promise<ResponseHooks | undefined> {
+export async function readHooks(start: RequestStart, context: Context): Promise<ResponseHooks | undefined> {
+  const { flags, deadline } = start;
+  const { history } = start.settings;
   if (history === 'off' && !hookFlags.some((name) => flags.has(name))) return undefined;
   const { runtime, report, suspendSignals } = context;
   const { read } = createInputReader(context, deadline);
@@ -78,11 +77,7 @@ export async function readHooks(
 }
 
 // The hook of `--expect`: throws Failure `safety_check` on drift, or with `--update` writes the file.
-async function openSchemaExpectation(
-  flags: FlagValues,
-  read: (path: string) => Promise<Uint8Array>,
-  { runtime, report }: Pick<Context, 'runtime' | 'report'>,
-): Promise<((doc: JsonDocument) => Promise<void>) | undefined> {
+async function openSchemaExpectation(flags: FlagValues, read: InputReader['read'], { runtime, report }: Context) {
   const file = getStringFlag(flags, 'expect');
   const isUpdate = isFlagOn(flags, 'update');
   if (file === undefined) {
@@ -103,7 +98,7 @@ async function openSchemaExpectation(
     throw new Failure('local_file', `${file} is not a saved result of svc feedback schema`, { hint, applied: 'no' });
   }
   if (isUpdate)
-    return async (doc) => {
+    return async (doc: JsonDocument): Promise<void> => {
       await writeFileAtomically(path, file, `${indentJson(rootOf(doc))}\n`);
       const count = payloadTypes(doc).length;
       await report.note(`wrote the schema to ${file} (${count} ${pluralize(count, 'path')})`);
@@ -115,7 +110,7 @@ async function openSchemaExpectation(
       applied: 'no',
     });
   }
-  return async (doc) => {
+  return async (doc: JsonDocument): Promise<void> => {
     const drift = schemaDrift(groupTypes(root.doc), groupTypes(doc));
     if (drift.length === 0) return;
     for (const line of drift) await report.error(line);
@@ -146,11 +141,8 @@ function schemaDrift(expected: ReadonlyMap<string, string>, actual: ReadonlyMap<
   });
 }
 
-export function historyContent(
-  { operation, draft, ids }: PreparedRequest,
-  doc: JsonDocument | undefined,
-  hasBodies: boolean,
-) {
+export function historyContent(request: PreparedRequest, doc: JsonDocument | undefined, hasBodies: boolean) {
+  const { operation, draft, ids } = request;
   const body = rootOf(draft.doc);
   const response = doc && rootOf(doc);
   const id = firstStringMember(response, 'id');

@@ -68,7 +68,7 @@ export async function sendAndShow(request: PreparedRequest, options: ShowOptions
       applied,
       ...historyContent(request, seen.doc, settings.history === 'bodies'),
     };
-    await appendToHistory(requestHistoryFile(runtime), record, report, runtime).catch((error: unknown) =>
+    await appendToHistory(requestHistoryFile(runtime), record, context).catch((error: unknown) =>
       report.warn(`the history: ${toFailure(error).message}`),
     );
   };

@@ -69,11 +69,8 @@ interface TrainingInput {
 }
 
 // A whole body is read here, in bounded memory; its envelope, without the trajectories, is the base of the draft.
-async function readTrainingInput(
-  { input, settings, deadline }: RequestStart,
-  sources: TrajectorySources,
-  context: Context,
-): Promise<TrainingInput> {
+async function readTrainingInput(start: RequestStart, sources: TrajectorySources, context: Context) {
+  const { input, settings, deadline } = start;
   const { files, groupByPath, isInline } = readTrainingFlags(input);
   const dependencies = createBodyDependencies(context, deadline);
   const whole = wholeBodyInput(input);
