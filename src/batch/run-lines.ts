@@ -41,7 +41,7 @@ export async function sendBatch(
     },
   });
   const { currentLimit, stopReason } = scheduler;
-  const connected = await connect(batch.settings, context, { isReused: true, authorization });
+  const connected = await connect(batch.settings, context, authorization, true);
   const { transport } = connected;
   // Before each attempt: a retry may come long after the record of its line.
   const send: Send = async (request) => {

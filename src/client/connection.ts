@@ -20,11 +20,7 @@ export interface Connection {
 }
 
 /** Reads the credential, unless it is given, and opens a transport, which the caller closes; `isReused` for many exchanges. */
-export async function connect(
-  settings: Settings,
-  context: Context,
-  { isReused = false, authorization }: { isReused?: boolean; authorization?: Authorization | undefined } = {},
-): Promise<Connection> {
+export async function connect(settings: Settings, context: Context, authorization?: Authorization, isReused = false) {
   const { destination, timeoutMs, maxRetries } = settings;
   if (!destination) throw missingBaseUrl(settings.profile);
   return {

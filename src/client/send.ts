@@ -203,7 +203,7 @@ export async function sendAlone(
 ): Promise<Outcome> {
   const { runtime, signal } = context;
   const deadline = createDeadline(settings.timeoutMs, runtime);
-  const connection = await connect(settings, context, { authorization });
+  const connection = await connect(settings, context, authorization);
   let isStream = false;
   try {
     const outcome = await send(createRequestContext(request, connection), { signal, deadline, ...hooks }, runtime);

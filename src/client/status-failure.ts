@@ -32,7 +32,9 @@ export async function failureFromStatus(response: HttpResponse, context: Request
   const serviceError = parseServiceError(await collectBodyStart(response.body, MAX_ERROR_BYTES));
   const location = status >= 300 && status < 400 ? getHeader(headers, 'location') : undefined;
   const statusLine = `${status} ${statusText}`.trim();
-  const summary = statusSummary(status, statusLine, location, context);
+  const summary = location
+    ? `${serviceName(context.destination)} redirects to ${location} (${statusLine}), and svc does not follow redirects`
+    : statusSummary(status, statusLine, context);
   const isUnknown = applied === 'unknown' && code !== 'refused';
   const suffix = isUnknown ? mayBeApplied(context).replace(' and', '; the request') : '';
   const issues = locateIssues(serviceError, context);
@@ -79,19 +81,14 @@ export function locateIssues({ issues }: ServiceError, context: RequestContext):
   });
 }
 
-export function statusSummary(
-  status: number,
-  statusLine: string,
-  location: string | undefined,
-  { destination, authorization }: RequestContext,
-): string {
+export function statusSummary(status: number, statusLine: string, context: RequestContext): string {
+  const { destination, authorization } = context;
   const service = serviceName(destination);
   const credential = authorization?.description ?? 'the request without credentials';
   const isProfileNamed = credential.includes('profile "') || destination.isLocal;
   const who = isProfileNamed ? credential : `${credential} (profile "${destination.profile}")`;
   if (status === 401) return `${service} rejected ${who}: ${statusLine}`;
   if (status === 403) return `${service} denies permission to ${who}: ${statusLine}`;
-  if (location) return `${service} redirects to ${location} (${statusLine}), and svc does not follow redirects`;
   return `${service} returned ${statusLine}`;
 }
 

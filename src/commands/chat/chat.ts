@@ -97,10 +97,7 @@ export async function buildChatBody(start: RequestStart, conversation: Conversat
   };
 }
 
-function chooseStreamMode(
-  { format, output }: RequestStart['settings'],
-  isStdoutTerminal: boolean,
-): 'live' | 'chunks' | undefined {
+function chooseStreamMode({ format, output }: RequestStart['settings'], isStdoutTerminal: boolean) {
   if (format === 'jsonl') return 'chunks';
   const isTerminal = isStdoutTerminal && (output === undefined || output === '-');
   return isTerminal && (format ?? defaultFormat('chat', isTerminal)) === 'text' ? 'live' : undefined;

@@ -102,7 +102,7 @@ async function sendAndPrint(
 ): Promise<ShownResponse> {
   const { operation, draft } = request;
   const { runtime, stdout, report, signal, startSpinner } = context;
-  const connection = await connect(settings, context, { authorization });
+  const connection = await connect(settings, context, authorization);
   report.addSecrets(requestSecrets(request));
   const requestContext = createRequestContext(request, connection);
   const startedAt = runtime.elapsed();
