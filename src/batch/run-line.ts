@@ -13,8 +13,7 @@ import {
   requestSecrets,
   type SendHooks,
 } from '../client/request.ts';
-import { send } from '../client/send.ts';
-import { hasIdOfRequest, type Outcome } from '../client/send-once.ts';
+import { hasIdOfRequest, type Outcome, send } from '../client/send.ts';
 import type { Context } from '../context.ts';
 import { type AppliedState, Failure, failureCodeOf, signalOfFailure, toFailure } from '../errors.ts';
 import type { InputLine } from '../files/split-lines.ts';

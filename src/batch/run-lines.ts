@@ -45,7 +45,7 @@ export async function sendBatch(
       if (input.totalBytes === undefined) input.stop();
     },
   });
-  const connected = await connect(batch.settings, context, { isReused: true, authorization });
+  const connected = await connect(batch.settings, context, authorization, true);
   const { transport } = connected;
   // Before each attempt: a retry may come long after the record of its line.
   const send: Send = async (request) => {

@@ -10,25 +10,17 @@ import type { Transport } from '../http/transport.ts';
 import type { Runtime } from '../runtime.ts';
 import type { Settings } from './settings.ts';
 
-/** A way to the service of some settings: the credential is read, and the transport is open. */
 export interface Connection {
   readonly destination: Destination;
   readonly authorization: Authorization | undefined;
   readonly transport: Transport;
-  /** The time limit for a request in milliseconds. */
   readonly timeoutMs: number | undefined;
-  /** Attempts after the first. */
   readonly maxRetries: number;
-  /** Takes each line of a verbose trace, as `curl -v` prints them; secret headers are redacted. */
   readonly onTrace: ((line: string) => Promise<void>) | undefined;
 }
 
 /** Reads the credential, unless it is given, and opens a transport, which the caller closes; `isReused` for many exchanges. */
-export async function connect(
-  settings: Settings,
-  context: Context,
-  { isReused = false, authorization }: { isReused?: boolean; authorization?: Authorization | undefined } = {},
-): Promise<Connection> {
+export async function connect(settings: Settings, context: Context, authorization?: Authorization, isReused = false) {
   const { destination, timeoutMs, maxRetries } = settings;
   if (!destination) throw missingBaseUrl(settings.profile);
   return {
@@ -41,11 +33,8 @@ export async function connect(
   };
 }
 
-async function openTransport(
-  destination: Destination,
-  { runtime, report }: Context,
-  isReused: boolean,
-): Promise<Transport> {
+async function openTransport(destination: Destination, context: Context, isReused: boolean): Promise<Transport> {
+  const { runtime, report } = context;
   if (destination.isLocal) {
     const { databaseFileIn, openInProcessService } = await import('../local-service/open-local-service.ts');
     return openInProcessService(databaseFileIn(dataDirectory(runtime)), runtime, report.warn);

@@ -146,12 +146,10 @@ function connectionHint(error: unknown, { destination }: RequestContext): string
   return networkErrorHint(error) ?? `check --base-url, or run: svc doctor ${selection}`;
 }
 
-/** The service as messages name it: by its origin. */
 export function serviceName({ url, isLocal }: Pick<Destination, 'url' | 'isLocal'>): string {
   return isLocal ? 'the local service' : url.origin;
 }
 
-/** The effect of running the same command again after an unknown outcome, for messages. */
 export function retryAdvice({ operation, effect }: Pick<PreparedRequest, 'operation' | 'effect'>): string {
   return (operation.replaces ? 'the old record may be deleted; ' : '') + retryAdviceByEffect[effect];
 }

@@ -7,7 +7,7 @@ import {
   mergeHeaders,
   type RequestBody,
 } from '../http/message.ts';
-import { createRequestProgress, type RequestProgress } from '../http/request-progress.ts';
+import type { RequestProgress } from '../http/request-progress.ts';
 import type { Deadline } from '../http/time-limits.ts';
 import { isSecretHeader } from '../http/verbose-log.ts';
 import { getMember, isTrue, type JsonNode, kindOf, nodeAtPath, rootOf, stringOf } from '../json/json-node.ts';
@@ -18,7 +18,6 @@ import { version } from '../version.ts';
 import type { Connection } from './connection.ts';
 import type { Settings } from './settings.ts';
 
-/** A request without its credential, to be sent or printed. */
 export interface PreparedRequest {
   readonly operation: Operation;
   readonly headers: HttpHeaders;
@@ -65,7 +64,6 @@ function requestEffect({ effect, key = [], replaces }: Operation, ids: PreparedR
   return effect === 'keyed' && !hasKey ? 'once' : effect;
 }
 
-/** True if a request is safe to retry: sending it twice has the effect of sending it once. */
 export function isIdempotent(effect: Operation['effect']): boolean {
   return effect === 'read' || effect === 'keyed';
 }
@@ -90,7 +88,7 @@ export interface RequestContext
 export function createRequestContext(request: PreparedRequest, connection: Connection): RequestContext {
   const { operation, draft, ids, effect } = request;
   const { destination, authorization } = connection;
-  const progress = createRequestProgress();
+  const progress: RequestProgress = { phase: 'nothing', sentBytes: 0, attempts: 0 };
   return {
     request,
     connection,
@@ -105,7 +103,6 @@ export function createRequestContext(request: PreparedRequest, connection: Conne
   };
 }
 
-/** What a caller of `send` takes part in. Sending prints nothing; its hooks may. */
 export interface SendHooks {
   /** Ends everything, with its reason as the error. */
   readonly signal: ExchangeSignal;

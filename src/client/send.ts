@@ -1,16 +1,37 @@
+import type { Buffer } from 'node:buffer';
 import { createDraft } from '../body/draft.ts';
 import type { Context } from '../context.ts';
 import { Failure, InterruptedError, signalOfFailure, toFailure } from '../errors.ts';
-import type { HttpRequest, Send } from '../http/message.ts';
-import { abortableDelay, createDeadline, type Deadline, sendWithTimeLimits } from '../http/time-limits.ts';
+import { collectBody, observeChunks, peekBody } from '../http/body-chunks.ts';
+import { decompressResponse } from '../http/decompress.ts';
+import { getHeader, type HttpRequest, type HttpResponse, type Send } from '../http/message.ts';
+import { abortableDelay, createDeadline, type Deadline, sendWithinLimits } from '../http/time-limits.ts';
 import { sendWithLog } from '../http/verbose-log.ts';
-import { firstStringMember, rootOf } from '../json/json-node.ts';
-import { writeJson } from '../json/write-json.ts';
+import { COLON, OPEN_OBJECT } from '../json/json-bytes.ts';
+import { JsonError } from '../json/json-error.ts';
+import {
+  firstStringMember,
+  getMember,
+  itemsOf,
+  type JsonDocument,
+  type JsonNode,
+  kindOf,
+  rootOf,
+} from '../json/json-node.ts';
+import { parseJson } from '../json/parse-json.ts';
 import type { Operation } from '../operations/operation.ts';
+import { formatSeconds, formatTransfer } from '../output/transfer-text.ts';
+import type { ParsedResponse } from '../results/show-response.ts';
 import type { Runtime } from '../runtime.ts';
 import type { RequestOutcome } from '../train/job-history.ts';
 import { type Authorization, type Connection, connect } from './connection.ts';
-import { factsWithoutResponse } from './failure.ts';
+import {
+  factsWithoutResponse,
+  failureFromBodyError,
+  failureFromError,
+  invalidResponseFailure,
+  serviceName,
+} from './failure.ts';
 import {
   createRequestContext,
   isIdempotent,
@@ -19,16 +40,11 @@ import {
   type RequestContext,
   type SendHooks,
 } from './request.ts';
-import { type Outcome, sendOnce } from './send-once.ts';
 import type { Settings } from './settings.ts';
 
 /** The one way to send: a request with retries (docs/contract.md, section 7). Throws the Failure of the attempt that was most likely applied. */
-export async function send(
-  context: RequestContext,
-  hooks: SendHooks,
-  runtime: Pick<Runtime, 'now' | 'elapsed' | 'after' | 'randomBytes'>,
-): Promise<Outcome> {
-  const { destination, authorization, progress } = context;
+export async function send(context: RequestContext, hooks: SendHooks, runtime: Runtime): Promise<Outcome> {
+  const { destination, authorization } = context;
   const { headers, body } = context.request;
   const { transport, timeoutMs, onTrace } = context.connection;
   const { signal, onStrayData, turn } = hooks;
@@ -42,6 +58,7 @@ export async function send(
     signal,
     onStrayData,
   };
+  const tracedSend: Send = onTrace ? (one) => sendWithLog(one, onTrace, transport.send) : transport.send;
   let deadline: Deadline | undefined;
   const attempt = async (): Promise<Outcome> => {
     await turn?.acquire();
@@ -51,10 +68,7 @@ export async function send(
         await hooks.onSend?.();
         deadline = hooks.deadline ?? createDeadline(timeoutMs, runtime);
       }
-      const limits = deadline;
-      const limitedSend: Send = (one) => sendWithTimeLimits(one, limits, progress, runtime.after, transport.send);
-      const tracedSend: Send = onTrace ? (one) => sendWithLog(one, onTrace, limitedSend) : limitedSend;
-      return await sendOnce(tracedSend, request, context, hooks, runtime);
+      return await sendOnce(tracedSend, request, deadline, context, hooks, runtime);
     } catch (error) {
       if (error instanceof Failure) failure = error;
       throw error;
@@ -189,7 +203,7 @@ export async function sendAlone(
 ): Promise<Outcome> {
   const { runtime, signal } = context;
   const deadline = createDeadline(settings.timeoutMs, runtime);
-  const connection = await connect(settings, context, { authorization });
+  const connection = await connect(settings, context, authorization);
   let isStream = false;
   try {
     const outcome = await send(createRequestContext(request, connection), { signal, deadline, ...hooks }, runtime);
@@ -201,31 +215,178 @@ export async function sendAlone(
 }
 
 /** As sendAlone, for a JSON body that svc made itself. Returns the warnings, and throws also the Failure of an invalid response. */
-export async function sendJson(
-  body: string,
-  settings: Settings,
-  context: Context,
-  authorization?: Authorization,
-): Promise<Outcome> {
+export async function sendJson(body: string, settings: Settings, context: Context, authorization?: Authorization) {
   const request = prepareRequest(settings, createDraft(undefined, body));
   const outcome = await sendAlone(request, settings, context, { authorization });
   if (outcome.parsedResponse?.failure) throw outcome.parsedResponse.failure;
   return outcome;
 }
 
-const MAX_PROBE_TIMEOUT_MS = 30_000;
-const PROBE_WINDOW_MS = 60_000;
+/** A successful exchange: a complete response, or the chunks of a stream, of which the first has arrived. */
+export type Outcome = {
+  readonly response: HttpResponse;
+  /** Signs that the response is for another request, or for a part of this one. */
+  readonly warnings: readonly string[];
+} & (
+  | { readonly parsedResponse: ParsedResponse; readonly chunks: undefined }
+  | { readonly parsedResponse: undefined; readonly chunks: AsyncIterable<JsonNode> }
+);
 
-/**
- * Requests the schema of one feedback payload of the last minute, which changes nothing and costs nothing, and returns the
- * status of the response. `settings` are those of the operation. Throws the Failure of anything but a valid response, without
- * retries and within 30 s, or within the time limit of the settings if that is less.
- */
-export async function probeFeedbackSchema(projectId: string, settings: Settings, context: Context): Promise<number> {
-  const now = context.runtime.now();
-  const [start, end] = [now - PROBE_WINDOW_MS, now].map((time) => new Date(time).toISOString());
-  const body = writeJson({ project_id: projectId, start, end, sample_limit: 1 });
-  const timeoutMs = Math.min(settings.timeoutMs ?? MAX_PROBE_TIMEOUT_MS, MAX_PROBE_TIMEOUT_MS);
-  const { response } = await sendJson(body, { ...settings, timeoutMs, maxRetries: 0 }, context);
-  return response.status;
+/** Sends a request once. Throws the Failure of the attempt; a response that breaks the interface is an outcome with a failure in it. */
+export async function sendOnce(
+  send: Send,
+  request: HttpRequest,
+  deadline: Deadline,
+  context: RequestContext,
+  { onAttempt, onLargeResponse }: Pick<SendHooks, 'onAttempt' | 'onLargeResponse'>,
+  runtime: Pick<Runtime, 'now' | 'elapsed' | 'after'>,
+): Promise<Outcome> {
+  context.response = undefined;
+  const onEnd = onAttempt?.(progressDescriber(request, context, runtime.elapsed));
+  try {
+    const received = await sendWithinLimits(request, deadline, context.progress, runtime.after, send)
+      .then(decompressResponse)
+      .catch((error: unknown) => {
+        throw failureFromError(error, context);
+      });
+    context.response = received;
+    if (received.status < 200 || received.status > 299) {
+      const { failureFromStatus } = await import('./status-failure.ts');
+      const failure = await failureFromStatus(received, context, runtime.now());
+      // The status is known, even if an interruption cuts what the service says about it.
+      const reason = request.signal?.reason;
+      if (!(reason instanceof InterruptedError)) throw failure;
+      throw new Failure(reason.code, `${reason.message}; ${failure.message}`, { ...failure.facts, isPermanent: true });
+    }
+    // The rest of the body may be sent meanwhile.
+    const warnings = context.progress.phase === 'all' ? [] : [earlyWarning(request, context)];
+    const { firstByte, response } = context.operation.canStream
+      ? await peekBody(received).catch((error: unknown) => {
+          throw failureFromBodyError(error, context);
+        })
+      : { response: received };
+    if (!isEventStream(response, firstByte)) {
+      const parsedResponse = await readResponse(response, context, onLargeResponse);
+      warnings.unshift(...foreignIdWarnings(parsedResponse, context));
+      return { response, parsedResponse, chunks: undefined, warnings };
+    }
+    const { openStream } = await import('./stream-chunks.ts');
+    const chunks = await openStream(response, context, runtime.after);
+    return { response, parsedResponse: undefined, chunks, warnings };
+  } finally {
+    onEnd?.();
+  }
+}
+
+// A success status in the middle of an upload can apply to only a part of the body.
+function earlyWarning({ body: { length } }: HttpRequest, { progress: { sentBytes } }: RequestContext): string {
+  const total = length === undefined ? '' : ` of ${length}`;
+  return `the service responded after ${sentBytes}${total} bytes of the body were sent; it may have applied only part of it`;
+}
+
+const MIN_SHOWN_WAIT_MS = 5000;
+
+function progressDescriber({ body }: HttpRequest, { progress }: RequestContext, elapsed: () => number): () => string {
+  const startedAt = elapsed();
+  return () => {
+    const elapsedMs = elapsed() - startedAt;
+    if (!(body instanceof Uint8Array) && progress.phase === 'part')
+      return formatTransfer('sending', { bytes: progress.sentBytes, total: body.length, elapsedMs });
+    return `waiting for the response${elapsedMs < MIN_SHOWN_WAIT_MS ? '' : `, ${formatSeconds(elapsedMs / 1000)}`}`;
+  };
+}
+
+// A server may stream unasked, send plain JSON in spite of `stream: true` (docs/servers.md), or label either as the
+// other. The first byte decides if it is clear: `{` of JSON, `data:` or `:` of an event. An empty body is not a stream.
+function isEventStream({ headers }: HttpResponse, firstByte: number | undefined): boolean {
+  if (firstByte === undefined || firstByte === OPEN_OBJECT) return false;
+  if (firstByte === 0x64 || firstByte === COLON) return true;
+  return getHeader(headers, 'content-type')?.toLowerCase().startsWith('text/event-stream') ?? false;
+}
+
+const MAX_RESPONSE_BYTES = 32 * 1024 * 1024;
+const LARGE_RESPONSE_BYTES = 1024 * 1024;
+
+// Many small values need more memory for their index than for their text.
+const MAX_RESPONSE_VALUES = 1_500_000;
+
+async function readResponse(
+  response: HttpResponse,
+  context: RequestContext,
+  onLargeResponse: SendHooks['onLargeResponse'],
+): Promise<ParsedResponse> {
+  const { completeBody } = response;
+  const isComplete = completeBody && completeBody.length <= MAX_RESPONSE_BYTES;
+  const bytes = isComplete ? completeBody : await collectResponse(response, context, onLargeResponse);
+  let doc: JsonDocument | undefined;
+  let problem: string | undefined;
+  try {
+    doc = parseJson(bytes, MAX_RESPONSE_VALUES);
+    problem = resultProblem(rootOf(doc), context.operation);
+  } catch (error) {
+    if (!(error instanceof JsonError)) throw error;
+    problem = bytes.length === 0 ? 'is empty' : `is not valid JSON: ${error.problem}`;
+  }
+  if (problem === undefined) return { bytes, doc, isPage: false, failure: undefined };
+  const pageFailure = doc ? undefined : (await import('./status-failure.ts')).failureFromPage(bytes, context);
+  const message = `the response from ${serviceName(context.destination)} ${problem}`;
+  const failure = pageFailure ?? invalidResponseFailure(message, context);
+  return { bytes, doc, isPage: pageFailure !== undefined, failure };
+}
+
+function resultProblem(root: JsonNode, { result: { member, as } }: Operation): string | undefined {
+  if (kindOf(root) !== 'object') return 'is not an object';
+  const result = getMember(root, member);
+  if (!result || kindOf(result) === 'null') return `has no "${member}"`;
+  if (as !== 'record' && kindOf(result) !== 'list') return `has a "${member}" that is not an array`;
+  return as === 'chat' && itemsOf(result).next().done ? 'has no choices' : undefined;
+}
+
+async function collectResponse(
+  response: HttpResponse,
+  context: RequestContext,
+  onLargeResponse: SendHooks['onLargeResponse'],
+): Promise<Buffer> {
+  let receivedBytes = 0;
+  let release: (() => void) | undefined;
+  const chunks = observeChunks(response.body, async (chunk) => {
+    receivedBytes += chunk.length;
+    if (receivedBytes > LARGE_RESPONSE_BYTES) release ??= await onLargeResponse?.();
+  });
+  const expectedBytes = Number(getHeader(response.headers, 'content-length') ?? 0) || 0;
+  try {
+    return await collectBody(chunks, MAX_RESPONSE_BYTES, expectedBytes);
+  } catch (error) {
+    const cutMessage = `the response from ${serviceName(context.destination)} was cut after ${receivedBytes} bytes`;
+    throw failureFromBodyError(error, context, receivedBytes === 0 ? undefined : cutMessage);
+  } finally {
+    release?.();
+  }
+}
+
+function foreignIdWarnings(parsedResponse: ParsedResponse, context: RequestContext): string[] {
+  return Object.entries(context.ids).flatMap(([what, sent]) => {
+    const name = idField(what, context);
+    const received = responseId(parsedResponse, name) ?? sent;
+    if (received === sent) return [];
+    return `the response has ${name} ${JSON.stringify(received)}, but ${JSON.stringify(sent)} was sent; it may be for another request`;
+  });
+}
+
+/** True for a response that returns the id of the record that the request names: it is for no other request. */
+export function hasIdOfRequest(parsedResponse: IdSource, context: RequestContext): boolean {
+  const [what = ''] = Object.keys(context.operation.ids ?? {});
+  const sent = context.ids[what];
+  return sent !== undefined && responseId(parsedResponse, idField(what, context)) === sent;
+}
+
+type IdSource = Pick<ParsedResponse, 'doc'> | undefined;
+
+// A response has an id under the name that it has in the request.
+function idField(what: string, { operation }: RequestContext): string {
+  return String(operation.ids?.[what]?.at(-1));
+}
+
+function responseId(parsedResponse: IdSource, name: string): string | undefined {
+  return parsedResponse?.doc && firstStringMember(rootOf(parsedResponse.doc), name);
 }

@@ -14,11 +14,9 @@ import { type HttpHeaders, mergeHeaders } from '../http/message.ts';
 import { flagTarget, type Operation } from '../operations/operation.ts';
 import { type OutputFormat, requestedFilter, requestedFormat, requestResultKind } from '../results/output-format.ts';
 
-/** Everything that flags, environment, project file and profile say about the requests of an operation. */
 export interface Settings {
   readonly operation: Operation;
   readonly profile: SelectedProfile;
-  /** Undefined without a base URL, which only a dry run accepts. */
   readonly destination: Destination | undefined;
   readonly headers: HttpHeaders;
   readonly certificateFiles: CertificateFiles;

@@ -25,22 +25,30 @@ import type { RequestContext } from './request.ts';
 export async function failureFromStatus(response: HttpResponse, context: RequestContext, now: number) {
   const { status, statusText, headers } = response;
   const waitMs = retryAfterMs(headers, now);
-  const hasRetryAfter = ['retry-after', 'retry-after-ms'].some((name) => getHeader(headers, name) !== undefined);
+  const hasRetryAfter = headers.some(([name]) => retryAfterUnitsMs.has(name.toLowerCase()));
   const mayDeleteFirst = context.operation.replaces !== undefined && !context.destination.isLocal;
   const { code = 'refused', applied } = classifyStatus(status, hasRetryAfter, mayDeleteFirst);
   const facts = responseFacts(context, applied);
   const serviceError = parseServiceError(await collectBodyStart(response.body, MAX_ERROR_BYTES));
   const location = status >= 300 && status < 400 ? getHeader(headers, 'location') : undefined;
   const statusLine = `${status} ${statusText}`.trim();
-  const summary = statusSummary(status, statusLine, location, context);
+  const summary = location
+    ? `${serviceName(context.destination)} redirects to ${location} (${statusLine}), and svc does not follow redirects`
+    : statusSummary(status, statusLine, context);
   const isUnknown = applied === 'unknown' && code !== 'refused';
   const suffix = isUnknown ? mayBeApplied(context).replace(' and', '; the request') : '';
   const issues = locateIssues(serviceError, context);
   const detail = location ? undefined : withoutStatus(serviceError.message, statusText, statusLine);
+  const { url } = context.destination;
+  // Web servers say so in words of their own: "The plain HTTP request was sent to HTTPS port".
+  const isTlsPort =
+    status === 400 && url.protocol === 'http:' && /\b(HTTPS|SSL|TLS)\b/i.test(serviceError.message ?? '');
   const schemaHint = `compare the request (add --dry-run) with its schema: svc spec ${context.operation.command.join(' ')}`;
   const hint = location
     ? 'if that is the service, use its URL as the base URL (--base-url)'
-    : (plainHttpHint(status, serviceError, context) ?? statusHint(code, status, context, waitMs, now));
+    : isTlsPort
+      ? `use https://${url.host} as the base URL (--base-url)`
+      : statusHint(code, status, context, waitMs, now);
   return new Failure(code, `${summary}${detail ? `: ${detail}` : ''}${suffix}`, {
     ...facts,
     summary,
@@ -49,16 +57,6 @@ export async function failureFromStatus(response: HttpResponse, context: Request
     issues,
     hint: hint ?? (code === 'refused' && issues.length === 0 ? schemaHint : undefined),
   });
-}
-
-// Web servers whose port speaks TLS say so in words of their own: "The plain HTTP request was sent to HTTPS port".
-function plainHttpHint(
-  status: number,
-  { message = '' }: ServiceError,
-  { destination }: RequestContext,
-): string | undefined {
-  const isRejected = status === 400 && destination.url.protocol === 'http:' && /\b(HTTPS|SSL|TLS)\b/i.test(message);
-  return isRejected ? `use https://${destination.url.host} as the base URL (--base-url)` : undefined;
 }
 
 /** The failure of a 2xx response that is an HTML page: the service may never have seen the request. Undefined for any other body. */
@@ -83,20 +81,14 @@ export function locateIssues({ issues }: ServiceError, context: RequestContext):
   });
 }
 
-/** The message for a status; `statusLine` is the status as the service sent it. */
-export function statusSummary(
-  status: number,
-  statusLine: string,
-  location: string | undefined,
-  { destination, authorization }: RequestContext,
-): string {
+export function statusSummary(status: number, statusLine: string, context: RequestContext): string {
+  const { destination, authorization } = context;
   const service = serviceName(destination);
   const credential = authorization?.description ?? 'the request without credentials';
   const isProfileNamed = credential.includes('profile "') || destination.isLocal;
   const who = isProfileNamed ? credential : `${credential} (profile "${destination.profile}")`;
   if (status === 401) return `${service} rejected ${who}: ${statusLine}`;
   if (status === 403) return `${service} denies permission to ${who}: ${statusLine}`;
-  if (location) return `${service} redirects to ${location} (${statusLine}), and svc does not follow redirects`;
   return `${service} returned ${statusLine}`;
 }
 
@@ -116,13 +108,7 @@ function pathInBody(path: JsonPath, { operation, draft }: RequestContext): JsonP
 }
 
 /** The next step after a status. `waitMs` is what the service asks for, `now` in milliseconds since 1970. */
-export function statusHint(
-  code: FailureCode,
-  status: number,
-  context: RequestContext,
-  waitMs = 0,
-  now = 0,
-): string | undefined {
+export function statusHint(code: FailureCode, status: number, context: RequestContext, waitMs = 0, now = 0) {
   const { operation, authorization, destination } = context;
   const { profile, url, isLocal } = destination;
   const { fields } = flagTarget(operation);
@@ -176,32 +162,22 @@ function formatWait(waitMs: number, now: number, beforeEnd: string): string {
 export function retryAfterMs(headers: HttpHeaders, now: number): number | undefined {
   const sentAt = parseHttpDate(getHeader(headers, 'date')?.trim() ?? '') ?? now;
   const waits = headers.flatMap(([name, value]) => {
-    switch (name.toLowerCase()) {
-      case 'retry-after-ms':
-        return splitList(value).map((item) => parseMilliseconds(item, 1));
-      case 'retry-after':
-        return splitList(value).map((item) => parseMilliseconds(item, 1000) ?? untilDate(item, sentAt));
-      default:
-        return [];
-    }
+    const unitMs = retryAfterUnitsMs.get(name.toLowerCase());
+    // The comma of a date is followed by a day and a month.
+    const items = unitMs === undefined ? [] : value.split(/,(?!\s*\d\d?[ -][A-Z])/).map((item) => item.trim());
+    return items.flatMap((item) => {
+      if (/^\d+(?:\.\d+)?$/.test(item)) return Math.ceil(Number(item) * (unitMs ?? 0));
+      const until = parseHttpDate(item);
+      return until === undefined ? [] : Math.max(0, until - sentAt);
+    });
   });
-  const known = waits.filter((wait) => wait !== undefined);
-  return known.length === 0 ? undefined : Math.max(...known);
+  return waits.length === 0 ? undefined : Math.max(...waits);
 }
 
-// The comma of a date is followed by a day and a month.
-function splitList(value: string): string[] {
-  return value.split(/,(?!\s*\d\d?[ -][A-Z])/).map((item) => item.trim());
-}
-
-function parseMilliseconds(text: string, unitMs: number): number | undefined {
-  return /^\d+(?:\.\d+)?$/.test(text) ? Math.ceil(Number(text) * unitMs) : undefined;
-}
-
-function untilDate(text: string, sentAt: number): number | undefined {
-  const until = parseHttpDate(text);
-  return until === undefined ? undefined : Math.max(0, until - sentAt);
-}
+const retryAfterUnitsMs: ReadonlyMap<string, number> = new Map([
+  ['retry-after-ms', 1],
+  ['retry-after', 1000],
+]);
 
 function parseHttpDate(text: string): number | undefined {
   // Date.parse accepts almost anything; dates of HTTP begin with a day of the week.
@@ -209,7 +185,6 @@ function parseHttpDate(text: string): number | undefined {
   return Number.isNaN(date) ? undefined : date;
 }
 
-/** The message of a service about a failure, and the fields of the body that it names. */
 interface ServiceError {
   readonly message: string | undefined;
   readonly issues: readonly { readonly path: JsonPath; readonly message: string }[];
@@ -226,7 +201,9 @@ export function parseServiceError(bytes: Uint8Array): ServiceError {
   const issues = ['detail', 'errors'].flatMap((name) => itemsAt(root, name).flatMap(parseIssue));
   const message = issues.length > 0 ? undefined : root ? (findMessage(root) ?? rawText(root)) : nonJsonMessage(bytes);
   const isQuotaError = /quota/i.test(message ?? '') || hasQuotaText(root);
-  const path = root && parseParam(root);
+  // The field that an OpenAI-shaped error names: `max_tokens`, `messages[0].content`, `messages.0.content`.
+  const param = firstStringMember(getMember(root, 'error'), 'param') ?? firstStringMember(root, 'param');
+  const path = param === undefined ? undefined : parseFieldPath(param);
   return path && message !== undefined
     ? { message: undefined, issues: [{ path, message }], isQuotaError }
     : { message, issues, isQuotaError };
@@ -242,19 +219,11 @@ function hasQuotaText(root: JsonNode | undefined): boolean {
   );
 }
 
-// The field that an OpenAI-shaped error names: `max_tokens`, `messages[0].content`, `messages.0.content`.
-function parseParam(root: JsonNode): JsonPath | undefined {
-  const error = getMember(root, 'error');
-  const param = getMember(error && kindOf(error) === 'object' ? error : root, 'param');
-  return param && kindOf(param) === 'string' ? parseFieldPath(stringOf(param)) : undefined;
-}
-
 function parseFieldPath(text: string): JsonPath | undefined {
   if (!/^[A-Za-z_]\w*(\.\w+|\[\d+\])*$/.test(text)) return undefined;
   return (text.match(/\w+/g) ?? []).map((step) => (/^\d+$/.test(step) ? Number(step) : step));
 }
 
-// In the order of preference, also inside an `error` that is an object.
 function findMessage(node: JsonNode): string | undefined {
   if (kindOf(node) === 'string') return stringOf(node);
   for (const name of messageFields) {

@@ -126,7 +126,7 @@ function failureFromEvent(
   const summary =
     status === undefined
       ? `${serviceName(context.destination)} ended the stream with an error`
-      : `${statusSummary(status, String(status), undefined, context)} in the stream`;
+      : `${statusSummary(status, String(status), context)} in the stream`;
   const reason = serviceError.message === undefined ? '' : `: ${serviceError.message}`;
   const isLimited = failureCode === 'rate_limited';
   return new Failure(failureCode, `${summary}${reason}`, {

@@ -7,7 +7,7 @@ import {
   type RequestBody,
   type Send,
 } from './message.ts';
-import type { RequestProgress } from './request-progress.ts';
+import { type RequestProgress, sendWithProgress } from './request-progress.ts';
 
 /** One time limit over attempts, the waits between them and the response, on a monotonic clock. */
 export interface Deadline {
@@ -80,6 +80,17 @@ export class TimeLimitError extends Error {
 }
 
 export type StartTimer = (milliseconds: number, action: () => void) => () => void;
+
+/** One exchange within the limits of sendWithTimeLimits; `progress` is current from its start. */
+export function sendWithinLimits(
+  request: HttpRequest,
+  deadline: Deadline,
+  progress: RequestProgress,
+  startTimer: StartTimer,
+  send: Send,
+): Promise<HttpResponse> {
+  return sendWithProgress(request, progress, (one) => sendWithTimeLimits(one, deadline, progress, startTimer, send));
+}
 
 /** Ends an exchange with TimeLimitError at a limit or the deadline, and with Error after too many interim responses. */
 export async function sendWithTimeLimits(

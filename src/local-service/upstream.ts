@@ -2,8 +2,8 @@ import { joinUrl } from '../config/base-url.ts';
 import { decompressResponse } from '../http/decompress.ts';
 import { getHeader, type HttpHeaders, type HttpRequest, type HttpResponse, type Send } from '../http/message.ts';
 import { describeNetworkError } from '../http/network-errors.ts';
-import { createRequestProgress, type RequestProgress, sendWithProgress } from '../http/request-progress.ts';
-import { noDeadline, type StartTimer, sendWithTimeLimits, TimeLimitError } from '../http/time-limits.ts';
+import { createRequestProgress, type RequestProgress } from '../http/request-progress.ts';
+import { noDeadline, type StartTimer, sendWithinLimits, TimeLimitError } from '../http/time-limits.ts';
 import { bodySecretForms, replaceSecrets } from '../output/reporter.ts';
 import { redactChunks } from './body-copy.ts';
 import { HttpError } from './responses.ts';
@@ -35,8 +35,7 @@ export function createUpstream(baseUrl: URL, token: string | undefined, send: Se
       body,
       ...(signal && { signal }),
     };
-    const limitedSend: Send = (one) => sendWithTimeLimits(one, noDeadline, progress, after, send);
-    const response = await sendWithProgress(request, progress, limitedSend).catch((error) => {
+    const response = await sendWithinLimits(request, noDeadline, progress, after, send).catch((error) => {
       throw toUpstreamError(error, baseUrl, progress);
     });
     return {

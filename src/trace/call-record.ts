@@ -19,7 +19,6 @@ export type TracedCall = {
 // docs/servers.md, "call start".
 const MAX_OP_NAME_CHARS = 128;
 
-/** The operation name of a command: that of `--op-name`, else the last part of the program's path. */
 export function operationName(requested: string | undefined, program: string): string {
   return (requested ?? [...basename(program)].slice(0, MAX_OP_NAME_CHARS).join('')) || 'command';
 }
@@ -45,7 +44,6 @@ const ciVariables = {
   'cicd.pipeline.task.run.id': 'CI_JOB_ID BUILDKITE_JOB_ID SYSTEM_JOBID',
 };
 
-/** The attributes of a command: directory, commit, CI job, and the environment variables in `names`, without secrets. */
 export async function collectCallAttributes(
   { env, cwd }: Pick<Runtime, 'env' | 'cwd'>,
   names: readonly string[],

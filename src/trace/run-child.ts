@@ -18,11 +18,7 @@ const FORWARDED_SIGNALS = ['SIGTERM', 'SIGHUP', 'SIGUSR1', 'SIGUSR2'] as const;
 const TERMINAL_SIGNALS = ['SIGINT', 'SIGQUIT'] as const;
 
 /** Runs a command on the streams of svc, with its signals. Exit code 126 or 127 if it cannot be started. Never throws. */
-export async function runChild(
-  [program = '', ...args]: readonly string[],
-  env: Runtime['env'],
-  runtime: Pick<Runtime, 'onSignal' | 'after' | 'stopProcess'>,
-): Promise<ChildResult> {
+export async function runChild([program = '', ...args]: readonly string[], env: Runtime['env'], runtime: Runtime) {
   const isOnTerminal = hasTerminal();
   let child: ChildProcess | undefined;
   // Listening comes first: without a listener, SIGUSR1 would open Node's inspector and SIGHUP would end svc.

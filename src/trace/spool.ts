@@ -30,7 +30,6 @@ export function spoolDirectory(dataDirectory: string): string {
   return join(dataDirectory, 'spool');
 }
 
-/** The command that sends the spooled calls of a command with these flags, for hints. */
 export function flushCommand(flags: FlagValues): string {
   const words = ['profile', 'base-url'].flatMap((name) => {
     const value = getStringFlag(flags, name);
@@ -40,11 +39,8 @@ export function flushCommand(flags: FlagValues): string {
 }
 
 /** Writes a call to the spool (0600, without credentials), durably. Throws Failure `local_file`, also if it is full. */
-export function spoolCall(
-  directory: string,
-  { id, baseUrl, body }: Omit<SpooledCall, 'file'> & { readonly id: string },
-  { pid }: Pick<Runtime, 'pid'>,
-): Promise<string> {
+export function spoolCall(directory: string, id: string, call: Omit<SpooledCall, 'file'>, { pid }: Runtime) {
+  const { baseUrl, body } = call;
   return withFileFailure(
     `spool the call in ${directory}`,
     async () => {
@@ -80,17 +76,13 @@ export async function readSpool(directory: string): Promise<SpooledCall[]> {
   return calls;
 }
 
-/** Removes a call that is confirmed. Throws Failure `local_file` if it cannot be removed. */
 export function removeSpooledCall(file: string): Promise<void> {
   const hint = 'make its directory writable: a call that is sent twice is stored once';
   return withFileFailure(`remove ${file}`, () => rm(file, { force: true }), { hint, applied: 'yes' });
 }
 
 /** Removes what killed processes left half written, and counts it. Their commands, which start after that, never ran. */
-export async function removeIncompleteCalls(
-  directory: string,
-  { pid, isRunning, now }: Pick<Runtime, 'pid' | 'isRunning' | 'now'>,
-): Promise<number> {
+export async function removeIncompleteCalls(directory: string, { pid, isRunning, now }: Runtime): Promise<number> {
   let removed = 0;
   for (const name of await readdir(directory).catch(() => [])) {
     const [, writer] = /^\..+\.json\.(\d+)\.tmp$/.exec(name) ?? [];

@@ -6,14 +6,7 @@ import { firstStringMember, type JsonDocument, rootOf } from '../json/json-node.
 import { shellQuote } from '../output/shell-quote.ts';
 import type { Runtime } from '../runtime.ts';
 
-/** The place of a call in its trace, with ids as OpenTelemetry writes them: 32 and 16 hexadecimal digits. */
-interface TraceContext {
-  readonly traceId: string;
-  readonly callId: string;
-  readonly parentId: string | undefined;
-  readonly flags: string;
-}
-
+/** The parent of a call, with ids as OpenTelemetry writes them: 32 and 16 hexadecimal digits. */
 export interface TraceParent {
   readonly traceId: string;
   readonly spanId: string;
@@ -41,10 +34,7 @@ export async function readParent(flags: FlagValues, { runtime, report }: Context
   return parent;
 }
 
-export function createTraceContext(
-  parent: TraceParent | undefined,
-  { randomBytes }: Pick<Runtime, 'randomBytes'>,
-): TraceContext {
+export function createTraceContext(parent: TraceParent | undefined, { randomBytes }: Pick<Runtime, 'randomBytes'>) {
   return {
     traceId: parent?.traceId ?? randomHex(16, randomBytes),
     callId: randomHex(8, randomBytes),
@@ -55,7 +45,7 @@ export function createTraceContext(
 
 /** The variables by which a child process finds its parent call (OpenTelemetry's environment carriers, and our own). */
 export function traceEnvironment(
-  { traceId, callId, flags }: Pick<TraceContext, 'traceId' | 'callId' | 'flags'>,
+  { traceId, callId, flags }: Record<'traceId' | 'callId' | 'flags', string>,
   projectId: string | undefined,
 ): { readonly [name: string]: string } {
   return {
@@ -71,11 +61,8 @@ export function traceEnvironment(
  * trace. Ids come from the request, or else from the response; throws Failure `invalid_response` if neither has one. If the ids do not
  * have the shape of TRACEPARENT, the lines unset it, because the one of the shell names another call.
  */
-export function traceExports(
-  env: Runtime['env'],
-  sentIds: { readonly call?: string; readonly trace?: string },
-): (doc: JsonDocument) => string {
-  return (doc) => {
+export function traceExports(env: Runtime['env'], sentIds: { readonly call?: string; readonly trace?: string }) {
+  return (doc: JsonDocument): string => {
     const callId = sentIds.call || receivedId(doc, 'id');
     const traceId = sentIds.trace || receivedId(doc, 'trace_id');
     const parent = readTraceParent(env);

@@ -1,7 +1,6 @@
 import { Buffer } from 'node:buffer';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Draft } from '../body/draft.ts';
 import { type AppliedState, Failure, FILE_LIMIT_HINT } from '../errors.ts';
 import type { LockRuntime } from '../files/file-lock.ts';
 import {
@@ -13,10 +12,9 @@ import {
   readJournal,
   withJournalLock,
 } from '../files/journal.ts';
-import { firstStringMember, getMember, type JsonNode, numberMember, rawText, rootOf } from '../json/json-node.ts';
+import { firstStringMember, getMember, type JsonNode, numberMember, rawText } from '../json/json-node.ts';
 import { writeJson } from '../json/write-json.ts';
 import type { Runtime } from '../runtime.ts';
-import type { BodyDigest } from './stream/upload.ts';
 
 /** A training job about to be sent. Jobs with the same digest, target and model are the same job. */
 export interface TrainingJob {
@@ -30,17 +28,6 @@ export interface TrainingJob {
   readonly trajectories: number;
   readonly run?: string;
   readonly line?: number;
-}
-
-/** The job of a body with this digest; the draft holds everything but the counted trajectories. */
-export function createTrainingJob(
-  { bytes, digest }: BodyDigest,
-  { doc }: Draft,
-  counts: Pick<TrainingJob, 'groups' | 'trajectories'>,
-  files: readonly string[],
-  target: string,
-): TrainingJob {
-  return { bytes, digest, model: firstStringMember(rootOf(doc), 'model_id'), files, ...counts, target };
 }
 
 export interface RequestOutcome {
@@ -57,7 +44,6 @@ export interface TrainingJobRecord {
 /** The outcome of a job. `in-flight`: none yet, and the process that sends it is running on this machine. */
 export type JobStatus = 'applied' | 'not-applied' | 'unknown' | 'in-flight';
 
-/** The outcome of a job as far as this machine knows. A job without an outcome and without a process may have been applied. */
 export function jobStatus(
   { start, end }: TrainingJobRecord,
   { host, isRunning }: Pick<Runtime, 'host' | 'isRunning'>,

@@ -11,7 +11,6 @@ import { pluralize } from '../../json/pluralize.ts';
 import { decodeUtf8 } from '../../json/utf8.ts';
 import { choicesByIndex, contentText } from '../../results/chat-text.ts';
 
-/** The outcome of one expectation, as result lines of a batch record it. */
 export type ExpectationResult = {
   readonly expect: 'text' | 'not' | 'schema' | 'finish' | 'max_latency';
   readonly value: string;
@@ -48,7 +47,6 @@ export async function readChatExpectations(
     });
 }
 
-/** The Failure `safety_check` of expectations that a response does not meet; undefined if it meets all. */
 export function expectationFailure(results: readonly ExpectationResult[], facts: FailureFacts): Failure | undefined {
   const failed = results.filter(({ passed }) => !passed);
   if (failed.length === 0) return undefined;
@@ -74,15 +72,15 @@ function textCheck(expect: 'text' | 'not', value: string, suspendSignals: Contex
       ? `the text contains ${quoteStart(pattern.exec(wrong)?.[0] ?? '')}`
       : `no match in ${quoteStart(wrong)}`;
   };
-  const limitedProblem = (response: JsonNode): string | undefined => {
+  const problemOf = (response: JsonNode): string | undefined => {
     try {
-      return runWithTimeLimit(() => textProblem(response));
+      // A match blocks the event loop, so Ctrl-C must end the process without a listener.
+      return suspendSignals(() => runWithTimeLimit(() => textProblem(response)));
     } catch (error) {
       return `could not be checked: ${errorMessage(error)}`;
     }
   };
-  // A match blocks the event loop, so Ctrl-C must end the process without a listener.
-  return { expect, value, problemOf: (response) => suspendSignals(() => limitedProblem(response)) };
+  return { expect, value, problemOf };
 }
 
 async function schemaCheck(value: string, read: (path: string) => Promise<Uint8Array>): Promise<Check> {

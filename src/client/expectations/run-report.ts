@@ -36,8 +36,9 @@ const exampleFiles = { junit: 'junit.xml', summary: 'summary.md' };
 export async function openRunReport(
   flags: FlagValues,
   title: string,
-  { runtime, report }: Pick<Context, 'runtime' | 'report'>,
+  context: Context,
 ): Promise<RunReport | undefined> {
+  const { runtime, report } = context;
   const [junit, summary] = runReportFlags.map((flag) => getStringFlag(flags, flag));
   if (junit === undefined && summary === undefined) return undefined;
   // Opened before anything is sent, so that a file that cannot be written costs no request.

@@ -19,7 +19,6 @@ import {
 import { requireRegularFile } from '../../files/trusted-file.ts';
 import { firstStringMember, getMember, type JsonNode, rawText } from '../../json/json-node.ts';
 import { type JsonValue, writeJson } from '../../json/write-json.ts';
-import type { Reporter } from '../../output/reporter.ts';
 import type { Runtime } from '../../runtime.ts';
 
 export function requestHistoryFile(runtime: Runtime): string {
@@ -36,16 +35,11 @@ export async function checkHistoryFile(path: string): Promise<void> {
 }
 
 /** Appends a record to a history, durably and without the secrets of the run. Throws Failure `local_file`. */
-export async function appendToHistory(
-  path: string,
-  record: { readonly [name: string]: JsonValue },
-  { redactBody }: Pick<Reporter, 'redactBody'>,
-  runtime: LockRuntime,
-): Promise<void> {
+export async function appendToHistory(path: string, record: JsonValue, { runtime, report }: Context): Promise<void> {
   const file = { path, displayPath: path };
   await withJournalLock(path, runtime, async () => {
     const journal = await openJournal(file, await findJournalEnd(file));
-    await journal.append(redactBody(writeJson(record))).finally(journal.close);
+    await journal.append(report.redactBody(writeJson(record))).finally(journal.close);
   });
 }
 

@@ -89,24 +89,15 @@ interface FlushProgress {
   sent: number;
   /** The files of calls that the service rejects, or for which it returns other ids: sending them again changes nothing. */
   readonly unaccepted: Issue[];
-  /** The first failure to remove a call that was sent. */
   removalFailure?: Failure;
 }
 
 // A batch whose input is the spool: each call that the service confirms is deleted. Returns the failure of those that are not.
-async function sendCalls(
-  calls: readonly SpooledCall[],
-  progress: FlushProgress,
-  settings: Settings,
-  context: Context,
-): Promise<Failure> {
+async function sendCalls(calls: readonly SpooledCall[], progress: FlushProgress, settings: Settings, context: Context) {
   const { destination, timeoutMs } = settings;
   if (calls.length === 0 || !destination) return new Failure('partly_failed', '');
   let firstMessage: string | undefined;
-  const onResult = async (
-    line: number,
-    { failure, message, warnings: [warning], status }: LineResult,
-  ): Promise<void> => {
+  const onResult = async (line: number, { failure, message, warnings: [warning], status }: LineResult) => {
     const call = calls[line - 1];
     if (!call || status === 'unsent') return;
     const problem = message ?? warning;

@@ -1,8 +1,7 @@
 import { constants, open } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { readAuthorization } from '../../client/connection.ts';
-import { sendJson } from '../../client/send.ts';
-import type { Outcome } from '../../client/send-once.ts';
+import { type Outcome, sendJson } from '../../client/send.ts';
 import { resolveSettings, type Settings } from '../../client/settings.ts';
 import type { Invocation, ProcessEnd } from '../../command.ts';
 import { missingBaseUrl, traceBaseUrl } from '../../config/destination.ts';
@@ -18,6 +17,7 @@ import { writeJson } from '../../json/write-json.ts';
 import { callStartOperation } from '../../operations/call-start.ts';
 import { feedbackReplaceOperation } from '../../operations/feedback-replace.ts';
 import { issueText } from '../../output/failure-text.ts';
+import type { Reporter } from '../../output/reporter.ts';
 import type { Runtime } from '../../runtime.ts';
 import { createArgumentRedactor } from '../../trace/argument-redactor.ts';
 import { collectCallAttributes, operationName, recordedInputs, type TracedCall } from '../../trace/call-record.ts';
@@ -77,21 +77,21 @@ export async function runCallRun({ args, flags }: Invocation, context: Context):
   try {
     const hasFeedback = flags.has('exit-feedback');
     // A service that is down is reported once.
-    const failure = await reportAction(recorded, context, ({ facts: { status } }) =>
-      status === undefined && hasFeedback
-        ? 'the call and its exit code were not recorded'
-        : 'the call was not recorded',
-    );
+    const both = hasFeedback ? 'the call and its exit code were not recorded' : undefined;
+    const failure = await reportAction(recorded, report, 'the call was not recorded', both);
     const logFile = getStringFlag(flags, 'log-file');
     if (logFile !== undefined) {
-      const isSent = !failure && flags.get('spool') !== 'only';
-      const appended = appendCallLog(logFile, record, { end, endedAtMs, isSent }, runtime.cwd).then(() => []);
-      await reportAction(appended, context, () => `the end of the call was not written to ${logFile}`);
+      const { trace_id, id, parent_id, op_name, started_at } = record;
+      const ended_at = new Date(endedAtMs).toISOString();
+      const sent = !failure && flags.get('spool') !== 'only';
+      const line = { trace_id, id, parent_id, op_name, started_at, ended_at, ...exitOf(end), sent };
+      const appending = appendCallLog(resolve(runtime.cwd, logFile), writeJson(line));
+      await reportAction(appending, report, `the end of the call was not written to ${logFile}`);
     }
     const isReachable = !failure || failure.facts.status !== undefined;
     if (hasFeedback && isReachable && !(settings instanceof Failure)) {
       const sent = sendExitFeedback(command, end, endedAtMs, { ...context, signal: controller.signal });
-      await reportAction(sent, context, () => 'the feedback on the exit code was not recorded');
+      await reportAction(sent, report, 'the feedback on the exit code was not recorded');
     }
   } finally {
     cancelGrace();
@@ -158,10 +158,7 @@ async function prepareCommand(words: readonly string[], flags: FlagValues, conte
 
 // Writes the record of a command to the spool if asked to: it is durable when this returns. Returns the function that sends it,
 // which returns warnings and throws the Failure of a record that was not confirmed.
-async function prepareRecord(
-  { program, record, settings, flags }: TracedCommand,
-  context: Context,
-): Promise<() => Promise<readonly string[]>> {
+async function prepareRecord({ program, record, settings, flags }: TracedCommand, context: Context) {
   if (settings instanceof Failure) throw settings;
   if (!record.project_id)
     throw usageFailure(
@@ -185,40 +182,32 @@ async function prepareRecord(
     ? { ...record, inputs: recordedInputs(how, [program]), attributes: {} }
     : redactRecord(record, context.report.redact);
   const body = writeJson({ start });
-  const call = { id: record.id, baseUrl: traceBaseUrl(destination), body };
+  const call = { baseUrl: traceBaseUrl(destination), body };
   // A call that cannot be spooled can still be sent.
   const directory = spoolDirectory(dataDirectory(context.runtime));
-  const file = spool ? await spoolCall(directory, call, context.runtime).catch(toFailure) : undefined;
+  const file = spool ? await spoolCall(directory, record.id, call, context.runtime).catch(toFailure) : undefined;
   if (spool === 'only') {
     if (file instanceof Failure) throw file;
     return async () =>
       isUnread ? [`the arguments and attributes of the command were not recorded: ${authorization.message}`] : [];
   }
-  const send = async (): Promise<Outcome> => {
+  return async () => {
     const read = await authorizing;
-    if (read instanceof Failure) throw read;
-    return sendJson(body, settings, context, read);
+    const sending = read instanceof Failure ? Promise.reject(read) : sendJson(body, settings, context, read);
+    return confirmRecord(sending, file, flags);
   };
-  return () => sendRecord(send, file, flags);
 }
 
 // Ids and times stay as they are, whatever the secret is.
 function redactRecord(record: TracedCall, redact: (text: string) => string): TracedCall {
   const { op_name, inputs, attributes } = record;
-  const redacted: Pick<TracedCall, 'op_name' | 'inputs' | 'attributes'> = JSON.parse(
-    JSON.stringify({ op_name, inputs, attributes }),
-    (_, value) => (typeof value === 'string' ? redact(value) : value),
-  );
-  return { ...record, ...redacted };
+  const redactValue = (_: string, value: unknown): unknown => (typeof value === 'string' ? redact(value) : value);
+  return { ...record, ...JSON.parse(JSON.stringify({ op_name, inputs, attributes }), redactValue) };
 }
 
-// Sends a record whose copy in the spool is `file`, or the reason why there is none.
-async function sendRecord(
-  send: () => Promise<Outcome>,
-  file: string | Failure | undefined,
-  flags: FlagValues,
-): Promise<readonly string[]> {
-  const { warnings } = await send().catch((error: unknown) => {
+// The warnings of a record that was sent. `file` is its copy in the spool, or the reason why there is none.
+async function confirmRecord(sending: Promise<Outcome>, file: string | Failure | undefined, flags: FlagValues) {
+  const { warnings } = await sending.catch((error: unknown) => {
     const failure = toRecordFailure(error, flags);
     if (!file) throw failure;
     const hint =
@@ -257,20 +246,16 @@ function toRecordFailure(error: unknown, flags: FlagValues): Failure {
   return failure.with({ issues, hint: isHintKept ? facts.hint : undefined });
 }
 
-async function reportAction(
-  action: Promise<readonly string[]>,
-  { report }: Context,
-  subjectOf: (failure: Failure) => string,
-): Promise<Failure | undefined> {
+async function reportAction(action: Promise<readonly string[]>, report: Reporter, what: string, whatIfDown = what) {
   const outcome = await action.catch(toFailure);
   if (!(outcome instanceof Failure)) {
     for (const warning of outcome) await report.warn(warning);
     return undefined;
   }
-  const { hint, applied = outcome.code === 'unknown' ? 'unknown' : 'no' } = outcome.facts;
+  const { hint, status, applied = outcome.code === 'unknown' ? 'unknown' : 'no' } = outcome.facts;
+  const known = status === undefined ? whatIfDown : what;
   // Neither a lost response nor an invalid one says whether the service has the record.
-  const subject =
-    applied === 'no' ? subjectOf(outcome) : subjectOf(outcome).replace(/\b(was|were) not\b/, 'may not have been');
+  const subject = applied === 'no' ? known : known.replace(/\b(was|were) not\b/, 'may not have been');
   await report.warn(`${subject}: ${unsentReason(outcome)}${hint ? `; ${hint}` : ''}`);
   return outcome;
 }
@@ -281,31 +266,18 @@ function unsentReason({ message, facts: { status, summary, issues = [] } }: Fail
   const [issue] = issues;
   const others = issues.length > 1 ? ` (and ${issues.length - 1} more)` : '';
   const text = issue ? `${message}: ${issueText(issue)}${others}` : message;
-  // One line, whatever the service says.
   return text.replace(/\s+/g, ' ').slice(0, MAX_REASON_CHARS);
 }
 
 // The end of a command does not wait for the reader of a FIFO.
 const LOG_OPEN_FLAGS = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | (constants.O_NONBLOCK ?? 0);
 
-interface CallEnd {
-  readonly end: ProcessEnd;
-  readonly endedAtMs: number;
-  readonly isSent: boolean;
-}
-
 // To a file that is 0600 if new. The message of its Failure is the reason alone.
-async function appendCallLog(
-  path: string,
-  { trace_id, id, parent_id, op_name, started_at }: TracedCall,
-  { end, endedAtMs, isSent }: CallEnd,
-  cwd: string,
-): Promise<void> {
-  const ended_at = new Date(endedAtMs).toISOString();
-  const line = { trace_id, id, parent_id, op_name, started_at, ended_at, ...exitOf(end), sent: isSent };
+async function appendCallLog(path: string, line: string): Promise<never[]> {
   try {
-    const file = await open(resolve(cwd, path), LOG_OPEN_FLAGS, 0o600);
-    await file.appendFile(`${writeJson(line)}\n`).finally(() => file.close());
+    const file = await open(path, LOG_OPEN_FLAGS, 0o600);
+    await file.appendFile(`${line}\n`).finally(() => file.close());
+    return [];
   } catch (error) {
     throw new Failure('local_file', describeFileError(error));
   }
@@ -316,12 +288,8 @@ const EXIT_FEEDBACK_NAMESPACE = '0b1f8a52-6d0c-4f3e-9a75-31d7b1b6c9e4';
 
 // Replaces the feedback of a call about its exit. Its id is derived from the call, so a retry is safe. Returns the warnings
 // of the response, and throws the Failure of feedback that was not confirmed.
-async function sendExitFeedback(
-  { program, record, flags }: TracedCommand,
-  end: ProcessEnd,
-  endedAtMs: number,
-  context: Context,
-): Promise<readonly string[]> {
+async function sendExitFeedback(traced: TracedCommand, end: ProcessEnd, endedAtMs: number, context: Context) {
+  const { program, record, flags } = traced;
   const { project_id = '', id: callId, started_at } = record;
   const type = getStringFlag(flags, 'exit-feedback') ?? 'exit';
   const id = uuidV5(EXIT_FEEDBACK_NAMESPACE, `${callId}/${type}`);

@@ -39,7 +39,6 @@ interface Turn {
   readonly before: JsonSource;
 }
 
-/** The state that the commands of a user act on. The conversation changes only with a complete response. */
 interface ChatSession {
   readonly start: RequestStart;
   readonly context: Context;
@@ -61,11 +60,7 @@ interface ChatSession {
 }
 
 /** Runs an interactive chat until the user ends it. A request that fails is reported, and the session continues. */
-export async function runChatSession(
-  start: RequestStart,
-  conversation: Conversation | undefined,
-  context: Context,
-): Promise<void> {
+export async function runChatSession(start: RequestStart, conversation: Conversation | undefined, context: Context) {
   const { report, runtime, signal, stdout } = context;
   const { destination } = start.settings;
   if (!destination) throw missingBaseUrl();
@@ -124,7 +119,8 @@ const MAX_PROMPTS = 1000;
 const MAX_PROMPT_CHARS = 4000;
 
 // The texts of earlier sessions, newest first; `add` keeps one that has no secret. Without the file, the session has its own texts.
-async function openPromptHistory({ settings }: RequestStart, { runtime, report }: Context) {
+async function openPromptHistory({ settings }: RequestStart, context: Context) {
+  const { runtime, report } = context;
   const path = promptHistoryFile(runtime);
   const { redactText } = createArgumentRedactor(runtime.env, []);
   let lastText: string | undefined;
@@ -144,7 +140,7 @@ async function openPromptHistory({ settings }: RequestStart, { runtime, report }
     if (!isOpen || text.trim() === '' || text === lastText || text.length > MAX_PROMPT_CHARS || hasSecret) return;
     lastText = text;
     const record = { time: new Date(runtime.now()).toISOString(), text };
-    await attempt(() => appendToHistory(path, record, report, runtime));
+    await attempt(() => appendToHistory(path, record, context));
   };
   return { texts: ((isOpen && (await attempt(readTexts))) || []).reverse(), add };
 }

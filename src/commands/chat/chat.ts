@@ -3,13 +3,12 @@ import { enforceChecks } from '../../body/body-check.ts';
 import { buildBody } from '../../body/build-body.ts';
 import { type Conversation, openConversation } from '../../body/chat/conversation.ts';
 import { requestedChoiceCount, withStreamEnabled } from '../../body/chat/streaming.ts';
-import type { Draft } from '../../body/draft.ts';
 import { createBodyDependencies, createInputReader } from '../../body/input-reader.ts';
 import { openLastConversation } from '../../client/history/request-history.ts';
 import { prepareRequest } from '../../client/request.ts';
 import type { Context } from '../../context.ts';
 import { usageFailure } from '../../errors.ts';
-import { type FlagValues, getStringFlag } from '../../flag.ts';
+import { getStringFlag } from '../../flag.ts';
 import { rootOf } from '../../json/json-node.ts';
 import { chatOperation } from '../../operations/chat.ts';
 import { defaultFormat } from '../../results/output-format.ts';
@@ -25,7 +24,13 @@ export const runChat = requestCommand(chatOperation, async (start, context) => {
     throw usageFailure(`cannot start an interactive chat ${context.noInput}`, 'give a prompt: svc chat <prompt>');
   if (!isInteractive) requireBodySource(start.input);
   const hooks = await readHooks(start, context);
-  const conversation = await openChosenConversation(start, context);
+  const file = getStringFlag(start.flags, 'conversation');
+  const conversation =
+    file !== undefined
+      ? await openConversation(file, start.settings.output, context.runtime, createInputReader(context, start.deadline))
+      : start.flags.has('continue')
+        ? await openLastConversation(context)
+        : undefined;
   try {
     if (isInteractive) {
       const { runChatSession } = await import('./chat-session.ts');
@@ -65,21 +70,8 @@ function isSession({ input, flags, settings: { previewFormat, format = 'text' } 
   );
 }
 
-async function openChosenConversation(
-  { flags, settings, deadline }: RequestStart,
-  context: Context,
-): Promise<Conversation | undefined> {
-  const file = getStringFlag(flags, 'conversation');
-  if (file !== undefined)
-    return openConversation(file, settings.output, context.runtime, createInputReader(context, deadline));
-  return flags.has('continue') ? openLastConversation(context) : undefined;
-}
-
-export async function buildChatBody(
-  { settings, input, flags, deadline }: Pick<RequestStart, 'settings' | 'input' | 'flags' | 'deadline'>,
-  conversation: Conversation | undefined,
-  context: Context,
-): Promise<Draft> {
+export async function buildChatBody(start: RequestStart, conversation: Conversation | undefined, context: Context) {
+  const { settings, input, flags, deadline } = start;
   const fill = settings.isExact ? undefined : settings.defaults;
   const dependencies = createBodyDependencies(context, deadline);
   const built = await buildBody(input, { settings: fill, conversation: conversation?.source }, dependencies);
@@ -89,7 +81,11 @@ export async function buildChatBody(
     ? withStreamEnabled(built.draft, chatOperation, streamMode, flags.has('stats'))
     : built.draft;
   await enforceChecks(draft, chatOperation, built.inputIssues, settings, context.report);
-  if (conversation) rejectSeveralChoices(draft, flags);
+  if (conversation && requestedChoiceCount(rootOf(draft.doc)) > 1) {
+    const flag = ['conversation', 'continue'].find((name) => flags.has(name));
+    const keeper = flag ? `--${flag}` : 'an interactive chat';
+    throw usageFailure(`${keeper} keeps one response, but the body asks for several`, 'remove n, or set it to 1');
+  }
   if (!flags.has('attach')) return draft;
   const { insertAttachments } = await import('../../body/chat/attachment.ts');
   return {
@@ -101,18 +97,8 @@ export async function buildChatBody(
   };
 }
 
-function chooseStreamMode(
-  { format, output }: RequestStart['settings'],
-  isStdoutTerminal: boolean,
-): 'live' | 'chunks' | undefined {
+function chooseStreamMode({ format, output }: RequestStart['settings'], isStdoutTerminal: boolean) {
   if (format === 'jsonl') return 'chunks';
   const isTerminal = isStdoutTerminal && (output === undefined || output === '-');
   return isTerminal && (format ?? defaultFormat('chat', isTerminal)) === 'text' ? 'live' : undefined;
-}
-
-function rejectSeveralChoices({ doc }: Draft, flags: FlagValues): void {
-  if (requestedChoiceCount(rootOf(doc)) <= 1) return;
-  const flag = ['conversation', 'continue'].find((name) => flags.has(name));
-  const keeper = flag ? `--${flag}` : 'an interactive chat';
-  throw usageFailure(`${keeper} keeps one response, but the body asks for several`, 'remove n, or set it to 1');
 }

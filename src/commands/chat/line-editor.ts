@@ -4,7 +4,6 @@ import { Transform, Writable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
 import type { Runtime } from '../../runtime.ts';
 
-/** Reads what a person types at a terminal. The arrow keys and Ctrl-R recall earlier texts; Tab completes. */
 export interface LineEditor {
   /** The next text, which may have several lines: pasted, or between lines of `"""`. Undefined after Ctrl-D. */
   readonly read: () => Promise<string | undefined>;

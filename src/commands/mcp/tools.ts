@@ -2,8 +2,7 @@ import { Buffer } from 'node:buffer';
 import { enforceChecks } from '../../body/body-check.ts';
 import { buildBody } from '../../body/build-body.ts';
 import { prepareRequest } from '../../client/request.ts';
-import { sendAlone } from '../../client/send.ts';
-import type { Outcome } from '../../client/send-once.ts';
+import { type Outcome, sendAlone } from '../../client/send.ts';
 import { resolveSettings } from '../../client/settings.ts';
 import type { Context } from '../../context.ts';
 import { Failure, toFailure } from '../../errors.ts';
@@ -21,7 +20,7 @@ import { failureJson } from '../../output/failure-text.ts';
 import type { Reporter } from '../../output/reporter.ts';
 import { mergeStream } from '../../results/chunk-merger.ts';
 import { createTraceContext, readTraceParent } from '../../trace/trace-context.ts';
-import { createJobGuard, jobOfBody } from '../train/job-guard.ts';
+import { createJobGuard, createTrainingJob } from '../train/job-guard.ts';
 
 export interface McpTool {
   readonly name: string;
@@ -180,7 +179,7 @@ async function sendArguments(
   );
   await enforceChecks(draft, operation, inputIssues, { ...settings, origin: 'tool' }, context);
   const isTraining = typeof operation.arguments?.as === 'object';
-  const guard = isTraining ? createJobGuard(jobOfBody(draft, ['mcp'], settings), false, context) : {};
+  const guard = isTraining ? createJobGuard(createTrainingJob(draft, ['mcp'], settings), false, context) : {};
   return sendAlone(prepareRequest(settings, draft), settings, context, guard);
 }
 

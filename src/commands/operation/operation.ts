@@ -1,4 +1,3 @@
-import type { AutofillSettings } from '../../body/autofill.ts';
 import { enforceChecks } from '../../body/body-check.ts';
 import { buildBody } from '../../body/build-body.ts';
 import { createBodyDependencies } from '../../body/input-reader.ts';
@@ -30,11 +29,7 @@ export function runOperation(operation: Operation): RunCommand {
 }
 
 // Without a parent and --export, ids are UUIDs. The exported id of a call has the shape of TRACEPARENT in any trace.
-async function readTrace(
-  { continuesTrace }: Operation,
-  flags: FlagValues,
-  context: Context,
-): Promise<Pick<AutofillSettings, 'trace' | 'callId'>> {
+async function readTrace({ continuesTrace }: Operation, flags: FlagValues, context: Context) {
   const parent = continuesTrace ? await readParent(flags, context) : undefined;
   const isExported = isFlagOn(flags, 'export');
   if (!parent && !isExported) return {};

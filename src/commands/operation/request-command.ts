@@ -11,7 +11,6 @@ import type { Operation } from '../../operations/operation.ts';
 import type { JqFilter } from '../../results/jq-filter.ts';
 import { openResultFilter } from '../../results/print-result.ts';
 
-/** The start of a command that sends one request: everything but the body. */
 export interface RequestStart {
   readonly settings: Settings;
   readonly flags: FlagValues;

@@ -1,27 +1,31 @@
-import { createInputReader } from '../../body/input-reader.ts';
+import { Buffer } from 'node:buffer';
+import { resolve } from 'node:path';
+import { createInputReader, type InputReader } from '../../body/input-reader.ts';
 import {
   type ChatExpectations,
   expectationFailure,
   readChatExpectations,
 } from '../../client/expectations/chat-expectations.ts';
 import { checkReportFiles, runReportFlags } from '../../client/expectations/run-report.ts';
-import { appendToHistory, checkHistoryFile, requestHistoryFile } from '../../client/history/request-history.ts';
+import { checkHistoryFile, requestHistoryFile } from '../../client/history/request-history.ts';
 import type { PreparedRequest } from '../../client/request.ts';
-import type { Settings } from '../../client/settings.ts';
-import { recordedUrl } from '../../config/destination.ts';
 import type { Context } from '../../context.ts';
-import { type Failure, toFailure } from '../../errors.ts';
-import { getStringFlag, isFlagOn } from '../../flag.ts';
-import { firstStringMember, type JsonDocument, rawText, rootOf } from '../../json/json-node.ts';
-import { RawJson } from '../../json/write-json.ts';
+import { Failure, usageFailure } from '../../errors.ts';
+import { fileFailure, pathExists } from '../../files/file-errors.ts';
+import { nameSameFile, writeFileAtomically } from '../../files/file-replacement.ts';
+import { type FlagValues, getStringFlag, isFlagOn } from '../../flag.ts';
+import { firstStringMember, getMember, type JsonDocument, kindOf, rawText, rootOf } from '../../json/json-node.ts';
+import { tryParseJson } from '../../json/parse-json.ts';
+import { pluralize } from '../../json/pluralize.ts';
+import { indentJson, RawJson } from '../../json/write-json.ts';
 import { redactSecretFields } from '../../operations/secret-fields.ts';
+import { formatGithubAnnotation } from '../../output/failure-text.ts';
 import { chatStats, type ExchangeTiming, formatChatStats, tokenCount } from '../../results/chat-stats.ts';
 import { extractBlock } from '../../results/chat-text.ts';
-import { schemaViewText } from '../../results/schema-view.ts';
+import { payloadTypes, schemaViewText } from '../../results/schema-view.ts';
 import type { ResultView } from '../../results/show-response.ts';
 import { traceExports } from '../../trace/trace-context.ts';
 import type { RequestStart } from './request-command.ts';
-import { openSchemaExpectation } from './schema-expectation.ts';
 
 export interface ResponseHooks {
   readonly textOf: (request: PreparedRequest) => ResultView['textOf'];
@@ -42,10 +46,9 @@ export const expectFlags = [
 const hookFlags = [...expectFlags, 'expect', 'update', 'view', 'extract', 'stats', 'export'];
 
 /** Reads the flags and files of all hooks, before the body is built; undefined if flags and history need none. */
-export async function readHooks(
-  { settings: { history }, flags, deadline }: Pick<RequestStart, 'settings' | 'flags' | 'deadline'>,
-  context: Context,
-): Promise<ResponseHooks | undefined> {
+export async function readHooks(start: RequestStart, context: Context): Promise<ResponseHooks | undefined> {
+  const { flags, deadline } = start;
+  const { history } = start.settings;
   if (history === 'off' && !hookFlags.some((name) => flags.has(name))) return undefined;
   const { runtime, report, suspendSignals } = context;
   const { read } = createInputReader(context, deadline);
@@ -73,48 +76,85 @@ export async function readHooks(
   };
 }
 
-/** Appends a request that was sent to the history, if there is one, durably and without the secrets of the run; warns if it cannot. */
-export async function recordRequest(
-  { operation, draft, ids }: PreparedRequest,
-  { history, destination }: Pick<Settings, 'history' | 'destination'>,
-  {
-    time,
-    ms,
-    status,
-    response: doc,
-    failure,
-  }: {
-    readonly time: string;
-    readonly ms: number;
-    readonly status: number | undefined;
-    readonly response: JsonDocument | undefined;
-    readonly failure: Failure | undefined;
-  },
-  { runtime, report }: Pick<Context, 'runtime' | 'report'>,
-): Promise<void> {
-  if (history === 'off') return;
+// The hook of `--expect`: throws Failure `safety_check` on drift, or with `--update` writes the file.
+async function openSchemaExpectation(flags: FlagValues, read: InputReader['read'], { runtime, report }: Context) {
+  const file = getStringFlag(flags, 'expect');
+  const isUpdate = isFlagOn(flags, 'update');
+  if (file === undefined) {
+    if (isUpdate)
+      throw usageFailure('--update needs --expect', 'name the file to write: --expect schema.json --update');
+    return undefined;
+  }
+  if (file === '-') throw usageFailure('--expect needs a file, not stdin', 'name a file, such as schema.json');
+  const path = resolve(runtime.cwd, file);
+  if (await nameSameFile(file, getStringFlag(flags, 'output'), runtime.cwd))
+    throw usageFailure(`--expect and -o name the same file, ${file}`, 'choose another file with -o');
+  const exists = await pathExists(path);
+  const saved = exists ? await read(file) : Buffer.alloc(0);
+  const root = tryParseJson(saved);
+  const isSchema = root && kindOf(root) === 'object' && kindOf(getMember(root, 'paths') ?? root) === 'list';
+  if (exists && !isSchema && !(isUpdate && saved.length === 0)) {
+    const hint = 'name the file of a saved schema, or a new file with --update';
+    throw new Failure('local_file', `${file} is not a saved result of svc feedback schema`, { hint, applied: 'no' });
+  }
+  if (isUpdate)
+    return async (doc: JsonDocument): Promise<void> => {
+      await writeFileAtomically(path, file, `${indentJson(rootOf(doc))}\n`);
+      const count = payloadTypes(doc).length;
+      await report.note(`wrote the schema to ${file} (${count} ${pluralize(count, 'path')})`);
+    };
+  if (!root) {
+    const missing = Object.assign(new Error('missing'), { code: 'ENOENT' });
+    throw fileFailure(`read ${file}`, missing, {
+      hint: `to save the current schema: --expect ${file} --update`,
+      applied: 'no',
+    });
+  }
+  return async (doc: JsonDocument): Promise<void> => {
+    const drift = schemaDrift(groupTypes(root.doc), groupTypes(doc));
+    if (drift.length === 0) return;
+    for (const line of drift) await report.error(line);
+    const counts = `${drift.length} ${pluralize(drift.length, 'path differs', 'paths differ')} from ${file}`;
+    const title = `the feedback schema changed: ${counts}`;
+    const { CI, GITHUB_ACTIONS } = runtime.env;
+    if (CI && GITHUB_ACTIONS && getStringFlag(flags, 'error-format') !== 'json')
+      await report.error(formatGithubAnnotation({ level: 'error', title, message: drift.join('\n'), at: file }));
+    throw new Failure('safety_check', title, {
+      hint: `if this is intended: --expect ${file} --update`,
+      applied: 'yes',
+    });
+  };
+}
+
+function groupTypes(doc: JsonDocument): ReadonlyMap<string, string> {
+  const types = new Map<string, Set<string>>();
+  for (const [path, type] of payloadTypes(doc)) types.set(path, (types.get(path) ?? new Set()).add(type));
+  return new Map([...types].map(([path, one]) => [path, [...one].sort().join(' or ')]));
+}
+
+function schemaDrift(expected: ReadonlyMap<string, string>, actual: ReadonlyMap<string, string>): string[] {
+  return [...new Set([...expected.keys(), ...actual.keys()])].sort().flatMap((path) => {
+    const [before, now] = [expected.get(path), actual.get(path)];
+    if (before === now) return [];
+    if (before === undefined) return [`+ ${path}: ${now} (added)`];
+    return now === undefined ? [`- ${path}: ${before} (removed)`] : [`~ ${path}: ${before} -> ${now} (changed type)`];
+  });
+}
+
+export function historyContent(request: PreparedRequest, doc: JsonDocument | undefined, hasBodies: boolean) {
+  const { operation, draft, ids } = request;
+  const body = rootOf(draft.doc);
   const response = doc && rootOf(doc);
   const id = firstStringMember(response, 'id');
-  const model = firstStringMember(rootOf(draft.doc), 'model') ?? firstStringMember(response, 'model');
-  const redactedBody = (): Uint8Array => redactSecretFields(rootOf(draft.doc), operation, (name) => `[${name}]`);
-  const record = {
-    time,
-    command: operation.command.join(' '),
-    url: recordedUrl(destination),
-    ms: Math.round(ms),
-    status: failure?.facts.status ?? status ?? null,
-    exit_code: failure?.exitCode ?? 0,
-    applied: failure?.facts.applied ?? 'yes',
+  const model = firstStringMember(body, 'model') ?? firstStringMember(response, 'model');
+  return {
     ...(model === undefined ? {} : { model }),
     ids: { ...ids, ...(id === undefined || Object.values(ids).includes(id) ? {} : { response: id }) },
     prompt_tokens: tokenCount(response, 'prompt_tokens'),
     completion_tokens: tokenCount(response, 'completion_tokens'),
-    ...(history === 'bodies' ? { request: singleLine(redactedBody()) } : {}),
-    ...(history === 'bodies' && response ? { response: singleLine(rawText(response)) } : {}),
+    ...(hasBodies ? { request: singleLine(redactSecretFields(body, operation, (name) => `[${name}]`)) } : {}),
+    ...(hasBodies && response ? { response: singleLine(rawText(response)) } : {}),
   };
-  await appendToHistory(requestHistoryFile(runtime), record, report, runtime).catch((error: unknown) =>
-    report.warn(`the history: ${toFailure(error).message}`),
-  );
 }
 
 // In JSON, line breaks are only between values.

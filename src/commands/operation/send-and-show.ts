@@ -3,9 +3,10 @@ import { requestedChoiceCount } from '../../body/chat/streaming.ts';
 import { type Authorization, connect } from '../../client/connection.ts';
 import { openRunReport } from '../../client/expectations/run-report.ts';
 import { factsWithoutResponse, responseFacts } from '../../client/failure.ts';
+import { appendToHistory, requestHistoryFile } from '../../client/history/request-history.ts';
 import { createRequestContext, type PreparedRequest, requestSecrets, type SendHooks } from '../../client/request.ts';
-import { send } from '../../client/send.ts';
-import type { Outcome } from '../../client/send-once.ts';
+import { type Outcome, send } from '../../client/send.ts';
+import { recordedUrl } from '../../config/destination.ts';
 import type { Context } from '../../context.ts';
 import { Failure, type FailureFacts, toFailure } from '../../errors.ts';
 import { observeChunks } from '../../http/body-chunks.ts';
@@ -18,12 +19,11 @@ import { hasOutput } from '../../results/chat-text.ts';
 import { defaultFormat } from '../../results/output-format.ts';
 import { type ResultView, showResponse } from '../../results/show-response.ts';
 import type { RequestStart } from './request-command.ts';
-import { type ResponseHooks, recordRequest } from './response-hooks.ts';
+import { historyContent, type ResponseHooks } from './response-hooks.ts';
 
 interface ShowOptions extends Omit<RequestStart, 'input'> {
   readonly conversation?: Conversation | undefined;
   readonly guard?: Pick<SendHooks, 'onSend' | 'onOutcome'> | undefined;
-  /** A credential that was read before; without it, it is read for the request. */
   readonly authorization?: Authorization | undefined;
   readonly hooks: ResponseHooks | undefined;
 }
@@ -37,11 +37,7 @@ interface ShownResponse {
  * Sends a request, prints the response and returns it. A conversation is saved with it, even if it cannot be printed.
  * Throws the Failure otherwise. The outcome is in the reports of `--junit` and `--summary`, and in the history.
  */
-export async function sendAndShow(
-  request: PreparedRequest,
-  options: ShowOptions,
-  context: Context,
-): Promise<ShownResponse> {
+export async function sendAndShow(request: PreparedRequest, options: ShowOptions, context: Context) {
   const { runtime, report } = context;
   const { settings, flags, hooks } = options;
   const seen: Partial<ShownResponse> = {};
@@ -59,9 +55,22 @@ export async function sendAndShow(
   };
   const end = async (failure?: Failure): Promise<void> => {
     await saveReport(failure).catch((reportError: unknown) => report.warn(toFailure(reportError).message));
-    const outcome = { time, ms: duration(), status: seen.timing?.status, response: seen.doc, failure };
     // A reader closes the pipe only after the request was sent.
-    if (!failure || seen.doc || failure.facts.attempts) await recordRequest(request, settings, outcome, context);
+    if (settings.history === 'off' || (failure && !seen.doc && !failure.facts.attempts)) return;
+    const { status = seen.timing?.status ?? null, applied = 'yes' } = failure?.facts ?? {};
+    const record = {
+      time,
+      command: request.operation.command.join(' '),
+      url: recordedUrl(settings.destination),
+      ms: Math.round(duration()),
+      status,
+      exit_code: failure?.exitCode ?? 0,
+      applied,
+      ...historyContent(request, seen.doc, settings.history === 'bodies'),
+    };
+    await appendToHistory(requestHistoryFile(runtime), record, context).catch((error: unknown) =>
+      report.warn(`the history: ${toFailure(error).message}`),
+    );
   };
   const actions: ResponseActions = {
     isReadToEnd: (hooks.expectations ?? runReport) !== undefined,
@@ -93,7 +102,7 @@ async function sendAndPrint(
 ): Promise<ShownResponse> {
   const { operation, draft } = request;
   const { runtime, stdout, report, signal, startSpinner } = context;
-  const connection = await connect(settings, context, { authorization });
+  const connection = await connect(settings, context, authorization);
   report.addSecrets(requestSecrets(request));
   const requestContext = createRequestContext(request, connection);
   const startedAt = runtime.elapsed();

@@ -23,12 +23,9 @@ export async function showRequest(prepared: PreparedRequest, settings: Settings,
 }
 
 // The body byte for byte, the rest on stderr; as JSON all in one object.
-async function showDryRun(
-  { operation, headers, body, draft }: PreparedRequest,
-  settings: Settings,
-  writer: Writer,
-  { runtime, report }: Context,
-): Promise<void> {
+async function showDryRun(prepared: PreparedRequest, settings: Settings, writer: Writer, context: Context) {
+  const { operation, headers, body, draft } = prepared;
+  const { runtime, report } = context;
   const { destination, format } = settings;
   const scheme = operation.auth === 'basic' ? 'Basic ' : 'Bearer ';
   // None where the request would fail for lack of a credential for its URL.
@@ -52,12 +49,8 @@ async function showDryRun(
 const MAX_ARGUMENT_BYTES = 100_000;
 
 // As a curl command; secrets are variables of the shell. A body that is not in memory comes from svc with the same arguments.
-async function showCurl(
-  prepared: PreparedRequest,
-  { destination, certificateFiles, profile }: Settings,
-  writer: Writer,
-  { runtime: { argv } }: Context,
-): Promise<void> {
+async function showCurl(prepared: PreparedRequest, settings: Settings, writer: Writer, { runtime: { argv } }: Context) {
+  const { destination, certificateFiles, profile } = settings;
   const { operation, headers, draft } = prepared;
   const trustFiles = { ...certificateFiles, cacert: certificateFiles.cacert || profile.profile.cacert };
   const isBodyInMemory = prepared.body instanceof Uint8Array;

@@ -6,18 +6,17 @@ import { recordedUrl } from '../../config/destination.ts';
 import { dataDirectory } from '../../config/directories.ts';
 import type { Context } from '../../context.ts';
 import { toFailure } from '../../errors.ts';
-import { firstStringMember, itemsAt, rootOf } from '../../json/json-node.ts';
+import { firstStringMember, itemsAt, type JsonDocument, rootOf } from '../../json/json-node.ts';
 import { writeJson } from '../../json/write-json.ts';
 import {
   type AllowedDuplicates,
   createJobHistory,
-  createTrainingJob,
   jobHistoryFile,
   jobStatus,
   type RequestOutcome,
   type TrainingJob,
 } from '../../train/job-history.ts';
-import { digestBytes } from '../../train/stream/upload.ts';
+import { type BodyDigest, digestBytes } from '../../train/stream/upload.ts';
 
 /**
  * The guard against sending a job twice by mistake: `onSend` throws what `begin` of the job history throws, except for the local
@@ -39,21 +38,29 @@ export function createJobGuard(
     onOutcome: async (outcome) => {
       const recordOutcome = await start?.catch(() => undefined);
       const what = 'could not record the outcome of the job, so svc will refuse to send it again';
-      // The job itself is done.
       await recordOutcome?.(outcome).catch((error: unknown) => report.warn(`${what}: ${toFailure(error).message}`));
     },
   };
 }
 
-/** The job of a body that is in memory; `files` are its names in the job history. */
-export function jobOfBody(draft: Draft, files: readonly string[], { destination }: Settings): TrainingJob {
-  const groups = itemsAt(rootOf(draft.doc), 'trajectory_groups');
-  const trajectories = groups.reduce((sum, group) => sum + itemsAt(group, 'trajectories').length, 0);
-  const counts = { groups: groups.length, trajectories };
-  return createTrainingJob(digestBytes(draft.doc.bytes), draft, counts, files, recordedUrl(destination));
+/** The job of a body; `files` are its names in the job history. By default the draft is all of it. */
+export function createTrainingJob(
+  { doc }: Draft,
+  files: readonly string[],
+  { destination }: Settings,
+  { bytes, digest }: BodyDigest = digestBytes(doc.bytes),
+  counts = countTrajectories(doc),
+): TrainingJob {
+  const model = firstStringMember(rootOf(doc), 'model_id');
+  return { bytes, digest, model, files, ...counts, target: recordedUrl(destination) };
 }
 
-/** Guards each line of a batch as a training job of its own, in the same job history. */
+function countTrajectories(doc: JsonDocument): Pick<TrainingJob, 'groups' | 'trajectories'> {
+  const groups = itemsAt(rootOf(doc), 'trajectory_groups');
+  const sizes = groups.map((group) => itemsAt(group, 'trajectories').length);
+  return { groups: groups.length, trajectories: sizes.reduce((sum, size) => sum + size, 0) };
+}
+
 export function createLineGuards(
   settings: Settings,
   allowsDuplicate: boolean,
@@ -64,7 +71,7 @@ export function createLineGuards(
   const { runtime } = context;
   const history = createJobHistory(jobHistoryFile(dataDirectory(runtime)), runtime);
   return (line, draft, mayBeApplied) => {
-    const job = { ...jobOfBody(draft, [file], settings), run, line };
+    const job = { ...createTrainingJob(draft, [file], settings), run, line };
     return {
       ...createJobGuard(job, allowsDuplicate || (mayBeApplied && 'unknown'), context, history),
       knownResponse: async () => {

@@ -46,12 +46,7 @@ export const runTrainLint: RunCommand = async ({ args, flags }, context) => {
   if (failure) throw failure;
 };
 
-async function lintFiles(
-  files: readonly string[],
-  flags: FlagValues,
-  path: JsonPath | undefined,
-  context: Context,
-): Promise<{ readonly result: LintResult; readonly labels: readonly string[] }> {
+async function lintFiles(files: readonly string[], flags: FlagValues, path: JsonPath | undefined, context: Context) {
   const body = getStringFlag(flags, 'file');
   const paths = [...files, ...(body === undefined ? [] : [body])];
   if (paths.length === 0)
@@ -80,13 +75,9 @@ async function lintFiles(
 }
 
 // Links are relative to the page, so that page and data can be moved together, and no name can be another kind of URL.
-function linkFrom(
-  htmlPath = '',
-  labels: readonly string[],
-  cwd: string,
-): (label: string, line: string) => string | undefined {
+function linkFrom(htmlPath = '', labels: readonly string[], cwd: string) {
   const directory = dirname(resolve(cwd, htmlPath));
-  return (label, line) => {
+  return (label: string, line: string): string | undefined => {
     if (!labels.includes(label) || label === 'stdin') return undefined;
     const segments = relative(directory, resolve(cwd, label)).split(sep);
     return `./${segments.map(encodeURIComponent).join('/')}#L${line}`;

@@ -12,7 +12,6 @@ import { createBodyDependencies, type LabeledBytes, labeledStdin } from '../../b
 import { isYamlFile } from '../../body/json-source.ts';
 import { prepareRequest } from '../../client/request.ts';
 import type { Settings } from '../../client/settings.ts';
-import { recordedUrl } from '../../config/destination.ts';
 import { dataDirectory } from '../../config/directories.ts';
 import type { Context } from '../../context.ts';
 import { usageFailure } from '../../errors.ts';
@@ -24,7 +23,7 @@ import { getMember, kindOf, rootOf } from '../../json/json-node.ts';
 import { parseJson } from '../../json/parse-json.ts';
 import { pluralize } from '../../json/pluralize.ts';
 import { trainOperation } from '../../operations/train.ts';
-import { createTrainingJob, type TrainingJob } from '../../train/job-history.ts';
+import type { TrainingJob } from '../../train/job-history.ts';
 import { bodyContent, filesContent, parseGroupByPath, type TrajectoryContent } from '../../train/stream/groups.ts';
 import { keepHeapSmall } from '../../train/stream/small-heap.ts';
 import { createTrajectorySources, type TextSource, type TrajectorySources } from '../../train/stream/source.ts';
@@ -40,7 +39,7 @@ import { type RequestStart, requestCommand } from '../operation/request-command.
 import { readHooks } from '../operation/response-hooks.ts';
 import { sendAndShow } from '../operation/send-and-show.ts';
 import { showRequest } from '../operation/show-request.ts';
-import { createJobGuard, jobOfBody } from './job-guard.ts';
+import { createJobGuard, createTrainingJob } from './job-guard.ts';
 
 /** Creates a training job: settings, a body that may be larger than memory, checks, guard against duplicates, send, show. */
 export const runTrain = requestCommand(trainOperation, async (start, context) => {
@@ -65,18 +64,13 @@ interface TrainingInput {
   readonly built: BuiltBody;
   /** The trajectories that are not in the draft. */
   readonly content?: TrajectoryContent | undefined;
-  /** A whole body that was read for the first time. */
   readonly streamed?: StreamedBody | undefined;
-  /** The names of the files, for the job history. */
   readonly files: readonly string[];
 }
 
 // A whole body is read here, in bounded memory; its envelope, without the trajectories, is the base of the draft.
-async function readTrainingInput(
-  { input, settings, deadline }: RequestStart,
-  sources: TrajectorySources,
-  context: Context,
-): Promise<TrainingInput> {
+async function readTrainingInput(start: RequestStart, sources: TrajectorySources, context: Context) {
+  const { input, settings, deadline } = start;
   const { files, groupByPath, isInline } = readTrainingFlags(input);
   const dependencies = createBodyDependencies(context, deadline);
   const whole = wholeBodyInput(input);
@@ -129,11 +123,8 @@ async function readStreamedBody(source: TextSource, context: Context): Promise<S
   return { envelope: content.envelope(), content, digest };
 }
 
-function digestFirstReading(
-  { sources, checks }: TrajectoryContent,
-  chunks: AsyncIterable<Uint8Array>,
-  context: Context,
-): Promise<CheckedDigest> {
+function digestFirstReading(content: TrajectoryContent, chunks: AsyncIterable<Uint8Array>, context: Context) {
+  const { sources, checks } = content;
   const { onBytes, end } = showCheckProgress(sources, context, checks.groupCount);
   return digestChunks(chunks, onBytes).finally(end);
 }
@@ -150,7 +141,7 @@ async function checkTraining(
   const { report, signal } = context;
   if (!content) {
     await enforceChecks(draft, trainOperation, inputIssues, settings, report);
-    return { draft, job: jobOfBody(draft, files, settings) };
+    return { draft, job: createTrainingJob(draft, files, settings) };
   }
   const { sources, checks, isReordered, readFirst, rereadArray } = content;
   const parts = splitAtGroupArrays(draft.doc);
@@ -161,7 +152,7 @@ async function checkTraining(
   const isDifferent = isReordered || (streamed && !draft.doc.bytes.equals(streamed.envelope.bytes));
   const digest = isDifferent ? await digestChunks(readBody(), () => signal.throwIfAborted()) : firstDigest;
   const counts = { groups: checks.groupCount(), trajectories: checks.trajectoryCount() };
-  const job = createTrainingJob(digest, draft, counts, files, recordedUrl(settings.destination));
+  const job = createTrainingJob(draft, files, settings, digest, counts);
   const chunks = async function* (): AsyncGenerator<Uint8Array> {
     for (const source of sources) await source.verifyUnchanged();
     yield* requireUnchanged(readBody(), digest.checksum, sources.map(({ label }) => label).join(' '));
