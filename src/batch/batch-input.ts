@@ -33,10 +33,7 @@ interface LineObserver {
   readonly onEnd?: () => void;
 }
 
-/**
- * The lines of an input that a batch is about: checking, comparing, counting and sending read them from here. A line that is
- * left out keeps the result of an earlier run.
- */
+/** The lines that a batch is about, for checking, comparing and sending; a line that is left out keeps its earlier result. */
 export async function* selectedLines(
   { lines }: BatchInput,
   { shard, limit = Number.POSITIVE_INFINITY, sampledLines }: LineSelection,
@@ -88,10 +85,7 @@ export function lineSplitter(maxLineBytes: number): LineSplitter {
   return (chunks) => splitLines(chunks, maxLineBytes);
 }
 
-/**
- * Opens a file of lines, or stdin if the path is `-`. The time limit is for the first bytes of a FIFO. Throws Failure
- * `local_file` if it cannot be read.
- */
+/** Opens a file of lines, or stdin for `-`; the time limit is for the first bytes of a FIFO. Throws Failure `local_file`. */
 export async function openBatchInput(
   displayPath: string,
   runtime: Pick<Runtime, 'cwd' | 'stdin' | 'after' | 'elapsed'>,

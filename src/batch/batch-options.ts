@@ -102,10 +102,7 @@ export interface Shard {
   readonly count: number;
 }
 
-/**
- * The shard of `3/10`, `auto` or `auto/10`, from the flag or the variable that `source` names; without a text all lines.
- * Throws usage for anything else.
- */
+/** The shard of `3/10`, `auto` or `auto/10` from `source`, a flag or variable; without a text all lines. Throws usage. */
 export function parseShard(text: string | undefined, source: string, env: Runtime['env']): Shard {
   if (text === undefined) return { index: 1, count: 1 };
   const [isAuto, autoCount] = /^auto(?:\/([1-9]\d{0,5}))?$/.exec(text) ?? [];

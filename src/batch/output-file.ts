@@ -101,10 +101,7 @@ export function earlierVersionFailure(place: string, reason: string): Failure {
   });
 }
 
-/**
- * The outputs of batches that a command reads, each once even if it is named twice. Throws usage for stdin and Failure
- * `local_file` for another one that is not a regular file: results are read twice, and a pipe only once.
- */
+/** Outputs to read, each once even if it is named twice. Throws usage for stdin, and Failure `local_file` for a pipe: they are read twice. */
 export async function resolveOutputs(displayPaths: readonly string[], cwd: string): Promise<OutputPath[]> {
   const outputs = new Map<string, OutputPath>();
   for (const displayPath of displayPaths) {
@@ -124,10 +121,7 @@ export async function resolveOutputs(displayPaths: readonly string[], cwd: strin
 
 export type OutputFile = Awaited<ReturnType<typeof openOutput>>;
 
-/**
- * Opens an output to append result lines, creating it (0600) if it does not exist; its first `validBytes` bytes stay. Every
- * function throws Failure `local_file`.
- */
+/** Opens or creates (0600) an output to append results after its first `validBytes` bytes. Every function throws Failure `local_file`. */
 export async function openOutput(
   { path, displayPath }: OutputPath,
   { validBytes, isUnterminated }: Pick<OutputState, 'validBytes' | 'isUnterminated'>,
@@ -179,10 +173,7 @@ async function readResult(
   });
 }
 
-/**
- * Rewrites an output in the order of its lines, one result each and without `removedLines`. `table` has the journal's records.
- * The file changes completely or, with Failure `local_file` or an error of `beforeCommit`, not at all.
- */
+/** Rewrites an output, completely or not at all: one result per line, in order. `table` has the records of its journal. */
 export async function sortOutput(
   output: OutputPath,
   table: LineTable,

@@ -75,10 +75,7 @@ export function createStreamStore(batch: Omit<Checkpoint, 'input'>, sink?: Sink)
   };
 }
 
-/**
- * Opens an output for new results, and its journal before it. What they say about changed and removed lines no longer counts.
- * Throws Failure `local_file`.
- */
+/** Opens an output and its journal, of which changed and removed lines no longer count. Throws Failure `local_file`. */
 export async function openResultStore(
   prior: PriorResults,
   identity: BatchIdentity,
@@ -172,9 +169,8 @@ function replacedOutputFailure(displayPath: string): Failure {
 export type PriorResults = Awaited<ReturnType<typeof openPriorResults>>;
 
 /**
- * Locks an output and reads it and its journal; the caller releases the lock. `newRun` is the id of the run, if it is a new one.
- * Throws Failure `safety_check` for an output that another process uses, that has hard links, or that belongs to another batch
- * or an earlier version, and usage for one that exists without `--resume`.
+ * Locks an output, which the caller releases, and reads it and its journal. Throws Failure `safety_check` for one that is in use,
+ * has hard links, or belongs to another batch or an earlier version, and usage for one that exists without `--resume`.
  */
 export async function openPriorResults(
   file: OutputPath,
@@ -263,9 +259,8 @@ async function rejectUnusableFiles({ path, displayPath }: OutputPath, isResumed:
 export type InputDifferences = Awaited<ReturnType<typeof compareInput>>;
 
 /**
- * Compares the lines of an input with the digests of their results and records. Lines that have one count as removed if they
- * are empty or beyond the end of the input; lines after them are no difference. With a hint, throws Failure `safety_check` for
- * an input that `results` were not made from.
+ * Compares an input with the digests of results and records. Lines count as removed if they are empty or beyond the end. With a
+ * hint, throws Failure `safety_check` for an input that `results` were not made from.
  */
 export async function compareInput(
   input: BatchInput,

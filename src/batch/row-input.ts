@@ -22,10 +22,9 @@ import { isEmptyLine, type LineSplitter } from './batch-input.ts';
 type Row = (column: string, isJson: boolean) => string;
 
 /**
- * Makes the lines of a batch of the rows of a file: CSV or TSV with a header, by its name, otherwise JSON Lines of objects. Line
- * numbers are those of rows, without the header. A row that cannot be used becomes a line with a problem. Returns also the flags
- * that the bodies are made from. Throws usage for flags that do not fit, and what building a body throws; the lines throw usage
- * for columns that the file lacks, and Failure `body` for a file that is not CSV.
+ * Makes the lines of a batch of the rows of a file: CSV or TSV with a header, by its name, otherwise JSON Lines of objects. A row
+ * that cannot be used becomes a line with a problem. Returns also the flags that bodies are made from. Throws usage, and what
+ * building a body throws; the lines throw usage for columns that the file lacks, and Failure `body` for a file that is not CSV.
  */
 export async function readRows(
   operation: Operation,
@@ -82,10 +81,7 @@ export function tableDelimiter(path: string): string | undefined {
   return { '.csv': ',', '.tsv': '\t' }[extname(path).toLowerCase()];
 }
 
-/**
- * The records of CSV or TSV, without empty lines; `raw` is without its line break, and `offset` that of its end. Throws Failure
- * `body` for text that is not CSV in UTF-8.
- */
+/** The records of CSV or TSV; `raw` is without its line break, `offset` that of its end. Throws Failure `body` for other text. */
 export async function* readRecords(
   chunks: AsyncIterable<Uint8Array>,
   path: string,

@@ -224,14 +224,15 @@ async function sendAndStore(
     response: response?.doc && rootOf(response.doc),
     warnings,
   };
-  const stored = settle(run, job, result, bytes);
+  // Without the result, whose response a connection would hold.
+  const written = settle(run, job, result, bytes).then(() => {});
   if (state.status !== 'unknown' && !isOwnResponse) {
-    const written = stored.then(() => {});
     run.stored = { state, response: response?.bytes, written, createDoubt: doubtOf };
     // Such data may have arrived while a record or a warning was written.
     if (run.hasStrayData) onStrayData();
   }
-  return stored;
+  await written;
+  return result;
 }
 
 interface SentLineResult {

@@ -37,9 +37,7 @@ const MIN_LINES_FOR_PERCENTAGE = 20;
 /**
  * Decides when a line is read, when a request is sent, whether it is retried, and when the batch stops. A rate-limited service
  * halves the concurrency, once for all requests in flight then; each full round of responses adds one. A service that is down
- * leaves one, and after `maxOutageMs` stops the batch; a permanent cause, such as a host name that does not exist, at once,
- * unless a connection was made before. `onOutage` is called at the beginning of an outage, `onStop` each time there is a reason
- * to stop.
+ * leaves one, and after `maxOutageMs` stops the batch; a permanent cause at once, unless a connection was made before.
  */
 export function createScheduler(
   { concurrency, rate, maxOutageMs, outageFlag, isFailFast, maxFailures, isOrdered }: BatchOptions,

@@ -20,9 +20,8 @@ import { isEmptyLine, type LineSplitter } from './batch-input.ts';
 const MAX_DOCUMENT_BYTES = 256 * 1024 * 1024;
 
 /**
- * Makes the lines of a batch of calls of OTLP/JSON: a document, or lines of documents as a collector's file exporter writes
- * them. Each span is the start of a call; line numbers are those of spans. A span that cannot be used becomes a line with a
- * problem. The lines throw Failure `body` for text that is not OTLP/JSON.
+ * Makes a line of each span of OTLP/JSON, which starts a call: a document, or lines of documents as a collector writes them. A
+ * span that cannot be used becomes a line with a problem. Throws Failure `body` for other text.
  */
 export function spanSplitter(label: string): LineSplitter {
   return async function* (chunks) {

@@ -50,10 +50,7 @@ import { openResultFilter, printResult, resultOf } from '../../results/print-res
 import { readParent } from '../../trace/trace-context.ts';
 import { limitYoungGeneration } from '../../train/stream/small-heap.ts';
 
-/**
- * Sends each line of a file, or what `splitInput` makes of it, as a body of an operation. Throws usage for flags that do not
- * fit, Failure `safety_check` for the output of another batch, `partly_failed` if lines failed, and the reason for ending early.
- */
+/** Sends each line of a file, or what `splitInput` makes of it, as a body. Throws the Failure of the batch as a whole. */
 export async function runBatch(
   operation: Operation,
   invocation: Invocation,

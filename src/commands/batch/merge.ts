@@ -20,9 +20,8 @@ import { openResultFilter } from '../../results/print-result.ts';
 const MAX_EMPTY_LINE_BYTES = 1024;
 
 /**
- * Combines the results of sharded batches in the order of their lines, and reports missing lines. Throws Failure
- * `safety_check` for outputs that are not of one batch, and `partly_failed` if lines are missing or have no success, after writing
- * all results. Without the input, an empty line before the last result counts as missing, and lines after it are not known.
+ * Combines the results of sharded batches in the order of their lines. Throws Failure `safety_check` for outputs that are not of one
+ * batch, and `partly_failed` for missing or failed lines, after writing all results.
  */
 export async function runBatchMerge({ args, flags }: Invocation, context: Context): Promise<void> {
   const { runtime, stdout, report } = context;

@@ -18,10 +18,7 @@ import { parseJson } from '../../json/parse-json.ts';
 import { openResultOutput, printResult, resultOf } from '../../results/print-result.ts';
 import { readHtmlFlag, writeReportPage } from '../../results/report-page.ts';
 
-/**
- * Summarizes the outputs of batches, or compares two. Throws usage for a wrong number of files, and Failure `local_file` for
- * one that is not an output.
- */
+/** Summarizes the outputs of batches, or compares two. Throws Failure `local_file` for a file that is not an output. */
 export async function runBatchReport({ args, flags }: Invocation, context: Context): Promise<void> {
   const { runtime, stdout } = context;
   const output = await openResultOutput('report', flags, context);
