@@ -207,7 +207,7 @@ export async function openHarReplay(
     send,
     requireAllRecorded: () => {
       if (missing.size === 0) return;
-      const count = Array.from(missing.values()).reduce((sum, each) => sum + each, 0);
+      const count = Array.from(missing.values()).reduce((sum, each) => sum + each);
       const names = Array.from(missing, ([name, times]) => `${name} (${times})`).slice(0, MAX_LISTED_REQUESTS);
       const subject = pluralize(count, 'request was', 'requests were');
       throw new Failure('safety_check', `${count} ${subject} not in ${path}: ${names.join(', ')}`, {

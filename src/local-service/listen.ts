@@ -11,12 +11,6 @@ import { serviceLimits } from './limits.ts';
 import type { LocalService } from './open-local-service.ts';
 import { jsonResponse } from './responses.ts';
 
-export interface ServiceListener {
-  readonly url: string;
-  /** Lets requests in flight finish. After the limit, event streams end with an error event, and other responses are cut. */
-  readonly close: () => Promise<void>;
-}
-
 // For the error events of streams that are still open after the limit, if that is shorter.
 const MIN_LAST_WRITES_MS = 250;
 
@@ -29,7 +23,7 @@ export async function listenOnLoopback(
   port: number,
   after: StartTimer,
   timeouts: { readonly [limit in 'headMs' | 'bodyMs' | 'drainMs']: number },
-): Promise<ServiceListener> {
+) {
   // A request may take long, as a gigabyte does; the rate of its body is what has a limit.
   const server = createServer({
     requestTimeout: 0,
@@ -76,7 +70,8 @@ export async function listenOnLoopback(
     Array.from(inFlight, (response) => new Promise<void>((resolve) => void response.once('close', resolve)));
   return {
     url: `http://127.0.0.1:${boundPort}`,
-    close: async () => {
+    /** Lets requests in flight finish. After the limit, event streams end with an error event, and other responses are cut. */
+    close: async (): Promise<void> => {
       const closed = new Promise<void>((resolve) => void server.close(() => resolve()));
       await within(timeouts.drainMs, responseEnds());
       for (const response of inFlight) response.emit('shutdown');

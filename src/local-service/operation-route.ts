@@ -1,5 +1,4 @@
 import { unescape as decodeUrlText } from 'node:querystring';
-import type { Fields } from '../fields/field.ts';
 import type { Finding } from '../fields/finding.ts';
 import { createBodyValidator } from '../fields/schema-validator.ts';
 import { uuidV7 } from '../fields/uuid.ts';
@@ -8,7 +7,7 @@ import { collectBody } from '../http/body-chunks.ts';
 import { getHeader, type HttpRequest, type HttpResponse } from '../http/message.ts';
 import { bodyChunks } from '../http/request-progress.ts';
 import { JsonError } from '../json/json-error.ts';
-import { formatJsonPath, type JsonNode, type JsonPath, rootOf } from '../json/json-node.ts';
+import { formatJsonPath, type JsonNode, rootOf } from '../json/json-node.ts';
 import { parseJson } from '../json/parse-json.ts';
 import type { JsonValue } from '../json/write-json.ts';
 import type { Operation } from '../operations/operation.ts';
@@ -129,17 +128,14 @@ export function refuseFindings(
   return undefined;
 }
 
-/** True for what the interface forbids, and for what real servers reject besides (docs/servers.md). */
+// True for what the interface forbids, and for what real servers reject besides (docs/servers.md).
 function isRefusedFinding({ level, code, path }: Finding, { rejectsUnknownFields, body }: Operation): boolean {
+  const [name] = path;
   if (code === 'unknown') return rejectsUnknownFields === true && path.length === 1;
-  if (code === 'advice' && isInPrintedRange(path, body)) return false;
+  // Integers between int64 and the range that the interface prints are warnings only.
+  const field = code === 'advice' && typeof name === 'string' && path.length === 1 ? body[name] : undefined;
+  if (field?.type === 'integer' && typeof field.max === 'bigint') return false;
   return level === 'error' || code === 'missing' || code === 'null' || code === 'advice';
-}
-
-// Integers between int64 and the range that the interface prints are warnings only.
-function isInPrintedRange([name, ...inner]: JsonPath, body: Fields): boolean {
-  const field = typeof name === 'string' && inner.length === 0 ? body[name] : undefined;
-  return field?.type === 'integer' && typeof field.max === 'bigint';
 }
 
 /** Forwards chats to an upstream server byte for byte; only the upstream validates them. */

@@ -49,11 +49,7 @@ export function readRoute(
   return { method: 'GET', auth, errors, respond };
 }
 
-export interface AcceptedCredentials {
-  readonly username: string;
-  readonly password: string;
-  readonly token: string;
-}
+export type AcceptedCredentials = { readonly [name in 'username' | 'password' | 'token']: string };
 
 /** The user of a request; throws HttpError 401 unless its Authorization header is the one of the scheme. */
 export function authenticateRequest(

@@ -9,10 +9,7 @@ import { redactChunks } from './body-copy.ts';
 import { HttpError } from './responses.ts';
 
 /** Sends a request with the headers about bodies only. Throws HttpError 502 (no connection or response) or 504 (silence). */
-export type Upstream = (
-  path: `/${string}`,
-  request: Pick<HttpRequest, 'method' | 'headers' | 'body' | 'signal'>,
-) => Promise<HttpResponse>;
+export type Upstream = ReturnType<typeof createUpstream>;
 
 const REQUEST_HEADERS = ['content-type', 'content-encoding', 'accept'];
 // Cookies and the like concern only the upstream server and this service.
@@ -22,10 +19,13 @@ const RESPONSE_HEADERS = ['content-type', 'retry-after', 'x-request-id'];
  * An upstream server at a base URL, reached by `send` within the usual limits. The caller's credentials are never forwarded:
  * `token` is sent instead, and redacted if the server repeats it. A response that falls silent is cut.
  */
-export function createUpstream(baseUrl: URL, token: string | undefined, send: Send, after: StartTimer): Upstream {
+export function createUpstream(baseUrl: URL, token: string | undefined, send: Send, after: StartTimer) {
   const authorization: HttpHeaders = token ? [['Authorization', `Bearer ${token}`]] : [];
   const secrets = bodySecretForms([token]);
-  return async (path, { method, body, headers, signal }) => {
+  return async (
+    path: `/${string}`,
+    { method, body, headers, signal }: Pick<HttpRequest, 'method' | 'headers' | 'body' | 'signal'>,
+  ): Promise<HttpResponse> => {
     const url = joinUrl(baseUrl, path);
     const progress = createRequestProgress();
     const request = {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { ExchangeSignal, Send } from '../../src/http/message.ts';
 import { bodyChunks } from '../../src/http/request-progress.ts';
-import { listenOnLoopback, type ServiceListener } from '../../src/local-service/listen.ts';
+import { listenOnLoopback } from '../../src/local-service/listen.ts';
 import {
   type LocalService,
   type LocalServiceOptions,
@@ -21,7 +21,7 @@ const patience = { headMs: 60_000, bodyMs: 60_000, drainMs: 50 };
 async function listening(
   more: Partial<typeof patience> = {},
   send?: Send,
-): Promise<ServiceListener & { port: string }> {
+): Promise<Awaited<ReturnType<typeof listenOnLoopback>> & { port: string }> {
   const served = send ? { send, observe: (next: Send) => next } : await service();
   const listener = await listenOnLoopback(served, 0, after, { ...patience, ...more });
   onTestFinished(() => listener.close());

@@ -25,8 +25,8 @@ export async function readModelRequest(body: JsonNode) {
   const isSet = (name: string): boolean => isTrue(getMember(body, name));
   const [seed, reasoning] = ['seed', 'include_reasoning'].map((name) => getMember(body, name));
   const maxTokens = ['max_tokens', 'max_completion_tokens'].map((name) => numberMember(body, name) ?? Infinity);
-  const lastOfUser = messages.findLast(({ role }) => role !== 'system' && role !== 'developer') ?? last;
-  const tool = await chooseTool(body, lastOfUser);
+  const lastTurn = messages.findLast(({ role }) => role !== 'system' && role !== 'developer') ?? last;
+  const tool = await chooseTool(body, lastTurn);
   return {
     prompt: messages.map(({ role, text }) => `${role}: ${text}\n`).join(''),
     last,
@@ -77,13 +77,12 @@ async function readFixedText(body: JsonNode, messages: readonly ChatMessage[]): 
   if (choice && kindOf(choice) === 'string') return stringOf(choice);
   const regex = firstStringMember(constraints, 'regex');
   if (regex !== undefined) return (await import('./pattern.ts')).smallestMatch(regex);
-  const schema = [
+  const paths = [
     ['response_format', 'json_schema', 'schema'],
     ['structured_outputs', 'json'],
     ['response_format', 'schema'],
-  ]
-    .map((path) => nodeAtPath(body, path))
-    .find((node) => node && kindOf(node) !== 'null');
+  ];
+  const schema = paths.map((path) => nodeAtPath(body, path)).find((node) => node && kindOf(node) !== 'null');
   if (schema) {
     const text = kindOf(schema) === 'string' ? stringOf(schema) : rawText(schema);
     if (!tryParseJson(Buffer.from(text))) throw new HttpError(400, 'structured_outputs.json is not JSON');

@@ -197,7 +197,10 @@ function openPostgresDatabase(address: PostgresAddress, password: string | undef
             result = { value: await action(client) };
           });
         } catch (error) {
-          throw result && !canRepeat && isConnectionError(error) ? unknownCommit(error, label) : error;
+          if (!result || canRepeat || !isConnectionError(error)) throw error;
+          // The database may have received the commit before the connection was lost.
+          const message = `lost the connection to the database at ${label} during a commit, which may have succeeded`;
+          throw new StoreError('unknown', `${message}: ${errorMessage(error)}`);
         }
         if (!result) throw new Error('the transaction did not run');
         return result.value;
@@ -214,12 +217,6 @@ const LOST_CONNECTION =
 function isConnectionError(error: unknown): boolean {
   const code = errorCode(error) ?? '';
   return LOST_CONNECTION.test(code) || /^(08...|57P..)$/.test(code);
-}
-
-// The database may have received the commit before the connection was lost.
-function unknownCommit(error: unknown, label: string): StoreError {
-  const message = `lost the connection to the database at ${label} during a commit, which may have succeeded`;
-  return new StoreError('unknown', `${message}: ${errorMessage(error)}`);
 }
 
 function toPostgresStoreError(error: unknown, label: string): unknown {

@@ -5,15 +5,13 @@ import { kindOf, membersOf, rawText, rootOf } from '../../json/json-node.ts';
 import { parseJson } from '../../json/parse-json.ts';
 import { yieldToEventLoop } from '../event-loop.ts';
 
-/** `full`: there is no space; `busy`, `lost`: a later attempt may succeed; `unsupported`: the store cannot hold the value. */
-type StoreErrorReason = 'busy' | 'lost' | 'full' | 'unsupported' | 'unknown';
-
 /** A write or read that the store could not do; nothing of a write was stored, unless the reason is `unknown`. */
 export class StoreError extends Error {
   override readonly name = 'StoreError';
-  readonly reason: StoreErrorReason;
+  /** `busy`, `lost`: a later attempt may succeed; `unsupported`: the store cannot hold the value. */
+  readonly reason: 'busy' | 'lost' | 'full' | 'unsupported' | 'unknown';
 
-  constructor(reason: StoreErrorReason, message: string) {
+  constructor(reason: StoreError['reason'], message: string) {
     super(message);
     this.reason = reason;
   }
