@@ -30,7 +30,7 @@ export function reportHtml(report: BatchReport): string {
     return [flag, passed, ['span', {}, [meter, ` ${formatShare(value)}`]]];
   });
   return reportPage('Batch report', [
-    ['p', { class: 'soft' }, report.name],
+    ['p', { class: 'muted' }, report.name],
     figureList(figures.map(({ label, read, format }) => [label, format(read(report))])),
     charts([report]),
     ...reportSection('Expectations', tableOf(['Expectation', 'Passed', 'Pass rate'], expectations)),

@@ -21,14 +21,13 @@ import { compareNumberLiterals } from '../../json/number-literal.ts';
 import { compactChunks, tokenEnd } from '../../json/write-json.ts';
 import type { TrajectoryChecks } from '../stream/checks.ts';
 import { InvalidTextError, type TrajectoryPart } from '../stream/reader.ts';
-import { type FindingCallback, type TrajectoryFacts, truncateText } from './summary.ts';
+import type { LintKind } from './lint-kinds.ts';
 
-/** Reports the findings of a trajectory; returns its facts. */
-export function lintTrajectory(
-  trajectory: JsonNode,
-  nonFiniteOffsets: readonly number[],
-  onFinding: FindingCallback,
-): TrajectoryFacts {
+/** Reports a finding in a trajectory, with the offset in its text and the path inside it. */
+type FindingCallback = (kind: LintKind, offset: number, path: JsonPath, message: string) => void;
+
+/** Reports the findings of a trajectory. Returns its reward as written, if it is a number, and how many tokens have logprobs. */
+export function lintTrajectory(trajectory: JsonNode, nonFiniteOffsets: readonly number[], onFinding: FindingCallback) {
   const reward = getMember(trajectory, 'reward');
   const isNumber = reward !== undefined && !nonFiniteOffsets.includes(startOffset(reward));
   for (const offset of nonFiniteOffsets) {
@@ -94,6 +93,13 @@ function lintTokens(trajectory: JsonNode, onFinding: FindingCallback): number {
     kindOf(token) === 'string' ? JSON.stringify(truncateText(stringOf(token))) : 'a value that is not a string';
   onFinding('token-text', startOffset(token), path, `${text} is not token_id:<n>${more}`);
   return tokens;
+}
+
+const MAX_TEXT_CHARS = 40;
+
+/** A text for a message: at most 40 characters of it. */
+export function truncateText(text: string): string {
+  return text.length > MAX_TEXT_CHARS ? `${text.slice(0, MAX_TEXT_CHARS)}…` : text;
 }
 
 // Trainers also use the additional histories.

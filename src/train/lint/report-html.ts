@@ -23,7 +23,7 @@ export function lintHtml(
     const href = linkTo(file, line);
     return href === undefined ? at : ['a', { href }, at];
   };
-  return reportPage('Training data', [['p', { class: 'soft' }, labels.join(', ')], ...lintMarkup(result, place)]);
+  return reportPage('Training data', [['p', { class: 'muted' }, labels.join(', ')], ...lintMarkup(result, place)]);
 }
 
 /** The result of lint as figures, charts and findings; those of texts without places have the path only. */
@@ -37,7 +37,7 @@ export function lintMarkup({ summary, problems }: LintResult, place?: (at: strin
     if (rows.length === 0) return [];
     const cells = rows.map(({ at = '', path, message }) => [...(place ? [place(at)] : []), path, message]);
     const headings = [...(place ? ['Place'] : []), 'Field', 'Finding'];
-    return [['h3', {}, [`${title} `, ['span', { class: 'soft' }, reason]]], ...tableOf(headings, cells)];
+    return [['h3', {}, [`${title} `, ['span', { class: 'muted' }, reason]]], ...tableOf(headings, cells)];
   };
   const sections = lintKindNames.flatMap((kind) => {
     const [count, examples] = [findings.count(kind), findings.examplesOf(kind)];
