@@ -6,14 +6,13 @@ import { figureList, type Markup, reportPage, reportSection, tableOf } from '../
 import type { BatchReport } from './batch-report.ts';
 import { sortedCauses } from './batch-statistics.ts';
 import { formatLineRanges } from './batch-summary.ts';
-import type { Comparison } from './compare-results.ts';
+import { type Comparison, lineChanges } from './compare-results.ts';
 import {
   changeLines,
   comparedFigures,
   distributions,
   figures,
   formatShare,
-  lineChanges,
   passRate,
   percentiles,
 } from './report-text.ts';
@@ -59,7 +58,7 @@ export function comparisonHtml(reports: readonly [BatchReport, BatchReport], com
 }
 
 function details({ statistics, failures, responses }: BatchReport): Markup[] {
-  const causes = sortedCauses(statistics.causes).map(({ cause, count, lines }) => [
+  const causes = sortedCauses(statistics).map(({ cause, count, lines }) => [
     ...[formatCount(count), cause, formatLineRanges(lines)],
   ]);
   const samples = (lines: BatchReport['failures']): Markup[] =>

@@ -4,9 +4,9 @@ import { formatCount, formatMilliseconds, wholeRange } from '../output/transfer-
 import { type Distribution, plotBars } from '../results/distribution.ts';
 import { alignColumns } from '../results/format-rows.ts';
 import type { BatchReport } from './batch-report.ts';
-import { type BatchStatistics, evenEdges, type FailureCause, logEdges, sortedCauses } from './batch-statistics.ts';
+import { type BatchStatistics, evenEdges, logEdges, sortedCauses } from './batch-statistics.ts';
 import { formatLineRanges } from './batch-summary.ts';
-import type { Comparison } from './compare-results.ts';
+import { type Comparison, lineChanges } from './compare-results.ts';
 
 const MAX_SHOWN_CAUSES = 5;
 const BAR_COUNT = 12;
@@ -17,7 +17,7 @@ export const percentiles = [50, 90, 99];
 
 /** Failures of a batch by cause, one per line. */
 export function causeLines(statistics: BatchStatistics): string[] {
-  const causes = sortedCauses(statistics.causes);
+  const causes = sortedCauses(statistics);
   const moreCauses = causes.length - MAX_SHOWN_CAUSES;
   return [
     ...causes.slice(0, MAX_SHOWN_CAUSES).map(causeLine),
@@ -30,11 +30,12 @@ const MIN_LATENCIES = 10;
 
 /** Token sums and latency of a batch, one per line. */
 export function statisticsLines({ latency, promptTokens, completionTokens }: BatchStatistics): string[] {
+  const times = percentiles.map((percent) => `p${percent} ${latency.percentile(percent)} ms`).join(', ');
   return [
     ...(promptTokens.count() + completionTokens.count() > 0
       ? [`tokens: ${formatCount(promptTokens.sum())} in, ${formatCount(completionTokens.sum())} out`]
       : []),
-    ...(latency.count() >= MIN_LATENCIES ? [`latency: ${latencyText(latency)}`] : []),
+    ...(latency.count() >= MIN_LATENCIES ? [`latency: ${times}, max ${latency.max()} ms`] : []),
   ];
 }
 
@@ -72,7 +73,7 @@ export function reportJson({ statistics, expectations }: BatchReport): { readonl
     failed,
     unknown,
     retries,
-    failures: sortedCauses(statistics.causes).map(({ cause, count, lines }) => ({ cause, count, first_lines: lines })),
+    failures: sortedCauses(statistics).map(({ cause, count, lines }) => ({ cause, count, first_lines: lines })),
     expectations: Array.from(expectations, ([expectation, counts]) => ({ expectation, ...counts })),
     tokens: { prompt: promptTokens.sum(), completion: completionTokens.sum() },
     latency_ms: Object.fromEntries([
@@ -85,12 +86,8 @@ export function reportJson({ statistics, expectations }: BatchReport): { readonl
 /** The figures of two reports beside each other, and the lines that changed, as text. */
 export function comparisonText(reports: readonly [BatchReport, BatchReport], comparison: Comparison): string {
   const heading = ['', ...reports.map(({ name }) => name), 'change'];
-  return (
-    alignColumns([heading, ...comparedFigures(reports)]) +
-    changeLines(comparison)
-      .map((line) => `${line}\n`)
-      .join('')
-  );
+  const lines = changeLines(comparison).map((line) => `${line}\n`);
+  return alignColumns([heading, ...comparedFigures(reports)]) + lines.join('');
 }
 
 /** What changed from line to line, in sentences. */
@@ -108,8 +105,6 @@ export function changeLines({ compared, onlyFirst, onlySecond, changes }: Compar
     }),
   ];
 }
-
-export const lineChanges = ['worse', 'better', 'different'] as const;
 
 /** Two reports and their comparison as JSON. */
 export function comparisonJson(reports: readonly BatchReport[], comparison: Comparison): JsonValue {
@@ -211,13 +206,7 @@ function tokenEdges(all: readonly Distribution[], barCount: number): number[] {
   return evenEdges(Math.max(...all.map(({ max }) => max())), barCount);
 }
 
-/** Percentiles and maximum of a latency. */
-function latencyText(latency: Distribution): string {
-  const [p50 = 0, p90 = 0, p99 = 0] = percentiles.map(latency.percentile);
-  return `p50 ${p50} ms, p90 ${p90} ms, p99 ${p99} ms, max ${latency.max()} ms`;
-}
-
-function causeLine({ cause, count, lines }: FailureCause): string {
+function causeLine({ cause, count, lines }: ReturnType<typeof sortedCauses>[number]): string {
   const more = count > lines.length ? ', …' : '';
   return `${formatCount(count)} × ${cause} (${pluralize(lines.length, 'line')} ${formatLineRanges(lines)}${more})`;
 }

@@ -8,7 +8,7 @@ import { MAX_CHART_BINS } from '../train/lint/report.ts';
 import { lintMarkup } from '../train/lint/report-html.ts';
 import { addReward, createRewardStats, isTrainable } from '../train/lint/summary.ts';
 import { yieldToEventLoop } from './event-loop.ts';
-import { readTrajectories } from './store/page-queries.ts';
+import { readStoredTrajectories } from './store/page-queries.ts';
 import type { ServiceStore } from './store/service-store.ts';
 
 /** The rewards of a job in the order of its trajectories, for its row in the list of jobs. */
@@ -67,7 +67,7 @@ export async function lintJob(
 // Groups as a file has them, the empty ones before others included.
 async function* groupTexts(store: Pick<ServiceStore, 'readRows'>, jobId: string, signal: ExchangeSignal | undefined) {
   let group = -1;
-  for await (const rows of readTrajectories(store, jobId)) {
+  for await (const rows of readStoredTrajectories(store, jobId)) {
     let text = '';
     for (const row of rows) {
       if (group === Number(row.group_index)) text += ',';

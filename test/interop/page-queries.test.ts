@@ -9,8 +9,8 @@ import {
   readFeedbackOf,
   readPage,
   readRecord,
+  readStoredTrajectories,
   readTotals,
-  readTrajectories,
 } from '../../src/local-service/store/page-queries.ts';
 import type { RowQuery, ServiceStore } from '../../src/local-service/store/service-store.ts';
 import { noPostgres, type PostgresServer, postgresServer } from '../support/postgres.ts';
@@ -69,7 +69,7 @@ async function plansOf(store: ServiceStore): Promise<readonly (readonly [sql: st
   expect((await readTrace(recorded, 't7', 50)).total).toBe(ROWS / TRACES);
   await readTotals(recorded);
   let trajectories = 0;
-  for await (const rows of readTrajectories(recorded, 'j0')) trajectories += rows.length;
+  for await (const rows of readStoredTrajectories(recorded, 'j0')) trajectories += rows.length;
   expect(trajectories).toBe(50);
   const plans: [string, string][] = [];
   for (const { sql, values } of statements.values()) {

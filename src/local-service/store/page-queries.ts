@@ -192,7 +192,7 @@ export function readTraceCalls(store: Pick<ServiceStore, 'readRows'>, traceId: s
 }
 
 /** The trajectories of a job in order, in chunks. */
-export function readTrajectories(store: Pick<ServiceStore, 'readRows'>, jobId: string) {
+export function readStoredTrajectories(store: Pick<ServiceStore, 'readRows'>, jobId: string) {
   const key = ['group_index', 'trajectory_index'];
   const columns = 'group_index, trajectory_index, cast(trajectory as text) as trajectory';
   return readChunks(store, { columns, from: '@trajectories where job_id', key, chunk: TRAJECTORIES_PER_CHUNK }, jobId);
