@@ -8,6 +8,7 @@ import { sortedCauses } from './batch-statistics.ts';
 import { formatLineRanges } from './batch-summary.ts';
 import { type Comparison, lineChanges } from './compare-results.ts';
 import {
+  barEdges,
   changeLines,
   comparedFigures,
   distributions,
@@ -75,15 +76,15 @@ function details({ statistics, failures, responses }: BatchReport): Markup[] {
 
 // The charts of several reports have the same scales.
 function charts(reports: readonly BatchReport[]): Markup {
-  const [latency = [], ...tokens] = distributions.map(({ title, unit, of, edges }) => {
+  const [latency = [], ...tokens] = distributions.map(({ title, unit, of }) => {
     const all = reports.map(({ statistics }) => of(statistics));
     if (all.every(({ count }) => count() === 0)) return [];
-    const barEdges = edges(all, BAR_COUNT);
-    const [first = 0, second = 0, last = 0] = [barEdges[0], barEdges[1], barEdges.at(-1)];
+    const edges = barEdges(all, unit, BAR_COUNT);
+    const [first = 0, second = 0, last = 0] = [edges[0], edges[1], edges.at(-1)];
     const format = unit === '' ? formatNumber : formatMilliseconds;
     const x =
       unit === '' ? valueAxis(title, [first, last], true) : logAxis(title, first || second / 1.25, last, format);
-    const bars = all.map((distribution) => distribution.bars(barEdges));
+    const bars = all.map((distribution) => distribution.bars(edges));
     const highest = Math.max(...bars.flat().map(({ count }) => count));
     return all.map(({ count, sum, max, percentile }, at) =>
       chartFigure({

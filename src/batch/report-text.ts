@@ -39,28 +39,24 @@ export function statisticsLines({ latency, promptTokens, completionTokens }: Bat
   ];
 }
 
-/** The counts of a batch in one line. */
-function countsLine({ byStatus: { done, failed, unknown }, retries }: BatchStatistics): string {
-  const retriesText = retries > 0 ? `, ${formatCount(retries)} ${pluralize(retries, 'retry', 'retries')}` : '';
-  const lines = done + failed + unknown;
-  return `${formatCount(lines)} ${pluralize(lines, 'line')}: ${formatCount(done)} done, ${formatCount(failed)} failed, ${formatCount(unknown)} unknown${retriesText}`;
-}
-
 /** The report for a terminal of `columns` columns, with histograms. */
 export function reportText({ statistics, expectations }: BatchReport, columns: number): string {
-  const histograms = distributions.flatMap(({ title, unit, of, edges }) => {
+  const { byStatus, retries } = statistics;
+  const { done, failed, unknown } = byStatus;
+  const counts = [`${formatCount(done)} done`, `${formatCount(failed)} failed`, `${formatCount(unknown)} unknown`];
+  if (retries > 0) counts.push(`${formatCount(retries)} ${pluralize(retries, 'retry', 'retries')}`);
+  const total = done + failed + unknown;
+  const histograms = distributions.flatMap(({ title, unit, of }) => {
     const distribution = of(statistics);
-    const bars = distribution.bars(edges([distribution], BAR_COUNT));
+    const bars = distribution.bars(barEdges([distribution], unit, BAR_COUNT));
     const labeled = bars.map(({ from, to, count }) => ({ label: `${wholeRange(from, to)}${unit}`, count }));
     return bars.length === 0 ? [] : [`\n${title}\n${plotBars(labeled, columns)}`];
   });
-  const passed = Array.from(
-    expectations,
-    ([flag, counts]) =>
-      `passed: ${formatCount(counts.passed)} of ${formatCount(counts.passed + counts.failed)} ${flag}`,
-  );
+  const passed = Array.from(expectations, ([flag, { passed: count, failed }]) => {
+    return `passed: ${formatCount(count)} of ${formatCount(count + failed)} ${flag}`;
+  });
   const lines = [...causeLines(statistics), ...statisticsLines(statistics), ...passed].map((line) => `  ${line}\n`);
-  return `${countsLine(statistics)}\n${[...lines, ...histograms].join('')}`;
+  return `${formatCount(total)} ${pluralize(total, 'line')}: ${counts.join(', ')}\n${[...lines, ...histograms].join('')}`;
 }
 
 /** The report as JSON. */
@@ -109,15 +105,13 @@ export function changeLines({ compared, onlyFirst, onlySecond, changes }: Compar
 /** Two reports and their comparison as JSON. */
 export function comparisonJson(reports: readonly BatchReport[], comparison: Comparison): JsonValue {
   const { compared, onlyFirst, onlySecond, changes } = comparison;
+  const changed = lineChanges.map((name) => {
+    return [name, { count: changes[name].count(), examples: changes[name].values() }] as const;
+  });
   return {
     reports: reports.map((report) => ({ file: report.name, ...reportJson(report) })),
     lines: { compared, only_first: onlyFirst, only_second: onlySecond },
-    ...Object.fromEntries(
-      lineChanges.map((name) => [
-        name,
-        { count: changes[name].count(), examples: changes[name].values().map((line) => ({ ...line })) },
-      ]),
-    ),
+    ...Object.fromEntries(changed),
   };
 }
 
@@ -184,26 +178,19 @@ function changeText({ format, more, tolerance = 0 }: Figure, before: number, aft
   return `${text}, ${difference > 0 === (more === 'better') ? 'better' : 'worse'}`;
 }
 
-/** The distributions of a report; `edges` are those of the bars that show several of them. */
-export const distributions: readonly {
-  readonly title: string;
-  readonly unit: string;
-  readonly of: (statistics: BatchStatistics) => Distribution;
-  readonly edges: (distributions: readonly Distribution[], barCount: number) => number[];
-}[] = [
-  { title: 'Latency', unit: ' ms', of: ({ latency }) => latency, edges: latencyEdges },
-  { title: 'Prompt tokens per line', unit: '', of: ({ promptTokens }) => promptTokens, edges: tokenEdges },
-  { title: 'Completion tokens per line', unit: '', of: ({ completionTokens }) => completionTokens, edges: tokenEdges },
+/** The distributions of a report. */
+export const distributions = [
+  { title: 'Latency', unit: ' ms', of: ({ latency }: BatchStatistics) => latency },
+  { title: 'Prompt tokens per line', unit: '', of: ({ promptTokens }: BatchStatistics) => promptTokens },
+  { title: 'Completion tokens per line', unit: '', of: ({ completionTokens }: BatchStatistics) => completionTokens },
 ];
 
-function latencyEdges(all: readonly Distribution[], barCount: number): number[] {
+/** The edges of the bars that show several of them: of equal ratios for times, of equal widths for tokens. */
+export function barEdges(all: readonly Distribution[], unit: string, barCount: number): number[] {
+  const most = Math.max(...all.map(({ max }) => max()));
+  if (unit === '') return evenEdges(most, barCount);
   const filled = all.filter(({ count }) => count() > 0);
-  const [least, most] = [filled.map(({ percentile }) => percentile(0)), filled.map(({ max }) => max())];
-  return logEdges(Math.min(...least), Math.max(...most), barCount > BAR_COUNT ? 10 : 5);
-}
-
-function tokenEdges(all: readonly Distribution[], barCount: number): number[] {
-  return evenEdges(Math.max(...all.map(({ max }) => max())), barCount);
+  return logEdges(Math.min(...filled.map(({ percentile }) => percentile(0))), most, barCount > BAR_COUNT ? 10 : 5);
 }
 
 function causeLine({ cause, count, lines }: ReturnType<typeof sortedCauses>[number]): string {

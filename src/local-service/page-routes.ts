@@ -8,16 +8,7 @@ import { readTrace, summarizeChat, summarizeTrace } from './page-summaries.ts';
 import { limitedChunks } from './request-body.ts';
 import { HttpError, jsonResponse, textResponse } from './responses.ts';
 import { readRoute, type ServiceContext, type ServiceRoute } from './service-context.ts';
-import {
-  PAGE_TABLES,
-  type PageQuery,
-  type PageTable,
-  type RowPage,
-  readFeedbackOf,
-  readPage,
-  readRecord,
-  readTotals,
-} from './store/page-queries.ts';
+import { PAGE_TABLES, type PageTable, readFeedbackOf, readPage, readRecord, readTotals } from './store/page-queries.ts';
 import { samplePayloads } from './store/payload-sample.ts';
 import type { ServiceStore, StoredRow } from './store/service-store.ts';
 
@@ -58,10 +49,7 @@ export function pageRoutes({ store, now, login }: ServiceContext): [string, Serv
   ];
   const list = (table: PageTable, toJson: (row: StoredRow) => JsonValue | Promise<JsonValue>): [string, ServiceRoute] =>
     data(table, async (parameters) => {
-      const query = pageQuery(parameters, ROWS_PER_PAGE);
-      // A filter that only some calls of a trace match finds calls; other lists of calls have each trace once.
-      const isFirstOfTrace = table === 'calls' && query.search === '' && !parameters.has('op');
-      const { rows, next } = await readSearchedPage(store, table, { ...query, isFirstOfTrace });
+      const { rows, next } = await readSearchedPage(store, table, Object.fromEntries(parameters));
       const paths = table === 'feedback' ? await payloadPaths(parameters.get('project') ?? rows[0]?.project_id) : [];
       return { rows: await Promise.all(rows.map(toJson)), next: next ?? null, paths, totals: await readTotals(store) };
     });
@@ -137,37 +125,24 @@ export function pageRoutes({ store, now, login }: ServiceContext): [string, Serv
   ];
 
   async function* exportedRows(table: PageTable, parameters: URLSearchParams, signal: ExchangeSignal | undefined) {
-    for (let before: string | null = null; ; ) {
-      const page = await readPage(store, table, { ...pageQuery(parameters, ROWS_PER_EXPORT_CHUNK), before });
-      if (page.rows.length > 0)
-        yield Buffer.from(page.rows.map((row) => `${writeJson(rowToJson(row, true))}\n`).join(''));
-      if (page.next === undefined) return;
-      before = page.next;
+    for (let query = Object.fromEntries(parameters); ; ) {
+      const { rows, next } = await readPage(store, table, query, ROWS_PER_EXPORT_CHUNK);
+      if (rows.length > 0) yield Buffer.from(rows.map((row) => `${writeJson(rowToJson(row, true))}\n`).join(''));
+      if (next === undefined) return;
+      query = { ...query, before: next };
       await yieldToEventLoop(signal);
     }
   }
 }
 
 // Of a search, a page may be empty although older rows match: the next ones are searched as well.
-async function readSearchedPage(store: ServiceStore, table: PageTable, query: PageQuery): Promise<RowPage> {
-  let page = await readPage(store, table, query);
+async function readSearchedPage(store: ServiceStore, table: PageTable, query: { readonly [name: string]: string }) {
+  // A filter that only some calls of a trace match finds calls; other lists of calls have each trace once.
+  const isFirstOfTrace = table === 'calls' && !query.q && query.op === undefined;
+  let page = await readPage(store, table, query, ROWS_PER_PAGE, isFirstOfTrace);
   for (let pages = 1; page.rows.length === 0 && page.next !== undefined && pages < MAX_SEARCHED_PAGES; pages += 1)
-    page = await readPage(store, table, { ...query, before: page.next });
+    page = await readPage(store, table, { ...query, before: page.next }, ROWS_PER_PAGE, isFirstOfTrace);
   return page;
-}
-
-function pageQuery(parameters: URLSearchParams, limit: number): PageQuery {
-  const time = (name: string): number | undefined => {
-    const value = Number(parameters.get(name) || Number.NaN);
-    return Number.isSafeInteger(value) ? value : undefined;
-  };
-  return {
-    before: parameters.get('before'),
-    search: parameters.get('q') ?? '',
-    filters: Object.fromEntries(parameters),
-    window: [time('from'), time('until')],
-    limit,
-  };
 }
 
 function tableOf(parameters: URLSearchParams): PageTable {

@@ -37,13 +37,9 @@ const MAX_TICK_CHARS = 32;
 export function chartFigure({ title, summary, x, yLabel, badLabel, highest = 0, marks = [], ...data }: Chart): Markup {
   const bars = (data.bars ?? []).filter(({ count }) => count > 0);
   const points = (data.points ?? []).filter(({ count }) => count > 0);
-  const y =
-    points.length > 0
-      ? valueAxis(
-          yLabel,
-          points.flatMap(({ min, max }) => [min, max]),
-        )
-      : countAxis(yLabel, Math.max(highest, ...bars.map(({ count }) => count)));
+  const values = points.flatMap(({ min, max }) => [min, max]);
+  const highestBar = Math.max(highest, ...bars.map(({ count }) => count));
+  const y = points.length > 0 ? valueAxis(yLabel, values) : countAxis(yLabel, highestBar);
   const headings = [x.label, ...(points.length > 0 ? ['Values', 'Lowest', 'Mean', 'Highest'] : [yLabel])];
   const rows = [
     ...bars.map(({ from, to, count, bad = 0 }) => [x.range(from, to), ...(badLabel ? [count, bad] : [count])]),
@@ -77,9 +73,8 @@ export function chartFigure({ title, summary, x, yLabel, badLabel, highest = 0, 
     ['text', { dx: -52, dy: -10 - marks.length * MARK_LINE_PX }, yLabel],
     ['text', { x: '50%', y: '100%', dy: 34, 'text-anchor': 'middle' }, x.label],
     ...bars.flatMap(({ from, to, count, bad = 0 }, at) => {
-      const [left, right] = [x.place(from), x.place(to)];
-      const all = bar(left, right, y.place(count), 'bar', titles[at]);
-      return bad > 0 ? [all, bar(left, right, y.place(bad), 'bar bad', titles[at])] : [all];
+      const parts = [['bar', count] as const, ...(bad > 0 ? [['bar bad', bad] as const] : [])];
+      return parts.map(([name, height]) => bar(x.place(from), x.place(to), y.place(height), name, titles[at]));
     }),
     ...points.map(({ from, min, mean, max, isBad = false }, at): Markup => {
       const place = x.place(from);

@@ -113,10 +113,7 @@ function groupChart({ groupSample, groups }: LintSummary): Markup {
 function seriesChart(title: string, label: string, rewards: Distribution): Markup {
   const points = rewards.bins(MAX_SERIES_BINS);
   const summary = 'Mean reward, and the range from the lowest to the highest one.';
-  const x = valueAxis(
-    label,
-    points.map(({ from }) => from),
-    true,
-  );
+  const positions = points.map(({ from }) => from);
+  const x = valueAxis(label, positions, true);
   return chartFigure({ title, summary, x, yLabel: 'Reward', points });
 }
