@@ -26,7 +26,6 @@ export function createBatchReport(name: string) {
   };
 }
 
-/** Adds a result line. */
 export function addToReport(report: BatchReport, root: JsonNode, status: LineStatus, facts: ResultLineFacts): void {
   const { statistics, expectations, timeline, failures, responses } = report;
   addResult(statistics, { ...facts, status });

@@ -12,7 +12,6 @@ export type BatchStatistics = ReturnType<typeof createBatchStatistics>;
 export function createBatchStatistics() {
   return {
     byStatus: { done: 0, failed: 0, unknown: 0, unsent: 0 },
-    /** Attempts after the first. */
     retries: 0,
     causes: new Map<string, CauseGroup>(),
     /** Milliseconds of the lines that were sent. */

@@ -21,7 +21,6 @@ import {
 const BAR_COUNT = 30;
 const MAX_TIMELINE_BINS = 60;
 
-/** The report as one HTML page. */
 export function reportHtml(report: BatchReport): string {
   const expectations = Array.from(report.expectations, ([flag, counts]): Markup[] => {
     const value = passRate(counts);

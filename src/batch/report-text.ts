@@ -59,7 +59,6 @@ export function reportText({ statistics, expectations }: BatchReport, columns: n
   return `${formatCount(total)} ${pluralize(total, 'line')}: ${counts.join(', ')}\n${[...lines, ...histograms].join('')}`;
 }
 
-/** The report as JSON. */
 export function reportJson({ statistics, expectations }: BatchReport): { readonly [name: string]: JsonValue } {
   const { byStatus, retries, latency, promptTokens, completionTokens } = statistics;
   const { done, failed, unknown } = byStatus;
@@ -102,7 +101,6 @@ export function changeLines({ compared, onlyFirst, onlySecond, changes }: Compar
   ];
 }
 
-/** Two reports and their comparison as JSON. */
 export function comparisonJson(reports: readonly BatchReport[], comparison: Comparison): JsonValue {
   const { compared, onlyFirst, onlySecond, changes } = comparison;
   const changed = lineChanges.map((name) => {
@@ -127,7 +125,6 @@ interface Figure {
 
 const LATENCY_TOLERANCE = 0.1;
 
-/** The counts, tokens and latencies of a report. */
 export const figures: readonly Figure[] = [
   countFigure('Lines', ({ byStatus: { done, failed, unknown } }) => done + failed + unknown),
   countFigure('Done', ({ byStatus }) => byStatus.done, 'better'),
@@ -178,7 +175,6 @@ function changeText({ format, more, tolerance = 0 }: Figure, before: number, aft
   return `${text}, ${difference > 0 === (more === 'better') ? 'better' : 'worse'}`;
 }
 
-/** The distributions of a report. */
 export const distributions = [
   { title: 'Latency', unit: ' ms', of: ({ latency }: BatchStatistics) => latency },
   { title: 'Prompt tokens per line', unit: '', of: ({ promptTokens }: BatchStatistics) => promptTokens },

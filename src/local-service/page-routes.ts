@@ -4,7 +4,6 @@ import type { ExchangeSignal, HttpHeaders } from '../http/message.ts';
 import { type JsonValue, RawJson, writeJson } from '../json/write-json.ts';
 import { yieldToEventLoop } from './event-loop.ts';
 import { inferPayloadPaths } from './handlers/feedback-schema.ts';
-import { readTrace, summarizeChat, summarizeTrace } from './page-summaries.ts';
 import { limitedChunks } from './request-body.ts';
 import { HttpError, jsonResponse, textResponse } from './responses.ts';
 import { readRoute, type ServiceContext, type ServiceRoute } from './service-context.ts';
@@ -36,32 +35,35 @@ const MAX_SEARCHED_PAGES = 10;
 const MAX_TRACE_CALLS = 10_000;
 const MAX_CODE_BYTES = 256;
 
+type Parameters = { readonly [name: string]: string | undefined };
+
 /** The read-only routes of the web page: static files without credentials, and the stored data with those of the page. */
 export function pageRoutes({ store, now, login }: ServiceContext): [string, ServiceRoute][] {
   const data = (
     name: string,
-    read: (parameters: URLSearchParams, signal: ExchangeSignal | undefined) => Promise<JsonValue>,
+    read: (parameters: Parameters, signal: ExchangeSignal | undefined) => Promise<JsonValue>,
   ): [string, ServiceRoute] => [
     `/page/${name}`,
     readRoute('page', async ({ url }, { signal }) => {
-      return jsonResponse(200, await read(new URL(url).searchParams, signal), pageHeaders);
+      return jsonResponse(200, await read(parametersOf(url), signal), pageHeaders);
     }),
   ];
   const list = (table: PageTable, toJson: (row: StoredRow) => JsonValue | Promise<JsonValue>): [string, ServiceRoute] =>
     data(table, async (parameters) => {
-      const { rows, next } = await readSearchedPage(store, table, Object.fromEntries(parameters));
-      const paths = table === 'feedback' ? await payloadPaths(parameters.get('project') ?? rows[0]?.project_id) : [];
+      const { rows, next } = await readSearchedPage(store, table, parameters);
+      const paths = table === 'feedback' ? await payloadPaths(parameters.project ?? rows[0]?.project_id) : [];
       return { rows: await Promise.all(rows.map(toJson)), next: next ?? null, paths, totals: await readTotals(store) };
     });
   const payloadPaths = async (project: unknown): Promise<JsonValue> => {
     const window = [0, now() + 1] as const;
     const query = { project: String(project), window, type: undefined, trigger: undefined, limit: SAMPLED_PAYLOADS };
     const paths = inferPayloadPaths(await store.snapshot(() => samplePayloads(query)));
-    // What can be compared comes first.
     const ranked = ['numeric', 'boolean', 'categorical'].flatMap((type) => paths.filter((path) => path.type === type));
     return ranked.map((path) => ({ ...path }));
   };
   const row = (each: StoredRow): JsonValue => rowToJson(each, false);
+  // Most services are never looked at.
+  const summaries = () => import('./page-summaries.ts');
   return [
     ...staticFiles.map(([path, file, type]): [string, ServiceRoute] => [
       path,
@@ -78,24 +80,17 @@ export function pageRoutes({ store, now, login }: ServiceContext): [string, Serv
         return textResponse(200, Buffer.from(REPORT_STYLE), 'text/css; charset=utf-8', pageHeaders);
       }),
     ],
-    list('calls', (each) => summarizeTrace(store, each)),
+    list('calls', async (each) => (await summaries()).summarizeTrace(store, each)),
     list('feedback', row),
     list('jobs', row),
-    list('chats', summarizeChat),
-    data('trace', async (parameters) => {
-      const { calls, total } = await readTrace(store, parameters.get('id') ?? '', MAX_TRACE_CALLS);
-      return { calls: calls.map((call) => ({ ...call })), total };
-    }),
-    data('record', async (parameters) => {
+    list('chats', async (each) => (await summaries()).summarizeChat(each)),
+    data('trace', async ({ id = '' }) => (await summaries()).readTrace(store, id, MAX_TRACE_CALLS)),
+    data('lint', async ({ job = '' }, signal) => (await summaries()).lintJob(store, job, signal)),
+    data('record', async ({ project = '', id = '', ...parameters }) => {
       const table = tableOf(parameters);
-      const [project, id] = [parameters.get('project') ?? '', parameters.get('id') ?? ''];
       const record = await readRecord(store, table, project, id);
       const feedback = record && table === 'calls' ? await readFeedbackOf(store, project, id) : [];
       return { row: record ? row(record) : null, feedback: feedback.map(row) };
-    }),
-    data('lint', async (parameters, signal) => {
-      const { lintJob } = await import('./page-jobs.ts');
-      return lintJob(store, parameters.get('job') ?? '', signal);
     }),
     [
       '/page/login',
@@ -114,8 +109,8 @@ export function pageRoutes({ store, now, login }: ServiceContext): [string, Serv
     ],
     [
       '/page/export',
-      readRoute('page', async (request, { signal }) => {
-        const { searchParams: parameters } = new URL(request.url);
+      readRoute('page', async ({ url }, { signal }) => {
+        const parameters = parametersOf(url);
         const table = tableOf(parameters);
         const disposition = ['Content-Disposition', `attachment; filename="svc-${table}.jsonl"`] as const;
         const headers: HttpHeaders = [['Content-Type', 'application/x-ndjson'], disposition, ...pageHeaders];
@@ -124,8 +119,8 @@ export function pageRoutes({ store, now, login }: ServiceContext): [string, Serv
     ],
   ];
 
-  async function* exportedRows(table: PageTable, parameters: URLSearchParams, signal: ExchangeSignal | undefined) {
-    for (let query = Object.fromEntries(parameters); ; ) {
+  async function* exportedRows(table: PageTable, parameters: Parameters, signal: ExchangeSignal | undefined) {
+    for (let query = parameters; ; ) {
       const { rows, next } = await readPage(store, table, query, ROWS_PER_EXPORT_CHUNK);
       if (rows.length > 0) yield Buffer.from(rows.map((row) => `${writeJson(rowToJson(row, true))}\n`).join(''));
       if (next === undefined) return;
@@ -136,7 +131,7 @@ export function pageRoutes({ store, now, login }: ServiceContext): [string, Serv
 }
 
 // Of a search, a page may be empty although older rows match: the next ones are searched as well.
-async function readSearchedPage(store: ServiceStore, table: PageTable, query: { readonly [name: string]: string }) {
+async function readSearchedPage(store: ServiceStore, table: PageTable, query: Parameters) {
   // A filter that only some calls of a trace match finds calls; other lists of calls have each trace once.
   const isFirstOfTrace = table === 'calls' && !query.q && query.op === undefined;
   let page = await readPage(store, table, query, ROWS_PER_PAGE, isFirstOfTrace);
@@ -145,8 +140,12 @@ async function readSearchedPage(store: ServiceStore, table: PageTable, query: { 
   return page;
 }
 
-function tableOf(parameters: URLSearchParams): PageTable {
-  const table = PAGE_TABLES.find((name) => name === parameters.get('table'));
+function parametersOf(url: string): Parameters {
+  return Object.fromEntries(new URL(url).searchParams);
+}
+
+function tableOf(parameters: Parameters): PageTable {
+  const table = PAGE_TABLES.find((name) => name === parameters.table);
   if (table) return table;
   throw new HttpError(400, `table must be one of: ${PAGE_TABLES.join(', ')}`);
 }

@@ -7,11 +7,9 @@ export interface Axis {
   readonly label: string;
   readonly place: (value: number) => number;
   readonly ticks: readonly { readonly value: number; readonly text: string }[];
-  /** The values of a bar, as text. */
   readonly range: (from: number, to: number) => string;
 }
 
-/** A chart of bars or of points. */
 export interface Chart {
   readonly title: string;
   /** What the chart shows, in a sentence for every reader. */
@@ -25,7 +23,6 @@ export interface Chart {
   readonly highest?: number;
   /** Points at the mean, with a line from the minimum to the maximum. */
   readonly points?: readonly (Bin & { readonly isBad?: boolean })[];
-  /** Vertical lines with labels. */
   readonly marks?: readonly { readonly value: number; readonly label: string }[];
 }
 
@@ -102,7 +99,6 @@ function figureOf(title: string, summary: string, ...content: Markup[]): Markup 
   return ['figure', {}, [['figcaption', {}, [['b', {}, title], ` ${summary}`]], ...content]];
 }
 
-/** An axis from 0 for counts and rates. */
 function countAxis(label: string, highest: number): Axis {
   const step = tickStep((highest || 1) / 5, Number.isInteger(highest) ? 1 : 0);
   return linearAxis(label, 0, Math.ceil((highest || 1) / step) * step, step);

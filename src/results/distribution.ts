@@ -17,7 +17,6 @@ interface BinFigures {
 export type Distribution = ReturnType<typeof createDistribution>;
 
 const MAX_DISTINCT_VALUES = 10_000;
-// Narrow enough for any reward.
 const MIN_BIN_WIDTH = 2 ** -40;
 // Of a logarithmic distribution with more values: within 0.01 %, and whole numbers up to 16,384 are exact.
 const LOG_BITS = 14;
@@ -137,7 +136,6 @@ export function createSpacedSample<T>(limit: number) {
       step *= 2;
     },
     values: (): readonly T[] => values,
-    /** How many values were added. */
     count: () => count,
   };
 }

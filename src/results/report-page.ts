@@ -62,7 +62,6 @@ function escapeHtml(text: string): string {
   return escapeControlCharacters(text).replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 }
 
-/** Figures with their labels. */
 export function figureList(figures: readonly (readonly [label: string, value: string])[]): Markup {
   const items = figures.map(
     ([label, value]): Markup => [

@@ -179,7 +179,6 @@ export function readTraceCalls(store: Pick<ServiceStore, 'readRows'>, traceId: s
   return readChunks(store, { columns, from: '@calls where trace_id', key, chunk: ROWS_PER_CHUNK }, traceId, limit);
 }
 
-/** The trajectories of a job in order, in chunks. */
 export function readStoredTrajectories(store: Pick<ServiceStore, 'readRows'>, jobId: string) {
   const key = ['group_index', 'trajectory_index'];
   const columns = 'group_index, trajectory_index, cast(trajectory as text) as trajectory';
@@ -210,14 +209,12 @@ function keyOf(row: StoredRow, key: readonly string[]): Key {
   return key.map((name, at) => (at === 0 || typeof row[name] === 'number' ? Number(row[name]) : String(row[name])));
 }
 
-/** The number of calls of a trace, at most 100,000. */
 export async function countTraceCalls({ readRows }: Pick<ServiceStore, 'readRows'>, traceId: string): Promise<number> {
   const calls = `select 1 from @calls where trace_id = ? limit ${MAX_COUNTED_ROWS}`;
   const [counts] = await readRows({ sql: `select count(*) as total from (${calls}) as each`, values: [traceId] });
   return Number(counts?.total);
 }
 
-/** The types and payloads of feedback about the calls of a trace. */
 export function readTraceFeedback(
   { readRows }: Pick<ServiceStore, 'readRows'>,
   traceId: string,

@@ -102,19 +102,17 @@ export function truncateText(text: string): string {
   return text.length > MAX_TEXT_CHARS ? `${text.slice(0, MAX_TEXT_CHARS)}…` : text;
 }
 
-// Trainers also use the additional histories.
 function* tokenArrays(trajectory: JsonNode): Generator<{ list: JsonNode; path: JsonPath }> {
-  yield* historyTokenArrays(trajectory, []);
-  for (const [at, history] of itemsAt(trajectory, 'additional_histories').entries())
-    yield* historyTokenArrays(history, ['additional_histories', at]);
-}
-
-function* historyTokenArrays(history: JsonNode, path: JsonPath): Generator<{ list: JsonNode; path: JsonPath }> {
-  for (const [at, item] of itemsAt(history, 'messages_and_choices').entries()) {
-    // A message has a role; a choice has a message.
-    const list = getMember(item, 'message') && getMember(getMember(item, 'logprobs'), 'content');
-    if (list && kindOf(list) === 'list')
-      yield { list, path: [...path, 'messages_and_choices', at, 'logprobs', 'content'] };
+  // Trainers also use the additional histories.
+  const additional = itemsAt(trajectory, 'additional_histories');
+  for (const [number, history] of [trajectory, ...additional].entries()) {
+    const path = number === 0 ? [] : ['additional_histories', number - 1];
+    for (const [at, item] of itemsAt(history, 'messages_and_choices').entries()) {
+      // A message has a role; a choice has a message.
+      const list = getMember(item, 'message') && getMember(getMember(item, 'logprobs'), 'content');
+      if (list && kindOf(list) === 'list')
+        yield { list, path: [...path, 'messages_and_choices', at, 'logprobs', 'content'] };
+    }
   }
 }
 

@@ -99,7 +99,7 @@ function groupChart({ groupSample, groups }: LintSummary): Markup {
   const points = groupSample.values().map((group) => {
     const { count, min, max, mean } = group.rewards;
     const range = { mean, min: Number(min), max: Number(max) };
-    return { from: group.index, to: group.index + 1, count, ...range, isBad: !isTrainable(group) };
+    return { from: group.index, to: group.index + 1, count, ...range, isBad: !isTrainable(group.rewards) };
   });
   const some = points.length < groupSample.count() ? ` ${points.length} groups are shown, evenly spaced.` : '';
   return chartFigure({

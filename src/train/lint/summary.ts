@@ -13,7 +13,6 @@ export function createRewardStats() {
   return { count: 0, min: '', max: '', finiteCount: 0, mean: 0, squaredDeviations: 0 };
 }
 
-/** Adds a reward as written. */
 export function addReward(rewards: RewardStats, text: string): void {
   rewards.count += 1;
   if (rewards.count === 1) {
@@ -26,8 +25,8 @@ export function addReward(rewards: RewardStats, text: string): void {
   const value = Number(text);
   if (!Number.isFinite(value)) return;
   rewards.finiteCount += 1;
-  // Welford's algorithm, which stays accurate for close rewards far from zero.
-  // Halves, because the difference of two doubles can exceed the range of a double.
+  // Welford's algorithm, which stays accurate for close rewards far from zero; with halves, because the difference of two
+  // doubles can exceed the range of a double.
   const half = value / 2 - rewards.mean / 2;
   rewards.mean += 2 * (half / rewards.finiteCount);
   rewards.squaredDeviations += 2 * half * (value - rewards.mean);
@@ -44,8 +43,8 @@ export function classifyVariance({ min, max }: RewardStats): 'equal' | 'rounded'
   return Number(min) === Number(max) ? 'rounded' : 'different';
 }
 
-/** True for a group with two rewards that differ as doubles. */
-export function isTrainable({ rewards }: Pick<GroupStats, 'rewards'>): boolean {
+/** True for rewards of a group of which two differ as doubles. */
+export function isTrainable(rewards: RewardStats): boolean {
   return rewards.count > 1 && classifyVariance(rewards) === 'different';
 }
 
@@ -58,7 +57,6 @@ export function createGroupStats(index: number, label: string, location: TextLoc
   return { index, label, location, count: 0, rewards: createRewardStats(), tools: '', hasMixedTools: false };
 }
 
-/** Adds a trajectory to its group. */
 export function addTrajectory(group: GroupStats, reward: string | undefined, tools: string): void {
   if (group.count === 0) group.tools = tools;
   else if (tools !== group.tools) group.hasMixedTools = true;
@@ -66,27 +64,9 @@ export function addTrajectory(group: GroupStats, reward: string | undefined, too
   if (reward !== undefined) addReward(group.rewards, reward);
 }
 
-function* groupFindings({
-  count,
-  rewards,
-  hasMixedTools,
-}: GroupStats): Generator<readonly [kind: LintKind, message: string]> {
-  if (count === 0) yield ['empty-group', 'has no trajectories'];
-  if (count === 1) yield ['single-trajectory', 'has only one trajectory, so there is nothing to compare it with'];
-  if (rewards.count > 1) {
-    const subject = rewards.count === 2 ? 'both rewards' : `all ${rewards.count} rewards`;
-    const [min, max] = [truncateText(rewards.min), truncateText(rewards.max)];
-    const variance = classifyVariance(rewards);
-    if (variance === 'equal') yield ['zero-variance', `${subject} are ${min}`];
-    if (variance === 'rounded') yield ['rounded-variance', `${subject} are the same double, from ${min} to ${max}`];
-  }
-  if (hasMixedTools) yield ['mixed-tools', 'its trajectories have different tools'];
-}
-
 /** Statistics of all groups; memory does not grow with their number. */
 export type LintSummary = ReturnType<typeof createLintSummary>;
 
-// As many as a chart shows.
 const MAX_SAMPLED_GROUPS = 240;
 
 export function createLintSummary() {
@@ -111,7 +91,6 @@ export function createLintSummary() {
     // Rewards by the position of their trajectory, and by its policy version.
     byPosition: createDistribution(1),
     byPolicy: createDistribution(1),
-    // Trajectories by their generated tokens, and by their messages.
     tokens: createDistribution(1),
     messages: createDistribution(1),
     groupSample: createSpacedSample<GroupStats>(MAX_SAMPLED_GROUPS),
@@ -120,7 +99,6 @@ export function createLintSummary() {
   };
 }
 
-/** Adds a trajectory of a group. */
 export function countTrajectory(
   summary: LintSummary,
   { reward, policyVersion, tokens, messages }: ReturnType<typeof lintTrajectory>,
@@ -144,22 +122,31 @@ export function countGroup(summary: LintSummary, group: GroupStats): void {
   summary.groupedTrajectories += group.count;
   summary.minPerGroup = Math.min(summary.minPerGroup, group.count);
   summary.maxPerGroup = Math.max(summary.maxPerGroup, group.count);
-  if (group.rewards.finiteCount > 0) summary.rewardedGroups += 1;
-  if (!isTrainable(group)) summary.untrainableGroups += 1;
-  const { count, finiteCount } = group.rewards;
-  const deviation = standardDeviation(group.rewards);
+  const { rewards, count: size } = group;
+  const { count, finiteCount } = rewards;
+  const [deviation, isUntrainable] = [standardDeviation(rewards), !isTrainable(rewards)];
   summary.deviationSum += deviation;
+  if (finiteCount > 0) summary.rewardedGroups += 1;
+  if (isUntrainable) summary.untrainableGroups += 1;
   // Of the largest doubles, it exceeds the range of a double.
   if (finiteCount > 0 && finiteCount === count && Number.isFinite(deviation)) {
     summary.groupSample.add(() => group);
-    if (count > 1) summary.deviations.add(deviation, isTrainable(group) ? 0 : 1);
+    if (count > 1) summary.deviations.add(deviation, isUntrainable ? 1 : 0);
   }
-  for (const [kind, message] of groupFindings(group))
-    summary.findings.add(kind, () => ({
-      at: formatPosition(group.label, group.location),
-      path: formatJsonPath(['trajectory_groups', group.index]),
-      message,
-    }));
+  const add = (kind: LintKind, message: string): void =>
+    summary.findings.add(kind, () => {
+      const path = formatJsonPath(['trajectory_groups', group.index]);
+      return { at: formatPosition(group.label, group.location), path, message };
+    });
+  if (size === 0) add('empty-group', 'has no trajectories');
+  if (size === 1) add('single-trajectory', 'has only one trajectory, so there is nothing to compare it with');
+  if (count > 1 && isUntrainable) {
+    const subject = count === 2 ? 'both rewards' : `all ${count} rewards`;
+    const [min, max] = [truncateText(rewards.min), truncateText(rewards.max)];
+    if (classifyVariance(rewards) === 'equal') add('zero-variance', `${subject} are ${min}`);
+    else add('rounded-variance', `${subject} are the same double, from ${min} to ${max}`);
+  }
+  if (group.hasMixedTools) add('mixed-tools', 'its trajectories have different tools');
 }
 
 /** A place in the texts: `groups.jsonl:12:7`, and `trajectory_groups[3].trajectories[17].reward`. */
@@ -171,7 +158,6 @@ interface Place {
 /** The findings of each kind: how many there are, and the first 100. */
 export type LintFindings = ReturnType<typeof createLintFindings>;
 
-// Enough to see what is wrong.
 const MAX_EXAMPLES_PER_KIND = 100;
 
 function createLintFindings() {
@@ -190,7 +176,6 @@ function createLintFindings() {
   };
 }
 
-// Enough to spot an outlier.
 const MAX_LARGEST_TRAJECTORIES = 5;
 
 // The largest trajectories, largest first; of equal sizes, the earlier first.
