@@ -1,47 +1,30 @@
 import { firstStringMember, getMember, isTrue, itemsAt, type JsonNode, rawText } from '../json/json-node.ts';
 import { chatText, completionChoices } from '../results/chat-text.ts';
-import {
-  createDistribution,
-  createSpacedSample,
-  type Distribution,
-  type SpacedSample,
-} from '../results/distribution.ts';
-import { addResult, type BatchStatistics, createBatchStatistics } from './batch-statistics.ts';
+import { createDistribution, createSpacedSample } from '../results/distribution.ts';
+import { addResult, createBatchStatistics } from './batch-statistics.ts';
 import type { LineStatus, ResultLineFacts } from './result-line.ts';
 
 /** What a report shows of one or more outputs, in bounded memory. */
-export interface BatchReport {
-  readonly name: string;
-  readonly statistics: BatchStatistics;
-  /** By the flag of the expectation: `--expect-text ^yes`. */
-  readonly expectations: Map<string, { passed: number; failed: number }>;
-  /** Lines by the second, since 1970, in which they ended; marked if they are not done. */
-  readonly timeline: Distribution;
-  readonly failures: SpacedSample<SampledLine>;
-  readonly responses: SpacedSample<SampledLine>;
-}
-
-export interface SampledLine {
-  readonly line: number;
-  readonly text: string;
-}
+export type BatchReport = ReturnType<typeof createBatchReport>;
 
 const MAX_SAMPLES = 10;
 const MAX_EXPECTATIONS = 50;
 const MAX_SAMPLE_CHARS = 1000;
 
-export function createBatchReport(name: string): BatchReport {
+export function createBatchReport(name: string) {
+  const sample = () => createSpacedSample<{ readonly line: number; readonly text: string }>(MAX_SAMPLES);
   return {
     name,
     statistics: createBatchStatistics(),
-    expectations: new Map(),
+    /** By the flag of the expectation: `--expect-text ^yes`. */
+    expectations: new Map<string, { passed: number; failed: number }>(),
+    /** Lines by the second, since 1970, in which they ended; marked if they are not done. */
     timeline: createDistribution(1),
-    failures: createSpacedSample(MAX_SAMPLES),
-    responses: createSpacedSample(MAX_SAMPLES),
+    failures: sample(),
+    responses: sample(),
   };
 }
 
-/** Adds a result line. */
 export function addToReport(report: BatchReport, root: JsonNode, status: LineStatus, facts: ResultLineFacts): void {
   const { statistics, expectations, timeline, failures, responses } = report;
   addResult(statistics, { ...facts, status });
@@ -60,12 +43,8 @@ export function addToReport(report: BatchReport, root: JsonNode, status: LineSta
 
 /** The message of a failure, or the response: the text of a chat, and the JSON of anything else. */
 export function resultText({ message, response }: ResultLineFacts): string {
-  if (message !== undefined) return message;
-  return response && completionChoices(response).length > 0
-    ? chatText(response).trimEnd()
-    : response
-      ? rawText(response)
-      : '';
+  if (message !== undefined || !response) return message ?? '';
+  return completionChoices(response).length > 0 ? chatText(response).trimEnd() : rawText(response);
 }
 
 export function truncateSample(text: string): string {

@@ -3,32 +3,17 @@ import type { InputLine } from '../files/split-lines.ts';
 import { getMember, type JsonNode, kindOf, rawText, stringOf } from '../json/json-node.ts';
 import { tryParseJson } from '../json/parse-json.ts';
 import { createDistribution, type Distribution } from '../results/distribution.ts';
-import {
-  countMember,
-  type LineResult,
-  type LineRevision,
-  type LineStatus,
-  NOT_SENT,
-  type ResultLineFacts,
-} from './result-line.ts';
+import { countMember, type LineResult, type LineRevision, NOT_SENT, type ResultLineFacts } from './result-line.ts';
 
 /** Figures over the results of a batch, in bounded memory. */
-export interface BatchStatistics {
-  readonly byStatus: Record<LineStatus, number>;
-  /** Attempts after the first. */
-  retries: number;
-  readonly causes: FailureCauses;
-  /** Milliseconds of the lines that were sent. */
-  readonly latency: Distribution;
-  readonly promptTokens: Distribution;
-  readonly completionTokens: Distribution;
-}
+export type BatchStatistics = ReturnType<typeof createBatchStatistics>;
 
-export function createBatchStatistics(): BatchStatistics {
+export function createBatchStatistics() {
   return {
     byStatus: { done: 0, failed: 0, unknown: 0, unsent: 0 },
     retries: 0,
-    causes: new Map(),
+    causes: new Map<string, CauseGroup>(),
+    /** Milliseconds of the lines that were sent. */
     latency: createDistribution(1, true),
     promptTokens: createDistribution(1, true),
     completionTokens: createDistribution(1, true),
@@ -45,7 +30,7 @@ export function addResult(statistics: BatchStatistics, facts: ResultFacts): void
   if (attempts > 0) statistics.latency.add(milliseconds);
   addTokens(statistics.promptTokens, response, 'prompt_tokens');
   addTokens(statistics.completionTokens, response, 'completion_tokens');
-  if (message !== undefined) addCause(statistics.causes, message, facts);
+  if (message !== undefined) addCause(statistics, message, facts);
 }
 
 function addTokens(distribution: Distribution, response: JsonNode | undefined, name: string): void {
@@ -54,32 +39,23 @@ function addTokens(distribution: Distribution, response: JsonNode | undefined, n
 }
 
 /** The statistics of a running batch. Every input line that is not empty is in one of its counts. */
-export interface BatchCounts extends BatchStatistics {
-  readonly unknownLines: number[];
-  /** The number of them that `--resume` sends without `--retry-unknown`. */
-  resendableLines: number;
-  /** Lines that failed after they were applied, and that `--resume` sends again. */
-  resendableFailures: number;
-  bytesRead: number;
-  /** Lines that were read and are not empty; of a shard, its own. */
-  linesRead: number;
-  emptyLines: number;
-  sentLines: number;
-  /** Lines that failed and were, or may have been, applied. */
-  unresolvedLines: number;
-  lostResults: number;
-}
+export type BatchCounts = ReturnType<typeof createBatchCounts>;
 
-export function createBatchCounts(): BatchCounts {
+export function createBatchCounts() {
+  const unknownLines: number[] = [];
   return {
     ...createBatchStatistics(),
-    unknownLines: [],
+    unknownLines,
+    /** The number of them that `--resume` sends without `--retry-unknown`. */
     resendableLines: 0,
+    /** Lines that failed after they were applied, and that `--resume` sends again. */
     resendableFailures: 0,
     bytesRead: 0,
+    /** Lines that were read and are not empty; of a shard, its own. */
     linesRead: 0,
     emptyLines: 0,
     sentLines: 0,
+    /** Lines that failed and were, or may have been, applied. */
     unresolvedLines: 0,
     lostResults: 0,
   };
@@ -89,17 +65,8 @@ export function totalLines({ byStatus }: BatchCounts): number {
   return byStatus.done + byStatus.failed + byStatus.unknown + byStatus.unsent;
 }
 
-/** The record of a batch's results: counts, statistics, and the cases of the report for CI. */
-export interface BatchRecord {
-  readonly tally: BatchCounts;
-  /** Counts a line that has no result, because it could not be written. */
-  readonly addLost: (line: number, status: 'unknown' | 'unsent') => void;
-  readonly add: (line: InputLine, result: LineResult) => void;
-  /** Corrects a line that was added: its outcome is unknown after all. */
-  readonly revise: (revision: LineRevision) => void;
-}
-
-export function createBatchRecord(runReport: RunReport | undefined): BatchRecord {
+/** Counts the results of a batch, and records them as cases of the report for CI. */
+export function createBatchRecord(runReport: RunReport | undefined) {
   const tally = createBatchCounts();
   const addLine = (facts: ResultFacts): void => {
     addResult(tally, facts);
@@ -107,18 +74,20 @@ export function createBatchRecord(runReport: RunReport | undefined): BatchRecord
   };
   return {
     tally,
-    addLost: (line, status) => addLine({ line, status, ...NOT_SENT }),
-    add: (input, result) => {
+    /** Counts a line that has no result, because it could not be written. */
+    addLost: (line: number, status: 'unknown' | 'unsent') => addLine({ line, status, ...NOT_SENT }),
+    add: (input: InputLine, result: LineResult): void => {
       const line = input.number;
       addLine({ line, ...result });
       if (result.isUnresolved) tally.unresolvedLines += 1;
       if (result.isUnresolved && result.isIdempotent)
         tally[result.status === 'unknown' ? 'resendableLines' : 'resendableFailures'] += 1;
-      if (result.status === 'unsent') return runReport?.addUnsent();
-      if (result.attempts > 0) tally.sentLines += 1;
-      runReport?.add(line, caseName(input), result.milliseconds, result.failure);
+      if (result.status !== 'unsent' && result.attempts > 0) tally.sentLines += 1;
+      if (result.status === 'unsent') runReport?.addUnsent();
+      else runReport?.add(line, caseName(input), result.milliseconds, result.failure);
     },
-    revise: ({ line, failure, earlier }) => {
+    /** Corrects a line that was added: its outcome is unknown after all. */
+    revise: ({ line, failure, earlier }: LineRevision): void => {
       tally.byStatus[earlier.status] -= 1;
       if (!earlier.isUnresolved) tally.unresolvedLines += 1;
       addLine({ line, status: 'unknown', ...NOT_SENT, message: failure.message });
@@ -134,14 +103,6 @@ function caseName({ number, bytes }: InputLine): string {
   return id && kindOf(id) === 'number' ? rawText(id) : `line ${number}`;
 }
 
-export interface FailureCause {
-  /** The common part of their messages. */
-  readonly cause: string;
-  readonly count: number;
-  /** The first lines, in order. */
-  readonly lines: readonly number[];
-}
-
 /** Failures whose messages differ only in URLs, quoted values, ids and numbers. */
 interface CauseGroup {
   /** The message, split at its variable parts; the parts that differ are masked. */
@@ -150,9 +111,6 @@ interface CauseGroup {
   count: number;
   readonly lines: number[];
 }
-
-// By their messages without the variable parts.
-type FailureCauses = Map<string, CauseGroup>;
 
 const MAX_CAUSES = 50;
 const MAX_CAUSE_LINES = 10;
@@ -163,14 +121,17 @@ const OTHER_CAUSES = 'other causes';
 // URLs, quoted values, ids and numbers differ from line to line, the cause does not.
 const VARIABLE_PART = /(https?:\/\/\S+?(?=[:,;]?\s|$)|"(?:[^"\\]|\\.)*"|\b(?=\w*\d)[\w-]{8,}\b|\d+(?:\.\d+)?)/s;
 
-function addCause(causes: FailureCauses, message: string, { line, httpStatus }: ResultLineFacts): void {
+function addCause({ causes }: BatchStatistics, message: string, { line, httpStatus }: ResultLineFacts): void {
   // The parts of odd index are variable.
   const messageParts = message.slice(0, MAX_COMPARED_CHARS).split(VARIABLE_PART);
   const maskedParts = messageParts.map((part, at) => (at % 2 === 1 ? maskPart(part) : part));
   const generalText = causeText(maskedParts, httpStatus);
   const isNamed = causes.has(generalText) || causes.size < MAX_CAUSES;
   const key = isNamed ? generalText : OTHER_CAUSES;
-  const newGroup = isNamed ? { messageParts, httpStatus } : { messageParts: [OTHER_CAUSES], httpStatus: undefined };
+  const newGroup = {
+    messageParts: isNamed ? messageParts : [OTHER_CAUSES],
+    httpStatus: isNamed ? httpStatus : undefined,
+  };
   const group = causes.get(key) ?? { ...newGroup, count: 0, lines: [] };
   causes.set(key, group);
   if (isNamed)
@@ -181,8 +142,8 @@ function addCause(causes: FailureCauses, message: string, { line, httpStatus }: 
   addLine(group.lines, line);
 }
 
-/** Causes with their counts and first lines, the most frequent first. */
-export function sortedCauses(causes: FailureCauses): FailureCause[] {
+/** Failures by their messages without the variable parts, with their first lines in order; the most frequent first. */
+export function sortedCauses({ causes }: BatchStatistics) {
   return [...causes.values()]
     .sort((left, right) => right.count - left.count)
     .map(({ messageParts, httpStatus, count, lines }) => ({

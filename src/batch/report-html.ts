@@ -6,14 +6,14 @@ import { figureList, type Markup, reportPage, reportSection, tableOf } from '../
 import type { BatchReport } from './batch-report.ts';
 import { sortedCauses } from './batch-statistics.ts';
 import { formatLineRanges } from './batch-warnings.ts';
-import type { Comparison } from './compare-results.ts';
+import { type Comparison, lineChanges } from './compare-results.ts';
 import {
+  barEdges,
   changeLines,
   comparedFigures,
   distributions,
   figures,
   formatShare,
-  lineChanges,
   passRate,
   percentiles,
 } from './report-text.ts';
@@ -21,7 +21,6 @@ import {
 const BAR_COUNT = 30;
 const MAX_TIMELINE_BINS = 60;
 
-/** The report as one HTML page. */
 export function reportHtml(report: BatchReport): string {
   const expectations = Array.from(report.expectations, ([flag, counts]): Markup[] => {
     const value = passRate(counts);
@@ -30,7 +29,7 @@ export function reportHtml(report: BatchReport): string {
     return [flag, passed, ['span', {}, [meter, ` ${formatShare(value)}`]]];
   });
   return reportPage('Batch report', [
-    ['p', { class: 'soft' }, report.name],
+    ['p', { class: 'muted' }, report.name],
     figureList(figures.map(({ label, read, format }) => [label, format(read(report))])),
     charts([report]),
     ...reportSection('Expectations', tableOf(['Expectation', 'Passed', 'Pass rate'], expectations)),
@@ -59,7 +58,7 @@ export function comparisonHtml(reports: readonly [BatchReport, BatchReport], com
 }
 
 function details({ statistics, failures, responses }: BatchReport): Markup[] {
-  const causes = sortedCauses(statistics.causes).map(({ cause, count, lines }) => [
+  const causes = sortedCauses(statistics).map(({ cause, count, lines }) => [
     ...[formatCount(count), cause, formatLineRanges(lines)],
   ]);
   const samples = (lines: BatchReport['failures']): Markup[] =>
@@ -76,15 +75,15 @@ function details({ statistics, failures, responses }: BatchReport): Markup[] {
 
 // The charts of several reports have the same scales.
 function charts(reports: readonly BatchReport[]): Markup {
-  const [latency = [], ...tokens] = distributions.map(({ title, unit, of, edges }) => {
+  const [latency = [], ...tokens] = distributions.map(({ title, unit, of }) => {
     const all = reports.map(({ statistics }) => of(statistics));
     if (all.every(({ count }) => count() === 0)) return [];
-    const barEdges = edges(all, BAR_COUNT);
-    const [first = 0, second = 0, last = 0] = [barEdges[0], barEdges[1], barEdges.at(-1)];
+    const edges = barEdges(all, unit, BAR_COUNT);
+    const [first = 0, second = 0, last = 0] = [edges[0], edges[1], edges.at(-1)];
     const format = unit === '' ? formatNumber : formatMilliseconds;
     const x =
       unit === '' ? valueAxis(title, [first, last], true) : logAxis(title, first || second / 1.25, last, format);
-    const bars = all.map((distribution) => distribution.bars(barEdges));
+    const bars = all.map((distribution) => distribution.bars(edges));
     const highest = Math.max(...bars.flat().map(({ count }) => count));
     return all.map(({ count, sum, max, percentile }, at) =>
       chartFigure({

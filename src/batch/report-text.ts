@@ -4,9 +4,9 @@ import { formatCount, formatMilliseconds, wholeRange } from '../output/transfer-
 import { type Distribution, plotBars } from '../results/distribution.ts';
 import { alignColumns } from '../results/format-rows.ts';
 import type { BatchReport } from './batch-report.ts';
-import { type BatchStatistics, evenEdges, type FailureCause, logEdges, sortedCauses } from './batch-statistics.ts';
+import { type BatchStatistics, evenEdges, logEdges, sortedCauses } from './batch-statistics.ts';
 import { formatLineRanges } from './batch-warnings.ts';
-import type { Comparison } from './compare-results.ts';
+import { type Comparison, lineChanges } from './compare-results.ts';
 
 const MAX_SHOWN_CAUSES = 5;
 const BAR_COUNT = 12;
@@ -17,7 +17,7 @@ export const percentiles = [50, 90, 99];
 
 /** Failures of a batch by cause, one per line. */
 export function causeLines(statistics: BatchStatistics): string[] {
-  const causes = sortedCauses(statistics.causes);
+  const causes = sortedCauses(statistics);
   const moreCauses = causes.length - MAX_SHOWN_CAUSES;
   return [
     ...causes.slice(0, MAX_SHOWN_CAUSES).map(causeLine),
@@ -30,39 +30,35 @@ const MIN_LATENCIES = 10;
 
 /** Token sums and latency of a batch, one per line. */
 export function statisticsLines({ latency, promptTokens, completionTokens }: BatchStatistics): string[] {
+  const times = percentiles.map((percent) => `p${percent} ${latency.percentile(percent)} ms`).join(', ');
   return [
     ...(promptTokens.count() + completionTokens.count() > 0
       ? [`tokens: ${formatCount(promptTokens.sum())} in, ${formatCount(completionTokens.sum())} out`]
       : []),
-    ...(latency.count() >= MIN_LATENCIES ? [`latency: ${latencyText(latency)}`] : []),
+    ...(latency.count() >= MIN_LATENCIES ? [`latency: ${times}, max ${latency.max()} ms`] : []),
   ];
-}
-
-/** The counts of a batch in one line. */
-function countsLine({ byStatus: { done, failed, unknown }, retries }: BatchStatistics): string {
-  const retriesText = retries > 0 ? `, ${formatCount(retries)} ${pluralize(retries, 'retry', 'retries')}` : '';
-  const lines = done + failed + unknown;
-  return `${formatCount(lines)} ${pluralize(lines, 'line')}: ${formatCount(done)} done, ${formatCount(failed)} failed, ${formatCount(unknown)} unknown${retriesText}`;
 }
 
 /** The report for a terminal of `columns` columns, with histograms. */
 export function reportText({ statistics, expectations }: BatchReport, columns: number): string {
-  const histograms = distributions.flatMap(({ title, unit, of, edges }) => {
+  const { byStatus, retries } = statistics;
+  const { done, failed, unknown } = byStatus;
+  const counts = [`${formatCount(done)} done`, `${formatCount(failed)} failed`, `${formatCount(unknown)} unknown`];
+  if (retries > 0) counts.push(`${formatCount(retries)} ${pluralize(retries, 'retry', 'retries')}`);
+  const total = done + failed + unknown;
+  const histograms = distributions.flatMap(({ title, unit, of }) => {
     const distribution = of(statistics);
-    const bars = distribution.bars(edges([distribution], BAR_COUNT));
+    const bars = distribution.bars(barEdges([distribution], unit, BAR_COUNT));
     const labeled = bars.map(({ from, to, count }) => ({ label: `${wholeRange(from, to)}${unit}`, count }));
     return bars.length === 0 ? [] : [`\n${title}\n${plotBars(labeled, columns)}`];
   });
-  const passed = Array.from(
-    expectations,
-    ([flag, counts]) =>
-      `passed: ${formatCount(counts.passed)} of ${formatCount(counts.passed + counts.failed)} ${flag}`,
-  );
+  const passed = Array.from(expectations, ([flag, { passed: count, failed }]) => {
+    return `passed: ${formatCount(count)} of ${formatCount(count + failed)} ${flag}`;
+  });
   const lines = [...causeLines(statistics), ...statisticsLines(statistics), ...passed].map((line) => `  ${line}\n`);
-  return `${countsLine(statistics)}\n${[...lines, ...histograms].join('')}`;
+  return `${formatCount(total)} ${pluralize(total, 'line')}: ${counts.join(', ')}\n${[...lines, ...histograms].join('')}`;
 }
 
-/** The report as JSON. */
 export function reportJson({ statistics, expectations }: BatchReport): { readonly [name: string]: JsonValue } {
   const { byStatus, retries, latency, promptTokens, completionTokens } = statistics;
   const { done, failed, unknown } = byStatus;
@@ -72,7 +68,7 @@ export function reportJson({ statistics, expectations }: BatchReport): { readonl
     failed,
     unknown,
     retries,
-    failures: sortedCauses(statistics.causes).map(({ cause, count, lines }) => ({ cause, count, first_lines: lines })),
+    failures: sortedCauses(statistics).map(({ cause, count, lines }) => ({ cause, count, first_lines: lines })),
     expectations: Array.from(expectations, ([expectation, counts]) => ({ expectation, ...counts })),
     tokens: { prompt: promptTokens.sum(), completion: completionTokens.sum() },
     latency_ms: Object.fromEntries([
@@ -85,12 +81,8 @@ export function reportJson({ statistics, expectations }: BatchReport): { readonl
 /** The figures of two reports beside each other, and the lines that changed, as text. */
 export function comparisonText(reports: readonly [BatchReport, BatchReport], comparison: Comparison): string {
   const heading = ['', ...reports.map(({ name }) => name), 'change'];
-  return (
-    alignColumns([heading, ...comparedFigures(reports)]) +
-    changeLines(comparison)
-      .map((line) => `${line}\n`)
-      .join('')
-  );
+  const lines = changeLines(comparison).map((line) => `${line}\n`);
+  return alignColumns([heading, ...comparedFigures(reports)]) + lines.join('');
 }
 
 /** What changed from line to line, in sentences. */
@@ -109,20 +101,15 @@ export function changeLines({ compared, onlyFirst, onlySecond, changes }: Compar
   ];
 }
 
-export const lineChanges = ['worse', 'better', 'different'] as const;
-
-/** Two reports and their comparison as JSON. */
 export function comparisonJson(reports: readonly BatchReport[], comparison: Comparison): JsonValue {
   const { compared, onlyFirst, onlySecond, changes } = comparison;
+  const changed = lineChanges.map((name) => {
+    return [name, { count: changes[name].count(), examples: changes[name].values() }] as const;
+  });
   return {
     reports: reports.map((report) => ({ file: report.name, ...reportJson(report) })),
     lines: { compared, only_first: onlyFirst, only_second: onlySecond },
-    ...Object.fromEntries(
-      lineChanges.map((name) => [
-        name,
-        { count: changes[name].count(), examples: changes[name].values().map((line) => ({ ...line })) },
-      ]),
-    ),
+    ...Object.fromEntries(changed),
   };
 }
 
@@ -138,7 +125,6 @@ interface Figure {
 
 const LATENCY_TOLERANCE = 0.1;
 
-/** The counts, tokens and latencies of a report. */
 export const figures: readonly Figure[] = [
   countFigure('Lines', ({ byStatus: { done, failed, unknown } }) => done + failed + unknown),
   countFigure('Done', ({ byStatus }) => byStatus.done, 'better'),
@@ -189,35 +175,21 @@ function changeText({ format, more, tolerance = 0 }: Figure, before: number, aft
   return `${text}, ${difference > 0 === (more === 'better') ? 'better' : 'worse'}`;
 }
 
-/** The distributions of a report; `edges` are those of the bars that show several of them. */
-export const distributions: readonly {
-  readonly title: string;
-  readonly unit: string;
-  readonly of: (statistics: BatchStatistics) => Distribution;
-  readonly edges: (distributions: readonly Distribution[], barCount: number) => number[];
-}[] = [
-  { title: 'Latency', unit: ' ms', of: ({ latency }) => latency, edges: latencyEdges },
-  { title: 'Prompt tokens per line', unit: '', of: ({ promptTokens }) => promptTokens, edges: tokenEdges },
-  { title: 'Completion tokens per line', unit: '', of: ({ completionTokens }) => completionTokens, edges: tokenEdges },
+export const distributions = [
+  { title: 'Latency', unit: ' ms', of: ({ latency }: BatchStatistics) => latency },
+  { title: 'Prompt tokens per line', unit: '', of: ({ promptTokens }: BatchStatistics) => promptTokens },
+  { title: 'Completion tokens per line', unit: '', of: ({ completionTokens }: BatchStatistics) => completionTokens },
 ];
 
-function latencyEdges(all: readonly Distribution[], barCount: number): number[] {
+/** The edges of the bars that show several of them: of equal ratios for times, of equal widths for tokens. */
+export function barEdges(all: readonly Distribution[], unit: string, barCount: number): number[] {
+  const most = Math.max(...all.map(({ max }) => max()));
+  if (unit === '') return evenEdges(most, barCount);
   const filled = all.filter(({ count }) => count() > 0);
-  const [least, most] = [filled.map(({ percentile }) => percentile(0)), filled.map(({ max }) => max())];
-  return logEdges(Math.min(...least), Math.max(...most), barCount > BAR_COUNT ? 10 : 5);
+  return logEdges(Math.min(...filled.map(({ percentile }) => percentile(0))), most, barCount > BAR_COUNT ? 10 : 5);
 }
 
-function tokenEdges(all: readonly Distribution[], barCount: number): number[] {
-  return evenEdges(Math.max(...all.map(({ max }) => max())), barCount);
-}
-
-/** Percentiles and maximum of a latency. */
-function latencyText(latency: Distribution): string {
-  const [p50 = 0, p90 = 0, p99 = 0] = percentiles.map(latency.percentile);
-  return `p50 ${p50} ms, p90 ${p90} ms, p99 ${p99} ms, max ${latency.max()} ms`;
-}
-
-function causeLine({ cause, count, lines }: FailureCause): string {
+function causeLine({ cause, count, lines }: ReturnType<typeof sortedCauses>[number]): string {
   const more = count > lines.length ? ', …' : '';
   return `${formatCount(count)} × ${cause} (${pluralize(lines.length, 'line')} ${formatLineRanges(lines)}${more})`;
 }

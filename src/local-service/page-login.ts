@@ -4,26 +4,22 @@ import type { Runtime } from '../runtime.ts';
 const MAX_CODE_AGE_MS = 60_000;
 
 /** How a browser gets credentials of its own: by a link with a code that is exchanged for a token. */
-export interface PageLogin {
-  /** A code that can be exchanged once, within 60 s. */
-  readonly createCode: () => string;
-  /** A token that reads the stored data until the service ends; undefined for a code that is not valid (any more). */
-  readonly exchange: (code: string) => string | undefined;
-  readonly accepts: (authorization: string | undefined) => boolean;
-}
+export type PageLogin = ReturnType<typeof createPageLogin>;
 
 /** Codes and tokens are kept in memory only. */
-export function createPageLogin({ elapsed, randomBytes }: Pick<Runtime, 'elapsed' | 'randomBytes'>): PageLogin {
+export function createPageLogin({ elapsed, randomBytes }: Pick<Runtime, 'elapsed' | 'randomBytes'>) {
   const codes = new Map<string, number>();
   const tokens = new Set<string>();
   const randomSecret = (): string => Buffer.from(randomBytes(24)).toString('base64url');
   return {
-    createCode: () => {
+    /** A code that can be exchanged once, within 60 s. */
+    createCode: (): string => {
       const code = randomSecret();
       codes.set(code, elapsed());
       return code;
     },
-    exchange: (code) => {
+    /** A token that reads the stored data until the service ends; undefined for a code that is not valid (any more). */
+    exchange: (code: string): string | undefined => {
       const createdAt = codes.get(code);
       codes.delete(code);
       if (createdAt === undefined || elapsed() - createdAt > MAX_CODE_AGE_MS) return undefined;
@@ -31,6 +27,7 @@ export function createPageLogin({ elapsed, randomBytes }: Pick<Runtime, 'elapsed
       tokens.add(token);
       return token;
     },
-    accepts: (authorization) => /^bearer /i.test(authorization ?? '') && tokens.has((authorization ?? '').slice(7)),
+    accepts: (authorization: string | undefined) =>
+      /^bearer /i.test(authorization ?? '') && tokens.has((authorization ?? '').slice(7)),
   };
 }

@@ -5,19 +5,9 @@ import { type JsonValue, RawJson, writeJson } from '../json/write-json.ts';
 import { yieldToEventLoop } from './event-loop.ts';
 import { inferPayloadPaths } from './handlers/feedback-schema.ts';
 import { limitedChunks } from './operation-route.ts';
-import { readTrace, summarizeChat, summarizeTrace } from './page-summaries.ts';
 import { HttpError, jsonResponse, textResponse } from './responses.ts';
 import { readRoute, type ServiceContext, type ServiceRoute } from './service-context.ts';
-import {
-  PAGE_TABLES,
-  type PageQuery,
-  type PageTable,
-  type RowPage,
-  readFeedbackOf,
-  readPage,
-  readRecord,
-  readTotals,
-} from './store/page-queries.ts';
+import { PAGE_TABLES, type PageTable, readFeedbackOf, readPage, readRecord, readTotals } from './store/page-queries.ts';
 import { samplePayloads } from './store/payload-sample.ts';
 import type { ServiceStore, StoredRow } from './store/service-store.ts';
 
@@ -45,35 +35,35 @@ const MAX_SEARCHED_PAGES = 10;
 const MAX_TRACE_CALLS = 10_000;
 const MAX_CODE_BYTES = 256;
 
+type Parameters = { readonly [name: string]: string | undefined };
+
 /** The read-only routes of the web page: static files without credentials, and the stored data with those of the page. */
 export function pageRoutes({ store, now, login }: ServiceContext): [string, ServiceRoute][] {
   const data = (
     name: string,
-    read: (parameters: URLSearchParams, signal: ExchangeSignal | undefined) => Promise<JsonValue>,
+    read: (parameters: Parameters, signal: ExchangeSignal | undefined) => Promise<JsonValue>,
   ): [string, ServiceRoute] => [
     `/page/${name}`,
     readRoute('page', async ({ url }, { signal }) => {
-      return jsonResponse(200, await read(new URL(url).searchParams, signal), pageHeaders);
+      return jsonResponse(200, await read(parametersOf(url), signal), pageHeaders);
     }),
   ];
   const list = (table: PageTable, toJson: (row: StoredRow) => JsonValue | Promise<JsonValue>): [string, ServiceRoute] =>
     data(table, async (parameters) => {
-      const query = pageQuery(parameters, ROWS_PER_PAGE);
-      // A filter that only some calls of a trace match finds calls; other lists of calls have each trace once.
-      const isFirstOfTrace = table === 'calls' && query.search === '' && !parameters.has('op');
-      const { rows, next } = await readSearchedPage(store, table, { ...query, isFirstOfTrace });
-      const paths = table === 'feedback' ? await payloadPaths(parameters.get('project') ?? rows[0]?.project_id) : [];
+      const { rows, next } = await readSearchedPage(store, table, parameters);
+      const paths = table === 'feedback' ? await payloadPaths(parameters.project ?? rows[0]?.project_id) : [];
       return { rows: await Promise.all(rows.map(toJson)), next: next ?? null, paths, totals: await readTotals(store) };
     });
   const payloadPaths = async (project: unknown): Promise<JsonValue> => {
     const window = [0, now() + 1] as const;
     const query = { project: String(project), window, type: undefined, trigger: undefined, limit: SAMPLED_PAYLOADS };
     const paths = inferPayloadPaths(await store.snapshot(() => samplePayloads(query)));
-    // What can be compared comes first.
     const ranked = ['numeric', 'boolean', 'categorical'].flatMap((type) => paths.filter((path) => path.type === type));
     return ranked.map((path) => ({ ...path }));
   };
   const row = (each: StoredRow): JsonValue => rowToJson(each, false);
+  // Most services are never looked at.
+  const summaries = () => import('./page-summaries.ts');
   return [
     ...staticFiles.map(([path, file, type]): [string, ServiceRoute] => [
       path,
@@ -90,24 +80,17 @@ export function pageRoutes({ store, now, login }: ServiceContext): [string, Serv
         return textResponse(200, Buffer.from(REPORT_STYLE), 'text/css; charset=utf-8', pageHeaders);
       }),
     ],
-    list('calls', (each) => summarizeTrace(store, each)),
+    list('calls', async (each) => (await summaries()).summarizeTrace(store, each)),
     list('feedback', row),
     list('jobs', row),
-    list('chats', summarizeChat),
-    data('trace', async (parameters) => {
-      const { calls, total } = await readTrace(store, parameters.get('id') ?? '', MAX_TRACE_CALLS);
-      return { calls: calls.map((call) => ({ ...call })), total };
-    }),
-    data('record', async (parameters) => {
+    list('chats', async (each) => (await summaries()).summarizeChat(each)),
+    data('trace', async ({ id = '' }) => (await summaries()).readTrace(store, id, MAX_TRACE_CALLS)),
+    data('lint', async ({ job = '' }, signal) => (await summaries()).lintJob(store, job, signal)),
+    data('record', async ({ project = '', id = '', ...parameters }) => {
       const table = tableOf(parameters);
-      const [project, id] = [parameters.get('project') ?? '', parameters.get('id') ?? ''];
       const record = await readRecord(store, table, project, id);
       const feedback = record && table === 'calls' ? await readFeedbackOf(store, project, id) : [];
       return { row: record ? row(record) : null, feedback: feedback.map(row) };
-    }),
-    data('lint', async (parameters, signal) => {
-      const { lintJob } = await import('./page-jobs.ts');
-      return lintJob(store, parameters.get('job') ?? '', signal);
     }),
     [
       '/page/login',
@@ -126,8 +109,8 @@ export function pageRoutes({ store, now, login }: ServiceContext): [string, Serv
     ],
     [
       '/page/export',
-      readRoute('page', async (request, { signal }) => {
-        const { searchParams: parameters } = new URL(request.url);
+      readRoute('page', async ({ url }, { signal }) => {
+        const parameters = parametersOf(url);
         const table = tableOf(parameters);
         const disposition = ['Content-Disposition', `attachment; filename="svc-${table}.jsonl"`] as const;
         const headers: HttpHeaders = [['Content-Type', 'application/x-ndjson'], disposition, ...pageHeaders];
@@ -136,42 +119,33 @@ export function pageRoutes({ store, now, login }: ServiceContext): [string, Serv
     ],
   ];
 
-  async function* exportedRows(table: PageTable, parameters: URLSearchParams, signal: ExchangeSignal | undefined) {
-    for (let before: string | null = null; ; ) {
-      const page = await readPage(store, table, { ...pageQuery(parameters, ROWS_PER_EXPORT_CHUNK), before });
-      if (page.rows.length > 0)
-        yield Buffer.from(page.rows.map((row) => `${writeJson(rowToJson(row, true))}\n`).join(''));
-      if (page.next === undefined) return;
-      before = page.next;
+  async function* exportedRows(table: PageTable, parameters: Parameters, signal: ExchangeSignal | undefined) {
+    for (let query = parameters; ; ) {
+      const { rows, next } = await readPage(store, table, query, ROWS_PER_EXPORT_CHUNK);
+      if (rows.length > 0) yield Buffer.from(rows.map((row) => `${writeJson(rowToJson(row, true))}\n`).join(''));
+      if (next === undefined) return;
+      query = { ...query, before: next };
       await yieldToEventLoop(signal);
     }
   }
 }
 
 // Of a search, a page may be empty although older rows match: the next ones are searched as well.
-async function readSearchedPage(store: ServiceStore, table: PageTable, query: PageQuery): Promise<RowPage> {
-  let page = await readPage(store, table, query);
+async function readSearchedPage(store: ServiceStore, table: PageTable, query: Parameters) {
+  // A filter that only some calls of a trace match finds calls; other lists of calls have each trace once.
+  const isFirstOfTrace = table === 'calls' && !query.q && query.op === undefined;
+  let page = await readPage(store, table, query, ROWS_PER_PAGE, isFirstOfTrace);
   for (let pages = 1; page.rows.length === 0 && page.next !== undefined && pages < MAX_SEARCHED_PAGES; pages += 1)
-    page = await readPage(store, table, { ...query, before: page.next });
+    page = await readPage(store, table, { ...query, before: page.next }, ROWS_PER_PAGE, isFirstOfTrace);
   return page;
 }
 
-function pageQuery(parameters: URLSearchParams, limit: number): PageQuery {
-  const time = (name: string): number | undefined => {
-    const value = Number(parameters.get(name) || Number.NaN);
-    return Number.isSafeInteger(value) ? value : undefined;
-  };
-  return {
-    before: parameters.get('before'),
-    search: parameters.get('q') ?? '',
-    filters: Object.fromEntries(parameters),
-    window: [time('from'), time('until')],
-    limit,
-  };
+function parametersOf(url: string): Parameters {
+  return Object.fromEntries(new URL(url).searchParams);
 }
 
-function tableOf(parameters: URLSearchParams): PageTable {
-  const table = PAGE_TABLES.find((name) => name === parameters.get('table'));
+function tableOf(parameters: Parameters): PageTable {
+  const table = PAGE_TABLES.find((name) => name === parameters.table);
   if (table) return table;
   throw new HttpError(400, `table must be one of: ${PAGE_TABLES.join(', ')}`);
 }

@@ -1,3 +1,5 @@
+import { Buffer } from 'node:buffer';
+import type { ExchangeSignal } from '../http/message.ts';
 import {
   firstStringMember,
   getMember,
@@ -11,86 +13,70 @@ import {
   rootOf,
 } from '../json/json-node.ts';
 import { parseJson } from '../json/parse-json.ts';
+import { type JsonValue, RawJson } from '../json/write-json.ts';
+import { createDistribution } from '../results/distribution.ts';
+import { createLinter } from '../train/lint/linter.ts';
+import { MAX_CHART_BINS } from '../train/lint/report.ts';
+import { lintMarkup } from '../train/lint/report-html.ts';
+import { addReward, createRewardStats, isTrainable } from '../train/lint/summary.ts';
 import { yieldToEventLoop } from './event-loop.ts';
-import { countTraceCalls, readTraceCalls, readTraceFeedback } from './store/page-queries.ts';
+import { countTraceCalls, readStoredTrajectories, readTraceCalls, readTraceFeedback } from './store/page-queries.ts';
 import type { ServiceStore, StoredRow } from './store/service-store.ts';
 
-/** A call in a trace, without its inputs. */
-export interface TraceCall {
-  readonly project_id: string;
-  readonly id: string;
-  readonly parent: string | null;
-  readonly op: string;
-  readonly name: string;
-  /** The time that the call gives, else the time of its arrival. */
-  readonly startedAt: string;
-  /** As the newest feedback with a `duration_ms` says; null while there is none. */
-  readonly durationMs: number | null;
-  readonly failed: boolean;
-  /** Feedback other than about the exit: its type, and the first number or boolean of its payload. */
-  readonly feedback: string[];
-}
-
 /** The calls of a trace from the oldest on, at most `limit`, with their feedback, and the number of all. */
-export async function readTrace(
-  store: Pick<ServiceStore, 'readRows'>,
-  traceId: string,
-  limit: number,
-): Promise<{ readonly calls: readonly TraceCall[]; readonly total: number }> {
-  const calls = new Map<string, TraceCall>();
+export async function readTrace(store: Pick<ServiceStore, 'readRows'>, traceId: string, limit: number) {
+  const feedback = new Map<string, StoredRow[]>();
+  for (const row of await readTraceFeedback(store, traceId, limit)) {
+    const own = feedback.get(callKey(row)) ?? [];
+    own.push(row);
+    feedback.set(callKey(row), own);
+  }
+  const calls: ReturnType<typeof summarizeCall>[] = [];
   for await (const rows of readTraceCalls(store, traceId, limit)) {
-    for (const row of rows) calls.set(callKey(row), summarizeCall(row));
+    for (const row of rows) calls.push(summarizeCall(row, feedback.get(callKey(row))));
     await yieldToEventLoop(undefined);
   }
-  const feedback = await readTraceFeedback(store, traceId, limit);
-  for (const row of feedback.toSorted((left, right) => Number(left.created_at) - Number(right.created_at))) {
-    const call = calls.get(callKey(row));
-    if (call) calls.set(callKey(row), withFeedback(call, String(row.feedback_type), parsed(row.payload)));
-  }
-  const isAll = calls.size < limit;
-  return { calls: [...calls.values()], total: isAll ? calls.size : await countTraceCalls(store, traceId) };
+  return { calls, total: calls.length < limit ? calls.length : await countTraceCalls(store, traceId) };
 }
 
 function callKey({ project_id: project, id }: StoredRow): string {
   return JSON.stringify([project, id]);
 }
 
-function parsed(text: unknown): JsonNode {
-  return rootOf(parseJson(String(text)));
-}
-
-function summarizeCall({ project_id: project, id, start, created_at: createdAt }: StoredRow): TraceCall {
-  const call = parsed(start);
+// A call without its inputs, with the duration of the newest feedback that has one, and the other feedback: its type, and the
+// first number or boolean of its payload.
+function summarizeCall({ project_id: project, id, start, created_at: createdAt }: StoredRow, rows: StoredRow[] = []) {
+  const call = tryParse(String(start));
   const op = firstStringMember(call, 'op_name') ?? '';
+  let [durationMs, failed]: [number | null, boolean] = [null, false];
+  const feedback: string[] = [];
+  for (const row of rows.toSorted((left, right) => Number(left.created_at) - Number(right.created_at))) {
+    const payload = tryParse(String(row.payload));
+    const milliseconds = numberMember(payload, 'duration_ms');
+    const members = payload ? Array.from(membersOf(payload)) : [];
+    const fact = members.find(({ value }) => ['number', 'boolean'].includes(kindOf(value)));
+    const text = fact ? ` ${fact.key}=${rawText(fact.value)}` : '';
+    if (milliseconds === undefined) feedback.push(`${row.feedback_type}${text}`);
+    durationMs = milliseconds ?? durationMs;
+    failed ||= isFailure(payload);
+  }
   return {
-    project_id: String(project),
-    id: String(id),
-    parent: firstStringMember(call, 'parent_id') ?? null,
-    op,
+    ...{ project_id: String(project), id: String(id), parent: firstStringMember(call, 'parent_id') ?? null, op },
     name: firstStringMember(call, 'display_name') ?? (op || String(id)),
+    // The time that the call gives, else the time of its arrival.
     startedAt: firstStringMember(call, 'started_at') ?? new Date(Number(createdAt)).toISOString(),
-    durationMs: null,
-    failed: false,
-    feedback: [],
+    ...{ durationMs, failed, feedback },
   };
 }
 
-function withFeedback(call: TraceCall, type: string, payload: JsonNode): TraceCall {
-  const durationMs = numberMember(payload, 'duration_ms');
+function isFailure(payload: JsonNode | undefined): boolean {
   const error = getMember(payload, 'error');
-  const failed =
+  return (
     (numberMember(payload, 'exit_code') ?? 0) !== 0 ||
     firstStringMember(payload, 'signal', 'error') !== undefined ||
     isTrue(error) ||
-    (error !== undefined && kindOf(error) === 'object');
-  const fact = Array.from(membersOf(payload)).find(({ value }) => ['number', 'boolean'].includes(kindOf(value)));
-  const text = fact ? `${type} ${fact.key}=${rawText(fact.value)}` : type;
-  return {
-    ...call,
-    durationMs: durationMs ?? call.durationMs,
-    failed: failed || call.failed,
-    feedback: durationMs === undefined ? [...call.feedback, text] : call.feedback,
-  };
+    (error !== undefined && kindOf(error) === 'object')
+  );
 }
 
 // The size of what is read of each trace in a list.
@@ -105,7 +91,7 @@ export async function summarizeTrace(store: Pick<ServiceStore, 'readRows'>, row:
   const starts = calls.map(({ startedAt }) => Date.parse(startedAt));
   const ends = calls.map(({ durationMs }, at) => (starts[at] ?? 0) + (durationMs ?? 0));
   return {
-    ...{ project_id: own.project_id, id: own.id, name: own.name, op: own.op, startedAt: own.startedAt },
+    ...own,
     trace: String(row.trace_id),
     created_at: Number(row.created_at),
     root: { id: root.id, name: root.name },
@@ -167,4 +153,73 @@ function tryParse(text: string): JsonNode | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** The rewards of a job in the order of its trajectories, for its row in the list of jobs. */
+export function createJobRewards() {
+  const rewards = createRewardStats();
+  const histogram = createDistribution();
+  let [groups, untrainable, trajectories] = [0, 0, 0];
+  let groupRewards = createRewardStats();
+  const closeGroup = (): void => {
+    if (groups > 0 && !isTrainable(groupRewards)) untrainable += 1;
+    groupRewards = createRewardStats();
+  };
+  return {
+    addGroup: (): void => {
+      closeGroup();
+      groups += 1;
+    },
+    add: (trajectory: JsonNode): void => {
+      trajectories += 1;
+      const reward = getMember(trajectory, 'reward');
+      if (!reward || kindOf(reward) !== 'number') return;
+      const text = rawText(reward);
+      addReward(rewards, text);
+      addReward(groupRewards, text);
+      if (Number.isFinite(Number(text))) histogram.add(Number(text));
+    },
+    finish: (): JsonValue => {
+      closeGroup();
+      const { count, finiteCount, mean, min, max } = rewards;
+      const range = count === 0 ? {} : { min: new RawJson(min), max: new RawJson(max) };
+      const bars = histogram.bins(MAX_CHART_BINS).map((bin) => bin.count);
+      return {
+        groups,
+        'without signal': untrainable,
+        trajectories,
+        rewards: count,
+        ...(finiteCount > 0 ? { mean } : {}),
+        ...range,
+        bars,
+      };
+    },
+  };
+}
+
+/** What `svc train lint --html` shows, of all stored trajectories of a job. */
+export async function lintJob(
+  store: Pick<ServiceStore, 'readRows'>,
+  jobId: string,
+  signal: ExchangeSignal | undefined,
+): Promise<JsonValue> {
+  const { read, finish } = createLinter(undefined);
+  await read('', groupTexts(store, jobId, signal), 'groups');
+  return new RawJson(JSON.stringify(lintMarkup(finish())));
+}
+
+// Groups as a file has them, the empty ones before others included.
+async function* groupTexts(store: Pick<ServiceStore, 'readRows'>, jobId: string, signal: ExchangeSignal | undefined) {
+  let group = -1;
+  for await (const rows of readStoredTrajectories(store, jobId)) {
+    let text = '';
+    for (const row of rows) {
+      if (group === Number(row.group_index)) text += ',';
+      for (; group < Number(row.group_index); group += 1) text += `${group < 0 ? '' : ']}'}{"trajectories":[`;
+      text += String(row.trajectory);
+    }
+    yield Buffer.from(text);
+    await yieldToEventLoop(signal);
+  }
+  if (group >= 0) yield Buffer.from(']}');
 }

@@ -7,11 +7,9 @@ export interface Axis {
   readonly label: string;
   readonly place: (value: number) => number;
   readonly ticks: readonly { readonly value: number; readonly text: string }[];
-  /** The values of a bar, as text. */
   readonly range: (from: number, to: number) => string;
 }
 
-/** A chart of bars or of points. */
 export interface Chart {
   readonly title: string;
   /** What the chart shows, in a sentence for every reader. */
@@ -25,7 +23,6 @@ export interface Chart {
   readonly highest?: number;
   /** Points at the mean, with a line from the minimum to the maximum. */
   readonly points?: readonly (Bin & { readonly isBad?: boolean })[];
-  /** Vertical lines with labels. */
   readonly marks?: readonly { readonly value: number; readonly label: string }[];
 }
 
@@ -37,13 +34,9 @@ const MAX_TICK_CHARS = 32;
 export function chartFigure({ title, summary, x, yLabel, badLabel, highest = 0, marks = [], ...data }: Chart): Markup {
   const bars = (data.bars ?? []).filter(({ count }) => count > 0);
   const points = (data.points ?? []).filter(({ count }) => count > 0);
-  const y =
-    points.length > 0
-      ? valueAxis(
-          yLabel,
-          points.flatMap(({ min, max }) => [min, max]),
-        )
-      : countAxis(yLabel, Math.max(highest, ...bars.map(({ count }) => count)));
+  const values = points.flatMap(({ min, max }) => [min, max]);
+  const highestBar = Math.max(highest, ...bars.map(({ count }) => count));
+  const y = points.length > 0 ? valueAxis(yLabel, values) : countAxis(yLabel, highestBar);
   const headings = [x.label, ...(points.length > 0 ? ['Values', 'Lowest', 'Mean', 'Highest'] : [yLabel])];
   const rows = [
     ...bars.map(({ from, to, count, bad = 0 }) => [x.range(from, to), ...(badLabel ? [count, bad] : [count])]),
@@ -77,9 +70,8 @@ export function chartFigure({ title, summary, x, yLabel, badLabel, highest = 0, 
     ['text', { dx: -52, dy: -10 - marks.length * MARK_LINE_PX }, yLabel],
     ['text', { x: '50%', y: '100%', dy: 34, 'text-anchor': 'middle' }, x.label],
     ...bars.flatMap(({ from, to, count, bad = 0 }, at) => {
-      const [left, right] = [x.place(from), x.place(to)];
-      const all = bar(left, right, y.place(count), 'bar', titles[at]);
-      return bad > 0 ? [all, bar(left, right, y.place(bad), 'bar bad', titles[at])] : [all];
+      const parts = [['bar', count] as const, ...(bad > 0 ? [['bar bad', bad] as const] : [])];
+      return parts.map(([name, height]) => bar(x.place(from), x.place(to), y.place(height), name, titles[at]));
     }),
     ...points.map(({ from, min, mean, max, isBad = false }, at): Markup => {
       const place = x.place(from);
@@ -107,7 +99,6 @@ function figureOf(title: string, summary: string, ...content: Markup[]): Markup 
   return ['figure', {}, [['figcaption', {}, [['b', {}, title], ` ${summary}`]], ...content]];
 }
 
-/** An axis from 0 for counts and rates. */
 function countAxis(label: string, highest: number): Axis {
   const step = tickStep((highest || 1) / 5, Number.isInteger(highest) ? 1 : 0);
   return linearAxis(label, 0, Math.ceil((highest || 1) / step) * step, step);

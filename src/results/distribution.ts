@@ -14,22 +14,9 @@ interface BinFigures {
 }
 
 /** A distribution in bounded memory: exact for up to 10,000 distinct values. */
-export interface Distribution {
-  /** `y` is a second value, whose mean, minimum and maximum each bin has. */
-  readonly add: (value: number, y?: number) => void;
-  readonly count: () => number;
-  readonly sum: () => number;
-  readonly max: () => number;
-  /** The value that `percent` of all values do not exceed; 0 without values. */
-  readonly percentile: (percent: number) => number;
-  /** The values from each edge up to the next one; none without values. */
-  readonly bars: (edges: readonly number[]) => Bin[];
-  /** Adjacent bins from the least to the greatest value, at most `maxBins`; their width is a power of two. */
-  readonly bins: (maxBins: number) => Bin[];
-}
+export type Distribution = ReturnType<typeof createDistribution>;
 
 const MAX_DISTINCT_VALUES = 10_000;
-// Narrow enough for any reward.
 const MIN_BIN_WIDTH = 2 ** -40;
 // Of a logarithmic distribution with more values: within 0.01 %, and whole numbers up to 16,384 are exact.
 const LOG_BITS = 14;
@@ -38,7 +25,7 @@ const LOG_BITS = 14;
  * An empty distribution. More distinct values than it can hold are counted together: neighbors in steps of equal width, or
  * of equal ratio if it is logarithmic. The order of values does not change the counts.
  */
-export function createDistribution(minWidth = MIN_BIN_WIDTH, isLogarithmic = false): Distribution {
+export function createDistribution(minWidth = MIN_BIN_WIDTH, isLogarithmic = false) {
   let level = 0;
   let cells = new Map<number, BinFigures>();
   let count = 0;
@@ -53,18 +40,21 @@ export function createDistribution(minWidth = MIN_BIN_WIDTH, isLogarithmic = fal
     return Number.isSafeInteger(multiple) ? multiple * width + 0 : value;
   };
   const sortedCells = (): [number, BinFigures][] => [...cells].sort(([left], [right]) => left - right);
-  const barsOf = (edges: readonly number[]): Bin[] => {
-    const bars = edges.slice(1).map((to, at) => ({ from: edges[at] ?? 0, to, count: 0, mean: 0, min: 0, max: 0 }));
+  /** The values from each edge up to the next one; none without values. */
+  const bars = (edges: readonly number[]): Bin[] => {
+    if (count === 0) return [];
+    const all = edges.slice(1).map((to, at) => ({ from: edges[at] ?? 0, to, count: 0, mean: 0, min: 0, max: 0 }));
     let at = 0;
     for (const [value, figures] of sortedCells()) {
-      while (at < bars.length - 1 && value >= (bars[at]?.to ?? 0)) at += 1;
-      const bar = bars[at];
+      while (at < all.length - 1 && value >= (all[at]?.to ?? 0)) at += 1;
+      const bar = all[at];
       if (bar) mergeFigures(bar, figures);
     }
-    return bars;
+    return all;
   };
   return {
-    add: (value, y = 0) => {
+    /** `y` is a second value, whose mean, minimum and maximum each bin has. */
+    add: (value: number, y = 0): void => {
       addFigures(cells, keyOf(value), { count: 1, mean: y, min: y, max: y });
       count += 1;
       sum += value;
@@ -79,7 +69,8 @@ export function createDistribution(minWidth = MIN_BIN_WIDTH, isLogarithmic = fal
     count: () => count,
     sum: () => sum,
     max: () => Math.max(0, max),
-    percentile: (percent) => {
+    /** The value that `percent` of all values do not exceed; 0 without values. */
+    percentile: (percent: number): number => {
       let remaining = Math.max(1, Math.ceil((count * percent) / 100));
       for (const [value, figures] of sortedCells()) {
         remaining -= figures.count;
@@ -87,14 +78,15 @@ export function createDistribution(minWidth = MIN_BIN_WIDTH, isLogarithmic = fal
       }
       return 0;
     },
-    bars: (edges) => (count === 0 ? [] : barsOf(edges)),
-    bins: (maxBins) => {
+    bars,
+    /** Adjacent bins from the least to the greatest value, at most `maxBins`; their width is a power of two. */
+    bins: (maxBins: number): Bin[] => {
       if (count === 0) return [];
       const keys = [...cells.keys()];
       for (let width = minWidth; ; width *= 2) {
         const [first, last] = [multipleBelow(Math.min(...keys), width), multipleBelow(Math.max(...keys), width)];
         if (Number.isSafeInteger(first) && Number.isSafeInteger(last) && last - first < maxBins)
-          return barsOf(Array.from({ length: last - first + 2 }, (_, at) => (first + at) * width));
+          return bars(Array.from({ length: last - first + 2 }, (_, at) => (first + at) * width));
       }
     },
   };
@@ -127,28 +119,23 @@ export function markedCount({ count, mean }: Bin): number {
 }
 
 /** Some of many values, evenly spaced. */
-export interface SpacedSample<T> {
-  /** Calls `describe` only for a value that is kept. */
-  readonly add: (describe: () => T) => void;
-  readonly values: () => readonly T[];
-  /** How many values were added. */
-  readonly count: () => number;
-}
+export type SpacedSample<T> = ReturnType<typeof createSpacedSample<T>>;
 
 /** Keeps all values, up to `limit`; of more, every second, fourth, and so on, and at least half of `limit`. */
-export function createSpacedSample<T>(limit: number): SpacedSample<T> {
+export function createSpacedSample<T>(limit: number) {
   let values: T[] = [];
   let step = 1;
   let count = 0;
   return {
-    add: (describe) => {
+    /** Calls `describe` only for a value that is kept. */
+    add: (describe: () => T): void => {
       if (count % step === 0) values.push(describe());
       count += 1;
       if (values.length <= limit) return;
       values = values.filter((_, at) => at % 2 === 0);
       step *= 2;
     },
-    values: () => values,
+    values: (): readonly T[] => values,
     count: () => count,
   };
 }
@@ -166,7 +153,7 @@ export function plotBars(
   const lengthOf = (count: number): number => Math.ceil((count / highest) * barWidth);
   const lines = bars.map(({ label, count, bad = 0 }) => {
     const bar = '░'.repeat(lengthOf(bad)) + '█'.repeat(lengthOf(count) - lengthOf(bad));
-    return `  ${label.padStart(labelWidth)}  ${formatNumber(count).padStart(countWidth)} ${bar}`.trimEnd();
+    return `${`  ${label.padStart(labelWidth)}  ${formatNumber(count).padStart(countWidth)} ${bar}`.trimEnd()}\n`;
   });
-  return lines.map((line) => `${line}\n`).join('');
+  return lines.join('');
 }

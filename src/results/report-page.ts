@@ -62,7 +62,6 @@ function escapeHtml(text: string): string {
   return escapeControlCharacters(text).replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 }
 
-/** Figures with their labels. */
 export function figureList(figures: readonly (readonly [label: string, value: string])[]): Markup {
   const items = figures.map(
     ([label, value]): Markup => [
@@ -111,14 +110,13 @@ export function reportSection(title: string, content: readonly Markup[]): Markup
 export const REPORT_STYLE = `
 :root{color-scheme:light dark;--text:light-dark(#1f2328,#e6edf3);--soft:light-dark(#57606a,#9da7b3);--page:light-dark(#fff,#0d1117);--panel:light-dark(#f6f8fa,#161b22);--line:light-dark(#d1d9e0,#30363d);--bar:light-dark(#0969da,#4493f8);--bad:light-dark(#b3202c,#ff8c85)}
 .report{
-.soft,figcaption,dt,th,summary{color:var(--soft)}
+.muted,figcaption,dt,th,summary{color:var(--soft)}
 a{color:var(--bar)}
 dl{display:grid;grid-template-columns:repeat(auto-fit,minmax(8rem,1fr));gap:.5rem;margin:.75rem 0 0}
 dl div{background:var(--panel);border-radius:.5rem;padding:.5rem .75rem}
 dt{font-size:.85rem}dd{margin:0;font-size:1.25rem;font-variant-numeric:tabular-nums}
 table{border-collapse:collapse;width:100%;font-size:.9em;font-variant-numeric:tabular-nums}
 th,td{text-align:left;padding:.25rem .75rem .25rem 0;vertical-align:top;border-bottom:1px solid var(--line);white-space:pre-wrap}
-@media (max-width:30rem){table{font-size:.75rem}th,td{padding-right:.35rem}}
 th{font-weight:600}.whole{white-space:nowrap}
 .charts{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,30rem),1fr));gap:1rem;margin-top:1rem}
 figure{margin:0;padding:.75rem;background:var(--panel);border-radius:.5rem;min-width:0}
@@ -132,6 +130,7 @@ svg text{fill:var(--soft)}svg line{stroke:var(--line)}
 svg line.mark{stroke:var(--text);stroke-dasharray:3 3}
 svg text.mark{fill:var(--text);stroke:var(--panel);stroke-width:4px;paint-order:stroke}
 meter{width:4rem}
+@media (max-width:30rem){table{font-size:.75rem}th,td{padding-right:.35rem}svg{font-size:10px}}
 }`;
 
 const STYLE = `${REPORT_STYLE}

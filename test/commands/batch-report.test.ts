@@ -105,7 +105,7 @@ describe('the cause of failures', () => {
   const addFailures = (messages: readonly string[]) => {
     const statistics = createBatchStatistics();
     for (const [at, message] of messages.entries()) addResult(statistics, { ...facts, line: at + 1, message });
-    return sortedCauses(statistics.causes).map(({ cause, count }) => [cause, count]);
+    return sortedCauses(statistics).map(({ cause, count }) => [cause, count]);
   };
   const rejected = (id: string) => `http://127.0.0.1:80/v1 returned 400 Bad Request: no "${id}"`;
 
@@ -142,7 +142,7 @@ describe('the cause of failures', () => {
     const statistics = createBatchStatistics();
     for (const line of [9, 30, 3, 12, 1, 7, 5, 11, 2, 20, 8, 4, 40])
       addResult(statistics, { ...facts, line, message: 'x' });
-    expect(sortedCauses(statistics.causes)).toMatchObject([{ count: 13, lines: [1, 2, 3, 4, 5, 7, 8, 9, 11, 12] }]);
+    expect(sortedCauses(statistics)).toMatchObject([{ count: 13, lines: [1, 2, 3, 4, 5, 7, 8, 9, 11, 12] }]);
   });
 
   it('is not reported beyond fifty causes', () => {

@@ -9,8 +9,8 @@ import {
   readFeedbackOf,
   readPage,
   readRecord,
+  readStoredTrajectories,
   readTotals,
-  readTrajectories,
 } from '../../src/local-service/store/page-queries.ts';
 import type { RowQuery, ServiceStore } from '../../src/local-service/store/service-store.ts';
 import { noPostgres, type PostgresServer, postgresServer } from '../support/postgres.ts';
@@ -46,7 +46,7 @@ async function fill({ readRows }: ServiceStore): Promise<void> {
   await insert('trajectories', 'job_id, group_index, trajectory_index, trajectory', trajectory);
 }
 
-const options = { before: null, search: '', filters: {}, window: [undefined, undefined], limit: 50 } as const;
+const limit = 50;
 
 /** The statements of each query of the page, with the plan of the database. */
 async function plansOf(store: ServiceStore): Promise<readonly (readonly [sql: string, plan: string])[]> {
@@ -57,19 +57,19 @@ async function plansOf(store: ServiceStore): Promise<readonly (readonly [sql: st
   };
   const recorded = { ...store, readRows };
   for (const table of Object.keys(pageTables) as PageTable[]) {
-    const { next: before = null } = await readPage(recorded, table, options);
-    await readPage(recorded, table, { ...options, before, window: [start, start + ROWS] });
-    await readPage(recorded, table, { ...options, before, search: 'x' });
+    const { next: before } = await readPage(recorded, table, {}, limit);
+    await readPage(recorded, table, { before, from: `${start}`, until: `${start + ROWS}` }, limit);
+    await readPage(recorded, table, { before, q: 'x' }, limit);
     for (const name of Object.keys(pageTables[table].filters))
-      await readPage(recorded, table, { ...options, filters: { [name]: 'a/p1' } });
+      await readPage(recorded, table, { [name]: 'a/p1' }, limit);
     await readRecord(recorded, table, 'a/p1', 'c1');
   }
-  await readPage(recorded, 'calls', { ...options, isFirstOfTrace: true });
+  await readPage(recorded, 'calls', {}, limit, true);
   await readFeedbackOf(recorded, 'a/p1', 'c1');
   expect((await readTrace(recorded, 't7', 50)).total).toBe(ROWS / TRACES);
   await readTotals(recorded);
   let trajectories = 0;
-  for await (const rows of readTrajectories(recorded, 'j0')) trajectories += rows.length;
+  for await (const rows of readStoredTrajectories(recorded, 'j0')) trajectories += rows.length;
   expect(trajectories).toBe(50);
   const plans: [string, string][] = [];
   for (const { sql, values } of statements.values()) {

@@ -29,7 +29,8 @@ async function database() {
       return store.transaction(action);
     },
   };
-  const add = (id: string): void => void store.run('insert into jobs values (?, ?, null, 1)', id, 'm');
+  const add = (id: string): void =>
+    void store.run('insert into jobs (id, model_id, created_at) values (?, ?, 1)', id, 'm');
   const stored = (): unknown[] => other.prepare('select id from jobs order by id').pluck().all();
   return { path, store, counted, add, stored, transactions: () => transactions };
 }

@@ -98,7 +98,7 @@ describe('the trajectories of a job', () => {
     const { store, count } = await database();
     const [old, recent, complete] = [newId(now - 2 * DAY_MS), newId(now - 1000), newId(now - 3 * DAY_MS)];
     for (const id of [old, recent, complete]) await saveTrajectories(id, trajectories(5000, 10), undefined, store);
-    store.run("insert into jobs values (?, 'm', null, 1)", complete);
+    store.run("insert into jobs (id, model_id, created_at) values (?, 'm', 1)", complete);
     await deleteAbandonedTrajectories(now, store);
     expect([old, recent, complete].map(count)).toEqual([0, 5000, 5000]);
   });

@@ -10,7 +10,7 @@ import { formatGithubAnnotation } from '../../output/failure-text.ts';
 import { ignoreClosedPipe } from '../../output/writer.ts';
 import { openResultOutput, printResult, resultOf } from '../../results/print-result.ts';
 import { readHtmlFlag, writeReportPage } from '../../results/report-page.ts';
-import { findLintKind, type LintKind, lintKindNames } from '../../train/lint/lint-kinds.ts';
+import { type LintKind, lintKindNames } from '../../train/lint/lint-kinds.ts';
 import { createLinter, type LintResult } from '../../train/lint/linter.ts';
 import { lintJson, lintText } from '../../train/lint/report.ts';
 import { lintHtml } from '../../train/lint/report-html.ts';
@@ -87,7 +87,7 @@ function linkFrom(htmlPath = '', labels: readonly string[], cwd: string) {
 function parseFailOn(flagValues: readonly string[]): readonly LintKind[] {
   const names = flagValues.flatMap((list) => list.split(',')).map((name) => name.trim());
   const kinds = names.flatMap((name) => {
-    const kind = name === 'any' ? lintKindNames : findLintKind(name);
+    const kind = name === 'any' ? lintKindNames : lintKindNames.find((one) => one === name);
     if (kind) return kind;
     throw usageFailure(
       `--fail-on: ${JSON.stringify(name)} is not a kind of finding`,

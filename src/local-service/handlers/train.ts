@@ -70,7 +70,7 @@ async function receiveJob(
   staging: Awaited<ReturnType<typeof openStagingFile>>,
   validate: BodyValidator,
 ): Promise<{ readonly body: JsonNode; readonly findings: readonly Finding[]; readonly rewards: string }> {
-  const { createJobRewards } = await import('../page-jobs.ts');
+  const { createJobRewards } = await import('../page-summaries.ts');
   const [checks, rewards] = [createTrajectoryChecks(undefined), createJobRewards()];
   let index = 0;
   for await (const events of readTrajectories(chunks, 'body')) {

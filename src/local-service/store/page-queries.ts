@@ -4,12 +4,6 @@ export const PAGE_TABLES = ['calls', 'feedback', 'jobs', 'chats'] as const;
 
 export type PageTable = (typeof PAGE_TABLES)[number];
 
-/** Rows of a table, the newest first, and the cursor of the rows after them; without it there are no more. */
-export interface RowPage {
-  readonly rows: readonly StoredRow[];
-  readonly next: string | undefined;
-}
-
 type Key = readonly (string | number)[];
 type Condition = readonly [sql: string, values: Key];
 
@@ -57,20 +51,6 @@ const ROWS_PER_CHUNK = 250;
 // Trajectories may have megabytes.
 const TRAJECTORIES_PER_CHUNK = 8;
 
-/** Selects rows of a table. */
-export interface PageQuery {
-  /** The cursor of the page before. */
-  readonly before: string | null;
-  readonly search: string;
-  /** Values by the names of the table's filters; others are ignored. */
-  readonly filters: Readonly<Record<string, string>>;
-  /** Milliseconds since 1970: the start inclusive, the end exclusive. */
-  readonly window: readonly [start: number | undefined, end: number | undefined];
-  readonly limit: number;
-  /** Only the first call of each trace. */
-  readonly isFirstOfTrace?: boolean;
-}
-
 // The order of the index by time: a database that knows little of its data could prefer another index, and sort.
 const FIRST_OF_TRACE: Condition = [
   `not exists (select 1 from @calls as older where older.trace_id = calls.trace_id
@@ -78,12 +58,18 @@ const FIRST_OF_TRACE: Condition = [
   [],
 ];
 
-/** One page of a table from a cursor on, in a time that does not depend on how much is stored. */
+/**
+ * One page of a table, the newest rows first, and the cursor of the rows after them, if there are more; in a time that does not
+ * depend on how much is stored. Of the parameters, `q` is a text to search, `from` (inclusive) and `until` (exclusive) are
+ * milliseconds since 1970, `before` is the cursor of the page before, and others are values by the names of the table's filters.
+ */
 export async function readPage(
   { readRows }: Pick<ServiceStore, 'readRows'>,
   table: PageTable,
-  { before, search, filters, window: [start, end], limit, isFirstOfTrace }: PageQuery,
-): Promise<RowPage> {
+  parameters: { readonly [name: string]: string | undefined },
+  limit: number,
+  isFirstOfTrace = false,
+) {
   const { key, columns, searched, filters: names } = pageTables[table];
   const [keys, marks] = [key.join(', '), key.map(() => '?').join(', ')];
   const order = key.map((name) => `${name} desc`).join(', ');
@@ -92,19 +78,21 @@ export async function readPage(
     const values = conditions.flatMap(([, each]) => each);
     return readRows({ sql: `select ${what} from @${table} ${where} order by ${order} ${tail}`, values });
   };
-  const pageOf = (rows: readonly StoredRow[], rest: StoredRow | undefined): RowPage => {
+  const pageOf = (rows: readonly StoredRow[], rest: StoredRow | undefined) => {
     const last = rows.length > limit ? rows[limit - 1] : rest;
     return { rows: rows.slice(0, limit), next: last && JSON.stringify(keyOf(last, key)) };
   };
-  const cursor = parseCursor(before, key.length);
+  const cursor = parseCursor(parameters.before, key.length);
+  const timeCondition = (sql: string, text = ''): Condition[] =>
+    /^-?\d{1,15}$/.test(text) ? [[sql, [Number(text)]]] : [];
   const range: Condition[] = [
     ...(cursor ? [[`(${keys}) < (${marks})`, cursor] as const] : []),
-    ...(start === undefined ? [] : [['created_at >= ?', [start]] as const]),
-    ...(end === undefined ? [] : [['created_at < ?', [end]] as const]),
+    ...timeCondition('created_at >= ?', parameters.from),
+    ...timeCondition('created_at < ?', parameters.until),
   ];
   const matches = [
-    ...Object.entries(names).flatMap(([name, column]) => filterCondition(column, filters[name])),
-    ...(search === '' ? [] : [searchCondition(searched, search)]),
+    ...Object.entries(names).flatMap(([name, column]) => filterCondition(column, parameters[name])),
+    ...(parameters.q ? [searchCondition(searched, parameters.q)] : []),
     ...(isFirstOfTrace ? [FIRST_OF_TRACE] : []),
   ];
   if (matches.length === 0) return pageOf(await select(columns, range, `limit ${limit + 1}`), undefined);
@@ -191,8 +179,7 @@ export function readTraceCalls(store: Pick<ServiceStore, 'readRows'>, traceId: s
   return readChunks(store, { columns, from: '@calls where trace_id', key, chunk: ROWS_PER_CHUNK }, traceId, limit);
 }
 
-/** The trajectories of a job in order, in chunks. */
-export function readTrajectories(store: Pick<ServiceStore, 'readRows'>, jobId: string) {
+export function readStoredTrajectories(store: Pick<ServiceStore, 'readRows'>, jobId: string) {
   const key = ['group_index', 'trajectory_index'];
   const columns = 'group_index, trajectory_index, cast(trajectory as text) as trajectory';
   return readChunks(store, { columns, from: '@trajectories where job_id', key, chunk: TRAJECTORIES_PER_CHUNK }, jobId);
@@ -222,14 +209,12 @@ function keyOf(row: StoredRow, key: readonly string[]): Key {
   return key.map((name, at) => (at === 0 || typeof row[name] === 'number' ? Number(row[name]) : String(row[name])));
 }
 
-/** The number of calls of a trace, at most 100,000. */
 export async function countTraceCalls({ readRows }: Pick<ServiceStore, 'readRows'>, traceId: string): Promise<number> {
   const calls = `select 1 from @calls where trace_id = ? limit ${MAX_COUNTED_ROWS}`;
   const [counts] = await readRows({ sql: `select count(*) as total from (${calls}) as each`, values: [traceId] });
   return Number(counts?.total);
 }
 
-/** The types and payloads of feedback about the calls of a trace. */
 export function readTraceFeedback(
   { readRows }: Pick<ServiceStore, 'readRows'>,
   traceId: string,
@@ -240,10 +225,9 @@ export function readTraceFeedback(
   return readRows({ sql, values: [traceId] });
 }
 
-function parseCursor(text: string | null, length: number): Key | undefined {
-  if (text === null) return undefined;
+function parseCursor(text: string | undefined, length: number): Key | undefined {
   try {
-    const key: unknown = JSON.parse(text);
+    const key: unknown = JSON.parse(text ?? '');
     if (Array.isArray(key) && key.length === length && Number.isSafeInteger(key[0]))
       return key.map((part, at) => (at === 0 ? Number(part) : String(part)));
   } catch {}

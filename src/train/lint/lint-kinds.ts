@@ -16,14 +16,5 @@ export const lintKinds = {
 
 export type LintKind = keyof typeof lintKinds;
 
-/** The kind with this name; undefined if there is none. */
-export function findLintKind(name: string): LintKind | undefined {
-  return lintKindNames.find((kind) => kind === name);
-}
-
 /** All kinds, in the order they are printed. */
-export const lintKindNames = Object.keys(lintKinds).filter(isLintKind);
-
-function isLintKind(name: string): name is LintKind {
-  return Object.hasOwn(lintKinds, name);
-}
+export const lintKindNames = Object.keys(lintKinds).filter((name): name is LintKind => Object.hasOwn(lintKinds, name));

@@ -21,14 +21,13 @@ import { compareNumberLiterals } from '../../json/number-literal.ts';
 import { compactChunks, tokenEnd } from '../../json/write-json.ts';
 import type { TrajectoryChecks } from '../stream/checks.ts';
 import { InvalidTextError, type TrajectoryPart } from '../stream/reader.ts';
-import { type FindingCallback, type TrajectoryFacts, truncateText } from './summary.ts';
+import type { LintKind } from './lint-kinds.ts';
 
-/** Reports the findings of a trajectory; returns its facts. */
-export function lintTrajectory(
-  trajectory: JsonNode,
-  nonFiniteOffsets: readonly number[],
-  onFinding: FindingCallback,
-): TrajectoryFacts {
+/** Reports a finding in a trajectory, with the offset in its text and the path inside it. */
+type FindingCallback = (kind: LintKind, offset: number, path: JsonPath, message: string) => void;
+
+/** Reports the findings of a trajectory. Returns its reward as written, if it is a number, and how many tokens have logprobs. */
+export function lintTrajectory(trajectory: JsonNode, nonFiniteOffsets: readonly number[], onFinding: FindingCallback) {
   const reward = getMember(trajectory, 'reward');
   const isNumber = reward !== undefined && !nonFiniteOffsets.includes(startOffset(reward));
   for (const offset of nonFiniteOffsets) {
@@ -96,19 +95,24 @@ function lintTokens(trajectory: JsonNode, onFinding: FindingCallback): number {
   return tokens;
 }
 
-// Trainers also use the additional histories.
-function* tokenArrays(trajectory: JsonNode): Generator<{ list: JsonNode; path: JsonPath }> {
-  yield* historyTokenArrays(trajectory, []);
-  for (const [at, history] of itemsAt(trajectory, 'additional_histories').entries())
-    yield* historyTokenArrays(history, ['additional_histories', at]);
+const MAX_TEXT_CHARS = 40;
+
+/** A text for a message: at most 40 characters of it. */
+export function truncateText(text: string): string {
+  return text.length > MAX_TEXT_CHARS ? `${text.slice(0, MAX_TEXT_CHARS)}…` : text;
 }
 
-function* historyTokenArrays(history: JsonNode, path: JsonPath): Generator<{ list: JsonNode; path: JsonPath }> {
-  for (const [at, item] of itemsAt(history, 'messages_and_choices').entries()) {
-    // A message has a role; a choice has a message.
-    const list = getMember(item, 'message') && getMember(getMember(item, 'logprobs'), 'content');
-    if (list && kindOf(list) === 'list')
-      yield { list, path: [...path, 'messages_and_choices', at, 'logprobs', 'content'] };
+function* tokenArrays(trajectory: JsonNode): Generator<{ list: JsonNode; path: JsonPath }> {
+  // Trainers also use the additional histories.
+  const additional = itemsAt(trajectory, 'additional_histories');
+  for (const [number, history] of [trajectory, ...additional].entries()) {
+    const path = number === 0 ? [] : ['additional_histories', number - 1];
+    for (const [at, item] of itemsAt(history, 'messages_and_choices').entries()) {
+      // A message has a role; a choice has a message.
+      const list = getMember(item, 'message') && getMember(getMember(item, 'logprobs'), 'content');
+      if (list && kindOf(list) === 'list')
+        yield { list, path: [...path, 'messages_and_choices', at, 'logprobs', 'content'] };
+    }
   }
 }
 

@@ -1,6 +1,4 @@
 import { sortIssuesByLocation } from '../../body/body-check.ts';
-import type { Issue } from '../../errors.ts';
-import type { ReportedFinding } from '../../fields/finding.ts';
 import { observeChunks } from '../../http/body-chunks.ts';
 import { formatJsonPath, type JsonPath } from '../../json/json-node.ts';
 import { formatPosition } from '../../json/utf8.ts';
@@ -18,31 +16,19 @@ import {
   addTrajectory,
   countGroup,
   countTrajectory,
+  createGroupStats,
   createLintSummary,
-  createRewardStats,
   type GroupStats,
-  type LintSummary,
 } from './summary.ts';
 
-/** Checks trajectories as they stream by; it holds one at a time, and a few statistics of each open group. */
-export interface Linter {
-  /** Reads all chunks of a text; `label` is its name in messages. */
-  readonly read: (label: string, chunks: AsyncIterable<Uint8Array>, form: TextForm) => Promise<void>;
-  /** The result, once all texts were read. */
-  readonly finish: () => LintResult;
-}
+/** The findings of some texts, and the problems that `svc train` reports: errors and warnings, in the order of the texts. */
+export type LintResult = ReturnType<ReturnType<typeof createLinter>['finish']>;
 
-/** The findings of some texts, and the problems that `svc train` reports. */
-export interface LintResult {
-  readonly summary: LintSummary;
-  /** Errors and warnings of the checks, in the order of the texts. */
-  readonly problems: readonly ReportedFinding<Issue>[];
-  /** How to fix the structure errors, if svc knows. */
-  readonly hint: string | undefined;
-}
-
-/** Starts a linter; with a path, trajectories are grouped by the value there. `onBytes` gets the number of bytes read. */
-export function createLinter(path: JsonPath | undefined, onBytes: (bytes: number) => void = () => {}): Linter {
+/**
+ * Checks trajectories as they stream by; with a path, they are grouped by the value there. It holds one at a time, and a few
+ * statistics of each open group. `onBytes` gets the number of bytes read.
+ */
+export function createLinter(path: JsonPath | undefined, onBytes: (bytes: number) => void = () => {}) {
   const checks = createTrajectoryChecks(path);
   const summary = createLintSummary();
   const hashTools = createToolsHasher();
@@ -52,7 +38,7 @@ export function createLinter(path: JsonPath | undefined, onBytes: (bytes: number
   const getOrOpenGroup = (index: number, label: string, location: TextLocation): GroupStats => {
     const open = openGroups.get(index);
     if (open) return open;
-    const group = { index, label, location, count: 0, rewards: createRewardStats(), tools: '', hasMixedTools: false };
+    const group = createGroupStats(index, label, location);
     openGroups.set(index, group);
     return group;
   };
@@ -98,7 +84,8 @@ export function createLinter(path: JsonPath | undefined, onBytes: (bytes: number
   };
 
   return {
-    read: async (label, chunks, form) => {
+    /** Reads all chunks of a text; `label` is its name in messages. */
+    read: async (label: string, chunks: AsyncIterable<Uint8Array>, form: TextForm): Promise<void> => {
       labels.push(label);
       try {
         await read(label, chunks, form);
@@ -109,6 +96,7 @@ export function createLinter(path: JsonPath | undefined, onBytes: (bytes: number
         if (!path) openGroups.clear();
       }
     },
+    /** The result, once all texts were read; `hint` says how to fix the structure errors, if svc knows. */
     finish: () => {
       closeGroups();
       summary.groups = checks.groupCount();

@@ -23,7 +23,7 @@ export function lintHtml(
     const href = linkTo(file, line);
     return href === undefined ? at : ['a', { href }, at];
   };
-  return reportPage('Training data', [['p', { class: 'soft' }, labels.join(', ')], ...lintMarkup(result, place)]);
+  return reportPage('Training data', [['p', { class: 'muted' }, labels.join(', ')], ...lintMarkup(result, place)]);
 }
 
 /** The result of lint as figures, charts and findings; those of texts without places have the path only. */
@@ -37,7 +37,7 @@ export function lintMarkup({ summary, problems }: LintResult, place?: (at: strin
     if (rows.length === 0) return [];
     const cells = rows.map(({ at = '', path, message }) => [...(place ? [place(at)] : []), path, message]);
     const headings = [...(place ? ['Place'] : []), 'Field', 'Finding'];
-    return [['h3', {}, [`${title} `, ['span', { class: 'soft' }, reason]]], ...tableOf(headings, cells)];
+    return [['h3', {}, [`${title} `, ['span', { class: 'muted' }, reason]]], ...tableOf(headings, cells)];
   };
   const sections = lintKindNames.flatMap((kind) => {
     const [count, examples] = [findings.count(kind), findings.examplesOf(kind)];
@@ -99,7 +99,7 @@ function groupChart({ groupSample, groups }: LintSummary): Markup {
   const points = groupSample.values().map((group) => {
     const { count, min, max, mean } = group.rewards;
     const range = { mean, min: Number(min), max: Number(max) };
-    return { from: group.index, to: group.index + 1, count, ...range, isBad: !isTrainable(group) };
+    return { from: group.index, to: group.index + 1, count, ...range, isBad: !isTrainable(group.rewards) };
   });
   const some = points.length < groupSample.count() ? ` ${points.length} groups are shown, evenly spaced.` : '';
   return chartFigure({
@@ -113,10 +113,7 @@ function groupChart({ groupSample, groups }: LintSummary): Markup {
 function seriesChart(title: string, label: string, rewards: Distribution): Markup {
   const points = rewards.bins(MAX_SERIES_BINS);
   const summary = 'Mean reward, and the range from the lowest to the highest one.';
-  const x = valueAxis(
-    label,
-    points.map(({ from }) => from),
-    true,
-  );
+  const positions = points.map(({ from }) => from);
+  const x = valueAxis(label, positions, true);
   return chartFigure({ title, summary, x, yLabel: 'Reward', points });
 }

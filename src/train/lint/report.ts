@@ -2,7 +2,7 @@ import { formatByteSize } from '../../files/byte-size.ts';
 import { pluralize } from '../../json/pluralize.ts';
 import { type JsonValue, RawJson } from '../../json/write-json.ts';
 import { formatNumber } from '../../output/transfer-text.ts';
-import { type Bin, markedCount, plotBars } from '../../results/distribution.ts';
+import { type Distribution, markedCount, plotBars } from '../../results/distribution.ts';
 import { alignColumns } from '../../results/format-rows.ts';
 import { type LintKind, lintKindNames, lintKinds } from './lint-kinds.ts';
 import type { LintResult } from './linter.ts';
@@ -28,20 +28,18 @@ export function lintText({ summary }: LintResult, columns: number, hasPlot: bool
   const largest = summary.largest.all.map(({ at, path, bytes: size }) => [`  ${formatByteSize(size)}`, at, path]);
   return [
     alignColumns(facts),
-    ...(hasPlot ? plotText(summary, columns) : [histogramText(summary.histogram.bins(MAX_HISTOGRAM_BINS), columns)]),
+    ...(hasPlot
+      ? [
+          sectionText('Trajectories by reward, from', histogramText(summary.histogram, MAX_CHART_BINS, columns)),
+          sectionText(
+            'Groups by the standard deviation of their rewards, from (░ without a difference)',
+            histogramText(summary.deviations, MAX_CHART_BINS, columns),
+          ),
+        ]
+      : [histogramText(summary.histogram, MAX_HISTOGRAM_BINS, columns)]),
     sectionText('Largest trajectories', alignColumns(largest)),
     ...lintKindNames.map((kind) => findingsText(kind, summary.findings)),
   ].join('');
-}
-
-function plotText({ histogram, deviations }: LintSummary, columns: number): string[] {
-  return [
-    sectionText('Trajectories by reward, from', histogramText(histogram.bins(MAX_CHART_BINS), columns)),
-    sectionText(
-      'Groups by the standard deviation of their rewards, from (░ without a difference)',
-      histogramText(deviations.bins(MAX_CHART_BINS), columns),
-    ),
-  ];
 }
 
 function trajectoriesText(summary: LintSummary): string {
@@ -62,8 +60,10 @@ export function rewardsText({ rewardedGroups, rewards, deviationSum }: LintSumma
   return `mean ${formatNumber(mean)}, ${deviation}${within}, min ${min}, max ${max}`;
 }
 
-function histogramText(bins: readonly Bin[], columns: number): string {
-  const bars = bins.map((bin) => ({ label: formatNumber(bin.from), count: bin.count, bad: markedCount(bin) }));
+function histogramText(distribution: Distribution, maxBins: number, columns: number): string {
+  const bars = distribution
+    .bins(maxBins)
+    .map((bin) => ({ label: formatNumber(bin.from), count: bin.count, bad: markedCount(bin) }));
   return plotBars(bars, columns);
 }
 
@@ -82,11 +82,13 @@ function sectionText(title: string, lines: string): string {
 /** The result of lint as one JSON object; minimum and maximum rewards keep every digit. */
 export function lintJson({ summary, problems }: LintResult): JsonValue {
   const { bytes, groups, trajectories, untrainableGroups, rewards, largest, findings } = summary;
+  const { completeGroups, groupedTrajectories, minPerGroup, maxPerGroup } = summary;
   return {
     bytes,
     groups,
     trajectories,
-    trajectories_per_group: perGroup(summary),
+    trajectories_per_group:
+      completeGroups === 0 ? null : { min: minPerGroup, mean: groupedTrajectories / completeGroups, max: maxPerGroup },
     idle_groups: untrainableGroups,
     rewards: {
       count: rewards.count,
@@ -102,10 +104,4 @@ export function lintJson({ summary, problems }: LintResult): JsonValue {
     findings: lintKindNames.flatMap(findings.examplesOf).map((finding) => ({ ...finding })),
     problems: problems.map(({ level, at, path, message }) => ({ level, at, path, message })),
   };
-}
-
-function perGroup(summary: LintResult['summary']): JsonValue {
-  const { completeGroups, groupedTrajectories, minPerGroup, maxPerGroup } = summary;
-  if (completeGroups === 0) return null;
-  return { min: minPerGroup, mean: groupedTrajectories / completeGroups, max: maxPerGroup };
 }

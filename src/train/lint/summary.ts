@@ -1,34 +1,18 @@
-import { formatJsonPath, type JsonPath } from '../../json/json-node.ts';
+import { formatJsonPath } from '../../json/json-node.ts';
 import { compareNumberLiterals } from '../../json/number-literal.ts';
 import { formatPosition } from '../../json/utf8.ts';
-import {
-  createDistribution,
-  createSpacedSample,
-  type Distribution,
-  type SpacedSample,
-} from '../../results/distribution.ts';
+import { createDistribution, createSpacedSample } from '../../results/distribution.ts';
 import type { TextLocation } from '../stream/reader.ts';
 import type { LintKind } from './lint-kinds.ts';
+import { type lintTrajectory, truncateText } from './lint-trajectory.ts';
 
-/**
- * Statistics of rewards. `min` and `max` are exact, as written, compared digit by digit. `mean` and `squaredDeviations` (a
- * sum) are doubles over the `finiteCount` rewards within the range of a double.
- */
-export interface RewardStats {
-  count: number;
-  min: string;
-  max: string;
-  finiteCount: number;
-  mean: number;
-  squaredDeviations: number;
-}
+/** Statistics of rewards: `min` and `max` exact, as written; the others doubles over the `finiteCount` rewards that are doubles. */
+export type RewardStats = ReturnType<typeof createRewardStats>;
 
-/** Statistics of no rewards. */
-export function createRewardStats(): RewardStats {
+export function createRewardStats() {
   return { count: 0, min: '', max: '', finiteCount: 0, mean: 0, squaredDeviations: 0 };
 }
 
-/** Adds a reward as written. */
 export function addReward(rewards: RewardStats, text: string): void {
   rewards.count += 1;
   if (rewards.count === 1) {
@@ -41,8 +25,8 @@ export function addReward(rewards: RewardStats, text: string): void {
   const value = Number(text);
   if (!Number.isFinite(value)) return;
   rewards.finiteCount += 1;
-  // Welford's algorithm, which stays accurate for close rewards far from zero.
-  // Halves, because the difference of two doubles can exceed the range of a double.
+  // Welford's algorithm, which stays accurate for close rewards far from zero; with halves, because the difference of two
+  // doubles can exceed the range of a double.
   const half = value / 2 - rewards.mean / 2;
   rewards.mean += 2 * (half / rewards.finiteCount);
   rewards.squaredDeviations += 2 * half * (value - rewards.mean);
@@ -59,34 +43,20 @@ export function classifyVariance({ min, max }: RewardStats): 'equal' | 'rounded'
   return Number(min) === Number(max) ? 'rounded' : 'different';
 }
 
-/** True for a group with two rewards that differ as doubles. */
-export function isTrainable({ rewards }: Pick<GroupStats, 'rewards'>): boolean {
+/** True for rewards of a group of which two differ as doubles. */
+export function isTrainable(rewards: RewardStats): boolean {
   return rewards.count > 1 && classifyVariance(rewards) === 'different';
 }
 
-/** What the statistics need of a trajectory; the reward as written, if it is a number. */
-export interface TrajectoryFacts {
-  readonly reward: string | undefined;
-  readonly policyVersion: number | undefined;
-  /** Tokens with logprobs. */
-  readonly tokens: number;
-  readonly messages: number;
-}
-
 /** Statistics of a group so far; small, because many groups may be open at a time. */
-export interface GroupStats {
-  /** Its position among all groups, from 0. */
-  readonly index: number;
-  readonly label: string;
-  readonly location: TextLocation;
-  count: number;
-  readonly rewards: RewardStats;
-  /** The hash of the tools of its first trajectory. */
-  tools: string;
-  hasMixedTools: boolean;
+export type GroupStats = ReturnType<typeof createGroupStats>;
+
+/** `index` is its position among all groups, from 0. */
+export function createGroupStats(index: number, label: string, location: TextLocation) {
+  // `tools` is the hash of the tools of its first trajectory.
+  return { index, label, location, count: 0, rewards: createRewardStats(), tools: '', hasMixedTools: false };
 }
 
-/** Adds a trajectory to its group. */
 export function addTrajectory(group: GroupStats, reward: string | undefined, tools: string): void {
   if (group.count === 0) group.tools = tools;
   else if (tools !== group.tools) group.hasMixedTools = true;
@@ -94,95 +64,44 @@ export function addTrajectory(group: GroupStats, reward: string | undefined, too
   if (reward !== undefined) addReward(group.rewards, reward);
 }
 
-/** The findings of a complete group. */
-function groupFindings({ count, rewards, hasMixedTools }: GroupStats): [kind: LintKind, message: string][] {
-  const findings: [LintKind, string][] = [];
-  if (count === 0) findings.push(['empty-group', 'has no trajectories']);
-  if (count === 1)
-    findings.push(['single-trajectory', 'has only one trajectory, so there is nothing to compare it with']);
-  if (rewards.count > 1) {
-    const subject = rewards.count === 2 ? 'both rewards' : `all ${rewards.count} rewards`;
-    const [min, max] = [truncateText(rewards.min), truncateText(rewards.max)];
-    const variance = classifyVariance(rewards);
-    if (variance === 'equal') findings.push(['zero-variance', `${subject} are ${min}`]);
-    if (variance === 'rounded')
-      findings.push(['rounded-variance', `${subject} are the same double, from ${min} to ${max}`]);
-  }
-  if (hasMixedTools) findings.push(['mixed-tools', 'its trajectories have different tools']);
-  return findings;
-}
-
-const MAX_TEXT_CHARS = 40;
-
-/** A text for a message: at most 40 characters of it. */
-export function truncateText(text: string): string {
-  return text.length > MAX_TEXT_CHARS ? `${text.slice(0, MAX_TEXT_CHARS)}…` : text;
-}
-
 /** Statistics of all groups; memory does not grow with their number. */
-export interface LintSummary {
-  bytes: number;
-  groups: number;
-  trajectories: number;
-  /** The groups that were read to their end, and the trajectories in them: the text may be cut in the last one. */
-  completeGroups: number;
-  groupedTrajectories: number;
-  /** Trajectories in the smallest and in the largest of them. */
-  minPerGroup: number;
-  maxPerGroup: number;
-  /** Groups without a training signal: fewer than two rewards, or all equal. */
-  untrainableGroups: number;
-  /** The complete groups with finite rewards, and the sum of the standard deviations within them. */
-  rewardedGroups: number;
-  deviationSum: number;
-  readonly rewards: RewardStats;
-  readonly histogram: Distribution;
-  /** Standard deviations of the groups with two or more rewards; the mean of a bin is its part of untrainable ones. */
-  readonly deviations: Distribution;
-  /** Rewards by the position of their trajectory, and by its policy version. */
-  readonly byPosition: Distribution;
-  readonly byPolicy: Distribution;
-  /** Trajectories by their generated tokens, and by their messages. */
-  readonly tokens: Distribution;
-  readonly messages: Distribution;
-  readonly groupSample: SpacedSample<GroupStats>;
-  readonly largest: LargestTrajectories;
-  readonly findings: LintFindings;
-}
+export type LintSummary = ReturnType<typeof createLintSummary>;
 
-// As many as a chart shows.
 const MAX_SAMPLED_GROUPS = 240;
 
-/** An empty summary. */
-export function createLintSummary(): LintSummary {
+export function createLintSummary() {
   return {
     bytes: 0,
     groups: 0,
     trajectories: 0,
+    // The groups that were read to their end, and the trajectories in them: the text may be cut in the last one.
     completeGroups: 0,
     groupedTrajectories: 0,
     minPerGroup: Number.POSITIVE_INFINITY,
     maxPerGroup: 0,
+    // Groups without a training signal: fewer than two rewards, or all equal.
     untrainableGroups: 0,
+    // The complete groups with finite rewards, and the sum of the standard deviations within them.
     rewardedGroups: 0,
     deviationSum: 0,
     rewards: createRewardStats(),
     histogram: createDistribution(),
+    // Standard deviations of the groups with two or more rewards; the mean of a bin is its part of untrainable ones.
     deviations: createDistribution(),
+    // Rewards by the position of their trajectory, and by its policy version.
     byPosition: createDistribution(1),
     byPolicy: createDistribution(1),
     tokens: createDistribution(1),
     messages: createDistribution(1),
-    groupSample: createSpacedSample(MAX_SAMPLED_GROUPS),
+    groupSample: createSpacedSample<GroupStats>(MAX_SAMPLED_GROUPS),
     largest: createLargestTrajectories(),
     findings: createLintFindings(),
   };
 }
 
-/** Adds a trajectory of a group. */
 export function countTrajectory(
   summary: LintSummary,
-  { reward, policyVersion, tokens, messages }: TrajectoryFacts,
+  { reward, policyVersion, tokens, messages }: ReturnType<typeof lintTrajectory>,
 ): void {
   const position = summary.trajectories;
   summary.trajectories += 1;
@@ -203,85 +122,69 @@ export function countGroup(summary: LintSummary, group: GroupStats): void {
   summary.groupedTrajectories += group.count;
   summary.minPerGroup = Math.min(summary.minPerGroup, group.count);
   summary.maxPerGroup = Math.max(summary.maxPerGroup, group.count);
-  if (group.rewards.finiteCount > 0) summary.rewardedGroups += 1;
-  summary.deviationSum += standardDeviation(group.rewards);
-  const findings = groupFindings(group);
-  if (!isTrainable(group)) summary.untrainableGroups += 1;
-  const { count, finiteCount } = group.rewards;
-  const deviation = standardDeviation(group.rewards);
+  const { rewards, count: size } = group;
+  const { count, finiteCount } = rewards;
+  const [deviation, isUntrainable] = [standardDeviation(rewards), !isTrainable(rewards)];
+  summary.deviationSum += deviation;
+  if (finiteCount > 0) summary.rewardedGroups += 1;
+  if (isUntrainable) summary.untrainableGroups += 1;
   // Of the largest doubles, it exceeds the range of a double.
   if (finiteCount > 0 && finiteCount === count && Number.isFinite(deviation)) {
     summary.groupSample.add(() => group);
-    if (count > 1) summary.deviations.add(deviation, isTrainable(group) ? 0 : 1);
+    if (count > 1) summary.deviations.add(deviation, isUntrainable ? 1 : 0);
   }
-  for (const [kind, message] of findings)
-    summary.findings.add(kind, () => ({
-      at: formatPosition(group.label, group.location),
-      path: formatJsonPath(['trajectory_groups', group.index]),
-      message,
-    }));
+  const add = (kind: LintKind, message: string): void =>
+    summary.findings.add(kind, () => {
+      const path = formatJsonPath(['trajectory_groups', group.index]);
+      return { at: formatPosition(group.label, group.location), path, message };
+    });
+  if (size === 0) add('empty-group', 'has no trajectories');
+  if (size === 1) add('single-trajectory', 'has only one trajectory, so there is nothing to compare it with');
+  if (count > 1 && isUntrainable) {
+    const subject = count === 2 ? 'both rewards' : `all ${count} rewards`;
+    const [min, max] = [truncateText(rewards.min), truncateText(rewards.max)];
+    if (classifyVariance(rewards) === 'equal') add('zero-variance', `${subject} are ${min}`);
+    else add('rounded-variance', `${subject} are the same double, from ${min} to ${max}`);
+  }
+  if (group.hasMixedTools) add('mixed-tools', 'its trajectories have different tools');
 }
 
-/** A likely mistake and its location. */
-interface LintFinding {
-  readonly kind: LintKind;
-  /** `groups.jsonl:12:7`. */
+/** A place in the texts: `groups.jsonl:12:7`, and `trajectory_groups[3].trajectories[17].reward`. */
+interface Place {
   readonly at: string;
-  /** `trajectory_groups[3].trajectories[17].reward`. */
   readonly path: string;
-  readonly message: string;
 }
 
-/** Reports a finding in a trajectory, with the offset in its text and the path inside it. */
-export type FindingCallback = (kind: LintKind, offset: number, path: JsonPath, message: string) => void;
+/** The findings of each kind: how many there are, and the first 100. */
+export type LintFindings = ReturnType<typeof createLintFindings>;
 
-/** Collects findings: the first 100 of each kind, and how many there are. */
-export interface LintFindings {
-  /** Calls `describe` only for findings that are kept. */
-  readonly add: (kind: LintKind, describe: () => Omit<LintFinding, 'kind'>) => void;
-  /** The kept findings of a kind, in the order they were found. */
-  readonly examplesOf: (kind: LintKind) => readonly LintFinding[];
-  readonly count: (kind: LintKind) => number;
-}
-
-// Enough to see what is wrong.
 const MAX_EXAMPLES_PER_KIND = 100;
 
-function createLintFindings(): LintFindings {
-  const findingsByKind = new Map<LintKind, { count: number; readonly examples: LintFinding[] }>();
+function createLintFindings() {
+  type Finding = Place & { readonly kind: LintKind; readonly message: string };
+  const findingsByKind = new Map<LintKind, { count: number; readonly examples: Finding[] }>();
   return {
-    add: (kind, describe) => {
+    /** Calls `describe` only for findings that are kept. */
+    add: (kind: LintKind, describe: () => Omit<Finding, 'kind'>): void => {
       const same = findingsByKind.get(kind) ?? { count: 0, examples: [] };
       findingsByKind.set(kind, same);
       same.count += 1;
       if (same.count <= MAX_EXAMPLES_PER_KIND) same.examples.push({ kind, ...describe() });
     },
-    examplesOf: (kind) => findingsByKind.get(kind)?.examples ?? [],
-    count: (kind) => findingsByKind.get(kind)?.count ?? 0,
+    examplesOf: (kind: LintKind): readonly Finding[] => findingsByKind.get(kind)?.examples ?? [],
+    count: (kind: LintKind) => findingsByKind.get(kind)?.count ?? 0,
   };
 }
 
-interface SizedTrajectory {
-  readonly at: string;
-  readonly path: string;
-  readonly bytes: number;
-}
-
-// The largest trajectories, largest first; of equal sizes, the earlier first.
-interface LargestTrajectories {
-  readonly all: readonly SizedTrajectory[];
-  /** Calls `describe` only for a trajectory that is among them. */
-  readonly add: (bytes: number, describe: () => Omit<SizedTrajectory, 'bytes'>) => void;
-}
-
-// Enough to spot an outlier.
 const MAX_LARGEST_TRAJECTORIES = 5;
 
-function createLargestTrajectories(): LargestTrajectories {
-  const all: SizedTrajectory[] = [];
+// The largest trajectories, largest first; of equal sizes, the earlier first.
+function createLargestTrajectories() {
+  const all: (Place & { readonly bytes: number })[] = [];
   return {
     all,
-    add: (bytes, describe) => {
+    /** Calls `describe` only for a trajectory that is among them. */
+    add: (bytes: number, describe: () => Place): void => {
       const index = all.findLastIndex((one) => one.bytes >= bytes) + 1;
       if (index === MAX_LARGEST_TRAJECTORIES) return;
       all.splice(index, 0, { ...describe(), bytes });

@@ -31,6 +31,14 @@ describe('rewards', () => {
     expect(standardDeviation(rewards)).toBeCloseTo(spread, 6);
   });
 
+  it('near the limits of a double have a mean', () => {
+    for (const texts of [
+      ['-1.7e308', '1.7e308', '1.7e308'],
+      ['1.7e308', '1.7e308', '-1.7e308'],
+    ])
+      expect(rewardsOf(texts).mean / 1.7e308).toBeCloseTo(1 / 3, 12);
+  });
+
   it.each<[readonly string[], ReturnType<typeof classifyVariance>]>([
     [['1', '1.0', '0.1e1'], 'equal'],
     [['1e400', '10e399'], 'equal'],
