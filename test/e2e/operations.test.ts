@@ -54,7 +54,7 @@ describe('the built program against svc serve', () => {
     const setting = { env, cwd };
     const plain = await run(['chat', 'Name', 'a river'], setting);
     expect(plain.stdout).toBe(
-      'You said "Name a river": 3 words. This is svc\'s built-in model; set a base URL for a real one.\n',
+      'You said "Name a river": 3 words. This is svc\'s built-in model; it is for tests, not a real one.\n',
     );
     expect(plain.stderr).toBe('reasoning:\nThe last message has 3 words; the seed is 0.\n\n');
     const piped = await run(['chat', 'Summarise', '--json'], { ...setting, stdin: 'a text\n' });

@@ -71,7 +71,7 @@ describe('the process', () => {
     const loop = `printf 'one\\ntwo\\n' | while read -r line; do svc chat --no-stdin -q "$line" | head -n 1; done`;
     expect(shell(loop, env).stdout).toBe(
       ['one', 'two']
-        .map((word) => `You said "${word}": 1 word. This is svc's built-in model; set a base URL for a real one.\n`)
+        .map((word) => `You said "${word}": 1 word. This is svc's built-in model; it is for tests, not a real one.\n`)
         .join(''),
     );
     const flags = `printf 'one\\ntwo\\n' | while read -r line; do svc call start --project-id a/b --op-name "$line" --id 0123456789abcdef >/dev/null; echo "$line"; done`;

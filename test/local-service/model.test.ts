@@ -61,7 +61,7 @@ describe('the built-in model', () => {
     expect(new Set((await complete({ n: 3 })).choices.map(({ message }) => message.content)).size).toBe(3);
   });
 
-  const end = "This is svc's built-in model; set a base URL for a real one.";
+  const end = "This is svc's built-in model; it is for tests, not a real one.";
   it.each<[string, object, string]>([
     [
       'what was said',

@@ -113,7 +113,7 @@ describe('the built-in model', () => {
     const text = async (body: object): Promise<string> =>
       JSON.parse(JSON.stringify(chatCompletion(await request(body), identity))).choices[0].message.content;
     expect(await text({ stop: 'real', tool_choice: 'none' })).toBe(
-      'You said "Use get_weather, please": 3 words. This is svc\'s built-in model; set a base URL for a ',
+      'You said "Use get_weather, please": 3 words. This is svc\'s built-in model; it is for tests, not a ',
     );
     expect(await text({ structured_outputs: { json: parameters }, tool_choice: 'none' })).toBe('{"city":""}');
   });

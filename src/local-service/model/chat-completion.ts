@@ -167,8 +167,8 @@ function composeText(
   const seedNote = seed === '0' ? '' : `, seed ${seed}`;
   const choiceNote = choiceCount === 1 ? '' : `, choice ${index + 1} of ${choiceCount}`;
   const end = isContinuation
-    ? '; set a base URL for a real one)'
-    : ". This is svc's built-in model; set a base URL for a real one.";
+    ? '; it is for tests, not a real one)'
+    : ". This is svc's built-in model; it is for tests, not a real one.";
   const text = `${sentence}${seedNote}${choiceNote}${end}`;
   const length = tokenizeText(text).length;
   if (length >= minTokens) return text;
