@@ -14,7 +14,6 @@ interface Parser {
   readonly memory: { readonly buffer: ArrayBuffer };
   readonly reserveMemory: (bytes: number) => 0 | 1;
   readonly buildTape: (start: number, tape: number) => number;
-  readonly endOfValue: () => number;
   readonly hasDistinctKeys: (text: number, tape: number, tapeEnd: number) => 0 | 1;
 }
 
@@ -40,7 +39,7 @@ export function createFastParser(file: URL): FastParser | undefined {
   // Its memory is little-endian, whereas an Int32Array has the order of the machine.
   const parser = endianness() === 'LE' ? loadParser(file) : undefined;
   if (!parser) return undefined;
-  const { memory, reserveMemory, buildTape, endOfValue, hasDistinctKeys } = parser;
+  const { memory, reserveMemory, buildTape, hasDistinctKeys } = parser;
   // The text in the memory, from an offset on.
   let copied: { readonly text: Buffer; readonly from: number } | undefined;
   let tapeAddress = TEXT_ADDRESS;
@@ -61,13 +60,11 @@ export function createFastParser(file: URL): FastParser | undefined {
     const base = TEXT_ADDRESS - (copied?.from ?? 0);
     const tapeBytes = buildTape(base + offset, tapeAddress);
     if (tapeBytes === 0) return undefined;
-    const bytes = text.subarray(offset, endOfValue() - base);
+    const tape = new Int32Array(memory.buffer, tapeAddress, tapeBytes / 4);
+    const bytes = text.subarray(offset, offset + (tape[1] ?? 0));
     if (!isUtf8(bytes)) return undefined;
-    return {
-      bytes,
-      tape: new Int32Array(memory.buffer, tapeAddress, tapeBytes / 4),
-      hasDistinctKeys: hasDistinctKeys(base + offset, tapeAddress, tapeAddress + tapeBytes) === 1,
-    };
+    const areKeysDistinct = hasDistinctKeys(base + offset, tapeAddress, tapeAddress + tapeBytes) === 1;
+    return { bytes, tape, hasDistinctKeys: areKeysDistinct };
   };
 }
 

@@ -7,7 +7,6 @@ import { decodeUtf8 } from './utf8.ts';
 // After a read beyond the end, V8 makes all later reads of a loop slower. Loops over whitespace and digits often reach the
 // end of the text, so they compare with the length; a string ends with a quote.
 
-/** True for a byte that needs no escape in a string: not a quote, backslash or control character. */
 function isPlainByte(byte: number): boolean {
   return byte >= ascii.SPACE && byte !== ascii.QUOTE && byte !== ascii.BACKSLASH;
 }
@@ -24,7 +23,6 @@ export function scanString(bytes: Buffer, from: number): number {
   }
 }
 
-/** The offset after the number that starts at `from`. Throws JsonError for forms that JSON does not have. */
 function scanNumber(bytes: Buffer, from: number): number {
   const { length } = bytes;
   const first = bytes[from] === ascii.MINUS ? from + 1 : from;
@@ -50,7 +48,7 @@ function scanLiteral(bytes: Buffer, from: number): number {
   let end = from;
   while (isLetter(bytes[end])) end += 1;
   const word = bytes.toString('latin1', from, end);
-  if (word === 'NaN' || word === 'Infinity') throw new JsonError(`${word} is not a JSON number`, from, 'use null');
+  if (word === 'NaN' || word === 'Infinity') throw nonFiniteError(word, from);
   if (end === bytes.length && word !== '' && literals.some((literal) => literal.toString().startsWith(word))) {
     throw new JsonError(UNEXPECTED_END, end);
   }
@@ -63,7 +61,6 @@ for (const kind of '"\\/bfnrt') escapeBytes[kind.charCodeAt(0)] = 1;
 const hexBytes = new Uint8Array(256);
 for (const digit of '0123456789abcdefABCDEF') hexBytes[digit.charCodeAt(0)] = 1;
 
-// The number of bytes of the escape sequence at `from`.
 function scanEscape(bytes: Buffer, from: number): number {
   const { length } = bytes;
   const kind = from + 1 < length ? (bytes[from + 1] ?? 0) : 0x75;
@@ -87,9 +84,11 @@ function scanDigits(bytes: Buffer, from: number, start: number): number {
 function missingDigitError(bytes: Buffer, at: number, start: number): JsonError {
   if (at >= bytes.length) return new JsonError('the text ends inside a number', at);
   const isInfinity = bytes.toString('latin1', at, at + 8) === 'Infinity';
-  return isInfinity
-    ? new JsonError('-Infinity is not a JSON number', start, 'use null')
-    : new JsonError('a malformed number', at);
+  return isInfinity ? nonFiniteError('-Infinity', start) : new JsonError('a malformed number', at);
+}
+
+function nonFiniteError(word: string, at: number): JsonError {
+  return new JsonError(`${word} is not a JSON number`, at, 'use null');
 }
 
 function isDigit(byte: number): boolean {
@@ -100,7 +99,7 @@ function isLetter(byte: number | undefined): boolean {
   return byte !== undefined && ((byte >= 0x61 && byte <= 0x7a) || (byte >= 0x41 && byte <= 0x5a));
 }
 
-/** The limit of the index: offsets are 32-bit integers, and an array has no more elements. */
+// Offsets are 32-bit integers, and an array has no more elements.
 const MAX_TAPE_VALUES = Math.floor((2 ** 31 - 1) / 3);
 
 /** Indexes the value at `from`, whatever follows it. Throws JsonError if it is malformed or has too many values. */
@@ -187,7 +186,6 @@ const MAX_POOLED_LENGTH = 1024;
 let pool = new Int32Array(0);
 let poolUsed = 0;
 
-// All zero.
 function allocateTape(length: number): Int32Array {
   if (length > MAX_POOLED_LENGTH) return new Int32Array(length);
   if (poolUsed + length > pool.length) {
@@ -212,7 +210,6 @@ function scanScalar(bytes: Buffer, at: number, first: number): number {
 const whitespaceBytes = new Uint8Array(256);
 for (const space of ' \n\r\t') whitespaceBytes[space.charCodeAt(0)] = 1;
 
-/** The offset of the first byte from `from` on that is not whitespace of JSON. */
 export function skipWhitespace(bytes: Buffer, from: number): number {
   const { length } = bytes;
   let at = from;
@@ -234,7 +231,7 @@ export function parseJson(input: Uint8Array | string, maxValues = MAX_TAPE_VALUE
   return { bytes, tape };
 }
 
-/** The outermost value of a text, as parseJson reads it; undefined if it is not JSON. */
+/** The outermost value of a text; undefined if it is not JSON. */
 export function tryParseJson(text: Uint8Array | string): JsonNode | undefined {
   try {
     return rootOf(parseJson(text));

@@ -1,7 +1,7 @@
 import type { Buffer } from 'node:buffer';
 import * as ascii from './json-bytes.ts';
 
-/** The state of skipping a value without parsing it: the position, and the nesting at this position. */
+/** The position in a value that is skipped, and the nesting there. */
 export interface SkipState {
   /** The offset of the next byte to scan. In a string it is never that of an escaped byte, so it can exceed the length. */
   at: number;
@@ -9,7 +9,6 @@ export interface SkipState {
   isInString: boolean;
 }
 
-// The bytes that mean something outside of strings.
 const structuralBytes = new Uint8Array(256);
 for (const byte of '"{}[]') structuralBytes[byte.charCodeAt(0)] = 1;
 
@@ -45,7 +44,7 @@ export function skipValue(bytes: Buffer, state: SkipState): boolean {
 // Up to this length, a loop is faster than indexOf.
 const SHORT_STRING_BYTES = 48;
 
-// The offset of the closing quote of a string; if it is not in these bytes, the offset at which to continue the scan.
+// Without a closing quote in these bytes, the offset at which to continue.
 function closingQuoteOffset(bytes: Buffer, from: number): number {
   let at = from;
   for (;;) {
@@ -58,14 +57,10 @@ function closingQuoteOffset(bytes: Buffer, from: number): number {
     if (at >= bytes.length) return at;
     const quote = bytes.indexOf(ascii.QUOTE, at);
     const stop = quote === -1 ? bytes.length : quote;
-    const isEscaped = countBackslashesBefore(bytes, stop, at) % 2 === 1;
+    let backslashes = stop;
+    while (backslashes > at && bytes[backslashes - 1] === ascii.BACKSLASH) backslashes -= 1;
+    const isEscaped = (stop - backslashes) % 2 === 1;
     if (!isEscaped) return stop;
     at = stop + 1;
   }
-}
-
-function countBackslashesBefore(bytes: Buffer, end: number, start: number): number {
-  let at = end;
-  while (at > start && bytes[at - 1] === ascii.BACKSLASH) at -= 1;
-  return end - at;
 }

@@ -16,12 +16,11 @@ export function decodeUtf8(input: Uint8Array, isJson = false): Buffer {
   return text;
 }
 
-/** True when the bytes start with the UTF-8 byte order mark, the only bytes that are ever dropped from an input. */
+/** The UTF-8 byte order mark is all that is ever dropped from an input. */
 export function hasByteOrderMark(bytes: Uint8Array): boolean {
   return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
 }
 
-/** Throws JsonError for a text in UTF-16 or UTF-32, as its first two bytes show: with a byte order mark or, in JSON, without. */
 export function rejectUtf16(bytes: Uint8Array, isJson = true): void {
   const [first, second] = bytes;
   const hasMark = (first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff);
@@ -39,6 +38,7 @@ function firstInvalidOffset(bytes: Buffer): number {
   return at;
 }
 
+/** Lines and columns count from 1, columns in characters. */
 export interface TextPosition {
   readonly line: number;
   readonly column: number;
@@ -46,7 +46,7 @@ export interface TextPosition {
 
 const TEXT_START: TextPosition = { line: 1, column: 1 };
 
-/** The position after some bytes that begin at `start`; lines and columns count from 1, columns in characters. */
+/** The position after some bytes that begin at `start`. */
 export function positionAfter(bytes: Buffer, start: TextPosition): TextPosition {
   const lineBreak = bytes.lastIndexOf(LINE_FEED);
   const lastLine = lineBreak === -1 ? bytes : bytes.subarray(lineBreak + 1);

@@ -11,7 +11,6 @@ export class RawJson {
   }
 }
 
-/** A value that writeJson can write: JSON's own kinds, integers of any size, and text that is JSON already. */
 export type JsonValue =
   | null
   | boolean
@@ -51,7 +50,7 @@ export function indentJson(node: JsonNode): string {
   return Array.from(indentChunks(node)).join('');
 }
 
-/** A value indented like that, piece by piece: with whitespace it may be many times as long as it was. */
+/** The same in chunks: with whitespace it may be many times as long as it was. */
 export function indentChunks(node: JsonNode): Generator<string> {
   return formatTokens(node, (depth) => `\n${'  '.repeat(Math.min(depth, MAX_INDENT_LEVELS))}`, ': ');
 }
@@ -95,7 +94,7 @@ const byteKinds = new Uint8Array(256);
 for (const [at, bytes] of ['{}[],:', '"', ' \n\r\t'].entries())
   for (const byte of bytes) byteKinds[byte.charCodeAt(0)] = at + 1;
 
-/** The offset after the token at `from`, or after a run of whitespace. Throws JsonError for a malformed string; other tokens are not checked. */
+/** The offset after the token or whitespace at `from`. Throws JsonError for a malformed string; other tokens are not checked. */
 export function tokenEnd(bytes: Buffer, from: number): number {
   const kind = byteKinds[bytes[from] ?? 0];
   if (kind === 2) return scanString(bytes, from);

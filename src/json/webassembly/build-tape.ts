@@ -3,8 +3,7 @@
 // nothing after the zero byte there: no token contains one.
 import * as ascii from '../json-bytes.ts';
 
-// The size of an entry of the tape, and the offsets of its three numbers: those of the first byte and after the last one, and the
-// number of the entry that follows it and all it contains; of a key, its signature.
+// The size of an entry of the tape, and the offsets of its three numbers (JsonDocument).
 const ENTRY_BYTES: i32 = 12;
 const START: i32 = 0;
 const END: i32 = 4;
@@ -12,20 +11,12 @@ const NEXT: i32 = 8;
 
 // The signature of a key with escapes, whose text has to be compared.
 const NO_SIGNATURE: i32 = 0;
-
-// Not a complete and valid value; as an address, the start of the memory, where no token ends.
+// As an address, the start of the memory, where no token ends.
 const MALFORMED_VALUE: i32 = 0;
-
+const NO_CONTAINER: i32 = 0;
 const MAX_PAGES: i32 = 16 * 1024;
 
-const NO_CONTAINER: i32 = 0;
-
-let valueEnd: i32 = 0;
 let hasEscape = false;
-
-export function endOfValue(): i32 {
-  return valueEnd;
-}
 
 /** Grows the memory to this many bytes, up to 1 GiB; it is never freed. False if there is too little. */
 export function reserveMemory(bytes: u32): bool {
@@ -80,10 +71,7 @@ export function buildTape(start: i32, tape: i32): i32 {
     }
     // A value has ended, or an empty container is open: close what ends here, up to the comma before the next value.
     while (true) {
-      if (innermost === NO_CONTAINER) {
-        valueEnd = at;
-        return entry - tape;
-      }
+      if (innermost === NO_CONTAINER) return entry - tape;
       at = skipWhitespace(at);
       const byte = byteAt(at);
       if (byte === ascii.COMMA) break;
@@ -116,10 +104,8 @@ function skipWhitespace(from: i32): i32 {
 }
 
 function isWhitespace(byte: i32): bool {
-  return (
-    byte <= ascii.SPACE &&
-    (byte === ascii.SPACE || byte === ascii.LINE_FEED || byte === ascii.CARRIAGE_RETURN || byte === ascii.TAB)
-  );
+  if (byte > ascii.SPACE) return false;
+  return byte === ascii.SPACE || byte === ascii.LINE_FEED || byte === ascii.CARRIAGE_RETURN || byte === ascii.TAB;
 }
 
 function skipString(from: i32): i32 {
@@ -147,17 +133,10 @@ function skipString(from: i32): i32 {
 
 function skipEscape(from: i32): i32 {
   const kind = byteAt(from + 1);
-  // In the order of "\/bfnrt
-  const isShort =
-    kind === ascii.QUOTE ||
-    kind === ascii.BACKSLASH ||
-    kind === 0x2f ||
-    kind === 0x62 ||
-    kind === 0x66 ||
-    kind === 0x6e ||
-    kind === 0x72 ||
-    kind === 0x74;
-  if (isShort) return from + 2;
+  const isMark = kind === ascii.QUOTE || kind === ascii.BACKSLASH || kind === 0x2f;
+  // One of bfnrt.
+  const isLetter = kind === 0x62 || kind === 0x66 || kind === 0x6e || kind === 0x72 || kind === 0x74;
+  if (isMark || isLetter) return from + 2;
   if (kind !== 0x75) return MALFORMED_VALUE;
   for (let at = from + 2; at < from + 6; at += 1) if (!isHexDigit(byteAt(at))) return MALFORMED_VALUE;
   return from + 6;
@@ -171,13 +150,9 @@ function isDigit(byte: i32): bool {
   return byte >= 0x30 && byte <= 0x39;
 }
 
-function skipScalar(at: i32): i32 {
-  const first = byteAt(at);
-  return first === ascii.MINUS || isDigit(first) ? skipNumber(at) : skipLiteral(at);
-}
-
-function skipNumber(from: i32): i32 {
+function skipScalar(from: i32): i32 {
   const first = byteAt(from) === ascii.MINUS ? from + 1 : from;
+  if (first === from && !isDigit(byteAt(from))) return skipLiteral(from);
   let at = skipDigits(first);
   if (at > first + 1 && byteAt(first) === 0x30) return MALFORMED_VALUE;
   if (at !== MALFORMED_VALUE && byteAt(at) === 0x2e) at = skipDigits(at + 1);
@@ -206,7 +181,6 @@ function isLetter(byte: i32): bool {
   return (byte | 0x20) >= 0x61 && (byte | 0x20) <= 0x7a;
 }
 
-// More keys are not compared.
 const MAX_COMPARED_KEYS: i32 = 32;
 
 /** False if an object may have a key twice, by the signatures in the tape; `text` is the address of its first byte. */
