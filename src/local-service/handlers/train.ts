@@ -13,8 +13,7 @@ import {
 } from '../../json/json-node.ts';
 import type { Operation } from '../../operations/operation.ts';
 import { createTrajectoryChecks } from '../../train/stream/checks.ts';
-import { createEnvelope, readTrajectories } from '../../train/stream/grammar.ts';
-import { InvalidTextError } from '../../train/stream/reader.ts';
+import { createEnvelope, InvalidTextError, readTrajectories } from '../../train/stream/reader.ts';
 import { limitYoungGeneration } from '../../train/stream/small-heap.ts';
 import { invalidBodyResponse, jsonResponse } from '../responses.ts';
 import type { BodyReceiver, ServiceContext } from '../service-context.ts';

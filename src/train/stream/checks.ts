@@ -14,12 +14,13 @@ import {
 } from '../../json/json-node.ts';
 import { formatPosition } from '../../json/utf8.ts';
 import { trajectoryGroupShape, trajectoryShape } from '../../operations/train.ts';
-import { createEnvelope, type TextPart } from './grammar.ts';
 import {
+  createEnvelope,
   type InvalidTextError,
   locationInside,
   parseTextAt,
   type TextLocation,
+  type TextPart,
   type TrajectoryEvent,
   type TrajectoryPart,
 } from './reader.ts';

@@ -5,8 +5,7 @@ import { type FlagValues, getStringFlag } from '../../flag.ts';
 import { COMMA, LINE_FEED } from '../../json/json-bytes.ts';
 import { type JsonPath, parseJsonPath } from '../../json/json-node.ts';
 import { createTrajectoryChecks, type TrajectoryChecks } from './checks.ts';
-import { createEnvelope, readTrajectories } from './grammar.ts';
-import { InvalidTextError, type TextForm, type TrajectoryEvent } from './reader.ts';
+import { createEnvelope, InvalidTextError, readTrajectories, type TextForm, type TrajectoryEvent } from './reader.ts';
 import type { TextSource } from './source.ts';
 import { createChunkBatcher, SENDABLE_BUFFERS } from './upload.ts';
 
