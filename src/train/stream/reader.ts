@@ -168,8 +168,8 @@ function readMembers(cursor: Cursor, readValue: (name: string, first: number) =>
     const location = cursorLocation(cursor);
     yield* advancePastValue(cursor);
     const key = bytesSince(cursor, location);
-    const isPlain = !key.includes(ascii.BACKSLASH);
-    const name = isPlain ? key.toString('utf8', 1, key.length - 1) : stringOf(rootOf(parseTextAt(key, location)));
+    const text = key.toString('utf8', 1, key.length - 1);
+    const name = text.includes('\\') ? stringOf(rootOf(parseTextAt(key, location))) : text;
     if ((yield* nextToken(cursor, 'held')) !== ascii.COLON) yield* throwUnexpected(cursor, '":"');
     cursor.at += 1;
     yield* readValue(name, yield* nextToken(cursor, 'held'));

@@ -30,24 +30,16 @@ export async function* assembleBody(
 }
 
 /** The size of a body, and its SHA-256 in hexadecimal. */
-export interface BodyDigest {
-  readonly bytes: number;
-  readonly digest: string;
-}
+export type BodyDigest = ReturnType<typeof digestBytes>;
 
-export function digestBytes(bytes: Uint8Array): BodyDigest {
+export function digestBytes(bytes: Uint8Array) {
   return { bytes: bytes.length, digest: createHash('sha256').update(bytes).digest('hex') };
 }
 
-/** A digest, and the CRC-32 by which a second reading is compared: a third of the time of another digest. */
-export interface CheckedDigest extends BodyDigest {
-  readonly checksum: number;
-}
+export type CheckedDigest = Awaited<ReturnType<typeof digestChunks>>;
 
-export async function digestChunks(
-  chunks: AsyncIterable<Uint8Array>,
-  onBytes: (bytes: number) => void,
-): Promise<CheckedDigest> {
+/** A digest, and the CRC-32 by which a second reading is compared: a third of the time of another digest. */
+export async function digestChunks(chunks: AsyncIterable<Uint8Array>, onBytes: (bytes: number) => void) {
   const hash = createHash('sha256');
   let bytes = 0;
   let checksum = 0;
