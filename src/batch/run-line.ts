@@ -24,7 +24,7 @@ import { createDeadline } from '../http/time-limits.ts';
 import { rootOf } from '../json/json-node.ts';
 import { parseJson, tryParseJson } from '../json/parse-json.ts';
 import { writeJson } from '../json/write-json.ts';
-import { createRedactor } from '../output/reporter.ts';
+import { createRedactor } from '../output/redaction.ts';
 import { mergeStream } from '../results/chunk-merger.ts';
 import type { ParsedResponse } from '../results/show-response.ts';
 import { classifyLine, type LineResult, type LineRevision, type LineState, NOT_SENT } from './line-result.ts';

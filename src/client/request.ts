@@ -4,10 +4,9 @@ import { type ExchangeSignal, getHeader, type HttpHeaders, type RequestBody } fr
 import { createRequestProgress, type RequestProgress } from '../http/request-progress.ts';
 import type { Deadline } from '../http/time-limits.ts';
 import type { Transport } from '../http/transport.ts';
-import { isSecretHeader } from '../http/verbose-log.ts';
 import { getMember, isTrue, type JsonNode, kindOf, nodeAtPath, rootOf, stringOf } from '../json/json-node.ts';
 import type { Operation } from '../operations/operation.ts';
-import { secretValues } from '../operations/secret-fields.ts';
+import { isSecretHeader, secretValues } from '../output/redaction.ts';
 import type { RequestOutcome } from '../train/job-history.ts';
 import { version } from '../version.ts';
 import type { Authorization } from './authorization.ts';

@@ -7,7 +7,7 @@ import { getHeader, type HttpHeaders, type HttpRequest, type HttpResponse, type 
 import { itemsOf, type JsonNode, kindOf, membersOf, rawText, rootOf, stringOf } from '../json/json-node.ts';
 import { parseJson } from '../json/parse-json.ts';
 import { type JsonValue, writeJson } from '../json/write-json.ts';
-import { bodySecretForms, replaceSecrets } from '../output/reporter.ts';
+import { bodySecretForms, replaceSecrets } from '../output/redaction.ts';
 import type { Runtime } from '../runtime.ts';
 import { version } from '../version.ts';
 import { sendWithCopies } from './body-copy.ts';

@@ -4,8 +4,7 @@ import { getHeader, type HttpHeaders, type HttpRequest, type HttpResponse, type 
 import { describeNetworkError } from '../http/network-errors.ts';
 import { createRequestProgress, type RequestProgress, withRequestProgress } from '../http/request-progress.ts';
 import { noDeadline, type StartTimer, TimeLimitError, withTimeLimits } from '../http/time-limits.ts';
-import { bodySecretForms, replaceSecrets } from '../output/reporter.ts';
-import { redactChunks } from './body-copy.ts';
+import { bodySecretForms, redactChunks, replaceSecrets } from '../output/redaction.ts';
 import { HttpError } from './responses.ts';
 
 /** Sends a request to a path below another base URL, with the headers about bodies only. Throws HttpError 502 or 504. */

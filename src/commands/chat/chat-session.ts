@@ -18,8 +18,8 @@ import { tryParseJson } from '../../json/parse-json.ts';
 import { pluralize } from '../../json/pluralize.ts';
 import { awaitClosedTerminal } from '../../output/closed-terminal.ts';
 import { escapeControlCharacters } from '../../output/escape-controls.ts';
+import { createArgumentRedactor } from '../../output/redaction.ts';
 import { ClosedPipeError } from '../../output/writer.ts';
-import { createArgumentRedactor } from '../../trace/argument-redactor.ts';
 import { type ChatStart, type ChatTurns, createChatTurns } from './chat-turns.ts';
 import { type LineEditor, openLineEditor } from './line-editor.ts';
 

@@ -4,7 +4,7 @@ import { resolveSetting } from '../../config/resolve-setting.ts';
 import { findBaseUrl, type SelectedProfile, type ServiceHost } from '../../config/select-profile.ts';
 import { type Setting, type SettingName, settings } from '../../config/settings.ts';
 import { parseProxyUrl, readProxyVariable } from '../../http/proxy.ts';
-import { REDACTED } from '../../output/reporter.ts';
+import { REDACTED } from '../../output/redaction.ts';
 import type { Runtime } from '../../runtime.ts';
 import { version } from '../../version.ts';
 import type { HostBaseUrl } from './connections.ts';

@@ -13,7 +13,7 @@ import { type Failure, toFailure } from '../../errors.ts';
 import { getStringFlag, isFlagOn } from '../../flag.ts';
 import { firstStringMember, type JsonDocument, rawText, rootOf } from '../../json/json-node.ts';
 import { RawJson } from '../../json/write-json.ts';
-import { redactSecretFields } from '../../operations/secret-fields.ts';
+import { redactSecretFields } from '../../output/redaction.ts';
 import { chatStats, type ExchangeTiming, formatChatStats, tokenCount } from '../../results/chat-stats.ts';
 import { extractBlock } from '../../results/chat-text.ts';
 import { schemaViewText } from '../../results/schema-view.ts';
