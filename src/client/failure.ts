@@ -7,7 +7,6 @@ import {
   InterruptedError,
   rootCause,
 } from '../errors.ts';
-import { UnusableBodyError } from '../http/body-chunks.ts';
 import { type HttpResponse, rateLimitHeaders, responseRequestId } from '../http/message.ts';
 import {
   describeNetworkError,
@@ -16,6 +15,7 @@ import {
   isPermanentError,
   networkErrorHint,
 } from '../http/network-errors.ts';
+import { UnusableBodyError } from '../http/size-limits.ts';
 import { TimeLimitError } from '../http/time-limits.ts';
 import type { Operation } from '../operations/operation.ts';
 import { isIdempotent, type PreparedRequest, type RequestContext } from './request.ts';

@@ -1,8 +1,8 @@
 import type { Draft } from '../body/draft.ts';
 import type { Failure } from '../errors.ts';
 import { type ExchangeSignal, getHeader, type HttpHeaders, type RequestBody } from '../http/message.ts';
-import { createRequestProgress, type RequestProgress } from '../http/request-progress.ts';
 import type { Deadline } from '../http/time-limits.ts';
+import { createRequestProgress, type RequestProgress } from '../http/time-limits.ts';
 import type { Transport } from '../http/transport.ts';
 import { getMember, isTrue, type JsonNode, kindOf, nodeAtPath, rootOf, stringOf } from '../json/json-node.ts';
 import type { Operation } from '../operations/operation.ts';

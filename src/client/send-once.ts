@@ -1,8 +1,8 @@
 import type { Buffer } from 'node:buffer';
 import { Failure, InterruptedError } from '../errors.ts';
-import { collectBody, observeChunks, peekBody } from '../http/body-chunks.ts';
-import { decompressResponse } from '../http/decompress.ts';
+import { observeChunks } from '../http/body-chunks.ts';
 import { getHeader, type HttpRequest, type HttpResponse, type Send } from '../http/message.ts';
+import { collectBody, decompressResponse, MAX_RESPONSE_BYTES, peekBody } from '../http/size-limits.ts';
 import { COLON, OPEN_OBJECT } from '../json/json-bytes.ts';
 import { JsonError } from '../json/json-error.ts';
 import {
@@ -104,7 +104,6 @@ function isEventStream({ headers }: HttpResponse, firstByte: number | undefined)
   return getHeader(headers, 'content-type')?.toLowerCase().startsWith('text/event-stream') ?? false;
 }
 
-const MAX_RESPONSE_BYTES = 32 * 1024 * 1024;
 const LARGE_RESPONSE_BYTES = 1024 * 1024;
 
 // Many small values need more memory for their index than for their text.

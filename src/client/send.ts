@@ -4,8 +4,7 @@ import { dataDirectory } from '../config/directories.ts';
 import type { Context } from '../context.ts';
 import { Failure, InterruptedError, signalOfFailure, toFailure } from '../errors.ts';
 import type { HttpRequest } from '../http/message.ts';
-import { withRequestProgress } from '../http/request-progress.ts';
-import { abortableDelay, createDeadline, type Deadline, withTimeLimits } from '../http/time-limits.ts';
+import { abortableDelay, createDeadline, type Deadline, watchExchange } from '../http/time-limits.ts';
 import type { Transport } from '../http/transport.ts';
 import { firstStringMember, rootOf } from '../json/json-node.ts';
 import { writeJson } from '../json/write-json.ts';
@@ -87,6 +86,7 @@ export async function send(
     body,
     // Set for each attempt: V8 replaces a property of a copy 20 times as fast as it adds one.
     onBodySent: undefined,
+    onInterimResponse: undefined,
     signal,
     onStrayData,
   };
@@ -99,9 +99,9 @@ export async function send(
         await hooks.onSend?.();
         deadline = hooks.startDeadline();
       }
-      const limitedSend = withTimeLimits(deadline, progress, runtime.after)(transport.send);
-      const tracedSend = onTrace ? withVerboseLog(onTrace)(limitedSend) : limitedSend;
-      return await sendOnce(withRequestProgress(progress)(tracedSend), request, context, hooks, runtime);
+      const watchedSend = watchExchange(deadline, progress, runtime.after)(transport.send);
+      const tracedSend = onTrace ? withVerboseLog(onTrace)(watchedSend) : watchedSend;
+      return await sendOnce(tracedSend, request, context, hooks, runtime);
     } catch (error) {
       if (error instanceof Failure) failure = error;
       throw error;

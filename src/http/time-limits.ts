@@ -1,6 +1,6 @@
-import { observeChunks } from './body-chunks.ts';
-import { type ExchangeSignal, type HttpResponse, linkSignal, type Middleware, type RequestBody } from './message.ts';
-import type { RequestProgress } from './request-progress.ts';
+import { isHandshakeRefused } from '../errors.ts';
+import { bodyChunks, MAX_CHUNK_BYTES } from './body-chunks.ts';
+import { type ExchangeSignal, type HttpResponse, linkSignal, type Middleware } from './message.ts';
 
 /** One time limit over attempts, the waits between them and the response, on a monotonic clock. */
 export interface Deadline {
@@ -74,9 +74,32 @@ export class TimeLimitError extends Error {
 
 export type StartTimer = (milliseconds: number, action: () => void) => () => void;
 
-/** Ends an exchange with TimeLimitError at a limit or the deadline, and with Error after too many interim responses. */
-export function withTimeLimits(deadline: Deadline, progress: RequestProgress, startTimer: StartTimer): Middleware {
+/**
+ * How far a request has come. `nothing`: connect or TLS did not finish. `part`: the body has begun to leave. `all`: its
+ * last byte was handed over, so the server may have acted on it.
+ */
+export interface RequestProgress {
+  phase: 'nothing' | 'part' | 'all';
+  sentBytes: number;
+  /** Exchanges begun; the other fields describe the last one. */
+  attempts: number;
+}
+
+export function createRequestProgress(): RequestProgress {
+  return { phase: 'nothing', sentBytes: 0, attempts: 0 };
+}
+
+/**
+ * Ends an exchange with TimeLimitError at a limit or the deadline, and with Error after too many interim responses. Keeps
+ * `progress` current; a sender takes the first chunk of a body once it is connected. Stops a streamed body when a refusal
+ * arrives before it has left completely: the server would discard the rest.
+ */
+export function watchExchange(deadline: Deadline, progress: RequestProgress, startTimer: StartTimer): Middleware {
   return (next) => async (request) => {
+    const { body } = request;
+    progress.phase = 'nothing';
+    progress.sentBytes = 0;
+    progress.attempts += 1;
     const { signal, abort, release } = linkSignal(request.signal);
     const start = (limit: TimeLimit): (() => void) =>
       startTimer(timeLimits[limit], () => {
@@ -87,10 +110,6 @@ export function withTimeLimits(deadline: Deadline, progress: RequestProgress, st
       remainingMs === Number.POSITIVE_INFINITY
         ? undefined
         : startTimer(remainingMs, () => abort(new TimeLimitError('total', deadline.limitMs)));
-    const end = (): void => {
-      endTotal?.();
-      release();
-    };
     const endConnect = start('connect');
     let endFirst = start('firstByte');
     // An upload that makes progress is not silent, however long it takes, and neither is a service with a heartbeat.
@@ -114,13 +133,42 @@ export function withTimeLimits(deadline: Deadline, progress: RequestProgress, st
       else if (burstCount === MAX_INTERIM_BURST)
         abort(new Error(`the server sent ${burstCount} interim responses (1xx) within ${INTERIM_BURST_MS / 1000} s`));
     };
-    const { body } = request;
-    const observedBody: RequestBody =
-      body instanceof Uint8Array
-        ? body
-        : { length: body.length, chunks: () => observeChunks(body.chunks(), onProgress) };
+    let isRefused = false;
+    let onEnd = (): void => {};
+    const ended = new Promise<void>((resolve) => {
+      onEnd = resolve;
+    });
+    const end = (): void => {
+      endTotal?.();
+      release();
+      onEnd();
+    };
+    const chunks = async function* (): AsyncGenerator<Uint8Array> {
+      progress.phase = 'part';
+      for await (const chunk of bodyChunks(body)) {
+        onProgress();
+        progress.sentBytes += chunk.length;
+        // Set before the last chunk is handed over, because nothing reports when it has left.
+        if (progress.sentBytes === body.length) progress.phase = 'all';
+        if (isRefused) {
+          // The connection has to last until the response was read.
+          await ended;
+          throw new Error('the request was refused');
+        }
+        yield chunk;
+      }
+      progress.phase = 'all';
+    };
+    const isWhole = body instanceof Uint8Array && body.length <= MAX_CHUNK_BYTES;
+    const onBodySent = (): void => {
+      if (isWhole) Object.assign(progress, { phase: 'all', sentBytes: body.length });
+    };
     try {
-      const response = await next({ ...request, body: observedBody, onInterimResponse, signal });
+      const watched = isWhole ? { body, onBodySent } : { body: { length: body.length, chunks } };
+      const response = await next({ ...request, ...watched, onInterimResponse, signal });
+      isRefused = response.status >= 300;
+      // A request with a response has left.
+      onBodySent();
       if (!response.completeBody) {
         const limitedBody = readWithIdleLimit(response, start, signal, end);
         return { ...response, body: limitedBody, stop: () => abort(new Error('the exchange was stopped')) };
@@ -129,7 +177,9 @@ export function withTimeLimits(deadline: Deadline, progress: RequestProgress, st
       return response;
     } catch (error) {
       end();
-      throw signal.aborted ? signal.reason : error;
+      const cause = signal.aborted ? signal.reason : error;
+      if (isHandshakeRefused(cause)) Object.assign(progress, { phase: 'nothing', sentBytes: 0 });
+      throw cause;
     } finally {
       endConnect();
       endFirst();

@@ -1,7 +1,6 @@
 import { Buffer } from 'node:buffer';
-import { collectBodyStart } from '../http/body-chunks.ts';
+import { bodyChunks, collectBodyStart } from '../http/body-chunks.ts';
 import { getHeader, type HttpRequest, type HttpResponse, type Send } from '../http/message.ts';
-import { bodyChunks } from '../http/request-progress.ts';
 import { kindOf, stringOf } from '../json/json-node.ts';
 import { tryParseJson } from '../json/parse-json.ts';
 import { operationAt } from '../operations/all-operations.ts';

@@ -1,8 +1,8 @@
 import { Buffer } from 'node:buffer';
 import { createBodyValidator } from '../fields/schema-validator.ts';
 import { uuidV7 } from '../fields/uuid.ts';
-import { collectBody } from '../http/body-chunks.ts';
 import { getHeader, type HttpRequest, type HttpResponse, type Middleware, type Send } from '../http/message.ts';
+import { collectBody } from '../http/size-limits.ts';
 import { typedOperations } from '../operations/all-operations.ts';
 import type { Operation } from '../operations/operation.ts';
 import { type AcceptedCredentials, authenticateRequest } from './authenticate-request.ts';

@@ -3,8 +3,8 @@ import { readFile } from 'node:fs/promises';
 import { validateHeaderName, validateHeaderValue } from 'node:http';
 import { errorMessage, Failure } from '../errors.ts';
 import { withFileFailure } from '../files/file-errors.ts';
+import { bodyChunks } from '../http/body-chunks.ts';
 import { getHeader, type HttpHeaders, type HttpResponse, type Send } from '../http/message.ts';
-import { bodyChunks } from '../http/request-progress.ts';
 import {
   firstStringMember,
   getMember,

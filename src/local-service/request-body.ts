@@ -1,8 +1,8 @@
 import type { Buffer } from 'node:buffer';
 import type { Finding } from '../fields/finding.ts';
 import { formatByteSize } from '../files/byte-size.ts';
+import { bodyChunks } from '../http/body-chunks.ts';
 import { getHeader, type HttpRequest } from '../http/message.ts';
-import { bodyChunks } from '../http/request-progress.ts';
 import { JsonError } from '../json/json-error.ts';
 import { type JsonNode, rootOf } from '../json/json-node.ts';
 import { parseJson } from '../json/parse-json.ts';

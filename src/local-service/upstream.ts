@@ -1,9 +1,15 @@
 import { joinUrl } from '../config/base-url.ts';
-import { decompressResponse } from '../http/decompress.ts';
 import { getHeader, type HttpHeaders, type HttpRequest, type HttpResponse, type Send } from '../http/message.ts';
 import { describeNetworkError } from '../http/network-errors.ts';
-import { createRequestProgress, type RequestProgress, withRequestProgress } from '../http/request-progress.ts';
-import { noDeadline, type StartTimer, TimeLimitError, withTimeLimits } from '../http/time-limits.ts';
+import { decompressResponse } from '../http/size-limits.ts';
+import {
+  createRequestProgress,
+  noDeadline,
+  type RequestProgress,
+  type StartTimer,
+  TimeLimitError,
+  watchExchange,
+} from '../http/time-limits.ts';
 import { bodySecretForms, redactChunks, replaceSecrets } from '../output/redaction.ts';
 import { HttpError } from './responses.ts';
 
@@ -28,7 +34,7 @@ export function createUpstream(baseUrl: URL, token: string | undefined, send: Se
   return async (path, { method, body, headers, signal }) => {
     const url = joinUrl(baseUrl, path);
     const progress = createRequestProgress();
-    const limitedSend = withRequestProgress(progress)(withTimeLimits(noDeadline, progress, after)(send));
+    const limitedSend = watchExchange(noDeadline, progress, after)(send);
     const response = await limitedSend({
       method,
       url,
