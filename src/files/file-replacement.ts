@@ -19,7 +19,6 @@ export async function makeDirectory(path: string, mode: number): Promise<boolean
   }
   await makeDirectory(dirname(path), mode);
   await mkdir(path, { mode }).catch((error: unknown) => {
-    // Another process may have created it meanwhile.
     if (errorCode(error) !== 'EEXIST') throw error;
   });
   await syncDirectory(dirname(path));
@@ -101,7 +100,6 @@ export async function openReplacement(path: string, displayPath: string, mode?: 
     // Devices and pipes, and a file that the shell has opened.
     if (existing && (!existing.isFile() || descriptorOf(path) !== undefined))
       return openDirectly(path, existing, displayPath);
-    // Replace the target of a symbolic link, not the link.
     const target = await resolveSymlinks(path);
     const nameOf = (count: number): string => join(dirname(target), `.${basename(target)}.${count}.tmp`);
     const { handle, path: temporary } = await openFirstFree(nameOf, existing ? 0o600 : (mode ?? 0o666));
@@ -187,7 +185,6 @@ export function descriptorOf(path: string): number | undefined {
   return digits === undefined ? undefined : Number(digits);
 }
 
-// What others write before and after the result stays.
 async function openDirectly(path: string, existing: Stats, displayPath: string): Promise<FileReplacement> {
   const { isatty } = await import('node:tty');
   const handle = existing.isFile() ? undefined : await open(path, 'w');

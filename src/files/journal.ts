@@ -38,7 +38,6 @@ async function openPrivateFile(path: string): Promise<FileHandle> {
   const file = await open(path, O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW, 0o600).catch((error: unknown) => {
     throw errorCode(error) === 'ELOOP' ? new Error('it is a symlink; replace it with a file') : error;
   });
-  // On a file system without modes, chmod fails and is skipped.
   await file.chmod(0o600).catch(() => {});
   return file;
 }
@@ -100,19 +99,15 @@ export function parseRecord(bytes: Buffer): JsonNode | undefined {
   return record && kindOf(record) === 'object' ? record : undefined;
 }
 
-/** A journal that is open for appending; the caller holds its lock. Every function throws Failure `local_file`. */
-export interface Journal {
-  /** Appends records, durably when it returns. Records of concurrent calls share one write. */
-  readonly append: (...records: readonly string[]) => Promise<void>;
-  readonly close: () => Promise<void>;
-}
-
-/** Opens or creates (0600) a journal with records up to `validBytes`. Nothing is written if `beforeWrite` throws. */
+/**
+ * Opens or creates (0600) a journal with records up to `validBytes`, for appending; the caller holds its lock. Nothing is
+ * written if `beforeWrite` throws. Every function throws Failure `local_file`.
+ */
 export async function openJournal(
   { path, displayPath }: Omit<JournalFile, 'hint'>,
   validBytes: number,
   beforeWrite: () => void = () => {},
-): Promise<Journal> {
+) {
   const write = <T>(action: () => Promise<T>): Promise<T> => withFileFailure(`write ${displayPath}`, action);
   const file = await write(() => openPrivateFile(path));
   await write(() => file.truncate(validBytes));
@@ -137,8 +132,10 @@ export async function openJournal(
     }),
   );
   return {
-    append: (...records) => append(Buffer.from(records.map((record) => `${record}\n`).join(''))),
-    close: () => write(() => file.close()),
+    /** Appends records, durably when it returns. Records of concurrent calls share one write. */
+    append: (...records: readonly string[]): Promise<void> =>
+      append(Buffer.from(records.map((record) => `${record}\n`).join(''))),
+    close: (): Promise<void> => write(() => file.close()),
   };
 }
 

@@ -110,7 +110,6 @@ function destroyOnAbort(stream: Readable, signal: AbortSignal): void {
   stream.once('close', () => signal.removeEventListener('abort', stop));
 }
 
-/** What `rest` yields, after a chunk that was taken from it; `rest` is closed also if only that chunk is read. */
 export async function* prependChunk<T>(chunk: T, rest: AsyncIterator<T>): AsyncGenerator<T> {
   try {
     yield chunk;

@@ -11,9 +11,7 @@ export async function collectBodyStart(body: AsyncIterable<Uint8Array>, maxBytes
       length += chunk.length;
       if (length >= maxBytes) break;
     }
-  } catch {
-    // A partial error message is better than none.
-  }
+  } catch {}
   return Buffer.concat(chunks).subarray(0, maxBytes);
 }
 

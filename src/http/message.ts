@@ -45,7 +45,6 @@ export type Send = (request: HttpRequest) => Promise<HttpResponse>;
 
 export type Middleware = (next: Send) => Send;
 
-/** Names and values that alternate, as headers. */
 export function pairHeaders(values: readonly string[]): HttpHeaders {
   const pairs: [string, string][] = [];
   for (let at = 0; at < values.length; at += 2) pairs.push([values[at] ?? '', values[at + 1] ?? '']);
@@ -60,7 +59,6 @@ export function getHeader(headers: HttpHeaders, name: string): string | undefine
   return undefined;
 }
 
-/** The part of an AbortSignal that exchanges use. */
 export interface ExchangeSignal {
   readonly aborted: boolean;
   readonly reason: unknown;
@@ -69,16 +67,8 @@ export interface ExchangeSignal {
   readonly removeEventListener: (type: 'abort', listener: () => void) => void;
 }
 
-/** A signal of its own, which another one can abort. */
-interface LinkedSignal {
-  readonly signal: ExchangeSignal;
-  readonly abort: (reason: unknown) => void;
-  /** Ends the link: the other signal may live much longer. */
-  readonly release: () => void;
-}
-
 /** A new signal that `outer` aborts with its reason. For each exchange of a batch, an AbortController would take too long. */
-export function linkSignal(outer: ExchangeSignal | undefined): LinkedSignal {
+export function linkSignal(outer: ExchangeSignal | undefined) {
   const listeners = new Set<() => void>();
   const signal = {
     aborted: false,
@@ -98,7 +88,9 @@ export function linkSignal(outer: ExchangeSignal | undefined): LinkedSignal {
   const onOuterAbort = (): void => abort(outer?.reason);
   if (outer?.aborted) onOuterAbort();
   else outer?.addEventListener('abort', onOuterAbort, { once: true });
-  return { signal, abort, release: () => outer?.removeEventListener('abort', onOuterAbort) };
+  // The other signal may live much longer.
+  const release = (): void => outer?.removeEventListener('abort', onOuterAbort);
+  return { signal, abort, release };
 }
 
 // A server may send any number of headers.
@@ -117,7 +109,6 @@ export function isRateLimitHeader(name: string): boolean {
   return /^(x-)?ratelimit|^retry-after/i.test(name);
 }
 
-/** The id a service gave a response, by the headers in use for it. */
 export function responseRequestId(headers: HttpHeaders): string | undefined {
   return (
     getHeader(headers, 'x-request-id') ?? getHeader(headers, 'request-id') ?? getHeader(headers, 'x-correlation-id')

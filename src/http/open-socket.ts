@@ -26,7 +26,13 @@ export async function openSocket(
 ): Promise<Socket> {
   const socket = proxy ? await openThroughProxy(proxy, url, tls, signal) : await openDirectly(url, signal);
   if (!proxy && !isPlainHttpAllowed) requireLoopbackPeer(url, socket);
-  const channel = url.protocol === 'https:' ? await openTls(socket, url, tls, signal) : socket;
+  let channel = socket;
+  if (url.protocol === 'https:') {
+    const { connectTls } = await import('./tls.ts');
+    // TLS over a connection that was closed meanwhile would wait for the time limit.
+    rejectClosed(socket);
+    channel = await connectTls(socket, url, tls, signal);
+  }
   await rejectEarlyInput(channel);
   return deferWriteErrors(channel);
 }
@@ -66,47 +72,31 @@ async function openThroughProxy(proxy: URL, url: URL, tls: TlsSettings, signal: 
   try {
     const { request } = await import('node:http');
     const socket = await openSocket(proxy, { tls }, signal);
-    return url.protocol === 'https:' ? await openTunnel(request, socket, proxy, url, signal) : socket;
+    if (url.protocol !== 'https:') return socket;
+    const target = `${url.hostname}:${portOf(url)}`;
+    const authorization = proxyAuthorization(proxy);
+    const connectRequest = request({
+      createConnection: () => socket,
+      method: 'CONNECT',
+      path: target,
+      headers: { Host: target, ...(authorization ? { 'Proxy-Authorization': authorization } : {}) },
+    });
+    const connected = once(connectRequest, 'connect', { signal });
+    // The signal ends the wait before the socket: the error of the request has no other listener then.
+    connectRequest.on('error', () => {}).end();
+    const [response]: IncomingMessage[] = await connected;
+    const { statusCode: status = 0, statusMessage = '' } = response ?? {};
+    if (status >= 200 && status < 300) return socket;
+    socket.destroy();
+    const reason =
+      status === 407
+        ? `requires a user and password (407); ${authorization ? 'it rejected those in its URL' : 'write its URL as http://user:password@host'}`
+        : `refused to connect to the service (${`${status} ${statusMessage}`.trim()})`;
+    throw new ProxyError(proxy, reason, status < 500 && status !== 408 && status !== 429);
   } catch (error) {
     if (signal.aborted || error instanceof ProxyError) throw error;
     throw new ProxyError(proxy, `failed: ${describeNetworkError(error)}`, isPermanentError(error));
   }
-}
-
-async function openTunnel(
-  request: typeof import('node:http').request,
-  socket: Socket,
-  proxy: URL,
-  url: URL,
-  signal: AbortSignal,
-): Promise<Socket> {
-  const target = `${url.hostname}:${portOf(url)}`;
-  const authorization = proxyAuthorization(proxy);
-  const connectRequest = request({
-    createConnection: () => socket,
-    method: 'CONNECT',
-    path: target,
-    headers: { Host: target, ...(authorization ? { 'Proxy-Authorization': authorization } : {}) },
-  });
-  const connected = once(connectRequest, 'connect', { signal });
-  // The signal ends the wait before the socket: the error of the request has no other listener then.
-  connectRequest.on('error', () => {}).end();
-  const [response]: IncomingMessage[] = await connected;
-  const { statusCode: status = 0, statusMessage = '' } = response ?? {};
-  if (status >= 200 && status < 300) return socket;
-  socket.destroy();
-  const reason =
-    status === 407
-      ? `requires a user and password (407); ${authorization ? 'it rejected those in its URL' : 'write its URL as http://user:password@host'}`
-      : `refused to connect to the service (${`${status} ${statusMessage}`.trim()})`;
-  throw new ProxyError(proxy, reason, status < 500 && status !== 408 && status !== 429);
-}
-
-async function openTls(socket: Socket, url: URL, tls: TlsSettings, signal: AbortSignal): Promise<Socket> {
-  const { connectTls } = await import('./tls.ts');
-  // TLS over a connection that was closed meanwhile would wait for the time limit.
-  rejectClosed(socket);
-  return connectTls(socket, url, tls, signal);
 }
 
 // Node gives each address of a name but the last 250 ms, which is too short for distant hosts and for a lost packet.

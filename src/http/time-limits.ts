@@ -2,27 +2,23 @@ import { isHandshakeRefused } from '../errors.ts';
 import { bodyChunks, MAX_CHUNK_BYTES } from './body-chunks.ts';
 import { type ExchangeSignal, type HttpResponse, linkSignal, type Middleware } from './message.ts';
 
-/** One time limit over attempts, the waits between them and the response, on a monotonic clock. */
-export interface Deadline {
-  readonly limitMs: number;
-  readonly remainingMs: () => number;
-  /** The limit does not hold while svc waits for stdin to begin, which then calls `restart`. */
-  readonly isDefault: boolean;
-  /** Starts the time of a default limit again; a limit that the user set continues. */
-  readonly restart: () => void;
-}
+export type Deadline = ReturnType<typeof createDeadline>;
 
-/** A deadline in `limitMs`; without one, it never passes. */
+/**
+ * One time limit over attempts, the waits between them and the response, on a monotonic clock; without `limitMs`, it never passes.
+ * `isDefault`: it does not hold while svc waits for stdin to begin, which then starts it again with `restart`.
+ */
 export function createDeadline(
   limitMs = Number.POSITIVE_INFINITY,
   { elapsed }: { readonly elapsed: () => number } = { elapsed: () => 0 },
   isDefault = false,
-): Deadline {
+) {
   let startedAt = elapsed();
   const restart = (): void => {
     if (isDefault) startedAt = elapsed();
   };
-  return { limitMs, remainingMs: () => Math.max(0, startedAt + limitMs - elapsed()), isDefault, restart };
+  const remainingMs = (): number => Math.max(0, startedAt + limitMs - elapsed());
+  return { limitMs, remainingMs, isDefault, restart };
 }
 
 export const noDeadline = createDeadline();

@@ -43,7 +43,6 @@ export function openHttpTransport(options: ConnectOptions, keepAlive?: { readonl
     send: async (request) => {
       const { signal } = request;
       signal?.throwIfAborted();
-      // Many exchanges in a row have the same URL.
       const url = lastUrl?.href === request.url ? lastUrl : new URL(request.url);
       lastUrl = url;
       const canReuse = isReuseSafe && idleConnections.at(-1)?.origin === url.origin;
@@ -94,7 +93,6 @@ function createConnection(url: URL, options: ConnectOptions, isKeepAlive: boolea
   let arrivingBody: ReturnType<typeof createBodyQueue> | undefined;
   let onInterimResponse: HttpRequest['onInterimResponse'];
   const client = new Client(url.origin, {
-    // The usual limit of Node.
     maxHeaderSize: 16_384,
     headersTimeout: 0,
     bodyTimeout: 0,
@@ -134,7 +132,6 @@ function createConnection(url: URL, options: ConnectOptions, isKeepAlive: boolea
     exchange: (request: HttpRequest, to: URL): Promise<HttpResponse> => {
       const { onBodySent, onStrayData } = request;
       onInterimResponse = request.onInterimResponse;
-      // Interim responses may come before the next response.
       traffic.isBeforeResponse = true;
       traffic.held = [];
       return new Promise((resolve, reject) => {
@@ -144,7 +141,6 @@ function createConnection(url: URL, options: ConnectOptions, isKeepAlive: boolea
             onBodySent?.();
           },
           onHeaders: (status, rawHeaders, _, statusText) => {
-            // An interim response.
             if (status < 200) return true;
             const bodyQueue = createBodyQueue(traffic);
             arrivingBody = bodyQueue;
@@ -260,7 +256,6 @@ function createBodyQueue(traffic: Traffic) {
   };
   return {
     body: { [Symbol.asyncIterator]: readChunks },
-    /** The whole body if it has arrived and none of it was read. */
     completeBody: (): Buffer | undefined => (end && end.error === undefined ? concatChunks(chunks) : undefined),
     push: (chunk: Buffer): void => {
       chunks.push(chunk);

@@ -1,7 +1,6 @@
 import { exitCodes, type Failure, type Issue } from '../errors.ts';
 import { type JsonValue, writeJson } from '../json/write-json.ts';
 
-// A server may echo a whole request.
 const MAX_MESSAGE_CHARS = 900;
 // Fits a line of 60 columns.
 const MAX_EXCERPT_CHARS = 52;
@@ -13,7 +12,6 @@ export function failureText({ message, facts }: Failure, redact: (text: string) 
   const lines = [`svc: ${redactText(message)}`];
   for (const issue of issues) lines.push(`  ${issueText(issue, redactText)}`, ...excerptLines(issue, redact));
   if (requestId) lines.push(`  request id: ${redactText(requestId)}`);
-  // An id must not look like a success.
   const suffix = applied === 'unknown' ? ', if applied' : '';
   for (const [name, id] of Object.entries(ids)) {
     // `request` is the field request_id of a body, not the request id of the response.
@@ -99,7 +97,6 @@ function redactAndTruncate(text: string, redact: (text: string) => string): stri
   return redacted.length > MAX_MESSAGE_CHARS ? `${redacted.slice(0, MAX_MESSAGE_CHARS)}…` : redacted;
 }
 
-/** A finding to show beside a line of a file in a pull request. */
 interface Annotation {
   readonly level: 'error' | 'warning';
   readonly title: string;

@@ -57,7 +57,6 @@ function longestFirst(texts: readonly string[]): string[] {
   return [...new Set(redactable)].sort((left, right) => right.length - left.length);
 }
 
-/** A text without some secrets, in these forms alone. */
 export function replaceSecrets(text: string, secrets: readonly string[]): string {
   return secrets.reduce((before, secret) => before.replaceAll(secret, REDACTED), text);
 }
@@ -79,7 +78,6 @@ function secretForms(secret: string): string[] {
   const encodedForms = escapedForms.flatMap((text) => [
     ...jsonEscapedForms(text),
     formatJsonPath([text]),
-    // A lone surrogate would throw an error.
     encodeURIComponent(Buffer.from(text).toString()),
     ...base64Forms(text),
   ]);
@@ -143,7 +141,6 @@ export function redactSecretFields(
   return splices.length === 0 ? root.doc.bytes : applySplices(root.doc.bytes, splices);
 }
 
-// Those that have a value; a name that is given twice has two.
 function secretFields(root: JsonNode, { body }: Operation): { readonly name: string; readonly value: JsonNode }[] {
   return Array.from(membersOf(root)).flatMap(({ key: name, value }) =>
     Object.hasOwn(body, name) && body[name]?.isSecret && kindOf(value) !== 'null' ? [{ name, value }] : [],
@@ -213,7 +210,6 @@ export function createArgumentRedactor(env: Runtime['env'], secrets: readonly st
 }
 
 function isSecretName(name: string): boolean {
-  // The working directories of a shell.
   if (/^(OLD)?PWD$/.test(name)) return false;
   const words = name
     .replace(/([a-z\d])([A-Z])/g, '$1-$2')

@@ -29,7 +29,6 @@ export function createReporter(stderr: Writer, { isJson, isQuiet, isVerbose, sec
     note: async (message: string, isUrgent = false): Promise<void> => {
       if (!isQuiet || isUrgent) await writeMessage('note', isJson ? message : `svc: ${message}`, 'dim');
     },
-    /** A likely mistake; silent under `--quiet`. */
     warn: async (message: string): Promise<void> => {
       if (!isQuiet) await writeMessage('warning', isJson ? message : `svc: warning: ${message}`, 'yellow');
     },

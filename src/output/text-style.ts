@@ -3,7 +3,6 @@ import { Chalk } from 'chalk';
 import { COLON } from '../json/json-bytes.ts';
 import { tokenEnd } from '../json/write-json.ts';
 
-/** A style of text; `json` colors keys, strings, numbers and literals. */
 export type TextStyle = 'bold' | 'dim' | 'red' | 'yellow' | 'cyan' | 'json';
 
 const chalk = new Chalk({ level: 1 });

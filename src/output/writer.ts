@@ -16,7 +16,6 @@ export interface Writer {
    * ClosedPipeError if the reader closed the pipe.
    */
   readonly write: (text: string | Uint8Array, style?: TextStyle) => Promise<void>;
-  /** Writes the characters that the escape filter still holds. */
   readonly end: () => Promise<void>;
 }
 
