@@ -6,7 +6,6 @@ import { describeNetworkError, isPermanentError } from './network-errors.ts';
 import { isLoopbackUrl, ProxyError, portOf, proxyAuthorization } from './proxy.ts';
 import type { TlsSettings } from './tls.ts';
 
-/** How to connect to the host of a URL. */
 export interface ConnectOptions {
   /** Its URL is http or https. */
   readonly proxy?: URL | undefined;
@@ -67,7 +66,6 @@ export function requireLoopbackPeer(url: URL, socket: Pick<Socket, 'remoteAddres
   );
 }
 
-// A connection to a proxy, and for https through it to the host of a URL. Throws ProxyError.
 async function openThroughProxy(proxy: URL, url: URL, tls: TlsSettings, signal: AbortSignal): Promise<Socket> {
   try {
     const { request } = await import('node:http');

@@ -45,7 +45,6 @@ export function isLoopbackUrl({ hostname }: URL): boolean {
   return /^(?:(?:.*\.)?localhost|\[::1\]|127(?:\.\d{1,3}){3})$/.test(hostname);
 }
 
-/** The port of a URL, by default that of its scheme. */
 export function portOf({ protocol, port }: URL): number {
   return Number(port) || (protocol === 'https:' ? 443 : 80);
 }
@@ -73,7 +72,6 @@ function isExcludedHost(url: URL, list: string): boolean {
   });
 }
 
-// A bare IPv6 address has colons but no port.
 function splitPort(entry: string): readonly (string | undefined)[] {
   if (isIPv6(entry.replace(/\/\d+$/, ''))) return [entry, entry];
   return /^(.*?)(?::(\d+))?$/.exec(entry) ?? [];
@@ -89,7 +87,6 @@ function isInRange(hostname: string, range: string): boolean {
   return addresses.check(hostname, type);
 }
 
-// A password with an invalid escape is taken literally.
 function decodePercentEscapes(text: string): string {
   try {
     return decodeURIComponent(text);

@@ -10,7 +10,6 @@ const GETENT = '/usr/bin/getent';
  */
 export function createLookup(signal: AbortSignal): LookupFunction {
   return (hostname, options, callback) => {
-    // Names of this machine come from a file.
     if (/^localhost$|\.localhost$|^-/.test(hostname)) return lookup(hostname, options, callback);
     runGetent(hostname, signal).then(
       (addresses) => {
@@ -26,7 +25,6 @@ export function createLookup(signal: AbortSignal): LookupFunction {
   };
 }
 
-// The addresses that `getent` finds; none if it fails or does not exist.
 async function runGetent(hostname: string, signal: AbortSignal): Promise<LookupAddress[]> {
   const { execFile } = await import('node:child_process');
   const output = await new Promise<string>((resolve) => {

@@ -101,7 +101,6 @@ async function* decompressBody(body: AsyncIterable<Uint8Array>, encoding: string
       cut = { error };
     }
   };
-  // Errors come out of the last stream; pipeline requires a callback.
   const inflated: AsyncIterable<Uint8Array> = pipeline(Readable.from(readCompressed()), decompressor, () => {});
   try {
     for await (const chunk of inflated) {

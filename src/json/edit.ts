@@ -83,7 +83,6 @@ function insertBeforeEnd(
   return splices;
 }
 
-// The text inside the objects and lists that the rest of the path requires.
 function wrapInPath(path: JsonPath, text: StringOrBytes): StringOrBytes[] {
   const before = path.map((step) => {
     if (typeof step === 'string') return `{${JSON.stringify(step)}:`;
@@ -97,7 +96,6 @@ function wrapInPath(path: JsonPath, text: StringOrBytes): StringOrBytes[] {
 /** JSON text: bytes if it is too large for a string or is part of a parsed document. */
 export type StringOrBytes = string | Uint8Array;
 
-/** A change of a text: `text` replaces the bytes from `start` to `end`. */
 export interface Splice {
   readonly start: number;
   readonly end: number;

@@ -9,7 +9,6 @@ import type { JsonDocument } from './json-node.ts';
  */
 export type FastParser = (text: Buffer, offset: number) => JsonDocument | undefined;
 
-// The exports of the modules in webassembly/.
 interface Parser {
   readonly memory: { readonly buffer: ArrayBuffer };
   readonly reserveMemory: (bytes: number) => 0 | 1;
@@ -40,7 +39,6 @@ export function createFastParser(file: URL): FastParser | undefined {
   const parser = endianness() === 'LE' ? loadParser(file) : undefined;
   if (!parser) return undefined;
   const { memory, reserveMemory, buildTape, hasDistinctKeys } = parser;
-  // The text in the memory, from an offset on.
   let copied: { readonly text: Buffer; readonly from: number } | undefined;
   let tapeAddress = TEXT_ADDRESS;
   const copyText = (text: Buffer, from: number): boolean => {

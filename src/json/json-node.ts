@@ -31,7 +31,6 @@ export interface JsonDocument {
   readonly hasDistinctKeys?: boolean;
 }
 
-/** One value of a document: entry `at` of its tape. */
 export interface JsonNode {
   readonly doc: JsonDocument;
   readonly at: number;
@@ -99,7 +98,6 @@ function keyOf(keyNode: JsonNode): string {
   return key;
 }
 
-/** The elements of a list in order; nothing for any other kind. */
 export function* itemsOf(node: JsonNode): Generator<JsonNode> {
   if (kindOf(node) !== 'list') return;
   const { doc } = node;
@@ -168,13 +166,11 @@ export function firstStringMember(node: JsonNode | undefined, ...names: readonly
   return undefined;
 }
 
-/** The elements of a member that is an array; none for anything else. */
 export function itemsAt(node: JsonNode | undefined, name: string): JsonNode[] {
   const list = getMember(node, name);
   return list ? Array.from(itemsOf(list)) : [];
 }
 
-/** The value of a member that is a number, as a double. */
 export function numberMember(node: JsonNode | undefined, name: string): number | undefined {
   const value = getMember(node, name);
   return value && kindOf(value) === 'number' ? Number(rawText(value)) : undefined;
@@ -244,7 +240,6 @@ export function isPathWithin(path: JsonPath, prefix: JsonPath): boolean {
 /** The values along a path, from the root to the deepest that exists; of duplicate keys the last value counts. */
 export type NodeFinder = (path: JsonPath, from?: JsonNode) => readonly JsonNode[];
 
-// Smaller containers are read again for each path.
 const MIN_REMEMBERED_CHILDREN = 32;
 
 /** Finds values by their paths. Large containers are remembered, so that the list of a million neighbours is read once. */

@@ -99,7 +99,6 @@ function isLetter(byte: number | undefined): boolean {
   return byte !== undefined && ((byte >= 0x61 && byte <= 0x7a) || (byte >= 0x41 && byte <= 0x5a));
 }
 
-// Offsets are 32-bit integers, and an array has no more elements.
 const MAX_TAPE_VALUES = Math.floor((2 ** 31 - 1) / 3);
 
 /** Indexes the value at `from`, whatever follows it. Throws JsonError if it is malformed or has too many values. */

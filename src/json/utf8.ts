@@ -46,7 +46,6 @@ export interface TextPosition {
 
 const TEXT_START: TextPosition = { line: 1, column: 1 };
 
-/** The position after some bytes that begin at `start`. */
 export function positionAfter(bytes: Buffer, start: TextPosition): TextPosition {
   const lineBreak = bytes.lastIndexOf(LINE_FEED);
   const lastLine = lineBreak === -1 ? bytes : bytes.subarray(lineBreak + 1);

@@ -42,7 +42,6 @@ export function compactChunks(node: JsonNode): Generator<string> {
   return formatTokens(node, () => '', ':');
 }
 
-// A document may be a million levels deep; its lines need not be that wide.
 const MAX_INDENT_LEVELS = 100;
 
 /** A value indented by two spaces a level (at most 100 levels), every token as it was written. */
@@ -55,7 +54,6 @@ export function indentChunks(node: JsonNode): Generator<string> {
   return formatTokens(node, (depth) => `\n${'  '.repeat(Math.min(depth, MAX_INDENT_LEVELS))}`, ': ');
 }
 
-// Long enough that the writing of chunks costs nothing.
 const CHUNK_CHARS = 64 * 1024;
 
 // The text is known to be JSON, so tokens alone determine where lines break, at any depth.

@@ -134,7 +134,6 @@ function skipString(from: i32): i32 {
 function skipEscape(from: i32): i32 {
   const kind = byteAt(from + 1);
   const isMark = kind === ascii.QUOTE || kind === ascii.BACKSLASH || kind === 0x2f;
-  // One of bfnrt.
   const isLetter = kind === 0x62 || kind === 0x66 || kind === 0x6e || kind === 0x72 || kind === 0x74;
   if (isMark || isLetter) return from + 2;
   if (kind !== 0x75) return MALFORMED_VALUE;
@@ -185,35 +184,22 @@ const MAX_COMPARED_KEYS: i32 = 32;
 
 /** False if an object may have a key twice, by the signatures in the tape; `text` is the address of its first byte. */
 export function hasDistinctKeys(text: i32, tape: i32, tapeEnd: i32): bool {
-  // The keys of an earlier object, which differ. Most objects have the same keys as the one before.
-  let reference = 0;
-  let referenceEnd = 0;
   for (let object = tape; object < tapeEnd; object += ENTRY_BYTES) {
-    const isObject = <i32>load<u8>(text + load<i32>(object + START)) === ascii.OPEN_OBJECT;
-    if (!isObject) continue;
+    if (byteAt(text + load<i32>(object + START)) !== ascii.OPEN_OBJECT) continue;
     const firstKey = object + ENTRY_BYTES;
     const end = entryAfter(object, tape);
-    let expected = reference;
     let count = 0;
     for (let key = firstKey; key < end; key = entryAfter(key + ENTRY_BYTES, tape)) {
       const signature = load<i32>(key + NEXT);
-      if (expected < referenceEnd && load<i32>(expected + NEXT) === signature) {
-        expected = entryAfter(expected + ENTRY_BYTES, tape);
-      } else {
-        if (signature === NO_SIGNATURE || count === MAX_COMPARED_KEYS) return false;
-        for (let other = firstKey; other < key; other = entryAfter(other + ENTRY_BYTES, tape))
-          if (load<i32>(other + NEXT) === signature) return false;
-        expected = end;
-        reference = firstKey;
-        referenceEnd = end;
-      }
+      if (signature === NO_SIGNATURE || count === MAX_COMPARED_KEYS) return false;
+      for (let other = firstKey; other < key; other = entryAfter(other + ENTRY_BYTES, tape))
+        if (load<i32>(other + NEXT) === signature) return false;
       count += 1;
     }
   }
   return true;
 }
 
-// The entry after a value and all it contains.
 function entryAfter(value: i32, tape: i32): i32 {
   return tape + load<i32>(value + NEXT) * ENTRY_BYTES;
 }

@@ -119,7 +119,6 @@ export function createTrajectoryChecks(groupBy: JsonPath | undefined) {
     /** Records why the text of a body field could not be read to its end. */
     addReadError: ({ message, location, syntaxProblem }: InvalidTextError, label: string, field: string): void =>
       addStructureError(message, location, label, syntaxProblem === undefined ? '' : field),
-    /** The texts of a body outside of its groups, so far. */
     bodyParts,
     groupCount: () => (groupBy ? assignedGroups.size : groupCount),
     /** The index of the current group; values that are not groups count, too. */

@@ -46,7 +46,6 @@ export function filesContent(sources: readonly TextSource[], path: JsonPath | un
   };
 }
 
-/** The path of `--group-by`. Throws usage if it is not valid. */
 export function parseGroupByPath(flags: FlagValues): JsonPath | undefined {
   const text = getStringFlag(flags, 'group-by');
   const path = text === undefined ? undefined : parseJsonPath(text);
@@ -179,7 +178,6 @@ function createRangeLists(lastGroup: (() => number | undefined) | undefined) {
   let lists = new Int32Array(2048);
   let rangeCount = 0;
   let value = { start: 0, end: 0, line: 0, isLine: true };
-  // The value that was added last, if it has no line feed.
   let last = { list: -1, source: -1, end: 0, line: 0 };
   const addValue = (list: number, source: number): void => {
     const { start, end, line, isLine } = value;

@@ -39,7 +39,6 @@ export type TrajectoryEvent =
 /** What a text contains: groups (or trajectories), in an array or one after the other; or a whole body. */
 export type TextForm = 'groups' | 'body';
 
-// Yields events, or undefined if it needs the next chunk.
 type EventGenerator<T = void> = Generator<TrajectoryEvent | undefined, T, void>;
 
 /**
@@ -92,7 +91,6 @@ function* readGroups(cursor: Cursor): EventGenerator {
   }
 }
 
-// Reads an object with its groups anywhere in it.
 function* readBody(cursor: Cursor): EventGenerator {
   cursor.textStart = cursorLocation(cursor);
   const first = yield* nextToken(cursor, 'held');
@@ -282,7 +280,6 @@ function createCursor() {
     at: 0,
     depth: 0,
     isInString: false,
-    // The start of `buffer`.
     bytes: Buffer.alloc(0),
     buffer: Buffer.alloc(0),
     // The first byte that is still needed.
@@ -322,7 +319,6 @@ function appendChunk(cursor: Cursor, chunk: Uint8Array): void {
   cursor.at -= keepFrom;
 }
 
-// The location of `at`.
 function cursorLocation(cursor: Cursor): TextLocation {
   const { bytes, baseOffset, at, located } = cursor;
   if (baseOffset + at === located.offset) return located;

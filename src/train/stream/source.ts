@@ -13,9 +13,7 @@ import { openInputFile, prependChunk } from '../../files/read-input.ts';
 import { collectBodyStart } from '../../http/body-chunks.ts';
 import { noDeadline } from '../../http/time-limits.ts';
 
-/** A text with trajectories: read once, and again if it is a file or a copy. */
 export interface TextSource {
-  /** Its name in messages: the file as typed, or stdin. */
   readonly label: string;
   /** Bytes, if known; those of stdin, a pipe or compressed input once all was read. */
   readonly size: number | undefined;

@@ -80,7 +80,6 @@ export function showCheckProgress(
   const total = sizes.reduce((sum, size) => (sum === undefined || size === undefined ? undefined : sum + size), 0);
   let bytes = 0;
   const end = startSpinner(() => {
-    // The reader of stdin says what it waits for.
     if (bytes === 0) return '';
     const transfer = formatTransfer('checking', { bytes, total, elapsedMs: runtime.elapsed() - start });
     return groupCount ? `${transfer}, ${groupCount()} groups` : transfer;
