@@ -19,19 +19,18 @@ interface LockHolder {
   readonly start: string | undefined;
 }
 
-// Short, so that waiting processes take turns quickly; jitter keeps them apart.
+// Short, so that waiting processes take turns quickly.
 const LOCK_POLL_MS = 10;
 
 // Errors of file systems without hard links.
 const LINK_UNSUPPORTED_CODES = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'];
 
-/** The result of an attempt to take a lock: taken, just released by another process, or held; the holder can be unknown. */
+// Taken, just released by another process, or held; the holder can be unknown.
 type LockAttempt = 'taken' | 'free' | { readonly holder: LockHolder | undefined };
 
 /**
- * Locks a path against other processes by a file beside it that names the process, waiting up to `timeoutMs`. The lock of
- * a process that ended is taken over, even if another process has its id now. Throws a Failure with `code` when the
- * lock stays held.
+ * Locks a path against other processes by a file beside it, waiting up to `timeoutMs`. The lock of a process that ended is
+ * taken over, even if another process has its id now. Throws a Failure with `code` when the lock stays held.
  */
 export async function acquireLock(
   path: string,
@@ -49,10 +48,7 @@ export async function acquireLock(
       if (attempt === 'free') continue;
       if (isStale(attempt.holder, runtime)) await removeLock(file, attempt.holder, runtime);
       else if (runtime.elapsed() >= deadline) throw lockHeldFailure(displayPath, attempt.holder, runtime, code);
-      else {
-        const [jitter = 0] = runtime.randomBytes(1);
-        await sleep(LOCK_POLL_MS * (1 + jitter / 256), runtime);
-      }
+      else await sleep(LOCK_POLL_MS, runtime);
     }
   });
 }
@@ -198,8 +194,7 @@ function readHolder(text: string): LockHolder | undefined {
   return host && nonce ? { text, pid: Number(pid), host, nonce, start } : undefined;
 }
 
-// In a shared directory, svc cannot check processes of other machines. A process that started at
-// another time than the holder has only the same id.
+// A process that started at another time than the holder has only the same id.
 function isStale(holder: LockHolder | undefined, { host, isRunning, processStart }: LockRuntime): holder is LockHolder {
   if (holder?.host !== host) return false;
   return !isRunning(holder.pid) || (holder.start !== undefined && processStart(holder.pid) !== holder.start);

@@ -4,8 +4,7 @@ import { promisify } from 'node:util';
 
 /**
  * True when a file descriptor is a pipe with data, or a file of which nothing was read: a file past its start is the input
- * of a loop. Reads nothing, so that a loop around svc keeps its input. Returns false for sockets, whose data only a read
- * distinguishes from their end, and outside Linux.
+ * of a loop, which keeps it. False for sockets, whose data only a read distinguishes from their end, and outside Linux.
  */
 export async function hasUnreadData(fd: number): Promise<boolean> {
   try {

@@ -46,9 +46,8 @@ export async function readInputFile(
 }
 
 /**
- * Opens a file, a FIFO or a device without ever blocking a thread, so that a signal can end the process while a FIFO has
- * no writer. Throws Failure `local_file`; the stream fails with the signal's reason, or the system's error; destroy it to close
- * the input. The size is undefined for FIFOs and devices.
+ * Opens a file, a FIFO or a device without ever blocking a thread. Throws Failure `local_file`; the stream fails with the
+ * signal's reason, or the system's error; destroy it to close the input. The size is undefined for FIFOs and devices.
  */
 export async function openInputFile(
   path: string,

@@ -1,6 +1,7 @@
+import { type LookupAddress, lookup } from 'node:dns';
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
-import { connect, isIP, type Socket } from 'node:net';
+import { connect, isIP, type LookupFunction, type Socket } from 'node:net';
 import { Failure } from '../errors.ts';
 import { describeNetworkError, isPermanentError } from './network-errors.ts';
 import { isLoopbackUrl, ProxyError, portOf, proxyAuthorization } from './proxy.ts';
@@ -103,17 +104,48 @@ const ADDRESS_TIMEOUT_MS = 2000;
 async function openDirectly(url: URL, signal: AbortSignal): Promise<Socket> {
   signal.throwIfAborted();
   const host = url.hostname.replace(/^\[|\]$/g, '');
-  const { createLookup } = isIP(host) ? { createLookup: undefined } : await import('./resolve-host.ts');
   const socket = connect({
     host,
     port: portOf(url),
     autoSelectFamilyAttemptTimeout: ADDRESS_TIMEOUT_MS,
-    ...(createLookup ? { lookup: createLookup(signal) } : {}),
+    lookup: createLookup(signal),
   }).setNoDelay(true);
   signal.addEventListener('abort', () => socket.destroy(), { once: true });
   await once(socket, 'connect', { signal });
   // An error before the connection is used shows when it is used.
   return socket.on('error', () => {});
+}
+
+// glibc and musl ship it; elsewhere Node resolves names itself.
+const GETENT = '/usr/bin/getent';
+
+/**
+ * Resolves host names until the signal. The thread in which Node resolves them cannot be ended, and a DNS server that
+ * drops packets would hold up the exit. `getent` asks the same sources in a process that can be killed.
+ */
+export function createLookup(signal: AbortSignal): LookupFunction {
+  return (hostname, options, callback) => {
+    if (/^localhost$|\.localhost$|^-/.test(hostname)) return lookup(hostname, options, callback);
+    runGetent(hostname, signal).then((addresses) => {
+      const [first] = addresses;
+      if (signal.aborted) callback(signal.reason, '');
+      // Node reports why there is no address, in about the time that getent took.
+      else if (!first) lookup(hostname, options, callback);
+      else if (options.all) callback(null, addresses);
+      else callback(null, first.address, first.family);
+    });
+  };
+}
+
+async function runGetent(hostname: string, signal: AbortSignal): Promise<LookupAddress[]> {
+  const { execFile } = await import('node:child_process');
+  const output = await new Promise<string>((resolve) => {
+    execFile(GETENT, ['ahosts', hostname], { signal, killSignal: 'SIGKILL' }, (_, stdout) => resolve(stdout));
+  });
+  return output.split('\n').flatMap((line) => {
+    const [, address = ''] = /^(\S+)\s+STREAM\b/.exec(line) ?? [];
+    return isIP(address) === 0 ? [] : [{ address, family: isIP(address) }];
+  });
 }
 
 type WriteCallback = Parameters<Socket['_write']>[2];

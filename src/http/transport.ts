@@ -1,7 +1,6 @@
 import type { Buffer } from 'node:buffer';
 import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
-import type { Dispatcher } from 'undici';
 import Client from 'undici/lib/dispatcher/client.js';
 import { bodyChunks, concatChunks, notifyBodyEnd } from './body-chunks.ts';
 import { type HttpRequest, type HttpResponse, pairHeaders, type Send } from './message.ts';
@@ -209,7 +208,7 @@ function dispatchOptions(
   url: URL,
   { proxy }: ConnectOptions,
   isKeepAlive: boolean,
-): Dispatcher.DispatchOptions {
+) {
   // A forwarding proxy gets the whole URL, and reads its own credential.
   const plainProxy = url.protocol === 'http:' ? proxy : undefined;
   const authorization = plainProxy && proxyAuthorization(plainProxy);
@@ -221,8 +220,7 @@ function dispatchOptions(
     path: plainProxy ? url.href : url.pathname + url.search,
     method,
     headers: headerList,
-    // Bytes with `onBodySent` are passed as they are. undici also accepts any async iterable, and reads it once it is
-    // connected; its types allow only streams.
+    // undici also accepts any async iterable, and reads it once it is connected; its types allow only streams.
     body: (body instanceof Uint8Array && onBodySent ? body : bodyChunks(body)) as unknown as Readable,
     reset: !isKeepAlive,
   };

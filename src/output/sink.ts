@@ -14,18 +14,12 @@ export interface Sink {
   readonly keepsPartial: boolean;
   readonly commit: () => Promise<void>;
   /** Keeps an incomplete result in `F.partial`, unless it is empty. Does nothing after a commit. */
-  readonly abandon: () => Promise<AbandonedOutput | undefined>;
-}
-
-export interface AbandonedOutput {
-  readonly location: string;
-  readonly cause: unknown;
+  readonly abandon: () => Promise<{ readonly location: string; readonly cause: unknown } | undefined>;
 }
 
 /**
- * The sink of `-o`: a file that is replaced at the end, or stdout without `-o` and for `-`. With `fallback`, the stream of
- * stdout, all output goes there if the file cannot be written and stdout is on another disk; `commit` then throws the Failure
- * of the file.
+ * The sink of `-o`: a file that is replaced at the end, or stdout. All output goes to `fallback`, the stream of stdout, if the
+ * file cannot be written and stdout is on another disk; `commit` then throws the Failure of the file.
  */
 export async function openSink(
   output: string | undefined,

@@ -11,9 +11,8 @@ export interface Writer {
   /** Characters per line; 80 if unknown. */
   readonly columns: number;
   /**
-   * Writes, and waits until the system has accepted the bytes. On a terminal, escapes control characters, and applies the
-   * style if there is color. Throws Failure `local_file` if the disk is full, Failure `hangup` if the terminal was closed, and
-   * ClosedPipeError if the reader closed the pipe.
+   * Waits until the system has accepted the bytes. On a terminal, escapes control characters, and applies the style if there is
+   * color. Throws Failure `local_file` if the disk is full, `hangup` if the terminal was closed, and ClosedPipeError.
    */
   readonly write: (text: string | Uint8Array, style?: TextStyle) => Promise<void>;
   readonly end: () => Promise<void>;

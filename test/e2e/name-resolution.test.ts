@@ -4,8 +4,7 @@ import { Socket } from 'node:net';
 import { hostname, networkInterfaces, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { requireLoopbackPeer } from '../../src/http/open-socket.ts';
-import { createLookup } from '../../src/http/resolve-host.ts';
+import { createLookup, requireLoopbackPeer } from '../../src/http/open-socket.ts';
 
 const program = new URL('../../bin/svc.js', import.meta.url).pathname;
 const isIsolated = spawnSync('unshare', ['-rmn', 'mount', '--bind', '/etc/hosts', '/etc/resolv.conf']).status === 0;
