@@ -10,17 +10,15 @@ export async function makeDirectory(path: string, mode: number): Promise<boolean
   // Node's recursive mkdir never returns where the system reports ENOENT in an existing directory, as /proc does.
   try {
     await mkdir(path, { mode });
-    await syncDirectory(dirname(path));
-    return true;
   } catch (error) {
     // The final dot makes the system reject a file with ENOTDIR, which describes the problem better.
     if (errorCode(error) === 'EEXIST' && (await stat(`${path}/.`))) return false;
     if (errorCode(error) !== 'ENOENT' || dirname(path) === path) throw error;
+    await makeDirectory(dirname(path), mode);
+    await mkdir(path, { mode }).catch((second: unknown) => {
+      if (errorCode(second) !== 'EEXIST') throw second;
+    });
   }
-  await makeDirectory(dirname(path), mode);
-  await mkdir(path, { mode }).catch((error: unknown) => {
-    if (errorCode(error) !== 'EEXIST') throw error;
-  });
   await syncDirectory(dirname(path));
   return true;
 }
@@ -54,7 +52,7 @@ export async function resolveSymlinks(path: string): Promise<string> {
   }
 }
 
-/** Opens an unnamed file (0600) in a directory (0700), which the system deletes when the process ends. Throws system errors. */
+/** Opens an unnamed file (0600) in a directory (0700), which the system deletes when the process ends. */
 export async function openAnonymousFile(directory: string): Promise<FileHandle> {
   await makeDirectory(directory, 0o700);
   const { handle, path } = await openFirstFree((count) => join(directory, `.spool.${count}`), 0o600);
@@ -62,7 +60,7 @@ export async function openAnonymousFile(directory: string): Promise<FileHandle> 
   return handle;
 }
 
-/** Creates and opens a file under the first free of several names: `wx+` makes sure that no other process has it. Throws system errors. */
+// `wx+` makes sure that no other process has the file.
 async function openFirstFree(
   nameOf: (count: number) => string,
   mode: number,

@@ -67,7 +67,9 @@ export async function openInputFile(
       const socket = device && stats.isFIFO() && new device.Socket({ fd, readable: true, writable: false });
       const terminal = device?.isatty(fd) && new device.ReadStream(fd);
       const stream = socket || terminal || createReadStream('', { fd });
-      destroyOnAbort(stream, signal);
+      const stop = (): void => void stream.destroy(signal.reason);
+      signal.addEventListener('abort', stop, { once: true });
+      stream.once('close', () => signal.removeEventListener('abort', stop));
       return { stream, size: stats.isFile() ? stats.size : undefined };
     } catch (error) {
       await promisify(close)(fd);
@@ -102,12 +104,6 @@ export function unreadableInputFailure(displayPath: string, error: unknown): unk
 }
 
 const FIRST_BUFFER_BYTES = 64 * 1024;
-
-function destroyOnAbort(stream: Readable, signal: AbortSignal): void {
-  const stop = (): void => void stream.destroy(signal.reason);
-  signal.addEventListener('abort', stop, { once: true });
-  stream.once('close', () => signal.removeEventListener('abort', stop));
-}
 
 export async function* prependChunk<T>(chunk: T, rest: AsyncIterator<T>): AsyncGenerator<T> {
   try {

@@ -1,6 +1,6 @@
 import type { Buffer } from 'node:buffer';
 
-/** Header names and values in the order they are sent; names as written. */
+/** In the order they are sent; names as written. */
 export type HttpHeaders = readonly (readonly [name: string, value: string])[];
 
 export type RequestBody = Uint8Array | StreamedBody;

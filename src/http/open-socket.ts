@@ -15,10 +15,7 @@ export interface ConnectOptions {
   readonly isPlainHttpAllowed?: boolean | undefined;
 }
 
-/**
- * A connection for requests to a URL: directly or through a proxy, with TLS for https. The signal ends it. Throws
- * ProxyError, Failure `safety_check` as requireLoopbackPeer does, and what the network or TLS throw.
- */
+/** A connection for requests to a URL. Throws ProxyError, Failure `safety_check` (requireLoopbackPeer), and what the network throws. */
 export async function openSocket(
   url: URL,
   { proxy, tls = {}, isPlainHttpAllowed }: ConnectOptions,

@@ -101,11 +101,9 @@ export function watchExchange(deadline: Deadline, progress: RequestProgress, sta
       startTimer(timeLimits[limit], () => {
         if (limit !== 'connect' || progress.phase === 'nothing') abort(new TimeLimitError(limit, timeLimits[limit]));
       });
-    const remainingMs = deadline.remainingMs();
-    const endTotal =
-      remainingMs === Number.POSITIVE_INFINITY
-        ? undefined
-        : startTimer(remainingMs, () => abort(new TimeLimitError('total', deadline.limitMs)));
+    const { limitMs } = deadline;
+    const isLimited = limitMs !== Number.POSITIVE_INFINITY;
+    const endTotal = isLimited && startTimer(deadline.remainingMs(), () => abort(new TimeLimitError('total', limitMs)));
     const endConnect = start('connect');
     let endFirst = start('firstByte');
     // An upload that makes progress is not silent, however long it takes, and neither is a service with a heartbeat.
@@ -135,7 +133,7 @@ export function watchExchange(deadline: Deadline, progress: RequestProgress, sta
       onEnd = resolve;
     });
     const end = (): void => {
-      endTotal?.();
+      if (endTotal) endTotal();
       release();
       onEnd();
     };

@@ -16,9 +16,8 @@ import type { Runtime } from '../runtime.ts';
 
 export const REDACTED = '[redacted]';
 
-// Shorter values are parts of ordinary words.
+// Shorter values are parts of ordinary words, and a shorter beginning at the end of a text does not reveal a secret.
 const MIN_SECRET_CHARS = 4;
-// A shorter beginning of a secret at the end of a text does not reveal it.
 const MIN_PREFIX_CHARS = 6;
 
 /** A redactor of these values. Values of fewer than four characters are not redacted. */
@@ -69,8 +68,8 @@ function trailingPrefixLength(text: string, secret: string, minChars: number): n
   return 0;
 }
 
-// The forms in which a server may return a value of four characters or more, longer ones first: unchanged, as Latin-1,
-// escaped as JSON once and twice, as a step of a path, percent-encoded, and inside of longer text that is base64.
+// The forms in which a server may return a value: unchanged, as Latin-1, escaped as JSON once and twice, as a step of a path,
+// percent-encoded, and inside of longer text that is base64.
 function secretForms(secret: string): string[] {
   if (secret.length < MIN_SECRET_CHARS) return [];
   const rawForms = [secret, Buffer.from(secret).toString('latin1')];
@@ -148,16 +147,13 @@ function secretFields(root: JsonNode, { body }: Operation): { readonly name: str
 }
 
 export function redactHeaders(headers: HttpHeaders, isSecret = isSecretHeader): string[] {
+  // The scheme names the kind of credential.
+  const redactCredential = (value: string): string => `${/^(Basic|Bearer) /.exec(value)?.[0] ?? ''}${REDACTED}`;
   return headers.map(([name, value]) => `${name}: ${isSecret(name) ? redactCredential(value) : value}`);
 }
 
 export function isSecretHeader(name: string): boolean {
   return /auth|cookie|key|secret|token|password|credential/i.test(name);
-}
-
-// The scheme names the kind of credential.
-function redactCredential(value: string): string {
-  return `${/^(Basic|Bearer) /.exec(value)?.[0] ?? ''}${REDACTED}`;
 }
 
 /** The text of a URL, valid or not, with `[redacted]` before its @: that part may be a password. */

@@ -7,15 +7,11 @@ import type { Writer } from './writer.ts';
 
 export type Reporter = ReturnType<typeof createReporter>;
 
-interface ReporterOptions {
-  readonly isJson: boolean;
-  readonly isQuiet: boolean;
-  readonly isVerbose: boolean;
-  readonly secrets: readonly string[];
-}
-
 /** Prints everything besides the result: lines on stderr, for people or (`--error-format json`) for programs. */
-export function createReporter(stderr: Writer, { isJson, isQuiet, isVerbose, secrets }: ReporterOptions) {
+export function createReporter(
+  stderr: Writer,
+  { isJson, isQuiet, isVerbose, secrets }: Record<'isJson' | 'isQuiet' | 'isVerbose', boolean> & { secrets: string[] },
+) {
   const redactor = createRedactor(secrets);
   const { redact } = redactor;
   let lastReasoning = '';

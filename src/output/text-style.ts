@@ -18,13 +18,8 @@ function highlightJson(text: string): string {
   for (let at = 0, end = 0; at < bytes.length; at = end) {
     end = tokenEnd(bytes, at);
     const token = bytes.toString('utf8', at, end);
-    const color = tokenColor(token, bytes[end] === COLON);
-    out += color ? chalk[color](token) : token;
+    if (token.startsWith('"')) out += bytes[end] === COLON ? chalk.cyan(token) : chalk.green(token);
+    else out += /^[-\d]/.test(token) ? chalk.yellow(token) : /^[a-z]/.test(token) ? chalk.magenta(token) : token;
   }
   return out;
-}
-
-function tokenColor(token: string, isKey: boolean): 'cyan' | 'green' | 'yellow' | 'magenta' | undefined {
-  if (token.startsWith('"')) return isKey ? 'cyan' : 'green';
-  return /^[-\d]/.test(token) ? 'yellow' : /^[a-z]/.test(token) ? 'magenta' : undefined;
 }

@@ -27,10 +27,7 @@ import {
 
 export type TrajectoryChecks = ReturnType<typeof createTrajectoryChecks>;
 
-/**
- * Checks of streamed trajectories: the same as for whole bodies, one trajectory at a time. With a path, single trajectories are
- * grouped by the value there, in the order of these values.
- */
+/** The checks of whole bodies, one trajectory at a time. With a path, single trajectories are grouped by the value there. */
 export function createTrajectoryChecks(groupBy: JsonPath | undefined) {
   const inspectTrajectory = createBodyInspector(trajectoryShape);
   const inspectGroup = createBodyInspector(trajectoryGroupShape);
