@@ -11,18 +11,11 @@ export type LockRuntime = Pick<
   'pid' | 'host' | 'isRunning' | 'processStart' | 'after' | 'elapsed' | 'uptime' | 'randomBytes'
 >;
 
-interface LockHolder {
-  readonly text: string;
-  readonly pid: number;
-  readonly host: string;
-  readonly nonce: string;
-  readonly start: string | undefined;
-}
+type LockHolder = NonNullable<ReturnType<typeof readHolder>>;
 
 // Short, so that waiting processes take turns quickly.
 const LOCK_POLL_MS = 10;
 
-// Errors of file systems without hard links.
 const LINK_UNSUPPORTED_CODES = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'];
 
 // Taken, just released by another process, or held; the holder can be unknown.
@@ -189,7 +182,7 @@ async function readLockState(file: string): Promise<Exclude<LockAttempt, 'taken'
   }
 }
 
-function readHolder(text: string): LockHolder | undefined {
+function readHolder(text: string) {
   const [, pid, host, nonce, start] = /^(\d+) (\S+) (\w+)(?: (\S+))?(?:\n\d*)?$/.exec(text) ?? [];
   return host && nonce ? { text, pid: Number(pid), host, nonce, start } : undefined;
 }

@@ -26,7 +26,6 @@ export async function makeDirectory(path: string, mode: number): Promise<boolean
 // Errors of systems that cannot sync a directory, and of a directory that one may write but not read.
 const SYNC_UNSUPPORTED_CODES = ['EINVAL', 'EPERM', 'EISDIR', 'ENOTSUP', 'EACCES'];
 
-/** Renames a file, replacing the target, so that the new name survives a power failure. Throws system errors. */
 export async function renameDurably(from: string, to: string): Promise<void> {
   await rename(from, to);
   await syncDirectory(dirname(to));
@@ -95,7 +94,6 @@ export interface FileReplacement {
 export async function openReplacement(path: string, displayPath: string, mode?: number): Promise<FileReplacement> {
   return withFileFailure(`write ${displayPath}`, async () => {
     const existing = await stat(path).catch(undefinedIfNotFound);
-    // Devices and pipes, and a file that the shell has opened.
     if (existing && (!existing.isFile() || descriptorOf(path) !== undefined))
       return openDirectly(path, existing, displayPath);
     const target = await resolveSymlinks(path);
@@ -154,7 +152,6 @@ export async function writeFileAtomically(
   await commitOrAbandon(file, () => file.write(text));
 }
 
-/** Commits a file after `writeAll`. Abandons it if either fails, and throws that error. */
 export async function commitOrAbandon(
   { commit, abandon }: { readonly commit: () => Promise<void>; readonly abandon: () => Promise<unknown> },
   writeAll: () => Promise<void>,

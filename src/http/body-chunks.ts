@@ -15,13 +15,11 @@ export async function collectBodyStart(body: AsyncIterable<Uint8Array>, maxBytes
   return Buffer.concat(chunks).subarray(0, maxBytes);
 }
 
-/** The bytes of all chunks; a single chunk is not copied. */
 export function concatChunks(chunks: readonly Buffer[]): Buffer {
   const [only] = chunks;
   return only && chunks.length === 1 ? only : Buffer.concat(chunks);
 }
 
-/** The chunks, each passed to `onChunk` before it is passed on. Throws what `onChunk` throws. */
 export async function* observeChunks<Chunk>(
   chunks: AsyncIterable<Chunk>,
   onChunk: (chunk: Chunk) => Promise<void> | void,

@@ -13,7 +13,6 @@ export interface StreamedBody {
   readonly whole?: () => Promise<Uint8Array>;
 }
 
-/** A request of one HTTP exchange. `url` is absolute. */
 export interface HttpRequest {
   readonly method: string;
   readonly url: string;
@@ -24,7 +23,6 @@ export interface HttpRequest {
   /** Called when data that no request asked for follows this or a later response: this response may be for another request. */
   readonly onStrayData?: (() => void) | undefined;
   readonly onInterimResponse?: (() => void) | undefined;
-  /** Ends the exchange early, with its reason as the error. */
   readonly signal?: ExchangeSignal;
 }
 

@@ -3,20 +3,14 @@ import { BlockList, isIP, isIPv6 } from 'node:net';
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** A proxy as the environment names it, unchecked; `source` is the variable. */
-export interface ProxyVariable {
-  readonly source: string;
-  readonly text: string;
-}
-
 /** The proxy for a URL, by lower-case variables first as in curl; undefined for none, and always for loopback. */
-export function proxyForUrl(url: URL, env: Env): ProxyVariable | undefined {
+export function proxyForUrl(url: URL, env: Env) {
   if (isLoopbackUrl(url) || isExcludedHost(url, readProxyVariable(env, 'NO_PROXY')?.text ?? '')) return undefined;
   return readProxyVariable(env, url.protocol === 'https:' ? 'HTTPS_PROXY' : 'HTTP_PROXY');
 }
 
-/** A proxy variable under its lower-case or else its upper-case name; undefined if both are empty. */
-export function readProxyVariable(env: Env, name: string): ProxyVariable | undefined {
+/** A proxy, unchecked; `source` is the variable, under its lower-case or else its upper-case name. Undefined if both are empty. */
+export function readProxyVariable(env: Env, name: string) {
   const source = [name.toLowerCase(), name].find((one) => env[one]);
   return source === undefined ? undefined : { source, text: env[source] ?? '' };
 }

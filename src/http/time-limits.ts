@@ -161,7 +161,6 @@ export function watchExchange(deadline: Deadline, progress: RequestProgress, sta
       const watched = isWhole ? { body, onBodySent } : { body: { length: body.length, chunks } };
       const response = await next({ ...request, ...watched, onInterimResponse, signal });
       isRefused = response.status >= 300;
-      // A request with a response has left.
       onBodySent();
       if (!response.completeBody) {
         const limitedBody = readWithIdleLimit(response, start, signal, end);

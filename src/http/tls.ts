@@ -5,7 +5,6 @@ import * as tls from 'node:tls';
 export interface TlsSettings {
   /** PEM texts of CAs trusted besides the defaults, also those of NODE_EXTRA_CA_CERTS. */
   readonly caCertificates?: readonly string[];
-  /** The client certificate with its key, for servers that ask for one. */
   readonly client?: { readonly cert: string; readonly key: string };
 }
 

@@ -298,7 +298,6 @@ function controlReading(socket: Socket, traffic: Traffic, onInterimResponse: () 
   };
 }
 
-// Enough for a notice with an HTML page.
 const MAX_TIMEOUT_NOTICE_BYTES = 1024;
 const TIMEOUT_NOTICE = /^HTTP\/1\.[01] 408\b.*\r\n(?:.+\r\n)*?connection:[ \t]*close\r\n/i;
 

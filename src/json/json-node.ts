@@ -27,7 +27,6 @@ function packSignature(length: number, first: number, middle: number, last: numb
 export interface JsonDocument {
   readonly bytes: Buffer;
   readonly tape: Int32Array;
-  /** True if it is known that no object has a key twice. */
   readonly hasDistinctKeys?: boolean;
 }
 

@@ -1,7 +1,6 @@
 import type { Buffer } from 'node:buffer';
 import * as ascii from './json-bytes.ts';
 
-/** The position in a value that is skipped, and the nesting there. */
 export interface SkipState {
   /** The offset of the next byte to scan. In a string it is never that of an escaped byte, so it can exceed the length. */
   at: number;

@@ -33,7 +33,6 @@ export function writeJson(value: JsonValue): string {
   return `{${members.join(',')}}`;
 }
 
-/** A value on one line: whitespace between tokens removed, every token as it was written. */
 export function compactJson(node: JsonNode): string {
   return Array.from(compactChunks(node)).join('');
 }
@@ -44,7 +43,6 @@ export function compactChunks(node: JsonNode): Generator<string> {
 
 const MAX_INDENT_LEVELS = 100;
 
-/** A value indented by two spaces a level (at most 100 levels), every token as it was written. */
 export function indentJson(node: JsonNode): string {
   return Array.from(indentChunks(node)).join('');
 }
@@ -99,7 +97,6 @@ export function tokenEnd(bytes: Buffer, from: number): number {
   return kind === 1 ? from + 1 : runEnd(bytes, from, kind);
 }
 
-/** The offset after the number or literal that continues at `from`. */
 export function scalarEnd(bytes: Buffer, from: number): number {
   return runEnd(bytes, from, 0);
 }

@@ -5,7 +5,6 @@ const MAX_MESSAGE_CHARS = 900;
 // Fits a line of 60 columns.
 const MAX_EXCERPT_CHARS = 52;
 
-/** A failure as lines for people, with each text redacted. */
 export function failureText({ message, facts }: Failure, redact: (text: string) => string): string {
   const { hint, issues = [], ids = {}, requestId, applied, isBatch, isRead } = facts;
   const redactText = (text: string): string => redactAndTruncate(text, redact);

@@ -30,14 +30,12 @@ export function createReporter(
     },
     /** A detail of the failure that is reported last, such as an invalid line, or an annotation; also under `--quiet`. */
     error: (text: string): Promise<void> => writeMessage('error', text),
-    /** A line that a flag requested; silent under `--quiet`. */
     line: async (text: string): Promise<void> => {
       if (!isQuiet) await writeMessage('line', text);
     },
     /** Figures that a flag requested: a line of text, or of JSON with these fields; also under `--quiet`. */
     stats: (text: string, fields: { readonly [name: string]: JsonValue }): Promise<void> =>
       stderr.write(isJson ? `${writeJson({ level: 'stats', ...fields })}\n` : `${text}\n`, 'dim'),
-    /** A detail; only under `--verbose`. */
     detail: async (message: string): Promise<void> => {
       if (isVerbose && !isQuiet) await writeMessage('detail', message, 'dim');
     },

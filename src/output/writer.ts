@@ -8,7 +8,6 @@ import type { TextStyle } from './text-style.ts';
 export interface Writer {
   readonly isTerminal: boolean;
   readonly hasColor: boolean;
-  /** Characters per line; 80 if unknown. */
   readonly columns: number;
   /**
    * Waits until the system has accepted the bytes. On a terminal, escapes control characters, and applies the style if there is

@@ -159,17 +159,10 @@ function separateByCommas(lines: Uint8Array): Uint8Array {
   return lines;
 }
 
-// A value of a source, or several values that are one line each and separated only by line feeds.
-interface ByteRange {
-  readonly source: number;
-  readonly start: number;
-  readonly end: number;
-  readonly isLines: boolean;
-}
+type RangeReader = ReturnType<typeof createRangeLists>['rangesOf'];
 
-type RangeReader = (list: number) => Generator<ByteRange>;
-
-// The values of each group, or of each source, whose numbers are those of lists; a range takes 28 bytes of memory.
+// The values of each group, or of each source, whose numbers are those of lists. A range, which takes 28 bytes of memory, is
+// one value, or (`isLines`) several that are one line each and separated only by line feeds.
 function createRangeLists(lastGroup: (() => number | undefined) | undefined) {
   // For each range: its bounds, its source, the next range of its list, and whether it has several lines. For each list: its
   // first and last range. Ranges count from 1 here, because a new array is filled with zeros.
@@ -216,7 +209,7 @@ function createRangeLists(lastGroup: (() => number | undefined) | undefined) {
       const list = lastGroup ? lastGroup() : source;
       if ((event.kind === 'end' || isAlone) && list !== undefined) addValue(list, source);
     },
-    rangesOf: function* (list: number): Generator<ByteRange> {
+    rangesOf: function* (list: number) {
       for (let range = lists[list * 2] ?? 0; range !== 0; range = links[range * 3 - 2] ?? 0) {
         const [start = 0, end = 0] = [bounds[range * 2 - 2], bounds[range * 2 - 1]];
         yield { source: links[range * 3 - 3] ?? 0, start, end, isLines: links[range * 3 - 1] === 1 };
