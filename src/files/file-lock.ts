@@ -21,10 +21,7 @@ const LINK_UNSUPPORTED_CODES = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'];
 // Taken, just released by another process, or held; the holder can be unknown.
 type LockAttempt = 'taken' | 'free' | { readonly holder: LockHolder | undefined };
 
-/**
- * Locks a path against other processes by a file beside it, waiting up to `timeoutMs`. The lock of a process that ended is
- * taken over, even if another process has its id now. Throws a Failure with `code` when the lock stays held.
- */
+/** Locks a path by a file beside it, waiting up to `timeoutMs`. The lock of a process that ended is taken over. Throws a Failure with `code`. */
 export async function acquireLock(
   path: string,
   displayPath: string,

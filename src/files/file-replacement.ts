@@ -74,24 +74,13 @@ async function openFirstFree(
   }
 }
 
-/** A file being written under a temporary name, so that no reader sees half of it. Call `commit` or `abandon`. */
-export interface FileReplacement {
-  readonly isTerminal: boolean;
-  readonly write: (bytes: string | Uint8Array) => Promise<void>;
-  /** The first bytes that were written, at least one; none of a device, a pipe or an open descriptor, which cannot be read back. */
-  readonly read: (length: number) => AsyncIterable<Uint8Array>;
-  readonly stats: () => Promise<Stats>;
-  /** Replaces the old file durably. If that fails, the old file stays; then call `abandon`. */
-  readonly commit: () => Promise<void>;
-  /** Keeps the old file; moves the new one to `path`, or removes it without one. True if it was moved there. */
-  readonly abandon: (path?: string) => Promise<boolean>;
-}
+export type FileReplacement = Awaited<ReturnType<typeof openReplacement>>;
 
 /**
  * Starts to replace or create a file; devices, pipes and open descriptors are written directly instead. Every function throws Failure
  * `local_file` with the path as typed. A new file has exactly `mode`, by default 0666 less the umask; an existing file keeps its mode.
  */
-export async function openReplacement(path: string, displayPath: string, mode?: number): Promise<FileReplacement> {
+export async function openReplacement(path: string, displayPath: string, mode?: number) {
   return withFileFailure(`write ${displayPath}`, async () => {
     const existing = await stat(path).catch(undefinedIfNotFound);
     if (existing && (!existing.isFile() || descriptorOf(path) !== undefined))
@@ -104,16 +93,21 @@ export async function openReplacement(path: string, displayPath: string, mode?: 
     if (exactMode !== undefined) await handle.chmod(exactMode).catch(() => {});
     return {
       isTerminal: false,
-      write: (bytes) => withFileFailure(`write ${displayPath}`, async () => void (await handle.writeFile(bytes))),
-      read: (length) => handle.createReadStream({ start: 0, end: length - 1, autoClose: false }),
+      write: (bytes: string | Uint8Array): Promise<void> =>
+        withFileFailure(`write ${displayPath}`, async () => void (await handle.writeFile(bytes))),
+      /** The first bytes that were written, at least one; none of a device, a pipe or an open descriptor, which cannot be read back. */
+      read: (length: number): AsyncIterable<Uint8Array> =>
+        handle.createReadStream({ start: 0, end: length - 1, autoClose: false }),
       stats: () => handle.stat(),
-      commit: () =>
+      /** Replaces the old file durably. If that fails, the old file stays; then call `abandon`. */
+      commit: (): Promise<void> =>
         withFileFailure(`write ${displayPath}`, async () => {
           await handle.sync();
           await handle.close();
           await renameDurably(temporary, target);
         }),
-      abandon: async (kept) => {
+      /** Keeps the old file; moves the new one to a path, or removes it without one. True if it was moved there. */
+      abandon: async (kept?: string): Promise<boolean> => {
         await handle.close().catch(() => {});
         if (kept === undefined) {
           await withFileFailure(`write ${displayPath}`, () => rm(temporary, { force: true }));
@@ -180,7 +174,7 @@ export function descriptorOf(path: string): number | undefined {
   return digits === undefined ? undefined : Number(digits);
 }
 
-async function openDirectly(path: string, existing: Stats, displayPath: string): Promise<FileReplacement> {
+async function openDirectly(path: string, existing: Stats, displayPath: string) {
   const { isatty } = await import('node:tty');
   const handle = existing.isFile() ? undefined : await open(path, 'w');
   const descriptor = handle?.fd ?? descriptorOf(path) ?? -1;
@@ -188,8 +182,9 @@ async function openDirectly(path: string, existing: Stats, displayPath: string):
   return {
     isTerminal: isatty(descriptor),
     stats: () => promisify(fstat)(descriptor),
-    write: (bytes) => withFileFailure(`write ${displayPath}`, () => promisify(writeFile)(descriptor, bytes)),
-    read: async function* () {},
+    write: (bytes: string | Uint8Array): Promise<void> =>
+      withFileFailure(`write ${displayPath}`, () => promisify(writeFile)(descriptor, bytes)),
+    read: async function* (): AsyncGenerator<Uint8Array> {},
     commit: () => withFileFailure(`write ${displayPath}`, close),
     abandon: () => close().then(() => false),
   };

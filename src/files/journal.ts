@@ -60,9 +60,8 @@ export const JOURNAL_START: JournalEnd = { bytes: 0, lines: 0 };
 const MAX_RECORD_BYTES = 256 * 1024 * 1024;
 
 /**
- * Calls `onRecord` with the bytes of each record after `start`, and returns their end; undefined without a file. A last line
- * without a line feed never happened: nothing was sent before its record was durable. Throws Failure `safety_check` with the place
- * of any other line that `onRecord` rejects with a problem as its result.
+ * Calls `onRecord` with each record after `start`, and returns their end; undefined without a file. A last line without a line feed
+ * never happened: nothing was sent before its record was durable. Throws Failure `safety_check` with the problem that it returns.
  */
 export async function readJournal(
   { path, displayPath, hint }: JournalFile,

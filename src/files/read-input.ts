@@ -32,10 +32,7 @@ export async function collectChunks(
 /** Most bytes of an input that is held in memory; servers accept at most 32 MiB (docs/servers.md). */
 export const MAX_INPUT_BYTES = 128 * 1024 * 1024;
 
-/**
- * All bytes of a file, a FIFO or a device. A FIFO waits for its writer until the signal and never counts as empty before
- * one came. Throws Failure `local_file` for files that cannot be read or are too large, and the signal's reason.
- */
+/** All bytes of a file or device, or of a FIFO once its writer came. Throws Failure `local_file` and the signal's reason. */
 export async function readInputFile(
   path: string,
   displayPath: string,

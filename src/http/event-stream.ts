@@ -12,10 +12,7 @@ export interface ServerEvent {
   readonly isTerminated: boolean;
 }
 
-/**
- * The events of a `text/event-stream` as they arrive. Throws what a cut connection throws, after `onCutEvent` if that
- * is inside an event, and UnusableBodyError for an event that is too long.
- */
+/** The events as they arrive. Throws what a cut connection throws, after `onCutEvent` inside an event, and UnusableBodyError for a long event. */
 export async function* readEventStream(
   body: AsyncIterable<Uint8Array>,
   onCutEvent?: () => void,

@@ -147,8 +147,7 @@ async function runGetent(hostname: string, signal: AbortSignal): Promise<LookupA
 
 type WriteCallback = Parameters<Socket['_write']>[2];
 
-// Reports errors of writing only after the response was read: a server that rejects a request in the middle responds and closes
-// the connection, and what svc writes meanwhile fails before it has read the response.
+// Reports errors of writing only after the response was read: a server may reject a request in the middle, and close the connection.
 function deferWriteErrors(socket: Socket): Socket {
   const write = socket._write.bind(socket);
   const writev = socket._writev?.bind(socket);

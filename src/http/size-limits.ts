@@ -73,11 +73,7 @@ function firstNonSpaceByte(chunk: Uint8Array): number | undefined {
 const RATIO_EXEMPT_BYTES = 8 * 1024 * 1024;
 const MAX_INFLATION_RATIO = 200;
 
-/**
- * A response with its body decompressed as it arrives, although svc does not ask for compression. Reading it throws
- * UnusableBodyError if it is in another encoding, broken, or inflates more than 200-fold, and after the last byte of a
- * body that was cut what the connection throws.
- */
+/** Decompresses the body as it arrives. Reading it throws UnusableBodyError, and what the connection throws after the last byte before a cut. */
 export function decompressResponse(response: HttpResponse): HttpResponse {
   const encoding = getHeader(response.headers, 'content-encoding')?.trim().toLowerCase() ?? '';
   return encoding === '' || encoding === 'identity'

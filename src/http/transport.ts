@@ -17,12 +17,10 @@ export interface Transport {
 }
 
 /**
- * Exchanges over HTTP/1.1 without any of undici's own policies: no redirects, retries, time limits or decoding. Throws
- * what the connection throws. A body is read only once the connection, TLS included, is open.
- *
- * Each exchange has its own connection: a server may close a reused one just as the next request is sent, and then it is
- * unknown whether that request was applied. With `keepAlive`, for many exchanges in a row, a connection whose response was read to
- * its end serves the next one within a second (docs/decisions/0019), until a request gets no response on such a connection.
+ * Exchanges over HTTP/1.1 without undici's own policies: no redirects, retries, time limits or decoding. A body is read only
+ * once the connection is open. Each exchange has its own connection: a server may close a reused one just as the next request
+ * is sent, and then it is unknown whether that was applied. With `keepAlive`, for many exchanges in a row, a connection whose response
+ * was read serves the next one within a second (docs/decisions/0019), until a request gets no response on such a connection.
  */
 export function openHttpTransport(options: ConnectOptions, keepAlive?: { readonly after: StartTimer }): Transport {
   const openConnections = new Set<HttpConnection>();
@@ -83,8 +81,7 @@ const MAX_CARRIED_RESPONSE_BYTES = 256 * 1024;
 
 type HttpConnection = ReturnType<typeof createConnection>;
 
-// One connection to the origin of a URL, made when it is first needed; it carries one exchange at a time, with `isKeepAlive`
-// several in sequence.
+// One connection, made when it is first needed; it carries one exchange at a time, with `isKeepAlive` several in sequence.
 function createConnection(url: URL, options: ConnectOptions, isKeepAlive: boolean) {
   // Only undici may end a connection that it has taken over: it fails if one closes by itself while it does not read.
   let connectAbort = new AbortController();
@@ -185,8 +182,7 @@ function endSocket(socket: Socket, startTimer: StartTimer): Promise<void> {
 
 type Traffic = ReturnType<typeof createTraffic>;
 
-// What goes over a connection; one that is not open yet has no socket. `isPaused`: the parser gets nothing to read. `held`: the
-// start of an incomplete head before a response.
+// `isPaused`: the parser gets nothing to read. `held`: the start of an incomplete head before a response.
 function createTraffic(socket?: Socket) {
   const lists: { readonly onStrayData: (() => void)[]; held: Buffer[] } = { onStrayData: [], held: [] };
   const flags = { isResponseExpected: false, isPaused: false, isBeforeResponse: true };

@@ -3,10 +3,7 @@ import { readFileSync } from 'node:fs';
 import { endianness } from 'node:os';
 import type { JsonDocument } from './json-node.ts';
 
-/**
- * Parses the value at an offset as parseJson does, whatever follows it; the document lasts until the next call.
- * Undefined if it is not complete and valid, or takes too much memory: parseJson determines which.
- */
+/** As parseJson, at an offset, whatever follows the value. Undefined if parseJson has to decide. The document lasts until the next call. */
 export type FastParser = (text: Buffer, offset: number) => JsonDocument | undefined;
 
 interface Parser {

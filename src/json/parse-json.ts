@@ -216,10 +216,7 @@ export function skipWhitespace(bytes: Buffer, from: number): number {
   return at;
 }
 
-/**
- * Indexes one JSON value of any depth without changing a byte of it; a byte order mark is dropped. Throws JsonError for
- * invalid UTF-8, for anything RFC 8259 does not allow, and for more than `maxValues` values and keys.
- */
+/** Indexes a JSON text (RFC 8259) of any depth as it is, without a byte order mark. Throws JsonError, also for more than `maxValues` values and keys. */
 export function parseJson(input: Uint8Array | string, maxValues = MAX_TAPE_VALUES): JsonDocument {
   const bytes = typeof input === 'string' ? Buffer.from(input) : decodeUtf8(input, true);
   const start = skipWhitespace(bytes, 0);

@@ -2,10 +2,7 @@ import { Buffer, isAscii, isUtf8 } from 'node:buffer';
 import { LINE_FEED } from './json-bytes.ts';
 import { JsonError } from './json-error.ts';
 
-/**
- * The bytes of a text as valid UTF-8 without a byte order mark. Throws JsonError with the offset of the first bad byte;
- * it names gzip, and UTF-16 and UTF-32 with a byte order mark, in JSON also without one.
- */
+/** UTF-8 without a byte order mark. Throws JsonError with the offset of the first bad byte, which names gzip, UTF-16 and UTF-32. */
 export function decodeUtf8(input: Uint8Array, isJson = false): Buffer {
   const bytes = Buffer.from(input.buffer, input.byteOffset, input.byteLength);
   rejectUtf16(bytes, isJson);
@@ -71,8 +68,7 @@ export function positionAt(bytes: Buffer, offset: number): TextPosition {
   return positionAfter(bytes.subarray(0, offset), TEXT_START);
 }
 
-// Four bytes at a time, which takes a third of the time: 100 MB may be on one line, or have a million of them. `mark` returns
-// the lowest bit of each byte of a number that counts.
+// Four bytes at a time, which takes a third of the time. `mark` returns the lowest bit of each byte of a number that counts.
 function countMarkedBytes(bytes: Buffer, mark: (word: number) => number): number {
   const { length } = bytes;
   const view = new DataView(bytes.buffer, bytes.byteOffset, length);

@@ -5,9 +5,8 @@ const undecidedTail = /[\r\u200c\u200d]?[\ud800-\udbff]$|[\r\u200c\u200d]$/;
 const printableAscii = /^[\t\n\x20-\x7e]*$/;
 
 /**
- * A filter that escapes control and formatting characters: C0, C1, DEL, bidirectional and zero-width characters, line
- * separators and tags. Line feed and tab pass, also carriage return before a line feed, and joiners between letters or
- * emoji. The last character of a chunk can be held back, because it may depend on the next chunk. Chunks of UTF-8 can be cut anywhere.
+ * Escapes C0, C1, DEL, bidirectional and zero-width characters, line separators and tags. Line feed and tab pass, carriage return
+ * before a line feed, and joiners between letters or emoji. A last character that depends on the next chunk is held back.
  */
 export function createEscapeFilter() {
   let decoder: TextDecoder | undefined;

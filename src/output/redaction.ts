@@ -182,10 +182,7 @@ const USER_INFO = /:\/\/[^/?#\s]*@/g;
 
 export type ArgumentRedactor = ReturnType<typeof createArgumentRedactor>;
 
-/**
- * Keeps secrets out of what is recorded about a command (docs/tracing.md): `secrets`, and the values of variables whose names
- * mark them as secret.
- */
+/** Redacts what is recorded about a command (docs/tracing.md): `secrets`, and the values of variables with secret names. */
 export function createArgumentRedactor(env: Runtime['env'], secrets: readonly string[]) {
   const named = Object.entries(env).flatMap(([name, value]) =>
     value && isSecretName(name) && !ORDINARY_VALUE.test(value) ? [value] : [],

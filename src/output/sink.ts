@@ -17,10 +17,7 @@ export interface Sink {
   readonly abandon: () => Promise<{ readonly location: string; readonly cause: unknown } | undefined>;
 }
 
-/**
- * The sink of `-o`: a file that is replaced at the end, or stdout. All output goes to `fallback`, the stream of stdout, if the
- * file cannot be written and stdout is on another disk; `commit` then throws the Failure of the file.
- */
+/** The sink of `-o`. If the file cannot be written and stdout is on another disk, all goes to `fallback`; `commit` then throws the Failure. */
 export async function openSink(
   output: string | undefined,
   stdout: Writer,

@@ -9,10 +9,7 @@ export interface Writer {
   readonly isTerminal: boolean;
   readonly hasColor: boolean;
   readonly columns: number;
-  /**
-   * Waits until the system has accepted the bytes. On a terminal, escapes control characters, and applies the style if there is
-   * color. Throws Failure `local_file` if the disk is full, `hangup` if the terminal was closed, and ClosedPipeError.
-   */
+  /** Waits until the system has the bytes; escapes them on a terminal. Throws Failure `local_file` or `hangup`, and ClosedPipeError. */
   readonly write: (text: string | Uint8Array, style?: TextStyle) => Promise<void>;
   readonly end: () => Promise<void>;
 }

@@ -135,8 +135,7 @@ function* readGroup(cursor: Cursor, container?: 'in a list' | 'alone'): EventGen
 
 function* readGroupedTrajectory(cursor: Cursor): EventGenerator {
   const location = cursorLocation(cursor);
-  // Trajectories of most files are about as long as the one before, and the next chunk completes most of those that are cut;
-  // skipping the available part would take longer than parsing all of it.
+  // Most are about as long as the one before. To skip a part would take longer than to parse all of it with the next chunk.
   const isProbablyPartial = (): boolean => cursor.bytes.length - cursor.at < cursor.lastTrajectoryBytes;
   if (isProbablyPartial() && !cursor.isEnded) yield undefined;
   const isParsed = cursor.bytes[cursor.at] === ascii.OPEN_OBJECT && !isProbablyPartial();

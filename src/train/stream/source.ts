@@ -29,9 +29,8 @@ export interface TextSource {
 export type TrajectorySources = ReturnType<typeof createTrajectorySources>;
 
 /**
- * No files yet. Input that can be read only once (pipes, devices and compressed files) is copied to an unnamed file in
- * `spoolDirectory` while it is first read; without a directory it cannot be read again. The deadline holds for all of those inputs.
- * All functions throw Failure `local_file`, and `body` for a YAML file.
+ * Input that can be read only once (pipes, devices and compressed files) is copied to an unnamed file in `spoolDirectory` while it
+ * is first read; without a directory it cannot be read again. Throws Failure `local_file`, and `body` for a YAML file.
  */
 export function createTrajectorySources(context: Context, spoolDirectory: string | undefined, deadline = noDeadline) {
   const { runtime } = context;

@@ -99,10 +99,7 @@ const BATCH_CHUNK_BYTES = 128 * 1024;
 /** The buffer that is filled, the one that was yielded last and may be withheld, and 512 KiB after it. */
 export const SENDABLE_BUFFERS = 6;
 
-/**
- * Returns a function that combines chunks into larger ones, in buffers that it reuses in turn: with one, the bytes of a chunk
- * are valid until the next one. With SENDABLE_BUFFERS, a socket has written them, as it holds back less before it asks to wait.
- */
+/** Combines chunks into larger ones in buffers that it reuses in turn. With SENDABLE_BUFFERS, a socket has written a chunk by then. */
 export function createChunkBatcher(bufferCount = 1): (chunks: Iterable<Uint8Array>) => Generator<Uint8Array> {
   const buffers: Buffer[] = [];
   let current = 0;
