@@ -49,7 +49,6 @@ export interface JournalFile {
   readonly hint: string;
 }
 
-/** The end of the complete records of a journal, from where a later read continues. */
 export interface JournalEnd {
   readonly bytes: number;
   readonly lines: number;
@@ -138,7 +137,6 @@ export async function openJournal(
   };
 }
 
-// The holder writes a record; a disk may be slow, and many processes may wait.
 const LOCK_TIMEOUT_MS = 30_000;
 
 /** Calls `action` with the lock of a journal, which it waits for, and creates its directory (0700). Throws Failure `local_file`. */

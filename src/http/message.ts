@@ -91,10 +91,8 @@ export function linkSignal(outer: ExchangeSignal | undefined) {
   return { signal, abort, release };
 }
 
-// A server may send any number of headers.
 const MAX_RATE_LIMIT_HEADERS = 20;
 
-/** The headers of a response about rate limits, by their lower-case names; undefined if it has none. */
 export function rateLimitHeaders(headers: HttpHeaders): { readonly [name: string]: string } | undefined {
   const found = headers
     .map(([name, value]) => [name.toLowerCase(), value] as const)
@@ -108,7 +106,6 @@ export function isRateLimitHeader(name: string): boolean {
 }
 
 export function responseRequestId(headers: HttpHeaders): string | undefined {
-  return (
-    getHeader(headers, 'x-request-id') ?? getHeader(headers, 'request-id') ?? getHeader(headers, 'x-correlation-id')
-  );
+  const names = ['x-request-id', 'request-id', 'x-correlation-id'];
+  return names.map((name) => getHeader(headers, name)).find((id) => id !== undefined);
 }

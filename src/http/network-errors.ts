@@ -15,7 +15,6 @@ export function describeNetworkError(error: unknown): string {
   return inner.message || code || 'the connection failed';
 }
 
-/** True if the server sent something, but no valid HTTP response. */
 export function isInvalidResponseError(error: unknown): boolean {
   const inner = innermostError(error);
   if (networkErrorCode(inner) === LENGTH_MISMATCH_CODE) return true;

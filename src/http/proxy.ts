@@ -34,7 +34,6 @@ export function proxySecrets(proxy: URL): string[] {
   return [proxy.password, decodePercentEscapes(proxy.password), authorization.slice('Basic '.length)];
 }
 
-/** True for a URL on this machine: localhost, 127.0.0.0/8 and ::1. */
 export function isLoopbackUrl({ hostname }: URL): boolean {
   return /^(?:(?:.*\.)?localhost|\[::1\]|127(?:\.\d{1,3}){3})$/.test(hostname);
 }

@@ -25,7 +25,6 @@ export interface Transport {
 export function openHttpTransport(options: ConnectOptions, keepAlive?: { readonly after: StartTimer }): Transport {
   const openConnections = new Set<HttpConnection>();
   const idleConnections: HttpConnection[] = [];
-  let lastUrl: URL | undefined;
   // Some servers close each connection after a response without announcing it: they would lose every second request.
   let isReuseSafe = keepAlive !== undefined;
   const discard = async (connection: HttpConnection): Promise<void> => {
@@ -40,8 +39,7 @@ export function openHttpTransport(options: ConnectOptions, keepAlive?: { readonl
     send: async (request) => {
       const { signal } = request;
       signal?.throwIfAborted();
-      const url = lastUrl?.href === request.url ? lastUrl : new URL(request.url);
-      lastUrl = url;
+      const url = new URL(request.url);
       const canReuse = isReuseSafe && idleConnections.at(-1)?.origin === url.origin;
       const idle = canReuse ? idleConnections.pop() : undefined;
       const connection = idle ?? createConnection(url, options, isReuseSafe);
@@ -116,11 +114,20 @@ function createConnection(url: URL, options: ConnectOptions, isKeepAlive: boolea
   };
   return {
     origin: url.origin,
-    /** Ends it at once; its exchange fails with the reason. */
     destroy,
     /** Closes the connection gracefully: reads remaining data for at most 500 ms. The timer must keep the process alive. */
     finish: async (startTimer: StartTimer): Promise<void> => {
-      if (traffic.socket?.destroyed === false) await endSocket(traffic.socket, startTimer);
+      const { socket } = traffic;
+      if (socket?.destroyed === false)
+        await new Promise<void>((resolve) => {
+          // Only the timer keeps the process alive: undici takes the reference of an idle socket.
+          const cancelTimer = startTimer(MAX_FINISH_MS, resolve);
+          socket.once('close', () => {
+            cancelTimer();
+            resolve();
+          });
+          socket.end();
+        });
       await destroy();
     },
     /** False after 100 responses, or 256 KiB of them: stray data makes all responses of a connection doubtful. */
@@ -166,18 +173,6 @@ function createConnection(url: URL, options: ConnectOptions, isKeepAlive: boolea
       });
     },
   };
-}
-
-// Only the timer keeps the process alive: undici takes the reference of an idle socket.
-function endSocket(socket: Socket, startTimer: StartTimer): Promise<void> {
-  return new Promise((resolve) => {
-    const cancelTimer = startTimer(MAX_FINISH_MS, resolve);
-    socket.once('close', () => {
-      cancelTimer();
-      resolve();
-    });
-    socket.end();
-  });
 }
 
 type Traffic = ReturnType<typeof createTraffic>;

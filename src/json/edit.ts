@@ -23,12 +23,10 @@ export interface NewMember {
 /** The splices that set members of an object: existing ones in place, the last of duplicates alone, and new ones at the end in order. */
 export function splicesToSetMembers(object: JsonNode, entries: readonly NewMember[]): Splice[] {
   const existing = [...membersOf(object)];
-  const replaced: Splice[] = [];
-  const added: StringOrBytes[][] = [];
-  for (const { key, text } of entries) {
-    if (existing.some((member) => member.key === key)) replaced.push(...replaceMember(existing, key, text));
-    else added.push([`${JSON.stringify(key)}:`, text]);
-  }
+  const replaced = entries.flatMap(({ key, text }) => replaceMember(existing, key, text));
+  const added = entries
+    .filter(({ key }) => !existing.some((member) => member.key === key))
+    .map(({ key, text }) => [`${JSON.stringify(key)}:`, text]);
   return [...replaced, ...insertBeforeEnd(object, existing.at(-1)?.value, added)];
 }
 

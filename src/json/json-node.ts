@@ -207,7 +207,6 @@ export function formatJsonPath(path: JsonPath): string {
     .join('');
 }
 
-/** Reads what formatJsonPath writes; undefined if it is malformed. */
 export function parseJsonPath(text: string): JsonPath | undefined {
   const path: (string | number)[] = [];
   let rest = text;

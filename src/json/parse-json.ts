@@ -38,7 +38,6 @@ function scanNumber(bytes: Buffer, from: number): number {
 
 const literals = ['true', 'false', 'null'].map((word) => Buffer.from(word));
 
-/** The offset after `true`, `false` or `null` at `from`; `from` itself if there is none of them. */
 function scanLiteral(bytes: Buffer, from: number): number {
   for (const literal of literals) {
     let at = 0;
@@ -52,7 +51,7 @@ function scanLiteral(bytes: Buffer, from: number): number {
   if (end === bytes.length && word !== '' && literals.some((literal) => literal.toString().startsWith(word))) {
     throw new JsonError(UNEXPECTED_END, end);
   }
-  return from;
+  throw unexpectedByteError(bytes, from, 'a value');
 }
 
 const escapeBytes = new Uint8Array(256);
@@ -77,14 +76,10 @@ function scanDigits(bytes: Buffer, from: number, start: number): number {
   const { length } = bytes;
   let at = from;
   while (at < length && isDigit(bytes[at] ?? 0)) at += 1;
-  if (at === from) throw missingDigitError(bytes, at, start);
-  return at;
-}
-
-function missingDigitError(bytes: Buffer, at: number, start: number): JsonError {
-  if (at >= bytes.length) return new JsonError('the text ends inside a number', at);
+  if (at > from) return at;
+  if (at >= length) throw new JsonError('the text ends inside a number', at);
   const isInfinity = bytes.toString('latin1', at, at + 8) === 'Infinity';
-  return isInfinity ? nonFiniteError('-Infinity', start) : new JsonError('a malformed number', at);
+  throw isInfinity ? nonFiniteError('-Infinity', start) : new JsonError('a malformed number', at);
 }
 
 function nonFiniteError(word: string, at: number): JsonError {
@@ -200,10 +195,7 @@ function tooManyValuesError(maxValues: number, at: number): JsonError {
 }
 
 function scanScalar(bytes: Buffer, at: number, first: number): number {
-  if (first === ascii.MINUS || (first >= 0x30 && first <= 0x39)) return scanNumber(bytes, at);
-  const end = scanLiteral(bytes, at);
-  if (end === at) throw unexpectedByteError(bytes, at, 'a value');
-  return end;
+  return first === ascii.MINUS || isDigit(first) ? scanNumber(bytes, at) : scanLiteral(bytes, at);
 }
 
 const whitespaceBytes = new Uint8Array(256);

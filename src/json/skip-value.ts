@@ -34,9 +34,7 @@ export function skipValue(bytes: Buffer, state: SkipState): boolean {
       isComplete = depth === 0;
     }
   }
-  state.at = at;
-  state.depth = depth;
-  state.isInString = isInString;
+  Object.assign(state, { at, depth, isInString });
   return isComplete;
 }
 

@@ -2,7 +2,6 @@ import { exitCodes, type Failure, type Issue } from '../errors.ts';
 import { type JsonValue, writeJson } from '../json/write-json.ts';
 
 const MAX_MESSAGE_CHARS = 900;
-// Fits a line of 60 columns.
 const MAX_EXCERPT_CHARS = 52;
 
 export function failureText({ message, facts }: Failure, redact: (text: string) => string): string {

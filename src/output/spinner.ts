@@ -10,6 +10,8 @@ export function startDelayedSpinner(
   note: (line: string) => void,
 ) {
   let cancel = (): void => {};
+  let spinner: { readonly clear: () => unknown; readonly stop: () => unknown } | undefined;
+  let isStopped = false;
   // Without a width, each frame would be a new line.
   if (stderr.isTTY !== true || !stderr.columns || env.TERM === 'dumb' || env.CI) {
     const scheduleLine = (): void => {
@@ -20,17 +22,20 @@ export function startDelayedSpinner(
       });
     };
     scheduleLine();
-    return { clear: (): void => {}, stop: (): void => cancel() };
-  }
-  let spinner: { readonly clear: () => unknown; readonly stop: () => unknown } | undefined;
-  let isStopped = false;
-  cancel = after(SPINNER_DELAY_MS, async () => {
-    const { default: ora } = await import('ora');
-    if (isStopped) return;
-    const textOptions = typeof text === 'string' ? { text } : { suffixText: text };
-    // The spinner must not touch stdin or the exit of the process.
-    spinner = ora({ stream: stderr, ...textOptions, discardStdin: false, hideCursor: false, isEnabled: true }).start();
-  });
+  } else
+    cancel = after(SPINNER_DELAY_MS, async () => {
+      const { default: ora } = await import('ora');
+      if (isStopped) return;
+      const textOptions = typeof text === 'string' ? { text } : { suffixText: text };
+      // The spinner must not touch stdin or the exit of the process.
+      spinner = ora({
+        stream: stderr,
+        ...textOptions,
+        discardStdin: false,
+        hideCursor: false,
+        isEnabled: true,
+      }).start();
+    });
   return {
     clear: (): void => void spinner?.clear(),
     stop: (): void => {

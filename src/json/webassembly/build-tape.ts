@@ -30,7 +30,6 @@ export function buildTape(start: i32, tape: i32): i32 {
   let tapeEnd = memory.size() << 16;
   let entry = tape;
   let count = 0;
-  // The innermost open container. Until it is closed, its third number is its parent, inverted if that is an object.
   let innermost = NO_CONTAINER;
   let isInObject = false;
   let at = start;
@@ -69,7 +68,6 @@ export function buildTape(start: i32, tape: i32): i32 {
       store<i32>(entry + NEXT, count);
       entry += ENTRY_BYTES;
     }
-    // A value has ended, or an empty container is open: close what ends here, up to the comma before the next value.
     while (true) {
       if (innermost === NO_CONTAINER) return entry - tape;
       at = skipWhitespace(at);

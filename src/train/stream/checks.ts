@@ -43,7 +43,6 @@ export function createTrajectoryChecks(groupBy: JsonPath | undefined) {
   const bodyParts: TextPart[] = [];
   let groupParts: TextPart[] | undefined;
 
-  // The place of a single trajectory, or the reason why it has no group.
   const assignGroup = (trajectory: JsonNode, path: JsonPath): { group: number; at: number } | string => {
     assignedGroup = undefined;
     const value = nodeAtPath(trajectory, path);

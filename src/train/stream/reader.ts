@@ -305,7 +305,6 @@ function appendChunk(cursor: Cursor, chunk: Uint8Array): void {
   const neededBytes = retained.length + chunk.length;
   if (neededBytes > MAX_VALUE_BYTES)
     throw new InvalidTextError(`one value has more than ${formatByteSize(MAX_VALUE_BYTES)}`, location);
-  // Twice the size, so that a long value is moved only a few times.
   const larger =
     neededBytes > cursor.buffer.length ? Buffer.allocUnsafeSlow(Math.min(MAX_VALUE_BYTES, 2 * neededBytes)) : undefined;
   const buffer = larger ?? cursor.buffer;
@@ -330,13 +329,11 @@ function bytesSince({ bytes, baseOffset, at }: Cursor, { offset }: TextLocation)
   return bytes.subarray(offset - baseOffset, at);
 }
 
-/** The place of an offset in a part of a text that begins at `start`. */
 export function locationInside(bytes: Buffer, start: TextLocation, offset: number): TextLocation {
   const { line, column } = positionAfter(bytes.subarray(0, offset), start);
   return { offset: start.offset + offset, line, column };
 }
 
-/** A text that is not valid JSON or does not have the expected structure, with the location. */
 export class InvalidTextError extends Error {
   override readonly name = 'InvalidTextError';
   readonly location: TextLocation;
@@ -362,7 +359,6 @@ function withLocation<T>(read: () => T, locationAt: (offset: number) => TextLoca
   }
 }
 
-/** Parses a part of a text. Throws InvalidTextError. */
 export function parseTextAt(bytes: Buffer, start: TextLocation): JsonDocument {
   return withLocation(
     () => parseJson(bytes),

@@ -246,7 +246,6 @@ const DECODER_CHUNK_BYTES = 128 * 1024;
 async function createDecoder(compression: Compression, label: string): Promise<Transform> {
   const zlib = await import('node:zlib');
   if (compression === 'gzip') return zlib.createGunzip({ chunkSize: DECODER_CHUNK_BYTES });
-  // Older releases of Node do not have it.
   if ('createZstdDecompress' in zlib && typeof zlib.createZstdDecompress === 'function')
     return zlib.createZstdDecompress({ chunkSize: DECODER_CHUNK_BYTES });
   throw new Failure('local_file', `cannot read ${label}: this Node cannot read zstd`, {
