@@ -196,14 +196,14 @@ function lockHeldFailure(
   { host }: LockRuntime,
   code: FailureCode,
 ): Failure {
-  const who = holder ? `process ${holder.pid}${holder.host === host ? '' : ` on ${holder.host}`}` : 'another process';
-  return new Failure(code, `${displayPath} is in use by ${who}`, {
-    hint:
-      code === 'safety_check' && holder && holder.host !== host
-        ? 'wait for that process; if its machine is gone, add --resume --take-over 2m'
-        : `wait for that process; if it no longer runs, remove ${displayPath}.lock`,
-    applied: 'no',
-  });
+  const isRemote = holder !== undefined && holder.host !== host;
+  const who = holder ? `process ${holder.pid}${isRemote ? ` on ${holder.host}` : ''}` : 'another process';
+  const remedy =
+    code === 'safety_check' && isRemote
+      ? 'if its machine is gone, add --resume --take-over 2m'
+      : `if it no longer runs, remove ${displayPath}.lock`;
+  const hint = `wait for that process; ${remedy}`;
+  return new Failure(code, `${displayPath} is in use by ${who}`, { hint, applied: 'no' });
 }
 
 function sleep(milliseconds: number, { after }: LockRuntime): Promise<void> {

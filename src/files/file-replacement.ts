@@ -31,7 +31,6 @@ export async function renameDurably(from: string, to: string): Promise<void> {
   await syncDirectory(dirname(to));
 }
 
-/** Syncs a directory, if the system supports it, so that its entries survive a power failure. Throws system errors. */
 export async function syncDirectory(path: string): Promise<void> {
   try {
     const directory = await open(path, 'r');

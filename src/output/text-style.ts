@@ -7,7 +7,6 @@ export type TextStyle = 'bold' | 'dim' | 'red' | 'yellow' | 'cyan' | 'json';
 
 const chalk = new Chalk({ level: 1 });
 
-/** The text in a style that any terminal with colors has. Line ends stay outside of the escape codes. */
 export function applyStyle(text: string, style: TextStyle): string {
   return style === 'json' ? highlightJson(text) : chalk[style](text);
 }

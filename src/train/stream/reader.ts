@@ -5,8 +5,7 @@ import { parseFast } from '../../json/fast-parser.ts';
 import * as ascii from '../../json/json-bytes.ts';
 import { JsonError, trailingCommaError, unexpectedByteError } from '../../json/json-error.ts';
 import { type JsonDocument, kindName, rootOf, stringOf } from '../../json/json-node.ts';
-import { parseJson, skipWhitespace } from '../../json/parse-json.ts';
-import { skipValue } from '../../json/skip-value.ts';
+import { parseJson, skipValue, skipWhitespace } from '../../json/parse-json.ts';
 import { hasByteOrderMark, positionAfter, rejectUtf16, type TextPosition } from '../../json/utf8.ts';
 import { scalarEnd } from '../../json/write-json.ts';
 

@@ -93,7 +93,6 @@ export function showCheckProgress(
   };
 }
 
-// Smaller chunks cost more to pass on than to copy.
 const BATCH_CHUNK_BYTES = 128 * 1024;
 
 /** The buffer that is filled, the one that was yielded last and may be withheld, and 512 KiB after it. */
