@@ -140,7 +140,6 @@ export function watchExchange(deadline: Deadline, progress: RequestProgress, sta
     const chunks = async function* (): AsyncGenerator<Uint8Array> {
       progress.phase = 'part';
       for await (const chunk of bodyChunks(body)) {
-        onProgress();
         progress.sentBytes += chunk.length;
         // Set before the last chunk is handed over, because nothing reports when it has left.
         if (progress.sentBytes === body.length) progress.phase = 'all';
@@ -149,6 +148,7 @@ export function watchExchange(deadline: Deadline, progress: RequestProgress, sta
           await ended;
           throw new Error('the request was refused');
         }
+        onProgress();
         yield chunk;
       }
       progress.phase = 'all';
