@@ -1,4 +1,4 @@
-import { type LookupAddress, lookup } from 'node:dns';
+import type { LookupAddress } from 'node:dns';
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { connect, isIP, type LookupFunction, type Socket } from 'node:net';
@@ -105,7 +105,7 @@ async function openDirectly(url: URL, signal: AbortSignal): Promise<Socket> {
     host,
     port: portOf(url),
     autoSelectFamilyAttemptTimeout: ADDRESS_TIMEOUT_MS,
-    lookup: createLookup(signal),
+    ...(isIP(host) ? {} : { lookup: await createLookup(signal) }),
   }).setNoDelay(true);
   signal.addEventListener('abort', () => socket.destroy(), { once: true });
   await once(socket, 'connect', { signal });
@@ -120,7 +120,8 @@ const GETENT = '/usr/bin/getent';
  * Resolves host names until the signal. The thread in which Node resolves them cannot be ended, and a DNS server that
  * drops packets would hold up the exit. `getent` asks the same sources in a process that can be killed.
  */
-export function createLookup(signal: AbortSignal): LookupFunction {
+export async function createLookup(signal: AbortSignal): Promise<LookupFunction> {
+  const { lookup } = await import('node:dns');
   return (hostname, options, callback) => {
     if (/^localhost$|\.localhost$|^-/.test(hostname)) return lookup(hostname, options, callback);
     runGetent(hostname, signal).then((addresses) => {
