@@ -22,7 +22,7 @@ import type { ExchangeSignal } from '../http/message.ts';
 import { rootOf } from '../json/json-node.ts';
 import { parseJson, tryParseJson } from '../json/parse-json.ts';
 import { writeJson } from '../json/write-json.ts';
-import { createRedactor } from '../output/reporter.ts';
+import { createRedactor } from '../output/redaction.ts';
 import { mergeStream } from '../results/chunk-merger.ts';
 import type { ParsedResponse } from '../results/show-response.ts';
 import type { IndexedResult } from './line-table.ts';

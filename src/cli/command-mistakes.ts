@@ -1,13 +1,11 @@
 import type { Command } from '../command.ts';
-import { redactUserInfo } from '../config/base-url.ts';
 import { type Setting, settingFlagName, settings } from '../config/settings.ts';
 import { type Failure, invalidValueFailure, usageFailure } from '../errors.ts';
 import { closestMatch, joinWithOr } from '../fields/closest-match.ts';
 import { flagName } from '../fields/field.ts';
 import { type Flag, flagForms } from '../flag.ts';
-import { REDACTED } from '../output/reporter.ts';
+import { createArgumentRedactor, REDACTED, redactUserInfo } from '../output/redaction.ts';
 import { shellWord } from '../output/shell-quote.ts';
-import { createArgumentRedactor } from '../trace/argument-redactor.ts';
 import { allCommands, commandsIn } from './all-commands.ts';
 import { type CommandLine, type LineToken, readFlagValues, splitCommandLine } from './command-line.ts';
 import { flagChoices, usageTerm } from './parse-command-line.ts';

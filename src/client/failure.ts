@@ -8,7 +8,6 @@ import {
   InterruptedError,
   rootCause,
 } from '../errors.ts';
-import { UnusableBodyError } from '../http/body-chunks.ts';
 import { rateLimitHeaders, responseRequestId } from '../http/message.ts';
 import {
   describeNetworkError,
@@ -17,6 +16,7 @@ import {
   isPermanentError,
   networkErrorHint,
 } from '../http/network-errors.ts';
+import { UnusableBodyError } from '../http/size-limits.ts';
 import { TimeLimitError } from '../http/time-limits.ts';
 import type { Operation } from '../operations/operation.ts';
 import { isIdempotent, type PreparedRequest, type RequestContext } from './request.ts';

@@ -7,12 +7,10 @@ import {
   mergeHeaders,
   type RequestBody,
 } from '../http/message.ts';
-import type { RequestProgress } from '../http/request-progress.ts';
-import type { Deadline } from '../http/time-limits.ts';
-import { isSecretHeader } from '../http/verbose-log.ts';
+import type { Deadline, RequestProgress } from '../http/time-limits.ts';
 import { getMember, isTrue, type JsonNode, kindOf, nodeAtPath, rootOf, stringOf } from '../json/json-node.ts';
 import type { Operation } from '../operations/operation.ts';
-import { secretValues } from '../operations/secret-fields.ts';
+import { isSecretHeader, secretValues } from '../output/redaction.ts';
 import type { RequestOutcome } from '../train/job-history.ts';
 import { version } from '../version.ts';
 import type { Connection } from './connection.ts';

@@ -2,11 +2,10 @@ import type { Buffer } from 'node:buffer';
 import { createDraft } from '../body/draft.ts';
 import type { Context } from '../context.ts';
 import { Failure, InterruptedError, signalOfFailure, toFailure } from '../errors.ts';
-import { collectBody, observeChunks, peekBody } from '../http/body-chunks.ts';
-import { decompressResponse } from '../http/decompress.ts';
+import { observeChunks } from '../http/body-chunks.ts';
 import { getHeader, type HttpRequest, type HttpResponse, type Send } from '../http/message.ts';
-import { abortableDelay, createDeadline, type Deadline, sendWithinLimits } from '../http/time-limits.ts';
-import { sendWithLog } from '../http/verbose-log.ts';
+import { collectBody, decompressResponse, MAX_RESPONSE_BYTES, peekBody } from '../http/size-limits.ts';
+import { abortableDelay, createDeadline, type Deadline, watchExchange } from '../http/time-limits.ts';
 import { COLON, OPEN_OBJECT } from '../json/json-bytes.ts';
 import { JsonError } from '../json/json-error.ts';
 import {
@@ -21,6 +20,7 @@ import {
 import { parseJson } from '../json/parse-json.ts';
 import type { Operation } from '../operations/operation.ts';
 import { formatSeconds, formatTransfer } from '../output/transfer-text.ts';
+import { sendWithLog } from '../output/verbose-log.ts';
 import type { ParsedResponse } from '../results/show-response.ts';
 import type { Runtime } from '../runtime.ts';
 import type { RequestOutcome } from '../train/job-history.ts';
@@ -55,6 +55,7 @@ export async function send(context: RequestContext, hooks: SendHooks, runtime: R
     body,
     // Set for each attempt: V8 replaces a property of a copy 20 times as fast as it adds one.
     onBodySent: undefined,
+    onInterimResponse: undefined,
     signal,
     onStrayData,
   };
@@ -244,7 +245,11 @@ export async function sendOnce(
   context.response = undefined;
   const onEnd = onAttempt?.(progressDescriber(request, context, runtime.elapsed));
   try {
-    const received = await sendWithinLimits(request, deadline, context.progress, runtime.after, send)
+    const received = await watchExchange(
+      deadline,
+      context.progress,
+      runtime.after,
+    )(send)(request)
       .then(decompressResponse)
       .catch((error: unknown) => {
         throw failureFromError(error, context);
@@ -304,7 +309,6 @@ function isEventStream({ headers }: HttpResponse, firstByte: number | undefined)
   return getHeader(headers, 'content-type')?.toLowerCase().startsWith('text/event-stream') ?? false;
 }
 
-const MAX_RESPONSE_BYTES = 32 * 1024 * 1024;
 const LARGE_RESPONSE_BYTES = 1024 * 1024;
 
 // Many small values need more memory for their index than for their text.

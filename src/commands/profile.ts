@@ -1,7 +1,6 @@
 import { access, constants } from 'node:fs/promises';
 import { parseHeaderFlags } from '../client/settings.ts';
 import type { RunCommand } from '../command.ts';
-import { redactUserInfo } from '../config/base-url.ts';
 import { findCredentialSource } from '../config/credentials/credential-source.ts';
 import { removeFromKeychain } from '../config/credentials/keychain.ts';
 import { confirm } from '../config/credentials/prompt.ts';
@@ -20,9 +19,8 @@ import type { Context } from '../context.ts';
 import { Failure, usageFailure } from '../errors.ts';
 import { describeFileError } from '../files/file-errors.ts';
 import { type FlagValues, getArrayFlag, getStringFlag } from '../flag.ts';
-import { isSecretHeader } from '../http/verbose-log.ts';
 import { type JsonValue, writeJson } from '../json/write-json.ts';
-import { REDACTED } from '../output/reporter.ts';
+import { isSecretHeader, REDACTED, redactUserInfo } from '../output/redaction.ts';
 import { ignoreClosedPipe } from '../output/writer.ts';
 import { openResultOutput, printResult, resultOf } from '../results/print-result.ts';
 

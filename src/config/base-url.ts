@@ -1,4 +1,5 @@
 import { usageFailure } from '../errors.ts';
+import { redactUserInfo } from '../output/redaction.ts';
 
 const EXAMPLE_HINT = 'use a URL like https://api.example.com';
 
@@ -19,14 +20,6 @@ export function parseBaseUrl(text: string, source: string): URL {
   if (url.search || url.hash || /[?#]/.test(text))
     throw usageFailure(`${source}: a base URL cannot contain a query or a fragment`, EXAMPLE_HINT);
   return url;
-}
-
-/** The text of a URL, valid or not, with `[redacted]` before its @: that part may be a password. */
-export function redactUserInfo(text: string): string {
-  const url = /^https?:/i.test(text) && URL.canParse(text) ? new URL(text) : undefined;
-  // An @ in a path. In all other texts the password may contain a / or another @.
-  if (url && !url.username && !url.password) return text;
-  return text.replace(/^(\w+:[/\\]+(?![/\\]))?.*@/s, '$1[redacted]@');
 }
 
 /** The URL of a path below a base URL. A path prefix stays; a base that ends in `/v1` does not give `/v1/v1`, and so on. */

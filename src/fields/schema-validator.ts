@@ -1,7 +1,7 @@
 import * as z from 'zod/mini';
-import { duplicateKeys } from '../json/duplicate-keys.ts';
 import {
   createNodeFinder,
+  duplicateKeys,
   itemsOf,
   type JsonKind,
   type JsonNode,

@@ -7,7 +7,6 @@ export function formatByteSize(bytes: number): string {
   let size = bytes;
   let unit = 'B';
   for (const larger of units) {
-    // A size that rounds up to 1024 belongs to the next unit.
     if (size <= 1023.9) break;
     size /= 1024;
     unit = larger;

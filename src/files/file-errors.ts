@@ -23,7 +23,6 @@ export function isNotFoundError(error: unknown): boolean {
   return code === 'ENOENT' || code === 'ENOTDIR';
 }
 
-/** For `catch`: a missing file is undefined; throws any other error. */
 export function undefinedIfNotFound(error: unknown): undefined {
   if (!isNotFoundError(error)) throw error;
 }

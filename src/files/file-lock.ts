@@ -11,31 +11,17 @@ export type LockRuntime = Pick<
   'pid' | 'host' | 'isRunning' | 'processStart' | 'after' | 'elapsed' | 'uptime' | 'randomBytes'
 >;
 
-/** Who holds a lock; each lock has a `nonce` of its own. */
-interface LockHolder {
-  /** The content of the file, which changes when the lock is renewed. */
-  readonly text: string;
-  readonly pid: number;
-  readonly host: string;
-  readonly nonce: string;
-  /** When the process started; undefined if the system does not report it. */
-  readonly start: string | undefined;
-}
+type LockHolder = NonNullable<ReturnType<typeof readHolder>>;
 
-// Short, so that waiting processes take turns quickly; jitter keeps them apart.
+// Short, so that waiting processes take turns quickly.
 const LOCK_POLL_MS = 10;
 
-// Errors of file systems without hard links.
 const LINK_UNSUPPORTED_CODES = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'];
 
-/** The result of an attempt to take a lock: taken, just released by another process, or held; the holder can be unknown. */
+// Taken, just released by another process, or held; the holder can be unknown.
 type LockAttempt = 'taken' | 'free' | { readonly holder: LockHolder | undefined };
 
-/**
- * Locks a path against other processes by a file beside it that names the process, waiting up to `timeoutMs`. The lock of
- * a process that ended is taken over, even if another process has its id now. Throws a Failure with `code` when the
- * lock stays held.
- */
+/** Locks a path by a file beside it, waiting up to `timeoutMs`. The lock of a process that ended is taken over. Throws a Failure with `code`. */
 export async function acquireLock(
   path: string,
   displayPath: string,
@@ -52,7 +38,7 @@ export async function acquireLock(
       if (attempt === 'free') continue;
       if (isStale(attempt.holder, runtime)) await removeLock(file, attempt.holder, runtime);
       else if (runtime.elapsed() >= deadline) throw lockHeldFailure(displayPath, attempt.holder, runtime, code);
-      else await waitToRetry(runtime);
+      else await sleep(LOCK_POLL_MS, runtime);
     }
   });
 }
@@ -65,23 +51,13 @@ export const MIN_TAKE_OVER_MS = 65_000;
 const TAKE_OVER_POLL_MS = 1000;
 const RENEWAL_COUNT_DIGITS = 10;
 
-/** A lock that its holder renews every 10 s. */
-export interface Lease {
-  /** Throws Failure `safety_check` if another process may have taken the lock, because it was not renewed for 60 s. */
-  readonly requireHeld: () => void;
-  readonly release: Unlock;
-}
+export type Lease = Awaited<ReturnType<typeof acquireLease>>;
 
 /**
- * Locks a path as acquireLock does, and renews the lock while the process runs. With `takeOverMs`, the lock of another machine is
+ * Locks a path as acquireLock does, and renews the lock every 10 s while the process runs. With `takeOverMs`, the lock of another machine is
  * taken once its file stayed unchanged for that time on the clock of this one. Throws Failure `safety_check` when it is held.
  */
-export async function acquireLease(
-  path: string,
-  displayPath: string,
-  runtime: LockRuntime,
-  takeOverMs?: number,
-): Promise<Lease> {
+export async function acquireLease(path: string, displayPath: string, runtime: LockRuntime, takeOverMs?: number) {
   const file = `${path}.lock`;
   const unlock = await acquireLock(path, displayPath, runtime, 0, 'safety_check').catch(async (error: unknown) => {
     const state = await readLockState(file);
@@ -94,11 +70,10 @@ export async function acquireLease(
   return renewLock(file, displayPath, runtime, unlock);
 }
 
-// Waits that long, or until the lock is released or renewed.
 async function staysUnchanged(file: string, text: string, runtime: LockRuntime, limitMs: number): Promise<boolean> {
   const start = runtime.elapsed();
   while (runtime.elapsed() - start < limitMs) {
-    await new Promise<void>((resolve) => runtime.after(TAKE_OVER_POLL_MS, resolve));
+    await sleep(TAKE_OVER_POLL_MS, runtime);
     const state = await readLockState(file);
     if (state === 'free' || state.holder?.text !== text) return state === 'free';
   }
@@ -106,7 +81,7 @@ async function staysUnchanged(file: string, text: string, runtime: LockRuntime, 
 }
 
 // Through the file that was created: once another process has replaced it, a renewal changes nothing.
-async function renewLock(file: string, displayPath: string, runtime: LockRuntime, unlock: Unlock): Promise<Lease> {
+async function renewLock(file: string, displayPath: string, runtime: LockRuntime, unlock: Unlock) {
   const { after, uptime } = runtime;
   const handle = await withFileFailure(`lock ${displayPath}`, () => open(file, 'r+'));
   const { size } = await handle.stat();
@@ -139,7 +114,8 @@ async function renewLock(file: string, displayPath: string, runtime: LockRuntime
   };
   schedule();
   return {
-    requireHeld: () => {
+    /** Throws Failure `safety_check` if another process may have taken the lock, because it was not renewed for 60 s. */
+    requireHeld: (): void => {
       if (isHeld()) return;
       throw new Failure(
         'safety_check',
@@ -147,7 +123,7 @@ async function renewLock(file: string, displayPath: string, runtime: LockRuntime
         { hint: 'nothing more is sent; continue with --resume, if no other process does', applied: 'no' },
       );
     },
-    release: async () => {
+    release: async (): Promise<void> => {
       cancel();
       cancel = () => {};
       await handle.close();
@@ -203,13 +179,12 @@ async function readLockState(file: string): Promise<Exclude<LockAttempt, 'taken'
   }
 }
 
-function readHolder(text: string): LockHolder | undefined {
+function readHolder(text: string) {
   const [, pid, host, nonce, start] = /^(\d+) (\S+) (\w+)(?: (\S+))?(?:\n\d*)?$/.exec(text) ?? [];
   return host && nonce ? { text, pid: Number(pid), host, nonce, start } : undefined;
 }
 
-// In a shared directory, svc cannot check processes of other machines. A process that started at
-// another time than the holder has only the same id.
+// A process that started at another time than the holder has only the same id.
 function isStale(holder: LockHolder | undefined, { host, isRunning, processStart }: LockRuntime): holder is LockHolder {
   if (holder?.host !== host) return false;
   return !isRunning(holder.pid) || (holder.start !== undefined && processStart(holder.pid) !== holder.start);
@@ -221,17 +196,16 @@ function lockHeldFailure(
   { host }: LockRuntime,
   code: FailureCode,
 ): Failure {
-  const who = holder ? `process ${holder.pid}${holder.host === host ? '' : ` on ${holder.host}`}` : 'another process';
-  return new Failure(code, `${displayPath} is in use by ${who}`, {
-    hint:
-      code === 'safety_check' && holder && holder.host !== host
-        ? 'wait for that process; if its machine is gone, add --resume --take-over 2m'
-        : `wait for that process; if it no longer runs, remove ${displayPath}.lock`,
-    applied: 'no',
-  });
+  const isRemote = holder !== undefined && holder.host !== host;
+  const who = holder ? `process ${holder.pid}${isRemote ? ` on ${holder.host}` : ''}` : 'another process';
+  const remedy =
+    code === 'safety_check' && isRemote
+      ? 'if its machine is gone, add --resume --take-over 2m'
+      : `if it no longer runs, remove ${displayPath}.lock`;
+  const hint = `wait for that process; ${remedy}`;
+  return new Failure(code, `${displayPath} is in use by ${who}`, { hint, applied: 'no' });
 }
 
-function waitToRetry({ after, randomBytes }: LockRuntime): Promise<void> {
-  const [jitter = 0] = randomBytes(1);
-  return new Promise((resolve) => after(LOCK_POLL_MS * (1 + jitter / 256), resolve));
+function sleep(milliseconds: number, { after }: LockRuntime): Promise<void> {
+  return new Promise((resolve) => after(milliseconds, resolve));
 }

@@ -10,18 +10,15 @@ export async function makeDirectory(path: string, mode: number): Promise<boolean
   // Node's recursive mkdir never returns where the system reports ENOENT in an existing directory, as /proc does.
   try {
     await mkdir(path, { mode });
-    await syncDirectory(dirname(path));
-    return true;
   } catch (error) {
     // The final dot makes the system reject a file with ENOTDIR, which describes the problem better.
     if (errorCode(error) === 'EEXIST' && (await stat(`${path}/.`))) return false;
     if (errorCode(error) !== 'ENOENT' || dirname(path) === path) throw error;
+    await makeDirectory(dirname(path), mode);
+    await mkdir(path, { mode }).catch((second: unknown) => {
+      if (errorCode(second) !== 'EEXIST') throw second;
+    });
   }
-  await makeDirectory(dirname(path), mode);
-  await mkdir(path, { mode }).catch((error: unknown) => {
-    // Another process may have created it meanwhile.
-    if (errorCode(error) !== 'EEXIST') throw error;
-  });
   await syncDirectory(dirname(path));
   return true;
 }
@@ -29,13 +26,11 @@ export async function makeDirectory(path: string, mode: number): Promise<boolean
 // Errors of systems that cannot sync a directory, and of a directory that one may write but not read.
 const SYNC_UNSUPPORTED_CODES = ['EINVAL', 'EPERM', 'EISDIR', 'ENOTSUP', 'EACCES'];
 
-/** Renames a file, replacing the target, so that the new name survives a power failure. Throws system errors. */
 export async function renameDurably(from: string, to: string): Promise<void> {
   await rename(from, to);
   await syncDirectory(dirname(to));
 }
 
-/** Syncs a directory, if the system supports it, so that its entries survive a power failure. Throws system errors. */
 export async function syncDirectory(path: string): Promise<void> {
   try {
     const directory = await open(path, 'r');
@@ -55,7 +50,7 @@ export async function resolveSymlinks(path: string): Promise<string> {
   }
 }
 
-/** Opens an unnamed file (0600) in a directory (0700), which the system deletes when the process ends. Throws system errors. */
+/** Opens an unnamed file (0600) in a directory (0700), which the system deletes when the process ends. */
 export async function openAnonymousFile(directory: string): Promise<FileHandle> {
   await makeDirectory(directory, 0o700);
   const { handle, path } = await openFirstFree((count) => join(directory, `.spool.${count}`), 0o600);
@@ -63,7 +58,7 @@ export async function openAnonymousFile(directory: string): Promise<FileHandle> 
   return handle;
 }
 
-/** Creates and opens a file under the first free of several names: `wx+` makes sure that no other process has it. Throws system errors. */
+// `wx+` makes sure that no other process has the file.
 async function openFirstFree(
   nameOf: (count: number) => string,
   mode: number,
@@ -78,30 +73,17 @@ async function openFirstFree(
   }
 }
 
-/** A file being written under a temporary name, so that no reader sees half of it. Call `commit` or `abandon`. */
-export interface FileReplacement {
-  readonly isTerminal: boolean;
-  readonly write: (bytes: string | Uint8Array) => Promise<void>;
-  /** The first bytes that were written, at least one; none of a device, a pipe or an open descriptor, which cannot be read back. */
-  readonly read: (length: number) => AsyncIterable<Uint8Array>;
-  readonly stats: () => Promise<Stats>;
-  /** Replaces the old file durably. If that fails, the old file stays; then call `abandon`. */
-  readonly commit: () => Promise<void>;
-  /** Keeps the old file; moves the new one to `path`, or removes it without one. True if it was moved there. */
-  readonly abandon: (path?: string) => Promise<boolean>;
-}
+export type FileReplacement = Awaited<ReturnType<typeof openReplacement>>;
 
 /**
  * Starts to replace or create a file; devices, pipes and open descriptors are written directly instead. Every function throws Failure
  * `local_file` with the path as typed. A new file has exactly `mode`, by default 0666 less the umask; an existing file keeps its mode.
  */
-export async function openReplacement(path: string, displayPath: string, mode?: number): Promise<FileReplacement> {
+export async function openReplacement(path: string, displayPath: string, mode?: number) {
   return withFileFailure(`write ${displayPath}`, async () => {
     const existing = await stat(path).catch(undefinedIfNotFound);
-    // Devices and pipes, and a file that the shell has opened.
     if (existing && (!existing.isFile() || descriptorOf(path) !== undefined))
       return openDirectly(path, existing, displayPath);
-    // Replace the target of a symbolic link, not the link.
     const target = await resolveSymlinks(path);
     const nameOf = (count: number): string => join(dirname(target), `.${basename(target)}.${count}.tmp`);
     const { handle, path: temporary } = await openFirstFree(nameOf, existing ? 0o600 : (mode ?? 0o666));
@@ -110,16 +92,21 @@ export async function openReplacement(path: string, displayPath: string, mode?: 
     if (exactMode !== undefined) await handle.chmod(exactMode).catch(() => {});
     return {
       isTerminal: false,
-      write: (bytes) => withFileFailure(`write ${displayPath}`, async () => void (await handle.writeFile(bytes))),
-      read: (length) => handle.createReadStream({ start: 0, end: length - 1, autoClose: false }),
+      write: (bytes: string | Uint8Array): Promise<void> =>
+        withFileFailure(`write ${displayPath}`, async () => void (await handle.writeFile(bytes))),
+      /** The first bytes that were written, at least one; none of a device, a pipe or an open descriptor, which cannot be read back. */
+      read: (length: number): AsyncIterable<Uint8Array> =>
+        handle.createReadStream({ start: 0, end: length - 1, autoClose: false }),
       stats: () => handle.stat(),
-      commit: () =>
+      /** Replaces the old file durably. If that fails, the old file stays; then call `abandon`. */
+      commit: (): Promise<void> =>
         withFileFailure(`write ${displayPath}`, async () => {
           await handle.sync();
           await handle.close();
           await renameDurably(temporary, target);
         }),
-      abandon: async (kept) => {
+      /** Keeps the old file; moves the new one to a path, or removes it without one. True if it was moved there. */
+      abandon: async (kept?: string): Promise<boolean> => {
         await handle.close().catch(() => {});
         if (kept === undefined) {
           await withFileFailure(`write ${displayPath}`, () => rm(temporary, { force: true }));
@@ -158,7 +145,6 @@ export async function writeFileAtomically(
   await commitOrAbandon(file, () => file.write(text));
 }
 
-/** Commits a file after `writeAll`. Abandons it if either fails, and throws that error. */
 export async function commitOrAbandon(
   { commit, abandon }: { readonly commit: () => Promise<void>; readonly abandon: () => Promise<unknown> },
   writeAll: () => Promise<void>,
@@ -187,8 +173,7 @@ export function descriptorOf(path: string): number | undefined {
   return digits === undefined ? undefined : Number(digits);
 }
 
-// What others write before and after the result stays.
-async function openDirectly(path: string, existing: Stats, displayPath: string): Promise<FileReplacement> {
+async function openDirectly(path: string, existing: Stats, displayPath: string) {
   const { isatty } = await import('node:tty');
   const handle = existing.isFile() ? undefined : await open(path, 'w');
   const descriptor = handle?.fd ?? descriptorOf(path) ?? -1;
@@ -196,8 +181,9 @@ async function openDirectly(path: string, existing: Stats, displayPath: string):
   return {
     isTerminal: isatty(descriptor),
     stats: () => promisify(fstat)(descriptor),
-    write: (bytes) => withFileFailure(`write ${displayPath}`, () => promisify(writeFile)(descriptor, bytes)),
-    read: async function* () {},
+    write: (bytes: string | Uint8Array): Promise<void> =>
+      withFileFailure(`write ${displayPath}`, () => promisify(writeFile)(descriptor, bytes)),
+    read: async function* (): AsyncGenerator<Uint8Array> {},
     commit: () => withFileFailure(`write ${displayPath}`, close),
     abandon: () => close().then(() => false),
   };

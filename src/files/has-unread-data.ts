@@ -2,11 +2,7 @@ import { constants, fstat, open, readFile, stat } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
 import { promisify } from 'node:util';
 
-/**
- * True when a file descriptor is a pipe with data, or a file of which nothing was read: a file past its start is the input
- * of a loop. Reads nothing, so that a loop around svc keeps its input. Returns false for sockets, whose data only a read
- * distinguishes from their end, and outside Linux.
- */
+/** True for a pipe with data, or a file (of Linux) of which nothing was read: one past its start is the input of a loop, which keeps it. */
 export async function hasUnreadData(fd: number): Promise<boolean> {
   try {
     const stats = await promisify(fstat)(fd);

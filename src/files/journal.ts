@@ -38,7 +38,6 @@ async function openPrivateFile(path: string): Promise<FileHandle> {
   const file = await open(path, O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW, 0o600).catch((error: unknown) => {
     throw errorCode(error) === 'ELOOP' ? new Error('it is a symlink; replace it with a file') : error;
   });
-  // On a file system without modes, chmod fails and is skipped.
   await file.chmod(0o600).catch(() => {});
   return file;
 }
@@ -50,7 +49,6 @@ export interface JournalFile {
   readonly hint: string;
 }
 
-/** The end of the complete records of a journal, from where a later read continues. */
 export interface JournalEnd {
   readonly bytes: number;
   readonly lines: number;
@@ -61,9 +59,8 @@ export const JOURNAL_START: JournalEnd = { bytes: 0, lines: 0 };
 const MAX_RECORD_BYTES = 256 * 1024 * 1024;
 
 /**
- * Calls `onRecord` with the bytes of each record after `start`, and returns their end; undefined without a file. A last line
- * without a line feed never happened: nothing was sent before its record was durable. Throws Failure `safety_check` with the place
- * of any other line that `onRecord` rejects with a problem as its result.
+ * Calls `onRecord` with each record after `start`, and returns their end; undefined without a file. A last line without a line feed
+ * never happened: nothing was sent before its record was durable. Throws Failure `safety_check` with the problem that it returns.
  */
 export async function readJournal(
   { path, displayPath, hint }: JournalFile,
@@ -100,19 +97,15 @@ export function parseRecord(bytes: Buffer): JsonNode | undefined {
   return record && kindOf(record) === 'object' ? record : undefined;
 }
 
-/** A journal that is open for appending; the caller holds its lock. Every function throws Failure `local_file`. */
-export interface Journal {
-  /** Appends records, durably when it returns. Records of concurrent calls share one write. */
-  readonly append: (...records: readonly string[]) => Promise<void>;
-  readonly close: () => Promise<void>;
-}
-
-/** Opens or creates (0600) a journal with records up to `validBytes`. Nothing is written if `beforeWrite` throws. */
+/**
+ * Opens or creates (0600) a journal with records up to `validBytes`, for appending; the caller holds its lock. Nothing is
+ * written if `beforeWrite` throws. Every function throws Failure `local_file`.
+ */
 export async function openJournal(
   { path, displayPath }: Omit<JournalFile, 'hint'>,
   validBytes: number,
   beforeWrite: () => void = () => {},
-): Promise<Journal> {
+) {
   const write = <T>(action: () => Promise<T>): Promise<T> => withFileFailure(`write ${displayPath}`, action);
   const file = await write(() => openPrivateFile(path));
   await write(() => file.truncate(validBytes));
@@ -137,12 +130,13 @@ export async function openJournal(
     }),
   );
   return {
-    append: (...records) => append(Buffer.from(records.map((record) => `${record}\n`).join(''))),
-    close: () => write(() => file.close()),
+    /** Appends records, durably when it returns. Records of concurrent calls share one write. */
+    append: (...records: readonly string[]): Promise<void> =>
+      append(Buffer.from(records.map((record) => `${record}\n`).join(''))),
+    close: (): Promise<void> => write(() => file.close()),
   };
 }
 
-// The holder writes a record; a disk may be slow, and many processes may wait.
 const LOCK_TIMEOUT_MS = 30_000;
 
 /** Calls `action` with the lock of a journal, which it waits for, and creates its directory (0700). Throws Failure `local_file`. */

@@ -32,10 +32,7 @@ export async function collectChunks(
 /** Most bytes of an input that is held in memory; servers accept at most 32 MiB (docs/servers.md). */
 export const MAX_INPUT_BYTES = 128 * 1024 * 1024;
 
-/**
- * All bytes of a file, a FIFO or a device. A FIFO waits for its writer until the signal and never counts as empty before
- * one came. Throws Failure `local_file` for files that cannot be read or are too large, and the signal's reason.
- */
+/** All bytes of a file or device, or of a FIFO once its writer came. Throws Failure `local_file` and the signal's reason. */
 export async function readInputFile(
   path: string,
   displayPath: string,
@@ -46,9 +43,8 @@ export async function readInputFile(
 }
 
 /**
- * Opens a file, a FIFO or a device without ever blocking a thread, so that a signal can end the process while a FIFO has
- * no writer. Throws Failure `local_file`; the stream fails with the signal's reason, or the system's error; destroy it to close
- * the input. The size is undefined for FIFOs and devices.
+ * Opens a file, a FIFO or a device without ever blocking a thread. Throws Failure `local_file`; the stream fails with the
+ * signal's reason, or the system's error; destroy it to close the input. The size is undefined for FIFOs and devices.
  */
 export async function openInputFile(
   path: string,
@@ -68,7 +64,9 @@ export async function openInputFile(
       const socket = device && stats.isFIFO() && new device.Socket({ fd, readable: true, writable: false });
       const terminal = device?.isatty(fd) && new device.ReadStream(fd);
       const stream = socket || terminal || createReadStream('', { fd });
-      destroyOnAbort(stream, signal);
+      const stop = (): void => void stream.destroy(signal.reason);
+      signal.addEventListener('abort', stop, { once: true });
+      stream.once('close', () => signal.removeEventListener('abort', stop));
       return { stream, size: stats.isFile() ? stats.size : undefined };
     } catch (error) {
       await promisify(close)(fd);
@@ -104,13 +102,6 @@ export function unreadableInputFailure(displayPath: string, error: unknown): unk
 
 const FIRST_BUFFER_BYTES = 64 * 1024;
 
-function destroyOnAbort(stream: Readable, signal: AbortSignal): void {
-  const stop = (): void => void stream.destroy(signal.reason);
-  signal.addEventListener('abort', stop, { once: true });
-  stream.once('close', () => signal.removeEventListener('abort', stop));
-}
-
-/** What `rest` yields, after a chunk that was taken from it; `rest` is closed also if only that chunk is read. */
 export async function* prependChunk<T>(chunk: T, rest: AsyncIterator<T>): AsyncGenerator<T> {
   try {
     yield chunk;

@@ -36,10 +36,8 @@ export async function requireRegularFile(path: string): Promise<void> {
   if (found && !found.isFile() && !found.isDirectory()) throw new Error('it is not a regular file');
 }
 
-/** Narrows a mode wider than 0600 with a warning, if the file belongs to this user. */
 export async function narrowMode(path: string, { userId, warn }: TrustOptions): Promise<void> {
   const found = await stat(path).catch(undefinedIfNotFound);
-  // The mode of a device belongs to the system.
   if (userId === undefined || found?.uid !== userId || !found.isFile() || (found.mode & OTHERS_MAY_USE) === 0) return;
   await chmod(path, 0o600);
   await warn(`${path} was open to other users (${formatMode(found.mode)}); its mode is now 0600`);

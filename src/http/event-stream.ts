@@ -1,5 +1,5 @@
 import { createParser } from 'eventsource-parser';
-import { UnusableBodyError } from './body-chunks.ts';
+import { UnusableBodyError } from './size-limits.ts';
 
 // An event is held until its end.
 const MAX_EVENT_CHARS = 8 * 1024 * 1024;
@@ -12,10 +12,7 @@ export interface ServerEvent {
   readonly isTerminated: boolean;
 }
 
-/**
- * The events of a `text/event-stream` as they arrive. Throws what a cut connection throws, after `onCutEvent` if that
- * is inside an event, and UnusableBodyError for an event that is too long.
- */
+/** The events as they arrive. Throws what a cut connection throws, after `onCutEvent` inside an event, and UnusableBodyError for a long event. */
 export async function* readEventStream(
   body: AsyncIterable<Uint8Array>,
   onCutEvent?: () => void,

@@ -1,6 +1,6 @@
 import type { Buffer } from 'node:buffer';
 
-/** Header names and values in the order they are sent; names as written. */
+/** In the order they are sent; names as written. */
 export type HttpHeaders = readonly (readonly [name: string, value: string])[];
 
 export type RequestBody = Uint8Array | StreamedBody;
@@ -13,7 +13,6 @@ export interface StreamedBody {
   readonly whole?: () => Promise<Uint8Array>;
 }
 
-/** A request of one HTTP exchange. `url` is absolute. */
 export interface HttpRequest {
   readonly method: string;
   readonly url: string;
@@ -24,7 +23,6 @@ export interface HttpRequest {
   /** Called when data that no request asked for follows this or a later response: this response may be for another request. */
   readonly onStrayData?: (() => void) | undefined;
   readonly onInterimResponse?: (() => void) | undefined;
-  /** Ends the exchange early, with its reason as the error. */
   readonly signal?: ExchangeSignal;
 }
 
@@ -45,7 +43,6 @@ export type Send = (request: HttpRequest) => Promise<HttpResponse>;
 
 export type Middleware = (next: Send) => Send;
 
-/** Names and values that alternate, as headers. */
 export function pairHeaders(values: readonly string[]): HttpHeaders {
   const pairs: [string, string][] = [];
   for (let at = 0; at < values.length; at += 2) pairs.push([values[at] ?? '', values[at + 1] ?? '']);
@@ -74,16 +71,8 @@ export interface ExchangeSignal {
   readonly removeEventListener: (type: 'abort', listener: () => void) => void;
 }
 
-/** A signal of its own, which another one can abort. */
-interface LinkedSignal {
-  readonly signal: ExchangeSignal;
-  readonly abort: (reason: unknown) => void;
-  /** Ends the link: the other signal may live much longer. */
-  readonly release: () => void;
-}
-
 /** A new signal that `outer` aborts with its reason. For each exchange of a batch, an AbortController would take too long. */
-export function linkSignal(outer: ExchangeSignal | undefined): LinkedSignal {
+export function linkSignal(outer: ExchangeSignal | undefined) {
   const listeners = new Set<() => void>();
   const signal = {
     aborted: false,
@@ -103,13 +92,13 @@ export function linkSignal(outer: ExchangeSignal | undefined): LinkedSignal {
   const onOuterAbort = (): void => abort(outer?.reason);
   if (outer?.aborted) onOuterAbort();
   else outer?.addEventListener('abort', onOuterAbort, { once: true });
-  return { signal, abort, release: () => outer?.removeEventListener('abort', onOuterAbort) };
+  // The other signal may live much longer.
+  const release = (): void => outer?.removeEventListener('abort', onOuterAbort);
+  return { signal, abort, release };
 }
 
-// A server may send any number of headers.
 const MAX_RATE_LIMIT_HEADERS = 20;
 
-/** The headers of a response about rate limits, by their lower-case names; undefined if it has none. */
 export function rateLimitHeaders(headers: HttpHeaders): { readonly [name: string]: string } | undefined {
   const found = headers
     .map(([name, value]) => [name.toLowerCase(), value] as const)
@@ -122,9 +111,7 @@ export function isRateLimitHeader(name: string): boolean {
   return /^(x-)?ratelimit|^retry-after/i.test(name);
 }
 
-/** The id a service gave a response, by the headers in use for it. */
 export function responseRequestId(headers: HttpHeaders): string | undefined {
-  return (
-    getHeader(headers, 'x-request-id') ?? getHeader(headers, 'request-id') ?? getHeader(headers, 'x-correlation-id')
-  );
+  const names = ['x-request-id', 'request-id', 'x-correlation-id'];
+  return names.map((name) => getHeader(headers, name)).find((id) => id !== undefined);
 }

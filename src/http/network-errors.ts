@@ -4,8 +4,7 @@ import { TimeLimitError } from './time-limits.ts';
 
 /** The cause of a failed connection on one line: the innermost cause that has a message, system error codes in words. */
 export function describeNetworkError(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  const inner = rootCause(error);
+  const inner = innermostError(error);
   const code = networkErrorCode(inner);
   if (messagesByCode[code]) return messagesByCode[code];
   // The HTTP parser, at the end of a connection within a chunked body.
@@ -16,19 +15,17 @@ export function describeNetworkError(error: unknown): string {
   return inner.message || code || 'the connection failed';
 }
 
-/** True if the server sent something, but no valid HTTP response. */
 export function isInvalidResponseError(error: unknown): boolean {
-  if (!(error instanceof Error)) return false;
-  const inner = rootCause(error);
+  const inner = innermostError(error);
   if (networkErrorCode(inner) === LENGTH_MISMATCH_CODE) return true;
   return isInvalidHttp(inner) && !INVALID_EOF.test(inner.message);
 }
 
 /** True if the server closed the connection without a response, or with a TLS alert, as ports do that speak only TLS. */
 export function isClosedUnheard(error: unknown): boolean {
-  if (!(error instanceof Error)) return false;
-  const inner = rootCause(error);
-  return /^(UND_ERR_SOCKET|ECONNRESET|EPIPE)$/.test(networkErrorCode(inner)) || parsedText(inner).startsWith(TLS_ALERT);
+  const inner = innermostError(error);
+  const parsedText = 'data' in inner ? String(inner.data) : '';
+  return /^(UND_ERR_SOCKET|ECONNRESET|EPIPE)$/.test(networkErrorCode(inner)) || parsedText.startsWith(TLS_ALERT);
 }
 
 export function networkErrorHint(error: unknown): string | undefined {
@@ -36,7 +33,7 @@ export function networkErrorHint(error: unknown): string | undefined {
   if (/client certificate/.test(reason))
     return 'give a certificate that the server accepts: --cert <file> --key <file>';
   if (/unknown CA|self-signed/.test(reason)) return 'to trust the CA of the server: --cacert <file>';
-  if (error instanceof Error && rootCause(error) instanceof ProxyError)
+  if (innermostError(error) instanceof ProxyError)
     return 'check HTTPS_PROXY, HTTP_PROXY and NO_PROXY, or run: svc doctor';
   if (/is it http/.test(reason)) return 'check the scheme of --base-url: https:// or http://';
   return undefined;
@@ -45,8 +42,7 @@ export function networkErrorHint(error: unknown): string | undefined {
 /** True for a cause that an immediate retry would meet again, such as an unknown host or an invalid certificate. */
 export function isPermanentError(error: unknown): boolean {
   if (error instanceof TimeLimitError) return error.limit === 'total';
-  if (!(error instanceof Error)) return false;
-  const inner = rootCause(error);
+  const inner = innermostError(error);
   if (inner instanceof ProxyError) return inner.isPermanent;
   return PERMANENT_ERROR_CODES.test(networkErrorCode(inner));
 }
@@ -62,9 +58,8 @@ function isInvalidHttp(inner: Error): boolean {
   return inner.name === 'HTTPParserError' || /^(ERR_ASSERTION$|HPE_)/.test(networkErrorCode(inner));
 }
 
-// What the HTTP parser could not read.
-function parsedText(inner: Error): string {
-  return 'data' in inner ? String(inner.data) : '';
+function innermostError(error: unknown): Error {
+  return rootCause(error instanceof Error ? error : new Error(String(error)));
 }
 
 const TLS_ALERT = '\x15\x03';
@@ -101,6 +96,5 @@ const messagesByCode: { readonly [code: string]: string } = {
   ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED: 'the server requires a client certificate',
 };
 
-// Errors of certificates and TLS, as Node and OpenSSL name them.
 const PERMANENT_ERROR_CODES =
   /^(ENOTFOUND|EPROTO|ERR_TLS_|ERR_SSL_|UNABLE_TO_|INVALID_(CA|PURPOSE)|PATH_LENGTH_EXCEEDED|.*CERT)/;

@@ -1,12 +1,12 @@
+import type { LookupAddress } from 'node:dns';
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
-import { connect, isIP, type Socket } from 'node:net';
+import { connect, isIP, type LookupFunction, type Socket } from 'node:net';
 import { Failure } from '../errors.ts';
 import { describeNetworkError, isPermanentError } from './network-errors.ts';
 import { isLoopbackUrl, ProxyError, portOf, proxyAuthorization } from './proxy.ts';
 import type { TlsSettings } from './tls.ts';
 
-/** How to connect to the host of a URL. */
 export interface ConnectOptions {
   /** Its URL is http or https. */
   readonly proxy?: URL | undefined;
@@ -15,10 +15,7 @@ export interface ConnectOptions {
   readonly isPlainHttpAllowed?: boolean | undefined;
 }
 
-/**
- * A connection for requests to a URL: directly or through a proxy, with TLS for https. The signal ends it. Throws
- * ProxyError, Failure `safety_check` as requireLoopbackPeer does, and what the network or TLS throw.
- */
+/** A connection for requests to a URL. Throws ProxyError, Failure `safety_check` (requireLoopbackPeer), and what the network throws. */
 export async function openSocket(
   url: URL,
   { proxy, tls = {}, isPlainHttpAllowed }: ConnectOptions,
@@ -26,7 +23,13 @@ export async function openSocket(
 ): Promise<Socket> {
   const socket = proxy ? await openThroughProxy(proxy, url, tls, signal) : await openDirectly(url, signal);
   if (!proxy && !isPlainHttpAllowed) requireLoopbackPeer(url, socket);
-  const channel = url.protocol === 'https:' ? await openTls(socket, url, tls, signal) : socket;
+  let channel = socket;
+  if (url.protocol === 'https:') {
+    const { connectTls } = await import('./tls.ts');
+    // TLS over a connection that was closed meanwhile would wait for the time limit.
+    rejectClosed(socket);
+    channel = await connectTls(socket, url, tls, signal);
+  }
   await rejectEarlyInput(channel);
   return deferWriteErrors(channel);
 }
@@ -61,52 +64,35 @@ export function requireLoopbackPeer(url: URL, socket: Pick<Socket, 'remoteAddres
   );
 }
 
-// A connection to a proxy, and for https through it to the host of a URL. Throws ProxyError.
 async function openThroughProxy(proxy: URL, url: URL, tls: TlsSettings, signal: AbortSignal): Promise<Socket> {
   try {
     const { request } = await import('node:http');
     const socket = await openSocket(proxy, { tls }, signal);
-    return url.protocol === 'https:' ? await openTunnel(request, socket, proxy, url, signal) : socket;
+    if (url.protocol !== 'https:') return socket;
+    const target = `${url.hostname}:${portOf(url)}`;
+    const authorization = proxyAuthorization(proxy);
+    const connectRequest = request({
+      createConnection: () => socket,
+      method: 'CONNECT',
+      path: target,
+      headers: { Host: target, ...(authorization ? { 'Proxy-Authorization': authorization } : {}) },
+    });
+    const connected = once(connectRequest, 'connect', { signal });
+    // The signal ends the wait before the socket: the error of the request has no other listener then.
+    connectRequest.on('error', () => {}).end();
+    const [response]: IncomingMessage[] = await connected;
+    const { statusCode: status = 0, statusMessage = '' } = response ?? {};
+    if (status >= 200 && status < 300) return socket;
+    socket.destroy();
+    const reason =
+      status === 407
+        ? `requires a user and password (407); ${authorization ? 'it rejected those in its URL' : 'write its URL as http://user:password@host'}`
+        : `refused to connect to the service (${`${status} ${statusMessage}`.trim()})`;
+    throw new ProxyError(proxy, reason, status < 500 && status !== 408 && status !== 429);
   } catch (error) {
     if (signal.aborted || error instanceof ProxyError) throw error;
     throw new ProxyError(proxy, `failed: ${describeNetworkError(error)}`, isPermanentError(error));
   }
-}
-
-async function openTunnel(
-  request: typeof import('node:http').request,
-  socket: Socket,
-  proxy: URL,
-  url: URL,
-  signal: AbortSignal,
-): Promise<Socket> {
-  const target = `${url.hostname}:${portOf(url)}`;
-  const authorization = proxyAuthorization(proxy);
-  const connectRequest = request({
-    createConnection: () => socket,
-    method: 'CONNECT',
-    path: target,
-    headers: { Host: target, ...(authorization ? { 'Proxy-Authorization': authorization } : {}) },
-  });
-  const connected = once(connectRequest, 'connect', { signal });
-  // The signal ends the wait before the socket: the error of the request has no other listener then.
-  connectRequest.on('error', () => {}).end();
-  const [response]: IncomingMessage[] = await connected;
-  const { statusCode: status = 0, statusMessage = '' } = response ?? {};
-  if (status >= 200 && status < 300) return socket;
-  socket.destroy();
-  const reason =
-    status === 407
-      ? `requires a user and password (407); ${authorization ? 'it rejected those in its URL' : 'write its URL as http://user:password@host'}`
-      : `refused to connect to the service (${`${status} ${statusMessage}`.trim()})`;
-  throw new ProxyError(proxy, reason, status < 500 && status !== 408 && status !== 429);
-}
-
-async function openTls(socket: Socket, url: URL, tls: TlsSettings, signal: AbortSignal): Promise<Socket> {
-  const { connectTls } = await import('./tls.ts');
-  // TLS over a connection that was closed meanwhile would wait for the time limit.
-  rejectClosed(socket);
-  return connectTls(socket, url, tls, signal);
 }
 
 // Node gives each address of a name but the last 250 ms, which is too short for distant hosts and for a lost packet.
@@ -115,12 +101,11 @@ const ADDRESS_TIMEOUT_MS = 2000;
 async function openDirectly(url: URL, signal: AbortSignal): Promise<Socket> {
   signal.throwIfAborted();
   const host = url.hostname.replace(/^\[|\]$/g, '');
-  const { createLookup } = isIP(host) ? { createLookup: undefined } : await import('./resolve-host.ts');
   const socket = connect({
     host,
     port: portOf(url),
     autoSelectFamilyAttemptTimeout: ADDRESS_TIMEOUT_MS,
-    ...(createLookup ? { lookup: createLookup(signal) } : {}),
+    ...(isIP(host) ? {} : { lookup: await createLookup(signal) }),
   }).setNoDelay(true);
   signal.addEventListener('abort', () => socket.destroy(), { once: true });
   await once(socket, 'connect', { signal });
@@ -128,10 +113,42 @@ async function openDirectly(url: URL, signal: AbortSignal): Promise<Socket> {
   return socket.on('error', () => {});
 }
 
+// glibc and musl ship it; elsewhere Node resolves names itself.
+const GETENT = '/usr/bin/getent';
+
+/**
+ * Resolves host names until the signal. The thread in which Node resolves them cannot be ended, and a DNS server that
+ * drops packets would hold up the exit. `getent` asks the same sources in a process that can be killed.
+ */
+export async function createLookup(signal: AbortSignal): Promise<LookupFunction> {
+  const { lookup } = await import('node:dns');
+  return (hostname, options, callback) => {
+    if (/^localhost$|\.localhost$|^-/.test(hostname)) return lookup(hostname, options, callback);
+    runGetent(hostname, signal).then((addresses) => {
+      const [first] = addresses;
+      if (signal.aborted) callback(signal.reason, '');
+      // Node reports why there is no address, in about the time that getent took.
+      else if (!first) lookup(hostname, options, callback);
+      else if (options.all) callback(null, addresses);
+      else callback(null, first.address, first.family);
+    });
+  };
+}
+
+async function runGetent(hostname: string, signal: AbortSignal): Promise<LookupAddress[]> {
+  const { execFile } = await import('node:child_process');
+  const output = await new Promise<string>((resolve) => {
+    execFile(GETENT, ['ahosts', hostname], { signal, killSignal: 'SIGKILL' }, (_, stdout) => resolve(stdout));
+  });
+  return output.split('\n').flatMap((line) => {
+    const [, address = ''] = /^(\S+)\s+STREAM\b/.exec(line) ?? [];
+    return isIP(address) === 0 ? [] : [{ address, family: isIP(address) }];
+  });
+}
+
 type WriteCallback = Parameters<Socket['_write']>[2];
 
-// Reports errors of writing only after the response was read: a server that rejects a request in the middle responds and closes
-// the connection, and what svc writes meanwhile fails before it has read the response.
+// Reports errors of writing only after the response was read: a server may reject a request in the middle, and close the connection.
 function deferWriteErrors(socket: Socket): Socket {
   const write = socket._write.bind(socket);
   const writev = socket._writev?.bind(socket);

@@ -3,20 +3,14 @@ import { BlockList, isIP, isIPv6 } from 'node:net';
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** A proxy as the environment names it, unchecked; `source` is the variable. */
-export interface ProxyVariable {
-  readonly source: string;
-  readonly text: string;
-}
-
 /** The proxy for a URL, by lower-case variables first as in curl; undefined for none, and always for loopback. */
-export function proxyForUrl(url: URL, env: Env): ProxyVariable | undefined {
+export function proxyForUrl(url: URL, env: Env) {
   if (isLoopbackUrl(url) || isExcludedHost(url, readProxyVariable(env, 'NO_PROXY')?.text ?? '')) return undefined;
   return readProxyVariable(env, url.protocol === 'https:' ? 'HTTPS_PROXY' : 'HTTP_PROXY');
 }
 
-/** A proxy variable under its lower-case or else its upper-case name; undefined if both are empty. */
-export function readProxyVariable(env: Env, name: string): ProxyVariable | undefined {
+/** A proxy, unchecked; `source` is the variable, under its lower-case or else its upper-case name. Undefined if both are empty. */
+export function readProxyVariable(env: Env, name: string) {
   const source = [name.toLowerCase(), name].find((one) => env[one]);
   return source === undefined ? undefined : { source, text: env[source] ?? '' };
 }
@@ -40,12 +34,10 @@ export function proxySecrets(proxy: URL): string[] {
   return [proxy.password, decodePercentEscapes(proxy.password), authorization.slice('Basic '.length)];
 }
 
-/** True for a URL on this machine: localhost, 127.0.0.0/8 and ::1. */
 export function isLoopbackUrl({ hostname }: URL): boolean {
   return /^(?:(?:.*\.)?localhost|\[::1\]|127(?:\.\d{1,3}){3})$/.test(hostname);
 }
 
-/** The port of a URL, by default that of its scheme. */
 export function portOf({ protocol, port }: URL): number {
   return Number(port) || (protocol === 'https:' ? 443 : 80);
 }
@@ -73,7 +65,6 @@ function isExcludedHost(url: URL, list: string): boolean {
   });
 }
 
-// A bare IPv6 address has colons but no port.
 function splitPort(entry: string): readonly (string | undefined)[] {
   if (isIPv6(entry.replace(/\/\d+$/, ''))) return [entry, entry];
   return /^(.*?)(?::(\d+))?$/.exec(entry) ?? [];
@@ -89,7 +80,6 @@ function isInRange(hostname: string, range: string): boolean {
   return addresses.check(hostname, type);
 }
 
-// A password with an invalid escape is taken literally.
 function decodePercentEscapes(text: string): string {
   try {
     return decodeURIComponent(text);

@@ -1,35 +1,24 @@
-import { observeChunks } from './body-chunks.ts';
-import {
-  type ExchangeSignal,
-  type HttpRequest,
-  type HttpResponse,
-  linkSignal,
-  type RequestBody,
-  type Send,
-} from './message.ts';
-import { type RequestProgress, sendWithProgress } from './request-progress.ts';
+import { isHandshakeRefused } from '../errors.ts';
+import { bodyChunks, MAX_CHUNK_BYTES } from './body-chunks.ts';
+import { type ExchangeSignal, type HttpResponse, linkSignal, type Middleware } from './message.ts';
 
-/** One time limit over attempts, the waits between them and the response, on a monotonic clock. */
-export interface Deadline {
-  readonly limitMs: number;
-  readonly remainingMs: () => number;
-  /** The limit does not hold while svc waits for stdin to begin, which then calls `restart`. */
-  readonly isDefault: boolean;
-  /** Starts the time of a default limit again; a limit that the user set continues. */
-  readonly restart: () => void;
-}
+export type Deadline = ReturnType<typeof createDeadline>;
 
-/** A deadline in `limitMs`; without one, it never passes. */
+/**
+ * One time limit over attempts, the waits between them and the response, on a monotonic clock; without `limitMs`, it never passes.
+ * `isDefault`: it does not hold while svc waits for stdin to begin, which then starts it again with `restart`.
+ */
 export function createDeadline(
   limitMs = Number.POSITIVE_INFINITY,
   { elapsed }: { readonly elapsed: () => number } = { elapsed: () => 0 },
   isDefault = false,
-): Deadline {
+) {
   let startedAt = elapsed();
   const restart = (): void => {
     if (isDefault) startedAt = elapsed();
   };
-  return { limitMs, remainingMs: () => Math.max(0, startedAt + limitMs - elapsed()), isDefault, restart };
+  const remainingMs = (): number => Math.max(0, startedAt + limitMs - elapsed());
+  return { limitMs, remainingMs, isDefault, restart };
 }
 
 export const noDeadline = createDeadline();
@@ -81,81 +70,115 @@ export class TimeLimitError extends Error {
 
 export type StartTimer = (milliseconds: number, action: () => void) => () => void;
 
-/** One exchange within the limits of sendWithTimeLimits; `progress` is current from its start. */
-export function sendWithinLimits(
-  request: HttpRequest,
-  deadline: Deadline,
-  progress: RequestProgress,
-  startTimer: StartTimer,
-  send: Send,
-): Promise<HttpResponse> {
-  return sendWithProgress(request, progress, (one) => sendWithTimeLimits(one, deadline, progress, startTimer, send));
+/**
+ * How far a request has come. `nothing`: connect or TLS did not finish. `part`: the body has begun to leave. `all`: its
+ * last byte was handed over, so the server may have acted on it.
+ */
+export interface RequestProgress {
+  phase: 'nothing' | 'part' | 'all';
+  sentBytes: number;
+  /** Exchanges begun; the other fields describe the last one. */
+  attempts: number;
 }
 
-/** Ends an exchange with TimeLimitError at a limit or the deadline, and with Error after too many interim responses. */
-export async function sendWithTimeLimits(
-  request: HttpRequest,
-  deadline: Deadline,
-  progress: Pick<RequestProgress, 'phase'>,
-  startTimer: StartTimer,
-  next: Send,
-): Promise<HttpResponse> {
-  const { signal, abort, release } = linkSignal(request.signal);
-  const start = (limit: TimeLimit): (() => void) =>
-    startTimer(timeLimits[limit], () => {
-      if (limit !== 'connect' || progress.phase === 'nothing') abort(new TimeLimitError(limit, timeLimits[limit]));
-    });
-  const remainingMs = deadline.remainingMs();
-  const endTotal =
-    remainingMs === Number.POSITIVE_INFINITY
-      ? undefined
-      : startTimer(remainingMs, () => abort(new TimeLimitError('total', deadline.limitMs)));
-  const end = (): void => {
-    endTotal?.();
-    release();
-  };
-  const endConnect = start('connect');
-  let endFirst = start('firstByte');
-  // An upload that makes progress is not silent, however long it takes, and neither is a service with a heartbeat.
-  const onProgress = (): void => {
-    endFirst();
-    endFirst = start('firstByte');
-  };
-  let interimCount = 0;
-  let burstCount = 0;
-  let endBurst = (): void => {};
-  const onInterimResponse = (): void => {
-    onProgress();
-    interimCount += 1;
-    burstCount += 1;
-    if (burstCount === 1)
-      endBurst = startTimer(INTERIM_BURST_MS, () => {
-        burstCount = 0;
+export function createRequestProgress(): RequestProgress {
+  return { phase: 'nothing', sentBytes: 0, attempts: 0 };
+}
+
+/**
+ * Ends an exchange with TimeLimitError at a limit or the deadline, and with Error after too many interim responses. Keeps
+ * `progress` current; a sender takes the first chunk of a body once it is connected. Stops a streamed body when a refusal
+ * arrives before it has left completely: the server would discard the rest.
+ */
+export function watchExchange(deadline: Deadline, progress: RequestProgress, startTimer: StartTimer): Middleware {
+  return (next) => async (request) => {
+    const { body } = request;
+    progress.phase = 'nothing';
+    progress.sentBytes = 0;
+    progress.attempts += 1;
+    const { signal, abort, release } = linkSignal(request.signal);
+    const start = (limit: TimeLimit): (() => void) =>
+      startTimer(timeLimits[limit], () => {
+        if (limit !== 'connect' || progress.phase === 'nothing') abort(new TimeLimitError(limit, timeLimits[limit]));
       });
-    if (interimCount === MAX_INTERIM_RESPONSES)
-      abort(new Error(`the server sent ${interimCount} interim responses (1xx) before a response`));
-    else if (burstCount === MAX_INTERIM_BURST)
-      abort(new Error(`the server sent ${burstCount} interim responses (1xx) within ${INTERIM_BURST_MS / 1000} s`));
-  };
-  const { body } = request;
-  const observedBody: RequestBody =
-    body instanceof Uint8Array ? body : { length: body.length, chunks: () => observeChunks(body.chunks(), onProgress) };
-  try {
-    const response = await next({ ...request, body: observedBody, onInterimResponse, signal });
-    if (!response.completeBody) {
-      const limitedBody = readWithIdleLimit(response, start, signal, end);
-      return { ...response, body: limitedBody, stop: () => abort(new Error('the exchange was stopped')) };
+    const { limitMs } = deadline;
+    const isLimited = limitMs !== Number.POSITIVE_INFINITY;
+    const endTotal = isLimited && startTimer(deadline.remainingMs(), () => abort(new TimeLimitError('total', limitMs)));
+    const endConnect = start('connect');
+    let endFirst = start('firstByte');
+    // An upload that makes progress is not silent, however long it takes, and neither is a service with a heartbeat.
+    const onProgress = (): void => {
+      endFirst();
+      endFirst = start('firstByte');
+    };
+    let interimCount = 0;
+    let burstCount = 0;
+    let endBurst = (): void => {};
+    const onInterimResponse = (): void => {
+      onProgress();
+      interimCount += 1;
+      burstCount += 1;
+      if (burstCount === 1)
+        endBurst = startTimer(INTERIM_BURST_MS, () => {
+          burstCount = 0;
+        });
+      if (interimCount === MAX_INTERIM_RESPONSES)
+        abort(new Error(`the server sent ${interimCount} interim responses (1xx) before a response`));
+      else if (burstCount === MAX_INTERIM_BURST)
+        abort(new Error(`the server sent ${burstCount} interim responses (1xx) within ${INTERIM_BURST_MS / 1000} s`));
+    };
+    let isRefused = false;
+    let onEnd = (): void => {};
+    const ended = new Promise<void>((resolve) => {
+      onEnd = resolve;
+    });
+    const end = (): void => {
+      if (endTotal) endTotal();
+      release();
+      onEnd();
+    };
+    const chunks = async function* (): AsyncGenerator<Uint8Array> {
+      progress.phase = 'part';
+      for await (const chunk of bodyChunks(body)) {
+        progress.sentBytes += chunk.length;
+        // Set before the last chunk is handed over, because nothing reports when it has left.
+        if (progress.sentBytes === body.length) progress.phase = 'all';
+        if (isRefused) {
+          // The connection has to last until the response was read.
+          await ended;
+          throw new Error('the request was refused');
+        }
+        onProgress();
+        yield chunk;
+      }
+      progress.phase = 'all';
+    };
+    const isWhole = body instanceof Uint8Array && body.length <= MAX_CHUNK_BYTES;
+    const onBodySent = (): void => {
+      if (isWhole) Object.assign(progress, { phase: 'all', sentBytes: body.length });
+    };
+    try {
+      const watched = isWhole ? { body, onBodySent } : { body: { length: body.length, chunks } };
+      const response = await next({ ...request, ...watched, onInterimResponse, signal });
+      isRefused = response.status >= 300;
+      onBodySent();
+      if (!response.completeBody) {
+        const limitedBody = readWithIdleLimit(response, start, signal, end);
+        return { ...response, body: limitedBody, stop: () => abort(new Error('the exchange was stopped')) };
+      }
+      end();
+      return response;
+    } catch (error) {
+      end();
+      const cause = signal.aborted ? signal.reason : error;
+      if (isHandshakeRefused(cause)) Object.assign(progress, { phase: 'nothing', sentBytes: 0 });
+      throw cause;
+    } finally {
+      endConnect();
+      endFirst();
+      endBurst();
     }
-    end();
-    return response;
-  } catch (error) {
-    end();
-    throw signal.aborted ? signal.reason : error;
-  } finally {
-    endConnect();
-    endFirst();
-    endBurst();
-  }
+  };
 }
 
 async function* readWithIdleLimit(

@@ -2,11 +2,9 @@ import { once } from 'node:events';
 import { isIP, type Socket } from 'node:net';
 import * as tls from 'node:tls';
 
-/** PEM texts for TLS besides the defaults of Node. */
 export interface TlsSettings {
-  /** CA certificates trusted besides the defaults, also those of NODE_EXTRA_CA_CERTS. */
+  /** PEM texts of CAs trusted besides the defaults, also those of NODE_EXTRA_CA_CERTS. */
   readonly caCertificates?: readonly string[];
-  /** The client certificate with its key, for servers that ask for one. */
   readonly client?: { readonly cert: string; readonly key: string };
 }
 

@@ -23,12 +23,10 @@ export interface NewMember {
 /** The splices that set members of an object: existing ones in place, the last of duplicates alone, and new ones at the end in order. */
 export function splicesToSetMembers(object: JsonNode, entries: readonly NewMember[]): Splice[] {
   const existing = [...membersOf(object)];
-  const replaced: Splice[] = [];
-  const added: StringOrBytes[][] = [];
-  for (const { key, text } of entries) {
-    if (existing.some((member) => member.key === key)) replaced.push(...replaceMember(existing, key, text));
-    else added.push([`${JSON.stringify(key)}:`, text]);
-  }
+  const replaced = entries.flatMap(({ key, text }) => replaceMember(existing, key, text));
+  const added = entries
+    .filter(({ key }) => !existing.some((member) => member.key === key))
+    .map(({ key, text }) => [`${JSON.stringify(key)}:`, text]);
   return [...replaced, ...insertBeforeEnd(object, existing.at(-1)?.value, added)];
 }
 
@@ -83,7 +81,6 @@ function insertBeforeEnd(
   return splices;
 }
 
-// The text inside the objects and lists that the rest of the path requires.
 function wrapInPath(path: JsonPath, text: StringOrBytes): StringOrBytes[] {
   const before = path.map((step) => {
     if (typeof step === 'string') return `{${JSON.stringify(step)}:`;
@@ -97,7 +94,6 @@ function wrapInPath(path: JsonPath, text: StringOrBytes): StringOrBytes[] {
 /** JSON text: bytes if it is too large for a string or is part of a parsed document. */
 export type StringOrBytes = string | Uint8Array;
 
-/** A change of a text: `text` replaces the bytes from `start` to `end`. */
 export interface Splice {
   readonly start: number;
   readonly end: number;

@@ -3,18 +3,13 @@ import { readFileSync } from 'node:fs';
 import { endianness } from 'node:os';
 import type { JsonDocument } from './json-node.ts';
 
-/**
- * Parses the value at an offset as parseJson does, whatever follows it; the document lasts until the next call.
- * Undefined if it is not complete and valid, or takes too much memory: parseJson determines which.
- */
+/** As parseJson, at an offset, whatever follows the value. Undefined if parseJson has to decide. The document lasts until the next call. */
 export type FastParser = (text: Buffer, offset: number) => JsonDocument | undefined;
 
-// The exports of the modules in webassembly/.
 interface Parser {
   readonly memory: { readonly buffer: ArrayBuffer };
   readonly reserveMemory: (bytes: number) => 0 | 1;
   readonly buildTape: (start: number, tape: number) => number;
-  readonly endOfValue: () => number;
   readonly hasDistinctKeys: (text: number, tape: number, tapeEnd: number) => 0 | 1;
 }
 
@@ -40,8 +35,7 @@ export function createFastParser(file: URL): FastParser | undefined {
   // Its memory is little-endian, whereas an Int32Array has the order of the machine.
   const parser = endianness() === 'LE' ? loadParser(file) : undefined;
   if (!parser) return undefined;
-  const { memory, reserveMemory, buildTape, endOfValue, hasDistinctKeys } = parser;
-  // The text in the memory, from an offset on.
+  const { memory, reserveMemory, buildTape, hasDistinctKeys } = parser;
   let copied: { readonly text: Buffer; readonly from: number } | undefined;
   let tapeAddress = TEXT_ADDRESS;
   const copyText = (text: Buffer, from: number): boolean => {
@@ -61,13 +55,11 @@ export function createFastParser(file: URL): FastParser | undefined {
     const base = TEXT_ADDRESS - (copied?.from ?? 0);
     const tapeBytes = buildTape(base + offset, tapeAddress);
     if (tapeBytes === 0) return undefined;
-    const bytes = text.subarray(offset, endOfValue() - base);
+    const tape = new Int32Array(memory.buffer, tapeAddress, tapeBytes / 4);
+    const bytes = text.subarray(offset, offset + (tape[1] ?? 0));
     if (!isUtf8(bytes)) return undefined;
-    return {
-      bytes,
-      tape: new Int32Array(memory.buffer, tapeAddress, tapeBytes / 4),
-      hasDistinctKeys: hasDistinctKeys(base + offset, tapeAddress, tapeAddress + tapeBytes) === 1,
-    };
+    const areKeysDistinct = hasDistinctKeys(base + offset, tapeAddress, tapeAddress + tapeBytes) === 1;
+    return { bytes, tape, hasDistinctKeys: areKeysDistinct };
   };
 }
 

@@ -16,7 +16,6 @@ export class JsonError extends Error {
 
 export const UNEXPECTED_END = 'unexpected end of input';
 
-/** The error of an unexpected byte; after the last one, that of an unexpected end. */
 export function unexpectedByteError(bytes: Buffer, at: number, expected: string): JsonError {
   if (at >= bytes.length) return new JsonError(UNEXPECTED_END, at);
   const [found = ''] = bytes.toString('utf8', at, at + 4);

@@ -13,17 +13,11 @@ export function nameSignature(name: string): number {
   const { length } = name;
   // Other characters take more bytes than one.
   for (let at = 0; at < length; at += 1) if (name.charCodeAt(at) >= 0x80) return UNKNOWN_SIGNATURE;
-  return length === 0
-    ? UNKNOWN_SIGNATURE
-    : packSignature(length, name.charCodeAt(0), name.charCodeAt(length >> 1), name.charCodeAt(length - 1));
+  return packSignature(length, name.charCodeAt(0), name.charCodeAt(length >> 1), name.charCodeAt(length - 1));
 }
 
 function packSignature(length: number, first: number, middle: number, last: number): number {
   return (length << 24) | (first << 16) | (middle << 8) | last;
-}
-
-function mayBeEqual(left: number, right: number): boolean {
-  return left === right || left === UNKNOWN_SIGNATURE || right === UNKNOWN_SIGNATURE;
 }
 
 /**
@@ -33,11 +27,9 @@ function mayBeEqual(left: number, right: number): boolean {
 export interface JsonDocument {
   readonly bytes: Buffer;
   readonly tape: Int32Array;
-  /** True if it is known that no object has a key twice. */
   readonly hasDistinctKeys?: boolean;
 }
 
-/** One value of a document: entry `at` of its tape. */
 export interface JsonNode {
   readonly doc: JsonDocument;
   readonly at: number;
@@ -91,7 +83,7 @@ export function* membersOf(node: JsonNode): Generator<JsonMember> {
   }
 }
 
-// Objects of one kind have the same keys: one seen before is found by a hash of its signature, and need not be decoded.
+// Objects of one kind have the same keys: one seen before is found by a hash of its signature.
 const recentKeys: string[] = [];
 const MAX_RECENT_CHARS = 64;
 
@@ -105,7 +97,6 @@ function keyOf(keyNode: JsonNode): string {
   return key;
 }
 
-/** The elements of a list in order; nothing for any other kind. */
 export function* itemsOf(node: JsonNode): Generator<JsonNode> {
   if (kindOf(node) !== 'list') return;
   const { doc } = node;
@@ -135,7 +126,9 @@ export function memberEntry(
   const end = tape[object * 3 + 2] ?? 0;
   let found: number | undefined;
   for (let at = object + 1; at < end; at = tape[(at + 1) * 3 + 2] ?? end) {
-    if (mayBeEqual(tape[at * 3 + 2] ?? 0, signature) && isKeyNamed(doc, at, key)) found = at + 1;
+    const ofKey = tape[at * 3 + 2] ?? UNKNOWN_SIGNATURE;
+    const mayBeEqual = ofKey === signature || ofKey === UNKNOWN_SIGNATURE || signature === UNKNOWN_SIGNATURE;
+    if (mayBeEqual && isKeyNamed(doc, at, key)) found = at + 1;
   }
   return found;
 }
@@ -163,7 +156,7 @@ export function stringOf(node: JsonNode): string {
   return inner.includes('\\') ? (JSON.parse(`"${inner}"`) as string) : inner;
 }
 
-/** The text of the first of these members that is a string; undefined if there is none. */
+/** The text of the first of these members that is a string. */
 export function firstStringMember(node: JsonNode | undefined, ...names: readonly string[]): string | undefined {
   for (const name of names) {
     const value = getMember(node, name);
@@ -172,19 +165,17 @@ export function firstStringMember(node: JsonNode | undefined, ...names: readonly
   return undefined;
 }
 
-/** The elements of a member that is an array; none for anything else. */
 export function itemsAt(node: JsonNode | undefined, name: string): JsonNode[] {
   const list = getMember(node, name);
   return list ? Array.from(itemsOf(list)) : [];
 }
 
-/** The value of a member that is a number, as a double; undefined for anything else. */
 export function numberMember(node: JsonNode | undefined, name: string): number | undefined {
   const value = getMember(node, name);
   return value && kindOf(value) === 'number' ? Number(rawText(value)) : undefined;
 }
 
-/** The bytes of the value as written: a view of the document, not a copy. */
+/** A view of the document, not a copy. */
 export function rawBytes(node: JsonNode): Uint8Array {
   return node.doc.bytes.subarray(startOffset(node), endOffset(node));
 }
@@ -193,7 +184,6 @@ export function rawText(node: JsonNode): string {
   return node.doc.bytes.toString('utf8', startOffset(node), endOffset(node));
 }
 
-/** True for the literal `true`; of nothing, false. */
 export function isTrue(node: JsonNode | undefined): boolean {
   return node !== undefined && node.doc.bytes[startOffset(node)] === 0x74;
 }
@@ -202,7 +192,6 @@ function nextEntry(node: JsonNode): number {
   return node.doc.tape[node.at * 3 + 2] ?? 0;
 }
 
-/** The path of a value in a document: member names and list indexes from the outside in. */
 export type JsonPath = readonly (string | number)[];
 
 /** In the path of an edit: the place after a list's last element. */
@@ -218,7 +207,6 @@ export function formatJsonPath(path: JsonPath): string {
     .join('');
 }
 
-/** Reads what formatJsonPath writes; undefined if it is malformed. */
 export function parseJsonPath(text: string): JsonPath | undefined {
   const path: (string | number)[] = [];
   let rest = text;
@@ -250,7 +238,6 @@ export function isPathWithin(path: JsonPath, prefix: JsonPath): boolean {
 /** The values along a path, from the root to the deepest that exists; of duplicate keys the last value counts. */
 export type NodeFinder = (path: JsonPath, from?: JsonNode) => readonly JsonNode[];
 
-// Smaller containers are read again for each path.
 const MIN_REMEMBERED_CHILDREN = 32;
 
 /** Finds values by their paths. Large containers are remembered, so that the list of a million neighbours is read once. */
@@ -275,9 +262,35 @@ export function createNodeFinder(doc: JsonDocument): NodeFinder {
   };
 }
 
-/** The children of a container in order, by their keys or indexes; none of any other kind. */
-export function* childEntries(node: JsonNode): Generator<readonly [step: string | number, child: JsonNode]> {
+function* childEntries(node: JsonNode): Generator<readonly [step: string | number, child: JsonNode]> {
   let index = 0;
   for (const item of itemsOf(node)) yield [index++, item];
   for (const { key, value } of membersOf(node)) yield [key, value];
+}
+
+/** All members whose key appears more than once in its object, each once. The document is read once, however deep it is. */
+export function* duplicateKeys(doc: JsonDocument): Generator<{ value: JsonNode; path: () => JsonPath }> {
+  if (doc.hasDistinctKeys) return;
+  for (let at = 0; at * 3 < doc.tape.length; at += 1) {
+    const node = { doc, at };
+    if (kindOf(node) !== 'object') continue;
+    const seen = new Set<string>();
+    const duplicates = new Map<string, JsonNode>();
+    for (const { key, value } of membersOf(node)) {
+      if (seen.has(key)) duplicates.set(key, value);
+      seen.add(key);
+    }
+    for (const [key, value] of duplicates) yield { value, path: () => [...pathTo(node), key] };
+  }
+}
+
+function pathTo(node: JsonNode): JsonPath {
+  const path: (string | number)[] = [];
+  for (let container = rootOf(node.doc); container.at !== node.at; ) {
+    const next = [...childEntries(container)].find(([, child]) => endOffset(child) > startOffset(node));
+    if (!next) throw new RangeError(`no value at ${startOffset(node)}`);
+    path.push(next[0]);
+    container = next[1];
+  }
+  return path;
 }

@@ -1,10 +1,3 @@
-/** A decimal number as written: 0.`digits` times ten to the `exponent`, without leading or trailing zeros. */
-interface Decimal {
-  readonly isNegative: boolean;
-  readonly digits: string;
-  readonly exponent: bigint;
-}
-
 /** True when the JSON number in `text` has no fraction: `1.0`, `1e3` and `1e400` are integers, as in JSON Schema. */
 export function isIntegerLiteral(text: string): boolean {
   const { digits, exponent } = parseNumberLiteral(text);
@@ -14,11 +7,9 @@ export function isIntegerLiteral(text: string): boolean {
 /** Below, equal or above: -1, 0 or 1. Exact for every JSON number, whatever its size; never rounded to a double. */
 export function compareNumberLiterals(left: string, right: string): -1 | 0 | 1 {
   const [a, b] = [parseNumberLiteral(left), parseNumberLiteral(right)];
-  const [smaller, larger] = a.isNegative ? [b, a] : [a, b];
+  const [smaller, larger] = a.sign < 0 ? [b, a] : [a, b];
   return (
-    compare(signOf(a), signOf(b)) ||
-    compare(smaller.exponent, larger.exponent) ||
-    compare(smaller.digits, larger.digits)
+    compare(a.sign, b.sign) || compare(smaller.exponent, larger.exponent) || compare(smaller.digits, larger.digits)
   );
 }
 
@@ -27,18 +18,14 @@ function compare<T extends number | bigint | string>(left: T, right: T): -1 | 0 
   return left < right ? -1 : 1;
 }
 
-function parseNumberLiteral(text: string): Decimal {
+// 0.`digits` times ten to the `exponent`, without leading or trailing zeros.
+function parseNumberLiteral(text: string) {
   const [, minus, whole = '', fraction = '', power = '0'] =
     /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(text) ?? [];
   const all = whole + fraction;
   const leading = /^0*/.exec(all)?.[0].length ?? 0;
   // The lookbehind keeps this linear: each run of zeros is tried once.
   const digits = all.slice(leading).replace(/(?<!0)0+$/, '');
-  if (digits === '') return { isNegative: false, digits, exponent: 0n };
-  return { isNegative: minus === '-', digits, exponent: BigInt(power) + BigInt(whole.length - leading) };
-}
-
-function signOf(value: Decimal): number {
-  if (value.digits === '') return 0;
-  return value.isNegative ? -1 : 1;
+  if (digits === '') return { sign: 0, digits, exponent: 0n };
+  return { sign: minus ? -1 : 1, digits, exponent: BigInt(power) + BigInt(whole.length - leading) };
 }

@@ -7,7 +7,6 @@ import { decodeUtf8 } from './utf8.ts';
 // After a read beyond the end, V8 makes all later reads of a loop slower. Loops over whitespace and digits often reach the
 // end of the text, so they compare with the length; a string ends with a quote.
 
-/** True for a byte that needs no escape in a string: not a quote, backslash or control character. */
 function isPlainByte(byte: number): boolean {
   return byte >= ascii.SPACE && byte !== ascii.QUOTE && byte !== ascii.BACKSLASH;
 }
@@ -24,7 +23,6 @@ export function scanString(bytes: Buffer, from: number): number {
   }
 }
 
-/** The offset after the number that starts at `from`. Throws JsonError for forms that JSON does not have. */
 function scanNumber(bytes: Buffer, from: number): number {
   const { length } = bytes;
   const first = bytes[from] === ascii.MINUS ? from + 1 : from;
@@ -40,7 +38,6 @@ function scanNumber(bytes: Buffer, from: number): number {
 
 const literals = ['true', 'false', 'null'].map((word) => Buffer.from(word));
 
-/** The offset after `true`, `false` or `null` at `from`; `from` itself if there is none of them. */
 function scanLiteral(bytes: Buffer, from: number): number {
   for (const literal of literals) {
     let at = 0;
@@ -50,11 +47,11 @@ function scanLiteral(bytes: Buffer, from: number): number {
   let end = from;
   while (isLetter(bytes[end])) end += 1;
   const word = bytes.toString('latin1', from, end);
-  if (word === 'NaN' || word === 'Infinity') throw new JsonError(`${word} is not a JSON number`, from, 'use null');
+  if (word === 'NaN' || word === 'Infinity') throw nonFiniteError(word, from);
   if (end === bytes.length && word !== '' && literals.some((literal) => literal.toString().startsWith(word))) {
     throw new JsonError(UNEXPECTED_END, end);
   }
-  return from;
+  throw unexpectedByteError(bytes, from, 'a value');
 }
 
 const escapeBytes = new Uint8Array(256);
@@ -63,7 +60,6 @@ for (const kind of '"\\/bfnrt') escapeBytes[kind.charCodeAt(0)] = 1;
 const hexBytes = new Uint8Array(256);
 for (const digit of '0123456789abcdefABCDEF') hexBytes[digit.charCodeAt(0)] = 1;
 
-// The number of bytes of the escape sequence at `from`.
 function scanEscape(bytes: Buffer, from: number): number {
   const { length } = bytes;
   const kind = from + 1 < length ? (bytes[from + 1] ?? 0) : 0x75;
@@ -80,16 +76,14 @@ function scanDigits(bytes: Buffer, from: number, start: number): number {
   const { length } = bytes;
   let at = from;
   while (at < length && isDigit(bytes[at] ?? 0)) at += 1;
-  if (at === from) throw missingDigitError(bytes, at, start);
-  return at;
+  if (at > from) return at;
+  if (at >= length) throw new JsonError('the text ends inside a number', at);
+  const isInfinity = bytes.toString('latin1', at, at + 8) === 'Infinity';
+  throw isInfinity ? nonFiniteError('-Infinity', start) : new JsonError('a malformed number', at);
 }
 
-function missingDigitError(bytes: Buffer, at: number, start: number): JsonError {
-  if (at >= bytes.length) return new JsonError('the text ends inside a number', at);
-  const isInfinity = bytes.toString('latin1', at, at + 8) === 'Infinity';
-  return isInfinity
-    ? new JsonError('-Infinity is not a JSON number', start, 'use null')
-    : new JsonError('a malformed number', at);
+function nonFiniteError(word: string, at: number): JsonError {
+  return new JsonError(`${word} is not a JSON number`, at, 'use null');
 }
 
 function isDigit(byte: number): boolean {
@@ -100,7 +94,6 @@ function isLetter(byte: number | undefined): boolean {
   return byte !== undefined && ((byte >= 0x61 && byte <= 0x7a) || (byte >= 0x41 && byte <= 0x5a));
 }
 
-/** The limit of the index: offsets are 32-bit integers, and an array has no more elements. */
 const MAX_TAPE_VALUES = Math.floor((2 ** 31 - 1) / 3);
 
 /** Indexes the value at `from`, whatever follows it. Throws JsonError if it is malformed or has too many values. */
@@ -187,7 +180,6 @@ const MAX_POOLED_LENGTH = 1024;
 let pool = new Int32Array(0);
 let poolUsed = 0;
 
-// All zero.
 function allocateTape(length: number): Int32Array {
   if (length > MAX_POOLED_LENGTH) return new Int32Array(length);
   if (poolUsed + length > pool.length) {
@@ -203,16 +195,12 @@ function tooManyValuesError(maxValues: number, at: number): JsonError {
 }
 
 function scanScalar(bytes: Buffer, at: number, first: number): number {
-  if (first === ascii.MINUS || (first >= 0x30 && first <= 0x39)) return scanNumber(bytes, at);
-  const end = scanLiteral(bytes, at);
-  if (end === at) throw unexpectedByteError(bytes, at, 'a value');
-  return end;
+  return first === ascii.MINUS || isDigit(first) ? scanNumber(bytes, at) : scanLiteral(bytes, at);
 }
 
 const whitespaceBytes = new Uint8Array(256);
 for (const space of ' \n\r\t') whitespaceBytes[space.charCodeAt(0)] = 1;
 
-/** The offset of the first byte from `from` on that is not whitespace of JSON. */
 export function skipWhitespace(bytes: Buffer, from: number): number {
   const { length } = bytes;
   let at = from;
@@ -220,10 +208,68 @@ export function skipWhitespace(bytes: Buffer, from: number): number {
   return at;
 }
 
-/**
- * Indexes one JSON value of any depth without changing a byte of it; a byte order mark is dropped. Throws JsonError for
- * invalid UTF-8, for anything RFC 8259 does not allow, and for more than `maxValues` values and keys.
- */
+interface SkipState {
+  /** The offset of the next byte to scan. In a string it is never that of an escaped byte, so it can exceed the length. */
+  at: number;
+  depth: number;
+  isInString: boolean;
+}
+
+const structuralBytes = new Uint8Array(256);
+for (const byte of '"{}[]') structuralBytes[byte.charCodeAt(0)] = 1;
+
+/** Skips an object, an array or a string, valid or not; returns true at its end, and false at the end of the bytes. */
+export function skipValue(bytes: Buffer, state: SkipState): boolean {
+  const end = bytes.length;
+  let { at, depth, isInString } = state;
+  let isComplete = false;
+  while (at < end && !isComplete) {
+    if (isInString) {
+      at = closingQuoteOffset(bytes, at);
+      if (at >= end) break;
+      at += 1;
+      isInString = false;
+      isComplete = depth === 0;
+      continue;
+    }
+    let byte = 0;
+    while (structuralBytes[byte] === 0 && at < end) byte = bytes[at++] ?? 0;
+    if (byte === ascii.QUOTE) isInString = true;
+    else if (byte === ascii.OPEN_OBJECT || byte === ascii.OPEN_ARRAY) depth += 1;
+    else if (byte === ascii.CLOSE_OBJECT || byte === ascii.CLOSE_ARRAY) {
+      depth -= 1;
+      isComplete = depth === 0;
+    }
+  }
+  Object.assign(state, { at, depth, isInString });
+  return isComplete;
+}
+
+// Up to this length, a loop is faster than indexOf.
+const SHORT_STRING_BYTES = 48;
+
+// Without a closing quote in these bytes, the offset at which to continue.
+function closingQuoteOffset(bytes: Buffer, from: number): number {
+  let at = from;
+  for (;;) {
+    const loopEnd = Math.min(bytes.length, at + SHORT_STRING_BYTES);
+    while (at < loopEnd) {
+      const byte = bytes[at];
+      if (byte === ascii.QUOTE) return at;
+      at += byte === ascii.BACKSLASH ? 2 : 1;
+    }
+    if (at >= bytes.length) return at;
+    const quote = bytes.indexOf(ascii.QUOTE, at);
+    const stop = quote === -1 ? bytes.length : quote;
+    let backslashes = stop;
+    while (backslashes > at && bytes[backslashes - 1] === ascii.BACKSLASH) backslashes -= 1;
+    const isEscaped = (stop - backslashes) % 2 === 1;
+    if (!isEscaped) return stop;
+    at = stop + 1;
+  }
+}
+
+/** Indexes a JSON text (RFC 8259) of any depth as it is, without a byte order mark. Throws JsonError, also for more than `maxValues` values and keys. */
 export function parseJson(input: Uint8Array | string, maxValues = MAX_TAPE_VALUES): JsonDocument {
   const bytes = typeof input === 'string' ? Buffer.from(input) : decodeUtf8(input, true);
   const start = skipWhitespace(bytes, 0);
@@ -234,7 +280,7 @@ export function parseJson(input: Uint8Array | string, maxValues = MAX_TAPE_VALUE
   return { bytes, tape };
 }
 
-/** The outermost value of a text, as parseJson reads it; undefined if it is not JSON. */
+/** The outermost value of a text; undefined if it is not JSON. */
 export function tryParseJson(text: Uint8Array | string): JsonNode | undefined {
   try {
     return rootOf(parseJson(text));

@@ -2,10 +2,7 @@ import { Buffer, isAscii, isUtf8 } from 'node:buffer';
 import { LINE_FEED } from './json-bytes.ts';
 import { JsonError } from './json-error.ts';
 
-/**
- * The bytes of a text as valid UTF-8 without a byte order mark. Throws JsonError with the offset of the first bad byte;
- * it names gzip, and UTF-16 and UTF-32 with a byte order mark, in JSON also without one.
- */
+/** UTF-8 without a byte order mark. Throws JsonError with the offset of the first bad byte, which names gzip, UTF-16 and UTF-32. */
 export function decodeUtf8(input: Uint8Array, isJson = false): Buffer {
   const bytes = Buffer.from(input.buffer, input.byteOffset, input.byteLength);
   rejectUtf16(bytes, isJson);
@@ -16,12 +13,11 @@ export function decodeUtf8(input: Uint8Array, isJson = false): Buffer {
   return text;
 }
 
-/** True when the bytes start with the UTF-8 byte order mark, the only bytes that are ever dropped from an input. */
+/** The UTF-8 byte order mark is all that is ever dropped from an input. */
 export function hasByteOrderMark(bytes: Uint8Array): boolean {
   return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
 }
 
-/** Throws JsonError for a text in UTF-16 or UTF-32, as its first two bytes show: with a byte order mark or, in JSON, without. */
 export function rejectUtf16(bytes: Uint8Array, isJson = true): void {
   const [first, second] = bytes;
   const hasMark = (first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff);
@@ -39,6 +35,7 @@ function firstInvalidOffset(bytes: Buffer): number {
   return at;
 }
 
+/** Lines and columns count from 1, columns in characters. */
 export interface TextPosition {
   readonly line: number;
   readonly column: number;
@@ -46,7 +43,6 @@ export interface TextPosition {
 
 const TEXT_START: TextPosition = { line: 1, column: 1 };
 
-/** The position after some bytes that begin at `start`; lines and columns count from 1, columns in characters. */
 export function positionAfter(bytes: Buffer, start: TextPosition): TextPosition {
   const lineBreak = bytes.lastIndexOf(LINE_FEED);
   const lastLine = lineBreak === -1 ? bytes : bytes.subarray(lineBreak + 1);
@@ -72,8 +68,7 @@ export function positionAt(bytes: Buffer, offset: number): TextPosition {
   return positionAfter(bytes.subarray(0, offset), TEXT_START);
 }
 
-// Four bytes at a time, which takes a third of the time: 100 MB may be on one line, or have a million of them. `mark` returns
-// the lowest bit of each byte of a number that counts.
+// Four bytes at a time, which takes a third of the time. `mark` returns the lowest bit of each byte of a number that counts.
 function countMarkedBytes(bytes: Buffer, mark: (word: number) => number): number {
   const { length } = bytes;
   const view = new DataView(bytes.buffer, bytes.byteOffset, length);

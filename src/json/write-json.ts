@@ -11,7 +11,6 @@ export class RawJson {
   }
 }
 
-/** A value that writeJson can write: JSON's own kinds, integers of any size, and text that is JSON already. */
 export type JsonValue =
   | null
   | boolean
@@ -34,7 +33,6 @@ export function writeJson(value: JsonValue): string {
   return `{${members.join(',')}}`;
 }
 
-/** A value on one line: whitespace between tokens removed, every token as it was written. */
 export function compactJson(node: JsonNode): string {
   return Array.from(compactChunks(node)).join('');
 }
@@ -43,20 +41,17 @@ export function compactChunks(node: JsonNode): Generator<string> {
   return formatTokens(node, () => '', ':');
 }
 
-// A document may be a million levels deep; its lines need not be that wide.
 const MAX_INDENT_LEVELS = 100;
 
-/** A value indented by two spaces a level (at most 100 levels), every token as it was written. */
 export function indentJson(node: JsonNode): string {
   return Array.from(indentChunks(node)).join('');
 }
 
-/** A value indented like that, piece by piece: with whitespace it may be many times as long as it was. */
+/** The same in chunks: with whitespace it may be many times as long as it was. */
 export function indentChunks(node: JsonNode): Generator<string> {
   return formatTokens(node, (depth) => `\n${'  '.repeat(Math.min(depth, MAX_INDENT_LEVELS))}`, ': ');
 }
 
-// Long enough that the writing of chunks costs nothing.
 const CHUNK_CHARS = 64 * 1024;
 
 // The text is known to be JSON, so tokens alone determine where lines break, at any depth.
@@ -95,14 +90,13 @@ const byteKinds = new Uint8Array(256);
 for (const [at, bytes] of ['{}[],:', '"', ' \n\r\t'].entries())
   for (const byte of bytes) byteKinds[byte.charCodeAt(0)] = at + 1;
 
-/** The offset after the token at `from`, or after a run of whitespace. Throws JsonError for a malformed string; other tokens are not checked. */
+/** The offset after the token or whitespace at `from`. Throws JsonError for a malformed string; other tokens are not checked. */
 export function tokenEnd(bytes: Buffer, from: number): number {
   const kind = byteKinds[bytes[from] ?? 0];
   if (kind === 2) return scanString(bytes, from);
   return kind === 1 ? from + 1 : runEnd(bytes, from, kind);
 }
 
-/** The offset after the number or literal that continues at `from`. */
 export function scalarEnd(bytes: Buffer, from: number): number {
   return runEnd(bytes, from, 0);
 }

@@ -1,18 +1,16 @@
 import { Buffer } from 'node:buffer';
-import { collectBodyStart } from '../http/body-chunks.ts';
+import { bodyChunks, collectBodyStart } from '../http/body-chunks.ts';
 import { getHeader, type HttpRequest, type HttpResponse, type Send } from '../http/message.ts';
-import { bodyChunks } from '../http/request-progress.ts';
 import { kindOf, stringOf } from '../json/json-node.ts';
 import { tryParseJson } from '../json/parse-json.ts';
 import { operationAt } from '../operations/all-operations.ts';
-import { redactSecretFields, secretValues } from '../operations/secret-fields.ts';
 import {
   createRedactor,
   MIN_BODY_SECRET_CHARS,
   REDACTED,
-  replaceSecrets,
-  trailingPrefixLength,
-} from '../output/reporter.ts';
+  redactSecretFields,
+  secretValues,
+} from '../output/redaction.ts';
 import { requestPath } from './responses.ts';
 
 export function createBodyCopy(maxBytes: number) {
@@ -123,21 +121,4 @@ const MAX_SECRETS = 16;
 
 function firstSecrets(values: readonly string[]): string[] {
   return [...new Set(values)].slice(0, MAX_SECRETS);
-}
-
-/** A body without some secrets, also those split between chunks: bytes that may begin one are held back until the next chunk. */
-export async function* redactChunks(
-  chunks: AsyncIterable<Uint8Array>,
-  secrets: readonly string[],
-): AsyncGenerator<Uint8Array> {
-  if (secrets.length === 0) return yield* chunks;
-  let held = '';
-  for await (const chunk of chunks) {
-    // Latin-1 keeps every byte, and secrets in headers are ASCII.
-    const text = replaceSecrets(held + Buffer.from(chunk).toString('latin1'), secrets);
-    const heldChars = Math.max(...secrets.map((secret) => trailingPrefixLength(text, secret, 1)));
-    held = text.slice(text.length - heldChars);
-    if (heldChars < text.length) yield Buffer.from(text.slice(0, text.length - heldChars), 'latin1');
-  }
-  if (held !== '') yield Buffer.from(held, 'latin1');
 }

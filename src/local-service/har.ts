@@ -4,6 +4,7 @@ import { type FileHandle, open, readFile } from 'node:fs/promises';
 import { validateHeaderName, validateHeaderValue } from 'node:http';
 import { errorMessage, Failure } from '../errors.ts';
 import { fileFailure, withFileFailure } from '../files/file-errors.ts';
+import { bodyChunks } from '../http/body-chunks.ts';
 import {
   getHeader,
   type HttpHeaders,
@@ -12,7 +13,6 @@ import {
   type Middleware,
   type Send,
 } from '../http/message.ts';
-import { bodyChunks } from '../http/request-progress.ts';
 import {
   firstStringMember,
   getMember,
@@ -31,7 +31,7 @@ import { parseJson } from '../json/parse-json.ts';
 import { pluralize } from '../json/pluralize.ts';
 import { type JsonValue, writeJson } from '../json/write-json.ts';
 import { operationAt } from '../operations/all-operations.ts';
-import { bodySecretForms, replaceSecrets } from '../output/reporter.ts';
+import { bodySecretForms, replaceSecrets } from '../output/redaction.ts';
 import type { Runtime } from '../runtime.ts';
 import { version } from '../version.ts';
 import { createBodyCopy, redactBody, sendWithCopies } from './body-copy.ts';

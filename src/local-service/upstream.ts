@@ -1,11 +1,16 @@
 import { joinUrl } from '../config/base-url.ts';
-import { decompressResponse } from '../http/decompress.ts';
 import { getHeader, type HttpHeaders, type HttpRequest, type HttpResponse, type Send } from '../http/message.ts';
 import { describeNetworkError } from '../http/network-errors.ts';
-import { createRequestProgress, type RequestProgress } from '../http/request-progress.ts';
-import { noDeadline, type StartTimer, sendWithinLimits, TimeLimitError } from '../http/time-limits.ts';
-import { bodySecretForms, replaceSecrets } from '../output/reporter.ts';
-import { redactChunks } from './body-copy.ts';
+import { decompressResponse } from '../http/size-limits.ts';
+import {
+  createRequestProgress,
+  noDeadline,
+  type RequestProgress,
+  type StartTimer,
+  TimeLimitError,
+  watchExchange,
+} from '../http/time-limits.ts';
+import { bodySecretForms, redactChunks, replaceSecrets } from '../output/redaction.ts';
 import { HttpError } from './responses.ts';
 
 /** Sends a request with the headers about bodies only. Throws HttpError 502 (no connection or response) or 504 (silence). */
@@ -35,7 +40,11 @@ export function createUpstream(baseUrl: URL, token: string | undefined, send: Se
       body,
       ...(signal && { signal }),
     };
-    const response = await sendWithinLimits(request, noDeadline, progress, after, send).catch((error) => {
+    const response = await watchExchange(
+      noDeadline,
+      progress,
+      after,
+    )(send)(request).catch((error) => {
       throw toUpstreamError(error, baseUrl, progress);
     });
     return {

@@ -11,7 +11,6 @@ export function awaitClosedTerminal(stdin: InputStream): Promise<never> {
     };
     stdin.prependListener('end', onClosed).prependListener('error', onClosed);
   });
-  // It may never be awaited.
   closed.catch(() => {});
   return closed;
 }

@@ -1,21 +1,14 @@
 import { TextDecoder } from 'node:util';
 
-/** Escapes strings and chunks of UTF-8, which can be cut anywhere; `flush` returns the pending characters. */
-export interface EscapeFilter {
-  readonly push: (text: string | Uint8Array) => string;
-  readonly flush: () => string;
-}
-
 // Characters that depend on the next one: a carriage return, a joiner, the first half of a surrogate pair.
 const undecidedTail = /[\r\u200c\u200d]?[\ud800-\udbff]$|[\r\u200c\u200d]$/;
 const printableAscii = /^[\t\n\x20-\x7e]*$/;
 
 /**
- * A filter that escapes control and formatting characters: C0, C1, DEL, bidirectional and zero-width characters, line
- * separators and tags. Line feed and tab pass, also carriage return before a line feed, and joiners between letters or
- * emoji. The last character of a chunk can be held back, because it may depend on the next chunk.
+ * Escapes C0, C1, DEL, bidirectional and zero-width characters, line separators and tags. Line feed and tab pass, carriage return
+ * before a line feed, and joiners between letters or emoji. A last character that depends on the next chunk is held back.
  */
-export function createEscapeFilter(): EscapeFilter {
+export function createEscapeFilter() {
   let decoder: TextDecoder | undefined;
   let previous = '';
   let pending = '';
@@ -43,8 +36,8 @@ export function createEscapeFilter(): EscapeFilter {
     return decoder.decode(bytes, { stream: true });
   };
   return {
-    push: (text) => escapeText(typeof text === 'string' ? text : decode(text), false),
-    flush: () => escapeText(decoder?.decode() ?? '', true),
+    push: (text: string | Uint8Array): string => escapeText(typeof text === 'string' ? text : decode(text), false),
+    flush: (): string => escapeText(decoder?.decode() ?? '', true),
   };
 }
 

@@ -1,19 +1,15 @@
 import { exitCodes, type Failure, type Issue } from '../errors.ts';
 import { type JsonValue, writeJson } from '../json/write-json.ts';
 
-// A server may echo a whole request.
 const MAX_MESSAGE_CHARS = 900;
-// Fits a line of 60 columns.
 const MAX_EXCERPT_CHARS = 52;
 
-/** A failure as lines for people, with each text redacted. */
 export function failureText({ message, facts }: Failure, redact: (text: string) => string): string {
   const { hint, issues = [], ids = {}, requestId, applied, isBatch, isRead } = facts;
   const redactText = (text: string): string => redactAndTruncate(text, redact);
   const lines = [`svc: ${redactText(message)}`];
   for (const issue of issues) lines.push(`  ${issueText(issue, redactText)}`, ...excerptLines(issue, redact));
   if (requestId) lines.push(`  request id: ${redactText(requestId)}`);
-  // An id must not look like a success.
   const suffix = applied === 'unknown' ? ', if applied' : '';
   for (const [name, id] of Object.entries(ids)) {
     // `request` is the field request_id of a body, not the request id of the response.
@@ -99,7 +95,6 @@ function redactAndTruncate(text: string, redact: (text: string) => string): stri
   return redacted.length > MAX_MESSAGE_CHARS ? `${redacted.slice(0, MAX_MESSAGE_CHARS)}…` : redacted;
 }
 
-/** A finding to show beside a line of a file in a pull request. */
 interface Annotation {
   readonly level: 'error' | 'warning';
   readonly title: string;

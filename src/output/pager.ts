@@ -8,7 +8,6 @@ export async function pageText(
   { env, cwd }: Pick<Runtime, 'env' | 'cwd'>,
 ): Promise<boolean> {
   const child = spawn(pager, { cwd, env: { LESS: 'FRX', ...env }, shell: true, stdio: ['pipe', 'inherit', 'inherit'] });
-  // A pager that the user quits early closes the pipe.
   child.stdin.on('error', () => {}).end(text);
   return new Promise((resolve) => {
     child.once('error', () => resolve(false)).once('close', (code) => resolve(code === 0));

@@ -1,4 +1,3 @@
-/** A text as one word of a POSIX shell, in single quotes. */
 export function shellQuote(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }

@@ -14,19 +14,10 @@ export interface Sink {
   readonly keepsPartial: boolean;
   readonly commit: () => Promise<void>;
   /** Keeps an incomplete result in `F.partial`, unless it is empty. Does nothing after a commit. */
-  readonly abandon: () => Promise<AbandonedOutput | undefined>;
+  readonly abandon: () => Promise<{ readonly location: string; readonly cause: unknown } | undefined>;
 }
 
-export interface AbandonedOutput {
-  readonly location: string;
-  readonly cause: unknown;
-}
-
-/**
- * The sink of `-o`: a file that is replaced at the end, or stdout without `-o` and for `-`. With `fallback`, the stream of
- * stdout, all output goes there if the file cannot be written and stdout is on another disk; `commit` then throws the Failure
- * of the file.
- */
+/** The sink of `-o`. If the file cannot be written and stdout is on another disk, all goes to `fallback`; `commit` then throws the Failure. */
 export async function openSink(
   output: string | undefined,
   stdout: Writer,

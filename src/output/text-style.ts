@@ -3,12 +3,10 @@ import { Chalk } from 'chalk';
 import { COLON } from '../json/json-bytes.ts';
 import { tokenEnd } from '../json/write-json.ts';
 
-/** A style of text; `json` colors keys, strings, numbers and literals. */
 export type TextStyle = 'bold' | 'dim' | 'red' | 'yellow' | 'cyan' | 'json';
 
 const chalk = new Chalk({ level: 1 });
 
-/** The text in a style that any terminal with colors has. Line ends stay outside of the escape codes. */
 export function applyStyle(text: string, style: TextStyle): string {
   return style === 'json' ? highlightJson(text) : chalk[style](text);
 }
@@ -19,13 +17,8 @@ function highlightJson(text: string): string {
   for (let at = 0, end = 0; at < bytes.length; at = end) {
     end = tokenEnd(bytes, at);
     const token = bytes.toString('utf8', at, end);
-    const color = tokenColor(token, bytes[end] === COLON);
-    out += color ? chalk[color](token) : token;
+    if (token.startsWith('"')) out += bytes[end] === COLON ? chalk.cyan(token) : chalk.green(token);
+    else out += /^[-\d]/.test(token) ? chalk.yellow(token) : /^[a-z]/.test(token) ? chalk.magenta(token) : token;
   }
   return out;
-}
-
-function tokenColor(token: string, isKey: boolean): 'cyan' | 'green' | 'yellow' | 'magenta' | undefined {
-  if (token.startsWith('"')) return isKey ? 'cyan' : 'green';
-  return /^[-\d]/.test(token) ? 'yellow' : /^[a-z]/.test(token) ? 'magenta' : undefined;
 }

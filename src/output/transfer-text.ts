@@ -22,7 +22,6 @@ export function formatPercent(part: number, total: number): string {
   return `${total > 0 ? Math.min(100, Math.floor((part / total) * 100)) : 100} %`;
 }
 
-/** A number with commas between its thousands: `12,000`. */
 export function formatCount(count: number): string {
   return String(count).replace(/\B(?=(\d{3})+$)/g, ',');
 }
@@ -32,7 +31,6 @@ export function formatNumber(value: number): string {
   return Number.isSafeInteger(value) ? formatCount(value) : `${Number(value.toPrecision(6))}`;
 }
 
-/** A duration for people: `250 ms`, `2.5 s`. */
 export function formatMilliseconds(milliseconds: number): string {
   return milliseconds < 1000 ? `${formatNumber(milliseconds)} ms` : `${formatNumber(milliseconds / 1000)} s`;
 }

@@ -8,15 +8,9 @@ import type { TextStyle } from './text-style.ts';
 export interface Writer {
   readonly isTerminal: boolean;
   readonly hasColor: boolean;
-  /** Characters per line; 80 if unknown. */
   readonly columns: number;
-  /**
-   * Writes, and waits until the system has accepted the bytes. On a terminal, escapes control characters, and applies the
-   * style if there is color. Throws Failure `local_file` if the disk is full, Failure `hangup` if the terminal was closed, and
-   * ClosedPipeError if the reader closed the pipe.
-   */
+  /** Waits until the system has the bytes; escapes them on a terminal. Throws Failure `local_file` or `hangup`, and ClosedPipeError. */
   readonly write: (text: string | Uint8Array, style?: TextStyle) => Promise<void>;
-  /** Writes the characters that the escape filter still holds. */
   readonly end: () => Promise<void>;
 }
 

@@ -1,8 +1,8 @@
 import { constants, open } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import type { JsonValue } from '../json/write-json.ts';
+import type { ArgumentRedactor } from '../output/redaction.ts';
 import type { Runtime } from '../runtime.ts';
-import type { ArgumentRedactor } from './argument-redactor.ts';
 
 /** The record of a command: the `start` of the `call start` request. */
 export type TracedCall = {

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
-import { joinUrl, redactUserInfo } from '../../src/config/base-url.ts';
+import { joinUrl } from '../../src/config/base-url.ts';
+import { redactUserInfo } from '../../src/output/redaction.ts';
 import { LONG_RUN } from '../support/long-run.ts';
 
 it.each([

@@ -4,8 +4,7 @@ import { Socket } from 'node:net';
 import { hostname, networkInterfaces, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { requireLoopbackPeer } from '../../src/http/open-socket.ts';
-import { createLookup } from '../../src/http/resolve-host.ts';
+import { createLookup, requireLoopbackPeer } from '../../src/http/open-socket.ts';
 
 const program = new URL('../../bin/svc.js', import.meta.url).pathname;
 const isIsolated = spawnSync('unshare', ['-rmn', 'mount', '--bind', '/etc/hosts', '/etc/resolv.conf']).status === 0;
@@ -31,10 +30,12 @@ const chat = `${process.execPath} ${program} chat hi -m m --no-stdin --retries 0
 
 describe('name resolution', () => {
   it('has the same result as the system', async () => {
-    const resolve = (name: string, signal = new AbortController().signal) =>
-      new Promise<unknown>((done) =>
-        createLookup(signal)(name, { all: true }, (error, found) => done(error?.message ?? found)),
+    const resolve = async (name: string, signal = new AbortController().signal) => {
+      const lookup = await createLookup(signal);
+      return new Promise<unknown>((done) =>
+        lookup(name, { all: true }, (error, found) => done(error?.message ?? found)),
       );
+    };
     expect(await resolve('localhost')).toContainEqual(expect.objectContaining({ family: expect.any(Number) }));
     expect(await resolve(hostname())).toContainEqual({ address: expect.any(String), family: expect.any(Number) });
     expect(await resolve('name.invalid')).toMatch(/ENOTFOUND|EAI_AGAIN/);

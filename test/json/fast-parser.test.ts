@@ -1,10 +1,9 @@
 import { Buffer } from 'node:buffer';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { duplicateKeys } from '../../src/json/duplicate-keys.ts';
 import { createFastParser } from '../../src/json/fast-parser.ts';
 import { JsonError } from '../../src/json/json-error.ts';
-import { type JsonDocument, rootOf, startOffset } from '../../src/json/json-node.ts';
+import { duplicateKeys, type JsonDocument, rootOf, startOffset } from '../../src/json/json-node.ts';
 import { indexValue, parseJson, skipWhitespace, tryParseJson } from '../../src/json/parse-json.ts';
 import { figure } from '../support/figure.ts';
 import { blank, object, value } from './random-json.ts';

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { duplicateKeys } from '../../src/json/duplicate-keys.ts';
 import {
   createNodeFinder,
+  duplicateKeys,
   formatJsonPath,
   getMember,
   type JsonPath,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { createSchemaValidator } from '../../src/fields/schema-validator.ts';
-import { collectBody } from '../../src/http/body-chunks.ts';
 import type { HttpResponse, Send } from '../../src/http/message.ts';
+import { collectBody } from '../../src/http/size-limits.ts';
 import { rootOf } from '../../src/json/json-node.ts';
 import { parseJson } from '../../src/json/parse-json.ts';
 import { type JsonValue, writeJson } from '../../src/json/write-json.ts';

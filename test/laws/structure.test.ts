@@ -35,7 +35,7 @@ const shared = ['command', 'context', 'flag', 'runtime', 'errors', 'version'];
 const doors: { readonly [library: string]: string } = {
   'zod/mini': 'fields/schema-validator.ts',
   yaml: 'body/yaml-source.ts',
-  'undici/lib/dispatcher/client.js': 'http/http-connection.ts',
+  'undici/lib/dispatcher/client.js': 'http/transport.ts',
   conf: 'config/profile-conf.ts',
   'csv-parse': 'batch/row-input.ts',
   ora: 'output/spinner.ts',

@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { bodyChunks } from '../../src/http/body-chunks.ts';
 import type { ExchangeSignal, Send } from '../../src/http/message.ts';
-import { bodyChunks } from '../../src/http/request-progress.ts';
 import { listenOnLoopback } from '../../src/local-service/listen.ts';
 import {
   type LocalService,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { Failure } from '../../src/errors.ts';
 import { failureJson, failureText } from '../../src/output/failure-text.ts';
-import { createRedactor } from '../../src/output/reporter.ts';
+import { createRedactor } from '../../src/output/redaction.ts';
 
 describe('secrets', () => {
   it.each([

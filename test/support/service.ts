@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
+import { bodyChunks } from '../../src/http/body-chunks.ts';
 import type { HttpRequest, Send } from '../../src/http/message.ts';
-import { bodyChunks } from '../../src/http/request-progress.ts';
 import { type LocalServiceOptions, openLocalService } from '../../src/local-service/open-local-service.ts';
 import { temporaryDirectory } from './svc.ts';
 

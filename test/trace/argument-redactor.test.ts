@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createArgumentRedactor } from '../../src/trace/argument-redactor.ts';
+import { createArgumentRedactor } from '../../src/output/redaction.ts';
 
 const secret = 's3cr3t-value';
 

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { createArgumentRedactor } from '../../src/trace/argument-redactor.ts';
+import { createArgumentRedactor } from '../../src/output/redaction.ts';
 import { collectCallAttributes } from '../../src/trace/call-record.ts';
 import { temporaryDirectory } from '../support/svc.ts';
 

@@ -5,7 +5,7 @@ import { resolveSetting } from '../../config/resolve-setting.ts';
 import { findBaseUrl } from '../../config/select-profile.ts';
 import { type Setting, type SettingName, settings } from '../../config/settings.ts';
 import { isLoopbackUrl, parseProxyUrl, readProxyVariable } from '../../http/proxy.ts';
-import { REDACTED } from '../../output/reporter.ts';
+import { REDACTED } from '../../output/redaction.ts';
 import { version } from '../../version.ts';
 import type { Examination } from './examination.ts';
 

@@ -18,8 +18,8 @@ import { firstStringMember, getMember, type JsonDocument, kindOf, rawText, rootO
 import { tryParseJson } from '../../json/parse-json.ts';
 import { pluralize } from '../../json/pluralize.ts';
 import { indentJson, RawJson } from '../../json/write-json.ts';
-import { redactSecretFields } from '../../operations/secret-fields.ts';
 import { formatGithubAnnotation } from '../../output/failure-text.ts';
+import { redactSecretFields } from '../../output/redaction.ts';
 import { chatStats, type ExchangeTiming, formatChatStats, tokenCount } from '../../results/chat-stats.ts';
 import { extractBlock } from '../../results/chat-text.ts';
 import { payloadTypes, schemaViewText } from '../../results/schema-view.ts';

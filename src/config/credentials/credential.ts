@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer';
 import { inspect } from 'node:util';
 import { Failure } from '../../errors.ts';
-import { REDACTED } from '../../output/reporter.ts';
+import { REDACTED } from '../../output/redaction.ts';
 
 /** A value that cannot be printed by accident: as text, as JSON and when inspected it is `[redacted]`. */
 export class Secret {

@@ -3,8 +3,7 @@
 // nothing after the zero byte there: no token contains one.
 import * as ascii from '../json-bytes.ts';
 
-// The size of an entry of the tape, and the offsets of its three numbers: those of the first byte and after the last one, and the
-// number of the entry that follows it and all it contains; of a key, its signature.
+// The size of an entry of the tape, and the offsets of its three numbers (JsonDocument).
 const ENTRY_BYTES: i32 = 12;
 const START: i32 = 0;
 const END: i32 = 4;
@@ -12,20 +11,12 @@ const NEXT: i32 = 8;
 
 // The signature of a key with escapes, whose text has to be compared.
 const NO_SIGNATURE: i32 = 0;
-
-// Not a complete and valid value; as an address, the start of the memory, where no token ends.
+// As an address, the start of the memory, where no token ends.
 const MALFORMED_VALUE: i32 = 0;
-
+const NO_CONTAINER: i32 = 0;
 const MAX_PAGES: i32 = 16 * 1024;
 
-const NO_CONTAINER: i32 = 0;
-
-let valueEnd: i32 = 0;
 let hasEscape = false;
-
-export function endOfValue(): i32 {
-  return valueEnd;
-}
 
 /** Grows the memory to this many bytes, up to 1 GiB; it is never freed. False if there is too little. */
 export function reserveMemory(bytes: u32): bool {
@@ -39,7 +30,6 @@ export function buildTape(start: i32, tape: i32): i32 {
   let tapeEnd = memory.size() << 16;
   let entry = tape;
   let count = 0;
-  // The innermost open container. Until it is closed, its third number is its parent, inverted if that is an object.
   let innermost = NO_CONTAINER;
   let isInObject = false;
   let at = start;
@@ -78,12 +68,8 @@ export function buildTape(start: i32, tape: i32): i32 {
       store<i32>(entry + NEXT, count);
       entry += ENTRY_BYTES;
     }
-    // A value has ended, or an empty container is open: close what ends here, up to the comma before the next value.
     while (true) {
-      if (innermost === NO_CONTAINER) {
-        valueEnd = at;
-        return entry - tape;
-      }
+      if (innermost === NO_CONTAINER) return entry - tape;
       at = skipWhitespace(at);
       const byte = byteAt(at);
       if (byte === ascii.COMMA) break;
@@ -116,10 +102,8 @@ function skipWhitespace(from: i32): i32 {
 }
 
 function isWhitespace(byte: i32): bool {
-  return (
-    byte <= ascii.SPACE &&
-    (byte === ascii.SPACE || byte === ascii.LINE_FEED || byte === ascii.CARRIAGE_RETURN || byte === ascii.TAB)
-  );
+  if (byte > ascii.SPACE) return false;
+  return byte === ascii.SPACE || byte === ascii.LINE_FEED || byte === ascii.CARRIAGE_RETURN || byte === ascii.TAB;
 }
 
 function skipString(from: i32): i32 {
@@ -147,17 +131,9 @@ function skipString(from: i32): i32 {
 
 function skipEscape(from: i32): i32 {
   const kind = byteAt(from + 1);
-  // In the order of "\/bfnrt
-  const isShort =
-    kind === ascii.QUOTE ||
-    kind === ascii.BACKSLASH ||
-    kind === 0x2f ||
-    kind === 0x62 ||
-    kind === 0x66 ||
-    kind === 0x6e ||
-    kind === 0x72 ||
-    kind === 0x74;
-  if (isShort) return from + 2;
+  const isMark = kind === ascii.QUOTE || kind === ascii.BACKSLASH || kind === 0x2f;
+  const isLetter = kind === 0x62 || kind === 0x66 || kind === 0x6e || kind === 0x72 || kind === 0x74;
+  if (isMark || isLetter) return from + 2;
   if (kind !== 0x75) return MALFORMED_VALUE;
   for (let at = from + 2; at < from + 6; at += 1) if (!isHexDigit(byteAt(at))) return MALFORMED_VALUE;
   return from + 6;
@@ -171,13 +147,9 @@ function isDigit(byte: i32): bool {
   return byte >= 0x30 && byte <= 0x39;
 }
 
-function skipScalar(at: i32): i32 {
-  const first = byteAt(at);
-  return first === ascii.MINUS || isDigit(first) ? skipNumber(at) : skipLiteral(at);
-}
-
-function skipNumber(from: i32): i32 {
+function skipScalar(from: i32): i32 {
   const first = byteAt(from) === ascii.MINUS ? from + 1 : from;
+  if (first === from && !isDigit(byteAt(from))) return skipLiteral(from);
   let at = skipDigits(first);
   if (at > first + 1 && byteAt(first) === 0x30) return MALFORMED_VALUE;
   if (at !== MALFORMED_VALUE && byteAt(at) === 0x2e) at = skipDigits(at + 1);
@@ -206,40 +178,26 @@ function isLetter(byte: i32): bool {
   return (byte | 0x20) >= 0x61 && (byte | 0x20) <= 0x7a;
 }
 
-// More keys are not compared.
 const MAX_COMPARED_KEYS: i32 = 32;
 
 /** False if an object may have a key twice, by the signatures in the tape; `text` is the address of its first byte. */
 export function hasDistinctKeys(text: i32, tape: i32, tapeEnd: i32): bool {
-  // The keys of an earlier object, which differ. Most objects have the same keys as the one before.
-  let reference = 0;
-  let referenceEnd = 0;
   for (let object = tape; object < tapeEnd; object += ENTRY_BYTES) {
-    const isObject = <i32>load<u8>(text + load<i32>(object + START)) === ascii.OPEN_OBJECT;
-    if (!isObject) continue;
+    if (byteAt(text + load<i32>(object + START)) !== ascii.OPEN_OBJECT) continue;
     const firstKey = object + ENTRY_BYTES;
     const end = entryAfter(object, tape);
-    let expected = reference;
     let count = 0;
     for (let key = firstKey; key < end; key = entryAfter(key + ENTRY_BYTES, tape)) {
       const signature = load<i32>(key + NEXT);
-      if (expected < referenceEnd && load<i32>(expected + NEXT) === signature) {
-        expected = entryAfter(expected + ENTRY_BYTES, tape);
-      } else {
-        if (signature === NO_SIGNATURE || count === MAX_COMPARED_KEYS) return false;
-        for (let other = firstKey; other < key; other = entryAfter(other + ENTRY_BYTES, tape))
-          if (load<i32>(other + NEXT) === signature) return false;
-        expected = end;
-        reference = firstKey;
-        referenceEnd = end;
-      }
+      if (signature === NO_SIGNATURE || count === MAX_COMPARED_KEYS) return false;
+      for (let other = firstKey; other < key; other = entryAfter(other + ENTRY_BYTES, tape))
+        if (load<i32>(other + NEXT) === signature) return false;
       count += 1;
     }
   }
   return true;
 }
 
-// The entry after a value and all it contains.
 function entryAfter(value: i32, tape: i32): i32 {
   return tape + load<i32>(value + NEXT) * ENTRY_BYTES;
 }

@@ -17,8 +17,7 @@ import {
 import { writeJson } from '../../json/write-json.ts';
 import type { Operation } from '../../operations/operation.ts';
 import { createTrajectoryChecks } from '../../train/stream/checks.ts';
-import { createEnvelope, readTrajectories } from '../../train/stream/grammar.ts';
-import { InvalidTextError } from '../../train/stream/reader.ts';
+import { createEnvelope, InvalidTextError, readTrajectories } from '../../train/stream/reader.ts';
 import { limitYoungGeneration } from '../../train/stream/small-heap.ts';
 import { createChunkBatcher } from '../../train/stream/upload.ts';
 import { yieldToEventLoop } from '../event-loop.ts';

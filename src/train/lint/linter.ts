@@ -3,10 +3,11 @@ import { observeChunks } from '../../http/body-chunks.ts';
 import { formatJsonPath, type JsonPath } from '../../json/json-node.ts';
 import { formatPosition } from '../../json/utf8.ts';
 import { createTrajectoryChecks } from '../stream/checks.ts';
-import { createEnvelope, readTrajectories } from '../stream/grammar.ts';
 import {
+  createEnvelope,
   InvalidTextError,
   locationInside,
+  readTrajectories,
   type TextForm,
   type TextLocation,
   type TrajectoryPart,

@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer';
 import type { Issue } from '../../errors.ts';
-import { createFindingCollector, type PendingFinding, type ReportedFinding } from '../../fields/finding.ts';
+import { createFindingCollector, type PendingFinding } from '../../fields/finding.ts';
 import { createBodyInspector } from '../../fields/schema-validator.ts';
 import {
   formatJsonPath,
@@ -14,40 +14,21 @@ import {
 } from '../../json/json-node.ts';
 import { formatPosition } from '../../json/utf8.ts';
 import { trajectoryGroupShape, trajectoryShape } from '../../operations/train.ts';
-import { createEnvelope, type TextPart } from './grammar.ts';
 import {
+  createEnvelope,
   type InvalidTextError,
   locationInside,
   parseTextAt,
   type TextLocation,
+  type TextPart,
   type TrajectoryEvent,
   type TrajectoryPart,
 } from './reader.ts';
 
-/** Checks of streamed trajectories: the same as for whole bodies, one trajectory at a time. */
-export interface TrajectoryChecks {
-  /** Checks an event of the text named `label`. Throws InvalidTextError if it is not valid JSON. */
-  readonly checkEvent: (event: TrajectoryEvent, label: string) => void;
-  /** The same for a trajectory; returns its value. */
-  readonly checkTrajectory: (event: TrajectoryPart, label: string) => JsonNode;
-  /** Records why the text of a body field could not be read to its end. */
-  readonly addReadError: (error: InvalidTextError, label: string, field: string) => void;
-  /** The texts of a body outside of its groups, so far. */
-  readonly bodyParts: readonly TextPart[];
-  readonly groupCount: () => number;
-  /** The index of the current group; values that are not groups count, too. */
-  readonly lastGroup: () => number;
-  /** The index of the group of the last single trajectory, if it has one. */
-  readonly assignedGroup: () => number | undefined;
-  readonly trajectoryCount: () => number;
-  readonly findings: () => ReportedFinding<Issue>[];
-  /** Values that are not groups of trajectories: errors even with --no-check. */
-  readonly structureErrors: () => ReportedFinding<Issue>[];
-  readonly hint: () => string | undefined;
-}
+export type TrajectoryChecks = ReturnType<typeof createTrajectoryChecks>;
 
-/** Starts the checks. With a path, single trajectories are grouped by the value there, in the order of these values. */
-export function createTrajectoryChecks(groupBy: JsonPath | undefined): TrajectoryChecks {
+/** The checks of whole bodies, one trajectory at a time. With a path, single trajectories are grouped by the value there. */
+export function createTrajectoryChecks(groupBy: JsonPath | undefined) {
   const inspectTrajectory = createBodyInspector(trajectoryShape);
   const inspectGroup = createBodyInspector(trajectoryGroupShape);
   const findings = createFindingCollector<Issue>();
@@ -60,10 +41,8 @@ export function createTrajectoryChecks(groupBy: JsonPath | undefined): Trajector
   const assignedGroups = new Map<string, { readonly group: number; count: number }>();
   let assignedGroup: number | undefined;
   const bodyParts: TextPart[] = [];
-  // The texts of the current group.
   let groupParts: TextPart[] | undefined;
 
-  // The place of a single trajectory, or the reason why it has no group.
   const assignGroup = (trajectory: JsonNode, path: JsonPath): { group: number; at: number } | string => {
     assignedGroup = undefined;
     const value = nodeAtPath(trajectory, path);
@@ -72,8 +51,7 @@ export function createTrajectoryChecks(groupBy: JsonPath | undefined): Trajector
     const assigned = assignedGroups.get(key) ?? { group: assignedGroups.size, count: 0 };
     assignedGroups.set(key, assigned);
     assignedGroup = assigned.group;
-    assigned.count += 1;
-    return { group: assigned.group, at: assigned.count - 1 };
+    return { group: assigned.group, at: assigned.count++ };
   };
   const addFindings = (
     findingsOfPart: readonly PendingFinding[],
@@ -92,8 +70,7 @@ export function createTrajectoryChecks(groupBy: JsonPath | undefined): Trajector
     const describe = (): Issue => ({ path, at: formatPosition(label, location), message });
     structureErrors.add({ level: 'error', code: 'invalid' }, describe);
   };
-  const validateTrajectory = (event: TrajectoryPart, label: string): JsonNode => {
-    const { bytes, location, container, document } = event;
+  const checkTrajectory = ({ bytes, location, container, document }: TrajectoryPart, label: string): JsonNode => {
     const root = rootOf(document ?? parseTextAt(bytes, location));
     const assignment =
       container === 'in a group' ? { group: lastGroup, at: indexInGroup } : groupBy && assignGroup(root, groupBy);
@@ -112,42 +89,41 @@ export function createTrajectoryChecks(groupBy: JsonPath | undefined): Trajector
     }
     return root;
   };
-  const validateGroup = (label: string): void => {
-    const { parse, locationAt } = createEnvelope(groupParts ?? []);
-    addFindings(inspectGroup(rootOf(parse())), ['trajectory_groups', lastGroup], locationAt, label);
+  const checkEvent = (event: TrajectoryEvent, label: string): void => {
+    if (event.kind === 'trajectory') checkTrajectory(event, label);
+    if (event.kind === 'text')
+      (groupParts ?? bodyParts).push({ bytes: Buffer.from(event.bytes), location: event.location });
+    if (event.kind === 'group') {
+      if (groupBy) addStructureError('is already a group; leave out --group-by', event.location, label);
+      groupCount += 1;
+      lastGroup += 1;
+      indexInGroup = 0;
+      groupParts = [];
+    }
+    if (event.kind === 'end') {
+      const { parse, locationAt } = createEnvelope(groupParts ?? []);
+      addFindings(inspectGroup(rootOf(parse())), ['trajectory_groups', lastGroup], locationAt, label);
+      groupParts = undefined;
+    }
   };
 
   return {
-    checkTrajectory: validateTrajectory,
-    checkEvent: (event, label) => {
-      switch (event.kind) {
-        case 'group':
-          if (groupBy) addStructureError('is already a group; leave out --group-by', event.location, label);
-          groupCount += 1;
-          lastGroup += 1;
-          indexInGroup = 0;
-          groupParts = [];
-          break;
-        case 'trajectory':
-          validateTrajectory(event, label);
-          break;
-        case 'text':
-          (groupParts ?? bodyParts).push({ bytes: Buffer.from(event.bytes), location: event.location });
-          break;
-        case 'end':
-          validateGroup(label);
-          groupParts = undefined;
-          break;
-      }
-    },
-    addReadError: ({ message, location, syntaxProblem }, label, field) =>
+    /** Checks an event of the text named `label`. Throws InvalidTextError if it is not valid JSON. */
+    checkEvent,
+    /** The same for a trajectory; returns its value. */
+    checkTrajectory,
+    /** Records why the text of a body field could not be read to its end. */
+    addReadError: ({ message, location, syntaxProblem }: InvalidTextError, label: string, field: string): void =>
       addStructureError(message, location, label, syntaxProblem === undefined ? '' : field),
     bodyParts,
     groupCount: () => (groupBy ? assignedGroups.size : groupCount),
+    /** The index of the current group; values that are not groups count, too. */
     lastGroup: () => lastGroup,
+    /** The index of the group of the last single trajectory, if it has one. */
     assignedGroup: () => assignedGroup,
     trajectoryCount: () => trajectoryCount,
     findings: findings.findings,
+    /** Values that are not groups of trajectories: errors even with --no-check. */
     structureErrors: structureErrors.findings,
     hint: () =>
       ungroupedCount > 0 && !groupBy

@@ -5,12 +5,11 @@ import { type FlagValues, getStringFlag } from '../../flag.ts';
 import { COMMA, LINE_FEED } from '../../json/json-bytes.ts';
 import { type JsonPath, parseJsonPath } from '../../json/json-node.ts';
 import { createTrajectoryChecks, type TrajectoryChecks } from './checks.ts';
-import { createEnvelope, readTrajectories } from './grammar.ts';
-import { InvalidTextError, type TextForm, type TrajectoryEvent } from './reader.ts';
+import { createEnvelope, InvalidTextError, readTrajectories, type TextForm, type TrajectoryEvent } from './reader.ts';
 import type { TextSource } from './source.ts';
 import { createChunkBatcher, SENDABLE_BUFFERS } from './upload.ts';
 
-/** The trajectories of a body. They are parsed and checked while they are first read; then their byte ranges are read again as they are. */
+/** The trajectories of a body, parsed and checked while they are first read; then their byte ranges are read again as they are. */
 export interface TrajectoryContent {
   readonly sources: readonly TextSource[];
   readonly checks: TrajectoryChecks;
@@ -42,11 +41,11 @@ export function filesContent(sources: readonly TextSource[], path: JsonPath | un
           return separator;
         });
     },
-    rereadArray: () => (path ? readGroups(sources, ranges, checks.groupCount()) : readInOrder(sources, ranges)),
+    rereadArray: () =>
+      path ? readGroups(sources, ranges.rangesOf, checks.groupCount()) : readInOrder(sources, ranges.rangesOf),
   };
 }
 
-/** The path of `--group-by`. Throws usage if it is not valid. */
 export function parseGroupByPath(flags: FlagValues): JsonPath | undefined {
   const text = getStringFlag(flags, 'group-by');
   const path = text === undefined ? undefined : parseJsonPath(text);
@@ -54,13 +53,8 @@ export function parseGroupByPath(flags: FlagValues): JsonPath | undefined {
   throw usageFailure(`--group-by: ${JSON.stringify(text)} is not a valid path`, 'write a path such as metadata.task');
 }
 
-export interface BodyContent extends TrajectoryContent {
-  /** Everything but the groups, once all was read, with the first error in it. */
-  readonly envelope: () => LabeledBytes;
-}
-
-/** The groups of a whole body. `readFirst` yields the complete body. */
-export function bodyContent(source: TextSource): BodyContent {
+/** The groups of a whole body. `readFirst` yields the complete body; `envelope` is the rest, with the first error in it. */
+export function bodyContent(source: TextSource): TrajectoryContent & { readonly envelope: () => LabeledBytes } {
   const checks = createTrajectoryChecks(undefined);
   return {
     sources: [source],
@@ -89,15 +83,12 @@ export function bodyContent(source: TextSource): BodyContent {
   };
 }
 
-// The bytes of an event that are sent.
-type ChunkSelector = (event: TrajectoryEvent) => readonly Uint8Array[];
-
-// Passes every event to the checks, and yields the selected bytes. A syntax error ends the source.
+// Passes every event to the checks, and yields the bytes of it that are sent. A syntax error ends the source.
 async function* readCheckedChunks(
   source: TextSource,
   form: TextForm,
   checks: TrajectoryChecks,
-  select: ChunkSelector,
+  select: (event: TrajectoryEvent) => readonly Uint8Array[],
 ): AsyncGenerator<Uint8Array> {
   const { label } = source;
   const batcher = createChunkBatcher();
@@ -120,7 +111,7 @@ const groupOpen = Buffer.from('{"trajectories":[');
 const groupClose = Buffer.from(']}');
 
 // The sources in order; all of each is read, because many small ranges would take longer.
-async function* readInOrder(sources: readonly TextSource[], { rangesOf }: RangeLists): AsyncGenerator<Uint8Array> {
+async function* readInOrder(sources: readonly TextSource[], rangesOf: RangeReader): AsyncGenerator<Uint8Array> {
   const batcher = createChunkBatcher(SENDABLE_BUFFERS);
   let isFirst = true;
   for (const [index, source] of sources.entries()) {
@@ -146,7 +137,7 @@ async function* readInOrder(sources: readonly TextSource[], { rangesOf }: RangeL
 
 async function* readGroups(
   sources: readonly TextSource[],
-  { rangesOf }: RangeLists,
+  rangesOf: RangeReader,
   groupCount: number,
 ): AsyncGenerator<Uint8Array> {
   const batcher = createChunkBatcher(SENDABLE_BUFFERS);
@@ -168,21 +159,11 @@ function separateByCommas(lines: Uint8Array): Uint8Array {
   return lines;
 }
 
-// A value of a source (the index of which is `source`), or several values that are one line each and separated only by line feeds.
-interface ByteRange {
-  readonly source: number;
-  readonly start: number;
-  readonly end: number;
-  readonly isLines: boolean;
-}
+type RangeReader = ReturnType<typeof createRangeLists>['rangesOf'];
 
-// The values of each group, or of each source, whose numbers are those of lists; a range takes 28 bytes of memory.
-interface RangeLists {
-  readonly add: (event: TrajectoryEvent, source: number) => void;
-  readonly rangesOf: (list: number) => Generator<ByteRange>;
-}
-
-function createRangeLists(lastGroup: (() => number | undefined) | undefined): RangeLists {
+// The values of each group, or of each source, whose numbers are those of lists. A range, which takes 28 bytes of memory, is
+// one value, or (`isLines`) several that are one line each and separated only by line feeds.
+function createRangeLists(lastGroup: (() => number | undefined) | undefined) {
   // For each range: its bounds, its source, the next range of its list, and whether it has several lines. For each list: its
   // first and last range. Ranges count from 1 here, because a new array is filled with zeros.
   let bounds = new Float64Array(2048);
@@ -190,7 +171,6 @@ function createRangeLists(lastGroup: (() => number | undefined) | undefined): Ra
   let lists = new Int32Array(2048);
   let rangeCount = 0;
   let value = { start: 0, end: 0, line: 0, isLine: true };
-  // The value that was added last, if it has no line feed.
   let last = { list: -1, source: -1, end: 0, line: 0 };
   const addValue = (list: number, source: number): void => {
     const { start, end, line, isLine } = value;
@@ -216,7 +196,7 @@ function createRangeLists(lastGroup: (() => number | undefined) | undefined): Ra
     lists[list * 2 + 1] = rangeCount;
   };
   return {
-    add: (event, source) => {
+    add: (event: TrajectoryEvent, source: number): void => {
       const isAlone = event.kind === 'trajectory' && event.container !== 'in a group';
       if (event.kind === 'group' || isAlone) {
         const { offset, line } = event.location;
@@ -229,7 +209,7 @@ function createRangeLists(lastGroup: (() => number | undefined) | undefined): Ra
       const list = lastGroup ? lastGroup() : source;
       if ((event.kind === 'end' || isAlone) && list !== undefined) addValue(list, source);
     },
-    rangesOf: function* (list) {
+    rangesOf: function* (list: number) {
       for (let range = lists[list * 2] ?? 0; range !== 0; range = links[range * 3 - 2] ?? 0) {
         const [start = 0, end = 0] = [bounds[range * 2 - 2], bounds[range * 2 - 1]];
         yield { source: links[range * 3 - 3] ?? 0, start, end, isLines: links[range * 3 - 1] === 1 };

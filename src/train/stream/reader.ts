@@ -1,53 +1,17 @@
 import { Buffer } from 'node:buffer';
 import { formatByteSize } from '../../files/byte-size.ts';
+import { concatChunks } from '../../http/body-chunks.ts';
+import { parseFast } from '../../json/fast-parser.ts';
 import * as ascii from '../../json/json-bytes.ts';
-import { JsonError, unexpectedByteError } from '../../json/json-error.ts';
-import type { JsonDocument } from '../../json/json-node.ts';
-import { parseJson, skipWhitespace } from '../../json/parse-json.ts';
-import { type SkipState, skipValue } from '../../json/skip-value.ts';
-import { positionAfter, type TextPosition } from '../../json/utf8.ts';
+import { JsonError, trailingCommaError, unexpectedByteError } from '../../json/json-error.ts';
+import { type JsonDocument, kindName, rootOf, stringOf } from '../../json/json-node.ts';
+import { parseJson, skipValue, skipWhitespace } from '../../json/parse-json.ts';
+import { hasByteOrderMark, positionAfter, rejectUtf16, type TextPosition } from '../../json/utf8.ts';
 import { scalarEnd } from '../../json/write-json.ts';
 
-/** The start of something in its text: line and column from 1, which do not count a byte order mark, and the offset in bytes, which does. */
+/** Line and column do not count a byte order mark; the offset in bytes does. */
 export interface TextLocation extends TextPosition {
   readonly offset: number;
-}
-
-/** The place of an offset in a part of a text that begins at `start`. */
-export function locationInside(bytes: Buffer, start: TextLocation, offset: number): TextLocation {
-  const { line, column } = positionAfter(bytes.subarray(0, offset), start);
-  return { offset: start.offset + offset, line, column };
-}
-
-/** A text that is not valid JSON or does not have the expected structure, with the location. */
-export class InvalidTextError extends Error {
-  override readonly name = 'InvalidTextError';
-  readonly location: TextLocation;
-  /** The reason why it is not valid JSON; undefined for valid JSON of another structure. */
-  readonly syntaxProblem: string | undefined;
-
-  constructor(message: string, location: TextLocation, syntaxProblem?: string) {
-    super(message);
-    this.location = location;
-    this.syntaxProblem = syntaxProblem;
-  }
-}
-
-/** Parses a part of a text. Throws InvalidTextError with the location that `locationAt` returns. */
-export function parseTextPart(bytes: Buffer, locationAt: (offset: number) => TextLocation): JsonDocument {
-  try {
-    return parseJson(bytes);
-  } catch (error) {
-    throw error instanceof JsonError ? invalidJsonError(error, locationAt(error.offset)) : error;
-  }
-}
-
-export function parseTextAt(bytes: Buffer, start: TextLocation): JsonDocument {
-  return parseTextPart(bytes, (offset) => locationInside(bytes, start, offset));
-}
-
-export function invalidJsonError({ message }: Pick<JsonError, 'message'>, location: TextLocation): InvalidTextError {
-  return new InvalidTextError(`invalid JSON: ${message}`, location, message);
 }
 
 /** A trajectory, or any other value in place of one. */
@@ -66,7 +30,7 @@ export type TrajectoryEvent =
   | { readonly kind: 'group'; readonly location: TextLocation }
   | TrajectoryPart
   /** Other fields of a group or body. Together they are that group or body with empty arrays. */
-  | { readonly kind: 'text'; readonly location: TextLocation; readonly bytes: Buffer }
+  | ({ readonly kind: 'text' } & TextPart)
   /** Commas and whitespace between the elements of an array. */
   | { readonly kind: 'between'; readonly bytes: Buffer }
   | { readonly kind: 'end' };
@@ -74,41 +38,272 @@ export type TrajectoryEvent =
 /** What a text contains: groups (or trajectories), in an array or one after the other; or a whole body. */
 export type TextForm = 'groups' | 'body';
 
-/** The position in a text of which only a part is in memory. Offsets are relative to that part. */
-export interface Cursor extends SkipState {
-  bytes: Buffer;
-  /** The first byte that is still needed. */
-  keepFrom: number;
-  /** The number of bytes of the text before `bytes`. */
-  baseOffset: number;
-  /** The last location that was needed; lines are counted from there. */
-  located: TextLocation;
-  isEnded: boolean;
-  /** `bytes` are the start of this buffer. */
-  buffer: Buffer;
-  /** Bytes of the trajectory before the next one: of most files all have about the same. */
-  lastTrajectoryBytes: number;
+type EventGenerator<T = void> = Generator<TrajectoryEvent | undefined, T, void>;
+
+/**
+ * Reads a text chunk by chunk; memory is bounded by one trajectory, or one other field of a group or body. Each step yields
+ * the events of one chunk; their bytes are valid until the next step. The consumer parses trajectories and texts
+ * (`parseTextAt`, `createEnvelope`); other errors throw InvalidTextError.
+ */
+export async function* readTrajectories(
+  chunks: AsyncIterable<Uint8Array>,
+  form: TextForm,
+): AsyncGenerator<Iterable<TrajectoryEvent>> {
+  const cursor = createCursor();
+  const events = readText(cursor, form);
+  for await (const chunk of chunks) {
+    appendChunk(cursor, chunk);
+    yield availableEvents(events);
+  }
+  cursor.isEnded = true;
+  yield availableEvents(events);
+}
+
+function* availableEvents(events: EventGenerator): Generator<TrajectoryEvent> {
+  for (;;) {
+    const { value } = events.next();
+    if (value === undefined) return;
+    yield value;
+  }
+}
+
+function* readText(cursor: Cursor, form: TextForm): EventGenerator {
+  while (cursor.bytes.length < 3 && !cursor.isEnded) yield undefined;
+  withLocation(
+    () => rejectUtf16(cursor.bytes),
+    () => cursorLocation(cursor),
+  );
+  // Offsets are those in the file, columns those that an editor shows.
+  if (hasByteOrderMark(cursor.bytes))
+    Object.assign(cursor, { keepFrom: 3, at: 3, located: { offset: 3, line: 1, column: 1 } });
+  yield* form === 'body' ? readBody(cursor) : readGroups(cursor);
+}
+
+// Reads consecutive values to the end of the text: groups, single trajectories, and arrays of them.
+function* readGroups(cursor: Cursor): EventGenerator {
+  for (;;) {
+    const first = yield* nextToken(cursor, 'dropped');
+    yield* emitConsumed(cursor, 'dropped');
+    if (first === ascii.END_OF_TEXT) return;
+    if (first === ascii.OPEN_ARRAY) yield* readElements(cursor, 'dropped', () => readGroup(cursor, 'in a list'));
+    else yield* readGroup(cursor, 'alone');
+  }
+}
+
+function* readBody(cursor: Cursor): EventGenerator {
+  cursor.textStart = cursorLocation(cursor);
+  const first = yield* nextToken(cursor, 'held');
+  const location = cursorLocation(cursor);
+  if (first === ascii.END_OF_TEXT) throw invalidJsonError(new JsonError('the text is empty', 0), location);
+  if (first !== ascii.OPEN_OBJECT) {
+    yield* advancePastValue(cursor);
+    const kind = kindName(rootOf(parseTextAt(bytesSince(cursor, location), location)));
+    throw new InvalidTextError(`must be an object, not ${kind}`, location);
+  }
+  yield* readMembers(cursor, (name, byte) =>
+    name === 'trajectory_groups' && byte === ascii.OPEN_ARRAY
+      ? readElements(cursor, 'between', () => readGroup(cursor))
+      : advancePastValue(cursor),
+  );
+  if ((yield* nextToken(cursor, 'held')) !== ascii.END_OF_TEXT) yield* throwUnexpected(cursor, 'the end of the input');
+  yield* emitConsumed(cursor, 'text');
+}
+
+// In a body every value counts as a group. In a container, only the field `trajectories` shows that a value is one.
+function* readGroup(cursor: Cursor, container?: 'in a list' | 'alone'): EventGenerator {
+  const location = cursorLocation(cursor);
+  cursor.textStart = location;
+  let isGroup = !container;
+  if (isGroup) yield { kind: 'group', location };
+  if (cursor.bytes[cursor.at] !== ascii.OPEN_OBJECT) yield* advancePastValue(cursor);
+  else
+    yield* readMembers(cursor, function* (name, byte) {
+      if (container && name === 'trajectory_groups')
+        throw new InvalidTextError('is a whole body, not a group; give the file with -f', location);
+      if (name === 'trajectories' && !isGroup) {
+        isGroup = true;
+        yield { kind: 'group', location };
+      }
+      const isArray = name === 'trajectories' && byte === ascii.OPEN_ARRAY;
+      yield* isArray ? readElements(cursor, 'between', () => readGroupedTrajectory(cursor)) : advancePastValue(cursor);
+    });
+  if (container && !isGroup) return yield* emitTrajectory(cursor, location, container);
+  yield* emitConsumed(cursor, 'text');
+  yield { kind: 'end' };
+}
+
+function* readGroupedTrajectory(cursor: Cursor): EventGenerator {
+  const location = cursorLocation(cursor);
+  // Most are about as long as the one before. To skip a part would take longer than to parse all of it with the next chunk.
+  const isProbablyPartial = (): boolean => cursor.bytes.length - cursor.at < cursor.lastTrajectoryBytes;
+  if (isProbablyPartial() && !cursor.isEnded) yield undefined;
+  const isParsed = cursor.bytes[cursor.at] === ascii.OPEN_OBJECT && !isProbablyPartial();
+  const document = isParsed ? parseFast(cursor.bytes, cursor.at) : undefined;
+  if (document) cursor.at += document.bytes.length;
+  else yield* advancePastValue(cursor);
+  yield* emitTrajectory(cursor, location, 'in a group', document);
+}
+
+function* emitTrajectory(
+  cursor: Cursor,
+  location: TextLocation,
+  container: TrajectoryPart['container'],
+  complete?: JsonDocument,
+): EventGenerator {
+  const bytes = cursor.bytes.subarray(cursor.keepFrom, cursor.at);
+  const parsed = complete ?? parseFast(cursor.bytes, cursor.keepFrom);
+  const document = parsed?.bytes.length === bytes.length ? parsed : undefined;
+  cursor.keepFrom = cursor.at;
+  cursor.lastTrajectoryBytes = bytes.length;
+  yield { kind: 'trajectory', location, bytes, container, document };
+}
+
+function readMembers(cursor: Cursor, readValue: (name: string, first: number) => EventGenerator): EventGenerator {
+  return readElements(cursor, 'held', function* (first) {
+    if (first !== ascii.QUOTE) yield* throwUnexpected(cursor, 'a key in double quotes');
+    const location = cursorLocation(cursor);
+    yield* advancePastValue(cursor);
+    const key = bytesSince(cursor, location);
+    const text = key.toString('utf8', 1, key.length - 1);
+    const name = text.includes('\\') ? stringOf(rootOf(parseTextAt(key, location))) : text;
+    if ((yield* nextToken(cursor, 'held')) !== ascii.COLON) yield* throwUnexpected(cursor, '":"');
+    cursor.at += 1;
+    yield* readValue(name, yield* nextToken(cursor, 'held'));
+  });
+}
+
+// How whitespace and commas are treated: emitted between elements, dropped with the brackets, or kept with the pending text.
+type SeparatorMode = 'between' | 'dropped' | 'held';
+
+// Reads an array or object; the bytes outside of the elements of an array are text, unless they are dropped.
+function* readElements(
+  cursor: Cursor,
+  separators: SeparatorMode,
+  readElement: (first: number) => EventGenerator,
+): EventGenerator {
+  const isArray = cursor.bytes[cursor.at] === ascii.OPEN_ARRAY;
+  const close = isArray ? ascii.CLOSE_ARRAY : ascii.CLOSE_OBJECT;
+  cursor.at += 1;
+  yield* emitConsumed(cursor, separators === 'between' ? 'text' : separators);
+  let byte = yield* nextToken(cursor, separators);
+  while (byte !== close) {
+    yield* emitConsumed(cursor, separators);
+    yield* readElement(byte);
+    byte = yield* nextToken(cursor, separators);
+    if (byte === close) break;
+    if (byte !== ascii.COMMA) yield* throwUnexpected(cursor, isArray ? '"," or "]"' : '"," or "}"');
+    const comma = cursorLocation(cursor);
+    cursor.at += 1;
+    byte = yield* nextToken(cursor, separators);
+    if (byte === ascii.CLOSE_ARRAY || byte === ascii.CLOSE_OBJECT) throw invalidJsonError(trailingCommaError(0), comma);
+  }
+  yield* emitConsumed(cursor, separators);
+  if (separators === 'between') cursor.textStart = cursorLocation(cursor);
+  cursor.at += 1;
+}
+
+// Returns the byte of the next token or ascii.END_OF_TEXT.
+function* nextToken(cursor: Cursor, separators: SeparatorMode): EventGenerator<number> {
+  for (;;) {
+    cursor.at = skipWhitespace(cursor.bytes, cursor.at);
+    const byte = cursor.bytes[cursor.at];
+    if (byte !== undefined) return byte;
+    yield* emitConsumed(cursor, separators);
+    if (cursor.isEnded) return ascii.END_OF_TEXT;
+    yield undefined;
+  }
+}
+
+function* emitConsumed(cursor: Cursor, as: SeparatorMode | 'text'): EventGenerator {
+  if (as === 'held' || cursor.keepFrom === cursor.at) return;
+  const bytes = cursor.bytes.subarray(cursor.keepFrom, cursor.at);
+  cursor.keepFrom = cursor.at;
+  if (as === 'text') yield { kind: 'text', bytes, location: cursor.textStart };
+  else if (as === 'between') yield { kind: 'between', bytes };
+}
+
+// A longer value is parsed before it is complete: an error in it may hide its end.
+const EARLY_CHECK_BYTES = 8 * 1024 * 1024;
+
+// An error this close to the last byte may disappear with the next chunk.
+const UNCERTAIN_TAIL_BYTES = 16;
+
+function* advancePastValue(cursor: Cursor): EventGenerator {
+  const location = cursorLocation(cursor);
+  // Strings, objects and arrays have a closing byte. Numbers and literals end before a separator; parseJson validates them.
+  const isDelimited = [ascii.QUOTE, ascii.OPEN_OBJECT, ascii.OPEN_ARRAY].includes(cursor.bytes[cursor.at] ?? 0);
+  const advance = (): boolean => {
+    if (isDelimited) return skipValue(cursor.bytes, cursor);
+    cursor.at = scalarEnd(cursor.bytes, cursor.at);
+    return cursor.at < cursor.bytes.length;
+  };
+  cursor.depth = 0;
+  cursor.isInString = false;
+  let nextCheckBytes = EARLY_CHECK_BYTES;
+  while (!advance() && (isDelimited || !cursor.isEnded)) {
+    const bytes = bytesSince(cursor, location);
+    if (cursor.isEnded || bytes.length > nextCheckBytes) {
+      parseBeginning(bytes, location, cursor.isEnded);
+      nextCheckBytes *= 2;
+    }
+    yield undefined;
+  }
+  if (bytesSince(cursor, location).length === 0) yield* throwUnexpected(cursor, 'a value');
+}
+
+// Throws InvalidTextError for the beginning of a value if no more bytes can make it valid.
+function parseBeginning(bytes: Buffer, location: TextLocation, isAll: boolean): void {
+  try {
+    parseTextAt(bytes, location);
+  } catch (error) {
+    const offset = error instanceof InvalidTextError ? error.location.offset - location.offset : 0;
+    if (isAll || offset < bytes.length - UNCERTAIN_TAIL_BYTES) throw error;
+  }
+}
+
+function* throwUnexpected(cursor: Cursor, expected: string): EventGenerator<never> {
+  // A character may have four bytes.
+  while (!cursor.isEnded && cursor.bytes.length - cursor.at < 4) yield undefined;
+  const rest = cursor.bytes.subarray(cursor.at, cursor.at + 4);
+  throw invalidJsonError(unexpectedByteError(rest, 0, expected), cursorLocation(cursor));
+}
+
+// The position in a text of which only a part is in memory. Offsets are relative to that part.
+type Cursor = ReturnType<typeof createCursor>;
+
+function createCursor() {
+  const start: TextLocation = { offset: 0, line: 1, column: 1 };
+  return {
+    // With the nesting there while a value is skipped; in a string, it may be one byte beyond the end.
+    at: 0,
+    depth: 0,
+    isInString: false,
+    bytes: Buffer.alloc(0),
+    buffer: Buffer.alloc(0),
+    // The first byte that is still needed.
+    keepFrom: 0,
+    // The number of bytes of the text before `bytes`.
+    baseOffset: 0,
+    // The last location that was needed; lines are counted from there.
+    located: start,
+    // Where the text of a group or body begins that was not emitted yet.
+    textStart: start,
+    lastTrajectoryBytes: 0,
+    isEnded: false,
+  };
 }
 
 // The index of a document counts in 32-bit numbers.
 const MAX_VALUE_BYTES = 2 ** 31 - 1;
 
-export function createCursor(): Cursor {
-  const skipState = { at: 0, depth: 0, isInString: false };
-  const located = { offset: 0, line: 1, column: 1 };
-  const buffers = { bytes: Buffer.alloc(0), buffer: Buffer.alloc(0) };
-  return { ...skipState, ...buffers, located, keepFrom: 0, baseOffset: 0, lastTrajectoryBytes: 0, isEnded: false };
-}
-
-/** Appends a copy of a chunk, and reuses the memory before `keepFrom`. Throws InvalidTextError if a value is too long to hold. */
-export function appendChunk(cursor: Cursor, chunk: Uint8Array): void {
+// Appends a copy of a chunk, and reuses the memory before `keepFrom`.
+function appendChunk(cursor: Cursor, chunk: Uint8Array): void {
   const { bytes, keepFrom } = cursor;
   const location = cursorLocation(cursor);
   const retained = bytes.subarray(keepFrom);
   const neededBytes = retained.length + chunk.length;
   if (neededBytes > MAX_VALUE_BYTES)
     throw new InvalidTextError(`one value has more than ${formatByteSize(MAX_VALUE_BYTES)}`, location);
-  // Twice the size, so that a long value is moved only a few times.
   const larger =
     neededBytes > cursor.buffer.length ? Buffer.allocUnsafeSlow(Math.min(MAX_VALUE_BYTES, 2 * neededBytes)) : undefined;
   const buffer = larger ?? cursor.buffer;
@@ -121,8 +316,7 @@ export function appendChunk(cursor: Cursor, chunk: Uint8Array): void {
   cursor.at -= keepFrom;
 }
 
-/** The location of `at`. */
-export function cursorLocation(cursor: Cursor): TextLocation {
+function cursorLocation(cursor: Cursor): TextLocation {
   const { bytes, baseOffset, at, located } = cursor;
   if (baseOffset + at === located.offset) return located;
   const passed = bytes.subarray(located.offset - baseOffset, at);
@@ -130,80 +324,63 @@ export function cursorLocation(cursor: Cursor): TextLocation {
   return cursor.located;
 }
 
-/** Yields events, or undefined if it needs the next chunk; returns a byte or ascii.END_OF_TEXT. */
-export type EventGenerator<T = void> = Generator<TrajectoryEvent | undefined, T, void>;
+function bytesSince({ bytes, baseOffset, at }: Cursor, { offset }: TextLocation): Buffer {
+  return bytes.subarray(offset - baseOffset, at);
+}
 
-/** How whitespace and commas are treated: emitted between elements, dropped, or kept with the pending text. */
-type SeparatorMode = 'between' | 'dropped' | 'held';
+export function locationInside(bytes: Buffer, start: TextLocation, offset: number): TextLocation {
+  const { line, column } = positionAfter(bytes.subarray(0, offset), start);
+  return { offset: start.offset + offset, line, column };
+}
 
-export function* nextToken(cursor: Cursor, separators: SeparatorMode): EventGenerator<number> {
-  for (;;) {
-    cursor.at = skipWhitespace(cursor.bytes, cursor.at);
-    const byte = cursor.bytes[cursor.at];
-    if (byte !== undefined) return byte;
-    yield* emitConsumed(cursor, separators);
-    if (cursor.isEnded) return ascii.END_OF_TEXT;
-    yield undefined;
+export class InvalidTextError extends Error {
+  override readonly name = 'InvalidTextError';
+  readonly location: TextLocation;
+  /** The reason why it is not valid JSON; undefined for valid JSON of another structure. */
+  readonly syntaxProblem: string | undefined;
+
+  constructor(message: string, location: TextLocation, syntaxProblem?: string) {
+    super(message);
+    this.location = location;
+    this.syntaxProblem = syntaxProblem;
   }
 }
 
-export function* emitConsumed(cursor: Cursor, as: SeparatorMode | 'text', location?: TextLocation): EventGenerator {
-  // Inside a string, the cursor may be one byte beyond the end, after a backslash.
-  const end = Math.min(cursor.at, cursor.bytes.length);
-  if (as === 'held' || cursor.keepFrom === end) return;
-  const bytes = cursor.bytes.subarray(cursor.keepFrom, end);
-  cursor.keepFrom = end;
-  if (as === 'text') yield { kind: 'text', bytes, location: location ?? cursorLocation(cursor) };
-  else if (as === 'between') yield { kind: 'between', bytes };
+function invalidJsonError({ message }: JsonError, location: TextLocation): InvalidTextError {
+  return new InvalidTextError(`invalid JSON: ${message}`, location, message);
 }
 
-// A longer value is parsed before it is complete: an error in it may hide its end.
-const EARLY_CHECK_BYTES = 8 * 1024 * 1024;
-
-// An error this close to the last byte may disappear with the next chunk.
-const UNCERTAIN_TAIL_BYTES = 16;
-
-export function* advancePastValue(cursor: Cursor): EventGenerator {
-  const location = cursorLocation(cursor);
-  const start = (): number => location.offset - cursor.baseOffset;
-  // Strings, objects and arrays have a closing byte.
-  const isDelimited = [ascii.QUOTE, ascii.OPEN_OBJECT, ascii.OPEN_ARRAY].includes(cursor.bytes[cursor.at] ?? 0);
-  cursor.depth = 0;
-  cursor.isInString = false;
-  let nextCheckBytes = EARLY_CHECK_BYTES;
-  while (!(isDelimited ? skipValue(cursor.bytes, cursor) : advancePastScalar(cursor))) {
-    const readSoFar = (): Buffer => cursor.bytes.subarray(start());
-    if (cursor.isEnded) {
-      if (!isDelimited) break;
-      throwIfInvalid(readSoFar(), location, 0);
-    } else if (readSoFar().length > nextCheckBytes) {
-      throwIfInvalid(readSoFar(), location, UNCERTAIN_TAIL_BYTES);
-      nextCheckBytes *= 2;
-    }
-    yield undefined;
-  }
-  if (cursor.at === start()) yield* throwUnexpected(cursor, 'a value');
-}
-
-export function* throwUnexpected(cursor: Cursor, expected: string): EventGenerator<never> {
-  // A character may have four bytes.
-  while (!cursor.isEnded && cursor.bytes.length - cursor.at < 4) yield undefined;
-  const rest = cursor.bytes.subarray(cursor.at, cursor.at + 4);
-  throw invalidJsonError(unexpectedByteError(rest, 0, expected), cursorLocation(cursor));
-}
-
-// Numbers and literals end before a separator; parseJson validates them.
-function advancePastScalar(cursor: Cursor): boolean {
-  cursor.at = scalarEnd(cursor.bytes, cursor.at);
-  return cursor.at < cursor.bytes.length;
-}
-
-function throwIfInvalid(bytes: Buffer, location: TextLocation, uncertainBytes: number): void {
+function withLocation<T>(read: () => T, locationAt: (offset: number) => TextLocation): T {
   try {
-    parseJson(bytes);
+    return read();
   } catch (error) {
-    if (!(error instanceof JsonError)) throw error;
-    if (error.offset < bytes.length - uncertainBytes || uncertainBytes === 0)
-      throw invalidJsonError(error, locationInside(bytes, location, error.offset));
+    throw error instanceof JsonError ? invalidJsonError(error, locationAt(error.offset)) : error;
   }
+}
+
+export function parseTextAt(bytes: Buffer, start: TextLocation): JsonDocument {
+  return withLocation(
+    () => parseJson(bytes),
+    (offset) => locationInside(bytes, start, offset),
+  );
+}
+
+export interface TextPart {
+  readonly bytes: Buffer;
+  readonly location: TextLocation;
+}
+
+/** A group or a body with its arrays empty: all of it but the trajectories. `parse` throws InvalidTextError. */
+export function createEnvelope(parts: readonly TextPart[]) {
+  const bytes = concatChunks(parts.map((part) => part.bytes));
+  const locationAt = (offset: number): TextLocation => {
+    let rest = offset;
+    for (const [index, part] of parts.entries()) {
+      if (rest < part.bytes.length || index === parts.length - 1)
+        return locationInside(part.bytes, part.location, rest);
+      rest -= part.bytes.length;
+    }
+    return { offset, line: 1, column: 1 };
+  };
+  return { bytes, locationAt, parse: () => withLocation(() => parseJson(bytes), locationAt) };
 }

@@ -1,17 +1,11 @@
 import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8';
 
-/**
- * Keeps V8's young generation small: under load it would grow to 48 MB, without need. Node 20 to 26 have this flag; a
- * Node without it would print a warning on stderr.
- */
+/** Under load, V8's young generation would grow to 48 MB, without need. A Node without the flag would print a warning on stderr. */
 export function limitYoungGeneration(): void {
   setFlagsFromString('--semi-space-growth-factor=1');
 }
 
-/**
- * Keeps the whole heap of V8 small: from Node 24 on, the garbage of small trajectories would take 60 MB. It costs a tenth
- * of the time to read them, but half of the time of a batch, which therefore does without.
- */
+/** From Node 24 on, the garbage of small trajectories would take 60 MB. It costs a tenth of their time, but half of that of a batch. */
 export function keepHeapSmall(): void {
   limitYoungGeneration();
   setFlagsFromString('--optimize-for-size');

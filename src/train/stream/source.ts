@@ -13,9 +13,7 @@ import { openInputFile, prependChunk } from '../../files/read-input.ts';
 import { collectBodyStart } from '../../http/body-chunks.ts';
 import { noDeadline } from '../../http/time-limits.ts';
 
-/** A text with trajectories: read once, and again if it is a file or a copy. */
 export interface TextSource {
-  /** Its name in messages: the file as typed, or stdin. */
   readonly label: string;
   /** Bytes, if known; those of stdin, a pipe or compressed input once all was read. */
   readonly size: number | undefined;
@@ -28,23 +26,13 @@ export interface TextSource {
   readonly close: () => Promise<void>;
 }
 
-/** The input files of a command; all functions throw Failure `local_file`, and `body` for a YAML file. */
-export interface TrajectorySources {
-  /** Opens a file; stdin for `-` or without a path. */
-  readonly open: (path?: string) => Promise<TextSource>;
-  readonly openAll: (paths: readonly string[]) => Promise<readonly TextSource[]>;
-  readonly close: () => Promise<void>;
-}
+export type TrajectorySources = ReturnType<typeof createTrajectorySources>;
 
 /**
- * No files yet. Input that can be read only once (pipes, devices and compressed files) is copied to an unnamed file in
- * `spoolDirectory` while it is first read; without a directory it cannot be read again. The deadline holds for all of those inputs.
+ * Input that can be read only once (pipes, devices and compressed files) is copied to an unnamed file in `spoolDirectory` while it
+ * is first read; without a directory it cannot be read again. Throws Failure `local_file`, and `body` for a YAML file.
  */
-export function createTrajectorySources(
-  context: Context,
-  spoolDirectory: string | undefined,
-  deadline = noDeadline,
-): TrajectorySources {
+export function createTrajectorySources(context: Context, spoolDirectory: string | undefined, deadline = noDeadline) {
   const { runtime } = context;
   const spool = createSpool(spoolDirectory);
   const opened: TextSource[] = [];
@@ -66,14 +54,15 @@ export function createTrajectorySources(
     return source;
   };
   return {
+    /** Opens a file; stdin for `-` or without a path. */
     open,
-    openAll: async (paths) => {
+    openAll: async (paths: readonly string[]): Promise<readonly TextSource[]> => {
       const files = await Promise.all(paths.map((path) => expandDirectory(path, runtime.cwd)));
       const sources: TextSource[] = [];
       for (const file of files.flat()) sources.push(await open(file));
       return sources;
     },
-    close: async () => {
+    close: async (): Promise<void> => {
       for (const cancel of timers) cancel();
       for (const source of opened) await source.close();
       await spool.close();
@@ -120,10 +109,9 @@ function createFileSource(path: string, label: string, { size, mtimeMs, ino }: S
   };
 }
 
-// Large enough that few trajectories are cut, small enough for memory.
 const READ_CHUNK_BYTES = 1024 * 1024;
 
-// A range of bytes of a file, of which the next chunk is read while the caller works on one.
+// The next chunk is read while the caller works on one.
 async function* readByteRange(
   handle: FileHandle,
   start: number,
@@ -167,7 +155,6 @@ export function changedFileFailure(label: string): Failure {
   });
 }
 
-// The first bytes show whether the input is compressed.
 async function* decompressIfNeeded(chunks: AsyncIterable<Uint8Array>, label: string): AsyncGenerator<Uint8Array> {
   const rest = chunks[Symbol.asyncIterator]();
   let start = Buffer.alloc(0);
@@ -181,15 +168,10 @@ async function* decompressIfNeeded(chunks: AsyncIterable<Uint8Array>, label: str
   yield* compression ? decompressChunks(text, compression, label) : text;
 }
 
-// Copies of input that can be read only once.
-interface Spool {
-  /** A source whose bytes are copied during the first read. */
-  readonly add: (label: string, chunks: AsyncIterable<Uint8Array>) => TextSource;
-  readonly close: () => Promise<void>;
-}
+type Spool = ReturnType<typeof createSpool>;
 
-// One anonymous file (0600) for all copies, created at the first read; the system deletes it when the process ends.
-function createSpool(directory: string | undefined): Spool {
+// One anonymous file (0600) for copies of all inputs that can be read only once, created at the first read.
+function createSpool(directory: string | undefined) {
   let handle: FileHandle | undefined;
   let usedBytes = 0;
   const append = async (chunk: Uint8Array): Promise<void> => {
@@ -199,7 +181,7 @@ function createSpool(directory: string | undefined): Spool {
     usedBytes += chunk.length;
   };
   return {
-    add: (label, chunks) => {
+    add: (label: string, chunks: AsyncIterable<Uint8Array>): TextSource => {
       let baseOffset = 0;
       let bytes = 0;
       let size: number | undefined;
@@ -227,13 +209,12 @@ function createSpool(directory: string | undefined): Spool {
         close: async () => {},
       };
     },
-    close: async () => handle?.close(),
+    close: async (): Promise<void> => handle?.close(),
   };
 }
 
 type Compression = 'gzip' | 'zstd';
 
-// By the first four bytes of a text.
 function detectCompression(start: Uint8Array): Compression | undefined {
   const [first, second, third, fourth] = start;
   if (first === 0x1f && second === 0x8b) return 'gzip';
@@ -265,7 +246,6 @@ const DECODER_CHUNK_BYTES = 128 * 1024;
 async function createDecoder(compression: Compression, label: string): Promise<Transform> {
   const zlib = await import('node:zlib');
   if (compression === 'gzip') return zlib.createGunzip({ chunkSize: DECODER_CHUNK_BYTES });
-  // Older releases of Node do not have it.
   if ('createZstdDecompress' in zlib && typeof zlib.createZstdDecompress === 'function')
     return zlib.createZstdDecompress({ chunkSize: DECODER_CHUNK_BYTES });
   throw new Failure('local_file', `cannot read ${label}: this Node cannot read zstd`, {

@@ -30,24 +30,16 @@ export async function* assembleBody(
 }
 
 /** The size of a body, and its SHA-256 in hexadecimal. */
-export interface BodyDigest {
-  readonly bytes: number;
-  readonly digest: string;
-}
+export type BodyDigest = ReturnType<typeof digestBytes>;
 
-export function digestBytes(bytes: Uint8Array): BodyDigest {
+export function digestBytes(bytes: Uint8Array) {
   return { bytes: bytes.length, digest: createHash('sha256').update(bytes).digest('hex') };
 }
 
-/** A digest, and the CRC-32 by which a second reading is compared: a third of the time of another digest. */
-export interface CheckedDigest extends BodyDigest {
-  readonly checksum: number;
-}
+export type CheckedDigest = Awaited<ReturnType<typeof digestChunks>>;
 
-export async function digestChunks(
-  chunks: AsyncIterable<Uint8Array>,
-  onBytes: (bytes: number) => void,
-): Promise<CheckedDigest> {
+/** A digest, and the CRC-32 by which a second reading is compared: a third of the time of another digest. */
+export async function digestChunks(chunks: AsyncIterable<Uint8Array>, onBytes: (bytes: number) => void) {
   const hash = createHash('sha256');
   let bytes = 0;
   let checksum = 0;
@@ -88,7 +80,6 @@ export function showCheckProgress(
   const total = sizes.reduce((sum, size) => (sum === undefined || size === undefined ? undefined : sum + size), 0);
   let bytes = 0;
   const end = startSpinner(() => {
-    // The reader of stdin says what it waits for.
     if (bytes === 0) return '';
     const transfer = formatTransfer('checking', { bytes, total, elapsedMs: runtime.elapsed() - start });
     return groupCount ? `${transfer}, ${groupCount()} groups` : transfer;
@@ -102,16 +93,12 @@ export function showCheckProgress(
   };
 }
 
-// Smaller chunks cost more to pass on than to copy; larger ones take more memory.
 const BATCH_CHUNK_BYTES = 128 * 1024;
 
 /** The buffer that is filled, the one that was yielded last and may be withheld, and 512 KiB after it. */
 export const SENDABLE_BUFFERS = 6;
 
-/**
- * Returns a function that combines chunks into larger ones, in buffers that it reuses in turn: with one, the bytes of a chunk
- * are valid until the next one. With SENDABLE_BUFFERS, a socket has written them, as it holds back less before it asks to wait.
- */
+/** Combines chunks into larger ones in buffers that it reuses in turn. With SENDABLE_BUFFERS, a socket has written a chunk by then. */
 export function createChunkBatcher(bufferCount = 1): (chunks: Iterable<Uint8Array>) => Generator<Uint8Array> {
   const buffers: Buffer[] = [];
   let current = 0;

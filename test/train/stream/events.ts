@@ -1,6 +1,6 @@
-import { readTrajectories } from '../../../src/train/stream/grammar.ts';
 import {
   InvalidTextError,
+  readTrajectories,
   type TextForm,
   type TextLocation,
   type TrajectoryEvent,

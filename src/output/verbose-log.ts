@@ -1,4 +1,5 @@
-import { type HttpHeaders, type HttpRequest, type HttpResponse, isRateLimitHeader, type Send } from './message.ts';
+import { type HttpRequest, type HttpResponse, isRateLimitHeader, type Send } from '../http/message.ts';
+import { isSecretHeader, redactHeaders } from './redaction.ts';
 
 /** Writes each request and response line by line, as `curl -v` does, with secret headers redacted. */
 export async function sendWithLog(
@@ -17,18 +18,4 @@ export async function sendWithLog(
   const isSecret = (name: string): boolean => isSecretHeader(name) && !isRateLimitHeader(name);
   for (const line of redactHeaders(response.headers, isSecret)) await writeLine(`< ${line}`);
   return response;
-}
-
-export function redactHeaders(headers: HttpHeaders, isSecret = isSecretHeader): string[] {
-  return headers.map(([name, value]) => `${name}: ${isSecret(name) ? redactCredential(value) : value}`);
-}
-
-export function isSecretHeader(name: string): boolean {
-  return /auth|cookie|key|secret|token|password|credential/i.test(name);
-}
-
-// Only the scheme is shown, which names the kind of credential.
-function redactCredential(value: string): string {
-  const scheme = /^(Basic|Bearer) /.exec(value)?.[0] ?? '';
-  return `${scheme}[redacted]`;
 }

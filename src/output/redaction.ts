@@ -1,0 +1,226 @@
+import { Buffer } from 'node:buffer';
+import type { HttpHeaders } from '../http/message.ts';
+import { applySplices } from '../json/edit.ts';
+import {
+  endOffset,
+  formatJsonPath,
+  type JsonNode,
+  kindOf,
+  membersOf,
+  rawText,
+  startOffset,
+  stringOf,
+} from '../json/json-node.ts';
+import type { Operation } from '../operations/operation.ts';
+import type { Runtime } from '../runtime.ts';
+
+export const REDACTED = '[redacted]';
+
+// Shorter values are parts of ordinary words, and a shorter beginning at the end of a text does not reveal a secret.
+const MIN_SECRET_CHARS = 4;
+const MIN_PREFIX_CHARS = 6;
+
+/** A redactor of these values. Values of fewer than four characters are not redacted. */
+export function createRedactor(initialSecrets: readonly string[]) {
+  let secrets: string[] = [];
+  let bodySecrets: string[] = [];
+  const addSecrets = (newSecrets: readonly string[]): void => {
+    secrets = longestFirst([...secrets, ...newSecrets.flatMap(secretForms)]);
+    bodySecrets = longestFirst([...bodySecrets, ...bodySecretForms(newSecrets)]);
+  };
+  addSecrets(initialSecrets);
+  return {
+    addSecrets,
+    /** The text with `[redacted]` in place of each secret, in any encoding in which a server may return it. */
+    redact: (text: string): string => {
+      const left = replaceSecrets(text, secrets);
+      const start = Math.max(0, ...secrets.map((secret) => trailingPrefixLength(left, secret, MIN_PREFIX_CHARS)));
+      return start === 0 ? left : left.slice(0, -start) + REDACTED;
+    },
+    /** The JSON of a body that is stored, as `redact`; see bodySecretForms. */
+    redactBody: (json: string): string => replaceSecrets(json, bodySecrets),
+  };
+}
+
+/** Users pass a word such as `none` or `EMPTY` to servers that need no token; bodies contain such words for other reasons. */
+export const MIN_BODY_SECRET_CHARS = 8;
+
+/** The forms of secrets that are redacted in bodies; a secret of fewer than eight characters stays. */
+export function bodySecretForms(secrets: readonly (string | undefined)[]): string[] {
+  return secrets.flatMap((secret = '') => (secret.length < MIN_BODY_SECRET_CHARS ? [] : secretForms(secret)));
+}
+
+// The texts of at least four characters, each once and longer ones first, because they may contain others.
+function longestFirst(texts: readonly string[]): string[] {
+  const redactable = texts.filter(({ length }) => length >= MIN_SECRET_CHARS);
+  return [...new Set(redactable)].sort((left, right) => right.length - left.length);
+}
+
+export function replaceSecrets(text: string, secrets: readonly string[]): string {
+  return secrets.reduce((before, secret) => before.replaceAll(secret, REDACTED), text);
+}
+
+// The number of characters at the end of a cut text that begin a secret; 0 for fewer than `minChars`.
+function trailingPrefixLength(text: string, secret: string, minChars: number): number {
+  for (let length = Math.min(secret.length - 1, text.length); length >= minChars; length--) {
+    if (text.endsWith(secret.slice(0, length))) return length;
+  }
+  return 0;
+}
+
+// The forms in which a server may return a value: unchanged, as Latin-1, escaped as JSON once and twice, as a step of a path,
+// percent-encoded, and inside of longer text that is base64.
+function secretForms(secret: string): string[] {
+  if (secret.length < MIN_SECRET_CHARS) return [];
+  const rawForms = [secret, Buffer.from(secret).toString('latin1')];
+  const escapedForms = rawForms.flatMap((text) => [text, ...jsonEscapedForms(text)]);
+  const encodedForms = escapedForms.flatMap((text) => [
+    ...jsonEscapedForms(text),
+    formatJsonPath([text]),
+    encodeURIComponent(Buffer.from(text).toString()),
+    ...base64Forms(text),
+  ]);
+  return longestFirst([...escapedForms, ...encodedForms]);
+}
+
+// As JavaScript, Python and PHP write it.
+function jsonEscapedForms(text: string): string[] {
+  const json = JSON.stringify(text).slice(1, -1);
+  const escapeNonAscii = (hexadecimal: (code: string) => string): string =>
+    json.replace(/[^ -~]/g, (unit) => `\\u${hexadecimal(unit.charCodeAt(0).toString(16).padStart(4, '0'))}`);
+  const ascii = escapeNonAscii((code) => code);
+  return [json, ascii, escapeNonAscii((code) => code.toUpperCase()), ascii.replaceAll('/', '\\/')];
+}
+
+// Three bytes are four characters, so the form depends on the offset. Characters that other bytes share are left out.
+function base64Forms(text: string): string[] {
+  const bytes = Buffer.from(text);
+  return [0, 1, 2].flatMap((paddingBytes) => {
+    const padded = Buffer.concat([Buffer.alloc(paddingBytes), bytes]);
+    const range = [Math.ceil((paddingBytes * 8) / 6), Math.floor((padded.length * 8) / 6)] as const;
+    return [padded.toString('base64').slice(...range), padded.toString('base64url').slice(...range)];
+  });
+}
+
+/** A body without some secrets, also those split between chunks: bytes that may begin one are held back until the next chunk. */
+export async function* redactChunks(
+  chunks: AsyncIterable<Uint8Array>,
+  secrets: readonly string[],
+): AsyncGenerator<Uint8Array> {
+  if (secrets.length === 0) return yield* chunks;
+  let held = '';
+  for await (const chunk of chunks) {
+    // Latin-1 keeps every byte, and secrets in headers are ASCII.
+    const text = replaceSecrets(held + Buffer.from(chunk).toString('latin1'), secrets);
+    const heldChars = Math.max(...secrets.map((secret) => trailingPrefixLength(text, secret, 1)));
+    held = text.slice(text.length - heldChars);
+    if (heldChars < text.length) yield Buffer.from(text.slice(0, text.length - heldChars), 'latin1');
+  }
+  if (held !== '') yield Buffer.from(held, 'latin1');
+}
+
+/** The values of the secret fields; JSON text for those that are not strings. */
+export function secretValues(root: JsonNode, operation: Operation): string[] {
+  return secretFields(root, operation).map(({ value }) =>
+    kindOf(value) === 'string' ? stringOf(value) : rawText(value),
+  );
+}
+
+/** A body with `placeholder(name)` in place of every secret value; all other bytes stay. */
+export function redactSecretFields(
+  root: JsonNode,
+  operation: Operation,
+  placeholder: (name: string) => string,
+): Buffer {
+  const splices = secretFields(root, operation).map(({ name, value }) => ({
+    start: startOffset(value),
+    end: endOffset(value),
+    text: JSON.stringify(placeholder(name)),
+  }));
+  return splices.length === 0 ? root.doc.bytes : applySplices(root.doc.bytes, splices);
+}
+
+function secretFields(root: JsonNode, { body }: Operation): { readonly name: string; readonly value: JsonNode }[] {
+  return Array.from(membersOf(root)).flatMap(({ key: name, value }) =>
+    Object.hasOwn(body, name) && body[name]?.isSecret && kindOf(value) !== 'null' ? [{ name, value }] : [],
+  );
+}
+
+export function redactHeaders(headers: HttpHeaders, isSecret = isSecretHeader): string[] {
+  // The scheme names the kind of credential.
+  const redactCredential = (value: string): string => `${/^(Basic|Bearer) /.exec(value)?.[0] ?? ''}${REDACTED}`;
+  return headers.map(([name, value]) => `${name}: ${isSecret(name) ? redactCredential(value) : value}`);
+}
+
+export function isSecretHeader(name: string): boolean {
+  return /auth|cookie|key|secret|token|password|credential/i.test(name);
+}
+
+/** The text of a URL, valid or not, with `[redacted]` before its @: that part may be a password. */
+export function redactUserInfo(text: string): string {
+  const url = /^https?:/i.test(text) && URL.canParse(text) ? new URL(text) : undefined;
+  // An @ in a path. In all other texts the password may contain a / or another @.
+  if (url && !url.username && !url.password) return text;
+  return text.replace(/^(\w+:[/\\]+(?![/\\]))?.*@/s, `$1${REDACTED}@`);
+}
+
+const SECRET_NAME =
+  /(?<!by|com|tres)pass\b|pass(w|phrase|code)|secret|token|bearer|credential|cookie|authorization|signature|private|pwd?\b|\b(auth|pat|sig|jwt|otp|psk)\b|api-?key|access-?key|\bkey$/;
+
+// Counts of tokens and keys of data, and words that only begin like a secret one.
+const ORDINARY_NAME =
+  /\b(max|min|num|n)-?((new|input|output|prompt|completion|context)-?)*tokens?\b|\b(total|remaining|prompt|completion)-?tokens\b|\btokens?-(count|limit|budget|length|type|per)\b|tokeni[sz]\w*|secretar(y|ies)\b|\bpass-(rate|count)\b|\b(public|primary|foreign|sort|partition|cache|idempotency)-?key\b/g;
+
+// Switches and small numbers are parts of ordinary words, whatever the name of their variable.
+const ORDINARY_VALUE = /^(?:true|false|\d{1,5})$/i;
+
+const FLAG = /^--?[A-Za-z][\w-]*$/;
+// `NAME=`, `--name=` and, in a script, `--name `, without the value, which may hold an assignment itself: `--env=TOKEN=x`.
+const ASSIGNMENT = /(?<![\w.-])(?:([\w.-]+)=|(--?[A-Za-z][\w-]*)\s+(?!-))/g;
+const VALUE = /(?:"[^"]*"?|'[^']*'?|[^\s"'&;|])*/y;
+const USER_INFO = /:\/\/[^/?#\s]*@/g;
+
+export type ArgumentRedactor = ReturnType<typeof createArgumentRedactor>;
+
+/** Redacts what is recorded about a command (docs/tracing.md): `secrets`, and the values of variables with secret names. */
+export function createArgumentRedactor(env: Runtime['env'], secrets: readonly string[]) {
+  const named = Object.entries(env).flatMap(([name, value]) =>
+    value && isSecretName(name) && !ORDINARY_VALUE.test(value) ? [value] : [],
+  );
+  const { redact } = createRedactor([...secrets, ...named]);
+  const redactText = (text: string): string => redactAssignments(redact(text).replace(USER_INFO, `://${REDACTED}@`));
+  return {
+    /** A text without secret values, the values of assignments and flags with secret names, and the passwords of URLs. */
+    redactText,
+    /** The arguments of a command, each as a text, and without the words that follow secret flags. */
+    redactArguments: (words: readonly string[]): string[] =>
+      words.map((word, at) => {
+        const flag = words[at - 1] ?? '';
+        return FLAG.test(flag) && isSecretName(flag) && !FLAG.test(word) ? REDACTED : redactText(word);
+      }),
+    redactVariable: (name: string, value: string): string => (isSecretName(name) ? REDACTED : redactText(value)),
+  };
+}
+
+function isSecretName(name: string): boolean {
+  if (/^(OLD)?PWD$/.test(name)) return false;
+  const words = name
+    .replace(/([a-z\d])([A-Z])/g, '$1-$2')
+    .replace(/[_.]/g, '-')
+    .toLowerCase();
+  return SECRET_NAME.test(words.replace(ORDINARY_NAME, ''));
+}
+
+function redactAssignments(text: string): string {
+  let redacted = '';
+  let end = 0;
+  for (const { 0: start, 1: name, 2: flag = '', index } of text.matchAll(ASSIGNMENT)) {
+    const valueStart = index + start.length;
+    VALUE.lastIndex = valueStart;
+    if (index < end || !isSecretName(name ?? flag) || !VALUE.test(text) || VALUE.lastIndex === valueStart) continue;
+    redacted += `${text.slice(end, valueStart)}${REDACTED}`;
+    // A word that is an assignment ends with its value.
+    end = index === 0 && name !== undefined ? text.length : VALUE.lastIndex;
+  }
+  return redacted + text.slice(end);
+}
