@@ -80,7 +80,7 @@ export function isEmptyLine({ number, bytes }: InputLine): boolean {
 
 export type LineSplitter = (chunks: AsyncIterable<Uint8Array>) => AsyncIterable<InputLine>;
 
-/** The lines of a file as they are; those above `maxLineBytes` have no bytes. */
+/** The lines as they are; those above `maxLineBytes` have no bytes. */
 export function lineSplitter(maxLineBytes: number): LineSplitter {
   return (chunks) => splitLines(chunks, maxLineBytes);
 }

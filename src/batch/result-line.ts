@@ -83,12 +83,8 @@ export const NOT_SENT = {
 
 /** The digest of an input line, in 16 hex digits; a carriage return at its end does not count. */
 export function digestInputLine({ bytes, length }: Pick<InputLine, 'bytes' | 'length'>): string {
-  if (!bytes) return shortHash(`a line of ${length} bytes`);
-  return shortHash(bytes.at(-1) === CARRIAGE_RETURN ? bytes.subarray(0, -1) : bytes);
-}
-
-function shortHash(content: string | Uint8Array): string {
-  return hash('sha256', content, 'hex').slice(0, 16);
+  const text = bytes?.at(-1) === CARRIAGE_RETURN ? bytes.subarray(0, -1) : bytes;
+  return hash('sha256', text ?? `a line of ${length} bytes`, 'hex').slice(0, 16);
 }
 
 /**

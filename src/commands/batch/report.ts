@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs';
 import { addToReport, type BatchReport, createBatchReport } from '../../batch/batch-report.ts';
-import { compareOutputs } from '../../batch/compare-results.ts';
-import { createLineTable, type LineTable } from '../../batch/line-table.ts';
+import { compareOutputs, type IndexedOutput } from '../../batch/compare-results.ts';
+import { createLineTable } from '../../batch/line-table.ts';
 import { MAX_RESULT_BYTES, type OutputPath, readOutput, resolveOutputs } from '../../batch/output-file.ts';
 import { comparisonHtml, reportHtml } from '../../batch/report-html.ts';
 import { comparisonJson, comparisonText, reportJson, reportText } from '../../batch/report-text.ts';
@@ -35,11 +35,7 @@ export async function runBatchReport({ args, flags }: Invocation, context: Conte
         'run: svc batch report before.jsonl after.jsonl --compare',
       );
     const reports = [createBatchReport(first.displayPath), createBatchReport(second.displayPath)] as const;
-    const tables = [await addFile(reports[0], first), await addFile(reports[1], second)] as const;
-    const comparison = await compareOutputs([
-      { ...first, table: tables[0] },
-      { ...second, table: tables[1] },
-    ]);
+    const comparison = await compareOutputs([await addFile(reports[0], first), await addFile(reports[1], second)]);
     await writeReportPage(htmlPath, () => comparisonHtml(reports, comparison), context);
     const text = (): string => comparisonText(reports, comparison);
     await printResult({ ...resultOf(comparisonJson(reports, comparison)), text }, output);
@@ -52,14 +48,13 @@ export async function runBatchReport({ args, flags }: Invocation, context: Conte
   await stdout.end();
 }
 
-async function addFile(report: BatchReport, file: OutputPath): Promise<LineTable> {
-  const { path, displayPath } = file;
+async function addFile(report: BatchReport, file: OutputPath): Promise<IndexedOutput> {
   const table = createLineTable();
   const { validBytes } = await readOutput(file, 0, table);
-  if (validBytes === 0) return table;
+  if (validBytes === 0) return { ...file, table };
   try {
     for await (const { bytes, offset } of splitLines(
-      createReadStream(path, { end: validBytes - 1 }),
+      createReadStream(file.path, { end: validBytes - 1 }),
       MAX_RESULT_BYTES,
     )) {
       if (!bytes || bytes.length === 0) continue;
@@ -70,7 +65,7 @@ async function addFile(report: BatchReport, file: OutputPath): Promise<LineTable
       addToReport(report, root, classifyLine(entry.exitCode, entry.applied).status, facts);
     }
   } catch (error) {
-    throw unreadableInputFailure(displayPath, error);
+    throw unreadableInputFailure(file.displayPath, error);
   }
-  return table;
+  return { ...file, table };
 }
