@@ -133,7 +133,9 @@ function harRequest(request: HttpRequest, sent: Buffer): JsonValue {
     headers: harHeaders(request.headers, REQUEST_HEADERS),
     queryString: [],
     bodySize: sent.length,
-    ...(sent.length > 0 ? { postData: { mimeType: contentType(request.headers), ...bodyText(sent) } } : {}),
+    ...(sent.length > 0
+      ? { postData: { mimeType: getHeader(request.headers, 'content-type') ?? '', ...bodyText(sent) } }
+      : {}),
   };
 }
 
@@ -142,7 +144,7 @@ function harResponse(response: HttpResponse | undefined, received: Buffer, isCut
   return {
     ...SIZES,
     ...{ status, statusText: '', headers: harHeaders(headers, RESPONSE_HEADERS), redirectURL: '' },
-    content: { size: received.length, mimeType: contentType(headers), ...bodyText(received) },
+    content: { size: received.length, mimeType: getHeader(headers, 'content-type') ?? '', ...bodyText(received) },
     bodySize: received.length,
     ...(isCut || !response ? { _cut: true } : {}),
   };
@@ -152,10 +154,6 @@ function harHeaders(headers: HttpHeaders, names: readonly string[]): JsonValue {
   return headers
     .filter(([name]) => names.includes(name.toLowerCase()))
     .map(([name, value]) => ({ name, value: value.replace(/[^\x20-\x7e]/g, '?') }));
-}
-
-function contentType(headers: HttpHeaders): string {
-  return getHeader(headers, 'content-type') ?? '';
 }
 
 function bodyText(bytes: Buffer): { readonly text: string; readonly encoding?: string } {

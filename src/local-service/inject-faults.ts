@@ -118,7 +118,11 @@ export function parseFaultRule(text: string) {
     return { count: Number(count), periodMs: parseDurationMs('--fault rate', period) };
   });
   const rule = {
-    path: read('operation', operationPath),
+    path: read('operation', (name) => {
+      const operation = allOperations.find((one) => one.path === name || operationName(one) === name);
+      if (!operation) throw faultFailure(`operation=${name}`, OPERATION_HINT);
+      return operation.path;
+    }),
     header: read('header', (value) => {
       const [, name = '', wanted] = /^([^:]+)(?::\s*(.*))?$/s.exec(value) ?? [];
       return { name, value: wanted };
@@ -168,12 +172,6 @@ const faultKeys: ReadonlyMap<string, readonly [pattern: RegExp, hint: string]> =
 
 function operationName({ command }: (typeof allOperations)[number]): string {
   return command.join('-');
-}
-
-function operationPath(name: string): string {
-  const operation = allOperations.find((candidate) => candidate.path === name || operationName(candidate) === name);
-  if (!operation) throw faultFailure(`operation=${name}`, OPERATION_HINT);
-  return operation.path;
 }
 
 function faultFailure(part: string, hint: string): Error {

@@ -235,9 +235,11 @@ function promptLogprobEntries(tokens: readonly Token[], count: number): JsonValu
 
 // The generated token, which is always the likeliest, and numbered others; each of them has half of the remaining probability.
 function likeliestTokens(token: Token, position: number, count: number) {
-  const found = [{ token, logprob: tokenLogprob(token, position) }];
+  // Invented, above one half, and always the same.
+  const logprob = -(1 + (hashText(`${position}:${token.text}`) % 600)) / 1000;
+  const found = [{ token, logprob }];
   const ids = new Set([token.id]);
-  let remainingLogprob = Math.log(-Math.expm1(tokenLogprob(token, position)));
+  let remainingLogprob = Math.log(-Math.expm1(logprob));
   for (let at = 2; found.length < count; at++) {
     const other = createToken(`${token.text}~${at}`);
     if (ids.has(other.id)) continue;
@@ -264,11 +266,6 @@ export function tokenizeText(text: string): Token[] {
 
 function createToken(text: string): Token {
   return { text, id: hashText(text) % VOCABULARY_TOKENS };
-}
-
-/** A log probability of the likeliest token at a position: invented, above one half, and always the same. */
-function tokenLogprob({ text }: Token, position: number): number {
-  return -(1 + (hashText(`${position}:${text}`) % 600)) / 1000;
 }
 
 /** A number from 0 to 2^32-1 that depends on every character of a text (FNV-1a); the same on every machine. */
