@@ -91,7 +91,6 @@ const messagesByCode: { readonly [code: string]: string } = {
   ERR_SSL_WRONG_VERSION_NUMBER: NOT_TLS,
   ERR_SSL_PACKET_LENGTH_TOO_LONG: NOT_TLS,
   ERR_SSL_SSLV3_ALERT_HANDSHAKE_FAILURE: HANDSHAKE_REFUSED,
-  // The same in newer versions of OpenSSL.
   'ERR_SSL_SSL/TLS_ALERT_HANDSHAKE_FAILURE': HANDSHAKE_REFUSED,
   ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED: 'the server requires a client certificate',
 };

@@ -116,10 +116,7 @@ async function openDirectly(url: URL, signal: AbortSignal): Promise<Socket> {
 // glibc and musl ship it; elsewhere Node resolves names itself.
 const GETENT = '/usr/bin/getent';
 
-/**
- * Resolves host names until the signal. The thread in which Node resolves them cannot be ended, and a DNS server that
- * drops packets would hold up the exit. `getent` asks the same sources in a process that can be killed.
- */
+/** Resolves names by `getent`, which can be killed: Node's own thread cannot, and a DNS server that drops packets would hold up the exit. */
 export async function createLookup(signal: AbortSignal): Promise<LookupFunction> {
   const { lookup } = await import('node:dns');
   return (hostname, options, callback) => {

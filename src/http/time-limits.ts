@@ -4,10 +4,7 @@ import { type ExchangeSignal, type HttpResponse, linkSignal, type Middleware } f
 
 export type Deadline = ReturnType<typeof createDeadline>;
 
-/**
- * One time limit over attempts, the waits between them and the response, on a monotonic clock; without `limitMs`, it never passes.
- * `isDefault`: it does not hold while svc waits for stdin to begin, which then starts it again with `restart`.
- */
+/** One time limit over all attempts; none without `limitMs`. `isDefault`: it starts again when svc no longer waits for stdin. */
 export function createDeadline(
   limitMs = Number.POSITIVE_INFINITY,
   { elapsed }: { readonly elapsed: () => number } = { elapsed: () => 0 },
@@ -70,10 +67,7 @@ export class TimeLimitError extends Error {
 
 export type StartTimer = (milliseconds: number, action: () => void) => () => void;
 
-/**
- * How far a request has come. `nothing`: connect or TLS did not finish. `part`: the body has begun to leave. `all`: its
- * last byte was handed over, so the server may have acted on it.
- */
+/** `nothing`: connect or TLS did not finish. `part`: the body has begun to leave. `all`: it was handed over, so it may have been applied. */
 export interface RequestProgress {
   phase: 'nothing' | 'part' | 'all';
   sentBytes: number;

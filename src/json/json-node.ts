@@ -20,10 +20,7 @@ function packSignature(length: number, first: number, middle: number, last: numb
   return (length << 24) | (first << 16) | (middle << 8) | last;
 }
 
-/**
- * JSON text and its index. `tape` holds three numbers for each value and key in reading order: the offsets of its first
- * byte and after its last, and the entry that follows it and all it contains; of a key, its signature.
- */
+/** JSON text with its index: of each value and key, its start, its end, and the entry after all it contains or, of a key, its signature. */
 export interface JsonDocument {
   readonly bytes: Buffer;
   readonly tape: Int32Array;

@@ -147,7 +147,7 @@ export function indexValue(bytes: Buffer, from: number, maxValues: number): { ta
         let end = at + 1;
         while (isPlainByte(bytes[end] ?? 0)) end += 1;
         at = bytes[end] === ascii.QUOTE ? end + 1 : scanString(bytes, at);
-      } else at = scanScalar(bytes, at, first);
+      } else at = first === ascii.MINUS || isDigit(first) ? scanNumber(bytes, at) : scanLiteral(bytes, at);
       tape[used + 1] = at;
       tape[used + 2] = count;
       used += 3;
@@ -192,10 +192,6 @@ function allocateTape(length: number): Int32Array {
 
 function tooManyValuesError(maxValues: number, at: number): JsonError {
   return new JsonError(`it has more than ${maxValues} values`, at);
-}
-
-function scanScalar(bytes: Buffer, at: number, first: number): number {
-  return first === ascii.MINUS || isDigit(first) ? scanNumber(bytes, at) : scanLiteral(bytes, at);
 }
 
 const whitespaceBytes = new Uint8Array(256);
@@ -280,7 +276,6 @@ export function parseJson(input: Uint8Array | string, maxValues = MAX_TAPE_VALUE
   return { bytes, tape };
 }
 
-/** The outermost value of a text; undefined if it is not JSON. */
 export function tryParseJson(text: Uint8Array | string): JsonNode | undefined {
   try {
     return rootOf(parseJson(text));

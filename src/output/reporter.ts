@@ -21,7 +21,6 @@ export function createReporter(
     ...redactor,
     isVerbose: isVerbose && !isQuiet,
     isQuiet,
-    /** A note; silent under `--quiet` unless it is urgent. */
     note: async (message: string, isUrgent = false): Promise<void> => {
       if (!isQuiet || isUrgent) await writeMessage('note', isJson ? message : `svc: ${message}`, 'dim');
     },
@@ -48,7 +47,6 @@ export function createReporter(
       await stderr.write(redact(text), 'dim');
       lastReasoning = text;
     },
-    /** Ends the reasoning, if any, so that the text of the response is set apart from it. */
     endReasoning: async (): Promise<void> => {
       if (lastReasoning === '') return;
       const lineBreak = lastReasoning.endsWith('\n') ? '' : '\n';

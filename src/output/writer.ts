@@ -26,10 +26,7 @@ export async function ignoreClosedPipe(printing: Promise<void>): Promise<void> {
   });
 }
 
-/**
- * The writer of a stream. On stderr, control characters are always escaped and a closed pipe is ignored. `layOut` may change
- * the text after it is escaped.
- */
+/** On stderr, control characters are always escaped and a closed pipe is ignored. `layOut` may change the text after it is escaped. */
 export function createStreamWriter(
   stream: OutputStream,
   name: 'stdout' | 'stderr',

@@ -110,7 +110,6 @@ export function createTrajectoryChecks(groupBy: JsonPath | undefined) {
   return {
     /** Checks an event of the text named `label`. Throws InvalidTextError if it is not valid JSON. */
     checkEvent,
-    /** The same for a trajectory; returns its value. */
     checkTrajectory,
     /** Records why the text of a body field could not be read to its end. */
     addReadError: ({ message, location, syntaxProblem }: InvalidTextError, label: string, field: string): void =>
