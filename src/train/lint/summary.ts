@@ -14,15 +14,15 @@ export function createRewardStats() {
 }
 
 export function addReward(rewards: RewardStats, text: string): void {
-  rewards.count += 1;
-  if (rewards.count === 1) {
-    rewards.min = text;
-    rewards.max = text;
-  } else if (text !== rewards.min && text !== rewards.max) {
-    if (compareNumberLiterals(text, rewards.min) < 0) rewards.min = text;
-    else if (compareNumberLiterals(text, rewards.max) > 0) rewards.max = text;
-  }
   const value = Number(text);
+  const { min, max } = rewards;
+  rewards.count += 1;
+  if (rewards.count === 1) Object.assign(rewards, { min: text, max: text });
+  // Doubles are compared first, because that is fast.
+  else if (text !== min && text !== max && !(value > Number(min) && value < Number(max))) {
+    if (compareNumberLiterals(text, min) < 0) rewards.min = text;
+    else if (compareNumberLiterals(text, max) > 0) rewards.max = text;
+  }
   if (!Number.isFinite(value)) return;
   rewards.finiteCount += 1;
   // Welford's algorithm, which stays accurate for close rewards far from zero; with halves, because the difference of two
