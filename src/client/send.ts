@@ -5,8 +5,9 @@ import { Failure, InterruptedError, signalOfFailure, toFailure } from '../errors
 import { collectBody, observeChunks, peekBody } from '../http/body-chunks.ts';
 import { decompressResponse } from '../http/decompress.ts';
 import { getHeader, type HttpRequest, type HttpResponse, type Send } from '../http/message.ts';
-import { abortableDelay, createDeadline, type Deadline, sendWithinLimits } from '../http/time-limits.ts';
-import { sendWithLog } from '../http/verbose-log.ts';
+import { withRequestProgress } from '../http/request-progress.ts';
+import { abortableDelay, createDeadline, type Deadline, withTimeLimits } from '../http/time-limits.ts';
+import { withVerboseLog } from '../http/verbose-log.ts';
 import { COLON, OPEN_OBJECT } from '../json/json-bytes.ts';
 import { JsonError } from '../json/json-error.ts';
 import {
@@ -44,7 +45,7 @@ import type { Settings } from './settings.ts';
 
 /** The one way to send: a request with retries (docs/contract.md, section 7). Throws the Failure of the attempt that was most likely applied. */
 export async function send(context: RequestContext, hooks: SendHooks, runtime: Runtime): Promise<Outcome> {
-  const { destination, authorization } = context;
+  const { destination, authorization, progress } = context;
   const { headers, body } = context.request;
   const { transport, timeoutMs, onTrace } = context.connection;
   const { signal, onStrayData, turn } = hooks;
@@ -58,7 +59,7 @@ export async function send(context: RequestContext, hooks: SendHooks, runtime: R
     signal,
     onStrayData,
   };
-  const tracedSend: Send = onTrace ? (one) => sendWithLog(one, onTrace, transport.send) : transport.send;
+  const tracedSend = onTrace ? withVerboseLog(onTrace)(transport.send) : transport.send;
   let deadline: Deadline | undefined;
   const attempt = async (): Promise<Outcome> => {
     await turn?.acquire();
@@ -68,7 +69,8 @@ export async function send(context: RequestContext, hooks: SendHooks, runtime: R
         await hooks.onSend?.();
         deadline = hooks.deadline ?? createDeadline(timeoutMs, runtime);
       }
-      return await sendOnce(tracedSend, request, deadline, context, hooks, runtime);
+      const limitedSend = withTimeLimits(deadline, progress, runtime.after)(tracedSend);
+      return await sendOnce(withRequestProgress(progress)(limitedSend), request, context, hooks, runtime);
     } catch (error) {
       if (error instanceof Failure) failure = error;
       throw error;
@@ -236,7 +238,6 @@ export type Outcome = {
 export async function sendOnce(
   send: Send,
   request: HttpRequest,
-  deadline: Deadline,
   context: RequestContext,
   { onAttempt, onLargeResponse }: Pick<SendHooks, 'onAttempt' | 'onLargeResponse'>,
   runtime: Pick<Runtime, 'now' | 'elapsed' | 'after'>,
@@ -244,7 +245,7 @@ export async function sendOnce(
   context.response = undefined;
   const onEnd = onAttempt?.(progressDescriber(request, context, runtime.elapsed));
   try {
-    const received = await sendWithinLimits(request, deadline, context.progress, runtime.after, send)
+    const received = await send(request)
       .then(decompressResponse)
       .catch((error: unknown) => {
         throw failureFromError(error, context);

@@ -1,6 +1,6 @@
 import { isHandshakeRefused } from '../errors.ts';
 import { notifyBodyEnd } from './body-chunks.ts';
-import type { HttpRequest, HttpResponse, RequestBody, Send } from './message.ts';
+import type { HttpRequest, HttpResponse, Middleware, RequestBody, Send } from './message.ts';
 
 /**
  * How far a request has come. `nothing`: connect or TLS did not finish. `part`: the body has begun to leave. `all`: its
@@ -24,29 +24,28 @@ const CHUNK_BYTES = 64 * 1024;
  * Keeps `progress` current from the start of each exchange; a sender takes the first chunk of a body once it is connected.
  * Stops a streamed body when a refusal arrives before it has left completely: the server would discard the rest.
  */
-export async function sendWithProgress(
-  request: HttpRequest,
-  progress: RequestProgress,
-  next: Send,
-): Promise<HttpResponse> {
-  const { body } = request;
-  progress.phase = 'nothing';
-  progress.sentBytes = 0;
-  progress.attempts += 1;
-  try {
-    if (!(body instanceof Uint8Array) || body.length > CHUNK_BYTES) return await sendStoppable(request, progress, next);
-    const onBodySent = (): void => {
-      progress.phase = 'all';
-      progress.sentBytes = body.length;
-    };
-    const response = await next({ ...request, onBodySent });
-    // A request with a response has left.
-    onBodySent();
-    return response;
-  } catch (error) {
-    if (isHandshakeRefused(error)) Object.assign(progress, { phase: 'nothing', sentBytes: 0 });
-    throw error;
-  }
+export function withRequestProgress(progress: RequestProgress): Middleware {
+  return (next) => async (request) => {
+    const { body } = request;
+    progress.phase = 'nothing';
+    progress.sentBytes = 0;
+    progress.attempts += 1;
+    try {
+      if (!(body instanceof Uint8Array) || body.length > CHUNK_BYTES)
+        return await sendStoppable(request, progress, next);
+      const onBodySent = (): void => {
+        progress.phase = 'all';
+        progress.sentBytes = body.length;
+      };
+      const response = await next({ ...request, onBodySent });
+      // A request with a response has left.
+      onBodySent();
+      return response;
+    } catch (error) {
+      if (isHandshakeRefused(error)) Object.assign(progress, { phase: 'nothing', sentBytes: 0 });
+      throw error;
+    }
+  };
 }
 
 async function sendStoppable(request: HttpRequest, progress: RequestProgress, next: Send): Promise<HttpResponse> {

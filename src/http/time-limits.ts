@@ -1,13 +1,6 @@
 import { observeChunks } from './body-chunks.ts';
-import {
-  type ExchangeSignal,
-  type HttpRequest,
-  type HttpResponse,
-  linkSignal,
-  type RequestBody,
-  type Send,
-} from './message.ts';
-import { type RequestProgress, sendWithProgress } from './request-progress.ts';
+import { type ExchangeSignal, type HttpResponse, linkSignal, type Middleware, type RequestBody } from './message.ts';
+import type { RequestProgress } from './request-progress.ts';
 
 /** One time limit over attempts, the waits between them and the response, on a monotonic clock. */
 export interface Deadline {
@@ -81,81 +74,68 @@ export class TimeLimitError extends Error {
 
 export type StartTimer = (milliseconds: number, action: () => void) => () => void;
 
-/** One exchange within the limits of sendWithTimeLimits; `progress` is current from its start. */
-export function sendWithinLimits(
-  request: HttpRequest,
-  deadline: Deadline,
-  progress: RequestProgress,
-  startTimer: StartTimer,
-  send: Send,
-): Promise<HttpResponse> {
-  return sendWithProgress(request, progress, (one) => sendWithTimeLimits(one, deadline, progress, startTimer, send));
-}
-
 /** Ends an exchange with TimeLimitError at a limit or the deadline, and with Error after too many interim responses. */
-export async function sendWithTimeLimits(
-  request: HttpRequest,
-  deadline: Deadline,
-  progress: Pick<RequestProgress, 'phase'>,
-  startTimer: StartTimer,
-  next: Send,
-): Promise<HttpResponse> {
-  const { signal, abort, release } = linkSignal(request.signal);
-  const start = (limit: TimeLimit): (() => void) =>
-    startTimer(timeLimits[limit], () => {
-      if (limit !== 'connect' || progress.phase === 'nothing') abort(new TimeLimitError(limit, timeLimits[limit]));
-    });
-  const remainingMs = deadline.remainingMs();
-  const endTotal =
-    remainingMs === Number.POSITIVE_INFINITY
-      ? undefined
-      : startTimer(remainingMs, () => abort(new TimeLimitError('total', deadline.limitMs)));
-  const end = (): void => {
-    endTotal?.();
-    release();
-  };
-  const endConnect = start('connect');
-  let endFirst = start('firstByte');
-  // An upload that makes progress is not silent, however long it takes, and neither is a service with a heartbeat.
-  const onProgress = (): void => {
-    endFirst();
-    endFirst = start('firstByte');
-  };
-  let interimCount = 0;
-  let burstCount = 0;
-  let endBurst = (): void => {};
-  const onInterimResponse = (): void => {
-    onProgress();
-    interimCount += 1;
-    burstCount += 1;
-    if (burstCount === 1)
-      endBurst = startTimer(INTERIM_BURST_MS, () => {
-        burstCount = 0;
+export function withTimeLimits(deadline: Deadline, progress: RequestProgress, startTimer: StartTimer): Middleware {
+  return (next) => async (request) => {
+    const { signal, abort, release } = linkSignal(request.signal);
+    const start = (limit: TimeLimit): (() => void) =>
+      startTimer(timeLimits[limit], () => {
+        if (limit !== 'connect' || progress.phase === 'nothing') abort(new TimeLimitError(limit, timeLimits[limit]));
       });
-    if (interimCount === MAX_INTERIM_RESPONSES)
-      abort(new Error(`the server sent ${interimCount} interim responses (1xx) before a response`));
-    else if (burstCount === MAX_INTERIM_BURST)
-      abort(new Error(`the server sent ${burstCount} interim responses (1xx) within ${INTERIM_BURST_MS / 1000} s`));
-  };
-  const { body } = request;
-  const observedBody: RequestBody =
-    body instanceof Uint8Array ? body : { length: body.length, chunks: () => observeChunks(body.chunks(), onProgress) };
-  try {
-    const response = await next({ ...request, body: observedBody, onInterimResponse, signal });
-    if (!response.completeBody) {
-      const limitedBody = readWithIdleLimit(response, start, signal, end);
-      return { ...response, body: limitedBody, stop: () => abort(new Error('the exchange was stopped')) };
+    const remainingMs = deadline.remainingMs();
+    const endTotal =
+      remainingMs === Number.POSITIVE_INFINITY
+        ? undefined
+        : startTimer(remainingMs, () => abort(new TimeLimitError('total', deadline.limitMs)));
+    const end = (): void => {
+      endTotal?.();
+      release();
+    };
+    const endConnect = start('connect');
+    let endFirst = start('firstByte');
+    // An upload that makes progress is not silent, however long it takes, and neither is a service with a heartbeat.
+    const onProgress = (): void => {
+      endFirst();
+      endFirst = start('firstByte');
+    };
+    let interimCount = 0;
+    let burstCount = 0;
+    let endBurst = (): void => {};
+    const onInterimResponse = (): void => {
+      onProgress();
+      interimCount += 1;
+      burstCount += 1;
+      if (burstCount === 1)
+        endBurst = startTimer(INTERIM_BURST_MS, () => {
+          burstCount = 0;
+        });
+      if (interimCount === MAX_INTERIM_RESPONSES)
+        abort(new Error(`the server sent ${interimCount} interim responses (1xx) before a response`));
+      else if (burstCount === MAX_INTERIM_BURST)
+        abort(new Error(`the server sent ${burstCount} interim responses (1xx) within ${INTERIM_BURST_MS / 1000} s`));
+    };
+    const { body } = request;
+    const observedBody: RequestBody =
+      body instanceof Uint8Array
+        ? body
+        : { length: body.length, chunks: () => observeChunks(body.chunks(), onProgress) };
+    try {
+      const response = await next({ ...request, body: observedBody, onInterimResponse, signal });
+      if (!response.completeBody) {
+        const limitedBody = readWithIdleLimit(response, start, signal, end);
+        return { ...response, body: limitedBody, stop: () => abort(new Error('the exchange was stopped')) };
+      }
+      end();
+      return response;
+    } catch (error) {
+      end();
+      throw signal.aborted ? signal.reason : error;
+    } finally {
+      endConnect();
+      endFirst();
+      endBurst();
     }
-    end();
-    return response;
-  } catch (error) {
-    end();
-    throw signal.aborted ? signal.reason : error;
-  } finally {
-    endConnect();
-    endFirst();
-    endBurst();
-  }
+  };
 }
 
 async function* readWithIdleLimit(

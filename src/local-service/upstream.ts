@@ -2,8 +2,8 @@ import { joinUrl } from '../config/base-url.ts';
 import { decompressResponse } from '../http/decompress.ts';
 import { getHeader, type HttpHeaders, type HttpRequest, type HttpResponse, type Send } from '../http/message.ts';
 import { describeNetworkError } from '../http/network-errors.ts';
-import { createRequestProgress, type RequestProgress } from '../http/request-progress.ts';
-import { noDeadline, type StartTimer, sendWithinLimits, TimeLimitError } from '../http/time-limits.ts';
+import { createRequestProgress, type RequestProgress, withRequestProgress } from '../http/request-progress.ts';
+import { noDeadline, type StartTimer, TimeLimitError, withTimeLimits } from '../http/time-limits.ts';
 import { bodySecretForms, replaceSecrets } from '../output/reporter.ts';
 import { redactChunks } from './body-copy.ts';
 import { HttpError } from './responses.ts';
@@ -29,14 +29,14 @@ export function createUpstream(baseUrl: URL, token: string | undefined, send: Se
   return async (path, { method, body, headers, signal }) => {
     const url = joinUrl(baseUrl, path);
     const progress = createRequestProgress();
-    const request = {
+    const limitedSend = withRequestProgress(progress)(withTimeLimits(noDeadline, progress, after)(send));
+    const response = await limitedSend({
       method,
       url,
       headers: [...pickHeaders(headers, REQUEST_HEADERS), ...authorization],
       body,
       ...(signal && { signal }),
-    };
-    const response = await sendWithinLimits(request, noDeadline, progress, after, send).catch((error) => {
+    }).catch((error) => {
       throw toUpstreamError(error, baseUrl, progress);
     });
     return {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ExchangeSignal, HttpRequest, HttpResponse, RequestBody, Send } from '../../src/http/message.ts';
 import { bodyChunks, createRequestProgress } from '../../src/http/request-progress.ts';
-import { createDeadline, noDeadline, sendWithTimeLimits, TimeLimitError } from '../../src/http/time-limits.ts';
+import { createDeadline, noDeadline, TimeLimitError, withTimeLimits } from '../../src/http/time-limits.ts';
 import { clock } from '../support/clock.ts';
 
 const request: HttpRequest = { method: 'POST', url: 'https://svc.test/', headers: [], body: new Uint8Array() };
@@ -41,7 +41,7 @@ function pending(): {
 function setup(time = clock(), deadline = noDeadline) {
   const progress = createRequestProgress();
   const wire = pending();
-  const send: Send = (request) => sendWithTimeLimits(request, deadline, progress, time.after, wire.send);
+  const send = withTimeLimits(deadline, progress, time.after)(wire.send);
   return { time, progress, wire, send };
 }
 

@@ -6,7 +6,7 @@ import { getHeader, type HttpRequest } from '../../src/http/message.ts';
 import { describeNetworkError, isInvalidResponseError } from '../../src/http/network-errors.ts';
 import { openSocket } from '../../src/http/open-socket.ts';
 import { parseProxyUrl, proxyAuthorization, proxyForUrl } from '../../src/http/proxy.ts';
-import { createRequestProgress, sendWithProgress } from '../../src/http/request-progress.ts';
+import { createRequestProgress, withRequestProgress } from '../../src/http/request-progress.ts';
 import { openHttpTransport } from '../../src/http/transport.ts';
 import { after } from '../support/clock.ts';
 import { bodyOf, httpAnswer, rawServer } from '../support/raw-server.ts';
@@ -21,7 +21,7 @@ async function send(url: string, body?: HttpRequest['body'], env: Readonly<Recor
   const line = openHttpTransport({ proxy: parseProxyUrl(proxyForUrl(new URL(url), env)?.text ?? ':'), tls: {} });
   onTestFinished(() => line.close());
   try {
-    const reply = await sendWithProgress(request(url, body), progress, line.send);
+    const reply = await withRequestProgress(progress)(line.send)(request(url, body));
     return { progress, reply, text: (await collectBody(reply.body, 1e9)).toString(), error: undefined };
   } catch (error) {
     return { progress, reply: undefined, text: '', error };
@@ -70,7 +70,7 @@ describe('the HTTP transport', () => {
     const address = tcp.address();
     const url = `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}`;
     for (let exchange = 0; exchange < 3; exchange += 1) {
-      const reply = await sendWithProgress(request(url), createRequestProgress(), line.send);
+      const reply = await withRequestProgress(createRequestProgress())(line.send)(request(url));
       expect(reply.status).toBe(200);
       expect((await collectBody(reply.body, 1e9)).toString()).toBe('ok');
     }
