@@ -20,7 +20,7 @@ import {
 import { parseJson } from '../json/parse-json.ts';
 import type { Operation } from '../operations/operation.ts';
 import { formatSeconds, formatTransfer } from '../output/transfer-text.ts';
-import { sendWithLog } from '../output/verbose-log.ts';
+import { withVerboseLog } from '../output/verbose-log.ts';
 import type { ParsedResponse } from '../results/show-response.ts';
 import type { Runtime } from '../runtime.ts';
 import type { RequestOutcome } from '../train/job-history.ts';
@@ -44,7 +44,7 @@ import type { Settings } from './settings.ts';
 
 /** The one way to send: a request with retries (docs/contract.md, section 7). Throws the Failure of the attempt that was most likely applied. */
 export async function send(context: RequestContext, hooks: SendHooks, runtime: Runtime): Promise<Outcome> {
-  const { destination, authorization } = context;
+  const { destination, authorization, progress } = context;
   const { headers, body } = context.request;
   const { transport, timeoutMs, onTrace } = context.connection;
   const { signal, onStrayData, turn } = hooks;
@@ -59,7 +59,7 @@ export async function send(context: RequestContext, hooks: SendHooks, runtime: R
     signal,
     onStrayData,
   };
-  const tracedSend: Send = onTrace ? (one) => sendWithLog(one, onTrace, transport.send) : transport.send;
+  const tracedSend = onTrace ? withVerboseLog(onTrace)(transport.send) : transport.send;
   let deadline: Deadline | undefined;
   const attempt = async (): Promise<Outcome> => {
     await turn?.acquire();
@@ -69,7 +69,8 @@ export async function send(context: RequestContext, hooks: SendHooks, runtime: R
         await hooks.onSend?.();
         deadline = hooks.deadline ?? createDeadline(timeoutMs, runtime);
       }
-      return await sendOnce(tracedSend, request, deadline, context, hooks, runtime);
+      const watchedSend = watchExchange(deadline, progress, runtime.after)(tracedSend);
+      return await sendOnce(watchedSend, request, context, hooks, runtime);
     } catch (error) {
       if (error instanceof Failure) failure = error;
       throw error;
@@ -237,7 +238,6 @@ export type Outcome = {
 export async function sendOnce(
   send: Send,
   request: HttpRequest,
-  deadline: Deadline,
   context: RequestContext,
   { onAttempt, onLargeResponse }: Pick<SendHooks, 'onAttempt' | 'onLargeResponse'>,
   runtime: Pick<Runtime, 'now' | 'elapsed' | 'after'>,
@@ -245,11 +245,7 @@ export async function sendOnce(
   context.response = undefined;
   const onEnd = onAttempt?.(progressDescriber(request, context, runtime.elapsed));
   try {
-    const received = await watchExchange(
-      deadline,
-      context.progress,
-      runtime.after,
-    )(send)(request)
+    const received = await send(request)
       .then(decompressResponse)
       .catch((error: unknown) => {
         throw failureFromError(error, context);

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { createInputReader } from '../body/input-reader.ts';
 import { decodeUtf8Text, stripFinalNewline } from '../body/json-source.ts';
+import { probeFeedbackSchema } from '../client/probe.ts';
 import { resolveSettings, type Settings } from '../client/settings.ts';
 import type { RunCommand } from '../command.ts';
 import { parseBaseUrl } from '../config/base-url.ts';
@@ -25,7 +26,6 @@ import { readInputFile } from '../files/read-input.ts';
 import { type FlagValues, getBooleanFlag, getStringFlag, isFlagOn } from '../flag.ts';
 import { isLoopbackUrl } from '../http/proxy.ts';
 import { feedbackSchemaOperation } from '../operations/feedback-schema.ts';
-import { probeFeedbackSchema } from './doctor/connections.ts';
 
 const MAX_SECRET_BYTES = 64 * 1024;
 

@@ -3,7 +3,6 @@ import { createDraft } from '../../src/body/draft.ts';
 import { createRequestContext, prepareRequest } from '../../src/client/request.ts';
 import { sendOnce } from '../../src/client/send.ts';
 import type { HttpRequest } from '../../src/http/message.ts';
-import { noDeadline } from '../../src/http/time-limits.ts';
 import { feedbackSchemaOperation } from '../../src/operations/feedback-schema.ts';
 import { clock } from '../support/clock.ts';
 
@@ -36,7 +35,7 @@ it('the wait for a response shows its duration after 5 s', async () => {
     return () => {};
   };
   const runtime = { now: Date.now, elapsed: () => elapsedMs, after: clock().after };
-  await expect(sendOnce(send, request, noDeadline, context, { onAttempt }, runtime)).rejects.toThrow();
+  await expect(sendOnce(send, request, context, { onAttempt }, runtime)).rejects.toThrow();
   expect(texts).toEqual([
     'waiting for the response',
     'waiting for the response',
