@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer';
 import { bodyFlagNames } from '../body/body-base.ts';
 import { invalidBodyFailure } from '../body/body-check.ts';
 import { buildBody } from '../body/build-body.ts';
-import type { BodyDependencies } from '../body/input-reader.ts';
+import type { BodyInputs } from '../body/input-reader.ts';
 import { decodeUtf8Text, stripFinalNewline } from '../body/json-source.ts';
 import { usageFailure } from '../errors.ts';
 import { flagName } from '../fields/field.ts';
@@ -48,7 +48,7 @@ export async function buildRowTemplate(
   operation: Operation,
   args: readonly string[],
   flags: FlagValues,
-  tools: BodyDependencies,
+  tools: BodyInputs,
 ): Promise<RowTemplate> {
   const placeholders: Placeholder[] = [];
   const columns = new Map<string, string>();
@@ -71,7 +71,7 @@ export async function buildRowTemplate(
   const fromFile = async (value: string): Promise<string> => {
     if (!/^@[^\s{]+$/.test(value)) return value;
     const path = value.slice(1);
-    return stripFinalNewline(decodeUtf8Text(path, await tools.inputs.read(path)));
+    return stripFinalNewline(decodeUtf8Text(path, await tools.read(path)));
   };
   const bodyFlags = new Set(bodyFlagNames(operation));
   const templateFlags = new Map([...flags].filter(([name]) => bodyFlags.has(name)));
@@ -81,21 +81,20 @@ export async function buildRowTemplate(
   }
   const prompt = args.length > 0 ? await fromFile(args.join(' ')) : undefined;
   const markedFlags = new Map(Array.from(templateFlags, ([name, value]) => [name, markFlag(value, `--${name}`, mark)]));
-  const read: BodyDependencies['inputs']['read'] = async (path) => {
+  const read: BodyInputs['read'] = async (path) => {
     if (path.includes(prefix))
       throw usageFailure('a column cannot name a file', 'put the text of the file into the column');
-    return Buffer.from(mark(path, decodeUtf8Text(path, await tools.inputs.read(path))));
+    return Buffer.from(mark(path, decodeUtf8Text(path, await tools.read(path))));
   };
-  const { draft, inputIssues } = await buildBody(
+  const draft = await buildBody(
     { operation, args: [], flags: withNumbersSet(operation, markedFlags, prefix), isStdinTerminal: true },
     {
       settings: undefined,
-      conversation: undefined,
       base: prompt === undefined ? {} : { prompt: mark('the prompt', prompt) },
     },
-    { ...tools, inputs: { ...tools.inputs, read } },
+    { ...tools, read },
   );
-  if (inputIssues.length > 0) throw invalidBodyFailure(inputIssues);
+  if (draft.issues.length > 0) throw invalidBodyFailure(draft.issues);
   const segments = splitBody(draft.doc.bytes.toString().replaceAll('\n', ' '), prefix, placeholders);
   return {
     columns,

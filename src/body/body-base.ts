@@ -4,14 +4,7 @@ import { flagName, isScalar } from '../fields/field.ts';
 import { rejectReplacedInput } from '../files/file-replacement.ts';
 import { type FlagValues, getArrayFlag, getBooleanFlag, getStringFlag, isFlagOn } from '../flag.ts';
 import { flagTarget, type Operation } from '../operations/operation.ts';
-import type { Edit } from './draft.ts';
-import {
-  type BodyDependencies,
-  fileReference,
-  type InputReader,
-  type LabeledBytes,
-  labeledStdin,
-} from './input-reader.ts';
+import { type BodyInputs, fileReference, type LabeledBytes } from './input-reader.ts';
 import { decodeUtf8Text, stripFinalNewline } from './json-source.ts';
 
 export interface CommandInput {
@@ -31,13 +24,13 @@ export interface BodyBase {
 
 /**
  * Reads what the body starts from (docs/contract.md): the file of `-f`; else stdin, when no flag sets a part of the body
- * and it is not a terminal. Text piped into a chat joins its prompt. Throws usage if nothing provides a body.
+ * and it is not a terminal. Text piped into a chat joins its prompt.
  */
-export async function readBodyBase(input: CommandInput, { inputs }: BodyDependencies): Promise<BodyBase> {
-  requireBodySource(input);
+export async function readBodyBase(input: CommandInput, inputs: BodyInputs): Promise<BodyBase> {
   const whole = wholeBodyInput(input);
   if (!isChat(input.operation)) {
-    if (whole) return { whole: await readWhole(whole.path, inputs) };
+    if (whole)
+      return { whole: await readWhole(whole.path, inputs, whole.path === undefined ? 'a JSON body' : undefined) };
     return input.args.length > 0 ? {} : { isStdinUnread: mayReadStdin(input) && (await inputs.hasUnreadStdin()) };
   }
   const file = getStringFlag(input.flags, 'file');
@@ -45,10 +38,8 @@ export async function readBodyBase(input: CommandInput, { inputs }: BodyDependen
   return { ...base, ...(await readChatBase(input, inputs)) };
 }
 
-async function readWhole(path: string | undefined, { read }: InputReader): Promise<LabeledBytes> {
-  if (path === undefined) return labeledStdin(await read('-', 'a JSON body'));
-  const bytes = await read(path);
-  return path === '-' ? labeledStdin(bytes) : { label: path, bytes };
+async function readWhole(path = '-', { read }: BodyInputs, awaited?: string): Promise<LabeledBytes> {
+  return { label: path === '-' ? 'stdin' : path, bytes: await read(path, awaited) };
 }
 
 function isChat({ arguments: operands }: Operation): boolean {
@@ -92,7 +83,7 @@ function mayReadStdin({ operation, args, flags, isStdinTerminal }: CommandInput)
  * The prompt of a chat: its words and the piped text. Without words, piped text is the prompt, and JSON that starts with
  * `{` the body. Stdin is not read if the messages come from elsewhere, or if a flag reads it.
  */
-async function readChatBase(input: CommandInput, inputs: InputReader): Promise<BodyBase> {
+async function readChatBase(input: CommandInput, inputs: BodyInputs): Promise<BodyBase> {
   const { args, flags } = input;
   const prompt = args.length > 0 ? args.join(' ') : undefined;
   if (prompt === '-') return { prompt: pipedText(await inputs.read('-')) };
@@ -105,7 +96,8 @@ async function readChatBase(input: CommandInput, inputs: InputReader): Promise<B
   }
   const awaited = prompt === undefined ? 'a prompt or a JSON body' : 'text to add to the prompt';
   const piped = await inputs.read('-', isNamed ? undefined : awaited);
-  if (prompt === undefined && !flags.has('file') && looksLikeBody(piped)) return { whole: labeledStdin(piped) };
+  if (prompt === undefined && !flags.has('file') && looksLikeBody(piped))
+    return { whole: { label: 'stdin', bytes: piped } };
   const text = pipedText(piped);
   if (prompt === undefined) return { prompt: text };
   return { prompt: text === '' ? prompt : `${prompt}\n\n${text}` };
@@ -174,25 +166,19 @@ export function fileReferenceFlags(operation: Operation): string[] {
   return [...fields.map(([name]) => flagName(name)), ...shorthands.map(([name]) => name), 'expect-schema'];
 }
 
-/**
- * The files that are arguments, or the one of `--trajectory-groups @file`, which is the same; the edits that insert an empty
- * array until they are read; and the flags without the one that named them. Throws usage for both.
- */
-export function parseFileArguments(
-  operation: Operation,
-  args: readonly string[],
-  flags: FlagValues,
-): { readonly files: readonly string[]; readonly edits: readonly Edit[]; readonly otherFlags: FlagValues } {
-  const argumentUse = operation.arguments?.as;
-  if (typeof argumentUse !== 'object') return { files: [], edits: [], otherFlags: flags };
-  const name = flagName(argumentUse.filesOf);
-  const word = getStringFlag(flags, name);
+/** The field whose elements files that are arguments hold; undefined for none. */
+export function fileField({ arguments: operands }: Operation): string | undefined {
+  return typeof operands?.as === 'object' ? operands.as.filesOf : undefined;
+}
+
+/** The files that are arguments, or the one of `--trajectory-groups @file`, which is the same. Throws usage for both. */
+export function fileArguments({ operation, args, flags }: CommandInput): readonly string[] {
+  const field = fileField(operation);
+  if (field === undefined) return [];
+  const label = `--${flagName(field)}`;
+  const word = getStringFlag(flags, flagName(field));
   if (args.length > 0 && word !== undefined)
-    throw usageFailure(`--${name} cannot be combined with files that set the same field`, 'remove one of them');
-  const file = word === undefined ? undefined : fileReference(word, `--${name}`);
-  const files = file === undefined ? args : [file];
-  const otherFlags = new Map([...flags].filter(([flag]) => flag !== name || files.length === 0));
-  const path = [...flagTarget(operation).path, argumentUse.filesOf];
-  const label = files.map((file) => (file === '-' ? 'stdin' : file)).join(' ');
-  return { files, edits: files.length > 0 ? [{ path, text: '[]', origin: { label } }] : [], otherFlags };
+    throw usageFailure(`${label} cannot be combined with files that set the same field`, 'remove one of them');
+  const file = word === undefined ? undefined : fileReference(word, label);
+  return file === undefined ? args : [file];
 }

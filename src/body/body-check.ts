@@ -28,10 +28,9 @@ export interface StreamedFinding extends Issue {
   readonly more?: number | undefined;
 }
 
-/** Checks a body. `inputIssues` could not become part of it; findings of `streamedFiles` follow all others. */
+/** Checks a body. The findings of `streamedFiles` follow all others. */
 export type BodyCheck = (
   draft: Draft,
-  inputIssues: readonly (Issue & Pick<StreamedFinding, 'more'>)[],
   streamedFindings?: readonly StreamedFinding[],
   streamedFiles?: readonly string[],
 ) => { readonly warnings: readonly Issue[]; readonly failure: Failure | undefined };
@@ -43,7 +42,7 @@ export async function createBodyCheck(operation: Operation, strictness: Strictne
   const validate = createBodyValidator(operation);
   const isError = ({ level, code }: StreamedFinding): boolean =>
     level === 'error' ? !isCheckDisabled : isStrict || (isAdviceStrict && code === 'advice');
-  return (draft, inputIssues, streamedFindings = [], streamedFiles = []) => {
+  return (draft, streamedFindings = [], streamedFiles = []) => {
     // A field whose input could not become part of the body is named once: it is not missing or invalid as well.
     const allFindings = validate(rootOf(draft.doc));
     const other = draft.base && allFindings.length > 0 ? findOtherOperation(draft.base, operation) : undefined;
@@ -54,7 +53,8 @@ export async function createBodyCheck(operation: Operation, strictness: Strictne
       };
     const bodyFindings = allFindings.filter(
       ({ code, path }) =>
-        (code !== 'missing' && code !== 'invalid') || !inputIssues.some((issue) => issue.path === formatJsonPath(path)),
+        (code !== 'missing' && code !== 'invalid') ||
+        !draft.issues.some((issue) => issue.path === formatJsonPath(path)),
     );
     // Without streamed findings they are in order, with flags and files as the draft has them.
     const inOrder = <T extends Issue>(issues: readonly T[]): readonly T[] =>
@@ -70,7 +70,7 @@ export async function createBodyCheck(operation: Operation, strictness: Strictne
       unread.push({ level: 'warning', path: '', at: '', message });
     }
     const findings = inOrder([...located, ...streamedFindings, ...unread]);
-    const errors = inOrder([...inputIssues, ...findings.filter(isError)]);
+    const errors = inOrder([...draft.issues, ...findings.filter(isError)]);
     const more = errors.reduce((sum, finding) => sum + (finding.more ?? 0), 0);
     const hint = isMissing && draft.stdinUse ? stdinMessage(draft.stdinUse, operation) : undefined;
     return {

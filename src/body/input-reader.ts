@@ -1,4 +1,3 @@
-import { Buffer } from 'node:buffer';
 import { resolve } from 'node:path';
 import type { Context } from '../context.ts';
 import { Failure, type Issue, usageFailure } from '../errors.ts';
@@ -12,27 +11,18 @@ import {
 import { type Deadline, noDeadline } from '../http/time-limits.ts';
 import type { TextPosition } from '../json/utf8.ts';
 import type { Runtime } from '../runtime.ts';
-import { isIssue, type JsonSource, parseJsonSource } from './json-source.ts';
 
 export interface LabeledBytes {
   readonly label: string;
   readonly bytes: Uint8Array;
-  /** True for a stdin without a byte, whose bytes are an object without fields. */
-  readonly isEmptyStdin?: boolean;
   /** The position of an offset in the file, if the bytes are a part of it. */
   readonly position?: (offset: number) => TextPosition;
   /** The reason why the file could not be read to its end. */
   readonly issue?: Issue | undefined;
 }
 
-/** Empty stdin counts as an object without fields, and is checked like one. */
-export function labeledStdin(bytes: Uint8Array): LabeledBytes {
-  return bytes.length > 0
-    ? { label: 'stdin', bytes }
-    : { label: 'stdin', bytes: Buffer.from('{}'), isEmptyStdin: true };
-}
-
-export interface InputReader {
+/** What a body is made from. */
+export interface BodyInputs extends Pick<Runtime, 'now' | 'randomBytes'> {
   /**
    * The bytes of a file, or of stdin if the path is `-`; if nothing named stdin, `awaited` is what svc waits for there
    * (readStdinChunks). Throws Failure `local_file` if it cannot be read.
@@ -43,9 +33,11 @@ export interface InputReader {
 }
 
 /** The inputs of a run, each at most MAX_INPUT_BYTES; its signal and the deadline end the waiting for them. */
-export function createInputReader(context: StdinContext, deadline = noDeadline): InputReader {
+export function createBodyInputs(context: StdinContext, deadline = noDeadline): BodyInputs {
   const { runtime, signal } = context;
   return {
+    now: runtime.now,
+    randomBytes: runtime.randomBytes,
     read: async (path, awaited) => {
       if (path === '-') return collectInput(readStdinChunks(context, deadline, awaited), 'stdin', MAX_INPUT_BYTES);
       const limit = limitInputTime(path, signal, runtime, deadline);
@@ -160,34 +152,6 @@ function limitSilence(
 function inputTimeoutFailure(displayPath: string, limitMs: number): Failure {
   const facts = { hint: 'check what writes to it, or set a longer --timeout', applied: 'no' } as const;
   return new Failure('local_file', `no end of ${displayPath} within ${limitMs / 1000} s; nothing was sent`, facts);
-}
-
-export type BodyDependencies = Pick<Runtime, 'now' | 'randomBytes'> & { readonly inputs: InputReader };
-
-/** The dependencies of building a body in a command: input files (createInputReader), the clock and random bytes. */
-export function createBodyDependencies(context: Context, deadline?: Deadline): BodyDependencies {
-  const { now, randomBytes } = context.runtime;
-  return { inputs: createInputReader(context, deadline), now, randomBytes };
-}
-
-/**
- * The JSON that an argument is or, as `@file` or `@-`, names; or why it is not JSON, as an issue of the field at `path`.
- * `label` is what to call the argument itself in messages. Throws Failure `local_file` for a file that cannot be read.
- */
-export async function readJsonArgument(
-  word: string,
-  label: string,
-  path: string,
-  { inputs }: Pick<BodyDependencies, 'inputs'>,
-): Promise<JsonSource | Issue> {
-  const file = fileReference(word, label);
-  const source =
-    file === undefined
-      ? parseJsonSource(label, word)
-      : parseJsonSource(file === '-' ? 'stdin' : file, await inputs.read(file));
-  if (!isIssue(source)) return source;
-  const hint = /^[\w./~-]+\.\w+$/.test(word) ? `; to read a file, write @${word}` : '';
-  return { ...source, path, message: source.message + hint };
 }
 
 /** The path in `@file`, or `-` in `@-`; undefined for any other value. Throws usage for `@` alone, naming `label`. */

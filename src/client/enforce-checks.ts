@@ -1,6 +1,5 @@
 import { createBodyCheck, type StreamedFinding, type Strictness } from '../body/body-check.ts';
 import type { Draft } from '../body/draft.ts';
-import type { Issue } from '../errors.ts';
 import { kindOf, nodeAtPath, rootOf } from '../json/json-node.ts';
 import type { Operation } from '../operations/operation.ts';
 import { issueText } from '../output/failure-text.ts';
@@ -12,17 +11,14 @@ import type { TrajectoryContent } from '../train/stream/groups.ts';
 export async function enforceChecks(
   draft: Draft,
   operation: Operation,
-  unreadable: readonly Issue[],
   strictness: Strictness,
   report: Pick<Reporter, 'warn'>,
   trajectories?: TrajectoryContent,
 ): Promise<void> {
   const trajectoryChecks = trajectories?.checks;
-  const blockingIssues = [...unreadable, ...(trajectoryChecks?.structureErrors() ?? [])];
   const check = await createBodyCheck(operation, strictness);
   const { warnings, failure } = check(
-    draft,
-    blockingIssues,
+    { ...draft, issues: [...draft.issues, ...(trajectoryChecks?.structureErrors() ?? [])] },
     trajectoryChecks && [...trajectoryChecks.findings(), ...emptyGroupWarnings(draft, trajectoryChecks)],
     trajectories?.sources.map(({ label }) => label),
   );

@@ -255,7 +255,7 @@ export async function sendJson(
   context: Context,
   authorization?: Authorization,
 ): Promise<Outcome> {
-  const request = prepareRequest(settings, createDraft(undefined, body));
+  const request = prepareRequest(settings, createDraft(body));
   const outcome = await sendAlone(request, settings, context, { authorization });
   if (outcome.parsedResponse?.failure) throw outcome.parsedResponse.failure;
   return outcome;

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { createInputReader } from '../body/input-reader.ts';
+import { createBodyInputs } from '../body/input-reader.ts';
 import { decodeUtf8Text, stripFinalNewline } from '../body/json-source.ts';
 import { probeFeedbackSchema } from '../client/send.ts';
 import { resolveSettings, type Settings } from '../client/settings.ts';
@@ -129,7 +129,7 @@ async function readSecret(
   const { runtime, signal } = context;
   const isStdin = path === '-';
   const bytes = isStdin
-    ? await createInputReader(context).read(path)
+    ? await createBodyInputs(context).read(path)
     : await readInputFile(resolve(runtime.cwd, path), path, { signal, maxBytes: MAX_SECRET_BYTES });
   return stripFinalNewline(decodeUtf8Text(isStdin ? 'stdin' : path, bytes));
 }

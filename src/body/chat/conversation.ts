@@ -17,7 +17,7 @@ import { type JsonValue, RawJson, writeJson } from '../../json/write-json.ts';
 import { choicesByIndex, contentText } from '../../results/chat-text.ts';
 import type { Runtime } from '../../runtime.ts';
 import { invalidBodyFailure } from '../body-check.ts';
-import type { InputReader } from '../input-reader.ts';
+import type { BodyInputs } from '../input-reader.ts';
 import { isIssue, type JsonSource, locationInSource, parseJsonSource } from '../json-source.ts';
 
 /** A conversation in a file, locked until it is closed. */
@@ -36,7 +36,7 @@ export async function openConversation(
   displayPath: string,
   outputPath: string | undefined,
   runtime: Runtime,
-  { read }: Pick<InputReader, 'read'>,
+  { read }: Pick<BodyInputs, 'read'>,
 ): Promise<Conversation> {
   const path = resolve(runtime.cwd, displayPath);
   if (displayPath === '-' || descriptorOf(path) !== undefined)
@@ -67,7 +67,7 @@ export async function openConversation(
   }
 }
 
-async function readMessages(path: string, displayPath: string, read: InputReader['read']): Promise<JsonSource> {
+async function readMessages(path: string, displayPath: string, read: BodyInputs['read']): Promise<JsonSource> {
   const bytes = (await pathExists(path)) ? await read(displayPath) : undefined;
   const source = parseJsonSource(displayPath, bytes === undefined || isEmptyConversation(bytes) ? '[]' : bytes);
   if (isIssue(source)) throw invalidBodyFailure([source]);

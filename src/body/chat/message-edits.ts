@@ -2,17 +2,14 @@ import { type Issue, usageFailure } from '../../errors.ts';
 import { type FlagValues, getArrayFlag, getStringFlag } from '../../flag.ts';
 import { firstStringMember, getMember, itemsOf, type JsonNode, kindOf, rawText, rootOf } from '../../json/json-node.ts';
 import { RawJson, writeJson } from '../../json/write-json.ts';
-import { type Draft, type Edit, locationInDraft, originInDraft, type ValueOrigin } from '../draft.ts';
+import { type Attachment, type Draft, type Edit, locationInDraft, originInDraft, type ValueOrigin } from '../draft.ts';
 import type { JsonSource } from '../json-source.ts';
-import type { Attachment } from './attachment.ts';
 
 /** Messages that do not come from flags. */
 export interface MessageSources {
   /** The prompt: words, piped text, or both. */
   readonly prompt?: string | undefined;
   readonly conversation?: JsonSource | undefined;
-  /** Follow the prompt in its message. */
-  readonly attachments: readonly Attachment[];
 }
 
 interface Message {
@@ -23,12 +20,13 @@ interface Message {
 
 /**
  * The messages that a chat's shorthands make, in the order system, developer, conversation, body, `--message`, prompt,
- * prefill; `--system` and `--developer` replace a leading message of their role. No edit if none of them is given.
+ * prefill; attachments follow the prompt in its message; `--system` and `--developer` replace a leading message of their role. No edit if none of them is given.
  */
 export function messageEdits(
   draft: Draft,
   flags: FlagValues,
-  { prompt, conversation, attachments }: MessageSources,
+  { prompt, conversation }: MessageSources,
+  attachments: readonly Attachment[],
 ): (Edit | Issue)[] {
   const prefill = getStringFlag(flags, 'prefill');
   const leading = ['system', 'developer'].flatMap((role) =>

@@ -27,5 +27,6 @@ export function withStreamEnabled(
   const usage = { path: ['stream_options'], text: '{"include_usage":true}', origin };
   const isUsageAdded = needsUsage && !getMember(body, 'stream_options');
   const edits = [{ path: ['stream'], text: 'true', origin }, ...(isUsageAdded ? [usage] : [])];
-  return orderAddedFields(setDraftFields(draft, [], edits), flagTarget(operation));
+  const target = flagTarget(operation);
+  return orderAddedFields(setDraftFields(draft, target, edits), target);
 }

@@ -27,7 +27,7 @@ import { type BatchEnd, reportBatch, sendBatch } from '../../batch/run-lines.ts'
 import { createAutofill } from '../../body/autofill.ts';
 import { rejectReplacedInputs, stdinClaim } from '../../body/body-base.ts';
 import { createBodyCheck } from '../../body/body-check.ts';
-import { type BodyDependencies, createBodyDependencies } from '../../body/input-reader.ts';
+import { type BodyInputs, createBodyInputs } from '../../body/input-reader.ts';
 import { readAuthorization } from '../../client/authorization.ts';
 import { readChatExpectations } from '../../client/expectations/chat-expectations.ts';
 import { checkReportFiles, openRunReport } from '../../client/expectations/run-report.ts';
@@ -69,8 +69,8 @@ export async function runBatch(
   const output = getStringFlag(fileFlags, 'output');
   stdinClaim(operation, args, flags);
   await rejectReplacedInputs(operation, args, fileFlags, runtime.cwd);
-  const tools = createBodyDependencies(context, createDeadline(timeoutMs, runtime, settings.isTimeoutDefault));
-  const expectations = await readChatExpectations(flags, tools.inputs.read, context.suspendSignals);
+  const tools = createBodyInputs(context, createDeadline(timeoutMs, runtime, settings.isTimeoutDefault));
+  const expectations = await readChatExpectations(flags, tools.read, context.suspendSignals);
   const rows = flags.has('rows') ? await readRows(operation, invocation, tools) : undefined;
   const defaults = rows ? NO_DEFAULTS : await readLineDefaults(operation, flags, tools);
   const split = rows?.split ?? splitInput ?? lineSplitter(operation.largestBody);
@@ -126,7 +126,7 @@ export async function runBatch(
 async function readRows(
   operation: Operation,
   { args, flags }: Invocation,
-  tools: BodyDependencies,
+  tools: BodyInputs,
 ): Promise<{ split: LineSplitter; flags: FlagValues }> {
   const prompt = getStringFlag(flags, 'prompt');
   if (prompt !== undefined && args.length > 0)

@@ -3,7 +3,7 @@ import { buildBody } from '../../body/build-body.ts';
 import { type Conversation, openConversation } from '../../body/chat/conversation.ts';
 import { requestedChoiceCount, withStreamEnabled } from '../../body/chat/streaming.ts';
 import type { Draft } from '../../body/draft.ts';
-import { createBodyDependencies, createInputReader } from '../../body/input-reader.ts';
+import { createBodyInputs } from '../../body/input-reader.ts';
 import { enforceChecks } from '../../client/enforce-checks.ts';
 import { openLastConversation } from '../../client/history/request-history.ts';
 import { prepareRequest } from '../../client/request.ts';
@@ -74,7 +74,7 @@ async function openChosenConversation(
 ): Promise<Conversation | undefined> {
   const file = getStringFlag(flags, 'conversation');
   if (file !== undefined)
-    return openConversation(file, settings.output, context.runtime, createInputReader(context, deadline));
+    return openConversation(file, settings.output, context.runtime, createBodyInputs(context, deadline));
   return flags.has('continue') ? openLastConversation(context) : undefined;
 }
 
@@ -85,24 +85,16 @@ export async function buildChatBody(
   context: Context,
 ): Promise<Draft> {
   const fill = settings.isExact ? undefined : settings.defaults;
-  const dependencies = createBodyDependencies(context, deadline);
-  const built = await buildBody(input, { settings: fill, conversation: conversation?.source }, dependencies);
+  const inputs = createBodyInputs(context, deadline);
+  const built = await buildBody(input, { settings: fill, conversation: conversation?.source }, inputs);
   const streamMode =
     flags.has('extract') || settings.isExact ? undefined : chooseStreamMode(settings, context.stdout.isTerminal);
-  const draft = streamMode
-    ? withStreamEnabled(built.draft, chatOperation, streamMode, flags.has('stats'))
-    : built.draft;
-  await enforceChecks(draft, chatOperation, built.inputIssues, settings, context.report);
+  const draft = streamMode ? withStreamEnabled(built, chatOperation, streamMode, flags.has('stats')) : built;
+  await enforceChecks(draft, chatOperation, settings, context.report);
   if (conversation) rejectSeveralChoices(draft, flags);
   if (!flags.has('attach')) return draft;
   const { insertAttachments } = await import('../../body/chat/attachment.ts');
-  return {
-    ...draft,
-    doc: insertAttachments(
-      draft.doc,
-      draft.edits.flatMap(({ attachments = [] }) => attachments),
-    ),
-  };
+  return insertAttachments(draft);
 }
 
 function chooseStreamMode(

@@ -180,18 +180,17 @@ async function sendArguments(
     if (path === 'arguments') return Buffer.from(args);
     throw new Failure('usage', 'a tool call cannot read files');
   };
-  const inputs = { read, hasUnreadStdin: async () => false };
-  const { draft, inputIssues } = await buildBody(
+  const draft = await buildBody(
     { operation, args: [], flags: new Map([['file', 'arguments']]), isStdinTerminal: true },
-    { settings: settings.isExact ? undefined : { ...settings.defaults, trace }, conversation: undefined },
-    { inputs, now: runtime.now, randomBytes: runtime.randomBytes },
+    { settings: settings.isExact ? undefined : { ...settings.defaults, trace } },
+    { read, hasUnreadStdin: async () => false, now: runtime.now, randomBytes: runtime.randomBytes },
   );
   const bodyWarnings: string[] = [];
   const warn = async (text: string): Promise<void> => {
     bodyWarnings.push(text);
     await report.warn(text);
   };
-  await enforceChecks(draft, operation, inputIssues, { ...settings, origin: 'tool' }, { warn });
+  await enforceChecks(draft, operation, { ...settings, origin: 'tool' }, { warn });
   const isTraining = typeof operation.arguments?.as === 'object';
   const guard = isTraining ? createJobGuard(jobOfBody(draft, 'mcp', settings), false, context) : {};
   const outcome = await sendAlone(prepareRequest(settings, draft), settings, context, guard);

@@ -1,7 +1,7 @@
 import type { AutofillSettings } from '../../body/autofill.ts';
 import { buildBody } from '../../body/build-body.ts';
 import type { Draft } from '../../body/draft.ts';
-import { createBodyDependencies } from '../../body/input-reader.ts';
+import { createBodyInputs } from '../../body/input-reader.ts';
 import { enforceChecks } from '../../client/enforce-checks.ts';
 import { prepareRequest } from '../../client/request.ts';
 import type { RunCommand } from '../../command.ts';
@@ -28,10 +28,9 @@ export function runOperation(operation: Operation): RunCommand {
 async function buildCheckedBody(start: RequestStart, context: Context): Promise<Draft> {
   const { settings, input, deadline } = start;
   const fill = settings.isExact ? undefined : { ...settings.defaults, ...(await readTrace(start, context)) };
-  const dependencies = createBodyDependencies(context, deadline);
-  const built = await buildBody(input, { settings: fill, conversation: undefined }, dependencies);
-  await enforceChecks(built.draft, input.operation, built.inputIssues, settings, context.report);
-  return built.draft;
+  const draft = await buildBody(input, { settings: fill }, createBodyInputs(context, deadline));
+  await enforceChecks(draft, input.operation, settings, context.report);
+  return draft;
 }
 
 // Without a parent and --export, ids are UUIDs. The exported id of a call has the shape of TRACEPARENT in any trace.

@@ -1,4 +1,4 @@
-import { createInputReader } from '../../body/input-reader.ts';
+import { createBodyInputs } from '../../body/input-reader.ts';
 import {
   type ChatExpectations,
   expectationFailure,
@@ -50,7 +50,7 @@ export async function readHooks(
 ): Promise<ResponseHooks | undefined> {
   if (history === 'off' && !hookFlags.some((name) => flags.has(name))) return undefined;
   const { runtime, report, suspendSignals } = context;
-  const { read } = createInputReader(context, deadline);
+  const { read } = createBodyInputs(context, deadline);
   const expectations = await readChatExpectations(flags, read, suspendSignals);
   const checkSchema = await openSchemaExpectation(flags, read, context);
   await checkReportFiles(flags, runtime.cwd);
