@@ -19,7 +19,7 @@ import {
 import { RawJson, writeJson } from '../json/write-json.ts';
 import { type FlagTarget, flagTarget, type Operation } from '../operations/operation.ts';
 import { fileField, fileReferenceFlags } from './body-base.ts';
-import { type MessageSources, messageEdits, parseMessageFlag } from './chat/message-edits.ts';
+import { type MessageSources, messageEdits, parseMessageFlag } from './chat/chat-edits.ts';
 import { type Draft, type Edit, setDraftFields, setDraftPaths } from './draft.ts';
 import { type BodyInputs, fileReference } from './input-reader.ts';
 import { decodeUtf8Text, isIssue, type JsonSource, parseJsonSource, stripFinalNewline } from './json-source.ts';

@@ -1,5 +1,4 @@
-import type { Secret } from '../config/credentials/credential.ts';
-import { findCredentialSource, requireCredentialSource } from '../config/credentials/credential-source.ts';
+import { findCredentialSource, requireCredentialSource, type Secret } from '../config/credentials/credential.ts';
 import type { Context } from '../context.ts';
 import { Failure } from '../errors.ts';
 import { isLoopbackUrl, proxySecrets } from '../http/proxy.ts';

@@ -2,14 +2,15 @@ import type { AutofillSettings } from '../body/autofill.ts';
 import { joinUrl } from '../config/base-url.ts';
 import { type CertificateFiles, readConnectOptions } from '../config/connect-options.ts';
 import { parseDurationMs } from '../config/parse-duration.ts';
-import { LOCAL_PROFILE_NAME } from '../config/profile.ts';
+import { LOCAL_PROFILE_NAME } from '../config/profile-store.ts';
 import { readProjectFile } from '../config/project-file.ts';
-import { resolveSetting, type SettingSources } from '../config/resolve-setting.ts';
 import {
   findBaseUrl,
   resolveBaseUrl,
+  resolveSetting,
   type SelectedProfile,
   type ServiceHost,
+  type SettingSources,
   selectProfile,
 } from '../config/select-profile.ts';
 import { parseCount } from '../config/setting-kinds.ts';

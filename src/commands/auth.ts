@@ -6,8 +6,8 @@ import { resolveSettings, type Settings } from '../client/settings.ts';
 import type { RunCommand } from '../command.ts';
 import { parseBaseUrl } from '../config/base-url.ts';
 import { basicAuthorization, bearerAuthorization } from '../config/credentials/credential.ts';
-import { removeFromKeychain, storeInKeychain } from '../config/credentials/keychain.ts';
 import { promptLine, promptObstacle, promptSecret } from '../config/credentials/prompt.ts';
+import { removeFromKeychain, storeInKeychain } from '../config/credentials/secret-programs.ts';
 import { configDirectory } from '../config/directories.ts';
 import {
   DEFAULT_PROFILE_NAME,
@@ -15,8 +15,10 @@ import {
   LOCAL_PROFILE_NAME,
   type Profile,
   parseProfileName,
-} from '../config/profile.ts';
-import { profileStorePath, readProfiles, updateProfiles } from '../config/profile-store.ts';
+  profileStorePath,
+  readProfiles,
+  updateProfiles,
+} from '../config/profile-store.ts';
 import { originMismatchWarnings, profileOrigins, selectProfile } from '../config/select-profile.ts';
 import { applyProfileChanges, type ProfileChanges, readProfileChanges } from '../config/setting-kinds.ts';
 import { type Setting, settings as settingsTable } from '../config/settings.ts';

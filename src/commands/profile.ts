@@ -2,18 +2,19 @@ import { access, constants } from 'node:fs/promises';
 import { parseHeaderFlags } from '../client/settings.ts';
 import type { RunCommand } from '../command.ts';
 import { redactUserInfo } from '../config/base-url.ts';
-import { findCredentialSource } from '../config/credentials/credential-source.ts';
-import { removeFromKeychain } from '../config/credentials/keychain.ts';
+import { findCredentialSource } from '../config/credentials/credential.ts';
 import { confirm } from '../config/credentials/prompt.ts';
+import { removeFromKeychain } from '../config/credentials/secret-programs.ts';
 import {
   DEFAULT_PROFILE_NAME,
   getProfile,
   LOCAL_PROFILE_NAME,
   type Profile,
   parseProfileName,
+  readProfiles,
   requireStoredProfile,
-} from '../config/profile.ts';
-import { readProfiles, updateProfiles } from '../config/profile-store.ts';
+  updateProfiles,
+} from '../config/profile-store.ts';
 import { originMismatchWarnings, profileOrigins, selectProfile } from '../config/select-profile.ts';
 import { applyProfileChanges, type ProfileChanges, readProfileChanges } from '../config/setting-kinds.ts';
 import type { Context } from '../context.ts';

@@ -2,8 +2,17 @@ import { usageFailure } from '../errors.ts';
 import { type FlagValues, getStringFlag, isFlagOn } from '../flag.ts';
 import type { Runtime } from '../runtime.ts';
 import { parseBaseUrl } from './base-url.ts';
-import { DEFAULT_PROFILE_NAME, getProfile, LOCAL_PROFILE_NAME, type Profile, parseProfileName } from './profile.ts';
-import { type ConfigContext, readProfiles } from './profile-store.ts';
+import {
+  type ConfigContext,
+  DEFAULT_PROFILE_NAME,
+  getProfile,
+  LOCAL_PROFILE_NAME,
+  type Profile,
+  parseProfileName,
+  readProfiles,
+} from './profile-store.ts';
+import type { ProjectSettings } from './project-file.ts';
+import { findSetting, type SettingName, settingFlagName } from './settings.ts';
 
 export type ServiceHost = 'trace' | 'chat' | 'train';
 
@@ -108,4 +117,41 @@ export function originMismatchWarnings(name: string, profile: Profile): string[]
   if (command !== undefined && (hasMismatch(forBasic, 'trace') || hasMismatch(forBearer, 'chat', 'train')))
     warn('credential_command', isNotRun);
   return warnings;
+}
+
+/** The sources of settings, in order of precedence. */
+export interface SettingSources {
+  readonly flags?: FlagValues;
+  readonly env: Runtime['env'];
+  readonly project?: ProjectSettings | undefined;
+  readonly selected: { readonly name: string; readonly profile: Profile };
+}
+
+/**
+ * The text of a setting, unchecked, from flag, environment, project file or profile, in this order; undefined if unset or
+ * empty. `source` is `--timeout`, `SVC_TIMEOUT`, `/repo/.svc.json` or `profile "work"`; `label` also names the key in a file.
+ */
+export function resolveSetting(
+  name: SettingName,
+  { flags = new Map(), env, project, selected }: SettingSources,
+): { readonly text: string; readonly source: string; readonly label: string } | undefined {
+  const setting = findSetting(name);
+  const flag = settingFlagName(setting);
+  const { variable = '' } = setting;
+  const profileSource = `profile "${selected.name}"`;
+  const stored = new Map<string, unknown>(Object.entries(selected.profile)).get(name);
+  const candidates: readonly (readonly [source: string, label: string, value: unknown])[] = [
+    [`--${flag}`, `--${flag}`, setting.flag && getStringFlag(flags, flag)],
+    [variable, variable, env[variable]],
+    [project?.path ?? '', `${name} in ${project?.path}`, setting.isProject && project?.values.get(name)],
+    [profileSource, `${name} of ${profileSource}`, setting.isStored && stored],
+  ];
+  for (const [source, label, value] of candidates)
+    if (typeof value === 'string' && value !== '') return { text: value, source, label };
+  return undefined;
+}
+
+/** The value of a setting from the environment alone; undefined if unset or empty. */
+export function environmentSetting(name: SettingName, env: Runtime['env']): string | undefined {
+  return env[findSetting(name).variable ?? ''] || undefined;
 }

@@ -1,13 +1,12 @@
 import { resolve } from 'node:path';
-import { invalidValueFailure } from '../errors.ts';
+import { invalidValueFailure, usageFailure } from '../errors.ts';
 import { joinWithOr } from '../fields/closest-match.ts';
 import { hasFormat, stringFormats } from '../fields/string-formats.ts';
 import { type FlagValues, getStringFlag } from '../flag.ts';
 import { parseBaseUrl } from './base-url.ts';
 import { basicAuthorization } from './credentials/credential.ts';
-import { parseCredentialCommand } from './credentials/credential-command.ts';
 import { parseDurationMs } from './parse-duration.ts';
-import type { Profile } from './profile.ts';
+import type { Profile } from './profile-store.ts';
 import { type Setting, settingFlagName, settings } from './settings.ts';
 
 /** The value of a setting as profiles store it; paths become absolute. Throws usage, naming `label`, for an invalid text. */
@@ -28,6 +27,35 @@ export function readSettingValue(
   if (kind === 'choice' && !choices.includes(text)) throw invalidValueFailure(label, text, joinWithOr(choices));
   return text;
 }
+
+// A JSON array of strings, or words separated by spaces. A relative path of the program starts from `cwd`.
+function parseCredentialCommand(text: string, flag: string, cwd: string): readonly string[] {
+  const [program = '', ...args] = text.trimStart().startsWith('[')
+    ? parseJsonCommand(text, flag)
+    : splitPlainCommand(text, flag);
+  if (program === '') throw usageFailure(`${flag} does not name a program`, 'write it like "/usr/bin/pass show svc"');
+  return [/[/\\]/.test(program) ? resolve(cwd, program) : program, ...args];
+}
+
+function parseJsonCommand(text: string, flag: string): string[] {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw usageFailure(`${flag} is not valid JSON`, JSON_EXAMPLE_HINT);
+  }
+  const isWord = (word: unknown): word is string => typeof word === 'string' && !word.includes('\0');
+  if (Array.isArray(value) && value.every(isWord)) return value;
+  throw usageFailure(`${flag} must be an array of strings`, JSON_EXAMPLE_HINT);
+}
+
+function splitPlainCommand(text: string, flag: string): string[] {
+  const [special] = /["'`$|&;<>()*?~\\]/.exec(text) ?? [];
+  if (special === undefined) return text.split(/\s+/).filter((word) => word !== '');
+  throw usageFailure(`${flag} contains ${special}, which needs a shell, and svc runs none`, JSON_EXAMPLE_HINT);
+}
+
+const JSON_EXAMPLE_HINT = `write it like '["/usr/bin/pass","show","svc"]'`;
 
 /** The number from 0 to 99 that a text is. Throws usage, naming `label`, for anything else. */
 export function parseCount(label: string, text: string): number {

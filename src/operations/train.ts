@@ -1,5 +1,5 @@
 import { type AcceptedFields, acceptedFields, dateTime, type Fields, fieldsOf } from '../fields/field.ts';
-import { toolFunctionFields } from './chat-request-fields.ts';
+import { toolFunctionFields } from './chat-fields.ts';
 import { BYTES_PER_MEBIBYTE, type Operation } from './operation.ts';
 
 const { boolean, integer, list, number, object, string } = fieldsOf();

@@ -6,7 +6,7 @@ import { missingBaseUrl, resolveSettings, type Settings, traceBaseUrl } from '..
 import type { Invocation, ProcessEnd } from '../../command.ts';
 import { dataDirectory } from '../../config/directories.ts';
 import { parseDurationOrZeroMs } from '../../config/parse-duration.ts';
-import { environmentSetting } from '../../config/resolve-setting.ts';
+import { environmentSetting } from '../../config/select-profile.ts';
 import type { Context } from '../../context.ts';
 import { Failure, type FailureCode, type StopSignal, toFailure, usageFailure } from '../../errors.ts';
 import { uuidV5 } from '../../fields/uuid.ts';

@@ -1,7 +1,7 @@
 import { rejectReplacedInputs, stdinClaim } from '../../body/body-base.ts';
 import { buildBody } from '../../body/build-body.ts';
+import { requestedChoiceCount, withStreamEnabled } from '../../body/chat/chat-edits.ts';
 import { type Conversation, openConversation } from '../../body/chat/conversation.ts';
-import { requestedChoiceCount, withStreamEnabled } from '../../body/chat/streaming.ts';
 import type { Draft } from '../../body/draft.ts';
 import { createBodyInputs } from '../../body/input-reader.ts';
 import { enforceChecks } from '../../client/enforce-checks.ts';

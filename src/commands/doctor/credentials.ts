@@ -1,5 +1,10 @@
-import { type AuthScheme, basicAuthorization, bearerAuthorization } from '../../config/credentials/credential.ts';
-import { type CredentialSource, findCredentialSource } from '../../config/credentials/credential-source.ts';
+import {
+  type AuthScheme,
+  basicAuthorization,
+  bearerAuthorization,
+  type CredentialSource,
+  findCredentialSource,
+} from '../../config/credentials/credential.ts';
 import { isLoopbackUrl } from '../../http/proxy.ts';
 import type { Runtime } from '../../runtime.ts';
 import type { HostBaseUrl } from './connections.ts';

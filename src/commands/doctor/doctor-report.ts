@@ -1,6 +1,5 @@
 import type { CertificateFiles } from '../../config/connect-options.ts';
-import type { SettingSources } from '../../config/resolve-setting.ts';
-import type { SelectedProfile, ServiceHost } from '../../config/select-profile.ts';
+import type { SelectedProfile, ServiceHost, SettingSources } from '../../config/select-profile.ts';
 import type { Context } from '../../context.ts';
 import { Failure, type FailureCode } from '../../errors.ts';
 import type { FlagValues } from '../../flag.ts';

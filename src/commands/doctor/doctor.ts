@@ -5,10 +5,9 @@ import {
   resolveTimeoutMs,
 } from '../../client/settings.ts';
 import type { RunCommand } from '../../command.ts';
-import { DEFAULT_PROFILE_NAME } from '../../config/profile.ts';
+import { DEFAULT_PROFILE_NAME } from '../../config/profile-store.ts';
 import { readProjectFile } from '../../config/project-file.ts';
-import { resolveSetting, type SettingSources } from '../../config/resolve-setting.ts';
-import { selectProfile } from '../../config/select-profile.ts';
+import { resolveSetting, type SettingSources, selectProfile } from '../../config/select-profile.ts';
 import { readSettingValue } from '../../config/setting-kinds.ts';
 import { findSetting } from '../../config/settings.ts';
 import type { Context } from '../../context.ts';

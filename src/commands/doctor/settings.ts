@@ -1,7 +1,6 @@
 import type { AuthScheme } from '../../config/credentials/credential.ts';
 import { configDirectory, dataDirectory } from '../../config/directories.ts';
-import { resolveSetting } from '../../config/resolve-setting.ts';
-import { findBaseUrl, type SelectedProfile, type ServiceHost } from '../../config/select-profile.ts';
+import { findBaseUrl, resolveSetting, type SelectedProfile, type ServiceHost } from '../../config/select-profile.ts';
 import { type Setting, type SettingName, settings } from '../../config/settings.ts';
 import { parseProxyUrl, readProxyVariable } from '../../http/proxy.ts';
 import { REDACTED } from '../../output/reporter.ts';
