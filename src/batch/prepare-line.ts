@@ -134,7 +134,7 @@ export async function readLineDefaults(
     sharedFlags.delete(name);
     perLineFlags.set(name, value);
   }
-  const draft = await applyFlags(createDraft(emptyBodyJson(target)), operation, sharedFlags, inputs);
+  const draft = await applyFlags(createDraft(emptyBodyJson(target)), { operation, flags: sharedFlags, inputs });
   if (draft.issues.length > 0) throw invalidBodyFailure(draft.issues);
   return { fieldEdits: editsForFields(draft, target.path), perLineFlags };
 }
@@ -155,7 +155,7 @@ async function applyLineDefaults(
   const applicableFlags = new Map(
     [...perLineFlags].filter(([name]) => isOmitted(shorthands[name], nodeAtPath(body, target.path))),
   );
-  return applyShorthands(filled, operation, applicableFlags, inputs);
+  return applyShorthands(filled, { operation, flags: applicableFlags, inputs });
 }
 
 const PER_LINE_KINDS: ReadonlySet<Shorthand['kind']> = new Set(['message', 'prefill', 'copy']);

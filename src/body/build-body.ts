@@ -39,8 +39,8 @@ export async function buildBody(
   const isInvalid = source !== undefined && isIssue(source);
   const stdinUse = isStdinEmpty ? 'empty' : isStdinUnread ? 'unread' : undefined;
   const empty = createDraft(isInvalid || !source ? emptyBodyJson(target) : source);
-  const messages = { prompt, conversation };
-  const draft = await applyFlags({ ...empty, stdinUse }, operation, flags, inputs, messages, fileArguments(input));
+  const flagInput = { operation, flags, inputs, messages: { prompt, conversation }, files: fileArguments(input) };
+  const draft = await applyFlags({ ...empty, stdinUse }, flagInput);
   if (isInvalid) {
     const hint = stdinUse ? stdinMessage(stdinUse, operation) : yamlHint(source);
     throw invalidBodyFailure([source, ...draft.issues], 0, hint);
@@ -73,5 +73,5 @@ async function parseWholeBody({ label, bytes, issue, position }: LabeledBytes): 
 export async function buildSkeleton(operation: Operation, flags: FlagValues, inputs: BodyInputs): Promise<Draft> {
   rejectInvalidFlags(operation, flags, inputs.now());
   const smallest = createDraft(writeJson(minimalBody(operation.body)));
-  return orderAddedFields(await applyFlags(smallest, operation, flags, inputs), flagTarget(operation));
+  return orderAddedFields(await applyFlags(smallest, { operation, flags, inputs }), flagTarget(operation));
 }

@@ -18,7 +18,7 @@ import {
 } from '../json/json-node.ts';
 import { RawJson, writeJson } from '../json/write-json.ts';
 import { type FlagTarget, flagTarget, type Operation } from '../operations/operation.ts';
-import { fileField, fileReferenceFlags } from './body-base.ts';
+import { type CommandInput, fileField, fileReferenceFlags } from './body-base.ts';
 import { type MessageSources, messageEdits, parseMessageFlag } from './chat/chat-edits.ts';
 import { type Draft, type Edit, setDraftFields, setDraftPaths } from './draft.ts';
 import { type BodyInputs, fileReference } from './input-reader.ts';
@@ -26,29 +26,24 @@ import { decodeUtf8Text, isIssue, type JsonSource, parseJsonSource, stripFinalNe
 
 type EditResult = Edit | Issue;
 
-/** A draft with the flags of fields, an empty array in the place of `files`, then all other flags. Throws as rejectInvalidFlags does. */
-export async function applyFlags(
-  draft: Draft,
-  operation: Operation,
-  flags: FlagValues,
-  inputs: BodyInputs,
-  messages: MessageSources = {},
-  files: readonly string[] = [],
-): Promise<Draft> {
-  const withFields = setDraftFields(draft, flagTarget(operation), await fieldEdits(operation, flags, files, inputs));
-  return applyShorthands(withFields, operation, flags, inputs, messages);
+/** What flags make of a body. */
+interface FlagInput extends Pick<CommandInput, 'operation' | 'flags'> {
+  readonly inputs: BodyInputs;
+  readonly messages?: MessageSources;
+  /** Files that are arguments, in whose place the body has an empty array. */
+  readonly files?: readonly string[];
+}
+
+/** A draft with the flags of fields, then all others. Throws as rejectInvalidFlags does. */
+export async function applyFlags(draft: Draft, input: FlagInput): Promise<Draft> {
+  return applyShorthands(setDraftFields(draft, flagTarget(input.operation), await fieldEdits(input)), input);
 }
 
 /** A draft with the shorthands and `--set`. A shorthand that copies a field comes last: it copies what is sent. */
-export async function applyShorthands(
-  draft: Draft,
-  operation: Operation,
-  flags: FlagValues,
-  inputs: BodyInputs,
-  messages: MessageSources = {},
-): Promise<Draft> {
+export async function applyShorthands(draft: Draft, input: FlagInput): Promise<Draft> {
+  const { operation, flags } = input;
   const target = flagTarget(operation);
-  const shortened = setDraftFields(draft, target, await shorthandEdits(operation, draft, flags, messages, inputs));
+  const shortened = setDraftFields(draft, target, await shorthandEdits(draft, input));
   const edited = setDraftPaths(shortened, setFlagEdits(operation, flags));
   return setDraftFields(edited, target, copyEdits(operation, edited, flags));
 }
@@ -119,11 +114,8 @@ function rejectSecret(field: Field | undefined, name: string): void {
 }
 
 async function shorthandEdits(
-  operation: Operation,
   draft: Draft,
-  flags: FlagValues,
-  messages: MessageSources,
-  inputs: BodyInputs,
+  { operation, flags, inputs, messages = {} }: FlagInput,
 ): Promise<EditResult[]> {
   const { path: target } = flagTarget(operation);
   const results: EditResult[] = [];
@@ -174,13 +166,7 @@ function copyEdits(operation: Operation, draft: Draft, flags: FlagValues): Edit[
   });
 }
 
-// Files that are arguments are read later.
-async function fieldEdits(
-  operation: Operation,
-  flags: FlagValues,
-  files: readonly string[],
-  inputs: BodyInputs,
-): Promise<EditResult[]> {
+async function fieldEdits({ operation, flags, inputs, files = [] }: FlagInput): Promise<EditResult[]> {
   const { path, fields } = flagTarget(operation);
   const results: EditResult[] = [];
   for (const [name, field] of Object.entries(fields)) {

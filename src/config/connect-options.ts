@@ -48,7 +48,8 @@ export async function readConnectOptions(
     await readTlsSettings(files, {}, {}, context);
     return { proxy, tls: {} };
   }
-  if (env.NODE_TLS_REJECT_UNAUTHORIZED === '0')
+  const { NODE_TLS_REJECT_UNAUTHORIZED: rejectUnauthorized } = env;
+  if (rejectUnauthorized === '0')
     throw new Failure(
       'safety_check',
       'NODE_TLS_REJECT_UNAUTHORIZED=0 is set, so anyone on the network path could impersonate the service',

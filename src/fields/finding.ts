@@ -1,4 +1,5 @@
 import { type JsonNode, type JsonPath, startOffset } from '../json/json-node.ts';
+import type { AcceptedFields, Fields } from './field.ts';
 
 /** A problem in a body or response. An error violates the interface; a warning is valid but likely a mistake. */
 export interface Finding {
@@ -34,7 +35,15 @@ export interface PendingFinding extends Pick<Finding, 'level' | 'code'> {
   readonly describe: () => Pick<Finding, 'path' | 'message' | 'flagMessage'>;
 }
 
-/** Returns the rules of existing servers that a body breaks (docs/servers.md). */
+/** What a body is checked against. */
+export interface BodyRequirements {
+  readonly body: Fields;
+  /** Fields of the body that existing servers accept, and the interface does not list (docs/servers.md). */
+  readonly accepted?: AcceptedFields;
+  readonly rules?: BodyRules;
+}
+
+/** Returns the rules of existing servers about several fields that a body breaks (docs/servers.md). */
 export type BodyRules = (body: JsonNode) => Iterable<BrokenRule>;
 
 /** A rule that a body breaks: the path of the value, or of the field that is missing. The default `code` is `advice`. */

@@ -1,9 +1,9 @@
-import type { AcceptedFields, Fields } from '../fields/field.ts';
-import type { BodyRules } from '../fields/finding.ts';
+import type { Fields } from '../fields/field.ts';
+import type { BodyRequirements } from '../fields/finding.ts';
 import type { JsonPath } from '../json/json-node.ts';
 
 /** One operation of the service, as data: all that svc knows about it. */
-export interface Operation {
+export interface Operation extends BodyRequirements {
   readonly command: readonly string[];
   readonly summary: string;
   readonly about?: string;
@@ -26,11 +26,6 @@ export interface Operation {
   readonly replaces?: string;
   /** Paths of the ids in the body that identify the record later, by kind of id. */
   readonly ids?: { readonly [what: string]: JsonPath };
-  readonly body: Fields;
-  /** Fields of the body that existing servers accept, and the interface does not list (docs/servers.md). */
-  readonly accepted?: AcceptedFields;
-  /** Rules of existing servers about several fields of the body (docs/servers.md). */
-  readonly rules?: BodyRules;
   /** The field whose fields become the flags. */
   readonly flagsFrom?: string;
   /** Servers reject unknown fields of the body (docs/servers.md); those of other operations ignore them. */

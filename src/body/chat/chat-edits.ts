@@ -12,9 +12,11 @@ import {
   rootOf,
 } from '../../json/json-node.ts';
 import { RawJson, writeJson } from '../../json/write-json.ts';
-import { flagTarget, type Operation } from '../../operations/operation.ts';
+import { chatOperation } from '../../operations/chat.ts';
+import { flagTarget } from '../../operations/operation.ts';
 import {
   type Attachment,
+  createDraft,
   type Draft,
   type Edit,
   locationInDraft,
@@ -40,7 +42,8 @@ interface Message {
 
 /**
  * The messages that a chat's shorthands make, in the order system, developer, conversation, body, `--message`, prompt,
- * prefill; attachments follow the prompt in its message; `--system` and `--developer` replace a leading message of their role. No edit if none of them is given.
+ * prefill. Attachments follow the prompt in its message; `--system` and `--developer` replace a leading message of their
+ * role.
  */
 export function messageEdits(
   draft: Draft,
@@ -63,14 +66,12 @@ export function messageEdits(
     const message = 'must be an array, because flags add messages to it';
     return [{ path: 'messages', at: locationInDraft(draft, ['messages']), message }];
   }
-  const earlier = conversation
-    ? listedMessages(rootOf(conversation.doc), (node) => ({ label: conversation.label, source: conversation, node }))
-    : [];
-  const existingMessages = [
-    ...earlier,
-    ...listedMessages(messagesNode, (_, index) => originInDraft(draft, ['messages', index])),
+  const base = conversation && createDraft(conversation);
+  const existing = [
+    ...(base ? listedMessages(rootOf(base.doc), (index) => originInDraft(base, [index])) : []),
+    ...listedMessages(messagesNode, (index) => originInDraft(draft, ['messages', index])),
   ];
-  const messages = [...leading, ...withoutReplacedMessages(existingMessages, leading), ...trailing];
+  const messages = [...leading, ...withoutReplacedMessages(existing, leading), ...trailing];
   const list: Edit = {
     path: ['messages'],
     text: `[${messages.map(({ text }) => text).join(',')}]`,
@@ -80,8 +81,11 @@ export function messageEdits(
   };
   if (prefill === undefined) return [list];
   const origin = { label: '--prefill' };
-  const continuation = { path: ['continue_final_message'], text: 'true', origin };
-  return [list, continuation, { path: ['add_generation_prompt'], text: 'false', origin }];
+  return [
+    list,
+    { path: ['continue_final_message'], text: 'true', origin },
+    { path: ['add_generation_prompt'], text: 'false', origin },
+  ];
 }
 
 // A conversation begins with the system message of its last turn; one given again replaces it.
@@ -111,15 +115,12 @@ export function parseMessageFlag(word: string): Message {
   return { text: writeJson({ role, content }), role, origin: { label: '--message' } };
 }
 
-function listedMessages(
-  list: JsonNode | undefined,
-  originOf: (message: JsonNode, index: number) => ValueOrigin,
-): Message[] {
+function listedMessages(list: JsonNode | undefined, originOf: (index: number) => ValueOrigin): Message[] {
   return Array.from(list ? itemsOf(list) : [], (node, index) => ({
     text: rawText(node),
     role: firstStringMember(node, 'role'),
     // Flags put other messages before it.
-    origin: { ...originOf(node, index), path: ['messages', index] },
+    origin: { ...originOf(index), path: ['messages', index] },
   }));
 }
 
@@ -132,22 +133,17 @@ export function requestedChoiceCount(body: JsonNode): number {
  * requests anything that cannot be streamed. `live`: one text on a terminal; `chunks`: each chunk as it arrives.
  * `needsUsage` requests token counts, too.
  */
-export function withStreamEnabled(
-  draft: Draft,
-  operation: Operation,
-  display: 'live' | 'chunks',
-  needsUsage: boolean,
-): Draft {
+export function withStreamEnabled(draft: Draft, display: 'live' | 'chunks', needsUsage: boolean): Draft {
   const body = rootOf(draft.doc);
   const promptLogprobs = getMember(body, 'prompt_logprobs');
   const hasPromptLogprobs = promptLogprobs && kindOf(promptLogprobs) !== 'null';
   const isUnstreamable = hasPromptLogprobs || isTrue(getMember(body, 'use_beam_search'));
   const isUnreadable = display === 'live' && requestedChoiceCount(body) > 1;
-  if (!operation.canStream || isUnstreamable || isUnreadable || getMember(body, 'stream')) return draft;
+  if (isUnstreamable || isUnreadable || getMember(body, 'stream')) return draft;
   const origin = { label: 'svc' };
   const usage = { path: ['stream_options'], text: '{"include_usage":true}', origin };
   const isUsageAdded = needsUsage && !getMember(body, 'stream_options');
   const edits = [{ path: ['stream'], text: 'true', origin }, ...(isUsageAdded ? [usage] : [])];
-  const target = flagTarget(operation);
+  const target = flagTarget(chatOperation);
   return orderAddedFields(setDraftFields(draft, target, edits), target);
 }

@@ -89,7 +89,7 @@ export async function buildChatBody(
   const built = await buildBody(input, { settings: fill, conversation: conversation?.source }, inputs);
   const streamMode =
     flags.has('extract') || settings.isExact ? undefined : chooseStreamMode(settings, context.stdout.isTerminal);
-  const draft = streamMode ? withStreamEnabled(built, chatOperation, streamMode, flags.has('stats')) : built;
+  const draft = streamMode ? withStreamEnabled(built, streamMode, flags.has('stats')) : built;
   await enforceChecks(draft, chatOperation, settings, context.report);
   if (conversation) rejectSeveralChoices(draft, flags);
   if (!flags.has('attach')) return draft;
