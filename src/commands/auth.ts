@@ -8,7 +8,6 @@ import { parseBaseUrl } from '../config/base-url.ts';
 import { basicAuthorization, bearerAuthorization } from '../config/credentials/credential.ts';
 import { promptLine, promptObstacle, promptSecret } from '../config/credentials/prompt.ts';
 import { removeFromKeychain, storeInKeychain } from '../config/credentials/secret-programs.ts';
-import { configDirectory } from '../config/directories.ts';
 import {
   DEFAULT_PROFILE_NAME,
   getProfile,
@@ -72,7 +71,7 @@ export const runAuthLogin: RunCommand = async ({ flags }, context) => {
   for (const warning of originMismatchWarnings(name, after)) await report.warn(warning);
   if (after.credential_command)
     await report.warn(`credential_command of profile "${name}" takes precedence over the stored credentials`);
-  await report.note(`stored in profile "${name}" in ${profileStorePath(configDirectory(runtime))}`);
+  await report.note(`stored in profile "${name}" in ${profileStorePath(runtime)}`);
   if (selected !== name && !runtime.env.SVC_PROFILE)
     await report.note(`the profile in use is still "${selected}"; to use this one, run: svc profile use ${name}`);
 };
@@ -86,7 +85,7 @@ function requireValues(changes: ProfileChanges, profile: string): void {
 }
 
 async function withBaseUrl(profile: Profile, settings: ProfileChanges, context: Context): Promise<ProfileChanges> {
-  if (profileOrigins(applyProfileChanges(profile, settings), ['trace', 'chat', 'train']).length > 0) return settings;
+  if (profileOrigins(applyProfileChanges(profile, settings)).length > 0) return settings;
   const base_url = (await promptLine(context, 'Base URL: ', '--base-url')).trim();
   parseBaseUrl(base_url, 'base URL');
   return { ...settings, base_url };
@@ -98,7 +97,7 @@ async function readCredentials(name: string, profile: Profile, flags: FlagValues
   const [password, token] = [await readSecret('password', flags, context), await readSecret('token', flags, context)];
   const username = getStringFlag(flags, 'username');
   if (password === undefined && token === undefined) {
-    const urls = profileOrigins(profile, ['trace', 'chat', 'train']).join(', ');
+    const urls = profileOrigins(profile).join(', ');
     if (!promptObstacle(context)) await context.report.note(`logging in to ${urls} (profile "${name}")`);
     if (username === undefined) return promptForCredentials(profile, context);
   }

@@ -72,7 +72,7 @@ function withCommand(profile: Profile, { credential_command: change }: ProfileCh
 }
 
 function requireOrigins(profile: Profile, subject: string): string[] {
-  const origins = profileOrigins(profile, ['trace', 'chat', 'train']);
+  const origins = profileOrigins(profile);
   if (origins.length > 0) return origins;
   throw usageFailure(`${subject} a base URL, but the profile has none`, 'add --base-url');
 }

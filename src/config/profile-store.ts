@@ -13,16 +13,17 @@ import { JsonError } from '../json/json-error.ts';
 import { parseJson } from '../json/parse-json.ts';
 import { positionAt } from '../json/utf8.ts';
 import type { Reporter } from '../output/reporter.ts';
+import type { Runtime } from '../runtime.ts';
 import { configDirectory } from './directories.ts';
 import { type Setting, type StoredSettings, settings } from './settings.ts';
 
-export type JsonType = 'a string' | 'an array of strings' | 'an object of strings';
+type JsonType = 'a string' | 'an array of strings' | 'an object of strings';
 
 /**
  * What svc keeps in a profile beside the settings: the names of entries in the operating system's keychain, which hold
  * the secrets instead, and the origins the credentials, headers and command were given for; they are sent to no other.
  */
-export const bindingTypes = {
+const bindingTypes = {
   password_key: 'a string',
   token_key: 'a string',
   basic_origins: 'an array of strings',
@@ -76,8 +77,8 @@ const FILE_MODE = 0o600;
 // Long enough for hundreds of earlier saves.
 const STORE_LOCK_TIMEOUT_MS = 60_000;
 
-export function profileStorePath(directory: string): string {
-  return join(directory, 'config.json');
+export function profileStorePath(runtime: Runtime): string {
+  return join(configDirectory(runtime), 'config.json');
 }
 
 /** The context for reading the configuration; a store whose mode was too wide is a warning. */
@@ -88,7 +89,7 @@ export type ConfigContext = Pick<Context, 'runtime'> & { readonly report: Pick<R
  * `safety_check` for a store that cannot be trusted (trusted-file.ts).
  */
 export async function readProfiles({ runtime, report }: ConfigContext): Promise<ProfileStore> {
-  const path = profileStorePath(configDirectory(runtime));
+  const path = profileStorePath(runtime);
   await removeStaleFilesIfIdle(path, runtime);
   try {
     await requireTrustedFile(path, { userId: runtime.userId, warn: report.warn });
@@ -98,10 +99,7 @@ export async function readProfiles({ runtime, report }: ConfigContext): Promise<
     if (stats.size > MAX_STORE_BYTES)
       throw invalidStoreFailure(path, `it is larger than ${formatByteSize(MAX_STORE_BYTES)}`);
     const { openStoreFile } = await import('./profile-conf.ts');
-    const store = { profiles: {}, ...openStoreFile(path, (text) => parseStore(text, path)).store };
-    const error = profileStoreError(store);
-    if (error !== undefined) throw invalidStoreFailure(path, `it does not hold profiles: ${error}`);
-    return store as ProfileStore;
+    return openStoreFile(path, (text) => parseStore(text, path)).store;
   } catch (error) {
     if (isNotFoundError(error)) return { profiles: {} };
     throw fileFailure(`read the profiles in ${path}`, error);
@@ -109,17 +107,18 @@ export async function readProfiles({ runtime, report }: ConfigContext): Promise<
 }
 
 // JSON.parse would quote the text in its errors, and the text may hold secrets.
-function parseStore(text: string, path: string): Record<string, unknown> {
+function parseStore(text: string, path: string): ProfileStore {
   if (text.includes('\ufffd')) throw invalidStoreFailure(path, 'invalid UTF-8');
   try {
     const value: unknown = JSON.parse(parseJson(Buffer.from(text)).bytes.toString());
-    if (isRecord(value)) return value;
+    const problem = isRecord(value) ? storeProblem(value) : '';
+    if (problem === undefined) return { profiles: {}, ...(value as object) };
+    throw invalidStoreFailure(path, `it does not hold profiles${problem && `: ${problem}`}`);
   } catch (error) {
     if (!(error instanceof JsonError)) throw error;
     const { line, column } = positionAt(Buffer.from(text), error.offset);
     throw invalidStoreFailure(path, `${error.message} (line ${line}, column ${column})`);
   }
-  throw invalidStoreFailure(path, 'it does not hold profiles');
 }
 
 function invalidStoreFailure(path: string, why: string): Failure {
@@ -127,16 +126,15 @@ function invalidStoreFailure(path: string, why: string): Failure {
   return new Failure('local_file', `the profiles in ${path} cannot be used: ${why}`, { hint });
 }
 
-// The reason why a value is not a valid store: names the key and never shows its value. Unknown keys may be of a newer svc.
-function profileStoreError({ current, profiles }: Record<string, unknown>): string | undefined {
+// Names the key and never shows its value. Unknown keys may be of a newer svc.
+function storeProblem({ current, profiles = {} }: Record<string, unknown>): string | undefined {
   if (current !== undefined && typeof current !== 'string') return 'current must be a string';
   if (!isRecord(profiles)) return 'profiles must be an object';
   for (const [name, profile] of Object.entries(profiles)) {
     if (!isRecord(profile)) return `the profile ${JSON.stringify(name)} must be an object`;
-    for (const [key, type] of [...storedTypes, ...Object.entries(bindingTypes)]) {
-      const value = Object.hasOwn(profile, key) ? profile[key] : undefined;
-      if (value !== undefined && !hasType(type, value)) return `${key} of ${JSON.stringify(name)} must be ${type}`;
-    }
+    for (const [key, type] of [...storedTypes, ...Object.entries(bindingTypes)])
+      if (Object.hasOwn(profile, key) && !hasType(type, profile[key]))
+        return `${key} of ${JSON.stringify(name)} must be ${type}`;
   }
   return undefined;
 }
@@ -163,7 +161,7 @@ export async function updateProfiles(
 ): Promise<void> {
   const { runtime } = context;
   const directory = configDirectory(runtime);
-  const path = profileStorePath(directory);
+  const path = profileStorePath(runtime);
   update(await readProfiles(context));
   const withWriteFailure = <T>(run: () => Promise<T>): Promise<T> =>
     withFileFailure(`write ${path}`, run, { hint: 'set SVC_CONFIG_DIR to another directory' });

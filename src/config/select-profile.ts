@@ -35,20 +35,15 @@ export async function selectProfile(
 ): Promise<SelectedProfile> {
   const isLocal = isFlagOn(flags, 'local');
   const named = getStringFlag(flags, 'profile');
-  const [requestedName, requestedBy] = isLocal
-    ? [LOCAL_PROFILE_NAME, '--local']
-    : named
-      ? [named, '--profile']
-      : [context.runtime.env.SVC_PROFILE, 'SVC_PROFILE'];
   if (isLocal && named && named !== LOCAL_PROFILE_NAME)
     throw usageFailure('--local cannot be combined with --profile', 'remove one of them');
-  const local = { name: LOCAL_PROFILE_NAME, isLocal: true, profile: {} };
-  // Named on the command line or in the environment it needs no store, not even one that can be read.
-  if (requestedName === LOCAL_PROFILE_NAME) return { ...local, source: requestedBy };
-  const stored = await readProfiles(context);
+  const requestedName = isLocal ? LOCAL_PROFILE_NAME : named || context.runtime.env.SVC_PROFILE;
+  const requestedBy = isLocal ? '--local' : named ? '--profile' : 'SVC_PROFILE';
+  // Named on the command line or in the environment, "local" needs no store, not even one that can be read.
+  const stored = requestedName === LOCAL_PROFILE_NAME ? { profiles: {} } : await readProfiles(context);
   const name = requestedName || stored.current || DEFAULT_PROFILE_NAME;
   const source = requestedName ? requestedBy : stored.current ? 'svc profile use' : 'default';
-  if (name === LOCAL_PROFILE_NAME) return { ...local, source };
+  if (name === LOCAL_PROFILE_NAME) return { name, source, isLocal: true, profile: {} };
   // The default one is used without being stored, so it may also be named.
   const isMissing = requestedName && !Object.hasOwn(stored.profiles, parseProfileName(requestedName));
   if (isMissing && requestedName !== DEFAULT_PROFILE_NAME) {
@@ -62,21 +57,16 @@ export async function selectProfile(
   return { name, source, isLocal: false, profile: getProfile(stored, name) };
 }
 
-/**
- * The base URL of a host, checked; undefined if none is set. Source before specificity (docs/contract.md): flag,
- * environment, profile; in the last two, the base URL of the host before the general one.
- */
-export function resolveBaseUrl(
-  host: ServiceHost,
-  flags: FlagValues,
-  env: Runtime['env'],
-  profile: Profile,
-): URL | undefined {
-  const found = findBaseUrl(host, flags, env, profile);
+/** The base URL of a host, checked; undefined if none is set. */
+export function resolveBaseUrl(...sources: Parameters<typeof findBaseUrl>): URL | undefined {
+  const found = findBaseUrl(...sources);
   return found && parseBaseUrl(found.text, found.source);
 }
 
-/** The base URL of a host, unchecked, and its source. */
+/**
+ * The base URL of a host, unchecked, and its source. Source before specificity (docs/contract.md): flag, environment,
+ * profile; in the last two, the base URL of the host before the general one.
+ */
 export function findBaseUrl(
   host: ServiceHost,
   flags: FlagValues,
@@ -95,8 +85,8 @@ export function findBaseUrl(
   return source && text ? { source, text } : undefined;
 }
 
-/** The origins of a profile's base URLs, for the given hosts. */
-export function profileOrigins(profile: Profile, hosts: readonly ServiceHost[]): string[] {
+/** The origins of a profile's base URLs, of all hosts or of those given. */
+export function profileOrigins(profile: Profile, hosts: readonly ServiceHost[] = ['trace', 'chat', 'train']): string[] {
   const urls = hosts.map((host) => resolveBaseUrl(host, new Map(), {}, profile));
   return [...new Set(urls.flatMap((url) => (url ? [url.origin] : [])))];
 }

@@ -20,7 +20,7 @@ export async function inspectFiles({
   findings,
 }: Examination): Promise<FileState[]> {
   const [config, data] = [configDirectory(runtime), dataDirectory(runtime)];
-  const profilesFile = profileStorePath(config);
+  const profilesFile = profileStorePath(runtime);
   const certificatePaths = [
     ...caCertificateFiles(certificateFiles.cacert, profile, runtime.env),
     ...(certificateFiles.cert ? [{ source: '--cert', path: certificateFiles.cert }] : []),

@@ -35,12 +35,6 @@ export class Secret {
 
 export type AuthScheme = 'basic' | 'bearer';
 
-/** The value of the Authorization header, and the secrets in it, which all output redacts. */
-export interface Credential {
-  readonly authorization: Secret;
-  readonly secrets: readonly string[];
-}
-
 /**
  * The value of an Authorization header for Basic: base64 of UTF-8 `user:password`; the password may be empty. Throws Failure
  * `credentials` for a `:` in the user name, and for control characters, which RFC 7617 forbids.
@@ -68,20 +62,33 @@ export function bearerAuthorization(token: string, source: string): string {
   throw new Failure('credentials', message, { hint, applied: 'no' });
 }
 
-/** The source of a credential. Nothing is run or opened before `read`. */
+/** The source of a credential. Nothing is run or opened before `readSecret`. */
 export interface CredentialSource {
   /** For messages, such as `profile "work"`. */
   readonly description: string;
   /** The next step after a service rejected it; undefined for a stored credential. */
-  readonly correction: string | undefined;
-  readonly username: string | undefined;
+  readonly correction?: string;
+  /** With a user name the secret is a password, else a token. */
+  readonly username?: string | undefined;
   /** The origins it belongs to; undefined for any. */
-  readonly origins: readonly string[] | undefined;
-  /** Throws Failure `credentials` if it cannot be read within `limitMs` or cannot be sent. */
-  readonly read: ReadFromSource<Credential>;
+  readonly origins?: readonly string[];
+  readonly readSecret: (runtime: Runtime, signal: AbortSignal, limitMs?: number) => Promise<string>;
 }
 
-type ReadFromSource<T> = (runtime: Runtime, signal: AbortSignal, limitMs?: number) => Promise<T>;
+/**
+ * The value of the Authorization header, and the secrets in it, which all output redacts. Throws Failure `credentials` if it
+ * cannot be read within `limitMs` or cannot be sent.
+ */
+export async function readCredential(
+  { description, username, readSecret }: CredentialSource,
+  ...limits: Parameters<CredentialSource['readSecret']>
+): Promise<{ readonly authorization: Secret; readonly secrets: readonly string[] }> {
+  const secret = await readSecret(...limits);
+  const authorization =
+    username === undefined ? bearerAuthorization(secret, description) : basicAuthorization(username, secret);
+  const secrets = [secret, authorization.slice(authorization.indexOf(' ') + 1)].filter((text) => text !== '');
+  return { authorization: new Secret(authorization), secrets };
+}
 
 /**
  * The source of the credential for a scheme: the environment, else the profile's credential_command, else the stored
@@ -101,17 +108,17 @@ export function findCredentialSource(
   if (command) {
     const description = `the credential_command of profile "${name}"`;
     const origins = profile[`${scheme}_command_origins`] ?? [];
-    const readSecret: ReadFromSource<string> = (...limits) => readCommandSecret(command, scheme, ...limits);
-    return createSource(description, username, origins, readSecret, `correct the output of ${description}`);
+    const readSecret: CredentialSource['readSecret'] = (...limits) => readCommandSecret(command, scheme, ...limits);
+    return { description, correction: `correct the output of ${description}`, username, origins, readSecret };
   }
   const origins = profile[`${scheme}_origins`] ?? [];
+  const description = `profile "${name}"`;
   const stored = isBasic ? profile.password : profile.token;
-  if (stored !== undefined) return createSource(`profile "${name}"`, username, origins, async () => stored);
+  if (stored !== undefined) return { description, username, origins, readSecret: async () => stored };
   const account = isBasic ? profile.password_key : profile.token_key;
   if (account === undefined) return undefined;
-  return createSource(`profile "${name}" in the keychain`, username, origins, (runtime, signal) =>
-    readKeychainSecret(account, runtime, signal),
-  );
+  const readSecret: CredentialSource['readSecret'] = (runtime, signal) => readKeychainSecret(account, runtime, signal);
+  return { description: `${description} in the keychain`, username, origins, readSecret };
 }
 
 /** The source of the credential for a base URL. Throws Failure `credentials` if none is configured for its origin. */
@@ -123,18 +130,17 @@ export function requireCredentialSource(
 ): CredentialSource {
   const source = findCredentialSource(scheme, selected, env);
   const { origin } = new URL(baseUrl);
-  const isBasic = scheme === 'basic';
   const { name, profile } = selected;
-  const [secrets, secret, variables] = isBasic
-    ? ['user name and password', 'password', 'SVC_USERNAME and SVC_PASSWORD']
-    : ['token', 'token', 'SVC_TOKEN'];
+  const [secrets, secret, variables] =
+    scheme === 'basic'
+      ? ['user name and password', 'password', 'SVC_USERNAME and SVC_PASSWORD']
+      : ['token', 'token', 'SVC_TOKEN'];
   const login = `svc auth login --profile ${name}`;
   const loginHere = `${login} --base-url ${shellWord(baseUrl)}`;
   if (!source) {
-    const isInProfile = profileOrigins(profile, ['trace', 'chat', 'train']).includes(origin);
     const hint = profile.credential_command
       ? `credential_command needs a user name: svc profile set ${name} --username NAME`
-      : `run: ${isInProfile ? login : loginHere}, or set ${variables}`;
+      : `run: ${profileOrigins(profile).includes(origin) ? login : loginHere}, or set ${variables}`;
     throw new Failure('credentials', `no ${secrets} for ${origin} (profile "${name}")`, { hint, applied: 'no' });
   }
   const { origins, description } = source;
@@ -151,39 +157,16 @@ function environmentSource(
   scheme: AuthScheme,
   { SVC_USERNAME: user, SVC_PASSWORD: password, SVC_TOKEN: token }: Runtime['env'],
 ): CredentialSource | undefined {
-  if (scheme === 'bearer')
-    return token
-      ? createSource('SVC_TOKEN', undefined, undefined, async () => token, 'correct or unset SVC_TOKEN')
-      : undefined;
-  const variables = 'SVC_USERNAME and SVC_PASSWORD';
-  if (user && password)
-    return createSource(variables, user, undefined, async () => password, `correct or unset ${variables}`);
-  if (!user && !password) return undefined;
+  const isBasic = scheme === 'basic';
   const [set, missing] = user ? ['SVC_USERNAME', 'SVC_PASSWORD'] : ['SVC_PASSWORD', 'SVC_USERNAME'];
-  const facts = { hint: 'set both or none', applied: 'no' } as const;
-  throw new Failure('credentials', `${set} is set but ${missing} is not`, facts);
-}
-
-// With a user name the secret is a password, else a token.
-function createSource(
-  description: string,
-  username: string | undefined,
-  origins: readonly string[] | undefined,
-  readSecret: ReadFromSource<string>,
-  correction?: string,
-): CredentialSource {
-  return {
-    description,
-    correction,
-    username,
-    origins,
-    read: async (runtime, signal, limitMs) => {
-      const secret = await readSecret(runtime, signal, limitMs);
-      const authorization =
-        username === undefined ? bearerAuthorization(secret, description) : basicAuthorization(username, secret);
-      const secrets = new Set([secret, authorization.slice(authorization.indexOf(' ') + 1)]);
-      secrets.delete('');
-      return { authorization: new Secret(authorization), secrets: [...secrets] };
-    },
-  };
+  if (isBasic && Boolean(user) !== Boolean(password))
+    throw new Failure('credentials', `${set} is set but ${missing} is not`, {
+      hint: 'set both or none',
+      applied: 'no',
+    });
+  const secret = isBasic ? password : token;
+  if (!secret) return undefined;
+  const description = isBasic ? 'SVC_USERNAME and SVC_PASSWORD' : 'SVC_TOKEN';
+  const correction = `correct or unset ${description}`;
+  return { description, correction, username: isBasic ? user : undefined, readSecret: async () => secret };
 }
