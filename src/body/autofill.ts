@@ -3,7 +3,6 @@ import { getMember, isPathWithin, isTrue, type JsonPath, kindOf, nodeAtPath, roo
 import type { FlagTarget } from '../operations/operation.ts';
 import type { Draft, Edit, ValueOrigin } from './draft.ts';
 
-/** A value from the environment, `.svc.json` or the profile for a field that a body does not have, and its source. */
 type AutofillSetting = { readonly text: string | undefined; readonly from: string };
 
 export interface AutofillSettings {
@@ -20,15 +19,10 @@ export interface AutofillSettings {
 interface AutofillGenerators {
   /** Milliseconds since 1970. */
   readonly now: () => number;
-  /** The id for a field that needs one. */
   readonly newId: (field: string) => string;
 }
 
-/**
- * Returns a function that creates the edits of fields that svc adds (docs/contract.md, section 2): ids and times of a
- * call, the project and model of the profile, and `add_generation_prompt: false` for a continued message. Fields that
- * the body has are left alone; `--exact` adds none.
- */
+/** Returns a function that creates the edits of fields that svc adds (docs/contract.md, section 2). */
 export function createAutofill({ path, fields }: FlagTarget) {
   const autofillFields = Object.entries(fields).filter(([, { fill, excludes }]) => fill || excludes);
   return (draft: Draft, settings: AutofillSettings, generators: AutofillGenerators): Edit[] => {

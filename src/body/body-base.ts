@@ -14,11 +14,9 @@ export interface CommandInput {
   readonly isStdinTerminal: boolean;
 }
 
-/** The base of a body: a whole body as JSON text, the prompt of a chat, both or neither. */
 export interface BodyBase {
   readonly whole?: LabeledBytes;
   readonly prompt?: string | undefined;
-  /** Flags left data on stdin unread. */
   readonly isStdinUnread?: boolean;
 }
 
@@ -79,10 +77,7 @@ function mayReadStdin({ operation, args, flags, isStdinTerminal }: CommandInput)
   return !isTaken && !isStdinTerminal;
 }
 
-/**
- * The prompt of a chat: its words and the piped text. Without words, piped text is the prompt, and JSON that starts with
- * `{` the body. Stdin is not read if the messages come from elsewhere, or if a flag reads it.
- */
+// The prompt is its words and the piped text. Without words, piped text is the prompt, and JSON that starts with `{` the body.
 async function readChatBase(input: CommandInput, inputs: BodyInputs): Promise<BodyBase> {
   const { args, flags } = input;
   const prompt = args.length > 0 ? args.join(' ') : undefined;
@@ -125,7 +120,7 @@ export async function rejectReplacedInputs(
     await rejectReplacedInput(label, getStringFlag(flags, name), inputs, cwd);
 }
 
-/** The flag or argument that names stdin: `--stdin`, `-f -`, `--tools @-`, `--attach -`, `-` as a file or as the whole prompt. Throws usage for two. */
+/** The flag or argument that names stdin, such as `--tools @-` or `-` as the whole prompt. Throws usage for two. */
 export function stdinClaim(operation: Operation, args: readonly string[], flags: FlagValues): string | undefined {
   const claims = namedInputs(operation, args, flags).flatMap(({ path, label }) => (path === '-' ? [label] : []));
   if (claims.length < 2) return claims[0];
@@ -134,8 +129,7 @@ export function stdinClaim(operation: Operation, args: readonly string[], flags:
   throw usageFailure(`stdin can be read only once, but ${both}`, 'use a file for one of them');
 }
 
-// The inputs that a command line names: `-f in.json`, `--tools @in.json`, `--attach in.png`, and files as arguments. A path
-// of `-` is stdin.
+// A path of `-` is stdin.
 function namedInputs(
   operation: Operation,
   args: readonly string[],
@@ -166,7 +160,6 @@ export function fileReferenceFlags(operation: Operation): string[] {
   return [...fields.map(([name]) => flagName(name)), ...shorthands.map(([name]) => name), 'expect-schema'];
 }
 
-/** The field whose elements files that are arguments hold; undefined for none. */
 export function fileField({ arguments: operands }: Operation): string | undefined {
   return typeof operands?.as === 'object' ? operands.as.filesOf : undefined;
 }

@@ -9,7 +9,6 @@ import { type Draft, locationInDraft, originInDraft, type StdinUse } from './dra
 import { type JsonSource, locationInSource, nestingHint } from './json-source.ts';
 
 export interface Strictness {
-  /** Warnings are errors. */
   readonly isStrict: boolean;
   /** Warnings about values that most servers reject are errors. */
   readonly isAdviceStrict?: boolean;
@@ -28,7 +27,6 @@ export interface StreamedFinding extends Issue {
   readonly more?: number | undefined;
 }
 
-/** Checks a body. The findings of `streamedFiles` follow all others. */
 export type BodyCheck = (
   draft: Draft,
   streamedFindings?: readonly StreamedFinding[],
@@ -64,7 +62,6 @@ export async function createBodyCheck(operation: Operation, strictness: Strictne
     const isMissing =
       !isCheckDisabled && bodyFindings.some(({ code, level }) => code === 'missing' && level === 'error');
     const unread: StreamedFinding[] = [];
-    // Beside missing fields it is the hint.
     if (draft.stdinUse === 'unread' && !isMissing) {
       const message = `${stdinMessage('unread', operation)}, or --no-stdin to ignore it`;
       unread.push({ level: 'warning', path: '', at: '', message });
@@ -115,7 +112,6 @@ export function stdinMessage(use: StdinUse, operation: Pick<Operation, 'argument
   return `stdin was empty; give ${given}, pipe ${piped}a JSON object into svc, or use -f body.json`;
 }
 
-/** The failure of a body with these issues, and more that are only counted. */
 export function invalidBodyFailure(issues: readonly Issue[], more = 0, hint?: string): Failure {
   const errorCount = issues.length + more;
   const count = errorCount === 1 ? 'the body is invalid' : `the body is invalid in ${errorCount} places`;
@@ -154,7 +150,6 @@ function flagHint(label: string, { code, message }: Finding, { fields }: FlagTar
   return takesAge ? '; or give an age such as 7d' : '';
 }
 
-// The other sources of a missing value.
 function sourceHint(path: JsonPath, operation: Operation, { isExact, origin }: Strictness): string {
   const { shorthands = {}, arguments: operands } = operation;
   const target = flagTarget(operation);

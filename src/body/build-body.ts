@@ -17,14 +17,10 @@ interface BuildOptions {
   /** The values for absent fields; undefined for `--exact`. */
   readonly settings: AutofillSettings | undefined;
   readonly conversation?: JsonSource | undefined;
-  /** What the body starts from, if it was read before. */
   readonly base?: BodyBase;
 }
 
-/**
- * Builds the body of a request from a file or stdin, field flags, shorthands, `--set` and autofill, each changing only
- * the fields it names. Throws Failure: usage, `local_file` for files, `body` for a whole body that cannot be parsed.
- */
+/** Builds a body. Throws Failure: usage, `local_file` for files, `body` for a whole body that cannot be parsed. */
 export async function buildBody(
   input: CommandInput,
   { settings, conversation, ...options }: BuildOptions,
@@ -58,7 +54,6 @@ function yamlHint({ at, message }: Issue): string | undefined {
   return 'a body is JSON, or YAML in a file whose name ends in .yaml or .yml: -f body.yaml';
 }
 
-// Only a YAML body loads the library that reads it.
 async function parseWholeBody({ label, bytes, issue, position }: LabeledBytes): Promise<JsonSource | Issue> {
   if (issue) return issue;
   const source = isYamlFile(label)

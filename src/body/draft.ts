@@ -34,7 +34,6 @@ export interface ValueOrigin {
   readonly source?: JsonSource;
   /** The value within the source; all of it if absent. */
   readonly node?: JsonNode | undefined;
-  /** The path of the value in its source, if it differs from the one in the body. */
   readonly path?: JsonPath | undefined;
   /** The argument, if its value differs from run to run: `random`, or an age. */
   readonly argument?: string;
@@ -42,28 +41,24 @@ export interface ValueOrigin {
 
 /** A file of `--attach`. Until `insertAttachments`, a placeholder stands for its content, so that no step copies it. */
 export interface Attachment {
-  /** The content part, as JSON, with the placeholder. */
   readonly part: string;
   readonly placeholder: string;
   readonly bytes: Buffer;
   readonly encoding: 'base64' | 'text';
 }
 
-/** A value to put into the body: JSON, at a path. */
 export interface Edit {
   readonly path: JsonPath;
   readonly text: StringOrBytes;
   readonly origin: ValueOrigin;
   /** The origin of each element, if the value is an array built from several flags. */
   readonly items?: readonly ValueOrigin[];
-  /** The files for which the text has placeholders. */
   readonly attachments?: readonly Attachment[];
 }
 
 /** The reason why stdin provided no body: it was empty, or not read because flags were given. */
 export type StdinUse = 'empty' | 'unread';
 
-/** A body being built. */
 export interface Draft {
   readonly doc: JsonDocument;
   readonly base: JsonSource | undefined;

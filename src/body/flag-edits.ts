@@ -26,7 +26,6 @@ import { decodeUtf8Text, isIssue, type JsonSource, parseJsonSource, stripFinalNe
 
 type EditResult = Edit | Issue;
 
-/** What flags make of a body. */
 interface FlagInput extends Pick<CommandInput, 'operation' | 'flags'> {
   readonly inputs: BodyInputs;
   readonly messages?: MessageSources;
@@ -68,11 +67,8 @@ export function rejectInvalidFlags(operation: Operation, flags: FlagValues, now:
   }
 }
 
-/**
- * The edits of `--set path=text` and `--set path:=json`. Paths start in the object that flags fill; for a call
- * `start.op_name` and `op_name` are the same, and `start` is the whole object. Throws usage for an invalid path, and
- * for a field that a shorthand sets, too.
- */
+// Paths start in the object that flags fill; for a call `start.op_name` and `op_name` are the same, and `start` is the whole
+// object. Throws usage for an invalid path, and for a field that a shorthand sets, too.
 function setFlagEdits(operation: Operation, flags: FlagValues): EditResult[] {
   const target = flagTarget(operation);
   const results = getArrayFlag(flags, 'set').map((word) => parseSetFlag(target, word));
@@ -215,7 +211,6 @@ function argumentToJson({ type }: Shape, word: string): string | undefined {
 async function readFieldSecret(word: string, label: string, inputs: BodyInputs): Promise<string> {
   // Servers reject the / of plain base64 (docs/servers.md).
   if (word === 'random') return Buffer.from(inputs.randomBytes(32)).toString('base64url');
-  // rejectInvalidFlags lets only files pass.
   return stripFinalNewline(decodeUtf8Text(label, await inputs.read(word.slice(1))));
 }
 

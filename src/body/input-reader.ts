@@ -21,7 +21,6 @@ export interface LabeledBytes {
   readonly issue?: Issue | undefined;
 }
 
-/** What a body is made from. */
 export interface BodyInputs extends Pick<Runtime, 'now' | 'randomBytes'> {
   /**
    * The bytes of a file, or of stdin if the path is `-`; if nothing named stdin, `awaited` is what svc waits for there
@@ -69,9 +68,8 @@ export function limitInputTime(
 type StdinContext = Pick<Context, 'runtime' | 'signal' | 'report'>;
 
 /**
- * Stdin in chunks. If nothing named stdin, `awaited` is what svc waits for there: notices report it until the first byte;
- * without one, this throws usage at the deadline, or after 10 minutes. A stdin that is named has no limit of its own. A
- * default deadline begins with the first byte. Throws Failure `local_file` if stdin ends too late or cannot be read.
+ * Stdin in chunks. If nothing named stdin, `awaited` is what svc waits for there: without a first byte, this throws usage at
+ * the deadline, or after 10 minutes. A default deadline begins with the first byte. Throws Failure `local_file` otherwise.
  */
 export async function* readStdinChunks(
   context: StdinContext,
@@ -107,7 +105,6 @@ async function* readUntil(signal: AbortSignal, { stdin }: Runtime): AsyncGenerat
     if (signal.aborted) throw signal.reason;
     throw unreadableInputFailure('stdin', error);
   } finally {
-    // A stream that has been read needs no listener.
     signal.removeEventListener('abort', stop);
   }
 }

@@ -31,7 +31,6 @@ import type { FlagTarget } from '../operations/operation.ts';
 export interface JsonSource {
   readonly label: string;
   readonly doc: JsonDocument;
-  /** Finds values in it for messages. */
   readonly find: NodeFinder;
   readonly position: (offset: number) => TextPosition;
 }
@@ -40,7 +39,6 @@ export function isYamlFile(path: string): boolean {
   return /\.ya?ml$/i.test(path);
 }
 
-/** Parses bytes as JSON. Returns an issue with line and column if they are not valid. */
 export function parseJsonSource(label: string, bytes: Uint8Array | string): JsonSource | Issue {
   try {
     const doc = parseJson(bytes);
@@ -110,7 +108,6 @@ export function nestingHint(root: JsonNode, path: JsonPath, target: FlagTarget):
   return isNested ? `; write {"${path[0]}":{...}}` : '';
 }
 
-/** The body that has nothing but the object that flags fill. */
 export function emptyBodyJson({ path }: FlagTarget): string {
   return path.reduceRight<string>((inner, step) => `{${writeJson(String(step))}:${inner}}`, '{}');
 }

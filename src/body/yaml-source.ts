@@ -42,10 +42,7 @@ const MAX_YAML_DEPTH = 500;
 const LARGE_BODY_FIX = 'write large bodies as JSON';
 const CORE_TAGS: ReadonlySet<string> = new Set(['map', 'seq', 'str', 'int', 'float', 'bool', 'null']);
 
-/**
- * Converts a YAML 1.2 document of the core schema to JSON; `offsets` are the places of the values in the YAML, by their byte
- * offsets in the JSON. Throws YamlError for what is not YAML or has no JSON form.
- */
+/** `offsets` are the places of the values in the YAML, by their byte offsets in the JSON. Throws YamlError. */
 export function yamlToJson(text: string): { readonly json: string; readonly offsets: ReadonlyMap<number, number> } {
   if (text.length > MAX_YAML_CHARS) throw new YamlError('larger than 1 MiB', 0, LARGE_BODY_FIX);
   // The latest node with each anchor, and the node that each alias stands for, resolved where the alias is written.
@@ -187,7 +184,6 @@ function scalarJson(scalar: Scalar): string {
   return 'null';
 }
 
-// JSON writes 0.5 for .5, and 1.0 stays 1.0.
 function numberJson(scalar: Scalar, source: string, value: number): string {
   if (/^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(source)) return source;
   if (!Number.isFinite(value) && /[a-z]/i.test(source.replace(/e/gi, '')))

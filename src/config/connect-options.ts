@@ -22,7 +22,6 @@ interface CertificateContext {
   readonly timeoutMs?: number | undefined;
 }
 
-/** The certificate files that a command line names, as typed. */
 export type CertificateFiles = { readonly [flag in 'cacert' | 'cert' | 'key']?: string | undefined };
 
 /**

@@ -5,10 +5,7 @@ const MS_PER_UNIT: { readonly [unit: string]: number } = { ms: 1, s: 1000, m: 60
 // Longer timers of Node fire at once.
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/**
- * Parses a duration from `sourceName`, such as a flag, to milliseconds: `500ms`, `90s`, `2m`, `1h`, or a number of
- * seconds. Throws usage for anything else, for 0, and from 597h on, which is longer than a timer can wait.
- */
+/** Milliseconds of `500ms`, `90s`, `2m`, `1h`, or a number of seconds. Throws usage for anything else, 0 included. */
 export function parseDurationMs(sourceName: string, text: string): number {
   const [, count, unit = 's'] = /^(\d+(?:\.\d+)?)(ms|s|m|h)?$/.exec(text) ?? [];
   const milliseconds = Number(count) * (MS_PER_UNIT[unit] ?? 0);
@@ -19,7 +16,6 @@ export function parseDurationMs(sourceName: string, text: string): number {
   );
 }
 
-/** As parseDurationMs, and 0 for `0`, with or without a unit. */
 export function parseDurationOrZeroMs(sourceName: string, text: string): number {
   return /^0(?:ms|s|m|h)?$/.test(text) ? 0 : parseDurationMs(sourceName, text);
 }

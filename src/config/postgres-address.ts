@@ -7,7 +7,6 @@ import { requireTrustedFile, type TrustOptions } from '../files/trusted-file.ts'
 import { isLoopbackUrl } from '../http/proxy.ts';
 import type { Runtime } from '../runtime.ts';
 
-/** The address of a PostgreSQL database, and the user. */
 export interface PostgresAddress {
   /** A host name, or the directory of a Unix socket. */
   readonly host: string;
@@ -16,7 +15,6 @@ export interface PostgresAddress {
   readonly user: string;
   /** How the connection is encrypted; `verify-full` checks the certificate of the server. */
   readonly sslMode: (typeof SSL_MODES)[number];
-  /** The URL for messages; it has no password. */
   readonly label: string;
 }
 

@@ -19,10 +19,8 @@ import { type Setting, type StoredSettings, settings } from './settings.ts';
 
 type JsonType = 'a string' | 'an array of strings' | 'an object of strings';
 
-/**
- * What svc keeps in a profile beside the settings: the names of entries in the operating system's keychain, which hold
- * the secrets instead, and the origins the credentials, headers and command were given for; they are sent to no other.
- */
+// Beside the settings: the names of entries in the operating system's keychain, which hold the secrets instead, and the
+// origins that credentials, headers and command were given for; they are sent to no other.
 const bindingTypes = {
   password_key: 'a string',
   token_key: 'a string',
@@ -43,10 +41,8 @@ export interface ProfileStore {
   readonly profiles: { readonly [name: string]: Profile };
 }
 
-/** The profile that is meant when none is named and none is in use. */
 export const DEFAULT_PROFILE_NAME = 'default';
 
-/** The name that always means the local service. */
 export const LOCAL_PROFILE_NAME = 'local';
 
 /** The name, if it can be one; throws usage for names that are malformed or reserved. */
@@ -61,7 +57,6 @@ export function parseProfileName(name: string): string {
   return name;
 }
 
-/** Throws usage for a name that is not that of a stored profile. */
 export function requireStoredProfile({ profiles }: ProfileStore, name: string): void {
   if (!Object.hasOwn(profiles, parseProfileName(name)))
     throw usageFailure(`profile "${name}" does not exist`, 'to list the profiles, run: svc profile list');
@@ -84,10 +79,7 @@ export function profileStorePath(runtime: Runtime): string {
 /** The context for reading the configuration; a store whose mode was too wide is a warning. */
 export type ConfigContext = Pick<Context, 'runtime'> & { readonly report: Pick<Reporter, 'warn'> };
 
-/**
- * The stored profiles; none if there is no store. Throws Failure `local_file`, with the path, for an invalid store, and
- * `safety_check` for a store that cannot be trusted (trusted-file.ts).
- */
+/** Throws Failure `local_file` for an invalid store, and `safety_check` for one that cannot be trusted (trusted-file.ts). */
 export async function readProfiles({ runtime, report }: ConfigContext): Promise<ProfileStore> {
   const path = profileStorePath(runtime);
   await removeStaleFilesIfIdle(path, runtime);
@@ -212,7 +204,6 @@ async function findStaleFiles(store: string): Promise<string[]> {
   return (await readdir(directory)).filter(isStale).map((entry) => join(directory, entry));
 }
 
-// The caller holds the lock of the store.
 async function removeStaleFiles(store: string): Promise<void> {
   for (const path of await findStaleFiles(store)) await rm(path, { force: true });
 }

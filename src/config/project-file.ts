@@ -14,7 +14,6 @@ import { shellWord } from '../output/shell-quote.ts';
 import type { Runtime } from '../runtime.ts';
 import { settings } from './settings.ts';
 
-/** The settings of the `.svc.json` of a project. */
 export interface ProjectSettings {
   readonly path: string;
   readonly values: ReadonlyMap<string, string>;

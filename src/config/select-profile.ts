@@ -18,7 +18,6 @@ export type ServiceHost = 'trace' | 'chat' | 'train';
 
 export interface SelectedProfile {
   readonly name: string;
-  /** Its source, such as `--profile`. */
   readonly source: string;
   readonly isLocal: boolean;
   readonly profile: Profile;
@@ -57,7 +56,6 @@ export async function selectProfile(
   return { name, source, isLocal: false, profile: getProfile(stored, name) };
 }
 
-/** The base URL of a host, checked; undefined if none is set. */
 export function resolveBaseUrl(...sources: Parameters<typeof findBaseUrl>): URL | undefined {
   const found = findBaseUrl(...sources);
   return found && parseBaseUrl(found.text, found.source);
@@ -141,7 +139,6 @@ export function resolveSetting(
   return undefined;
 }
 
-/** The value of a setting from the environment alone; undefined if unset or empty. */
 export function environmentSetting(name: SettingName, env: Runtime['env']): string | undefined {
   return env[findSetting(name).variable ?? ''] || undefined;
 }

@@ -57,7 +57,6 @@ function splitPlainCommand(text: string, flag: string): string[] {
 
 const JSON_EXAMPLE_HINT = `write it like '["/usr/bin/pass","show","svc"]'`;
 
-/** The number from 0 to 99 that a text is. Throws usage, naming `label`, for anything else. */
 export function parseCount(label: string, text: string): number {
   if (/^\d{1,2}$/.test(text)) return Number(text);
   throw invalidValueFailure(label, text, 'a number from 0 to 99');

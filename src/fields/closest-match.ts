@@ -1,4 +1,3 @@
-/** The candidate closest to a misspelled word, or undefined if none is close. */
 export function closestMatch(word: string, candidates: Iterable<string>): string | undefined {
   const normalized = normalizeName(word);
   let best: string | undefined;
@@ -40,7 +39,6 @@ function editDistance(a: string, b: string, limit: number): number {
   return last[b.length] ?? limit;
 }
 
-/** A list in a sentence: `a, b or c`. */
 export function joinWithOr(words: readonly string[]): string {
   return words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`;
 }

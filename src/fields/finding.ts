@@ -35,7 +35,6 @@ export interface PendingFinding extends Pick<Finding, 'level' | 'code'> {
   readonly describe: () => Pick<Finding, 'path' | 'message' | 'flagMessage'>;
 }
 
-/** What a body is checked against. */
 export interface BodyRequirements {
   readonly body: Fields;
   /** Fields of the body that existing servers accept, and the interface does not list (docs/servers.md). */
@@ -58,10 +57,8 @@ export function pendingWarning(
   return { level: 'warning', code, offset: startOffset(node), describe };
 }
 
-// Enough to see what is wrong.
 const MAX_FINDINGS_PER_KIND = 100;
 
-/** A finding that is reported, and the number of further findings of its kind. */
 export type ReportedFinding<T> = T & Pick<Finding, 'level' | 'code' | 'message' | 'more'>;
 
 /** Keeps findings in the order added: the first of the same and the first hundred of each kind. Counts the others. */
@@ -92,7 +89,6 @@ export function createFindingCollector<T extends { readonly message: string }>()
   };
 }
 
-/** The findings in the order of the text: the first hundred of each kind, and the number of others. */
 export function firstOfEachKind(pendingFindings: readonly PendingFinding[]): Finding[] {
   const collector = createFindingCollector<ReturnType<PendingFinding['describe']>>();
   for (const pending of [...pendingFindings].sort((left, right) => left.offset - right.offset))

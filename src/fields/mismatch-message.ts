@@ -4,7 +4,6 @@ import { joinWithOr } from './closest-match.ts';
 import type { Field, Shape } from './field.ts';
 import { hasFormat, referenceKind, stringFormats } from './string-formats.ts';
 
-// A finding should fit on a line.
 const MAX_SHOWN_CHARS = 40;
 
 /** The values that a shape accepts: `an integer from 1 to 5000 or null`; for a flag, without null. */
@@ -46,14 +45,12 @@ export function toleratedFormMessage(node: JsonNode, field: Field): string {
 
 export type NumberRange = { readonly min?: number | bigint; readonly max?: number | bigint };
 
-/** True for a number that is not outside of a range. */
 export function isInRange(node: JsonNode, { min, max }: NumberRange): boolean {
   const text = rawText(node);
   if (min !== undefined && compareNumberLiterals(text, String(min)) < 0) return false;
   return max === undefined || compareNumberLiterals(text, String(max)) <= 0;
 }
 
-// Whatever its fields or elements are.
 function isOfShape(node: JsonNode, shape: Shape): boolean {
   if (shape.type !== 'string' || kindOf(node) !== 'string') return kindOf(node) === shape.type;
   const text = stringOf(node);
@@ -74,7 +71,6 @@ function dayHint(shape: Shape, node: JsonNode): string {
   return isDayWrong ? '; that day does not exist' : '';
 }
 
-// `"abc"`, `12.5`, `an array`.
 function describeValue(node: JsonNode): string {
   const kind = kindOf(node);
   if (kind === 'object' || kind === 'list') return kindName(node);

@@ -34,7 +34,6 @@ type ObjectShape = Extract<Shape, { readonly type: 'object' }>;
 /** Returns errors and warnings in the order of the text: the first hundred of each kind. */
 export type BodyValidator = (root: JsonNode) => Finding[];
 
-/** Finds errors only; null passes in optional fields. */
 export function createSchemaValidator(fields: Fields): BodyValidator {
   const inspect = createBodyInspector({ type: 'object', fields }, false);
   return (root) => firstOfEachKind(inspect(root));
@@ -133,7 +132,6 @@ function schemaErrors(issues: readonly z.core.$ZodIssue[], root: JsonNode, rootS
 /** A value for zod: plain values down to the depth of the shape, nodes below. */
 type ZodInput = typeof notAnObject | null | boolean | string | JsonNode | ZodInput[] | { [key: string]: ZodInput };
 
-// Receives the warnings of the walk; undefined if none are wanted.
 type AddFinding = ((finding: PendingFinding) => void) | undefined;
 
 // Replaces a value that should be an object and is not, because zod would accept a node as an object.
@@ -276,7 +274,6 @@ function unknownFieldFinding(name: string, value: JsonNode, fields: Fields, path
   return { ...pendingWarning('unknown', value, describe), sameAs };
 }
 
-/** The reasons why servers reject a value that the interface allows, given its siblings. */
 function rejectionWarnings(node: JsonNode, advice: Advice, siblings: FieldOwner['siblings']): string[] {
   const warnings: string[] = [];
   const kind = kindOf(node);

@@ -1,6 +1,5 @@
 import { usageFailure } from '../errors.ts';
 
-/** A format of strings: `pattern` decides (here and in JSON Schema), `description` is for people. */
 interface FormatRule {
   readonly pattern: string;
   readonly description: string;
@@ -109,7 +108,6 @@ export function hasFormat(text: string, format: StringFormat): boolean {
   return pattern.test(text);
 }
 
-/** The kind of reference a string is, for the error about the wrong kind. */
 export function referenceKind(text: string): string | undefined {
   const refs: readonly StringFormat[] = ['object-ref', 'call-ref', 'op-ref'];
   return refs.find((format) => hasFormat(text, format))?.replace('-', ' ');

@@ -43,7 +43,6 @@ const feedbackTypes: { readonly [type: string]: FeedbackType } = {
   },
 };
 
-/** Fields that only records of some types may have. */
 const reservedFields: readonly (readonly [fields: readonly string[], types: readonly string[]])[] = [
   [['annotation_ref'], ['wandb.annotation']],
   [

@@ -37,7 +37,6 @@ const trajectoryFields: Fields = {
   tools: list('Tools that the model could call', { type: 'object', hasOpenFields: true, fields: toolFields }),
 };
 
-/** One run of a task with its reward. */
 export const trajectoryShape = {
   type: 'object',
   takesNull: true,

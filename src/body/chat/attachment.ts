@@ -10,10 +10,7 @@ import type { BodyInputs } from '../input-reader.ts';
 // Like one file (read-input.ts); servers accept at most 32 MiB (docs/servers.md).
 const MAX_ATTACHED_BYTES = 128 * 1024 * 1024;
 
-/**
- * Reads the files of `--attach`: images and audio by their first bytes, else text. Throws usage for any other file, and
- * Failure `local_file` for one that cannot be read, and for more than 128 MiB in all.
- */
+/** Throws usage for a file that is not an image, audio or text, and Failure `local_file` for more than 128 MiB in all. */
 export async function readAttachments(files: readonly string[], inputs: BodyInputs): Promise<Attachment[]> {
   const attachments: Attachment[] = [];
   let remainingBytes = MAX_ATTACHED_BYTES;
@@ -59,7 +56,6 @@ export function insertAttachments(draft: Draft): Draft {
     let at = 0;
     for (const attachment of attachments) {
       const start = bytes.indexOf(attachment.placeholder, at);
-      // --set may have replaced it.
       if (start === -1) continue;
       yield bytes.subarray(at, start);
       yield* encodedChunks(attachment);

@@ -27,7 +27,6 @@ import {
 } from '../draft.ts';
 import type { JsonSource } from '../json-source.ts';
 
-/** Messages that do not come from flags. */
 export interface MessageSources {
   /** The prompt: words, piped text, or both. */
   readonly prompt?: string | undefined;
@@ -107,7 +106,6 @@ function userMessage(prompt: string | undefined, attachments: readonly Attachmen
   return [{ text: writeJson({ role: 'user', content }), role: 'user', origin: { label: '--attach' } }];
 }
 
-/** The message of a `--message role:text`. Throws usage without a role. */
 export function parseMessageFlag(word: string): Message {
   const [, role, content] = /^([A-Za-z][\w-]*):(.*)$/s.exec(word) ?? [];
   if (role === undefined)
@@ -129,9 +127,8 @@ export function requestedChoiceCount(body: JsonNode): number {
 }
 
 /**
- * The draft with `stream: true` if the response is shown as it arrives, and the body neither sets `stream` nor
- * requests anything that cannot be streamed. `live`: one text on a terminal; `chunks`: each chunk as it arrives.
- * `needsUsage` requests token counts, too.
+ * The draft with `stream: true`, unless the body sets `stream` or requests anything that cannot be streamed. `live`: one text
+ * on a terminal; `chunks`: each chunk as it arrives. `needsUsage` requests token counts, too.
  */
 export function withStreamEnabled(draft: Draft, display: 'live' | 'chunks', needsUsage: boolean): Draft {
   const body = rootOf(draft.doc);

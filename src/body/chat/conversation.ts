@@ -20,7 +20,6 @@ import { invalidBodyFailure } from '../body-check.ts';
 import type { BodyInputs } from '../input-reader.ts';
 import { isIssue, type JsonSource, locationInSource, parseJsonSource } from '../json-source.ts';
 
-/** A conversation in a file, locked until it is closed. */
 export interface Conversation {
   readonly source: JsonSource;
   /** Replaces the file by the messages of a body and of its completion; without a response message it writes nothing. */
@@ -77,7 +76,6 @@ async function readMessages(path: string, displayPath: string, read: BodyInputs[
   ]);
 }
 
-/** True for the text of a file without a conversation: it has only white space, or nothing. */
 export function isEmptyConversation(bytes: Uint8Array): boolean {
   return new TextDecoder().decode(bytes).trim() === '';
 }
@@ -103,7 +101,6 @@ export function messagesAfterResponse(body: JsonNode, completion: JsonNode): str
   return `[\n${lines.map((line) => `  ${line}`).join(',\n')}\n]\n`;
 }
 
-// Parts stay parts; text alone is a string.
 function joinContents(beginning: JsonNode | undefined, response: JsonNode): JsonValue {
   const hasParts = [beginning, response].some((message) => rawMember(message, 'content', 'list'));
   if (!hasParts) return contentText(beginning) + contentText(response);

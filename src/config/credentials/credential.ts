@@ -15,7 +15,6 @@ export class Secret {
     this.#value = value;
   }
 
-  /** The value itself, for the one place that sends or stores it. */
   reveal(): string {
     return this.#value;
   }
@@ -35,10 +34,7 @@ export class Secret {
 
 export type AuthScheme = 'basic' | 'bearer';
 
-/**
- * The value of an Authorization header for Basic: base64 of UTF-8 `user:password`; the password may be empty. Throws Failure
- * `credentials` for a `:` in the user name, and for control characters, which RFC 7617 forbids.
- */
+/** Throws Failure `credentials` for a `:` in the user name, and for control characters, which RFC 7617 forbids. */
 export function basicAuthorization(username: string, password: string): string {
   if (username.includes(':'))
     throw new Failure('credentials', 'the user name contains ":", which Basic authentication does not allow', {
@@ -54,7 +50,7 @@ export function basicAuthorization(username: string, password: string): string {
   return `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
 }
 
-/** The value of an Authorization header for Bearer; `source` names the token. Throws Failure `credentials` for characters that a header cannot carry. */
+/** `source` names the token. Throws Failure `credentials` for characters that a header cannot carry. */
 export function bearerAuthorization(token: string, source: string): string {
   if (/^[\x21-\x7e]+$/.test(token)) return `Bearer ${token}`;
   const message = `the token from ${source} is empty or contains characters that an HTTP header cannot contain`;
@@ -64,7 +60,6 @@ export function bearerAuthorization(token: string, source: string): string {
 
 /** The source of a credential. Nothing is run or opened before `readSecret`. */
 export interface CredentialSource {
-  /** For messages, such as `profile "work"`. */
   readonly description: string;
   /** The next step after a service rejected it; undefined for a stored credential. */
   readonly correction?: string;
@@ -75,10 +70,7 @@ export interface CredentialSource {
   readonly readSecret: (runtime: Runtime, signal: AbortSignal, limitMs?: number) => Promise<string>;
 }
 
-/**
- * The value of the Authorization header, and the secrets in it, which all output redacts. Throws Failure `credentials` if it
- * cannot be read within `limitMs` or cannot be sent.
- */
+/** `secrets` are redacted in all output. Throws Failure `credentials` if it cannot be read within `limitMs` or cannot be sent. */
 export async function readCredential(
   { description, username, readSecret }: CredentialSource,
   ...limits: Parameters<CredentialSource['readSecret']>
@@ -90,10 +82,7 @@ export async function readCredential(
   return { authorization: new Secret(authorization), secrets };
 }
 
-/**
- * The source of the credential for a scheme: the environment, else the profile's credential_command, else the stored
- * credential; undefined for none. Throws Failure `credentials` if only one of SVC_USERNAME and SVC_PASSWORD is set.
- */
+/** Undefined if none is configured. Throws Failure `credentials` if only one of SVC_USERNAME and SVC_PASSWORD is set. */
 export function findCredentialSource(
   scheme: AuthScheme,
   { name, profile }: SelectedProfile,

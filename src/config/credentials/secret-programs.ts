@@ -37,7 +37,6 @@ export async function readCommandSecret(
   });
 }
 
-// For programs that svc runs.
 function withoutSecrets(env: Runtime['env']): Runtime['env'] {
   return Object.fromEntries(Object.entries(env).filter(([name]) => !secretVariables.includes(name)));
 }
