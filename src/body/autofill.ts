@@ -30,14 +30,14 @@ export function createAutofill({ path, fields }: FlagTarget) {
     if (!object || kindOf(object) !== 'object') return [];
     const edits: Edit[] = [];
     const isInTrace = ['trace_id', 'parent_id'].some((name) => getMember(object, name));
-    const trace = isInTrace ? undefined : settings.trace;
+    const usable = isInTrace ? { ...settings, trace: undefined } : settings;
     for (const [name, { fill, fillUnless, excludes }] of autofillFields) {
       if (excludes && isTrue(getMember(object, name)) && !getMember(object, excludes))
         edits.push({ path: [...path, excludes], text: 'false', origin: AUTOFILL_ORIGIN });
       const other = fillUnless && getMember(object, fillUnless);
       // Servers take null as absent.
       if (!fill || getMember(object, name) || (other && kindOf(other) !== 'null')) continue;
-      const value = fill === 'empty' ? {} : autofillText(name, fill, settings, trace, generators);
+      const value = autofillValue(name, fill, usable, generators);
       const origin = fill === 'project' || fill === 'model' ? { label: settings[fill].from } : AUTOFILL_ORIGIN;
       if (value) edits.push({ path: [...path, name], text: JSON.stringify(value), origin });
     }
@@ -54,13 +54,12 @@ export function isGeneratedValue({ base, edits }: Draft, path: JsonPath): boolea
   return edit ? edit.origin === AUTOFILL_ORIGIN : base === undefined;
 }
 
-function autofillText(
+function autofillValue(
   name: string,
-  fill: Exclude<NonNullable<Field['fill']>, 'empty'>,
-  { project, model, callId }: AutofillSettings,
-  trace: AutofillSettings['trace'],
+  fill: NonNullable<Field['fill']>,
+  { project, model, trace, callId }: AutofillSettings,
   { now, newId }: AutofillGenerators,
-): string | undefined {
+) {
   switch (fill) {
     case 'call-id':
       return trace?.callId ?? callId ?? newId(name);
@@ -70,6 +69,8 @@ function autofillText(
       return trace?.parentId;
     case 'now':
       return new Date(now()).toISOString();
+    case 'empty':
+      return {};
     case 'project':
       return project.text;
     case 'model':

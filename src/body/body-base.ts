@@ -7,15 +7,19 @@ import { flagTarget, type Operation } from '../operations/operation.ts';
 import { type BodyInputs, fileReference, type LabeledBytes } from './input-reader.ts';
 import { decodeUtf8Text, stripFinalNewline } from './json-source.ts';
 
-export interface CommandInput {
+/** The parts of a command line that name inputs. */
+export interface InputLine {
   readonly operation: Operation;
   readonly args: readonly string[];
   readonly flags: FlagValues;
+}
+
+export interface CommandInput extends InputLine {
   readonly isStdinTerminal: boolean;
 }
 
 export interface BodyBase {
-  readonly whole?: LabeledBytes;
+  readonly whole?: LabeledBytes | undefined;
   readonly prompt?: string | undefined;
   readonly isStdinUnread?: boolean;
 }
@@ -25,15 +29,11 @@ export interface BodyBase {
  * and it is not a terminal. Text piped into a chat joins its prompt.
  */
 export async function readBodyBase(input: CommandInput, inputs: BodyInputs): Promise<BodyBase> {
+  if (isChat(input.operation)) return readChatBase(input, inputs);
   const whole = wholeBodyInput(input);
-  if (!isChat(input.operation)) {
-    if (whole)
-      return { whole: await readWhole(whole.path, inputs, whole.path === undefined ? 'a JSON body' : undefined) };
-    return input.args.length > 0 ? {} : { isStdinUnread: mayReadStdin(input) && (await inputs.hasUnreadStdin()) };
-  }
-  const file = getStringFlag(input.flags, 'file');
-  const base = file === undefined ? {} : { whole: await readWhole(file, inputs) };
-  return { ...base, ...(await readChatBase(input, inputs)) };
+  if (whole)
+    return { whole: await readWhole(whole.path, inputs, whole.path === undefined ? 'a JSON body' : undefined) };
+  return input.args.length > 0 ? {} : { isStdinUnread: mayReadStdin(input) && (await inputs.hasUnreadStdin()) };
 }
 
 async function readWhole(path = '-', { read }: BodyInputs, awaited?: string): Promise<LabeledBytes> {
@@ -52,16 +52,15 @@ export function wholeBodyInput({ operation, args, flags }: CommandInput): { read
   return args.length > 0 || bodyFlagNames(operation).some((name) => flags.has(name)) ? undefined : {};
 }
 
-// They give a chat its messages, also without a prompt.
-const messageFlags = ['messages', 'message', 'attach'];
-
 /** Throws usage if nothing provides a body, or if two flags read stdin. */
-export function requireBodySource({ operation, args, flags, isStdinTerminal }: CommandInput): void {
-  const claim = stdinClaim(operation, args, flags);
+export function requireBodySource(input: CommandInput): void {
+  const { operation, args, flags } = input;
+  const claim = stdinClaim(input);
   if (flags.has('file') || isFlagOn(flags, 'stdin') || args.length > 0) return;
-  const bodyFlags = isChat(operation) ? messageFlags : bodyFlagNames(operation);
+  // Other flags of a chat give it no message.
+  const bodyFlags = isChat(operation) ? ['messages', 'message', 'attach'] : bodyFlagNames(operation);
   const isStdinTaken = (isChat(operation) && claim !== undefined) || getBooleanFlag(flags, 'stdin') === false;
-  if (bodyFlags.some((name) => flags.has(name)) || !(isStdinTerminal || isStdinTaken)) return;
+  if (bodyFlags.some((name) => flags.has(name)) || !(input.isStdinTerminal || isStdinTaken)) return;
   const line = `svc ${operation.command.join(' ')}`;
   const first = operation.arguments ? `${line} <${operation.arguments.name}>, ` : '';
   throw usageFailure('no body was given', `${first}${line} -f body.json, or ${line} --help`);
@@ -71,31 +70,27 @@ export function bodyFlagNames({ shorthands = {}, ...operation }: Operation): str
   return [...Object.keys(flagTarget(operation).fields).map(flagName), ...Object.keys(shorthands), 'set'];
 }
 
-// Unless a flag names stdin or says --no-stdin.
-function mayReadStdin({ operation, args, flags, isStdinTerminal }: CommandInput): boolean {
-  const isTaken = stdinClaim(operation, args, flags) !== undefined || getBooleanFlag(flags, 'stdin') === false;
-  return !isTaken && !isStdinTerminal;
+function mayReadStdin(input: CommandInput): boolean {
+  const isTaken = stdinClaim(input) !== undefined || getBooleanFlag(input.flags, 'stdin') === false;
+  return !isTaken && !input.isStdinTerminal;
 }
 
 // The prompt is its words and the piped text. Without words, piped text is the prompt, and JSON that starts with `{` the body.
 async function readChatBase(input: CommandInput, inputs: BodyInputs): Promise<BodyBase> {
   const { args, flags } = input;
+  const file = getStringFlag(flags, 'file');
+  const whole = file === undefined ? undefined : await readWhole(file, inputs);
   const prompt = args.length > 0 ? args.join(' ') : undefined;
-  if (prompt === '-') return { prompt: pipedText(await inputs.read('-')) };
+  if (prompt === '-') return { whole, prompt: pipedText(await inputs.read('-')) };
   const isNamed = isFlagOn(flags, 'stdin');
-  if (!isNamed) {
-    if (flags.has('file')) return { prompt };
-    if (flags.has('messages') || flags.has('message'))
-      return { prompt, isStdinUnread: mayReadStdin(input) && (await inputs.hasUnreadStdin()) };
-    if (!mayReadStdin(input)) return { prompt };
-  }
+  if (!isNamed && !whole && (flags.has('messages') || flags.has('message')))
+    return { prompt, isStdinUnread: mayReadStdin(input) && (await inputs.hasUnreadStdin()) };
+  if (!isNamed && (whole || !mayReadStdin(input))) return { whole, prompt };
   const awaited = prompt === undefined ? 'a prompt or a JSON body' : 'text to add to the prompt';
   const piped = await inputs.read('-', isNamed ? undefined : awaited);
-  if (prompt === undefined && !flags.has('file') && looksLikeBody(piped))
-    return { whole: { label: 'stdin', bytes: piped } };
+  if (prompt === undefined && !whole && looksLikeBody(piped)) return { whole: { label: 'stdin', bytes: piped } };
   const text = pipedText(piped);
-  if (prompt === undefined) return { prompt: text };
-  return { prompt: text === '' ? prompt : `${prompt}\n\n${text}` };
+  return { whole, prompt: prompt !== undefined && text !== '' ? `${prompt}\n\n${text}` : (prompt ?? text) };
 }
 
 // Empty input counts as a body, so that the error names its missing messages.
@@ -109,20 +104,15 @@ function pipedText(piped: Uint8Array): string {
 }
 
 /** Throws usage if `-o`, `--junit` or `--summary` would change one of the inputs, and for `@` without a name. */
-export async function rejectReplacedInputs(
-  operation: Operation,
-  args: readonly string[],
-  flags: FlagValues,
-  cwd: string,
-): Promise<void> {
-  const inputs = namedInputs(operation, args, flags).map(({ path }) => path);
+export async function rejectReplacedInputs(line: InputLine, cwd: string): Promise<void> {
+  const inputs = namedInputs(line).map(({ path }) => path);
   for (const [label, name] of Object.entries({ '-o': 'output', '--junit': 'junit', '--summary': 'summary' }))
-    await rejectReplacedInput(label, getStringFlag(flags, name), inputs, cwd);
+    await rejectReplacedInput(label, getStringFlag(line.flags, name), inputs, cwd);
 }
 
 /** The flag or argument that names stdin, such as `--tools @-` or `-` as the whole prompt. Throws usage for two. */
-export function stdinClaim(operation: Operation, args: readonly string[], flags: FlagValues): string | undefined {
-  const claims = namedInputs(operation, args, flags).flatMap(({ path, label }) => (path === '-' ? [label] : []));
+export function stdinClaim(line: InputLine): string | undefined {
+  const claims = namedInputs(line).flatMap(({ path, label }) => (path === '-' ? [label] : []));
   if (claims.length < 2) return claims[0];
   const isRepeated = new Set(claims).size === 1;
   const both = isRepeated ? `${claims[0]} is given ${claims.length} times` : `${claims.join(' and ')} both name it`;
@@ -130,11 +120,7 @@ export function stdinClaim(operation: Operation, args: readonly string[], flags:
 }
 
 // A path of `-` is stdin.
-function namedInputs(
-  operation: Operation,
-  args: readonly string[],
-  flags: FlagValues,
-): { readonly path: string; readonly label: string }[] {
+function namedInputs({ operation, args, flags }: InputLine): { readonly path: string; readonly label: string }[] {
   // A prompt is words, except that `-` alone is stdin.
   const files = isChat(operation) && !(args.length === 1 && args[0] === '-') ? [] : args;
   return [
@@ -165,7 +151,7 @@ export function fileField({ arguments: operands }: Operation): string | undefine
 }
 
 /** The files that are arguments, or the one of `--trajectory-groups @file`, which is the same. Throws usage for both. */
-export function fileArguments({ operation, args, flags }: CommandInput): readonly string[] {
+export function fileArguments({ operation, args, flags }: InputLine): readonly string[] {
   const field = fileField(operation);
   if (field === undefined) return [];
   const label = `--${flagName(field)}`;

@@ -182,10 +182,8 @@ export function sortIssuesByLocation<T extends Pick<Issue, 'at'>>(
     return { issue, file, line: Number(line), column: Number(column) };
   });
   const otherFiles = located.map(({ file }) => file).filter((file) => !lastFiles.includes(file));
-  const ranks = new Map([...new Set(['', ...otherFiles, ...lastFiles])].map((file, rank) => [file, rank]));
-  const rankOf = (file: string): number => ranks.get(file) ?? 0;
-  located.sort(
-    (one, other) => rankOf(one.file) - rankOf(other.file) || one.line - other.line || one.column - other.column,
-  );
-  return located.map(({ issue }) => issue);
+  const files = [...new Set(['', ...otherFiles, ...lastFiles])];
+  const order = (one: (typeof located)[number], other: typeof one): number =>
+    files.indexOf(one.file) - files.indexOf(other.file) || one.line - other.line || one.column - other.column;
+  return located.toSorted(order).map(({ issue }) => issue);
 }

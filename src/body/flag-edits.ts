@@ -18,7 +18,7 @@ import {
 } from '../json/json-node.ts';
 import { RawJson, writeJson } from '../json/write-json.ts';
 import { type FlagTarget, flagTarget, type Operation } from '../operations/operation.ts';
-import { type CommandInput, fileField, fileReferenceFlags } from './body-base.ts';
+import { fileField, fileReferenceFlags, type InputLine } from './body-base.ts';
 import { type MessageSources, messageEdits, parseMessageFlag } from './chat/chat-edits.ts';
 import { type Draft, type Edit, setDraftFields, setDraftPaths } from './draft.ts';
 import { type BodyInputs, fileReference } from './input-reader.ts';
@@ -26,7 +26,7 @@ import { decodeUtf8Text, isIssue, type JsonSource, parseJsonSource, stripFinalNe
 
 type EditResult = Edit | Issue;
 
-interface FlagInput extends Pick<CommandInput, 'operation' | 'flags'> {
+interface FlagInput extends Omit<InputLine, 'args'> {
   readonly inputs: BodyInputs;
   readonly messages?: MessageSources;
   /** Files that are arguments, in whose place the body has an empty array. */

@@ -169,24 +169,15 @@ export function isScalar({ type }: Shape): boolean {
 
 function placeholder(shape: Shape & { readonly isSecret?: true }): string {
   if (shape.isSecret) return '<random|@file>';
-  switch (shape.type) {
-    case 'string':
-      if (shape.oneOf) return `<${shape.oneOf.join('|')}>`;
-      if (shape.format === 'date-time') return '<time>';
-      if (shape.format === 'uuid') return '<uuid>';
-      if (shape.format === 'project-id') return '<entity/project>';
-      return shape.format ? '<ref>' : '<text>';
-    case 'list':
-      return isScalar(shape.of) ? placeholder(shape.of) : '<json>';
-    case 'integer':
-      return '<n>';
-    case 'number':
-      return '<x>';
-    case 'json':
-      return '<text>';
-    default:
-      return '<json>';
-  }
+  if (shape.type === 'list' && isScalar(shape.of)) return placeholder(shape.of);
+  if (shape.type !== 'string') return { integer: '<n>', number: '<x>', json: '<text>' }[String(shape.type)] ?? '<json>';
+  if (shape.oneOf) return `<${shape.oneOf.join('|')}>`;
+  const ofFormat: { readonly [format: string]: string } = {
+    'date-time': '<time>',
+    uuid: '<uuid>',
+    'project-id': '<entity/project>',
+  };
+  return shape.format ? (ofFormat[shape.format] ?? '<ref>') : '<text>';
 }
 
 function summaryNotes(field: Field): string {

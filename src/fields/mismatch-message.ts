@@ -43,7 +43,7 @@ export function toleratedFormMessage(node: JsonNode, field: Field): string {
   return `should be ${describeShape(field)}; most servers ${leniency}`;
 }
 
-export type NumberRange = { readonly min?: number | bigint; readonly max?: number | bigint };
+type NumberRange = { readonly min?: number | bigint; readonly max?: number | bigint };
 
 export function isInRange(node: JsonNode, { min, max }: NumberRange): boolean {
   const text = rawText(node);
@@ -85,25 +85,13 @@ function nullForm({ nullable }: Shape, isFlag = false): string[] {
 }
 
 function formsOf(shape: Shape): string[] {
-  switch (shape.type) {
-    case 'string':
-      if (shape.oneOf) return shape.oneOf.map((value) => JSON.stringify(value));
-      return [shape.format ? stringFormats[shape.format].description : 'a string'];
-    case 'number':
-      return [`a number${describeRange(shape)}`];
-    case 'integer':
-      return [`an integer${describeRange(shape)}`];
-    case 'boolean':
-      return ['true or false'];
-    case 'list':
-      return ['an array'];
-    case 'object':
-      return ['an object'];
-    case 'either':
-      return shape.of.flatMap((one) => [...formsOf(one), ...nullForm(one)]);
-    case 'json':
-      return ['JSON'];
-  }
+  if (shape.type === 'either') return shape.of.flatMap((one) => [...formsOf(one), ...nullForm(one)]);
+  if (shape.type === 'number' || shape.type === 'integer')
+    return [`${shape.type === 'number' ? 'a number' : 'an integer'}${describeRange(shape)}`];
+  if (shape.type !== 'string')
+    return [{ boolean: 'true or false', list: 'an array', object: 'an object', json: 'JSON' }[shape.type]];
+  if (shape.oneOf) return shape.oneOf.map((value) => JSON.stringify(value));
+  return [shape.format ? stringFormats[shape.format].description : 'a string'];
 }
 
 function describeRange({ min, max }: NumberRange): string {

@@ -245,7 +245,7 @@ function adviseField(
   if (!advice) return;
   // A number outside of the range of the interface is an error already.
   if (!('min' in field) || kindOf(node) !== 'number' || isInRange(node, field))
-    for (const message of rejectionWarnings(node, advice, siblings)) warn('advice', message);
+    for (const message of rejectionReasons(node, advice, siblings)) warn('advice', message);
   const { bytes, wants, keeps, after } = advice;
   const size = endOffset(node) - startOffset(node);
   if (bytes !== undefined && size > bytes)
@@ -274,40 +274,38 @@ function unknownFieldFinding(name: string, value: JsonNode, fields: Fields, path
   return { ...pendingWarning('unknown', value, describe), sameAs };
 }
 
-function rejectionWarnings(node: JsonNode, advice: Advice, siblings: FieldOwner['siblings']): string[] {
-  const warnings: string[] = [];
+// The reasons why servers reject a value that the interface allows.
+function* rejectionReasons(node: JsonNode, advice: Advice, siblings: FieldOwner['siblings']): Generator<string> {
   const kind = kindOf(node);
-  if (kind === 'number') warnings.push(...numberWarnings(rawText(node), advice, siblings));
-  if (advice.isNonEmpty && (kind === 'list' ? !isActive(node) : kind === 'string' && stringOf(node) === ''))
-    warnings.push('must not be empty');
+  const text = kind === 'string' ? stringOf(node) : undefined;
+  if (kind === 'number') yield* numberReasons(rawText(node), advice, siblings);
+  if (advice.isNonEmpty && (kind === 'list' ? !isActive(node) : text === '')) yield 'must not be empty';
   if (advice.hasText && [node, ...itemsOf(node)].some((one) => kindOf(one) === 'string' && stringOf(one) === ''))
-    warnings.push('must not contain an empty string');
-  if (advice.oneOf && !(kind === 'string' && advice.oneOf.includes(stringOf(node))))
-    warnings.push(`should be ${joinWithOr(advice.oneOf.map((value) => JSON.stringify(value)))}`);
-  if (kind === 'string' && advice.format && !hasFormat(stringOf(node), advice.format))
-    warnings.push(`should be ${stringFormats[advice.format].description}; most servers reject other values`);
-  if (!isActive(node)) return warnings;
+    yield 'must not contain an empty string';
+  if (advice.oneOf && !(text !== undefined && advice.oneOf.includes(text)))
+    yield `should be ${joinWithOr(advice.oneOf.map((value) => JSON.stringify(value)))}`;
+  if (text !== undefined && advice.format && !hasFormat(text, advice.format))
+    yield `should be ${stringFormats[advice.format].description}; most servers reject other values`;
+  if (!isActive(node)) return;
   const isEmptyObject = kind === 'object' && membersOf(node).next().done === true;
   if (advice.needs && !isEmptyObject && !isActive(siblings.get(advice.needs)))
-    warnings.push(`needs ${advice.needs} (--${flagName(advice.needs)})`);
+    yield `needs ${advice.needs} (--${flagName(advice.needs)})`;
   for (const other of advice.conflicts ?? [])
-    if (isActive(siblings.get(other)))
-      warnings.push(`cannot be combined with ${other}; most servers reject both together`);
-  return warnings;
+    if (isActive(siblings.get(other))) yield `cannot be combined with ${other}; most servers reject both together`;
 }
 
-function numberWarnings(text: string, { min, max, above, atMost }: Advice, siblings: FieldOwner['siblings']): string[] {
-  const warnings: string[] = [];
+function* numberReasons(text: string, advice: Advice, siblings: FieldOwner['siblings']): Generator<string> {
+  const { min, max, above, atMost = [] } = advice;
+  const end = `; most servers reject ${text}`;
   const compareTo = (limit: number | bigint | string): number => compareNumberLiterals(text, String(limit));
-  if (min !== undefined && compareTo(min) < 0) warnings.push(`should be at least ${min}`);
-  if (max !== undefined && compareTo(max) > 0) warnings.push(`should be at most ${max}`);
-  if (above !== undefined && compareTo(above) <= 0) warnings.push(`should be above ${above}`);
-  for (const other of atMost ?? []) {
+  if (min !== undefined && compareTo(min) < 0) yield `should be at least ${min}${end}`;
+  if (max !== undefined && compareTo(max) > 0) yield `should be at most ${max}${end}`;
+  if (above !== undefined && compareTo(above) <= 0) yield `should be above ${above}${end}`;
+  for (const other of atMost) {
     const limit = siblings.get(other);
     if (limit && kindOf(limit) === 'number' && compareTo(rawText(limit)) > 0)
-      warnings.push(`should be at most ${other}, ${rawText(limit)}`);
+      yield `should be at most ${other}, ${rawText(limit)}${end}`;
   }
-  return warnings.map((message) => `${message}; most servers reject ${text}`);
 }
 
 function timeOf(node: JsonNode): number {

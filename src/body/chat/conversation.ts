@@ -53,17 +53,15 @@ export async function openConversation(
     throw new Failure('local_file', message, { hint: 'create it, or choose another file' });
   }
   const close = await acquireLock(path, displayPath, runtime);
-  try {
-    const source = await readMessages(path, displayPath, read);
-    const save: Conversation['save'] = async (body, completion) => {
-      const messages = messagesAfterResponse(body, completion);
-      if (messages !== undefined) await writeFileAtomically(path, displayPath, messages, 0o600);
-    };
-    return { source, close, save };
-  } catch (error) {
+  const source = await readMessages(path, displayPath, read).catch(async (error: unknown) => {
     await close();
     throw error;
-  }
+  });
+  const save: Conversation['save'] = async (body, completion) => {
+    const messages = messagesAfterResponse(body, completion);
+    if (messages !== undefined) await writeFileAtomically(path, displayPath, messages, 0o600);
+  };
+  return { source, close, save };
 }
 
 async function readMessages(path: string, displayPath: string, read: BodyInputs['read']): Promise<JsonSource> {

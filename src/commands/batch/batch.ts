@@ -67,8 +67,8 @@ export async function runBatch(
   const filter = await openResultFilter(flags, context, () => timeoutMs ?? Number.POSITIVE_INFINITY);
   const fileFlags = fillShardInFiles(flags, options.shard);
   const output = getStringFlag(fileFlags, 'output');
-  stdinClaim(operation, args, flags);
-  await rejectReplacedInputs(operation, args, fileFlags, runtime.cwd);
+  stdinClaim({ operation, args, flags });
+  await rejectReplacedInputs({ operation, args, flags: fileFlags }, runtime.cwd);
   const tools = createBodyInputs(context, createDeadline(timeoutMs, runtime, settings.isTimeoutDefault));
   const expectations = await readChatExpectations(flags, tools.read, context.suspendSignals);
   const rows = flags.has('rows') ? await readRows(operation, invocation, tools) : undefined;

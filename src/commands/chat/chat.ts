@@ -23,7 +23,7 @@ export const runChat = requestCommand(chatOperation, async (start, context) => {
   const isInteractive = isSession(start, context);
   if (isInteractive && context.noInput)
     throw usageFailure(`cannot start an interactive chat ${context.noInput}`, 'give a prompt: svc chat <prompt>');
-  if (isInteractive) await rejectReplacedInputs(chatOperation, start.input.args, start.flags, context.runtime.cwd);
+  if (isInteractive) await rejectReplacedInputs(start.input, context.runtime.cwd);
   else await requireInputs(start, context);
   const hooks = await readHooks(start, context);
   const conversation = await openChosenConversation(start, context);
@@ -63,7 +63,7 @@ function isSession({ input, flags, settings: { previewFormat, format = 'text' } 
     args.length === 0 &&
     flags.get('stdin') !== false &&
     !singleChatFlags.some((name) => flags.has(name)) &&
-    stdinClaim(chatOperation, args, flags) === undefined
+    stdinClaim(input) === undefined
   );
 }
 

@@ -52,7 +52,7 @@ function requestsBatch(flags: FlagValues): boolean {
 }
 
 /** Throws usage for a request without a body, and for an output that would replace an input. */
-export async function requireInputs({ input, flags }: RequestStart, { runtime }: Context): Promise<void> {
+export async function requireInputs({ input }: RequestStart, { runtime }: Context): Promise<void> {
   requireBodySource(input);
-  await rejectReplacedInputs(input.operation, input.args, flags, runtime.cwd);
+  await rejectReplacedInputs(input, runtime.cwd);
 }
