@@ -1,4 +1,4 @@
-import type { Field } from '../fields/field.ts';
+import type { AutofillKind } from '../fields/field.ts';
 import { getMember, isPathWithin, isTrue, type JsonPath, kindOf, nodeAtPath, rootOf } from '../json/json-node.ts';
 import type { FlagTarget } from '../operations/operation.ts';
 import type { Draft, Edit, ValueOrigin } from './draft.ts';
@@ -54,12 +54,9 @@ export function isGeneratedValue({ base, edits }: Draft, path: JsonPath): boolea
   return edit ? edit.origin === AUTOFILL_ORIGIN : base === undefined;
 }
 
-function autofillValue(
-  name: string,
-  fill: NonNullable<Field['fill']>,
-  { project, model, trace, callId }: AutofillSettings,
-  { now, newId }: AutofillGenerators,
-) {
+function autofillValue(name: string, fill: AutofillKind, settings: AutofillSettings, generators: AutofillGenerators) {
+  const { project, model, trace, callId } = settings;
+  const { now, newId } = generators;
   switch (fill) {
     case 'call-id':
       return trace?.callId ?? callId ?? newId(name);

@@ -8,13 +8,13 @@ import { type BodyInputs, fileReference, type LabeledBytes } from './input-reade
 import { decodeUtf8Text, stripFinalNewline } from './json-source.ts';
 
 /** The parts of a command line that name inputs. */
-export interface InputLine {
+export interface InputNames {
   readonly operation: Operation;
   readonly args: readonly string[];
   readonly flags: FlagValues;
 }
 
-export interface CommandInput extends InputLine {
+export interface CommandInput extends InputNames {
   readonly isStdinTerminal: boolean;
 }
 
@@ -104,14 +104,14 @@ function pipedText(piped: Uint8Array): string {
 }
 
 /** Throws usage if `-o`, `--junit` or `--summary` would change one of the inputs, and for `@` without a name. */
-export async function rejectReplacedInputs(line: InputLine, cwd: string): Promise<void> {
+export async function rejectReplacedInputs(line: InputNames, cwd: string): Promise<void> {
   const inputs = namedInputs(line).map(({ path }) => path);
   for (const [label, name] of Object.entries({ '-o': 'output', '--junit': 'junit', '--summary': 'summary' }))
     await rejectReplacedInput(label, getStringFlag(line.flags, name), inputs, cwd);
 }
 
 /** The flag or argument that names stdin, such as `--tools @-` or `-` as the whole prompt. Throws usage for two. */
-export function stdinClaim(line: InputLine): string | undefined {
+export function stdinClaim(line: InputNames): string | undefined {
   const claims = namedInputs(line).flatMap(({ path, label }) => (path === '-' ? [label] : []));
   if (claims.length < 2) return claims[0];
   const isRepeated = new Set(claims).size === 1;
@@ -120,7 +120,7 @@ export function stdinClaim(line: InputLine): string | undefined {
 }
 
 // A path of `-` is stdin.
-function namedInputs({ operation, args, flags }: InputLine): { readonly path: string; readonly label: string }[] {
+function namedInputs({ operation, args, flags }: InputNames): { readonly path: string; readonly label: string }[] {
   // A prompt is words, except that `-` alone is stdin.
   const files = isChat(operation) && !(args.length === 1 && args[0] === '-') ? [] : args;
   return [
@@ -151,7 +151,7 @@ export function fileField({ arguments: operands }: Operation): string | undefine
 }
 
 /** The files that are arguments, or the one of `--trajectory-groups @file`, which is the same. Throws usage for both. */
-export function fileArguments({ operation, args, flags }: InputLine): readonly string[] {
+export function fileArguments({ operation, args, flags }: InputNames): readonly string[] {
   const field = fileField(operation);
   if (field === undefined) return [];
   const label = `--${flagName(field)}`;

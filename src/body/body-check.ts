@@ -78,10 +78,7 @@ export async function createBodyCheck(operation: Operation, strictness: Strictne
 }
 
 // The operation whose body was given instead: all its required fields are there, and it knows more of the fields.
-function findOtherOperation(
-  base: JsonSource,
-  operation: Operation,
-): { readonly issue: StreamedFinding; readonly hint: string } | undefined {
+function findOtherOperation(base: JsonSource, operation: Operation) {
   const members = [...membersOf(rootOf(base.doc))];
   const knownIn = ({ body }: Operation): string[] =>
     members.flatMap(({ key, value }) => (Object.hasOwn(body, key) && isOfKind(value, body[key]) ? [key] : []));
@@ -95,7 +92,8 @@ function findOtherOperation(
   const [given, wanted] = [other, operation].map(({ command }) => `svc ${command.join(' ')}`);
   const file = base.label === 'stdin' ? '' : ` -f ${shellWord(base.label)}`;
   const message = `is a body of ${given}, not of ${wanted}`;
-  return { issue: { level: 'error', path: '', at: locationInSource(base), message }, hint: `run: ${given}${file}` };
+  const issue: StreamedFinding = { level: 'error', path: '', at: locationInSource(base), message };
+  return { issue, hint: `run: ${given}${file}` };
 }
 
 function isOfKind(node: JsonNode, shape: Shape | undefined): boolean {

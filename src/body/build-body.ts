@@ -21,12 +21,9 @@ interface BuildOptions {
 }
 
 /** Builds a body. Throws Failure: usage, `local_file` for files, `body` for a whole body that cannot be parsed. */
-export async function buildBody(
-  input: CommandInput,
-  { settings, conversation, ...options }: BuildOptions,
-  inputs: BodyInputs,
-): Promise<Draft> {
+export async function buildBody(input: CommandInput, options: BuildOptions, inputs: BodyInputs): Promise<Draft> {
   const { operation, flags } = input;
+  const { settings, conversation } = options;
   const target = flagTarget(operation);
   const { whole, prompt, isStdinUnread } = options.base ?? (await readBodyBase(input, inputs));
   // Empty stdin counts as an object without fields, and is checked like one.
@@ -35,7 +32,7 @@ export async function buildBody(
   const isInvalid = source !== undefined && isIssue(source);
   const stdinUse = isStdinEmpty ? 'empty' : isStdinUnread ? 'unread' : undefined;
   const empty = createDraft(isInvalid || !source ? emptyBodyJson(target) : source);
-  const flagInput = { operation, flags, inputs, messages: { prompt, conversation }, files: fileArguments(input) };
+  const flagInput = { operation, flags, inputs, prompt, conversation, files: fileArguments(input) };
   const draft = await applyFlags({ ...empty, stdinUse }, flagInput);
   if (isInvalid) {
     const hint = stdinUse ? stdinMessage(stdinUse, operation) : yamlHint(source);

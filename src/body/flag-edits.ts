@@ -18,17 +18,16 @@ import {
 } from '../json/json-node.ts';
 import { RawJson, writeJson } from '../json/write-json.ts';
 import { type FlagTarget, flagTarget, type Operation } from '../operations/operation.ts';
-import { fileField, fileReferenceFlags, type InputLine } from './body-base.ts';
-import { type MessageSources, messageEdits, parseMessageFlag } from './chat/chat-edits.ts';
+import { fileField, fileReferenceFlags } from './body-base.ts';
+import { type MessageInput, messageEdits, parseMessageFlag } from './chat/chat-edits.ts';
 import { type Draft, type Edit, setDraftFields, setDraftPaths } from './draft.ts';
 import { type BodyInputs, fileReference } from './input-reader.ts';
-import { decodeUtf8Text, isIssue, type JsonSource, parseJsonSource, stripFinalNewline } from './json-source.ts';
+import { decodeUtf8Text, isIssue, parseJsonSource, stripFinalNewline } from './json-source.ts';
 
 type EditResult = Edit | Issue;
 
-interface FlagInput extends Omit<InputLine, 'args'> {
-  readonly inputs: BodyInputs;
-  readonly messages?: MessageSources;
+interface FlagInput extends MessageInput {
+  readonly operation: Operation;
   /** Files that are arguments, in whose place the body has an empty array. */
   readonly files?: readonly string[];
 }
@@ -109,10 +108,8 @@ function rejectSecret(field: Field | undefined, name: string): void {
     throw usageFailure(`--set ${name}: a secret cannot be an argument`, `write --${name.replaceAll('_', '-')} @file`);
 }
 
-async function shorthandEdits(
-  draft: Draft,
-  { operation, flags, inputs, messages = {} }: FlagInput,
-): Promise<EditResult[]> {
+async function shorthandEdits(draft: Draft, input: FlagInput): Promise<EditResult[]> {
+  const { operation, flags, inputs } = input;
   const { path: target } = flagTarget(operation);
   const results: EditResult[] = [];
   for (const [name, shorthand] of Object.entries(operation.shorthands ?? {})) {
@@ -124,10 +121,7 @@ async function shorthandEdits(
     results.push({ path: [...target, ...shorthand.sets], text, origin: { label: `--${name}`, argument: word } });
   }
   if (operation.arguments?.as !== 'prompt') return results;
-  const files = getArrayFlag(flags, 'attach');
-  const attachments =
-    files.length === 0 ? [] : await (await import('./chat/attachment.ts')).readAttachments(files, inputs);
-  return [...results, ...messageEdits(draft, flags, messages, attachments)];
+  return [...results, ...(await messageEdits(draft, input))];
 }
 
 /** `response_format` for a JSON Schema, named like its title, else like its file, in the characters servers accept. */
@@ -225,12 +219,7 @@ function invalidArgumentIssue(path: JsonPath, shape: Shape, word: string, label:
 }
 
 /** The JSON that an argument is or, as `@file` or `@-`, names; or why it is not JSON, as an issue of the field at `path`. */
-async function readJsonArgument(
-  word: string,
-  label: string,
-  path: string,
-  { read }: BodyInputs,
-): Promise<JsonSource | Issue> {
+async function readJsonArgument(word: string, label: string, path: string, { read }: BodyInputs) {
   const file = fileReference(word, label);
   const source =
     file === undefined

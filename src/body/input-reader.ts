@@ -71,11 +71,7 @@ type StdinContext = Pick<Context, 'runtime' | 'signal' | 'report'>;
  * Stdin in chunks. If nothing named stdin, `awaited` is what svc waits for there: without a first byte, this throws usage at
  * the deadline, or after 10 minutes. A default deadline begins with the first byte. Throws Failure `local_file` otherwise.
  */
-export async function* readStdinChunks(
-  context: StdinContext,
-  deadline: Deadline,
-  awaited?: string,
-): AsyncGenerator<Uint8Array> {
+export async function* readStdinChunks(context: StdinContext, deadline: Deadline, awaited?: string) {
   const late = new AbortController();
   const limitEnd = ({ limitMs, remainingMs }: Deadline): (() => void) =>
     limitMs === Number.POSITIVE_INFINITY

@@ -47,7 +47,7 @@ export async function readAuthorization(
       hint: 'use https, or add --allow-http if you trust the network',
       applied: 'no',
     });
-  const { authorization: value, secrets } = await readCredential(source, runtime, signal, timeoutMs);
+  const { authorization: value, secrets } = await readCredential(source, { runtime, signal }, timeoutMs);
   report.addSecrets(secrets);
   if (isExposed) await report.warn(`the credential goes to ${url.origin} over plain http`);
   const who = source.username === undefined ? 'the token' : `user ${JSON.stringify(source.username)}`;

@@ -35,7 +35,7 @@ const MAX_SECRET_BYTES = 64 * 1024;
  * come from stdin, a file or a hidden prompt. Throws Failure `credentials` for what the service rejects.
  */
 export const runAuthLogin: RunCommand = async ({ flags }, context) => {
-  const { runtime, report, signal } = context;
+  const { runtime, report } = context;
   const stored = await readProfiles(context);
   const current = stored.current === LOCAL_PROFILE_NAME ? undefined : stored.current;
   const name = parseProfileName(
@@ -51,7 +51,7 @@ export const runAuthLogin: RunCommand = async ({ flags }, context) => {
     if (entered.bearer_origins)
       await report.note('the token was not verified: every request that uses it costs money or changes data');
   }
-  const credentials = isFlagOn(flags, 'keychain') ? await moveToKeychain(entered, name, context) : entered;
+  const credentials = isFlagOn(flags, 'keychain') ? await storeInKeychain(entered, name, context) : entered;
   let before: Profile = {};
   let after: Profile = {};
   let selected = name;
@@ -64,10 +64,10 @@ export const runAuthLogin: RunCommand = async ({ flags }, context) => {
       return { ...rest, current: currentName, profiles: { ...profiles, [name]: after } };
     });
   } catch (error) {
-    await removeFromKeychain(credentials, before, runtime, signal);
+    await removeFromKeychain(credentials, before, context);
     throw error;
   }
-  for (const warning of await removeFromKeychain(before, after, runtime, signal)) await report.warn(warning);
+  await removeFromKeychain(before, after, context);
   for (const warning of originMismatchWarnings(name, after)) await report.warn(warning);
   if (after.credential_command)
     await report.warn(`credential_command of profile "${name}" takes precedence over the stored credentials`);
@@ -216,16 +216,9 @@ async function verifyPassword(
   }
 }
 
-async function moveToKeychain(entered: Profile, name: string, { runtime, report, signal }: Context): Promise<Profile> {
-  const { credentials, why } = await storeInKeychain(entered, name, runtime, signal);
-  if (why !== undefined)
-    await report.warn(`the secret is stored in the profile file (mode 0600), not in the keychain: ${why}`);
-  return credentials;
-}
-
 /** Removes the credentials of a profile; its addresses and settings stay. */
 export const runAuthLogout: RunCommand = async ({ flags }, context) => {
-  const { runtime, report, signal } = context;
+  const { report } = context;
   const { name } = await selectProfile(flags, context, 'to list the profiles, run: svc profile list');
   parseProfileName(name);
   let before: Profile = {};
@@ -234,7 +227,7 @@ export const runAuthLogout: RunCommand = async ({ flags }, context) => {
     const { username, password, token, password_key, token_key, basic_origins, bearer_origins, ...rest } = before;
     return hasCredentials(before) ? { ...stored, profiles: { ...stored.profiles, [name]: rest } } : stored;
   });
-  for (const warning of await removeFromKeychain(before, {}, runtime, signal)) await report.warn(warning);
+  await removeFromKeychain(before, {}, context);
   await report.note(hasCredentials(before) ? `removed the credentials of "${name}"` : `"${name}" has no credentials`);
 };
 

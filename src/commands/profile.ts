@@ -88,7 +88,7 @@ export const runProfileUse: RunCommand = async ({ args: [name = ''] }, context) 
 
 /** Removes a profile with its credentials, after asking; without a terminal `--yes` must say so. */
 export const runProfileRemove: RunCommand = async ({ args: [name = ''], flags }, context) => {
-  const { runtime, report, signal } = context;
+  const { report } = context;
   requireStoredProfile(await readProfiles(context), name);
   if (!(await confirm(context, `Remove the profile "${name}" and its credentials?`, flags)))
     return report.note('nothing was removed');
@@ -100,7 +100,7 @@ export const runProfileRemove: RunCommand = async ({ args: [name = ''], flags },
     wasInUse = current === name && name !== DEFAULT_PROFILE_NAME;
     return { ...others, ...(current === undefined || current === name ? {} : { current }), profiles: rest };
   });
-  for (const warning of await removeFromKeychain(before, {}, runtime, signal)) await report.warn(warning);
+  await removeFromKeychain(before, {}, context);
   const fallback = wasInUse ? `, which was in use; svc now uses "${DEFAULT_PROFILE_NAME}"` : '';
   await report.note(`removed the profile "${name}"${fallback}`);
 };

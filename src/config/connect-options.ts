@@ -44,7 +44,7 @@ export async function readConnectOptions(
   if (named && !proxy)
     throw usageFailure(`${named.source} is not the URL of an http or https proxy`, 'use a URL like http://proxy:3128');
   if (url.protocol !== 'https:' && proxy?.protocol !== 'https:') {
-    await readTlsSettings(files, {}, {}, context);
+    await readTlsSettings(files, caCertificateFiles(files.cacert, {}, {}), context);
     return { proxy, tls: {} };
   }
   const { NODE_TLS_REJECT_UNAUTHORIZED: rejectUnauthorized } = env;
@@ -54,13 +54,15 @@ export async function readConnectOptions(
       'NODE_TLS_REJECT_UNAUTHORIZED=0 is set, so anyone on the network path could impersonate the service',
       { hint: 'unset it, and pass the CA certificate of your server with --cacert', applied: 'no' },
     );
-  return { proxy, tls: await readTlsSettings(files, profile, env, context) };
+  return { proxy, tls: await readTlsSettings(files, caCertificateFiles(files.cacert, profile, env), context) };
 }
+
+const EXTRA_CA_CERTS = 'NODE_EXTRA_CA_CERTS';
 
 /** The files of CA certificates with their sources: the environment, then flag or profile. */
 export function caCertificateFiles(cacert: string | undefined, profile: Profile, env: Runtime['env']): NamedFile[] {
   const files = [
-    { source: 'NODE_EXTRA_CA_CERTS', path: env.NODE_EXTRA_CA_CERTS },
+    { source: EXTRA_CA_CERTS, path: env[EXTRA_CA_CERTS] },
     cacert ? { source: '--cacert', path: cacert } : { source: 'cacert of the profile', path: profile.cacert },
   ];
   return files.flatMap(({ source, path }) => (path ? [{ source, path }] : []));
@@ -68,19 +70,18 @@ export function caCertificateFiles(cacert: string | undefined, profile: Profile,
 
 // The client certificate and its key may be in one file.
 async function readTlsSettings(
-  { cacert, cert, key = cert }: CertificateFiles,
-  profile: Profile,
-  env: Runtime['env'],
+  { cert, key = cert }: CertificateFiles,
+  caFiles: readonly NamedFile[],
   context: CertificateContext,
 ): Promise<TlsSettings> {
-  const read = ({ source, path }: NamedFile): Promise<PemFile> => readPemFile(path, `${path} (${source})`, context);
-  const authorities = await Promise.all(caCertificateFiles(cacert, profile, env).map(read));
+  const authorities = await Promise.all(caFiles.map((file) => readPemFile(file, context)));
   authorities.forEach(parseCertificates);
   // Node itself trusts NODE_EXTRA_CA_CERTS; the file is read here because Node would only warn about an invalid one.
-  const trusted = cacert || profile.cacert ? { caCertificates: authorities.map(({ text }) => text) } : {};
+  const isOwn = caFiles.some(({ source }) => source !== EXTRA_CA_CERTS);
+  const trusted = isOwn ? { caCertificates: authorities.map(({ text }) => text) } : {};
   if (cert === undefined || key === undefined) return trusted;
-  const certFile = await read({ source: '--cert', path: cert });
-  const keyFile = key === cert ? certFile : await read({ source: '--key', path: key });
+  const certFile = await readPemFile({ source: '--cert', path: cert }, context);
+  const keyFile = key === cert ? certFile : await readPemFile({ source: '--key', path: key }, context);
   const [certificate] = parseCertificates(certFile);
   if (!certificate?.checkPrivateKey(parsePrivateKey(keyFile)))
     throw usageFailure(
@@ -99,11 +100,9 @@ interface PemFile {
 const PEM_TIMEOUT_MS = 10_000;
 const MAX_PEM_BYTES = 16 * 1024 * 1024;
 
-async function readPemFile(
-  path: string,
-  label: string,
-  { runtime, signal, timeoutMs = PEM_TIMEOUT_MS }: CertificateContext,
-): Promise<PemFile> {
+async function readPemFile({ source, path }: NamedFile, context: CertificateContext): Promise<PemFile> {
+  const { runtime, signal, timeoutMs = PEM_TIMEOUT_MS } = context;
+  const label = `${path} (${source})`;
   const limitMs = Math.min(timeoutMs, PEM_TIMEOUT_MS);
   const failure = new Failure('local_file', `cannot read ${label}: no data for ${limitMs / 1000} s`, { applied: 'no' });
   const limit = limitInputTime(label, signal, runtime, createDeadline(limitMs, runtime), failure);

@@ -59,7 +59,7 @@ export function acceptedFields(names: string): AcceptedFields {
 }
 
 /** The value that svc adds for a field that the user left out; never under `--exact`. */
-type AutofillKind = 'call-id' | 'trace-id' | 'parent-id' | 'now' | 'empty' | 'project' | 'model';
+export type AutofillKind = 'call-id' | 'trace-id' | 'parent-id' | 'now' | 'empty' | 'project' | 'model';
 
 /**
  * How the chunks of a streamed response are merged: the first or the last value that is not null, arrays appended, strings

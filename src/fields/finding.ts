@@ -49,12 +49,8 @@ export type BodyRules = (body: JsonNode) => Iterable<BrokenRule>;
 export type BrokenRule = Pick<Finding, 'path' | 'message'> & Partial<Pick<Finding, 'code'>>;
 
 /** A warning about a value; the one about a missing field belongs to its object. */
-export function pendingWarning(
-  code: Finding['code'],
-  node: JsonNode,
-  describe: PendingFinding['describe'],
-): PendingFinding {
-  return { level: 'warning', code, offset: startOffset(node), describe };
+export function pendingWarning(code: Finding['code'], node: JsonNode, describe: PendingFinding['describe']) {
+  return { level: 'warning' as const, code, offset: startOffset(node), describe };
 }
 
 const MAX_FINDINGS_PER_KIND = 100;

@@ -39,29 +39,23 @@ export function objectSchema(
 const trueSchema = { const: true };
 
 function fieldSchema(field: Field, purpose: SchemaPurpose): JsonSchemaObject {
-  const { sample } = field;
+  const { summary, serviceSummary = summary, default: value, deprecated, sample } = field;
   const isOpenApi = purpose.startsWith('openapi');
   const isKnown = !field.isCommon && ENGINE_TOPICS.includes(field.topic ?? '');
   // Of a rare object, the names of its parts say enough.
   const isRareObject = !field.isCommon && field.type === 'object';
   const ofParts = purpose === 'tool' && (isKnown || isRareObject) ? 'tool-names' : purpose;
   const hasNoText = purpose === 'tool-names' || (purpose === 'tool' && isKnown);
+  const note = isOpenApi && value !== undefined ? ` (default: ${writeJson(value)})` : '';
+  const text = (isOpenApi ? serviceSummary : summary) + note + (deprecated ? ` (deprecated: use ${deprecated})` : '');
   return {
-    description: hasNoText ? undefined : describeField(field, isOpenApi),
+    description: hasNoText ? undefined : text,
     ...(field.isReadOnly ? { type: 'null', readOnly: true } : shapeSchema(field, ofParts)),
     // Type generators make every field with a default required.
-    default: purpose === 'validation' ? field.default : undefined,
+    default: purpose === 'validation' ? value : undefined,
     ...(isOpenApi && sample !== undefined ? { examples: [sample] } : {}),
-    deprecated: field.deprecated ? true : undefined,
+    deprecated: deprecated ? true : undefined,
   };
-}
-
-function describeField(
-  { summary, serviceSummary = summary, default: value, deprecated }: Field,
-  isOpenApi: boolean,
-): string {
-  const note = isOpenApi && value !== undefined ? ` (default: ${writeJson(value)})` : '';
-  return (isOpenApi ? serviceSummary : summary) + note + (deprecated ? ` (deprecated: use ${deprecated})` : '');
 }
 
 function shapeSchema(shape: Shape, purpose: SchemaPurpose): JsonSchemaObject {

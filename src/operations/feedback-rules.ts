@@ -78,12 +78,8 @@ export const feedbackRules: BodyRules = function* (body) {
   }
 };
 
-function* typeProblems(
-  body: JsonNode,
-  name: string,
-  type: string,
-  { needs = [], namedBy, payload }: FeedbackType,
-): Iterable<BrokenRule> {
+function* typeProblems(body: JsonNode, name: string, type: string, rules: FeedbackType): Iterable<BrokenRule> {
+  const { needs = [], namedBy, payload } = rules;
   const suffix = name.slice(type.length + 1);
   for (const field of needs)
     if (!isSet(getMember(body, field))) yield rule(field, `is required for feedback_type ${type}`);

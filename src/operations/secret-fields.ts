@@ -1,4 +1,3 @@
-import type { Buffer } from 'node:buffer';
 import { applySplices } from '../json/edit.ts';
 import { endOffset, type JsonNode, kindOf, membersOf, rawText, startOffset, stringOf } from '../json/json-node.ts';
 import type { Operation } from './operation.ts';
@@ -11,11 +10,7 @@ export function secretValues(root: JsonNode, operation: Operation): string[] {
 }
 
 /** A body with `placeholder(name)` in place of every secret value; all other bytes stay. */
-export function redactSecretFields(
-  root: JsonNode,
-  operation: Operation,
-  placeholder: (name: string) => string,
-): Buffer {
+export function redactSecretFields(root: JsonNode, operation: Operation, placeholder: (name: string) => string) {
   const splices = secretFields(root, operation).map(({ name, value }) => ({
     start: startOffset(value),
     end: endOffset(value),

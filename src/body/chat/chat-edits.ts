@@ -25,9 +25,12 @@ import {
   setDraftFields,
   type ValueOrigin,
 } from '../draft.ts';
+import type { BodyInputs } from '../input-reader.ts';
 import type { JsonSource } from '../json-source.ts';
 
-export interface MessageSources {
+export interface MessageInput {
+  readonly flags: FlagValues;
+  readonly inputs: BodyInputs;
   /** The prompt: words, piped text, or both. */
   readonly prompt?: string | undefined;
   readonly conversation?: JsonSource | undefined;
@@ -44,12 +47,10 @@ interface Message {
  * prefill. Attachments follow the prompt in its message; `--system` and `--developer` replace a leading message of their
  * role.
  */
-export function messageEdits(
-  draft: Draft,
-  flags: FlagValues,
-  { prompt, conversation }: MessageSources,
-  attachments: readonly Attachment[],
-): (Edit | Issue)[] {
+export async function messageEdits(draft: Draft, input: MessageInput): Promise<(Edit | Issue)[]> {
+  const { flags, inputs, prompt, conversation } = input;
+  const files = getArrayFlag(flags, 'attach');
+  const attachments = files.length === 0 ? [] : await (await import('./attachment.ts')).readAttachments(files, inputs);
   const prefill = getStringFlag(flags, 'prefill');
   const leading = ['system', 'developer'].flatMap((role) =>
     optionalMessage(role, getStringFlag(flags, role), `--${role}`),

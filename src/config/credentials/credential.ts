@@ -5,7 +5,7 @@ import { REDACTED } from '../../output/reporter.ts';
 import { shellWord } from '../../output/shell-quote.ts';
 import type { Runtime } from '../../runtime.ts';
 import { profileOrigins, type SelectedProfile } from '../select-profile.ts';
-import { readCommandSecret, readKeychainSecret } from './secret-programs.ts';
+import { readCommandSecret, readKeychainSecret, type SecretContext } from './secret-programs.ts';
 
 /** A value that cannot be printed by accident: as text, as JSON and when inspected it is `[redacted]`. */
 export class Secret {
@@ -67,15 +67,13 @@ export interface CredentialSource {
   readonly username?: string | undefined;
   /** The origins it belongs to; undefined for any. */
   readonly origins?: readonly string[];
-  readonly readSecret: (runtime: Runtime, signal: AbortSignal, limitMs?: number) => Promise<string>;
+  readonly readSecret: (context: SecretContext, limitMs?: number) => Promise<string>;
 }
 
 /** `secrets` are redacted in all output. Throws Failure `credentials` if it cannot be read within `limitMs` or cannot be sent. */
-export async function readCredential(
-  { description, username, readSecret }: CredentialSource,
-  ...limits: Parameters<CredentialSource['readSecret']>
-): Promise<{ readonly authorization: Secret; readonly secrets: readonly string[] }> {
-  const secret = await readSecret(...limits);
+export async function readCredential(source: CredentialSource, context: SecretContext, limitMs?: number) {
+  const { description, username } = source;
+  const secret = await source.readSecret(context, limitMs);
   const authorization =
     username === undefined ? bearerAuthorization(secret, description) : basicAuthorization(username, secret);
   const secrets = [secret, authorization.slice(authorization.indexOf(' ') + 1)].filter((text) => text !== '');
@@ -106,7 +104,7 @@ export function findCredentialSource(
   if (stored !== undefined) return { description, username, origins, readSecret: async () => stored };
   const account = isBasic ? profile.password_key : profile.token_key;
   if (account === undefined) return undefined;
-  const readSecret: CredentialSource['readSecret'] = (runtime, signal) => readKeychainSecret(account, runtime, signal);
+  const readSecret: CredentialSource['readSecret'] = (context) => readKeychainSecret(account, context);
   return { description: `${description} in the keychain`, username, origins, readSecret };
 }
 

@@ -1,4 +1,5 @@
 import { Buffer, isUtf8 } from 'node:buffer';
+import type { Context } from '../../context.ts';
 import { Failure } from '../../errors.ts';
 import { formatByteSize } from '../../files/byte-size.ts';
 import { describeFileError, errorCode } from '../../files/file-errors.ts';
@@ -7,6 +8,9 @@ import type { Runtime } from '../../runtime.ts';
 import { configDirectory } from '../directories.ts';
 import type { Profile } from '../profile-store.ts';
 import { type Setting, settings } from '../settings.ts';
+
+/** Its signal ends a program. */
+export type SecretContext = Pick<Context, 'runtime' | 'signal'>;
 
 const COMMAND_TIMEOUT_MS = 10_000;
 
@@ -18,14 +22,13 @@ const COMMAND_TIMEOUT_MS = 10_000;
 export async function readCommandSecret(
   command: readonly string[],
   scheme: 'basic' | 'bearer',
-  runtime: Runtime,
-  signal: AbortSignal,
+  context: SecretContext,
   limitMs = COMMAND_TIMEOUT_MS,
 ): Promise<string> {
+  const { runtime } = context;
   const env = { ...withoutSecrets(runtime.env), SVC_CREDENTIAL: scheme };
-  const cwd = configDirectory(runtime);
   const timeoutMs = Math.min(COMMAND_TIMEOUT_MS, limitMs);
-  const output = await runProgram({ command, env, cwd, timeoutMs, after: runtime.after, signal });
+  const output = await runProgram({ command, env, cwd: configDirectory(runtime), timeoutMs }, context);
   const why = 'why' in output ? output.why : isUtf8(output.bytes) ? undefined : 'printed bytes that are not UTF-8';
   const secret = 'bytes' in output ? output.bytes.toString().replace(/\r?\n$/, '') : '';
   if (why === undefined && secret !== '') return secret;
@@ -48,60 +51,56 @@ const secretVariables: readonly string[] = settings.flatMap(({ kind, variable }:
 const KEYCHAIN_TIMEOUT_MS = 3_000;
 
 /**
- * The credentials with the name of an entry of the operating system's keychain in the place of each secret; where the
- * keychain does not take one within 3 s, with the secret as it was, and in words why.
+ * The credentials with the name of an entry of the operating system's keychain in the place of each secret; with a warning
+ * as they were where the keychain does not take one within 3 s.
  */
-export async function storeInKeychain(
-  { password, token, ...others }: Profile,
-  name: string,
-  runtime: Runtime,
-  signal: AbortSignal,
-): Promise<{ readonly credentials: Profile; readonly why: string | undefined }> {
+export async function storeInKeychain(credentials: Profile, name: string, context: Context): Promise<Profile> {
+  const { password, token, ...others } = credentials;
   let why: string | undefined;
   const storeSecret = async (kind: 'password' | 'token', secret: string | undefined): Promise<Profile> => {
     if (secret === undefined) return {};
     // A new name each time: an entry in use must not be overwritten before the profile records its origins.
-    const account = `${name} ${kind} ${Buffer.from(runtime.randomBytes(8)).toString('hex')}`;
-    const output = why === undefined ? await runKeychain({ action: 'set', account, secret }, runtime, signal) : { why };
+    const account = `${name} ${kind} ${Buffer.from(context.runtime.randomBytes(8)).toString('hex')}`;
+    const output = why === undefined ? await runKeychain({ action: 'set', account, secret }, context) : { why };
     if ('why' in output) why = output.why;
     return 'why' in output ? { [kind]: secret } : { [`${kind}_key`]: account };
   };
   const stored = { ...(await storeSecret('password', password)), ...(await storeSecret('token', token)) };
-  return { credentials: { ...others, ...stored }, why };
+  if (why !== undefined)
+    await context.report.warn(`the secret is stored in the profile file (mode 0600), not in the keychain: ${why}`);
+  return { ...others, ...stored };
 }
 
 /** The secret of an entry of the keychain. Throws Failure `credentials` if it is not there, or not within 3 s. */
-export async function readKeychainSecret(account: string, runtime: Runtime, signal: AbortSignal): Promise<string> {
-  const output = await runKeychain({ action: 'get', account }, runtime, signal);
+export async function readKeychainSecret(account: string, context: SecretContext): Promise<string> {
+  const output = await runKeychain({ action: 'get', account }, context);
   if ('bytes' in output) return output.bytes.toString();
   const facts = { hint: 'unlock it, or log in again with svc auth login', applied: 'no' } as const;
   throw new Failure('credentials', `could not read "${account}" from the keychain: ${output.why}`, facts);
 }
 
-/** Removes from the keychain what a profile kept there and another one does not; in words what could not be removed. */
-export async function removeFromKeychain(
-  before: Profile,
-  after: Profile,
-  runtime: Runtime,
-  signal: AbortSignal,
-): Promise<string[]> {
+/** Removes from the keychain what a profile kept there and another one does not; a failure is a warning. */
+export async function removeFromKeychain(before: Profile, after: Profile, context: Context): Promise<void> {
   const usedAccounts = [after.password_key, after.token_key];
-  const warnings: string[] = [];
   for (const account of [before.password_key, before.token_key]) {
     if (account === undefined || usedAccounts.includes(account)) continue;
-    const output = await runKeychain({ action: 'remove', account }, runtime, signal);
-    if ('why' in output) warnings.push(`could not remove "${account}" of "svc-cli" from the keychain: ${output.why}`);
+    const output = await runKeychain({ action: 'remove', account }, context);
+    if ('why' in output)
+      await context.report.warn(`could not remove "${account}" of "svc-cli" from the keychain: ${output.why}`);
   }
-  return warnings;
 }
 
-async function runKeychain(
-  request: { readonly action: 'set' | 'get' | 'remove'; readonly account: string; readonly secret?: string },
-  { keychain, env, cwd, after }: Runtime,
-  signal: AbortSignal,
-): Promise<ProgramOutput> {
-  const program = { command: keychain, env: withoutSecrets(env), cwd, input: JSON.stringify(request) };
-  const output = await runProgram({ ...program, timeoutMs: KEYCHAIN_TIMEOUT_MS, after, signal });
+interface KeychainRequest {
+  readonly action: 'set' | 'get' | 'remove';
+  readonly account: string;
+  readonly secret?: string;
+}
+
+async function runKeychain(request: KeychainRequest, context: SecretContext): Promise<ProgramOutput> {
+  const { keychain: command, env, cwd } = context.runtime;
+  const input = JSON.stringify(request);
+  const program = { command, env: withoutSecrets(env), cwd, input, timeoutMs: KEYCHAIN_TIMEOUT_MS };
+  const output = await runProgram(program, context);
   return 'why' in output ? { why: exitCodeReasons[output.why] ?? `it ${output.why}` } : output;
 }
 
@@ -113,11 +112,10 @@ const exitCodeReasons: { readonly [why: string]: string } = {
     'the package @napi-rs/keyring is not installed; install it with npm install -g svc-cli --include=optional',
 };
 
-interface ProgramOptions extends Pick<Runtime, 'env' | 'cwd' | 'after'> {
+interface ProgramOptions extends Pick<Runtime, 'env' | 'cwd'> {
   readonly command: readonly string[];
   readonly input?: string;
   readonly timeoutMs: number;
-  readonly signal: AbortSignal;
 }
 
 type ProgramOutput = { readonly bytes: Buffer } | { readonly why: string };
@@ -126,8 +124,8 @@ const MAX_OUTPUT_BYTES = 64 * 1024;
 
 // Returns stdout, up to 64 KiB; stderr is dropped, because it may hold secrets. Returns within the time limit even when a
 // background process keeps stdout open.
-async function runProgram(options: ProgramOptions): Promise<ProgramOutput> {
-  const { command, env, cwd, input = '', timeoutMs, after, signal } = options;
+async function runProgram(options: ProgramOptions, { runtime, signal }: SecretContext): Promise<ProgramOutput> {
+  const { command, env, cwd, input = '', timeoutMs } = options;
   const { spawn } = await import('node:child_process');
   signal.throwIfAborted();
   const [program = '', ...args] = command;
@@ -138,7 +136,7 @@ async function runProgram(options: ProgramOptions): Promise<ProgramOutput> {
     let length = 0;
     const onAbort = (): void => reject(signal.reason);
     signal.addEventListener('abort', onAbort, { once: true });
-    const cancelTimeout = after(timeoutMs, () => {
+    const cancelTimeout = runtime.after(timeoutMs, () => {
       const background = 'ended, but a background process kept its stdout open for longer than';
       resolve({ why: `${child.exitCode === null ? 'took longer than' : background} ${timeoutMs / 1000} s` });
     });
