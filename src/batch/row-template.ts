@@ -3,7 +3,7 @@ import { bodyFlagNames } from '../body/body-base.ts';
 import { invalidBodyFailure } from '../body/body-check.ts';
 import { buildBody } from '../body/build-body.ts';
 import type { BodyInputs } from '../body/input-reader.ts';
-import { decodeUtf8Text, stripFinalNewline } from '../body/json-source.ts';
+import { decodeLine, decodeUtf8Text } from '../body/json-source.ts';
 import { usageFailure } from '../errors.ts';
 import { flagName } from '../fields/field.ts';
 import { type FlagValue, type FlagValues, getArrayFlag, getStringFlag } from '../flag.ts';
@@ -71,7 +71,7 @@ export async function buildRowTemplate(
   const fromFile = async (value: string): Promise<string> => {
     if (!/^@[^\s{]+$/.test(value)) return value;
     const path = value.slice(1);
-    return stripFinalNewline(decodeUtf8Text(path, await tools.read(path)));
+    return decodeLine(path, await tools.read(path));
   };
   const bodyFlags = new Set(bodyFlagNames(operation));
   const templateFlags = new Map([...flags].filter(([name]) => bodyFlags.has(name)));

@@ -57,20 +57,10 @@ export function isGeneratedValue({ base, edits }: Draft, path: JsonPath): boolea
 function autofillValue(name: string, fill: AutofillKind, settings: AutofillSettings, generators: AutofillGenerators) {
   const { project, model, trace, callId } = settings;
   const { now, newId } = generators;
-  switch (fill) {
-    case 'call-id':
-      return trace?.callId ?? callId ?? newId(name);
-    case 'trace-id':
-      return trace?.traceId ?? newId(name);
-    case 'parent-id':
-      return trace?.parentId;
-    case 'now':
-      return new Date(now()).toISOString();
-    case 'empty':
-      return {};
-    case 'project':
-      return project.text;
-    case 'model':
-      return model.text;
-  }
+  if (fill === 'call-id') return trace?.callId ?? callId ?? newId(name);
+  if (fill === 'trace-id') return trace?.traceId ?? newId(name);
+  if (fill === 'parent-id') return trace?.parentId;
+  if (fill === 'now') return new Date(now()).toISOString();
+  if (fill === 'empty') return {};
+  return fill === 'project' ? project.text : model.text;
 }

@@ -5,7 +5,7 @@ import { rejectReplacedInput } from '../files/file-replacement.ts';
 import { type FlagValues, getArrayFlag, getBooleanFlag, getStringFlag, isFlagOn } from '../flag.ts';
 import { flagTarget, type Operation } from '../operations/operation.ts';
 import { type BodyInputs, fileReference, type LabeledBytes } from './input-reader.ts';
-import { decodeUtf8Text, stripFinalNewline } from './json-source.ts';
+import { decodeLine } from './json-source.ts';
 
 /** The parts of a command line that name inputs. */
 export interface InputNames {
@@ -81,7 +81,7 @@ async function readChatBase(input: CommandInput, inputs: BodyInputs): Promise<Bo
   const file = getStringFlag(flags, 'file');
   const whole = file === undefined ? undefined : await readWhole(file, inputs);
   const prompt = args.length > 0 ? args.join(' ') : undefined;
-  if (prompt === '-') return { whole, prompt: pipedText(await inputs.read('-')) };
+  if (prompt === '-') return { whole, prompt: decodeLine('stdin', await inputs.read('-')) };
   const isNamed = isFlagOn(flags, 'stdin');
   if (!isNamed && !whole && (flags.has('messages') || flags.has('message')))
     return { prompt, isStdinUnread: mayReadStdin(input) && (await inputs.hasUnreadStdin()) };
@@ -89,18 +89,14 @@ async function readChatBase(input: CommandInput, inputs: BodyInputs): Promise<Bo
   const awaited = prompt === undefined ? 'a prompt or a JSON body' : 'text to add to the prompt';
   const piped = await inputs.read('-', isNamed ? undefined : awaited);
   if (prompt === undefined && !whole && looksLikeBody(piped)) return { whole: { label: 'stdin', bytes: piped } };
-  const text = pipedText(piped);
+  const text = decodeLine('stdin', piped);
   return { whole, prompt: prompt !== undefined && text !== '' ? `${prompt}\n\n${text}` : (prompt ?? text) };
 }
 
 // Empty input counts as a body, so that the error names its missing messages.
 function looksLikeBody(piped: Uint8Array): boolean {
   const start = Buffer.from(piped.subarray(0, 1024)).toString('latin1');
-  return pipedText(piped) === '' || /^(?:\xef\xbb\xbf)?\s*\{/.test(start);
-}
-
-function pipedText(piped: Uint8Array): string {
-  return stripFinalNewline(decodeUtf8Text('stdin', piped));
+  return decodeLine('stdin', piped) === '' || /^(?:\xef\xbb\xbf)?\s*\{/.test(start);
 }
 
 /** Throws usage if `-o`, `--junit` or `--summary` would change one of the inputs, and for `@` without a name. */

@@ -22,7 +22,7 @@ import { fileField, fileReferenceFlags } from './body-base.ts';
 import { type MessageInput, messageEdits, parseMessageFlag } from './chat/chat-edits.ts';
 import { type Draft, type Edit, setDraftFields, setDraftPaths } from './draft.ts';
 import { type BodyInputs, fileReference } from './input-reader.ts';
-import { decodeUtf8Text, isIssue, parseJsonSource, stripFinalNewline } from './json-source.ts';
+import { decodeLine, isIssue, parseJsonSource } from './json-source.ts';
 
 type EditResult = Edit | Issue;
 
@@ -205,7 +205,7 @@ function argumentToJson({ type }: Shape, word: string): string | undefined {
 async function readFieldSecret(word: string, label: string, inputs: BodyInputs): Promise<string> {
   // Servers reject the / of plain base64 (docs/servers.md).
   if (word === 'random') return Buffer.from(inputs.randomBytes(32)).toString('base64url');
-  return stripFinalNewline(decodeUtf8Text(label, await inputs.read(word.slice(1))));
+  return decodeLine(label, await inputs.read(word.slice(1)));
 }
 
 function invalidArgumentIssue(path: JsonPath, shape: Shape, word: string, label: string): Issue {

@@ -60,9 +60,9 @@ export function decodeUtf8Text(label: string, bytes: Uint8Array): string {
   }
 }
 
-/** The text without one final line break, as a shell's `echo` or an editor adds it. */
-export function stripFinalNewline(text: string): string {
-  return text.replace(/\r?\n$/, '');
+/** As decodeUtf8Text, without one final line break, as a shell's `echo` or an editor adds it. */
+export function decodeLine(label: string, bytes: Uint8Array): string {
+  return decodeUtf8Text(label, bytes).replace(/\r?\n$/, '');
 }
 
 export function isIssue(value: object): value is Issue {

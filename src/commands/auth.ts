@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { createBodyInputs } from '../body/input-reader.ts';
-import { decodeUtf8Text, stripFinalNewline } from '../body/json-source.ts';
+import { decodeLine } from '../body/json-source.ts';
 import { probeFeedbackSchema } from '../client/send.ts';
 import { resolveSettings, type Settings } from '../client/settings.ts';
 import type { RunCommand } from '../command.ts';
@@ -132,7 +132,7 @@ async function readSecret(
   const bytes = isStdin
     ? await createBodyInputs(context).read(path)
     : await readInputFile(resolve(runtime.cwd, path), path, { signal, maxBytes: MAX_SECRET_BYTES });
-  return stripFinalNewline(decodeUtf8Text(isStdin ? 'stdin' : path, bytes));
+  return decodeLine(isStdin ? 'stdin' : path, bytes);
 }
 
 async function promptForCredentials(profile: Profile, context: Context): Promise<Profile> {

@@ -10,12 +10,8 @@ import type { Profile } from './profile-store.ts';
 import { type Setting, settingFlagName, settings } from './settings.ts';
 
 /** The value of a setting as profiles store it; paths become absolute. Throws usage, naming `label`, for an invalid text. */
-export function readSettingValue(
-  { kind, choices = [] }: Setting,
-  text: string,
-  label: string,
-  cwd: string,
-): string | readonly string[] {
+export function readSettingValue(setting: Setting, text: string, label: string, cwd: string): SettingValue {
+  const { kind, choices = [] } = setting;
   if (kind === 'command') return parseCredentialCommand(text, label, cwd);
   if (kind === 'file' || kind === 'directory') return resolve(cwd, text);
   if (kind === 'url') parseBaseUrl(text, label);
@@ -28,16 +24,21 @@ export function readSettingValue(
   return text;
 }
 
+const JSON_EXAMPLE_HINT = `write it like '["/usr/bin/pass","show","svc"]'`;
+
 // A JSON array of strings, or words separated by spaces. A relative path of the program starts from `cwd`.
 function parseCredentialCommand(text: string, flag: string, cwd: string): readonly string[] {
-  const [program = '', ...args] = text.trimStart().startsWith('[')
-    ? parseJsonCommand(text, flag)
-    : splitPlainCommand(text, flag);
+  const isJson = text.trimStart().startsWith('[');
+  const [special] = (!isJson && /["'`$|&;<>()*?~\\]/.exec(text)) || [];
+  if (special !== undefined)
+    throw usageFailure(`${flag} contains ${special}, which needs a shell, and svc runs none`, JSON_EXAMPLE_HINT);
+  const words = isJson ? parseJsonWords(text, flag) : text.split(/\s+/).filter((word) => word !== '');
+  const [program = '', ...args] = words;
   if (program === '') throw usageFailure(`${flag} does not name a program`, 'write it like "/usr/bin/pass show svc"');
   return [/[/\\]/.test(program) ? resolve(cwd, program) : program, ...args];
 }
 
-function parseJsonCommand(text: string, flag: string): string[] {
+function parseJsonWords(text: string, flag: string): string[] {
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -49,21 +50,16 @@ function parseJsonCommand(text: string, flag: string): string[] {
   throw usageFailure(`${flag} must be an array of strings`, JSON_EXAMPLE_HINT);
 }
 
-function splitPlainCommand(text: string, flag: string): string[] {
-  const [special] = /["'`$|&;<>()*?~\\]/.exec(text) ?? [];
-  if (special === undefined) return text.split(/\s+/).filter((word) => word !== '');
-  throw usageFailure(`${flag} contains ${special}, which needs a shell, and svc runs none`, JSON_EXAMPLE_HINT);
-}
-
-const JSON_EXAMPLE_HINT = `write it like '["/usr/bin/pass","show","svc"]'`;
-
+/** Throws usage, naming `label`, for anything but 0 to 99. */
 export function parseCount(label: string, text: string): number {
   if (/^\d{1,2}$/.test(text)) return Number(text);
   throw invalidValueFailure(label, text, 'a number from 0 to 99');
 }
 
 /** Settings and their new values; an empty value removes the setting. */
-export type ProfileChanges = { readonly [setting: string]: string | readonly string[] };
+export type ProfileChanges = { readonly [setting: string]: SettingValue };
+
+type SettingValue = string | readonly string[];
 
 /** The settings that flags give for a profile, checked; paths become absolute. Throws usage for an invalid one. */
 export function readProfileChanges(flags: FlagValues, cwd: string): ProfileChanges {

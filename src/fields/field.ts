@@ -207,22 +207,10 @@ export function bodySkeleton(fields: Fields): { readonly [name: string]: JsonVal
 export function sampleValue(field: Field | Shape): JsonValue {
   if ('sample' in field && field.sample !== undefined) return field.sample;
   if ('default' in field && field.default !== undefined) return field.default;
-  switch (field.type) {
-    case 'string':
-      return field.oneOf?.[0] ?? (field.format ? stringFormats[field.format].sample : 'text');
-    case 'number':
-      return 0.5;
-    case 'integer':
-      return field.min ?? 1;
-    case 'boolean':
-      return true;
-    case 'list':
-      return [sampleValue(field.of)];
-    case 'object':
-      return field.fields ? bodySkeleton(field.fields) : {};
-    case 'either':
-      return sampleValue(field.of[0] ?? { type: 'json' });
-    case 'json':
-      return null;
-  }
+  if (field.type === 'list') return [sampleValue(field.of)];
+  if (field.type === 'either') return sampleValue(field.of[0] ?? { type: 'json' });
+  if (field.type === 'object') return field.fields ? bodySkeleton(field.fields) : {};
+  if (field.type === 'string') return field.oneOf?.[0] ?? (field.format ? stringFormats[field.format].sample : 'text');
+  if (field.type === 'integer') return field.min ?? 1;
+  return { number: 0.5, boolean: true, json: null }[field.type];
 }

@@ -59,24 +59,25 @@ export type ReportedFinding<T> = T & Pick<Finding, 'level' | 'code' | 'message' 
 
 /** Keeps findings in the order added: the first of the same and the first hundred of each kind. Counts the others. */
 export function createFindingCollector<T extends { readonly message: string }>() {
-  const counts = new Map<string, number>();
-  const reported: { readonly finding: ReportedFinding<T>; more: number }[] = [];
-  // The findings that count further ones: of the same, the first; of a kind, the hundredth.
-  const counters = new Map<string, { more: number }>();
+  interface Entry {
+    readonly finding: ReportedFinding<T>;
+    more: number;
+  }
+  const reported: Entry[] = [];
+  const byKind = new Map<string, Entry[]>();
+  const byText = new Map<string, Entry>();
   return {
-    add: ({ level, code, sameAs }: Pick<PendingFinding, 'level' | 'code' | 'sameAs'>, describe: () => T): void => {
-      const kind = `${level} ${code}`;
-      const counter = (sameAs === undefined ? undefined : counters.get(sameAs)) ?? counters.get(kind);
+    add: ({ level, code, sameAs = '' }: Pick<PendingFinding, 'level' | 'code' | 'sameAs'>, describe: () => T): void => {
+      const ofKind = byKind.get(level + code) ?? [];
+      const counter = byText.get(sameAs) ?? ofKind[MAX_FINDINGS_PER_KIND - 1];
       if (counter) {
         counter.more += 1;
         return;
       }
       const entry = { finding: { ...describe(), level, code }, more: 0 };
       reported.push(entry);
-      if (sameAs !== undefined) counters.set(sameAs, entry);
-      const number = (counts.get(kind) ?? 0) + 1;
-      counts.set(kind, number);
-      if (number === MAX_FINDINGS_PER_KIND) counters.set(kind, entry);
+      byKind.set(level + code, [...ofKind, entry]);
+      if (sameAs !== '') byText.set(sameAs, entry);
     },
     findings: (): ReportedFinding<T>[] =>
       reported.map(({ finding, more }) =>

@@ -61,31 +61,21 @@ function fieldSchema(field: Field, purpose: SchemaPurpose): JsonSchemaObject {
 function shapeSchema(shape: Shape, purpose: SchemaPurpose): JsonSchemaObject {
   const type = (name: string): JsonValue => (shape.nullable ? [name, 'null'] : name);
   const schemaOf = (inner: Shape): JsonSchemaObject => shapeSchema(inner, purpose);
-  switch (shape.type) {
-    case 'string':
-      // Generators of types lose the null of an enum.
-      if (shape.oneOf && shape.nullable) return { anyOf: [{ type: 'string', enum: shape.oneOf }, { type: 'null' }] };
-      return { type: type('string'), enum: shape.oneOf, ...(shape.format ? formatSchema(shape.format, purpose) : {}) };
-    case 'number':
-    case 'integer':
-      return { type: type(shape.type), minimum: shape.min, maximum: shape.max };
-    case 'boolean':
-      return { type: type('boolean') };
-    case 'list':
-      return { type: type('array'), items: schemaOf(shape.of) };
-    case 'object': {
-      const isOpen = !purpose.startsWith('tool') && (shape.hasOpenFields || !shape.fields);
-      const values = shape.values ? schemaOf(shape.values) : isOpen || undefined;
-      const object = shape.fields ? objectSchema(shape.fields, purpose) : {};
-      return { ...object, type: type('object'), additionalProperties: values };
-    }
-    case 'either': {
-      const options = shape.of.map(schemaOf);
-      return { anyOf: shape.nullable ? [...options, { type: 'null' }] : options };
-    }
-    case 'json':
-      return {};
+  if (shape.type === 'json') return {};
+  if (shape.type === 'list') return { type: type('array'), items: schemaOf(shape.of) };
+  if (shape.type === 'either')
+    return { anyOf: [...shape.of.map(schemaOf), ...(shape.nullable ? [{ type: 'null' }] : [])] };
+  if (shape.type === 'object') {
+    const isOpen = !purpose.startsWith('tool') && (shape.hasOpenFields || !shape.fields);
+    const values = shape.values ? schemaOf(shape.values) : isOpen || undefined;
+    const object = shape.fields ? objectSchema(shape.fields, purpose) : {};
+    return { ...object, type: type('object'), additionalProperties: values };
   }
+  if (shape.type === 'boolean') return { type: type('boolean') };
+  if (shape.type !== 'string') return { type: type(shape.type), minimum: shape.min, maximum: shape.max };
+  // Generators of types lose the null of an enum.
+  if (shape.oneOf && shape.nullable) return { anyOf: [{ type: 'string', enum: shape.oneOf }, { type: 'null' }] };
+  return { type: type('string'), enum: shape.oneOf, ...(shape.format ? formatSchema(shape.format, purpose) : {}) };
 }
 
 function formatSchema(format: StringFormat, purpose: SchemaPurpose): JsonSchemaObject {

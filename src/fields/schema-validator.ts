@@ -75,32 +75,21 @@ function zodSchema(shape: Shape): z.ZodMiniType {
 }
 
 function nonNullZodSchema(shape: Shape): z.ZodMiniType {
-  switch (shape.type) {
-    case 'string':
-      if (shape.oneOf) return z.enum(shape.oneOf);
-      return shape.format
-        ? z.string().check(z.regex(new RegExp(stringFormats[shape.format].pattern, 'u')))
-        : z.string();
-    case 'integer':
-    case 'number': {
-      const hasForm = (node: JsonNode): boolean => shape.type === 'number' || isIntegerLiteral(rawText(node));
-      return nodeOfKind('number').check(z.refine((node) => isInRange(node, shape) && hasForm(node)));
-    }
-    case 'boolean':
-      return nodeOfKind('boolean');
-    case 'list':
-      return z.array(zodSchema(shape.of));
-    case 'object':
-      if (shape.fields)
-        return z.object(
-          Object.fromEntries(Object.entries(shape.fields).map(([name, field]) => [name, fieldZodSchema(field)])),
-        );
-      return shape.values ? z.record(z.string(), zodSchema(shape.values)) : nodeOfKind('object');
-    case 'either':
-      return z.union(shape.of.map(zodSchema));
-    case 'json':
-      return z.any();
+  if (shape.type === 'json') return z.any();
+  if (shape.type === 'boolean') return nodeOfKind('boolean');
+  if (shape.type === 'list') return z.array(zodSchema(shape.of));
+  if (shape.type === 'either') return z.union(shape.of.map(zodSchema));
+  if (shape.type === 'string') {
+    if (shape.oneOf) return z.enum(shape.oneOf);
+    return shape.format ? z.string().check(z.regex(new RegExp(stringFormats[shape.format].pattern, 'u'))) : z.string();
   }
+  if (shape.type === 'object') {
+    if (!shape.fields) return shape.values ? z.record(z.string(), zodSchema(shape.values)) : nodeOfKind('object');
+    const entries = Object.entries(shape.fields).map(([name, field]) => [name, fieldZodSchema(field)] as const);
+    return z.object(Object.fromEntries(entries));
+  }
+  const hasForm = (node: JsonNode): boolean => shape.type === 'number' || isIntegerLiteral(rawText(node));
+  return nodeOfKind('number').check(z.refine((node) => isInRange(node, shape) && hasForm(node)));
 }
 
 function fieldZodSchema(field: Field): z.ZodMiniType {
@@ -145,23 +134,15 @@ const notAnObject = Symbol('not an object');
 function toZodInput(node: JsonNode, shape: Shape, path: JsonPath, add: AddFinding): ZodInput {
   const kind = kindOf(node);
   if (kind === 'null') return null;
-  switch (shape.type) {
-    case 'string':
-      return kind === 'string' ? stringOf(node) : node;
-    case 'list': {
-      if (kind !== 'list') return node;
-      const needsPath = add && isContainer(shape.of);
-      return Array.from(itemsOf(node), (item, at) => toZodInput(item, shape.of, needsPath ? [...path, at] : path, add));
-    }
-    case 'object':
-      if (!(shape.fields || shape.values)) return node;
-      if (kind !== 'object') return notAnObject;
-      return objectToZodInput(node, shape, path, add);
-    case 'either':
-      return toZodInput(node, shape.of.find(({ type }) => type === kind) ?? { type: 'json' }, path, add);
-    default:
-      return node;
+  if (shape.type === 'string') return kind === 'string' ? stringOf(node) : node;
+  if (shape.type === 'list' && kind === 'list') {
+    const needsPath = add && isContainer(shape.of);
+    return Array.from(itemsOf(node), (item, at) => toZodInput(item, shape.of, needsPath ? [...path, at] : path, add));
   }
+  if (shape.type === 'object' && (shape.fields || shape.values))
+    return kind === 'object' ? objectToZodInput(node, shape, path, add) : notAnObject;
+  if (shape.type !== 'either') return node;
+  return toZodInput(node, shape.of.find(({ type }) => type === kind) ?? { type: 'json' }, path, add);
 }
 
 // A scalar has no findings of its own here, so its path is never read.
