@@ -7,7 +7,6 @@ import { flagTarget, type Operation } from '../operations/operation.ts';
 import { type BodyInputs, fileReference, type LabeledBytes } from './input-reader.ts';
 import { decodeLine } from './json-source.ts';
 
-/** The parts of a command line that name inputs. */
 export interface InputNames {
   readonly operation: Operation;
   readonly args: readonly string[];
@@ -24,10 +23,7 @@ export interface BodyBase {
   readonly isStdinUnread?: boolean;
 }
 
-/**
- * Reads what the body starts from (docs/contract.md): the file of `-f`; else stdin, when no flag sets a part of the body
- * and it is not a terminal. Text piped into a chat joins its prompt.
- */
+/** Reads what the body starts from (docs/contract.md, section 2). Text piped into a chat joins its prompt. */
 export async function readBodyBase(input: CommandInput, inputs: BodyInputs): Promise<BodyBase> {
   if (isChat(input.operation)) return readChatBase(input, inputs);
   const whole = wholeBodyInput(input);

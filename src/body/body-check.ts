@@ -41,19 +41,17 @@ export async function createBodyCheck(operation: Operation, strictness: Strictne
   const isError = ({ level, code }: StreamedFinding): boolean =>
     level === 'error' ? !isCheckDisabled : isStrict || (isAdviceStrict && code === 'advice');
   return (draft, streamedFindings = [], streamedFiles = []) => {
-    // A field whose input could not become part of the body is named once: it is not missing or invalid as well.
     const allFindings = validate(rootOf(draft.doc));
     const other = draft.base && allFindings.length > 0 ? findOtherOperation(draft.base, operation) : undefined;
-    if (other && !isCheckDisabled)
-      return {
-        warnings: [],
-        failure: invalidBodyFailure([other.issue], 0, strictness.origin ? undefined : other.hint),
-      };
-    const bodyFindings = allFindings.filter(
-      ({ code, path }) =>
-        (code !== 'missing' && code !== 'invalid') ||
-        !draft.issues.some((issue) => issue.path === formatJsonPath(path)),
-    );
+    if (other && !isCheckDisabled) {
+      const otherHint = strictness.origin ? undefined : other.hint;
+      return { warnings: [], failure: invalidBodyFailure([other.issue], 0, otherHint) };
+    }
+    // A field whose input could not become part of the body is named once: it is not missing or invalid as well.
+    const inputPaths = draft.issues.map(({ path }) => path);
+    const isNamed = ({ code, path }: Finding): boolean =>
+      (code === 'missing' || code === 'invalid') && inputPaths.includes(formatJsonPath(path));
+    const bodyFindings = allFindings.filter((finding) => !isNamed(finding));
     // Without streamed findings they are in order, with flags and files as the draft has them.
     const inOrder = <T extends Issue>(issues: readonly T[]): readonly T[] =>
       streamedFindings.length > 0 ? sortIssuesByLocation(issues, streamedFiles) : issues;
@@ -102,7 +100,6 @@ function isOfKind(node: JsonNode, shape: Shape | undefined): boolean {
   return kind === 'json' || kind === kindOf(node);
 }
 
-/** The next step where stdin brought no body. */
 export function stdinMessage(use: StdinUse, operation: Pick<Operation, 'arguments'>): string {
   const [given, piped, reader] =
     operation.arguments?.as === 'prompt' ? ['a prompt', 'text or ', '--stdin'] : ['flags', '', '-f -'];

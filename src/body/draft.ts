@@ -56,7 +56,6 @@ export interface Edit {
   readonly attachments?: readonly Attachment[];
 }
 
-/** The reason why stdin provided no body: it was empty, or not read because flags were given. */
 export type StdinUse = 'empty' | 'unread';
 
 export interface Draft {

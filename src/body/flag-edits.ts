@@ -195,7 +195,7 @@ async function fieldEdit(path: JsonPath, field: Field, value: FlagValue, inputs:
   return text === undefined ? invalidArgumentIssue(path, field, value, label) : { path, text, origin };
 }
 
-/** One argument as JSON; undefined if it is not of the type. Numbers stay as typed; `null` and `@x` are strings. */
+// Undefined if it is not of the type. Numbers stay as typed; `null` and `@x` are strings.
 function argumentToJson({ type }: Shape, word: string): string | undefined {
   if (type === 'integer') return /^-?(?:0|[1-9]\d*)$/.test(word) ? word : undefined;
   if (type === 'number') return /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(word) ? word : undefined;
@@ -218,7 +218,6 @@ function invalidArgumentIssue(path: JsonPath, shape: Shape, word: string, label:
   };
 }
 
-/** The JSON that an argument is or, as `@file` or `@-`, names; or why it is not JSON, as an issue of the field at `path`. */
 async function readJsonArgument(word: string, label: string, path: string, { read }: BodyInputs) {
   const file = fileReference(word, label);
   const source =

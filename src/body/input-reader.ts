@@ -17,7 +17,6 @@ export interface LabeledBytes {
   readonly bytes: Uint8Array;
   /** The position of an offset in the file, if the bytes are a part of it. */
   readonly position?: (offset: number) => TextPosition;
-  /** The reason why the file could not be read to its end. */
   readonly issue?: Issue | undefined;
 }
 
@@ -27,7 +26,6 @@ export interface BodyInputs extends Pick<Runtime, 'now' | 'randomBytes'> {
    * (readStdinChunks). Throws Failure `local_file` if it cannot be read.
    */
   readonly read: (path: string, awaited?: string) => Promise<Uint8Array>;
-  /** True when data waits on stdin, which nothing reads; never true for a terminal. */
   readonly hasUnreadStdin: () => Promise<boolean>;
 }
 

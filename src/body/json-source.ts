@@ -69,12 +69,10 @@ export function isIssue(value: object): value is Issue {
   return 'message' in value;
 }
 
-/** The place of a value in its source: `body.json:12:7`. */
 export function locationInSource({ label, doc, position }: JsonSource, node: JsonNode = rootOf(doc)): string {
   return formatPosition(label, position(startOffset(node)));
 }
 
-// The place of a JsonError in a text that may have a byte order mark.
 function errorLocation(label: string, bytes: Uint8Array | string, offset: number): string {
   const all = Buffer.from(bytes);
   return formatPosition(label, positionAt(hasByteOrderMark(all) ? all.subarray(3) : all, offset));

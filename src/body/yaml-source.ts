@@ -8,10 +8,7 @@ import { parseJson } from '../json/parse-json.ts';
 import { createPositionLookup, decodeUtf8 } from '../json/utf8.ts';
 import { type JsonSource, syntaxIssue } from './json-source.ts';
 
-/**
- * The source of a YAML body (1.2, core schema) as compact JSON in which numbers keep their text; positions are those of the
- * YAML file. Returns the issue, with line and column, of text that is not YAML or has no JSON form.
- */
+/** A YAML body (1.2, core schema) as compact JSON in which numbers keep their text; positions are those of the YAML. */
 export function parseYamlSource(label: string, bytes: Uint8Array): JsonSource | Issue {
   let text = '';
   // The parser counts UTF-16 units; positions count bytes.

@@ -76,7 +76,6 @@ export function profileStorePath(runtime: Runtime): string {
   return join(configDirectory(runtime), 'config.json');
 }
 
-/** The context for reading the configuration; a store whose mode was too wide is a warning. */
 export type ConfigContext = Pick<Context, 'runtime'> & { readonly report: Pick<Reporter, 'warn'> };
 
 /** Throws Failure `local_file` for an invalid store, and `safety_check` for one that cannot be trusted (trusted-file.ts). */
@@ -143,8 +142,7 @@ function hasType(type: JsonType, value: unknown): boolean {
 }
 
 /**
- * Changes the stored profiles to the result of `update`, one process at a time, in a file of mode 0600 whatever the
- * umask. `update` can run twice, so that its errors are thrown before any file is created or locked. Throws
+ * One process at a time. `update` can run twice, so that its errors are thrown before any file is created or locked. Throws
  * Failure `local_file` if the store is invalid or cannot be written; the old store is kept then.
  */
 export async function updateProfiles(

@@ -23,10 +23,7 @@ export interface SelectedProfile {
   readonly profile: Profile;
 }
 
-/**
- * The profile in use: `--local`, `--profile`, SVC_PROFILE, the one set by `svc profile use`, else "default". Throws
- * usage for a named profile that does not exist; `missingHint` is the next step then.
- */
+/** Throws usage for a named profile that does not exist; `missingHint` is the next step then. */
 export async function selectProfile(
   flags: FlagValues,
   context: ConfigContext,
@@ -61,10 +58,7 @@ export function resolveBaseUrl(...sources: Parameters<typeof findBaseUrl>): URL 
   return found && parseBaseUrl(found.text, found.source);
 }
 
-/**
- * The base URL of a host, unchecked, and its source. Source before specificity (docs/contract.md): flag, environment,
- * profile; in the last two, the base URL of the host before the general one.
- */
+/** Unchecked. Source before specificity (docs/contract.md, section 4): environment before profile, then host before general. */
 export function findBaseUrl(
   host: ServiceHost,
   flags: FlagValues,
@@ -89,7 +83,6 @@ export function profileOrigins(profile: Profile, hosts: readonly ServiceHost[] =
   return [...new Set(urls.flatMap((url) => (url ? [url.origin] : [])))];
 }
 
-/** Warnings about stored credentials whose origins are not those of the current base URLs. */
 export function originMismatchWarnings(name: string, profile: Profile): string[] {
   const { password = profile.password_key, token = profile.token_key, credential_command: command } = profile;
   const hasMismatch = (allowedOrigins: readonly string[] = [], ...hosts: readonly ServiceHost[]): boolean =>
@@ -115,10 +108,7 @@ export interface SettingSources {
   readonly selected: { readonly name: string; readonly profile: Profile };
 }
 
-/**
- * The text of a setting, unchecked, from flag, environment, project file or profile, in this order; undefined if unset or
- * empty. `source` is `--timeout`, `SVC_TIMEOUT`, `/repo/.svc.json` or `profile "work"`; `label` also names the key in a file.
- */
+/** Unchecked; undefined if unset or empty. `source` is `SVC_TIMEOUT` or `profile "work"`; `label` also names the key in a file. */
 export function resolveSetting(
   name: SettingName,
   { flags = new Map(), env, project, selected }: SettingSources,

@@ -61,7 +61,7 @@ export type ProfileChanges = { readonly [setting: string]: SettingValue };
 
 type SettingValue = string | readonly string[];
 
-/** The settings that flags give for a profile, checked; paths become absolute. Throws usage for an invalid one. */
+/** Paths become absolute. Throws usage for an invalid value. */
 export function readProfileChanges(flags: FlagValues, cwd: string): ProfileChanges {
   const entries = settings.flatMap((setting: Setting) => {
     const flag = settingFlagName(setting);
@@ -72,7 +72,6 @@ export function readProfileChanges(flags: FlagValues, cwd: string): ProfileChang
   return Object.fromEntries(entries);
 }
 
-/** A profile with some settings changed; those that became empty are removed. */
 export function applyProfileChanges(profile: Profile, changes: ProfileChanges): Profile {
   return Object.fromEntries(Object.entries({ ...profile, ...changes }).filter(([, value]) => value !== ''));
 }

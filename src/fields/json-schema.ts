@@ -11,9 +11,8 @@ const ENGINE_TOPICS = ['Sampling', 'Engine'];
 type JsonSchemaObject = { readonly [key: string]: JsonValue | undefined };
 
 /**
- * The JSON Schema (2020-12) of an object with these fields. It and the validator agree: formats of strings are `pattern`s,
- * because validators disagree about `format`. For an OpenAPI document it has formats and examples as well.
- * Fields that svc fills in are not required.
+ * JSON Schema 2020-12. It and the validator agree: formats of strings are `pattern`s, because validators disagree about
+ * `format`. Fields that svc fills in are not required.
  */
 export function objectSchema(
   fields: Fields,

@@ -126,11 +126,8 @@ type AddFinding = ((finding: PendingFinding) => void) | undefined;
 // Replaces a value that should be an object and is not, because zod would accept a node as an object.
 const notAnObject = Symbol('not an object');
 
-/**
- * Walks a value under a shape once: returns the input of zod, which finds the errors, and adds the warnings on the way.
- * Forms that servers tolerate are warnings and left out. The walk is only as deep as the shape, so the depth of a
- * payload does not matter; numbers stay nodes, because their text decides.
- */
+// Returns the input of zod, which finds the errors, and adds the warnings on the way. Forms that servers tolerate are left
+// out. The walk is only as deep as the shape; numbers stay nodes, because their text decides.
 function toZodInput(node: JsonNode, shape: Shape, path: JsonPath, add: AddFinding): ZodInput {
   const kind = kindOf(node);
   if (kind === 'null') return null;
@@ -200,8 +197,6 @@ interface FieldOwner {
   readonly add: NonNullable<AddFinding>;
 }
 
-// Adds the error about a field that excludes another one, and warnings about valid fields that are likely mistakes: deprecated
-// ones, and values that real servers reject (docs/servers.md).
 function adviseField(
   name: string,
   field: Shape & Pick<Field, 'advice' | 'deprecated' | 'excludes'>,
@@ -255,7 +250,6 @@ function unknownFieldFinding(name: string, value: JsonNode, fields: Fields, path
   return { ...pendingWarning('unknown', value, describe), sameAs };
 }
 
-// The reasons why servers reject a value that the interface allows.
 function* rejectionReasons(node: JsonNode, advice: Advice, siblings: FieldOwner['siblings']): Generator<string> {
   const kind = kindOf(node);
   const text = kind === 'string' ? stringOf(node) : undefined;

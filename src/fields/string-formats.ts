@@ -139,7 +139,7 @@ export function ageToTimestamp(text: string, now: number): string | undefined {
   return time.getTime() >= EARLIEST_MS ? time.toISOString() : undefined;
 }
 
-/** The UTC time that an age, the value of a flag, was before `now`. Throws usage for anything but `90s`, `15m`, `12h`, `7d` or `2w`. */
+/** As ageToTimestamp. Throws usage for anything but an age. */
 export function parseAgeStart(flag: string, text: string, now: number): string {
   const time = ageToTimestamp(text, now);
   if (time !== undefined) return time;

@@ -18,8 +18,8 @@ export interface Operation extends BodyRequirements {
   /** Without these of its `ids`, a `keyed` operation counts as `once`. */
   readonly key?: readonly string[];
   /**
-   * The id, of its `ids`, of the stored record that the request replaces. A server deletes that record before its last checks
-   * (docs/servers.md), so a 400, a 5xx or a lost response may have cost it. Only with this id as its key is the request `keyed`.
+   * The id, of its `ids`, of the record that the request replaces. A server deletes it before its last checks (docs/servers.md),
+   * so a 400, a 5xx or a lost response may have cost it. Only with this id as its key is the request `keyed`.
    */
   readonly replaces?: string;
   /** Paths of the ids in the body that identify the record later, by kind of id. */

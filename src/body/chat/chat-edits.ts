@@ -43,9 +43,8 @@ interface Message {
 }
 
 /**
- * The messages that a chat's shorthands make, in the order system, developer, conversation, body, `--message`, prompt,
- * prefill. Attachments follow the prompt in its message; `--system` and `--developer` replace a leading message of their
- * role.
+ * In the order system, developer, conversation, body, `--message`, prompt and attachments, prefill; `--system` and
+ * `--developer` replace a leading message of their role.
  */
 export async function messageEdits(draft: Draft, input: MessageInput): Promise<(Edit | Issue)[]> {
   const { flags, inputs, prompt, conversation } = input;

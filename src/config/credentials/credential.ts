@@ -23,13 +23,8 @@ export class Secret {
     return REDACTED;
   }
 
-  toJSON(): string {
-    return REDACTED;
-  }
-
-  [inspect.custom](): string {
-    return REDACTED;
-  }
+  readonly toJSON = this.toString;
+  readonly [inspect.custom] = this.toString;
 }
 
 export type AuthScheme = 'basic' | 'bearer';

@@ -9,14 +9,12 @@ import { configDirectory } from '../directories.ts';
 import type { Profile } from '../profile-store.ts';
 import { type Setting, settings } from '../settings.ts';
 
-/** Its signal ends a program. */
 export type SecretContext = Pick<Context, 'runtime' | 'signal'>;
 
 const COMMAND_TIMEOUT_MS = 10_000;
 
 /**
- * The secret that a command prints, without one final line break. The command runs without a shell, in the directory of
- * the profiles, with SVC_CREDENTIAL set to the scheme and without svc's own secrets. Throws Failure `credentials`, which
+ * Runs without a shell, in the directory of the profiles, and without svc's own secrets. Throws Failure `credentials`, which
  * never shows the output, for a command that fails, prints nothing or over 64 KiB, or takes longer than 10 s or `limitMs`.
  */
 export async function readCommandSecret(
