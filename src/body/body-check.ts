@@ -27,20 +27,16 @@ export interface StreamedFinding extends Issue {
   readonly more?: number | undefined;
 }
 
-export type BodyCheck = (
-  draft: Draft,
-  streamedFindings?: readonly StreamedFinding[],
-  streamedFiles?: readonly string[],
-) => { readonly warnings: readonly Issue[]; readonly failure: Failure | undefined };
+export type BodyCheck = Awaited<ReturnType<typeof createBodyCheck>>;
 
-/** The check of an operation's bodies: their warnings, and a Failure `body` with all errors at once. */
-export async function createBodyCheck(operation: Operation, strictness: Strictness): Promise<BodyCheck> {
+/** The check of an operation's bodies: all findings at once. Those of `streamedFiles` follow all others. */
+export async function createBodyCheck(operation: Operation, strictness: Strictness) {
   const { isStrict, isAdviceStrict = false, isCheckDisabled } = strictness;
   const { createBodyValidator } = await import('../fields/schema-validator.ts');
   const validate = createBodyValidator(operation);
   const isError = ({ level, code }: StreamedFinding): boolean =>
     level === 'error' ? !isCheckDisabled : isStrict || (isAdviceStrict && code === 'advice');
-  return (draft, streamedFindings = [], streamedFiles = []) => {
+  return (draft: Draft, streamedFindings: readonly StreamedFinding[] = [], streamedFiles: readonly string[] = []) => {
     const allFindings = validate(rootOf(draft.doc));
     const other = draft.base && allFindings.length > 0 ? findOtherOperation(draft.base, operation) : undefined;
     if (other && !isCheckDisabled) {

@@ -52,11 +52,9 @@ export function rejectInvalidFlags(operation: Operation, flags: FlagValues, now:
   for (const [name, { isSecret }] of Object.entries(flagTarget(operation).fields)) {
     const label = `--${flagName(name)}`;
     const word = isSecret ? getStringFlag(flags, flagName(name)) : undefined;
+    const hint = `write ${label} random, ${label} @file, or ${label} @- for stdin`;
     if (word !== undefined && word !== 'random' && !word.startsWith('@'))
-      throw usageFailure(
-        `${label} is a secret and cannot be an argument`,
-        `write ${label} random, ${label} @file, or ${label} @- for stdin`,
-      );
+      throw usageFailure(`${label} is a secret and cannot be an argument`, hint);
   }
   setFlagEdits(operation, flags);
   for (const [name, { kind }] of Object.entries(operation.shorthands ?? {})) {
@@ -86,12 +84,10 @@ function parseSetFlag(target: FlagTarget, word: string): EditResult {
     const [name = ''] = /\w+/.exec(word) ?? [];
     rejectSecret(target.fields[name], name);
     const missing = right === undefined ? '=' : left === '' ? 'path before the =' : undefined;
-    throw usageFailure(
-      missing
-        ? `--set ${JSON.stringify(word)} has no ${missing}`
-        : `--set: ${JSON.stringify(left)} is not a valid path`,
-      'write path=text or path:=json, such as payload.score:=0.9',
-    );
+    const problem = missing
+      ? ` ${JSON.stringify(word)} has no ${missing}`
+      : `: ${JSON.stringify(left)} is not a valid path`;
+    throw usageFailure(`--set${problem}`, 'write path=text or path:=json, such as payload.score:=0.9');
   }
   const [outer] = target.path;
   const isFull = outer !== undefined && inner[0] === outer && !Object.hasOwn(target.fields, String(outer));
@@ -131,11 +127,9 @@ async function responseFormatEdit(word: string, inputs: BodyInputs): Promise<Edi
   const { doc, label } = source;
   const isFile = word.startsWith('@');
   const root = rootOf(doc);
+  const named = `--json-schema${isFile ? `: ${label}` : ''}`;
   if (kindOf(root) !== 'object')
-    throw usageFailure(
-      `--json-schema${isFile ? `: ${label}` : ''} is not a JSON Schema object`,
-      'write --json-schema @file',
-    );
+    throw usageFailure(`${named} is not a JSON Schema object`, 'write --json-schema @file');
   const file = isFile ? basename(label).replace(/(?:\.schema)?\.json$/, '') : '';
   const title = firstStringMember(root, 'title') ?? file;
   const name = title.replace(/[^A-Za-z0-9_-]+/g, '_').slice(0, 64) || 'reply';
@@ -211,11 +205,8 @@ async function readFieldSecret(word: string, label: string, inputs: BodyInputs):
 function invalidArgumentIssue(path: JsonPath, shape: Shape, word: string, label: string): Issue {
   const name = formatJsonPath(path);
   const hint = word === 'null' && shape.nullable ? `; for null write --set ${name}:=null` : '';
-  return {
-    path: name,
-    at: label,
-    message: `must be ${describeShape(shape, true)}, not ${JSON.stringify(word)}${hint}`,
-  };
+  const message = `must be ${describeShape(shape, true)}, not ${JSON.stringify(word)}${hint}`;
+  return { path: name, at: label, message };
 }
 
 async function readJsonArgument(word: string, label: string, path: string, { read }: BodyInputs) {

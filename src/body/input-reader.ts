@@ -110,16 +110,13 @@ const NOTICE_INTERVAL_MS = 60_000;
 const MAX_SILENCE_MS = 600_000;
 
 // Reports that nothing arrives on stdin, and in the end aborts; the returned function ends both.
-function limitSilence(
-  awaited: string,
-  { runtime: { after }, report }: StdinContext,
-  { limitMs, remainingMs }: Deadline,
-  late: AbortController,
-): () => void {
+function limitSilence(awaited: string, context: StdinContext, deadline: Deadline, late: AbortController): () => void {
+  const { runtime, report } = context;
+  const { limitMs, remainingMs } = deadline;
   const advice = 'if there is none, add --no-stdin';
   let cancelNotice = (): void => {};
   const scheduleNotice = (delayMs: number, silentMs: number): void => {
-    cancelNotice = after(delayMs, () => {
+    cancelNotice = runtime.after(delayMs, () => {
       const silence = `nothing has arrived for ${silentMs / 1000} s`;
       void report.note(`waiting on stdin for ${awaited}; ${silence}; ${advice}`, true);
       scheduleNotice(NOTICE_INTERVAL_MS, silentMs + NOTICE_INTERVAL_MS);
@@ -133,7 +130,7 @@ function limitSilence(
     `nothing arrived on stdin within ${Math.min(limitMs, MAX_SILENCE_MS) / 1000} s; nothing was sent`,
     `svc waited for ${awaited}; ${advice}; ${longer}`,
   );
-  const cancelLimit = after(Math.min(remainingMs(), MAX_SILENCE_MS), () => late.abort(failure));
+  const cancelLimit = runtime.after(Math.min(remainingMs(), MAX_SILENCE_MS), () => late.abort(failure));
   return () => {
     cancelNotice();
     cancelLimit();

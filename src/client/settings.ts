@@ -1,7 +1,6 @@
 import type { AutofillSettings } from '../body/autofill.ts';
 import { joinUrl } from '../config/base-url.ts';
 import { type CertificateFiles, readConnectOptions } from '../config/connect-options.ts';
-import { parseDurationMs } from '../config/parse-duration.ts';
 import { LOCAL_PROFILE_NAME } from '../config/profile-store.ts';
 import { readProjectFile } from '../config/project-file.ts';
 import {
@@ -13,7 +12,7 @@ import {
   type SettingSources,
   selectProfile,
 } from '../config/select-profile.ts';
-import { parseCount } from '../config/setting-kinds.ts';
+import { parseCount, parseDurationMs } from '../config/setting-kinds.ts';
 import { findSetting } from '../config/settings.ts';
 import type { Context } from '../context.ts';
 import { type Failure, invalidValueFailure, usageFailure } from '../errors.ts';

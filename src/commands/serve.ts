@@ -5,13 +5,13 @@ import type { RunCommand } from '../command.ts';
 import { parseBaseUrl } from '../config/base-url.ts';
 import { readConnectOptions } from '../config/connect-options.ts';
 import { dataDirectory } from '../config/directories.ts';
-import { parseDurationMs } from '../config/parse-duration.ts';
 import {
   isPostgresUrl,
   type PostgresAddress,
   parsePostgresUrl,
   readPostgresPassword,
 } from '../config/postgres-address.ts';
+import { parseDurationMs } from '../config/setting-kinds.ts';
 import type { Context } from '../context.ts';
 import { Failure, toFailure, usageFailure } from '../errors.ts';
 import { parseAgeStart } from '../fields/string-formats.ts';
