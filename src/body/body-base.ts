@@ -7,7 +7,7 @@ import { flagTarget, type Operation } from '../operations/operation.ts';
 import { type BodyInputs, fileReference, type LabeledBytes } from './input-reader.ts';
 import { decodeLine } from './json-source.ts';
 
-export interface InputNames {
+interface InputNames {
   readonly operation: Operation;
   readonly args: readonly string[];
   readonly flags: FlagValues;

@@ -47,11 +47,9 @@ export const LOCAL_PROFILE_NAME = 'local';
 
 /** The name, if it can be one; throws usage for names that are malformed or reserved. */
 export function parseProfileName(name: string): string {
+  const hint = 'use up to 64 letters, digits, _, . and -';
   if (!/^[A-Za-z0-9][\w.-]{0,63}$/.test(name))
-    throw usageFailure(
-      `${JSON.stringify(name)} cannot be the name of a profile`,
-      'use up to 64 letters, digits, _, . and -',
-    );
+    throw usageFailure(`${JSON.stringify(name)} cannot be the name of a profile`, hint);
   if (name === LOCAL_PROFILE_NAME)
     throw usageFailure('the profile "local" is built in and cannot be changed', 'name another profile');
   return name;

@@ -85,10 +85,8 @@ export function parseDurationMs(sourceName: string, text: string): number {
   const [, count, unit = 's'] = /^(\d+(?:\.\d+)?)(ms|s|m|h)?$/.exec(text) ?? [];
   const milliseconds = Number(count) * (MS_PER_UNIT[unit] ?? 0);
   if (milliseconds > 0 && milliseconds <= MAX_TIMER_MS) return milliseconds;
-  throw usageFailure(
-    `${sourceName} cannot be ${JSON.stringify(text)}`,
-    'write a time like 500ms, 90s, 2m or 1h, at most 596h',
-  );
+  const hint = 'write a time like 500ms, 90s, 2m or 1h, at most 596h';
+  throw usageFailure(`${sourceName} cannot be ${JSON.stringify(text)}`, hint);
 }
 
 export function parseDurationOrZeroMs(sourceName: string, text: string): number {

@@ -3,7 +3,7 @@ import type { Field, Fields, Shape } from './field.ts';
 import { type StringFormat, stringFormats } from './string-formats.ts';
 
 /** The purpose of a schema; each session of an agent reads that of a tool, which therefore only has what a model cannot know. */
-export type SchemaPurpose = 'validation' | 'openapi-body' | 'openapi-response' | 'tool' | 'tool-names';
+type SchemaPurpose = 'validation' | 'openapi-body' | 'openapi-response' | 'tool' | 'tool-names';
 
 // Their fields have the names that the engines behind most services use, which models know.
 const ENGINE_TOPICS = ['Sampling', 'Engine'];

@@ -38,11 +38,9 @@ export async function openConversation(
   { read }: Pick<BodyInputs, 'read'>,
 ): Promise<Conversation> {
   const path = resolve(runtime.cwd, displayPath);
+  const named = displayPath === '-' ? 'stdin' : displayPath;
   if (displayPath === '-' || descriptorOf(path) !== undefined)
-    throw usageFailure(
-      `--conversation needs a file, not ${displayPath === '-' ? 'stdin' : displayPath}`,
-      'name a file, such as talk.json',
-    );
+    throw usageFailure(`--conversation needs a file, not ${named}`, 'name a file, such as talk.json');
   if (outputPath !== undefined && (await isSameFile(path, resolve(runtime.cwd, outputPath))))
     throw usageFailure(
       `--conversation and -o name the same file, ${displayPath}`,
