@@ -1,6 +1,6 @@
 import type { Settings } from '../client/settings.ts';
 import type { Invocation } from '../command.ts';
-import { parseDurationOrZeroMs } from '../config/parse-duration.ts';
+import { parseDurationOrZeroMs } from '../config/setting-kinds.ts';
 import { type Failure, invalidValueFailure, usageFailure } from '../errors.ts';
 import { MIN_TAKE_OVER_MS } from '../files/file-lock.ts';
 import { type FlagValues, getStringFlag, isFlagOn } from '../flag.ts';

@@ -3,7 +3,7 @@ import type { createAutofill } from '../body/autofill.ts';
 import { type BodyCheck, invalidBodyFailure } from '../body/body-check.ts';
 import { createDraft, type Draft, type Edit, orderAddedFields, originInDraft, setDraftFields } from '../body/draft.ts';
 import { applyFlags, applyShorthands } from '../body/flag-edits.ts';
-import type { BodyDependencies } from '../body/input-reader.ts';
+import type { BodyInputs } from '../body/input-reader.ts';
 import { emptyBodyJson, isIssue, type JsonSource, locationInSource, objectIssue } from '../body/json-source.ts';
 import type { Settings } from '../client/settings.ts';
 import { type Failure, type Issue, usageFailure } from '../errors.ts';
@@ -43,7 +43,7 @@ export interface LineChecks {
   /** Fills in fields; undefined for `--exact`. */
   readonly fill: ReturnType<typeof createAutofill> | undefined;
   readonly run: string;
-  readonly tools: BodyDependencies;
+  readonly tools: BodyInputs;
   readonly label: string;
   readonly check: BodyCheck;
   readonly warnings: BatchWarnings;
@@ -70,7 +70,7 @@ export async function prepareLine(
   const hasCustomId = customId !== undefined && !inner;
   const draft = isIssue(body) ? body : await createLineDraft(body, hasCustomId, line.number, key, checks);
   if (isIssue(draft)) return { draft: invalidBodyFailure([draft]), customId };
-  const { warnings, failure } = checks.check(draft, []);
+  const { warnings, failure } = checks.check(draft);
   for (const warning of warnings) await batchWarnings.addBodyWarning(warning);
   return { draft: failure ?? draft, customId };
 }
@@ -85,11 +85,9 @@ async function createLineDraft(
 ): Promise<Draft | Issue> {
   const { operation } = settings;
   const target = flagTarget(operation);
-  // Without flags to add, the check of the body decides about the object that they fill.
-  const hasDefaults = defaults.fieldEdits.length + defaults.perLineFlags.size > 0;
-  const issue = objectIssue(source) ?? (hasDefaults ? objectIssue(source, target) : undefined);
+  const issue = objectIssue(source);
   if (issue) return issue;
-  const body = createDraft(source, emptyBodyJson(target));
+  const body = createDraft(source);
   const draft = await applyLineDefaults(hasCustomId ? withoutCustomId(body) : body, operation, defaults, tools);
   const newId = (member: string): string => uuidV5(run, `${line} ${digest} ${member}`);
   // An id in a trace of OpenTelemetry: 16 hexadecimal digits. Those of a UUIDv5 are never all zero.
@@ -97,7 +95,7 @@ async function createLineDraft(
   const trace = parent && { traceId: parent.traceId, parentId: parent.spanId, callId: newCallId() };
   const { project, model } = settings.defaults;
   const added = fill?.(draft, { project, model, trace }, { now: () => timestampMs, newId }) ?? [];
-  const filled = setDraftFields(draft, target.path, added);
+  const filled = setDraftFields(draft, target, added);
   // Autofill alone adds fields in order.
   return draft.edits.length > 0 ? orderAddedFields(filled, target) : filled;
 }
@@ -115,7 +113,7 @@ export const NO_DEFAULTS: LineDefaults = { fieldEdits: [], perLineFlags: new Map
 export async function readLineDefaults(
   operation: Operation,
   flags: FlagValues,
-  dependencies: BodyDependencies,
+  inputs: BodyInputs,
 ): Promise<LineDefaults> {
   const target = flagTarget(operation);
   const sharedFlags = new Map(flags);
@@ -131,9 +129,8 @@ export async function readLineDefaults(
     sharedFlags.delete(name);
     perLineFlags.set(name, value);
   }
-  const empty = createDraft(undefined, emptyBodyJson(target));
-  const { draft, issues } = await applyFlags(empty, operation, sharedFlags, dependencies);
-  if (issues.length > 0) throw invalidBodyFailure(issues);
+  const draft = await applyFlags(createDraft(emptyBodyJson(target)), { operation, flags: sharedFlags, inputs });
+  if (draft.issues.length > 0) throw invalidBodyFailure(draft.issues);
   const object = nodeAtPath(rootOf(draft.doc), target.path);
   const fieldEdits = Array.from(object ? membersOf(object) : [], ({ key, value }) => {
     const path = [...target.path, key];
@@ -146,18 +143,18 @@ async function applyLineDefaults(
   draft: Draft,
   operation: Operation,
   { fieldEdits, perLineFlags }: LineDefaults,
-  dependencies: BodyDependencies,
+  inputs: BodyInputs,
 ): Promise<Draft> {
-  const { path } = flagTarget(operation);
+  const target = flagTarget(operation);
   const missingFields = fieldEdits.filter((edit) => !nodeAtPath(rootOf(draft.doc), edit.path));
-  const filled = missingFields.length === 0 ? draft : setDraftFields(draft, path, missingFields);
+  const filled = setDraftFields(draft, target, missingFields);
   if (perLineFlags.size === 0) return filled;
   const body = rootOf(filled.doc);
   const shorthands = operation.shorthands ?? {};
   const applicableFlags = new Map(
-    [...perLineFlags].filter(([name]) => isOmitted(shorthands[name], nodeAtPath(body, path))),
+    [...perLineFlags].filter(([name]) => isOmitted(shorthands[name], nodeAtPath(body, target.path))),
   );
-  return (await applyShorthands(filled, operation, applicableFlags, dependencies)).draft;
+  return applyShorthands(filled, { operation, flags: applicableFlags, inputs });
 }
 
 const PER_LINE_KINDS: ReadonlySet<Shorthand['kind']> = new Set(['message', 'prefill', 'copy']);

@@ -5,8 +5,8 @@ import { pipeline } from 'node:stream/promises';
 import { bodyFlagNames } from '../body/body-base.ts';
 import { invalidBodyFailure } from '../body/body-check.ts';
 import { buildBody } from '../body/build-body.ts';
-import type { BodyDependencies } from '../body/input-reader.ts';
-import { decodeUtf8Text, stripFinalNewline } from '../body/json-source.ts';
+import type { BodyInputs } from '../body/input-reader.ts';
+import { decodeLine, decodeUtf8Text } from '../body/json-source.ts';
 import type { Invocation } from '../command.ts';
 import { Failure, usageFailure } from '../errors.ts';
 import { flagName } from '../fields/field.ts';
@@ -29,7 +29,7 @@ type Row = (column: string, isJson: boolean) => string;
 export async function readRows(
   operation: Operation,
   { args, flags }: Invocation,
-  tools: BodyDependencies,
+  tools: BodyInputs,
 ): Promise<{ readonly split: LineSplitter; readonly flags: FlagValues }> {
   const [path = '', prompt, idColumn] = ['rows', 'prompt', 'id-column'].map((name) => getStringFlag(flags, name));
   if (prompt !== undefined && args.length > 0)
@@ -170,12 +170,7 @@ const BRACES = /\{\{(?:"(\{\{)"|\s*([^{}"]*?)\s*(:json)?)\}\}|\{\{/g;
 // Builds the body that prompt and flags describe once, with a token for each placeholder: `{{column}}` is text, `{{column:json}}`
 // a JSON value, `{{#}}` the number of the row. A cell can never become a flag, a file name or a part of JSON. The columns come
 // with the flag that names each.
-async function buildTemplate(
-  operation: Operation,
-  args: readonly string[],
-  flags: FlagValues,
-  tools: BodyDependencies,
-) {
+async function buildTemplate(operation: Operation, args: readonly string[], flags: FlagValues, tools: BodyInputs) {
   const placeholders: Placeholder[] = [];
   const columns = new Map<string, string>();
   const prefix = `svc${Buffer.from(tools.randomBytes(8)).toString('hex')}n`;
@@ -197,7 +192,7 @@ async function buildTemplate(
   const fromFile = async (value: string): Promise<string> => {
     if (!/^@[^\s{]+$/.test(value)) return value;
     const path = value.slice(1);
-    return stripFinalNewline(decodeUtf8Text(path, await tools.inputs.read(path)));
+    return decodeLine(path, await tools.read(path));
   };
   const bodyFlags = new Set(bodyFlagNames(operation));
   const templateFlags = new Map([...flags].filter(([name]) => bodyFlags.has(name)));
@@ -212,19 +207,19 @@ async function buildTemplate(
     const isArray = Array.isArray(value);
     markedFlags.set(name, typeof value === 'string' ? markText(value) : isArray ? value.map(markText) : value);
   }
-  const read: BodyDependencies['inputs']['read'] = async (path) => {
+  const read: BodyInputs['read'] = async (path) => {
     if (path.includes(prefix))
       throw usageFailure('a column cannot name a file', 'put the text of the file into the column');
-    return Buffer.from(mark(path, decodeUtf8Text(path, await tools.inputs.read(path))));
+    return Buffer.from(mark(path, decodeUtf8Text(path, await tools.read(path))));
   };
   setNumbers(operation, markedFlags, prefix);
   const base = prompt === undefined ? {} : { prompt: mark('the prompt', prompt) };
-  const { draft, inputIssues } = await buildBody(
+  const draft = await buildBody(
     { operation, args: [], flags: markedFlags, isStdinTerminal: true },
-    { settings: undefined, conversation: undefined, base },
-    { ...tools, inputs: { ...tools.inputs, read } },
+    { settings: undefined, base },
+    { ...tools, read },
   );
-  if (inputIssues.length > 0) throw invalidBodyFailure(inputIssues);
+  if (draft.issues.length > 0) throw invalidBodyFailure(draft.issues);
   const segments = splitBody(draft.doc.bytes.toString().replaceAll('\n', ' '), prefix, placeholders);
   return {
     columns,

@@ -1,9 +1,8 @@
-import type { Field } from '../fields/field.ts';
+import type { AutofillKind } from '../fields/field.ts';
 import { getMember, isPathWithin, isTrue, type JsonPath, kindOf, nodeAtPath, rootOf } from '../json/json-node.ts';
 import type { FlagTarget } from '../operations/operation.ts';
 import type { Draft, Edit, ValueOrigin } from './draft.ts';
 
-/** A value from the environment, `.svc.json` or the profile for a field that a body does not have, and its source. */
 type AutofillSetting = { readonly text: string | undefined; readonly from: string };
 
 export interface AutofillSettings {
@@ -20,15 +19,10 @@ export interface AutofillSettings {
 interface AutofillGenerators {
   /** Milliseconds since 1970. */
   readonly now: () => number;
-  /** The id for a field that needs one. */
   readonly newId: (field: string) => string;
 }
 
-/**
- * Returns a function that creates the edits of fields that svc adds (docs/contract.md, section 2): ids and times of a
- * call, the project and model of the profile, and `add_generation_prompt: false` for a continued message. Fields that
- * the body has are left alone; `--exact` adds none.
- */
+/** Returns a function that creates the edits of fields that svc adds (docs/contract.md, section 2). */
 export function createAutofill({ path, fields }: FlagTarget) {
   const autofillFields = Object.entries(fields).filter(([, { fill, excludes }]) => fill || excludes);
   return (draft: Draft, settings: AutofillSettings, generators: AutofillGenerators): Edit[] => {
@@ -36,14 +30,14 @@ export function createAutofill({ path, fields }: FlagTarget) {
     if (!object || kindOf(object) !== 'object') return [];
     const edits: Edit[] = [];
     const isInTrace = ['trace_id', 'parent_id'].some((name) => getMember(object, name));
-    const trace = isInTrace ? undefined : settings.trace;
+    const usable = isInTrace ? { ...settings, trace: undefined } : settings;
     for (const [name, { fill, fillUnless, excludes }] of autofillFields) {
       if (excludes && isTrue(getMember(object, name)) && !getMember(object, excludes))
         edits.push({ path: [...path, excludes], text: 'false', origin: AUTOFILL_ORIGIN });
       const other = fillUnless && getMember(object, fillUnless);
       // Servers take null as absent.
       if (!fill || getMember(object, name) || (other && kindOf(other) !== 'null')) continue;
-      const value = fill === 'empty' ? {} : autofillText(name, fill, settings, trace, generators);
+      const value = autofillValue(name, fill, usable, generators);
       const origin = fill === 'project' || fill === 'model' ? { label: settings[fill].from } : AUTOFILL_ORIGIN;
       if (value) edits.push({ path: [...path, name], text: JSON.stringify(value), origin });
     }
@@ -60,25 +54,13 @@ export function isGeneratedValue({ base, edits }: Draft, path: JsonPath): boolea
   return edit ? edit.origin === AUTOFILL_ORIGIN : base === undefined;
 }
 
-function autofillText(
-  name: string,
-  fill: Exclude<NonNullable<Field['fill']>, 'empty'>,
-  { project, model, callId }: AutofillSettings,
-  trace: AutofillSettings['trace'],
-  { now, newId }: AutofillGenerators,
-): string | undefined {
-  switch (fill) {
-    case 'call-id':
-      return trace?.callId ?? callId ?? newId(name);
-    case 'trace-id':
-      return trace?.traceId ?? newId(name);
-    case 'parent-id':
-      return trace?.parentId;
-    case 'now':
-      return new Date(now()).toISOString();
-    case 'project':
-      return project.text;
-    case 'model':
-      return model.text;
-  }
+function autofillValue(name: string, fill: AutofillKind, settings: AutofillSettings, generators: AutofillGenerators) {
+  const { project, model, trace, callId } = settings;
+  const { now, newId } = generators;
+  if (fill === 'call-id') return trace?.callId ?? callId ?? newId(name);
+  if (fill === 'trace-id') return trace?.traceId ?? newId(name);
+  if (fill === 'parent-id') return trace?.parentId;
+  if (fill === 'now') return new Date(now()).toISOString();
+  if (fill === 'empty') return {};
+  return fill === 'project' ? project.text : model.text;
 }

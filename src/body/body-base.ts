@@ -4,51 +4,36 @@ import { flagName, isScalar } from '../fields/field.ts';
 import { rejectReplacedInput } from '../files/file-replacement.ts';
 import { type FlagValues, getArrayFlag, getBooleanFlag, getStringFlag, isFlagOn } from '../flag.ts';
 import { flagTarget, type Operation } from '../operations/operation.ts';
-import type { Edit } from './draft.ts';
-import {
-  type BodyDependencies,
-  fileReference,
-  type InputReader,
-  type LabeledBytes,
-  labeledStdin,
-} from './input-reader.ts';
-import { decodeUtf8Text, stripFinalNewline } from './json-source.ts';
+import { type BodyInputs, fileReference, type LabeledBytes } from './input-reader.ts';
+import { decodeLine } from './json-source.ts';
 
-export interface CommandInput {
+interface InputNames {
   readonly operation: Operation;
   readonly args: readonly string[];
   readonly flags: FlagValues;
+}
+
+export interface CommandInput extends InputNames {
   readonly isStdinTerminal: boolean;
 }
 
-/** The base of a body: a whole body as JSON text, the prompt of a chat, both or neither. */
 export interface BodyBase {
-  readonly whole?: LabeledBytes;
+  readonly whole?: LabeledBytes | undefined;
   readonly prompt?: string | undefined;
-  /** Flags left data on stdin unread. */
   readonly isStdinUnread?: boolean;
 }
 
-/**
- * Reads what the body starts from (docs/contract.md): the file of `-f`; else stdin, when no flag sets a part of the body
- * and it is not a terminal. Text piped into a chat joins its prompt. Throws usage if nothing provides a body.
- */
-export async function readBodyBase(input: CommandInput, { inputs }: BodyDependencies): Promise<BodyBase> {
-  requireBodySource(input);
+/** Reads what the body starts from (docs/contract.md, section 2). Text piped into a chat joins its prompt. */
+export async function readBodyBase(input: CommandInput, inputs: BodyInputs): Promise<BodyBase> {
+  if (isChat(input.operation)) return readChatBase(input, inputs);
   const whole = wholeBodyInput(input);
-  if (!isChat(input.operation)) {
-    if (whole) return { whole: await readWhole(whole.path, inputs) };
-    return input.args.length > 0 ? {} : { isStdinUnread: mayReadStdin(input) && (await inputs.hasUnreadStdin()) };
-  }
-  const file = getStringFlag(input.flags, 'file');
-  const base = file === undefined ? {} : { whole: await readWhole(file, inputs) };
-  return { ...base, ...(await readChatBase(input, inputs)) };
+  if (whole)
+    return { whole: await readWhole(whole.path, inputs, whole.path === undefined ? 'a JSON body' : undefined) };
+  return input.args.length > 0 ? {} : { isStdinUnread: mayReadStdin(input) && (await inputs.hasUnreadStdin()) };
 }
 
-async function readWhole(path: string | undefined, { read }: InputReader): Promise<LabeledBytes> {
-  if (path === undefined) return labeledStdin(await read('-', 'a JSON body'));
-  const bytes = await read(path);
-  return path === '-' ? labeledStdin(bytes) : { label: path, bytes };
+async function readWhole(path = '-', { read }: BodyInputs, awaited?: string): Promise<LabeledBytes> {
+  return { label: path === '-' ? 'stdin' : path, bytes: await read(path, awaited) };
 }
 
 function isChat({ arguments: operands }: Operation): boolean {
@@ -63,16 +48,15 @@ export function wholeBodyInput({ operation, args, flags }: CommandInput): { read
   return args.length > 0 || bodyFlagNames(operation).some((name) => flags.has(name)) ? undefined : {};
 }
 
-// They give a chat its messages, also without a prompt.
-const messageFlags = ['messages', 'message', 'attach'];
-
 /** Throws usage if nothing provides a body, or if two flags read stdin. */
-export function requireBodySource({ operation, args, flags, isStdinTerminal }: CommandInput): void {
-  const claim = stdinClaim(operation, args, flags);
+export function requireBodySource(input: CommandInput): void {
+  const { operation, args, flags } = input;
+  const claim = stdinClaim(input);
   if (flags.has('file') || isFlagOn(flags, 'stdin') || args.length > 0) return;
-  const bodyFlags = isChat(operation) ? messageFlags : bodyFlagNames(operation);
+  // Other flags of a chat give it no message.
+  const bodyFlags = isChat(operation) ? ['messages', 'message', 'attach'] : bodyFlagNames(operation);
   const isStdinTaken = (isChat(operation) && claim !== undefined) || getBooleanFlag(flags, 'stdin') === false;
-  if (bodyFlags.some((name) => flags.has(name)) || !(isStdinTerminal || isStdinTaken)) return;
+  if (bodyFlags.some((name) => flags.has(name)) || !(input.isStdinTerminal || isStdinTaken)) return;
   const line = `svc ${operation.command.join(' ')}`;
   const first = operation.arguments ? `${line} <${operation.arguments.name}>, ` : '';
   throw usageFailure('no body was given', `${first}${line} -f body.json, or ${line} --help`);
@@ -82,73 +66,53 @@ export function bodyFlagNames({ shorthands = {}, ...operation }: Operation): str
   return [...Object.keys(flagTarget(operation).fields).map(flagName), ...Object.keys(shorthands), 'set'];
 }
 
-// Unless a flag names stdin or says --no-stdin.
-function mayReadStdin({ operation, args, flags, isStdinTerminal }: CommandInput): boolean {
-  const isTaken = stdinClaim(operation, args, flags) !== undefined || getBooleanFlag(flags, 'stdin') === false;
-  return !isTaken && !isStdinTerminal;
+function mayReadStdin(input: CommandInput): boolean {
+  const isTaken = stdinClaim(input) !== undefined || getBooleanFlag(input.flags, 'stdin') === false;
+  return !isTaken && !input.isStdinTerminal;
 }
 
-/**
- * The prompt of a chat: its words and the piped text. Without words, piped text is the prompt, and JSON that starts with
- * `{` the body. Stdin is not read if the messages come from elsewhere, or if a flag reads it.
- */
-async function readChatBase(input: CommandInput, inputs: InputReader): Promise<BodyBase> {
+// The prompt is its words and the piped text. Without words, piped text is the prompt, and JSON that starts with `{` the body.
+async function readChatBase(input: CommandInput, inputs: BodyInputs): Promise<BodyBase> {
   const { args, flags } = input;
+  const file = getStringFlag(flags, 'file');
+  const whole = file === undefined ? undefined : await readWhole(file, inputs);
   const prompt = args.length > 0 ? args.join(' ') : undefined;
-  if (prompt === '-') return { prompt: pipedText(await inputs.read('-')) };
+  if (prompt === '-') return { whole, prompt: decodeLine('stdin', await inputs.read('-')) };
   const isNamed = isFlagOn(flags, 'stdin');
-  if (!isNamed) {
-    if (flags.has('file')) return { prompt };
-    if (flags.has('messages') || flags.has('message'))
-      return { prompt, isStdinUnread: mayReadStdin(input) && (await inputs.hasUnreadStdin()) };
-    if (!mayReadStdin(input)) return { prompt };
-  }
+  if (!isNamed && !whole && (flags.has('messages') || flags.has('message')))
+    return { prompt, isStdinUnread: mayReadStdin(input) && (await inputs.hasUnreadStdin()) };
+  if (!isNamed && (whole || !mayReadStdin(input))) return { whole, prompt };
   const awaited = prompt === undefined ? 'a prompt or a JSON body' : 'text to add to the prompt';
   const piped = await inputs.read('-', isNamed ? undefined : awaited);
-  if (prompt === undefined && !flags.has('file') && looksLikeBody(piped)) return { whole: labeledStdin(piped) };
-  const text = pipedText(piped);
-  if (prompt === undefined) return { prompt: text };
-  return { prompt: text === '' ? prompt : `${prompt}\n\n${text}` };
+  if (prompt === undefined && !whole && looksLikeBody(piped)) return { whole: { label: 'stdin', bytes: piped } };
+  const text = decodeLine('stdin', piped);
+  return { whole, prompt: prompt !== undefined && text !== '' ? `${prompt}\n\n${text}` : (prompt ?? text) };
 }
 
 // Empty input counts as a body, so that the error names its missing messages.
 function looksLikeBody(piped: Uint8Array): boolean {
   const start = Buffer.from(piped.subarray(0, 1024)).toString('latin1');
-  return pipedText(piped) === '' || /^(?:\xef\xbb\xbf)?\s*\{/.test(start);
-}
-
-function pipedText(piped: Uint8Array): string {
-  return stripFinalNewline(decodeUtf8Text('stdin', piped));
+  return decodeLine('stdin', piped) === '' || /^(?:\xef\xbb\xbf)?\s*\{/.test(start);
 }
 
 /** Throws usage if `-o`, `--junit` or `--summary` would change one of the inputs, and for `@` without a name. */
-export async function rejectReplacedInputs(
-  operation: Operation,
-  args: readonly string[],
-  flags: FlagValues,
-  cwd: string,
-): Promise<void> {
-  const inputs = namedInputs(operation, args, flags).map(({ path }) => path);
+export async function rejectReplacedInputs(line: InputNames, cwd: string): Promise<void> {
+  const inputs = namedInputs(line).map(({ path }) => path);
   for (const [label, name] of Object.entries({ '-o': 'output', '--junit': 'junit', '--summary': 'summary' }))
-    await rejectReplacedInput(label, getStringFlag(flags, name), inputs, cwd);
+    await rejectReplacedInput(label, getStringFlag(line.flags, name), inputs, cwd);
 }
 
-/** The flag or argument that names stdin: `--stdin`, `-f -`, `--tools @-`, `--attach -`, `-` as a file or as the whole prompt. Throws usage for two. */
-export function stdinClaim(operation: Operation, args: readonly string[], flags: FlagValues): string | undefined {
-  const claims = namedInputs(operation, args, flags).flatMap(({ path, label }) => (path === '-' ? [label] : []));
+/** The flag or argument that names stdin, such as `--tools @-` or `-` as the whole prompt. Throws usage for two. */
+export function stdinClaim(line: InputNames): string | undefined {
+  const claims = namedInputs(line).flatMap(({ path, label }) => (path === '-' ? [label] : []));
   if (claims.length < 2) return claims[0];
   const isRepeated = new Set(claims).size === 1;
   const both = isRepeated ? `${claims[0]} is given ${claims.length} times` : `${claims.join(' and ')} both name it`;
   throw usageFailure(`stdin can be read only once, but ${both}`, 'use a file for one of them');
 }
 
-// The inputs that a command line names: `-f in.json`, `--tools @in.json`, `--attach in.png`, and files as arguments. A path
-// of `-` is stdin.
-function namedInputs(
-  operation: Operation,
-  args: readonly string[],
-  flags: FlagValues,
-): { readonly path: string; readonly label: string }[] {
+// A path of `-` is stdin.
+function namedInputs({ operation, args, flags }: InputNames): { readonly path: string; readonly label: string }[] {
   // A prompt is words, except that `-` alone is stdin.
   const files = isChat(operation) && !(args.length === 1 && args[0] === '-') ? [] : args;
   return [
@@ -174,25 +138,18 @@ export function fileReferenceFlags(operation: Operation): string[] {
   return [...fields.map(([name]) => flagName(name)), ...shorthands.map(([name]) => name), 'expect-schema'];
 }
 
-/**
- * The files that are arguments, or the one of `--trajectory-groups @file`, which is the same; the edits that insert an empty
- * array until they are read; and the flags without the one that named them. Throws usage for both.
- */
-export function parseFileArguments(
-  operation: Operation,
-  args: readonly string[],
-  flags: FlagValues,
-): { readonly files: readonly string[]; readonly edits: readonly Edit[]; readonly otherFlags: FlagValues } {
-  const argumentUse = operation.arguments?.as;
-  if (typeof argumentUse !== 'object') return { files: [], edits: [], otherFlags: flags };
-  const name = flagName(argumentUse.filesOf);
-  const word = getStringFlag(flags, name);
+export function fileField({ arguments: operands }: Operation): string | undefined {
+  return typeof operands?.as === 'object' ? operands.as.filesOf : undefined;
+}
+
+/** The files that are arguments, or the one of `--trajectory-groups @file`, which is the same. Throws usage for both. */
+export function fileArguments({ operation, args, flags }: InputNames): readonly string[] {
+  const field = fileField(operation);
+  if (field === undefined) return [];
+  const label = `--${flagName(field)}`;
+  const word = getStringFlag(flags, flagName(field));
   if (args.length > 0 && word !== undefined)
-    throw usageFailure(`--${name} cannot be combined with files that set the same field`, 'remove one of them');
-  const file = word === undefined ? undefined : fileReference(word, `--${name}`);
-  const files = file === undefined ? args : [file];
-  const otherFlags = new Map([...flags].filter(([flag]) => flag !== name || files.length === 0));
-  const path = [...flagTarget(operation).path, argumentUse.filesOf];
-  const label = files.map((file) => (file === '-' ? 'stdin' : file)).join(' ');
-  return { files, edits: files.length > 0 ? [{ path, text: '[]', origin: { label } }] : [], otherFlags };
+    throw usageFailure(`${label} cannot be combined with files that set the same field`, 'remove one of them');
+  const file = word === undefined ? undefined : fileReference(word, label);
+  return file === undefined ? args : [file];
 }

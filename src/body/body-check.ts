@@ -11,7 +11,6 @@ import { type Draft, locationInDraft, originInDraft, type StdinUse } from './dra
 import { type JsonSource, locationInSource, nestingHint } from './json-source.ts';
 
 export interface Strictness {
-  /** Warnings are errors. */
   readonly isStrict: boolean;
   /** Warnings about values that most servers reject are errors. */
   readonly isAdviceStrict?: boolean;
@@ -30,34 +29,27 @@ export interface StreamedFinding extends Issue {
   readonly more?: number | undefined;
 }
 
-/** Checks a body. `inputIssues` could not become part of it; findings of `streamedFiles` follow all others. */
-export type BodyCheck = (
-  draft: Draft,
-  inputIssues: readonly (Issue & Pick<StreamedFinding, 'more'>)[],
-  streamedFindings?: readonly StreamedFinding[],
-  streamedFiles?: readonly string[],
-) => { readonly warnings: readonly Issue[]; readonly failure: Failure | undefined };
+export type BodyCheck = Awaited<ReturnType<typeof createBodyCheck>>;
 
-/** The check of an operation's bodies: their warnings, and a Failure `body` with all errors at once. */
-export async function createBodyCheck(operation: Operation, strictness: Strictness): Promise<BodyCheck> {
+/** The check of an operation's bodies: all findings at once. Those of `streamedFiles` follow all others. */
+export async function createBodyCheck(operation: Operation, strictness: Strictness) {
   const { isStrict, isAdviceStrict = false, isCheckDisabled } = strictness;
   const { createBodyValidator } = await import('../fields/schema-validator.ts');
   const validate = createBodyValidator(operation);
   const isError = ({ level, code }: StreamedFinding): boolean =>
     level === 'error' ? !isCheckDisabled : isStrict || (isAdviceStrict && code === 'advice');
-  return (draft, inputIssues, streamedFindings = [], streamedFiles = []) => {
-    // A field whose input could not become part of the body is named once: it is not missing or invalid as well.
+  return (draft: Draft, streamedFindings: readonly StreamedFinding[] = [], streamedFiles: readonly string[] = []) => {
     const allFindings = validate(rootOf(draft.doc));
     const other = draft.base && allFindings.length > 0 ? findOtherOperation(draft.base, operation) : undefined;
-    if (other && !isCheckDisabled)
-      return {
-        warnings: [],
-        failure: invalidBodyFailure([other.issue], 0, strictness.origin ? undefined : other.hint),
-      };
-    const bodyFindings = allFindings.filter(
-      ({ code, path }) =>
-        (code !== 'missing' && code !== 'invalid') || !inputIssues.some((issue) => issue.path === formatJsonPath(path)),
-    );
+    if (other && !isCheckDisabled) {
+      const otherHint = strictness.origin ? undefined : other.hint;
+      return { warnings: [], failure: invalidBodyFailure([other.issue], 0, otherHint) };
+    }
+    // A field whose input could not become part of the body is named once: it is not missing or invalid as well.
+    const inputPaths = draft.issues.map(({ path }) => path);
+    const isNamed = ({ code, path }: Finding): boolean =>
+      (code === 'missing' || code === 'invalid') && inputPaths.includes(formatJsonPath(path));
+    const bodyFindings = allFindings.filter((finding) => !isNamed(finding));
     // Without streamed findings they are in order, with flags and files as the draft has them.
     const inOrder = <T extends Issue>(issues: readonly T[]): readonly T[] =>
       streamedFindings.length > 0 ? sortIssuesByLocation(issues, streamedFiles) : issues;
@@ -66,13 +58,12 @@ export async function createBodyCheck(operation: Operation, strictness: Strictne
     const isMissing =
       !isCheckDisabled && bodyFindings.some(({ code, level }) => code === 'missing' && level === 'error');
     const unread: StreamedFinding[] = [];
-    // Beside missing fields it is the hint.
     if (draft.stdinUse === 'unread' && !isMissing) {
       const message = `${stdinMessage('unread', operation)}, or --no-stdin to ignore it`;
       unread.push({ level: 'warning', path: '', at: '', message });
     }
     const findings = inOrder([...located, ...streamedFindings, ...unread]);
-    const errors = inOrder([...inputIssues, ...findings.filter(isError)]);
+    const errors = inOrder([...draft.issues, ...findings.filter(isError)]);
     const more = errors.reduce((sum, finding) => sum + (finding.more ?? 0), 0);
     const hint = isMissing && draft.stdinUse ? stdinMessage(draft.stdinUse, operation) : undefined;
     return {
@@ -94,22 +85,18 @@ export interface StreamedPart {
 export async function enforceChecks(
   draft: Draft,
   operation: Operation,
-  inputIssues: readonly Issue[],
   strictness: Strictness,
   report: Pick<Reporter, 'warn'>,
-  { errors, findings, files, hint }: Partial<StreamedPart> = {},
+  { errors = [], findings, files, hint }: Partial<StreamedPart> = {},
 ): Promise<void> {
   const check = await createBodyCheck(operation, strictness);
-  const { warnings, failure } = check(draft, [...inputIssues, ...(errors ?? [])], findings, files);
+  const { warnings, failure } = check({ ...draft, issues: [...draft.issues, ...errors] }, findings, files);
   for (const warning of warnings) await report.warn(issueText(warning));
   if (failure) throw failure.with({ hint: hint ?? failure.facts.hint });
 }
 
 // The operation whose body was given instead: all its required fields are there, and it knows more of the fields.
-function findOtherOperation(
-  base: JsonSource,
-  operation: Operation,
-): { readonly issue: StreamedFinding; readonly hint: string } | undefined {
+function findOtherOperation(base: JsonSource, operation: Operation) {
   const members = [...membersOf(rootOf(base.doc))];
   const knownIn = ({ body }: Operation): string[] =>
     members.flatMap(({ key, value }) => (Object.hasOwn(body, key) && isOfKind(value, body[key]) ? [key] : []));
@@ -123,7 +110,8 @@ function findOtherOperation(
   const [given, wanted] = [other, operation].map(({ command }) => `svc ${command.join(' ')}`);
   const file = base.label === 'stdin' ? '' : ` -f ${shellWord(base.label)}`;
   const message = `is a body of ${given}, not of ${wanted}`;
-  return { issue: { level: 'error', path: '', at: locationInSource(base), message }, hint: `run: ${given}${file}` };
+  const issue: StreamedFinding = { level: 'error', path: '', at: locationInSource(base), message };
+  return { issue, hint: `run: ${given}${file}` };
 }
 
 function isOfKind(node: JsonNode, shape: Shape | undefined): boolean {
@@ -132,7 +120,6 @@ function isOfKind(node: JsonNode, shape: Shape | undefined): boolean {
   return kind === 'json' || kind === kindOf(node);
 }
 
-/** The next step where stdin brought no body. */
 export function stdinMessage(use: StdinUse, operation: Pick<Operation, 'arguments'>): string {
   const [given, piped, reader] =
     operation.arguments?.as === 'prompt' ? ['a prompt', 'text or ', '--stdin'] : ['flags', '', '-f -'];
@@ -140,7 +127,6 @@ export function stdinMessage(use: StdinUse, operation: Pick<Operation, 'argument
   return `stdin was empty; give ${given}, pipe ${piped}a JSON object into svc, or use -f body.json`;
 }
 
-/** The failure of a body with these issues, and more that are only counted. */
 export function invalidBodyFailure(issues: readonly Issue[], more = 0, hint?: string): Failure {
   const errorCount = issues.length + more;
   const count = errorCount === 1 ? 'the body is invalid' : `the body is invalid in ${errorCount} places`;
@@ -179,7 +165,6 @@ function flagHint(label: string, { code, message }: Finding, { fields }: FlagTar
   return takesAge ? '; or give an age such as 7d' : '';
 }
 
-// The other sources of a missing value.
 function sourceHint(path: JsonPath, operation: Operation, { isExact, origin }: Strictness): string {
   const { shorthands = {}, arguments: operands } = operation;
   const target = flagTarget(operation);
@@ -212,10 +197,8 @@ export function sortIssuesByLocation<T extends Pick<Issue, 'at'>>(
     return { issue, file, line: Number(line), column: Number(column) };
   });
   const otherFiles = located.map(({ file }) => file).filter((file) => !lastFiles.includes(file));
-  const ranks = new Map([...new Set(['', ...otherFiles, ...lastFiles])].map((file, rank) => [file, rank]));
-  const rankOf = (file: string): number => ranks.get(file) ?? 0;
-  located.sort(
-    (one, other) => rankOf(one.file) - rankOf(other.file) || one.line - other.line || one.column - other.column,
-  );
-  return located.map(({ issue }) => issue);
+  const files = [...new Set(['', ...otherFiles, ...lastFiles])];
+  const order = (one: (typeof located)[number], other: typeof one): number =>
+    files.indexOf(one.file) - files.indexOf(other.file) || one.line - other.line || one.column - other.column;
+  return located.toSorted(order).map(({ issue }) => issue);
 }

@@ -1,3 +1,4 @@
+import { Buffer } from 'node:buffer';
 import type { Issue } from '../errors.ts';
 import { minimalBody } from '../fields/field.ts';
 import { uuidV7 } from '../fields/uuid.ts';
@@ -5,51 +6,42 @@ import type { FlagValues } from '../flag.ts';
 import { writeJson } from '../json/write-json.ts';
 import { flagTarget, type Operation } from '../operations/operation.ts';
 import { type AutofillSettings, createAutofill } from './autofill.ts';
-import { type BodyBase, type CommandInput, parseFileArguments, readBodyBase } from './body-base.ts';
-import { createBodyCheck, invalidBodyFailure, stdinMessage } from './body-check.ts';
+import { type BodyBase, type CommandInput, fileArguments, readBodyBase } from './body-base.ts';
+import { invalidBodyFailure, stdinMessage } from './body-check.ts';
 import { createDraft, type Draft, orderAddedFields, setDraftFields } from './draft.ts';
 import { applyFlags, rejectInvalidFlags } from './flag-edits.ts';
-import type { BodyDependencies, LabeledBytes } from './input-reader.ts';
+import type { BodyInputs, LabeledBytes } from './input-reader.ts';
 import { emptyBodyJson, isIssue, isYamlFile, type JsonSource, objectIssue, parseJsonSource } from './json-source.ts';
 
 interface BuildOptions {
   /** The values for absent fields; undefined for `--exact`. */
   readonly settings: AutofillSettings | undefined;
-  readonly conversation: JsonSource | undefined;
-  /** What the body starts from, if it was read before. */
+  readonly conversation?: JsonSource | undefined;
   readonly base?: BodyBase;
 }
 
-export interface BuiltBody {
-  readonly draft: Draft;
-  readonly inputIssues: readonly Issue[];
-}
-
-/**
- * Builds the body of a request from a file or stdin, field flags, shorthands, `--set` and autofill, each changing only
- * the fields it names. Throws Failure: usage, `local_file` for files, `body` for a whole body that cannot be parsed.
- */
-export async function buildBody(
-  input: CommandInput,
-  { settings, conversation, ...options }: BuildOptions,
-  dependencies: BodyDependencies,
-): Promise<BuiltBody> {
-  const { operation, args, flags } = input;
+/** Builds a body. Throws Failure: usage, `local_file` for files, `body` for a whole body that cannot be parsed. */
+export async function buildBody(input: CommandInput, options: BuildOptions, inputs: BodyInputs): Promise<Draft> {
+  const { operation, flags } = input;
+  const { settings, conversation } = options;
   const target = flagTarget(operation);
-  const base = options.base ?? (await readBodyBase(input, dependencies));
-  const files = parseFileArguments(operation, args, flags);
-  const source = base.whole && (await parseWholeBody(base.whole));
+  const { whole, prompt, isStdinUnread } = options.base ?? (await readBodyBase(input, inputs));
+  // Empty stdin counts as an object without fields, and is checked like one.
+  const isStdinEmpty = whole?.label === 'stdin' && whole.bytes.length === 0 && !whole.issue;
+  const source = whole && (await parseWholeBody(isStdinEmpty ? { ...whole, bytes: Buffer.from('{}') } : whole));
   const isInvalid = source !== undefined && isIssue(source);
-  const stdinUse = base.whole?.isEmptyStdin ? 'empty' : base.isStdinUnread ? 'unread' : undefined;
-  const empty = createDraft(isInvalid ? undefined : source, emptyBodyJson(target), stdinUse);
-  const messages = { prompt: base.prompt, conversation };
-  const { draft, issues } = await applyFlags(empty, operation, files.otherFlags, dependencies, messages, files.edits);
-  if (isInvalid)
-    throw invalidBodyFailure([source, ...issues], 0, stdinUse ? stdinMessage(stdinUse, operation) : yamlHint(source));
-  const { now, randomBytes } = dependencies;
+  const stdinUse = isStdinEmpty ? 'empty' : isStdinUnread ? 'unread' : undefined;
+  const empty = createDraft(isInvalid || !source ? emptyBodyJson(target) : source);
+  const flagInput = { operation, flags, inputs, prompt, conversation, files: fileArguments(input) };
+  const draft = await applyFlags({ ...empty, stdinUse }, flagInput);
+  if (isInvalid) {
+    const hint = stdinUse ? stdinMessage(stdinUse, operation) : yamlHint(source);
+    throw invalidBodyFailure([source, ...draft.issues], 0, hint);
+  }
+  const { now, randomBytes } = inputs;
   const generators = { now, newId: () => uuidV7(now(), randomBytes(10)) };
   const added = settings ? createAutofill(target)(draft, settings, generators) : [];
-  return { draft: orderAddedFields(setDraftFields(draft, target.path, added), target), inputIssues: issues };
+  return orderAddedFields(setDraftFields(draft, target, added), target);
 }
 
 // Text that begins with a word, a comment or `---` may be YAML.
@@ -59,7 +51,6 @@ function yamlHint({ at, message }: Issue): string | undefined {
   return 'a body is JSON, or YAML in a file whose name ends in .yaml or .yml: -f body.yaml';
 }
 
-// Only a YAML body loads the library that reads it.
 async function parseWholeBody({ label, bytes, issue, position }: LabeledBytes): Promise<JsonSource | Issue> {
   if (issue) return issue;
   const source = isYamlFile(label)
@@ -70,21 +61,9 @@ async function parseWholeBody({ label, bytes, issue, position }: LabeledBytes): 
   return objectIssue(located) ?? located;
 }
 
-/**
- * The smallest body of an operation that passes all checks, with the fields of flags, and the warnings about it. Throws as
- * rejectInvalidFlags does, and Failure `body` for values that are not valid, or that most servers reject.
- */
-export async function buildSkeleton(
-  operation: Operation,
-  flags: FlagValues,
-  dependencies: BodyDependencies,
-): Promise<{ readonly draft: Draft; readonly warnings: readonly Issue[] }> {
-  rejectInvalidFlags(operation, flags, dependencies.now());
-  const smallest = createDraft(undefined, writeJson(minimalBody(operation.body)));
-  const applied = await applyFlags(smallest, operation, flags, dependencies);
-  const draft = orderAddedFields(applied.draft, flagTarget(operation));
-  const check = await createBodyCheck(operation, { isStrict: false, isAdviceStrict: true, isCheckDisabled: false });
-  const { warnings, failure } = check(draft, applied.issues);
-  if (failure) throw failure;
-  return { draft, warnings };
+/** The smallest body of an operation that passes all checks, with the fields of flags. Throws as rejectInvalidFlags does. */
+export async function buildSkeleton(operation: Operation, flags: FlagValues, inputs: BodyInputs): Promise<Draft> {
+  rejectInvalidFlags(operation, flags, inputs.now());
+  const smallest = createDraft(writeJson(minimalBody(operation.body)));
+  return orderAddedFields(await applyFlags(smallest, { operation, flags, inputs }), flagTarget(operation));
 }

@@ -1,8 +1,17 @@
+import { Buffer } from 'node:buffer';
+import type { Issue } from '../errors.ts';
 import { flagName } from '../fields/field.ts';
-import { applySplices, type StringOrBytes, splicesToSetMembers, splicesToSetPath } from '../json/edit.ts';
+import {
+  applySplices,
+  JsonPathError,
+  type StringOrBytes,
+  splicesToSetMembers,
+  splicesToSetPath,
+} from '../json/edit.ts';
 import {
   APPEND_INDEX,
   endOffset,
+  formatJsonPath,
   isPathWithin,
   itemsOf,
   type JsonDocument,
@@ -17,8 +26,7 @@ import {
 } from '../json/json-node.ts';
 import { parseJson } from '../json/parse-json.ts';
 import type { FlagTarget } from '../operations/operation.ts';
-import type { Attachment } from './chat/attachment.ts';
-import { type JsonSource, locationInSource } from './json-source.ts';
+import { isIssue, type JsonSource, locationInSource, objectIssue } from './json-source.ts';
 
 /** The origin of a value: its label in messages, and its source if the value is a JSON document. */
 export interface ValueOrigin {
@@ -26,52 +34,75 @@ export interface ValueOrigin {
   readonly source?: JsonSource;
   /** The value within the source; all of it if absent. */
   readonly node?: JsonNode | undefined;
-  /** The path of the value in its source, if it differs from the one in the body. */
   readonly path?: JsonPath | undefined;
   /** The argument, if its value differs from run to run: `random`, or an age. */
   readonly argument?: string;
 }
 
-/** A value to put into the body: JSON, at a path. */
+/** A file of `--attach`. Until `insertAttachments`, a placeholder stands for its content, so that no step copies it. */
+export interface Attachment {
+  readonly part: string;
+  readonly placeholder: string;
+  readonly bytes: Buffer;
+  readonly encoding: 'base64' | 'text';
+}
+
 export interface Edit {
   readonly path: JsonPath;
   readonly text: StringOrBytes;
   readonly origin: ValueOrigin;
   /** The origin of each element, if the value is an array built from several flags. */
   readonly items?: readonly ValueOrigin[];
-  /** The files for which the text has placeholders. */
   readonly attachments?: readonly Attachment[];
 }
 
-/** The reason why stdin provided no body: it was empty, or not read because flags were given. */
 export type StdinUse = 'empty' | 'unread';
 
-/** A body being built: its text so far, its base, and the edits made to it. */
 export interface Draft {
   readonly doc: JsonDocument;
   readonly base: JsonSource | undefined;
   readonly edits: readonly Edit[];
+  /** Of inputs that could not become part of it; `more` counts further ones. */
+  readonly issues: readonly (Issue & { readonly more?: number | undefined })[];
   readonly stdinUse?: StdinUse | undefined;
 }
 
-/** A draft of a source, or, without one, of the JSON text `empty`. */
-export function createDraft(base: JsonSource | undefined, empty: string, stdinUse?: StdinUse): Draft {
-  return { doc: base?.doc ?? parseJson(empty), base, edits: [], stdinUse };
+/** A draft of a source, or of JSON text that no user gave. */
+export function createDraft(base: JsonSource | string): Draft {
+  const source = typeof base === 'string' ? { doc: parseJson(base), base: undefined } : { doc: base.doc, base };
+  return { ...source, edits: [], issues: [] };
 }
 
-/** The draft with fields of the object at `target` set at once; every other byte stays. */
-export function setDraftFields(draft: Draft, target: JsonPath, edits: readonly Edit[]): Draft {
-  const object = nodeAtPath(rootOf(draft.doc), target);
-  if (!object || kindOf(object) !== 'object' || edits.length === 0) return draft;
+/** The draft with fields of the object that flags fill set at once; every other byte stays. */
+export function setDraftFields(draft: Draft, target: FlagTarget, results: readonly (Edit | Issue)[]): Draft {
+  if (results.length === 0) return draft;
+  const edits = results.filter((result): result is Edit => !isIssue(result));
+  const object = nodeAtPath(rootOf(draft.doc), target.path);
+  const isObject = object !== undefined && kindOf(object) === 'object';
+  const targetIssue = edits.length > 0 && !isObject && draft.base ? objectIssue(draft.base, target) : undefined;
+  const issues = [...draft.issues, ...(targetIssue ? [targetIssue] : []), ...results.filter(isIssue)];
+  if (edits.length === 0 || !isObject) return { ...draft, issues };
   const members = edits.map(({ path, text }) => ({ key: String(path.at(-1)), text }));
-  return withEdits(draft, applySplices(draft.doc.bytes, splicesToSetMembers(object, members)), edits);
+  return withEdits({ ...draft, issues }, applySplices(draft.doc.bytes, splicesToSetMembers(object, members)), edits);
 }
 
-/** The draft with the value at one path set. Throws JsonPathError if the path does not fit the document. */
-export function setDraftPath(draft: Draft, edit: Edit): Draft {
+/** The draft with the values at any paths set; a path that does not fit the document is an issue. */
+export function setDraftPaths(draft: Draft, results: readonly (Edit | Issue)[]): Draft {
+  return results.reduce(
+    (before, result) => (isIssue(result) ? withIssue(before, result) : setPath(before, result)),
+    draft,
+  );
+}
+
+function setPath(draft: Draft, edit: Edit): Draft {
   const root = rootOf(draft.doc);
-  const bytes = applySplices(draft.doc.bytes, splicesToSetPath(root, edit.path, edit.text));
-  return withEdits(draft, bytes, [{ ...edit, path: resolveAppends(root, edit.path) }]);
+  try {
+    const bytes = applySplices(draft.doc.bytes, splicesToSetPath(root, edit.path, edit.text));
+    return withEdits(draft, bytes, [{ ...edit, path: resolveAppends(root, edit.path) }]);
+  } catch (error) {
+    if (!(error instanceof JsonPathError)) throw error;
+    return withIssue(draft, { path: formatJsonPath(edit.path), at: edit.origin.label, message: error.message });
+  }
 }
 
 // An element that is appended is found by its index later.
@@ -88,21 +119,23 @@ export function orderAddedFields(draft: Draft, { path, fields }: FlagTarget): Dr
   if (draft.edits.length === 0) return draft;
   const membersIn = (doc: JsonDocument | undefined): JsonMember[] => {
     const object = doc && nodeAtPath(rootOf(doc), path);
-    return object && kindOf(object) === 'object' ? [...membersOf(object)] : [];
+    return object ? [...membersOf(object)] : [];
   };
   const baseKeys = new Set(membersIn(draft.base?.doc).map(({ key }) => key));
+  // They follow the base, with nothing but commas between them.
   const added = membersIn(draft.doc).filter(({ key }) => !baseKeys.has(key));
-  if (added.length < 2) return draft;
   const names = Object.keys(fields);
-  const rankOf = (key: string): number => (Object.hasOwn(fields, key) ? names.indexOf(key) : names.length);
-  const ordered = added.toSorted((left, right) => rankOf(left.key) - rankOf(right.key));
-  if (ordered.every((member, index) => member === added[index])) return draft;
+  const rankOf = ({ key }: JsonMember): number => (Object.hasOwn(fields, key) ? names.indexOf(key) : names.length);
+  const ordered = added.toSorted((left, right) => rankOf(left) - rankOf(right));
+  const [first, last] = [added[0], added.at(-1)];
+  if (!first || !last || ordered.every((member, index) => member === added[index])) return draft;
   const { bytes } = draft.doc;
-  const splices = added.map((member, index) => {
-    const { start, end } = memberRange(ordered[index] ?? member);
-    return { ...memberRange(member), text: bytes.subarray(start, end) };
-  });
-  return { ...draft, doc: parseJson(applySplices(bytes, splices)) };
+  const texts = ordered.flatMap(({ keyNode, value }, index) => [
+    Buffer.from(index === 0 ? '' : ','),
+    bytes.subarray(startOffset(keyNode), endOffset(value)),
+  ]);
+  const splice = { start: startOffset(first.keyNode), end: endOffset(last.value), text: Buffer.concat(texts) };
+  return { ...draft, doc: parseJson(applySplices(bytes, [splice])) };
 }
 
 /** The location of the value at a path: `--seed`, `body.json:12:7`; for a missing value, its object or its flag. */
@@ -128,10 +161,6 @@ export function originInDraft({ base, edits }: Draft, path: JsonPath): ValueOrig
   return item ? nestedOrigin(item, inner) : nestedOrigin(edit.origin, path.slice(edit.path.length));
 }
 
-function memberRange({ keyNode, value }: JsonMember): { start: number; end: number } {
-  return { start: startOffset(keyNode), end: endOffset(value) };
-}
-
 function nestedOrigin(outer: ValueOrigin, path: JsonPath): ValueOrigin {
   const { label, source, node, path: outerPath } = outer;
   if (!source) return outer;
@@ -140,4 +169,8 @@ function nestedOrigin(outer: ValueOrigin, path: JsonPath): ValueOrigin {
 
 function withEdits(draft: Draft, bytes: Uint8Array, newEdits: readonly Edit[]): Draft {
   return { ...draft, doc: parseJson(bytes), edits: [...draft.edits, ...newEdits] };
+}
+
+function withIssue(draft: Draft, issue: Issue): Draft {
+  return { ...draft, issues: [...draft.issues, issue] };
 }

@@ -5,7 +5,6 @@ import { type Field, flagName, isScalar, type Shape } from '../fields/field.ts';
 import { describeShape } from '../fields/mismatch-message.ts';
 import { ageToTimestamp, parseAgeStart, timeToTimestamp } from '../fields/string-formats.ts';
 import { type FlagValue, type FlagValues, getArrayFlag, getStringFlag, isFlagOn } from '../flag.ts';
-import { JsonPathError } from '../json/edit.ts';
 import {
   firstStringMember,
   formatJsonPath,
@@ -19,63 +18,32 @@ import {
 } from '../json/json-node.ts';
 import { RawJson, writeJson } from '../json/write-json.ts';
 import { type FlagTarget, flagTarget, type Operation } from '../operations/operation.ts';
-import { fileReferenceFlags } from './body-base.ts';
-import { type MessageSources, messageEdits, parseMessageFlag } from './chat/message-edits.ts';
-import { type Draft, type Edit, setDraftFields, setDraftPath } from './draft.ts';
-import { type BodyDependencies, fileReference, readJsonArgument } from './input-reader.ts';
-import { decodeUtf8Text, isIssue, objectIssue, parseJsonSource, stripFinalNewline } from './json-source.ts';
+import { fileField, fileReferenceFlags } from './body-base.ts';
+import { type MessageInput, messageEdits, parseMessageFlag } from './chat/chat-edits.ts';
+import { type Draft, type Edit, setDraftFields, setDraftPaths } from './draft.ts';
+import { type BodyInputs, fileReference } from './input-reader.ts';
+import { decodeLine, isIssue, parseJsonSource } from './json-source.ts';
 
-/** A draft with edits of flags, and the issues of flags that could not become one. */
-type FlaggedDraft = { readonly draft: Draft; readonly issues: readonly Issue[] };
+type EditResult = Edit | Issue;
 
-/** A draft with the flags of fields, `fileEdits`, then all other flags. Throws as rejectInvalidFlags does. */
-export async function applyFlags(
-  draft: Draft,
-  operation: Operation,
-  flags: FlagValues,
-  dependencies: BodyDependencies,
-  messages: ChatInput = {},
-  fileEdits: readonly Edit[] = [],
-): Promise<FlaggedDraft> {
+interface FlagInput extends MessageInput {
+  readonly operation: Operation;
+  /** Files that are arguments, in whose place the body has an empty array. */
+  readonly files?: readonly string[];
+}
+
+/** A draft with the flags of fields, then all others. Throws as rejectInvalidFlags does. */
+export async function applyFlags(draft: Draft, input: FlagInput): Promise<Draft> {
+  return applyShorthands(setDraftFields(draft, flagTarget(input.operation), await fieldEdits(input)), input);
+}
+
+/** A draft with the shorthands and `--set`. A shorthand that copies a field comes last: it copies what is sent. */
+export async function applyShorthands(draft: Draft, input: FlagInput): Promise<Draft> {
+  const { operation, flags } = input;
   const target = flagTarget(operation);
-  const fields = await fieldEdits(target, flags, dependencies);
-  const sets = setFlagEdits(operation, flags);
-  const edits = [...fields.edits, ...fileEdits];
-  const targetIssue = edits.length > 0 && draft.base ? objectIssue(draft.base, target) : undefined;
-  const withFields = setDraftFields(draft, target.path, edits);
-  const applied = await applyShorthands(withFields, operation, flags, dependencies, messages, sets.edits);
-  const issues = [...fields.issues, ...sets.issues, ...applied.issues];
-  return { draft: applied.draft, issues: targetIssue ? [targetIssue, ...issues] : issues };
-}
-
-type ChatInput = Omit<MessageSources, 'attachments'>;
-
-/** A draft with the shorthands and the edits of `--set`. A shorthand that copies a field comes last: it copies what is sent. */
-export async function applyShorthands(
-  draft: Draft,
-  operation: Operation,
-  flags: FlagValues,
-  dependencies: BodyDependencies,
-  messages: ChatInput = {},
-  sets: readonly Edit[] = [],
-): Promise<FlaggedDraft> {
-  const { path } = flagTarget(operation);
-  const { edits, issues } = await shorthandEdits(operation, draft, flags, messages, dependencies);
-  let edited = setDraftFields(draft, path, edits);
-  for (const edit of sets)
-    try {
-      edited = setDraftPath(edited, edit);
-    } catch (error) {
-      if (!(error instanceof JsonPathError)) throw error;
-      issues.push({ path: formatJsonPath(edit.path), at: edit.origin.label, message: error.message });
-    }
-  return { draft: setDraftFields(edited, path, copyEdits(operation, edited, flags)), issues };
-}
-
-type Edits = { readonly edits: Edit[]; readonly issues: Issue[] };
-
-function collectEdits(results: readonly (Edit | Issue)[]): Edits {
-  return { edits: results.filter((result): result is Edit => !isIssue(result)), issues: results.filter(isIssue) };
+  const shortened = setDraftFields(draft, target, await shorthandEdits(draft, input));
+  const edited = setDraftPaths(shortened, setFlagEdits(operation, flags));
+  return setDraftFields(edited, target, copyEdits(operation, edited, flags));
 }
 
 /** Throws usage for flags that are invalid whatever the body is, before any input is read (docs/contract.md 3). */
@@ -84,11 +52,9 @@ export function rejectInvalidFlags(operation: Operation, flags: FlagValues, now:
   for (const [name, { isSecret }] of Object.entries(flagTarget(operation).fields)) {
     const label = `--${flagName(name)}`;
     const word = isSecret ? getStringFlag(flags, flagName(name)) : undefined;
+    const hint = `write ${label} random, ${label} @file, or ${label} @- for stdin`;
     if (word !== undefined && word !== 'random' && !word.startsWith('@'))
-      throw usageFailure(
-        `${label} is a secret and cannot be an argument`,
-        `write ${label} random, ${label} @file, or ${label} @- for stdin`,
-      );
+      throw usageFailure(`${label} is a secret and cannot be an argument`, hint);
   }
   setFlagEdits(operation, flags);
   for (const [name, { kind }] of Object.entries(operation.shorthands ?? {})) {
@@ -98,35 +64,30 @@ export function rejectInvalidFlags(operation: Operation, flags: FlagValues, now:
   }
 }
 
-/**
- * The edits of `--set path=text` and `--set path:=json`. Paths start in the object that flags fill; for a call
- * `start.op_name` and `op_name` are the same, and `start` is the whole object. Throws usage for an invalid path, and
- * for a field that a shorthand sets, too.
- */
-function setFlagEdits(operation: Operation, flags: FlagValues): Edits {
+// Paths start in the object that flags fill; for a call `start.op_name` and `op_name` are the same, and `start` is the whole
+// object. Throws usage for an invalid path, and for a field that a shorthand sets, too.
+function setFlagEdits(operation: Operation, flags: FlagValues): EditResult[] {
   const target = flagTarget(operation);
-  const result = collectEdits(getArrayFlag(flags, 'set').map((word) => parseSetFlag(target, word)));
-  const setFields = new Set(result.edits.map(({ path }) => formatJsonPath(path)));
+  const results = getArrayFlag(flags, 'set').map((word) => parseSetFlag(target, word));
+  const setFields = new Set(results.map((result) => (isIssue(result) ? '' : formatJsonPath(result.path))));
   for (const [name, shorthand] of Object.entries(operation.shorthands ?? {})) {
     const field = flags.has(name) ? shorthand.sets?.find((one) => setFields.has(one)) : undefined;
     if (field !== undefined) throw usageFailure(`--${name} and --set ${field} set the same field`, 'give one of them');
   }
-  return result;
+  return results;
 }
 
-function parseSetFlag(target: FlagTarget, word: string): Edit | Issue {
+function parseSetFlag(target: FlagTarget, word: string): EditResult {
   const [, left = '', colon = '', right] = /^((?:\\.|[^\\=:]|:(?!=))*)(:?)=(.*)$/s.exec(word) ?? [];
   const inner = parseJsonPath(left);
   if (right === undefined || !inner) {
     const [name = ''] = /\w+/.exec(word) ?? [];
     rejectSecret(target.fields[name], name);
     const missing = right === undefined ? '=' : left === '' ? 'path before the =' : undefined;
-    throw usageFailure(
-      missing
-        ? `--set ${JSON.stringify(word)} has no ${missing}`
-        : `--set: ${JSON.stringify(left)} is not a valid path`,
-      'write path=text or path:=json, such as payload.score:=0.9',
-    );
+    const problem = missing
+      ? ` ${JSON.stringify(word)} has no ${missing}`
+      : `: ${JSON.stringify(left)} is not a valid path`;
+    throw usageFailure(`--set${problem}`, 'write path=text or path:=json, such as payload.score:=0.9');
   }
   const [outer] = target.path;
   const isFull = outer !== undefined && inner[0] === outer && !Object.hasOwn(target.fields, String(outer));
@@ -143,45 +104,32 @@ function rejectSecret(field: Field | undefined, name: string): void {
     throw usageFailure(`--set ${name}: a secret cannot be an argument`, `write --${name.replaceAll('_', '-')} @file`);
 }
 
-async function shorthandEdits(
-  operation: Operation,
-  draft: Draft,
-  flags: FlagValues,
-  messages: ChatInput,
-  dependencies: BodyDependencies,
-): Promise<Edits> {
+async function shorthandEdits(draft: Draft, input: FlagInput): Promise<EditResult[]> {
+  const { operation, flags, inputs } = input;
   const { path: target } = flagTarget(operation);
-  const results: (Edit | Issue)[] = [];
+  const results: EditResult[] = [];
   for (const [name, shorthand] of Object.entries(operation.shorthands ?? {})) {
-    if (!flags.has(name)) continue;
-    const word = getStringFlag(flags, name) ?? '';
-    if (shorthand.kind === 'reply-schema') results.push(await responseFormatEdit(word, dependencies));
+    const word = getStringFlag(flags, name);
+    if (word === undefined) continue;
+    if (shorthand.kind === 'reply-schema') results.push(await responseFormatEdit(word, inputs));
     if (shorthand.kind !== 'age') continue;
-    // rejectInvalidFlags lets only ages pass.
-    const text = JSON.stringify(ageToTimestamp(word, dependencies.now()));
+    const text = JSON.stringify(parseAgeStart(`--${name}`, word, inputs.now()));
     results.push({ path: [...target, ...shorthand.sets], text, origin: { label: `--${name}`, argument: word } });
   }
-  if (operation.arguments?.as === 'prompt') {
-    const files = getArrayFlag(flags, 'attach');
-    const attachments =
-      files.length === 0 ? [] : await (await import('./chat/attachment.ts')).readAttachments(files, dependencies);
-    results.push(...messageEdits(draft, flags, { ...messages, attachments }));
-  }
-  return collectEdits(results);
+  if (operation.arguments?.as !== 'prompt') return results;
+  return [...results, ...(await messageEdits(draft, input))];
 }
 
 /** `response_format` for a JSON Schema, named like its title, else like its file, in the characters servers accept. */
-async function responseFormatEdit(word: string, dependencies: BodyDependencies): Promise<Edit | Issue> {
-  const source = await readJsonArgument(word, '--json-schema', 'response_format', dependencies);
+async function responseFormatEdit(word: string, inputs: BodyInputs): Promise<EditResult> {
+  const source = await readJsonArgument(word, '--json-schema', 'response_format', inputs);
   if (isIssue(source)) return source;
   const { doc, label } = source;
   const isFile = word.startsWith('@');
   const root = rootOf(doc);
+  const named = `--json-schema${isFile ? `: ${label}` : ''}`;
   if (kindOf(root) !== 'object')
-    throw usageFailure(
-      `--json-schema${isFile ? `: ${label}` : ''} is not a JSON Schema object`,
-      'write --json-schema @file',
-    );
+    throw usageFailure(`${named} is not a JSON Schema object`, 'write --json-schema @file');
   const file = isFile ? basename(label).replace(/(?:\.schema)?\.json$/, '') : '';
   const title = firstStringMember(root, 'title') ?? file;
   const name = title.replace(/[^A-Za-z0-9_-]+/g, '_').slice(0, 64) || 'reply';
@@ -202,26 +150,20 @@ function copyEdits(operation: Operation, draft: Draft, flags: FlagValues): Edit[
   });
 }
 
-// In the order of the fields.
-async function fieldEdits(
-  { path, fields }: FlagTarget,
-  flags: FlagValues,
-  dependencies: BodyDependencies,
-): Promise<Edits> {
-  const results: (Edit | Issue)[] = [];
+async function fieldEdits({ operation, flags, inputs, files = [] }: FlagInput): Promise<EditResult[]> {
+  const { path, fields } = flagTarget(operation);
+  const results: EditResult[] = [];
   for (const [name, field] of Object.entries(fields)) {
     const value = flags.get(flagName(name));
-    if (value !== undefined) results.push(await fieldEdit([...path, name], field, value, dependencies));
+    if (files.length > 0 && name === fileField(operation)) {
+      const label = files.map((file) => (file === '-' ? 'stdin' : file)).join(' ');
+      results.push({ path: [...path, name], text: '[]', origin: { label } });
+    } else if (value !== undefined) results.push(await fieldEdit([...path, name], field, value, inputs));
   }
-  return collectEdits(results);
+  return results;
 }
 
-async function fieldEdit(
-  path: JsonPath,
-  field: Field,
-  value: FlagValue,
-  dependencies: BodyDependencies,
-): Promise<Edit | Issue> {
+async function fieldEdit(path: JsonPath, field: Field, value: FlagValue, inputs: BodyInputs): Promise<EditResult> {
   const label = `--${flagName(String(path.at(-1)))}`;
   const origin = { label };
   if (typeof value === 'boolean') return { path, text: String(value), origin };
@@ -232,41 +174,48 @@ async function fieldEdit(
     return { path, text: `[${value.map((word) => argumentToJson(element, word)).join(',')}]`, origin };
   }
   if (field.isSecret) {
-    const secret = await readFieldSecret(value, label, dependencies);
+    const secret = await readFieldSecret(value, label, inputs);
     return { path, text: JSON.stringify(secret), origin: value === 'random' ? { label, argument: value } : origin };
   }
   if (!isScalar(field)) {
-    const source = await readJsonArgument(value, label, formatJsonPath(path), dependencies);
+    const source = await readJsonArgument(value, label, formatJsonPath(path), inputs);
     if (isIssue(source)) return source;
     return { path, text: rawBytes(rootOf(source.doc)), origin: { label: source.label, source } };
   }
-  const age = field.acceptsAge ? ageToTimestamp(value, dependencies.now()) : undefined;
+  const age = field.acceptsAge ? ageToTimestamp(value, inputs.now()) : undefined;
   const time = age ?? (field.type === 'string' && field.format === 'date-time' ? timeToTimestamp(value) : undefined);
   if (time !== undefined) return { path, text: JSON.stringify(time), origin: { label, argument: value } };
   const text = argumentToJson(field, value);
   return text === undefined ? invalidArgumentIssue(path, field, value, label) : { path, text, origin };
 }
 
-/** One argument as JSON; undefined if it is not of the type. Numbers stay as typed; `null` and `@x` are strings. */
+// Undefined if it is not of the type. Numbers stay as typed; `null` and `@x` are strings.
 function argumentToJson({ type }: Shape, word: string): string | undefined {
   if (type === 'integer') return /^-?(?:0|[1-9]\d*)$/.test(word) ? word : undefined;
   if (type === 'number') return /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(word) ? word : undefined;
   return JSON.stringify(word);
 }
 
-async function readFieldSecret(word: string, label: string, dependencies: BodyDependencies): Promise<string> {
+async function readFieldSecret(word: string, label: string, inputs: BodyInputs): Promise<string> {
   // Servers reject the / of plain base64 (docs/servers.md).
-  if (word === 'random') return Buffer.from(dependencies.randomBytes(32)).toString('base64url');
-  // rejectInvalidFlags lets only files pass.
-  return stripFinalNewline(decodeUtf8Text(label, await dependencies.inputs.read(word.slice(1))));
+  if (word === 'random') return Buffer.from(inputs.randomBytes(32)).toString('base64url');
+  return decodeLine(label, await inputs.read(word.slice(1)));
 }
 
 function invalidArgumentIssue(path: JsonPath, shape: Shape, word: string, label: string): Issue {
   const name = formatJsonPath(path);
   const hint = word === 'null' && shape.nullable ? `; for null write --set ${name}:=null` : '';
-  return {
-    path: name,
-    at: label,
-    message: `must be ${describeShape(shape, true)}, not ${JSON.stringify(word)}${hint}`,
-  };
+  const message = `must be ${describeShape(shape, true)}, not ${JSON.stringify(word)}${hint}`;
+  return { path: name, at: label, message };
+}
+
+async function readJsonArgument(word: string, label: string, path: string, { read }: BodyInputs) {
+  const file = fileReference(word, label);
+  const source =
+    file === undefined
+      ? parseJsonSource(label, word)
+      : parseJsonSource(file === '-' ? 'stdin' : file, await read(file));
+  if (!isIssue(source)) return source;
+  const hint = /^[\w./~-]+\.\w+$/.test(word) ? `; to read a file, write @${word}` : '';
+  return { ...source, path, message: source.message + hint };
 }

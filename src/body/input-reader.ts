@@ -1,4 +1,3 @@
-import { Buffer } from 'node:buffer';
 import { resolve } from 'node:path';
 import type { Context } from '../context.ts';
 import { Failure, type Issue, usageFailure } from '../errors.ts';
@@ -12,40 +11,30 @@ import {
 import { type Deadline, noDeadline } from '../http/time-limits.ts';
 import type { TextPosition } from '../json/utf8.ts';
 import type { Runtime } from '../runtime.ts';
-import { isIssue, type JsonSource, parseJsonSource } from './json-source.ts';
 
 export interface LabeledBytes {
   readonly label: string;
   readonly bytes: Uint8Array;
-  /** True for a stdin without a byte, whose bytes are an object without fields. */
-  readonly isEmptyStdin?: boolean;
   /** The position of an offset in the file, if the bytes are a part of it. */
   readonly position?: (offset: number) => TextPosition;
-  /** The reason why the file could not be read to its end. */
   readonly issue?: Issue | undefined;
 }
 
-/** Empty stdin counts as an object without fields, and is checked like one. */
-export function labeledStdin(bytes: Uint8Array): LabeledBytes {
-  return bytes.length > 0
-    ? { label: 'stdin', bytes }
-    : { label: 'stdin', bytes: Buffer.from('{}'), isEmptyStdin: true };
-}
-
-export interface InputReader {
+export interface BodyInputs extends Pick<Runtime, 'now' | 'randomBytes'> {
   /**
    * The bytes of a file, or of stdin if the path is `-`; if nothing named stdin, `awaited` is what svc waits for there
    * (readStdinChunks). Throws Failure `local_file` if it cannot be read.
    */
   readonly read: (path: string, awaited?: string) => Promise<Uint8Array>;
-  /** True when data waits on stdin, which nothing reads; never true for a terminal. */
   readonly hasUnreadStdin: () => Promise<boolean>;
 }
 
 /** The inputs of a run, each at most MAX_INPUT_BYTES; its signal and the deadline end the waiting for them. */
-export function createInputReader(context: StdinContext, deadline = noDeadline): InputReader {
+export function createBodyInputs(context: StdinContext, deadline = noDeadline): BodyInputs {
   const { runtime, signal } = context;
   return {
+    now: runtime.now,
+    randomBytes: runtime.randomBytes,
     read: async (path, awaited) => {
       if (path === '-') return collectInput(readStdinChunks(context, deadline, awaited), 'stdin', MAX_INPUT_BYTES);
       const limit = limitInputTime(path, signal, runtime, deadline);
@@ -77,15 +66,10 @@ export function limitInputTime(
 type StdinContext = Pick<Context, 'runtime' | 'signal' | 'report'>;
 
 /**
- * Stdin in chunks. If nothing named stdin, `awaited` is what svc waits for there: notices report it until the first byte;
- * without one, this throws usage at the deadline, or after 10 minutes. A stdin that is named has no limit of its own. A
- * default deadline begins with the first byte. Throws Failure `local_file` if stdin ends too late or cannot be read.
+ * Stdin in chunks. If nothing named stdin, `awaited` is what svc waits for there: without a first byte, this throws usage at
+ * the deadline, or after 10 minutes. A default deadline begins with the first byte. Throws Failure `local_file` otherwise.
  */
-export async function* readStdinChunks(
-  context: StdinContext,
-  deadline: Deadline,
-  awaited?: string,
-): AsyncGenerator<Uint8Array> {
+export async function* readStdinChunks(context: StdinContext, deadline: Deadline, awaited?: string) {
   const late = new AbortController();
   const limitEnd = ({ limitMs, remainingMs }: Deadline): (() => void) =>
     limitMs === Number.POSITIVE_INFINITY
@@ -115,7 +99,6 @@ async function* readUntil(signal: AbortSignal, { stdin }: Runtime): AsyncGenerat
     if (signal.aborted) throw signal.reason;
     throw unreadableInputFailure('stdin', error);
   } finally {
-    // A stream that has been read needs no listener.
     signal.removeEventListener('abort', stop);
   }
 }
@@ -127,16 +110,13 @@ const NOTICE_INTERVAL_MS = 60_000;
 const MAX_SILENCE_MS = 600_000;
 
 // Reports that nothing arrives on stdin, and in the end aborts; the returned function ends both.
-function limitSilence(
-  awaited: string,
-  { runtime: { after }, report }: StdinContext,
-  { limitMs, remainingMs }: Deadline,
-  late: AbortController,
-): () => void {
+function limitSilence(awaited: string, context: StdinContext, deadline: Deadline, late: AbortController): () => void {
+  const { runtime, report } = context;
+  const { limitMs, remainingMs } = deadline;
   const advice = 'if there is none, add --no-stdin';
   let cancelNotice = (): void => {};
   const scheduleNotice = (delayMs: number, silentMs: number): void => {
-    cancelNotice = after(delayMs, () => {
+    cancelNotice = runtime.after(delayMs, () => {
       const silence = `nothing has arrived for ${silentMs / 1000} s`;
       void report.note(`waiting on stdin for ${awaited}; ${silence}; ${advice}`, true);
       scheduleNotice(NOTICE_INTERVAL_MS, silentMs + NOTICE_INTERVAL_MS);
@@ -150,7 +130,7 @@ function limitSilence(
     `nothing arrived on stdin within ${Math.min(limitMs, MAX_SILENCE_MS) / 1000} s; nothing was sent`,
     `svc waited for ${awaited}; ${advice}; ${longer}`,
   );
-  const cancelLimit = after(Math.min(remainingMs(), MAX_SILENCE_MS), () => late.abort(failure));
+  const cancelLimit = runtime.after(Math.min(remainingMs(), MAX_SILENCE_MS), () => late.abort(failure));
   return () => {
     cancelNotice();
     cancelLimit();
@@ -160,34 +140,6 @@ function limitSilence(
 function inputTimeoutFailure(displayPath: string, limitMs: number): Failure {
   const facts = { hint: 'check what writes to it, or set a longer --timeout', applied: 'no' } as const;
   return new Failure('local_file', `no end of ${displayPath} within ${limitMs / 1000} s; nothing was sent`, facts);
-}
-
-export type BodyDependencies = Pick<Runtime, 'now' | 'randomBytes'> & { readonly inputs: InputReader };
-
-/** The dependencies of building a body in a command: input files (createInputReader), the clock and random bytes. */
-export function createBodyDependencies(context: Context, deadline?: Deadline): BodyDependencies {
-  const { now, randomBytes } = context.runtime;
-  return { inputs: createInputReader(context, deadline), now, randomBytes };
-}
-
-/**
- * The JSON that an argument is or, as `@file` or `@-`, names; or why it is not JSON, as an issue of the field at `path`.
- * `label` is what to call the argument itself in messages. Throws Failure `local_file` for a file that cannot be read.
- */
-export async function readJsonArgument(
-  word: string,
-  label: string,
-  path: string,
-  { inputs }: Pick<BodyDependencies, 'inputs'>,
-): Promise<JsonSource | Issue> {
-  const file = fileReference(word, label);
-  const source =
-    file === undefined
-      ? parseJsonSource(label, word)
-      : parseJsonSource(file === '-' ? 'stdin' : file, await inputs.read(file));
-  if (!isIssue(source)) return source;
-  const hint = /^[\w./~-]+\.\w+$/.test(word) ? `; to read a file, write @${word}` : '';
-  return { ...source, path, message: source.message + hint };
 }
 
 /** The path in `@file`, or `-` in `@-`; undefined for any other value. Throws usage for `@` alone, naming `label`. */

@@ -31,7 +31,6 @@ import type { FlagTarget } from '../operations/operation.ts';
 export interface JsonSource {
   readonly label: string;
   readonly doc: JsonDocument;
-  /** Finds values in it for messages. */
   readonly find: NodeFinder;
   readonly position: (offset: number) => TextPosition;
 }
@@ -40,7 +39,6 @@ export function isYamlFile(path: string): boolean {
   return /\.ya?ml$/i.test(path);
 }
 
-/** Parses bytes as JSON. Returns an issue with line and column if they are not valid. */
 export function parseJsonSource(label: string, bytes: Uint8Array | string): JsonSource | Issue {
   try {
     const doc = parseJson(bytes);
@@ -62,21 +60,19 @@ export function decodeUtf8Text(label: string, bytes: Uint8Array): string {
   }
 }
 
-/** The text without one final line break, as a shell's `echo` or an editor adds it. */
-export function stripFinalNewline(text: string): string {
-  return text.replace(/\r?\n$/, '');
+/** As decodeUtf8Text, without one final line break, as a shell's `echo` or an editor adds it. */
+export function decodeLine(label: string, bytes: Uint8Array): string {
+  return decodeUtf8Text(label, bytes).replace(/\r?\n$/, '');
 }
 
 export function isIssue(value: object): value is Issue {
   return 'message' in value;
 }
 
-/** The place of a value in its source: `body.json:12:7`. */
 export function locationInSource({ label, doc, position }: JsonSource, node: JsonNode = rootOf(doc)): string {
   return formatPosition(label, position(startOffset(node)));
 }
 
-// The place of a JsonError in a text that may have a byte order mark.
 function errorLocation(label: string, bytes: Uint8Array | string, offset: number): string {
   const all = Buffer.from(bytes);
   return formatPosition(label, positionAt(hasByteOrderMark(all) ? all.subarray(3) : all, offset));
@@ -110,7 +106,6 @@ export function nestingHint(root: JsonNode, path: JsonPath, target: FlagTarget):
   return isNested ? `; write {"${path[0]}":{...}}` : '';
 }
 
-/** The body that has nothing but the object that flags fill. */
 export function emptyBodyJson({ path }: FlagTarget): string {
   return path.reduceRight<string>((inner, step) => `{${writeJson(String(step))}:${inner}}`, '{}');
 }

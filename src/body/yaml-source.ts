@@ -8,10 +8,7 @@ import { parseJson } from '../json/parse-json.ts';
 import { createPositionLookup, decodeUtf8 } from '../json/utf8.ts';
 import { type JsonSource, syntaxIssue } from './json-source.ts';
 
-/**
- * The source of a YAML body (1.2, core schema) as compact JSON in which numbers keep their text; positions are those of the
- * YAML file. Returns the issue, with line and column, of text that is not YAML or has no JSON form.
- */
+/** A YAML body (1.2, core schema) as compact JSON in which numbers keep their text; positions are those of the YAML. */
 export function parseYamlSource(label: string, bytes: Uint8Array): JsonSource | Issue {
   let text = '';
   // The parser counts UTF-16 units; positions count bytes.
@@ -42,10 +39,7 @@ const MAX_YAML_DEPTH = 500;
 const LARGE_BODY_FIX = 'write large bodies as JSON';
 const CORE_TAGS: ReadonlySet<string> = new Set(['map', 'seq', 'str', 'int', 'float', 'bool', 'null']);
 
-/**
- * Converts a YAML 1.2 document of the core schema to JSON; `offsets` are the places of the values in the YAML, by their byte
- * offsets in the JSON. Throws YamlError for what is not YAML or has no JSON form.
- */
+/** `offsets` are the places of the values in the YAML, by their byte offsets in the JSON. Throws YamlError. */
 export function yamlToJson(text: string): { readonly json: string; readonly offsets: ReadonlyMap<number, number> } {
   if (text.length > MAX_YAML_CHARS) throw new YamlError('larger than 1 MiB', 0, LARGE_BODY_FIX);
   // The latest node with each anchor, and the node that each alias stands for, resolved where the alias is written.
@@ -187,7 +181,6 @@ function scalarJson(scalar: Scalar): string {
   return 'null';
 }
 
-// JSON writes 0.5 for .5, and 1.0 stays 1.0.
 function numberJson(scalar: Scalar, source: string, value: number): string {
   if (/^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(source)) return source;
   if (!Number.isFinite(value) && /[a-z]/i.test(source.replace(/e/gi, '')))

@@ -1,8 +1,7 @@
 import { readRequestHistory, requestHistoryFile } from '../client/history/request-history.ts';
-import { LOCAL_PROFILE_NAME, type Profile } from '../config/profile.ts';
-import { readProfiles } from '../config/profile-store.ts';
+import { LOCAL_PROFILE_NAME, type Profile, readProfiles } from '../config/profile-store.ts';
 import { readProjectFile } from '../config/project-file.ts';
-import { environmentSetting } from '../config/resolve-setting.ts';
+import { environmentSetting } from '../config/select-profile.ts';
 import type { KnownNameKind } from '../flag.ts';
 import { firstStringMember, getMember, type JsonNode } from '../json/json-node.ts';
 import type { Runtime } from '../runtime.ts';

@@ -1,6 +1,10 @@
 import { setFlagsFromString } from 'node:v8';
-import type { Secret } from '../config/credentials/credential.ts';
-import { findCredentialSource, requireCredentialSource } from '../config/credentials/credential-source.ts';
+import {
+  findCredentialSource,
+  readCredential,
+  requireCredentialSource,
+  type Secret,
+} from '../config/credentials/credential.ts';
 import { type Destination, missingBaseUrl } from '../config/destination.ts';
 import { dataDirectory } from '../config/directories.ts';
 import type { Context } from '../context.ts';
@@ -71,7 +75,7 @@ export async function readAuthorization(
       hint: 'use https, or add --allow-http if you trust the network',
       applied: 'no',
     });
-  const { authorization: value, secrets } = await source.read(runtime, signal, timeoutMs);
+  const { authorization: value, secrets } = await readCredential(source, { runtime, signal }, timeoutMs);
   report.addSecrets(secrets);
   if (isExposed) await report.warn(`the credential goes to ${url.origin} over plain http`);
   const who = source.username === undefined ? 'the token' : `user ${JSON.stringify(source.username)}`;

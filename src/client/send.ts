@@ -218,7 +218,7 @@ export async function sendAlone(
 
 /** As sendAlone, for a JSON body that svc made itself. Returns the warnings, and throws also the Failure of an invalid response. */
 export async function sendJson(body: string, settings: Settings, context: Context, authorization?: Authorization) {
-  const request = prepareRequest(settings, createDraft(undefined, body));
+  const request = prepareRequest(settings, createDraft(body));
   const outcome = await sendAlone(request, settings, context, { authorization });
   if (outcome.parsedResponse?.failure) throw outcome.parsedResponse.failure;
   return outcome;

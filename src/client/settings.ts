@@ -1,11 +1,15 @@
 import type { AutofillSettings } from '../body/autofill.ts';
 import { type CertificateFiles, readCertificateFlags, readConnectOptions } from '../config/connect-options.ts';
 import { type Destination, missingBaseUrl, resolveDestination } from '../config/destination.ts';
-import { parseDurationMs } from '../config/parse-duration.ts';
 import { readProjectFile } from '../config/project-file.ts';
-import { type HistoryMode, resolveHistoryMode, resolveSetting } from '../config/resolve-setting.ts';
-import { type SelectedProfile, selectProfile } from '../config/select-profile.ts';
-import { parseCount } from '../config/setting-kinds.ts';
+import {
+  type HistoryMode,
+  resolveHistoryMode,
+  resolveSetting,
+  type SelectedProfile,
+  selectProfile,
+} from '../config/select-profile.ts';
+import { parseCount, parseDurationMs } from '../config/setting-kinds.ts';
 import { findSetting } from '../config/settings.ts';
 import type { Context } from '../context.ts';
 import { usageFailure } from '../errors.ts';

@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer';
-import { requestedChoiceCount } from '../body/chat/streaming.ts';
+import { requestedChoiceCount } from '../body/chat/chat-edits.ts';
 import { Failure } from '../errors.ts';
 import { prependChunk } from '../files/read-input.ts';
 import { readEventStream, type ServerEvent } from '../http/event-stream.ts';

@@ -1,22 +1,23 @@
 import { resolve } from 'node:path';
-import { createInputReader } from '../body/input-reader.ts';
-import { decodeUtf8Text, stripFinalNewline } from '../body/json-source.ts';
+import { createBodyInputs } from '../body/input-reader.ts';
+import { decodeLine } from '../body/json-source.ts';
 import { probeFeedbackSchema } from '../client/probe.ts';
 import { resolveSettings, type Settings } from '../client/settings.ts';
 import type { RunCommand } from '../command.ts';
 import { parseBaseUrl } from '../config/base-url.ts';
 import { basicAuthorization, bearerAuthorization } from '../config/credentials/credential.ts';
-import { removeFromKeychain, storeInKeychain } from '../config/credentials/keychain.ts';
 import { promptLine, promptObstacle, promptSecret } from '../config/credentials/prompt.ts';
-import { configDirectory } from '../config/directories.ts';
+import { removeFromKeychain, storeInKeychain } from '../config/credentials/secret-programs.ts';
 import {
   DEFAULT_PROFILE_NAME,
   getProfile,
   LOCAL_PROFILE_NAME,
   type Profile,
   parseProfileName,
-} from '../config/profile.ts';
-import { profileStorePath, readProfiles, updateProfiles } from '../config/profile-store.ts';
+  profileStorePath,
+  readProfiles,
+  updateProfiles,
+} from '../config/profile-store.ts';
 import { originMismatchWarnings, profileOrigins, selectProfile } from '../config/select-profile.ts';
 import { applyProfileChanges, type ProfileChanges, readProfileChanges } from '../config/setting-kinds.ts';
 import { type Setting, settings as settingsTable } from '../config/settings.ts';
@@ -31,7 +32,7 @@ const MAX_SECRET_BYTES = 64 * 1024;
 
 /** Stores credentials bound to the current origins of the profile; throws Failure `credentials` if the service rejects them. */
 export const runAuthLogin: RunCommand = async ({ flags }, context) => {
-  const { runtime, report, signal } = context;
+  const { runtime, report } = context;
   const stored = await readProfiles(context);
   const current = stored.current === LOCAL_PROFILE_NAME ? undefined : stored.current;
   const name = parseProfileName(
@@ -47,7 +48,7 @@ export const runAuthLogin: RunCommand = async ({ flags }, context) => {
     if (entered.bearer_origins)
       await report.note('the token was not verified: every request that uses it costs money or changes data');
   }
-  const credentials = isFlagOn(flags, 'keychain') ? await moveToKeychain(entered, name, context) : entered;
+  const credentials = isFlagOn(flags, 'keychain') ? await storeInKeychain(entered, name, context) : entered;
   let before: Profile = {};
   let after: Profile = {};
   let selected = name;
@@ -60,14 +61,14 @@ export const runAuthLogin: RunCommand = async ({ flags }, context) => {
       return { ...rest, current: currentName, profiles: { ...profiles, [name]: after } };
     });
   } catch (error) {
-    await removeFromKeychain(credentials, before, runtime, signal);
+    await removeFromKeychain(credentials, before, context);
     throw error;
   }
-  for (const warning of await removeFromKeychain(before, after, runtime, signal)) await report.warn(warning);
+  await removeFromKeychain(before, after, context);
   for (const warning of originMismatchWarnings(name, after)) await report.warn(warning);
   if (after.credential_command)
     await report.warn(`credential_command of profile "${name}" takes precedence over the stored credentials`);
-  await report.note(`stored in profile "${name}" in ${profileStorePath(configDirectory(runtime))}`);
+  await report.note(`stored in profile "${name}" in ${profileStorePath(runtime)}`);
   if (selected !== name && !runtime.env.SVC_PROFILE)
     await report.note(`the profile in use is still "${selected}"; to use this one, run: svc profile use ${name}`);
 };
@@ -81,7 +82,7 @@ function requireValues(changes: ProfileChanges, profile: string): void {
 }
 
 async function withBaseUrl(profile: Profile, settings: ProfileChanges, context: Context): Promise<ProfileChanges> {
-  if (profileOrigins(applyProfileChanges(profile, settings), ['trace', 'chat', 'train']).length > 0) return settings;
+  if (profileOrigins(applyProfileChanges(profile, settings)).length > 0) return settings;
   const base_url = (await promptLine(context, 'Base URL: ', '--base-url')).trim();
   parseBaseUrl(base_url, 'base URL');
   return { ...settings, base_url };
@@ -94,7 +95,7 @@ async function readCredentials(name: string, profile: Profile, flags: FlagValues
   const [password, token] = [await readSecret(passwordPath, context), await readSecret(tokenPath, context)];
   const username = getStringFlag(flags, 'username');
   if (password === undefined && token === undefined) {
-    const urls = profileOrigins(profile, ['trace', 'chat', 'train']).join(', ');
+    const urls = profileOrigins(profile).join(', ');
     if (!promptObstacle(context)) await context.report.note(`logging in to ${urls} (profile "${name}")`);
     if (username === undefined) return promptForCredentials(profile, context);
   }
@@ -117,9 +118,9 @@ async function readSecret(path: string | undefined, context: Context): Promise<s
   const { runtime, signal } = context;
   const isStdin = path === '-';
   const bytes = isStdin
-    ? await createInputReader(context).read(path)
+    ? await createBodyInputs(context).read(path)
     : await readInputFile(resolve(runtime.cwd, path), path, { signal, maxBytes: MAX_SECRET_BYTES });
-  return stripFinalNewline(decodeUtf8Text(isStdin ? 'stdin' : path, bytes));
+  return decodeLine(isStdin ? 'stdin' : path, bytes);
 }
 
 async function promptForCredentials(profile: Profile, context: Context): Promise<Profile> {
@@ -199,15 +200,8 @@ async function verifyPassword(name: string, { credential_command, ...profile }: 
   }
 }
 
-async function moveToKeychain(entered: Profile, name: string, { runtime, report, signal }: Context): Promise<Profile> {
-  const { credentials, why } = await storeInKeychain(entered, name, runtime, signal);
-  if (why !== undefined)
-    await report.warn(`the secret is stored in the profile file (mode 0600), not in the keychain: ${why}`);
-  return credentials;
-}
-
 export const runAuthLogout: RunCommand = async ({ flags }, context) => {
-  const { runtime, report, signal } = context;
+  const { report } = context;
   const { name } = await selectProfile(flags, context, 'to list the profiles, run: svc profile list');
   parseProfileName(name);
   let before: Profile = {};
@@ -216,7 +210,7 @@ export const runAuthLogout: RunCommand = async ({ flags }, context) => {
     const { username, password, token, password_key, token_key, basic_origins, bearer_origins, ...rest } = before;
     return hasCredentials(before) ? { ...stored, profiles: { ...stored.profiles, [name]: rest } } : stored;
   });
-  for (const warning of await removeFromKeychain(before, {}, runtime, signal)) await report.warn(warning);
+  await removeFromKeychain(before, {}, context);
   await report.note(hasCredentials(before) ? `removed the credentials of "${name}"` : `"${name}" has no credentials`);
 };
 

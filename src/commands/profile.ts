@@ -1,18 +1,19 @@
 import { access, constants } from 'node:fs/promises';
 import { parseHeaderFlags } from '../client/settings.ts';
 import type { RunCommand } from '../command.ts';
-import { findCredentialSource } from '../config/credentials/credential-source.ts';
-import { removeFromKeychain } from '../config/credentials/keychain.ts';
+import { findCredentialSource } from '../config/credentials/credential.ts';
 import { confirm } from '../config/credentials/prompt.ts';
+import { removeFromKeychain } from '../config/credentials/secret-programs.ts';
 import {
   DEFAULT_PROFILE_NAME,
   getProfile,
   LOCAL_PROFILE_NAME,
   type Profile,
   parseProfileName,
+  readProfiles,
   requireStoredProfile,
-} from '../config/profile.ts';
-import { readProfiles, updateProfiles } from '../config/profile-store.ts';
+  updateProfiles,
+} from '../config/profile-store.ts';
 import { originMismatchWarnings, profileOrigins, selectProfile } from '../config/select-profile.ts';
 import { applyProfileChanges, type ProfileChanges, readProfileChanges } from '../config/setting-kinds.ts';
 import type { Context } from '../context.ts';
@@ -66,7 +67,7 @@ function withCommand(profile: Profile, { credential_command: change }: ProfileCh
 }
 
 function requireOrigins(profile: Profile, subject: string): string[] {
-  const origins = profileOrigins(profile, ['trace', 'chat', 'train']);
+  const origins = profileOrigins(profile);
   if (origins.length > 0) return origins;
   throw usageFailure(`${subject} a base URL, but the profile has none`, 'add --base-url');
 }
@@ -80,7 +81,7 @@ export const runProfileUse: RunCommand = async ({ args: [name = ''] }, context) 
 };
 
 export const runProfileRemove: RunCommand = async ({ args: [name = ''], flags }, context) => {
-  const { runtime, report, signal } = context;
+  const { report } = context;
   requireStoredProfile(await readProfiles(context), name);
   if (!(await confirm(context, `Remove the profile "${name}" and its credentials?`, flags)))
     return report.note('nothing was removed');
@@ -92,7 +93,7 @@ export const runProfileRemove: RunCommand = async ({ args: [name = ''], flags },
     wasInUse = current === name && name !== DEFAULT_PROFILE_NAME;
     return { ...others, ...(current === undefined || current === name ? {} : { current }), profiles: rest };
   });
-  for (const warning of await removeFromKeychain(before, {}, runtime, signal)) await report.warn(warning);
+  await removeFromKeychain(before, {}, context);
   const fallback = wasInUse ? `, which was in use; svc now uses "${DEFAULT_PROFILE_NAME}"` : '';
   await report.note(`removed the profile "${name}"${fallback}`);
 };

@@ -1,12 +1,10 @@
 import { isAbsolute, join, resolve } from 'node:path';
 import type { Runtime } from '../runtime.ts';
 
-/** The directory of the profile store: SVC_CONFIG_DIR, else that of the XDG Base Directory Specification. */
 export function configDirectory({ env, home, cwd }: Runtime): string {
   return env.SVC_CONFIG_DIR ? resolve(cwd, env.SVC_CONFIG_DIR) : xdgDirectory(env.XDG_CONFIG_HOME, home, '.config');
 }
 
-/** The directory of the local service's data: SVC_DATA_DIR, else that of the XDG Base Directory Specification. */
 export function dataDirectory({ env, home, cwd }: Runtime): string {
   return env.SVC_DATA_DIR ? resolve(cwd, env.SVC_DATA_DIR) : xdgDirectory(env.XDG_DATA_HOME, home, '.local/share');
 }

@@ -1,13 +1,12 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Failure, invalidValueFailure, usageFailure } from '../errors.ts';
+import { invalidValueFailure, usageFailure } from '../errors.ts';
 import { joinWithOr } from '../fields/closest-match.ts';
 import { fileFailure, isNotFoundError } from '../files/file-errors.ts';
 import { requireTrustedFile, type TrustOptions } from '../files/trusted-file.ts';
 import { isLoopbackUrl } from '../http/proxy.ts';
 import type { Runtime } from '../runtime.ts';
 
-/** The address of a PostgreSQL database, and the user. */
 export interface PostgresAddress {
   /** A host name, or the directory of a Unix socket. */
   readonly host: string;
@@ -16,7 +15,6 @@ export interface PostgresAddress {
   readonly user: string;
   /** How the connection is encrypted; `verify-full` checks the certificate of the server. */
   readonly sslMode: (typeof SSL_MODES)[number];
-  /** The URL for messages; it has no password. */
   readonly label: string;
 }
 
@@ -28,46 +26,39 @@ export function isPostgresUrl(text: string): boolean {
 }
 
 /**
- * Reads a URL of `--data`: `postgres://[user@]host[:port]/database[?sslmode=…&host=/socket/directory]`. Connections to
- * other machines are encrypted and verified unless `sslmode` says otherwise. Throws Failure `usage`, also for a password,
- * without repeating it, and where neither the URL nor `defaultUser` names a user.
+ * Reads `postgres://[user@]host[:port]/database[?sslmode=…&host=/socket/directory]`. Connections to other machines are
+ * encrypted and verified unless `sslmode` says otherwise. Throws usage, also for a password, without repeating it.
  */
 export function parsePostgresUrl(text: string, defaultUser: string | undefined): PostgresAddress {
   if (/^\w+:(\/\/)?[^/?#]*:[^/?#]*@/.test(text) || /[?&]password=/i.test(text))
     throw usageFailure('--data: the URL contains a password', 'remove it and set PGPASSWORD or PGPASSFILE');
-  // URL has no default parsing of hosts for other schemes than http.
-  const parsable = text
-    .replace(/^postgres(ql)?:\/\/(?=[/?]|$)/i, 'http://localhost')
-    .replace(/^postgres(ql)?:/i, 'http:');
-  if (!URL.canParse(parsable)) throw invalidUrlFailure();
-  const url = new URL(parsable);
+  const { url, name, path } = splitUrl(text);
   // Only in a URL does an IPv6 address have brackets.
   const host = url.searchParams.get('host') || url.hostname.replace(/^\[|\]$/g, '');
-  const user = percentDecode(url.username) || defaultUser;
+  const user = name || defaultUser;
   if (!user)
     throw usageFailure(
       '--data names no user, and the current user has no name on this system',
       'write it like postgres://user@host/database, or set PGUSER',
     );
   const port = Number(url.port || DEFAULT_PORT);
-  const database = percentDecode(url.pathname.slice(1)) || user;
+  const database = path || user;
   const label = `postgres://${user}@${host.includes(':') ? `[${host}]` : host}:${port}/${database}`;
   return { host, port, user, database, sslMode: readSslMode(url, host), label };
 }
 
-function percentDecode(text: string): string {
+function splitUrl(text: string): { readonly url: URL; readonly name: string; readonly path: string } {
+  // URL has no default parsing of hosts for other schemes than http.
+  const parsable = text
+    .replace(/^postgres(ql)?:\/\/(?=[/?]|$)/i, 'http://localhost')
+    .replace(/^postgres(ql)?:/i, 'http:');
   try {
-    return decodeURIComponent(text);
+    const url = new URL(parsable);
+    return { url, name: decodeURIComponent(url.username), path: decodeURIComponent(url.pathname.slice(1)) };
   } catch {
-    throw invalidUrlFailure();
+    const hint = 'write it like postgres://user@host:5432/database, with a percent sign as %25';
+    throw usageFailure('--data is not a valid PostgreSQL URL', hint);
   }
-}
-
-function invalidUrlFailure(): Failure {
-  return usageFailure(
-    '--data is not a valid PostgreSQL URL',
-    'write it like postgres://user@host:5432/database, with a percent sign as %25',
-  );
 }
 
 function readSslMode(url: URL, host: string): PostgresAddress['sslMode'] {

@@ -1,14 +1,10 @@
 import { basename, dirname } from 'node:path';
 import Conf from 'conf';
+import type { ProfileStore } from './profile-store.ts';
 
-type Store = Record<string, unknown>;
-
-/**
- * Opens a store file with conf, which reads an existing file at once; setting `store` writes it. Throws the system's errors
- * and those of `parse`. The lock, the durable rename and the modes are the caller's.
- */
-export function openStoreFile(path: string, parse: (text: string) => Store): { store: Store } {
-  return new Conf<Store>({
+/** Reads an existing file at once; setting `store` writes it. The lock, the durable rename and the modes are the caller's. */
+export function openStoreFile(path: string, parse: (text: string) => ProfileStore): { store: ProfileStore } {
+  return new Conf<ProfileStore>({
     cwd: dirname(path),
     configName: basename(path),
     fileExtension: '',

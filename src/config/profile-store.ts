@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer';
 import { chmod, open, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import type { Context } from '../context.ts';
-import { Failure } from '../errors.ts';
+import { Failure, usageFailure } from '../errors.ts';
 import { formatByteSize } from '../files/byte-size.ts';
 import { fileFailure, isNotFoundError, withFileFailure } from '../files/file-errors.ts';
 import { acquireLock, type LockRuntime } from '../files/file-lock.ts';
@@ -13,9 +13,56 @@ import { JsonError } from '../json/json-error.ts';
 import { parseJson } from '../json/parse-json.ts';
 import { positionAt } from '../json/utf8.ts';
 import type { Reporter } from '../output/reporter.ts';
+import type { Runtime } from '../runtime.ts';
 import { configDirectory } from './directories.ts';
-import { bindingTypes, type JsonType, type ProfileStore } from './profile.ts';
-import { type Setting, settings } from './settings.ts';
+import { type Setting, type StoredSettings, settings } from './settings.ts';
+
+type JsonType = 'a string' | 'an array of strings' | 'an object of strings';
+
+// Beside the settings: the names of entries in the operating system's keychain, which hold the secrets instead, and the
+// origins that credentials, headers and command were given for; they are sent to no other.
+const bindingTypes = {
+  password_key: 'a string',
+  token_key: 'a string',
+  basic_origins: 'an array of strings',
+  bearer_origins: 'an array of strings',
+  header_origins: 'an array of strings',
+  basic_command_origins: 'an array of strings',
+  bearer_command_origins: 'an array of strings',
+} as const satisfies Record<string, JsonType>;
+
+/** A stored profile. Names are those of the file. */
+export type Profile = StoredSettings & {
+  readonly [K in keyof typeof bindingTypes]?: (typeof bindingTypes)[K] extends 'a string' ? string : readonly string[];
+};
+
+export interface ProfileStore {
+  readonly current?: string;
+  readonly profiles: { readonly [name: string]: Profile };
+}
+
+export const DEFAULT_PROFILE_NAME = 'default';
+
+export const LOCAL_PROFILE_NAME = 'local';
+
+/** The name, if it can be one; throws usage for names that are malformed or reserved. */
+export function parseProfileName(name: string): string {
+  const hint = 'use up to 64 letters, digits, _, . and -';
+  if (!/^[A-Za-z0-9][\w.-]{0,63}$/.test(name))
+    throw usageFailure(`${JSON.stringify(name)} cannot be the name of a profile`, hint);
+  if (name === LOCAL_PROFILE_NAME)
+    throw usageFailure('the profile "local" is built in and cannot be changed', 'name another profile');
+  return name;
+}
+
+export function requireStoredProfile({ profiles }: ProfileStore, name: string): void {
+  if (!Object.hasOwn(profiles, parseProfileName(name)))
+    throw usageFailure(`profile "${name}" does not exist`, 'to list the profiles, run: svc profile list');
+}
+
+export function getProfile({ profiles }: ProfileStore, name: string): Profile {
+  return (Object.hasOwn(profiles, name) ? profiles[name] : undefined) ?? {};
+}
 
 const MAX_STORE_BYTES = 16 * 1024 * 1024;
 const DIRECTORY_MODE = 0o700;
@@ -23,19 +70,15 @@ const FILE_MODE = 0o600;
 // Long enough for hundreds of earlier saves.
 const STORE_LOCK_TIMEOUT_MS = 60_000;
 
-export function profileStorePath(directory: string): string {
-  return join(directory, 'config.json');
+export function profileStorePath(runtime: Runtime): string {
+  return join(configDirectory(runtime), 'config.json');
 }
 
-/** The context for reading the configuration; a store whose mode was too wide is a warning. */
 export type ConfigContext = Pick<Context, 'runtime'> & { readonly report: Pick<Reporter, 'warn'> };
 
-/**
- * The stored profiles; none if there is no store. Throws Failure `local_file`, with the path, for an invalid store, and
- * `safety_check` for a store that cannot be trusted (trusted-file.ts).
- */
+/** Throws Failure `local_file` for an invalid store, and `safety_check` for one that cannot be trusted (trusted-file.ts). */
 export async function readProfiles({ runtime, report }: ConfigContext): Promise<ProfileStore> {
-  const path = profileStorePath(configDirectory(runtime));
+  const path = profileStorePath(runtime);
   await removeStaleFilesIfIdle(path, runtime);
   try {
     await requireTrustedFile(path, { userId: runtime.userId, warn: report.warn });
@@ -45,10 +88,7 @@ export async function readProfiles({ runtime, report }: ConfigContext): Promise<
     if (stats.size > MAX_STORE_BYTES)
       throw invalidStoreFailure(path, `it is larger than ${formatByteSize(MAX_STORE_BYTES)}`);
     const { openStoreFile } = await import('./profile-conf.ts');
-    const store = { profiles: {}, ...openStoreFile(path, (text) => parseStore(text, path)).store };
-    const error = profileStoreError(store);
-    if (error !== undefined) throw invalidStoreFailure(path, `it does not hold profiles: ${error}`);
-    return store as ProfileStore;
+    return openStoreFile(path, (text) => parseStore(text, path)).store;
   } catch (error) {
     if (isNotFoundError(error)) return { profiles: {} };
     throw fileFailure(`read the profiles in ${path}`, error);
@@ -56,17 +96,18 @@ export async function readProfiles({ runtime, report }: ConfigContext): Promise<
 }
 
 // JSON.parse would quote the text in its errors, and the text may hold secrets.
-function parseStore(text: string, path: string): Record<string, unknown> {
+function parseStore(text: string, path: string): ProfileStore {
   if (text.includes('\ufffd')) throw invalidStoreFailure(path, 'invalid UTF-8');
   try {
     const value: unknown = JSON.parse(parseJson(Buffer.from(text)).bytes.toString());
-    if (isRecord(value)) return value;
+    const problem = isRecord(value) ? storeProblem(value) : '';
+    if (problem === undefined) return { profiles: {}, ...(value as object) };
+    throw invalidStoreFailure(path, `it does not hold profiles${problem && `: ${problem}`}`);
   } catch (error) {
     if (!(error instanceof JsonError)) throw error;
     const { line, column } = positionAt(Buffer.from(text), error.offset);
     throw invalidStoreFailure(path, `${error.message} (line ${line}, column ${column})`);
   }
-  throw invalidStoreFailure(path, 'it does not hold profiles');
 }
 
 function invalidStoreFailure(path: string, why: string): Failure {
@@ -74,16 +115,15 @@ function invalidStoreFailure(path: string, why: string): Failure {
   return new Failure('local_file', `the profiles in ${path} cannot be used: ${why}`, { hint });
 }
 
-// The reason why a value is not a valid store: names the key and never shows its value. Unknown keys may be of a newer svc.
-function profileStoreError({ current, profiles }: Record<string, unknown>): string | undefined {
+// Names the key and never shows its value. Unknown keys may be of a newer svc.
+function storeProblem({ current, profiles = {} }: Record<string, unknown>): string | undefined {
   if (current !== undefined && typeof current !== 'string') return 'current must be a string';
   if (!isRecord(profiles)) return 'profiles must be an object';
   for (const [name, profile] of Object.entries(profiles)) {
     if (!isRecord(profile)) return `the profile ${JSON.stringify(name)} must be an object`;
-    for (const [key, type] of [...storedTypes, ...Object.entries(bindingTypes)]) {
-      const value = Object.hasOwn(profile, key) ? profile[key] : undefined;
-      if (value !== undefined && !hasType(type, value)) return `${key} of ${JSON.stringify(name)} must be ${type}`;
-    }
+    for (const [key, type] of [...storedTypes, ...Object.entries(bindingTypes)])
+      if (Object.hasOwn(profile, key) && !hasType(type, profile[key]))
+        return `${key} of ${JSON.stringify(name)} must be ${type}`;
   }
   return undefined;
 }
@@ -100,8 +140,7 @@ function hasType(type: JsonType, value: unknown): boolean {
 }
 
 /**
- * Changes the stored profiles to the result of `update`, one process at a time, in a file of mode 0600 whatever the
- * umask. `update` can run twice, so that its errors are thrown before any file is created or locked. Throws
+ * One process at a time. `update` can run twice, so that its errors are thrown before any file is created or locked. Throws
  * Failure `local_file` if the store is invalid or cannot be written; the old store is kept then.
  */
 export async function updateProfiles(
@@ -110,7 +149,7 @@ export async function updateProfiles(
 ): Promise<void> {
   const { runtime } = context;
   const directory = configDirectory(runtime);
-  const path = profileStorePath(directory);
+  const path = profileStorePath(runtime);
   update(await readProfiles(context));
   const withWriteFailure = <T>(run: () => Promise<T>): Promise<T> =>
     withFileFailure(`write ${path}`, run, { hint: 'set SVC_CONFIG_DIR to another directory' });
@@ -161,7 +200,6 @@ async function findStaleFiles(store: string): Promise<string[]> {
   return (await readdir(directory)).filter(isStale).map((entry) => join(directory, entry));
 }
 
-// The caller holds the lock of the store.
 async function removeStaleFiles(store: string): Promise<void> {
   for (const path of await findStaleFiles(store)) await rm(path, { force: true });
 }

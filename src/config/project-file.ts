@@ -14,7 +14,6 @@ import { shellWord } from '../output/shell-quote.ts';
 import type { Runtime } from '../runtime.ts';
 import { settings } from './settings.ts';
 
-/** The settings of the `.svc.json` of a project. */
 export interface ProjectSettings {
   readonly path: string;
   readonly values: ReadonlyMap<string, string>;
@@ -27,8 +26,7 @@ const ROOT_USER_ID = 0;
 
 /**
  * The nearest `.svc.json` in the working directory and above that can be trusted; others are ignored with a warning. It sets
- * only the project and the model, so that a cloned repository cannot choose where secrets go (docs/contract.md). Throws
- * usage for other keys, and Failure `local_file` for a file that cannot be read.
+ * only the project and the model, so that a cloned repository cannot choose where secrets go (docs/contract.md).
  */
 export async function readProjectFile(
   runtime: Pick<Runtime, 'env' | 'cwd' | 'userId'>,
@@ -55,16 +53,13 @@ async function distrustReason(
   const directory = dirname(path);
   // Reading a link without a target reports it.
   const target = await stat(path).catch(() => link);
-  const writable = [
-    { name: path, stats: target },
-    { name: directory, stats: await stat(directory) },
-  ].find(({ stats }) => !stats.isSymbolicLink() && (stats.mode & OTHERS_MAY_WRITE) !== 0);
-  if (writable) return `everybody may write ${writable.name}; run: chmod o-w ${shellWord(writable.name)}`;
+  const found = [[path, target] as const, [directory, await stat(directory)] as const];
+  const [writable] = found.find(([, stats]) => !stats.isSymbolicLink() && (stats.mode & OTHERS_MAY_WRITE) !== 0) ?? [];
+  if (writable) return `everybody may write ${writable}; run: chmod o-w ${shellWord(writable)}`;
   const owners = [userId, ROOT_USER_ID, (await stat(cwd)).uid];
   const stranger = [link, target].find(({ uid }) => !owners.includes(uid));
-  return directory === cwd || !stranger
-    ? undefined
-    : `it belongs to another user (id ${stranger.uid}); copy it to ${cwd} if you trust it`;
+  if (directory === cwd || !stranger) return undefined;
+  return `it belongs to another user (id ${stranger.uid}); copy it to ${cwd} if you trust it`;
 }
 
 async function readValues(path: string): Promise<ReadonlyMap<string, string>> {

@@ -1,24 +1,29 @@
-import { usageFailure } from '../errors.ts';
+import { invalidValueFailure, usageFailure } from '../errors.ts';
 import { type FlagValues, getStringFlag, isFlagOn } from '../flag.ts';
 import type { Runtime } from '../runtime.ts';
 import { parseBaseUrl } from './base-url.ts';
-import { DEFAULT_PROFILE_NAME, getProfile, LOCAL_PROFILE_NAME, type Profile, parseProfileName } from './profile.ts';
-import { type ConfigContext, readProfiles } from './profile-store.ts';
+import {
+  type ConfigContext,
+  DEFAULT_PROFILE_NAME,
+  getProfile,
+  LOCAL_PROFILE_NAME,
+  type Profile,
+  parseProfileName,
+  readProfiles,
+} from './profile-store.ts';
+import type { ProjectSettings } from './project-file.ts';
+import { findSetting, type SettingName, settingFlagName } from './settings.ts';
 
 export type ServiceHost = 'trace' | 'chat' | 'train';
 
 export interface SelectedProfile {
   readonly name: string;
-  /** Its source, such as `--profile`. */
   readonly source: string;
   readonly isLocal: boolean;
   readonly profile: Profile;
 }
 
-/**
- * The profile in use: `--local`, `--profile`, SVC_PROFILE, the one set by `svc profile use`, else "default". Throws
- * usage for a named profile that does not exist; `missingHint` is the next step then.
- */
+/** Throws usage for a named profile that does not exist; `missingHint` is the next step then. */
 export async function selectProfile(
   flags: FlagValues,
   context: ConfigContext,
@@ -26,20 +31,15 @@ export async function selectProfile(
 ): Promise<SelectedProfile> {
   const isLocal = isFlagOn(flags, 'local');
   const named = getStringFlag(flags, 'profile');
-  const [requestedName, requestedBy] = isLocal
-    ? [LOCAL_PROFILE_NAME, '--local']
-    : named
-      ? [named, '--profile']
-      : [context.runtime.env.SVC_PROFILE, 'SVC_PROFILE'];
   if (isLocal && named && named !== LOCAL_PROFILE_NAME)
     throw usageFailure('--local cannot be combined with --profile', 'remove one of them');
-  const local = { name: LOCAL_PROFILE_NAME, isLocal: true, profile: {} };
-  // Named on the command line or in the environment it needs no store, not even one that can be read.
-  if (requestedName === LOCAL_PROFILE_NAME) return { ...local, source: requestedBy };
-  const stored = await readProfiles(context);
+  const requestedName = isLocal ? LOCAL_PROFILE_NAME : named || context.runtime.env.SVC_PROFILE;
+  const requestedBy = isLocal ? '--local' : named ? '--profile' : 'SVC_PROFILE';
+  // Named on the command line or in the environment, "local" needs no store, not even one that can be read.
+  const stored = requestedName === LOCAL_PROFILE_NAME ? { profiles: {} } : await readProfiles(context);
   const name = requestedName || stored.current || DEFAULT_PROFILE_NAME;
   const source = requestedName ? requestedBy : stored.current ? 'svc profile use' : 'default';
-  if (name === LOCAL_PROFILE_NAME) return { ...local, source };
+  if (name === LOCAL_PROFILE_NAME) return { name, source, isLocal: true, profile: {} };
   // The default one is used without being stored, so it may also be named.
   const isMissing = requestedName && !Object.hasOwn(stored.profiles, parseProfileName(requestedName));
   if (isMissing && requestedName !== DEFAULT_PROFILE_NAME) {
@@ -53,21 +53,12 @@ export async function selectProfile(
   return { name, source, isLocal: false, profile: getProfile(stored, name) };
 }
 
-/**
- * The base URL of a host, checked; undefined if none is set. Source before specificity (docs/contract.md): flag,
- * environment, profile; in the last two, the base URL of the host before the general one.
- */
-export function resolveBaseUrl(
-  host: ServiceHost,
-  flags: FlagValues,
-  env: Runtime['env'],
-  profile: Profile,
-): URL | undefined {
-  const found = findBaseUrl(host, flags, env, profile);
+export function resolveBaseUrl(...sources: Parameters<typeof findBaseUrl>): URL | undefined {
+  const found = findBaseUrl(...sources);
   return found && parseBaseUrl(found.text, found.source);
 }
 
-/** The base URL of a host, unchecked, and its source. */
+/** Unchecked. Source before specificity (docs/contract.md, section 4): environment before profile, then host before general. */
 export function findBaseUrl(
   host: ServiceHost,
   flags: FlagValues,
@@ -86,13 +77,12 @@ export function findBaseUrl(
   return source && text ? { source, text } : undefined;
 }
 
-/** The origins of a profile's base URLs, for the given hosts. */
-export function profileOrigins(profile: Profile, hosts: readonly ServiceHost[]): string[] {
+/** The origins of a profile's base URLs, of all hosts or of those given. */
+export function profileOrigins(profile: Profile, hosts: readonly ServiceHost[] = ['trace', 'chat', 'train']): string[] {
   const urls = hosts.map((host) => resolveBaseUrl(host, new Map(), {}, profile));
   return [...new Set(urls.flatMap((url) => (url ? [url.origin] : [])))];
 }
 
-/** Warnings about stored credentials whose origins are not those of the current base URLs. */
 export function originMismatchWarnings(name: string, profile: Profile): string[] {
   const { password = profile.password_key, token = profile.token_key, credential_command: command } = profile;
   const hasMismatch = (allowedOrigins: readonly string[] = [], ...hosts: readonly ServiceHost[]): boolean =>
@@ -108,4 +98,47 @@ export function originMismatchWarnings(name: string, profile: Profile): string[]
   if (command !== undefined && (hasMismatch(forBasic, 'trace') || hasMismatch(forBearer, 'chat', 'train')))
     warn('credential_command', isNotRun);
   return warnings;
+}
+
+/** The sources of settings, in order of precedence. */
+export interface SettingSources {
+  readonly flags?: FlagValues;
+  readonly env: Runtime['env'];
+  readonly project?: ProjectSettings | undefined;
+  readonly selected: { readonly name: string; readonly profile: Profile };
+}
+
+/** Unchecked; undefined if unset or empty. `source` is `SVC_TIMEOUT` or `profile "work"`; `label` also names the key in a file. */
+export function resolveSetting(
+  name: SettingName,
+  { flags = new Map(), env, project, selected }: SettingSources,
+): { readonly text: string; readonly source: string; readonly label: string } | undefined {
+  const setting = findSetting(name);
+  const flag = settingFlagName(setting);
+  const { variable = '' } = setting;
+  const profileSource = `profile "${selected.name}"`;
+  const stored = new Map<string, unknown>(Object.entries(selected.profile)).get(name);
+  const candidates: readonly (readonly [source: string, label: string, value: unknown])[] = [
+    [`--${flag}`, `--${flag}`, setting.flag && getStringFlag(flags, flag)],
+    [variable, variable, env[variable]],
+    [project?.path ?? '', `${name} in ${project?.path}`, setting.isProject && project?.values.get(name)],
+    [profileSource, `${name} of ${profileSource}`, setting.isStored && stored],
+  ];
+  for (const [source, label, value] of candidates)
+    if (typeof value === 'string' && value !== '') return { text: value, source, label };
+  return undefined;
+}
+
+export function environmentSetting(name: SettingName, env: Runtime['env']): string | undefined {
+  return env[findSetting(name).variable ?? ''] || undefined;
+}
+
+export type HistoryMode = 'off' | 'on' | 'bodies';
+
+/** The mode of the history that SVC_HISTORY or the profile sets; `1` is `on`. Throws usage for any other value. */
+export function resolveHistoryMode(sources: SettingSources): HistoryMode | undefined {
+  const { text, label = '' } = resolveSetting('history', sources) ?? {};
+  if (text === undefined || text === 'off' || text === 'on' || text === 'bodies') return text;
+  if (text === '0' || text === '1') return text === '1' ? 'on' : 'off';
+  throw invalidValueFailure(label, text, 'off, on or bodies');
 }

@@ -1,22 +1,16 @@
 import { resolve } from 'node:path';
-import { invalidValueFailure } from '../errors.ts';
+import { invalidValueFailure, usageFailure } from '../errors.ts';
 import { joinWithOr } from '../fields/closest-match.ts';
 import { hasFormat, stringFormats } from '../fields/string-formats.ts';
 import { type FlagValues, getStringFlag } from '../flag.ts';
 import { parseBaseUrl } from './base-url.ts';
 import { basicAuthorization } from './credentials/credential.ts';
-import { parseCredentialCommand } from './credentials/credential-command.ts';
-import { parseDurationMs } from './parse-duration.ts';
-import type { Profile } from './profile.ts';
+import type { Profile } from './profile-store.ts';
 import { type Setting, settingFlagName, settings } from './settings.ts';
 
 /** The value of a setting as profiles store it; paths become absolute. Throws usage, naming `label`, for an invalid text. */
-export function readSettingValue(
-  { kind, choices = [] }: Setting,
-  text: string,
-  label: string,
-  cwd: string,
-): string | readonly string[] {
+export function readSettingValue(setting: Setting, text: string, label: string, cwd: string): SettingValue {
+  const { kind, choices = [] } = setting;
   if (kind === 'command') return parseCredentialCommand(text, label, cwd);
   if (kind === 'file' || kind === 'directory') return resolve(cwd, text);
   if (kind === 'url') parseBaseUrl(text, label);
@@ -29,16 +23,44 @@ export function readSettingValue(
   return text;
 }
 
-/** The number from 0 to 99 that a text is. Throws usage, naming `label`, for anything else. */
+const JSON_EXAMPLE_HINT = `write it like '["/usr/bin/pass","show","svc"]'`;
+
+// A JSON array of strings, or words separated by spaces. A relative path of the program starts from `cwd`.
+function parseCredentialCommand(text: string, flag: string, cwd: string): readonly string[] {
+  const isJson = text.trimStart().startsWith('[');
+  const [special] = (!isJson && /["'`$|&;<>()*?~\\]/.exec(text)) || [];
+  if (special !== undefined)
+    throw usageFailure(`${flag} contains ${special}, which needs a shell, and svc runs none`, JSON_EXAMPLE_HINT);
+  const words = isJson ? parseJsonWords(text, flag) : text.split(/\s+/).filter((word) => word !== '');
+  const [program = '', ...args] = words;
+  if (program === '') throw usageFailure(`${flag} does not name a program`, 'write it like "/usr/bin/pass show svc"');
+  return [/[/\\]/.test(program) ? resolve(cwd, program) : program, ...args];
+}
+
+function parseJsonWords(text: string, flag: string): string[] {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw usageFailure(`${flag} is not valid JSON`, JSON_EXAMPLE_HINT);
+  }
+  const isWord = (word: unknown): word is string => typeof word === 'string' && !word.includes('\0');
+  if (Array.isArray(value) && value.every(isWord)) return value;
+  throw usageFailure(`${flag} must be an array of strings`, JSON_EXAMPLE_HINT);
+}
+
+/** Throws usage, naming `label`, for anything but 0 to 99. */
 export function parseCount(label: string, text: string): number {
   if (/^\d{1,2}$/.test(text)) return Number(text);
   throw invalidValueFailure(label, text, 'a number from 0 to 99');
 }
 
 /** Settings and their new values; an empty value removes the setting. */
-export type ProfileChanges = { readonly [setting: string]: string | readonly string[] };
+export type ProfileChanges = { readonly [setting: string]: SettingValue };
 
-/** The settings that flags give for a profile, checked; paths become absolute. Throws usage for an invalid one. */
+type SettingValue = string | readonly string[];
+
+/** Paths become absolute. Throws usage for an invalid value. */
 export function readProfileChanges(flags: FlagValues, cwd: string): ProfileChanges {
   const entries = settings.flatMap((setting: Setting) => {
     const flag = settingFlagName(setting);
@@ -49,7 +71,24 @@ export function readProfileChanges(flags: FlagValues, cwd: string): ProfileChang
   return Object.fromEntries(entries);
 }
 
-/** A profile with some settings changed; those that became empty are removed. */
 export function applyProfileChanges(profile: Profile, changes: ProfileChanges): Profile {
   return Object.fromEntries(Object.entries({ ...profile, ...changes }).filter(([, value]) => value !== ''));
+}
+
+const MS_PER_UNIT: { readonly [unit: string]: number } = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
+
+// Longer timers of Node fire at once.
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
+/** Milliseconds of `500ms`, `90s`, `2m`, `1h`, or a number of seconds. Throws usage for anything else, 0 included. */
+export function parseDurationMs(sourceName: string, text: string): number {
+  const [, count, unit = 's'] = /^(\d+(?:\.\d+)?)(ms|s|m|h)?$/.exec(text) ?? [];
+  const milliseconds = Number(count) * (MS_PER_UNIT[unit] ?? 0);
+  if (milliseconds > 0 && milliseconds <= MAX_TIMER_MS) return milliseconds;
+  const hint = 'write a time like 500ms, 90s, 2m or 1h, at most 596h';
+  throw usageFailure(`${sourceName} cannot be ${JSON.stringify(text)}`, hint);
+}
+
+export function parseDurationOrZeroMs(sourceName: string, text: string): number {
+  return /^0(?:ms|s|m|h)?$/.test(text) ? 0 : parseDurationMs(sourceName, text);
 }

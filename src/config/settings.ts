@@ -22,23 +22,18 @@ export type SettingKind = keyof typeof placeholders;
 
 /** A setting: everything that flags, environment, profiles, `svc doctor` and the docs know about it. */
 export interface Setting {
-  /** The key in profiles and the row of `svc doctor`. */
   readonly name: string;
   readonly kind: SettingKind;
   readonly summary: string;
   /** The commands that get the flag: all requests, all commands, batches, or only those that change profiles. */
   readonly flag?: 'requests' | 'all' | 'batches' | 'profiles';
-  /** The flag, if it is not the name in kebab-case. */
   readonly flagName?: string;
   readonly short?: string;
-  /** The placeholder in help, if it is not that of the kind. */
   readonly value?: string;
   readonly variable?: string;
   readonly isStored?: true;
-  /** A `.svc.json` of a project can hold it. */
   readonly isProject?: true;
   readonly default?: string;
-  /** Completion offers the names of this kind that svc knows. */
   readonly completes?: KnownNameKind;
   readonly choices?: readonly string[];
 }
@@ -97,7 +92,6 @@ type AnySetting = (typeof settings)[number];
 
 export type SettingName = AnySetting['name'];
 
-/** The settings profiles can hold, with the types they have there. */
 export type StoredSettings = {
   readonly [S in Extract<AnySetting, { isStored: true }> as S['name']]?: StoredValue<S['kind']>;
 };

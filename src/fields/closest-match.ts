@@ -1,4 +1,3 @@
-/** The candidate closest to a misspelled word, or undefined if none is close. */
 export function closestMatch(word: string, candidates: Iterable<string>): string | undefined {
   const normalized = normalizeName(word);
   let best: string | undefined;
@@ -6,7 +5,9 @@ export function closestMatch(word: string, candidates: Iterable<string>): string
   if (normalized.length < 2) return undefined;
   let minDistance = Math.floor(Math.max(normalized.length, 3) / 3) + 1;
   for (const candidate of candidates) {
-    const distance = editDistance(normalized, normalizeName(candidate), minDistance);
+    const other = normalizeName(candidate);
+    if (Math.abs(other.length - normalized.length) >= minDistance) continue;
+    const distance = editDistance(normalized, other);
     if (distance < minDistance) [best, minDistance] = [candidate, distance];
   }
   return best;
@@ -17,30 +18,24 @@ function normalizeName(word: string): string {
   return word.toLowerCase().replace(/[-_]/g, '');
 }
 
-// Optimal string alignment distance: insertions, deletions, substitutions and transpositions. From `limit` on it is inexact.
-function editDistance(a: string, b: string, limit: number): number {
-  if (Math.abs(a.length - b.length) >= limit) return limit;
-  let beforeLast: number[] = [];
-  let last = Array.from({ length: b.length + 1 }, (_, at) => at);
-  for (let row = 1; row <= a.length; row++) {
-    const current = [row];
-    for (let column = 1; column <= b.length; column++) {
-      const isSame = a[row - 1] === b[column - 1];
-      let cost = Math.min(
-        (last[column] ?? 0) + 1,
-        (current[column - 1] ?? 0) + 1,
-        (last[column - 1] ?? 0) + (isSame ? 0 : 1),
-      );
-      const isTransposition = row > 1 && column > 1 && a[row - 1] === b[column - 2] && a[row - 2] === b[column - 1];
-      if (isTransposition) cost = Math.min(cost, (beforeLast[column - 2] ?? 0) + 1);
-      current.push(cost);
+// Optimal string alignment distance: insertions, deletions, substitutions and transpositions.
+function editDistance(a: string, b: string): number {
+  const rows: number[][] = [];
+  const costAt = (row: number, column: number): number => rows[row]?.[column] ?? Number.POSITIVE_INFINITY;
+  for (let row = 0; row <= a.length; row++) {
+    const costs: number[] = [];
+    rows.push(costs);
+    for (let column = 0; column <= b.length; column++) {
+      const replaced = costAt(row - 1, column - 1) + (a[row - 1] === b[column - 1] ? 0 : 1);
+      const isTransposed = a[row - 1] === b[column - 2] && a[row - 2] === b[column - 1];
+      const transposed = isTransposed ? costAt(row - 2, column - 2) + 1 : replaced;
+      const cost = Math.min(costAt(row - 1, column) + 1, costAt(row, column - 1) + 1, replaced, transposed);
+      costs.push(row + column === 0 ? 0 : cost);
     }
-    [beforeLast, last] = [last, current];
   }
-  return last[b.length] ?? limit;
+  return costAt(a.length, b.length);
 }
 
-/** A list in a sentence: `a, b or c`. */
 export function joinWithOr(words: readonly string[]): string {
   return words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`;
 }

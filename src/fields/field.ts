@@ -10,15 +10,12 @@ export type Shape = { readonly nullable?: true } & (
   | { readonly type: 'list'; readonly of: Shape }
   | {
       readonly type: 'object';
-      /** The known fields; without them the object is free-form. */
       readonly fields?: Fields;
-      /** Fields beyond `fields` pass without a warning. */
       readonly hasOpenFields?: true;
       /** Fields that existing servers accept, and the interface does not list (docs/servers.md). */
       readonly accepted?: AcceptedFields;
       /** Null in an optional field passes without a warning: clients write every field that they know. */
       readonly takesNull?: true;
-      /** The type of every field of a free-form object. */
       readonly values?: Shape;
     }
   | { readonly type: 'either'; readonly of: readonly Shape[] }
@@ -35,7 +32,6 @@ export interface Advice {
   readonly max?: number | bigint;
   readonly above?: number;
   readonly format?: StringFormat;
-  /** The maximum length of the value's JSON text in bytes. */
   readonly bytes?: number;
   readonly isNonEmpty?: true;
   /** Neither the string nor a string in the array may be empty. */
@@ -55,7 +51,6 @@ export interface Advice {
   readonly after?: string;
 }
 
-/** Fields by name that have no flag, and are in no schema. */
 export type AcceptedFields = { readonly [name: string]: Advice };
 
 /** Accepted fields without advice, from their names separated by spaces. */
@@ -64,7 +59,7 @@ export function acceptedFields(names: string): AcceptedFields {
 }
 
 /** The value that svc adds for a field that the user left out; never under `--exact`. */
-type AutofillKind = 'call-id' | 'trace-id' | 'parent-id' | 'now' | 'empty' | 'project' | 'model';
+export type AutofillKind = 'call-id' | 'trace-id' | 'parent-id' | 'now' | 'empty' | 'project' | 'model';
 
 /**
  * How the chunks of a streamed response are merged: the first or the last value that is not null, arrays appended, strings
@@ -83,7 +78,6 @@ type MergeRule =
 
 /** One field of a body or response. Flags, help, checks, schemas, completion and the local service derive from it. */
 export type Field = Shape & {
-  /** True of the field in any body. */
   readonly summary: string;
   /** The summary of its flag, if that accepts other forms or names other flags. */
   readonly flagSummary?: string;
@@ -94,7 +88,6 @@ export type Field = Shape & {
   readonly default?: JsonValue;
   readonly deprecated?: string;
   readonly short?: string;
-  /** Most requests use it: help lists it first. */
   readonly isCommon?: true;
   /** The heading in help that lists its flag, unless it is required or common. */
   readonly topic?: string;
@@ -112,7 +105,6 @@ export type Field = Shape & {
   readonly fillUnless?: string;
   /** Its flag also accepts an age instead of a time: `7d` is seven days ago. */
   readonly acceptsAge?: true;
-  /** A realistic value; otherwise one is generated from the shape. */
   readonly sample?: JsonValue;
   readonly join?: MergeRule;
   /** Other names on some servers; if both exist, they hold the same value. */
@@ -143,7 +135,6 @@ export function fieldsOf(common: Partial<Pick<Field, 'topic' | 'nullable' | 'req
   return { string, number, integer, boolean, object, json, list };
 }
 
-/** What makes a string a time in a body. */
 export const dateTime = {
   format: 'date-time',
   wider: [{ type: 'string', format: 'lax-date-time' }],
@@ -154,7 +145,6 @@ export function flagName(fieldName: string): string {
   return fieldName.replace(/^_+/, '').replaceAll('_', '-');
 }
 
-/** The flag of a field of a body; its help comes from the field. */
 export function fieldFlag(name: string, field: Field): Flag {
   return {
     name: flagName(name),
@@ -179,24 +169,15 @@ export function isScalar({ type }: Shape): boolean {
 
 function placeholder(shape: Shape & { readonly isSecret?: true }): string {
   if (shape.isSecret) return '<random|@file>';
-  switch (shape.type) {
-    case 'string':
-      if (shape.oneOf) return `<${shape.oneOf.join('|')}>`;
-      if (shape.format === 'date-time') return '<time>';
-      if (shape.format === 'uuid') return '<uuid>';
-      if (shape.format === 'project-id') return '<entity/project>';
-      return shape.format ? '<ref>' : '<text>';
-    case 'list':
-      return isScalar(shape.of) ? placeholder(shape.of) : '<json>';
-    case 'integer':
-      return '<n>';
-    case 'number':
-      return '<x>';
-    case 'json':
-      return '<text>';
-    default:
-      return '<json>';
-  }
+  if (shape.type === 'list' && isScalar(shape.of)) return placeholder(shape.of);
+  if (shape.type !== 'string') return { integer: '<n>', number: '<x>', json: '<text>' }[String(shape.type)] ?? '<json>';
+  if (shape.oneOf) return `<${shape.oneOf.join('|')}>`;
+  const ofFormat: { readonly [format: string]: string } = {
+    'date-time': '<time>',
+    uuid: '<uuid>',
+    'project-id': '<entity/project>',
+  };
+  return shape.format ? (ofFormat[shape.format] ?? '<ref>') : '<text>';
 }
 
 function summaryNotes(field: Field): string {
@@ -216,7 +197,6 @@ export function minimalBody(fields: Fields): { readonly [name: string]: JsonValu
   return Object.fromEntries(required.map(([name, field]) => [name, smallest(field)]));
 }
 
-/** An object with every field that a client may set, required ones first. */
 export function bodySkeleton(fields: Fields): { readonly [name: string]: JsonValue } {
   const settable = Object.entries(fields).filter(([, field]) => !field.isReadOnly);
   const ordered = settable.toSorted(([, left], [, right]) => Number(right.required ?? 0) - Number(left.required ?? 0));
@@ -227,22 +207,10 @@ export function bodySkeleton(fields: Fields): { readonly [name: string]: JsonVal
 export function sampleValue(field: Field | Shape): JsonValue {
   if ('sample' in field && field.sample !== undefined) return field.sample;
   if ('default' in field && field.default !== undefined) return field.default;
-  switch (field.type) {
-    case 'string':
-      return field.oneOf?.[0] ?? (field.format ? stringFormats[field.format].sample : 'text');
-    case 'number':
-      return 0.5;
-    case 'integer':
-      return field.min ?? 1;
-    case 'boolean':
-      return true;
-    case 'list':
-      return [sampleValue(field.of)];
-    case 'object':
-      return field.fields ? bodySkeleton(field.fields) : {};
-    case 'either':
-      return sampleValue(field.of[0] ?? { type: 'json' });
-    case 'json':
-      return null;
-  }
+  if (field.type === 'list') return [sampleValue(field.of)];
+  if (field.type === 'either') return sampleValue(field.of[0] ?? { type: 'json' });
+  if (field.type === 'object') return field.fields ? bodySkeleton(field.fields) : {};
+  if (field.type === 'string') return field.oneOf?.[0] ?? (field.format ? stringFormats[field.format].sample : 'text');
+  if (field.type === 'integer') return field.min ?? 1;
+  return { number: 0.5, boolean: true, json: null }[field.type];
 }

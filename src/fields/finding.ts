@@ -1,4 +1,5 @@
 import { type JsonNode, type JsonPath, startOffset } from '../json/json-node.ts';
+import type { AcceptedFields, Fields } from './field.ts';
 
 /** A problem in a body or response. An error violates the interface; a warning is valid but likely a mistake. */
 export interface Finding {
@@ -34,47 +35,49 @@ export interface PendingFinding extends Pick<Finding, 'level' | 'code'> {
   readonly describe: () => Pick<Finding, 'path' | 'message' | 'flagMessage'>;
 }
 
-/** Returns the rules of existing servers that a body breaks (docs/servers.md). */
+export interface BodyRequirements {
+  readonly body: Fields;
+  /** Fields of the body that existing servers accept, and the interface does not list (docs/servers.md). */
+  readonly accepted?: AcceptedFields;
+  readonly rules?: BodyRules;
+}
+
+/** Returns the rules of existing servers about several fields that a body breaks (docs/servers.md). */
 export type BodyRules = (body: JsonNode) => Iterable<BrokenRule>;
 
 /** A rule that a body breaks: the path of the value, or of the field that is missing. The default `code` is `advice`. */
 export type BrokenRule = Pick<Finding, 'path' | 'message'> & Partial<Pick<Finding, 'code'>>;
 
 /** A warning about a value; the one about a missing field belongs to its object. */
-export function pendingWarning(
-  code: Finding['code'],
-  node: JsonNode,
-  describe: PendingFinding['describe'],
-): PendingFinding {
-  return { level: 'warning', code, offset: startOffset(node), describe };
+export function pendingWarning(code: Finding['code'], node: JsonNode, describe: PendingFinding['describe']) {
+  return { level: 'warning' as const, code, offset: startOffset(node), describe };
 }
 
-// Enough to see what is wrong.
 const MAX_FINDINGS_PER_KIND = 100;
 
-/** A finding that is reported, and the number of further findings of its kind. */
 export type ReportedFinding<T> = T & Pick<Finding, 'level' | 'code' | 'message' | 'more'>;
 
 /** Keeps findings in the order added: the first of the same and the first hundred of each kind. Counts the others. */
 export function createFindingCollector<T extends { readonly message: string }>() {
-  const counts = new Map<string, number>();
-  const reported: { readonly finding: ReportedFinding<T>; more: number }[] = [];
-  // The findings that count further ones: of the same, the first; of a kind, the hundredth.
-  const counters = new Map<string, { more: number }>();
+  interface Entry {
+    readonly finding: ReportedFinding<T>;
+    more: number;
+  }
+  const reported: Entry[] = [];
+  const byKind = new Map<string, Entry[]>();
+  const byText = new Map<string, Entry>();
   return {
-    add: ({ level, code, sameAs }: Pick<PendingFinding, 'level' | 'code' | 'sameAs'>, describe: () => T): void => {
-      const kind = `${level} ${code}`;
-      const counter = (sameAs === undefined ? undefined : counters.get(sameAs)) ?? counters.get(kind);
+    add: ({ level, code, sameAs = '' }: Pick<PendingFinding, 'level' | 'code' | 'sameAs'>, describe: () => T): void => {
+      const ofKind = byKind.get(level + code) ?? [];
+      const counter = byText.get(sameAs) ?? ofKind[MAX_FINDINGS_PER_KIND - 1];
       if (counter) {
         counter.more += 1;
         return;
       }
       const entry = { finding: { ...describe(), level, code }, more: 0 };
       reported.push(entry);
-      if (sameAs !== undefined) counters.set(sameAs, entry);
-      const number = (counts.get(kind) ?? 0) + 1;
-      counts.set(kind, number);
-      if (number === MAX_FINDINGS_PER_KIND) counters.set(kind, entry);
+      byKind.set(level + code, [...ofKind, entry]);
+      if (sameAs !== '') byText.set(sameAs, entry);
     },
     findings: (): ReportedFinding<T>[] =>
       reported.map(({ finding, more }) =>
@@ -83,7 +86,6 @@ export function createFindingCollector<T extends { readonly message: string }>()
   };
 }
 
-/** The findings in the order of the text: the first hundred of each kind, and the number of others. */
 export function firstOfEachKind(pendingFindings: readonly PendingFinding[]): Finding[] {
   const collector = createFindingCollector<ReturnType<PendingFinding['describe']>>();
   for (const pending of [...pendingFindings].sort((left, right) => left.offset - right.offset))

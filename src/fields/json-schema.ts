@@ -3,7 +3,7 @@ import type { Field, Fields, Shape } from './field.ts';
 import { type StringFormat, stringFormats } from './string-formats.ts';
 
 /** The purpose of a schema; each session of an agent reads that of a tool, which therefore only has what a model cannot know. */
-export type SchemaPurpose = 'validation' | 'openapi-body' | 'openapi-response' | 'tool' | 'tool-names';
+type SchemaPurpose = 'validation' | 'openapi-body' | 'openapi-response' | 'tool' | 'tool-names';
 
 // Their fields have the names that the engines behind most services use, which models know.
 const ENGINE_TOPICS = ['Sampling', 'Engine'];
@@ -11,9 +11,8 @@ const ENGINE_TOPICS = ['Sampling', 'Engine'];
 type JsonSchemaObject = { readonly [key: string]: JsonValue | undefined };
 
 /**
- * The JSON Schema (2020-12) of an object with these fields. It and the validator agree: formats of strings are `pattern`s,
- * because validators disagree about `format`. For an OpenAPI document it has formats and examples as well.
- * Fields that svc fills in are not required.
+ * JSON Schema 2020-12. It and the validator agree: formats of strings are `pattern`s, because validators disagree about
+ * `format`. Fields that svc fills in are not required.
  */
 export function objectSchema(
   fields: Fields,
@@ -39,59 +38,43 @@ export function objectSchema(
 const trueSchema = { const: true };
 
 function fieldSchema(field: Field, purpose: SchemaPurpose): JsonSchemaObject {
-  const { sample } = field;
+  const { summary, serviceSummary = summary, default: value, deprecated, sample } = field;
   const isOpenApi = purpose.startsWith('openapi');
   const isKnown = !field.isCommon && ENGINE_TOPICS.includes(field.topic ?? '');
   // Of a rare object, the names of its parts say enough.
   const isRareObject = !field.isCommon && field.type === 'object';
   const ofParts = purpose === 'tool' && (isKnown || isRareObject) ? 'tool-names' : purpose;
   const hasNoText = purpose === 'tool-names' || (purpose === 'tool' && isKnown);
+  const note = isOpenApi && value !== undefined ? ` (default: ${writeJson(value)})` : '';
+  const text = (isOpenApi ? serviceSummary : summary) + note + (deprecated ? ` (deprecated: use ${deprecated})` : '');
   return {
-    description: hasNoText ? undefined : describeField(field, isOpenApi),
+    description: hasNoText ? undefined : text,
     ...(field.isReadOnly ? { type: 'null', readOnly: true } : shapeSchema(field, ofParts)),
     // Type generators make every field with a default required.
-    default: purpose === 'validation' ? field.default : undefined,
+    default: purpose === 'validation' ? value : undefined,
     ...(isOpenApi && sample !== undefined ? { examples: [sample] } : {}),
-    deprecated: field.deprecated ? true : undefined,
+    deprecated: deprecated ? true : undefined,
   };
-}
-
-function describeField(
-  { summary, serviceSummary = summary, default: value, deprecated }: Field,
-  isOpenApi: boolean,
-): string {
-  const note = isOpenApi && value !== undefined ? ` (default: ${writeJson(value)})` : '';
-  return (isOpenApi ? serviceSummary : summary) + note + (deprecated ? ` (deprecated: use ${deprecated})` : '');
 }
 
 function shapeSchema(shape: Shape, purpose: SchemaPurpose): JsonSchemaObject {
   const type = (name: string): JsonValue => (shape.nullable ? [name, 'null'] : name);
   const schemaOf = (inner: Shape): JsonSchemaObject => shapeSchema(inner, purpose);
-  switch (shape.type) {
-    case 'string':
-      // Generators of types lose the null of an enum.
-      if (shape.oneOf && shape.nullable) return { anyOf: [{ type: 'string', enum: shape.oneOf }, { type: 'null' }] };
-      return { type: type('string'), enum: shape.oneOf, ...(shape.format ? formatSchema(shape.format, purpose) : {}) };
-    case 'number':
-    case 'integer':
-      return { type: type(shape.type), minimum: shape.min, maximum: shape.max };
-    case 'boolean':
-      return { type: type('boolean') };
-    case 'list':
-      return { type: type('array'), items: schemaOf(shape.of) };
-    case 'object': {
-      const isOpen = !purpose.startsWith('tool') && (shape.hasOpenFields || !shape.fields);
-      const values = shape.values ? schemaOf(shape.values) : isOpen || undefined;
-      const object = shape.fields ? objectSchema(shape.fields, purpose) : {};
-      return { ...object, type: type('object'), additionalProperties: values };
-    }
-    case 'either': {
-      const options = shape.of.map(schemaOf);
-      return { anyOf: shape.nullable ? [...options, { type: 'null' }] : options };
-    }
-    case 'json':
-      return {};
+  if (shape.type === 'json') return {};
+  if (shape.type === 'list') return { type: type('array'), items: schemaOf(shape.of) };
+  if (shape.type === 'either')
+    return { anyOf: [...shape.of.map(schemaOf), ...(shape.nullable ? [{ type: 'null' }] : [])] };
+  if (shape.type === 'object') {
+    const isOpen = !purpose.startsWith('tool') && (shape.hasOpenFields || !shape.fields);
+    const values = shape.values ? schemaOf(shape.values) : isOpen || undefined;
+    const object = shape.fields ? objectSchema(shape.fields, purpose) : {};
+    return { ...object, type: type('object'), additionalProperties: values };
   }
+  if (shape.type === 'boolean') return { type: type('boolean') };
+  if (shape.type !== 'string') return { type: type(shape.type), minimum: shape.min, maximum: shape.max };
+  // Generators of types lose the null of an enum.
+  if (shape.oneOf && shape.nullable) return { anyOf: [{ type: 'string', enum: shape.oneOf }, { type: 'null' }] };
+  return { type: type('string'), enum: shape.oneOf, ...(shape.format ? formatSchema(shape.format, purpose) : {}) };
 }
 
 function formatSchema(format: StringFormat, purpose: SchemaPurpose): JsonSchemaObject {

@@ -4,7 +4,6 @@ import { joinWithOr } from './closest-match.ts';
 import type { Field, Shape } from './field.ts';
 import { hasFormat, referenceKind, stringFormats } from './string-formats.ts';
 
-// A finding should fit on a line.
 const MAX_SHOWN_CHARS = 40;
 
 /** The values that a shape accepts: `an integer from 1 to 5000 or null`; for a flag, without null. */
@@ -30,10 +29,7 @@ export function mismatchMessage(rootShape: Shape, path: JsonPath, node: JsonNode
   return `must be ${accepted}${shape.isSecret ? '' : `, not ${describeValue(node)}`}${hint}`;
 }
 
-/**
- * Returns a form that the interface does not show and most servers accept (docs/servers.md): null for an optional
- * field, or one of the wider forms of a field. Undefined for any other value. Usual forms cause no warning.
- */
+/** A form that the interface does not show and most servers accept (docs/servers.md); usual forms cause no warning. */
 export function toleratedForm(node: JsonNode, field: Field): { readonly isUsual?: true } | undefined {
   if (kindOf(node) === 'null') return field.required || field.nullable || field.type === 'json' ? undefined : {};
   return field.wider && !isOfShape(node, field) ? field.wider.find((shape) => isOfShape(node, shape)) : undefined;
@@ -44,16 +40,14 @@ export function toleratedFormMessage(node: JsonNode, field: Field): string {
   return `should be ${describeShape(field)}; most servers ${leniency}`;
 }
 
-export type NumberRange = { readonly min?: number | bigint; readonly max?: number | bigint };
+type NumberRange = { readonly min?: number | bigint; readonly max?: number | bigint };
 
-/** True for a number that is not outside of a range. */
 export function isInRange(node: JsonNode, { min, max }: NumberRange): boolean {
   const text = rawText(node);
   if (min !== undefined && compareNumberLiterals(text, String(min)) < 0) return false;
   return max === undefined || compareNumberLiterals(text, String(max)) <= 0;
 }
 
-// Whatever its fields or elements are.
 function isOfShape(node: JsonNode, shape: Shape): boolean {
   if (shape.type !== 'string' || kindOf(node) !== 'string') return kindOf(node) === shape.type;
   const text = stringOf(node);
@@ -74,7 +68,6 @@ function dayHint(shape: Shape, node: JsonNode): string {
   return isDayWrong ? '; that day does not exist' : '';
 }
 
-// `"abc"`, `12.5`, `an array`.
 function describeValue(node: JsonNode): string {
   const kind = kindOf(node);
   if (kind === 'object' || kind === 'list') return kindName(node);
@@ -89,25 +82,13 @@ function nullForm({ nullable }: Shape, isFlag = false): string[] {
 }
 
 function formsOf(shape: Shape): string[] {
-  switch (shape.type) {
-    case 'string':
-      if (shape.oneOf) return shape.oneOf.map((value) => JSON.stringify(value));
-      return [shape.format ? stringFormats[shape.format].description : 'a string'];
-    case 'number':
-      return [`a number${describeRange(shape)}`];
-    case 'integer':
-      return [`an integer${describeRange(shape)}`];
-    case 'boolean':
-      return ['true or false'];
-    case 'list':
-      return ['an array'];
-    case 'object':
-      return ['an object'];
-    case 'either':
-      return shape.of.flatMap((one) => [...formsOf(one), ...nullForm(one)]);
-    case 'json':
-      return ['JSON'];
-  }
+  if (shape.type === 'either') return shape.of.flatMap((one) => [...formsOf(one), ...nullForm(one)]);
+  if (shape.type === 'number' || shape.type === 'integer')
+    return [`${shape.type === 'number' ? 'a number' : 'an integer'}${describeRange(shape)}`];
+  if (shape.type !== 'string')
+    return [{ boolean: 'true or false', list: 'an array', object: 'an object', json: 'JSON' }[shape.type]];
+  if (shape.oneOf) return shape.oneOf.map((value) => JSON.stringify(value));
+  return [shape.format ? stringFormats[shape.format].description : 'a string'];
 }
 
 function describeRange({ min, max }: NumberRange): string {

@@ -1,12 +1,5 @@
 import { usageFailure } from '../errors.ts';
 
-/** A format of strings: `pattern` decides (here and in JSON Schema), `description` is for people. */
-interface FormatRule {
-  readonly pattern: string;
-  readonly description: string;
-  readonly sample: string;
-}
-
 const PROJECT_PATH = 'svc:///[^/]+/[^/]+';
 const NAME_AND_DIGEST = '[^/:]+:[^/:]+';
 const CALL_ID = '[^/:]+';
@@ -23,7 +16,10 @@ const OP_REF = `${PROJECT_PATH}/op/${NAME_AND_DIGEST}`;
 const PART = '(?:/(?:attr|key|id)/[^/]+|/index/\\d+)*';
 const OBJECT_OR_OP_PART_REF = `${PROJECT_PATH}/(?:object|op)/${NAME_AND_DIGEST}${PART}`;
 
-/** The formats of the interface and, after the empty line, formats that only real servers require or accept. */
+/**
+ * The formats of the interface and, after the empty line, formats that only real servers require or accept. `pattern` decides,
+ * here and in JSON Schema.
+ */
 export const stringFormats = {
   'date-time': {
     pattern: `^(?:${COMMON_DATE}|${LEAP_YEAR}-02-29)[Tt]${TIME}$`,
@@ -94,22 +90,18 @@ export const stringFormats = {
     description: 'a date or a time',
     sample: '2026-01-31 09:30:00',
   },
-} as const satisfies Record<string, FormatRule>;
+} as const satisfies Record<string, { pattern: string; description: string; sample: string }>;
 
 export type StringFormat = keyof typeof stringFormats;
 
 const compiledPatterns = new Map<StringFormat, RegExp>();
 
 export function hasFormat(text: string, format: StringFormat): boolean {
-  let pattern = compiledPatterns.get(format);
-  if (!pattern) {
-    pattern = new RegExp(stringFormats[format].pattern, 'u');
-    compiledPatterns.set(format, pattern);
-  }
+  const pattern = compiledPatterns.get(format) ?? new RegExp(stringFormats[format].pattern, 'u');
+  compiledPatterns.set(format, pattern);
   return pattern.test(text);
 }
 
-/** The kind of reference a string is, for the error about the wrong kind. */
 export function referenceKind(text: string): string | undefined {
   const refs: readonly StringFormat[] = ['object-ref', 'call-ref', 'op-ref'];
   return refs.find((format) => hasFormat(text, format))?.replace('-', ' ');
@@ -147,7 +139,7 @@ export function ageToTimestamp(text: string, now: number): string | undefined {
   return time.getTime() >= EARLIEST_MS ? time.toISOString() : undefined;
 }
 
-/** The UTC time that an age, the value of a flag, was before `now`. Throws usage for anything but `90s`, `15m`, `12h`, `7d` or `2w`. */
+/** As ageToTimestamp. Throws usage for anything but an age. */
 export function parseAgeStart(flag: string, text: string, now: number): string {
   const time = ageToTimestamp(text, now);
   if (time !== undefined) return time;

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { parseDurationMs } from '../config/parse-duration.ts';
+import { parseDurationMs } from '../config/setting-kinds.ts';
 import { usageFailure } from '../errors.ts';
 import { joinWithOr } from '../fields/closest-match.ts';
 import { getHeader, type HttpHeaders, type HttpResponse, type Middleware, type Send } from '../http/message.ts';

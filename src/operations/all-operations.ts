@@ -14,7 +14,6 @@ export const typedOperations = [
   callStartOperation,
 ] as const;
 
-/** The same, without their specific types. */
 export const allOperations: readonly Operation[] = typedOperations;
 
 export function operationAt(path: string | undefined): Operation | undefined {

@@ -83,7 +83,6 @@ const choiceFields: Fields = {
   token_ids: list('Ids of the generated tokens', { type: 'integer' }, { join: 'append' }),
 };
 
-/** The chat completion, and how the chunks of a streamed one join. */
 export const chatResponseFields: Fields = {
   model: string('Model that responded', { required: true, join: 'first' }),
   choices: list(

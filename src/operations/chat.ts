@@ -1,5 +1,4 @@
-import { chatEngineFields } from './chat-engine-fields.ts';
-import { chatRequestFields } from './chat-request-fields.ts';
+import { chatEngineFields, chatRequestFields } from './chat-fields.ts';
 import { chatResponseFields } from './chat-response-fields.ts';
 import { acceptedChatFields, chatRules } from './chat-rules.ts';
 import { BYTES_PER_MEBIBYTE, type Operation } from './operation.ts';

@@ -43,7 +43,6 @@ const feedbackTypes: { readonly [type: string]: FeedbackType } = {
   },
 };
 
-/** Fields that only records of some types may have. */
 const reservedFields: readonly (readonly [fields: readonly string[], types: readonly string[]])[] = [
   [['annotation_ref'], ['wandb.annotation']],
   [
@@ -79,12 +78,8 @@ export const feedbackRules: BodyRules = function* (body) {
   }
 };
 
-function* typeProblems(
-  body: JsonNode,
-  name: string,
-  type: string,
-  { needs = [], namedBy, payload }: FeedbackType,
-): Iterable<BrokenRule> {
+function* typeProblems(body: JsonNode, name: string, type: string, rules: FeedbackType): Iterable<BrokenRule> {
+  const { needs = [], namedBy, payload } = rules;
   const suffix = name.slice(type.length + 1);
   for (const field of needs)
     if (!isSet(getMember(body, field))) yield rule(field, `is required for feedback_type ${type}`);

@@ -5,7 +5,6 @@ const { integer, list, string } = fieldsOf();
 
 export const DEFAULT_SAMPLE_LIMIT = 2000;
 
-/** POST /feedback/payload_schema: reads only. */
 export const feedbackSchemaOperation = {
   command: ['feedback', 'schema'],
   summary: 'Discover the paths and types of feedback payloads',

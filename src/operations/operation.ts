@@ -1,16 +1,14 @@
-import type { AcceptedFields, Fields } from '../fields/field.ts';
-import type { BodyRules } from '../fields/finding.ts';
+import type { Fields } from '../fields/field.ts';
+import type { BodyRequirements } from '../fields/finding.ts';
 import type { JsonPath } from '../json/json-node.ts';
 
-/** One operation of the service, as data: all that svc knows about it. */
-export interface Operation {
+export interface Operation extends BodyRequirements {
   readonly command: readonly string[];
   readonly summary: string;
   readonly about?: string;
   /** Relative to the base URL; the method is always POST. */
   readonly path: `/${string}`;
   readonly auth: 'basic' | 'bearer';
-  /** Which of the three base URLs it is sent to. */
   readonly host: 'trace' | 'chat' | 'train';
   readonly largestBody: number;
   /** The shape in which servers report errors: `{"detail":...}`, with 422 for bodies, or `{"error":{...}}`, with 400 (docs/servers.md). */
@@ -20,18 +18,12 @@ export interface Operation {
   /** Without these of its `ids`, a `keyed` operation counts as `once`. */
   readonly key?: readonly string[];
   /**
-   * The id, of its `ids`, of the stored record that the request replaces. A server deletes that record before its last checks
-   * (docs/servers.md), so a 400, a 5xx or a lost response may have cost it. Only with this id as its key is the request `keyed`.
+   * The id, of its `ids`, of the record that the request replaces. A server deletes it before its last checks (docs/servers.md),
+   * so a 400, a 5xx or a lost response may have cost it. Only with this id as its key is the request `keyed`.
    */
   readonly replaces?: string;
   /** Paths of the ids in the body that identify the record later, by kind of id. */
   readonly ids?: { readonly [what: string]: JsonPath };
-  readonly body: Fields;
-  /** Fields of the body that existing servers accept, and the interface does not list (docs/servers.md). */
-  readonly accepted?: AcceptedFields;
-  /** Rules of existing servers about several fields of the body (docs/servers.md). */
-  readonly rules?: BodyRules;
-  /** The field whose fields become the flags. */
   readonly flagsFrom?: string;
   /** Servers reject unknown fields of the body (docs/servers.md); those of other operations ignore them. */
   readonly rejectsUnknownFields?: true;
@@ -51,7 +43,6 @@ export interface Operation {
     readonly as: 'prompt' | { readonly filesOf: string };
   };
   readonly shorthands?: { readonly [flag: string]: Shorthand };
-  /** The flags that `-h` lists, the most used ones first. */
   readonly keyFlags: readonly string[];
   /** The first one runs as typed, on the local service; the second one is for a real service. */
   readonly examples: readonly Example[];
@@ -59,7 +50,6 @@ export interface Operation {
 
 export const BYTES_PER_MEBIBYTE = 1024 * 1024;
 
-/** The properties that all operations on feedback and calls share. */
 export const traceService = {
   auth: 'basic',
   host: 'trace',
@@ -82,7 +72,6 @@ export type Shorthand = {
   readonly short?: string;
   readonly isCommon?: true;
   readonly conflicts?: readonly string[];
-  /** The fields that it sets as a whole. */
   readonly sets?: readonly string[];
 } & (
   | { readonly kind: 'message'; readonly role: 'system' | 'developer' }
@@ -91,7 +80,6 @@ export type Shorthand = {
   | { readonly kind: 'copy'; readonly from: string; readonly sets: readonly [string] }
 );
 
-/** The object whose fields the flags set, and its path in the body. */
 export interface FlagTarget {
   readonly path: JsonPath;
   readonly fields: Fields;

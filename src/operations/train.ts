@@ -1,5 +1,5 @@
 import { type AcceptedFields, acceptedFields, dateTime, type Fields, fieldsOf } from '../fields/field.ts';
-import { toolFunctionFields } from './chat-request-fields.ts';
+import { toolFunctionFields } from './chat-fields.ts';
 import { BYTES_PER_MEBIBYTE, type Operation } from './operation.ts';
 
 const { boolean, integer, list, number, object, string } = fieldsOf();
@@ -37,7 +37,6 @@ const trajectoryFields: Fields = {
   tools: list('Tools that the model could call', { type: 'object', hasOpenFields: true, fields: toolFields }),
 };
 
-/** One run of a task with its reward. */
 export const trajectoryShape = {
   type: 'object',
   takesNull: true,

@@ -16,10 +16,7 @@ it.each([
   ['call start', '{"start":{"id":"","trace_id":"t"}}', 'once'],
   ['call start', '{"start":{"id":"c","trace_id":""}}', 'once'],
 ] as const)('%s with %s is %s', (command, body, effect) => {
-  const { ids, effect: found } = prepareRequest(
-    { operation: operations[command], headers: [] },
-    createDraft(undefined, body),
-  );
+  const { ids, effect: found } = prepareRequest({ operation: operations[command], headers: [] }, createDraft(body));
   expect(found).toBe(effect);
   expect(Object.values(ids)).not.toContain('');
 });

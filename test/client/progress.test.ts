@@ -12,7 +12,7 @@ it('the wait for a response shows its duration after 5 s', async () => {
   const send = async (): Promise<never> => {
     throw new Error('not sent');
   };
-  const prepared = prepareRequest({ operation: feedbackSchemaOperation, headers: [] }, createDraft(undefined, '{}'));
+  const prepared = prepareRequest({ operation: feedbackSchemaOperation, headers: [] }, createDraft('{}'));
   const context = createRequestContext(prepared, {
     destination,
     authorization: undefined,

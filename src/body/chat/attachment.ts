@@ -1,33 +1,21 @@
 import { Buffer, isUtf8 } from 'node:buffer';
 import { basename } from 'node:path';
 import { Failure, usageFailure } from '../../errors.ts';
-import type { JsonDocument } from '../../json/json-node.ts';
 import { parseJson } from '../../json/parse-json.ts';
 import { hasByteOrderMark } from '../../json/utf8.ts';
 import { writeJson } from '../../json/write-json.ts';
-import type { BodyDependencies } from '../input-reader.ts';
-
-/** A file of `--attach`. Until `insertAttachments`, a placeholder stands for its content, so that no step copies it. */
-export interface Attachment {
-  /** The content part, as JSON, with the placeholder. */
-  readonly part: string;
-  readonly placeholder: string;
-  readonly bytes: Buffer;
-  readonly encoding: 'base64' | 'text';
-}
+import type { Attachment, Draft } from '../draft.ts';
+import type { BodyInputs } from '../input-reader.ts';
 
 // Like one file (read-input.ts); servers accept at most 32 MiB (docs/servers.md).
 const MAX_ATTACHED_BYTES = 128 * 1024 * 1024;
 
-/**
- * Reads the files of `--attach`: images and audio by their first bytes, else text. Throws usage for any other file, and
- * Failure `local_file` for one that cannot be read, and for more than 128 MiB in all.
- */
-export async function readAttachments(files: readonly string[], dependencies: BodyDependencies): Promise<Attachment[]> {
+/** Throws usage for a file that is not an image, audio or text, and Failure `local_file` for more than 128 MiB in all. */
+export async function readAttachments(files: readonly string[], inputs: BodyInputs): Promise<Attachment[]> {
   const attachments: Attachment[] = [];
   let remainingBytes = MAX_ATTACHED_BYTES;
   for (const path of files) {
-    const attachment = await readAttachment(path, dependencies);
+    const attachment = await readAttachment(path, inputs);
     remainingBytes -= attachment.bytes.length;
     const facts = { hint: 'attach smaller files, or fewer', applied: 'no' } as const;
     if (remainingBytes < 0) throw new Failure('local_file', '--attach: the files have more than 128 MiB in all', facts);
@@ -36,8 +24,8 @@ export async function readAttachments(files: readonly string[], dependencies: Bo
   return attachments;
 }
 
-async function readAttachment(path: string, { inputs, randomBytes }: BodyDependencies): Promise<Attachment> {
-  const bytes = Buffer.from(await inputs.read(path));
+async function readAttachment(path: string, { read, randomBytes }: BodyInputs): Promise<Attachment> {
+  const bytes = Buffer.from(await read(path));
   const displayPath = path === '-' ? 'stdin' : path;
   const head = bytes.subarray(0, 16).toString('latin1');
   const { image, audio } = mediaTypes.find(({ start }) => start.test(head)) ?? {};
@@ -61,12 +49,13 @@ async function readAttachment(path: string, { inputs, randomBytes }: BodyDepende
 }
 
 /** A body with the content of its attachments, which is written into its bytes once: they may have 100 MB. */
-export function insertAttachments({ bytes }: JsonDocument, attachments: readonly Attachment[]): JsonDocument {
+export function insertAttachments(draft: Draft): Draft {
+  const { bytes } = draft.doc;
+  const attachments = draft.edits.flatMap((edit) => edit.attachments ?? []);
   function* chunks(): Generator<Buffer> {
     let at = 0;
     for (const attachment of attachments) {
       const start = bytes.indexOf(attachment.placeholder, at);
-      // --set may have replaced it.
       if (start === -1) continue;
       yield bytes.subarray(at, start);
       yield* encodedChunks(attachment);
@@ -79,7 +68,7 @@ export function insertAttachments({ bytes }: JsonDocument, attachments: readonly
   const whole = Buffer.allocUnsafe(length);
   let end = 0;
   for (const chunk of chunks()) end += chunk.copy(whole, end);
-  return parseJson(whole);
+  return { ...draft, doc: parseJson(whole) };
 }
 
 // A multiple of three: base64 without padding in between.

@@ -17,10 +17,9 @@ import { type JsonValue, RawJson, writeJson } from '../../json/write-json.ts';
 import { choicesByIndex, contentText } from '../../results/chat-text.ts';
 import type { Runtime } from '../../runtime.ts';
 import { invalidBodyFailure } from '../body-check.ts';
-import type { InputReader } from '../input-reader.ts';
+import type { BodyInputs } from '../input-reader.ts';
 import { isIssue, type JsonSource, locationInSource, parseJsonSource } from '../json-source.ts';
 
-/** A conversation in a file, locked until it is closed. */
 export interface Conversation {
   readonly source: JsonSource;
   /** Replaces the file by the messages of a body and of its completion; without a response message it writes nothing. */
@@ -36,14 +35,12 @@ export async function openConversation(
   displayPath: string,
   outputPath: string | undefined,
   runtime: Runtime,
-  { read }: Pick<InputReader, 'read'>,
+  { read }: Pick<BodyInputs, 'read'>,
 ): Promise<Conversation> {
   const path = resolve(runtime.cwd, displayPath);
+  const named = displayPath === '-' ? 'stdin' : displayPath;
   if (displayPath === '-' || descriptorOf(path) !== undefined)
-    throw usageFailure(
-      `--conversation needs a file, not ${displayPath === '-' ? 'stdin' : displayPath}`,
-      'name a file, such as talk.json',
-    );
+    throw usageFailure(`--conversation needs a file, not ${named}`, 'name a file, such as talk.json');
   if (outputPath !== undefined && (await isSameFile(path, resolve(runtime.cwd, outputPath))))
     throw usageFailure(
       `--conversation and -o name the same file, ${displayPath}`,
@@ -54,20 +51,18 @@ export async function openConversation(
     throw new Failure('local_file', message, { hint: 'create it, or choose another file' });
   }
   const close = await acquireLock(path, displayPath, runtime);
-  try {
-    const source = await readMessages(path, displayPath, read);
-    const save: Conversation['save'] = async (body, completion) => {
-      const messages = messagesAfterResponse(body, completion);
-      if (messages !== undefined) await writeFileAtomically(path, displayPath, messages, 0o600);
-    };
-    return { source, close, save };
-  } catch (error) {
+  const source = await readMessages(path, displayPath, read).catch(async (error: unknown) => {
     await close();
     throw error;
-  }
+  });
+  const save: Conversation['save'] = async (body, completion) => {
+    const messages = messagesAfterResponse(body, completion);
+    if (messages !== undefined) await writeFileAtomically(path, displayPath, messages, 0o600);
+  };
+  return { source, close, save };
 }
 
-async function readMessages(path: string, displayPath: string, read: InputReader['read']): Promise<JsonSource> {
+async function readMessages(path: string, displayPath: string, read: BodyInputs['read']): Promise<JsonSource> {
   const bytes = (await pathExists(path)) ? await read(displayPath) : undefined;
   const source = parseJsonSource(displayPath, bytes === undefined || isEmptyConversation(bytes) ? '[]' : bytes);
   if (isIssue(source)) throw invalidBodyFailure([source]);
@@ -77,7 +72,6 @@ async function readMessages(path: string, displayPath: string, read: InputReader
   ]);
 }
 
-/** True for the text of a file without a conversation: it has only white space, or nothing. */
 export function isEmptyConversation(bytes: Uint8Array): boolean {
   return new TextDecoder().decode(bytes).trim() === '';
 }
@@ -103,7 +97,6 @@ export function messagesAfterResponse(body: JsonNode, completion: JsonNode): str
   return `[\n${lines.map((line) => `  ${line}`).join(',\n')}\n]\n`;
 }
 
-// Parts stay parts; text alone is a string.
 function joinContents(beginning: JsonNode | undefined, response: JsonNode): JsonValue {
   const hasParts = [beginning, response].some((message) => rawMember(message, 'content', 'list'));
   if (!hasParts) return contentText(beginning) + contentText(response);

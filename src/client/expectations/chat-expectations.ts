@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer';
 import { fileReference } from '../../body/input-reader.ts';
-import { parseDurationMs } from '../../config/parse-duration.ts';
+import { parseDurationMs } from '../../config/setting-kinds.ts';
 import type { Context } from '../../context.ts';
 import { errorMessage, Failure, type FailureFacts, usageFailure } from '../../errors.ts';
 import { runWithTimeLimit } from '../../fields/run-with-time-limit.ts';

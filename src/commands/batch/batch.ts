@@ -27,7 +27,7 @@ import { type BatchEnd, sendBatch } from '../../batch/run-lines.ts';
 import { createAutofill } from '../../body/autofill.ts';
 import { rejectReplacedInputs, stdinClaim } from '../../body/body-base.ts';
 import { createBodyCheck } from '../../body/body-check.ts';
-import { createBodyDependencies } from '../../body/input-reader.ts';
+import { createBodyInputs } from '../../body/input-reader.ts';
 import { readAuthorization } from '../../client/connection.ts';
 import { readChatExpectations } from '../../client/expectations/chat-expectations.ts';
 import { checkReportFiles, openRunReport } from '../../client/expectations/run-report.ts';
@@ -65,10 +65,10 @@ export async function runBatch(
   const filter = await openResultFilter(flags, context, () => timeoutMs ?? Number.POSITIVE_INFINITY);
   const fileFlags = fillShardInFiles(flags, options.shard);
   const output = getStringFlag(fileFlags, 'output');
-  stdinClaim(operation, args, flags);
-  await rejectReplacedInputs(operation, args, fileFlags, runtime.cwd);
-  const tools = createBodyDependencies(context, createDeadline(timeoutMs, runtime, settings.isTimeoutDefault));
-  const expectations = await readChatExpectations(flags, tools.inputs.read, context.suspendSignals);
+  stdinClaim({ operation, args, flags });
+  await rejectReplacedInputs({ operation, args, flags: fileFlags }, runtime.cwd);
+  const tools = createBodyInputs(context, createDeadline(timeoutMs, runtime, settings.isTimeoutDefault));
+  const expectations = await readChatExpectations(flags, tools.read, context.suspendSignals);
   const rows = flags.has('rows')
     ? await (await import('../../batch/row-input.ts')).readRows(operation, invocation, tools)
     : undefined;

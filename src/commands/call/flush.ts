@@ -4,7 +4,7 @@ import { NO_DEFAULTS } from '../../batch/prepare-line.ts';
 import type { LineResult } from '../../batch/result-line.ts';
 import { createStreamStore } from '../../batch/result-store.ts';
 import { sendBatch } from '../../batch/run-lines.ts';
-import { createBodyDependencies } from '../../body/input-reader.ts';
+import { createBodyInputs } from '../../body/input-reader.ts';
 import { readAuthorization } from '../../client/connection.ts';
 import { resolveSettings, type Settings } from '../../client/settings.ts';
 import type { Invocation } from '../../command.ts';
@@ -115,7 +115,7 @@ async function sendCalls(calls: readonly SpooledCall[], progress: FlushProgress,
   const silent = { ...context, report };
   const bodies = calls.map(({ body }) => body);
   const input = createMemoryInput('the spool', bodies, callStartOperation.largestBody);
-  const tools = createBodyDependencies(context, createDeadline(timeoutMs, context.runtime));
+  const tools = createBodyInputs(context, createDeadline(timeoutMs, context.runtime));
   const given = { label: input.label, defaults: NO_DEFAULTS, tools, parent: undefined };
   const unchanged = { ...settings, isExact: true, isStrict: false, isCheckDisabled: true };
   const checks = await createLineChecks(unchanged, given, silent);

@@ -1,9 +1,9 @@
 import { requireBodySource, stdinClaim } from '../../body/body-base.ts';
 import { enforceChecks } from '../../body/body-check.ts';
 import { buildBody } from '../../body/build-body.ts';
+import { requestedChoiceCount, withStreamEnabled } from '../../body/chat/chat-edits.ts';
 import { type Conversation, openConversation } from '../../body/chat/conversation.ts';
-import { requestedChoiceCount, withStreamEnabled } from '../../body/chat/streaming.ts';
-import { createBodyDependencies, createInputReader } from '../../body/input-reader.ts';
+import { createBodyInputs } from '../../body/input-reader.ts';
 import { openLastConversation } from '../../client/history/request-history.ts';
 import { prepareRequest } from '../../client/request.ts';
 import type { Context } from '../../context.ts';
@@ -27,7 +27,7 @@ export const runChat = requestCommand(chatOperation, async (start, context) => {
   const file = getStringFlag(start.flags, 'conversation');
   const conversation =
     file !== undefined
-      ? await openConversation(file, start.settings.output, context.runtime, createInputReader(context, start.deadline))
+      ? await openConversation(file, start.settings.output, context.runtime, createBodyInputs(context, start.deadline))
       : start.flags.has('continue')
         ? await openLastConversation(context)
         : undefined;
@@ -66,21 +66,19 @@ function isSession({ input, flags, settings: { previewFormat, format = 'text' } 
     args.length === 0 &&
     flags.get('stdin') !== false &&
     !singleChatFlags.some((name) => flags.has(name)) &&
-    stdinClaim(chatOperation, args, flags) === undefined
+    stdinClaim(input) === undefined
   );
 }
 
 export async function buildChatBody(start: RequestStart, conversation: Conversation | undefined, context: Context) {
   const { settings, input, flags, deadline } = start;
   const fill = settings.isExact ? undefined : settings.defaults;
-  const dependencies = createBodyDependencies(context, deadline);
-  const built = await buildBody(input, { settings: fill, conversation: conversation?.source }, dependencies);
+  const inputs = createBodyInputs(context, deadline);
+  const built = await buildBody(input, { settings: fill, conversation: conversation?.source }, inputs);
   const streamMode =
     flags.has('extract') || settings.isExact ? undefined : chooseStreamMode(settings, context.stdout.isTerminal);
-  const draft = streamMode
-    ? withStreamEnabled(built.draft, chatOperation, streamMode, flags.has('stats'))
-    : built.draft;
-  await enforceChecks(draft, chatOperation, built.inputIssues, settings, context.report);
+  const draft = streamMode ? withStreamEnabled(built, streamMode, flags.has('stats')) : built;
+  await enforceChecks(draft, chatOperation, settings, context.report);
   if (conversation && requestedChoiceCount(rootOf(draft.doc)) > 1) {
     const flag = ['conversation', 'continue'].find((name) => flags.has(name));
     const keeper = flag ? `--${flag}` : 'an interactive chat';
@@ -88,13 +86,7 @@ export async function buildChatBody(start: RequestStart, conversation: Conversat
   }
   if (!flags.has('attach')) return draft;
   const { insertAttachments } = await import('../../body/chat/attachment.ts');
-  return {
-    ...draft,
-    doc: insertAttachments(
-      draft.doc,
-      draft.edits.flatMap(({ attachments = [] }) => attachments),
-    ),
-  };
+  return insertAttachments(draft);
 }
 
 function chooseStreamMode({ format, output }: RequestStart['settings'], isStdoutTerminal: boolean) {

@@ -1,5 +1,5 @@
 import type { RunCommand } from '../../command.ts';
-import { resolveHistoryMode, resolveSetting } from '../../config/resolve-setting.ts';
+import { resolveHistoryMode, resolveSetting } from '../../config/select-profile.ts';
 import { readSettingValue } from '../../config/setting-kinds.ts';
 import { findSetting } from '../../config/settings.ts';
 import { Failure, type FailureCode } from '../../errors.ts';

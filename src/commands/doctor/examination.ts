@@ -1,8 +1,13 @@
 import { missingBaseUrl } from '../../config/destination.ts';
-import { DEFAULT_PROFILE_NAME } from '../../config/profile.ts';
+import { DEFAULT_PROFILE_NAME } from '../../config/profile-store.ts';
 import { readProjectFile } from '../../config/project-file.ts';
-import type { SettingSources } from '../../config/resolve-setting.ts';
-import { resolveBaseUrl, type SelectedProfile, type ServiceHost, selectProfile } from '../../config/select-profile.ts';
+import {
+  resolveBaseUrl,
+  type SelectedProfile,
+  type ServiceHost,
+  type SettingSources,
+  selectProfile,
+} from '../../config/select-profile.ts';
 import type { Context } from '../../context.ts';
 import { Failure, type FailureCode } from '../../errors.ts';
 import { type FlagValues, getStringFlag } from '../../flag.ts';

@@ -16,7 +16,7 @@ export async function inspectFiles({ flags, selected, context: { runtime }, find
   const [config, data] = [configDirectory(runtime), dataDirectory(runtime)];
   const { cacert, ...clientFiles } = readCertificateFlags(flags);
   const paths: readonly (readonly [what: string, path: string])[] = [
-    ['profiles', profileStorePath(config)],
+    ['profiles', profileStorePath(runtime)],
     ['profiles directory', config],
     ['data', databaseFileIn(data)],
     ['data directory', data],

@@ -1,8 +1,11 @@
-import { type AuthScheme, basicAuthorization, bearerAuthorization } from '../../config/credentials/credential.ts';
-import { findCredentialSource } from '../../config/credentials/credential-source.ts';
+import {
+  type AuthScheme,
+  basicAuthorization,
+  bearerAuthorization,
+  findCredentialSource,
+} from '../../config/credentials/credential.ts';
 import { configDirectory, dataDirectory } from '../../config/directories.ts';
-import { resolveSetting } from '../../config/resolve-setting.ts';
-import { findBaseUrl } from '../../config/select-profile.ts';
+import { findBaseUrl, resolveSetting } from '../../config/select-profile.ts';
 import { type Setting, type SettingName, settings } from '../../config/settings.ts';
 import { isLoopbackUrl, parseProxyUrl, readProxyVariable } from '../../http/proxy.ts';
 import { REDACTED } from '../../output/redaction.ts';

@@ -171,13 +171,12 @@ async function sendArguments(
     if (path === 'arguments') return Buffer.from(args);
     throw new Failure('usage', 'a tool call cannot read files');
   };
-  const inputs = { read, hasUnreadStdin: async () => false };
-  const { draft, inputIssues } = await buildBody(
+  const draft = await buildBody(
     { operation, args: [], flags: new Map([['file', 'arguments']]), isStdinTerminal: true },
-    { settings: settings.isExact ? undefined : { ...settings.defaults, trace }, conversation: undefined },
-    { inputs, now: runtime.now, randomBytes: runtime.randomBytes },
+    { settings: settings.isExact ? undefined : { ...settings.defaults, trace } },
+    { read, hasUnreadStdin: async () => false, now: runtime.now, randomBytes: runtime.randomBytes },
   );
-  await enforceChecks(draft, operation, inputIssues, { ...settings, origin: 'tool' }, context);
+  await enforceChecks(draft, operation, { ...settings, origin: 'tool' }, context);
   const isTraining = typeof operation.arguments?.as === 'object';
   const guard = isTraining ? createJobGuard(createTrainingJob(draft, ['mcp'], settings), false, context) : {};
   return sendAlone(prepareRequest(settings, draft), settings, context, guard);

@@ -1,6 +1,7 @@
+import { requireBodySource } from '../../body/body-base.ts';
 import { enforceChecks } from '../../body/body-check.ts';
 import { buildBody } from '../../body/build-body.ts';
-import { createBodyDependencies } from '../../body/input-reader.ts';
+import { createBodyInputs } from '../../body/input-reader.ts';
 import { prepareRequest } from '../../client/request.ts';
 import type { RunCommand } from '../../command.ts';
 import type { Context } from '../../context.ts';
@@ -15,14 +16,14 @@ import { showRequest } from './show-request.ts';
 export function runOperation(operation: Operation): RunCommand {
   return requestCommand(operation, async (start, context) => {
     const { settings, flags, input, deadline } = start;
+    requireBodySource(input);
     const hooks = await readHooks(start, context);
     const fill = settings.isExact
       ? undefined
       : { ...settings.defaults, ...(await readTrace(operation, flags, context)) };
-    const dependencies = createBodyDependencies(context, deadline);
-    const built = await buildBody(input, { settings: fill, conversation: undefined }, dependencies);
-    await enforceChecks(built.draft, operation, built.inputIssues, settings, context.report);
-    const request = prepareRequest(settings, built.draft);
+    const draft = await buildBody(input, { settings: fill }, createBodyInputs(context, deadline));
+    await enforceChecks(draft, operation, settings, context.report);
+    const request = prepareRequest(settings, draft);
     if (settings.previewFormat) await showRequest(request, settings, context);
     else await sendAndShow(request, { ...start, hooks }, context);
   });

@@ -36,7 +36,7 @@ export function requestCommand(
       const { runBatch } = await import('../batch/batch.ts');
       return await runBatch(operation, invocation, context);
     }
-    await rejectReplacedInputs(operation, args, flags, runtime.cwd);
+    await rejectReplacedInputs({ operation, args, flags }, runtime.cwd);
     const settings = await resolveSettings(operation, flags, context);
     const deadline = createDeadline(settings.timeoutMs, runtime, settings.isTimeoutDefault);
     const filter = await openResultFilter(flags, context, deadline.remainingMs);

@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer';
 import { resolve } from 'node:path';
-import { createInputReader, type InputReader } from '../../body/input-reader.ts';
+import { type BodyInputs, createBodyInputs } from '../../body/input-reader.ts';
 import {
   type ChatExpectations,
   expectationFailure,
@@ -51,7 +51,7 @@ export async function readHooks(start: RequestStart, context: Context): Promise<
   const { history } = start.settings;
   if (history === 'off' && !hookFlags.some((name) => flags.has(name))) return undefined;
   const { runtime, report, suspendSignals } = context;
-  const { read } = createInputReader(context, deadline);
+  const { read } = createBodyInputs(context, deadline);
   const expectations = await readChatExpectations(flags, read, suspendSignals);
   const checkSchema = await openSchemaExpectation(flags, read, context);
   await checkReportFiles(flags, runtime.cwd);
@@ -77,7 +77,7 @@ export async function readHooks(start: RequestStart, context: Context): Promise<
 }
 
 // The hook of `--expect`: throws Failure `safety_check` on drift, or with `--update` writes the file.
-async function openSchemaExpectation(flags: FlagValues, read: InputReader['read'], { runtime, report }: Context) {
+async function openSchemaExpectation(flags: FlagValues, read: BodyInputs['read'], { runtime, report }: Context) {
   const file = getStringFlag(flags, 'expect');
   const isUpdate = isFlagOn(flags, 'update');
   if (file === undefined) {

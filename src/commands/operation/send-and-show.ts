@@ -1,5 +1,5 @@
+import { requestedChoiceCount } from '../../body/chat/chat-edits.ts';
 import type { Conversation } from '../../body/chat/conversation.ts';
-import { requestedChoiceCount } from '../../body/chat/streaming.ts';
 import { type Authorization, connect } from '../../client/connection.ts';
 import { openRunReport } from '../../client/expectations/run-report.ts';
 import { factsWithoutResponse, responseFacts } from '../../client/failure.ts';

@@ -1,9 +1,11 @@
+import { bodyFlagNames } from '../../body/body-base.ts';
+import { enforceChecks } from '../../body/body-check.ts';
 import { buildSkeleton } from '../../body/build-body.ts';
-import { createBodyDependencies } from '../../body/input-reader.ts';
+import { createBodyInputs } from '../../body/input-reader.ts';
 import type { RunCommand } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { usageFailure } from '../../errors.ts';
-import { bodySkeleton, type Field, type Fields, flagName, type Shape, sampleValue } from '../../fields/field.ts';
+import { bodySkeleton, type Field, type Fields, type Shape, sampleValue } from '../../fields/field.ts';
 import { objectSchema } from '../../fields/json-schema.ts';
 import { describeShape } from '../../fields/mismatch-message.ts';
 import { type FlagValues, getStringFlag } from '../../flag.ts';
@@ -12,8 +14,7 @@ import { rootOf } from '../../json/json-node.ts';
 import { parseJson } from '../../json/parse-json.ts';
 import { type JsonValue, writeJson } from '../../json/write-json.ts';
 import { allOperations } from '../../operations/all-operations.ts';
-import { flagTarget, type Operation } from '../../operations/operation.ts';
-import { issueText } from '../../output/failure-text.ts';
+import type { Operation } from '../../operations/operation.ts';
 import { REDACTED, redactSecretFields } from '../../output/redaction.ts';
 import { yamlChunks } from '../../results/format-yaml.ts';
 import { requestedFormat } from '../../results/output-format.ts';
@@ -51,17 +52,10 @@ function rejectUnusedBodyFlags(flags: FlagValues, operation: Operation | undefin
     : usageFailure(`--${unused} fills in the smallest body only`, `add --skeleton without =all, or remove --${unused}`);
 }
 
-function bodyFlagNames(operation: Operation): string[] {
-  return [
-    'set',
-    ...Object.keys(flagTarget(operation).fields).map(flagName),
-    ...Object.keys(operation.shorthands ?? {}),
-  ];
-}
-
 async function printSmallestBody(operation: Operation, flags: FlagValues, output: ResultOutput, context: Context) {
-  const { draft, warnings } = await buildSkeleton(operation, flags, createBodyDependencies(context));
-  for (const warning of warnings) await context.report.warn(issueText(warning));
+  const draft = await buildSkeleton(operation, flags, createBodyInputs(context));
+  const strictness = { isStrict: false, isAdviceStrict: true, isCheckDisabled: false };
+  await enforceChecks(draft, operation, strictness, context.report);
   const redacted = parseJson(redactSecretFields(rootOf(draft.doc), operation, () => REDACTED));
   await printResult({ doc: redacted, isIndented: true }, output);
 }

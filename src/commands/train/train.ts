@@ -1,14 +1,14 @@
 import {
   type CommandInput,
-  parseFileArguments,
+  fileArguments,
   readBodyBase,
   requireBodySource,
   wholeBodyInput,
 } from '../../body/body-base.ts';
 import { enforceChecks, type StreamedFinding, type StreamedPart } from '../../body/body-check.ts';
-import { type BuiltBody, buildBody } from '../../body/build-body.ts';
+import { buildBody } from '../../body/build-body.ts';
 import type { Draft } from '../../body/draft.ts';
-import { createBodyDependencies, type LabeledBytes, labeledStdin } from '../../body/input-reader.ts';
+import { createBodyInputs, type LabeledBytes } from '../../body/input-reader.ts';
 import { isYamlFile } from '../../body/json-source.ts';
 import { prepareRequest } from '../../client/request.ts';
 import type { Settings } from '../../client/settings.ts';
@@ -61,7 +61,7 @@ export const runTrain = requestCommand(trainOperation, async (start, context) =>
 });
 
 interface TrainingInput {
-  readonly built: BuiltBody;
+  readonly draft: Draft;
   /** The trajectories that are not in the draft. */
   readonly content?: TrajectoryContent | undefined;
   readonly streamed?: StreamedBody | undefined;
@@ -72,31 +72,32 @@ interface TrainingInput {
 async function readTrainingInput(start: RequestStart, sources: TrajectorySources, context: Context) {
   const { input, settings, deadline } = start;
   const { files, groupByPath, isInline } = readTrainingFlags(input);
-  const dependencies = createBodyDependencies(context, deadline);
+  const inputs = createBodyInputs(context, deadline);
   const whole = wholeBodyInput(input);
   // YAML is not streamed; its trajectories are in the draft.
   const streamed =
     whole && !isYamlFile(whole.path ?? '')
       ? await readStreamedBody(await sources.open(whole.path), context)
       : undefined;
-  const base = streamed ? { whole: streamed.envelope } : await readBodyBase(input, dependencies);
+  const base = streamed ? { whole: streamed.envelope } : await readBodyBase(input, inputs);
   const defaults = settings.isExact ? undefined : settings.defaults;
-  const built = await buildBody(input, { settings: defaults, conversation: undefined, base }, dependencies);
+  const draft = await buildBody(input, { settings: defaults, base }, inputs);
   if (files.length === 0) {
     const labels = base.whole ? [base.whole.label] : [];
-    return isInline ? { built, files: labels } : { built, content: streamed?.content, streamed, files: labels };
+    return isInline ? { draft, files: labels } : { draft, content: streamed?.content, streamed, files: labels };
   }
   const replaced = streamed?.content?.checks.groupCount() ?? 0;
   if (replaced > 0) {
     const groups = `${replaced} ${pluralize(replaced, 'group')} of ${base.whole?.label}`;
     await context.report.warn(`the files replace the ${groups}; to send both, give all groups as files`);
   }
-  return { built, content: filesContent(await sources.openAll(files), groupByPath), files };
+  return { draft, content: filesContent(await sources.openAll(files), groupByPath), files };
 }
 
 // The files of a training job, none if the groups are in the body or, `isInline`, on the command line.
-function readTrainingFlags({ operation, args, flags }: CommandInput) {
-  const { files } = parseFileArguments(operation, args, flags);
+function readTrainingFlags(input: CommandInput) {
+  const { flags } = input;
+  const files = fileArguments(input);
   const isSet = getArrayFlag(flags, 'set').some((assignment) => /^trajectory_groups\s*[.[:=]/.test(assignment));
   const hasWholeBody = flags.has('file') || isFlagOn(flags, 'stdin');
   const isInline = files.length === 0 && (flags.has(flagName('trajectory_groups')) || (isSet && !hasWholeBody));
@@ -119,7 +120,8 @@ interface StreamedBody {
 async function readStreamedBody(source: TextSource, context: Context): Promise<StreamedBody> {
   const content = bodyContent(source);
   const digest = await digestFirstReading(content, content.readFirst(), context);
-  if (source.size === 0 && source.label === 'stdin') return { envelope: labeledStdin(new Uint8Array()) };
+  if (source.size === 0 && source.label === 'stdin')
+    return { envelope: { label: source.label, bytes: new Uint8Array() } };
   return { envelope: content.envelope(), content, digest };
 }
 
@@ -134,13 +136,13 @@ const MAX_BUFFERED_BODY_BYTES = 256 * 1024;
 
 // Files are read twice: now to check, count and hash them, and again when the body is sent.
 async function checkTraining(
-  { built: { draft, inputIssues }, content, streamed, files }: TrainingInput,
+  { draft, content, streamed, files }: TrainingInput,
   settings: Settings,
   context: Context,
 ): Promise<{ readonly draft: Draft; readonly body?: RequestBody; readonly job: TrainingJob }> {
   const { report, signal } = context;
   if (!content) {
-    await enforceChecks(draft, trainOperation, inputIssues, settings, report);
+    await enforceChecks(draft, trainOperation, settings, report);
     return { draft, job: createTrainingJob(draft, files, settings) };
   }
   const { sources, checks, isReordered, readFirst, rereadArray } = content;
@@ -148,7 +150,7 @@ async function checkTraining(
   const firstReading = (): AsyncIterable<Uint8Array> => (isReordered ? readFirst() : assembleBody(parts, readFirst));
   const readBody = (): AsyncIterable<Uint8Array> => assembleBody(parts, rereadArray);
   const firstDigest = streamed?.digest ?? (await digestFirstReading(content, firstReading(), context));
-  await enforceChecks(draft, trainOperation, inputIssues, settings, report, streamedPart(content, draft));
+  await enforceChecks(draft, trainOperation, settings, report, streamedPart(content, draft));
   const isDifferent = isReordered || (streamed && !draft.doc.bytes.equals(streamed.envelope.bytes));
   const digest = isDifferent ? await digestChunks(readBody(), () => signal.throwIfAborted()) : firstDigest;
   const counts = { groups: checks.groupCount(), trajectories: checks.trajectoryCount() };

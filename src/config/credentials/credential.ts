@@ -2,6 +2,10 @@ import { Buffer } from 'node:buffer';
 import { inspect } from 'node:util';
 import { Failure } from '../../errors.ts';
 import { REDACTED } from '../../output/redaction.ts';
+import { shellWord } from '../../output/shell-quote.ts';
+import type { Runtime } from '../../runtime.ts';
+import { profileOrigins, type SelectedProfile } from '../select-profile.ts';
+import { readCommandSecret, readKeychainSecret, type SecretContext } from './secret-programs.ts';
 
 /** A value that cannot be printed by accident: as text, as JSON and when inspected it is `[redacted]`. */
 export class Secret {
@@ -11,7 +15,6 @@ export class Secret {
     this.#value = value;
   }
 
-  /** The value itself, for the one place that sends or stores it. */
   reveal(): string {
     return this.#value;
   }
@@ -20,27 +23,13 @@ export class Secret {
     return REDACTED;
   }
 
-  toJSON(): string {
-    return REDACTED;
-  }
-
-  [inspect.custom](): string {
-    return REDACTED;
-  }
+  readonly toJSON = this.toString;
+  readonly [inspect.custom] = this.toString;
 }
 
 export type AuthScheme = 'basic' | 'bearer';
 
-/** The value of the Authorization header, and the secrets in it, which all output redacts. */
-export interface Credential {
-  readonly authorization: Secret;
-  readonly secrets: readonly string[];
-}
-
-/**
- * The value of an Authorization header for Basic: base64 of UTF-8 `user:password`; the password may be empty. Throws Failure
- * `credentials` for a `:` in the user name, and for control characters, which RFC 7617 forbids.
- */
+/** Throws Failure `credentials` for a `:` in the user name, and for control characters, which RFC 7617 forbids. */
 export function basicAuthorization(username: string, password: string): string {
   if (username.includes(':'))
     throw new Failure('credentials', 'the user name contains ":", which Basic authentication does not allow', {
@@ -56,10 +45,110 @@ export function basicAuthorization(username: string, password: string): string {
   return `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
 }
 
-/** The value of an Authorization header for Bearer; `source` names the token. Throws Failure `credentials` for characters that a header cannot carry. */
+/** `source` names the token. Throws Failure `credentials` for characters that a header cannot carry. */
 export function bearerAuthorization(token: string, source: string): string {
   if (/^[\x21-\x7e]+$/.test(token)) return `Bearer ${token}`;
   const message = `the token from ${source} is empty or contains characters that an HTTP header cannot contain`;
   const hint = 'only printable ASCII characters without spaces are allowed';
   throw new Failure('credentials', message, { hint, applied: 'no' });
+}
+
+/** The source of a credential. Nothing is run or opened before `readSecret`. */
+export interface CredentialSource {
+  readonly description: string;
+  /** The next step after a service rejected it; undefined for a stored credential. */
+  readonly correction?: string;
+  /** With a user name the secret is a password, else a token. */
+  readonly username?: string | undefined;
+  /** The origins it belongs to; undefined for any. */
+  readonly origins?: readonly string[];
+  readonly readSecret: (context: SecretContext, limitMs?: number) => Promise<string>;
+}
+
+/** `secrets` are redacted in all output. Throws Failure `credentials` if it cannot be read within `limitMs` or cannot be sent. */
+export async function readCredential(source: CredentialSource, context: SecretContext, limitMs?: number) {
+  const { description, username } = source;
+  const secret = await source.readSecret(context, limitMs);
+  const authorization =
+    username === undefined ? bearerAuthorization(secret, description) : basicAuthorization(username, secret);
+  const secrets = [secret, authorization.slice(authorization.indexOf(' ') + 1)].filter((text) => text !== '');
+  return { authorization: new Secret(authorization), secrets };
+}
+
+/** Undefined if none is configured. Throws Failure `credentials` if only one of SVC_USERNAME and SVC_PASSWORD is set. */
+export function findCredentialSource(
+  scheme: AuthScheme,
+  { name, profile }: SelectedProfile,
+  env: Runtime['env'],
+): CredentialSource | undefined {
+  const fromEnvironment = environmentSource(scheme, env);
+  if (fromEnvironment) return fromEnvironment;
+  const isBasic = scheme === 'basic';
+  const username = isBasic ? profile.username : undefined;
+  if (isBasic && username === undefined) return undefined;
+  const { credential_command: command } = profile;
+  if (command) {
+    const description = `the credential_command of profile "${name}"`;
+    const origins = profile[`${scheme}_command_origins`] ?? [];
+    const readSecret: CredentialSource['readSecret'] = (...limits) => readCommandSecret(command, scheme, ...limits);
+    return { description, correction: `correct the output of ${description}`, username, origins, readSecret };
+  }
+  const origins = profile[`${scheme}_origins`] ?? [];
+  const description = `profile "${name}"`;
+  const stored = isBasic ? profile.password : profile.token;
+  if (stored !== undefined) return { description, username, origins, readSecret: async () => stored };
+  const account = isBasic ? profile.password_key : profile.token_key;
+  if (account === undefined) return undefined;
+  const readSecret: CredentialSource['readSecret'] = (context) => readKeychainSecret(account, context);
+  return { description: `${description} in the keychain`, username, origins, readSecret };
+}
+
+/** The source of the credential for a base URL. Throws Failure `credentials` if none is configured for its origin. */
+export function requireCredentialSource(
+  scheme: AuthScheme,
+  baseUrl: string,
+  selected: SelectedProfile,
+  env: Runtime['env'],
+): CredentialSource {
+  const source = findCredentialSource(scheme, selected, env);
+  const { origin } = new URL(baseUrl);
+  const { name, profile } = selected;
+  const [secrets, secret, variables] =
+    scheme === 'basic'
+      ? ['user name and password', 'password', 'SVC_USERNAME and SVC_PASSWORD']
+      : ['token', 'token', 'SVC_TOKEN'];
+  const login = `svc auth login --profile ${name}`;
+  const loginHere = `${login} --base-url ${shellWord(baseUrl)}`;
+  if (!source) {
+    const hint = profile.credential_command
+      ? `credential_command needs a user name: svc profile set ${name} --username NAME`
+      : `run: ${profileOrigins(profile).includes(origin) ? login : loginHere}, or set ${variables}`;
+    throw new Failure('credentials', `no ${secrets} for ${origin} (profile "${name}")`, { hint, applied: 'no' });
+  }
+  const { origins, description } = source;
+  if (origins === undefined || origins.includes(origin)) return source;
+  const owner = origins.join(', ') || 'no base URL';
+  const hint = profile.credential_command
+    ? `to use the command for this URL, run: svc profile set ${name} --credential-command …`
+    : `to store one for this URL, run: ${loginHere}`;
+  const message = `the ${secret} of ${description} belongs to ${owner}, not to ${origin}`;
+  throw new Failure('credentials', message, { hint, applied: 'no' });
+}
+
+function environmentSource(
+  scheme: AuthScheme,
+  { SVC_USERNAME: user, SVC_PASSWORD: password, SVC_TOKEN: token }: Runtime['env'],
+): CredentialSource | undefined {
+  const isBasic = scheme === 'basic';
+  const [set, missing] = user ? ['SVC_USERNAME', 'SVC_PASSWORD'] : ['SVC_PASSWORD', 'SVC_USERNAME'];
+  if (isBasic && Boolean(user) !== Boolean(password))
+    throw new Failure('credentials', `${set} is set but ${missing} is not`, {
+      hint: 'set both or none',
+      applied: 'no',
+    });
+  const secret = isBasic ? password : token;
+  if (!secret) return undefined;
+  const description = isBasic ? 'SVC_USERNAME and SVC_PASSWORD' : 'SVC_TOKEN';
+  const correction = `correct or unset ${description}`;
+  return { description, correction, username: isBasic ? user : undefined, readSecret: async () => secret };
 }

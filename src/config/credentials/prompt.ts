@@ -6,7 +6,6 @@ import type { Runtime } from '../../runtime.ts';
 
 type PromptContext = Pick<Context, 'runtime' | 'noInput'>;
 
-/** Asks for a line on the terminal. Throws usage, which suggests `flag`, where svc may not prompt. */
 export async function promptLine(context: PromptContext, question: string, flag: string): Promise<string> {
   const obstacle = promptObstacle(context);
   if (obstacle) throw usageFailure(`cannot prompt ${obstacle}: ${question.replace(/:? $/, '')}`, `add ${flag}`);

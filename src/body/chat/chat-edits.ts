@@ -1,18 +1,39 @@
 import { type Issue, usageFailure } from '../../errors.ts';
 import { type FlagValues, getArrayFlag, getStringFlag } from '../../flag.ts';
-import { firstStringMember, getMember, itemsOf, type JsonNode, kindOf, rawText, rootOf } from '../../json/json-node.ts';
+import {
+  firstStringMember,
+  getMember,
+  isTrue,
+  itemsOf,
+  type JsonNode,
+  kindOf,
+  numberMember,
+  rawText,
+  rootOf,
+} from '../../json/json-node.ts';
 import { RawJson, writeJson } from '../../json/write-json.ts';
-import { type Draft, type Edit, locationInDraft, originInDraft, type ValueOrigin } from '../draft.ts';
+import { chatOperation } from '../../operations/chat.ts';
+import { flagTarget } from '../../operations/operation.ts';
+import {
+  type Attachment,
+  createDraft,
+  type Draft,
+  type Edit,
+  locationInDraft,
+  orderAddedFields,
+  originInDraft,
+  setDraftFields,
+  type ValueOrigin,
+} from '../draft.ts';
+import type { BodyInputs } from '../input-reader.ts';
 import type { JsonSource } from '../json-source.ts';
-import type { Attachment } from './attachment.ts';
 
-/** Messages that do not come from flags. */
-export interface MessageSources {
+export interface MessageInput {
+  readonly flags: FlagValues;
+  readonly inputs: BodyInputs;
   /** The prompt: words, piped text, or both. */
   readonly prompt?: string | undefined;
   readonly conversation?: JsonSource | undefined;
-  /** Follow the prompt in its message. */
-  readonly attachments: readonly Attachment[];
 }
 
 interface Message {
@@ -22,14 +43,13 @@ interface Message {
 }
 
 /**
- * The messages that a chat's shorthands make, in the order system, developer, conversation, body, `--message`, prompt,
- * prefill; `--system` and `--developer` replace a leading message of their role. No edit if none of them is given.
+ * In the order system, developer, conversation, body, `--message`, prompt and attachments, prefill; `--system` and
+ * `--developer` replace a leading message of their role.
  */
-export function messageEdits(
-  draft: Draft,
-  flags: FlagValues,
-  { prompt, conversation, attachments }: MessageSources,
-): (Edit | Issue)[] {
+export async function messageEdits(draft: Draft, input: MessageInput): Promise<(Edit | Issue)[]> {
+  const { flags, inputs, prompt, conversation } = input;
+  const files = getArrayFlag(flags, 'attach');
+  const attachments = files.length === 0 ? [] : await (await import('./attachment.ts')).readAttachments(files, inputs);
   const prefill = getStringFlag(flags, 'prefill');
   const leading = ['system', 'developer'].flatMap((role) =>
     optionalMessage(role, getStringFlag(flags, role), `--${role}`),
@@ -45,14 +65,12 @@ export function messageEdits(
     const message = 'must be an array, because flags add messages to it';
     return [{ path: 'messages', at: locationInDraft(draft, ['messages']), message }];
   }
-  const earlier = conversation
-    ? listedMessages(rootOf(conversation.doc), (node) => ({ label: conversation.label, source: conversation, node }))
-    : [];
-  const existingMessages = [
-    ...earlier,
-    ...listedMessages(messagesNode, (_, index) => originInDraft(draft, ['messages', index])),
+  const base = conversation && createDraft(conversation);
+  const existing = [
+    ...(base ? listedMessages(rootOf(base.doc), (index) => originInDraft(base, [index])) : []),
+    ...listedMessages(messagesNode, (index) => originInDraft(draft, ['messages', index])),
   ];
-  const messages = [...leading, ...withoutReplacedMessages(existingMessages, leading), ...trailing];
+  const messages = [...leading, ...withoutReplacedMessages(existing, leading), ...trailing];
   const list: Edit = {
     path: ['messages'],
     text: `[${messages.map(({ text }) => text).join(',')}]`,
@@ -62,8 +80,11 @@ export function messageEdits(
   };
   if (prefill === undefined) return [list];
   const origin = { label: '--prefill' };
-  const continuation = { path: ['continue_final_message'], text: 'true', origin };
-  return [list, continuation, { path: ['add_generation_prompt'], text: 'false', origin }];
+  return [
+    list,
+    { path: ['continue_final_message'], text: 'true', origin },
+    { path: ['add_generation_prompt'], text: 'false', origin },
+  ];
 }
 
 // A conversation begins with the system message of its last turn; one given again replaces it.
@@ -85,7 +106,6 @@ function userMessage(prompt: string | undefined, attachments: readonly Attachmen
   return [{ text: writeJson({ role: 'user', content }), role: 'user', origin: { label: '--attach' } }];
 }
 
-/** The message of a `--message role:text`. Throws usage without a role. */
 export function parseMessageFlag(word: string): Message {
   const [, role, content] = /^([A-Za-z][\w-]*):(.*)$/s.exec(word) ?? [];
   if (role === undefined)
@@ -93,14 +113,34 @@ export function parseMessageFlag(word: string): Message {
   return { text: writeJson({ role, content }), role, origin: { label: '--message' } };
 }
 
-function listedMessages(
-  list: JsonNode | undefined,
-  originOf: (message: JsonNode, index: number) => ValueOrigin,
-): Message[] {
+function listedMessages(list: JsonNode | undefined, originOf: (index: number) => ValueOrigin): Message[] {
   return Array.from(list ? itemsOf(list) : [], (node, index) => ({
     text: rawText(node),
     role: firstStringMember(node, 'role'),
     // Flags put other messages before it.
-    origin: { ...originOf(node, index), path: ['messages', index] },
+    origin: { ...originOf(index), path: ['messages', index] },
   }));
+}
+
+export function requestedChoiceCount(body: JsonNode): number {
+  return Math.max(1, numberMember(body, 'n') ?? 1);
+}
+
+/**
+ * The draft with `stream: true`, unless the body sets `stream` or requests anything that cannot be streamed. `live`: one text
+ * on a terminal; `chunks`: each chunk as it arrives. `needsUsage` requests token counts, too.
+ */
+export function withStreamEnabled(draft: Draft, display: 'live' | 'chunks', needsUsage: boolean): Draft {
+  const body = rootOf(draft.doc);
+  const promptLogprobs = getMember(body, 'prompt_logprobs');
+  const hasPromptLogprobs = promptLogprobs && kindOf(promptLogprobs) !== 'null';
+  const isUnstreamable = hasPromptLogprobs || isTrue(getMember(body, 'use_beam_search'));
+  const isUnreadable = display === 'live' && requestedChoiceCount(body) > 1;
+  if (isUnstreamable || isUnreadable || getMember(body, 'stream')) return draft;
+  const origin = { label: 'svc' };
+  const usage = { path: ['stream_options'], text: '{"include_usage":true}', origin };
+  const isUsageAdded = needsUsage && !getMember(body, 'stream_options');
+  const edits = [{ path: ['stream'], text: 'true', origin }, ...(isUsageAdded ? [usage] : [])];
+  const target = flagTarget(chatOperation);
+  return orderAddedFields(setDraftFields(draft, target, edits), target);
 }
