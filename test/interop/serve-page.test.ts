@@ -32,6 +32,31 @@ async function post({ url, env }: Served, path: string, body: string): Promise<v
   expect([response.status, await response.text()]).toEqual([200, expect.anything()]);
 }
 
+const SENDERS = 64;
+
+/** Starts `count` calls, each by one of a few senders, whose connections are never idle. */
+async function startCalls(
+  { url, env }: Served,
+  count: number,
+  bodyOf: (number: number) => string | Promise<string>,
+): Promise<void> {
+  const agent = new Agent({ keepAlive: true, maxSockets: SENDERS });
+  onTestFinished(() => agent.destroy());
+  const basic = Buffer.from(`${env.SVC_USERNAME}:${env.SVC_PASSWORD}`).toString('base64');
+  const headers = { 'Content-Type': 'application/json', Authorization: `Basic ${basic}` };
+  let next = 0;
+  const send = async (): Promise<void> => {
+    while (next < count) {
+      next += 1;
+      const body = await bodyOf(next);
+      const sent = request(`${url}/call/start`, { method: 'POST', agent, headers }).end(body);
+      const [response] = await once(sent, 'response');
+      expect([response.statusCode, await readText(response)]).toEqual([200, expect.anything()]);
+    }
+  };
+  await Promise.all(Array.from({ length: SENDERS }, send));
+}
+
 const quoted = (text: string): string => JSON.stringify(text);
 const call = (at: number, parent: number | undefined, name: string): string =>
   `{"start":{"project_id":"a/b","id":"${callId(at)}","trace_id":"${trace}",${parent === undefined ? '' : `"parent_id":"${callId(parent)}",`}"op_name":${quoted(name)},"started_at":"2026-01-01T00:00:00Z","attributes":{},"inputs":{"n":${LARGE_INTEGER},"text":${quoted(ATTACK)}}}}`;
@@ -375,19 +400,12 @@ describe.skipIf(!executablePath).each(stores)('the page in a browser, on %s', { 
     const page = await openPage('#calls');
     const hexId = (number: number): string => String(number).padStart(16, '0');
     const big = '0199f3c0-5f3a-7c21-9b6e-000000000099';
-    for (let at = 0; at < 10_000; at += 500)
-      await Promise.all(
-        Array.from({ length: 500 }, (_, index) => {
-          const number = 10_000 + at + index;
-          const parent = number === 10_000 ? '' : `"parent_id":"${hexId(number > 15_000 ? 10_000 : number - 1)}",`;
-          const time = new Date(Date.UTC(2026, 0, 1) + number).toISOString();
-          return post(
-            served,
-            '/call/start',
-            `{"start":{"project_id":"a/b","id":"${hexId(number)}","trace_id":"${big}",${parent}"op_name":"op-${number}","started_at":"${time}","attributes":{},"inputs":{}}}`,
-          );
-        }),
-      );
+    await startCalls(served, 10_000, (at) => {
+      const number = 9999 + at;
+      const parent = at === 1 ? '' : `"parent_id":"${hexId(number > 15_000 ? 10_000 : number - 1)}",`;
+      const time = new Date(Date.UTC(2026, 0, 1) + number).toISOString();
+      return `{"start":{"project_id":"a/b","id":"${hexId(number)}","trace_id":"${big}",${parent}"op_name":"op-${number}","started_at":"${time}","attributes":{},"inputs":{}}}`;
+    });
     await page.goto(`${served.url}/#calls?trace=${big}`);
     await page.getByText('10,000 calls').waitFor();
     expect(await page.locator('.row').count()).toBeLessThan(80);
@@ -437,36 +455,17 @@ describe.skipIf(!executablePath).each(stores)('the page in a browser, on %s', { 
 
   test('shows each of 1,000 calls per second, and each key that is pressed meanwhile', async () => {
     const page = await openPage('#calls');
-    const [count, perSecond, senders] = [3000, 1000, 64];
-    const agent = new Agent({ keepAlive: true, maxSockets: senders });
-    onTestFinished(() => agent.destroy());
-    const authorization = `Basic ${Buffer.from(`${served.env.SVC_USERNAME}:${served.env.SVC_PASSWORD}`).toString('base64')}`;
-    const headers = { 'Content-Type': 'application/json', Authorization: authorization };
-    const startCall = async (number: number): Promise<void> => {
-      const own = String(number).padStart(16, '0');
-      const body = call(1, undefined, `load-${number}`).replace(callId(1), own).replace(trace, own.repeat(2));
-      const sent = request(`${served.url}/call/start`, { method: 'POST', agent, headers }).end(body);
-      const [{ statusCode }, text] = await once(sent, 'response').then(async ([response]) => [
-        response,
-        await readText(response),
-      ]);
-      expect([statusCode, text]).toEqual([200, expect.anything()]);
-    };
+    const [count, perSecond] = [5000, 1000];
     // Call n is due n milliseconds after the start; a service that is slower gets it when a sender is free.
     const startedAt = performance.now();
-    let [next, late] = [0, 0];
-    const send = async (): Promise<void> => {
-      while (next < count) {
-        next += 1;
-        const number = next;
-        const dueInMs = (number * 1000) / perSecond - (performance.now() - startedAt);
-        if (dueInMs < -100) late += 1;
-        if (dueInMs > 0) await setTimeout(dueInMs);
-        await startCall(number);
-      }
-    };
-    let isSending = true;
-    const sending = Promise.all(Array.from({ length: senders }, send)).then(() => {
+    let [late, isSending] = [0, true];
+    const sending = startCalls(served, count, async (number) => {
+      const dueInMs = (number * 1000) / perSecond - (performance.now() - startedAt);
+      if (dueInMs < -100) late += 1;
+      if (dueInMs > 0) await setTimeout(dueInMs);
+      const own = String(number).padStart(16, '0');
+      return call(1, undefined, `load-${number}`).replace(callId(1), own).replace(trace, own.repeat(2));
+    }).then(() => {
       isSending = false;
       return (performance.now() - startedAt) / 1000;
     });
@@ -495,7 +494,7 @@ describe.skipIf(!executablePath).each(stores)('the page in a browser, on %s', { 
     // Both are counts: of a machine that is slower, there are as many calls, and more keys and frames.
     expect([frames, pressed > 5, focused.size > 3, newest.size > 1]).toEqual([12 * pressed, true, true, true]);
     await page.locator('nav', { hasText: `Calls ${(count + 3).toLocaleString('en')}` }).waitFor();
-    await eventually(() => page.locator('td.main').first().innerText()).toMatch(/^load-(29\d\d|3000)$/);
+    await eventually(() => page.locator('td.main').first().innerText()).toMatch(/^load-(49\d\d|5000)$/);
     await page.getByRole('button', { name: 'Load older records' }).click();
     await eventually(() => page.locator('tbody tr').count()).toBeGreaterThan(50);
     const download = page.waitForEvent('download');
