@@ -77,7 +77,7 @@ writeFileSync(`${dist}/meta.json`, JSON.stringify(metafile));
 const packages = bundledPackages(metafile.inputs);
 writeFileSync(`${dist}/notices.txt`, noticesOf(packages));
 const sbom = sbomOf(packages);
-writeFileSync(`${dist}/sbom.cdx.json`, `${JSON.stringify(sbom, null, 2)}\n`);
+writeFileSync(`${dist}/sbom.cdx.json`, `${JSON.stringify(sbom)}\n`);
 writeFileSync(`${dist}/version.json`, JSON.stringify(versionOf(sbom)));
 
 async function compileAssemblyScript(source, file) {

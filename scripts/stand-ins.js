@@ -11,6 +11,8 @@ const unused = [
   { path: /^node:child_process$/, importer: /\/commander\// },
   // Writing of YAML, and the types of YAML 1.1, which svc rejects.
   { path: /\/(stringify\w*|timestamp|omap|pairs|set|binary)\.js$/, importer: /\/yaml\/browser\// },
+  // Replication, and large objects.
+  { path: /\/(subscribe|large)\.js$/, importer: /\/postgres\// },
   // HTTP/2, form bodies, and Node's HTTP client, of which undici needs a default export and a class to compare with.
   { path: /\/client-h2\.js$|\/fetch\/body\.js$|^node:http$/, importer: /\/undici\// },
 ];
@@ -29,6 +31,18 @@ const jqEdits = [
   [/var env = \{ USER: "web_user"[^}]*\};/, 'var env = {};'],
   ['console.error(message);', ''],
 ];
+
+// The URLs in JSON Schemas, which Ajv splits at the fragment and resolves. The library also normalizes every kind of URI.
+const schemaUriResolver = `
+const pathOf = (uri) => uri.split('#', 1)[0];
+module.exports = {
+  parse: (uri) => ({ path: pathOf(uri), fragment: uri.includes('#') ? uri.slice(uri.indexOf('#') + 1) : undefined }),
+  serialize: ({ path, fragment }) => (fragment === undefined ? path : path + '#' + fragment),
+  resolve: (base, uri) => {
+    if (uri === '' || uri[0] === '#') return pathOf(base) + uri;
+    return URL.canParse(uri, base || undefined) ? new URL(uri, base || undefined).href : uri;
+  },
+};`;
 
 const names = new RegExp(`^(node:.*|${builtinModules.join('|')})$`);
 
@@ -49,6 +63,7 @@ export const standIns = {
     onResolve({ filter: /.*/ }, ({ path, importer, kind }) => {
       const isUnused = unused.some((one) => one.path.test(path) && one.importer.test(importer));
       if (isUnused) return { path, namespace: 'unused' };
+      if (path === 'fast-uri') return { path, namespace: 'schema-uris' };
       if (/\.wasm$/.test(path)) return { path, namespace: 'wasm' };
       if (!names.test(path) || kind === 'dynamic-import') return undefined;
       return { path: path.replace(/^node:/, ''), namespace: kind === 'import-statement' ? 'node' : 'required' };
@@ -65,6 +80,7 @@ export const standIns = {
     onLoad({ filter: /.*/, namespace: 'wasm' }, ({ path }) => ({
       contents: `export const bytes = ${builtin('fs')}.readFileSync(new URL('./${path}', import.meta.url))`,
     }));
+    onLoad({ filter: /.*/, namespace: 'schema-uris' }, () => ({ contents: schemaUriResolver }));
     onLoad({ filter: /.*/, namespace: 'unused' }, () => ({
       contents: 'module.exports = () => {}; module.exports.env = {}',
     }));

@@ -118,7 +118,6 @@ describe('the package', () => {
     );
     expect([...directories].sort()).toEqual([
       'CHANGELOG.md',
-      'CONTRIBUTING.md',
       'LICENSE',
       'README.md',
       'SECURITY.md',
