@@ -179,8 +179,8 @@ const MAX_RETRY_AFTER_MS = 60_000;
 const INITIAL_BACKOFF_MS = 250;
 const MAX_BACKOFF_MS = 20_000;
 
-// Decided by the effect of the operation and by what is known about the attempt, never by the name of an error
-// (docs/contract.md, section 7).
+// Decided by the effect of the operation (that of a chat is `paid`) and by what is known about the attempt, never by the name
+// of an error (docs/contract.md, section 7). classifyStatus says which statuses are `rate_limited`.
 function isRetryable(effect: Operation['effect'], { code, facts }: Failure): boolean {
   const { status, phase, isPermanent, isTruncated, retryAfter = 0 } = facts;
   if (isPermanent || retryAfter > MAX_RETRY_AFTER_MS) return false;

@@ -8,16 +8,9 @@ import { JsonError } from '../json/json-error.ts';
 import { firstStringMember, getMember, itemsAt, type JsonNode, kindOf, rawText, rootOf } from '../json/json-node.ts';
 import { parseJson } from '../json/parse-json.ts';
 import type { Runtime } from '../runtime.ts';
-import {
-  classifyStatus,
-  failureFromBodyError,
-  invalidResponseFailure,
-  responseFacts,
-  retryAdvice,
-  serviceName,
-} from './failure.ts';
+import { failureFromBodyError, invalidResponseFailure, responseFacts, retryAdvice, serviceName } from './failure.ts';
 import type { RequestContext } from './request.ts';
-import { locateIssues, parseServiceError, statusHint, statusSummary } from './status-failure.ts';
+import { classifyStatus, locateIssues, parseServiceError, statusHint, statusSummary } from './status-failure.ts';
 
 // Some servers keep the connection open after the last finish reason (docs/servers.md); usage may still come.
 const STREAM_GRACE_MS = 2000;
