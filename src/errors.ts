@@ -81,8 +81,8 @@ export interface FailureFacts {
   /** How much of the request of the last attempt was sent. */
   readonly phase?: 'nothing' | 'part' | 'all' | undefined;
   readonly bytesSent?: number | undefined;
-  /** Milliseconds the service asked to wait. */
-  readonly retryAfter?: number | undefined;
+  /** How long the service asked to wait. */
+  readonly retryAfterMs?: number | undefined;
   /** The same request will fail again for the same reason. */
   readonly isPermanent?: boolean | undefined;
   readonly isTimedOut?: boolean | undefined;

@@ -52,7 +52,7 @@ export async function failureFromStatus(response: HttpResponse, context: Request
   return new Failure(code, `${summary}${detail ? `: ${detail}` : ''}${suffix}`, {
     ...facts,
     summary,
-    retryAfter: waitMs,
+    retryAfterMs: waitMs,
     isPermanent: code === 'rate_limited' && serviceError.isQuotaError,
     issues,
     hint: hint ?? (code === 'refused' && issues.length === 0 ? schemaHint : undefined),

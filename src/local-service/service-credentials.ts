@@ -85,7 +85,7 @@ function requireValid(credentials: AcceptedCredentials, file: string | undefined
   return { credentials, file };
 }
 
-/** Checks the credentials of a request and returns its user. Throws HttpError 401 unless its Authorization header is that of the scheme. */
+/** Checks the credentials of a request: its user, or HttpError 401 unless its Authorization header is the one of the scheme. */
 export function authenticateRequest(
   scheme: 'basic' | 'bearer',
   authorization: string | undefined,

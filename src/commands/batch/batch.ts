@@ -73,7 +73,7 @@ export async function runBatch(
     ? await (await import('../../batch/row-input.ts')).readRows(operation, invocation, tools)
     : undefined;
   const defaults = rows ? NO_DEFAULTS : await readLineDefaults(operation, flags, tools);
-  const split = rows?.split ?? splitInput ?? lineSplitter(operation.largestBody);
+  const split = rows?.split ?? splitInput ?? lineSplitter(operation.maxBodyBytes);
   const input = await openBatchInput(options.input, runtime, split, timeoutMs);
   const { label } = input;
   const continuesTrace = operation.continuesTrace && !settings.isExact;
