@@ -1,4 +1,4 @@
-import type { Settings } from '../client/settings.ts';
+import type { Settings } from '../client/resolve-settings.ts';
 import type { Invocation } from '../command.ts';
 import { parseDurationOrZeroMs } from '../config/setting-kinds.ts';
 import { type Failure, invalidValueFailure, usageFailure } from '../errors.ts';

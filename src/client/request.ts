@@ -14,7 +14,7 @@ import { isSecretHeader, secretValues } from '../output/redaction.ts';
 import type { RequestOutcome } from '../train/job-history.ts';
 import { version } from '../version.ts';
 import type { Connection } from './connection.ts';
-import type { Settings } from './settings.ts';
+import type { Settings } from './resolve-settings.ts';
 
 export interface PreparedRequest {
   readonly operation: Operation;

@@ -40,7 +40,7 @@ import {
   type RequestContext,
   type SendHooks,
 } from './request.ts';
-import type { Settings } from './settings.ts';
+import type { Settings } from './resolve-settings.ts';
 
 /** The one way to send: a request with retries (docs/contract.md, section 7). Throws the Failure of the attempt that was most likely applied. */
 export async function send(context: RequestContext, hooks: SendHooks, runtime: Runtime): Promise<Outcome> {

@@ -31,7 +31,7 @@ import { createBodyInputs } from '../../body/input-reader.ts';
 import { readAuthorization } from '../../client/connection.ts';
 import { readChatExpectations } from '../../client/expectations/chat-expectations.ts';
 import { checkReportFiles, openRunReport } from '../../client/expectations/run-report.ts';
-import { resolveSettings, type Settings } from '../../client/settings.ts';
+import { resolveSettings, type Settings } from '../../client/resolve-settings.ts';
 import type { Invocation } from '../../command.ts';
 import { missingBaseUrl } from '../../config/destination.ts';
 import type { Context } from '../../context.ts';

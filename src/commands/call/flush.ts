@@ -6,7 +6,7 @@ import { createStreamStore } from '../../batch/result-store.ts';
 import { sendBatch } from '../../batch/run-lines.ts';
 import { createBodyInputs } from '../../body/input-reader.ts';
 import { readAuthorization } from '../../client/connection.ts';
-import { resolveSettings, type Settings } from '../../client/settings.ts';
+import { resolveSettings, type Settings } from '../../client/resolve-settings.ts';
 import type { Invocation } from '../../command.ts';
 import { traceBaseUrl } from '../../config/destination.ts';
 import { dataDirectory } from '../../config/directories.ts';

@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer';
 import type { BatchJob, LineGuard } from '../../batch/run-line.ts';
 import type { Draft } from '../../body/draft.ts';
-import type { Settings } from '../../client/settings.ts';
+import type { Settings } from '../../client/resolve-settings.ts';
 import { recordedUrl } from '../../config/destination.ts';
 import { dataDirectory } from '../../config/directories.ts';
 import type { Context } from '../../context.ts';
