@@ -114,10 +114,6 @@ export function parseShard(text: string | undefined, source: string, env: Runtim
   return { index: Number(index), count: Number(count) };
 }
 
-export function isInShard(line: number, { index, count }: Shard): boolean {
-  return (line - index) % count === 0;
-}
-
 /** The flags of a batch, with the shard in the place of `{shard}` in the names of the files that it writes: `3-of-10`. */
 export function fillShardInFiles(flags: FlagValues, { index, count }: Shard): FlagValues {
   const filled = new Map(flags);

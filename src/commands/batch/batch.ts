@@ -1,13 +1,5 @@
 import { dirname, resolve } from 'node:path';
-import {
-  type BatchInput,
-  chooseSample,
-  type LineSelection,
-  type LineSplitter,
-  lineSplitter,
-  openBatchInput,
-  selectedLines,
-} from '../../batch/batch-input.ts';
+import { type BatchInput, type LineSplitter, lineSplitter, openBatchInput } from '../../batch/batch-input.ts';
 import { createBatchIdentity } from '../../batch/batch-journal.ts';
 import { type BatchOptions, fillShardInFiles, readBatchOptions } from '../../batch/batch-options.ts';
 import { reportBatch } from '../../batch/batch-summary.ts';
@@ -24,6 +16,7 @@ import {
   type PriorResults,
 } from '../../batch/result-store.ts';
 import { type BatchEnd, sendBatch } from '../../batch/run-lines.ts';
+import { chooseSample, type LineSelection, selectedLines } from '../../batch/selected-lines.ts';
 import { createAutofill } from '../../body/autofill.ts';
 import { rejectReplacedInputs, stdinClaim } from '../../body/body-base.ts';
 import { createBodyCheck } from '../../body/body-check.ts';
