@@ -32,7 +32,7 @@ import {
   failureFromError,
   invalidResponseFailure,
   serviceName,
-} from './failure.ts';
+} from './exchange-failure.ts';
 import {
   createRequestContext,
   isIdempotent,

@@ -18,7 +18,7 @@ import {
 } from '../json/json-node.ts';
 import { parseCutJson, tryParseJson } from '../json/parse-json.ts';
 import { flagTarget } from '../operations/operation.ts';
-import { mayBeApplied, responseFacts, retryAdvice, serviceName } from './failure.ts';
+import { mayBeApplied, responseFacts, retryAdvice, serviceName } from './exchange-failure.ts';
 import type { RequestContext } from './request.ts';
 
 /** The failure of a response whose status is not 2xx, with what the service says about it. `now` is in milliseconds since 1970. */

@@ -8,7 +8,13 @@ import { JsonError } from '../json/json-error.ts';
 import { firstStringMember, getMember, itemsAt, type JsonNode, kindOf, rawText, rootOf } from '../json/json-node.ts';
 import { parseJson } from '../json/parse-json.ts';
 import type { Runtime } from '../runtime.ts';
-import { failureFromBodyError, invalidResponseFailure, responseFacts, retryAdvice, serviceName } from './failure.ts';
+import {
+  failureFromBodyError,
+  invalidResponseFailure,
+  responseFacts,
+  retryAdvice,
+  serviceName,
+} from './exchange-failure.ts';
 import type { RequestContext } from './request.ts';
 import { classifyStatus, locateIssues, parseServiceError, statusHint, statusSummary } from './status-failure.ts';
 

@@ -1,4 +1,4 @@
-import { exchangeErrorReason } from '../../client/failure.ts';
+import { exchangeErrorReason } from '../../client/exchange-failure.ts';
 import { probeFeedbackSchema } from '../../client/probe.ts';
 import { resolveSettings } from '../../client/resolve-settings.ts';
 import { readCertificateFlags, readConnectOptions } from '../../config/connect-options.ts';

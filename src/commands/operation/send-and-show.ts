@@ -1,8 +1,8 @@
 import { requestedChoiceCount } from '../../body/chat/chat-edits.ts';
 import type { Conversation } from '../../body/chat/conversation.ts';
 import { type Authorization, connect } from '../../client/connection.ts';
+import { factsWithoutResponse, responseFacts } from '../../client/exchange-failure.ts';
 import { openRunReport } from '../../client/expectations/run-report.ts';
-import { factsWithoutResponse, responseFacts } from '../../client/failure.ts';
 import { appendToHistory, requestHistoryFile } from '../../client/history/request-history.ts';
 import { createRequestContext, type PreparedRequest, requestSecrets, type SendHooks } from '../../client/request.ts';
 import { type Outcome, send } from '../../client/send.ts';
