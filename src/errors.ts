@@ -1,5 +1,5 @@
 const FIX_INPUT = 'after fixing the input';
-const IF_SAFE = 'only if the request is safe to retry';
+export const RETRY_IF_SAFE = 'only if the request is safe to retry';
 const AS_UNKNOWN = 'as 8 if the request was sent';
 
 /** The exit codes of svc (docs/contract.md): what each means, and whether to run the same command again. */
@@ -17,10 +17,14 @@ export const exitCodes = {
   failed: exitCode(
     6,
     'the service failed (500, 501, 503 without Retry-After, other 5xx); the request may have been applied',
-    IF_SAFE,
+    RETRY_IF_SAFE,
   ),
   unreachable: exitCode(7, 'could not connect, or the request was not sent completely; not applied', 'yes'),
-  unknown: exitCode(8, 'outcome unknown: sent, but the response was lost, timed out, or was 502, 504 or 52x', IF_SAFE),
+  unknown: exitCode(
+    8,
+    'outcome unknown: sent, but the response was lost, timed out, or was 502, 504 or 52x',
+    RETRY_IF_SAFE,
+  ),
   rate_limited: exitCode(
     9,
     'rate limited or unavailable (408, 421, 425, 429, 503 with Retry-After) after all retries; not applied',
