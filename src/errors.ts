@@ -55,6 +55,13 @@ export type FailureCode = Exclude<keyof typeof exitCodes, 'done'>;
 
 export type AppliedState = 'no' | 'yes' | 'unknown';
 
+/** What is known about a request after its last attempt. */
+export interface RequestOutcome {
+  readonly applied: AppliedState;
+  readonly exitCode: number;
+  readonly id: string | undefined;
+}
+
 /** One finding as the user sees it: where the value came from, its path in the body, and what is wrong. */
 export interface Issue {
   readonly path: string;

@@ -1,7 +1,7 @@
 import type { Buffer } from 'node:buffer';
 import { createDraft } from '../body/draft.ts';
 import type { Context } from '../context.ts';
-import { Failure, InterruptedError, signalOfFailure, toFailure } from '../errors.ts';
+import { Failure, InterruptedError, type RequestOutcome, signalOfFailure, toFailure } from '../errors.ts';
 import { observeChunks } from '../http/body-chunks.ts';
 import { decompressResponse } from '../http/decompress-response.ts';
 import { getHeader, type HttpRequest, type HttpResponse, type Send } from '../http/message.ts';
@@ -24,7 +24,6 @@ import { formatSeconds, formatTransfer } from '../output/transfer-text.ts';
 import { withVerboseLog } from '../output/verbose-log.ts';
 import type { ParsedResponse } from '../results/show-response.ts';
 import type { Runtime } from '../runtime.ts';
-import type { RequestOutcome } from '../train/job-history.ts';
 import { type Authorization, type Connection, connect } from './connection.ts';
 import {
   factsWithoutResponse,
