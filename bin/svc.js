@@ -81,6 +81,7 @@ async function start() {
     builtin('fs').writeSync(1, await (await import('../dist/complete.js')).complete(runtime));
     process.exit(0);
   }
+  // Built from src/main.ts.
   const { main } = await import('../dist/main.js');
   const end = await main(runtime);
   // All output is flushed by now. Open handles, such as a stdin that was not read to its end, must not keep the process.

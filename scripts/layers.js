@@ -11,7 +11,7 @@ const layers = {
     files: [
       'files/has-unread-data.ts',
       'commands/chat/chat.ts',
-      'commands/operation/operation.ts',
+      'commands/operation/run-operation.ts',
       'fields/schema-validator.ts',
       'http/open-socket.ts',
     ],

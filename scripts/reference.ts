@@ -114,12 +114,12 @@ function flagTable(flags: readonly Flag[]): string {
 }
 
 function operationSections(operation: Operation): string[] {
-  const { path, auth, limit, isPreview } = operation;
+  const { path, auth, timeoutSeconds, isPreview } = operation;
   const scheme = auth === 'basic' ? 'Basic' : 'Bearer';
   const time =
-    limit === undefined
+    timeoutSeconds === undefined
       ? 'no time limit unless `--timeout` sets one'
-      : `at most ${limit} s unless \`--timeout\` sets another limit`;
+      : `at most ${timeoutSeconds} s unless \`--timeout\` sets another limit`;
   return [
     '### Request',
     `POST \`${path}\`, ${scheme} authentication, ${time}.${isPreview ? ' A preview: the service may change it.' : ''}`,
@@ -186,9 +186,9 @@ function limitRows(): string[][] {
   const seconds = (milliseconds: number): string => `${milliseconds / 1000} s`;
   const { headMs, bodyMs, drainMs, minBodyBytesPerSecond, checkedDatabaseBytes } = serviceLimits;
   return [
-    ...allOperations.map(({ path, largestBody }) => [
+    ...allOperations.map(({ path, maxBodyBytes }) => [
       `body of \`${path}\``,
-      Number.isFinite(largestBody) ? formatByteSize(largestBody) : 'none',
+      Number.isFinite(maxBodyBytes) ? formatByteSize(maxBodyBytes) : 'none',
     ]),
     ['time to send the headers of a request', seconds(headMs)],
     ['pause within a body', seconds(bodyMs)],

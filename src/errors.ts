@@ -1,5 +1,5 @@
 const FIX_INPUT = 'after fixing the input';
-const IF_SAFE = 'only if the request is safe to retry';
+export const RETRY_IF_SAFE = 'only if the request is safe to retry';
 const AS_UNKNOWN = 'as 8 if the request was sent';
 
 /** The exit codes of svc (docs/contract.md): what each means, and whether to run the same command again. */
@@ -17,10 +17,14 @@ export const exitCodes = {
   failed: exitCode(
     6,
     'the service failed (500, 501, 503 without Retry-After, other 5xx); the request may have been applied',
-    IF_SAFE,
+    RETRY_IF_SAFE,
   ),
   unreachable: exitCode(7, 'could not connect, or the request was not sent completely; not applied', 'yes'),
-  unknown: exitCode(8, 'outcome unknown: sent, but the response was lost, timed out, or was 502, 504 or 52x', IF_SAFE),
+  unknown: exitCode(
+    8,
+    'outcome unknown: sent, but the response was lost, timed out, or was 502, 504 or 52x',
+    RETRY_IF_SAFE,
+  ),
   rate_limited: exitCode(
     9,
     'rate limited or unavailable (408, 421, 425, 429, 503 with Retry-After) after all retries; not applied',
@@ -50,6 +54,13 @@ function exitCode(code: number, meaning: string, retry: string) {
 export type FailureCode = Exclude<keyof typeof exitCodes, 'done'>;
 
 export type AppliedState = 'no' | 'yes' | 'unknown';
+
+/** What is known about a request after its last attempt. */
+export interface RequestOutcome {
+  readonly applied: AppliedState;
+  readonly exitCode: number;
+  readonly id: string | undefined;
+}
 
 /** One finding as the user sees it: where the value came from, its path in the body, and what is wrong. */
 export interface Issue {
@@ -81,8 +92,8 @@ export interface FailureFacts {
   /** How much of the request of the last attempt was sent. */
   readonly phase?: 'nothing' | 'part' | 'all' | undefined;
   readonly bytesSent?: number | undefined;
-  /** Milliseconds the service asked to wait. */
-  readonly retryAfter?: number | undefined;
+  /** How long the service asked to wait. */
+  readonly retryAfterMs?: number | undefined;
   /** The same request will fail again for the same reason. */
   readonly isPermanent?: boolean | undefined;
   readonly isTimedOut?: boolean | undefined;

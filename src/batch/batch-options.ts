@@ -1,4 +1,4 @@
-import type { Settings } from '../client/settings.ts';
+import type { Settings } from '../client/resolve-settings.ts';
 import type { Invocation } from '../command.ts';
 import { parseDurationOrZeroMs } from '../config/setting-kinds.ts';
 import { type Failure, invalidValueFailure, usageFailure } from '../errors.ts';
@@ -112,10 +112,6 @@ export function parseShard(text: string | undefined, source: string, env: Runtim
   if (index === undefined || Number(index) > Number(count))
     throw invalidValueFailure(source, text, '3/10 for the third of ten shards, or auto on a scheduler');
   return { index: Number(index), count: Number(count) };
-}
-
-export function isInShard(line: number, { index, count }: Shard): boolean {
-  return (line - index) % count === 0;
 }
 
 /** The flags of a batch, with the shard in the place of `{shard}` in the names of the files that it writes: `3-of-10`. */

@@ -5,7 +5,7 @@ import { createDraft, type Draft, type Edit, orderAddedFields, originInDraft, se
 import { applyFlags, applyShorthands } from '../body/flag-edits.ts';
 import type { BodyInputs } from '../body/input-reader.ts';
 import { emptyBodyJson, isIssue, type JsonSource, locationInSource, objectIssue } from '../body/json-source.ts';
-import type { Settings } from '../client/settings.ts';
+import type { Settings } from '../client/resolve-settings.ts';
 import { type Failure, type Issue, usageFailure } from '../errors.ts';
 import { uuidV5 } from '../fields/uuid.ts';
 import type { InputLine } from '../files/split-lines.ts';

@@ -10,7 +10,7 @@ import type { InputLine } from '../files/split-lines.ts';
 import type { Operation } from '../operations/operation.ts';
 import type { Reporter } from '../output/reporter.ts';
 import type { Sink } from '../output/sink.ts';
-import { type BatchInput, type LineSelection, selectedLines } from './batch-input.ts';
+import type { BatchInput } from './batch-input.ts';
 import {
   type BatchIdentity,
   batchJournalFile,
@@ -31,6 +31,7 @@ import {
   sortOutput,
 } from './output-file.ts';
 import { type Checkpoint, digestInputLine } from './result-line.ts';
+import { type LineSelection, selectedLines } from './selected-lines.ts';
 
 export interface PriorLine {
   readonly entry: IndexedResult | undefined;

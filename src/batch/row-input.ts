@@ -60,7 +60,7 @@ export async function readRows(
     if (delimiter !== undefined) {
       let header: readonly string[] | undefined;
       let number = 0;
-      for await (const { cells, offset } of readRecords(chunks, path, delimiter, operation.largestBody)) {
+      for await (const { cells, offset } of readRecords(chunks, path, delimiter, operation.maxBodyBytes)) {
         if (header) {
           number += 1;
           const row = tableRow(header, cells);
@@ -68,7 +68,7 @@ export async function readRows(
         } else header = readHeader(cells, path, columns);
       }
     } else
-      for await (const line of splitLines(chunks, operation.largestBody)) {
+      for await (const line of splitLines(chunks, operation.maxBodyBytes)) {
         const { bytes } = line;
         yield bytes && !isEmptyLine(line) ? toLine(line, () => objectRow(bytes)) : line;
       }

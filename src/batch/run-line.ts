@@ -1,9 +1,9 @@
 import { Buffer } from 'node:buffer';
 import type { Draft } from '../body/draft.ts';
 import type { Connection } from '../client/connection.ts';
+import { createDoubt, invalidResponseFailure, retryAdvice } from '../client/exchange-failure.ts';
 import { type ChatExpectations, expectationFailure } from '../client/expectations/chat-expectations.ts';
 import type { RunReport } from '../client/expectations/run-report.ts';
-import { createDoubt, invalidResponseFailure, retryAdvice } from '../client/failure.ts';
 import {
   createRequestContext,
   isIdempotent,

@@ -146,7 +146,7 @@ export function createScheduler(
     cancelOutage();
     failedProbes = 0;
     if (isLimited) {
-      notBefore = Math.max(notBefore, elapsed() + (failure.facts.retryAfter ?? 0));
+      notBefore = Math.max(notBefore, elapsed() + (failure.facts.retryAfterMs ?? 0));
       if (isFirstOfRound) limit = Math.max(1, limit / 2);
     } else limit = Math.min(concurrency, limit + 1 / limit);
   };
@@ -197,7 +197,7 @@ export function createScheduler(
     if (failure && isFailFast) stop('a line failed (--fail-fast)');
     if (failure && status !== 'unsent') failureCount += 1;
     if (exceedsMaxFailures()) stop(`${failureCount} ${pluralize(failureCount, 'line')} failed (--max-failures)`);
-    const retryAfterMs = failure?.facts.retryAfter ?? 0;
+    const retryAfterMs = failure?.facts.retryAfterMs ?? 0;
     if (retryAfterMs > MAX_BATCH_WAIT_MS) stop(`the service asks to wait ${Math.ceil(retryAfterMs / 1000)} s`);
   };
 

@@ -36,7 +36,7 @@ export const operationCommands: readonly Command[] = allOperations.flatMap((oper
 async function loadOperation(operation: Operation): Promise<RunCommand> {
   if (operation === chatOperation) return (await import('../commands/chat/chat.ts')).runChat;
   if (operation === trainOperation) return (await import('../commands/train/train.ts')).runTrain;
-  return (await import('../commands/operation/operation.ts')).runOperation(operation);
+  return (await import('../commands/operation/run-operation.ts')).runOperation(operation);
 }
 
 function operationArgument({ name, summary, as }: NonNullable<Operation['arguments']>): Argument {

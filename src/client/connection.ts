@@ -12,7 +12,7 @@ import { Failure } from '../errors.ts';
 import { isLoopbackUrl, proxySecrets } from '../http/proxy.ts';
 import type { Transport } from '../http/transport.ts';
 import type { Runtime } from '../runtime.ts';
-import type { Settings } from './settings.ts';
+import type { Settings } from './resolve-settings.ts';
 
 export interface Connection {
   readonly destination: Destination;

@@ -1,7 +1,7 @@
 import type { Context } from '../context.ts';
 import { writeJson } from '../json/write-json.ts';
+import type { Settings } from './resolve-settings.ts';
 import { sendJson } from './send.ts';
-import type { Settings } from './settings.ts';
 
 const MAX_PROBE_TIMEOUT_MS = 30_000;
 const PROBE_WINDOW_MS = 60_000;

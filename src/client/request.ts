@@ -1,5 +1,5 @@
 import type { Draft } from '../body/draft.ts';
-import type { Failure } from '../errors.ts';
+import type { Failure, RequestOutcome } from '../errors.ts';
 import {
   type ExchangeSignal,
   type HttpHeaders,
@@ -7,14 +7,13 @@ import {
   mergeHeaders,
   type RequestBody,
 } from '../http/message.ts';
-import type { Deadline, RequestProgress } from '../http/time-limits.ts';
+import { createRequestProgress, type Deadline, type RequestProgress } from '../http/time-limits.ts';
 import { getMember, isTrue, type JsonNode, kindOf, nodeAtPath, rootOf, stringOf } from '../json/json-node.ts';
 import type { Operation } from '../operations/operation.ts';
 import { isSecretHeader, secretValues } from '../output/redaction.ts';
-import type { RequestOutcome } from '../train/job-history.ts';
 import { version } from '../version.ts';
 import type { Connection } from './connection.ts';
-import type { Settings } from './settings.ts';
+import type { Settings } from './resolve-settings.ts';
 
 export interface PreparedRequest {
   readonly operation: Operation;
@@ -86,7 +85,6 @@ export interface RequestContext
 export function createRequestContext(request: PreparedRequest, connection: Connection): RequestContext {
   const { operation, draft, ids, effect } = request;
   const { destination, authorization } = connection;
-  const progress: RequestProgress = { phase: 'nothing', sentBytes: 0, attempts: 0 };
   return {
     request,
     connection,
@@ -96,7 +94,7 @@ export function createRequestContext(request: PreparedRequest, connection: Conne
     effect,
     destination,
     authorization,
-    progress,
+    progress: createRequestProgress(),
     response: undefined,
   };
 }

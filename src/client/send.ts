@@ -1,10 +1,11 @@
 import type { Buffer } from 'node:buffer';
 import { createDraft } from '../body/draft.ts';
 import type { Context } from '../context.ts';
-import { Failure, InterruptedError, signalOfFailure, toFailure } from '../errors.ts';
+import { Failure, InterruptedError, type RequestOutcome, signalOfFailure, toFailure } from '../errors.ts';
 import { observeChunks } from '../http/body-chunks.ts';
+import { decompressResponse } from '../http/decompress-response.ts';
 import { getHeader, type HttpRequest, type HttpResponse, type Send } from '../http/message.ts';
-import { collectBody, decompressResponse, MAX_RESPONSE_BYTES, peekBody } from '../http/size-limits.ts';
+import { collectBody, MAX_RESPONSE_BYTES, peekBody } from '../http/size-limits.ts';
 import { abortableDelay, createDeadline, type Deadline, watchExchange } from '../http/time-limits.ts';
 import { COLON, OPEN_OBJECT } from '../json/json-bytes.ts';
 import { JsonError } from '../json/json-error.ts';
@@ -23,7 +24,6 @@ import { formatSeconds, formatTransfer } from '../output/transfer-text.ts';
 import { withVerboseLog } from '../output/verbose-log.ts';
 import type { ParsedResponse } from '../results/show-response.ts';
 import type { Runtime } from '../runtime.ts';
-import type { RequestOutcome } from '../train/job-history.ts';
 import { type Authorization, type Connection, connect } from './connection.ts';
 import {
   factsWithoutResponse,
@@ -31,7 +31,7 @@ import {
   failureFromError,
   invalidResponseFailure,
   serviceName,
-} from './failure.ts';
+} from './exchange-failure.ts';
 import {
   createRequestContext,
   isIdempotent,
@@ -40,7 +40,7 @@ import {
   type RequestContext,
   type SendHooks,
 } from './request.ts';
-import type { Settings } from './settings.ts';
+import type { Settings } from './resolve-settings.ts';
 
 /** The one way to send: a request with retries (docs/contract.md, section 7). Throws the Failure of the attempt that was most likely applied. */
 export async function send(context: RequestContext, hooks: SendHooks, runtime: Runtime): Promise<Outcome> {
@@ -160,12 +160,12 @@ function moreLikelyApplied(worst: Failure | undefined, last: Failure): Failure {
 
 function combineFailures(worst: Failure, last: Failure, effect: Operation['effect']): Failure {
   if (effect === 'read' || moreLikelyApplied(worst, last) === last) return last;
-  const { attempts, issues, hint, retryAfter } = last.facts;
+  const { attempts, issues, hint, retryAfterMs } = last.facts;
   // A request to end the process is reported first.
   if (signalOfFailure(last.code))
     return new Failure(last.code, `${last.code}; before that: ${worst.message}`, { ...worst.facts, attempts });
   const hints = [worst.facts.hint, hint].filter((text) => text !== undefined);
-  const facts = { attempts, issues, retryAfter, hint: hints.length > 0 ? hints.join('; ') : undefined };
+  const facts = { attempts, issues, retryAfterMs, hint: hints.length > 0 ? hints.join('; ') : undefined };
   return worst.with(facts, `${worst.message}; the last attempt: ${last.message}`);
 }
 
@@ -179,11 +179,11 @@ const MAX_RETRY_AFTER_MS = 60_000;
 const INITIAL_BACKOFF_MS = 250;
 const MAX_BACKOFF_MS = 20_000;
 
-// Decided by the effect of the operation and by what is known about the attempt, never by the name of an error
-// (docs/contract.md, section 7).
+// Decided by the effect of the operation (that of a chat is `paid`) and by what is known about the attempt, never by the name
+// of an error (docs/contract.md, section 7). classifyStatus says which statuses are `rate_limited`.
 function isRetryable(effect: Operation['effect'], { code, facts }: Failure): boolean {
-  const { status, phase, isPermanent, isTruncated, retryAfter = 0 } = facts;
-  if (isPermanent || retryAfter > MAX_RETRY_AFTER_MS) return false;
+  const { status, phase, isPermanent, isTruncated, retryAfterMs = 0 } = facts;
+  if (isPermanent || retryAfterMs > MAX_RETRY_AFTER_MS) return false;
   const isSafe = isIdempotent(effect);
   if (status === undefined) return phase === 'nothing' || (isSafe && phase !== undefined);
   if (effect === 'once') return status === 429;
@@ -191,9 +191,9 @@ function isRetryable(effect: Operation['effect'], { code, facts }: Failure): boo
 }
 
 /** The wait for a retry: never less than the service asked for, and up to a bound that doubles from 250 ms to 20 s. */
-export function retryDelayMs(retryNumber: number, { facts: { retryAfter = 0 } }: Failure, random: number): number {
+export function retryDelayMs(retryNumber: number, { facts: { retryAfterMs = 0 } }: Failure, random: number): number {
   const boundMs = Math.min(MAX_BACKOFF_MS, INITIAL_BACKOFF_MS * 2 ** (retryNumber - 1));
-  return retryAfter + Math.round(random * boundMs);
+  return retryAfterMs + Math.round(random * boundMs);
 }
 
 /** Sends one request over a connection of its own; that of a stream is closed by the end of the process. */

@@ -1,5 +1,5 @@
 import { locationInDraft } from '../body/draft.ts';
-import { Failure, type FailureCode, type Issue } from '../errors.ts';
+import { type AppliedState, Failure, type FailureCode, type Issue } from '../errors.ts';
 import { collectBodyStart } from '../http/body-chunks.ts';
 import { getHeader, type HttpHeaders, type HttpResponse } from '../http/message.ts';
 import {
@@ -18,7 +18,7 @@ import {
 } from '../json/json-node.ts';
 import { parseCutJson, tryParseJson } from '../json/parse-json.ts';
 import { flagTarget } from '../operations/operation.ts';
-import { classifyStatus, mayBeApplied, responseFacts, retryAdvice, serviceName } from './failure.ts';
+import { mayBeApplied, responseFacts, retryAdvice, serviceName } from './exchange-failure.ts';
 import type { RequestContext } from './request.ts';
 
 /** The failure of a response whose status is not 2xx, with what the service says about it. `now` is in milliseconds since 1970. */
@@ -52,11 +52,31 @@ export async function failureFromStatus(response: HttpResponse, context: Request
   return new Failure(code, `${summary}${detail ? `: ${detail}` : ''}${suffix}`, {
     ...facts,
     summary,
-    retryAfter: waitMs,
+    retryAfterMs: waitMs,
     isPermanent: code === 'rate_limited' && serviceError.isQuotaError,
     issues,
     hint: hint ?? (code === 'refused' && issues.length === 0 ? schemaHint : undefined),
   });
+}
+
+// Refused for now, and not applied; also 503 with Retry-After.
+const RATE_LIMIT_STATUSES = [408, 421, 425, 429];
+
+/** The failure code of a status, none for 2xx, and whether the request was applied (docs/contract.md, section 6). */
+export function classifyStatus(
+  status: number,
+  hasRetryAfter: boolean,
+  mayDeleteFirst = false,
+): { readonly code: FailureCode | undefined; readonly applied: AppliedState } {
+  if (status >= 200 && status < 300) return { code: undefined, applied: 'yes' };
+  if (status === 401 || status === 403) return { code: 'credentials', applied: 'no' };
+  if (RATE_LIMIT_STATUSES.includes(status)) return { code: 'rate_limited', applied: 'no' };
+  if (status === 400 && mayDeleteFirst) return { code: 'refused', applied: 'unknown' };
+  if (status === 503 && hasRetryAfter && !mayDeleteFirst) return { code: 'rate_limited', applied: 'no' };
+  if (status === 502 || status === 504 || (status >= 520 && status < 530))
+    return { code: 'unknown', applied: 'unknown' };
+  if (status >= 500) return { code: 'failed', applied: 'unknown' };
+  return { code: 'refused', applied: 'no' };
 }
 
 /** The failure of a 2xx response that is an HTML page: the service may never have seen the request. Undefined for any other body. */

@@ -9,15 +9,14 @@ import { firstStringMember, getMember, itemsAt, type JsonNode, kindOf, rawText, 
 import { parseJson } from '../json/parse-json.ts';
 import type { Runtime } from '../runtime.ts';
 import {
-  classifyStatus,
   failureFromBodyError,
   invalidResponseFailure,
   responseFacts,
   retryAdvice,
   serviceName,
-} from './failure.ts';
+} from './exchange-failure.ts';
 import type { RequestContext } from './request.ts';
-import { locateIssues, parseServiceError, statusHint, statusSummary } from './status-failure.ts';
+import { classifyStatus, locateIssues, parseServiceError, statusHint, statusSummary } from './status-failure.ts';
 
 // Some servers keep the connection open after the last finish reason (docs/servers.md); usage may still come.
 const STREAM_GRACE_MS = 2000;

@@ -1,5 +1,5 @@
 import { access, constants } from 'node:fs/promises';
-import { parseHeaderFlags } from '../client/settings.ts';
+import { parseHeaderFlags } from '../client/resolve-settings.ts';
 import type { RunCommand } from '../command.ts';
 import { findCredentialSource } from '../config/credentials/credential.ts';
 import { confirm } from '../config/credentials/prompt.ts';

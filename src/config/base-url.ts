@@ -1,7 +1,36 @@
 import { usageFailure } from '../errors.ts';
+import { type FlagValues, getStringFlag } from '../flag.ts';
 import { redactUserInfo } from '../output/redaction.ts';
+import type { Runtime } from '../runtime.ts';
+import type { Profile } from './profile-store.ts';
+
+export type ServiceHost = 'trace' | 'chat' | 'train';
 
 const EXAMPLE_HINT = 'use a URL like https://api.example.com';
+
+export function resolveBaseUrl(...sources: Parameters<typeof findBaseUrl>): URL | undefined {
+  const found = findBaseUrl(...sources);
+  return found && parseBaseUrl(found.text, found.source);
+}
+
+/** Unchecked. Source before specificity (docs/contract.md, section 4): environment before profile, then host before general. */
+export function findBaseUrl(
+  host: ServiceHost,
+  flags: FlagValues,
+  env: Runtime['env'],
+  profile: Profile,
+): { readonly source: string; readonly text: string } | undefined {
+  const prefix = host.toUpperCase();
+  const candidates: readonly (readonly [source: string, value: string | undefined])[] = [
+    ['--base-url', getStringFlag(flags, 'base-url')],
+    [`SVC_${prefix}_BASE_URL`, env[`SVC_${prefix}_BASE_URL`]],
+    ['SVC_BASE_URL', env.SVC_BASE_URL],
+    [`${host}_base_url of the profile`, profile[`${host}_base_url`]],
+    ['base_url of the profile', profile.base_url],
+  ];
+  const [source, text] = candidates.find(([, candidate]) => candidate) ?? [];
+  return source && text ? { source, text } : undefined;
+}
 
 /** A base URL, checked: http or https, with an optional path prefix and nothing else. Throws usage, naming `source`. */
 export function parseBaseUrl(text: string, source: string): URL {

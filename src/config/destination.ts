@@ -3,9 +3,9 @@ import { type Failure, usageFailure } from '../errors.ts';
 import { type FlagValues, getStringFlag } from '../flag.ts';
 import type { ConnectOptions } from '../http/open-socket.ts';
 import type { Operation } from '../operations/operation.ts';
-import { joinUrl } from './base-url.ts';
+import { findBaseUrl, joinUrl, resolveBaseUrl } from './base-url.ts';
 import { LOCAL_PROFILE_NAME } from './profile-store.ts';
-import { findBaseUrl, resolveBaseUrl, type SelectedProfile } from './select-profile.ts';
+import type { SelectedProfile } from './select-profile.ts';
 
 /** Where the requests of an operation go, and how to connect. For the local service and for a dry run, no file of TLS is read. */
 export interface Destination extends ConnectOptions {

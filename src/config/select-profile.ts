@@ -1,7 +1,7 @@
 import { invalidValueFailure, usageFailure } from '../errors.ts';
 import { type FlagValues, getStringFlag, isFlagOn } from '../flag.ts';
 import type { Runtime } from '../runtime.ts';
-import { parseBaseUrl } from './base-url.ts';
+import { resolveBaseUrl, type ServiceHost } from './base-url.ts';
 import {
   type ConfigContext,
   DEFAULT_PROFILE_NAME,
@@ -13,8 +13,6 @@ import {
 } from './profile-store.ts';
 import type { ProjectSettings } from './project-file.ts';
 import { findSetting, type SettingName, settingFlagName } from './settings.ts';
-
-export type ServiceHost = 'trace' | 'chat' | 'train';
 
 export interface SelectedProfile {
   readonly name: string;
@@ -51,30 +49,6 @@ export async function selectProfile(
     );
   }
   return { name, source, isLocal: false, profile: getProfile(stored, name) };
-}
-
-export function resolveBaseUrl(...sources: Parameters<typeof findBaseUrl>): URL | undefined {
-  const found = findBaseUrl(...sources);
-  return found && parseBaseUrl(found.text, found.source);
-}
-
-/** Unchecked. Source before specificity (docs/contract.md, section 4): environment before profile, then host before general. */
-export function findBaseUrl(
-  host: ServiceHost,
-  flags: FlagValues,
-  env: Runtime['env'],
-  profile: Profile,
-): { readonly source: string; readonly text: string } | undefined {
-  const prefix = host.toUpperCase();
-  const candidates: readonly (readonly [source: string, value: string | undefined])[] = [
-    ['--base-url', getStringFlag(flags, 'base-url')],
-    [`SVC_${prefix}_BASE_URL`, env[`SVC_${prefix}_BASE_URL`]],
-    ['SVC_BASE_URL', env.SVC_BASE_URL],
-    [`${host}_base_url of the profile`, profile[`${host}_base_url`]],
-    ['base_url of the profile', profile.base_url],
-  ];
-  const [source, text] = candidates.find(([, candidate]) => candidate) ?? [];
-  return source && text ? { source, text } : undefined;
 }
 
 /** The origins of a profile's base URLs, of all hosts or of those given. */

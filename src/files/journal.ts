@@ -59,8 +59,9 @@ export const JOURNAL_START: JournalEnd = { bytes: 0, lines: 0 };
 const MAX_RECORD_BYTES = 256 * 1024 * 1024;
 
 /**
- * Calls `onRecord` with each record after `start`, and returns their end; undefined without a file. A last line without a line feed
- * never happened: nothing was sent before its record was durable. Throws Failure `safety_check` with the problem that it returns.
+ * Calls `onRecord` with each record after `start`, and returns their end; undefined without a file. A torn line, the last one
+ * without a line feed, never happened: nothing was sent before its record was durable. Throws Failure `safety_check` with the
+ * problem that it returns.
  */
 export async function readJournal(
   { path, displayPath, hint }: JournalFile,

@@ -42,6 +42,7 @@ export const timeLimits = {
   connect: 10_000,
   /** Without a byte of the response, or of the request while it leaves. */
   firstByte: 600_000,
+  /** Between two chunks of a response, such as those of a stream. */
   idle: 120_000,
 } as const;
 

@@ -38,7 +38,7 @@ import { createBodyCopy, redactBody, sendWithCopies } from './body-copy.ts';
 import { ConnectionResetError, cutBody } from './inject-faults.ts';
 import { isModelsPath } from './operation-route.ts';
 import { HttpError, httpErrorResponse, requestPath, textResponse } from './responses.ts';
-import { type AcceptedCredentials, authenticateRequest } from './service-context.ts';
+import { type AcceptedCredentials, authenticateRequest } from './service-credentials.ts';
 
 const MAX_RECORDED_BODY_BYTES = 16 * 1024 * 1024;
 const FILE_END = '\n]}}\n';

@@ -46,7 +46,7 @@ export function withFaults(
     };
     if (!rule.deletesOldFeedback) return respond(request);
     // As a server that deletes the old record before its last checks (docs/servers.md): before a 400, 5xx or lost response.
-    return sendWithCopies(request, respond, operation.largestBody, async (sent, response) => {
+    return sendWithCopies(request, respond, operation.maxBodyBytes, async (sent, response) => {
       const isDeleted = response ? response.status === 400 || response.status >= 500 : rule.reset === 'before';
       const body = isDeleted ? tryParseJson(sent) : undefined;
       const [project, id] = ['project_id', 'feedback_id'].map((name) => body && firstStringMember(body, name));

@@ -27,13 +27,8 @@ import {
 import { pageRoutes } from './page-routes.ts';
 import { createRequestMetrics, type RequestSummary } from './request-metrics.ts';
 import { HttpError, httpErrorResponse, jsonResponse, requestPath, textResponse, toHttpError } from './responses.ts';
-import {
-  type AcceptedCredentials,
-  authenticateRequest,
-  readRoute,
-  type ServiceContext,
-  type ServiceRoute,
-} from './service-context.ts';
+import { readRoute, type ServiceContext, type ServiceRoute } from './service-context.ts';
+import { type AcceptedCredentials, authenticateRequest } from './service-credentials.ts';
 import { createEmbeddedStore, deleteAbandonedTrajectories, openStore } from './store/open-store.ts';
 import type { ServiceStore } from './store/service-store.ts';
 
@@ -121,7 +116,7 @@ export async function openLocalService(
   return { send, observe: metrics.observe, close: store.close };
 }
 
-// The name of the user. Throws HttpError 401 or 405.
+// Checks method and credentials, and returns the name of the user. Throws HttpError 401 or 405.
 function admitUser(
   { method, headers }: HttpRequest,
   route: ServiceRoute,

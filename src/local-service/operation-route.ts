@@ -56,7 +56,7 @@ export function receiveBody(
 ): [chunks: AsyncGenerator<Uint8Array>, maxBytes: number, length: number] {
   requireJson(request);
   requireIdentityEncoding(request);
-  const maxBytes = Math.min(operation.largestBody, maxBodyBytes);
+  const maxBytes = Math.min(operation.maxBodyBytes, maxBodyBytes);
   return [limitedChunks(request, maxBytes), maxBytes, declaredBodyBytes(request)];
 }
 
@@ -142,7 +142,7 @@ function isRefusedFinding({ level, code, path }: Finding, { rejectsUnknownFields
 export function forwardToUpstream(operation: Operation, upstream: Upstream, { maxBodyBytes }: ServiceContext): Respond {
   return async (request) => {
     requireJson(request);
-    const maxBytes = Math.min(operation.largestBody, maxBodyBytes);
+    const maxBytes = Math.min(operation.maxBodyBytes, maxBodyBytes);
     const body = await collectBody(limitedChunks(request, maxBytes), maxBytes, declaredBodyBytes(request));
     return upstream(operation.path, { ...request, body });
   };

@@ -1,10 +1,6 @@
-import { Buffer } from 'node:buffer';
-import { timingSafeEqual } from 'node:crypto';
-import { basicAuthorization } from '../config/credentials/credential.ts';
 import type { ExchangeSignal, HttpRequest, HttpResponse } from '../http/message.ts';
 import type { Operation } from '../operations/operation.ts';
 import type { PageLogin } from './page-login.ts';
-import { HttpError } from './responses.ts';
 import type { ServiceStore } from './store/service-store.ts';
 import type { Upstream } from './upstream.ts';
 
@@ -47,23 +43,4 @@ export function readRoute(
   errors: ServiceRoute['errors'] = 'detail',
 ): ServiceRoute {
   return { method: 'GET', auth, errors, respond };
-}
-
-export type AcceptedCredentials = { readonly [name in 'username' | 'password' | 'token']: string };
-
-/** The user of a request; throws HttpError 401 unless its Authorization header is the one of the scheme. */
-export function authenticateRequest(
-  scheme: 'basic' | 'bearer',
-  authorization: string | undefined,
-  accepted: AcceptedCredentials,
-): string {
-  const expected =
-    scheme === 'basic' ? basicAuthorization(accepted.username, accepted.password) : `Bearer ${accepted.token}`;
-  // The name of a scheme may be written in any case (RFC 9110).
-  const [left, right] = [authorization ?? '', expected].map((text) =>
-    Buffer.from(text.replace(/^\S+/, (word) => word.toLowerCase())),
-  );
-  if (left && left.length === right?.length && timingSafeEqual(left, right)) return accepted.username;
-  const challenge = scheme === 'basic' ? 'Basic realm="svc", charset="UTF-8"' : 'Bearer realm="svc"';
-  throw new HttpError(401, 'Unauthorized', [['WWW-Authenticate', challenge]]);
 }

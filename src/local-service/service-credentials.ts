@@ -1,4 +1,5 @@
 import { Buffer } from 'node:buffer';
+import { timingSafeEqual } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { basicAuthorization } from '../config/credentials/credential.ts';
@@ -12,7 +13,9 @@ import { firstStringMember, rootOf } from '../json/json-node.ts';
 import { parseJson } from '../json/parse-json.ts';
 import { writeJson } from '../json/write-json.ts';
 import type { Runtime } from '../runtime.ts';
-import type { AcceptedCredentials } from './service-context.ts';
+import { HttpError } from './responses.ts';
+
+export type AcceptedCredentials = { readonly [name in 'username' | 'password' | 'token']: string };
 
 /**
  * The credentials of the local service, and the file in which clients find them: those of the given file, else of
@@ -80,4 +83,21 @@ const LOCK_TIMEOUT_MS = 10_000;
 function requireValid(credentials: AcceptedCredentials, file: string | undefined) {
   basicAuthorization(credentials.username, credentials.password);
   return { credentials, file };
+}
+
+/** Checks the credentials of a request: its user, or HttpError 401 unless its Authorization header is the one of the scheme. */
+export function authenticateRequest(
+  scheme: 'basic' | 'bearer',
+  authorization: string | undefined,
+  accepted: AcceptedCredentials,
+): string {
+  const expected =
+    scheme === 'basic' ? basicAuthorization(accepted.username, accepted.password) : `Bearer ${accepted.token}`;
+  // The name of a scheme may be written in any case (RFC 9110).
+  const [left, right] = [authorization ?? '', expected].map((text) =>
+    Buffer.from(text.replace(/^\S+/, (word) => word.toLowerCase())),
+  );
+  if (left && left.length === right?.length && timingSafeEqual(left, right)) return accepted.username;
+  const challenge = scheme === 'basic' ? 'Basic realm="svc", charset="UTF-8"' : 'Bearer realm="svc"';
+  throw new HttpError(401, 'Unauthorized', [['WWW-Authenticate', challenge]]);
 }

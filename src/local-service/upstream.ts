@@ -1,7 +1,7 @@
 import { joinUrl } from '../config/base-url.ts';
+import { decompressResponse } from '../http/decompress-response.ts';
 import { getHeader, type HttpHeaders, type HttpRequest, type HttpResponse, type Send } from '../http/message.ts';
 import { describeNetworkError } from '../http/network-errors.ts';
-import { decompressResponse } from '../http/size-limits.ts';
 import {
   createRequestProgress,
   noDeadline,

@@ -32,7 +32,7 @@ const responseSchemaFields: Fields = {
   strict: boolean('Require the response to match the schema exactly'),
 };
 
-/** The fields of a chat body that every service of this family supports (docs/contract.md). */
+/** The fields of a chat body that every service of this family supports (docs/contract.md); flags have dashes: --top-logprobs. */
 export const chatRequestFields: Fields = {
   messages: list(
     'Instructions and conversation',

@@ -12,7 +12,7 @@ export const chatOperation = {
   path: '/v1/chat/completions',
   auth: 'bearer',
   host: 'chat',
-  largestBody: 32 * BYTES_PER_MEBIBYTE,
+  maxBodyBytes: 32 * BYTES_PER_MEBIBYTE,
   errors: 'error',
   effect: 'paid',
   ids: { request: ['request_id'] },

@@ -10,7 +10,7 @@ export interface Operation extends BodyRequirements {
   readonly path: `/${string}`;
   readonly auth: 'basic' | 'bearer';
   readonly host: 'trace' | 'chat' | 'train';
-  readonly largestBody: number;
+  readonly maxBodyBytes: number;
   /** The shape in which servers report errors: `{"detail":...}`, with 422 for bodies, or `{"error":{...}}`, with 400 (docs/servers.md). */
   readonly errors: 'detail' | 'error';
   /** The effect of sending it again: none, none with the same key, another charge, or a second record. */
@@ -33,8 +33,8 @@ export interface Operation extends BodyRequirements {
   /** Missing ids come from the trace in the environment; `--export` prints them for child processes. */
   readonly continuesTrace?: true;
   readonly canStream?: true;
-  /** The default time limit of the whole exchange, in seconds; none if absent. */
-  readonly limit?: number;
+  /** The default time limit of the whole exchange; none if absent. */
+  readonly timeoutSeconds?: number;
   readonly isPreview?: true;
   /** The meaning of the command's arguments: words of a prompt, or files with the elements of a field. */
   readonly arguments?: {
@@ -53,9 +53,9 @@ export const BYTES_PER_MEBIBYTE = 1024 * 1024;
 export const traceService = {
   auth: 'basic',
   host: 'trace',
-  largestBody: 32 * BYTES_PER_MEBIBYTE,
+  maxBodyBytes: 32 * BYTES_PER_MEBIBYTE,
   errors: 'detail',
-  limit: 120,
+  timeoutSeconds: 120,
 } as const;
 
 /** A valid command line without the leading `svc`; `stdin`, or what the command `from` prints, is piped into it. */

@@ -88,7 +88,7 @@ export const trainOperation = {
   path: '/v1/preview/training-jobs',
   auth: 'bearer',
   host: 'train',
-  largestBody: 1024 * BYTES_PER_MEBIBYTE,
+  maxBodyBytes: 1024 * BYTES_PER_MEBIBYTE,
   errors: 'detail',
   effect: 'once',
   isPreview: true,

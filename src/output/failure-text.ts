@@ -1,4 +1,4 @@
-import { exitCodes, type Failure, type Issue } from '../errors.ts';
+import { exitCodes, type Failure, type Issue, RETRY_IF_SAFE } from '../errors.ts';
 import { type JsonValue, writeJson } from '../json/write-json.ts';
 
 const MAX_MESSAGE_CHARS = 900;
@@ -60,7 +60,7 @@ function isRetryableCommand({ code, facts: { applied, status, isRerunSafe } }: F
   if (applied === 'yes') return false;
   const { retry } = exitCodes[code];
   // An operation that a service has not implemented fails again.
-  if (retry === 'only if the request is safe to retry') return isRerunSafe === true && status !== 501;
+  if (retry === RETRY_IF_SAFE) return isRerunSafe === true && status !== 501;
   return retry === 'yes' || retry === 'later';
 }
 

@@ -164,6 +164,7 @@ export function redactUserInfo(text: string): string {
   return text.replace(/^(\w+:[/\\]+(?![/\\]))?.*@/s, `$1${REDACTED}@`);
 }
 
+// The names of variables and flags whose values are redacted in what is recorded about a command.
 const SECRET_NAME =
   /(?<!by|com|tres)pass\b|pass(w|phrase|code)|secret|token|bearer|credential|cookie|authorization|signature|private|pwd?\b|\b(auth|pat|sig|jwt|otp|psk)\b|api-?key|access-?key|\bkey$/;
 

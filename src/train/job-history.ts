@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type AppliedState, Failure, FILE_LIMIT_HINT } from '../errors.ts';
+import { Failure, FILE_LIMIT_HINT, type RequestOutcome } from '../errors.ts';
 import type { LockRuntime } from '../files/file-lock.ts';
 import {
   JOURNAL_START,
@@ -28,12 +28,6 @@ export interface TrainingJob {
   readonly trajectories: number;
   readonly run?: string;
   readonly line?: number;
-}
-
-export interface RequestOutcome {
-  readonly applied: AppliedState;
-  readonly exitCode: number;
-  readonly id: string | undefined;
 }
 
 export interface TrainingJobRecord {

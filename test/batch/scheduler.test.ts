@@ -7,7 +7,7 @@ import { type Clock, clock } from '../support/clock.ts';
 type Limits = Parameters<typeof createScheduler>[0];
 
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
-const limited = (retryAfter?: number): Failure => new Failure('rate_limited', 'rate limited', { retryAfter });
+const limited = (retryAfterMs?: number): Failure => new Failure('rate_limited', 'rate limited', { retryAfterMs });
 const serverError = (): Failure => new Failure('failed', 'HTTP 500', { applied: 'unknown' });
 const connectFailure = (facts: FailureFacts = {}): Failure =>
   new Failure('unreachable', 'could not connect to https://svc.test: refused', {

@@ -56,7 +56,7 @@ describe('retries', () => {
     await run(attempts(...Array(9).fill(busy)).attempt);
     expect(waits).toEqual([250, 500, 1000, 2000, 4000, 8000, 16_000, 20_000, 20_000]);
     for (const random of [0, 0.5, 1])
-      expect(retryDelayMs(1, failing('rate_limited', { retryAfter: 7000 }), random)).toBeGreaterThanOrEqual(7000);
+      expect(retryDelayMs(1, failing('rate_limited', { retryAfterMs: 7000 }), random)).toBeGreaterThanOrEqual(7000);
     expect(retryDelayMs(5, busy, 0)).toBe(0);
   });
 
@@ -64,11 +64,11 @@ describe('retries', () => {
     ['that would end after the deadline are not begun', [busy], { remainingMs: () => 200 }, 1],
     [
       'asked for later than the deadline are not begun',
-      [failing('rate_limited', { retryAfter: 5000 })],
+      [failing('rate_limited', { retryAfterMs: 5000 })],
       { remainingMs: () => 4000 },
       1,
     ],
-    ['asked for in more than a minute are not begun', [failing('rate_limited', { retryAfter: 60_001 })], {}, 1],
+    ['asked for in more than a minute are not begun', [failing('rate_limited', { retryAfterMs: 60_001 })], {}, 1],
     ['of lasting failures are not begun', [failing('rate_limited', { isPermanent: true })], {}, 1],
     ['are none with 0', [busy], { maxRetries: 0 }, 1],
     ['end with the number that was given', [busy, busy, busy, busy, busy], {}, 4],
@@ -96,15 +96,15 @@ describe('retries', () => {
       attempts: 4,
       issues: [{ path: 'start', at: '', message: 'too long' }],
       hint: 'later',
-      retryAfter: 7,
+      retryAfterMs: 7,
     });
     const early = failing('unknown', { applied: 'unknown', hint: 'safe', ids: { call: '1' } });
     const error = await repeats()
       .run(attempts(early, busy, busy, last).attempt)
       .catch((thrown) => thrown);
-    const { issues, retryAfter } = last.facts;
+    const { issues, retryAfterMs } = last.facts;
     expect(error.message).toBe('unknown; the last attempt: rate_limited');
-    expect(error.facts).toEqual({ ...early.facts, attempts: 4, issues, retryAfter, hint: 'safe; later' });
+    expect(error.facts).toEqual({ ...early.facts, attempts: 4, issues, retryAfterMs, hint: 'safe; later' });
   });
 
   it('of a request that only reads end with the last failure', async () => {

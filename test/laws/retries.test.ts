@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { classifyStatus } from '../../src/client/failure.ts';
 import { withRetries } from '../../src/client/send.ts';
+import { classifyStatus } from '../../src/client/status-failure.ts';
 import { Failure } from '../../src/errors.ts';
 import type { Operation } from '../../src/operations/operation.ts';
 import { svc } from '../support/svc.ts';

@@ -1,14 +1,8 @@
 import { appendFileSync, existsSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { Failure } from '../../src/errors.ts';
-import {
-  createJobHistory,
-  jobHistoryFile,
-  jobStatus,
-  type RequestOutcome,
-  type TrainingJob,
-} from '../../src/train/job-history.ts';
+import type { Failure, RequestOutcome } from '../../src/errors.ts';
+import { createJobHistory, jobHistoryFile, jobStatus, type TrainingJob } from '../../src/train/job-history.ts';
 import { after } from '../support/clock.ts';
 import { temporaryDirectory } from '../support/svc.ts';
 

@@ -1,13 +1,5 @@
 import { dirname, resolve } from 'node:path';
-import {
-  type BatchInput,
-  chooseSample,
-  type LineSelection,
-  type LineSplitter,
-  lineSplitter,
-  openBatchInput,
-  selectedLines,
-} from '../../batch/batch-input.ts';
+import { type BatchInput, type LineSplitter, lineSplitter, openBatchInput } from '../../batch/batch-input.ts';
 import { createBatchIdentity } from '../../batch/batch-journal.ts';
 import { type BatchOptions, fillShardInFiles, readBatchOptions } from '../../batch/batch-options.ts';
 import { reportBatch } from '../../batch/batch-summary.ts';
@@ -24,6 +16,7 @@ import {
   type PriorResults,
 } from '../../batch/result-store.ts';
 import { type BatchEnd, sendBatch } from '../../batch/run-lines.ts';
+import { chooseSample, type LineSelection, selectedLines } from '../../batch/selected-lines.ts';
 import { createAutofill } from '../../body/autofill.ts';
 import { rejectReplacedInputs, stdinClaim } from '../../body/body-base.ts';
 import { createBodyCheck } from '../../body/body-check.ts';
@@ -31,7 +24,7 @@ import { createBodyInputs } from '../../body/input-reader.ts';
 import { readAuthorization } from '../../client/connection.ts';
 import { readChatExpectations } from '../../client/expectations/chat-expectations.ts';
 import { checkReportFiles, openRunReport } from '../../client/expectations/run-report.ts';
-import { resolveSettings, type Settings } from '../../client/settings.ts';
+import { resolveSettings, type Settings } from '../../client/resolve-settings.ts';
 import type { Invocation } from '../../command.ts';
 import { missingBaseUrl } from '../../config/destination.ts';
 import type { Context } from '../../context.ts';
@@ -73,7 +66,7 @@ export async function runBatch(
     ? await (await import('../../batch/row-input.ts')).readRows(operation, invocation, tools)
     : undefined;
   const defaults = rows ? NO_DEFAULTS : await readLineDefaults(operation, flags, tools);
-  const split = rows?.split ?? splitInput ?? lineSplitter(operation.largestBody);
+  const split = rows?.split ?? splitInput ?? lineSplitter(operation.maxBodyBytes);
   const input = await openBatchInput(options.input, runtime, split, timeoutMs);
   const { label } = input;
   const continuesTrace = operation.continuesTrace && !settings.isExact;

@@ -38,7 +38,7 @@ export async function runBatchMerge({ args, flags }: Invocation, context: Contex
   const outputs = await resolveOutputs(args, runtime.cwd);
   const operation = await readOutputs(outputs, table);
   // Without the operation no result has a digest; a longer line is not empty.
-  const maxLineBytes = operationAt(operation)?.largestBody ?? MAX_EMPTY_LINE_BYTES;
+  const maxLineBytes = operationAt(operation)?.maxBodyBytes ?? MAX_EMPTY_LINE_BYTES;
   const compared = input === undefined ? undefined : await openBatchInput(input, runtime, lineSplitter(maxLineBytes));
   const inputHint = 'name the input of that batch with --input';
   const { lastLine, emptyLines } = compared

@@ -6,7 +6,7 @@ import { createStreamStore } from '../../batch/result-store.ts';
 import { sendBatch } from '../../batch/run-lines.ts';
 import { createBodyInputs } from '../../body/input-reader.ts';
 import { readAuthorization } from '../../client/connection.ts';
-import { resolveSettings, type Settings } from '../../client/settings.ts';
+import { resolveSettings, type Settings } from '../../client/resolve-settings.ts';
 import type { Invocation } from '../../command.ts';
 import { traceBaseUrl } from '../../config/destination.ts';
 import { dataDirectory } from '../../config/directories.ts';
@@ -114,7 +114,7 @@ async function sendCalls(calls: readonly SpooledCall[], progress: FlushProgress,
   const report = { ...context.report, note: async () => {}, warn: async () => {}, error: async () => {} };
   const silent = { ...context, report };
   const bodies = calls.map(({ body }) => body);
-  const input = createMemoryInput('the spool', bodies, callStartOperation.largestBody);
+  const input = createMemoryInput('the spool', bodies, callStartOperation.maxBodyBytes);
   const tools = createBodyInputs(context, createDeadline(timeoutMs, context.runtime));
   const given = { label: input.label, defaults: NO_DEFAULTS, tools, parent: undefined };
   const unchanged = { ...settings, isExact: true, isStrict: false, isCheckDisabled: true };

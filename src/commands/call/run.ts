@@ -1,8 +1,8 @@
 import { constants, open } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { readAuthorization } from '../../client/connection.ts';
+import { resolveSettings, type Settings } from '../../client/resolve-settings.ts';
 import { type Outcome, sendJson } from '../../client/send.ts';
-import { resolveSettings, type Settings } from '../../client/settings.ts';
 import type { Invocation, ProcessEnd } from '../../command.ts';
 import { missingBaseUrl, traceBaseUrl } from '../../config/destination.ts';
 import { dataDirectory } from '../../config/directories.ts';

@@ -1,6 +1,6 @@
-import { exchangeErrorReason } from '../../client/failure.ts';
+import { exchangeErrorReason } from '../../client/exchange-failure.ts';
 import { probeFeedbackSchema } from '../../client/probe.ts';
-import { resolveSettings } from '../../client/settings.ts';
+import { resolveSettings } from '../../client/resolve-settings.ts';
 import { readCertificateFlags, readConnectOptions } from '../../config/connect-options.ts';
 import { toFailure } from '../../errors.ts';
 import { type ConnectOptions, openSocket } from '../../http/open-socket.ts';

@@ -1,13 +1,8 @@
+import { resolveBaseUrl, type ServiceHost } from '../../config/base-url.ts';
 import { missingBaseUrl } from '../../config/destination.ts';
 import { DEFAULT_PROFILE_NAME } from '../../config/profile-store.ts';
 import { readProjectFile } from '../../config/project-file.ts';
-import {
-  resolveBaseUrl,
-  type SelectedProfile,
-  type ServiceHost,
-  type SettingSources,
-  selectProfile,
-} from '../../config/select-profile.ts';
+import { type SelectedProfile, type SettingSources, selectProfile } from '../../config/select-profile.ts';
 import type { Context } from '../../context.ts';
 import { Failure, type FailureCode } from '../../errors.ts';
 import { type FlagValues, getStringFlag } from '../../flag.ts';

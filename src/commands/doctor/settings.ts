@@ -1,3 +1,4 @@
+import { findBaseUrl } from '../../config/base-url.ts';
 import {
   type AuthScheme,
   basicAuthorization,
@@ -5,7 +6,7 @@ import {
   findCredentialSource,
 } from '../../config/credentials/credential.ts';
 import { configDirectory, dataDirectory } from '../../config/directories.ts';
-import { findBaseUrl, resolveSetting } from '../../config/select-profile.ts';
+import { resolveSetting } from '../../config/select-profile.ts';
 import { type Setting, type SettingName, settings } from '../../config/settings.ts';
 import { isLoopbackUrl, parseProxyUrl, readProxyVariable } from '../../http/proxy.ts';
 import { REDACTED } from '../../output/redaction.ts';

@@ -1,7 +1,7 @@
 import { batchFlags } from '../../batch/batch-flags.ts';
 import { type CommandInput, rejectReplacedInputs } from '../../body/body-base.ts';
 import { rejectInvalidFlags } from '../../body/flag-edits.ts';
-import { resolveSettings, type Settings } from '../../client/settings.ts';
+import { resolveSettings, type Settings } from '../../client/resolve-settings.ts';
 import type { RunCommand } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { usageFailure } from '../../errors.ts';

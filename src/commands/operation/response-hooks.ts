@@ -14,13 +14,12 @@ import { Failure, usageFailure } from '../../errors.ts';
 import { fileFailure, pathExists } from '../../files/file-errors.ts';
 import { nameSameFile, writeFileAtomically } from '../../files/file-replacement.ts';
 import { type FlagValues, getStringFlag, isFlagOn } from '../../flag.ts';
-import { firstStringMember, getMember, type JsonDocument, kindOf, rawText, rootOf } from '../../json/json-node.ts';
+import { getMember, type JsonDocument, kindOf, rootOf } from '../../json/json-node.ts';
 import { tryParseJson } from '../../json/parse-json.ts';
 import { pluralize } from '../../json/pluralize.ts';
-import { indentJson, RawJson } from '../../json/write-json.ts';
+import { indentJson } from '../../json/write-json.ts';
 import { formatGithubAnnotation } from '../../output/failure-text.ts';
-import { redactSecretFields } from '../../output/redaction.ts';
-import { chatStats, type ExchangeTiming, formatChatStats, tokenCount } from '../../results/chat-stats.ts';
+import { chatStats, type ExchangeTiming, formatChatStats } from '../../results/chat-stats.ts';
 import { extractBlock } from '../../results/chat-text.ts';
 import { payloadTypes, schemaViewText } from '../../results/schema-view.ts';
 import type { ResultView } from '../../results/show-response.ts';
@@ -139,30 +138,4 @@ function schemaDrift(expected: ReadonlyMap<string, string>, actual: ReadonlyMap<
     if (before === undefined) return [`+ ${path}: ${now} (added)`];
     return now === undefined ? [`- ${path}: ${before} (removed)`] : [`~ ${path}: ${before} -> ${now} (changed type)`];
   });
-}
-
-export function historyContent(request: PreparedRequest, doc: JsonDocument | undefined, hasBodies: boolean) {
-  const { operation, draft, ids } = request;
-  const body = rootOf(draft.doc);
-  const response = doc && rootOf(doc);
-  const id = firstStringMember(response, 'id');
-  const model = firstStringMember(body, 'model') ?? firstStringMember(response, 'model');
-  return {
-    ...(model === undefined ? {} : { model }),
-    ids: { ...ids, ...(id === undefined || Object.values(ids).includes(id) ? {} : { response: id }) },
-    prompt_tokens: tokenCount(response, 'prompt_tokens'),
-    completion_tokens: tokenCount(response, 'completion_tokens'),
-    ...(hasBodies ? { request: singleLine(redactSecretFields(body, operation, (name) => `[${name}]`)) } : {}),
-    ...(hasBodies && response ? { response: singleLine(rawText(response)) } : {}),
-  };
-}
-
-// In JSON, line breaks are only between values.
-function singleLine(json: { toString(): string }): RawJson {
-  return new RawJson(
-    json
-      .toString()
-      .replace(/[\r\n]+\s*/g, ' ')
-      .trim(),
-  );
 }

@@ -1,8 +1,8 @@
 import { requestedChoiceCount } from '../../body/chat/chat-edits.ts';
 import type { Conversation } from '../../body/chat/conversation.ts';
 import { type Authorization, connect } from '../../client/connection.ts';
+import { factsWithoutResponse, responseFacts } from '../../client/exchange-failure.ts';
 import { openRunReport } from '../../client/expectations/run-report.ts';
-import { factsWithoutResponse, responseFacts } from '../../client/failure.ts';
 import { appendToHistory, requestHistoryFile } from '../../client/history/request-history.ts';
 import { createRequestContext, type PreparedRequest, requestSecrets, type SendHooks } from '../../client/request.ts';
 import { type Outcome, send } from '../../client/send.ts';
@@ -10,16 +10,18 @@ import { recordedUrl } from '../../config/destination.ts';
 import type { Context } from '../../context.ts';
 import { Failure, type FailureFacts, toFailure } from '../../errors.ts';
 import { observeChunks } from '../../http/body-chunks.ts';
-import { type JsonDocument, type JsonNode, rootOf } from '../../json/json-node.ts';
+import { firstStringMember, type JsonDocument, type JsonNode, rawText, rootOf } from '../../json/json-node.ts';
+import { RawJson } from '../../json/write-json.ts';
+import { redactSecretFields } from '../../output/redaction.ts';
 import type { Reporter } from '../../output/reporter.ts';
 import { openSink, type Sink } from '../../output/sink.ts';
 import { ClosedPipeError } from '../../output/writer.ts';
-import type { ExchangeTiming } from '../../results/chat-stats.ts';
+import { type ExchangeTiming, tokenCount } from '../../results/chat-stats.ts';
 import { hasOutput } from '../../results/chat-text.ts';
 import { defaultFormat } from '../../results/output-format.ts';
 import { type ResultView, showResponse } from '../../results/show-response.ts';
 import type { RequestStart } from './request-command.ts';
-import { historyContent, type ResponseHooks } from './response-hooks.ts';
+import type { ResponseHooks } from './response-hooks.ts';
 
 interface ShowOptions extends Omit<RequestStart, 'input'> {
   readonly conversation?: Conversation | undefined;
@@ -85,6 +87,33 @@ export async function sendAndShow(request: PreparedRequest, options: ShowOptions
   });
   await end();
   return shown;
+}
+
+// What the history records of a request and its response; with `hasBodies` both of them, too.
+function historyContent(request: PreparedRequest, doc: JsonDocument | undefined, hasBodies: boolean) {
+  const { operation, draft, ids } = request;
+  const body = rootOf(draft.doc);
+  const response = doc && rootOf(doc);
+  const id = firstStringMember(response, 'id');
+  const model = firstStringMember(body, 'model') ?? firstStringMember(response, 'model');
+  return {
+    ...(model === undefined ? {} : { model }),
+    ids: { ...ids, ...(id === undefined || Object.values(ids).includes(id) ? {} : { response: id }) },
+    prompt_tokens: tokenCount(response, 'prompt_tokens'),
+    completion_tokens: tokenCount(response, 'completion_tokens'),
+    ...(hasBodies ? { request: singleLine(redactSecretFields(body, operation, (name) => `[${name}]`)) } : {}),
+    ...(hasBodies && response ? { response: singleLine(rawText(response)) } : {}),
+  };
+}
+
+// In JSON, line breaks are only between values.
+function singleLine(json: { toString(): string }): RawJson {
+  return new RawJson(
+    json
+      .toString()
+      .replace(/[\r\n]+\s*/g, ' ')
+      .trim(),
+  );
 }
 
 interface ResponseActions extends Pick<ResponseHooks, 'onResponse'> {

@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer';
 import { hasCredential } from '../../client/connection.ts';
 import { isStreamRequested, type PreparedRequest } from '../../client/request.ts';
-import type { Settings } from '../../client/settings.ts';
+import type { Settings } from '../../client/resolve-settings.ts';
 import type { Context } from '../../context.ts';
 import { commitOrAbandon } from '../../files/file-replacement.ts';
 import type { HttpHeaders } from '../../http/message.ts';

@@ -1,11 +1,11 @@
 import { Buffer } from 'node:buffer';
 import type { BatchJob, LineGuard } from '../../batch/run-line.ts';
 import type { Draft } from '../../body/draft.ts';
-import type { Settings } from '../../client/settings.ts';
+import type { Settings } from '../../client/resolve-settings.ts';
 import { recordedUrl } from '../../config/destination.ts';
 import { dataDirectory } from '../../config/directories.ts';
 import type { Context } from '../../context.ts';
-import { toFailure } from '../../errors.ts';
+import { type RequestOutcome, toFailure } from '../../errors.ts';
 import { firstStringMember, itemsAt, type JsonDocument, rootOf } from '../../json/json-node.ts';
 import { writeJson } from '../../json/write-json.ts';
 import {
@@ -13,7 +13,6 @@ import {
   createJobHistory,
   jobHistoryFile,
   jobStatus,
-  type RequestOutcome,
   type TrainingJob,
 } from '../../train/job-history.ts';
 import { type BodyDigest, digestBytes } from '../../train/stream/upload.ts';

@@ -11,7 +11,7 @@ import type { Draft } from '../../body/draft.ts';
 import { createBodyInputs, type LabeledBytes } from '../../body/input-reader.ts';
 import { isYamlFile } from '../../body/json-source.ts';
 import { prepareRequest } from '../../client/request.ts';
-import type { Settings } from '../../client/settings.ts';
+import type { Settings } from '../../client/resolve-settings.ts';
 import { dataDirectory } from '../../config/directories.ts';
 import type { Context } from '../../context.ts';
 import { usageFailure } from '../../errors.ts';

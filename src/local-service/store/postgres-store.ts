@@ -237,7 +237,7 @@ function toPostgresStoreError(error: unknown, label: string): unknown {
 }
 
 // A row has at most a request and a response of 32 MiB each (docs/servers.md), and a query at most some thousand rows.
-const MAX_RESPONSE_BYTES = 96 * 1024 * 1024;
+const MAX_QUERY_RESULT_BYTES = 96 * 1024 * 1024;
 
 // A connection to a database, for the protocol without TLS. It fails with Error if the database sends more than 96 MiB between
 // two requests: the client library has no limit.
@@ -247,6 +247,7 @@ function connectLimited({ host, port }: PostgresAddress): Socket {
   return socket.on('data', (chunk: Buffer) => {
     if (socket.bytesWritten !== sentBytes) [bytes, sentBytes] = [0, socket.bytesWritten];
     bytes += chunk.length;
-    if (bytes > MAX_RESPONSE_BYTES) socket.destroy(new Error('the database sent more than 96 MiB without a request'));
+    if (bytes > MAX_QUERY_RESULT_BYTES)
+      socket.destroy(new Error('the database sent more than 96 MiB without a request'));
   });
 }

@@ -72,7 +72,7 @@ export async function resolveSettings(
   const target = await resolveDestination(operation, flags, selected, context);
   const sources = { flags, env, selected };
   const [timeout, retries] = [resolveSetting('timeout', sources), resolveSetting('retries', sources)];
-  const defaultTimeoutMs = operation.limit === undefined ? undefined : operation.limit * 1000;
+  const defaultTimeoutMs = operation.timeoutSeconds === undefined ? undefined : operation.timeoutSeconds * 1000;
   const timeoutMs = timeout ? parseDurationMs(timeout.label, timeout.text) : defaultTimeoutMs;
   const maxRetries = retries ? parseCount(retries.label, retries.text) : Number(findSetting('retries').default);
   const history = resolveHistoryMode(sources);

@@ -1,13 +1,6 @@
 import { isGeneratedValue } from '../body/autofill.ts';
 import type { Destination } from '../config/destination.ts';
-import {
-  type AppliedState,
-  Failure,
-  type FailureCode,
-  type FailureFacts,
-  InterruptedError,
-  rootCause,
-} from '../errors.ts';
+import { type AppliedState, Failure, type FailureFacts, InterruptedError, rootCause } from '../errors.ts';
 import { rateLimitHeaders, responseRequestId } from '../http/message.ts';
 import {
   describeNetworkError,
@@ -165,21 +158,4 @@ const retryAdviceByEffect = {
 export function mayBeApplied({ effect, operation }: Pick<RequestContext, 'effect' | 'operation'>): string {
   if (effect === 'read') return '';
   return ` and may have been applied${operation.replaces ? ', or only have deleted the old record' : ''}`;
-}
-
-/** The failure code of a status, none for 2xx, and whether the request was applied (docs/contract.md, section 6). */
-export function classifyStatus(
-  status: number,
-  hasRetryAfter: boolean,
-  mayDeleteFirst = false,
-): { readonly code: FailureCode | undefined; readonly applied: AppliedState } {
-  if (status >= 200 && status < 300) return { code: undefined, applied: 'yes' };
-  if (status === 401 || status === 403) return { code: 'credentials', applied: 'no' };
-  if ([408, 421, 425, 429].includes(status)) return { code: 'rate_limited', applied: 'no' };
-  if (status === 400 && mayDeleteFirst) return { code: 'refused', applied: 'unknown' };
-  if (status === 503 && hasRetryAfter && !mayDeleteFirst) return { code: 'rate_limited', applied: 'no' };
-  if (status === 502 || status === 504 || (status >= 520 && status < 530))
-    return { code: 'unknown', applied: 'unknown' };
-  if (status >= 500) return { code: 'failed', applied: 'unknown' };
-  return { code: 'refused', applied: 'no' };
 }
