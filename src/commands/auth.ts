@@ -69,11 +69,10 @@ export const runAuthLogin: RunCommand = async ({ flags }, context) => {
   if (after.credential_command)
     await report.warn(`credential_command of profile "${name}" takes precedence over the stored credentials`);
   const isNewlyUsed = stored.current === undefined && selected === name && name !== DEFAULT_PROFILE_NAME;
-  const use = isNewlyUsed ? `; profile "${name}" is now in use` : '';
-  await report.note(`stored in profile "${name}" in ${profileStorePath(runtime)}${use}`);
+  const target = `profile "${name}"${isNewlyUsed ? ' (now in use)' : ''} in ${profileStorePath(runtime)}`;
+  await report.note(`stored in ${target}; next: svc doctor --probe --profile ${name}`);
   if (selected !== name && !runtime.env.SVC_PROFILE)
     await report.note(`the profile in use is still "${selected}"; to use this one, run: svc profile use ${name}`);
-  await report.note(`next: svc doctor --probe --profile ${name}`);
 };
 
 // An unset variable of a CI job must not remove what the profile has.

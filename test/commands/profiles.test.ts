@@ -79,7 +79,7 @@ describe('svc auth', () => {
   it('the first login reports that its profile is now in use', async () => {
     const login = ['auth', 'login', '--profile', 'a', '--base-url', 'https://svc.test', '--token-stdin'];
     const cwd = temporaryDirectory();
-    const note = '; profile "a" is now in use\n';
+    const note = 'svc: stored in profile "a" (now in use) in ';
     expect((await svc(login, { cwd, stdin: 't' })).stderr).toContain(note);
     expect((await svc(login, { cwd, stdin: 't' })).stderr).not.toContain(note);
   });
