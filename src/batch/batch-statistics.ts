@@ -57,6 +57,8 @@ export function createBatchCounts() {
     sentLines: 0,
     /** Lines that failed and were, or may have been, applied. */
     unresolvedLines: 0,
+    /** Lines with an invalid body. */
+    invalidLines: 0,
     lostResults: 0,
   };
 }
@@ -80,6 +82,7 @@ export function createBatchRecord(runReport: RunReport | undefined) {
       const line = input.number;
       addLine({ line, ...result });
       if (result.isUnresolved) tally.unresolvedLines += 1;
+      if (result.failure?.code === 'body') tally.invalidLines += 1;
       if (result.isUnresolved && result.isIdempotent)
         tally[result.status === 'unknown' ? 'resendableLines' : 'resendableFailures'] += 1;
       if (result.status !== 'unsent' && result.attempts > 0) tally.sentLines += 1;

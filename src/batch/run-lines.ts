@@ -28,7 +28,7 @@ export async function sendBatch(
   context: Context,
 ) {
   const { runtime, report, signal } = context;
-  const { maxTotalTokens, isOrdered, canRetryUnknown } = options;
+  const { limit, maxTotalTokens, isOrdered, canRetryUnknown } = options;
   const record = createBatchRecord(batch.runReport);
   const { tally } = record;
   const revisions: Promise<void>[] = [];
@@ -40,7 +40,8 @@ export async function sendBatch(
   };
   const { write, finish } = batch.resultStore;
   const scheduler = createScheduler(options, runtime, signal, {
-    onOutage: ({ message }) => void report.note(`${message}; the batch waits and retries with one line at a time`),
+    onOutage: ({ message }, limit) =>
+      void report.note(`${message}; the batch waits and retries with one line at a time, for up to ${limit}`),
     // The rest of a file is counted; a pipe may never end.
     onStop: () => {
       if (input.totalBytes === undefined) input.stop();
@@ -122,7 +123,9 @@ export async function sendBatch(
   };
   const startedAt = runtime.elapsed();
   const elapsed = (): number => runtime.elapsed() - startedAt;
-  const endSpinner = context.startSpinner(() => formatBatchProgress(tally, input.totalBytes, scheduler, elapsed()));
+  const endSpinner = context.startSpinner(() =>
+    formatBatchProgress(tally, input.totalBytes, scheduler, elapsed(), limit),
+  );
   const onAbort = (): void => scheduler.stop(String(signal.reason.message));
   signal.addEventListener('abort', onAbort, { once: true });
   if (signal.aborted) onAbort();
@@ -180,18 +183,21 @@ export function formatBatchProgress(
   totalBytes: number | undefined,
   { currentLimit, stopReason }: Pick<Scheduler, 'currentLimit' | 'stopReason'>,
   elapsedMs: number,
+  limit = Number.POSITIVE_INFINITY,
 ): string {
   const { failed, unknown } = tally.byStatus;
   const lines = totalLines(tally);
   const reason = stopReason();
   if (reason) {
     const inFlight = tally.linesRead - lines;
-    return `${reason}; waiting for ${formatCount(inFlight)} ${pluralize(inFlight, 'request')} in flight`;
+    const next = reason === 'interrupted' ? '; press Ctrl-C again to stop at once' : '';
+    return `${reason}; waiting for ${formatCount(inFlight)} ${pluralize(inFlight, 'request')} in flight${next}`;
   }
   // The results of earlier runs take no time.
   const linesPerSecond = tally.sentLines / (Math.max(elapsedMs, 1) / 1000);
-  const total = estimateTotal(tally, totalBytes);
-  const about = tally.bytesRead < (totalBytes ?? 0) ? 'about ' : '';
+  const estimate = estimateTotal(tally, totalBytes);
+  const total = estimate && Math.min(estimate, limit);
+  const about = total !== limit && tally.bytesRead < (totalBytes ?? 0) ? 'about ' : '';
   const parts = [
     total
       ? `${formatCount(lines)} of ${about}${formatCount(total)} ${pluralize(total, 'line')} (${formatPercent(lines, total)})`

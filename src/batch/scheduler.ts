@@ -43,7 +43,7 @@ export function createScheduler(
   { concurrency, rate, maxOutageMs, outageFlag, isFailFast, maxFailures, isOrdered }: BatchOptions,
   { elapsed, after }: Pick<Runtime, 'elapsed' | 'after'>,
   signal: ExchangeSignal | undefined,
-  { onOutage, onStop }: { readonly onOutage: (failure: Failure) => void; readonly onStop: () => void },
+  { onOutage, onStop }: { readonly onOutage: (failure: Failure, limit: string) => void; readonly onStop: () => void },
 ) {
   const stopSignal = linkSignal(signal);
   const waiters = new Set<{ readonly admit: () => void; readonly reject: (failure: Failure) => void }>();
@@ -66,6 +66,7 @@ export function createScheduler(
   let hasGivenUp = false;
   let hasConnected = false;
   let cancelOutage = (): void => {};
+  const maxOutage = `${maxOutageMs / 1000} s${outageFlag && ` (${outageFlag})`}`;
 
   const admitWaiters = (): void => {
     for (const waiter of waiters) {
@@ -111,8 +112,7 @@ export function createScheduler(
     if (remainingMs > 0) cancelOutage = after(remainingMs, () => giveUpAt(end));
     else if (outage) {
       const { url = '', reason } = outage.facts;
-      const time = `${maxOutageMs / 1000} s${outageFlag && ` (${outageFlag})`}`;
-      giveUp(`could not connect for ${time} to ${new URL(url).origin}: ${reason}`);
+      giveUp(`could not connect for ${maxOutage} to ${new URL(url).origin}: ${reason}`);
     }
   };
   const onFailedConnect = (failure: Failure): void => {
@@ -122,7 +122,7 @@ export function createScheduler(
     const { isPermanent, isTimedOut } = failure.facts;
     if (isPermanent && !isTimedOut && !hasConnected) giveUp(failure.message);
     else if (isFirst) {
-      onOutage(failure);
+      onOutage(failure, maxOutage);
       giveUpAt(elapsed() + maxOutageMs);
     }
   };

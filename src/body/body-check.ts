@@ -20,6 +20,7 @@ export interface Strictness {
   readonly isExact?: boolean;
   /** Where the bodies come from, if not from the command line: findings suggest only what that allows. */
   readonly origin?: 'batch' | 'tool';
+  readonly profile?: { readonly isLocal: boolean };
 }
 
 /** A finding in a part of the body that was streamed and is not in the draft. */
@@ -137,7 +138,7 @@ function locateFinding(draft: Draft, finding: Finding, operation: Operation, str
   const { path, code, level, more, message, flagMessage } = finding;
   const { source, label, path: sourcePath = path } = originInDraft(draft, path);
   const suffix =
-    code === 'missing' && level === 'error'
+    code === 'missing'
       ? sourceHint(path, operation, strictness) + nestingHint(rootOf(draft.doc), path, flagTarget(operation))
       : operation.replaces && (code === 'rule' || code === 'large')
         ? '; one server deletes the old record before it rejects this'
@@ -165,7 +166,7 @@ function flagHint(label: string, { code, message }: Finding, { fields }: FlagTar
   return takesAge ? '; or give an age such as 7d' : '';
 }
 
-function sourceHint(path: JsonPath, operation: Operation, { isExact, origin }: Strictness): string {
+function sourceHint(path: JsonPath, operation: Operation, { isExact, origin, profile }: Strictness): string {
   const { shorthands = {}, arguments: operands } = operation;
   const target = flagTarget(operation);
   const name = String(path.at(-1));
@@ -175,7 +176,9 @@ function sourceHint(path: JsonPath, operation: Operation, { isExact, origin }: S
   if (!origin && typeof operands?.as === 'object' && operands.as.filesOf === name)
     return '; or give files as arguments';
   const fill = isExact ? undefined : target.fields[name]?.fill;
-  return fill === 'project' || fill === 'model' ? `; or set SVC_${name.toUpperCase()}, or ${name} in the profile` : '';
+  if (fill !== 'project' && fill !== 'model') return '';
+  const stored = profile?.isLocal ? ' (the local service uses no profile)' : `, or ${name} in the profile`;
+  return `; or set SVC_${name.toUpperCase()}${stored}`;
 }
 
 function firstOccurrence(draft: Draft, { code, path }: Finding): string {

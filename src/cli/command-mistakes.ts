@@ -35,10 +35,13 @@ const BODY_FILE = /\.(json|ya?ml)$/i;
 /** The failure of a line without a command, or with a flag before it that belongs after it. */
 export function missingCommand({ words, tokens }: CommandLine, argv: readonly string[]): Failure {
   const unknown = tokens.find(({ flag }) => !flag);
-  if (unknown) return misplacedFlag(argv, unknown);
-  if (commandsIn(words).length === 0) return unknownCommand(words);
+  const misplaced = unknown && misplacedFlag(argv, unknown);
+  if (misplaced) return misplaced;
+  if (unknown && words.length === 0) return usageFailure(`unknown flag "${unknown.form}"`, 'run: svc --help');
+  const commands = new Set(commandsIn(words).flatMap(({ words: path }) => path[words.length] ?? []));
+  if (commands.size === 0) return unknownCommand(words);
   const name = ['svc', ...words].join(' ');
-  return usageFailure(`${name} needs a command before ${tokens[0]?.start}`, `run: ${name} --help`);
+  return usageFailure(`${name} needs a command: ${joinWithOr([...commands])}`, `run: ${name} --help`);
 }
 
 /** The failure of a line that commander rejects with this code. Never repeats the value of an unknown flag: it may be a secret. */
@@ -73,14 +76,14 @@ export function missingSeparator(line: CommandLine): Failure {
   );
 }
 
-function misplacedFlag(argv: readonly string[], { form, start = '' }: LineToken): Failure {
+function misplacedFlag(argv: readonly string[], { start = '' }: LineToken): Failure | undefined {
   const isNamed = (flag: Flag): boolean => start === `-${flag.short}` || flagForms(flag).includes(start);
   for (const candidate of allCommands.filter(({ flags }) => flags.some(isNamed))) {
     const line = splitCommandLine(argv, [...candidate.flags, ...sharedFlags()]);
     if (line.command !== candidate) continue;
     return usageFailure(`${start} is a flag of svc ${candidate.name} and belongs after it`, correctedLineHint(line));
   }
-  return usageFailure(`unknown flag "${form}"`, 'run: svc --help');
+  return undefined;
 }
 
 function unknownCommand(words: readonly string[]): Failure {

@@ -61,7 +61,7 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
   'train log': {
     summary: 'List the training jobs sent from this machine',
     about:
-      'Lists time, id, digest of the body, size, outcome and files of each job that svc train sent or tried to send, newest last. A job with an unknown outcome may have been applied.',
+      'Lists time, id, digest of the body, size, outcome, service and files of each job that svc train sent or tried to send, newest last. A job with an unknown outcome may have been applied.',
     flags: { '--limit <n>': 'Show only the newest n jobs' },
     result: 'rows',
     examples: { 'train log --limit 10': 'Show the last jobs', 'train log --json': 'Print all jobs as JSON' },
@@ -228,7 +228,7 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
       ...localFlags,
       ...(['base_url', 'cacert', 'cert', 'key'] as const).map(settingFlag),
       ...flagGroup('Common', {
-        '--probe': 'Also call feedback schema, which changes nothing',
+        '--probe': 'Also call feedback schema, which changes nothing; not with a token alone',
         '--all': 'Also list defaults, and the settings that are not set',
       }),
     ],

@@ -68,7 +68,9 @@ export const runAuthLogin: RunCommand = async ({ flags }, context) => {
   for (const warning of originMismatchWarnings(name, after)) await report.warn(warning);
   if (after.credential_command)
     await report.warn(`credential_command of profile "${name}" takes precedence over the stored credentials`);
-  await report.note(`stored in profile "${name}" in ${profileStorePath(runtime)}`);
+  const isNewlyUsed = stored.current === undefined && selected === name && name !== DEFAULT_PROFILE_NAME;
+  const target = `profile "${name}"${isNewlyUsed ? ' (now in use)' : ''} in ${profileStorePath(runtime)}`;
+  await report.note(`stored in ${target}; next: svc doctor --probe --profile ${name}`);
   if (selected !== name && !runtime.env.SVC_PROFILE)
     await report.note(`the profile in use is still "${selected}"; to use this one, run: svc profile use ${name}`);
 };

@@ -159,12 +159,13 @@ function requestCells(number: number, record: JsonNode): string[] {
 const jobList = {
   emptyNote: 'no training job was sent from this machine',
   columns: ['started_at', 'bytes', 'digest', 'files', 'groups', 'trajectories', 'target', 'model_id', 'pid', 'host'],
-  headings: ['WHEN', 'ID', 'DIGEST', 'SIZE', 'OUTCOME', 'FILES'],
-  tableFit: { unbroken: ['WHEN', 'ID', 'OUTCOME'], optional: ['DIGEST', 'SIZE'] },
+  headings: ['WHEN', 'ID', 'DIGEST', 'SIZE', 'OUTCOME', 'SERVICE', 'FILES'],
+  tableFit: { unbroken: ['WHEN', 'ID', 'OUTCOME'], optional: ['DIGEST', 'SIZE', 'SERVICE'] },
 };
 
 function jobCells({ start, end }: TrainingJobRecord, status: string): string[] {
   const bytes = getMember(start, 'bytes');
+  const target = firstStringMember(start, 'target') ?? '-';
   const files = itemsAt(start, 'files').map(stringOf);
   return [
     timeCell(start, 'started_at'),
@@ -172,6 +173,7 @@ function jobCells({ start, end }: TrainingJobRecord, status: string): string[] {
     (firstStringMember(start, 'digest') ?? '').slice(0, 12),
     bytes ? formatByteSize(Number(rawText(bytes))) : '-',
     status,
+    URL.canParse(target) ? new URL(target).host : target,
     // A file name may contain a line feed.
     files.join(' ').replace(/\s/g, ' '),
   ];

@@ -1,11 +1,13 @@
 import { usageFailure } from '../errors.ts';
 import { type FlagValues, getStringFlag } from '../flag.ts';
+import { isLoopbackUrl } from '../http/proxy.ts';
 import { redactUserInfo } from '../output/redaction.ts';
 import type { Runtime } from '../runtime.ts';
 import type { Profile } from './profile-store.ts';
 
 export type ServiceHost = 'trace' | 'chat' | 'train';
 
+const HOST_WITHOUT_SCHEME = /^[\w-]+(\.\w|:\d)[\w.:/-]*$/;
 const EXAMPLE_HINT = 'use a URL like https://api.example.com';
 
 export function resolveBaseUrl(...sources: Parameters<typeof findBaseUrl>): URL | undefined {
@@ -36,10 +38,10 @@ export function findBaseUrl(
 export function parseBaseUrl(text: string, source: string): URL {
   // The URL parser removes line breaks and tabs silently; what is sent must be what was typed.
   if (!URL.canParse(text) || /[\s\p{Cc}]/u.test(text))
-    throw usageFailure(`${source}: ${JSON.stringify(redactUserInfo(text))} is not a valid URL`, EXAMPLE_HINT);
+    throw usageFailure(`${source}: ${JSON.stringify(redactUserInfo(text))} is not a valid URL`, schemeHint(text));
   const url = new URL(text);
   if (url.protocol !== 'https:' && url.protocol !== 'http:')
-    throw usageFailure(`${source}: a base URL must start with https:// or http://`, EXAMPLE_HINT);
+    throw usageFailure(`${source}: a base URL must start with https:// or http://`, schemeHint(text));
   // The text is not shown: the part before the @ may be a password.
   if (url.username || url.password)
     throw usageFailure(
@@ -49,6 +51,11 @@ export function parseBaseUrl(text: string, source: string): URL {
   if (url.search || url.hash || /[?#]/.test(text))
     throw usageFailure(`${source}: a base URL cannot contain a query or a fragment`, EXAMPLE_HINT);
   return url;
+}
+
+function schemeHint(text: string): string {
+  if (!HOST_WITHOUT_SCHEME.test(text) || !URL.canParse(`http://${text}`)) return EXAMPLE_HINT;
+  return `did you mean ${isLoopbackUrl(new URL(`http://${text}`)) ? 'http' : 'https'}://${text}?`;
 }
 
 /** The URL of a path below a base URL. A path prefix stays; a base that ends in `/v1` does not give `/v1/v1`, and so on. */

@@ -102,7 +102,8 @@ export function parseFaultRule(text: string) {
     const key = faultKeys.get(name);
     if (!key || fields.has(name)) {
       const names = Array.from(faultKeys.keys(), (known) => `${known}=`).join(' ');
-      throw faultFailure(part.trim(), `use each of these once: ${names}; ${EXAMPLE}`);
+      const why = key ? 'is given twice' : 'is not a term';
+      throw faultFailure(part.trim(), `${name}= ${why}; terms, each at most once: ${names}; ${EXAMPLE}`);
     }
     const [pattern, hint] = key;
     if (!pattern.test(value)) throw faultFailure(part.trim(), hint);

@@ -3,12 +3,19 @@ import { type JsonValue, writeJson } from '../json/write-json.ts';
 
 const MAX_MESSAGE_CHARS = 900;
 const MAX_EXCERPT_CHARS = 52;
+// All of them are in the JSON object.
+const MAX_SAME_ISSUES = 5;
 
 export function failureText({ message, facts }: Failure, redact: (text: string) => string): string {
   const { hint, issues = [], ids = {}, requestId, applied, isBatch, isRead } = facts;
   const redactText = (text: string): string => redactAndTruncate(text, redact);
   const lines = [`svc: ${redactText(message)}`];
-  for (const issue of issues) lines.push(`  ${issueText(issue, redactText)}`, ...excerptLines(issue, redact));
+  for (const issue of issues) {
+    const same = issues.filter((other) => other.path === issue.path && other.message === issue.message);
+    const at = same.indexOf(issue);
+    if (at < MAX_SAME_ISSUES) lines.push(`  ${issueText(issue, redactText)}`, ...excerptLines(issue, redact));
+    if (at === MAX_SAME_ISSUES) lines.push(`  ... and ${same.length - at} more like these`);
+  }
   if (requestId) lines.push(`  request id: ${redactText(requestId)}`);
   const suffix = applied === 'unknown' ? ', if applied' : '';
   for (const [name, id] of Object.entries(ids)) {

@@ -34,13 +34,19 @@ it.each([
   ],
   ['with results of earlier runs alone', counts(30, 0, 38, 3800, 0), undefined, '30 lines, 0/s, up to 8 in flight'],
   ['from a pipe', counts(30, 0, 38, 3800), undefined, '30 lines, 3/s, up to 8 in flight'],
-])('the progress of a batch %s', (_, tally, totalBytes, text) => {
+  ['with a limit', counts(1, 0, 5, 500), 4000, '1 of 5 lines (20 %), 0/s, 40 s left, up to 8 in flight', 5],
+  ['with a limit above its lines', counts(0, 0, 5, 500), 4000, '0 of about 40 lines (0 %), 0/s, up to 8 in flight', 99],
+])('the progress of a batch %s', (_, tally, totalBytes, text, limit?: number) => {
   const scheduler = { currentLimit: () => 8, stopReason: () => undefined };
-  expect(formatBatchProgress(tally, totalBytes, scheduler, 10_000)).toBe(text);
+  expect(formatBatchProgress(tally, totalBytes, scheduler, 10_000, limit)).toBe(text);
 });
 
-it('the progress of a batch that takes no more lines', () => {
+it.each([
+  ['interrupted', '; press Ctrl-C again to stop at once'],
+  ['terminated', ''],
+])('the progress of a batch that takes no more lines: %s', (reason, next) => {
   const tally = { ...createBatchCounts(), byStatus: { done: 3, failed: 0, unknown: 0, unsent: 33 }, linesRead: 40 };
-  const scheduler = { currentLimit: () => 8, stopReason: () => 'interrupted' };
-  expect(formatBatchProgress(tally, 4000, scheduler, 10_000)).toBe('interrupted; waiting for 4 requests in flight');
+  const scheduler = { currentLimit: () => 8, stopReason: () => reason };
+  const text = `${reason}; waiting for 4 requests in flight${next}`;
+  expect(formatBatchProgress(tally, 4000, scheduler, 10_000)).toBe(text);
 });

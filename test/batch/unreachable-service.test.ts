@@ -53,7 +53,8 @@ describe('a batch that cannot connect', () => {
     const { run, attempts } = batch((attempt) => (attempt > 10 && attempt <= 18 ? 'ENOTFOUND' : undefined));
     const { code, stderr } = await run();
     expect(code, stderr).toBe(0);
-    expect(stderr).toContain('host not found; the batch waits');
+    const waits = 'the batch waits and retries with one line at a time, for up to 300 s (--max-outage)\n';
+    expect(stderr).toContain(`host not found; ${waits}`);
     expect(attempts()).toBe(48);
   });
 

@@ -461,6 +461,14 @@ describe('findings name the origin of a value', () => {
     );
   });
 
+  it.each([
+    [[], 'SVC_PROJECT_ID, or project_id in the profile'],
+    [['--local'], 'SVC_PROJECT_ID (the local service uses no profile)'],
+  ])('a field that most servers require names its other sources with %j', async (args, sources) => {
+    const { stderr } = await run('call start', '', ['--op-name', 'x', '--no-parent', ...args]);
+    expect(stderr).toContain(`svc: warning: --project-id: is required by most servers; or set ${sources}\n`);
+  });
+
   it('a missing field is named by its flag where there is no file', async () => {
     const { stderr } = await run('feedback replace', '', ['--feedback-type', 'x']);
     expect(stderr).toContain('  --feedback-id: is required\n');

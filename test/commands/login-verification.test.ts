@@ -78,5 +78,6 @@ describe('svc auth login verifies a password', () => {
     const result = await svc(['auth', 'login', '--base-url', 'https://svc.test', '--token-stdin'], { cwd, stdin: 't' });
     expect(result.code).toBe(0);
     expect(result.stderr).toContain('the token was not verified');
+    expect(result.stderr).toMatch(/\/config\.json; next: svc doctor --probe --profile default\n$/);
   });
 });

@@ -76,6 +76,14 @@ describe('svc auth', () => {
     expect(login.stderr).toContain(join(cwd, 'config', 'config.json'));
   });
 
+  it('the first login reports that its profile is now in use', async () => {
+    const login = ['auth', 'login', '--profile', 'a', '--base-url', 'https://svc.test', '--token-stdin'];
+    const cwd = temporaryDirectory();
+    const note = 'svc: stored in profile "a" (now in use) in ';
+    expect((await svc(login, { cwd, stdin: 't' })).stderr).toContain(note);
+    expect((await svc(login, { cwd, stdin: 't' })).stderr).not.toContain(note);
+  });
+
   it('login reports that svc still uses another profile', async () => {
     const cwd = temporaryDirectory();
     const login = ['auth', 'login', '--base-url', 'https://svc.test', '--token-stdin'];

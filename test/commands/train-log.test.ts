@@ -12,7 +12,7 @@ const end = (key: string, applied: string, id = 'null'): string =>
   `{"entry":"${key}","ended_at":"2026-01-3${key}T10:00:01.000Z","applied":"${applied}","exit_code":0,"id":${id}}\n`;
 const text = [
   start('0', ',"later":1.50'),
-  start('1'),
+  start('1').replace('"local"', '"https://api.svc.test:8443/v1/preview/training-jobs"'),
   end('0', 'yes', '"0199aaaa-5f3a-7c21-9b6e-2f1d7a4c8e05"'),
   end('1', 'no'),
 ].join('');
@@ -27,27 +27,31 @@ function home(history: string): string {
 
 describe('svc train log', () => {
   it('is a table on a terminal, the newest job last', async () => {
-    const { code, stdout } = await svc(['train', 'log'], { cwd: home(text), terminal: true, columns: 120 });
+    const { code, stdout } = await svc(['train', 'log'], { cwd: home(text), terminal: true, columns: 150 });
     expect(code).toBe(0);
     expect(stdout.split('\n').map((line) => line.split(/ {2,}/))).toEqual([
-      ['WHEN', 'ID', 'DIGEST', 'SIZE', 'OUTCOME', 'FILES'],
+      ['WHEN', 'ID', 'DIGEST', 'SIZE', 'OUTCOME', 'SERVICE', 'FILES'],
       [
         ...['2026-01-30T10:00:00Z', '0199aaaa-5f3a-7c21-9b6e-2f1d7a4c8e05', '000000000000', '11228329.6 TiB'],
-        ...['applied', 'a.jsonl b c'],
+        ...['applied', 'local', 'a.jsonl b c'],
       ],
-      ['2026-01-31T10:00:00Z', '-', '111111111111', '11228329.6 TiB', 'not-applied', 'a.jsonl b c'],
+      [
+        ...['2026-01-31T10:00:00Z', '-', '111111111111', '11228329.6 TiB'],
+        ...['not-applied', 'api.svc.test:8443', 'a.jsonl b c'],
+      ],
       [''],
     ]);
   });
 
-  it.each([80, 100, 115])(
+  it.each([80, 105, 125, 135])(
     'keeps an id in one piece on a terminal of %i columns, and leaves out others',
     async (columns) => {
       const { stdout } = await svc(['train', 'log'], { cwd: home(text), terminal: true, columns });
       const lines = stdout.trimEnd().split('\n');
       expect(lines.filter((line) => line.length > columns)).toEqual([]);
       expect(lines[0]?.split(/ +/)).toEqual([
-        ...['WHEN', 'ID', ...(columns > 110 ? ['DIGEST'] : []), ...(columns > 95 ? ['SIZE'] : []), 'OUTCOME', 'FILES'],
+        ...['WHEN', 'ID', ...(columns > 130 ? ['DIGEST'] : []), ...(columns > 115 ? ['SIZE'] : []), 'OUTCOME'],
+        ...(columns > 100 ? ['SERVICE', 'FILES'] : ['FILES']),
       ]);
       expect(stdout).toContain('2026-01-30T10:00:00Z  0199aaaa-5f3a-7c21-9b6e-2f1d7a4c8e05  ');
     },
@@ -61,7 +65,7 @@ describe('svc train log', () => {
     expect(terminal ? compactJson(rootOf(parseJson(stdout))).concat('\n') : stdout).toBe(
       `[${[
         `${start('0', ',"later":1.50').trim().replace('"entry":"0",', '').slice(0, -1)},"ended_at":"2026-01-30T10:00:01.000Z","applied":"yes","exit_code":0,"id":"0199aaaa-5f3a-7c21-9b6e-2f1d7a4c8e05","outcome":"applied"}`,
-        `${start('1').trim().replace('"entry":"1",', '').slice(0, -1)},"ended_at":"2026-01-31T10:00:01.000Z","applied":"no","exit_code":0,"id":null,"outcome":"not-applied"}`,
+        `${start('1').trim().replace('"local"', '"https://api.svc.test:8443/v1/preview/training-jobs"').replace('"entry":"1",', '').slice(0, -1)},"ended_at":"2026-01-31T10:00:01.000Z","applied":"no","exit_code":0,"id":null,"outcome":"not-applied"}`,
       ].join(',')}]\n`,
     );
   });

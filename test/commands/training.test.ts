@@ -168,6 +168,13 @@ describe('what is not sent', () => {
       /runs\.jsonl:1:1: must be a group[\s\S]*--group-by metadata\.task/,
     ],
     [
+      'chats',
+      ['-'],
+      3,
+      /stdin:1:1: must be a group[\s\S]*these look like chat bodies: svc chat --batch -\n/,
+      '{"messages":[],"model":"m"}\n',
+    ],
+    [
       'a whole body in the place of groups',
       ['job.json'],
       3,

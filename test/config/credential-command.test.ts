@@ -126,15 +126,15 @@ describe('a credential_command', () => {
   });
 
   it.each([
-    [{ SVC_BASE_URL: 'https://other.test/a$b/v1' }, " --base-url 'https://other.test/a$b', or set SVC_TOKEN"],
-    [{ SVC_BASE_URL: 'https://svc.test' }, ', or set SVC_TOKEN'],
-  ])('is missing: the hint names a base URL that is not in the profile: %j', async (env, hint) => {
+    [{ SVC_BASE_URL: 'https://other.test/a$b/v1' }, "NEW_NAME --base-url 'https://other.test/a$b', or set SVC_TOKEN"],
+    [{ SVC_BASE_URL: 'https://svc.test' }, 'default, or set SVC_TOKEN'],
+  ])('is missing: the hint names a new profile for a base URL that is not in the profile: %j', async (env, hint) => {
     const cwd = temporaryDirectory();
     await svc(['profile', 'set', 'default', '--base-url', 'https://svc.test'], { cwd });
     const { code, stderr } = await svc(chat, { cwd, env });
     expect({ code, hint: stderr.split('\n')[1] }).toEqual({
       code: 4,
-      hint: `  run: svc auth login --profile default${hint}`,
+      hint: `  run: svc auth login --profile ${hint}`,
     });
   });
 

@@ -107,4 +107,17 @@ describe('a base URL', () => {
       expect(result.stderr).toContain('is not a valid URL');
     },
   );
+
+  it.each([
+    ['127.0.0.1:8080', 'did you mean http://127.0.0.1:8080?'],
+    ['localhost:8080/v1', 'did you mean http://localhost:8080/v1?'],
+    ['api.example.com/x', 'did you mean https://api.example.com/x?'],
+    ['ada:pw-1@api.example.com', 'use a URL like https://api.example.com'],
+    ['ftp://api.example.com', 'use a URL like https://api.example.com'],
+    ['nope', 'use a URL like https://api.example.com'],
+  ])('without a scheme is corrected: %s', async (url, hint) => {
+    const { code, stderr } = await svc(['profile', 'set', 'p', '--base-url', url]);
+    expect({ code, hint: stderr.split('\n')[1] }).toEqual({ code: 2, hint: `  ${hint}` });
+    expect(stderr).not.toContain('pw-1');
+  });
 });

@@ -38,7 +38,7 @@ echo '5. Record the start of a traced call, from a pipe: 64-bit integers and tim
 printf '\n$ svc call start < call.json\n'
 svc call start < call.json
 echo
-echo 'Print the same request without sending it'
+echo 'Print the same request without sending it: svc adds time and ids at the end of start, and changes no other byte'
 printf '\n$ svc call start --dry-run < call.json\n'
 svc call start --dry-run < call.json
 echo

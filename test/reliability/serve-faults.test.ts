@@ -116,6 +116,14 @@ describe('fault rules', () => {
     expect(() => parseFaultRule(`status=503, ${part}`.replace(/^status=503, (?=status)/, ''))).toThrow(failure);
   });
 
+  it.each([
+    ['foo=bar', 'foo= is not a term'],
+    ['status=503,status=502', 'status= is given twice'],
+  ])('with %s say why, and list the terms', (rule, why) => {
+    const hint = expect.stringMatching(new RegExp(`^${why}; terms, each at most once: operation= header= `));
+    expect(() => parseFaultRule(rule)).toThrow(expect.objectContaining({ facts: expect.objectContaining({ hint }) }));
+  });
+
   const statuses = async (rules: string[], count: number, times: readonly number[] = []): Promise<string> => {
     let at = 0;
     const clock = { after: () => () => {}, elapsed: () => times[at] ?? 0 };

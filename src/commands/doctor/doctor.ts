@@ -62,7 +62,12 @@ async function examine(examination: Examination) {
   const stopSpinner = context.startSpinner('connecting');
   try {
     const connections = await testConnections(examination);
-    const probe = isFlagOn(flags, 'probe') ? await capture(() => probeService(examination)) : undefined;
+    const [basic, bearer] = credentials;
+    const isProbe = isFlagOn(flags, 'probe');
+    const canProbe = !bearer?.isSent || basic?.row.value !== null;
+    if (isProbe && !canProbe)
+      findings.push({ message: 'the probe was skipped: it needs a user name and password (a chat would cost money)' });
+    const probe = isProbe && canProbe ? await capture(() => probeService(examination)) : undefined;
     return { settings, files, connections, probe };
   } finally {
     stopSpinner();

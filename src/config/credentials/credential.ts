@@ -117,12 +117,15 @@ export function requireCredentialSource(
     scheme === 'basic'
       ? ['user name and password', 'password', 'SVC_USERNAME and SVC_PASSWORD']
       : ['token', 'token', 'SVC_TOKEN'];
-  const login = `svc auth login --profile ${name}`;
-  const loginHere = `${login} --base-url ${shellWord(baseUrl)}`;
+  const known = profileOrigins(profile);
+  const isKnown = known.includes(origin);
+  // With another base URL, a login would change the one of the profile, to which its credentials belong.
+  const loginName = isKnown || known.length === 0 ? name : 'NEW_NAME';
+  const login = `svc auth login --profile ${loginName}${isKnown ? '' : ` --base-url ${shellWord(baseUrl)}`}`;
   if (!source) {
     const hint = profile.credential_command
       ? `credential_command needs a user name: svc profile set ${name} --username NAME`
-      : `run: ${profileOrigins(profile).includes(origin) ? login : loginHere}, or set ${variables}`;
+      : `run: ${login}, or set ${variables}`;
     throw new Failure('credentials', `no ${secrets} for ${origin} (profile "${name}")`, { hint, applied: 'no' });
   }
   const { origins, description } = source;
@@ -130,7 +133,7 @@ export function requireCredentialSource(
   const owner = origins.join(', ') || 'no base URL';
   const hint = profile.credential_command
     ? `to use the command for this URL, run: svc profile set ${name} --credential-command …`
-    : `to store one for this URL, run: ${loginHere}`;
+    : `to store one for this URL, run: ${login}`;
   const message = `the ${secret} of ${description} belongs to ${owner}, not to ${origin}`;
   throw new Failure('credentials', message, { hint, applied: 'no' });
 }

@@ -4,6 +4,7 @@ import { createFindingCollector, type PendingFinding } from '../../fields/findin
 import { createBodyInspector } from '../../fields/schema-validator.ts';
 import {
   formatJsonPath,
+  getMember,
   type JsonNode,
   type JsonPath,
   kindOf,
@@ -14,6 +15,7 @@ import {
 } from '../../json/json-node.ts';
 import { formatPosition } from '../../json/utf8.ts';
 import { trajectoryGroupShape, trajectoryShape } from '../../operations/train.ts';
+import { shellWord } from '../../output/shell-quote.ts';
 import {
   createEnvelope,
   type InvalidTextError,
@@ -38,6 +40,7 @@ export function createTrajectoryChecks(groupBy: JsonPath | undefined) {
   let trajectoryCount = 0;
   let indexInGroup = 0;
   let ungroupedCount = 0;
+  let chatFile: string | undefined;
   const assignedGroups = new Map<string, { readonly group: number; count: number }>();
   let assignedGroup: number | undefined;
   const bodyParts: TextPart[] = [];
@@ -75,7 +78,10 @@ export function createTrajectoryChecks(groupBy: JsonPath | undefined) {
     const assignment =
       container === 'in a group' ? { group: lastGroup, at: indexInGroup } : groupBy && assignGroup(root, groupBy);
     if (container === 'in a group') indexInGroup += 1;
-    if (container === 'alone') ungroupedCount += 1;
+    if (container === 'alone') {
+      ungroupedCount += 1;
+      if (getMember(root, 'messages')) chatFile = label === 'stdin' ? '-' : label;
+    }
     if (!assignment) {
       lastGroup += 1;
       // A value on its own has no index in its file.
@@ -124,9 +130,11 @@ export function createTrajectoryChecks(groupBy: JsonPath | undefined) {
     findings: findings.findings,
     /** Values that are not groups of trajectories: errors even with --no-check. */
     structureErrors: structureErrors.findings,
-    hint: () =>
-      ungroupedCount > 0 && !groupBy
+    hint: () => {
+      if (chatFile) return `these look like chat bodies: svc chat --batch ${shellWord(chatFile)}`;
+      return ungroupedCount > 0 && !groupBy
         ? 'if each line is a trajectory, group them: add --group-by metadata.task'
-        : undefined,
+        : undefined;
+    },
   };
 }
