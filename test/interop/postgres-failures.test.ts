@@ -8,6 +8,7 @@ import { getHeader } from '../../src/http/message.ts';
 import { collectBody } from '../../src/http/size-limits.ts';
 import { openLocalService } from '../../src/local-service/open-local-service.ts';
 import { noPostgres, type PostgresServer, postgresServer } from '../support/postgres.ts';
+import { listening } from '../support/secure-servers.ts';
 import { temporaryDirectory } from '../support/svc.ts';
 
 const reason = noPostgres();
@@ -44,22 +45,26 @@ async function openService(url: string, databaseFile = join(temporaryDirectory()
   };
 }
 
-/** Passes connections on to the database of a URL; after `cutNextCommit` it drops the response to a commit. */
-async function commitCuttingProxy(databaseUrl: string) {
+/** How a connection ends: as at a shutdown, or as at a crash. */
+type Cut = 'end' | 'resetAndDestroy';
+
+/** Passes connections on to the database of a URL; after `cutNext` it ends one instead of passing on the response to a statement. */
+async function cuttingProxy(databaseUrl: string) {
   const url = new URL(databaseUrl);
-  const directory = temporaryDirectory();
   const target = join(url.searchParams.get('host') ?? '', '.s.PGSQL.5432');
-  let isArmed = false;
+  let armed: { readonly statement: string; readonly cut: Cut } | undefined;
   const proxy = createServer((client) => {
     const upstream = createConnection(target);
-    let isCutting = false;
+    let cutting: Cut | undefined;
     client.on('data', (bytes) => {
-      isCutting ||= isArmed && bytes.toString('latin1').includes('commit');
-      if (isCutting) isArmed = false;
+      if (armed && bytes.toString('latin1').includes(armed.statement)) {
+        cutting = armed.cut;
+        armed = undefined;
+      }
       upstream.write(bytes);
     });
     upstream.on('data', (bytes) => {
-      if (isCutting) client.destroy();
+      if (cutting) client[cutting]();
       else client.write(bytes);
     });
     for (const [one, other] of [
@@ -68,13 +73,12 @@ async function commitCuttingProxy(databaseUrl: string) {
     ] as const)
       one.on('error', () => {}).on('close', () => other.destroy());
   });
-  await new Promise<void>((resolve) => proxy.listen(join(directory, '.s.PGSQL.5432'), resolve));
   onTestFinished(() => void proxy.close());
-  url.searchParams.set('host', directory);
+  const port = await listening(proxy);
   return {
-    url: url.href,
-    cutNextCommit: () => {
-      isArmed = true;
+    url: `postgres://svc@127.0.0.1:${port}${url.pathname}`,
+    cutNext: (statement: string, cut: Cut) => {
+      armed = { statement, cut };
     },
   };
 }
@@ -87,14 +91,32 @@ describe.skipIf(reason)('a service on PostgreSQL', () => {
     'responds 500 without Retry-After to %s where the connection is lost during the commit',
     async (path, body, table) => {
       const url = server?.newDatabase() ?? '';
-      const proxy = await commitCuttingProxy(url);
+      const proxy = await cuttingProxy(url);
       const send = await openService(proxy.url);
-      proxy.cutNextCommit();
+      proxy.cutNext('commit', 'end');
       const { status, retryAfter, text } = await send(path, body);
       expect({ status, retryAfter }).toEqual({ status: 500, retryAfter: undefined });
       expect(text).toContain('during a commit');
       expect(server?.query(url, `select count(*) from svc.${table}`)).toBe('1');
       expect((await send(path, body)).status).toBe(200);
+    },
+  );
+
+  it.each<Cut>(['end', 'resetAndDestroy'])(
+    'responds 503 where the connection is lost within a transaction (%s), and goes on with another',
+    async (cut) => {
+      const url = server?.newDatabase() ?? '';
+      const proxy = await cuttingProxy(url);
+      const send = await openService(proxy.url);
+      for (let count = 0; count < 8; count++) {
+        proxy.cutNext('insert into svc.feedback', cut);
+        expect(await send('/feedback/replace', feedback)).toMatchObject({
+          status: 503,
+          retryAfter: expect.any(String),
+        });
+        for (let at = 0; at < 10; at++) expect((await send('/feedback/replace', feedback)).status).toBe(200);
+      }
+      expect(server?.query(url, 'select count(*) from svc.feedback')).toBe('80');
     },
   );
 
