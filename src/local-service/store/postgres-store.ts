@@ -231,6 +231,11 @@ function openPostgresDatabase(address: PostgresAddress, password: string | undef
   };
 }
 
+// A row has at most a request and a response of 32 MiB each (docs/servers.md), and a query at most some thousand rows.
+const MAX_RESPONSE_BYTES = 96 * 1024 * 1024;
+// What a row takes in memory besides its columns.
+const ROW_BYTES = 100;
+
 type PostgresConnection = ReturnType<typeof openPostgresConnection>;
 
 // One connection, made at the first statement; `lost` rejects when it ends. The library uses a lost connection again in a wrong
@@ -242,19 +247,33 @@ function openPostgresConnection(address: PostgresAddress, password: string | und
   const lost = new Promise<never>((_, reject) => {
     lose = reject;
   });
+  let [bytes, sentBytes] = [0, 0];
   let hasSocket = false;
   const socket = (): Socket => {
     // The library would connect without end to a server that closes each connection at once.
     if (hasSocket) throw closedError();
     hasSocket = true;
-    return connectLimited(address)
-      .once('error', lose)
-      .once('end', () => lose(closedError()));
+    const opened = host.startsWith('/') ? connect(`${host}/.s.PGSQL.${port}`) : connect(port, host);
+    opened.once('error', lose).once('end', () => lose(closedError()));
+    // The library has no limit. With TLS it takes these listeners away.
+    opened.on('data', (chunk: Buffer) => {
+      if (opened.bytesWritten !== sentBytes) [bytes, sentBytes] = [0, opened.bytesWritten];
+      bytes += chunk.length;
+      if (bytes > MAX_RESPONSE_BYTES) opened.destroy(new Error('the database sent more than 96 MiB without a request'));
+    });
+    // The name that the library asks for with TLS.
+    return Object.assign(opened, { host });
   };
   const client = postgres({
     ...{ host, port, database, user, socket, pass: password ?? '' },
     ssl: sslMode === 'disable' ? false : sslMode,
     onclose: () => lose(closedError()),
+    transform: {
+      row: (row) => {
+        bytes += ROW_BYTES;
+        return row;
+      },
+    },
     max: 1,
     // The library would also end a connection within a transaction.
     max_lifetime: null,
@@ -298,21 +317,4 @@ function toPostgresStoreError(error: unknown, label: string): unknown {
   if (code === '54000')
     return new StoreError('unsupported', 'an id or reference is too long for an index of PostgreSQL');
   return error;
-}
-
-// A row has at most a request and a response of 32 MiB each (docs/servers.md), and a query at most some thousand rows.
-const MAX_RESPONSE_BYTES = 96 * 1024 * 1024;
-
-// A connection to a database. Without TLS it fails with Error if the database sends more than 96 MiB between two requests: the
-// client library has no limit. With TLS the library takes the listeners away.
-function connectLimited({ host, port }: PostgresAddress): Socket {
-  const socket = host.startsWith('/') ? connect(`${host}/.s.PGSQL.${port}`) : connect(port, host);
-  // The library takes the name for TLS from here.
-  Object.assign(socket, { host });
-  let [bytes, sentBytes] = [0, 0];
-  return socket.on('data', (chunk: Buffer) => {
-    if (socket.bytesWritten !== sentBytes) [bytes, sentBytes] = [0, socket.bytesWritten];
-    bytes += chunk.length;
-    if (bytes > MAX_RESPONSE_BYTES) socket.destroy(new Error('the database sent more than 96 MiB without a request'));
-  });
 }
