@@ -239,7 +239,7 @@ const ROW_BYTES = 100;
 type PostgresConnection = ReturnType<typeof openPostgresConnection>;
 
 // One connection, made at the first statement; `lost` rejects when it ends. The library uses a lost connection again in a wrong
-// state: it throws outside of any promise, sends nothing, or waits for old responses (issues 1154 and 1216 of porsager/postgres).
+// state: it throws outside of any promise, sends nothing, or waits for old responses (issues 1208 and 1186 of porsager/postgres).
 // So each connection is an instance of its own, which must not be used after an error.
 function openPostgresConnection(address: PostgresAddress, password: string | undefined) {
   const { host, port, database, user, sslMode } = address;
