@@ -8,6 +8,7 @@ import { getHeader } from '../../src/http/message.ts';
 import { collectBody } from '../../src/http/size-limits.ts';
 import { openLocalService } from '../../src/local-service/open-local-service.ts';
 import { noPostgres, type PostgresServer, postgresServer } from '../support/postgres.ts';
+import { listening } from '../support/secure-servers.ts';
 import { temporaryDirectory } from '../support/svc.ts';
 
 const reason = noPostgres();
@@ -23,6 +24,7 @@ const job = {
   model_id: '0199f3c0-5f3a-7c21-9b6e-000000000001',
   trajectory_groups: [{ trajectories: [{ reward: 1 }] }],
 };
+const sample = { project_id: 'a/b', start: '2026-01-01T00:00:00Z' };
 const feedback = {
   ...{ project_id: 'a/b', feedback_id: 'none', feedback_type: 't', svc_ref: 'svc:///a/b/object/n:v' },
   payload: {},
@@ -44,22 +46,26 @@ async function openService(url: string, databaseFile = join(temporaryDirectory()
   };
 }
 
-/** Passes connections on to the database of a URL; after `cutNextCommit` it drops the response to a commit. */
-async function commitCuttingProxy(databaseUrl: string) {
+/** How a connection ends: as at a shutdown, or as at a crash. */
+type Cut = 'end' | 'resetAndDestroy';
+
+/** Passes connections on to the database of a URL; after `cutNext` it ends one instead of passing on the response to a statement. */
+async function cuttingProxy(databaseUrl: string) {
   const url = new URL(databaseUrl);
-  const directory = temporaryDirectory();
   const target = join(url.searchParams.get('host') ?? '', '.s.PGSQL.5432');
-  let isArmed = false;
+  let armed: { readonly statement: string; readonly cut: Cut } | undefined;
   const proxy = createServer((client) => {
     const upstream = createConnection(target);
-    let isCutting = false;
+    let cutting: Cut | undefined;
     client.on('data', (bytes) => {
-      isCutting ||= isArmed && bytes.toString('latin1').includes('commit');
-      if (isCutting) isArmed = false;
+      if (armed && bytes.toString('latin1').includes(armed.statement)) {
+        cutting = armed.cut;
+        armed = undefined;
+      }
       upstream.write(bytes);
     });
     upstream.on('data', (bytes) => {
-      if (isCutting) client.destroy();
+      if (cutting) client[cutting]();
       else client.write(bytes);
     });
     for (const [one, other] of [
@@ -68,13 +74,12 @@ async function commitCuttingProxy(databaseUrl: string) {
     ] as const)
       one.on('error', () => {}).on('close', () => other.destroy());
   });
-  await new Promise<void>((resolve) => proxy.listen(join(directory, '.s.PGSQL.5432'), resolve));
   onTestFinished(() => void proxy.close());
-  url.searchParams.set('host', directory);
+  const port = await listening(proxy);
   return {
-    url: url.href,
-    cutNextCommit: () => {
-      isArmed = true;
+    url: `postgres://svc@127.0.0.1:${port}${url.pathname}`,
+    cutNext: (statement: string, cut: Cut) => {
+      armed = { statement, cut };
     },
   };
 }
@@ -87,9 +92,9 @@ describe.skipIf(reason)('a service on PostgreSQL', () => {
     'responds 500 without Retry-After to %s where the connection is lost during the commit',
     async (path, body, table) => {
       const url = server?.newDatabase() ?? '';
-      const proxy = await commitCuttingProxy(url);
+      const proxy = await cuttingProxy(url);
       const send = await openService(proxy.url);
-      proxy.cutNextCommit();
+      proxy.cutNext('commit', 'end');
       const { status, retryAfter, text } = await send(path, body);
       expect({ status, retryAfter }).toEqual({ status: 500, retryAfter: undefined });
       expect(text).toContain('during a commit');
@@ -97,6 +102,29 @@ describe.skipIf(reason)('a service on PostgreSQL', () => {
       expect((await send(path, body)).status).toBe(200);
     },
   );
+
+  it.each<[Cut, string, object, string]>([
+    ['end', '/feedback/replace', feedback, 'insert into svc.feedback'],
+    ['resetAndDestroy', '/feedback/replace', feedback, 'insert into svc.feedback'],
+    ['end', '/feedback/payload_schema', sample, 'set transaction'],
+    ['resetAndDestroy', '/feedback/payload_schema', sample, 'set transaction'],
+  ])('goes on after it lost connections within transactions: %s, %s', async (cut, path, body, statement) => {
+    const proxy = await cuttingProxy(server?.newDatabase() ?? '');
+    const send = await openService(proxy.url);
+    // More often than the pool has connections.
+    for (let count = 0; count < 8; count++) {
+      proxy.cutNext(statement, cut);
+      expect(await send(path, body)).toMatchObject({ status: 503, retryAfter: expect.any(String) });
+      const statuses = await Promise.all(Array.from({ length: 20 }, async () => (await send(path, body)).status));
+      expect(new Set(statuses)).toEqual(new Set([200]));
+    }
+  });
+
+  it('does not start with a server that ends each connection at once', async () => {
+    const port = await listening(createServer((socket) => void socket.end()));
+    const opened = openService(`postgres://svc@127.0.0.1:${port}/svc`);
+    await expect(opened).rejects.toMatchObject({ code: 'local_file', message: expect.stringContaining('closed') });
+  });
 
   it('is not healthy while the database is read-only', async () => {
     const url = server?.newDatabase() ?? '';

@@ -317,7 +317,9 @@ describe('closing', () => {
 
   it('lets a client read the rest of a large response', async () => {
     const body = Buffer.alloc(32 * 1024 * 1024, 'x');
-    const { port, close } = await listening({ drainMs: 60_000 }, async () => textResponse(200, body, 'text/plain'));
+    // Longer than a test may take: what ends here is the response.
+    const drainMs = 600_000;
+    const { port, close } = await listening({ drainMs }, async () => textResponse(200, body, 'text/plain'));
     const client = await rawClient(port, request('', { line: 'GET /x' }));
     await client.until(/xx/);
     client.socket.pause();

@@ -27,7 +27,10 @@ export async function rawClient(port: number | string, first: string | Uint8Arra
   const until = (pattern: RegExp): Promise<string> =>
     new Promise((resolve, reject) => {
       const look = (): void => {
-        if (pattern.test(text)) resolve(text);
+        if (!pattern.test(text)) return;
+        // Looking through a long text again with each piece would take seconds.
+        socket.off('data', look);
+        resolve(text);
       };
       socket.on('data', look).once('close', () => reject(new Error(`closed after ${JSON.stringify(text)}`)));
       look();

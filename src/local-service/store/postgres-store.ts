@@ -143,34 +143,51 @@ function* trajectoryBatches(jobId: string, trajectories: Iterable<StagedTrajecto
   if (rows.length > 0) yield rows;
 }
 
-type PostgresClient = postgres.Sql | postgres.TransactionSql;
+type PostgresClient = postgres.Sql;
 
 type PostgresDatabase = ReturnType<typeof openPostgresDatabase>;
 
 const MAX_POOL_CONNECTIONS = 6;
 const CONNECT_TIMEOUT_SECONDS = 10;
-const RECONNECT_DELAY_SECONDS = 0.2;
 const CLOSE_TIMEOUT_SECONDS = 2;
 const MAX_TRANSACTION_ATTEMPTS = 5;
 
 // A PostgreSQL database behind a small pool, which connects at the first statement. Its functions throw StoreError.
 function openPostgresDatabase(address: PostgresAddress, password: string | undefined) {
-  const { host, port, database, user, sslMode, label } = address;
-  const sql = postgres({
-    ...{ host, port, database, user, pass: password ?? '' },
-    ssl: sslMode === 'disable' ? false : sslMode,
-    // The bytes of a TLS connection do not pass through its socket.
-    ...(sslMode === 'disable' ? { socket: () => connectLimited(address) } : {}),
-    max: MAX_POOL_CONNECTIONS,
-    connect_timeout: CONNECT_TIMEOUT_SECONDS,
-    backoff: () => RECONNECT_DELAY_SECONDS,
-    // A pooler in front of the database may give each transaction another connection.
-    prepare: false,
-    // The library would ask for these types, and not catch the failure of that query.
-    fetch_types: false,
-    onnotice: () => {},
-    connection: { application_name: 'svc' },
-  });
+  const { label } = address;
+  const open = new Set<PostgresConnection>();
+  const idle = new Set<PostgresConnection>();
+  const waiting: (() => void)[] = [];
+  let isClosed = false;
+  const discard = (connection: PostgresConnection): void => {
+    open.delete(connection);
+    idle.delete(connection);
+    void connection.client.end({ timeout: 0 });
+  };
+  const connect = (): PostgresConnection => {
+    const connection = openPostgresConnection(address, password);
+    connection.lost.catch(() => discard(connection));
+    open.add(connection);
+    return connection;
+  };
+  const useConnection = async <T>(run: (client: PostgresClient) => Promise<T>): Promise<T> => {
+    while (idle.size === 0 && open.size === MAX_POOL_CONNECTIONS)
+      await new Promise<void>((resolve) => void waiting.push(resolve));
+    if (isClosed) throw closedError();
+    const [connection = connect()] = idle;
+    idle.delete(connection);
+    try {
+      const result = await Promise.race([run(connection.client), connection.lost]);
+      idle.add(connection);
+      return result;
+    } catch (error) {
+      // This also rolls a transaction back.
+      discard(connection);
+      throw error;
+    } finally {
+      waiting.shift()?.();
+    }
+  };
   const attempt = async <T>(run: () => Promise<T>): Promise<T> => {
     for (let count = 1; ; count++) {
       try {
@@ -184,29 +201,96 @@ function openPostgresDatabase(address: PostgresAddress, password: string | undef
   };
   return {
     /** Runs statements outside of a transaction; statements that may run twice only. */
-    query: <T>(action: (client: PostgresClient) => Promise<T>): Promise<T> => attempt(() => action(sql)),
+    query: <T>(action: (client: PostgresClient) => Promise<T>): Promise<T> => attempt(() => useConnection(action)),
     /**
      * Runs an action in one transaction; it may run several times, of which only the last is kept. If the connection is
      * lost during the commit, the reason is `lost` for an action that can be repeated, else `unknown`.
      */
     transaction: <T>(action: (client: PostgresClient) => Promise<T>, canRepeat = false): Promise<T> =>
       attempt(async () => {
-        let result: { readonly value: T } | undefined;
+        let isCommitting = false;
         try {
-          await sql.begin(async (client) => {
-            result = { value: await action(client) };
+          return await useConnection(async (client) => {
+            await client`begin`;
+            const result = await action(client);
+            isCommitting = true;
+            await client`commit`;
+            return result;
           });
         } catch (error) {
-          if (!result || canRepeat || !isConnectionError(error)) throw error;
+          if (!isCommitting || canRepeat || !isConnectionError(error)) throw error;
           // The database may have received the commit before the connection was lost.
           const message = `lost the connection to the database at ${label} during a commit, which may have succeeded`;
           throw new StoreError('unknown', `${message}: ${errorMessage(error)}`);
         }
-        if (!result) throw new Error('the transaction did not run');
-        return result.value;
       }),
-    close: (): Promise<void> => sql.end({ timeout: CLOSE_TIMEOUT_SECONDS }),
+    close: async (): Promise<void> => {
+      isClosed = true;
+      await Promise.all(Array.from(open, ({ client }) => client.end({ timeout: CLOSE_TIMEOUT_SECONDS })));
+    },
   };
+}
+
+// A row has at most a request and a response of 32 MiB each (docs/servers.md), and a query at most some thousand rows.
+const MAX_QUERY_RESULT_BYTES = 96 * 1024 * 1024;
+// What a row takes in memory besides its columns.
+const ROW_BYTES = 100;
+
+type PostgresConnection = ReturnType<typeof openPostgresConnection>;
+
+// One connection, made at the first statement; `lost` rejects when it ends. The library uses a lost connection again in a wrong
+// state: it throws outside of any promise, sends nothing, or waits for old responses (issues 1208 and 1186 of porsager/postgres).
+// So each connection is an instance of its own, which must not be used after an error.
+function openPostgresConnection(address: PostgresAddress, password: string | undefined) {
+  const { host, port, database, user, sslMode } = address;
+  let lose = (_error: Error): void => {};
+  const lost = new Promise<never>((_, reject) => {
+    lose = reject;
+  });
+  let [bytes, sentBytes] = [0, 0];
+  let hasSocket = false;
+  const socket = (): Socket => {
+    // The library would connect without end to a server that closes each connection at once.
+    if (hasSocket) throw closedError();
+    hasSocket = true;
+    const opened = host.startsWith('/') ? connect(`${host}/.s.PGSQL.${port}`) : connect(port, host);
+    opened.once('error', lose).once('end', () => lose(closedError()));
+    // The library has no limit. With TLS it takes these listeners away.
+    opened.on('data', (chunk: Buffer) => {
+      if (opened.bytesWritten !== sentBytes) [bytes, sentBytes] = [0, opened.bytesWritten];
+      bytes += chunk.length;
+      if (bytes > MAX_QUERY_RESULT_BYTES)
+        opened.destroy(new Error('the database sent more than 96 MiB without a request'));
+    });
+    // The name that the library asks for with TLS.
+    return Object.assign(opened, { host });
+  };
+  const client = postgres({
+    ...{ host, port, database, user, socket, pass: password ?? '' },
+    ssl: sslMode === 'disable' ? false : sslMode,
+    onclose: () => lose(closedError()),
+    transform: {
+      row: (row) => {
+        bytes += ROW_BYTES;
+        return row;
+      },
+    },
+    max: 1,
+    // The library would also end a connection within a transaction.
+    max_lifetime: null,
+    connect_timeout: CONNECT_TIMEOUT_SECONDS,
+    // A pooler in front of the database may give each transaction another connection.
+    prepare: false,
+    // The library would ask for these types, and not catch the failure of that query.
+    fetch_types: false,
+    onnotice: () => {},
+    connection: { application_name: 'svc' },
+  });
+  return { client, lost };
+}
+
+function closedError(): Error {
+  return Object.assign(new Error('the connection was closed'), { code: 'CONNECTION_CLOSED' });
 }
 
 // Of the library and of the system.
@@ -234,20 +318,4 @@ function toPostgresStoreError(error: unknown, label: string): unknown {
   if (code === '54000')
     return new StoreError('unsupported', 'an id or reference is too long for an index of PostgreSQL');
   return error;
-}
-
-// A row has at most a request and a response of 32 MiB each (docs/servers.md), and a query at most some thousand rows.
-const MAX_QUERY_RESULT_BYTES = 96 * 1024 * 1024;
-
-// A connection to a database, for the protocol without TLS. It fails with Error if the database sends more than 96 MiB between
-// two requests: the client library has no limit.
-function connectLimited({ host, port }: PostgresAddress): Socket {
-  const socket = host.startsWith('/') ? connect(`${host}/.s.PGSQL.${port}`) : connect(port, host);
-  let [bytes, sentBytes] = [0, 0];
-  return socket.on('data', (chunk: Buffer) => {
-    if (socket.bytesWritten !== sentBytes) [bytes, sentBytes] = [0, socket.bytesWritten];
-    bytes += chunk.length;
-    if (bytes > MAX_QUERY_RESULT_BYTES)
-      socket.destroy(new Error('the database sent more than 96 MiB without a request'));
-  });
 }
