@@ -43,7 +43,7 @@ describe('stdin that is not read because of flags', () => {
     const { code, stderr } = await inShell(`echo '{"project_id":"a/b"}' | svc feedback schema --since 1h --local`);
     expect({ code, stderr }).toEqual({
       code: 3,
-      stderr: `svc: the body is invalid; nothing was sent\n  --project-id: is required; or set SVC_PROJECT_ID, or project_id in the profile\n  ${HINT}\n`,
+      stderr: `svc: the body is invalid; nothing was sent\n  --project-id: is required; or set SVC_PROJECT_ID (the local service uses no profile)\n  ${HINT}\n`,
     });
   });
 
