@@ -13,7 +13,7 @@ describe('the built program against svc serve', () => {
     const setting = { env: { ...env, HOME: temporaryDirectory() }, cwd: demo };
     const first = await run(['feedback', 'replace', '-f', 'feedback.json'], setting);
     expect(first.code, first.stderr).toBe(0);
-    expect(first.stdout).toContain('"reviewer_id": 9007199254740993');
+    expect(first.stdout).toContain('"reviewer_id":9007199254740993');
     const { id, created_at, svc_user_id } = JSON.parse(first.stdout);
     expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7/);
     expect(Date.parse(created_at)).toBeGreaterThan(0);
