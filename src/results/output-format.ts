@@ -2,13 +2,11 @@ import { usageFailure } from '../errors.ts';
 import { joinWithOr } from '../fields/closest-match.ts';
 import { type FlagValues, getStringFlag, isFlagOn } from '../flag.ts';
 
-export type OutputFormat = 'json' | 'jsonl' | 'yaml' | 'table' | 'csv' | 'tsv' | 'text';
-
-interface ResultFormats {
-  readonly formats: readonly OutputFormat[];
+interface ResultFormats<Format> {
+  readonly formats: readonly Format[];
   /** The format on a terminal, and anywhere else, unless the user chooses one. */
-  readonly onTerminal: OutputFormat;
-  readonly piped: OutputFormat;
+  readonly onTerminal: Format;
+  readonly piped: Format;
 }
 
 /** The kinds of results, each with the formats it has (docs/contract.md). */
@@ -22,9 +20,11 @@ export const resultKinds = {
   // Of a request that is shown: text and jsonl say what is requested, since jsonl asks for a stream.
   'dry-run': { formats: ['json', 'jsonl', 'text'], onTerminal: 'text', piped: 'text' },
   curl: { formats: ['jsonl', 'text'], onTerminal: 'text', piped: 'text' },
-} as const satisfies { readonly [kind: string]: ResultFormats };
+} as const satisfies { readonly [kind: string]: ResultFormats<string> };
 
 export type ResultKind = keyof typeof resultKinds;
+
+export type OutputFormat = (typeof resultKinds)[ResultKind]['formats'][number];
 
 interface ResultFilter {
   /** The placeholder in help. */
@@ -78,7 +78,7 @@ export function defaultFormat(kind: ResultKind, isTerminal: boolean): OutputForm
 
 /** The format that flags request, if any. Throws usage as `chooseFormat` does. */
 export function requestedFormat(kind: ResultKind, flags: FlagValues): OutputFormat | undefined {
-  const { formats }: ResultFormats = resultKinds[kind];
+  const { formats }: ResultFormats<OutputFormat> = resultKinds[kind];
   const filter = requestedFilter(flags);
   const requested = readFormatFlags(flags) ?? (filter ? formats.find(isJsonFormat) : undefined);
   if (requested === undefined) return undefined;

@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { DEFAULT_BATCH_OPTIONS } from '../../src/batch/batch-options.ts';
 import { allCommands, commandGroups } from '../../src/cli/all-commands.ts';
 import { exampleLine, helpText } from '../../src/cli/docs/help-text.ts';
 import { helpTopics } from '../../src/cli/docs/help-topics.ts';
@@ -169,6 +170,21 @@ describe('the flags of a command', () => {
     const isOther = (name: string): boolean =>
       fields.has(name) || stored.has(name) || Object.hasOwn(resultFilters, name);
     expect([...new Set(own)].filter((name) => !isOther(name) && !composed.test(name) && !isRead(name))).toEqual([]);
+  });
+
+  it('are all that the source reads', () => {
+    const own = new Set(allCommands.flatMap(({ flags }) => flags.map(({ name }) => name)));
+    const reads = /(?:\bget(?:String|Array|Boolean)Flag|\bisFlagOn)\(\w+, '([\w-]+)'|\bparse(?:Count)?\('([\w-]+)'/g;
+    const read = sourceFiles.flatMap((path) =>
+      [...readFileSync(path, 'utf8').matchAll(reads)].map(([, name, ofBatch]) => name ?? ofBatch ?? ''),
+    );
+    expect(read.length).toBeGreaterThan(50);
+    expect(read.filter((name) => !own.has(name))).toEqual([]);
+  });
+
+  it.each(Object.keys(DEFAULT_BATCH_OPTIONS))('of a batch have an effect: %s is used', (option) => {
+    const users = sourceFiles.filter((path) => /\/batch\//.test(path) && !path.endsWith('/batch-options.ts'));
+    expect(users.some((path) => new RegExp(`\\b${option}\\b`).test(readFileSync(path, 'utf8')))).toBe(true);
   });
 
   it('of svc mcp offer the tools that write', () => {

@@ -96,6 +96,13 @@ describe('the source', () => {
     expect(circles).toEqual([]);
   });
 
+  it('has no file that nothing imports, such as an operation or a command without its entry', () => {
+    const loadedOtherwise = ['main.ts', 'cli/complete.ts', 'results/jq-worker.ts', 'http/undici-modules.d.ts'];
+    const imported = new Set(files.flatMap(({ name, text }) => importsOf(name, text).map(({ target }) => target)));
+    const names = files.map(({ name }) => name).filter((name) => !name.startsWith('json/webassembly/'));
+    expect(names.filter((name) => !imported.has(name) && !loadedOtherwise.includes(name))).toEqual([]);
+  });
+
   it('is made of files of one idea, up to 400 lines', () => {
     expect(files.filter(({ text }) => text.split('\n').length > 401).map(({ name }) => name)).toEqual([]);
   });
