@@ -74,10 +74,11 @@ describe('what is loaded', () => {
   });
 });
 
-it('a request over plain http loads nothing about TLS, one over https does', async () => {
+it('a request over plain http loads nothing about TLS and certificates; https and --cacert do', async () => {
   const chat = ['chat', 'x', '--no-stdin', '-q', '--retries', '0'];
-  const about = (urls: readonly string[]) => urls.filter((url) => /\/dist\/tls-/.test(url));
+  const about = (urls: readonly string[]) => urls.flatMap((url) => /\/dist\/(tls|certificates)-/.exec(url)?.[1] ?? []);
   expect(about(await modules(chat))).toEqual([]);
+  expect(about(await modules([...chat, '--cacert', 'none.pem'], {}, 12))).toEqual(['certificates']);
   const { url } = await rawServer((socket) => socket.end(whole));
-  expect(about(await modules(chat, { SVC_BASE_URL: url.replace('http:', 'https:') }, 7))).toHaveLength(1);
+  expect(about(await modules(chat, { SVC_BASE_URL: url.replace('http:', 'https:') }, 7))).toEqual(['tls']);
 });
