@@ -22,6 +22,7 @@ export async function prepareJoin(
   columns: readonly string[],
   context: Context,
 ): Promise<(sink: Sink) => Sink> {
+  const { report } = context;
   const delimiter = tableDelimiter(displayPath);
   if (!delimiter) throw usageFailure(`--join cannot read ${displayPath}`, 'name a file that ends in .csv or .tsv');
   if (columns.length === 0)
@@ -49,6 +50,8 @@ export async function prepareJoin(
     return value?.raw;
   };
   const emptyCells = delimiter.repeat(filters.length);
+  const isFilled = filters.map(() => false);
+  let missingRows = 0;
   let unwritten = `${await nextRow()}${delimiter}${formatCells(filters.map(({ name }) => name))}\n`;
   let row = 0;
   const rowsUpTo = async (line: number): Promise<string> => {
@@ -57,6 +60,7 @@ export async function prepareJoin(
     for (; row < line; row += 1) {
       const raw = await nextRow();
       if (raw === undefined) throw usageFailure(`${displayPath} has no row ${line}`, 'name the table that --rows sent');
+      if (row < line - 1) missingRows += 1;
       text += row < line - 1 ? `${raw}${emptyCells}\n` : `${raw}${delimiter}`;
     }
     return text;
@@ -69,15 +73,23 @@ export async function prepareJoin(
       let whole = '';
       for (const [at, result] of results.entries()) {
         const before = await rowsUpTo(numberMember(rootOf(parseJson(result)), 'line') ?? 0);
-        whole += `${before}${formatCells(JSON.parse(added[at] ?? '[]'))}\n`;
+        const cells: string[] = JSON.parse(added[at] ?? '[]');
+        for (const [index, cell] of cells.entries()) isFilled[index] ||= cell !== '';
+        whole += `${before}${formatCells(cells)}\n`;
       }
       return whole;
     }),
     commit: async () => {
       await sink.writer.write(unwritten);
-      for (let raw = await nextRow(); raw !== undefined; raw = await nextRow())
+      for (let raw = await nextRow(); raw !== undefined; raw = await nextRow()) {
+        [missingRows, row] = [missingRows + 1, row + 1];
         await sink.writer.write(`${raw}${emptyCells}\n`);
+      }
       await sink.commit();
+      if (missingRows > 0)
+        await report.warn(`${missingRows} of ${row} rows have no result; run their batch with --resume`);
+      for (const [at, { name, filter }] of filters.entries())
+        if (!isFilled[at]) await report.warn(`--columns ${name}: ${filter} is empty in every row`);
     },
   });
 }

@@ -220,6 +220,11 @@ async function buildTemplate(operation: Operation, args: readonly string[], flag
     { ...tools, read },
   );
   if (draft.issues.length > 0) throw invalidBodyFailure(draft.issues);
+  if (placeholders.length === 0)
+    throw usageFailure(
+      'no flag names a column, so every row would send the same request',
+      "write {{column}}, such as: svc chat --rows in.csv 'Classify: {{text}}'",
+    );
   const segments = splitBody(draft.doc.bytes.toString().replaceAll('\n', ' '), prefix, placeholders);
   return {
     columns,

@@ -239,6 +239,16 @@ describe('rows', () => {
   });
 });
 
+it.each([[['Say hi']], [['Classify {text}']], [[]]])(
+  'rows with no column in the flags are not sent: %j',
+  async (args) => {
+    const { bodies, run } = await scene('rows.csv', table);
+    const { code, stderr } = await run([...chat, '--rows', 'rows.csv', ...args]);
+    expect({ code, bodies }).toEqual({ code: 2, bodies: [] });
+    expect(stderr).toMatch(/no flag names a column.*\n {2}write \{\{column\}\}/);
+  },
+);
+
 describe('batch merge', () => {
   it('joins results with the rows that they are for, which stay as they are', async () => {
     const { cwd, run, runBuilt } = await scene('rows.csv', table);
@@ -266,6 +276,11 @@ describe('batch merge', () => {
       'all.csv',
     ]);
     expect(code, stderr).toBe(0);
+    expect(stderr).toContain('warning: 1 of 3 rows have no result; run their batch with --resume\n');
+    const empty = stderr.split('\n').filter((line) => line.includes('is empty in every row'));
+    expect(empty).toEqual(
+      ['none: .x.y', 'bad: .line.x'].map((one) => `svc: warning: --columns ${one} is empty in every row`),
+    );
     expect(readFileSync(join(cwd, 'all.csv'), 'utf8')).toBe(
       [
         'id,text,score,"answer","a ""b""","none","bad"',
