@@ -22,11 +22,12 @@ export function packSourceMaps(directory) {
   writeFileSync(join(directory, 'source-maps.json.br'), brotliCompressSync(JSON.stringify(maps)));
 }
 
+const CALL = /[\w$)\]](?<!\b(?:if|for|while|switch|catch))\(|\bnew\b|\bthrow\b/;
+
 // Most code in stack traces calls or throws. Other code, such as a property of undefined, gets the line of the call before it.
 function canThrow(code) {
   return ([column, source], index, line) =>
-    source === undefined ||
-    /[(]|throw/.test(code.slice(column, line[index + 1]?.[0]).replace(/"(?:[^"\\]|\\.)*"/g, ''));
+    source === undefined || CALL.test(code.slice(column, line[index + 1]?.[0]).replace(/"(?:[^"\\]|\\.)*"/g, ''));
 }
 
 function trimLine(line, isOurs) {
