@@ -15,7 +15,7 @@ export async function batchJournalFile({ path, displayPath }: OutputPath): Promi
 }
 
 /** What the journal of earlier runs says, apart from its lines. */
-export type BatchJournalState = NonNullable<Awaited<ReturnType<typeof readBatchJournal>>>;
+type BatchJournalState = NonNullable<Awaited<ReturnType<typeof readBatchJournal>>>;
 
 /** Reads the journal of a batch into a table; undefined if there is none. Throws Failure `safety_check` for one that is damaged. */
 export async function readBatchJournal(file: JournalFile, table: LineTable) {

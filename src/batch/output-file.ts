@@ -15,7 +15,7 @@ export interface OutputPath {
   readonly displayPath: string;
 }
 
-export type OutputState = Awaited<ReturnType<typeof readOutput>>;
+type OutputState = Awaited<ReturnType<typeof readOutput>>;
 
 /** The largest result line: a response has up to 32 MiB, and as a JSON string text is longer. */
 export const MAX_RESULT_BYTES = 256 * 1024 * 1024;

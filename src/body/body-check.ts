@@ -10,7 +10,7 @@ import { shellWord } from '../output/shell-quote.ts';
 import { type Draft, locationInDraft, originInDraft, type StdinUse } from './draft.ts';
 import { type JsonSource, locationInSource, nestingHint } from './json-source.ts';
 
-export interface Strictness {
+interface Strictness {
   readonly isStrict: boolean;
   /** Warnings about values that most servers reject are errors. */
   readonly isAdviceStrict?: boolean;

@@ -55,7 +55,7 @@ export function pendingWarning(code: Finding['code'], node: JsonNode, describe: 
 
 const MAX_FINDINGS_PER_KIND = 100;
 
-export type ReportedFinding<T> = T & Pick<Finding, 'level' | 'code' | 'message' | 'more'>;
+type ReportedFinding<T> = T & Pick<Finding, 'level' | 'code' | 'message' | 'more'>;
 
 /** Keeps findings in the order added: the first of the same and the first hundred of each kind. Counts the others. */
 export function createFindingCollector<T extends { readonly message: string }>() {

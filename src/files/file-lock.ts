@@ -4,7 +4,7 @@ import { Failure, type FailureCode } from '../errors.ts';
 import type { Runtime } from '../runtime.ts';
 import { errorCode, isNotFoundError, withFileFailure } from './file-errors.ts';
 
-export type Unlock = () => Promise<void>;
+type Unlock = () => Promise<void>;
 
 export type LockRuntime = Pick<
   Runtime,

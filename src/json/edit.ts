@@ -94,7 +94,7 @@ function wrapInPath(path: JsonPath, text: StringOrBytes): StringOrBytes[] {
 /** JSON text: bytes if it is too large for a string or is part of a parsed document. */
 export type StringOrBytes = string | Uint8Array;
 
-export interface Splice {
+interface Splice {
   readonly start: number;
   readonly end: number;
   readonly text: StringOrBytes;

@@ -4,7 +4,7 @@ import { endianness } from 'node:os';
 import type { JsonDocument } from './json-node.ts';
 
 /** As parseJson, at an offset, whatever follows the value. Undefined if parseJson has to decide. The document lasts until the next call. */
-export type FastParser = (text: Buffer, offset: number) => JsonDocument | undefined;
+type FastParser = (text: Buffer, offset: number) => JsonDocument | undefined;
 
 interface Parser {
   readonly memory: { readonly buffer: ArrayBuffer };

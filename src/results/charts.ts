@@ -3,14 +3,14 @@ import type { Bin } from './distribution.ts';
 import { type Markup, tableOf } from './report-page.ts';
 
 /** A scale of a chart: `place` is 0 at its left or lower end, and 1 at the other. */
-export interface Axis {
+interface Axis {
   readonly label: string;
   readonly place: (value: number) => number;
   readonly ticks: readonly { readonly value: number; readonly text: string }[];
   readonly range: (from: number, to: number) => string;
 }
 
-export interface Chart {
+interface Chart {
   readonly title: string;
   /** What the chart shows, in a sentence for every reader. */
   readonly summary: string;

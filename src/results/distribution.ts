@@ -118,9 +118,6 @@ export function markedCount({ count, mean }: Bin): number {
   return Math.round(count * mean);
 }
 
-/** Some of many values, evenly spaced. */
-export type SpacedSample<T> = ReturnType<typeof createSpacedSample<T>>;
-
 /** Keeps all values, up to `limit`; of more, every second, fourth, and so on, and at least half of `limit`. */
 export function createSpacedSample<T>(limit: number) {
   let values: T[] = [];

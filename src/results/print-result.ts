@@ -29,7 +29,7 @@ export interface StyledText {
 }
 
 /** A result of a command: its JSON, and how people see it if the JSON alone is not readable enough. */
-export interface PrintableResult {
+interface PrintableResult {
   /** The whole result, with every digit as received. */
   readonly doc: JsonDocument;
   /** The field whose elements are the rows. An array is its own rows; any other value is one record. */

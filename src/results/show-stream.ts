@@ -20,7 +20,7 @@ import { createStreamMerger, MAX_STREAM_BYTES } from './chunk-merger.ts';
 import { printFiltered } from './print-result.ts';
 import { isChatText, printDocument, type ResultView, reportChatEnd } from './show-response.ts';
 
-export interface StreamUse {
+interface StreamUse {
   /** The returned response is used, so that it must be complete. */
   readonly isDocumentNeeded: boolean;
   /** A reader that closes the pipe ends the printing, and not the stream. */

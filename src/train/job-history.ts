@@ -36,7 +36,7 @@ export interface TrainingJobRecord {
 }
 
 /** The outcome of a job. `in-flight`: none yet, and the process that sends it is running on this machine. */
-export type JobStatus = 'applied' | 'not-applied' | 'unknown' | 'in-flight';
+type JobStatus = 'applied' | 'not-applied' | 'unknown' | 'in-flight';
 
 export function jobStatus(
   { start, end }: TrainingJobRecord,

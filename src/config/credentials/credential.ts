@@ -54,7 +54,7 @@ export function bearerAuthorization(token: string, source: string): string {
 }
 
 /** The source of a credential. Nothing is run or opened before `readSecret`. */
-export interface CredentialSource {
+interface CredentialSource {
   readonly description: string;
   /** The next step after a service rejected it; undefined for a stored credential. */
   readonly correction?: string;

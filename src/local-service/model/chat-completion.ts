@@ -3,7 +3,7 @@ import { pluralize } from '../../json/pluralize.ts';
 import type { JsonValue } from '../../json/write-json.ts';
 import type { ModelRequest } from './model-request.ts';
 
-export interface CompletionIdentity {
+interface CompletionIdentity {
   readonly id: string;
   readonly model?: string | undefined;
   /** Seconds since 1970. */
