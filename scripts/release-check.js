@@ -53,8 +53,10 @@ const steps = {
       throw new Error(`it is ${installed.version} of commit ${installed.commit}, not ${version} of ${commit}`);
   },
   'the demo': () => {
-    // The optional packages with native code are those of the checkout.
-    symlinkSync(resolve('node_modules'), join(directory, 'lib/node_modules/svc-cli/node_modules'));
+    // The optional packages, which have native code, are those of the checkout: npm installs them only where its cache has them.
+    const packages = join(directory, 'lib/node_modules/svc-cli/node_modules');
+    rmSync(packages, { recursive: true, force: true });
+    symlinkSync(resolve('node_modules'), packages);
     const SVC_PROGRAM = join(directory, 'lib/node_modules/svc-cli/bin/svc.js');
     run('bash', ['test/demo/demo.sh'], { ...process.env, SVC_PROGRAM });
   },
