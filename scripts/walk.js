@@ -1,6 +1,7 @@
 // Follows commands through src/ with every function instrumented, and prints how far each of them walks: calls of functions
-// with a name, different functions, their files, and the changes of room (a directory of src/) on the way, where each
-// function counts when it is called for the first time. What modules do while they load is left out.
+// with a name of their own (callbacks belong to the function that passes them), different functions, their files, and the
+// changes of room (a directory of src/) on the way, where each function counts when it is called for the first time. What
+// modules do while they load is left out.
 // `npm run walk [-- --sequence]`.
 import { spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -119,14 +120,15 @@ function roomsOf(entered) {
 // Calls __enter with a number of its own at the beginning of each function.
 function instrument(code, file) {
   const insertions = [];
-  visit(parseAst(code), undefined);
+  visit(parseAst(code));
   insertions.sort((left, right) => right.at - left.at || right.order - left.order);
   let text = code;
   for (const { at, what } of insertions) text = text.slice(0, at) + what + text.slice(at);
   return `__load(1);${text}\n__load(-1);`;
 
+  // `name` is that of the variable, property or method whose value the node is.
   function visit(node, name) {
-    if (Array.isArray(node)) for (const one of node) visit(one, name);
+    if (Array.isArray(node)) for (const one of node) visit(one);
     if (!node || typeof node.type !== 'string') return;
     if (/^(FunctionDeclaration|FunctionExpression|ArrowFunctionExpression)$/.test(node.type)) {
       const id = functions.push({ id: functions.length, file, name: node.id?.name ?? name }) - 1;
@@ -137,7 +139,7 @@ function instrument(code, file) {
         insertions.push({ at: end, what: ')', order: -start });
       }
     }
-    const own = node.key?.name ?? node.id?.name ?? node.left?.name ?? name;
-    for (const [key, value] of Object.entries(node)) if (key !== 'type') visit(value, own);
+    const own = node.key?.name ?? node.id?.name ?? node.left?.name;
+    for (const [key, value] of Object.entries(node)) visit(value, /^(init|value|right)$/.test(key) ? own : undefined);
   }
 }
