@@ -60,7 +60,7 @@ const resultRows = [
   ['`ended_at`', 'Time of the response or the failure, in UTC; only for lines that were sent'],
   [
     '`checkpoint`',
-    'For `--resume` and `svc batch merge`: `input` (digest of the input line), `run` (id of the run, the same when it is resumed), `operation` (path of the operation) and `shard` (such as `3/10`)',
+    'For `--resume` and `svc batch merge`: `input` (digest of the input line), `run` (id of the run, the same when it is resumed), `operation` (path of the operation), `shard` (such as `3/10`) and, for a line made from a table, `row` (digest of the cells of its row)',
   ],
 ];
 

@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer';
 import { createReadStream } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Context } from '../context.ts';
-import { usageFailure } from '../errors.ts';
+import { Failure, usageFailure } from '../errors.ts';
 import { unreadableInputFailure } from '../files/read-input.ts';
 import { firstStringMember, getMember, kindOf, numberMember, rawText, rootOf } from '../json/json-node.ts';
 import { parseJson } from '../json/parse-json.ts';
@@ -15,7 +15,7 @@ const MAX_ROW_BYTES = 256 * 1024 * 1024;
 /**
  * Prepares a sink for results that writes the rows of a CSV or TSV file, as they stand there, with columns added: `name=filter` is a jq
  * filter for the result of the row. A row without a result has empty cells; text is a cell as it is, other values are JSON. Throws
- * usage for columns that cannot be read.
+ * usage for columns that cannot be read; the sink throws Failure `safety_check` at a row that differs from the one that was sent.
  */
 export async function prepareJoin(
   displayPath: string,
@@ -43,25 +43,34 @@ export async function prepareJoin(
       .join(delimiter);
   const path = resolve(context.runtime.cwd, displayPath);
   const records = readRecords(createReadStream(path), displayPath, delimiter, MAX_ROW_BYTES);
-  const nextRow = async (): Promise<string | undefined> => {
+  const nextRow = async () => {
     const { value } = await records.next().catch((error: unknown) => {
       throw unreadableInputFailure(displayPath, error);
     });
-    return value?.raw;
+    return value;
   };
   const emptyCells = delimiter.repeat(filters.length);
   const isFilled = filters.map(() => false);
   let missingRows = 0;
-  let unwritten = `${await nextRow()}${delimiter}${formatCells(filters.map(({ name }) => name))}\n`;
+  let unwritten = `${(await nextRow())?.raw}${delimiter}${formatCells(filters.map(({ name }) => name))}\n`;
   let row = 0;
-  const rowsUpTo = async (line: number): Promise<string> => {
+  const rowsUpTo = async (line: number, digest: string | undefined): Promise<string> => {
     let text = unwritten;
     unwritten = '';
     for (; row < line; row += 1) {
-      const raw = await nextRow();
-      if (raw === undefined) throw usageFailure(`${displayPath} has no row ${line}`, 'name the table that --rows sent');
+      const found = await nextRow();
+      if (!found) throw usageFailure(`${displayPath} has no row ${line}`, 'name the table that --rows sent');
       if (row < line - 1) missingRows += 1;
-      text += row < line - 1 ? `${raw}${emptyCells}\n` : `${raw}${delimiter}`;
+      else if (digest !== undefined && found.digest !== digest)
+        throw new Failure(
+          'safety_check',
+          `row ${line} of ${displayPath} is not the row that was sent as line ${line}`,
+          {
+            hint: 'name the table as --rows sent it, with the same cells in the same order',
+            applied: 'no',
+          },
+        );
+      text += row < line - 1 ? `${found.raw}${emptyCells}\n` : `${found.raw}${delimiter}`;
     }
     return text;
   };
@@ -72,7 +81,9 @@ export async function prepareJoin(
       const added = text.split('\n');
       let whole = '';
       for (const [at, result] of results.entries()) {
-        const before = await rowsUpTo(numberMember(rootOf(parseJson(result)), 'line') ?? 0);
+        const root = rootOf(parseJson(result));
+        const digest = firstStringMember(getMember(root, 'checkpoint'), 'row');
+        const before = await rowsUpTo(numberMember(root, 'line') ?? 0, digest);
         const cells: string[] = JSON.parse(added[at] ?? '[]');
         for (const [index, cell] of cells.entries()) isFilled[index] ||= cell !== '';
         whole += `${before}${formatCells(cells)}\n`;
@@ -81,9 +92,9 @@ export async function prepareJoin(
     }),
     commit: async () => {
       await sink.writer.write(unwritten);
-      for (let raw = await nextRow(); raw !== undefined; raw = await nextRow()) {
+      for (let found = await nextRow(); found; found = await nextRow()) {
         [missingRows, row] = [missingRows + 1, row + 1];
-        await sink.writer.write(`${raw}${emptyCells}\n`);
+        await sink.writer.write(`${found.raw}${emptyCells}\n`);
       }
       await sink.commit();
       if (missingRows > 0)

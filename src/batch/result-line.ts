@@ -25,6 +25,8 @@ export interface Checkpoint {
   readonly operation: string;
   /** `3/10`. */
   readonly shard: string;
+  /** The digest of the row that the line was made from, for a join with its table. */
+  readonly row?: string | undefined;
 }
 
 /** What the result of a line says besides its outcome. */
@@ -100,7 +102,7 @@ export function formatResult(
 ): Buffer {
   const { line, id = 'null', revision, attempts, milliseconds, endedAtMs, checkpoint } = attempt;
   const { expectations = [], warnings = [] } = attempt;
-  const { input, run, operation, shard } = checkpoint;
+  const { input, run, operation, shard, row } = checkpoint;
   const { status: code = null, applied = 'no' } = failure ? failure.facts : ({ status, applied: 'yes' } as const);
   const head = `{"line":${line},"id":${id},"status":${code},"exit_code":${failure?.exitCode ?? 0},"applied":"${applied}"`;
   const middle = [
@@ -109,7 +111,7 @@ export function formatResult(
     ...(warnings.length > 0 ? [`,"warnings":${writeJson(warnings)}`] : []),
   ].join('');
   const ended = endedAtMs === undefined ? '' : `,"ended_at":"${new Date(endedAtMs).toISOString()}"`;
-  const end = `${middle},"attempts":${attempts},"ms":${Math.round(milliseconds)}${ended},"checkpoint":{"input":"${input}","run":"${run}","operation":"${operation}","shard":"${shard}"}}\n`;
+  const end = `${middle},"attempts":${attempts},"ms":${Math.round(milliseconds)}${ended},"checkpoint":{"input":"${input}","run":"${run}","operation":"${operation}","shard":"${shard}"${row === undefined ? '' : `,"row":"${row}"`}}}\n`;
   const start = revision === 0 ? head : `${head},"revision":${revision}`;
   if (!response?.length) return Buffer.from(start + end);
   const json =

@@ -1,4 +1,5 @@
 import { Buffer } from 'node:buffer';
+import { hash } from 'node:crypto';
 import { extname } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -44,7 +45,10 @@ export async function readRows(
   );
   if (idColumn !== undefined && !columns.has(idColumn)) columns.set(idColumn, '--id-column');
   const delimiter = tableDelimiter(path);
-  const toLine = (place: Pick<InputLine, 'number' | 'offset' | 'length'>, readRow: () => Row): InputLine => {
+  const toLine = (
+    place: Pick<InputLine, 'number' | 'offset' | 'length' | 'rowDigest'>,
+    readRow: () => Row,
+  ): InputLine => {
     const line = { ...place, isTorn: false, isRow: true } as const;
     try {
       const row = readRow();
@@ -60,11 +64,11 @@ export async function readRows(
     if (delimiter !== undefined) {
       let header: readonly string[] | undefined;
       let number = 0;
-      for await (const { cells, offset } of readRecords(chunks, path, delimiter, operation.maxBodyBytes)) {
+      for await (const { cells, offset, digest } of readRecords(chunks, path, delimiter, operation.maxBodyBytes)) {
         if (header) {
           number += 1;
           const row = tableRow(header, cells);
-          yield toLine({ number, offset, length: 0 }, () => row);
+          yield toLine({ number, offset, length: 0, rowDigest: digest }, () => row);
         } else header = readHeader(cells, path, columns);
       }
     } else
@@ -81,13 +85,23 @@ export function tableDelimiter(path: string): string | undefined {
   return { '.csv': ',', '.tsv': '\t' }[extname(path).toLowerCase()];
 }
 
-/** The records of CSV or TSV; `raw` is without its line break, `offset` that of its end. Throws Failure `body` for other text. */
+interface TableRecord {
+  readonly cells: readonly string[];
+  /** The text of the record, without its line break. */
+  readonly raw: string;
+  /** Of its end. */
+  readonly offset: number;
+  /** Of its cells, however they are quoted, in 16 hex digits. */
+  readonly digest: string;
+}
+
+/** The records of CSV or TSV. Throws Failure `body` for other text. */
 export async function* readRecords(
   chunks: AsyncIterable<Uint8Array>,
   path: string,
   delimiter: string,
   maxRecordBytes: number,
-): AsyncGenerator<{ readonly cells: readonly string[]; readonly raw: string; readonly offset: number }> {
+): AsyncGenerator<TableRecord> {
   const { CsvError, parse } = await import('csv-parse');
   // Every line break ends a record: by default, only that of the header does.
   const records = { max_record_size: maxRecordBytes, skip_empty_lines: true, record_delimiter: ['\r\n', '\n', '\r'] };
@@ -95,8 +109,10 @@ export async function* readRecords(
   // Its errors arrive with the records.
   pipeline(Readable.from(decodeText(chunks, path)), parser).catch(() => {});
   try {
-    for await (const { record, raw, info } of parser)
-      yield { cells: record, raw: raw.replace(/^[\r\n]+|[\r\n]+$/g, ''), offset: info.bytes };
+    for await (const { record, raw, info } of parser) {
+      const digest = hash('sha256', JSON.stringify(record), 'hex').slice(0, 16);
+      yield { cells: record, raw: raw.replace(/^[\r\n]+|[\r\n]+$/g, ''), offset: info.bytes, digest };
+    }
   } catch (error) {
     if (!(error instanceof CsvError)) throw error;
     throw new Failure('body', `${path} is not valid CSV: ${error.message}`, { applied: 'no' });

@@ -69,7 +69,7 @@ export async function sendBatch(
   const processLine = async (line: InputLine): Promise<void> => {
     const run: LineRun = {
       line: line.number,
-      checkpoint: { input: digestInputLine(line), ...job.resultStore.batch },
+      checkpoint: { input: digestInputLine(line), row: line.rowDigest, ...job.resultStore.batch },
       id: undefined,
       attempts: 0,
       milliseconds: 0,

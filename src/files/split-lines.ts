@@ -13,6 +13,8 @@ export interface InputLine {
   readonly problem?: string;
   /** The line is a row of a table, whose number it has. */
   readonly isRow?: true;
+  /** The digest of that row. */
+  readonly rowDigest?: string;
   /** The last line, without a line feed. */
   readonly isTorn: boolean;
 }

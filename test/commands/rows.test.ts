@@ -291,6 +291,37 @@ describe('batch merge', () => {
     );
   });
 
+  it('stops at a row whose cells are not those that were sent, however they are quoted', async () => {
+    const { cwd, run, runBuilt } = await scene('rows.csv', table);
+    await run([...chat, '--rows', 'rows.csv', '--prompt', '{{text}}', '-o', 'out.jsonl']);
+    const { checkpoint } = JSON.parse(readFileSync(join(cwd, 'out.jsonl'), 'utf8').split('\n', 1).join(''));
+    expect(checkpoint.row).toMatch(/^[0-9a-f]{16}$/);
+    const [header, first, second, third] = [
+      'id,text,score',
+      '7,"a ""b"", c",9007199254740993',
+      '8,"two\nlines",1.50',
+      '9,@/etc/passwd,-0e1',
+    ];
+    writeFileSync(join(cwd, 'sorted.csv'), [header, third, second, first, ''].join('\n'));
+    writeFileSync(join(cwd, 'quoted.tsv'), 'id\ttext\tscore\n"7"\t"a ""b"", c"\t"9007199254740993"\n');
+    writeFileSync(join(cwd, 'edited.csv'), [header, first, second?.replace('1.50', '1.5'), third, ''].join('\n'));
+    const merge = (name: string) =>
+      runBuilt(['batch', 'merge', 'out.jsonl', '--join', name, '--columns', 'n=.line', '-o', 'all.csv']);
+    for (const [name, row] of [
+      ['sorted.csv', 1],
+      ['edited.csv', 2],
+    ] as const) {
+      const { code, stderr } = await merge(name);
+      expect({ code, stderr }).toEqual({
+        code: 13,
+        stderr: expect.stringContaining(`row ${row} of ${name} is not the row that was sent as line ${row}`),
+      });
+      expect(existsSync(join(cwd, 'all.csv'))).toBe(false);
+    }
+    // The first row is the same, and there is no second one.
+    expect((await merge('quoted.tsv')).stderr).toContain('quoted.tsv has no row 2');
+  });
+
   it.for([
     ['fewer rows', ['--join', 'few.csv', '--columns', 'a=.line'], 2, 'few.csv has no row 2'],
     ['no columns', ['--join', 'rows.csv'], 2, '--join needs --columns'],
@@ -301,7 +332,7 @@ describe('batch merge', () => {
     ['the table as output', ['--join', 'rows.csv', '--columns', 'a=.line', '-o', 'rows.csv'], 2, 'rows.csv'],
   ] as const)('with %s changes nothing', async ([, flags, exitCode, message]) => {
     const { cwd, run, runBuilt } = await scene('rows.csv', table);
-    writeFileSync(join(cwd, 'few.csv'), 'id\n1\n');
+    writeFileSync(join(cwd, 'few.csv'), `${table.split('\n', 2).join('\n')}\n`);
     await run([...chat, '--rows', 'rows.csv', '--prompt', '{{text}}', '-o', 'out.jsonl']);
     const { code, stderr } = await runBuilt(['batch', 'merge', 'out.jsonl', '-o', 'all.csv', ...flags]);
     expect({ code, stderr }).toEqual({ code: exitCode, stderr: expect.stringContaining(message) });
