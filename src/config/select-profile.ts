@@ -36,8 +36,9 @@ export async function selectProfile(
   // Named on the command line or in the environment, "local" needs no store, not even one that can be read.
   const stored = requestedName === LOCAL_PROFILE_NAME ? { profiles: {} } : await readProfiles(context);
   const name = requestedName || stored.current || DEFAULT_PROFILE_NAME;
-  const source = requestedName ? requestedBy : stored.current ? 'svc profile use' : 'default';
-  if (name === LOCAL_PROFILE_NAME) return { name, source, isLocal: true, profile: {} };
+  if (name === LOCAL_PROFILE_NAME)
+    return { name, source: requestedName ? requestedBy : 'svc profile use', isLocal: true, profile: {} };
+  const source = requestedName ? requestedBy : stored.current ? 'first login or svc profile use' : 'default';
   // The default one is used without being stored, so it may also be named.
   const isMissing = requestedName && !Object.hasOwn(stored.profiles, parseProfileName(requestedName));
   if (isMissing && requestedName !== DEFAULT_PROFILE_NAME) {
