@@ -333,6 +333,14 @@ describe('batch merge', () => {
   });
 });
 
+it.each(['rows.csv', 'rows.tsv'])('--batch %s names --rows once', async (name) => {
+  const { bodies, run } = await scene(name, 'id,text\n7,a\n');
+  const { code, stderr } = await run([...chat, '--batch', name]);
+  expect({ code, bodies }).toEqual({ code: 10, bodies: [] });
+  expect(stderr.match(/found "i"; to send the rows of a table, use --rows \(line 1\)/g)).toHaveLength(1);
+  expect(stderr.match(/--rows/g)).toHaveLength(1);
+});
+
 describe('before it costs', () => {
   const lines = Array.from({ length: 50 }, (_, at) =>
     JSON.stringify({ model: 'm', messages: [{ role: 'user', content: `p${at + 1}` }] }),
