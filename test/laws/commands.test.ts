@@ -17,6 +17,7 @@ import { writeJson } from '../../src/json/write-json.ts';
 import { allOperations } from '../../src/operations/all-operations.ts';
 import { changesNothing, flagTarget } from '../../src/operations/operation.ts';
 import { resultFilters } from '../../src/results/output-format.ts';
+import { run } from '../support/process.ts';
 import { svc, temporaryDirectory } from '../support/svc.ts';
 import { shellWords } from '../support/words.ts';
 
@@ -512,7 +513,8 @@ describe('help for programs', () => {
   });
 
   it('--skill prints a skill file that names every command', async () => {
-    const { code, stdout } = await svc(['help', '--skill']);
+    // The built program prints the file of the package.
+    const { code, stdout } = await run(['help', '--skill']);
     expect(code).toBe(0);
     expect(stdout).toMatch(/^---\nname: svc\ndescription: .+\n---\n/);
     for (const { name } of named) expect(stdout).toContain(`svc ${name}`);
