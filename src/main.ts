@@ -56,7 +56,6 @@ export async function main(runtime: Runtime): Promise<ProcessEnd> {
     const parsed = await parseCommandLine(argv, runtime.cwd);
     if ('isVersion' in parsed) {
       await stdout.write(argv.includes('--json') ? versionJson(runtime.node) : `svc ${version}\n`);
-      await stdout.end();
       return 0;
     }
     if ('help' in parsed) {
@@ -80,6 +79,7 @@ export async function main(runtime: Runtime): Promise<ProcessEnd> {
         ...handlers,
       }),
     );
+    await stdout.end();
     return end ?? 0;
   } catch (error) {
     return reportFailure(error, report);

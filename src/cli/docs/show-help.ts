@@ -50,18 +50,12 @@ export async function showHelp(request: HelpRequest, context: HelpContext): Prom
 }
 
 async function printJson(commands: readonly Command[], flags: FlagValues, context: Context): Promise<void> {
-  const { stdout } = context;
+  const { write, isTerminal } = context.stdout;
   const json = `${JSON.stringify(helpAsJson(commands), null, 2)}\n`;
-  if (!requestedFilter(flags)) return printWhole(json, stdout);
+  if (!requestedFilter(flags)) return write(json, isTerminal ? 'json' : undefined);
   const { openResultFilter, printFiltered } = await import('../../results/print-result.ts');
   const filter = await openResultFilter(flags, context);
-  if (filter) await printFiltered(json, filter, stdout.write);
-  await stdout.end();
-}
-
-async function printWhole(text: string, stdout: Writer): Promise<void> {
-  await stdout.write(text, stdout.isTerminal && text.startsWith('{') ? 'json' : undefined);
-  await stdout.end();
+  if (filter) await printFiltered(json, filter, write);
 }
 
 async function showPage(text: string, { runtime: { env, cwd }, stdout, noInput }: HelpContext): Promise<void> {
@@ -85,7 +79,6 @@ async function writeStyled(text: string, stdout: Writer): Promise<void> {
       await stdout.write(rest);
     } else await stdout.write(line, /^[A-Z][\w, ]*:\n$/.test(line) ? 'bold' : undefined);
   }
-  await stdout.end();
 }
 
 function unknownTopic(args: readonly string[]): Error {

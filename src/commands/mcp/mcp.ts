@@ -106,5 +106,4 @@ async function printRegistration(flags: FlagValues, { stdout, report }: Context)
   });
   await report.note(`add this to ${file}; svc did not change any file`);
   await stdout.write(textOf(['mcp', ...words.flat()]));
-  await stdout.end();
 }
