@@ -1,7 +1,7 @@
 import { invalidValueFailure, usageFailure } from '../errors.ts';
 import { type FlagValues, getStringFlag, isFlagOn } from '../flag.ts';
 import type { Runtime } from '../runtime.ts';
-import { resolveBaseUrl, type ServiceHost } from './base-url.ts';
+import { resolveBaseUrl, type ServiceHost, serviceHosts } from './base-url.ts';
 import {
   type ConfigContext,
   DEFAULT_PROFILE_NAME,
@@ -53,7 +53,7 @@ export async function selectProfile(
 }
 
 /** The origins of a profile's base URLs, of all hosts or of those given. */
-export function profileOrigins(profile: Profile, hosts: readonly ServiceHost[] = ['trace', 'chat', 'train']): string[] {
+export function profileOrigins(profile: Profile, hosts: readonly ServiceHost[] = serviceHosts): string[] {
   const urls = hosts.map((host) => resolveBaseUrl(host, new Map(), {}, profile));
   return [...new Set(urls.flatMap((url) => (url ? [url.origin] : [])))];
 }
