@@ -2,7 +2,7 @@ import { setMaxListeners } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { checkArgumentEncoding } from './cli/command-line.ts';
 import { parseCommandLine } from './cli/parse-command-line.ts';
-import type { ProcessEnd, RunCommand } from './command.ts';
+import type { CommandEnd, ProcessEnd } from './command.ts';
 import type { Context } from './context.ts';
 import {
   Failure,
@@ -118,7 +118,7 @@ type SignalHandlers = Omit<Context, 'runtime' | 'stdout' | 'report' | 'noInput' 
 // its state; the second one ends the run at once.
 async function runUntilSignal(
   { onSignal, after }: Runtime,
-  run: (handlers: SignalHandlers) => ReturnType<RunCommand>,
+  run: (handlers: SignalHandlers) => CommandEnd,
 ): Promise<ProcessEnd | undefined> {
   const controller = new AbortController();
   // Every request of a batch adds a listener.
