@@ -1,10 +1,10 @@
-import { helpAsSkill } from '../src/cli/docs/show-help.ts';
 import { manPages } from './man-pages.ts';
 import { referenceMarkdown } from './reference.ts';
+import { skillMarkdown } from './skill.ts';
 
 /** The files that are generated from the definitions, by their path in the repository. */
 export const generatedFiles: readonly { readonly path: string; readonly text: () => string }[] = [
   { path: 'docs/reference.md', text: referenceMarkdown },
   ...manPages.map(({ file, text }) => ({ path: `docs/man/${file}`, text })),
-  { path: 'skills/svc/SKILL.md', text: helpAsSkill },
+  { path: 'skills/svc/SKILL.md', text: skillMarkdown },
 ];

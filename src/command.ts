@@ -39,5 +39,8 @@ export interface Invocation {
 /** The end of the process: an exit code, or a signal that `bin` raises so that callers see it. */
 export type ProcessEnd = number | { readonly signal: NodeJS.Signals };
 
-/** Runs a command. Resolves to nothing on success, or to how the process ends; throws Failure otherwise. */
-export type RunCommand = (invocation: Invocation, context: Context) => Promise<ProcessEnd | undefined> | Promise<void>;
+/** Resolves to nothing on success, or to how the process ends. */
+export type CommandEnd = Promise<ProcessEnd | undefined> | Promise<void>;
+
+/** Runs a command. Throws Failure unless it succeeds. */
+export type RunCommand = (invocation: Invocation, context: Context) => CommandEnd;

@@ -2,7 +2,7 @@ import { setMaxListeners } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { checkArgumentEncoding } from './cli/command-line.ts';
 import { parseCommandLine } from './cli/parse-command-line.ts';
-import type { ProcessEnd, RunCommand } from './command.ts';
+import type { CommandEnd, ProcessEnd } from './command.ts';
 import type { Context } from './context.ts';
 import {
   Failure,
@@ -56,7 +56,6 @@ export async function main(runtime: Runtime): Promise<ProcessEnd> {
     const parsed = await parseCommandLine(argv, runtime.cwd);
     if ('isVersion' in parsed) {
       await stdout.write(argv.includes('--json') ? versionJson(runtime.node) : `svc ${version}\n`);
-      await stdout.end();
       return 0;
     }
     if ('help' in parsed) {
@@ -80,6 +79,7 @@ export async function main(runtime: Runtime): Promise<ProcessEnd> {
         ...handlers,
       }),
     );
+    await stdout.end();
     return end ?? 0;
   } catch (error) {
     return reportFailure(error, report);
@@ -118,7 +118,7 @@ type SignalHandlers = Omit<Context, 'runtime' | 'stdout' | 'report' | 'noInput' 
 // its state; the second one ends the run at once.
 async function runUntilSignal(
   { onSignal, after }: Runtime,
-  run: (handlers: SignalHandlers) => ReturnType<RunCommand>,
+  run: (handlers: SignalHandlers) => CommandEnd,
 ): Promise<ProcessEnd | undefined> {
   const controller = new AbortController();
   // Every request of a batch adds a listener.

@@ -1,11 +1,11 @@
 import { Buffer } from 'node:buffer';
 import { createReadStream, statSync } from 'node:fs';
 import { type FileHandle, open, stat } from 'node:fs/promises';
-import { dirname, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { Failure, usageFailure } from '../errors.ts';
 import { fileFailure, isNotFoundError, withFileFailure } from '../files/file-errors.ts';
-import { commitOrAbandon, openReplacement, syncDirectory } from '../files/file-replacement.ts';
-import { coalesceWrites, writeAllSync } from '../files/journal.ts';
+import { commitOrAbandon, openReplacement } from '../files/file-replacement.ts';
+import { openAppender } from '../files/journal.ts';
 import { splitLines } from '../files/split-lines.ts';
 import type { IndexedResult, LineTable } from './line-table.ts';
 import { type Checkpoint, parseResultLine, type ResultEntry } from './result-line.ts';
@@ -128,22 +128,9 @@ export async function openOutput(
 ) {
   const write = <T>(action: () => Promise<T>): Promise<T> => withFileFailure(`write ${displayPath}`, action);
   const handle = await write(() => open(path, 'a+', 0o600));
-  await write(() => handle.truncate(validBytes));
-  if (validBytes === 0) await write(() => syncDirectory(dirname(path)));
+  const appendBytes = await write(() => openAppender(handle, path, validBytes));
+  const append = (bytes: Uint8Array): Promise<void> => write(() => appendBytes(bytes));
   const opened = await write(() => handle.stat());
-  let writtenBytes = validBytes;
-  const append = coalesceWrites((results) =>
-    write(async () => {
-      try {
-        writeAllSync(handle.fd, results);
-        writtenBytes += results.length;
-      } catch (error) {
-        // A full disk may accept only part of the bytes; a part of a result is not a result.
-        await handle.truncate(writtenBytes).catch(() => {});
-        throw error;
-      }
-    }),
-  );
   if (isUnterminated) await append(NEWLINE);
   return {
     append,

@@ -183,7 +183,8 @@ function readLine(line: InputLine, label: string): JsonSource | Issue {
   } catch (error) {
     if (!(error instanceof JsonError)) throw error;
     const { column } = positionAt(bytes, error.offset);
-    return { path: '', at: isRow ? at : `${at}:${column}`, message: `invalid JSON: ${error.message}` };
+    const hint = number === 1 && /\.[ct]sv$/i.test(label) ? '; to send the rows of a table, use --rows' : '';
+    return { path: '', at: isRow ? at : `${at}:${column}`, message: `invalid JSON: ${error.message}${hint}` };
   }
 }
 

@@ -7,7 +7,7 @@ import { unreadableInputFailure } from '../files/read-input.ts';
 import { firstStringMember, getMember, kindOf, numberMember, rawText, rootOf } from '../json/json-node.ts';
 import { parseJson } from '../json/parse-json.ts';
 import type { Sink } from '../output/sink.ts';
-import { compileJqFilter } from '../results/jq-filter.ts';
+import { compileJqFilter, createJqEngine } from '../results/jq-filter.ts';
 import { readRecords, tableDelimiter } from './row-input.ts';
 
 const MAX_ROW_BYTES = 256 * 1024 * 1024;
@@ -32,10 +32,13 @@ export async function prepareJoin(
     if (name !== undefined && filter !== undefined) return { name, filter };
     throw usageFailure(`--columns cannot be ${JSON.stringify(column)}`, 'write name=filter, such as code=.exit_code');
   });
+  const runJq = createJqEngine();
+  // Each one alone first: the error of an invalid filter shows what was typed.
+  for (const { name, filter } of filters) await compileJqFilter(filter, context, { label: `--columns ${name}`, runJq });
   // A filter that fails on a result leaves its cell empty.
   const cells = filters.map(({ filter }) => `([try (${filter}\n) catch null] | first)`).join(', ');
   const toText = 'map(if . == null then "" elif type == "string" then . else tojson end)';
-  const filter = await compileJqFilter(`[${cells}] | ${toText}`, context);
+  const filter = await compileJqFilter(`[${cells}] | ${toText}`, context, { label: '--columns', runJq });
   // Not with @csv and @tsv, which escape a NUL, and a tab or a line break, by a backslash.
   const formatCells = (texts: readonly string[]): string =>
     texts

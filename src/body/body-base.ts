@@ -4,6 +4,7 @@ import { flagName, isScalar } from '../fields/field.ts';
 import { rejectReplacedInput } from '../files/file-replacement.ts';
 import { type FlagValues, getArrayFlag, getBooleanFlag, getStringFlag, isFlagOn } from '../flag.ts';
 import { flagTarget, type Operation } from '../operations/operation.ts';
+import { bodySourceHint } from './body-check.ts';
 import { type BodyInputs, fileReference, type LabeledBytes } from './input-reader.ts';
 import { decodeLine } from './json-source.ts';
 
@@ -77,7 +78,12 @@ async function readChatBase(input: CommandInput, inputs: BodyInputs): Promise<Bo
   const file = getStringFlag(flags, 'file');
   const whole = file === undefined ? undefined : await readWhole(file, inputs);
   const prompt = args.length > 0 ? args.join(' ') : undefined;
-  if (prompt === '-') return { whole, prompt: decodeLine('stdin', await inputs.read('-')) };
+  if (prompt?.trim() === '') throw usageFailure('the prompt is empty', bodySourceHint(input.operation));
+  if (prompt === '-') {
+    const bytes = await inputs.read('-');
+    const text = decodeLine('stdin', bytes);
+    return text === '' && !whole ? { whole: { label: 'stdin', bytes } } : { whole, prompt: text };
+  }
   const isNamed = isFlagOn(flags, 'stdin');
   if (!isNamed && !whole && (flags.has('messages') || flags.has('message')))
     return { prompt, isStdinUnread: mayReadStdin(input) && (await inputs.hasUnreadStdin()) };

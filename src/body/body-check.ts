@@ -122,10 +122,14 @@ function isOfKind(node: JsonNode, shape: Shape | undefined): boolean {
 }
 
 export function stdinMessage(use: StdinUse, operation: Pick<Operation, 'arguments'>): string {
-  const [given, piped, reader] =
-    operation.arguments?.as === 'prompt' ? ['a prompt', 'text or ', '--stdin'] : ['flags', '', '-f -'];
-  if (use === 'unread') return `stdin was not read because flags were given; add ${reader} to read it`;
-  return `stdin was empty; give ${given}, pipe ${piped}a JSON object into svc, or use -f body.json`;
+  if (use === 'empty') return `stdin was empty; ${bodySourceHint(operation)}`;
+  const reader = operation.arguments?.as === 'prompt' ? '--stdin' : '-f -';
+  return `stdin was not read because flags were given; add ${reader} to read it`;
+}
+
+export function bodySourceHint(operation: Pick<Operation, 'arguments'>): string {
+  const [given, piped] = operation.arguments?.as === 'prompt' ? ['a prompt', 'text or '] : ['flags', ''];
+  return `give ${given}, pipe ${piped}a JSON object into svc, or use -f body.json`;
 }
 
 export function invalidBodyFailure(issues: readonly Issue[], more = 0, hint?: string): Failure {

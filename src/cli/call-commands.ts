@@ -1,7 +1,7 @@
 import { batchFlags } from '../batch/batch-flags.ts';
 import type { Command } from '../command.ts';
-import { flagGroup } from '../flag.ts';
-import { defineCommands, sendingFlags, serviceFlags } from './shared-flags.ts';
+import { type FlagForms, flagGroup } from '../flag.ts';
+import { bodySourceFlags, defineCommands, sendingFlags, serviceFlags } from './shared-flags.ts';
 
 export const callCommands: readonly Command[] = defineCommands('Tools', {
   'call run': {
@@ -16,10 +16,7 @@ export const callCommands: readonly Command[] = defineCommands('Tools', {
     },
     flags: () => [
       ...flagGroup('Common', {
-        '--project-id <entity/project>': {
-          summary: 'Project of the call (default: from the environment or profile)',
-          completes: 'projects',
-        },
+        ...projectForm('the call'),
         '--op-name <name>': 'Name of the operation (default: the name of the command)',
         '--require': 'Record the call first, and run the command only if the service confirms it',
         '--grace <duration>': 'How long to wait for the service after the command ends (default: 5s)',
@@ -56,16 +53,8 @@ export const callCommands: readonly Command[] = defineCommands('Tools', {
       'Reads OTLP/JSON, or lines of it as the file exporter of a collector writes them. A span becomes the start of a call: ids, parent, name, attributes and the start with every nanosecond are kept, and the whole span is in otel_dump. The spans are sent as a batch; a span that is sent twice is one call.',
     argument: { name: 'file', summary: 'File of spans; - is stdin (default)', isFile: true },
     flags: () => [
-      ...flagGroup('Common', {
-        '--project-id <entity/project>': {
-          summary: 'Project of the calls (default: from the environment or profile)',
-          completes: 'projects',
-        },
-      }),
-      ...flagGroup('Body', {
-        '--strict': { summary: 'Treat warnings as errors', conflicts: ['no-check'] },
-        '--no-check': 'Treat errors in the body as warnings',
-      }),
+      ...flagGroup('Common', projectForm('the calls')),
+      ...bodySourceFlags([]).filter(({ name }) => name === 'strict' || name === 'check'),
       ...batchFlags.filter(({ name }) => !['batch', 'rows', 'id-column'].includes(name)),
       ...serviceFlags(),
       ...sendingFlags,
@@ -85,3 +74,8 @@ export const callCommands: readonly Command[] = defineCommands('Tools', {
     load: async () => (await import('../commands/call/flush.ts')).runCallFlush,
   },
 });
+
+function projectForm(owner: string): FlagForms {
+  const summary = `Project of ${owner} (default: from the environment or profile)`;
+  return { '--project-id <entity/project>': { summary, completes: 'projects' } };
+}

@@ -2,6 +2,7 @@ import type { Command } from '../command.ts';
 import { settingFlag } from '../config/settings.ts';
 import { type Flag, flagGroup } from '../flag.ts';
 import { allOperations } from '../operations/all-operations.ts';
+import { changesNothing } from '../operations/operation.ts';
 import { resultFilters, resultFlagNames } from '../results/output-format.ts';
 import { lintKindNames } from '../train/lint/lint-kinds.ts';
 import { bodyFlags } from './operation-commands.ts';
@@ -298,9 +299,7 @@ function skeletonFlags(): Flag[] {
   return Array.from(byName.values(), ({ conflicts: _conflicts, ...flag }) => ({ ...flag, isHidden: true }));
 }
 
-// The tools of svc mcp that change what the service stores, which it offers only with --allow.
+// The tools that svc mcp offers only with --allow.
 function writingToolNames(): string[] {
-  return allOperations
-    .flatMap(({ command, effect }) => (effect === 'read' || effect === 'paid' ? [] : command.join('_')))
-    .sort();
+  return allOperations.flatMap((one) => (changesNothing(one) ? [] : one.command.join('_'))).sort();
 }

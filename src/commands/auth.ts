@@ -49,25 +49,20 @@ export const runAuthLogin: RunCommand = async ({ flags }, context) => {
       await report.note('the token was not verified: every request that uses it costs money or changes data');
   }
   const credentials = isFlagOn(flags, 'keychain') ? await storeInKeychain(entered, name, context) : entered;
-  let before: Profile = {};
-  let after: Profile = {};
-  let selected = name;
-  try {
-    // Reads the profile again: another svc process may have changed it in the meantime.
-    await updateProfiles(context, ({ current: currentName = name, profiles, ...rest }) => {
-      selected = currentName;
-      before = getProfile({ profiles }, name);
-      after = replaceCredentials(applyProfileChanges(before, settings), credentials);
-      return { ...rest, current: currentName, profiles: { ...profiles, [name]: after } };
-    });
-  } catch (error) {
-    await removeFromKeychain(credentials, before, context);
+  // Reads the profile again: another svc process may have changed it in the meantime.
+  const { before, after } = await updateProfiles(context, (latest) => {
+    const updated = replaceCredentials(applyProfileChanges(getProfile(latest, name), settings), credentials);
+    return { current: name, ...latest, profiles: { ...latest.profiles, [name]: updated } };
+  }).catch(async (error: unknown) => {
+    await removeFromKeychain(credentials, {}, context);
     throw error;
-  }
-  await removeFromKeychain(before, after, context);
-  for (const warning of originMismatchWarnings(name, after)) await report.warn(warning);
-  if (after.credential_command)
+  });
+  const profile = getProfile(after, name);
+  await removeFromKeychain(getProfile(before, name), profile, context);
+  for (const warning of originMismatchWarnings(name, profile)) await report.warn(warning);
+  if (profile.credential_command)
     await report.warn(`credential_command of profile "${name}" takes precedence over the stored credentials`);
+  const { current: selected } = after;
   const isNewlyUsed = stored.current === undefined && selected === name && name !== DEFAULT_PROFILE_NAME;
   const target = `profile "${name}"${isNewlyUsed ? ' (now in use)' : ''} in ${profileStorePath(runtime)}`;
   await report.note(`stored in ${target}; next: svc doctor --probe --profile ${name}`);
@@ -206,14 +201,14 @@ export const runAuthLogout: RunCommand = async ({ flags }, context) => {
   const { report } = context;
   const { name } = await selectProfile(flags, context, 'to list the profiles, run: svc profile list');
   parseProfileName(name);
-  let before: Profile = {};
-  await updateProfiles(context, (stored) => {
-    before = getProfile(stored, name);
-    const { username, password, token, password_key, token_key, basic_origins, bearer_origins, ...rest } = before;
-    return hasCredentials(before) ? { ...stored, profiles: { ...stored.profiles, [name]: rest } } : stored;
+  const { before } = await updateProfiles(context, (stored) => {
+    const profile = getProfile(stored, name);
+    const { username, password, token, password_key, token_key, basic_origins, bearer_origins, ...rest } = profile;
+    return hasCredentials(profile) ? { ...stored, profiles: { ...stored.profiles, [name]: rest } } : stored;
   });
-  await removeFromKeychain(before, {}, context);
-  await report.note(hasCredentials(before) ? `removed the credentials of "${name}"` : `"${name}" has no credentials`);
+  const profile = getProfile(before, name);
+  await removeFromKeychain(profile, {}, context);
+  await report.note(hasCredentials(profile) ? `removed the credentials of "${name}"` : `"${name}" has no credentials`);
 };
 
 function hasCredentials({ password, token, password_key, token_key }: Profile): boolean {

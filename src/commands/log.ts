@@ -63,7 +63,6 @@ async function printRecords(
   const listed = (await readRecords()).slice(-limit);
   const table = (): string[][] => [headings, ...listed.map(({ cells }) => cells())];
   await printResult({ ...resultOf(listed.map(({ row }) => row)), ...list, table }, output);
-  await context.stdout.end();
 }
 
 export const runLogShow: RunCommand = async ({ args, flags }, context) => {
@@ -74,7 +73,6 @@ export const runLogShow: RunCommand = async ({ args, flags }, context) => {
   const record = records[number - 1];
   if (!record) throw usageFailure(`the history has no record ${number}; it has ${records.length}`, hint);
   await printResult({ doc: parseJson(rawText(record)) }, output);
-  await context.stdout.end();
 };
 
 export const runLogClear: RunCommand = async ({ flags }, context) => {
@@ -85,7 +83,6 @@ export const runLogClear: RunCommand = async ({ flags }, context) => {
   const isConfirmed = await confirm(context, `Remove all recorded requests (${removed})${typed}?`, flags);
   const none = { removed: 0, removed_prompts: 0, removed_bytes: 0 };
   await printResult(resultOf(isConfirmed ? await pruneHistories(all, false, context) : none), output);
-  await context.stdout.end();
 };
 
 export const runLogPrune: RunCommand = async ({ flags }, context) => {
@@ -102,7 +99,6 @@ export const runLogPrune: RunCommand = async ({ flags }, context) => {
   await context.report.note(
     `${isDryRun ? 'would remove' : 'removed'} ${requests} ${pluralize(requests, 'request')} and ${prompts} ${pluralize(prompts, 'prompt')} (${formatByteSize(bytes)})`,
   );
-  await context.stdout.end();
 };
 
 // The request history, and beyond the age the prompts of interactive chats.

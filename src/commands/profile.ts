@@ -32,18 +32,17 @@ export const runProfileSet: RunCommand = async ({ args: [typedName = ''], flags 
   const changes = readProfileChanges(flags, runtime.cwd);
   if (Object.keys(changes).length === 0 && !flags.has('header'))
     throw usageFailure('no setting given', 'for the list of settings, run: svc profile set --help');
-  let after: Profile = {};
-  await updateProfiles(context, (stored) => {
-    const set = withCommand(applyProfileChanges(getProfile(stored, name), changes), changes);
-    after = flags.has('header') ? withHeaders(set, flags) : set;
-    return { ...stored, profiles: { ...stored.profiles, [name]: after } };
+  const { after } = await updateProfiles(context, (stored) => {
+    const changed = withCommand(applyProfileChanges(getProfile(stored, name), changes), changes);
+    const profile = flags.has('header') ? withHeaders(changed, flags) : changed;
+    return { ...stored, profiles: { ...stored.profiles, [name]: profile } };
   });
   const cacert = changes.cacert && String(changes.cacert);
   if (cacert)
     await access(cacert, constants.R_OK).catch((error: unknown) =>
       report.warn(`cannot read ${cacert}: ${describeFileError(error)}`),
     );
-  for (const warning of originMismatchWarnings(name, after)) await report.warn(warning);
+  for (const warning of originMismatchWarnings(name, getProfile(after, name))) await report.warn(warning);
 };
 
 function withHeaders({ headers: _, header_origins, ...profile }: Profile, flags: FlagValues): Profile {
@@ -85,15 +84,12 @@ export const runProfileRemove: RunCommand = async ({ args: [name = ''], flags },
   requireStoredProfile(await readProfiles(context), name);
   if (!(await confirm(context, `Remove the profile "${name}" and its credentials?`, flags)))
     return report.note('nothing was removed');
-  let before: Profile = {};
-  let wasInUse = false;
-  await updateProfiles(context, ({ current, profiles, ...others }) => {
-    const { [name]: removed = {}, ...rest } = profiles;
-    before = removed;
-    wasInUse = current === name && name !== DEFAULT_PROFILE_NAME;
+  const { before } = await updateProfiles(context, ({ current, profiles, ...others }) => {
+    const { [name]: _, ...rest } = profiles;
     return { ...others, ...(current === undefined || current === name ? {} : { current }), profiles: rest };
   });
-  await removeFromKeychain(before, {}, context);
+  const wasInUse = before.current === name && name !== DEFAULT_PROFILE_NAME;
+  await removeFromKeychain(getProfile(before, name), {}, context);
   const fallback = wasInUse ? `, which was in use; svc now uses "${DEFAULT_PROFILE_NAME}"` : '';
   await report.note(`removed the profile "${name}"${fallback}`);
 };
@@ -111,7 +107,6 @@ export const runProfileList: RunCommand = async ({ flags }, context) => {
     ...rows.map(({ name, in_use, base_url }) => [in_use ? '*' : '', name, base_url ?? '']),
   ];
   await printResult({ ...resultOf(rows), table }, output);
-  await context.stdout.end();
 };
 
 export const runProfileShow: RunCommand = async ({ args, flags }, context) => {
@@ -156,7 +151,7 @@ async function showProfile(requestedName: string | undefined, flags: FlagValues,
       '',
     ].join('\n');
   const printing = printResult({ ...resultOf({ profile: name, ...settings, credentials }), text }, output);
-  await ignoreClosedPipe(printing.then(context.stdout.end));
+  await ignoreClosedPipe(printing);
   if (problem) throw problem;
   return { name, needsCredentials: credentials.length === 0 && !isLocal };
 }

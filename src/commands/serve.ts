@@ -15,7 +15,7 @@ import { type FlagValues, getArrayFlag, getBooleanFlag, getStringFlag, isFlagOn 
 import { isLoopbackUrl } from '../http/proxy.ts';
 import { pluralize } from '../json/pluralize.ts';
 import { openHarRecorder, openHarReplay } from '../local-service/har.ts';
-import { parseFaultRule, withFaults } from '../local-service/inject-faults.ts';
+import { type FaultRule, parseFaultRule, withFaults } from '../local-service/inject-faults.ts';
 import { serviceLimits } from '../local-service/limits.ts';
 import { listenOnLoopback } from '../local-service/listen.ts';
 import { openBrowser } from '../local-service/open-browser.ts';
@@ -66,12 +66,7 @@ export const runServe: RunCommand = async ({ flags }, context) => {
     models,
     login,
     maxBodyBytes,
-    faults:
-      store && faultRules.length > 0
-        ? withFaults(faultRules, runtime, (project, id) =>
-            store.commit(() => deleteFeedback([{ project_id: project, id }])),
-          )
-        : undefined,
+    faults: store && openFaults(faultRules, store, runtime),
     checksRules: faultRules.some(({ deletesOldFeedback }) => deletesOldFeedback),
     onRequestEnd:
       log === 'text' || log === 'json'
@@ -88,12 +83,7 @@ export const runServe: RunCommand = async ({ flags }, context) => {
   await printResult({ ...resultOf(facts), text: () => `${url}\n` }, output);
   if (credentialsFile) await report.note(`the credentials are in ${credentialsFile}`);
   if (!authSetup) await report.warn('every user of this machine can use the service (--no-auth)');
-  if (isFlagOn(flags, 'open')) {
-    const link = authSetup ? `${url}/#code=${login.createCode()}` : url;
-    if (authSetup) await report.note(`open within 60 s, once: ${link}`);
-    const missing = await openBrowser(link, runtime);
-    if (missing) await report.warn(`could not start ${missing}; open ${link} in a browser`);
-  }
+  if (isFlagOn(flags, 'open')) await openPage(url, authSetup && login.createCode(), context);
   if (!signal.aborted) await once(signal, 'abort');
   cancelPruning?.();
   await close();
@@ -101,6 +91,19 @@ export const runServe: RunCommand = async ({ flags }, context) => {
   // Last, because it may report what went wrong.
   await service.close();
 };
+
+function openFaults(rules: readonly FaultRule[], store: ServiceStore, runtime: Runtime) {
+  const deleteRecord = (project: string, id: string) =>
+    store.commit(() => deleteFeedback([{ project_id: project, id }]));
+  return rules.length > 0 ? withFaults(rules, runtime, deleteRecord) : undefined;
+}
+
+async function openPage(url: string, code: string | undefined, { runtime, report }: Context): Promise<void> {
+  const link = code === undefined ? url : `${url}/#code=${code}`;
+  if (code !== undefined) await report.note(`open within 60 s, once: ${link}`);
+  const missing = await openBrowser(link, runtime);
+  if (missing) await report.warn(`could not start ${missing}; open ${link} in a browser`);
+}
 
 function readFlag<T>(flags: FlagValues, name: string, parse: (text: string) => T): T | undefined {
   const text = getStringFlag(flags, name);

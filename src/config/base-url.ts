@@ -5,7 +5,9 @@ import { redactUserInfo } from '../output/redaction.ts';
 import type { Runtime } from '../runtime.ts';
 import type { Profile } from './profile-store.ts';
 
-export type ServiceHost = 'trace' | 'chat' | 'train';
+export const serviceHosts = ['trace', 'chat', 'train'] as const;
+
+export type ServiceHost = (typeof serviceHosts)[number];
 
 const HOST_WITHOUT_SCHEME = /^[\w-]+(\.\w|:\d)[\w.:/-]*$/;
 const EXAMPLE_HINT = 'use a URL like https://api.example.com';

@@ -140,13 +140,13 @@ function hasType(type: JsonType, value: unknown): boolean {
 }
 
 /**
- * One process at a time. `update` can run twice, so that its errors are thrown before any file is created or locked. Throws
- * Failure `local_file` if the store is invalid or cannot be written; the old store is kept then.
+ * One process at a time. `update` can run twice, so that its errors are thrown before any file is created or locked. Returns
+ * the store before and after. Throws Failure `local_file` if it is invalid or cannot be written; the old store is kept then.
  */
 export async function updateProfiles(
   context: ConfigContext,
   update: (profiles: ProfileStore) => ProfileStore,
-): Promise<void> {
+): Promise<{ readonly before: ProfileStore; readonly after: ProfileStore }> {
   const { runtime } = context;
   const directory = configDirectory(runtime);
   const path = profileStorePath(runtime);
@@ -156,8 +156,10 @@ export async function updateProfiles(
   const store = await withWriteFailure(() => prepareDirectory(directory).then(() => resolveSymlinks(path)));
   const unlock = await acquireLock(store, path, runtime, STORE_LOCK_TIMEOUT_MS);
   try {
-    const next = update(await readProfiles(context));
-    await withWriteFailure(() => saveStore(next, store));
+    const before = await readProfiles(context);
+    const after = update(before);
+    await withWriteFailure(() => saveStore(after, store));
+    return { before, after };
   } finally {
     await unlock();
   }

@@ -1,7 +1,7 @@
 import { invalidValueFailure, usageFailure } from '../errors.ts';
 import { type FlagValues, getStringFlag, isFlagOn } from '../flag.ts';
 import type { Runtime } from '../runtime.ts';
-import { resolveBaseUrl, type ServiceHost } from './base-url.ts';
+import { resolveBaseUrl, type ServiceHost, serviceHosts } from './base-url.ts';
 import {
   type ConfigContext,
   DEFAULT_PROFILE_NAME,
@@ -36,8 +36,9 @@ export async function selectProfile(
   // Named on the command line or in the environment, "local" needs no store, not even one that can be read.
   const stored = requestedName === LOCAL_PROFILE_NAME ? { profiles: {} } : await readProfiles(context);
   const name = requestedName || stored.current || DEFAULT_PROFILE_NAME;
-  const source = requestedName ? requestedBy : stored.current ? 'svc profile use' : 'default';
-  if (name === LOCAL_PROFILE_NAME) return { name, source, isLocal: true, profile: {} };
+  if (name === LOCAL_PROFILE_NAME)
+    return { name, source: requestedName ? requestedBy : 'svc profile use', isLocal: true, profile: {} };
+  const source = requestedName ? requestedBy : stored.current ? 'first login or svc profile use' : 'default';
   // The default one is used without being stored, so it may also be named.
   const isMissing = requestedName && !Object.hasOwn(stored.profiles, parseProfileName(requestedName));
   if (isMissing && requestedName !== DEFAULT_PROFILE_NAME) {
@@ -52,7 +53,7 @@ export async function selectProfile(
 }
 
 /** The origins of a profile's base URLs, of all hosts or of those given. */
-export function profileOrigins(profile: Profile, hosts: readonly ServiceHost[] = ['trace', 'chat', 'train']): string[] {
+export function profileOrigins(profile: Profile, hosts: readonly ServiceHost[] = serviceHosts): string[] {
   const urls = hosts.map((host) => resolveBaseUrl(host, new Map(), {}, profile));
   return [...new Set(urls.flatMap((url) => (url ? [url.origin] : [])))];
 }

@@ -11,7 +11,14 @@ export type LockRuntime = Pick<
   'pid' | 'host' | 'isRunning' | 'processStart' | 'after' | 'elapsed' | 'uptime' | 'randomBytes'
 >;
 
-type LockHolder = NonNullable<ReturnType<typeof readHolder>>;
+/** The process that has a lock, from the text of its file. */
+interface LockHolder {
+  readonly text: string;
+  readonly pid: number;
+  readonly host: string;
+  readonly nonce: string;
+  readonly start: string | undefined;
+}
 
 // Short, so that waiting processes take turns quickly.
 const LOCK_POLL_MS = 10;
@@ -51,13 +58,22 @@ export const MIN_TAKE_OVER_MS = 65_000;
 const TAKE_OVER_POLL_MS = 1000;
 const RENEWAL_COUNT_DIGITS = 10;
 
-export type Lease = Awaited<ReturnType<typeof acquireLease>>;
+export interface Lease {
+  /** Throws Failure `safety_check` if another process may have taken the lock, because it was not renewed for 60 s. */
+  readonly requireHeld: () => void;
+  readonly release: () => Promise<void>;
+}
 
 /**
  * Locks a path as acquireLock does, and renews the lock every 10 s while the process runs. With `takeOverMs`, the lock of another machine is
  * taken once its file stayed unchanged for that time on the clock of this one. Throws Failure `safety_check` when it is held.
  */
-export async function acquireLease(path: string, displayPath: string, runtime: LockRuntime, takeOverMs?: number) {
+export async function acquireLease(
+  path: string,
+  displayPath: string,
+  runtime: LockRuntime,
+  takeOverMs?: number,
+): Promise<Lease> {
   const file = `${path}.lock`;
   const unlock = await acquireLock(path, displayPath, runtime, 0, 'safety_check').catch(async (error: unknown) => {
     const state = await readLockState(file);
@@ -81,7 +97,7 @@ async function staysUnchanged(file: string, text: string, runtime: LockRuntime, 
 }
 
 // Through the file that was created: once another process has replaced it, a renewal changes nothing.
-async function renewLock(file: string, displayPath: string, runtime: LockRuntime, unlock: Unlock) {
+async function renewLock(file: string, displayPath: string, runtime: LockRuntime, unlock: Unlock): Promise<Lease> {
   const { after, uptime } = runtime;
   const handle = await withFileFailure(`lock ${displayPath}`, () => open(file, 'r+'));
   const { size } = await handle.stat();
@@ -114,8 +130,7 @@ async function renewLock(file: string, displayPath: string, runtime: LockRuntime
   };
   schedule();
   return {
-    /** Throws Failure `safety_check` if another process may have taken the lock, because it was not renewed for 60 s. */
-    requireHeld: (): void => {
+    requireHeld: () => {
       if (isHeld()) return;
       throw new Failure(
         'safety_check',
@@ -123,7 +138,7 @@ async function renewLock(file: string, displayPath: string, runtime: LockRuntime
         { hint: 'nothing more is sent; continue with --resume, if no other process does', applied: 'no' },
       );
     },
-    release: async (): Promise<void> => {
+    release: async () => {
       cancel();
       cancel = () => {};
       await handle.close();
@@ -179,7 +194,7 @@ async function readLockState(file: string): Promise<Exclude<LockAttempt, 'taken'
   }
 }
 
-function readHolder(text: string) {
+function readHolder(text: string): LockHolder | undefined {
   const [, pid, host, nonce, start] = /^(\d+) (\S+) (\w+)(?: (\S+))?(?:\n\d*)?$/.exec(text) ?? [];
   return host && nonce ? { text, pid: Number(pid), host, nonce, start } : undefined;
 }

@@ -73,13 +73,24 @@ async function openFirstFree(
   }
 }
 
-export type FileReplacement = Awaited<ReturnType<typeof openReplacement>>;
+/** A file that is about to be replaced. Every function throws Failure `local_file` with the path as typed. */
+export interface FileReplacement {
+  readonly isTerminal: boolean;
+  readonly write: (bytes: string | Uint8Array) => Promise<void>;
+  /** The first bytes that were written, at least one; none of a device, a pipe or an open descriptor, which cannot be read back. */
+  readonly read: (length: number) => AsyncIterable<Uint8Array>;
+  readonly stats: () => Promise<Stats>;
+  /** Replaces the old file durably. If that fails, the old file stays; then call `abandon`. */
+  readonly commit: () => Promise<void>;
+  /** Keeps the old file; moves the new one to a path, or removes it without one. True if it was moved there. */
+  readonly abandon: (kept?: string) => Promise<boolean>;
+}
 
 /**
- * Starts to replace or create a file; devices, pipes and open descriptors are written directly instead. Every function throws Failure
- * `local_file` with the path as typed. A new file has exactly `mode`, by default 0666 less the umask; an existing file keeps its mode.
+ * Starts to replace or create a file; devices, pipes and open descriptors are written directly instead. A new file has exactly
+ * `mode`, by default 0666 less the umask; an existing file keeps its mode.
  */
-export async function openReplacement(path: string, displayPath: string, mode?: number) {
+export async function openReplacement(path: string, displayPath: string, mode?: number): Promise<FileReplacement> {
   return withFileFailure(`write ${displayPath}`, async () => {
     const existing = await stat(path).catch(undefinedIfNotFound);
     if (existing && (!existing.isFile() || descriptorOf(path) !== undefined))
@@ -92,21 +103,16 @@ export async function openReplacement(path: string, displayPath: string, mode?: 
     if (exactMode !== undefined) await handle.chmod(exactMode).catch(() => {});
     return {
       isTerminal: false,
-      write: (bytes: string | Uint8Array): Promise<void> =>
-        withFileFailure(`write ${displayPath}`, async () => void (await handle.writeFile(bytes))),
-      /** The first bytes that were written, at least one; none of a device, a pipe or an open descriptor, which cannot be read back. */
-      read: (length: number): AsyncIterable<Uint8Array> =>
-        handle.createReadStream({ start: 0, end: length - 1, autoClose: false }),
+      write: (bytes) => withFileFailure(`write ${displayPath}`, () => handle.writeFile(bytes)),
+      read: (length) => handle.createReadStream({ start: 0, end: length - 1, autoClose: false }),
       stats: () => handle.stat(),
-      /** Replaces the old file durably. If that fails, the old file stays; then call `abandon`. */
-      commit: (): Promise<void> =>
+      commit: () =>
         withFileFailure(`write ${displayPath}`, async () => {
           await handle.sync();
           await handle.close();
           await renameDurably(temporary, target);
         }),
-      /** Keeps the old file; moves the new one to a path, or removes it without one. True if it was moved there. */
-      abandon: async (kept?: string): Promise<boolean> => {
+      abandon: async (kept) => {
         await handle.close().catch(() => {});
         if (kept === undefined) {
           await withFileFailure(`write ${displayPath}`, () => rm(temporary, { force: true }));
@@ -173,7 +179,7 @@ export function descriptorOf(path: string): number | undefined {
   return digits === undefined ? undefined : Number(digits);
 }
 
-async function openDirectly(path: string, existing: Stats, displayPath: string) {
+async function openDirectly(path: string, existing: Stats, displayPath: string): Promise<FileReplacement> {
   const { isatty } = await import('node:tty');
   const handle = existing.isFile() ? undefined : await open(path, 'w');
   const descriptor = handle?.fd ?? descriptorOf(path) ?? -1;
@@ -181,9 +187,8 @@ async function openDirectly(path: string, existing: Stats, displayPath: string) 
   return {
     isTerminal: isatty(descriptor),
     stats: () => promisify(fstat)(descriptor),
-    write: (bytes: string | Uint8Array): Promise<void> =>
-      withFileFailure(`write ${displayPath}`, () => promisify(writeFile)(descriptor, bytes)),
-    read: async function* (): AsyncGenerator<Uint8Array> {},
+    write: (bytes) => withFileFailure(`write ${displayPath}`, () => promisify(writeFile)(descriptor, bytes)),
+    read: async function* () {},
     commit: () => withFileFailure(`write ${displayPath}`, close),
     abandon: () => close().then(() => false),
   };

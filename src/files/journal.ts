@@ -109,33 +109,47 @@ export async function openJournal(
 ) {
   const write = <T>(action: () => Promise<T>): Promise<T> => withFileFailure(`write ${displayPath}`, action);
   const file = await write(() => openPrivateFile(path));
-  await write(() => file.truncate(validBytes));
-  if (validBytes === 0) await write(() => syncDirectory(dirname(path)));
-  let durableBytes = validBytes;
-  let damage: unknown;
-  const append = coalesceWrites((records) =>
-    write(async () => {
-      beforeWrite();
-      if (damage !== undefined) throw damage;
-      try {
-        writeAllSync(file.fd, records);
-        await file.datasync();
-        durableBytes += records.length;
-      } catch (error) {
-        // What is not durable is not sent, and nothing can follow a part of a record.
-        await file.truncate(durableBytes).catch(() => {
-          damage = error;
-        });
-        throw error;
-      }
-    }),
-  );
+  // What is not durable is not sent.
+  const append = await write(() => openAppender(file, path, validBytes, beforeWrite, () => file.datasync()));
   return {
     /** Appends records, durably when it returns. Records of concurrent calls share one write. */
     append: (...records: readonly string[]): Promise<void> =>
-      append(Buffer.from(records.map((record) => `${record}\n`).join(''))),
+      write(() => append(Buffer.from(records.map((record) => `${record}\n`).join('')))),
     close: (): Promise<void> => write(() => file.close()),
   };
+}
+
+/**
+ * Cuts a file after its first `validBytes` bytes, and returns a function that appends bytes; those of concurrent calls share
+ * one write. What a failed write leaves is cut off: a full disk may accept a part of the bytes. Throws system errors.
+ */
+export async function openAppender(
+  file: FileHandle,
+  path: string,
+  validBytes: number,
+  beforeWrite: () => void = () => {},
+  afterWrite: () => Promise<void> = async () => {},
+): Promise<(bytes: Uint8Array) => Promise<void>> {
+  await file.truncate(validBytes);
+  if (validBytes === 0) await syncDirectory(dirname(path));
+  let size = validBytes;
+  let damage: unknown;
+  return coalesceWrites(async (bytes) => {
+    beforeWrite();
+    // Nothing can follow a part of a record.
+    if (damage !== undefined) throw damage;
+    try {
+      // Faster than a write in the background.
+      for (let at = 0; at < bytes.length; ) at += writeSync(file.fd, bytes, at);
+      await afterWrite();
+      size += bytes.length;
+    } catch (error) {
+      await file.truncate(size).catch(() => {
+        damage = error;
+      });
+      throw error;
+    }
+  });
 }
 
 const LOCK_TIMEOUT_MS = 30_000;
@@ -169,9 +183,4 @@ export async function findJournalEnd({ path, displayPath }: Omit<JournalFile, 'h
       await file.close();
     }
   });
-}
-
-/** Appends bytes synchronously, which is faster than a write in the background. Throws system errors. */
-export function writeAllSync(fileDescriptor: number, bytes: Uint8Array): void {
-  for (let offset = 0; offset < bytes.length; ) offset += writeSync(fileDescriptor, bytes, offset);
 }

@@ -37,8 +37,14 @@ export async function connectTls(
   return secure.on('error', (error) => secure.destroy(error));
 }
 
-/** The TLS of a connection: its version, and when the certificate of the server expires, in milliseconds since 1970; undefined for none. */
-export function readTlsInfo(socket: Socket): { readonly version: string; readonly expiresMs: number } | undefined {
+export interface TlsInfo {
+  readonly version: string;
+  /** When the certificate of the server expires, in milliseconds since 1970. */
+  readonly expiresMs: number;
+}
+
+/** The TLS of a connection; undefined for none. */
+export function readTlsInfo(socket: Socket): TlsInfo | undefined {
   if (!(socket instanceof tls.TLSSocket)) return undefined;
   return { version: socket.getProtocol() ?? 'TLS', expiresMs: Date.parse(socket.getPeerCertificate().valid_to) };
 }

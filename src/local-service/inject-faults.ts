@@ -18,7 +18,7 @@ export class ConnectionResetError extends Error {
   override readonly name = 'ConnectionResetError';
 }
 
-type FaultRule = ReturnType<typeof parseFaultRule>;
+export type FaultRule = ReturnType<typeof parseFaultRule>;
 
 /** Injects faults into the operations (`--fault`). The first rule that applies to a request decides. */
 export function withFaults(

@@ -48,6 +48,11 @@ export interface Operation extends BodyRequirements {
   readonly examples: readonly Example[];
 }
 
+/** True for an operation that changes nothing that the service stores, although it can cost money. */
+export function changesNothing({ effect }: Pick<Operation, 'effect'>): boolean {
+  return effect === 'read' || effect === 'paid';
+}
+
 export const BYTES_PER_MEBIBYTE = 1024 * 1024;
 
 export const traceService = {

@@ -1,6 +1,6 @@
 import { formatNumber, wholeRange } from '../output/transfer-text.ts';
 import type { Bin } from './distribution.ts';
-import { type Markup, tableOf } from './report-page.ts';
+import { element, type Markup, tableOf } from './report-page.ts';
 
 /** A scale of a chart: `place` is 0 at its left or lower end, and 1 at the other. */
 interface Axis {
@@ -10,6 +10,10 @@ interface Axis {
   readonly range: (from: number, to: number) => string;
 }
 
+type Bar = Pick<Bin, 'from' | 'to' | 'count'> & { readonly bad?: number };
+
+type Point = Bin & { readonly isBad?: boolean };
+
 interface Chart {
   readonly title: string;
   /** What the chart shows, in a sentence for every reader. */
@@ -17,12 +21,12 @@ interface Chart {
   readonly x: Axis;
   readonly yLabel: string;
   /** Bars; `bad` is the part of the count that is marked. */
-  readonly bars?: readonly (Pick<Bin, 'from' | 'to' | 'count'> & { readonly bad?: number })[];
+  readonly bars?: readonly Bar[];
   readonly badLabel?: string;
   /** The highest bar of all charts that have the same scale. */
   readonly highest?: number;
   /** Points at the mean, with a line from the minimum to the maximum. */
-  readonly points?: readonly (Bin & { readonly isBad?: boolean })[];
+  readonly points?: readonly Point[];
   readonly marks?: readonly { readonly value: number; readonly label: string }[];
 }
 
@@ -42,17 +46,22 @@ export function chartFigure({ title, summary, x, yLabel, badLabel, highest = 0, 
     ...bars.map(({ from, to, count, bad = 0 }) => [x.range(from, to), ...(badLabel ? [count, bad] : [count])]),
     ...points.map(({ from, to, count, min, mean, max }) => [x.range(from, to), count, min, mean, max]),
   ].map((row) => row.map((cell) => (typeof cell === 'number' ? formatNumber(cell) : cell)));
-  if (rows.length === 0) return figureOf(title, summary, ['p', {}, 'No values.']);
-  const titles = rows.map((row): Markup => ['title', {}, row.join(', ')]);
-  const bar = (left: number, right: number, height: number, name: string, text: Markup = ''): Markup => {
-    const [width, y] = [percent(right - left), percent(1 - height)];
-    return ['rect', { class: name, x: percent(left), y, width, height: percent(height) }, [text]];
-  };
-  const upright = (at: number, y1: string | number, y2: string, name = ''): Markup => {
-    return ['line', { class: name, x1: percent(at), x2: percent(at), y1, y2 }];
-  };
-  const markTop = (at: number): number => -6 - (marks.length - 1 - at) * MARK_LINE_PX;
-  const shapes: Markup[] = [
+  if (rows.length === 0) return figureOf(title, summary, element('p', 'No values.'));
+  const titles = rows.map((row) => element('title', row.join(', ')));
+  const shapes = [
+    ...axisShapes(x, y, marks.length),
+    ...bars.flatMap((bar, at) => barShapes(bar, x, y, titles[at] ?? '')),
+    ...points.map((point, at) => pointShape(point, x, y, titles[at] ?? '')),
+    ...markShapes(marks, x),
+  ];
+  const labels = [element('title', title), element('desc', summary)];
+  const table = tableOf(badLabel ? [...headings, badLabel] : headings, rows);
+  const drawing: Markup = ['svg', { role: 'img', class: `marks${marks.length}` }, [...labels, ...shapes]];
+  return figureOf(title, summary, drawing, element('details', element('summary', 'Values'), ...table));
+}
+
+function axisShapes(x: Axis, y: Axis, markCount: number): Markup[] {
+  return [
     ...y.ticks.flatMap(({ value, text }): Markup[] => {
       const at = percent(1 - y.place(value));
       // A long number has no room beside the chart.
@@ -67,36 +76,48 @@ export function chartFigure({ title, summary, x, yLabel, badLabel, highest = 0, 
       const anchor = at < 0.06 ? 'start' : at > 0.94 ? 'end' : 'middle';
       return ['text', { x: percent(at), y: '100%', dy: 16, 'text-anchor': anchor }, text];
     }),
-    ['text', { dx: -52, dy: -10 - marks.length * MARK_LINE_PX }, yLabel],
+    ['text', { dx: -52, dy: -10 - markCount * MARK_LINE_PX }, y.label],
     ['text', { x: '50%', y: '100%', dy: 34, 'text-anchor': 'middle' }, x.label],
-    ...bars.flatMap(({ from, to, count, bad = 0 }, at) => {
-      const parts = [['bar', count] as const, ...(bad > 0 ? [['bar bad', bad] as const] : [])];
-      return parts.map(([name, height]) => bar(x.place(from), x.place(to), y.place(height), name, titles[at]));
-    }),
-    ...points.map(({ from, min, mean, max, isBad = false }, at): Markup => {
-      const place = x.place(from);
-      const [low = '', middle = '', high = ''] = [min, mean, max].map((value) => percent(1 - y.place(value)));
-      const circle: Markup = ['circle', { cx: percent(place), cy: middle, r: 3 }];
-      return ['g', { class: `point${isBad ? ' bad' : ''}` }, [titles[at] ?? '', upright(place, low, high), circle]];
-    }),
-    ...marks.map(({ value }, at) => upright(x.place(value), markTop(at) - 8, '100%', 'mark')),
-    ...marks.map(({ value, label }, at): Markup => {
-      const place = x.place(value);
+  ];
+}
+
+// The bar, and over it the part that is marked.
+function barShapes({ from, to, count, bad = 0 }: Bar, x: Axis, y: Axis, title: Markup): Markup[] {
+  const parts = [['bar', count] as const, ...(bad > 0 ? [['bar bad', bad] as const] : [])];
+  return parts.map(([name, value]): Markup => {
+    const height = y.place(value);
+    const place = { x: percent(x.place(from)), y: percent(1 - height), width: percent(x.place(to) - x.place(from)) };
+    return ['rect', { class: name, ...place, height: percent(height) }, [title]];
+  });
+}
+
+function pointShape({ from, min, mean, max, isBad = false }: Point, x: Axis, y: Axis, title: Markup): Markup {
+  const place = x.place(from);
+  const [low = '', middle = '', high = ''] = [min, mean, max].map((value) => percent(1 - y.place(value)));
+  const circle: Markup = ['circle', { cx: percent(place), cy: middle, r: 3 }];
+  return ['g', { class: `point${isBad ? ' bad' : ''}` }, [title, uprightLine(place, low, high), circle]];
+}
+
+// The labels after the lines, which they may cover.
+function markShapes(marks: NonNullable<Chart['marks']>, x: Axis): Markup[] {
+  const placed = marks.map(({ value, label }, at) => {
+    return { label, place: x.place(value), top: -6 - (marks.length - 1 - at) * MARK_LINE_PX };
+  });
+  return [
+    ...placed.map(({ place, top }) => uprightLine(place, top - 8, '100%', 'mark')),
+    ...placed.map(({ label, place, top }): Markup => {
       const side = place > 0.5 ? { dx: -4, 'text-anchor': 'end' } : { dx: 4 };
-      return ['text', { class: 'mark', x: percent(place), dy: markTop(at), ...side }, label];
+      return ['text', { class: 'mark', x: percent(place), dy: top, ...side }, label];
     }),
   ];
-  const labels: Markup[] = [
-    ['title', {}, title],
-    ['desc', {}, summary],
-  ];
-  const table = tableOf(badLabel ? [...headings, badLabel] : headings, rows);
-  const drawing: Markup = ['svg', { role: 'img', class: `marks${marks.length}` }, [...labels, ...shapes]];
-  return figureOf(title, summary, drawing, ['details', {}, [['summary', {}, 'Values'], ...table]]);
+}
+
+function uprightLine(at: number, y1: string | number, y2: string, name = ''): Markup {
+  return ['line', { class: name, x1: percent(at), x2: percent(at), y1, y2 }];
 }
 
 function figureOf(title: string, summary: string, ...content: Markup[]): Markup {
-  return ['figure', {}, [['figcaption', {}, [['b', {}, title], ` ${summary}`]], ...content]];
+  return element('figure', element('figcaption', element('b', title), ` ${summary}`), ...content);
 }
 
 function countAxis(label: string, highest: number): Axis {

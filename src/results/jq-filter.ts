@@ -29,12 +29,19 @@ const FILTER_TIMEOUT_MS = 120_000;
 // Of a compiler's message, which repeats the filter.
 const MAX_MESSAGE_CHARS = 500;
 
-/** Throws usage for an invalid filter. `remainingMs` is the time that --timeout leaves to a run, infinite for none. */
+interface JqOptions {
+  /** What errors name as the source of the filter. */
+  readonly label?: string;
+  /** The time that --timeout leaves to a run, infinite for none. */
+  readonly remainingMs?: (() => number) | undefined;
+  readonly runJq?: ReturnType<typeof createJqEngine>;
+}
+
+/** Throws usage for an invalid filter. */
 export async function compileJqFilter(
   filter: string,
   { runtime, signal, report }: Pick<Context, 'signal' | 'report'> & { readonly runtime: Pick<Runtime, 'after'> },
-  remainingMs = () => Number.POSITIVE_INFINITY,
-  runJq = createJqEngine(),
+  { label = '--jq', remainingMs = () => Number.POSITIVE_INFINITY, runJq = createJqEngine() }: JqOptions = {},
 ): Promise<JqFilter> {
   let timeoutFailure: Failure | undefined;
   const run = async (input: string): Promise<JqRun> => {
@@ -49,10 +56,10 @@ export async function compileJqFilter(
       return await runJq({ input, filter }, AbortSignal.any([signal, timeLimit.signal]));
     } catch {
       const { reason } = signal;
-      if (reason instanceof InterruptedError) throw new Failure(reason.code, `--jq: ${reason.message}`);
-      if (!timeLimit.signal.aborted) throw tooLargeFailure(input.length);
+      if (reason instanceof InterruptedError) throw new Failure(reason.code, `${label}: ${reason.message}`);
+      if (!timeLimit.signal.aborted) throw tooLargeFailure(label, input.length);
       const seconds = (limitMs / 1000).toFixed(1);
-      timeoutFailure = new Failure('invalid_response', `--jq: the filter was still running after ${seconds} s`, {
+      timeoutFailure = new Failure('invalid_response', `${label}: the filter was still running after ${seconds} s`, {
         hint: `check it for an endless loop${isLimited ? ', or raise --timeout' : ''}`,
       });
       throw timeoutFailure;
@@ -63,19 +70,20 @@ export async function compileJqFilter(
   const { stderr, exitCode } = await run('').catch((error: unknown) => {
     if (!(error instanceof Failure && error.code === 'invalid_response')) throw error;
     const reason = error === timeoutFailure ? 'takes too long' : 'needs too much memory';
-    throw usageFailure(`--jq: to compile the filter ${reason}`, 'write a simpler filter');
+    throw usageFailure(`${label}: to compile the filter ${reason}`, 'write a simpler filter');
   });
-  if (exitCode !== 0) throw usageFailure(`--jq: ${messageOf(stderr)}`, 'see https://jqlang.org/manual for the syntax');
+  if (exitCode !== 0)
+    throw usageFailure(`${label}: ${messageOf(stderr)}`, 'see https://jqlang.org/manual for the syntax');
   // Each line of a batch may have such a value.
   let hasWarned = false;
   const apply = async (input: string): Promise<FilterResult> => {
-    if (input.length > MAX_FILTER_INPUT_CHARS) throw tooLargeFailure(input.length);
+    if (input.length > MAX_FILTER_INPUT_CHARS) throw tooLargeFailure(label, input.length);
     const result = await run(withoutLoneSurrogates(input));
     for (const warning of hasWarned ? [] : lossyValueWarnings(input, '--jq')) {
       hasWarned = true;
       await report.warn(warning);
     }
-    return { text: result.lines.map(rawLine).join(''), failure: failureOf(result, report.redact) };
+    return { text: result.lines.map(rawLine).join(''), failure: failureOf(label, result, report.redact) };
   };
   // A run costs a hundred times its input, so lines share one if no line can affect another.
   const applyToLines = async (lines: readonly string[]): Promise<FilterResult> => {
@@ -121,10 +129,10 @@ export function filteredSink(sink: Sink, filter: JqFilter, locate: (failure: Fai
   };
 }
 
-function tooLargeFailure(chars: number): Failure {
+function tooLargeFailure(label: string, chars: number): Failure {
   return new Failure(
     'invalid_response',
-    `--jq: the filter or its input is too large or too deep (input: ${chars} characters)`,
+    `${label}: the filter or its input is too large or too deep (input: ${chars} characters)`,
     { hint: 'pipe the result into jq instead: svc ... --json | jq' },
   );
 }
@@ -138,13 +146,13 @@ function rawLine(line: string): string {
 const TIME_ZONE_HINT = 'this jq does not support %Z: write the name of the time zone instead, such as UTC';
 
 // The exit code is that of the last input.
-function failureOf({ exitCode, stderr }: JqRun, redact: (text: string) => string): Failure | undefined {
+function failureOf(label: string, { exitCode, stderr }: JqRun, redact: (text: string) => string): Failure | undefined {
   if (exitCode === 0 && !stderr.includes('jq: error')) return undefined;
   const message = messageOf(stderr);
   const hint = /\bstrf(local)?time\/1: unknown system failure/.test(message)
     ? TIME_ZONE_HINT
     : 'to see what the filter reads, write --jq . instead';
-  return new Failure('invalid_response', `--jq: ${redact(message)}`, { hint });
+  return new Failure('invalid_response', `${label}: ${redact(message)}`, { hint });
 }
 
 // jq's words without its name, its file and the count of errors.

@@ -68,7 +68,7 @@ export async function openResultFilter(
   const requested = requestedFilter(flags);
   if (requested === undefined) return undefined;
   const { compileJqFilter } = await import('./jq-filter.ts');
-  return compileJqFilter(requested.filter, context, remainingMs);
+  return compileJqFilter(requested.filter, context, { remainingMs });
 }
 
 export function resultOf(value: JsonValue): PrintableResult {

@@ -33,6 +33,11 @@ export type Markup =
       content?: string | readonly Markup[],
     ];
 
+/** An element without attributes. */
+export function element(name: string, ...content: readonly Markup[]): Markup {
+  return [name, {}, content];
+}
+
 /** A report as one HTML page without scripts and other files, for light and dark screens of any width. */
 export function reportPage(title: string, body: readonly Markup[]): string {
   return `<!doctype html>
@@ -45,7 +50,7 @@ export function reportPage(title: string, body: readonly Markup[]): string {
 <style>${STYLE}</style>
 </head>
 <body>
-${writeMarkup(['main', { class: 'report' }, [['h1', {}, title], ...body]])}
+${writeMarkup(['main', { class: 'report' }, [element('h1', title), ...body]])}
 </body>
 </html>
 `;
@@ -63,17 +68,7 @@ function escapeHtml(text: string): string {
 }
 
 export function figureList(figures: readonly (readonly [label: string, value: string])[]): Markup {
-  const items = figures.map(
-    ([label, value]): Markup => [
-      'div',
-      {},
-      [
-        ['dt', {}, label],
-        ['dd', {}, value],
-      ],
-    ],
-  );
-  return ['dl', {}, items];
+  return element('dl', ...figures.map(([label, value]) => element('div', element('dt', label), element('dd', value))));
 }
 
 // Words that are not broken on a narrow screen.
@@ -85,25 +80,15 @@ export function tableOf(headings: readonly string[], rows: readonly (readonly Ma
     const isWhole = typeof content === 'string' && content.length <= MAX_WHOLE_CHARS;
     return [name, isWhole ? { class: 'whole' } : {}, [content]];
   };
-  const heads = headings.map((heading) => cell('th', heading));
-  const lines = rows.map((row): Markup => ['tr', {}, row.map((content) => cell('td', content))]);
-  return rows.length === 0
-    ? []
-    : [
-        [
-          'table',
-          {},
-          [
-            ['thead', {}, [['tr', {}, heads]]],
-            ['tbody', {}, lines],
-          ],
-        ],
-      ];
+  if (rows.length === 0) return [];
+  const head = element('tr', ...headings.map((heading) => cell('th', heading)));
+  const lines = rows.map((row) => element('tr', ...row.map((content) => cell('td', content))));
+  return [element('table', element('thead', head), ['tbody', {}, lines])];
 }
 
 /** A part of a report, or nothing without content. */
 export function reportSection(title: string, content: readonly Markup[]): Markup[] {
-  return content.length === 0 ? [] : [['section', {}, [['h2', {}, title], ...content]]];
+  return content.length === 0 ? [] : [element('section', element('h2', title), ...content)];
 }
 
 /** The style of what is in an element of class `report`, and the colors. */

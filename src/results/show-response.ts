@@ -29,6 +29,8 @@ import type { JqFilter } from './jq-filter.ts';
 import type { OutputFormat } from './output-format.ts';
 import { printResult, type StyledText } from './print-result.ts';
 
+export type ResultText = string | readonly StyledText[];
+
 export interface ResultView {
   readonly operation: Operation;
   readonly format: OutputFormat;
@@ -37,7 +39,7 @@ export interface ResultView {
   readonly context: Context;
   readonly requestedChoices: number;
   /** The text of the result, in place of that of its kind. */
-  readonly textOf?: ((doc: JsonDocument) => string | readonly StyledText[]) | undefined;
+  readonly textOf?: ((doc: JsonDocument) => ResultText) | undefined;
   /** Called with the merged response before the rest of a stream is printed. */
   readonly onDocument?: (doc: JsonDocument) => void;
 }

@@ -18,7 +18,7 @@ import {
 } from './chat-text.ts';
 import { createStreamMerger, MAX_STREAM_BYTES } from './chunk-merger.ts';
 import { printFiltered } from './print-result.ts';
-import { isChatText, printDocument, type ResultView, reportChatEnd } from './show-response.ts';
+import { isChatText, printDocument, type ResultText, type ResultView, reportChatEnd } from './show-response.ts';
 
 interface StreamUse {
   /** The returned response is used, so that it must be complete. */
@@ -89,7 +89,7 @@ export async function showStream(
 
 // `textOf` may look for a part that did not arrive: the whole text is printed then.
 function partialView({ textOf, ...view }: ResultView): ResultView {
-  const partialTextOf = (doc: JsonDocument): ReturnType<NonNullable<typeof textOf>> => {
+  const partialTextOf = (doc: JsonDocument): ResultText => {
     try {
       return textOf?.(doc) ?? '';
     } catch (error) {

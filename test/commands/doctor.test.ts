@@ -82,7 +82,7 @@ describe('svc doctor', () => {
         },
       },
       {
-        profile: ['work', 'svc profile use'],
+        profile: ['work', 'first login or svc profile use'],
         trace_base_url: ['http://127.0.0.1:9/x', 'base_url of profile "work"'],
         chat_base_url: ['http://127.0.0.1:9/chat', 'chat_base_url of profile "work"'],
         bearer: ['a token, sent to http://127.0.0.1:9', 'profile "work"'],

@@ -326,7 +326,8 @@ describe('batch merge', () => {
     ['fewer rows', ['--join', 'few.csv', '--columns', 'a=.line'], 2, 'few.csv has no row 2'],
     ['no columns', ['--join', 'rows.csv'], 2, '--join needs --columns'],
     ['columns without a filter', ['--join', 'rows.csv', '--columns', 'a'], 2, '--columns cannot be "a"'],
-    ['an invalid filter', ['--join', 'rows.csv', '--columns', 'a=)('], 2, 'syntax error'],
+    ['an invalid filter', ['--join', 'rows.csv', '--columns', 'b=.x', '--columns', 'a=)('], 2, '--columns a: syntax'],
+    ['an error of jq', ['--join', 'rows.csv', '--columns', 'a=.x y'], 2, ' .x y\n'],
     ['a file that is no table', ['--join', 'out.jsonl', '--columns', 'a=.line'], 2, '--join cannot read out.jsonl'],
     ['columns alone', ['--columns', 'a=.line'], 2, '--columns works only with --join'],
     ['the table as output', ['--join', 'rows.csv', '--columns', 'a=.line', '-o', 'rows.csv'], 2, 'rows.csv'],
@@ -336,6 +337,7 @@ describe('batch merge', () => {
     await run([...chat, '--rows', 'rows.csv', '--prompt', '{{text}}', '-o', 'out.jsonl']);
     const { code, stderr } = await runBuilt(['batch', 'merge', 'out.jsonl', '-o', 'all.csv', ...flags]);
     expect({ code, stderr }).toEqual({ code: exitCode, stderr: expect.stringContaining(message) });
+    expect(stderr).not.toContain('try');
     expect(existsSync(join(cwd, 'all.csv'))).toBe(false);
     expect(readFileSync(join(cwd, 'rows.csv'), 'utf8')).toBe(table);
   });
@@ -360,6 +362,14 @@ describe('batch merge', () => {
     });
     expect(second).toMatchObject({ custom_id: 'request-2', response: null, error: { code: 'body' } });
   });
+});
+
+it.each(['rows.csv', 'rows.tsv'])('--batch %s names --rows once', async (name) => {
+  const { bodies, run } = await scene(name, 'id,text\n7,a\n');
+  const { code, stderr } = await run([...chat, '--batch', name]);
+  expect({ code, bodies }).toEqual({ code: 10, bodies: [] });
+  expect(stderr.match(/found "i"; to send the rows of a table, use --rows \(line 1\)/g)).toHaveLength(1);
+  expect(stderr.match(/--rows/g)).toHaveLength(1);
 });
 
 describe('before it costs', () => {

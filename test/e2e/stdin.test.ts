@@ -127,6 +127,16 @@ describe('stdin that is not read because of flags', () => {
     });
   });
 
+  it.each([
+    ['svc chat --local - < /dev/null', 3, 'stdin was empty'],
+    ['svc chat --local "$UNSET"', 2, 'the prompt is empty'],
+    ['echo text | svc chat --local "$UNSET" " "', 2, 'the prompt is empty'],
+  ])('is not sent as an empty prompt: %s', async (line, exitCode, problem) => {
+    const { code, stderr } = await inShell(line);
+    expect({ code, stderr }).toEqual({ code: exitCode, stderr: expect.stringContaining(problem) });
+    expect(stderr).toMatch(/give a prompt, pipe text or a JSON object into svc, or use -f body\.json\n$/);
+  });
+
   it.each(['feedback replace', 'feedback schema', 'train', 'call start'])(
     'that is empty is named by the error of svc %s',
     async (command) => {

@@ -9,14 +9,15 @@ import { helpTopics } from '../../src/cli/docs/help-topics.ts';
 import { bodyFlags } from '../../src/cli/operation-commands.ts';
 import { parseCommandLine } from '../../src/cli/parse-command-line.ts';
 import { reportFlags } from '../../src/cli/shared-flags.ts';
-import { isOfferedAlways, mcpTools } from '../../src/commands/mcp/tools.ts';
+import { mcpTools } from '../../src/commands/mcp/tools.ts';
 import { type Setting, settingFlagName, settings } from '../../src/config/settings.ts';
 import { type Field, flagName, sampleValue } from '../../src/fields/field.ts';
 import { flagForms, flagGroup, flagTerm } from '../../src/flag.ts';
 import { writeJson } from '../../src/json/write-json.ts';
 import { allOperations } from '../../src/operations/all-operations.ts';
-import { flagTarget } from '../../src/operations/operation.ts';
+import { changesNothing, flagTarget } from '../../src/operations/operation.ts';
 import { resultFilters } from '../../src/results/output-format.ts';
+import { run } from '../support/process.ts';
 import { svc, temporaryDirectory } from '../support/svc.ts';
 import { shellWords } from '../support/words.ts';
 
@@ -189,7 +190,7 @@ describe('the flags of a command', () => {
 
   it('of svc mcp offer the tools that write', () => {
     const allow = allCommands.find(({ name }) => name === 'mcp')?.flags.find(({ name }) => name === 'allow');
-    const wanted = mcpTools.filter((tool) => !isOfferedAlways(tool)).map(({ name }) => name);
+    const wanted = mcpTools.filter(({ operation }) => !changesNothing(operation)).map(({ name }) => name);
     expect(allow?.offers).toEqual(wanted.sort());
     expect(mcpTools.map(({ operation }) => operation)).toEqual(expect.arrayContaining([...allOperations]));
   });
@@ -512,7 +513,8 @@ describe('help for programs', () => {
   });
 
   it('--skill prints a skill file that names every command', async () => {
-    const { code, stdout } = await svc(['help', '--skill']);
+    // The built program prints the file of the package.
+    const { code, stdout } = await run(['help', '--skill']);
     expect(code).toBe(0);
     expect(stdout).toMatch(/^---\nname: svc\ndescription: .+\n---\n/);
     for (const { name } of named) expect(stdout).toContain(`svc ${name}`);

@@ -10,7 +10,7 @@ const engine = createJqEngine(new URL('../../dist/jq-worker.js', import.meta.url
 const stderr = createStreamWriter(process.stderr, 'stderr', false);
 const report = createReporter(stderr, { isJson: false, isQuiet: true, isVerbose: false, secrets: ['tok-en-1'] });
 const compile = (filter: string): Promise<JqFilter> =>
-  compileJqFilter(filter, { report, signal: new AbortController().signal, runtime: { after } }, undefined, engine);
+  compileJqFilter(filter, { report, signal: new AbortController().signal, runtime: { after } }, { runJq: engine });
 
 const input =
   '{"id":"c-1","n":12,"price":1.5,"ok":true,"none":null,"tags":["b","a","c","a"],"text":"line 1\\nline 2\\n","time":"2026-01-30T10:00:00Z",' +
@@ -264,7 +264,7 @@ describe('a filter that fails', () => {
       },
     };
     const { signal } = new AbortController();
-    const filter = await compileJqFilter('def f: f; f', { report, signal, runtime }, remainingMs, engine);
+    const filter = await compileJqFilter('def f: f; f', { report, signal, runtime }, { remainingMs, runJq: engine });
     const message = `--jq: the filter was still running after ${(limitMs / 1000).toFixed(1)} s`;
     for (const _ of [1, 2])
       await expect(filter.apply('1')).rejects.toMatchObject({ code: 'invalid_response', message, facts: { hint } });

@@ -1,8 +1,9 @@
+import { readFile } from 'node:fs/promises';
 import type { Command, RunCommand } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { exitCodes, usageFailure } from '../../errors.ts';
 import { closestMatch, joinWithOr } from '../../fields/closest-match.ts';
-import { type Flag, type FlagValues, flagForms, flagTerm, isFlagOn } from '../../flag.ts';
+import { type Flag, type FlagValues, flagForms, isFlagOn } from '../../flag.ts';
 import { pageText } from '../../output/pager.ts';
 import type { Writer } from '../../output/writer.ts';
 import { requestedFilter } from '../../results/output-format.ts';
@@ -24,7 +25,8 @@ export const runHelp: RunCommand = async ({ args, flags }, context) => {
   const { runtime, stdout } = context;
   if (isFlagOn(flags, 'skill')) {
     if (args.length > 0) throw usageFailure('--skill covers all commands and takes no topic', 'run: svc help --skill');
-    return printWhole(helpAsSkill(), stdout);
+    // From dist/, where the bundle is.
+    return stdout.write(await readFile(new URL('../skills/svc/SKILL.md', import.meta.url)));
   }
   const [name = ''] = args;
   const topic = args.length === 1 ? helpTopicNames.find((one) => one === name) : undefined;
@@ -48,18 +50,12 @@ export async function showHelp(request: HelpRequest, context: HelpContext): Prom
 }
 
 async function printJson(commands: readonly Command[], flags: FlagValues, context: Context): Promise<void> {
-  const { stdout } = context;
+  const { write, isTerminal } = context.stdout;
   const json = `${JSON.stringify(helpAsJson(commands), null, 2)}\n`;
-  if (!requestedFilter(flags)) return printWhole(json, stdout);
+  if (!requestedFilter(flags)) return write(json, isTerminal ? 'json' : undefined);
   const { openResultFilter, printFiltered } = await import('../../results/print-result.ts');
   const filter = await openResultFilter(flags, context);
-  if (filter) await printFiltered(json, filter, stdout.write);
-  await stdout.end();
-}
-
-async function printWhole(text: string, stdout: Writer): Promise<void> {
-  await stdout.write(text, stdout.isTerminal && text.startsWith('{') ? 'json' : undefined);
-  await stdout.end();
+  if (filter) await printFiltered(json, filter, write);
 }
 
 async function showPage(text: string, { runtime: { env, cwd }, stdout, noInput }: HelpContext): Promise<void> {
@@ -83,7 +79,6 @@ async function writeStyled(text: string, stdout: Writer): Promise<void> {
       await stdout.write(rest);
     } else await stdout.write(line, /^[A-Z][\w, ]*:\n$/.test(line) ? 'bold' : undefined);
   }
-  await stdout.end();
 }
 
 function unknownTopic(args: readonly string[]): Error {
@@ -157,47 +152,4 @@ function valueType({ takes, value = '' }: Flag): string {
   if (takes === 'switch' || takes === 'boolean' || takes === 'off') return 'boolean';
   const types = new Map(Object.entries({ '<n>': 'integer', '<x>': 'number', '<json>': 'json', '<file>': 'file' }));
   return types.get(value) ?? 'string';
-}
-
-export function helpAsSkill(): string {
-  const operations = allCommands.filter(({ operation }) => operation);
-  const others = allCommands.filter(({ operation }) => !operation);
-  const known = operations.flatMap((command) => command.flags);
-  const flags = ['dry-run', 'json', 'local', 'set', 'error-format', 'stdin'].flatMap(
-    (name) => known.find((flag) => flag.name === name) ?? [],
-  );
-  const paragraphs = [
-    [
-      '---',
-      'name: svc',
-      'description: Send feedback, discover feedback schemas, create chat completions and training jobs, and record traced calls with the svc command-line client.',
-      '---',
-    ].join('\n'),
-    '# svc',
-    introduction,
-    '## Operations',
-    ...operations.flatMap((command) => [
-      `### svc ${command.name}`,
-      [`${command.summary}.`, command.about ?? ''].join(' ').trim(),
-      ...requiredFields(command),
-      ['```sh', ...command.examples.map(exampleLine), '```'].join('\n'),
-    ]),
-    '## Other commands',
-    others.map(({ name, summary }) => `- \`svc ${name}\`: ${summary}`).join('\n'),
-    '## Flags that help agents',
-    flags.map((flag) => `- \`${flagTerm(flag)}\`: ${flag.summary}`).join('\n'),
-    '## Exit codes',
-    Object.values(exitCodes)
-      .map(({ code, meaning, retry }) => `- ${code}: ${meaning}${retry ? `. Run again: ${retry}` : ''}`)
-      .join('\n'),
-    'Run `svc help --json` for every flag with its type, and `svc spec <command>` for the JSON Schema of a body.',
-  ];
-  return `${paragraphs.join('\n\n')}\n`;
-}
-
-function requiredFields({ flags }: Command): string[] {
-  const required = flags
-    .filter(({ group }) => group === 'Required')
-    .map((flag) => [`\`${flagTerm(flag)}\``, ...(flag.or ?? [])].join(' or '));
-  return required.length === 0 ? [] : [`Required fields, from flags, a file or stdin: ${required.join(', ')}.`];
 }

@@ -174,19 +174,13 @@ const commands: { readonly [name: string]: SessionCommand } = {
     argument: 'TEXT',
     needs: 'a text',
     effect: 'sets the system message',
-    run: (text, { flags, context: { report } }) => {
-      flags.set('system', text);
-      return report.note('the system message is set');
-    },
+    run: (text, session) => setFlag('system', text, 'the system message is set', session),
   },
   model: {
     argument: 'NAME',
     needs: 'a name',
     effect: 'selects the model',
-    run: (text, { flags, context: { report } }) => {
-      flags.set('model', text);
-      return report.note(`the model is ${text}`);
-    },
+    run: (text, session) => setFlag('model', text, `the model is ${text}`, session),
   },
   attach: {
     argument: 'FILE',
@@ -229,6 +223,11 @@ const commands: { readonly [name: string]: SessionCommand } = {
     },
   },
 };
+
+function setFlag(name: string, value: string, note: string, { flags, context }: ChatSession): Promise<void> {
+  flags.set(name, value);
+  return context.report.note(note);
+}
 
 async function showHelp(_: string, { context }: ChatSession): Promise<void> {
   const lines = Object.entries(commands).map(([name, { argument, effect }]) =>

@@ -5,7 +5,7 @@ import { readCertificateFlags, readConnectOptions } from '../../config/connect-o
 import { toFailure } from '../../errors.ts';
 import { type ConnectOptions, openSocket } from '../../http/open-socket.ts';
 import { TimeLimitError, timeLimits } from '../../http/time-limits.ts';
-import { readTlsInfo } from '../../http/tls.ts';
+import { readTlsInfo, type TlsInfo } from '../../http/tls.ts';
 import { pluralize } from '../../json/pluralize.ts';
 import { feedbackSchemaOperation } from '../../operations/feedback-schema.ts';
 import type { Examination } from './examination.ts';
@@ -37,7 +37,7 @@ async function testConnection(url: URL, options: ConnectOptions, { context, find
     timeout.abort(new TimeLimitError('connect', timeLimits.connect)),
   );
   const startedAt = runtime.elapsed();
-  let security: ReturnType<typeof readTlsInfo>;
+  let security: TlsInfo | undefined;
   let error: string | null = null;
   try {
     const socket = await openSocket(url, options, AbortSignal.any([signal, timeout.signal]));

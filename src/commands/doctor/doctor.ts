@@ -26,7 +26,7 @@ export const runDoctor: RunCommand = async ({ flags }, context) => {
   const problems = findings.filter((finding) => finding !== worst);
   const columns = stdout.isTerminal ? stdout.columns : undefined;
   const text = (): StyledText[] => formatReport(sections, problems, isFlagOn(flags, 'all'), columns);
-  await ignoreClosedPipe(printResult({ ...resultOf({ ...sections, warnings }), text }, output).then(stdout.end));
+  await ignoreClosedPipe(printResult({ ...resultOf({ ...sections, warnings }), text }, output));
   if (worst?.code) throw new Failure(worst.code, worst.message, { hint: worst.hint, applied: 'no' });
 };
 

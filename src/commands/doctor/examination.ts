@@ -1,4 +1,4 @@
-import { resolveBaseUrl, type ServiceHost } from '../../config/base-url.ts';
+import { resolveBaseUrl, type ServiceHost, serviceHosts } from '../../config/base-url.ts';
 import { missingBaseUrl } from '../../config/destination.ts';
 import { DEFAULT_PROFILE_NAME } from '../../config/profile-store.ts';
 import { readProjectFile } from '../../config/project-file.ts';
@@ -52,7 +52,7 @@ export async function openExamination(flags: FlagValues, context: Context): Prom
   const sources = { flags, env, project: await capture(() => readProjectFile(runtime, report.warn)), selected };
   const baseUrls: { host: ServiceHost; url: URL }[] = [];
   const findingsBefore = findings.length;
-  for (const host of selected.isLocal ? [] : (['trace', 'chat', 'train'] as const)) {
+  for (const host of selected.isLocal ? [] : serviceHosts) {
     const url = await capture(() => resolveBaseUrl(host, flags, env, selected.profile));
     if (url) baseUrls.push({ host, url });
   }

@@ -1,4 +1,4 @@
-import { findBaseUrl } from '../../config/base-url.ts';
+import { findBaseUrl, serviceHosts } from '../../config/base-url.ts';
 import {
   type AuthScheme,
   basicAuthorization,
@@ -46,7 +46,7 @@ function settingRow(name: SettingName, setting: Setting, examination: Examinatio
     case 'chat_base_url':
     case 'train_base_url': {
       if (selected.isLocal) return { name, value: 'the local service', source: selected.source };
-      const host = (['trace', 'chat', 'train'] as const).find((one) => name.startsWith(one)) ?? 'trace';
+      const host = serviceHosts.find((one) => name.startsWith(one)) ?? 'trace';
       const { source = NOT_SET } = findBaseUrl(host, flags, env, profile) ?? {};
       // Only a valid URL is shown: a password in any other text could not be redacted.
       const url = baseUrls.find((baseUrl) => baseUrl.host === host)?.url.href ?? null;

@@ -34,9 +34,16 @@ type Members = { readonly [name: string]: JsonValue };
 
 type RequestResult = { readonly result: Members } | { readonly error: JsonValue };
 
+interface McpServer {
+  readonly tools: readonly McpTool[];
+  readonly flags: FlagValues;
+  readonly context: Context;
+  callsInFlight: number;
+}
+
 export function createMcpServer(tools: readonly McpTool[], flags: FlagValues, context: Context) {
   const running = new Map<string, AbortController>();
-  let callsInFlight = 0;
+  const server: McpServer = { tools, flags, context, callsInFlight: 0 };
 
   // The responses to a message, as one line of JSON; undefined if it needs none.
   const handleMessage = async (message: Buffer): Promise<string | undefined> => {
@@ -76,7 +83,7 @@ export function createMcpServer(tools: readonly McpTool[], flags: FlagValues, co
     const controller = new AbortController();
     running.set(id, controller);
     try {
-      const result = await callMethod(method, params, controller.signal);
+      const result = await callMethod(method, params, controller.signal, server);
       // A cancelled request has no response.
       return controller.signal.aborted ? undefined : envelope(idNode, result);
     } catch (error) {
@@ -86,61 +93,69 @@ export function createMcpServer(tools: readonly McpTool[], flags: FlagValues, co
     }
   };
 
-  const callMethod = async (
-    method: string,
-    params: JsonNode | undefined,
-    signal: AbortSignal,
-  ): Promise<RequestResult> => {
-    const meta = getMember(params, '_meta');
-    const requested = firstStringMember(meta, VERSION_KEY);
-    const isStateless = requested !== undefined;
-    if (isStateless && !STATELESS_VERSIONS.includes(requested))
-      return errorOf('unsupportedVersion', `unsupported protocol version ${JSON.stringify(requested)}`, {
-        supported: STATELESS_VERSIONS,
-        requested,
-      });
-    const complete = (result: Members): RequestResult => ({
-      result: isStateless ? { resultType: 'complete', ...result } : result,
-    });
-    const cached = isStateless ? { ttlMs: LIST_TTL_MS, cacheScope: 'private' } : {};
-    switch (method) {
-      case 'initialize':
-        return { result: initializeResult(params) };
-      case 'server/discover':
-        return complete({
-          supportedVersions: [...STATELESS_VERSIONS, ...HANDSHAKE_VERSIONS],
-          capabilities: { tools: {} },
-          instructions: INSTRUCTIONS,
-          ...cached,
-          _meta: { 'io.modelcontextprotocol/serverInfo': SERVER_INFO },
-        });
-      case 'ping':
-        return complete({});
-      case 'tools/list':
-        return complete({ tools: await describeTools(tools, flags, context), ...cached });
-      case 'tools/call': {
-        const name = firstStringMember(params, 'name');
-        const tool = tools.find((one) => one.name === name);
-        if (!tool) {
-          const isKnown = mcpTools.some((one) => one.name === name);
-          const unknown = `unknown tool ${JSON.stringify(name ?? null)}`;
-          const notAllowed = `the tool ${name} is not allowed; start the server with svc mcp --allow ${name}`;
-          return errorOf('invalidParams', isKnown ? notAllowed : unknown);
-        }
-        const args = getMember(params, 'arguments');
-        const traceParent = firstStringMember(meta, 'traceparent');
-        const callContext = { ...context, signal: AbortSignal.any([signal, context.signal]) };
-        callsInFlight += 1;
-        const result = await runTool(tool.operation, args ? rawText(args) : '{}', traceParent, flags, callContext);
-        callsInFlight -= 1;
-        return complete(result);
-      }
-      default:
-        return errorOf('methodNotFound', `unknown method ${JSON.stringify(method)}`);
-    }
-  };
+  return { handleMessage, callsInFlight: () => server.callsInFlight };
+}
 
-  return { handleMessage, callsInFlight: () => callsInFlight };
+async function callMethod(
+  method: string,
+  params: JsonNode | undefined,
+  signal: AbortSignal,
+  server: McpServer,
+): Promise<RequestResult> {
+  const requested = firstStringMember(getMember(params, '_meta'), VERSION_KEY);
+  const isStateless = requested !== undefined;
+  if (isStateless && !STATELESS_VERSIONS.includes(requested))
+    return errorOf('unsupportedVersion', `unsupported protocol version ${JSON.stringify(requested)}`, {
+      supported: STATELESS_VERSIONS,
+      requested,
+    });
+  const complete = (result: Members): RequestResult => ({
+    result: isStateless ? { resultType: 'complete', ...result } : result,
+  });
+  const cached = isStateless ? { ttlMs: LIST_TTL_MS, cacheScope: 'private' } : {};
+  switch (method) {
+    case 'initialize':
+      return { result: initializeResult(params) };
+    case 'server/discover':
+      return complete({
+        supportedVersions: [...STATELESS_VERSIONS, ...HANDSHAKE_VERSIONS],
+        capabilities: { tools: {} },
+        instructions: INSTRUCTIONS,
+        ...cached,
+        _meta: { 'io.modelcontextprotocol/serverInfo': SERVER_INFO },
+      });
+    case 'ping':
+      return complete({});
+    case 'tools/list':
+      return complete({ tools: await describeTools(server.tools, server.flags, server.context), ...cached });
+    case 'tools/call': {
+      const name = firstStringMember(params, 'name');
+      const tool = server.tools.find((one) => one.name === name);
+      if (tool) return complete(await callTool(tool, params, signal, server));
+      const isKnown = mcpTools.some((one) => one.name === name);
+      const unknown = `unknown tool ${JSON.stringify(name ?? null)}`;
+      const notAllowed = `the tool ${name} is not allowed; start the server with svc mcp --allow ${name}`;
+      return errorOf('invalidParams', isKnown ? notAllowed : unknown);
+    }
+    default:
+      return errorOf('methodNotFound', `unknown method ${JSON.stringify(method)}`);
+  }
+}
+
+async function callTool(
+  { operation }: McpTool,
+  params: JsonNode | undefined,
+  signal: AbortSignal,
+  server: McpServer,
+): Promise<Members> {
+  const { flags, context } = server;
+  const args = getMember(params, 'arguments');
+  const traceParent = firstStringMember(getMember(params, '_meta'), 'traceparent');
+  const callContext = { ...context, signal: AbortSignal.any([signal, context.signal]) };
+  server.callsInFlight += 1;
+  const result = await runTool(operation, args ? rawText(args) : '{}', traceParent, flags, callContext);
+  server.callsInFlight -= 1;
+  return result;
 }
 
 const mcpErrorCodes = {

@@ -4,8 +4,9 @@ import { Failure, type InterruptedError, usageFailure } from '../../errors.ts';
 import { formatByteSize } from '../../files/byte-size.ts';
 import { splitLines } from '../../files/split-lines.ts';
 import { type FlagValues, getArrayFlag, getStringFlag } from '../../flag.ts';
+import { changesNothing } from '../../operations/operation.ts';
 import { createMcpServer, invalidRequest } from './mcp-server.ts';
-import { isOfferedAlways, mcpTools } from './tools.ts';
+import { mcpTools } from './tools.ts';
 
 // A tool call carries a request body, of which servers take at most 32 MiB.
 const MAX_MESSAGE_BYTES = 33 * 1024 * 1024;
@@ -22,7 +23,7 @@ export const runMcp: RunCommand = async ({ flags }, context) => {
   if (unknown !== undefined)
     throw usageFailure(`--allow cannot be ${JSON.stringify(unknown)}`, `choose from: ${names.join(', ')}`);
   if (flags.has('print')) return printRegistration(flags, context);
-  const tools = mcpTools.filter((tool) => isOfferedAlways(tool) || allowed.includes(tool.name));
+  const tools = mcpTools.filter(({ name, operation }) => changesNothing(operation) || allowed.includes(name));
   const { stdout, runtime, signal } = context;
   let stopReason: unknown;
   const stop = (reason: unknown): void => {
@@ -105,5 +106,4 @@ async function printRegistration(flags: FlagValues, { stdout, report }: Context)
   });
   await report.note(`add this to ${file}; svc did not change any file`);
   await stdout.write(textOf(['mcp', ...words.flat()]));
-  await stdout.end();
 }

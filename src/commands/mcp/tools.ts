@@ -53,11 +53,6 @@ export const mcpTools: readonly McpTool[] = Object.entries(toolsByPath).flatMap(
   return operation ? [{ name: operation.command.join('_'), operation, ...texts }] : [];
 });
 
-/** True for a tool that changes nothing that the service stores, although it can cost money: it needs no `--allow`. */
-export function isOfferedAlways({ operation: { effect } }: McpTool): boolean {
-  return effect === 'read' || effect === 'paid';
-}
-
 /** What `tools/list` returns: all of it follows from the operations. A project is required only if svc does not fill it in. */
 export async function describeTools(
   tools: readonly McpTool[],

@@ -39,7 +39,6 @@ export const runSpec: RunCommand = async ({ args, flags }, context) => {
   else if (isSmallest) await printSmallestBody(findOperation(args), flags, output, context);
   else if (view === 'skeleton') await printEveryField(findOperation(args), flags, output);
   else await print(operationSchema(findOperation(args), view));
-  await context.stdout.end();
 };
 
 // Flags of the body fill in the smallest body only, and each operation has its own.

@@ -1,0 +1,49 @@
+import { allCommands } from '../src/cli/all-commands.ts';
+import { exampleLine, introduction } from '../src/cli/docs/help-text.ts';
+import type { Command } from '../src/command.ts';
+import { exitCodes } from '../src/errors.ts';
+import { flagTerm } from '../src/flag.ts';
+
+/** The file that `svc help --skill` prints, for agents that run commands. */
+export function skillMarkdown(): string {
+  const operations = allCommands.filter(({ operation }) => operation);
+  const others = allCommands.filter(({ operation }) => !operation);
+  const known = operations.flatMap((command) => command.flags);
+  const flags = ['dry-run', 'json', 'local', 'set', 'error-format', 'stdin'].flatMap(
+    (name) => known.find((flag) => flag.name === name) ?? [],
+  );
+  const paragraphs = [
+    [
+      '---',
+      'name: svc',
+      'description: Send feedback, discover feedback schemas, create chat completions and training jobs, and record traced calls with the svc command-line client.',
+      '---',
+    ].join('\n'),
+    '# svc',
+    introduction,
+    '## Operations',
+    ...operations.flatMap((command) => [
+      `### svc ${command.name}`,
+      [`${command.summary}.`, command.about ?? ''].join(' ').trim(),
+      ...requiredFields(command),
+      ['```sh', ...command.examples.map(exampleLine), '```'].join('\n'),
+    ]),
+    '## Other commands',
+    others.map(({ name, summary }) => `- \`svc ${name}\`: ${summary}`).join('\n'),
+    '## Flags that help agents',
+    flags.map((flag) => `- \`${flagTerm(flag)}\`: ${flag.summary}`).join('\n'),
+    '## Exit codes',
+    Object.values(exitCodes)
+      .map(({ code, meaning, retry }) => `- ${code}: ${meaning}${retry ? `. Run again: ${retry}` : ''}`)
+      .join('\n'),
+    'Run `svc help --json` for every flag with its type, and `svc spec <command>` for the JSON Schema of a body.',
+  ];
+  return `${paragraphs.join('\n\n')}\n`;
+}
+
+function requiredFields({ flags }: Command): string[] {
+  const required = flags
+    .filter(({ group }) => group === 'Required')
+    .map((flag) => [`\`${flagTerm(flag)}\``, ...(flag.or ?? [])].join(' or '));
+  return required.length === 0 ? [] : [`Required fields, from flags, a file or stdin: ${required.join(', ')}.`];
+}
