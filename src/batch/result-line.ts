@@ -64,14 +64,10 @@ export interface LineResult extends LineState, Omit<ResultLineFacts, 'line'> {
   readonly warnings: readonly string[];
 }
 
-/** A result that replaces an earlier one of this run. */
-export interface LineRevision {
-  readonly line: number;
-  readonly failure: Failure;
-  readonly earlier: LineState;
-}
-
-export const NOT_SENT = {
+export const UNSENT: LineResult = {
+  status: 'unsent',
+  isUnresolved: false,
+  failure: undefined,
   isIdempotent: false,
   message: undefined,
   attempts: 0,
@@ -79,7 +75,7 @@ export const NOT_SENT = {
   httpStatus: undefined,
   response: undefined,
   warnings: [],
-} as const;
+};
 
 /** The digest of an input line, in 16 hex digits; a carriage return at its end does not count. */
 export function digestInputLine({ bytes, length }: Pick<InputLine, 'bytes' | 'length'>): string {

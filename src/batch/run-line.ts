@@ -32,11 +32,10 @@ import {
   formatResult,
   type LineAttempt,
   type LineResult,
-  type LineRevision,
   type LineState,
   messageWithIssue,
-  NOT_SENT,
   resultLineFacts,
+  UNSENT,
 } from './result-line.ts';
 import { canSendLine, type PriorLine, type ResultStore } from './result-store.ts';
 import type { Scheduler, Turn } from './scheduler.ts';
@@ -58,8 +57,8 @@ export interface BatchJob extends LineChecks {
   /** Creates the guard of a line, which an earlier run may have applied; undefined if lines need none. */
   readonly guardFor?: ((line: number, draft: Draft, mayBeApplied: boolean) => LineGuard) | undefined;
   readonly canRetryUnknown: boolean;
-  /** Stores a result in place of an earlier one of this run, once that is written. */
-  readonly revise: (revision: LineRevision, result: Buffer, written: Promise<void>) => void;
+  /** Takes back the result of a line, if it is stored: the response may be for another request. */
+  readonly revise: (run: LineRun) => void;
   readonly expectations?: ChatExpectations | undefined;
   readonly runReport?: RunReport | undefined;
   readonly context: Context;
@@ -120,8 +119,6 @@ export async function runLine(line: InputLine, run: LineRun, job: BatchJob): Pro
   if (sent.status !== 'unsent') return sent;
   return prior.applied === 'no' ? settle(run, job, sent) : keepPriorOutcome(run, job, request);
 }
-
-const UNSENT: LineResult = { status: 'unsent', isUnresolved: false, failure: undefined, ...NOT_SENT };
 
 // The next request may start before the result of this one is written.
 async function settle(run: LineRun, job: BatchJob, result: LineResult, bytes?: Buffer): Promise<LineResult> {
@@ -229,7 +226,7 @@ async function sendAndStore(
   if (state.status !== 'unknown' && !isOwnResponse) {
     run.stored = { state, response: response?.bytes, written, createDoubt: doubtOf };
     // Such data may have arrived while a record or a warning was written.
-    if (run.hasStrayData) onStrayData();
+    if (run.hasStrayData) job.revise(run);
   }
   await written;
   return result;
@@ -315,16 +312,10 @@ async function readOutcome(
 }
 
 // A function of its own, because a connection holds what it refers to.
-function watchStrayData(run: LineRun, { revise, context: { report } }: BatchJob): () => void {
+function watchStrayData(run: LineRun, { revise }: BatchJob): () => void {
   return () => {
     run.hasStrayData = true;
-    const { stored } = run;
-    if (!stored) return;
-    run.stored = undefined;
-    run.revision += 1;
-    const failure = stored.createDoubt();
-    const result = formatResult(run, null, stored.response, failure, report.redact);
-    revise({ line: run.line, failure, earlier: stored.state }, result, stored.written);
+    revise(run);
   };
 }
 

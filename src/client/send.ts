@@ -21,7 +21,6 @@ import {
 import { parseJson } from '../json/parse-json.ts';
 import type { Operation } from '../operations/operation.ts';
 import { formatSeconds, formatTransfer } from '../output/transfer-text.ts';
-import { withVerboseLog } from '../output/verbose-log.ts';
 import type { ParsedResponse } from '../results/show-response.ts';
 import type { Runtime } from '../runtime.ts';
 import { type Authorization, type Connection, connect } from './connection.ts';
@@ -46,7 +45,7 @@ import type { Settings } from './resolve-settings.ts';
 export async function send(context: RequestContext, hooks: SendHooks, runtime: Runtime): Promise<Outcome> {
   const { destination, authorization, progress } = context;
   const { headers, body } = context.request;
-  const { transport, timeoutMs, onTrace } = context.connection;
+  const { transport, timeoutMs } = context.connection;
   const { signal, onStrayData, turn } = hooks;
   const request: HttpRequest = {
     method: 'POST',
@@ -59,7 +58,6 @@ export async function send(context: RequestContext, hooks: SendHooks, runtime: R
     signal,
     onStrayData,
   };
-  const tracedSend = onTrace ? withVerboseLog(onTrace)(transport.send) : transport.send;
   let deadline: Deadline | undefined;
   const attempt = async (): Promise<Outcome> => {
     await turn?.acquire();
@@ -69,7 +67,7 @@ export async function send(context: RequestContext, hooks: SendHooks, runtime: R
         await hooks.onSend?.();
         deadline = hooks.deadline ?? createDeadline(timeoutMs, runtime);
       }
-      const watchedSend = watchExchange(deadline, progress, runtime.after)(tracedSend);
+      const watchedSend = watchExchange(deadline, progress, runtime.after)(transport.send);
       return await sendOnce(watchedSend, request, context, hooks, runtime);
     } catch (error) {
       if (error instanceof Failure) failure = error;

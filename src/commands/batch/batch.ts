@@ -97,7 +97,7 @@ export async function runBatch(
     prior = file && (await openPriorResults(file, identity, checks.run, options, runtime, report));
     const differences = prior && (await compareWithPrior(input, selection, prior, context));
     if (previewFormat) return await checkLines(input, selection, checks, context, previewFormat);
-    const authorization = await readAuthorization(settings, destination, context);
+    const authorization = await readAuthorization(settings, context);
     const openStream = async () => {
       const sink = await openSink(output, context.stdout, runtime.cwd);
       const { operation, shard } = identity;

@@ -94,8 +94,7 @@ interface FlushProgress {
 
 // A batch whose input is the spool: each call that the service confirms is deleted. Returns the failure of those that are not.
 async function sendCalls(calls: readonly SpooledCall[], progress: FlushProgress, settings: Settings, context: Context) {
-  const { destination, timeoutMs } = settings;
-  if (calls.length === 0 || !destination) return new Failure('partly_failed', '');
+  if (calls.length === 0) return new Failure('partly_failed', '');
   let firstMessage: string | undefined;
   const onResult = async (line: number, { failure, message, warnings: [warning], status }: LineResult) => {
     const call = calls[line - 1];
@@ -115,12 +114,12 @@ async function sendCalls(calls: readonly SpooledCall[], progress: FlushProgress,
   const silent = { ...context, report };
   const bodies = calls.map(({ body }) => body);
   const input = createMemoryInput('the spool', bodies, callStartOperation.maxBodyBytes);
-  const tools = createBodyInputs(context, createDeadline(timeoutMs, context.runtime));
+  const tools = createBodyInputs(context, createDeadline(settings.timeoutMs, context.runtime));
   const given = { label: input.label, defaults: NO_DEFAULTS, tools, parent: undefined };
   const unchanged = { ...settings, isExact: true, isStrict: false, isCheckDisabled: true };
   const checks = await createLineChecks(unchanged, given, silent);
   const resultStore = createStreamStore({ run: checks.run, operation: callStartOperation.path, shard: '1/1' });
-  const authorization = await readAuthorization(settings, destination, context);
+  const authorization = await readAuthorization(settings, context);
   const options = { ...DEFAULT_BATCH_OPTIONS, maxOutageMs: MAX_OUTAGE_MS };
   const batch = { ...checks, resultStore, onResult };
   const { tally, stopReason, abortReason } = await sendBatch(input, options, batch, authorization, silent);

@@ -10,7 +10,6 @@ import {
   readRequestHistory,
 } from '../../client/history/request-history.ts';
 import { prepareRequest } from '../../client/request.ts';
-import { missingBaseUrl } from '../../config/destination.ts';
 import type { Context } from '../../context.ts';
 import { type AppliedState, Failure, InterruptedError, toFailure, usageFailure } from '../../errors.ts';
 import { pathExists } from '../../files/file-errors.ts';
@@ -62,9 +61,7 @@ interface ChatSession {
 /** Runs an interactive chat until the user ends it. A request that fails is reported, and the session continues. */
 export async function runChatSession(start: RequestStart, conversation: Conversation | undefined, context: Context) {
   const { report, runtime, signal, stdout } = context;
-  const { destination } = start.settings;
-  if (!destination) throw missingBaseUrl();
-  const authorization = await readAuthorization(start.settings, destination, context);
+  const authorization = await readAuthorization(start.settings, context);
   await report.note('/help lists the commands; Ctrl-D ends the session');
   const closed = awaitClosedTerminal(runtime.stdin);
   const history = await openPromptHistory(start, context);
