@@ -362,29 +362,23 @@ async function collectResponse(
   }
 }
 
-function foreignIdWarnings(parsedResponse: ParsedResponse, context: RequestContext): string[] {
-  return Object.entries(context.ids).flatMap(([what, sent]) => {
-    const name = idField(what, context);
-    const received = responseId(parsedResponse, name) ?? sent;
+function foreignIdWarnings(response: ParsedResponse, context: RequestContext): string[] {
+  return idPairs(response, context).flatMap(({ name, sent, received = sent }) => {
     if (received === sent) return [];
     return `the response has ${name} ${JSON.stringify(received)}, but ${JSON.stringify(sent)} was sent; it may be for another request`;
   });
 }
 
 /** True for a response that returns the id of the record that the request names: it is for no other request. */
-export function hasIdOfRequest(parsedResponse: IdSource, context: RequestContext): boolean {
-  const [what = ''] = Object.keys(context.operation.ids ?? {});
-  const sent = context.ids[what];
-  return sent !== undefined && responseId(parsedResponse, idField(what, context)) === sent;
+export function hasIdOfRequest(response: Pick<ParsedResponse, 'doc'> | undefined, context: RequestContext): boolean {
+  const [record] = Object.keys(context.operation.ids ?? {});
+  return idPairs(response, context).some(({ what, sent, received }) => what === record && received === sent);
 }
-
-type IdSource = Pick<ParsedResponse, 'doc'> | undefined;
 
 // A response has an id under the name that it has in the request.
-function idField(what: string, { operation }: RequestContext): string {
-  return String(operation.ids?.[what]?.at(-1));
-}
-
-function responseId(parsedResponse: IdSource, name: string): string | undefined {
-  return parsedResponse?.doc && firstStringMember(rootOf(parsedResponse.doc), name);
+function idPairs(response: Pick<ParsedResponse, 'doc'> | undefined, { ids, operation }: RequestContext) {
+  return Object.entries(ids).map(([what, sent]) => {
+    const name = String(operation.ids?.[what]?.at(-1));
+    return { what, name, sent, received: response?.doc && firstStringMember(rootOf(response.doc), name) };
+  });
 }

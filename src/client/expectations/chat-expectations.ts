@@ -65,17 +65,16 @@ const MAX_ACTUAL_CHARS = 200;
 function textCheck(expect: 'text' | 'not', value: string, suspendSignals: Context['suspendSignals']): Check {
   const hint = 'write a JavaScript regular expression, such as "^Yes"';
   const pattern = parseFlag(`--expect-${expect}`, hint, () => new RegExp(value, 'u'));
-  const textProblem = (response: JsonNode): string | undefined => {
-    const wrong = responseTexts(response).find((text) => pattern.test(text) !== (expect === 'text'));
-    if (wrong === undefined) return undefined;
-    return expect === 'not'
-      ? `the text contains ${quoteStart(pattern.exec(wrong)?.[0] ?? '')}`
-      : `no match in ${quoteStart(wrong)}`;
+  const textProblem = (text: string): string[] => {
+    const [match] = pattern.exec(text) ?? [];
+    if (expect === 'not') return match === undefined ? [] : [`the text contains ${quoteStart(match)}`];
+    return match === undefined ? [`no match in ${quoteStart(text)}`] : [];
   };
   const problemOf = (response: JsonNode): string | undefined => {
+    const texts = responseTexts(response);
     try {
       // A match blocks the event loop, so Ctrl-C must end the process without a listener.
-      return suspendSignals(() => runWithTimeLimit(() => textProblem(response)));
+      return suspendSignals(() => runWithTimeLimit(() => texts.flatMap(textProblem)[0]));
     } catch (error) {
       return `could not be checked: ${errorMessage(error)}`;
     }
