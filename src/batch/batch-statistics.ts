@@ -1,9 +1,9 @@
-import type { RunReport } from '../client/expectations/run-report.ts';
 import type { Failure } from '../errors.ts';
 import type { InputLine } from '../files/split-lines.ts';
 import { getMember, type JsonNode, kindOf, rawText, stringOf } from '../json/json-node.ts';
 import { tryParseJson } from '../json/parse-json.ts';
 import { createDistribution, type Distribution } from '../results/distribution.ts';
+import type { RunReport } from '../results/run-report.ts';
 import { countMember, type LineResult, type LineState, type ResultLineFacts, UNSENT } from './result-line.ts';
 
 /** Figures over the results of a batch, in bounded memory. */

@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer';
 import { hash } from 'node:crypto';
-import type { ExpectationResult } from '../client/expectations/chat-expectations.ts';
+import type { ExpectationResult } from '../client/chat-expectations.ts';
 import type { AppliedState, Failure } from '../errors.ts';
 import type { InputLine } from '../files/split-lines.ts';
 import { CARRIAGE_RETURN, LINE_FEED } from '../json/json-bytes.ts';

@@ -1,9 +1,8 @@
 import { Buffer } from 'node:buffer';
 import type { Draft } from '../body/draft.ts';
+import { type ChatExpectations, expectationFailure } from '../client/chat-expectations.ts';
 import type { Connection } from '../client/connection.ts';
 import { createDoubt, invalidResponseFailure, retryAdvice } from '../client/exchange-failure.ts';
-import { type ChatExpectations, expectationFailure } from '../client/expectations/chat-expectations.ts';
-import type { RunReport } from '../client/expectations/run-report.ts';
 import {
   createRequestContext,
   isIdempotent,
@@ -24,6 +23,7 @@ import { parseJson, tryParseJson } from '../json/parse-json.ts';
 import { writeJson } from '../json/write-json.ts';
 import { createRedactor } from '../output/redaction.ts';
 import { mergeStream } from '../results/chunk-merger.ts';
+import type { RunReport } from '../results/run-report.ts';
 import type { ParsedResponse } from '../results/show-response.ts';
 import type { IndexedResult } from './line-table.ts';
 import { type LineChecks, prepareLine } from './prepare-line.ts';
