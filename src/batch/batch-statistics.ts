@@ -174,19 +174,3 @@ function addLine(lines: number[], line: number): void {
   lines.splice(at < 0 ? lines.length : at, 0, line);
   if (lines.length > MAX_CAUSE_LINES) lines.pop();
 }
-
-/** The edges of bars of equal width from 0 to a value. */
-export function evenEdges(max: number, barCount: number): number[] {
-  const width = Math.max(1, Math.ceil((max + 1) / barCount));
-  return Array.from({ length: Math.ceil((max + 1) / width) + 1 }, (_, at) => at * width);
-}
-
-/** The edges of bars from one value to another, some for each power of ten; whole numbers. */
-export function logEdges(min: number, max: number, perDecade: number): number[] {
-  const edges = new Set(min < 1 ? [0] : []);
-  for (let at = Math.floor(Math.log10(Math.max(1, min)) * perDecade), edge = 0; edge <= max; at += 1) {
-    edge = Math.round(10 ** (at / perDecade));
-    edges.add(edge);
-  }
-  return [...edges];
-}
