@@ -165,16 +165,10 @@ function lostResponseFailure(request?: PreparedRequest): Failure {
 }
 
 // A line that a signal stopped before it was applied is not stored.
-async function sendAndStore(
-  request: RequestContext,
-  guard: LineGuard | undefined,
-  run: LineRun,
-  job: BatchJob,
-): Promise<LineResult> {
+async function sendAndStore(request: RequestContext, guard: LineGuard | undefined, run: LineRun, job: BatchJob) {
   const { resultStore, settings } = job;
   const { line, prior } = run;
-  const onStrayData = watchStrayData(run, job);
-  const sent = await recordAndSend(request, guard, onStrayData, run, job);
+  const sent = await recordAndSend(request, guard, run, job);
   const { response, warnings, status } = sent;
   const { elapsed, now } = job.context.runtime;
   const endedAt = sent.lastChunkAt ?? elapsed();
@@ -203,7 +197,7 @@ async function sendAndStore(
   if (isInterrupted) return { ...UNSENT, attempts };
   if (!failure) await job.warnings.addResponseWarnings(line, warnings);
   if (doubt) await job.warnings.addResponseWarnings(line, [doubt.facts.summary ?? doubt.message]);
-  const redact = failure ? redactorFor(request.request, job) : String;
+  const redact = failure ? redactorFor(request, job) : String;
   run.attempts = attempts;
   run.milliseconds = milliseconds;
   run.endedAtMs = now();
@@ -241,13 +235,7 @@ interface SentLineResult {
   readonly lastChunkAt?: number | undefined;
 }
 
-async function recordAndSend(
-  request: RequestContext,
-  guard: LineGuard | undefined,
-  onStrayData: () => void,
-  run: LineRun,
-  job: BatchJob,
-): Promise<SentLineResult> {
+async function recordAndSend(request: RequestContext, guard: LineGuard | undefined, run: LineRun, job: BatchJob) {
   const { runtime, report } = job.context;
   const { turn } = run;
   let journalError: unknown;
@@ -266,7 +254,7 @@ async function recordAndSend(
     signal: job.signal,
     waitSignal: job.scheduler.stopSignal,
     turn,
-    onStrayData,
+    onStrayData: watchStrayData(run, job),
     onSend: async () => {
       // First, so that a job that only the job history has is not one of this batch.
       await record();

@@ -43,8 +43,7 @@ import type { Settings } from './resolve-settings.ts';
 
 /** The one way to send: a request with retries (docs/contract.md, section 7). Throws the Failure of the attempt that was most likely applied. */
 export async function send(context: RequestContext, hooks: SendHooks, runtime: Runtime): Promise<Outcome> {
-  const { destination, authorization, progress } = context;
-  const { headers, body } = context.request;
+  const { destination, authorization, headers, body, progress } = context;
   const { transport, timeoutMs } = context.connection;
   const { signal, onStrayData, turn } = hooks;
   const request: HttpRequest = {

@@ -1,4 +1,4 @@
-import { constants, open } from 'node:fs/promises';
+import { constants, writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { readAuthorization } from '../../client/connection.ts';
 import { resolveSettings, type Settings } from '../../client/resolve-settings.ts';
@@ -272,13 +272,10 @@ const LOG_OPEN_FLAGS = constants.O_WRONLY | constants.O_APPEND | constants.O_CRE
 
 // To a file that is 0600 if new. The message of its Failure is the reason alone.
 async function appendCallLog(path: string, line: string): Promise<never[]> {
-  try {
-    const file = await open(path, LOG_OPEN_FLAGS, 0o600);
-    await file.appendFile(`${line}\n`).finally(() => file.close());
-    return [];
-  } catch (error) {
+  await writeFile(path, `${line}\n`, { mode: 0o600, flag: LOG_OPEN_FLAGS }).catch((error: unknown) => {
     throw new Failure('local_file', describeFileError(error));
-  }
+  });
+  return [];
 }
 
 // The namespace of the ids of the feedback; a random UUID that never changes.
