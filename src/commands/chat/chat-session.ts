@@ -3,13 +3,8 @@ import { resolve } from 'node:path';
 import { type Conversation, isEmptyConversation, messagesAfterResponse } from '../../body/chat/conversation.ts';
 import { isIssue, type JsonSource, parseJsonSource } from '../../body/json-source.ts';
 import { type Authorization, readAuthorization } from '../../client/connection.ts';
-import {
-  appendToHistory,
-  promptHistoryFile,
-  pruneHistory,
-  readRequestHistory,
-} from '../../client/history/request-history.ts';
 import { prepareRequest } from '../../client/request.ts';
+import { appendToHistory, promptHistoryFile, pruneHistory, readRequestHistory } from '../../client/request-history.ts';
 import type { Context } from '../../context.ts';
 import { type AppliedState, Failure, InterruptedError, toFailure, usageFailure } from '../../errors.ts';
 import { pathExists } from '../../files/file-errors.ts';
