@@ -65,8 +65,8 @@ export async function openBatchJournal(
   beforeWrite: () => void,
 ) {
   const { append, close } = await openJournal(file, earlier?.end.bytes ?? 0, beforeWrite);
-  const text = formatRunRecord(run);
-  if (!earlier?.runs.some((record) => formatRunRecord(record) === text)) await append(text);
+  const text = writeJson(run);
+  if (!earlier?.runs.some((record) => writeJson(record) === text)) await append(text);
   const lineStart = (kind: string, line: number, digest: string, was: string | undefined): string =>
     `{"${kind}":${line},"input":"${digest}"${was === undefined ? '' : `,"was":"${was}"`}`;
   return {
@@ -80,19 +80,19 @@ export async function openBatchJournal(
   };
 }
 
-/** What identifies a batch besides its lines; only the same batch can resume an output. */
-export interface BatchIdentity {
+/** What identifies a batch besides its lines; only the same batch can resume an output. The names are those of the file. */
+export type BatchIdentity = {
   readonly operation: string;
   /** `3/10`. */
   readonly shard: string;
-  /** The base URL with a slash at its end. */
-  readonly baseUrl: string;
+  /** With a slash at its end. */
+  readonly base_url: string;
   /** What flags, environment and profile put into bodies, by field or flag: of an age, which differs from run to run, the argument. */
   readonly values: Readonly<Record<string, string>>;
   readonly limit?: number | undefined;
   readonly sample?: number | undefined;
   readonly seed?: string | undefined;
-}
+};
 
 export function createBatchIdentity(url: URL, options: BatchOptions, checks: LineChecks): BatchIdentity {
   const { settings, defaults, parent } = checks;
@@ -104,7 +104,7 @@ export function createBatchIdentity(url: URL, options: BatchOptions, checks: Lin
   return {
     operation: operation.path,
     shard: `${shard.index}/${shard.count}`,
-    baseUrl: url.href.slice(0, 1 - operation.path.length),
+    base_url: url.href.slice(0, 1 - operation.path.length),
     values: Object.fromEntries([
       ['--exact', String(isExact)],
       ...autofilled,
@@ -119,41 +119,27 @@ export function createBatchIdentity(url: URL, options: BatchOptions, checks: Lin
 }
 
 /** A `run` record: an identity whose base URL and values are digests, salted by the id of the run, because they may be secret. */
-interface RunRecord extends BatchIdentity {
+type RunRecord = BatchIdentity & {
   readonly run: string;
   /** Earlier records were lost: any line without a result may have been sent. */
-  readonly isJournalLost: boolean;
-}
+  readonly journal_lost: true | undefined;
+};
 
 export function createRunRecord(identity: BatchIdentity, run: string, isJournalLost = false): RunRecord {
   const digest = (value: string): string => hash('sha256', `${run} ${value}`, 'hex').slice(0, 8);
   const values = Object.entries(identity.values).map(([name, value]) => [name, digest(value)]);
-  return { ...identity, run, isJournalLost, baseUrl: digest(identity.baseUrl), values: Object.fromEntries(values) };
+  const { operation, shard, base_url, limit, sample, seed } = identity;
+  const record = { run, operation, shard, base_url: digest(base_url), values: Object.fromEntries(values) };
+  return { ...record, limit, sample, seed, journal_lost: isJournalLost || undefined };
 }
 
-function formatRunRecord({ run, operation, shard, baseUrl, values, isJournalLost, ...selection }: RunRecord): string {
-  const { limit, sample, seed } = selection;
-  const lost = isJournalLost || undefined;
-  return writeJson({ run, operation, shard, base_url: baseUrl, values, limit, sample, seed, journal_lost: lost });
-}
-
-// Undefined for anything but what svc writes.
+// Undefined for anything but what svc writes, in the same order.
 function parseRunRecord(text: string): RunRecord | undefined {
-  const {
-    run,
-    operation,
-    shard,
-    base_url: baseUrl,
-    values,
-    limit,
-    sample,
-    seed,
-    journal_lost: lost,
-  } = JSON.parse(text);
-  const isComplete = [run, operation, shard, baseUrl].every((part) => typeof part === 'string' && part !== '');
+  const { run, operation, shard, base_url, values, limit, sample, seed, journal_lost } = JSON.parse(text);
+  const isComplete = [run, operation, shard, base_url].every((part) => typeof part === 'string' && part !== '');
   if (!isComplete || typeof values !== 'object' || values === null) return undefined;
-  const record = { run, operation, shard, baseUrl, values, limit, sample, seed, isJournalLost: lost === true };
-  return formatRunRecord(record) === text ? record : undefined;
+  const record = { run, operation, shard, base_url, values, limit, sample, seed, journal_lost };
+  return writeJson(record) === text && [true, undefined].includes(journal_lost) ? record : undefined;
 }
 
 /** The differences of a batch from earlier runs: its values have to match one of them, and its lines include those of the last. */
@@ -183,8 +169,9 @@ function differencesFromRun(record: RunRecord, identity: BatchIdentity): string[
   const current = createRunRecord(identity, record.run);
   const names = Object.keys({ ...record.values, ...current.values });
   const changed = names.filter((name) => record.values[name] !== current.values[name]);
+  const isSameUrl = record.base_url === current.base_url;
   return [
-    ...(record.baseUrl === current.baseUrl ? [] : [`its results came from a base URL other than ${identity.baseUrl}`]),
+    ...(isSameUrl ? [] : [`its results came from a base URL other than ${identity.base_url}`]),
     ...(changed.length === 0 ? [] : [`it was started with other values for ${changed.join(', ')}`]),
   ];
 }

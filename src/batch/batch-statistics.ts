@@ -1,9 +1,10 @@
-import type { RunReport } from '../client/expectations/run-report.ts';
+import type { Failure } from '../errors.ts';
 import type { InputLine } from '../files/split-lines.ts';
 import { getMember, type JsonNode, kindOf, rawText, stringOf } from '../json/json-node.ts';
 import { tryParseJson } from '../json/parse-json.ts';
 import { createDistribution, type Distribution } from '../results/distribution.ts';
-import { countMember, type LineResult, type LineRevision, NOT_SENT, type ResultLineFacts } from './result-line.ts';
+import type { RunReport } from '../results/run-report.ts';
+import { countMember, type LineResult, type LineState, type ResultLineFacts, UNSENT } from './result-line.ts';
 
 /** Figures over the results of a batch, in bounded memory. */
 export type BatchStatistics = ReturnType<typeof createBatchStatistics>;
@@ -70,30 +71,29 @@ export function totalLines({ byStatus }: BatchCounts): number {
 /** Counts the results of a batch, and records them as cases of the report for CI. */
 export function createBatchRecord(runReport: RunReport | undefined) {
   const tally = createBatchCounts();
-  const addLine = (facts: ResultFacts): void => {
-    addResult(tally, facts);
-    if (facts.status === 'unknown') tally.unknownLines.push(facts.line);
+  const addLine = (line: number, result: LineResult): void => {
+    addResult(tally, { line, ...result });
+    if (result.status === 'unknown') tally.unknownLines.push(line);
   };
   return {
     tally,
     /** Counts a line that has no result, because it could not be written. */
-    addLost: (line: number, status: 'unknown' | 'unsent') => addLine({ line, status, ...NOT_SENT }),
+    addLost: (line: number, status: 'unknown' | 'unsent') => addLine(line, { ...UNSENT, status }),
     add: (input: InputLine, result: LineResult): void => {
-      const line = input.number;
-      addLine({ line, ...result });
+      addLine(input.number, result);
       if (result.isUnresolved) tally.unresolvedLines += 1;
       if (result.failure?.code === 'body') tally.invalidLines += 1;
       if (result.isUnresolved && result.isIdempotent)
         tally[result.status === 'unknown' ? 'resendableLines' : 'resendableFailures'] += 1;
       if (result.status !== 'unsent' && result.attempts > 0) tally.sentLines += 1;
       if (result.status === 'unsent') runReport?.addUnsent();
-      else runReport?.add(line, caseName(input), result.milliseconds, result.failure);
+      else runReport?.add(input.number, caseName(input), result.milliseconds, result.failure);
     },
     /** Corrects a line that was added: its outcome is unknown after all. */
-    revise: ({ line, failure, earlier }: LineRevision): void => {
+    revise: (line: number, failure: Failure, earlier: LineState): void => {
       tally.byStatus[earlier.status] -= 1;
       if (!earlier.isUnresolved) tally.unresolvedLines += 1;
-      addLine({ line, status: 'unknown', ...NOT_SENT, message: failure.message });
+      addLine(line, { ...UNSENT, status: 'unknown', message: failure.message });
       runReport?.revise(line, failure);
     },
   };
@@ -173,20 +173,4 @@ function addLine(lines: number[], line: number): void {
   const at = lines.findIndex((other) => other > line);
   lines.splice(at < 0 ? lines.length : at, 0, line);
   if (lines.length > MAX_CAUSE_LINES) lines.pop();
-}
-
-/** The edges of bars of equal width from 0 to a value. */
-export function evenEdges(max: number, barCount: number): number[] {
-  const width = Math.max(1, Math.ceil((max + 1) / barCount));
-  return Array.from({ length: Math.ceil((max + 1) / width) + 1 }, (_, at) => at * width);
-}
-
-/** The edges of bars from one value to another, some for each power of ten; whole numbers. */
-export function logEdges(min: number, max: number, perDecade: number): number[] {
-  const edges = new Set(min < 1 ? [0] : []);
-  for (let at = Math.floor(Math.log10(Math.max(1, min)) * perDecade), edge = 0; edge <= max; at += 1) {
-    edge = Math.round(10 ** (at / perDecade));
-    edges.add(edge);
-  }
-  return [...edges];
 }

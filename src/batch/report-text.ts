@@ -1,10 +1,10 @@
 import { pluralize } from '../json/pluralize.ts';
 import type { JsonValue } from '../json/write-json.ts';
 import { formatCount, formatMilliseconds, wholeRange } from '../output/transfer-text.ts';
-import { type Distribution, plotBars } from '../results/distribution.ts';
+import { type Distribution, evenEdges, logEdges, plotBars } from '../results/distribution.ts';
 import { alignColumns } from '../results/format-rows.ts';
 import type { BatchReport } from './batch-report.ts';
-import { type BatchStatistics, evenEdges, logEdges, sortedCauses } from './batch-statistics.ts';
+import { type BatchStatistics, sortedCauses } from './batch-statistics.ts';
 import { formatLineRanges } from './batch-warnings.ts';
 import { type Comparison, lineChanges } from './compare-results.ts';
 

@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer';
 import { hash } from 'node:crypto';
-import type { ExpectationResult } from '../client/expectations/chat-expectations.ts';
+import type { ExpectationResult } from '../client/chat-expectations.ts';
 import type { AppliedState, Failure } from '../errors.ts';
 import type { InputLine } from '../files/split-lines.ts';
 import { CARRIAGE_RETURN, LINE_FEED } from '../json/json-bytes.ts';
@@ -66,14 +66,10 @@ export interface LineResult extends LineState, Omit<ResultLineFacts, 'line'> {
   readonly warnings: readonly string[];
 }
 
-/** A result that replaces an earlier one of this run. */
-export interface LineRevision {
-  readonly line: number;
-  readonly failure: Failure;
-  readonly earlier: LineState;
-}
-
-export const NOT_SENT = {
+export const UNSENT: LineResult = {
+  status: 'unsent',
+  isUnresolved: false,
+  failure: undefined,
   isIdempotent: false,
   message: undefined,
   attempts: 0,
@@ -81,7 +77,7 @@ export const NOT_SENT = {
   httpStatus: undefined,
   response: undefined,
   warnings: [],
-} as const;
+};
 
 /** The digest of an input line, in 16 hex digits; a carriage return at its end does not count. */
 export function digestInputLine({ bytes, length }: Pick<InputLine, 'bytes' | 'length'>): string {

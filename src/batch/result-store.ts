@@ -206,7 +206,7 @@ export async function openPriorResults(
     // Any line without a result may have been sent. A run creates its journal before its output, and records each line before it
     // has a result.
     let isJournalLost =
-      earlierRuns.some((record) => record.isJournalLost) || (output.exists && earlierRuns.length === 0);
+      earlierRuns.some((record) => record.journal_lost) || (output.exists && earlierRuns.length === 0);
     for (const line of table.lines())
       isJournalLost ||= table.result(line)?.applied !== 'no' && table.recordedDigest(line) === undefined;
     if (output.checkpoints.length === 0 && (isJournalLost || table.lastLine() > 0)) {

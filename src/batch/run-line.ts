@@ -1,9 +1,8 @@
 import { Buffer } from 'node:buffer';
 import type { Draft } from '../body/draft.ts';
+import { type ChatExpectations, expectationFailure } from '../client/chat-expectations.ts';
 import type { Connection } from '../client/connection.ts';
 import { createDoubt, invalidResponseFailure, retryAdvice } from '../client/exchange-failure.ts';
-import { type ChatExpectations, expectationFailure } from '../client/expectations/chat-expectations.ts';
-import type { RunReport } from '../client/expectations/run-report.ts';
 import {
   createRequestContext,
   isIdempotent,
@@ -24,6 +23,7 @@ import { parseJson, tryParseJson } from '../json/parse-json.ts';
 import { writeJson } from '../json/write-json.ts';
 import { createRedactor } from '../output/redaction.ts';
 import { mergeStream } from '../results/chunk-merger.ts';
+import type { RunReport } from '../results/run-report.ts';
 import type { ParsedResponse } from '../results/show-response.ts';
 import type { IndexedResult } from './line-table.ts';
 import { type LineChecks, prepareLine } from './prepare-line.ts';
@@ -32,11 +32,10 @@ import {
   formatResult,
   type LineAttempt,
   type LineResult,
-  type LineRevision,
   type LineState,
   messageWithIssue,
-  NOT_SENT,
   resultLineFacts,
+  UNSENT,
 } from './result-line.ts';
 import { canSendLine, type PriorLine, type ResultStore } from './result-store.ts';
 import type { Scheduler, Turn } from './scheduler.ts';
@@ -58,8 +57,8 @@ export interface BatchJob extends LineChecks {
   /** Creates the guard of a line, which an earlier run may have applied; undefined if lines need none. */
   readonly guardFor?: ((line: number, draft: Draft, mayBeApplied: boolean) => LineGuard) | undefined;
   readonly canRetryUnknown: boolean;
-  /** Stores a result in place of an earlier one of this run, once that is written. */
-  readonly revise: (revision: LineRevision, result: Buffer, written: Promise<void>) => void;
+  /** Takes back the result of a line, if it is stored: the response may be for another request. */
+  readonly revise: (run: LineRun) => void;
   readonly expectations?: ChatExpectations | undefined;
   readonly runReport?: RunReport | undefined;
   readonly context: Context;
@@ -121,8 +120,6 @@ export async function runLine(line: InputLine, run: LineRun, job: BatchJob): Pro
   return prior.applied === 'no' ? settle(run, job, sent) : keepPriorOutcome(run, job, request);
 }
 
-const UNSENT: LineResult = { status: 'unsent', isUnresolved: false, failure: undefined, ...NOT_SENT };
-
 // The next request may start before the result of this one is written.
 async function settle(run: LineRun, job: BatchJob, result: LineResult, bytes?: Buffer): Promise<LineResult> {
   // The failure of an earlier run does not stop this one.
@@ -168,16 +165,10 @@ function lostResponseFailure(request?: PreparedRequest): Failure {
 }
 
 // A line that a signal stopped before it was applied is not stored.
-async function sendAndStore(
-  request: RequestContext,
-  guard: LineGuard | undefined,
-  run: LineRun,
-  job: BatchJob,
-): Promise<LineResult> {
+async function sendAndStore(request: RequestContext, guard: LineGuard | undefined, run: LineRun, job: BatchJob) {
   const { resultStore, settings } = job;
   const { line, prior } = run;
-  const onStrayData = watchStrayData(run, job);
-  const sent = await recordAndSend(request, guard, onStrayData, run, job);
+  const sent = await recordAndSend(request, guard, run, job);
   const { response, warnings, status } = sent;
   const { elapsed, now } = job.context.runtime;
   const endedAt = sent.lastChunkAt ?? elapsed();
@@ -206,7 +197,7 @@ async function sendAndStore(
   if (isInterrupted) return { ...UNSENT, attempts };
   if (!failure) await job.warnings.addResponseWarnings(line, warnings);
   if (doubt) await job.warnings.addResponseWarnings(line, [doubt.facts.summary ?? doubt.message]);
-  const redact = failure ? redactorFor(request.request, job) : String;
+  const redact = failure ? redactorFor(request, job) : String;
   run.attempts = attempts;
   run.milliseconds = milliseconds;
   run.endedAtMs = now();
@@ -229,7 +220,7 @@ async function sendAndStore(
   if (state.status !== 'unknown' && !isOwnResponse) {
     run.stored = { state, response: response?.bytes, written, createDoubt: doubtOf };
     // Such data may have arrived while a record or a warning was written.
-    if (run.hasStrayData) onStrayData();
+    if (run.hasStrayData) job.revise(run);
   }
   await written;
   return result;
@@ -244,13 +235,7 @@ interface SentLineResult {
   readonly lastChunkAt?: number | undefined;
 }
 
-async function recordAndSend(
-  request: RequestContext,
-  guard: LineGuard | undefined,
-  onStrayData: () => void,
-  run: LineRun,
-  job: BatchJob,
-): Promise<SentLineResult> {
+async function recordAndSend(request: RequestContext, guard: LineGuard | undefined, run: LineRun, job: BatchJob) {
   const { runtime, report } = job.context;
   const { turn } = run;
   let journalError: unknown;
@@ -269,7 +254,7 @@ async function recordAndSend(
     signal: job.signal,
     waitSignal: job.scheduler.stopSignal,
     turn,
-    onStrayData,
+    onStrayData: watchStrayData(run, job),
     onSend: async () => {
       // First, so that a job that only the job history has is not one of this batch.
       await record();
@@ -315,16 +300,10 @@ async function readOutcome(
 }
 
 // A function of its own, because a connection holds what it refers to.
-function watchStrayData(run: LineRun, { revise, context: { report } }: BatchJob): () => void {
+function watchStrayData(run: LineRun, { revise }: BatchJob): () => void {
   return () => {
     run.hasStrayData = true;
-    const { stored } = run;
-    if (!stored) return;
-    run.stored = undefined;
-    run.revision += 1;
-    const failure = stored.createDoubt();
-    const result = formatResult(run, null, stored.response, failure, report.redact);
-    revise({ line: run.line, failure, earlier: stored.state }, result, stored.written);
+    revise(run);
   };
 }
 

@@ -9,7 +9,7 @@ import { createHeapLimit } from '../train/stream/small-heap.ts';
 import type { BatchInput } from './batch-input.ts';
 import type { BatchOptions } from './batch-options.ts';
 import { type BatchCounts, createBatchRecord, totalLines } from './batch-statistics.ts';
-import { digestInputLine } from './result-line.ts';
+import { digestInputLine, formatResult } from './result-line.ts';
 import { type BatchJob, type LineRun, runLine } from './run-line.ts';
 import { createScheduler, createTurns, type Scheduler } from './scheduler.ts';
 import { type LineSelection, selectedLines } from './selected-lines.ts';
@@ -55,18 +55,23 @@ export async function sendBatch(
     return transport.send(request);
   };
   const connection = { ...connected, transport: { ...transport, send } };
-  const revise: BatchJob['revise'] = (revision, result, written) => {
-    if (isFinished) return;
-    const { line, failure } = revision;
-    record.revise(revision);
+  const revise = (run: LineRun): void => {
+    const { line, stored } = run;
+    if (isFinished || !stored) return;
+    run.stored = undefined;
+    run.revision += 1;
+    const failure = stored.createDoubt();
+    record.revise(line, failure, stored.state);
     scheduler.addOutcome({ failure, status: 'unknown' }, true);
     const warned = batch.warnings.addResponseWarnings(line, [failure.facts.summary ?? failure.message]);
-    const revised = written.then(() => batch.resultStore.revise(result));
+    const result = formatResult(run, null, stored.response, failure, report.redact);
+    const revised = stored.written.then(() => batch.resultStore.revise(result));
     revisions.push(Promise.all([revised, warned]).then(() => {}, keepStoreError));
   };
   const job = { ...batch, connection, scheduler, signal: linkSignal(signal).signal, canRetryUnknown, revise, context };
-  const openSlot = isOrdered ? createOrderedSlots(write) : () => async (result?: Uint8Array) => result && write(result);
+  const takeTurn = isOrdered ? createTurns() : undefined;
   const processLine = async (line: InputLine): Promise<void> => {
+    const ordered = takeTurn?.();
     const run: LineRun = {
       line: line.number,
       checkpoint: { input: digestInputLine(line), row: line.rowDigest, ...job.resultStore.batch },
@@ -74,7 +79,12 @@ export async function sendBatch(
       attempts: 0,
       milliseconds: 0,
       revision: 0,
-      put: openSlot(),
+      put: async (result) => {
+        const endTurn = await ordered;
+        const written = result && write(result);
+        endTurn?.();
+        await written;
+      },
       turn: scheduler.createTurn(),
       prior: { entry: undefined, sentAtMs: undefined, applied: 'unknown' },
       timestampMs: 0,
@@ -161,20 +171,6 @@ export async function sendBatch(
   } finally {
     await connection.transport.close();
   }
-}
-
-// Results in the order of their slots; early ones are held. `write` has to keep the order of its calls.
-function createOrderedSlots(write: (result: Uint8Array) => Promise<void>): () => LineRun['put'] {
-  const takeTurn = createTurns();
-  return () => {
-    const turn = takeTurn();
-    return async (result) => {
-      const endTurn = await turn;
-      const written = result && write(result);
-      endTurn();
-      await written;
-    };
-  };
 }
 
 /** The progress line of a batch. The total and the time left are estimated until the input is read to its end. */

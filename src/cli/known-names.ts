@@ -1,4 +1,4 @@
-import { readRequestHistory, requestHistoryFile } from '../client/history/request-history.ts';
+import { readRequestHistory, requestHistoryFile } from '../client/request-history.ts';
 import { LOCAL_PROFILE_NAME, type Profile, readProfiles } from '../config/profile-store.ts';
 import { readProjectFile } from '../config/project-file.ts';
 import { environmentSetting } from '../config/select-profile.ts';

@@ -11,6 +11,7 @@ import type { Context } from '../context.ts';
 import { Failure } from '../errors.ts';
 import { isLoopbackUrl, proxySecrets } from '../http/proxy.ts';
 import type { Transport } from '../http/transport.ts';
+import { withVerboseLog } from '../output/verbose-log.ts';
 import type { Runtime } from '../runtime.ts';
 import type { Settings } from './resolve-settings.ts';
 
@@ -20,21 +21,22 @@ export interface Connection {
   readonly transport: Transport;
   readonly timeoutMs: number | undefined;
   readonly maxRetries: number;
-  readonly onTrace: ((line: string) => Promise<void>) | undefined;
 }
 
 /** Reads the credential, unless it is given, and opens a transport, which the caller closes; `isReused` for many exchanges. */
 export async function connect(settings: Settings, context: Context, authorization?: Authorization, isReused = false) {
-  const { destination, timeoutMs, maxRetries } = settings;
-  if (!destination) throw missingBaseUrl(settings.profile);
-  return {
-    destination,
-    authorization: authorization ?? (await readAuthorization(settings, destination, context)),
-    transport: await openTransport(destination, context, isReused),
-    timeoutMs,
-    maxRetries,
-    onTrace: context.report.isVerbose ? context.report.detail : undefined,
-  };
+  const { report } = context;
+  const { timeoutMs, maxRetries } = settings;
+  const destination = requireDestination(settings);
+  const authorized = authorization ?? (await readAuthorization(settings, context));
+  const opened = await openTransport(destination, context, isReused);
+  const transport = report.isVerbose ? { ...opened, send: withVerboseLog(report.detail)(opened.send) } : opened;
+  return { destination, authorization: authorized, transport, timeoutMs, maxRetries };
+}
+
+function requireDestination({ destination, profile }: Settings): Destination {
+  if (!destination) throw missingBaseUrl(profile);
+  return destination;
 }
 
 async function openTransport(destination: Destination, context: Context, isReused: boolean): Promise<Transport> {
@@ -59,12 +61,13 @@ export interface Authorization {
   readonly correction?: string | undefined;
 }
 
-/** Reads the credential of a destination, redacted in all output from now on. Throws Failure `safety_check` before over plain http. */
+/** Reads the credential for the destination, redacted in all output from now on. Throws Failure `safety_check` before over plain http. */
 export async function readAuthorization(
-  { operation, profile, timeoutMs }: Settings,
-  { url, isLocal, proxy, isPlainHttpAllowed }: Destination,
+  settings: Settings,
   { runtime, report, signal }: Pick<Context, 'runtime' | 'report' | 'signal'>,
 ): Promise<Authorization | undefined> {
+  const { operation, profile, timeoutMs } = settings;
+  const { url, isLocal, proxy, isPlainHttpAllowed } = requireDestination(settings);
   if (proxy) report.addSecrets(proxySecrets(proxy));
   if (isLocal) return undefined;
   const baseUrl = url.href.slice(0, -operation.path.length);

@@ -47,12 +47,9 @@ export function isStreamRequested({ doc }: Draft): boolean {
 
 // An empty id identifies nothing.
 function recordIds({ ids: paths = {} }: Operation, body: JsonNode): PreparedRequest['ids'] {
-  const ids: { [what: string]: string } = {};
-  for (const [what, path] of Object.entries(paths)) {
-    const node = nodeAtPath(body, path);
-    if (node && kindOf(node) === 'string' && stringOf(node) !== '') ids[what] = stringOf(node);
-  }
-  return ids;
+  const found = Object.entries(paths).map(([what, path]) => [what, nodeAtPath(body, path)] as const);
+  const texts = found.map(([what, node]) => [what, node && kindOf(node) === 'string' ? stringOf(node) : ''] as const);
+  return Object.fromEntries(texts.filter(([, text]) => text !== ''));
 }
 
 // A keyed operation without its key makes a second record, and so may one with another key than that of the record it replaces.
@@ -71,10 +68,7 @@ export function requestSecrets({ draft, operation, headers }: PreparedRequest): 
   return [...secretValues(rootOf(draft.doc), operation), ...headerValues];
 }
 
-export interface RequestContext
-  extends Pick<PreparedRequest, 'operation' | 'draft' | 'ids' | 'effect'>,
-    Pick<Connection, 'destination' | 'authorization'> {
-  readonly request: PreparedRequest;
+export interface RequestContext extends PreparedRequest, Pick<Connection, 'destination' | 'authorization'> {
   readonly connection: Connection;
   readonly progress: RequestProgress;
   /** The response to the last attempt, if one came. */
@@ -83,13 +77,14 @@ export interface RequestContext
 
 /** The context of a request that is not sent yet. Written out, because a copy with more members is slow in a batch. */
 export function createRequestContext(request: PreparedRequest, connection: Connection): RequestContext {
-  const { operation, draft, ids, effect } = request;
+  const { operation, headers, draft, body, ids, effect } = request;
   const { destination, authorization } = connection;
   return {
-    request,
     connection,
     operation,
+    headers,
     draft,
+    body,
     ids,
     effect,
     destination,

@@ -1,6 +1,7 @@
 import type { AutofillSettings } from '../body/autofill.ts';
 import { type CertificateFiles, readCertificateFlags, readConnectOptions } from '../config/connect-options.ts';
 import { type Destination, missingBaseUrl, resolveDestination } from '../config/destination.ts';
+import { parseHeaderFlags, requireValidHeader } from '../config/headers.ts';
 import { readProjectFile } from '../config/project-file.ts';
 import {
   type HistoryMode,
@@ -113,25 +114,4 @@ export async function resolveSettings(
     format,
     output: getStringFlag(flags, 'output'),
   };
-}
-
-const RESERVED_HEADERS =
-  /^(content-type|content-length|authorization|host|transfer-encoding|connection|expect|upgrade|keep-alive)$/i;
-
-/** The headers of `-H 'Name: value'`. Throws usage for one that is malformed or not for users to set. */
-export function parseHeaderFlags(values: readonly string[]): HttpHeaders {
-  return values.map((text) => {
-    const [, name = '', value = ''] = /^([^:]*):[ \t]*(.*?)[ \t]*$/s.exec(text) ?? [];
-    return requireValidHeader(name, value, '--header');
-  });
-}
-
-function requireValidHeader(name: string, value: string, source: string): HttpHeaders[number] {
-  // The value is not repeated: it may be a secret.
-  if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name))
-    throw usageFailure(`${source} needs a name and a value`, "write -H 'Name: value'");
-  if (RESERVED_HEADERS.test(name)) throw usageFailure(`${source} cannot set ${name}`, 'svc sets that header itself');
-  const message = `${source} ${name} has characters that a header cannot contain`;
-  if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(value)) throw usageFailure(message, 'use only printable characters of Latin-1');
-  return [name, value];
 }

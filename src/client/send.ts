@@ -21,7 +21,6 @@ import {
 import { parseJson } from '../json/parse-json.ts';
 import type { Operation } from '../operations/operation.ts';
 import { formatSeconds, formatTransfer } from '../output/transfer-text.ts';
-import { withVerboseLog } from '../output/verbose-log.ts';
 import type { ParsedResponse } from '../results/show-response.ts';
 import type { Runtime } from '../runtime.ts';
 import { type Authorization, type Connection, connect } from './connection.ts';
@@ -44,9 +43,8 @@ import type { Settings } from './resolve-settings.ts';
 
 /** The one way to send: a request with retries (docs/contract.md, section 7). Throws the Failure of the attempt that was most likely applied. */
 export async function send(context: RequestContext, hooks: SendHooks, runtime: Runtime): Promise<Outcome> {
-  const { destination, authorization, progress } = context;
-  const { headers, body } = context.request;
-  const { transport, timeoutMs, onTrace } = context.connection;
+  const { destination, authorization, headers, body, progress } = context;
+  const { transport, timeoutMs } = context.connection;
   const { signal, onStrayData, turn } = hooks;
   const request: HttpRequest = {
     method: 'POST',
@@ -59,7 +57,6 @@ export async function send(context: RequestContext, hooks: SendHooks, runtime: R
     signal,
     onStrayData,
   };
-  const tracedSend = onTrace ? withVerboseLog(onTrace)(transport.send) : transport.send;
   let deadline: Deadline | undefined;
   const attempt = async (): Promise<Outcome> => {
     await turn?.acquire();
@@ -69,7 +66,7 @@ export async function send(context: RequestContext, hooks: SendHooks, runtime: R
         await hooks.onSend?.();
         deadline = hooks.deadline ?? createDeadline(timeoutMs, runtime);
       }
-      const watchedSend = watchExchange(deadline, progress, runtime.after)(tracedSend);
+      const watchedSend = watchExchange(deadline, progress, runtime.after)(transport.send);
       return await sendOnce(watchedSend, request, context, hooks, runtime);
     } catch (error) {
       if (error instanceof Failure) failure = error;
@@ -364,29 +361,23 @@ async function collectResponse(
   }
 }
 
-function foreignIdWarnings(parsedResponse: ParsedResponse, context: RequestContext): string[] {
-  return Object.entries(context.ids).flatMap(([what, sent]) => {
-    const name = idField(what, context);
-    const received = responseId(parsedResponse, name) ?? sent;
+function foreignIdWarnings(response: ParsedResponse, context: RequestContext): string[] {
+  return idPairs(response, context).flatMap(({ name, sent, received = sent }) => {
     if (received === sent) return [];
     return `the response has ${name} ${JSON.stringify(received)}, but ${JSON.stringify(sent)} was sent; it may be for another request`;
   });
 }
 
 /** True for a response that returns the id of the record that the request names: it is for no other request. */
-export function hasIdOfRequest(parsedResponse: IdSource, context: RequestContext): boolean {
-  const [what = ''] = Object.keys(context.operation.ids ?? {});
-  const sent = context.ids[what];
-  return sent !== undefined && responseId(parsedResponse, idField(what, context)) === sent;
+export function hasIdOfRequest(response: Pick<ParsedResponse, 'doc'> | undefined, context: RequestContext): boolean {
+  const [record] = Object.keys(context.operation.ids ?? {});
+  return idPairs(response, context).some(({ what, sent, received }) => what === record && received === sent);
 }
-
-type IdSource = Pick<ParsedResponse, 'doc'> | undefined;
 
 // A response has an id under the name that it has in the request.
-function idField(what: string, { operation }: RequestContext): string {
-  return String(operation.ids?.[what]?.at(-1));
-}
-
-function responseId(parsedResponse: IdSource, name: string): string | undefined {
-  return parsedResponse?.doc && firstStringMember(rootOf(parsedResponse.doc), name);
+function idPairs(response: Pick<ParsedResponse, 'doc'> | undefined, { ids, operation }: RequestContext) {
+  return Object.entries(ids).map(([what, sent]) => {
+    const name = String(operation.ids?.[what]?.at(-1));
+    return { what, name, sent, received: response?.doc && firstStringMember(rootOf(response.doc), name) };
+  });
 }

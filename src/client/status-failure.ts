@@ -1,7 +1,8 @@
 import { locationInDraft } from '../body/draft.ts';
 import { type AppliedState, Failure, type FailureCode, type Issue } from '../errors.ts';
 import { collectBodyStart } from '../http/body-chunks.ts';
-import { getHeader, type HttpHeaders, type HttpResponse } from '../http/message.ts';
+import { getHeader, type HttpResponse } from '../http/message.ts';
+import { hasRetryAfter, retryAfterMs } from '../http/retry-after.ts';
 import {
   firstStringMember,
   formatJsonPath,
@@ -25,9 +26,8 @@ import type { RequestContext } from './request.ts';
 export async function failureFromStatus(response: HttpResponse, context: RequestContext, now: number) {
   const { status, statusText, headers } = response;
   const waitMs = retryAfterMs(headers, now);
-  const hasRetryAfter = headers.some(([name]) => retryAfterUnitsMs.has(name.toLowerCase()));
   const mayDeleteFirst = context.operation.replaces !== undefined && !context.destination.isLocal;
-  const { code = 'refused', applied } = classifyStatus(status, hasRetryAfter, mayDeleteFirst);
+  const { code = 'refused', applied } = classifyStatus(status, hasRetryAfter(headers), mayDeleteFirst);
   const facts = responseFacts(context, applied);
   const serviceError = parseServiceError(await collectBodyStart(response.body, MAX_ERROR_BYTES));
   const location = status >= 300 && status < 400 ? getHeader(headers, 'location') : undefined;
@@ -65,14 +65,14 @@ const RATE_LIMIT_STATUSES = [408, 421, 425, 429];
 /** The failure code of a status, none for 2xx, and whether the request was applied (docs/contract.md, section 6). */
 export function classifyStatus(
   status: number,
-  hasRetryAfter: boolean,
+  saysWhen: boolean,
   mayDeleteFirst = false,
 ): { readonly code: FailureCode | undefined; readonly applied: AppliedState } {
   if (status >= 200 && status < 300) return { code: undefined, applied: 'yes' };
   if (status === 401 || status === 403) return { code: 'credentials', applied: 'no' };
   if (RATE_LIMIT_STATUSES.includes(status)) return { code: 'rate_limited', applied: 'no' };
   if (status === 400 && mayDeleteFirst) return { code: 'refused', applied: 'unknown' };
-  if (status === 503 && hasRetryAfter && !mayDeleteFirst) return { code: 'rate_limited', applied: 'no' };
+  if (status === 503 && saysWhen && !mayDeleteFirst) return { code: 'rate_limited', applied: 'no' };
   if (status === 502 || status === 504 || (status >= 520 && status < 530))
     return { code: 'unknown', applied: 'unknown' };
   if (status >= 500) return { code: 'failed', applied: 'unknown' };
@@ -172,37 +172,6 @@ function formatWait(waitMs: number, now: number, beforeEnd: string): string {
   const wait = `the service asks to wait ${Math.ceil(waitMs / 1000)} s`;
   if (now + waitMs > MAX_SHOWN_TIME_MS) return wait;
   return `${wait}${beforeEnd} ${new Date(now + waitMs).toISOString().replace(/\.\d+Z$/, 'Z')}`;
-}
-
-/**
- * How long a response asks to wait, in milliseconds: the largest of all forms of `retry-after-ms` and `Retry-After`
- * (seconds or a date, RFC 9110; several headers and lists count too). A date counts from the `Date` of the response if it
- * has one, because clocks differ. Undefined if no form can be read; never negative.
- */
-export function retryAfterMs(headers: HttpHeaders, now: number): number | undefined {
-  const sentAt = parseHttpDate(getHeader(headers, 'date')?.trim() ?? '') ?? now;
-  const waits = headers.flatMap(([name, value]) => {
-    const unitMs = retryAfterUnitsMs.get(name.toLowerCase());
-    // The comma of a date is followed by a day and a month.
-    const items = unitMs === undefined ? [] : value.split(/,(?!\s*\d\d?[ -][A-Z])/).map((item) => item.trim());
-    return items.flatMap((item) => {
-      if (/^\d+(?:\.\d+)?$/.test(item)) return Math.ceil(Number(item) * (unitMs ?? 0));
-      const until = parseHttpDate(item);
-      return until === undefined ? [] : Math.max(0, until - sentAt);
-    });
-  });
-  return waits.length === 0 ? undefined : Math.max(...waits);
-}
-
-const retryAfterUnitsMs: ReadonlyMap<string, number> = new Map([
-  ['retry-after-ms', 1],
-  ['retry-after', 1000],
-]);
-
-function parseHttpDate(text: string): number | undefined {
-  // Date.parse accepts almost anything; dates of HTTP begin with a day of the week.
-  const date = /^[A-Z][a-z]+,? /.test(text) ? Date.parse(text) : Number.NaN;
-  return Number.isNaN(date) ? undefined : date;
 }
 
 interface ServiceError {

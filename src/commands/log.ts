@@ -4,7 +4,7 @@ import {
   pruneHistory,
   readRequestHistory,
   requestHistoryFile,
-} from '../client/history/request-history.ts';
+} from '../client/request-history.ts';
 import type { RunCommand } from '../command.ts';
 import { confirm } from '../config/credentials/prompt.ts';
 import { dataDirectory } from '../config/directories.ts';

@@ -1,9 +1,9 @@
 import { access, constants } from 'node:fs/promises';
-import { parseHeaderFlags } from '../client/resolve-settings.ts';
 import type { RunCommand } from '../command.ts';
 import { findCredentialSource } from '../config/credentials/credential.ts';
 import { confirm } from '../config/credentials/prompt.ts';
 import { removeFromKeychain } from '../config/credentials/secret-programs.ts';
+import { parseHeaderFlags } from '../config/headers.ts';
 import {
   DEFAULT_PROFILE_NAME,
   getProfile,

@@ -118,6 +118,22 @@ export function markedCount({ count, mean }: Bin): number {
   return Math.round(count * mean);
 }
 
+/** The edges of bars of equal width from 0 to a value. */
+export function evenEdges(max: number, barCount: number): number[] {
+  const width = Math.max(1, Math.ceil((max + 1) / barCount));
+  return Array.from({ length: Math.ceil((max + 1) / width) + 1 }, (_, at) => at * width);
+}
+
+/** The edges of bars from one value to another, some for each power of ten; whole numbers. */
+export function logEdges(min: number, max: number, perDecade: number): number[] {
+  const edges = new Set(min < 1 ? [0] : []);
+  for (let at = Math.floor(Math.log10(Math.max(1, min)) * perDecade), edge = 0; edge <= max; at += 1) {
+    edge = Math.round(10 ** (at / perDecade));
+    edges.add(edge);
+  }
+  return [...edges];
+}
+
 /** Keeps all values, up to `limit`; of more, every second, fourth, and so on, and at least half of `limit`. */
 export function createSpacedSample<T>(limit: number) {
   let values: T[] = [];

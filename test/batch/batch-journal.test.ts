@@ -17,7 +17,7 @@ const run = '01a1fd65-c7c7-7d58-a39c-000000000000';
 const identity: BatchIdentity = {
   operation: '/v1/chat/completions',
   shard: '1/1',
-  baseUrl: 'https://a.example/v2/',
+  base_url: 'https://a.example/v2/',
   values: { model: 'large', temperature: '0.5' },
 };
 const digestOf = (line: number): string => hash('sha256', `line ${line}`, 'hex').slice(0, 16);
@@ -146,12 +146,12 @@ describe('a batch that is resumed', () => {
     ['the same', {}, []],
     [
       'another path',
-      { baseUrl: 'https://a.example/v1/' },
+      { base_url: 'https://a.example/v1/' },
       ['its results came from a base URL other than https://a.example/v1/'],
     ],
     [
       'another host',
-      { baseUrl: 'https://b.example/v2/' },
+      { base_url: 'https://b.example/v2/' },
       ['its results came from a base URL other than https://b.example/v2/'],
     ],
     [

@@ -43,7 +43,7 @@ describe('lines that are out of the scope of a run', () => {
     const identity = {
       operation: '/v1/chat/completions',
       shard: '1/1',
-      baseUrl: 'https://x/',
+      base_url: 'https://x/',
       values: {},
     };
     const options = { isResumed: true, canAcceptChanges: true, takeOverMs: undefined };

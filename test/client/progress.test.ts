@@ -19,7 +19,6 @@ it('the wait for a response shows its duration after 5 s', async () => {
     transport: { send, close: async () => {} },
     timeoutMs: undefined,
     maxRetries: 0,
-    onTrace: undefined,
   });
   const request: HttpRequest = {
     method: 'POST',

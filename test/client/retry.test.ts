@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { SendHooks } from '../../src/client/request.ts';
 import { retryDelayMs, withRetries } from '../../src/client/send.ts';
-import { retryAfterMs } from '../../src/client/status-failure.ts';
 import { Failure, type FailureFacts, InterruptedError } from '../../src/errors.ts';
+import { retryAfterMs } from '../../src/http/retry-after.ts';
 import type { Operation } from '../../src/operations/operation.ts';
 import type { Runtime } from '../../src/runtime.ts';
 import { clock } from '../support/clock.ts';

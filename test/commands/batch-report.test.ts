@@ -2,18 +2,11 @@ import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createBatchReport } from '../../src/batch/batch-report.ts';
-import {
-  addResult,
-  createBatchCounts,
-  createBatchStatistics,
-  evenEdges,
-  logEdges,
-  sortedCauses,
-} from '../../src/batch/batch-statistics.ts';
+import { addResult, createBatchCounts, createBatchStatistics, sortedCauses } from '../../src/batch/batch-statistics.ts';
 import { formatBatchSummary, lostResultsFailure } from '../../src/batch/batch-summary.ts';
 import { causeLines, reportText } from '../../src/batch/report-text.ts';
 import { Failure } from '../../src/errors.ts';
-import { createDistribution } from '../../src/results/distribution.ts';
+import { createDistribution, evenEdges, logEdges } from '../../src/results/distribution.ts';
 import { answerJson, countingServer } from '../support/counting-server.ts';
 import { cleanEnv, run } from '../support/process.ts';
 import { svc, temporaryDirectory } from '../support/svc.ts';

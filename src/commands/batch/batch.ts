@@ -21,9 +21,8 @@ import { createAutofill } from '../../body/autofill.ts';
 import { rejectReplacedInputs, stdinClaim } from '../../body/body-base.ts';
 import { createBodyCheck } from '../../body/body-check.ts';
 import { createBodyInputs } from '../../body/input-reader.ts';
+import { readChatExpectations } from '../../client/chat-expectations.ts';
 import { readAuthorization } from '../../client/connection.ts';
-import { readChatExpectations } from '../../client/expectations/chat-expectations.ts';
-import { checkReportFiles, openRunReport } from '../../client/expectations/run-report.ts';
 import { resolveSettings, type Settings } from '../../client/resolve-settings.ts';
 import type { Invocation } from '../../command.ts';
 import { missingBaseUrl } from '../../config/destination.ts';
@@ -40,6 +39,7 @@ import { openSink } from '../../output/sink.ts';
 import { filteredSink } from '../../results/jq-filter.ts';
 import { chooseFormat, type OutputFormat, requestedFilter } from '../../results/output-format.ts';
 import { openResultFilter, printResult, resultOf } from '../../results/print-result.ts';
+import { checkReportFiles, openRunReport } from '../../results/run-report.ts';
 import { readParent } from '../../trace/trace-context.ts';
 import { limitYoungGeneration } from '../../train/stream/small-heap.ts';
 
@@ -97,7 +97,7 @@ export async function runBatch(
     prior = file && (await openPriorResults(file, identity, checks.run, options, runtime, report));
     const differences = prior && (await compareWithPrior(input, selection, prior, context));
     if (previewFormat) return await checkLines(input, selection, checks, context, previewFormat);
-    const authorization = await readAuthorization(settings, destination, context);
+    const authorization = await readAuthorization(settings, context);
     const openStream = async () => {
       const sink = await openSink(output, context.stdout, runtime.cwd);
       const { operation, shard } = identity;

@@ -12,7 +12,6 @@ import { traceBaseUrl } from '../../config/destination.ts';
 import { dataDirectory } from '../../config/directories.ts';
 import type { Context } from '../../context.ts';
 import { Failure, InterruptedError, type Issue, toFailure } from '../../errors.ts';
-import type { FlagValues } from '../../flag.ts';
 import { createDeadline } from '../../http/time-limits.ts';
 import { pluralize } from '../../json/pluralize.ts';
 import { callStartOperation } from '../../operations/call-start.ts';
@@ -44,7 +43,7 @@ export async function runCallFlush({ flags }: Invocation, context: Context): Pro
   const spooled = await readSpool(directory);
   const calls = spooled.filter((call) => call.baseUrl === baseUrl);
   const others = spooled.filter((call) => call.baseUrl !== baseUrl);
-  const progress: FlushProgress = { sent: 0, unaccepted: [] };
+  const progress: FlushProgress = { total: calls.length, sent: 0, unaccepted: [] };
   const end = await sendCalls(calls, progress, settings, context).catch(toFailure);
   const remaining = calls.length - progress.sent;
   await printResult(resultOf({ sent: progress.sent, remaining, other_base_urls: others.length, removed }), output);
@@ -53,7 +52,7 @@ export async function runCallFlush({ flags }: Invocation, context: Context): Pro
     await report.note(`removed ${removed} incomplete ${pluralize(removed, 'record')} of commands that never started`);
   if (others.length > 0) await report.note(otherBaseUrlsText(others));
   // A signal after the last call has nothing left to stop.
-  if (remaining > 0) throw unconfirmedFailure(remaining, calls.length, progress.unaccepted, end, flags);
+  if (remaining > 0) throw unconfirmedFailure(progress, end, flushCommand(flags));
   if (progress.removalFailure) throw progress.removalFailure;
 }
 
@@ -65,27 +64,24 @@ function otherBaseUrlsText(others: readonly SpooledCall[]): string {
   return `${count} and ${stays}: ${[...baseUrls.slice(0, MAX_LISTED_URLS), ...more].join(', ')}`;
 }
 
-function unconfirmedFailure(
-  remaining: number,
-  total: number,
-  unaccepted: readonly Issue[],
-  { code, facts, message }: Failure,
-  flags: FlagValues,
-): Failure {
+function unconfirmedFailure({ total, sent, unaccepted }: FlushProgress, end: Failure, command: string): Failure {
+  const { code, facts, message } = end;
+  const remaining = total - sent;
   const subject = `${remaining} of ${total} ${pluralize(total, 'call')} ${pluralize(remaining, 'was', 'were')} not confirmed`;
-  const later = `send ${pluralize(remaining, 'it', 'them')} later with: ${flushCommand(flags)}`;
+  const later = `send ${pluralize(remaining, 'it', 'them')} later with: ${command}`;
   return new Failure(code, unaccepted.length < remaining && message ? `${subject}: ${message}` : subject, {
     ...facts,
     isBatch: true,
     issues: unaccepted.slice(0, MAX_LISTED_FILES),
     hint:
       unaccepted.length > 0
-        ? `if the base URL is right, correct or remove these files; send other calls later with: ${flushCommand(flags)}`
+        ? `if the base URL is right, correct or remove these files; send other calls later with: ${command}`
         : `${pluralize(remaining, 'it stays', 'they stay')} in the spool; ${later}`,
   });
 }
 
 interface FlushProgress {
+  readonly total: number;
   sent: number;
   /** The files of calls that the service rejects, or for which it returns other ids: sending them again changes nothing. */
   readonly unaccepted: Issue[];
@@ -94,8 +90,7 @@ interface FlushProgress {
 
 // A batch whose input is the spool: each call that the service confirms is deleted. Returns the failure of those that are not.
 async function sendCalls(calls: readonly SpooledCall[], progress: FlushProgress, settings: Settings, context: Context) {
-  const { destination, timeoutMs } = settings;
-  if (calls.length === 0 || !destination) return new Failure('partly_failed', '');
+  if (calls.length === 0) return new Failure('partly_failed', '');
   let firstMessage: string | undefined;
   const onResult = async (line: number, { failure, message, warnings: [warning], status }: LineResult) => {
     const call = calls[line - 1];
@@ -115,12 +110,12 @@ async function sendCalls(calls: readonly SpooledCall[], progress: FlushProgress,
   const silent = { ...context, report };
   const bodies = calls.map(({ body }) => body);
   const input = createMemoryInput('the spool', bodies, callStartOperation.maxBodyBytes);
-  const tools = createBodyInputs(context, createDeadline(timeoutMs, context.runtime));
+  const tools = createBodyInputs(context, createDeadline(settings.timeoutMs, context.runtime));
   const given = { label: input.label, defaults: NO_DEFAULTS, tools, parent: undefined };
   const unchanged = { ...settings, isExact: true, isStrict: false, isCheckDisabled: true };
   const checks = await createLineChecks(unchanged, given, silent);
   const resultStore = createStreamStore({ run: checks.run, operation: callStartOperation.path, shard: '1/1' });
-  const authorization = await readAuthorization(settings, destination, context);
+  const authorization = await readAuthorization(settings, context);
   const options = { ...DEFAULT_BATCH_OPTIONS, maxOutageMs: MAX_OUTAGE_MS };
   const batch = { ...checks, resultStore, onResult };
   const { tally, stopReason, abortReason } = await sendBatch(input, options, batch, authorization, silent);

@@ -1,10 +1,10 @@
-import { constants, open } from 'node:fs/promises';
+import { constants, writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { readAuthorization } from '../../client/connection.ts';
 import { resolveSettings, type Settings } from '../../client/resolve-settings.ts';
 import { type Outcome, sendJson } from '../../client/send.ts';
 import type { Invocation, ProcessEnd } from '../../command.ts';
-import { missingBaseUrl, traceBaseUrl } from '../../config/destination.ts';
+import { traceBaseUrl } from '../../config/destination.ts';
 import { dataDirectory } from '../../config/directories.ts';
 import { environmentSetting } from '../../config/select-profile.ts';
 import { parseDurationOrZeroMs } from '../../config/setting-kinds.ts';
@@ -165,15 +165,13 @@ async function prepareRecord({ program, record, settings, flags }: TracedCommand
       'the call has no project',
       'give --project-id, or set SVC_PROJECT_ID or project_id of the profile',
     );
-  const { destination } = settings;
-  if (!destination) throw missingBaseUrl(settings.profile);
   const spool = flags.get('spool');
   // A secret that a program prints is known only after that; no record may have it. Other records do not wait for programs.
   const { credential_command, password_key, token_key } = settings.profile.profile;
   const isSecretLate = [credential_command, password_key, token_key].some((source) => source !== undefined);
   const isSecretNeeded = !isSecretLate || flags.get('inputs') === 'argv' || flags.has('env');
   const authorizing =
-    isSecretNeeded || spool !== 'only' ? readAuthorization(settings, destination, context).catch(toFailure) : undefined;
+    isSecretNeeded || spool !== 'only' ? readAuthorization(settings, context).catch(toFailure) : undefined;
   const authorization = isSecretNeeded ? await authorizing : undefined;
   const isUnread = isSecretLate && authorization instanceof Failure;
   // The arguments and attributes may hold the secret that could not be read.
@@ -182,7 +180,7 @@ async function prepareRecord({ program, record, settings, flags }: TracedCommand
     ? { ...record, inputs: recordedInputs(how, [program]), attributes: {} }
     : redactRecord(record, context.report.redact);
   const body = writeJson({ start });
-  const call = { baseUrl: traceBaseUrl(destination), body };
+  const call = { baseUrl: traceBaseUrl(settings.destination), body };
   // A call that cannot be spooled can still be sent.
   const directory = spoolDirectory(dataDirectory(context.runtime));
   const file = spool ? await spoolCall(directory, record.id, call, context.runtime).catch(toFailure) : undefined;
@@ -274,13 +272,10 @@ const LOG_OPEN_FLAGS = constants.O_WRONLY | constants.O_APPEND | constants.O_CRE
 
 // To a file that is 0600 if new. The message of its Failure is the reason alone.
 async function appendCallLog(path: string, line: string): Promise<never[]> {
-  try {
-    const file = await open(path, LOG_OPEN_FLAGS, 0o600);
-    await file.appendFile(`${line}\n`).finally(() => file.close());
-    return [];
-  } catch (error) {
+  await writeFile(path, `${line}\n`, { mode: 0o600, flag: LOG_OPEN_FLAGS }).catch((error: unknown) => {
     throw new Failure('local_file', describeFileError(error));
-  }
+  });
+  return [];
 }
 
 // The namespace of the ids of the feedback; a random UUID that never changes.

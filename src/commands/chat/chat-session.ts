@@ -3,14 +3,8 @@ import { resolve } from 'node:path';
 import { type Conversation, isEmptyConversation, messagesAfterResponse } from '../../body/chat/conversation.ts';
 import { isIssue, type JsonSource, parseJsonSource } from '../../body/json-source.ts';
 import { type Authorization, readAuthorization } from '../../client/connection.ts';
-import {
-  appendToHistory,
-  promptHistoryFile,
-  pruneHistory,
-  readRequestHistory,
-} from '../../client/history/request-history.ts';
 import { prepareRequest } from '../../client/request.ts';
-import { missingBaseUrl } from '../../config/destination.ts';
+import { appendToHistory, promptHistoryFile, pruneHistory, readRequestHistory } from '../../client/request-history.ts';
 import type { Context } from '../../context.ts';
 import { type AppliedState, Failure, InterruptedError, toFailure, usageFailure } from '../../errors.ts';
 import { pathExists } from '../../files/file-errors.ts';
@@ -62,9 +56,7 @@ interface ChatSession {
 /** Runs an interactive chat until the user ends it. A request that fails is reported, and the session continues. */
 export async function runChatSession(start: RequestStart, conversation: Conversation | undefined, context: Context) {
   const { report, runtime, signal, stdout } = context;
-  const { destination } = start.settings;
-  if (!destination) throw missingBaseUrl();
-  const authorization = await readAuthorization(start.settings, destination, context);
+  const authorization = await readAuthorization(start.settings, context);
   await report.note('/help lists the commands; Ctrl-D ends the session');
   const closed = awaitClosedTerminal(runtime.stdin);
   const history = await openPromptHistory(start, context);

@@ -4,7 +4,6 @@ import { buildBody } from '../../body/build-body.ts';
 import { requestedChoiceCount, withStreamEnabled } from '../../body/chat/chat-edits.ts';
 import { type Conversation, openConversation } from '../../body/chat/conversation.ts';
 import { createBodyInputs } from '../../body/input-reader.ts';
-import { openLastConversation } from '../../client/history/request-history.ts';
 import { prepareRequest } from '../../client/request.ts';
 import type { Context } from '../../context.ts';
 import { usageFailure } from '../../errors.ts';
@@ -16,6 +15,7 @@ import { type RequestStart, requestCommand } from '../operation/request-command.
 import { expectFlags, readHooks } from '../operation/response-hooks.ts';
 import { sendAndShow } from '../operation/send-and-show.ts';
 import { showRequest } from '../operation/show-request.ts';
+import { openLastConversation } from './last-conversation.ts';
 
 /** Runs a chat: an interactive session at a terminal, else settings, conversation, body, checks, send, show. */
 export const runChat = requestCommand(chatOperation, async (start, context) => {

@@ -1,6 +1,6 @@
 import { access, constants, readdir, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { promptHistoryFile, requestHistoryFile } from '../../client/history/request-history.ts';
+import { promptHistoryFile, requestHistoryFile } from '../../client/request-history.ts';
 import { caCertificateFiles, readCertificateFlags } from '../../config/connect-options.ts';
 import { configDirectory, dataDirectory } from '../../config/directories.ts';
 import { profileStorePath } from '../../config/profile-store.ts';

@@ -1,14 +1,9 @@
 import { Buffer } from 'node:buffer';
 import { resolve } from 'node:path';
 import { type BodyInputs, createBodyInputs } from '../../body/input-reader.ts';
-import {
-  type ChatExpectations,
-  expectationFailure,
-  readChatExpectations,
-} from '../../client/expectations/chat-expectations.ts';
-import { checkReportFiles, runReportFlags } from '../../client/expectations/run-report.ts';
-import { checkHistoryFile, requestHistoryFile } from '../../client/history/request-history.ts';
+import { type ChatExpectations, expectationFailure, readChatExpectations } from '../../client/chat-expectations.ts';
 import type { PreparedRequest } from '../../client/request.ts';
+import { checkHistoryFile, requestHistoryFile } from '../../client/request-history.ts';
 import type { Context } from '../../context.ts';
 import { Failure, usageFailure } from '../../errors.ts';
 import { fileFailure, pathExists } from '../../files/file-errors.ts';
@@ -21,6 +16,7 @@ import { indentJson } from '../../json/write-json.ts';
 import { formatGithubAnnotation } from '../../output/failure-text.ts';
 import { chatStats, type ExchangeTiming, formatChatStats } from '../../results/chat-stats.ts';
 import { extractBlock } from '../../results/chat-text.ts';
+import { checkReportFiles, runReportFlags } from '../../results/run-report.ts';
 import { payloadTypes, schemaViewText } from '../../results/schema-view.ts';
 import type { ResultView } from '../../results/show-response.ts';
 import { traceExports } from '../../trace/trace-context.ts';

@@ -1,13 +1,10 @@
 import { Buffer } from 'node:buffer';
 import { join } from 'node:path';
-import { type Conversation, messagesAfterResponse } from '../../body/chat/conversation.ts';
-import { isIssue, parseJsonSource } from '../../body/json-source.ts';
-import { dataDirectory } from '../../config/directories.ts';
-import type { Context } from '../../context.ts';
-import { usageFailure } from '../../errors.ts';
-import { withFileFailure } from '../../files/file-errors.ts';
-import type { LockRuntime } from '../../files/file-lock.ts';
-import { writeFileAtomically } from '../../files/file-replacement.ts';
+import { dataDirectory } from '../config/directories.ts';
+import type { Context } from '../context.ts';
+import { withFileFailure } from '../files/file-errors.ts';
+import type { LockRuntime } from '../files/file-lock.ts';
+import { writeFileAtomically } from '../files/file-replacement.ts';
 import {
   findJournalEnd,
   NOT_A_RECORD,
@@ -15,11 +12,11 @@ import {
   parseRecord,
   readJournal,
   withJournalLock,
-} from '../../files/journal.ts';
-import { requireRegularFile } from '../../files/trusted-file.ts';
-import { firstStringMember, getMember, type JsonNode, rawText } from '../../json/json-node.ts';
-import { type JsonValue, writeJson } from '../../json/write-json.ts';
-import type { Runtime } from '../../runtime.ts';
+} from '../files/journal.ts';
+import { requireRegularFile } from '../files/trusted-file.ts';
+import { firstStringMember, getMember, type JsonNode, rawText } from '../json/json-node.ts';
+import { type JsonValue, writeJson } from '../json/write-json.ts';
+import type { Runtime } from '../runtime.ts';
 
 export function requestHistoryFile(runtime: Runtime): string {
   return join(dataDirectory(runtime), 'requests.jsonl');
@@ -93,21 +90,4 @@ export async function pruneHistory(
     return removed;
   };
   return isDryRun ? prune() : withJournalLock(path, runtime, prune);
-}
-
-/** The conversation that the last chat in the history ended. Throws usage if the history has none with bodies. */
-export async function openLastConversation({ runtime }: Pick<Context, 'runtime'>): Promise<Conversation> {
-  const records = await readRequestHistory(requestHistoryFile(runtime));
-  for (const record of records.reverse()) {
-    const [request, response] = [getMember(record, 'request'), getMember(record, 'response')];
-    if (firstStringMember(record, 'command') !== 'chat' || !request || !response) continue;
-    const messages = messagesAfterResponse(request, response);
-    const source = messages === undefined ? undefined : parseJsonSource('the last conversation', messages);
-    // The history keeps the next response.
-    if (source && !isIssue(source)) return { source, save: async () => {}, close: async () => {} };
-  }
-  throw usageFailure(
-    '--continue found no conversation in the history',
-    'the history keeps conversations with SVC_HISTORY=bodies, or after: svc profile set <name> --history bodies',
-  );
 }

@@ -1,15 +1,15 @@
 import { Buffer } from 'node:buffer';
-import { fileReference } from '../../body/input-reader.ts';
-import { parseDurationMs } from '../../config/setting-kinds.ts';
-import type { Context } from '../../context.ts';
-import { errorMessage, Failure, type FailureFacts, usageFailure } from '../../errors.ts';
-import { runWithTimeLimit } from '../../fields/run-with-time-limit.ts';
-import { type FlagValues, getArrayFlag, getStringFlag } from '../../flag.ts';
-import { firstStringMember, getMember, type JsonNode } from '../../json/json-node.ts';
-import { tryParseJson } from '../../json/parse-json.ts';
-import { pluralize } from '../../json/pluralize.ts';
-import { decodeUtf8 } from '../../json/utf8.ts';
-import { choicesByIndex, contentText } from '../../results/chat-text.ts';
+import { fileReference } from '../body/input-reader.ts';
+import { parseDurationMs } from '../config/setting-kinds.ts';
+import type { Context } from '../context.ts';
+import { errorMessage, Failure, type FailureFacts, usageFailure } from '../errors.ts';
+import { runWithTimeLimit } from '../fields/run-with-time-limit.ts';
+import { type FlagValues, getArrayFlag, getStringFlag } from '../flag.ts';
+import { firstStringMember, getMember, type JsonNode } from '../json/json-node.ts';
+import { tryParseJson } from '../json/parse-json.ts';
+import { pluralize } from '../json/pluralize.ts';
+import { decodeUtf8 } from '../json/utf8.ts';
+import { choicesByIndex, contentText } from '../results/chat-text.ts';
 
 export type ExpectationResult = {
   readonly expect: 'text' | 'not' | 'schema' | 'finish' | 'max_latency';
@@ -65,17 +65,16 @@ const MAX_ACTUAL_CHARS = 200;
 function textCheck(expect: 'text' | 'not', value: string, suspendSignals: Context['suspendSignals']): Check {
   const hint = 'write a JavaScript regular expression, such as "^Yes"';
   const pattern = parseFlag(`--expect-${expect}`, hint, () => new RegExp(value, 'u'));
-  const textProblem = (response: JsonNode): string | undefined => {
-    const wrong = responseTexts(response).find((text) => pattern.test(text) !== (expect === 'text'));
-    if (wrong === undefined) return undefined;
-    return expect === 'not'
-      ? `the text contains ${quoteStart(pattern.exec(wrong)?.[0] ?? '')}`
-      : `no match in ${quoteStart(wrong)}`;
+  const textProblem = (text: string): string[] => {
+    const [match] = pattern.exec(text) ?? [];
+    if (expect === 'not') return match === undefined ? [] : [`the text contains ${quoteStart(match)}`];
+    return match === undefined ? [`no match in ${quoteStart(text)}`] : [];
   };
   const problemOf = (response: JsonNode): string | undefined => {
+    const texts = responseTexts(response);
     try {
       // A match blocks the event loop, so Ctrl-C must end the process without a listener.
-      return suspendSignals(() => runWithTimeLimit(() => textProblem(response)));
+      return suspendSignals(() => runWithTimeLimit(() => texts.flatMap(textProblem)[0]));
     } catch (error) {
       return `could not be checked: ${errorMessage(error)}`;
     }
@@ -84,7 +83,7 @@ function textCheck(expect: 'text' | 'not', value: string, suspendSignals: Contex
 }
 
 async function schemaCheck(value: string, read: (path: string) => Promise<Uint8Array>): Promise<Check> {
-  const { createJsonSchemaCheck } = await import('../../local-service/model/smallest-value.ts');
+  const { createJsonSchemaCheck } = await import('../local-service/model/smallest-value.ts');
   const path = fileReference(value, '--expect-schema');
   const schema = path === undefined ? Buffer.from(value) : await read(path);
   const check = parseFlag('--expect-schema: not a JSON Schema', 'write --expect-schema @file', () =>

@@ -1,12 +1,13 @@
 import { Buffer } from 'node:buffer';
 import { appendFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import type { Context } from '../../context.ts';
-import { type Failure, usageFailure } from '../../errors.ts';
-import { withFileFailure } from '../../files/file-errors.ts';
-import { commitOrAbandon, nameSameFile, openReplacement } from '../../files/file-replacement.ts';
-import { type FlagValues, getStringFlag } from '../../flag.ts';
-import type { Runtime } from '../../runtime.ts';
+import type { Context } from '../context.ts';
+import { type Failure, usageFailure } from '../errors.ts';
+import { withFileFailure } from '../files/file-errors.ts';
+import { commitOrAbandon, nameSameFile, openReplacement } from '../files/file-replacement.ts';
+import { type FlagValues, getStringFlag } from '../flag.ts';
+import type { Runtime } from '../runtime.ts';
+import { createDistribution } from './distribution.ts';
 
 /** The outcome of one or more requests for CI systems, in the order of their positions. A failed expectation is a failure, and any other Failure an error. */
 export interface RunReport {
@@ -139,9 +140,10 @@ const MAX_CAUSE_CHARS = 300;
 function summaryMarkdown(title: string, cases: readonly Case[], unsent: number): string {
   const { failure, error } = countProblems(cases);
   const done = cases.length - failure - error;
-  const times = cases.flatMap(({ milliseconds }) => (milliseconds > 0 ? [milliseconds] : [])).sort((a, b) => a - b);
-  const latency = (share: number): string =>
-    times.length === 0 ? '' : `${Math.round(times[Math.ceil(share * times.length) - 1] ?? 0)} ms`;
+  const latency = createDistribution(1, true);
+  for (const { milliseconds } of cases) if (milliseconds > 0) latency.add(milliseconds);
+  const times = [latency.percentile(50), latency.percentile(90), latency.max()];
+  const shownTimes = times.map((time) => (latency.count() === 0 ? '' : `${Math.round(time)} ms`));
   const causes = new Map<string, string[]>();
   for (const { name, problem } of cases) {
     if (!problem) continue;
@@ -160,7 +162,7 @@ function summaryMarkdown(title: string, cases: readonly Case[], unsent: number):
     '',
     '| Succeeded | Failed expectations | Failed requests | Not sent | Latency p50 | p90 | max |',
     '|---|---|---|---|---|---|---|',
-    `| ${[done, failure, error, unsent, latency(0.5), latency(0.9), latency(1)].join(' | ')} |`,
+    `| ${[done, failure, error, unsent, ...shownTimes].join(' | ')} |`,
     ...(causes.size === 0 ? [] : ['', '| Failure | Count | First |', '|---|---|---|', ...causeRows]),
     ...(causes.size > MAX_CAUSES ? ['', `${causes.size - MAX_CAUSES} more kinds of failures`] : []),
     '',
