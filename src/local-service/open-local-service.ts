@@ -38,7 +38,7 @@ export interface LocalServiceOptions extends Pick<ServiceContext, 'upstream' | '
   readonly onRequestEnd?: ((summary: RequestSummary) => void) | undefined;
 }
 
-/** The local service; `observe` counts and logs requests that `send` does not get. */
+/** The local service; a server counts and logs its requests with `observe`. */
 export interface LocalService {
   readonly send: Send;
   readonly observe: Middleware;
@@ -89,7 +89,7 @@ export async function openLocalService(
     }),
   );
   // Created when they are needed: most local services within a command serve only operations.
-  let readRoutes: ReturnType<typeof createReadRoutes> | undefined;
+  let readRoutes: ReadonlyMap<string, ServiceRoute> | undefined;
   const routeAt = (path: string): ServiceRoute | undefined => {
     const route = operations.get(path);
     if (route) return route;
@@ -111,12 +111,12 @@ export async function openLocalService(
     }
   };
   const respondOrFail = faults?.(respond) ?? respond;
-  const send = metrics.observe(async (request) => {
+  const send: Send = async (request) => {
     const response = await respondOrFail(request);
     // An upstream server has given one already.
     if (getHeader(response.headers, 'x-request-id') !== undefined) return response;
     return { ...response, headers: [...response.headers, ['X-Request-Id', uuidV7(now(), randomBytes(10))]] };
-  });
+  };
   return { send, observe: metrics.observe, close: store.close };
 }
 
