@@ -107,11 +107,15 @@ export function redactCopies(
   operation: Operation | undefined,
 ): [sent: Buffer, received: Buffer] {
   const { body, secrets } = redactBody(sent, operation);
-  const redactable = secrets.filter(({ length }) => length >= MIN_BODY_SECRET_CHARS);
-  if (redactable.length === 0) return [body, received];
+  const redactable = new Set(secrets.filter(({ length }) => length >= MIN_BODY_SECRET_CHARS));
+  if (redactable.size === 0) return [body, received];
+  const { redact } = createRedactor([...redactable].slice(0, MAX_SECRETS));
   // Latin-1 keeps every byte.
-  return [body, Buffer.from(createRedactor(redactable).redact(received.toString('latin1')), 'latin1')];
+  return [body, Buffer.from(redact(received.toString('latin1')), 'latin1')];
 }
+
+// A body may give a field any number of times.
+const MAX_SECRETS = 16;
 
 /** A body of a request without its secret fields, also if it is not valid JSON or was cut; and these. */
 export function redactBody(body: Buffer, operation: Operation | undefined): { body: Buffer; secrets: string[] } {
@@ -119,7 +123,8 @@ export function redactBody(body: Buffer, operation: Operation | undefined): { bo
   if (!operation || names.length === 0) return { body, secrets: [] };
   const root = tryParseJson(body);
   if (!root) return redactInvalidBody(body, names);
-  const secrets = firstSecrets(secretValues(root, operation));
+  const secrets = secretValues(root, operation);
+  if (secrets.length === 0) return { body, secrets };
   return { body: redactSecretFields(root, operation, () => REDACTED), secrets };
 }
 
@@ -133,12 +138,5 @@ function redactInvalidBody(body: Buffer, names: readonly string[]): { body: Buff
     values.push(node && kindOf(node) === 'string' ? stringOf(node) : bytes.toString().replace(/^"|"$/g, ''));
     return `${start}"${REDACTED}"`;
   });
-  return { body: Buffer.from(text, 'latin1'), secrets: firstSecrets(values) };
-}
-
-// A body may give a field any number of times.
-const MAX_SECRETS = 16;
-
-function firstSecrets(values: readonly string[]): string[] {
-  return [...new Set(values)].slice(0, MAX_SECRETS);
+  return { body: Buffer.from(text, 'latin1'), secrets: values };
 }
