@@ -106,7 +106,7 @@ export async function openLocalService(
     } catch (error) {
       // An aborted request gets no response, as on the network.
       request.signal?.throwIfAborted();
-      if (error instanceof IncompleteBodyError) throw error.reason;
+      if (error instanceof IncompleteBodyError) throw error.cause;
       return httpErrorResponse(toHttpError(error), route?.errors);
     }
   };

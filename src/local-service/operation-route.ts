@@ -88,12 +88,6 @@ export function receiveBody(
 /** A body that its sender did not complete; the sender waits for no response. */
 export class IncompleteBodyError extends Error {
   override readonly name = 'IncompleteBodyError';
-  readonly reason: unknown;
-
-  constructor(reason: unknown) {
-    super('the body is not complete');
-    this.reason = reason;
-  }
 }
 
 /** Throws HttpError 413 beyond `maxBytes`, at once if the length is known, and IncompleteBodyError if the chunks throw. */
@@ -110,7 +104,7 @@ export async function* limitedChunks(request: HttpRequest, maxBytes: number): As
       yield chunk;
     }
   } catch (error) {
-    throw new IncompleteBodyError(error);
+    throw new IncompleteBodyError('the body is not complete', { cause: error });
   }
   if (length > maxBytes) throw tooLarge();
 }
