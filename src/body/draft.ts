@@ -83,7 +83,8 @@ export function setDraftFields(draft: Draft, target: FlagTarget, results: readon
   const issues = [...draft.issues, ...(targetIssue ? [targetIssue] : []), ...results.filter(isIssue)];
   if (edits.length === 0 || !isObject) return { ...draft, issues };
   const members = edits.map(({ path, text }) => ({ key: String(path.at(-1)), text }));
-  return withEdits({ ...draft, issues }, applySplices(draft.doc.bytes, splicesToSetMembers(object, members)), edits);
+  const doc = parseJson(applySplices(draft.doc.bytes, splicesToSetMembers(object, members)));
+  return { ...draft, doc, issues, edits: [...draft.edits, ...edits] };
 }
 
 /** The draft with the values at any paths set; a path that does not fit the document is an issue. */
@@ -97,8 +98,8 @@ export function setDraftPaths(draft: Draft, results: readonly (Edit | Issue)[]):
 function setPath(draft: Draft, edit: Edit): Draft {
   const root = rootOf(draft.doc);
   try {
-    const bytes = applySplices(draft.doc.bytes, splicesToSetPath(root, edit.path, edit.text));
-    return withEdits(draft, bytes, [{ ...edit, path: resolveAppends(root, edit.path) }]);
+    const doc = parseJson(applySplices(draft.doc.bytes, splicesToSetPath(root, edit.path, edit.text)));
+    return { ...draft, doc, edits: [...draft.edits, { ...edit, path: resolveAppends(root, edit.path) }] };
   } catch (error) {
     if (!(error instanceof JsonPathError)) throw error;
     return withIssue(draft, { path: formatJsonPath(edit.path), at: edit.origin.label, message: error.message });
@@ -165,10 +166,6 @@ function nestedOrigin(outer: ValueOrigin, path: JsonPath): ValueOrigin {
   const { label, source, node, path: outerPath } = outer;
   if (!source) return outer;
   return { label, source, node: source.find(path, node).at(-1), path: outerPath && [...outerPath, ...path] };
-}
-
-function withEdits(draft: Draft, bytes: Uint8Array, newEdits: readonly Edit[]): Draft {
-  return { ...draft, doc: parseJson(bytes), edits: [...draft.edits, ...newEdits] };
 }
 
 function withIssue(draft: Draft, issue: Issue): Draft {

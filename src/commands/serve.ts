@@ -175,7 +175,7 @@ async function openServeService(
   if (replayFile !== undefined) {
     const { send, requireAllRecorded } = await openHarReplay(resolve(runtime.cwd, replayFile), options.credentials);
     const { observe } = createRequestMetrics([], options.onRequestEnd, runtime.elapsed);
-    return { send: observe(send), observe, close: async () => requireAllRecorded() };
+    return { send, observe, close: async () => requireAllRecorded() };
   }
   if (recordFile === undefined) return openLocalService(options, runtime);
   const { password, token } = options.credentials ?? {};

@@ -34,14 +34,9 @@ type ObjectShape = Extract<Shape, { readonly type: 'object' }>;
 /** Returns errors and warnings in the order of the text: the first hundred of each kind. */
 export type BodyValidator = (root: JsonNode) => Finding[];
 
-export function createSchemaValidator(fields: Fields): BodyValidator {
-  const inspect = createBodyInspector({ type: 'object', fields }, false);
-  return (root) => firstOfEachKind(inspect(root));
-}
-
-/** The one validator of bodies: command line, batches and local service use it. */
-export function createBodyValidator({ body, accepted, rules }: BodyRequirements): BodyValidator {
-  const inspect = createBodyInspector({ type: 'object', fields: body, ...(accepted && { accepted }) });
+/** The one validator of bodies: command line, batches and local service use it. For responses it has no warnings. */
+export function createBodyValidator({ body, accepted, rules }: BodyRequirements, hasWarnings = true): BodyValidator {
+  const inspect = createBodyInspector({ type: 'object', fields: body, ...(accepted && { accepted }) }, hasWarnings);
   return (root) => {
     const findings = inspect(root);
     for (const { path, message, code = 'advice' } of rules?.(root) ?? []) {
@@ -85,16 +80,14 @@ function nonNullZodSchema(shape: Shape): z.ZodMiniType {
   }
   if (shape.type === 'object') {
     if (!shape.fields) return shape.values ? z.record(z.string(), zodSchema(shape.values)) : nodeOfKind('object');
-    const entries = Object.entries(shape.fields).map(([name, field]) => [name, fieldZodSchema(field)] as const);
+    const entries = Object.entries(shape.fields).map(([name, field]) => {
+      const schema = field.isReadOnly ? z.null() : zodSchema(field);
+      return [name, field.required ? schema : z.optional(schema)] as const;
+    });
     return z.object(Object.fromEntries(entries));
   }
   const hasForm = (node: JsonNode): boolean => shape.type === 'number' || isIntegerLiteral(rawText(node));
   return nodeOfKind('number').check(z.refine((node) => isInRange(node, shape) && hasForm(node)));
-}
-
-function fieldZodSchema(field: Field): z.ZodMiniType {
-  const schema = field.isReadOnly ? z.null() : zodSchema(field);
-  return field.required ? schema : z.optional(schema);
 }
 
 function nodeOfKind(kind: JsonKind): z.ZodMiniType<JsonNode> {

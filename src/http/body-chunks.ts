@@ -21,7 +21,7 @@ export function concatChunks(chunks: readonly Buffer[]): Buffer {
 }
 
 export async function* observeChunks<Chunk>(
-  chunks: AsyncIterable<Chunk>,
+  chunks: AsyncIterable<Chunk> | Iterable<Chunk>,
   onChunk: (chunk: Chunk) => Promise<void> | void,
 ): AsyncGenerator<Chunk> {
   for await (const chunk of chunks) {

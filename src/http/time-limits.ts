@@ -1,6 +1,6 @@
 import { isHandshakeRefused } from '../errors.ts';
 import { bodyChunks, MAX_CHUNK_BYTES } from './body-chunks.ts';
-import { type ExchangeSignal, type HttpResponse, linkSignal, type Middleware } from './message.ts';
+import { type ExchangeSignal, type HttpResponse, linkSignal, type Middleware, type RequestBody } from './message.ts';
 
 export type Deadline = ReturnType<typeof createDeadline>;
 
@@ -45,11 +45,6 @@ export const timeLimits = {
   /** Between two chunks of a response, such as those of a stream. */
   idle: 120_000,
 } as const;
-
-// A slow interim response (1xx) is a heartbeat; more than these are a flood.
-const MAX_INTERIM_RESPONSES = 10_000;
-const MAX_INTERIM_BURST = 100;
-const INTERIM_BURST_MS = 10_000;
 
 type TimeLimit = keyof typeof timeLimits;
 
@@ -106,56 +101,26 @@ export function watchExchange(deadline: Deadline, progress: RequestProgress, sta
       endFirst();
       endFirst = start('firstByte');
     };
-    let interimCount = 0;
-    let burstCount = 0;
-    let endBurst = (): void => {};
+    let interimLimit: ReturnType<typeof createInterimLimit> | undefined;
     const onInterimResponse = (): void => {
       onProgress();
-      interimCount += 1;
-      burstCount += 1;
-      if (burstCount === 1)
-        endBurst = startTimer(INTERIM_BURST_MS, () => {
-          burstCount = 0;
-        });
-      if (interimCount === MAX_INTERIM_RESPONSES)
-        abort(new Error(`the server sent ${interimCount} interim responses (1xx) before a response`));
-      else if (burstCount === MAX_INTERIM_BURST)
-        abort(new Error(`the server sent ${burstCount} interim responses (1xx) within ${INTERIM_BURST_MS / 1000} s`));
-    };
-    let isRefused = false;
-    let onEnd = (): void => {};
-    const ended = new Promise<void>((resolve) => {
-      onEnd = resolve;
-    });
-    const end = (): void => {
-      if (endTotal) endTotal();
-      release();
-      onEnd();
-    };
-    const chunks = async function* (): AsyncGenerator<Uint8Array> {
-      progress.phase = 'part';
-      for await (const chunk of bodyChunks(body)) {
-        progress.sentBytes += chunk.length;
-        // Set before the last chunk is handed over, because nothing reports when it has left.
-        if (progress.sentBytes === body.length) progress.phase = 'all';
-        if (isRefused) {
-          // The connection has to last until the response was read.
-          await ended;
-          throw new Error('the request was refused');
-        }
-        onProgress();
-        yield chunk;
-      }
-      progress.phase = 'all';
+      interimLimit ??= createInterimLimit(abort, startTimer);
+      interimLimit.count();
     };
     const isWhole = body instanceof Uint8Array && body.length <= MAX_CHUNK_BYTES;
+    const upload = isWhole ? undefined : watchUpload(body, progress, onProgress);
     const onBodySent = (): void => {
       if (isWhole) Object.assign(progress, { phase: 'all', sentBytes: body.length });
     };
+    const end = (): void => {
+      if (endTotal) endTotal();
+      release();
+      upload?.end();
+    };
     try {
-      const watched = isWhole ? { body, onBodySent } : { body: { length: body.length, chunks } };
+      const watched = upload ? { body: upload.body } : { body, onBodySent };
       const response = await next({ ...request, ...watched, onInterimResponse, signal });
-      isRefused = response.status >= 300;
+      if (response.status >= 300) upload?.refuse();
       onBodySent();
       if (!response.completeBody) {
         const limitedBody = readWithIdleLimit(response, start, signal, end);
@@ -171,9 +136,62 @@ export function watchExchange(deadline: Deadline, progress: RequestProgress, sta
     } finally {
       endConnect();
       endFirst();
-      endBurst();
+      interimLimit?.cancel();
     }
   };
+}
+
+// A slow interim response (1xx) is a heartbeat; more than these are a flood, which aborts the exchange.
+const MAX_INTERIM_RESPONSES = 10_000;
+const MAX_INTERIM_BURST = 100;
+const INTERIM_BURST_MS = 10_000;
+
+function createInterimLimit(abort: (reason: unknown) => void, startTimer: StartTimer) {
+  let interimCount = 0;
+  let burstCount = 0;
+  let cancel = (): void => {};
+  const count = (): void => {
+    interimCount += 1;
+    burstCount += 1;
+    if (burstCount === 1)
+      cancel = startTimer(INTERIM_BURST_MS, () => {
+        burstCount = 0;
+      });
+    if (interimCount === MAX_INTERIM_RESPONSES)
+      abort(new Error(`the server sent ${interimCount} interim responses (1xx) before a response`));
+    else if (burstCount === MAX_INTERIM_BURST)
+      abort(new Error(`the server sent ${burstCount} interim responses (1xx) within ${INTERIM_BURST_MS / 1000} s`));
+  };
+  return { count, cancel: () => cancel() };
+}
+
+// A body whose chunks keep `progress` current. Once it is refused, it throws after `end`.
+function watchUpload(body: RequestBody, progress: RequestProgress, onProgress: () => void) {
+  let isRefused = false;
+  let end = (): void => {};
+  const ended = new Promise<void>((resolve) => {
+    end = resolve;
+  });
+  const chunks = async function* (): AsyncGenerator<Uint8Array> {
+    progress.phase = 'part';
+    for await (const chunk of bodyChunks(body)) {
+      progress.sentBytes += chunk.length;
+      // Set before the last chunk is handed over, because nothing reports when it has left.
+      if (progress.sentBytes === body.length) progress.phase = 'all';
+      if (isRefused) {
+        // The connection has to last until the response was read.
+        await ended;
+        throw new Error('the request was refused');
+      }
+      onProgress();
+      yield chunk;
+    }
+    progress.phase = 'all';
+  };
+  const refuse = (): void => {
+    isRefused = true;
+  };
+  return { body: { length: body.length, chunks }, refuse, end };
 }
 
 async function* readWithIdleLimit(

@@ -71,12 +71,11 @@ export function endOffset(node: JsonNode): number {
 export function* membersOf(node: JsonNode): Generator<JsonMember> {
   if (kindOf(node) !== 'object') return;
   const { doc } = node;
-  const end = nextEntry(node);
-  for (let at = node.at + 1; at < end; ) {
+  const { tape } = doc;
+  const end = tape[node.at * 3 + 2] ?? 0;
+  for (let at = node.at + 1; at < end; at = tape[(at + 1) * 3 + 2] ?? end) {
     const keyNode = { doc, at };
-    const value = { doc, at: at + 1 };
-    yield { key: keyOf(keyNode), keyNode, value };
-    at = nextEntry(value);
+    yield { key: keyOf(keyNode), keyNode, value: { doc, at: at + 1 } };
   }
 }
 
@@ -97,12 +96,9 @@ function keyOf(keyNode: JsonNode): string {
 export function* itemsOf(node: JsonNode): Generator<JsonNode> {
   if (kindOf(node) !== 'list') return;
   const { doc } = node;
-  const end = nextEntry(node);
-  for (let at = node.at + 1; at < end; ) {
-    const item = { doc, at };
-    yield item;
-    at = nextEntry(item);
-  }
+  const { tape } = doc;
+  const end = tape[node.at * 3 + 2] ?? 0;
+  for (let at = node.at + 1; at < end; at = tape[at * 3 + 2] ?? end) yield { doc, at };
 }
 
 /** The value of a member; of duplicates the last, as in other JSON parsers. */
@@ -183,10 +179,6 @@ export function rawText(node: JsonNode): string {
 
 export function isTrue(node: JsonNode | undefined): boolean {
   return node !== undefined && node.doc.bytes[startOffset(node)] === 0x74;
-}
-
-function nextEntry(node: JsonNode): number {
-  return node.doc.tape[node.at * 3 + 2] ?? 0;
 }
 
 export type JsonPath = readonly (string | number)[];

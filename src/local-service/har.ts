@@ -186,7 +186,7 @@ export async function openHarReplay(
       if (!isRecorded(pathname)) throw new HttpError(404, 'Not Found');
       const body = createBodyCopy(MAX_RECORDED_BODY_BYTES);
       for await (const chunk of bodyChunks(request.body)) body.add(chunk);
-      const text = comparableBody(redactBody(pathname, body.bytes()).body);
+      const text = comparableBody(redactBody(body.bytes(), operation).body);
       const queue = queues.get(exchangeKey(request.method, pathname, text));
       // Credentials are not in a recording, but their rejection is.
       if (credentials && queue?.[0]?.status !== 401)

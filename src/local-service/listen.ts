@@ -96,8 +96,8 @@ async function handleConnection(
   }
   const isAmbiguous = received.headers.filter(([name]) => name.toLowerCase() === 'host').length > 1;
   const detail = isAmbiguous ? 'the request has more than one Host header' : foreignSource(received);
-  const respond = detail ? observe(async () => jsonResponse(isAmbiguous ? 400 : 403, { detail })) : send;
-  await writeResponse(await respond(received), request, response);
+  const respond = detail ? async () => jsonResponse(isAmbiguous ? 400 : 403, { detail }) : send;
+  await writeResponse(await observe(respond)(received), request, response);
 }
 
 // Closes the connection of a request whose body arrives more slowly than the minimum rate over a whole period. Periods in which

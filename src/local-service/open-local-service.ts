@@ -11,19 +11,11 @@ import type { Transport } from '../http/transport.ts';
 import { typedOperations } from '../operations/all-operations.ts';
 import type { Operation } from '../operations/operation.ts';
 import type { Runtime } from '../runtime.ts';
-import { handleChat } from './handlers/chat.ts';
+import { chatRoute } from './handlers/chat.ts';
 import { handleFeedbackSchema } from './handlers/feedback-schema.ts';
 import { handleCallStart, handleFeedbackReplace } from './handlers/records.ts';
 import { receiveTrainingJobs } from './handlers/train.ts';
-import {
-  forwardToUpstream,
-  IncompleteBodyError,
-  isModelsPath,
-  modelsPath,
-  modelsRoute,
-  withBufferedBody,
-  withStoredChats,
-} from './operation-route.ts';
+import { bufferedRoute, IncompleteBodyError, isModelsPath, modelsPath, modelsRoute } from './operation-route.ts';
 import { pageRoutes } from './page-routes.ts';
 import { createRequestMetrics, type RequestSummary } from './request-metrics.ts';
 import { HttpError, httpErrorResponse, jsonResponse, requestPath, textResponse, toHttpError } from './responses.ts';
@@ -46,7 +38,7 @@ export interface LocalServiceOptions extends Pick<ServiceContext, 'upstream' | '
   readonly onRequestEnd?: ((summary: RequestSummary) => void) | undefined;
 }
 
-/** The local service; `observe` counts and logs requests that `send` does not get. */
+/** The local service; a server counts and logs its requests with `observe`. */
 export interface LocalService {
   readonly send: Send;
   readonly observe: Middleware;
@@ -90,11 +82,23 @@ export async function openLocalService(
   const store = openedStore ?? (await openServiceStore({ databaseFile, postgres, trust }, now()));
   const context = { ...options, store, directory: dirname(databaseFile), maxBodyBytes, now, randomBytes, elapsed };
   const metrics = createRequestMetrics(servicePaths, onRequestEnd, elapsed);
-  const routes = createRoutes(context, metrics.text);
+  const operations = new Map<string, ServiceRoute>(
+    typedOperations.map((operation) => {
+      const { path, auth, errors } = operation;
+      return [path, { method: 'POST', auth, errors, respond: operationRoutes[path](operation, context) }];
+    }),
+  );
+  // Created when they are needed: most local services within a command serve only operations.
+  let readRoutes: ReadonlyMap<string, ServiceRoute> | undefined;
+  const routeAt = (path: string): ServiceRoute | undefined => {
+    const route = operations.get(path);
+    if (route) return route;
+    readRoutes ??= createReadRoutes(context, metrics.text);
+    return readRoutes.get(isModelsPath(path) ? modelsPath : path);
+  };
   const respond: Send = async (request) => {
     request.onBodySent?.();
-    const path = requestPath(request);
-    const route = routes.get(isModelsPath(path) ? modelsPath : path);
+    const route = routeAt(requestPath(request));
     try {
       if (!route) throw new HttpError(404, 'Not Found');
       const user = admitUser(request, route, credentials, context);
@@ -102,17 +106,17 @@ export async function openLocalService(
     } catch (error) {
       // An aborted request gets no response, as on the network.
       request.signal?.throwIfAborted();
-      if (error instanceof IncompleteBodyError) throw error.reason;
+      if (error instanceof IncompleteBodyError) throw error.cause;
       return httpErrorResponse(toHttpError(error), route?.errors);
     }
   };
   const respondOrFail = faults?.(respond) ?? respond;
-  const send = metrics.observe(async (request) => {
+  const send: Send = async (request) => {
     const response = await respondOrFail(request);
     // An upstream server has given one already.
     if (getHeader(response.headers, 'x-request-id') !== undefined) return response;
     return { ...response, headers: [...response.headers, ['X-Request-Id', uuidV7(now(), randomBytes(10))]] };
-  });
+  };
   return { send, observe: metrics.observe, close: store.close };
 }
 
@@ -131,9 +135,9 @@ function admitUser(
   return authenticateRequest(route.auth === 'bearer' ? 'bearer' : 'basic', authorization, credentials);
 }
 
-function createRoutes(context: ServiceContext, metricsText: () => string): ReadonlyMap<string, ServiceRoute> {
-  const { upstream } = context;
-  const routes = new Map<string, ServiceRoute>([
+// The routes besides those of operations.
+function createReadRoutes(context: ServiceContext, metricsText: () => string): ReadonlyMap<string, ServiceRoute> {
+  return new Map<string, ServiceRoute>([
     [modelsPath, modelsRoute(context)],
     ['/healthz', readRoute('none', () => context.store.checkHealth().then(() => jsonResponse(200, { status: 'ok' })))],
     [
@@ -142,30 +146,20 @@ function createRoutes(context: ServiceContext, metricsText: () => string): Reado
     ],
     ...pageRoutes(context),
   ]);
-  for (const operation of typedOperations) {
-    const { path, host, auth, errors } = operation;
-    const respond =
-      upstream && host === 'chat'
-        ? forwardToUpstream(operation, upstream, context)
-        : operationHandlers[path](operation, context);
-    const stored = host === 'chat' ? withStoredChats(respond, context) : respond;
-    routes.set(path, { method: 'POST', auth, errors, respond: stored });
-  }
-  return routes;
 }
 
-/** The handlers of the local service by operation path; an operation without a handler is a type error. */
-const operationHandlers: {
+/** The routes by operation path; an operation without one is a type error. */
+const operationRoutes: {
   readonly [path in (typeof typedOperations)[number]['path']]: (
     operation: Operation,
     context: ServiceContext,
   ) => ServiceRoute['respond'];
 } = {
-  '/feedback/replace': withBufferedBody(handleFeedbackReplace),
-  '/feedback/payload_schema': withBufferedBody(handleFeedbackSchema),
-  '/v1/chat/completions': withBufferedBody(handleChat),
+  '/feedback/replace': bufferedRoute(handleFeedbackReplace),
+  '/feedback/payload_schema': bufferedRoute(handleFeedbackSchema),
+  '/v1/chat/completions': chatRoute,
   '/v1/preview/training-jobs': receiveTrainingJobs,
-  '/call/start': withBufferedBody(handleCallStart),
+  '/call/start': bufferedRoute(handleCallStart),
 };
 
 export async function openServiceStore(

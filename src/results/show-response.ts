@@ -130,8 +130,11 @@ const MAX_CHECKED_BYTES = 8 * 1024 * 1024;
 // Required fields that are missing or of another type. Servers vary in everything else, and a user can do nothing about it.
 async function fieldWarnings(doc: JsonDocument, { reply }: Operation): Promise<string[]> {
   if (doc.tape.length / 3 > MAX_CHECKED_VALUES || doc.bytes.length > MAX_CHECKED_BYTES) return [];
-  const { createSchemaValidator } = await import('../fields/schema-validator.ts');
-  return createSchemaValidator(reply)(rootOf(doc)).flatMap(({ path, message }) => {
+  const { createBodyValidator } = await import('../fields/schema-validator.ts');
+  return createBodyValidator(
+    { body: reply },
+    false,
+  )(rootOf(doc)).flatMap(({ path, message }) => {
     const [name] = path;
     const isActionable = path.length === 1 && typeof name === 'string' && reply[name]?.required === true;
     return isActionable ? [`unexpected response: ${formatJsonPath(path)} ${message}`] : [];

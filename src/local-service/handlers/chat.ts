@@ -1,14 +1,42 @@
 import { uuidV7 } from '../../fields/uuid.ts';
 import { firstStringMember, getMember, type JsonNode, kindOf, rawText } from '../../json/json-node.ts';
 import { compareNumberLiterals } from '../../json/number-literal.ts';
+import type { Operation } from '../../operations/operation.ts';
+import { copyResponse, redactCopies } from '../body-copy.ts';
 import { serviceLimits } from '../limits.ts';
 import { chatCompletion, chatCompletionChunks, tokenizeText } from '../model/chat-completion.ts';
 import { type ModelRequest, readModelRequest } from '../model/model-request.ts';
-import { requireServedModel } from '../operation-route.ts';
+import { collectRequestBody, createBodyResponder, requireServedModel } from '../operation-route.ts';
 import { eventStreamResponse, HttpError, jsonResponse } from '../responses.ts';
-import type { Caller, ServiceContext } from '../service-context.ts';
+import type { Caller, ServiceContext, ServiceRoute } from '../service-context.ts';
+import { insertRows } from '../store/service-store.ts';
 
-export async function handleChat(body: JsonNode, { signal }: Caller, { models, now, randomBytes }: ServiceContext) {
+const MAX_STORED_CHAT_BYTES = 4 * 1024 * 1024;
+
+/**
+ * Responds to chats with the built-in model, or with an upstream server, which alone validates them. Stores chats for the page,
+ * up to 4 MiB in each direction; a failure to store is ignored.
+ */
+export function chatRoute(operation: Operation, context: ServiceContext): ServiceRoute['respond'] {
+  const { upstream, store, now, elapsed, randomBytes } = context;
+  const respond = createBodyResponder(handleChat, operation, context);
+  return async (request, caller) => {
+    const [createdAt, startedMs] = [now(), elapsed()];
+    const body = await collectRequestBody(request, operation, context, upstream !== undefined);
+    const response = upstream ? await upstream(operation.path, { ...request, body }) : await respond(body, caller);
+    return copyResponse(response, MAX_STORED_CHAT_BYTES, async (received) => {
+      const copies = redactCopies(body.subarray(0, MAX_STORED_CHAT_BYTES), received, operation);
+      // PostgreSQL cannot store U+0000, which JSON text does not contain either.
+      const [question = '', answer = ''] = copies.map((copy) => copy.toString().replaceAll('\0', '\ufffd'));
+      const times = { created_at: createdAt, duration_ms: Math.round(elapsed() - startedMs) };
+      const id = uuidV7(createdAt, randomBytes(10));
+      const chat = { id, request: question, response: answer, status: response.status, ...times };
+      await store.commit(() => insertRows('chats', [chat])).catch(() => {});
+    });
+  };
+}
+
+async function handleChat(body: JsonNode, { signal }: Caller, { models, now, randomBytes }: ServiceContext) {
   const model = firstStringMember(body, 'model');
   if (model !== undefined) requireServedModel(model, models);
   const priority = getMember(body, 'priority');

@@ -31,13 +31,13 @@ export function receiveTrainingJobs(operation: Operation, context: ServiceContex
   const validate = createBodyValidator(operation);
   const { store, directory, now, randomBytes } = context;
   return async (request, { signal }) => {
-    const [chunks, , length] = receiveBody(request, operation, context);
+    const { chunks } = receiveBody(request, operation, context);
     limitYoungGeneration();
     const staging = await openStagingFile(directory);
     try {
       const { body, findings, rewards } = await receiveJob(chunks, staging, validate);
       const refusal = refuseFindings(findings, operation, context);
-      await yieldToEventLoop(signal, length);
+      await yieldToEventLoop(signal, request.body.length ?? 0);
       if (refusal) return refusal;
       const config = getMember(body, 'experimental_config');
       const job = {

@@ -27,7 +27,8 @@ export function chatCompletion(request: ModelRequest, identity: CompletionIdenti
       index,
       message: completeMessage(request, choice),
       ...tokenDetails(request, choice.tokens, 0),
-      ...finishFields(choice),
+      finish_reason: choice.finishReason,
+      stop_reason: choice.stopTokenId,
     })),
     usage: tokenUsage(prompt, tokenCount),
     prompt_logprobs: promptLogprobs === undefined ? undefined : promptLogprobEntries(prompt, promptLogprobs),
@@ -71,7 +72,7 @@ function* choiceChunks(
   request: ModelRequest,
   choice: GeneratedChoice,
 ): Generator<readonly [fields: JsonFields, tokens: number], undefined> {
-  const { tool, tokens, reasoning } = choice;
+  const { tool, tokens, reasoning, finishReason, stopTokenId } = choice;
   yield [{ delta: { role: 'assistant', content: tool ? '' : request.echoedText } }, 0];
   if (reasoning) yield [{ delta: { reasoning } }, 0];
   if (tool) {
@@ -83,7 +84,7 @@ function* choiceChunks(
     const delta = tool ? { tool_calls: [{ index: 0, function: { arguments: text } }] } : { content: text };
     yield [{ delta, ...tokenDetails(request, [token], position) }, 1];
   }
-  yield [{ delta: {}, ...finishFields(choice) }, 0];
+  yield [{ delta: {}, finish_reason: finishReason, stop_reason: stopTokenId }, 0];
 }
 
 function tokenDetails(request: ModelRequest, tokens: readonly Token[], position: number): JsonFields {
@@ -91,10 +92,6 @@ function tokenDetails(request: ModelRequest, tokens: readonly Token[], position:
     logprobs: request.topLogprobs === undefined ? undefined : { content: logprobEntries(tokens, position, request) },
     token_ids: request.hasTokenIds ? tokenIds(tokens) : undefined,
   };
-}
-
-function finishFields({ finishReason, stopTokenId }: GeneratedChoice): JsonFields {
-  return { finish_reason: finishReason, stop_reason: stopTokenId };
 }
 
 function tokenIds(tokens: readonly Token[]): number[] {

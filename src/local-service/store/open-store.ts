@@ -49,7 +49,13 @@ const CHECKPOINT_BYTES = 16 * 1024 * 1024;
  * `safety_check` for the file of another user, and narrows a mode wider than 0600.
  */
 export async function openStore(path: string, trust?: TrustOptions): Promise<Store> {
-  const Library = await loadLibrary();
+  // An optional package with native code: an installation can lack it.
+  const { default: Library } = await import('libsql').catch((error: unknown) => {
+    const [reason] = errorMessage(error).split('\n');
+    const hint =
+      'install it with npm install -g svc-cli --include=optional, or use PostgreSQL with svc serve --data postgres://…';
+    throw new Failure('local_file', `the local service needs the package libsql: ${reason}`, { hint, applied: 'no' });
+  });
   try {
     await makeDirectory(dirname(path), 0o700);
     if (trust) await requireOwnFile(path, trust);
@@ -61,19 +67,6 @@ export async function openStore(path: string, trust?: TrustOptions): Promise<Sto
   } catch (error) {
     const hint = 'set SVC_DATA_DIR to another directory, or name another file with svc serve --data';
     throw fileFailure(`open the data in ${path}`, error, { hint });
-  }
-}
-
-// An optional package with native code: an installation can lack it.
-async function loadLibrary(): Promise<typeof Database> {
-  try {
-    return (await import('libsql')).default;
-  } catch (error) {
-    const [reason] = errorMessage(error).split('\n');
-    throw new Failure('local_file', `the local service needs the package libsql: ${reason}`, {
-      hint: 'install it with npm install -g svc-cli --include=optional, or use PostgreSQL with svc serve --data postgres://…',
-      applied: 'no',
-    });
   }
 }
 
@@ -101,9 +94,9 @@ async function prepareStore(
     // No foreign keys: the trajectories of a job are stored before its row (embedded-store.ts).
     database.exec('pragma wal_autocheckpoint = 0; pragma synchronous = full; pragma foreign_keys = off');
     // The mode of a file that is not ours stays as it is.
-    schemaVersion(store, path);
+    const version = schemaVersion(store, path);
     if (trust) await narrowMode(path, trust);
-    await migrateSchema(store, path, trust?.warn);
+    if (version !== SCHEMA_VERSION) await migrateSchema(store, path, version, trust?.warn);
     const check = bytes <= serviceLimits.checkedDatabaseBytes ? store.first('pragma integrity_check(1)') : undefined;
     const problem = check && Object.values(check)[0];
     if (problem !== undefined && problem !== 'ok')
@@ -209,9 +202,12 @@ const conversion: readonly string[] = [
 const MAX_UNANNOUNCED_ROWS = 20_000;
 
 // Creates the tables of an empty database, or converts those of svc 0.1 with all data in them.
-async function migrateSchema(store: Store, path: string, warn?: TrustOptions['warn']): Promise<void> {
-  const version = schemaVersion(store, path);
-  if (version === SCHEMA_VERSION) return;
+async function migrateSchema(
+  store: Store,
+  path: string,
+  version: number,
+  warn: TrustOptions['warn'] | undefined,
+): Promise<void> {
   const countQuery = 'select (select count(*) from calls) + (select count(*) from feedback) as rows';
   const rows = version === 0 ? 0 : Number(store.first(countQuery)?.rows);
   if (rows > MAX_UNANNOUNCED_ROWS)
