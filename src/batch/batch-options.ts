@@ -1,11 +1,11 @@
 import type { Settings } from '../client/resolve-settings.ts';
 import type { Invocation } from '../command.ts';
 import { parseDurationOrZeroMs } from '../config/setting-kinds.ts';
-import { parseShard, type Shard } from '../config/shard.ts';
 import { invalidValueFailure, usageFailure } from '../errors.ts';
 import { MIN_TAKE_OVER_MS } from '../files/file-lock.ts';
 import { type FlagValues, getStringFlag, isFlagOn } from '../flag.ts';
 import type { Runtime } from '../runtime.ts';
+import { parseShard, type Shard } from './shard.ts';
 
 export type BatchOptions = ReturnType<typeof parseBatchFlags>;
 

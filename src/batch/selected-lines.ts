@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
-import type { Shard } from '../config/shard.ts';
 import type { InputLine } from '../files/split-lines.ts';
 import { type BatchInput, isEmptyLine } from './batch-input.ts';
 import type { BatchOptions } from './batch-options.ts';
+import type { Shard } from './shard.ts';
 
 export interface LineSelection extends Pick<BatchOptions, 'shard'>, Partial<Pick<BatchOptions, 'limit'>> {
   readonly sampledLines?: ReadonlySet<number> | undefined;

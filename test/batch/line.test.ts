@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { isEmptyLine } from '../../src/batch/batch-input.ts';
 import { formatLineRanges } from '../../src/batch/batch-warnings.ts';
 import { isInShard } from '../../src/batch/selected-lines.ts';
-import { parseShard } from '../../src/config/shard.ts';
+import { parseShard } from '../../src/batch/shard.ts';
 import { type InputLine, splitLines } from '../../src/files/split-lines.ts';
 
 async function linesIn(pieces: readonly string[], most = 1000): Promise<InputLine[]> {
