@@ -26,17 +26,12 @@ export interface Connection {
 /** Reads the credential, unless it is given, and opens a transport, which the caller closes; `isReused` for many exchanges. */
 export async function connect(settings: Settings, context: Context, authorization?: Authorization, isReused = false) {
   const { report } = context;
-  const { timeoutMs, maxRetries } = settings;
-  const destination = requireDestination(settings);
+  const { destination, profile, timeoutMs, maxRetries } = settings;
+  if (!destination) throw missingBaseUrl(profile);
   const authorized = authorization ?? (await readAuthorization(settings, context));
   const opened = await openTransport(destination, context, isReused);
   const transport = report.isVerbose ? { ...opened, send: withVerboseLog(report.detail)(opened.send) } : opened;
   return { destination, authorization: authorized, transport, timeoutMs, maxRetries };
-}
-
-function requireDestination({ destination, profile }: Settings): Destination {
-  if (!destination) throw missingBaseUrl(profile);
-  return destination;
 }
 
 async function openTransport(destination: Destination, context: Context, isReused: boolean): Promise<Transport> {
@@ -63,11 +58,11 @@ export interface Authorization {
 
 /** Reads the credential for the destination, redacted in all output from now on. Throws Failure `safety_check` before over plain http. */
 export async function readAuthorization(
-  settings: Settings,
+  { operation, profile, destination, timeoutMs }: Settings,
   { runtime, report, signal }: Pick<Context, 'runtime' | 'report' | 'signal'>,
 ): Promise<Authorization | undefined> {
-  const { operation, profile, timeoutMs } = settings;
-  const { url, isLocal, proxy, isPlainHttpAllowed } = requireDestination(settings);
+  if (!destination) throw missingBaseUrl(profile);
+  const { url, isLocal, proxy, isPlainHttpAllowed } = destination;
   if (proxy) report.addSecrets(proxySecrets(proxy));
   if (isLocal) return undefined;
   const baseUrl = url.href.slice(0, -operation.path.length);

@@ -1,7 +1,6 @@
 import type { AutofillSettings } from '../body/autofill.ts';
 import { type CertificateFiles, readCertificateFlags, readConnectOptions } from '../config/connect-options.ts';
 import { type Destination, missingBaseUrl, resolveDestination } from '../config/destination.ts';
-import { parseHeaderFlags, requireValidHeader } from '../config/headers.ts';
 import { readProjectFile } from '../config/project-file.ts';
 import {
   type HistoryMode,
@@ -10,7 +9,7 @@ import {
   type SelectedProfile,
   selectProfile,
 } from '../config/select-profile.ts';
-import { parseCount, parseDurationMs } from '../config/setting-kinds.ts';
+import { parseCount, parseDurationMs, parseHeaderFlags, requireValidHeader } from '../config/setting-kinds.ts';
 import { findSetting } from '../config/settings.ts';
 import type { Context } from '../context.ts';
 import { usageFailure } from '../errors.ts';

@@ -3,7 +3,6 @@ import type { RunCommand } from '../command.ts';
 import { findCredentialSource } from '../config/credentials/credential.ts';
 import { confirm } from '../config/credentials/prompt.ts';
 import { removeFromKeychain } from '../config/credentials/secret-programs.ts';
-import { parseHeaderFlags } from '../config/headers.ts';
 import {
   DEFAULT_PROFILE_NAME,
   getProfile,
@@ -15,7 +14,12 @@ import {
   updateProfiles,
 } from '../config/profile-store.ts';
 import { originMismatchWarnings, profileOrigins, selectProfile } from '../config/select-profile.ts';
-import { applyProfileChanges, type ProfileChanges, readProfileChanges } from '../config/setting-kinds.ts';
+import {
+  applyProfileChanges,
+  type ProfileChanges,
+  parseHeaderFlags,
+  readProfileChanges,
+} from '../config/setting-kinds.ts';
 import type { Context } from '../context.ts';
 import { Failure, usageFailure } from '../errors.ts';
 import { describeFileError } from '../files/file-errors.ts';
