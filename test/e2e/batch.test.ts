@@ -46,7 +46,7 @@ function chance(seed: number): () => number {
 
 describe('a batch that is killed', () => {
   it.each(Object.entries(kinds))('repeatedly loses nothing and sends nothing twice undeclared: %s', async (_, kind) => {
-    const outcome = await runKilledBatch(kind, 300, 12, chance(7));
+    const outcome = await runKilledBatch(kind, 180, 7, chance(7));
     expect(outcome).toMatchObject({ lost: 0, undeclared: 0 });
     expect(outcome.kills).toBeGreaterThan(5);
   });

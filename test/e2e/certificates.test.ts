@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import type { TlsOptions } from 'node:tls';
 import { afterAll, describe, expect, it } from 'vitest';
 import { authority, contents, selfSigned, withoutOpenssl, withPassphrase } from '../support/certificates.ts';
-import { type Finished, run } from '../support/process.ts';
+import { run } from '../support/process.ts';
 import { connectProxy, demandingServer, secureServer } from '../support/secure-servers.ts';
-import { temporaryDirectory } from '../support/svc.ts';
+import { svc, temporaryDirectory } from '../support/svc.ts';
 
 const reason = withoutOpenssl();
 
@@ -34,10 +34,12 @@ describe('certificates', () => {
     const where = proxy
       ? { SVC_BASE_URL: 'https://svc.test', HTTPS_PROXY: `http://127.0.0.1:${proxy.port}` }
       : { SVC_BASE_URL: `https://localhost:${port}` };
-    return run([...call, ...flags], { env: { ...credentials, ...where, ...env }, stdin: '' });
+    // In this process, unless it is Node that reads the certificates.
+    const runCommand = 'NODE_EXTRA_CA_CERTS' in env ? run : svc;
+    return runCommand([...call, ...flags], { env: { ...credentials, ...where, ...env }, stdin: '' });
   }
 
-  function failure({ stderr }: Finished) {
+  function failure({ stderr }: { stderr: string }) {
     const lines = stderr.trim().split('\n');
     expect(lines, stderr).toHaveLength(1);
     return JSON.parse(lines[0] ?? '').error;

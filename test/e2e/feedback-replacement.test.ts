@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { type Finished, run } from '../support/process.ts';
+import { run } from '../support/process.ts';
 import { httpAnswer, rawServer } from '../support/raw-server.ts';
+import { svc } from '../support/svc.ts';
 
 const body = {
   feedback_id: 'f-1',
@@ -12,12 +13,13 @@ const body = {
 const kept = { ...body, id: 'f-1' };
 const stored = httpAnswer('{"id":"f-1","created_at":"2026-01-01T00:00:00Z","payload":{},"svc_user_id":"u"}');
 
-/** Replaces feedback by the built program; each request gets the next response, `undefined` closes the connection. */
+/** Replaces feedback; each request gets the next response, `undefined` closes the connection. */
 async function replace(
   sent: object,
   responses: readonly (string | undefined)[],
   flags: readonly string[] = [],
-): Promise<Finished & { requests: number }> {
+  program: typeof run | typeof svc = svc,
+): Promise<{ code: number | null; stderr: string; requests: number }> {
   const answers = responses.values();
   const { url, received } = await rawServer((socket) => {
     const answer = answers.next().value;
@@ -25,7 +27,7 @@ async function replace(
     else socket.end(answer);
   });
   const env = { SVC_BASE_URL: url, SVC_USERNAME: 'u', SVC_PASSWORD: 'p' };
-  const result = await run(['feedback', 'replace', ...flags], { env, stdin: JSON.stringify(sent) });
+  const result = await program(['feedback', 'replace', ...flags], { env, stdin: JSON.stringify(sent) });
   return { ...result, requests: received.length };
 }
 
@@ -90,7 +92,7 @@ describe('only a replacement with the id of the old record is safe to retry', ()
     ['another id', { ...body, id: 'f-2' }, 1],
     ['no id', body, 1],
   ])('%s, after a lost response', async (_, sent, requests) => {
-    const result = await replace(sent, [undefined, stored]);
+    const result = await replace(sent, [undefined, stored], [], run);
     expect([result.requests, result.code]).toEqual([requests, requests === 2 ? 0 : 8]);
   });
 });
@@ -163,10 +165,10 @@ describe('what the server rejects after the deletion is announced before sending
       socket.end(httpAnswer('{"reason":"no"}', '400 Bad Request'));
     });
     const setting = { env: { SVC_BASE_URL: url, SVC_USERNAME: 'u', SVC_PASSWORD: 'p' }, stdin: JSON.stringify(sent) };
-    const strict = await run(['feedback', 'replace', '--strict'], setting);
+    const strict = await svc(['feedback', 'replace', '--strict'], setting);
     expect(strict.stderr).toMatch(message);
     expect([strict.code, ...records]).toEqual([3, 'f-1']);
-    const { code, stderr } = await run(['feedback', 'replace'], setting);
+    const { code, stderr } = await svc(['feedback', 'replace'], setting);
     const announced = stderr.split('\n').find((line) => line.startsWith('svc: warning: ') && message.test(line));
     expect(announced).toMatch(/; one server deletes the old record before it rejects this$/);
     expect([code, ...records]).toEqual([5]);

@@ -1,9 +1,9 @@
 import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { inShell, run } from '../support/process.ts';
+import { inShell, type ProcessSetting, run } from '../support/process.ts';
 import { httpAnswer, rawServer } from '../support/raw-server.ts';
-import { temporaryDirectory } from '../support/svc.ts';
+import { svc, temporaryDirectory } from '../support/svc.ts';
 
 const token = 'tok-en/1-canary';
 const password = 'pass "wörd"/1';
@@ -21,6 +21,9 @@ const homeWith = (text: string): string => {
 };
 
 const chat = ['chat', 'hi', '--no-stdin', '--local'];
+
+/** Runs a command in this process; those that run at the same time are processes. */
+const runHere = (args: readonly string[], setting: ProcessSetting) => svc(args, { stdin: '', ...setting });
 
 describe('the request history', () => {
   it.each([
@@ -56,7 +59,7 @@ describe('the request history', () => {
           : httpAnswer(whole),
       ),
     );
-    const { code, stderr } = await run(args, { cwd, env: { ...env, SVC_BASE_URL: server.url } });
+    const { code, stderr } = await runHere(args, { cwd, env: { ...env, SVC_BASE_URL: server.url } });
     expect(code, stderr).toBe(0);
     const text = readFileSync(requestHistory(cwd), 'utf8');
     expect(JSON.stringify(JSON.parse(text).response)).toMatch(/so: .*\[redacted\]/);
@@ -67,7 +70,7 @@ describe('the request history', () => {
   it('does not keep a token that a body contains, and stays valid JSON', async () => {
     const cwd = temporaryDirectory();
     const prompt = `my token is ${token}, and ${password}`;
-    expect(await run(['chat', prompt, '--no-stdin', '--local'], { cwd, env })).toMatchObject({ code: 0 });
+    expect(await runHere(['chat', prompt, '--no-stdin', '--local'], { cwd, env })).toMatchObject({ code: 0 });
     const record = JSON.parse(readFileSync(requestHistory(cwd), 'utf8'));
     expect(record.request.messages[0].content).toBe('my token is [redacted], and [redacted]');
     expect(JSON.stringify(record)).not.toContain(token);
@@ -75,7 +78,7 @@ describe('the request history', () => {
 
   it('keeps words that are also short passwords', async () => {
     const cwd = temporaryDirectory();
-    const { code } = await run(['chat', 'none of it', '--no-stdin', '--local'], {
+    const { code } = await runHere(['chat', 'none of it', '--no-stdin', '--local'], {
       cwd,
       env: { ...env, SVC_TOKEN: 'none' },
     });
@@ -89,8 +92,8 @@ describe('the request history as a journal', () => {
 
   it('drops a last line that a crash cut off, also one that is longer than a read', async () => {
     const cwd = homeWith(`${record}{"time":"${'2'.repeat(200_000)}`);
-    expect(await run(['log', '--format', 'jsonl'], { cwd, env })).toMatchObject({ code: 0 });
-    expect(await run(chat, { cwd, env })).toMatchObject({ code: 0 });
+    expect(await runHere(['log', '--format', 'jsonl'], { cwd, env })).toMatchObject({ code: 0 });
+    expect(await runHere(chat, { cwd, env })).toMatchObject({ code: 0 });
     const lines = readFileSync(requestHistory(cwd), 'utf8').split('\n');
     expect([lines[0], lines.length]).toEqual([record.trimEnd(), 3]);
     expect(JSON.parse(lines[1] ?? '')).toMatchObject({ command: 'chat', exit_code: 0 });
@@ -102,13 +105,13 @@ describe('the request history as a journal', () => {
   ])('with a line that is %s is rejected with its place, and keeps recording', async (_, line) => {
     const cwd = homeWith(`${record}${line}${record}`);
     for (const args of [['log'], ['log', 'show', '1'], ['chat', '--continue', 'x', '--no-stdin', '--local']]) {
-      const { code, stderr } = await run(args, { cwd, env });
+      const { code, stderr } = await runHere(args, { cwd, env });
       expect({ code, stderr }).toEqual({
         code: 13,
         stderr: expect.stringContaining('requests.jsonl:2 is not a valid record'),
       });
     }
-    expect(await run(chat, { cwd, env })).toMatchObject({ code: 0 });
+    expect(await runHere(chat, { cwd, env })).toMatchObject({ code: 0 });
     expect(readFileSync(requestHistory(cwd), 'utf8').split('\n')).toHaveLength(5);
   });
 
@@ -137,11 +140,11 @@ describe('svc log prune', () => {
     const cwd = createHistories();
     const bytes = jsonl(requests.slice(0, 3)).length + jsonl(prompts.slice(0, 1)).length;
     const removed = { removed: 3, removed_prompts: 1, removed_bytes: bytes };
-    const dryRun = await run(['log', 'prune', '--older-than', '30d', '-n'], { cwd });
+    const dryRun = await runHere(['log', 'prune', '--older-than', '30d', '-n'], { cwd });
     expect(dryRun.stderr).toMatch(/^svc: would remove 3 requests and 1 prompt \(\d+ B\)\n$/);
     expect(JSON.parse(dryRun.stdout)).toEqual(removed);
     expect(readFileSync(requestHistory(cwd), 'utf8')).toBe(jsonl(requests));
-    const { code, stdout, stderr } = await run(['log', 'prune', '--older-than', '30d'], { cwd });
+    const { code, stdout, stderr } = await runHere(['log', 'prune', '--older-than', '30d'], { cwd });
     expect({ code, removed: JSON.parse(stdout) }).toEqual({ code: 0, removed });
     expect(stderr).toMatch(/^svc: removed 3 requests and 1 prompt \(\d+ B\)\n$/);
     expect(readFileSync(requestHistory(cwd), 'utf8')).toBe(jsonl(requests.slice(3)));
@@ -152,7 +155,7 @@ describe('svc log prune', () => {
   it('keeps the newest requests up to a size, and all prompts', async () => {
     const cwd = createHistories();
     const size = String(jsonl(requests.slice(2)).length + 3);
-    const { stdout } = await run(['log', 'prune', '--max-size', size, '-q'], { cwd });
+    const { stdout } = await runHere(['log', 'prune', '--max-size', size, '-q'], { cwd });
     expect(JSON.parse(stdout)).toMatchObject({ removed: 2, removed_prompts: 0 });
     expect(readFileSync(requestHistory(cwd), 'utf8')).toBe(jsonl(requests.slice(2)));
     expect(readFileSync(promptHistory(cwd), 'utf8')).toBe(jsonl(prompts));
@@ -164,7 +167,7 @@ describe('svc log prune', () => {
     ['with another size', ['--max-size', '10 MB']],
   ])('%s exits with 2', async (_, flags) => {
     const cwd = createHistories();
-    expect((await run(['log', 'prune', ...flags], { cwd })).code).toBe(2);
+    expect((await runHere(['log', 'prune', ...flags], { cwd })).code).toBe(2);
     expect(readFileSync(requestHistory(cwd), 'utf8')).toBe(jsonl(requests));
   });
 

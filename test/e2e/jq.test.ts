@@ -235,7 +235,7 @@ describe('--jq', () => {
         'hi',
         '--local',
         '--timeout',
-        '3',
+        '2',
         '--no-stdin',
         '--jq',
         filter,
@@ -251,7 +251,7 @@ describe('--jq', () => {
     const cwd = temporaryDirectory();
     writeFileSync(join(cwd, 'lines.jsonl'), '{"messages":[{"role":"user","content":"a"}]}\n'.repeat(20));
     const filter = 'if .line == 12 then def f: f; f else .line end';
-    const args = ['chat', '--local', '--batch', 'lines.jsonl', '--ordered', '--timeout', '3', '--jq', filter];
+    const args = ['chat', '--local', '--batch', 'lines.jsonl', '--ordered', '--timeout', '2', '--jq', filter];
     const { code, stdout, stderr } = await run(args, { cwd });
     expect(code, stderr).toBe(11);
     expect(stderr.match(/the filter was still running/g)).toHaveLength(1);

@@ -5,7 +5,7 @@ import { createServer, type Server } from 'node:net';
 import { dirname, join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { cleanEnv, program, waitForExit } from '../support/process.ts';
-import { temporaryDirectory } from '../support/svc.ts';
+import { svc, temporaryDirectory } from '../support/svc.ts';
 
 const page = new URL('./mistakes.md', import.meta.url);
 
@@ -62,11 +62,7 @@ async function renderBlock(block: string): Promise<string> {
       ? {}
       : { SVC_USERNAME: 'ada', SVC_PASSWORD: 'pass-word-1', SVC_TOKEN: 'tok-en-1' }),
   };
-  const script = `svc() { "${process.execPath}" "${program}" "$@"; }\n${command} >/dev/null`;
-  const child = spawn('bash', ['-c', script], { cwd, env: cleanEnv(cwd, env) });
-  onTestFinished(() => void child.kill('SIGKILL'));
-  child.stdin.end();
-  const { code, stderr } = await waitForExit(child);
+  const { code, stderr } = await runCommand(command, cwd, cleanEnv(cwd, env));
   const printed = stderr
     .replaceAll(`127.0.0.1:${port}`, '127.0.0.1:8080')
     .replaceAll(`port ${port}`, 'port 8080')
@@ -77,6 +73,22 @@ async function renderBlock(block: string): Promise<string> {
     .replace(/\n$/, '');
   const input = lines.filter((line) => line.startsWith('# ') || line.startsWith('$ '));
   return ['```console', ...input, ...(printed === '' ? [] : [printed]), `exit ${code}`, '```'].join('\n');
+}
+
+/** Runs svc in this process; by the built program if the command needs a shell, or the thread of jq, which is part of the build. */
+async function runCommand(
+  command: string,
+  cwd: string,
+  env: Record<string, string>,
+): Promise<{ code: number | null; stderr: string }> {
+  const isProgram = !command.startsWith('svc ') || /[|&;<>`]|\$\(|--jq/.test(command);
+  const body = isProgram ? `"${process.execPath}" "${program}" "$@"` : `printf '%s\\0' "$@"`;
+  const script = `svc() { ${body}; }\n${command}${isProgram ? ' >/dev/null' : ''}`;
+  const child = spawn('bash', ['-c', script], { cwd, env });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  child.stdin.end();
+  const ended = await waitForExit(child);
+  return isProgram ? ended : svc(ended.stdout.split('\0').slice(0, -1), { cwd, env, stdin: '' });
 }
 
 /** Starts what the setup says about the service, on a port of loopback. */

@@ -2,7 +2,7 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { run } from '../support/process.ts';
-import { temporaryDirectory } from '../support/svc.ts';
+import { svc, temporaryDirectory } from '../support/svc.ts';
 import { hasTerminal, runOnTerminal } from '../support/terminal.ts';
 
 const history = { SVC_HISTORY: '1' };
@@ -21,8 +21,8 @@ const prompts: readonly (readonly [args: readonly string[], code: number, proble
 /** A home with a profile and a recorded request. */
 async function createHome(): Promise<string> {
   const cwd = temporaryDirectory();
-  await run(['profile', 'set', 'work', '--base-url', 'https://svc.test'], { cwd });
-  await run(['chat', '--local', 'hi'], { cwd, env: history });
+  await svc(['profile', 'set', 'work', '--base-url', 'https://svc.test'], { cwd, stdin: '' });
+  await svc(['chat', '--local', 'hi'], { cwd, env: history, stdin: '' });
   return cwd;
 }
 
@@ -37,7 +37,7 @@ describe.skipIf(!hasTerminal)('at a terminal (skipped where `script` of util-lin
       expect(ended).toMatchObject({ code, screen: expect.stringContaining(problem.replace('{why}', why)) });
       expect(ended.screen).toContain(hint);
     }
-    expect(JSON.parse((await run(['log', '--json'], { cwd })).stdout)).toHaveLength(1);
+    expect(JSON.parse((await svc(['log', '--json'], { cwd, stdin: '' })).stdout)).toHaveLength(1);
   });
 
   it('long help does not wait in a pager', async () => {

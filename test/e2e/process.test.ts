@@ -177,19 +177,22 @@ it('a word after train is a command unless a file has its name, and ./lint is a 
 
 it('svc auth status and svc profile show print the same view; doctor lists what is not set only with --all', async () => {
   const cwd = temporaryDirectory();
-  await run(['profile', 'set', 'work', '--base-url', 'https://svc.test', '--model', 'm'], { cwd });
-  const shown = await run(['profile', 'show', 'work'], { cwd, env: credentials });
-  expect(await run(['auth', 'status', '--profile', 'work'], { cwd, env: credentials })).toEqual(shown);
+  await svc(['profile', 'set', 'work', '--base-url', 'https://svc.test', '--model', 'm'], { cwd, stdin: '' });
+  const shown = await svc(['profile', 'show', 'work'], { cwd, env: credentials, stdin: '' });
+  expect(await svc(['auth', 'status', '--profile', 'work'], { cwd, env: credentials, stdin: '' })).toEqual(shown);
   expect(JSON.parse(shown.stdout)).toMatchObject({ profile: 'work', model: 'm', credentials: [{}, {}] });
   const rows = async (...flags: string[]): Promise<string> =>
-    (await run(['doctor', '--profile', 'local', '--format', 'text', ...flags], { cwd })).stdout;
+    (await svc(['doctor', '--profile', 'local', '--format', 'text', ...flags], { cwd, stdin: '' })).stdout;
   expect(await rows()).not.toContain('not set');
   expect(await rows('--all')).toMatch(/project_id +- +not set/);
 });
 
 it('a word such as yes after a boolean flag is text only after --', async () => {
   for (const word of ['yes', 'no', 'true', 'False', 'on', 'off', '0', '1'])
-    expect(await run(['chat', '--dry-run', '--logprobs', word, 'hi'])).toMatchObject({ code: 2, stdout: '' });
+    expect(await svc(['chat', '--dry-run', '--logprobs', word, 'hi'], { stdin: '' })).toMatchObject({
+      code: 2,
+      stdout: '',
+    });
   const { stdout } = await run(['chat', '--dry-run', '--logprobs', '--', 'yes', 'hi']);
   expect(JSON.parse(stdout)).toEqual({ messages: [{ role: 'user', content: 'yes hi' }], logprobs: true });
 });

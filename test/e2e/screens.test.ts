@@ -69,12 +69,21 @@ async function show(args: readonly string[], setting: TerminalSetting): Promise<
   return screen;
 }
 
+// Shown at most once: several tests compare with the same screens.
+const usualScreens = new Map<readonly string[], Promise<string>>();
+
+async function showUsual(args: readonly string[]): Promise<string> {
+  const screen = usualScreens.get(args) ?? show(args, { columns: 80 });
+  usualScreens.set(args, screen);
+  return screen;
+}
+
 describe.skipIf(!hasTerminal)('screens (skipped where `script` of util-linux is missing)', () => {
   it('look as in screens.md, which `npm run generate` writes, at 60, 80 and 200 columns', async () => {
     const sections: string[] = [];
     for (const args of commands)
       for (const columns of widths) {
-        const screen = screenOf(await show(args, { columns }), columns);
+        const screen = screenOf(await (columns === 80 ? showUsual(args) : show(args, { columns })), columns);
         sections.push(`## \`svc ${args.join(' ')}\`, ${columns} columns\n\n\`\`\`console\n${screen}\n\`\`\`\n`);
       }
     for (const columns of widths) {
@@ -105,7 +114,7 @@ describe.skipIf(!hasTerminal)('screens (skipped where `script` of util-linux is 
         const plain = await show(args, { env });
         // A spinner may be drawn where only color is unwanted.
         if (args !== batch || !('NO_COLOR' in env) || 'CI' in env) expect(plain).not.toContain('\x1b');
-        const [left, right] = [plain, await show(args, {})].map((one) => screenOf(one, 80));
+        const [left, right] = [plain, await showUsual(args)].map((one) => screenOf(one, 80));
         expect(left, args.join(' ')).toBe(right);
       }
     },

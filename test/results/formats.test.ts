@@ -6,6 +6,7 @@ import { rootOf } from '../../src/json/json-node.ts';
 import { parseJson } from '../../src/json/parse-json.ts';
 import { csvLines, displayWidth, tsvLines } from '../../src/results/format-rows.ts';
 import { yamlChunks } from '../../src/results/format-yaml.ts';
+import { anyText } from '../json/random-json.ts';
 
 const toYaml = (json: string): string => Array.from(yamlChunks(rootOf(parseJson(json)))).join('');
 const hasPython = spawnSync('python3', ['-c', 'import yaml']).status === 0;
@@ -83,7 +84,7 @@ const words = [
     'x: y: z',
   ],
 ];
-const text = fc.oneof(fc.constantFrom(...words), fc.string({ unit: 'binary' }));
+const text = fc.oneof(fc.constantFrom(...words), anyText());
 const value = fc.letrec((tie) => ({
   any: fc.oneof({ maxDepth: 4 }, text, fc.integer(), fc.boolean(), fc.constant(null), tie('list'), tie('object')),
   list: fc.array(tie('any'), { maxLength: 4 }),

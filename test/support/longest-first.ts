@@ -10,9 +10,9 @@ const longFiles = [
   'reliability/descriptors',
   'interop/completions',
   'e2e/documentation',
-  'commands/training',
-  'e2e/certificates',
+  'e2e/jq',
   'e2e/call-run',
+  'commands/training',
   'e2e/inputs',
   'trace/call-run',
 ];
