@@ -61,10 +61,9 @@ export async function readAuthorization(
   { operation, profile, destination, timeoutMs }: Settings,
   { runtime, report, signal }: Pick<Context, 'runtime' | 'report' | 'signal'>,
 ): Promise<Authorization | undefined> {
-  if (!destination) throw missingBaseUrl(profile);
-  const { url, isLocal, proxy, isPlainHttpAllowed } = destination;
+  if (!destination || destination.isLocal) return undefined;
+  const { url, proxy, isPlainHttpAllowed } = destination;
   if (proxy) report.addSecrets(proxySecrets(proxy));
-  if (isLocal) return undefined;
   const baseUrl = url.href.slice(0, -operation.path.length);
   const source = requireCredentialSource(operation.auth, baseUrl, profile, runtime.env);
   const isExposed = url.protocol === 'http:' && !isLoopbackUrl(url);
