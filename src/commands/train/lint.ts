@@ -15,7 +15,7 @@ import { createLinter, type LintResult } from '../../train/lint/linter.ts';
 import { lintJson, lintText } from '../../train/lint/report.ts';
 import { lintHtml } from '../../train/lint/report-html.ts';
 import { parseGroupByPath } from '../../train/stream/groups.ts';
-import { keepHeapSmall } from '../../train/stream/small-heap.ts';
+import { prepareForTrajectories } from '../../train/stream/small-heap.ts';
 import { createTrajectorySources } from '../../train/stream/source.ts';
 import { showCheckProgress } from '../../train/stream/upload.ts';
 
@@ -53,7 +53,7 @@ async function lintFiles(files: readonly string[], flags: FlagValues, path: Json
     throw usageFailure('svc train lint needs <files...>', 'write: svc train lint <files...>; - is stdin');
   if (paths.filter((file) => file === '-').length > 1)
     throw usageFailure('stdin was named twice, but can be read only once', 'write - only once');
-  keepHeapSmall();
+  prepareForTrajectories(context.runtime.node);
   const sources = createTrajectorySources(context, undefined);
   try {
     const groupSources = await sources.openAll(files);

@@ -25,7 +25,7 @@ import { pluralize } from '../../json/pluralize.ts';
 import { trainOperation } from '../../operations/train.ts';
 import type { TrainingJob } from '../../train/job-history.ts';
 import { bodyContent, filesContent, parseGroupByPath, type TrajectoryContent } from '../../train/stream/groups.ts';
-import { keepHeapSmall } from '../../train/stream/small-heap.ts';
+import { prepareForTrajectories } from '../../train/stream/small-heap.ts';
 import { createTrajectorySources, type TextSource, type TrajectorySources } from '../../train/stream/source.ts';
 import {
   assembleBody,
@@ -46,7 +46,7 @@ export const runTrain = requestCommand(trainOperation, async (start, context) =>
   requireBodySource(start.input);
   const { settings, flags, deadline } = start;
   const hooks = await readHooks(start, context);
-  keepHeapSmall();
+  prepareForTrajectories(context.runtime.node);
   const sources = createTrajectorySources(context, dataDirectory(context.runtime), deadline);
   try {
     const input = await readTrainingInput(start, sources, context);

@@ -95,7 +95,12 @@ function keySignature(start: i32, end: i32): i32 {
   return ((end - start) << 24) | (byteAt(start) << 16) | (byteAt(middle) << 8) | byteAt(end - 1);
 }
 
-function skipWhitespace(from: i32): i32 {
+// Most tokens follow without whitespace, which is checked where it is called: only functions without a loop are inlined.
+function skipWhitespace(at: i32): i32 {
+  return byteAt(at) > ascii.SPACE ? at : skipSpaces(at);
+}
+
+function skipSpaces(from: i32): i32 {
   let at = from;
   while (isWhitespace(byteAt(at))) at += 1;
   return at;

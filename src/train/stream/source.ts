@@ -109,36 +109,40 @@ function createFileSource(path: string, label: string, { size, mtimeMs, ino }: S
   };
 }
 
-const READ_CHUNK_BYTES = 1024 * 1024;
+const READ_CHUNK_BYTES = 512 * 1024;
 
-// The next chunk is read while the caller works on one.
+// The next chunk is read while the caller works on one. A chunk is valid until the second after it: a sender withholds one.
 async function* readByteRange(
   handle: FileHandle,
   start: number,
   end: number,
   label: string,
 ): AsyncGenerator<Uint8Array> {
-  const readAt = async (at: number, buffer: Buffer): Promise<Buffer> => {
-    const { bytesRead } = await handle
-      .read(buffer, 0, Math.min(buffer.length, end - at), at)
-      .catch(throwUnreadable(label));
-    if (bytesRead === 0) throw changedFileFailure(label);
-    return buffer.subarray(0, bytesRead);
+  const buffers: Buffer[] = [];
+  const readAt = async (at: number): Promise<Buffer> => {
+    const length = Math.min(READ_CHUNK_BYTES, end - at);
+    const buffer = (buffers.length === 3 && buffers.shift()) || Buffer.allocUnsafeSlow(length);
+    buffers.push(buffer);
+    for (let filled = 0; filled < length; ) {
+      const { bytesRead } = await handle
+        .read(buffer, filled, length - filled, at + filled)
+        .catch(throwUnreadable(label));
+      if (bytesRead === 0) throw changedFileFailure(label);
+      filled += bytesRead;
+    }
+    return buffer.subarray(0, length);
   };
   if (start === end) return;
-  const allocate = (at: number): Buffer => Buffer.allocUnsafeSlow(Math.min(READ_CHUNK_BYTES, end - at));
-  let pending = readAt(start, allocate(start));
-  let spare: Buffer | undefined;
+  let pending = readAt(start);
   for (let at = start; at < end; ) {
     const chunk = await pending;
     at += chunk.length;
     if (at < end) {
-      pending = readAt(at, spare ?? allocate(at));
+      pending = readAt(at);
       // Thrown when its turn comes; the caller may stop before.
       pending.catch(() => {});
     }
     yield chunk;
-    spare = Buffer.from(chunk.buffer);
   }
 }
 

@@ -98,7 +98,13 @@ const BATCH_CHUNK_BYTES = 128 * 1024;
 /** The buffer that is filled, the one that was yielded last and may be withheld, and 512 KiB after it. */
 export const SENDABLE_BUFFERS = 6;
 
-/** Combines chunks into larger ones in buffers that it reuses in turn. With SENDABLE_BUFFERS, a socket has written a chunk by then. */
+// A socket asks its writer to wait after as much, and continues when all of it is written.
+const MIN_PASSED_BYTES = 64 * 1024;
+
+/**
+ * Combines small chunks in buffers that it reuses in turn, and passes large ones on as they are. With SENDABLE_BUFFERS, a socket has
+ * written a combined chunk by then.
+ */
 export function createChunkBatcher(bufferCount = 1): (chunks: Iterable<Uint8Array>) => Generator<Uint8Array> {
   const buffers: Buffer[] = [];
   let current = 0;
@@ -112,18 +118,19 @@ export function createChunkBatcher(bufferCount = 1): (chunks: Iterable<Uint8Arra
   };
   return function* (chunks) {
     for (const chunk of chunks) {
-      for (let at = 0; at < chunk.length; ) {
-        if (filledBytes === BATCH_CHUNK_BYTES) {
-          yield* flush();
-          current = (current + 1) % bufferCount;
-          flushedBytes = 0;
-          filledBytes = 0;
-        }
-        const part = chunk.subarray(at, at + BATCH_CHUNK_BYTES - filledBytes);
-        currentBuffer().set(part, filledBytes);
-        filledBytes += part.length;
-        at += part.length;
+      if (chunk.length >= MIN_PASSED_BYTES) {
+        yield* flush();
+        yield chunk;
+        continue;
       }
+      if (filledBytes + chunk.length > BATCH_CHUNK_BYTES) {
+        yield* flush();
+        current = (current + 1) % bufferCount;
+        flushedBytes = 0;
+        filledBytes = 0;
+      }
+      currentBuffer().set(chunk, filledBytes);
+      filledBytes += chunk.length;
     }
     yield* flush();
   };
