@@ -104,6 +104,7 @@ async function renewLock(file: string, displayPath: string, runtime: LockRuntime
   let renewedAt = uptime();
   let count = 0;
   let isLost = false;
+  let isReleased = false;
   let cancel = (): void => {};
   // An age that was reached once stays: the process may have been stopped in between.
   const isHeld = (): boolean => {
@@ -119,6 +120,8 @@ async function renewLock(file: string, displayPath: string, runtime: LockRuntime
     if (isHeld()) renewedAt = startedAt;
   };
   const schedule = (): void => {
+    // A renewal may still run when the lease is released.
+    if (isReleased) return;
     // A file system that fails now may work in time; otherwise the lease is lost.
     cancel = after(
       RENEWAL_MS,
@@ -139,8 +142,8 @@ async function renewLock(file: string, displayPath: string, runtime: LockRuntime
       );
     },
     release: async () => {
+      isReleased = true;
       cancel();
-      cancel = () => {};
       await handle.close();
       if (isHeld()) await unlock();
     },

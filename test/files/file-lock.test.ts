@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { acquireLease, acquireLock, type LockRuntime } from '../../src/files/file-lock.ts';
 import { after, clock } from '../support/clock.ts';
 import { temporaryDirectory } from '../support/svc.ts';
@@ -110,11 +110,15 @@ describe('a lease', () => {
     };
     const take = async (ms?: number) => {
       isTaking = ms !== undefined;
-      return acquireLease(path, 'f', taker, ms)
-        .catch((error: Error) => error)
-        .finally(() => {
-          isTaking = false;
-        });
+      try {
+        const lease = await acquireLease(path, 'f', taker, ms);
+        onTestFinished(lease.release);
+        return lease;
+      } catch (error) {
+        return error;
+      } finally {
+        isTaking = false;
+      }
     };
     return { mine, yours, holder, path, text, pass, take };
   };
