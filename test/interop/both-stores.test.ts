@@ -297,7 +297,10 @@ describe.each(stores)('the data of the page on %s', (name, options) => {
     // The figures and the texts of the findings in what the page draws.
     const lintOf = async (jobId: unknown): Promise<[figures: unknown[], texts: unknown[]]> => {
       const [[, , figures], ...others] = JSON.parse(await get(`/page/lint?job=${jobId}`));
-      return [figures.map((figure: [string, object, [string, object, string][]]) => figure[2][1]?.[2]), others.flat(9)];
+      return [
+        figures.flatMap((figure: [string, object, [string, object, string[]][]]) => figure[2][1]?.[2]),
+        others.flat(9),
+      ];
     };
     const [figures, texts] = await lintOf(id);
     expect(figures.slice(0, 5)).toEqual(['2', '1', '71', '71', '0']);
