@@ -67,28 +67,9 @@ export function createJobHistory(path: string, context: JobHistoryRuntime) {
   const hint = 'fix that line, or move the file away to start without earlier jobs';
   const file: JournalFile = { path, displayPath: path, hint };
   let end = JOURNAL_START;
-  let records = new Map<string, TrainingJobRecord>();
-  let recordsByJob = new Map<string, TrainingJobRecord[]>();
+  let index = createJobIndex();
   const reset = (): void => {
-    [end, records, recordsByJob] = [JOURNAL_START, new Map(), new Map()];
-  };
-  const addRecord = (bytes: Buffer): string | undefined => {
-    const node = parseRecord(bytes);
-    if (!node) return NOT_A_RECORD;
-    const entry = firstStringMember(node, 'entry') ?? '';
-    const earlier = records.get(entry);
-    if (firstStringMember(node, 'started_at') === undefined) {
-      if (!earlier) return 'it is the outcome of an unknown training job, so earlier jobs are unknown';
-      earlier.end = node;
-      return undefined;
-    }
-    const record = { start: node, end: undefined };
-    records.set(entry, record);
-    const job = jobKey(...(['digest', 'target', 'model_id'] as const).map((name) => firstStringMember(node, name)));
-    const sameJobs = recordsByJob.get(job) ?? [];
-    sameJobs.push(record);
-    recordsByJob.set(job, sameJobs);
-    return undefined;
+    [end, index] = [JOURNAL_START, createJobIndex()];
   };
   const refresh = async (): Promise<void> => {
     const size = await stat(path).then(
@@ -96,7 +77,7 @@ export function createJobHistory(path: string, context: JobHistoryRuntime) {
       () => 0,
     );
     if (size < end.bytes) reset();
-    end = (await readJournal(file, addRecord, end)) ?? JOURNAL_START;
+    end = (await readJournal(file, index.add, end)) ?? JOURNAL_START;
   };
   let last: Promise<unknown> = Promise.resolve();
   // Of the callers of one process, one at a time reads the file. After an error it is read from its start.
@@ -116,7 +97,7 @@ export function createJobHistory(path: string, context: JobHistoryRuntime) {
       try {
         const text = toRecord();
         // The next record of the group may be of the same job.
-        addRecord(Buffer.from(text));
+        index.add(Buffer.from(text));
         texts.push(text);
         return undefined;
       } catch (error) {
@@ -144,16 +125,16 @@ export function createJobHistory(path: string, context: JobHistoryRuntime) {
     const error = (await appending)[position];
     if (error !== undefined) throw error;
   };
-  const recordsOf = ({ digest, target, model }: TrainingJob): readonly TrainingJobRecord[] =>
-    recordsByJob.get(jobKey(digest, target, model)) ?? [];
   return {
-    read: (): Promise<TrainingJobRecord[]> => inTurn(refresh).then(() => [...records.values()]),
+    read: (): Promise<TrainingJobRecord[]> => inTurn(refresh).then(() => index.records()),
     /** The last record of the same job, for the same line of the same batch. */
     find: (job: TrainingJob): Promise<TrainingJobRecord | undefined> =>
       inTurn(refresh).then(() =>
-        recordsOf(job).findLast(
-          ({ start }) => firstStringMember(start, 'run') === job.run && numberMember(start, 'line') === job.line,
-        ),
+        index
+          .recordsOf(job)
+          .findLast(
+            ({ start }) => firstStringMember(start, 'run') === job.run && numberMember(start, 'line') === job.line,
+          ),
       ),
     /**
      * Records a job durably before it is sent, and returns a function that records its outcome. Throws Failure `safety_check` if
@@ -166,7 +147,7 @@ export function createJobHistory(path: string, context: JobHistoryRuntime) {
     ): Promise<(outcome: RequestOutcome) => Promise<void>> => {
       const entry = Buffer.from(randomBytes(8)).toString('hex');
       await append(() => {
-        const failure = allowed === true ? undefined : duplicateFailure(recordsOf(job), allowed, context);
+        const failure = allowed === true ? undefined : duplicateFailure(index.recordsOf(job), allowed, context);
         if (failure) throw failure;
         const { model, ...facts } = job;
         const started_at = new Date(now()).toISOString();
@@ -176,6 +157,36 @@ export function createJobHistory(path: string, context: JobHistoryRuntime) {
         append(() =>
           writeJson({ entry, ended_at: new Date(now()).toISOString(), applied, exit_code: exitCode, id: id ?? null }),
         );
+    },
+  };
+}
+
+// The records of a history, and those of each job.
+function createJobIndex() {
+  const records = new Map<string, TrainingJobRecord>();
+  const recordsByJob = new Map<string, TrainingJobRecord[]>();
+  return {
+    records: () => [...records.values()],
+    recordsOf: ({ digest, target, model }: TrainingJob): readonly TrainingJobRecord[] =>
+      recordsByJob.get(jobKey(digest, target, model)) ?? [],
+    /** Returns what is wrong with a record that cannot be added. */
+    add: (bytes: Buffer): string | undefined => {
+      const node = parseRecord(bytes);
+      if (!node) return NOT_A_RECORD;
+      const entry = firstStringMember(node, 'entry') ?? '';
+      const earlier = records.get(entry);
+      if (firstStringMember(node, 'started_at') === undefined) {
+        if (!earlier) return 'it is the outcome of an unknown training job, so earlier jobs are unknown';
+        earlier.end = node;
+        return undefined;
+      }
+      const record = { start: node, end: undefined };
+      records.set(entry, record);
+      const job = jobKey(...(['digest', 'target', 'model_id'] as const).map((name) => firstStringMember(node, name)));
+      const sameJobs = recordsByJob.get(job) ?? [];
+      sameJobs.push(record);
+      recordsByJob.set(job, sameJobs);
+      return undefined;
     },
   };
 }
