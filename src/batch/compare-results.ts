@@ -1,11 +1,10 @@
-import { Buffer } from 'node:buffer';
 import { type FileHandle, open } from 'node:fs/promises';
 import { withFileFailure } from '../files/file-errors.ts';
 import { tryParseJson } from '../json/parse-json.ts';
 import { createSpacedSample } from '../results/distribution.ts';
 import { resultText, truncateSample } from './batch-report.ts';
 import type { IndexedResult, LineTable } from './line-table.ts';
-import type { OutputPath } from './output-file.ts';
+import { type OutputPath, readResult } from './output-file.ts';
 import { resultLineFacts } from './result-line.ts';
 
 /** An output whose results are in a table. */
@@ -25,11 +24,15 @@ export async function compareOutputs([first, second]: readonly [IndexedOutput, I
   // The failure or the response in the first output, and in the second one.
   const sample = () => createSpacedSample<{ line: number; before: string; after: string }>(MAX_CHANGED_LINES);
   const changes = { worse: sample(), better: sample(), different: sample() };
-  const handles: FileHandle[] = [];
+  const handles = new Map<IndexedOutput, FileHandle>();
+  const readText = async (output: IndexedOutput, place: IndexedResult): Promise<string | undefined> => {
+    const handle = handles.get(output);
+    return handle && resultText(resultLineFacts(tryParseJson(await readResult(handle, place, output.displayPath))));
+  };
   const counts = { compared: 0, onlyFirst: 0, onlySecond: 0 };
   try {
-    for (const { path, displayPath } of [first, second])
-      handles.push(await withFileFailure(`read ${displayPath}`, () => open(path)));
+    for (const output of [first, second])
+      handles.set(output, await withFileFailure(`read ${output.displayPath}`, () => open(output.path)));
     const lastLine = Math.max(first.table.lastLine(), second.table.lastLine());
     for (let line = 1; line <= lastLine; line += 1) {
       const [before, after] = [first.table.result(line), second.table.result(line)];
@@ -37,27 +40,14 @@ export async function compareOutputs([first, second]: readonly [IndexedOutput, I
       if (after && !before) counts.onlySecond += 1;
       if (!before || !after) continue;
       counts.compared += 1;
-      const [was = '', is = ''] = await Promise.all([
-        readText(first, handles[0], before),
-        readText(second, handles[1], after),
-      ]);
+      const [was = '', is = ''] = await Promise.all([readText(first, before), readText(second, after)]);
       const isDone = [before, after].map(({ exitCode }) => exitCode === 0);
       const change = isDone[0] === isDone[1] ? 'different' : isDone[0] ? 'worse' : 'better';
       if (change !== 'different' || was !== is)
         changes[change].add(() => ({ line, before: truncateSample(was), after: truncateSample(is) }));
     }
   } finally {
-    for (const handle of handles) await handle.close();
+    for (const handle of handles.values()) await handle.close();
   }
   return { ...counts, changes };
-}
-
-async function readText(
-  { displayPath }: IndexedOutput,
-  handle: FileHandle | undefined,
-  { offset, length }: IndexedResult,
-) {
-  const read = () => handle?.read(Buffer.alloc(length), 0, length, offset);
-  const result = await withFileFailure(`read ${displayPath}`, async () => read());
-  return result && resultText(resultLineFacts(tryParseJson(result.buffer)));
 }

@@ -148,7 +148,8 @@ export async function openOutput(
   };
 }
 
-async function readResult(
+/** Throws Failure `local_file` for a file that cannot be read or became shorter. */
+export async function readResult(
   handle: FileHandle,
   { offset, length }: Pick<IndexedResult, 'offset' | 'length'>,
   displayPath: string,

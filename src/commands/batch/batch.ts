@@ -165,10 +165,7 @@ async function checkLines(
   }
   signal.throwIfAborted();
   await checks.warnings.finish();
-  if (format) {
-    await printResult(resultOf(counts), { format, filter: undefined, writer: stdout, report });
-    await stdout.end();
-  }
+  if (format) await printResult(resultOf(counts), { format, filter: undefined, writer: stdout, report });
   const { bad, lines } = counts;
   if (bad === 0) return;
   const message = `${bad} of ${lines} ${pluralize(lines, 'line')} ${pluralize(bad, 'is', 'are')} invalid; nothing was sent`;

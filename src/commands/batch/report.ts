@@ -45,7 +45,6 @@ export async function runBatchReport({ args, flags }: Invocation, context: Conte
     await writeReportPage(htmlPath, () => reportHtml(report), context);
     await printResult({ ...resultOf(reportJson(report)), text: () => reportText(report, stdout.columns) }, output);
   }
-  await stdout.end();
 }
 
 async function addFile(report: BatchReport, file: OutputPath): Promise<IndexedOutput> {

@@ -33,11 +33,8 @@ export const runTrainLint: RunCommand = async ({ args, flags }, context) => {
   const { result, labels } = await lintFiles(args, flags, path, context);
   await writeReportPage(htmlPath, () => lintHtml(result, labels, linkFrom(htmlPath, labels, runtime.cwd)), context);
   const text = (): string => lintText(result, stdout.columns, hasPlot);
-  const printing = printResult(
-    { ...resultOf(lintJson(result)), text },
-    hasPlot ? { ...output, format: 'text' } : output,
-  );
-  await ignoreClosedPipe(printing.then(stdout.end));
+  const printed = hasPlot ? ({ ...output, format: 'text' } as const) : output;
+  await ignoreClosedPipe(printResult({ ...resultOf(lintJson(result)), text }, printed));
   if (isAnnotated) for (const line of annotationLines(result, fatal)) await report.error(line);
   else
     for (const { at, path, message } of result.problems.filter(({ level }) => level === 'warning'))
