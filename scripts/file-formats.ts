@@ -28,6 +28,7 @@ const errorRows = [
   ['`hint`', 'The next step, if there is one'],
   ['`exit_code`', 'See [exit codes](#exit-codes)'],
   ['`status`', 'HTTP status, if the service responded'],
+  ['`service_code`', 'Code of the error, if the service sent one'],
   ['`url`', 'URL of the request'],
   ['`request_id`', 'Id of the request in the logs of the service, if it sent one'],
   ['`retryable`', 'True if the same command is safe to run again and can succeed'],

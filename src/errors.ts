@@ -1,5 +1,5 @@
 const FIX_INPUT = 'after fixing the input';
-export const RETRY_IF_SAFE = 'only if the request is safe to retry';
+const RETRY_IF_SAFE = 'only if the request is safe to retry';
 const AS_UNKNOWN = 'as 8 if the request was sent';
 
 /** The exit codes of svc (docs/contract.md): what each means, and whether to run the same command again. */
@@ -11,7 +11,7 @@ export const exitCodes = {
   credentials: exitCode(4, 'credentials are missing or were rejected (401, 403)', FIX_INPUT),
   refused: exitCode(
     5,
-    'the service rejected the request (other 3xx and 4xx); not applied, but unknown for a 400 of feedback replace',
+    'the service rejected the request (other 3xx and 4xx); not applied, but unknown for most 4xx of feedback replace',
     'no',
   ),
   failed: exitCode(
@@ -27,13 +27,13 @@ export const exitCodes = {
   ),
   rate_limited: exitCode(
     9,
-    'rate limited or unavailable (408, 421, 425, 429, 503 with Retry-After) after all retries; not applied',
+    'rate limited or unavailable (408, 421, 425, 429, 503 with Retry-After or a proof) after all retries; not applied',
     'later',
   ),
   partly_failed: exitCode(10, 'some lines of a batch failed', 'yes, with --resume'),
   invalid_response: exitCode(
     11,
-    'invalid response, or a stream was cut; the request was applied (an HTML page: unknown)',
+    'invalid response, or a stream was cut; the request was applied (an error in place of a result, or an HTML page: unknown)',
     'no',
   ),
   local_file: exitCode(12, 'a local file, pipe or disk failed', FIX_INPUT),
@@ -54,6 +54,9 @@ function exitCode(code: number, meaning: string, retry: string) {
 export type FailureCode = Exclude<keyof typeof exitCodes, 'done'>;
 
 export type AppliedState = 'no' | 'yes' | 'unknown';
+
+/** The effect of sending a request again: none, none with the same key, another charge, or a second record. */
+export type Effect = 'read' | 'keyed' | 'paid' | 'once';
 
 /** What is known about a request after its last attempt. */
 export interface RequestOutcome {
@@ -87,8 +90,12 @@ export interface FailureFacts {
   readonly isBatch?: boolean | undefined;
   /** The request only reads: no sentence about its outcome is added. */
   readonly isRead?: boolean | undefined;
-  /** Running the same command again has the effect of running it once: the request reads, or has ids that the user gave. */
-  readonly isRerunSafe?: boolean | undefined;
+  /** Of the request; undefined for a failure of anything else. */
+  readonly effect?: Effect | undefined;
+  /** The key of the request was made by svc: the same command makes another one. */
+  readonly hasGeneratedKey?: boolean | undefined;
+  /** The machine-readable code of the service. */
+  readonly serviceCode?: string | undefined;
   /** How much of the request of the last attempt was sent. */
   readonly phase?: 'nothing' | 'part' | 'all' | undefined;
   readonly bytesSent?: number | undefined;
@@ -97,6 +104,8 @@ export interface FailureFacts {
   /** The same request will fail again for the same reason. */
   readonly isPermanent?: boolean | undefined;
   readonly isTimedOut?: boolean | undefined;
+  /** The response proves that the service had no room for the request, whatever its status. */
+  readonly isProvenRefusal?: boolean | undefined;
   readonly isTruncated?: boolean | undefined;
   readonly attempts?: number | undefined;
   readonly ids?: { readonly [name: string]: string } | undefined;
@@ -108,11 +117,13 @@ export class Failure extends Error {
   override readonly name = 'Failure';
   readonly code: FailureCode;
   readonly facts: FailureFacts;
+  readonly resend: Resend;
 
   constructor(code: FailureCode, message: string, facts: FailureFacts = {}) {
     super(message);
     this.code = code;
     this.facts = facts;
+    this.resend = decideResend(code, facts);
   }
 
   get exitCode(): number {
@@ -123,6 +134,49 @@ export class Failure extends Error {
     return new Failure(this.code, message, { ...this.facts, ...facts });
   }
 }
+
+/** Whether a failed request may be sent again (docs/contract.md, section 7). */
+interface Resend {
+  /** svc may retry it. */
+  readonly isRetryable: boolean;
+  /** Running the same command again is safe and can succeed. */
+  readonly canRerun: boolean;
+  /** What running it again can cause; undefined where that is no question. */
+  readonly advice: string | undefined;
+}
+
+// A longer wait is not a transient shortage (docs/servers.md): svc reports when to retry instead.
+const MAX_RETRY_AFTER_MS = 60_000;
+
+/** Decides by the effect of the request and the facts about its last attempt, never by the name of an error. */
+export function decideResend(code: FailureCode, facts: FailureFacts): Resend {
+  const { effect, applied = 'no', status, phase, isPermanent, isTruncated = false, retryAfterMs = 0 } = facts;
+  const isSafe = effect === 'read' || effect === 'keyed';
+  // An operation that a service has not implemented fails again.
+  const hasFailed = (code === 'failed' || code === 'unknown') && status !== 501;
+  const { retry } = exitCodes[code];
+  const canSucceed = retry === 'yes' || retry === 'later' || (retry === RETRY_IF_SAFE && status !== 501);
+  const isRetryable = (): boolean => {
+    if (effect === undefined || isPermanent || retryAfterMs > MAX_RETRY_AFTER_MS) return false;
+    if (status === undefined) return phase === 'nothing' || (isSafe && phase !== undefined);
+    if (isSafe) return code === 'rate_limited' || hasFailed || isTruncated;
+    return code === 'rate_limited' && applied === 'no' && (effect === 'paid' || status === 429);
+  };
+  const isRerunSafe = isSafe && !facts.hasGeneratedKey;
+  const isOpen = applied === 'unknown' ? code !== 'refused' : isTruncated || (applied === 'yes' && retry !== 'no');
+  return {
+    isRetryable: isRetryable(),
+    canRerun: canSucceed && applied !== 'yes' && (isRerunSafe || (applied === 'no' && retry !== RETRY_IF_SAFE)),
+    advice: effect && isOpen ? rerunAdvice[effect] : undefined,
+  };
+}
+
+const rerunAdvice = {
+  read: 'the request only reads data: run the command again',
+  keyed: 'it is safe to run it again with the same ids; with other ids it may be applied twice',
+  paid: 'if you run it again, you may be charged twice',
+  once: 'if you run it again, it may be applied twice',
+} as const satisfies Record<Effect, string>;
 
 export const FILE_LIMIT_HINT = 'raise ulimit -n to 64';
 

@@ -2,7 +2,8 @@ import { Buffer } from 'node:buffer';
 import type { Draft } from '../body/draft.ts';
 import { type ChatExpectations, expectationFailure } from '../client/chat-expectations.ts';
 import type { Connection } from '../client/connection.ts';
-import { createDoubt, invalidResponseFailure, retryAdvice } from '../client/exchange-failure.ts';
+import { createDoubt, invalidResponseFailure, requestFailure } from '../client/exchange-failure.ts';
+import { hasIdOfRequest } from '../client/read-response.ts';
 import {
   createRequestContext,
   isIdempotent,
@@ -12,7 +13,7 @@ import {
   requestSecrets,
   type SendHooks,
 } from '../client/request.ts';
-import { hasIdOfRequest, type Outcome, send } from '../client/send.ts';
+import { type Outcome, send } from '../client/send.ts';
 import type { Context } from '../context.ts';
 import { type AppliedState, Failure, failureCodeOf, signalOfFailure, toFailure } from '../errors.ts';
 import type { InputLine } from '../files/split-lines.ts';
@@ -158,10 +159,11 @@ async function keepEarlierResult(entry: IndexedResult, run: LineRun, job: BatchJ
 }
 
 function lostResponseFailure(request?: PreparedRequest): Failure {
-  const facts = request
-    ? { ids: request.ids, hint: `${retryAdvice(request)}; --retry-unknown sends it` }
-    : { hint: 'the line is no longer valid; run with --dry-run to see why' };
-  return new Failure('unknown', 'an earlier run ended before the response arrived', { applied: 'unknown', ...facts });
+  const message = 'an earlier run ended before the response arrived';
+  const hint = 'the line is no longer valid; run with --dry-run to see why';
+  if (!request) return new Failure('unknown', message, { applied: 'unknown', hint });
+  const failure = requestFailure('unknown', message, { applied: 'unknown', ids: request.ids }, request);
+  return failure.with({ hint: `${failure.facts.hint}; --retry-unknown sends it` });
 }
 
 // A line that a signal stopped before it was applied is not stored.
@@ -260,6 +262,12 @@ async function recordAndSend(request: RequestContext, guard: LineGuard | undefin
       await record();
       await guard?.onSend();
       run.sentAt = runtime.elapsed();
+    },
+    // So that a kill leaves only the requests in flight unknown.
+    onWait: async () => {
+      if (!run.isRecorded || isIdempotent(request.effect) || run.prior.sentAtMs !== undefined) return;
+      await job.resultStore.recordWithdrawn(run.line, run.checkpoint.input);
+      run.isRecorded = false;
     },
     onOutcome: guard?.onOutcome,
     onLargeResponse: job.scheduler.takeLargeTurn,

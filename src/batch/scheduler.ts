@@ -26,6 +26,8 @@ const MAX_CATCH_UP_MS = 50;
 // While the service is down it is probed with one request at a time, at growing intervals.
 const MIN_PROBE_INTERVAL_MS = 250;
 const MAX_PROBE_INTERVAL_MS = 5000;
+// After a refusal, which other lines may end soon, the first pause is shorter.
+const MIN_REFUSAL_PAUSE_MS = 50;
 
 // So many attempts that failed for the service's reasons leave no hope for retries.
 const MAX_SERVICE_FAILURES = 20;
@@ -63,6 +65,8 @@ export function createScheduler(
   let outcomeCount = 0;
   let stopReason: string | undefined;
   let outage: Failure | undefined;
+  let refusedRounds = 0;
+  let refusedSince: number | undefined;
   let hasGivenUp = false;
   let hasConnected = false;
   let cancelOutage = (): void => {};
@@ -119,18 +123,34 @@ export function createScheduler(
     if (hasGivenUp) return;
     const isFirst = outage === undefined;
     outage = failure;
-    const { isPermanent, isTimedOut } = failure.facts;
-    if (isPermanent && !isTimedOut && !hasConnected) giveUp(failure.message);
+    const { isPermanent, isTimedOut, status } = failure.facts;
+    // A proxy that responds has no outage.
+    if (isPermanent && !isTimedOut && (!hasConnected || status === 407)) giveUp(failure.message);
     else if (isFirst) {
       onOutage(failure, maxOutage);
       giveUpAt(elapsed() + maxOutageMs);
     }
   };
 
+  // Lines that are refused with a proof wait, until no request got through for `maxOutageMs`.
+  const onRefusalOrSuccess = (failure: Failure | undefined, isFirstOfRound: boolean): void => {
+    if (failure && !isProvenRefusal(failure)) return;
+    refusedSince = failure ? (refusedSince ?? elapsed()) : undefined;
+    if (!failure) refusedRounds = 0;
+    else if (isFirstOfRound) {
+      refusedRounds += 1;
+      const pauseMs = Math.min(MAX_PROBE_INTERVAL_MS, MIN_REFUSAL_PAUSE_MS * 2 ** (refusedRounds - 1));
+      notBefore = Math.max(notBefore, elapsed() + pauseMs);
+    }
+    if (refusedSince !== undefined && maxOutageMs > 0 && elapsed() - refusedSince > maxOutageMs)
+      giveUp(`the service refused every request for ${maxOutage}: ${failure?.message}`);
+  };
+
   const onAttemptEnd = (failure: Failure | undefined, startedAt: number): void => {
     const isDown = failure !== undefined && maxOutageMs > 0 && isConnectFailure(failure);
     const isLimited = failure?.code === 'rate_limited' || failure?.code === 'unreachable';
     const isFirstOfRound = startedAt >= lastDecreaseAt;
+    onRefusalOrSuccess(failure, isFirstOfRound);
     serviceFailures = failure && isServiceFailure(failure) ? serviceFailures + 1 : 0;
     if ((isDown || isLimited) && isFirstOfRound) lastDecreaseAt = elapsed();
     if (isDown) {
@@ -178,7 +198,7 @@ export function createScheduler(
         skippedRetries += 1;
         return false;
       },
-      canWait: (failure) => maxOutageMs > 0 && !hasGivenUp && isConnectFailure(failure),
+      canWait: (failure) => maxOutageMs > 0 && !hasGivenUp && (isConnectFailure(failure) || isProvenRefusal(failure)),
       toOutcome: (failure) => (hasGivenUp && isConnectFailure(failure) ? notSentFailure() : failure),
     };
   };
@@ -248,6 +268,10 @@ export function createTurns(): () => Promise<() => void> {
 
 function isConnectFailure({ code, facts }: Failure): boolean {
   return code === 'unreachable' && facts.phase === 'nothing';
+}
+
+function isProvenRefusal({ resend, facts }: Failure): boolean {
+  return facts.isProvenRefusal === true && resend.isRetryable;
 }
 
 // Not a rate limit, which has a remedy of its own.

@@ -21,17 +21,18 @@ export interface Connection {
   readonly transport: Transport;
   readonly timeoutMs: number | undefined;
   readonly maxRetries: number;
+  readonly overloadStatuses: readonly number[];
 }
 
 /** Reads the credential, unless it is given, and opens a transport, which the caller closes; `isReused` for many exchanges. */
 export async function connect(settings: Settings, context: Context, authorization?: Authorization, isReused = false) {
   const { report } = context;
-  const { destination, profile, timeoutMs, maxRetries } = settings;
+  const { destination, profile, timeoutMs, maxRetries, overloadStatuses } = settings;
   if (!destination) throw missingBaseUrl(profile);
   const authorized = authorization ?? (await readAuthorization(settings, context));
   const opened = await openTransport(destination, context, isReused);
   const transport = report.isVerbose ? { ...opened, send: withVerboseLog(report.detail)(opened.send) } : opened;
-  return { destination, authorization: authorized, transport, timeoutMs, maxRetries };
+  return { destination, authorization: authorized, transport, timeoutMs, maxRetries, overloadStatuses };
 }
 
 async function openTransport(destination: Destination, context: Context, isReused: boolean): Promise<Transport> {
@@ -50,6 +51,8 @@ async function openTransport(destination: Destination, context: Context, isReuse
 
 export interface Authorization {
   readonly value: Secret;
+  /** The texts that nothing may show. */
+  readonly secrets: readonly string[];
   /** Its source, for messages: `user "api" from profile "work"`. */
   readonly description: string;
   /** The next step after the service rejected it; default: to store another one. */
@@ -76,7 +79,7 @@ export async function readAuthorization(
   report.addSecrets(secrets);
   if (isExposed) await report.warn(`the credential goes to ${url.origin} over plain http`);
   const who = source.username === undefined ? 'the token' : `user ${JSON.stringify(source.username)}`;
-  return { value, description: `${who} from ${source.description}`, correction: source.correction };
+  return { value, secrets, description: `${who} from ${source.description}`, correction: source.correction };
 }
 
 /** True if a request could be authorized: without a destination, if any credential is configured. Reads no secret. */

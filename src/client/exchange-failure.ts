@@ -1,6 +1,13 @@
 import { isGeneratedValue } from '../body/autofill.ts';
 import type { Destination } from '../config/destination.ts';
-import { type AppliedState, Failure, type FailureFacts, InterruptedError, rootCause } from '../errors.ts';
+import {
+  type AppliedState,
+  Failure,
+  type FailureCode,
+  type FailureFacts,
+  InterruptedError,
+  rootCause,
+} from '../errors.ts';
 import { rateLimitHeaders, responseRequestId } from '../http/message.ts';
 import {
   describeNetworkError,
@@ -8,11 +15,38 @@ import {
   isInvalidResponseError,
   isPermanentError,
   networkErrorHint,
+  PROXY_HINT,
+  proxyErrorStatus,
 } from '../http/network-errors.ts';
 import { UnusableBodyError } from '../http/size-limits.ts';
 import { TimeLimitError } from '../http/time-limits.ts';
-import type { Operation } from '../operations/operation.ts';
-import { isIdempotent, type PreparedRequest, type RequestContext } from './request.ts';
+import { createRedactor } from '../output/redaction.ts';
+import { type PreparedRequest, type RequestContext, requestSecrets } from './request.ts';
+
+/**
+ * The failure of a request: redacted with the secrets of the request, so that no writer can forget that, and with the
+ * advice on sending it again after the hint.
+ */
+export function requestFailure(code: FailureCode, message: string, given: FailureFacts, request: FailedRequest) {
+  const { effect, operation, draft, authorization } = request;
+  const { key = [], ids: paths = {}, replaces } = operation;
+  const hasGeneratedKey = key.some((what) => isGeneratedValue(draft, paths[what] ?? []));
+  const failure = new Failure(code, message, { ...given, effect, hasGeneratedKey });
+  const { advice } = failure.resend;
+  const isDeletion = advice !== undefined && replaces !== undefined;
+  const hints = [given.hint ?? [], isDeletion ? 'the old record may be deleted' : [], advice ?? []].flat();
+  const { redact } = createRedactor([...requestSecrets(request), ...(authorization?.secrets ?? [])]);
+  const { url, rateLimit, summary, reason, requestId, serviceCode, ids, issues } = given;
+  const texts = { url, rateLimit, summary, reason, requestId, serviceCode, ids, issues };
+  const hint = hints.length > 0 ? hints.join('; ') : undefined;
+  return failure.with(mapTexts({ ...texts, hint }, redact), redact(message));
+}
+
+function mapTexts<T>(value: T, map: (text: string) => string): T {
+  return JSON.parse(JSON.stringify(value), (_, inner: unknown) => (typeof inner === 'string' ? map(inner) : inner));
+}
+
+type FailedRequest = PreparedRequest & Partial<Pick<RequestContext, 'authorization'>>;
 
 /** The failure of an exchange without a response: decided by how far the request came, never by the name of the error. */
 export function failureFromError(error: unknown, context: RequestContext): Failure {
@@ -22,20 +56,23 @@ export function failureFromError(error: unknown, context: RequestContext): Failu
   if (error instanceof InterruptedError) {
     const outcome = phase === 'all' ? `the request was sent${mayBeApplied(context)}` : 'nothing was applied';
     // A user who interrupts svc does not want a retry.
-    return new Failure(error.code, `${error.message}; ${outcome}`, { ...facts, isPermanent: true });
+    return requestFailure(error.code, `${error.message}; ${outcome}`, { ...facts, isPermanent: true }, context);
   }
   // WebAssembly reserves gigabytes of address space, which a limit may not allow.
   if (error instanceof Error && /WebAssembly/.test(rootCause(error).message))
-    return new Failure('local_file', 'there is not enough memory to load the HTTP parser (WebAssembly)', {
-      ...facts,
-      isPermanent: true,
-      hint: 'raise the limit on virtual memory: ulimit -v unlimited',
-    });
+    return requestFailure(
+      'local_file',
+      'there is not enough memory to load the HTTP parser (WebAssembly)',
+      { ...facts, isPermanent: true, hint: 'raise the limit on virtual memory: ulimit -v unlimited' },
+      context,
+    );
   const { url, isLocal } = context.destination;
   const service = serviceName(context.destination);
   const mayBeTls =
     !context.response && phase !== 'nothing' && url.protocol === 'http:' && !isLocal && isClosedUnheard(error);
-  const reason = exchangeErrorReason(error) + (mayBeTls ? `; the port may speak TLS, so try https://${url.host}` : '');
+  const proxy = phase === 'nothing' ? context.destination.proxy : undefined;
+  const reason =
+    exchangeErrorReason(error, proxy) + (mayBeTls ? `; the port may speak TLS, so try https://${url.host}` : '');
   const isTimedOut = isTotalTimeLimit(error);
   // The same error later in the exchange, such as a TLS alert, does not say that the next connection fails.
   const isPermanent = phase === 'nothing' && isPermanentError(error);
@@ -43,7 +80,7 @@ export function failureFromError(error: unknown, context: RequestContext): Failu
     const missing = isInvalidResponseError(error) ? 'no valid response' : 'no response';
     const message = `the request was sent to ${service}${mayBeApplied(context)}, but ${missing} came: ${reason}`;
     const summary = `${missing} came from ${service} (${reason})`;
-    return new Failure('unknown', message, { ...facts, isPermanent, isTimedOut, summary });
+    return requestFailure('unknown', message, { ...facts, isPermanent, isTimedOut, summary }, context);
   }
   const isConnected = phase === 'part';
   const what = isConnected
@@ -52,7 +89,9 @@ export function failureFromError(error: unknown, context: RequestContext): Failu
   const message = `${what}: ${reason}`;
   const summary = isConnected ? message : `${what} (${reason})`;
   const hint = connectionHint(error, context);
-  return new Failure('unreachable', message, { ...facts, isPermanent, isTimedOut, summary, reason, hint });
+  const status = proxyErrorStatus(error);
+  const more = { isPermanent, isTimedOut, summary, reason, hint, status };
+  return requestFailure('unreachable', message, { ...facts, ...more }, context);
 }
 
 /** The failure of a response whose body ends early. Without `cutMessage` the outcome is as unknown as without a status. */
@@ -65,8 +104,7 @@ export function failureFromBodyError(error: unknown, context: RequestContext, cu
   if (cutMessage === undefined)
     return failureFromError(error, context).with({ requestId: responseRequestId(context.response?.headers ?? []) });
   if (error instanceof InterruptedError) {
-    const facts = { ...responseFacts(context), hint: retryAdvice(context) };
-    return new Failure(error.code, `${error.message}; the response had started`, facts);
+    return requestFailure(error.code, `${error.message}; the response had started`, responseFacts(context), context);
   }
   return invalidResponseFailure(`${cutMessage}: ${exchangeErrorReason(error)}`, context, true);
 }
@@ -74,9 +112,9 @@ export function failureFromBodyError(error: unknown, context: RequestContext, cu
 /** The failure of a response that breaks the interface: the request was applied all the same. */
 export function invalidResponseFailure(message: string, context: RequestContext, isTruncated = false): Failure {
   const hint = isTruncated
-    ? retryAdvice(context)
+    ? undefined
     : `check that ${context.destination.url.href} is the service; -v shows the exchange`;
-  return new Failure('invalid_response', message, { ...responseFacts(context), isTruncated, hint });
+  return requestFailure('invalid_response', message, { ...responseFacts(context), isTruncated, hint }, context);
 }
 
 /** Creates the failure of a response that may be for another request; the function holds no body. */
@@ -87,8 +125,8 @@ export function createDoubt(context: RequestContext): () => Failure {
   const suffix = mayBeApplied(context).replace(' and', '; the request');
   const message = `${service} sent a response that no request asked for on the same connection, so this response may be for another request${suffix}`;
   const summary = 'the response may be for another request';
-  const hint = retryAdvice(context);
-  return () => new Failure('unknown', message, { summary, url, applied: 'unknown', attempts, ids, hint });
+  const failure = requestFailure('unknown', message, { summary, url, applied: 'unknown', attempts, ids }, context);
+  return () => failure;
 }
 
 /** The facts about a request with a response; by default those of a 2xx status: it was applied. */
@@ -108,22 +146,24 @@ export function responseFacts(context: RequestContext, applied: AppliedState = '
 export function factsWithoutResponse(context: RequestContext): FailureFacts {
   const facts = progressFacts(context);
   return context.progress.phase === 'all'
-    ? { ...facts, applied: 'unknown', ids: context.ids, hint: retryAdvice(context) }
+    ? { ...facts, applied: 'unknown', ids: context.ids }
     : { ...facts, applied: 'no', ids: {} };
 }
 
-function progressFacts({ destination, effect, draft, progress, operation }: RequestContext): FailureFacts {
+function progressFacts({ destination, progress }: RequestContext): FailureFacts {
   const { phase, sentBytes: bytesSent, attempts } = progress;
-  const { key = [], ids = {} } = operation;
-  const isRerunSafe = isIdempotent(effect) && !key.some((what) => isGeneratedValue(draft, ids[what] ?? []));
-  return { url: destination.url.href, phase, bytesSent, attempts, isRerunSafe };
+  return { url: destination.url.href, phase, bytesSent, attempts };
 }
 
-export function exchangeErrorReason(error: unknown): string {
+/** Why an exchange failed; `proxy` is the one that svc was connecting through, which may be silent itself. */
+export function exchangeErrorReason(error: unknown, proxy?: URL): string {
   if (!(error instanceof TimeLimitError)) return describeNetworkError(error);
+  const via = proxy ? ` through the proxy ${proxy.host}` : '';
   const seconds = `${error.limitMs / 1000} s`;
-  if (error.limit === 'connect') return `no connection within ${seconds}`;
-  return error.limit === 'total' ? `the time limit of ${seconds} was reached` : `no data for ${seconds}`;
+  if (error.limit === 'connect') return `no connection${via} within ${seconds}`;
+  if (error.limit === 'total')
+    return `the time limit of ${seconds} was reached${via && `, without a connection${via}`}`;
+  return `no data for ${seconds}`;
 }
 
 function isTotalTimeLimit(error: unknown): boolean {
@@ -132,7 +172,8 @@ function isTotalTimeLimit(error: unknown): boolean {
 
 function connectionHint(error: unknown, { destination }: RequestContext): string | undefined {
   if (destination.isLocal) return undefined;
-  if (isTotalTimeLimit(error)) return 'to wait longer, raise --timeout';
+  if (isTotalTimeLimit(error) && !destination.proxy) return 'to wait longer, raise --timeout';
+  if (error instanceof TimeLimitError && destination.proxy) return PROXY_HINT;
   const selection = destination.isInProfile
     ? `--profile ${destination.profile}`
     : `--base-url ${destination.url.origin}`;
@@ -142,17 +183,6 @@ function connectionHint(error: unknown, { destination }: RequestContext): string
 export function serviceName({ url, isLocal }: Pick<Destination, 'url' | 'isLocal'>): string {
   return isLocal ? 'the local service' : url.origin;
 }
-
-export function retryAdvice({ operation, effect }: Pick<PreparedRequest, 'operation' | 'effect'>): string {
-  return (operation.replaces ? 'the old record may be deleted; ' : '') + retryAdviceByEffect[effect];
-}
-
-const retryAdviceByEffect = {
-  read: 'the request only reads data: run the command again',
-  keyed: 'it is safe to run it again with the same ids; with other ids it may be applied twice',
-  paid: 'if you run it again, you may be charged twice',
-  once: 'if you run it again, it may be applied twice',
-} as const satisfies Record<Operation['effect'], string>;
 
 /** The part of a message about an unknown outcome; empty for a request that changes nothing. */
 export function mayBeApplied({ effect, operation }: Pick<RequestContext, 'effect' | 'operation'>): string {

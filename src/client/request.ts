@@ -104,6 +104,8 @@ export interface SendHooks {
   readonly turn?: AttemptTurn | undefined;
   /** Called before the first byte is sent, and again after a turn waited. An error that it throws keeps the request from being sent. */
   readonly onSend?: (() => Promise<void>) | undefined;
+  /** Called after an attempt that was not applied, when the request waits for a turn again. */
+  readonly onWait?: (() => Promise<void>) | undefined;
   /** Called when an attempt starts, with a function that describes its progress; the result is called when it ends. */
   readonly onAttempt?: ((describeProgress: () => string) => () => void) | undefined;
   /** Called before the wait for a retry, with the line that announces it. */

@@ -9,7 +9,13 @@ import {
   type SelectedProfile,
   selectProfile,
 } from '../config/select-profile.ts';
-import { parseCount, parseDurationMs, parseHeaderFlags, requireValidHeader } from '../config/setting-kinds.ts';
+import {
+  parseCount,
+  parseDurationMs,
+  parseHeaderFlags,
+  parseServerStatuses,
+  requireValidHeader,
+} from '../config/setting-kinds.ts';
 import { findSetting } from '../config/settings.ts';
 import type { Context } from '../context.ts';
 import { usageFailure } from '../errors.ts';
@@ -27,6 +33,8 @@ export interface Settings {
   readonly timeoutMs: number | undefined;
   readonly isTimeoutDefault: boolean;
   readonly maxRetries: number;
+  /** Statuses with which the service refuses a request without running it. */
+  readonly overloadStatuses: readonly number[];
   readonly isExact: boolean;
   readonly isStrict: boolean;
   readonly isCheckDisabled: boolean;
@@ -75,6 +83,7 @@ export async function resolveSettings(
   const defaultTimeoutMs = operation.timeoutSeconds === undefined ? undefined : operation.timeoutSeconds * 1000;
   const timeoutMs = timeout ? parseDurationMs(timeout.label, timeout.text) : defaultTimeoutMs;
   const maxRetries = retries ? parseCount(retries.label, retries.text) : Number(findSetting('retries').default);
+  const overload = resolveSetting('overload_statuses', sources);
   const history = resolveHistoryMode(sources);
   if (!target && !previewFormat) throw missingBaseUrl(selected);
   if (target?.isLocal && previewFormat === 'curl')
@@ -100,6 +109,7 @@ export async function resolveSettings(
     timeoutMs,
     isTimeoutDefault: timeout === undefined,
     maxRetries,
+    overloadStatuses: overload ? parseServerStatuses(overload.label, overload.text) : [],
     isExact,
     isStrict: isFlagOn(flags, 'strict'),
     isCheckDisabled: getBooleanFlag(flags, 'check') === false,

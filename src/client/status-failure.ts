@@ -1,82 +1,77 @@
 import { locationInDraft } from '../body/draft.ts';
-import { type AppliedState, Failure, type FailureCode, type Issue } from '../errors.ts';
+import type { AppliedState, Failure, FailureCode, Issue } from '../errors.ts';
 import { collectBodyStart } from '../http/body-chunks.ts';
 import { getHeader, type HttpResponse } from '../http/message.ts';
-import { hasRetryAfter, retryAfterMs } from '../http/retry-after.ts';
-import {
-  firstStringMember,
-  formatJsonPath,
-  getMember,
-  itemsAt,
-  itemsOf,
-  type JsonNode,
-  type JsonPath,
-  kindOf,
-  nodeAtPath,
-  rawText,
-  rootOf,
-  stringOf,
-} from '../json/json-node.ts';
-import { parseCutJson, tryParseJson } from '../json/parse-json.ts';
+import { PROXY_HINT } from '../http/network-errors.ts';
+import { proxyLoginReason } from '../http/proxy.ts';
+import { retryAfterMs } from '../http/retry-after.ts';
+import { firstStringMember, formatJsonPath, type JsonPath, nodeAtPath, rootOf } from '../json/json-node.ts';
 import { flagTarget } from '../operations/operation.ts';
-import { mayBeApplied, responseFacts, retryAdvice, serviceName } from './exchange-failure.ts';
+import { mayBeApplied, requestFailure, responseFacts, serviceName } from './exchange-failure.ts';
 import type { RequestContext } from './request.ts';
+import { htmlTitle, MAX_ERROR_BYTES, parseServiceError, type ServiceError } from './service-error.ts';
+import { judgeErrorCode, judgeResponse, type ResultEvidence } from './verdict.ts';
 
 /** The failure of a response whose status is not 2xx, with what the service says about it. `now` is in milliseconds since 1970. */
 export async function failureFromStatus(response: HttpResponse, context: RequestContext, now: number) {
   const { status, statusText, headers } = response;
+  const { operation, destination, effect, connection } = context;
+  const { url, isLocal, proxy } = destination;
   const waitMs = retryAfterMs(headers, now);
-  const mayDeleteFirst = context.operation.replaces !== undefined && !context.destination.isLocal;
-  const { code = 'refused', applied } = classifyStatus(status, hasRetryAfter(headers), mayDeleteFirst);
-  const facts = responseFacts(context, applied);
-  const serviceError = parseServiceError(await collectBodyStart(response.body, MAX_ERROR_BYTES));
+  const body = await collectBodyStart(response.body, MAX_ERROR_BYTES);
+  const serviceError = parseServiceError(body);
+  const {
+    code = 'refused',
+    applied,
+    isProvenRefusal,
+  } = judgeResponse(
+    { status, headers, error: serviceError, isPage: htmlTitle(body) !== undefined },
+    {
+      effect,
+      deletesFirst: operation.replaces !== undefined && !isLocal,
+      hasProxy: proxy !== undefined,
+      overloadStatuses: connection.overloadStatuses,
+    },
+  );
   const location = status >= 300 && status < 400 ? getHeader(headers, 'location') : undefined;
   const statusLine = `${status} ${statusText}`.trim();
-  const summary = location
-    ? `${serviceName(context.destination)} redirects to ${location} (${statusLine}), and svc does not follow redirects`
-    : statusSummary(status, statusLine, context);
+  const isProxyResponse = code === 'unreachable' || getHeader(headers, 'x-squid-error') !== undefined;
+  const summary =
+    proxy && isProxyResponse
+      ? `the proxy ${proxy.host} ${code === 'unreachable' ? proxyLoginReason(proxy) : `returned ${statusLine}`}`
+      : location
+        ? `${serviceName(destination)} redirects to ${location} (${statusLine}), and svc does not follow redirects`
+        : statusSummary(status, statusLine, context);
   const isUnknown = applied === 'unknown' && code !== 'refused';
   const suffix = isUnknown ? mayBeApplied(context).replace(' and', '; the request') : '';
   const issues = locateIssues(serviceError, context);
   const detail = location ? undefined : withoutStatus(serviceError.message, statusText, statusLine);
-  const { url } = context.destination;
   // Web servers say so in words of their own: "The plain HTTP request was sent to HTTPS port".
   const isTlsPort =
     status === 400 && url.protocol === 'http:' && /\b(HTTPS|SSL|TLS)\b/i.test(serviceError.message ?? '');
-  const schemaHint = `compare the request (add --dry-run) with its schema: svc spec ${context.operation.command.join(' ')}`;
+  const schemaHint = `compare the request (add --dry-run) with its schema: svc spec ${operation.command.join(' ')}`;
   const hint = location
     ? 'if that is the service, use its URL as the base URL (--base-url)'
     : isTlsPort
       ? `use https://${url.host} as the base URL (--base-url)`
-      : statusHint(code, status, context, waitMs, now);
-  return new Failure(code, `${summary}${detail ? `: ${detail}` : ''}${suffix}`, {
-    ...facts,
-    summary,
-    retryAfterMs: waitMs,
-    isPermanent: code === 'rate_limited' && serviceError.isQuotaError,
-    issues,
-    hint: hint ?? (code === 'refused' && issues.length === 0 ? schemaHint : undefined),
-  });
-}
-
-// Refused for now, and not applied; also 503 with Retry-After.
-const RATE_LIMIT_STATUSES = [408, 421, 425, 429];
-
-/** The failure code of a status, none for 2xx, and whether the request was applied (docs/contract.md, section 6). */
-export function classifyStatus(
-  status: number,
-  saysWhen: boolean,
-  mayDeleteFirst = false,
-): { readonly code: FailureCode | undefined; readonly applied: AppliedState } {
-  if (status >= 200 && status < 300) return { code: undefined, applied: 'yes' };
-  if (status === 401 || status === 403) return { code: 'credentials', applied: 'no' };
-  if (RATE_LIMIT_STATUSES.includes(status)) return { code: 'rate_limited', applied: 'no' };
-  if (status === 400 && mayDeleteFirst) return { code: 'refused', applied: 'unknown' };
-  if (status === 503 && saysWhen && !mayDeleteFirst) return { code: 'rate_limited', applied: 'no' };
-  if (status === 502 || status === 504 || (status >= 520 && status < 530))
-    return { code: 'unknown', applied: 'unknown' };
-  if (status >= 500) return { code: 'failed', applied: 'unknown' };
-  return { code: 'refused', applied: 'no' };
+      : statusHint({ code, applied, status, serviceCode: serviceError.serviceCode, waitMs, now }, context);
+  return requestFailure(
+    code,
+    `${summary}${detail ? `: ${detail}` : ''}${suffix}`,
+    {
+      ...responseFacts(context, applied),
+      // Nothing reached the service.
+      ...(code === 'unreachable' ? { phase: 'nothing', reason: summary } : {}),
+      summary,
+      serviceCode: serviceError.serviceCode,
+      retryAfterMs: waitMs,
+      isProvenRefusal,
+      isPermanent: code === 'unreachable' || (code === 'rate_limited' && serviceError.isQuotaError),
+      issues,
+      hint: hint ?? (code === 'refused' && issues.length === 0 ? schemaHint : undefined),
+    },
+    context,
+  );
 }
 
 /** The failure of a 2xx response that is an HTML page: the service may never have seen the request. Undefined for any other body. */
@@ -86,14 +81,49 @@ export function failureFromPage(bytes: Uint8Array, context: RequestContext): Fai
   const page = title === '' ? 'an HTML page' : `an HTML page (title ${JSON.stringify(title)})`;
   const message = `${serviceName(context.destination)} returned ${page}: a proxy or login page responded, probably not the service`;
   const hint = `check the base URL: the request went to ${context.destination.url.href}`;
-  return new Failure('invalid_response', message, {
-    ...responseFacts(context, 'unknown'),
-    hint: context.effect === 'read' ? hint : `${hint}; ${retryAdvice(context)}`,
-  });
+  return requestFailure('invalid_response', message, { ...responseFacts(context, 'unknown'), hint }, context);
+}
+
+/**
+ * The failure of an error under a 2xx status: in place of the result, or after its start (`evidence`). `what` is what the
+ * service did, `place` where the error is.
+ */
+export function failureFromErrorBody(
+  body: Uint8Array,
+  context: RequestContext,
+  { what, place, evidence }: { readonly what: string; readonly place: string; readonly evidence: ResultEvidence },
+): Failure {
+  const serviceError = parseServiceError(body);
+  const { serviceCode, message } = serviceError;
+  const { code, status, applied } = judgeErrorCode(serviceCode, context.effect, evidence);
+  const summary =
+    status === undefined
+      ? `${serviceName(context.destination)} ${what}`
+      : `${statusSummary(status, String(status), context)}${place}`;
+  const httpStatus = context.response?.status ?? 0;
+  const isQuota = code === 'rate_limited' && serviceError.isQuotaError;
+  const suffix = applied === 'unknown' ? mayBeApplied(context).replace(' and', '; the request') : '';
+  return requestFailure(
+    code,
+    `${summary}${message === undefined ? '' : `: ${message}`}${suffix}`,
+    {
+      ...responseFacts(context, applied),
+      summary,
+      status: status ?? httpStatus,
+      serviceCode,
+      issues: locateIssues(serviceError, context),
+      isPermanent: isQuota,
+      hint:
+        code === 'rate_limited' && applied !== 'no'
+          ? undefined
+          : statusHint({ code, applied, status: status ?? httpStatus }, context),
+    },
+    context,
+  );
 }
 
 /** The fields that an error names, with the places in the command or its files that their values came from. */
-export function locateIssues({ issues }: ServiceError, context: RequestContext): Issue[] {
+export function locateIssues({ issues }: Pick<ServiceError, 'issues'>, context: RequestContext): Issue[] {
   return issues.map(({ path, message }) => {
     const inBody = pathInBody(path, context);
     const at = inBody ? locationInDraft(context.draft, inBody) : '';
@@ -127,15 +157,29 @@ function pathInBody(path: JsonPath, { operation, draft }: RequestContext): JsonP
   return Object.hasOwn(fields, first) ? [...outer, ...path] : undefined;
 }
 
-/** The next step after a status. `waitMs` is what the service asks for, `now` in milliseconds since 1970. */
-export function statusHint(code: FailureCode, status: number, context: RequestContext, waitMs = 0, now = 0) {
+interface StatusFacts {
+  readonly code: FailureCode;
+  readonly applied: AppliedState;
+  readonly status: number;
+  readonly serviceCode?: string | undefined;
+  /** What the service asks for. */
+  readonly waitMs?: number | undefined;
+  /** In milliseconds since 1970. */
+  readonly now?: number;
+}
+
+/** The next step after a status. */
+export function statusHint(facts: StatusFacts, context: RequestContext): string | undefined {
+  const { code, applied, status, serviceCode, waitMs = 0, now = 0 } = facts;
   const { operation, authorization, destination } = context;
-  const { profile, url, isLocal } = destination;
+  const { profile, url } = destination;
   const { fields } = flagTarget(operation);
+  if (code === 'unreachable') return PROXY_HINT;
+  if (serviceCode === COMPLETE_MODE_CODE && status === 400) return completeModeHint(context);
+  if (operation.replaces && code === 'refused' && applied === 'unknown')
+    return 'the old record may be deleted: correct the body and run it again with the same ids';
   if (operation.replaces && (status === 400 || status === 422))
-    return status === 422 || isLocal
-      ? 'the old record is unchanged: correct the body and run it again'
-      : 'the old record may be deleted: correct the body and run it again with the same ids';
+    return 'the old record is unchanged: correct the body and run it again';
   if (status === 403) {
     const projectFlag = Object.hasOwn(fields, 'project_id') ? ' or --project-id' : '';
     const cause = '; the cause can also be a ref of another project or an invalid name in the body';
@@ -158,11 +202,20 @@ export function statusHint(code: FailureCode, status: number, context: RequestCo
   if ([404, 405, 410, 415].includes(status)) {
     const named = [['project_id', 'the project'] as const, ['model', 'the model'] as const];
     const suspects = named.flatMap(([name, text]) => (status === 404 && Object.hasOwn(fields, name) ? [text] : []));
-    return `check ${['the base URL', ...suspects].join(' and ')}: the request went to ${url.href}`;
+    const rerun = operation.replaces ? '; then run it again with the same ids' : '';
+    return `check ${['the base URL', ...suspects].join(' and ')}: the request went to ${url.href}${rerun}`;
   }
-  if (code !== 'failed' && code !== 'unknown') return undefined;
-  const advice = retryAdvice(context);
-  return waitMs > 0 ? `${formatWait(waitMs, now, ', until')}; ${advice}` : advice;
+  return (code === 'failed' || code === 'unknown') && waitMs > 0 ? formatWait(waitMs, now, ', until') : undefined;
+}
+
+const COMPLETE_MODE_CODE = 'CALLS_COMPLETE_MODE_REQUIRED';
+
+// A project in this mode takes calls only under a base URL that names it (docs/servers.md).
+function completeModeHint({ operation, destination, draft }: RequestContext): string | undefined {
+  const project = firstStringMember(nodeAtPath(rootOf(draft.doc), flagTarget(operation).path), 'project_id');
+  const baseUrl = destination.url.href.slice(0, -operation.path.length);
+  const hint = `the project takes calls under another base URL; use --base-url ${baseUrl}/v2/${encodeURI(project ?? '')}`;
+  return project === undefined || baseUrl.endsWith(`/v2/${project}`) ? undefined : hint;
 }
 
 // A server may ask for any wait; a date with a year of more than four digits is useless.
@@ -172,88 +225,4 @@ function formatWait(waitMs: number, now: number, beforeEnd: string): string {
   const wait = `the service asks to wait ${Math.ceil(waitMs / 1000)} s`;
   if (now + waitMs > MAX_SHOWN_TIME_MS) return wait;
   return `${wait}${beforeEnd} ${new Date(now + waitMs).toISOString().replace(/\.\d+Z$/, 'Z')}`;
-}
-
-interface ServiceError {
-  readonly message: string | undefined;
-  readonly issues: readonly { readonly path: JsonPath; readonly message: string }[];
-  /** A text or code of the error has the word quota: waiting a minute does not help (docs/servers.md). */
-  readonly isQuotaError: boolean;
-}
-
-// Some servers echo the whole request.
-const MAX_ERROR_BYTES = 64 * 1024;
-
-/** Reads an error body in any of the shapes of docs/servers.md; any other text is the message. */
-export function parseServiceError(bytes: Uint8Array): ServiceError {
-  const root = tryParseJson(bytes) ?? (bytes.length < MAX_ERROR_BYTES ? undefined : parseCutJson(bytes));
-  const issues = ['detail', 'errors'].flatMap((name) => itemsAt(root, name).flatMap(parseIssue));
-  const message = issues.length > 0 ? undefined : root ? (findMessage(root) ?? rawText(root)) : nonJsonMessage(bytes);
-  const isQuotaError = /quota/i.test(message ?? '') || hasQuotaText(root);
-  // The field that an OpenAI-shaped error names: `max_tokens`, `messages[0].content`, `messages.0.content`.
-  const param = firstStringMember(getMember(root, 'error'), 'param') ?? firstStringMember(root, 'param');
-  const path = param === undefined ? undefined : parseFieldPath(param);
-  return path && message !== undefined
-    ? { message: undefined, issues: [{ path, message }], isQuotaError }
-    : { message, issues, isQuotaError };
-}
-
-const messageFields = ['error', 'message', 'detail', 'reason', 'msg', 'title'];
-const textFields = [...messageFields, 'code', 'type', 'error_code', 'error_type'];
-
-// In named fields only: an error body may repeat the whole request.
-function hasQuotaText(root: JsonNode | undefined): boolean {
-  return [root, getMember(root, 'error'), getMember(root, 'detail'), ...itemsAt(root, 'detail')].some((node) =>
-    textFields.some((name) => /quota/i.test(firstStringMember(node, name) ?? '')),
-  );
-}
-
-function parseFieldPath(text: string): JsonPath | undefined {
-  if (!/^[A-Za-z_]\w*(\.\w+|\[\d+\])*$/.test(text)) return undefined;
-  return (text.match(/\w+/g) ?? []).map((step) => (/^\d+$/.test(step) ? Number(step) : step));
-}
-
-function findMessage(node: JsonNode): string | undefined {
-  if (kindOf(node) === 'string') return stringOf(node);
-  for (const name of messageFields) {
-    const inner = getMember(node, name);
-    const text = inner && findMessage(inner);
-    if (text) return text;
-  }
-  return undefined;
-}
-
-function parseIssue(entry: JsonNode): { path: JsonPath; message: string }[] {
-  const message = firstStringMember(entry, 'msg', 'message', 'reason');
-  const location = getMember(entry, 'loc') ?? getMember(entry, 'field');
-  if (message === undefined || !location) return [];
-  const steps = locationSteps(location);
-  return [{ path: steps[0] === 'body' ? steps.slice(1) : steps, message }];
-}
-
-// An array of steps, or one text such as `body.start.op_name`.
-function locationSteps(location: JsonNode): JsonPath {
-  if (kindOf(location) === 'string') return parseFieldPath(stringOf(location)) ?? [stringOf(location)];
-  if (kindOf(location) !== 'list') return [];
-  return Array.from(itemsOf(location), (step) => (kindOf(step) === 'number' ? Number(rawText(step)) : stringOf(step)));
-}
-
-function nonJsonMessage(bytes: Uint8Array): string | undefined {
-  const title = htmlTitle(bytes);
-  return title === undefined
-    ? new TextDecoder().decode(bytes).trim() || undefined
-    : title || 'the response is an HTML page';
-}
-
-const MAX_TITLE_CHARS = 200;
-
-// Empty without a title, and undefined for any other text.
-function htmlTitle(bytes: Uint8Array): string | undefined {
-  const text = new TextDecoder().decode(bytes.subarray(0, MAX_ERROR_BYTES));
-  if (!/^\s*</.test(text) || !/<(html|!doctype html|head|body)\b/i.test(text)) return undefined;
-  const [, title = ''] = /<title\b[^<>]*>([^<]*)/i.exec(text) ?? [];
-  return title
-    .replace(/[ \t\r\n]+/g, ' ')
-    .trim()
-    .slice(0, MAX_TITLE_CHARS);
 }

@@ -1,22 +1,17 @@
 import { Buffer } from 'node:buffer';
 import { requestedChoiceCount } from '../body/chat/chat-edits.ts';
-import { Failure } from '../errors.ts';
+import type { Failure } from '../errors.ts';
 import { prependChunk } from '../files/read-input.ts';
 import { readEventStream, type ServerEvent } from '../http/event-stream.ts';
 import type { HttpResponse } from '../http/message.ts';
 import { JsonError } from '../json/json-error.ts';
-import { firstStringMember, getMember, itemsAt, type JsonNode, kindOf, rawText, rootOf } from '../json/json-node.ts';
+import { firstStringMember, getMember, itemsAt, type JsonNode, rawText, rootOf } from '../json/json-node.ts';
 import { parseJson } from '../json/parse-json.ts';
 import type { Runtime } from '../runtime.ts';
-import {
-  failureFromBodyError,
-  invalidResponseFailure,
-  responseFacts,
-  retryAdvice,
-  serviceName,
-} from './exchange-failure.ts';
+import { failureFromBodyError, invalidResponseFailure, serviceName } from './exchange-failure.ts';
 import type { RequestContext } from './request.ts';
-import { classifyStatus, locateIssues, parseServiceError, statusHint, statusSummary } from './status-failure.ts';
+import { failureFromErrorBody } from './status-failure.ts';
+import { isErrorBody, resultEvidence } from './verdict.ts';
 
 // Some servers keep the connection open after the last finish reason (docs/servers.md); usage may still come.
 const STREAM_GRACE_MS = 2000;
@@ -54,6 +49,7 @@ async function* readStreamChunks(response: HttpResponse, context: RequestContext
       // Usage alone does not extend the time: a server may send it forever.
       if (chunkChoices.length > 0) cancelGracePeriod();
       yield chunk;
+      if (isErrorBody(chunk)) throw failureFromEvent(event, chunk, context, true);
       for (const choice of chunkChoices) {
         const index = getMember(choice, 'index');
         const text = index ? rawText(index) : '0';
@@ -96,14 +92,10 @@ function parseChunk(event: ServerEvent, context: RequestContext, hasBegun: boole
       : `${streamName(context)} was cut inside an event`;
     throw invalidResponseFailure(message, context, !isTerminated);
   }
-  if (name === 'error' || isErrorChunk(chunk)) throw failureFromEvent(event, chunk, context, hasBegun);
+  // An error beside a part of the text: the reader gets both.
+  if (resultEvidence(chunk) === 'some') return chunk;
+  if (name === 'error' || isErrorBody(chunk)) throw failureFromEvent(event, chunk, context, hasBegun);
   return chunk;
-}
-
-function isErrorChunk(chunk: JsonNode): boolean {
-  const error = getMember(chunk, 'error');
-  if ((error && kindOf(error) !== 'null') || firstStringMember(chunk, 'object') === 'error') return true;
-  return !getMember(chunk, 'choices') && ['detail', 'message', 'reason'].some((name) => getMember(chunk, name));
 }
 
 function failureFromEvent(
@@ -112,32 +104,7 @@ function failureFromEvent(
   context: RequestContext,
   hasBegun: boolean,
 ): Failure {
-  const error = getMember(chunk, 'error');
-  const code = getMember(error && kindOf(error) === 'object' ? error : chunk, 'code');
-  // Some gateways send it as a string, and some vendors number their errors as they like: only what can be a status is one.
-  const digits = code && /^("?)([45]\d\d)\1$/.exec(rawText(code))?.[2];
-  const status = digits === undefined ? undefined : Number(digits);
-  const statusClass = status === undefined ? undefined : classifyStatus(status, false);
-  const serviceError = parseServiceError(Buffer.from(data));
-  // After the first chunk the request was applied, whatever the code of the error is.
-  const applied = statusClass?.code && !hasBegun ? statusClass.applied : 'yes';
-  const failureCode = statusClass?.code ?? 'invalid_response';
-  const summary =
-    status === undefined
-      ? `${serviceName(context.destination)} ended the stream with an error`
-      : `${statusSummary(status, String(status), context)} in the stream`;
-  const reason = serviceError.message === undefined ? '' : `: ${serviceError.message}`;
-  const isLimited = failureCode === 'rate_limited';
-  return new Failure(failureCode, `${summary}${reason}`, {
-    ...responseFacts(context),
-    summary,
-    status: status ?? context.response?.status,
-    applied,
-    issues: locateIssues(serviceError, context),
-    isPermanent: isLimited && serviceError.isQuotaError,
-    hint:
-      isLimited && applied === 'yes'
-        ? retryAdvice(context)
-        : statusHint(failureCode, status ?? context.response?.status ?? 0, context),
-  });
+  const evidence = hasBegun ? 'some' : resultEvidence(chunk);
+  const what = 'ended the stream with an error';
+  return failureFromErrorBody(Buffer.from(data), context, { what, place: ' in the stream', evidence });
 }

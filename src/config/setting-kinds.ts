@@ -18,6 +18,7 @@ export function readSettingValue(setting: Setting, text: string, label: string, 
   if (kind === 'username') basicAuthorization(text, '');
   if (kind === 'duration') parseDurationMs(label, text);
   if (kind === 'count') parseCount(label, text);
+  if (kind === 'statuses') parseServerStatuses(label, text);
   if (kind === 'project' && !hasFormat(text, 'project-id'))
     throw invalidValueFailure(label, text, stringFormats['project-id'].description);
   if (kind === 'choice' && !choices.includes(text)) throw invalidValueFailure(label, text, joinWithOr(choices));
@@ -54,6 +55,13 @@ function parseJsonWords(text: string, flag: string): string[] {
 export function parseCount(label: string, text: string): number {
   if (/^\d{1,2}$/.test(text)) return Number(text);
   throw invalidValueFailure(label, text, 'a number from 0 to 99');
+}
+
+/** HTTP statuses from 500 to 599, separated by commas. Throws usage, naming `label`, for anything else. */
+export function parseServerStatuses(label: string, text: string): number[] {
+  const statuses = text.split(',').map((status) => status.trim());
+  if (statuses.every((status) => /^5\d\d$/.test(status))) return statuses.map(Number);
+  throw invalidValueFailure(label, text, 'statuses from 500 to 599, such as 503,529');
 }
 
 /** Settings and their new values; an empty value removes the setting. */

@@ -28,13 +28,14 @@ export function isClosedUnheard(error: unknown): boolean {
   return /^(UND_ERR_SOCKET|ECONNRESET|EPIPE)$/.test(networkErrorCode(inner)) || parsedText.startsWith(TLS_ALERT);
 }
 
+export const PROXY_HINT = 'check HTTPS_PROXY, HTTP_PROXY and NO_PROXY, or run: svc doctor';
+
 export function networkErrorHint(error: unknown): string | undefined {
   const reason = describeNetworkError(error);
   if (/client certificate/.test(reason))
     return 'give a certificate that the server accepts: --cert <file> --key <file>';
   if (/unknown CA|self-signed/.test(reason)) return 'to trust the CA of the server: --cacert <file>';
-  if (innermostError(error) instanceof ProxyError)
-    return 'check HTTPS_PROXY, HTTP_PROXY and NO_PROXY, or run: svc doctor';
+  if (innermostError(error) instanceof ProxyError) return PROXY_HINT;
   if (/is it http/.test(reason)) return 'check the scheme of --base-url: https:// or http://';
   return undefined;
 }
@@ -45,6 +46,12 @@ export function isPermanentError(error: unknown): boolean {
   const inner = innermostError(error);
   if (inner instanceof ProxyError) return inner.isPermanent;
   return PERMANENT_ERROR_CODES.test(networkErrorCode(inner));
+}
+
+/** The status with which a proxy refused to connect; undefined for any other error. */
+export function proxyErrorStatus(error: unknown): number | undefined {
+  const inner = innermostError(error);
+  return inner instanceof ProxyError ? inner.status : undefined;
 }
 
 const UNKNOWN_CA = 'the server certificate is signed by an unknown CA';

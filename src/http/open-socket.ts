@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import { connect, isIP, type LookupFunction, type Socket } from 'node:net';
 import { Failure } from '../errors.ts';
 import { describeNetworkError, isPermanentError } from './network-errors.ts';
-import { isLoopbackUrl, ProxyError, portOf, proxyAuthorization } from './proxy.ts';
+import { isLoopbackUrl, ProxyError, portOf, proxyAuthorization, proxyLoginReason } from './proxy.ts';
 import type { TlsSettings } from './tls.ts';
 
 export interface ConnectOptions {
@@ -86,9 +86,9 @@ async function openThroughProxy(proxy: URL, url: URL, tls: TlsSettings, signal: 
     socket.destroy();
     const reason =
       status === 407
-        ? `requires a user and password (407); ${authorization ? 'it rejected those in its URL' : 'write its URL as http://user:password@host'}`
+        ? proxyLoginReason(proxy)
         : `refused to connect to the service (${`${status} ${statusMessage}`.trim()})`;
-    throw new ProxyError(proxy, reason, status < 500 && status !== 408 && status !== 429);
+    throw new ProxyError(proxy, reason, status < 500 && status !== 408 && status !== 429, status);
   } catch (error) {
     if (signal.aborted || error instanceof ProxyError) throw error;
     throw new ProxyError(proxy, `failed: ${describeNetworkError(error)}`, isPermanentError(error));

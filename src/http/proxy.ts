@@ -46,11 +46,22 @@ export function portOf({ protocol, port }: URL): number {
 export class ProxyError extends Error {
   override readonly name = 'ProxyError';
   readonly isPermanent: boolean;
+  /** Of its response, if it sent one. */
+  readonly status: number | undefined;
 
-  constructor(proxy: URL, reason: string, isPermanent: boolean) {
+  constructor(proxy: URL, reason: string, isPermanent: boolean, status?: number) {
     super(`the proxy ${proxy.host} ${reason}`);
     this.isPermanent = isPermanent;
+    this.status = status;
   }
+}
+
+/** Why a proxy responded with 407. */
+export function proxyLoginReason(proxy: URL): string {
+  const next = proxyAuthorization(proxy)
+    ? 'it rejected those in its URL'
+    : 'write its URL as http://user:password@host';
+  return `requires a user and password (407); ${next}`;
 }
 
 // Hosts (with their subdomains), IP addresses (IPv6 also in brackets), CIDR ranges or `*`; a port is optional.

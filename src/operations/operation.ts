@@ -1,3 +1,4 @@
+import type { Effect } from '../errors.ts';
 import type { Fields } from '../fields/field.ts';
 import type { BodyRequirements } from '../fields/finding.ts';
 import type { JsonPath } from '../json/json-node.ts';
@@ -13,8 +14,7 @@ export interface Operation extends BodyRequirements {
   readonly maxBodyBytes: number;
   /** The shape in which servers report errors: `{"detail":...}`, with 422 for bodies, or `{"error":{...}}`, with 400 (docs/servers.md). */
   readonly errors: 'detail' | 'error';
-  /** The effect of sending it again: none, none with the same key, another charge, or a second record. */
-  readonly effect: 'read' | 'keyed' | 'paid' | 'once';
+  readonly effect: Effect;
   /** Without these of its `ids`, a `keyed` operation counts as `once`. */
   readonly key?: readonly string[];
   /**

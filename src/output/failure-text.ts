@@ -1,4 +1,4 @@
-import { exitCodes, type Failure, type Issue, RETRY_IF_SAFE } from '../errors.ts';
+import type { Failure, Issue } from '../errors.ts';
 import { type JsonValue, writeJson } from '../json/write-json.ts';
 
 const MAX_MESSAGE_CHARS = 900;
@@ -38,7 +38,7 @@ export function failureFields(
   redact: (text: string) => string,
 ): { readonly [name: string]: JsonValue | undefined } {
   const { message, code, exitCode, facts } = failure;
-  const { hint, status, url, requestId, applied = 'no', phase, bytesSent, attempts = 0 } = facts;
+  const { hint, status, serviceCode, url, requestId, applied = 'no', phase, bytesSent, attempts = 0 } = facts;
   const { ids = {}, rateLimit, issues = [] } = facts;
   const redactText = (text: string): string => redactAndTruncate(text, redact);
   const redactValues = (values: { readonly [name: string]: string }): { readonly [name: string]: string } =>
@@ -50,9 +50,10 @@ export function failureFields(
     hint: hint === undefined ? undefined : redact(hint),
     exit_code: exitCode,
     status,
+    service_code: serviceCode === undefined ? undefined : redactText(serviceCode),
     url: url === undefined ? undefined : redact(url),
     request_id: requestId === undefined ? undefined : redactText(requestId),
-    retryable: isRetryableCommand(failure),
+    retryable: failure.resend.canRerun,
     applied,
     phase,
     bytes_sent: bytesSent,
@@ -61,14 +62,6 @@ export function failureFields(
     rate_limit: rateLimit && redactValues(rateLimit),
     issues: issues.map(({ path, at, message: text }) => redactValues({ path, at, message: text })),
   };
-}
-
-function isRetryableCommand({ code, facts: { applied, status, isRerunSafe } }: Failure): boolean {
-  if (applied === 'yes') return false;
-  const { retry } = exitCodes[code];
-  // An operation that a service has not implemented fails again.
-  if (retry === RETRY_IF_SAFE) return isRerunSafe === true && status !== 501;
-  return retry === 'yes' || retry === 'later';
 }
 
 // The line and a caret; nothing of a line that may hold a secret.

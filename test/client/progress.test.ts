@@ -19,6 +19,7 @@ it('the wait for a response shows its duration after 5 s', async () => {
     transport: { send, close: async () => {} },
     timeoutMs: undefined,
     maxRetries: 0,
+    overloadStatuses: [],
   });
   const request: HttpRequest = {
     method: 'POST',

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { SendHooks } from '../../src/client/request.ts';
-import { retryDelayMs, withRetries } from '../../src/client/send.ts';
+import { retryDelayMs, withRetries } from '../../src/client/retry.ts';
 import { Failure, type FailureFacts, InterruptedError } from '../../src/errors.ts';
 import { retryAfterMs } from '../../src/http/retry-after.ts';
 import type { Operation } from '../../src/operations/operation.ts';
@@ -8,7 +8,13 @@ import type { Runtime } from '../../src/runtime.ts';
 import { clock } from '../support/clock.ts';
 
 const failing = (code: 'failed' | 'rate_limited' | 'unknown' | 'unreachable', facts: FailureFacts): Failure =>
-  new Failure(code, code, { status: code === 'unreachable' ? undefined : 503, phase: 'all', attempts: 1, ...facts });
+  new Failure(code, code, {
+    effect: 'keyed',
+    status: code === 'unreachable' ? undefined : 503,
+    phase: 'all',
+    attempts: 1,
+    ...facts,
+  });
 const busy = failing('rate_limited', { applied: 'no' });
 const lost = failing('unknown', { applied: 'unknown' });
 const rejected = failing('failed', { applied: 'no', isPermanent: true });

@@ -38,9 +38,7 @@ const mayBeDeleted = 'the old record may be deleted: correct the body and run it
 
 describe('a server that deletes the old record before its last checks', () => {
   it.each([
-    ['422', '422 Unprocessable Entity', { code: 'refused', exit_code: 5, applied: 'no', hint: unchanged }],
     ['400', '400 Bad Request', { code: 'refused', exit_code: 5, applied: 'unknown', hint: mayBeDeleted }],
-    ['404', '404 Not Found', { code: 'refused', applied: 'no' }],
     ['403', '403 Forbidden', { code: 'credentials', applied: 'no' }],
     ['429', '429 Too Many Requests', { code: 'rate_limited', applied: 'no' }],
     [
@@ -67,6 +65,38 @@ describe('a server that deletes the old record before its last checks', () => {
     const headers = name === '503 with Retry-After' ? 'Retry-After: 1\r\n' : '';
     const answer = status && httpAnswer('{"detail":"no"}', status, headers);
     const { stderr } = await replace(kept, [answer], ['--retries', '0', '--error-format', 'json']);
+    expect(errorOf(stderr)).toMatchObject(error);
+  });
+
+  const lost = { code: 'refused', exit_code: 5, applied: 'unknown', hint: mayBeDeleted };
+  const kept405 = { code: 'refused', exit_code: 5, applied: 'no', hint: expect.stringMatching(/with the same ids$/) };
+  it.each([
+    ['422', '{"detail":[{"loc":["body","payload"],"msg":"no"}]}', { ...lost, applied: 'no', hint: unchanged }],
+    ['422', '{"detail":"no"}', lost],
+    ['422', '{"detail":[{"loc":["body"],"msg":"no"},{"msg":"no"}]}', lost],
+    ['422', '{"detail":[]}', lost],
+    ['404', '{"missing_object_digests":["x"],"reason":"gone"}', lost],
+    ['404', '{"detail":"Not Found"}', kept405],
+    ['404', ' {"detail" : "Not Found"}\n', kept405],
+    ['404', '<!doctype html><title>404</title>', kept405],
+    ['404', '{"detail":"Not Found","id":"f-1"}', lost],
+    ['404', '{"detail":"Not found"}', lost],
+    ['404', '{"detail":"Method Not Allowed"}', lost],
+    ['404', '', lost],
+    ['405', '{"detail":"Method Not Allowed"}', kept405],
+    ['405', '{"detail":"Not Found"}', lost],
+    ['413', '{"detail":"no"}', { code: 'refused', applied: 'no' }],
+    ['415', '{"detail":"no"}', { code: 'refused', applied: 'no' }],
+    ['408', '{"detail":"no"}', { code: 'rate_limited', applied: 'no' }],
+    ['425', '{"detail":"no"}', { code: 'unknown', exit_code: 8, applied: 'unknown' }],
+    ['409', '{"detail":"no"}', lost],
+    ['402', '{"detail":"no"}', lost],
+  ])('%s with %s', async (status, text, error) => {
+    const { stderr } = await replace(
+      kept,
+      [httpAnswer(text, `${status} X`)],
+      ['--retries', '0', '--error-format', 'json'],
+    );
     expect(errorOf(stderr)).toMatchObject(error);
   });
 
@@ -111,7 +141,7 @@ const turned = (more: object): object =>
 const talked = (more: object): object => ({ ...turned(more), svc_ref: `${project}/agent_conversation/c` });
 
 // What one trace server rejects after it has deleted the old record (docs/servers.md).
-const lost: readonly (readonly [body: object, message: RegExp])[] = [
+const rejectedLate: readonly (readonly [body: object, message: RegExp])[] = [
   [typed('wandb.annotation'), /feedback_type: must have a name after wandb\.annotation/],
   [typed('wandb.annotations'), /feedback_type: must have a name/],
   [typed('wandb.runnable'), /feedback_type: must have a name after wandb\.runnable/],
@@ -158,7 +188,7 @@ const lost: readonly (readonly [body: object, message: RegExp])[] = [
 ];
 
 describe('what the server rejects after the deletion is announced before sending', () => {
-  it.each(lost.map(([sent, message]) => [message, sent] as const))('%s', async (message, sent) => {
+  it.each(rejectedLate.map(([sent, message]) => [message, sent] as const))('%s', async (message, sent) => {
     const records = new Set(['f-1']);
     const { url } = await rawServer((socket) => {
       records.delete('f-1');

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { withRetries } from '../../src/client/send.ts';
-import { classifyStatus } from '../../src/client/status-failure.ts';
+import { withRetries } from '../../src/client/retry.ts';
+import { classifyStatus } from '../../src/client/verdict.ts';
 import { Failure } from '../../src/errors.ts';
 import type { Operation } from '../../src/operations/operation.ts';
 import { svc } from '../support/svc.ts';
@@ -12,7 +12,7 @@ async function isRetried(effect: Operation['effect'], status: number, hasRetryAf
   let attempts = 0;
   const attempt = async (): Promise<void> => {
     attempts += 1;
-    throw new Failure(code, code, { status, applied, phase: 'all', attempts });
+    throw new Failure(code, code, { effect, status, applied, phase: 'all', attempts });
   };
   const hooks = { signal: new AbortController().signal };
   const runtime = {

@@ -125,7 +125,7 @@ export const helpTopics: { readonly [name in (typeof helpTopicNames)[number]]: (
       'feedback schema': 'After every transient failure: it only reads',
       'call start': 'The same, with id and trace_id; svc fills them in',
       'feedback replace': 'The same with --keep-id; otherwise like train',
-      chat: 'If nothing was sent, or on 408, 421, 425, 429 and 503 with Retry-After',
+      chat: 'If nothing was sent, or on 408, 421, 425, 429 and 503 with Retry-After; on other refusals that the response proves',
       train: 'If nothing was sent, or on 429',
     }),
     examples('svc call start -f call.json --retries 5 --timeout 5m'),

@@ -45,7 +45,7 @@ async function testConnection(url: URL, options: ConnectOptions, { context, find
     socket.destroy();
   } catch (thrown) {
     if (signal.aborted) throw signal.reason;
-    error = exchangeErrorReason(timeout.signal.aborted ? timeout.signal.reason : thrown);
+    error = exchangeErrorReason(timeout.signal.aborted ? timeout.signal.reason : thrown, options.proxy);
     findings.push({ message: `could not connect to ${url.origin}: ${error}`, code: 'unreachable' });
   } finally {
     cancelTimeout();

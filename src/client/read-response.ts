@@ -1,0 +1,125 @@
+import type { Buffer } from 'node:buffer';
+import type { Failure } from '../errors.ts';
+import { observeChunks } from '../http/body-chunks.ts';
+import { getHeader, type HttpResponse } from '../http/message.ts';
+import { collectBody, MAX_RESPONSE_BYTES } from '../http/size-limits.ts';
+import { COLON, OPEN_OBJECT } from '../json/json-bytes.ts';
+import { JsonError } from '../json/json-error.ts';
+import {
+  firstStringMember,
+  getMember,
+  itemsOf,
+  type JsonDocument,
+  type JsonNode,
+  kindOf,
+  rootOf,
+} from '../json/json-node.ts';
+import { parseJson } from '../json/parse-json.ts';
+import type { Operation } from '../operations/operation.ts';
+import type { ParsedResponse } from '../results/show-response.ts';
+import { failureFromBodyError, invalidResponseFailure, serviceName } from './exchange-failure.ts';
+import type { RequestContext, SendHooks } from './request.ts';
+import { isErrorBody, resultEvidence } from './verdict.ts';
+
+// A server may stream unasked, send plain JSON in spite of `stream: true` (docs/servers.md), or label either as the
+// other. The first byte decides if it is clear: `{` of JSON, `data:` or `:` of an event. An empty body is not a stream.
+export function isEventStream({ headers }: HttpResponse, firstByte: number | undefined): boolean {
+  if (firstByte === undefined || firstByte === OPEN_OBJECT) return false;
+  if (firstByte === 0x64 || firstByte === COLON) return true;
+  return getHeader(headers, 'content-type')?.toLowerCase().startsWith('text/event-stream') ?? false;
+}
+
+const LARGE_RESPONSE_BYTES = 1024 * 1024;
+
+// Many small values need more memory for their index than for their text.
+const MAX_RESPONSE_VALUES = 1_500_000;
+
+export async function readResponse(
+  response: HttpResponse,
+  context: RequestContext,
+  onLargeResponse: SendHooks['onLargeResponse'],
+): Promise<ParsedResponse> {
+  const { completeBody } = response;
+  const isComplete = completeBody && completeBody.length <= MAX_RESPONSE_BYTES;
+  const bytes = isComplete ? completeBody : await collectResponse(response, context, onLargeResponse);
+  let doc: JsonDocument | undefined;
+  let problem: string | undefined;
+  try {
+    doc = parseJson(bytes, MAX_RESPONSE_VALUES);
+    problem = resultProblem(rootOf(doc), context.operation);
+  } catch (error) {
+    if (!(error instanceof JsonError)) throw error;
+    problem = bytes.length === 0 ? 'is empty' : `is not valid JSON: ${error.problem}`;
+  }
+  if (problem === undefined) return { bytes, doc, isPage: false, failure: undefined };
+  if (doc && isErrorBody(rootOf(doc)))
+    return { bytes, doc, isPage: false, failure: await errorFailure(doc, problem, context) };
+  const pageFailure = doc ? undefined : (await import('./status-failure.ts')).failureFromPage(bytes, context);
+  const message = `the response from ${serviceName(context.destination)} ${problem}`;
+  const failure = pageFailure ?? invalidResponseFailure(message, context);
+  return { bytes, doc, isPage: pageFailure !== undefined, failure };
+}
+
+// Throws it if it proves that the request was not applied: svc may retry it.
+async function errorFailure(doc: JsonDocument, problem: string, context: RequestContext): Promise<Failure> {
+  const { failureFromErrorBody } = await import('./status-failure.ts');
+  const status = context.response?.status;
+  const failure = failureFromErrorBody(doc.bytes, context, {
+    what: `returned an error under status ${status}: its response ${problem}`,
+    place: ` in a response with status ${status}`,
+    evidence: resultEvidence(rootOf(doc)),
+  });
+  if (failure.facts.applied === 'no') throw failure;
+  return failure;
+}
+
+function resultProblem(root: JsonNode, { result: { member, as } }: Operation): string | undefined {
+  if (kindOf(root) !== 'object') return 'is not an object';
+  const result = getMember(root, member);
+  if (!result || kindOf(result) === 'null') return `has no "${member}"`;
+  if (as !== 'record' && kindOf(result) !== 'list') return `has a "${member}" that is not an array`;
+  return as === 'chat' && itemsOf(result).next().done ? 'has no choices' : undefined;
+}
+
+async function collectResponse(
+  response: HttpResponse,
+  context: RequestContext,
+  onLargeResponse: SendHooks['onLargeResponse'],
+): Promise<Buffer> {
+  let receivedBytes = 0;
+  let release: (() => void) | undefined;
+  const chunks = observeChunks(response.body, async (chunk) => {
+    receivedBytes += chunk.length;
+    if (receivedBytes > LARGE_RESPONSE_BYTES) release ??= await onLargeResponse?.();
+  });
+  const expectedBytes = Number(getHeader(response.headers, 'content-length') ?? 0) || 0;
+  try {
+    return await collectBody(chunks, MAX_RESPONSE_BYTES, expectedBytes);
+  } catch (error) {
+    const cutMessage = `the response from ${serviceName(context.destination)} was cut after ${receivedBytes} bytes`;
+    throw failureFromBodyError(error, context, receivedBytes === 0 ? undefined : cutMessage);
+  } finally {
+    release?.();
+  }
+}
+
+export function foreignIdWarnings(response: ParsedResponse, context: RequestContext): string[] {
+  return idPairs(response, context).flatMap(({ name, sent, received = sent }) => {
+    if (received === sent) return [];
+    return `the response has ${name} ${JSON.stringify(received)}, but ${JSON.stringify(sent)} was sent; it may be for another request`;
+  });
+}
+
+/** True for a response that returns the id of the record that the request names: it is for no other request. */
+export function hasIdOfRequest(response: Pick<ParsedResponse, 'doc'> | undefined, context: RequestContext): boolean {
+  const [record] = Object.keys(context.operation.ids ?? {});
+  return idPairs(response, context).some(({ what, sent, received }) => what === record && received === sent);
+}
+
+// A response has an id under the name that it has in the request.
+function idPairs(response: Pick<ParsedResponse, 'doc'> | undefined, { ids, operation }: RequestContext) {
+  return Object.entries(ids).map(([what, sent]) => {
+    const name = String(operation.ids?.[what]?.at(-1));
+    return { what, name, sent, received: response?.doc && firstStringMember(rootOf(response.doc), name) };
+  });
+}
