@@ -70,7 +70,7 @@ describe('imports', () => {
     );
     const wanted = [
       ...Object.entries(doors).map(([library, file]) => `${library} in ${file}`),
-      'commander in cli/parse-command-line.ts',
+      'commander in cli/command-tree.ts',
     ];
     expect(found.sort()).toEqual(wanted.sort());
   });
