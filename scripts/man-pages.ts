@@ -1,8 +1,8 @@
 import { allCommands } from '../src/cli/all-commands.ts';
+import { usageTerm } from '../src/cli/command-tree.ts';
 import type { HelpSection } from '../src/cli/docs/help-page.ts';
 import { commandSections, exampleLine, introduction } from '../src/cli/docs/help-text.ts';
 import { environmentVariables, helpTopics } from '../src/cli/docs/help-topics.ts';
-import { usageTerm } from '../src/cli/parse-command-line.ts';
 import type { Command } from '../src/command.ts';
 import { exitCodes } from '../src/errors.ts';
 import { version } from '../src/version.ts';

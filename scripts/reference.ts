@@ -1,7 +1,7 @@
 import { allCommands } from '../src/cli/all-commands.ts';
+import { usageTerm } from '../src/cli/command-tree.ts';
 import { exampleLine } from '../src/cli/docs/help-text.ts';
 import { environmentVariables } from '../src/cli/docs/help-topics.ts';
-import { usageTerm } from '../src/cli/parse-command-line.ts';
 import type { Command } from '../src/command.ts';
 import { exitCodes } from '../src/errors.ts';
 import { formatByteSize } from '../src/files/byte-size.ts';

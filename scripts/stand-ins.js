@@ -13,8 +13,8 @@ const unused = [
   { path: /\/(stringify\w*|timestamp|omap|pairs|set|binary)\.js$/, importer: /\/yaml\/browser\// },
   // A keyword of OpenAPI in schemas, which is off.
   { path: /\/discriminator$/, importer: /\/ajv\// },
-  // Replication (with `no_subscribe`) and large objects.
-  { path: /\/(subscribe|large)\.js$/, importer: /\/postgres\// },
+  // Large objects, of which svc has none.
+  { path: /\/large\.js$/, importer: /\/postgres\// },
   // HTTP/2, form bodies, and Node's HTTP client, of which undici needs a default export and a class to compare with.
   { path: /\/client-h2\.js$|\/fetch\/body\.js$|^node:http$/, importer: /\/undici\// },
 ];

@@ -1,7 +1,9 @@
 import { setMaxListeners } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { checkArgumentEncoding } from './cli/command-line.ts';
-import { parseCommandLine } from './cli/parse-command-line.ts';
+import { commandsIn } from './cli/all-commands.ts';
+import { checkArgumentEncoding } from './cli/argument-encoding.ts';
+import { runCommandLine } from './cli/command-tree.ts';
+import { prepareCommandLine } from './cli/prepare-command-line.ts';
 import type { CommandEnd, ProcessEnd } from './command.ts';
 import type { Context } from './context.ts';
 import {
@@ -26,15 +28,16 @@ const SHUTDOWN_TIMEOUT_MS = 2000;
 /** Runs one command line; all output is flushed at its end. Every error is caught here and printed once, on stderr. */
 export async function main(runtime: Runtime): Promise<ProcessEnd> {
   const { stdout: out, stderr: err, env, argv } = runtime;
-  // Read from the words directly: the errors of an invalid command line have a color and a format too.
-  const ownWords = argv.includes('--') ? argv.slice(0, argv.indexOf('--')) : argv;
-  const colorMode = lastValueOf(
-    '--color',
-    ownWords.map((word) => (word === '--no-color' ? '--color=never' : word)),
-  );
-  const errorFormat = lastValueOf('--error-format', ownWords) ?? (env.SVC_ERROR_FORMAT || 'text');
+  const line = prepareCommandLine(argv);
+  const { words, command, tokens, asksFor } = line;
+  // Before commander: the errors of an invalid command line have a color and a format too.
+  const lastToken = (name: string) => tokens.findLast(({ flag }) => flag?.name === name);
+  const color = lastToken('color');
+  const colorMode = color?.form === '--no-color' ? 'never' : color?.value;
+  const errorFormat = lastToken('error-format')?.value ?? (env.SVC_ERROR_FORMAT || 'text');
   const isJson = errorFormat === 'json';
-  const noInput = ownWords.includes('--no-input') ? 'with --no-input' : env.CI ? 'with CI set' : undefined;
+  const isQuiet = lastToken('quiet') !== undefined;
+  const noInput = lastToken('input') ? 'with --no-input' : env.CI ? 'with CI set' : undefined;
   const stdout = createStreamWriter(out, 'stdout', canUseColor(out, env, colorMode));
   let clearSpinner = (): void => {};
   const spin: Context['startSpinner'] = (text) => {
@@ -50,35 +53,36 @@ export async function main(runtime: Runtime): Promise<ProcessEnd> {
   };
   const stderr = { ...plainStderr, write };
   const secrets = [env.SVC_PASSWORD, env.SVC_TOKEN, env.SVC_UPSTREAM_TOKEN].flatMap((secret) => secret ?? []);
-  let report = createReporter(stderr, { isJson, isQuiet: false, isVerbose: false, secrets });
+  let report = createReporter(stderr, { isJson, isQuiet, isVerbose: false, secrets });
   try {
     const encodingWarning = checkArgumentEncoding(argv, runtime.readCommandLine ?? (() => undefined));
-    const parsed = await parseCommandLine(argv, runtime.cwd);
-    if ('isVersion' in parsed) {
+    if (asksFor === '--version') {
       await stdout.write(argv.includes('--json') ? versionJson(runtime.node) : `svc ${version}\n`);
       return 0;
     }
-    if ('help' in parsed) {
+    if ((asksFor || (!command && tokens.length === 0)) && commandsIn(words).length > 0) {
       const { showHelp } = await import('./cli/docs/show-help.ts');
-      await showHelp(parsed.help, { runtime, stdout, noInput });
+      await showHelp({ words, isFull: asksFor !== '-h' }, { runtime, stdout, noInput });
       return 0;
     }
-    const { command, flags } = parsed.invocation;
-    const isQuiet = isFlagOn(flags, 'quiet');
-    if (!isJson && errorFormat !== 'text') throw invalidValueFailure('SVC_ERROR_FORMAT', errorFormat, 'text or json');
-    report = createReporter(stderr, { isJson, isQuiet, isVerbose: isFlagOn(flags, 'verbose'), secrets });
-    if (encodingWarning) await report.note(`warning: ${encodingWarning}`);
-    const runCommand = await command.load();
-    const end = await runUntilSignal(runtime, (handlers) =>
-      runCommand(parsed.invocation, {
-        runtime,
-        stdout,
-        report,
-        noInput,
-        startSpinner: isQuiet || isJson ? () => () => {} : spin,
-        ...handlers,
-      }),
-    );
+    let end: ProcessEnd | undefined;
+    await runCommandLine(line, runtime.cwd, async (invocation) => {
+      const isVerbose = isFlagOn(invocation.flags, 'verbose');
+      if (!isJson && errorFormat !== 'text') throw invalidValueFailure('SVC_ERROR_FORMAT', errorFormat, 'text or json');
+      report = createReporter(stderr, { isJson, isQuiet, isVerbose, secrets });
+      if (encodingWarning) await report.note(`warning: ${encodingWarning}`);
+      const runCommand = await invocation.command.load();
+      end = await runUntilSignal(runtime, (handlers) =>
+        runCommand(invocation, {
+          runtime,
+          stdout,
+          report,
+          noInput,
+          startSpinner: isQuiet || isJson ? () => () => {} : spin,
+          ...handlers,
+        }),
+      );
+    });
     await stdout.end();
     return end ?? 0;
   } catch (error) {
@@ -103,13 +107,6 @@ async function reportFailure(error: unknown, report: Reporter): Promise<ProcessE
   }
   await report.failure(failure);
   return signalOfFailure(failure.code) ?? failure.exitCode;
-}
-
-// The value of a flag that is given as `--flag value` or `--flag=value`; of several the last one counts.
-function lastValueOf(flag: string, argv: readonly string[]): string | undefined {
-  const at = argv.findLastIndex((word) => word === flag || word.startsWith(`${flag}=`));
-  if (at === -1) return undefined;
-  return argv[at] === flag ? argv[at + 1] : argv[at]?.slice(flag.length + 1);
 }
 
 type SignalHandlers = Omit<Context, 'runtime' | 'stdout' | 'report' | 'noInput' | 'startSpinner'>;

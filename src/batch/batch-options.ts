@@ -5,7 +5,7 @@ import { invalidValueFailure, usageFailure } from '../errors.ts';
 import { MIN_TAKE_OVER_MS } from '../files/file-lock.ts';
 import { type FlagValues, getStringFlag, isFlagOn } from '../flag.ts';
 import type { Runtime } from '../runtime.ts';
-import { parseShard, type Shard } from './shard.ts';
+import { parseShard, type Shard } from './read/shard.ts';
 
 export type BatchOptions = ReturnType<typeof parseBatchFlags>;
 

@@ -2,7 +2,7 @@ import { firstStringMember, getMember, isTrue, itemsAt, type JsonNode, rawText }
 import { chatText, completionChoices } from '../results/chat-text.ts';
 import { createDistribution, createSpacedSample } from '../results/distribution.ts';
 import { addResult, createBatchStatistics } from './batch-statistics.ts';
-import type { LineStatus, ResultLineFacts } from './result-line.ts';
+import type { LineStatus, ResultLineFacts } from './store/result-line.ts';
 
 /** What a report shows of one or more outputs, in bounded memory. */
 export type BatchReport = ReturnType<typeof createBatchReport>;

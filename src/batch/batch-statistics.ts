@@ -4,7 +4,7 @@ import { getMember, type JsonNode, kindOf, rawText, stringOf } from '../json/jso
 import { tryParseJson } from '../json/parse-json.ts';
 import { createDistribution, type Distribution } from '../results/distribution.ts';
 import type { RunReport } from '../results/run-report.ts';
-import { countMember, type LineResult, type LineState, type ResultLineFacts, UNSENT } from './result-line.ts';
+import { countMember, type LineResult, type LineState, type ResultLineFacts, UNSENT } from './store/result-line.ts';
 
 /** Figures over the results of a batch, in bounded memory. */
 export type BatchStatistics = ReturnType<typeof createBatchStatistics>;

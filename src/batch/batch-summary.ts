@@ -2,9 +2,9 @@ import { type AppliedState, Failure, InterruptedError, toFailure } from '../erro
 import { pluralize } from '../json/pluralize.ts';
 import { ClosedPipeError } from '../output/writer.ts';
 import { type BatchCounts, totalLines } from './batch-statistics.ts';
-import { formatLineRanges } from './batch-warnings.ts';
+import { formatLineRanges } from './check/batch-warnings.ts';
 import { causeLines, statisticsLines } from './report-text.ts';
-import type { BatchEnd } from './run-lines.ts';
+import type { BatchEnd } from './send/run-lines.ts';
 
 /** Reports how a batch ended. Throws the Failure of the batch as a whole. */
 export async function reportBatch(end: BatchEnd): Promise<void> {

@@ -3,9 +3,9 @@ import { withFileFailure } from '../files/file-errors.ts';
 import { tryParseJson } from '../json/parse-json.ts';
 import { createSpacedSample } from '../results/distribution.ts';
 import { resultText, truncateSample } from './batch-report.ts';
-import type { IndexedResult, LineTable } from './line-table.ts';
-import { type OutputPath, readResult } from './output-file.ts';
-import { resultLineFacts } from './result-line.ts';
+import type { IndexedResult, LineTable } from './store/line-table.ts';
+import { type OutputPath, readResult } from './store/output-file.ts';
+import { resultLineFacts } from './store/result-line.ts';
 
 /** An output whose results are in a table. */
 export interface IndexedOutput extends OutputPath {

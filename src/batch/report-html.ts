@@ -5,7 +5,7 @@ import { markedCount } from '../results/distribution.ts';
 import { figureList, type Markup, reportPage, reportSection, tableOf } from '../results/report-page.ts';
 import type { BatchReport } from './batch-report.ts';
 import { sortedCauses } from './batch-statistics.ts';
-import { formatLineRanges } from './batch-warnings.ts';
+import { formatLineRanges } from './check/batch-warnings.ts';
 import { type Comparison, lineChanges } from './compare-results.ts';
 import {
   barEdges,

@@ -5,7 +5,7 @@ import { type Distribution, evenEdges, logEdges, plotBars } from '../results/dis
 import { alignColumns } from '../results/format-rows.ts';
 import type { BatchReport } from './batch-report.ts';
 import { type BatchStatistics, sortedCauses } from './batch-statistics.ts';
-import { formatLineRanges } from './batch-warnings.ts';
+import { formatLineRanges } from './check/batch-warnings.ts';
 import { type Comparison, lineChanges } from './compare-results.ts';
 
 const MAX_SHOWN_CAUSES = 5;

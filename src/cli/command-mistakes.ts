@@ -1,14 +1,14 @@
 import type { Command } from '../command.ts';
 import { type Setting, settingFlagName, settings } from '../config/settings.ts';
-import { type Failure, invalidValueFailure, usageFailure } from '../errors.ts';
+import { type Failure, usageFailure } from '../errors.ts';
 import { closestMatch, joinWithOr } from '../fields/closest-match.ts';
 import { flagName } from '../fields/field.ts';
-import { type Flag, flagForms } from '../flag.ts';
+import { type Flag, flagForms, takesValue } from '../flag.ts';
 import { createArgumentRedactor, REDACTED, redactUserInfo } from '../output/redaction.ts';
 import { shellWord } from '../output/shell-quote.ts';
 import { allCommands, commandsIn } from './all-commands.ts';
-import { type CommandLine, type LineToken, readFlagValues, splitCommandLine } from './command-line.ts';
-import { flagChoices, usageTerm } from './parse-command-line.ts';
+import { usageTerm } from './command-tree.ts';
+import { type LineToken, type PreparedCommandLine, prepareCommandLine, takesNextWord } from './prepare-command-line.ts';
 import { sharedFlags } from './shared-flags.ts';
 
 // Commands and flags of other tools, and what svc has instead.
@@ -32,10 +32,29 @@ const otherTools = new Map([
 
 const BODY_FILE = /\.(json|ya?ml)$/i;
 
-/** The failure of a line without a command, or with a flag before it that belongs after it. */
-export function missingCommand({ words, tokens }: CommandLine, argv: readonly string[]): Failure {
-  const unknown = tokens.find(({ flag }) => !flag);
-  const misplaced = unknown && misplacedFlag(argv, unknown);
+/** The failure of a line that commander rejects with this code. Never repeats the value of an unknown flag: it may be a secret. */
+export function explainMistake(code: string, line: PreparedCommandLine): Failure {
+  const { command, tokens } = line;
+  const last = tokens.at(-1) ?? {};
+  if (code === 'commander.optionMissingArgument' && takesNextWord(last))
+    return usageFailure(`${last.form} needs a value`, `run: ${['svc', ...(command?.words ?? [])].join(' ')} --help`);
+  if (!command) return missingCommand(line);
+  switch (code) {
+    case 'commander.excessArguments':
+      return tooManyArguments(command, line);
+    case 'commander.missingArgument':
+      return missingArgument(command);
+    case 'commander.conflictingOption':
+      return conflictingFlags(tokens);
+    default:
+      return unknownFlag(command, tokens);
+  }
+}
+
+// A line without a command, or with a flag before it that belongs after it.
+function missingCommand({ typed, words, tokens }: PreparedCommandLine): Failure {
+  const unknown = tokens.find(({ form, flag }) => form !== undefined && !flag);
+  const misplaced = unknown && misplacedFlag(typed, unknown);
   if (misplaced) return misplaced;
   if (unknown && words.length === 0) return usageFailure(`unknown flag "${unknown.form}"`, 'run: svc --help');
   const commands = new Set(commandsIn(words).flatMap(({ words: path }) => path[words.length] ?? []));
@@ -44,30 +63,14 @@ export function missingCommand({ words, tokens }: CommandLine, argv: readonly st
   return usageFailure(`${name} needs a command: ${joinWithOr([...commands])}`, `run: ${name} --help`);
 }
 
-/** The failure of a line that commander rejects with this code. Never repeats the value of an unknown flag: it may be a secret. */
-export function explainMistake(code: string, command: Command, line: CommandLine): Failure {
-  switch (code) {
-    case 'commander.unknownOption':
-      return unknownFlag(command, line.tokens.find((token) => isUnknownFlag(token, command.flags))?.form ?? '');
-    case 'commander.excessArguments':
-      return tooManyArguments(command, line);
-    case 'commander.missingArgument':
-      return missingArgument(command);
-    case 'commander.conflictingOption':
-      return conflictingFlags(line.tokens);
-    default:
-      return illegalChoice(command, line);
-  }
-}
-
 /** The failure of a line whose first operand is the command of another program, or the value of the flag before it. */
-export function missingSeparator(line: CommandLine): Failure {
-  const { words, tokens, operands } = line;
+export function missingSeparator(line: PreparedCommandLine, operands: readonly string[]): Failure {
+  const { words, tokens } = line;
   const flags = tokens.filter(({ form }) => form !== undefined);
   const { flag, form, value } = flags.at(-1) ?? {};
   if (flag?.takes === 'optional' && value === undefined && operands.includes('--')) {
     const typed = flags.slice(0, -1).flatMap((token) => typedWords(token, token.value));
-    const fixed = splitCommandLine([...words, ...typed, `${form}=${operands[0]}`, ...operands.slice(1)]);
+    const fixed = prepareCommandLine([...words, ...typed, `${form}=${operands[0]}`, ...operands.slice(1)]);
     return usageFailure(`${form} takes a value only after =`, correctedLineHint(fixed));
   }
   return usageFailure(
@@ -76,10 +79,10 @@ export function missingSeparator(line: CommandLine): Failure {
   );
 }
 
-function misplacedFlag(argv: readonly string[], { start = '' }: LineToken): Failure | undefined {
+function misplacedFlag(typed: readonly string[], { start = '' }: LineToken): Failure | undefined {
   const isNamed = (flag: Flag): boolean => start === `-${flag.short}` || flagForms(flag).includes(start);
   for (const candidate of allCommands.filter(({ flags }) => flags.some(isNamed))) {
-    const line = splitCommandLine(argv, [...candidate.flags, ...sharedFlags()]);
+    const line = prepareCommandLine(typed, [...candidate.flags, ...sharedFlags()]);
     if (line.command !== candidate) continue;
     return usageFailure(`${start} is a flag of svc ${candidate.name} and belongs after it`, correctedLineHint(line));
   }
@@ -98,7 +101,14 @@ function unknownCommand(words: readonly string[]): Failure {
   );
 }
 
-function unknownFlag({ name, flags }: Command, form: string): Failure {
+function unknownFlag({ name, flags }: Command, tokens: readonly LineToken[]): Failure {
+  const isUnused = ({ flag, form, value }: LineToken): boolean =>
+    flag !== undefined &&
+    value !== undefined &&
+    !(form === `--${flag.name}` && (takesValue(flag) || flag.takes === 'optional'));
+  const mistake = tokens.find((token) => isUnknownFlag(token, flags) || isUnused(token));
+  const form = mistake?.form ?? tokens.find(({ value }) => value?.startsWith('-'))?.value ?? '';
+  if (mistake && isUnused(mistake)) return usageFailure(`${form} takes no value`, `write ${form}`);
   const longForms = flags.map((flag) => `--${flag.name}`);
   const suggestion = form.startsWith('--') ? closestMatch(form, longForms) : undefined;
   const stored = settings.find((one: Setting) => one.isStored && one.flag && form === `--${settingFlagName(one)}`);
@@ -125,23 +135,12 @@ function conflictingFlags(tokens: readonly LineToken[]): Failure {
   return usageFailure(`${form} cannot be combined with --${other}`, 'remove one of them');
 }
 
-function illegalChoice({ argument, flags }: Command, { tokens, operands: [operand = ''] }: CommandLine): Failure {
-  const values = readFlagValues(tokens, flags);
-  for (const { flag, form, value } of tokens) {
-    const choices = flag && flagChoices(flag, values);
-    if (value === undefined || !choices || choices.includes(value)) continue;
-    const use = flag.takes === 'optional' ? `${form} or ${form}=` : '';
-    return invalidValueFailure(form ?? '', value, `${use}${joinWithOr(choices)}`);
-  }
-  return invalidValueFailure(argument?.name ?? '', operand, joinWithOr(argument?.choices ?? []));
-}
-
 function isUnknownFlag({ form, flag }: LineToken, flags: readonly Flag[]): boolean {
   return form !== undefined && !flags.some(({ name }) => name === flag?.name);
 }
 
 // The only commands that take several arguments take any number. The first file is taken for the body, whose flag is missing.
-function tooManyArguments({ name, argument, flags }: Command, line: CommandLine): Failure {
+function tooManyArguments({ name, argument, flags }: Command, line: PreparedCommandLine): Failure {
   const bodyFlag = flags.find((flag) => flag.name === 'file' && !line.tokens.some((token) => token.flag === flag));
   const isOperand = ({ form }: LineToken): boolean => form === undefined;
   const kept = line.tokens.find((token) => argument && isOperand(token));
@@ -151,11 +150,15 @@ function tooManyArguments({ name, argument, flags }: Command, line: CommandLine)
     return token === body && bodyFlag ? [{ ...token, flag: bodyFlag, form: '--file', start: '-f' }] : [];
   });
   const literal = argument && !kept ? line.literal?.slice(0, 1) : undefined;
-  return usageFailure(`too many arguments for svc ${name}`, correctedLineHint({ ...line, tokens, literal }));
+  const { literal: _, ...rest } = line;
+  return usageFailure(
+    `too many arguments for svc ${name}`,
+    correctedLineHint({ ...rest, tokens, ...(literal && { literal }) }),
+  );
 }
 
 // The corrected command line in the syntax of a shell, with its secrets redacted; help if an unknown flag may be followed by one.
-function correctedLineHint({ words, command, tokens, literal }: CommandLine): string {
+function correctedLineHint({ words, command, tokens, literal }: PreparedCommandLine): string {
   const flags = command?.flags ?? [];
   if (tokens.some((token) => isUnknownFlag(token, flags))) return `run: svc ${words.join(' ')} --help`;
   const redacted = tokens.flatMap((token) => typedWords(token, redactValue(token, flags)));

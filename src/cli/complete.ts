@@ -1,7 +1,7 @@
 import { type Flag, flagForms, type KnownNameKind } from '../flag.ts';
 import type { Runtime } from '../runtime.ts';
 import { commandsIn, topLevelWords } from './all-commands.ts';
-import { readFlags, splitCommandLine, takesNextWord, withNextWord } from './command-line.ts';
+import { prepareCommandLine, readFlags, takesNextWord } from './prepare-command-line.ts';
 import { sharedFlags } from './shared-flags.ts';
 
 // The shell selects those that begin with the typed word.
@@ -35,8 +35,8 @@ export async function complete(runtime: Runtime): Promise<string> {
 
 function completionsOf(words: readonly string[]): Completions {
   const word = words.at(-1) ?? '';
-  const line = splitCommandLine(words.slice(0, -1), sharedFlags(), withNextWord);
-  const { words: path, command, tokens, literal, operands } = line;
+  const { words: path, command, tokens, literal } = prepareCommandLine(words.slice(0, -1));
+  const operands = [...tokens.flatMap(({ form, value = '' }) => (form === undefined ? value : [])), ...(literal ?? [])];
   const last = tokens.at(-1);
   if (last?.flag && takesNextWord(last)) return valuesOf(last.flag);
   // Another word of a command fits here.

@@ -1,5 +1,6 @@
 import type { Failure, Issue } from '../errors.ts';
 import { type JsonValue, writeJson } from '../json/write-json.ts';
+import { markForeignLines, markFurtherLines } from './foreign-text.ts';
 
 const MAX_MESSAGE_CHARS = 900;
 const MAX_EXCERPT_CHARS = 52;
@@ -25,7 +26,7 @@ export function failureText({ message, facts }: Failure, redact: (text: string) 
   }
   if (applied === 'yes' && !isBatch && !isRead) lines.push('  the request was applied');
   if (hint) lines.push(`  ${redact(hint)}`);
-  return `${lines.join('\n')}\n`;
+  return `${lines.map((line, at) => (at === 0 ? markFurtherLines(line) : markForeignLines(line))).join('\n')}\n`;
 }
 
 /** A failure as one JSON object (docs/contract.md, section 6), with each text redacted. */

@@ -1,6 +1,7 @@
 import type { Failure } from '../errors.ts';
 import { type JsonValue, writeJson } from '../json/write-json.ts';
 import { failureJson, failureText } from './failure-text.ts';
+import { createForeignTextMarker, markFurtherLines } from './foreign-text.ts';
 import { createRedactor } from './redaction.ts';
 import type { TextStyle } from './text-style.ts';
 import type { Writer } from './writer.ts';
@@ -15,8 +16,11 @@ export function createReporter(
   const redactor = createRedactor(secrets);
   const { redact } = redactor;
   let lastReasoning = '';
-  const writeMessage = (level: string, message: string, style?: TextStyle): Promise<void> =>
-    stderr.write(isJson ? `${writeJson({ level, message: redact(message) })}\n` : `${redact(message)}\n`, style);
+  let marker = createForeignTextMarker();
+  const writeMessage = (level: string, message: string, style?: TextStyle): Promise<void> => {
+    const text = redact(message);
+    return stderr.write(`${isJson ? writeJson({ level, message: text }) : markFurtherLines(text)}\n`, style);
+  };
   return {
     ...redactor,
     isVerbose: isVerbose && !isQuiet,
@@ -44,13 +48,15 @@ export function createReporter(
     reasoning: async (text: string): Promise<void> => {
       if (text === '' || isQuiet || isJson) return;
       if (lastReasoning === '' && !stderr.hasColor) await stderr.write('reasoning:\n');
-      await stderr.write(redact(text), 'dim');
+      await stderr.write(marker.push(redact(text)), 'dim');
       lastReasoning = text;
     },
     endReasoning: async (): Promise<void> => {
       if (lastReasoning === '') return;
       const lineBreak = lastReasoning.endsWith('\n') ? '' : '\n';
       lastReasoning = '';
+      await stderr.write(marker.flush(), 'dim');
+      marker = createForeignTextMarker();
       await stderr.write(stderr.hasColor ? lineBreak : `${lineBreak}\n`);
     },
   };

@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { expect, it } from 'vitest';
-import { lineSplitter, openBatchInput } from '../../src/batch/batch-input.ts';
+import { lineSplitter, openBatchInput } from '../../src/batch/read/batch-input.ts';
 import type { Runtime } from '../../src/runtime.ts';
 import { svc, temporaryDirectory } from '../support/svc.ts';
 

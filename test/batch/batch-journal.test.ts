@@ -9,8 +9,8 @@ import {
   createRunRecord,
   openBatchJournal,
   readBatchJournal,
-} from '../../src/batch/batch-journal.ts';
-import { createLineTable, type LineTable } from '../../src/batch/line-table.ts';
+} from '../../src/batch/store/batch-journal.ts';
+import { createLineTable, type LineTable } from '../../src/batch/store/line-table.ts';
 import { temporaryDirectory } from '../support/svc.ts';
 
 const run = '01a1fd65-c7c7-7d58-a39c-000000000000';

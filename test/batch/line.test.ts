@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { isEmptyLine } from '../../src/batch/batch-input.ts';
-import { formatLineRanges } from '../../src/batch/batch-warnings.ts';
-import { isInShard } from '../../src/batch/selected-lines.ts';
-import { parseShard } from '../../src/batch/shard.ts';
+import { formatLineRanges } from '../../src/batch/check/batch-warnings.ts';
+import { isEmptyLine } from '../../src/batch/read/batch-input.ts';
+import { isInShard } from '../../src/batch/read/selected-lines.ts';
+import { parseShard } from '../../src/batch/read/shard.ts';
 import { type InputLine, splitLines } from '../../src/files/split-lines.ts';
 
 async function linesIn(pieces: readonly string[], most = 1000): Promise<InputLine[]> {

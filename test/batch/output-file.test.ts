@@ -1,9 +1,9 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { createLineTable, type LineTable } from '../../src/batch/line-table.ts';
-import { openOutput, readOutput, sortOutput } from '../../src/batch/output-file.ts';
-import { formatResult, type LineAttempt, parseResultLine } from '../../src/batch/result-line.ts';
+import { createLineTable, type LineTable } from '../../src/batch/store/line-table.ts';
+import { openOutput, readOutput, sortOutput } from '../../src/batch/store/output-file.ts';
+import { formatResult, type LineAttempt, parseResultLine } from '../../src/batch/store/result-line.ts';
 import { Failure } from '../../src/errors.ts';
 import { temporaryDirectory } from '../support/svc.ts';
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { createBatchCounts } from '../../src/batch/batch-statistics.ts';
-import { formatBatchProgress } from '../../src/batch/run-lines.ts';
+import { formatBatchProgress } from '../../src/batch/send/run-lines.ts';
 
 const counts = (done: number, failed: number, linesRead: number, bytesRead: number, sentLines = done + failed) => ({
   ...createBatchCounts(),

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { DEFAULT_BATCH_OPTIONS } from '../../src/batch/batch-options.ts';
-import { createScheduler, type Scheduler, type Turn } from '../../src/batch/scheduler.ts';
+import { createScheduler, type Scheduler, type Turn } from '../../src/batch/send/scheduler.ts';
 import { Failure, type FailureFacts } from '../../src/errors.ts';
 import { type Clock, clock } from '../support/clock.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { fillShardInFiles } from '../../src/batch/batch-options.ts';
-import { parseShard } from '../../src/batch/shard.ts';
+import { parseShard } from '../../src/batch/read/shard.ts';
 
 type Env = Record<string, string>;
 const array = (id: number, min: number, max: number, count: number, step = 1): Env => ({

@@ -31,10 +31,7 @@ const reviewed: { readonly [file: string]: readonly [digest: string, reason: str
     'its environment and one message are edited; it gets the WebAssembly from a file',
   ],
   'ora/index.js': ['8ce1d2e2f12ab459', 'it uses the spinners dots and line only'],
-  'postgres/src/index.js': [
-    '4e21f5733e70d79c',
-    'without large.js, for large objects, and subscribe.js, for replication, which no_subscribe leaves out',
-  ],
+  'postgres/src/index.js': ['4e21f5733e70d79c', 'without large.js, for large objects'],
   'undici/lib/core/util.js': ['86cf260e28a97ad7', 'without node:http, of which it compares with a class'],
   'undici/lib/dispatcher/client-h1.js': [
     '51dc0e16fea69d22',
@@ -62,6 +59,17 @@ function versionOf(file: string): string {
 }
 
 describe('the insides of libraries on which svc relies', () => {
+  it('are of exact versions: package.json pins what the bundle holds', () => {
+    const { inputs }: Metafile = JSON.parse(readFileSync(join(root, 'dist/meta.json'), 'utf8'));
+    const { devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+    const bundled = new Set(
+      Object.keys(inputs).map((path) => /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(path)?.[1] ?? ''),
+    );
+    const ranges = [...bundled].filter((name) => name in devDependencies && !/^\d/.test(devDependencies[name]));
+    expect(bundled.size).toBeGreaterThan(10);
+    expect(ranges, 'write the version of package-lock.json without a range').toEqual([]);
+  });
+
   it.each(Object.entries(reviewed))('%s is as reviewed', (file, [digest, reason]) => {
     expect(existsSync(join(root, 'node_modules', file)), `${file} no longer exists; svc needs it: ${reason}`).toBe(
       true,
@@ -115,7 +123,6 @@ describe('the insides of libraries on which svc relies', () => {
       'stringifyNumber.js',
       'stringifyPair.js',
       'stringifyString.js',
-      'subscribe.js',
       'timestamp.js',
       'when-exit',
     ]);

@@ -4,11 +4,13 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { DEFAULT_BATCH_OPTIONS } from '../../src/batch/batch-options.ts';
 import { allCommands, commandGroups } from '../../src/cli/all-commands.ts';
+import { runCommandLine } from '../../src/cli/command-tree.ts';
 import { exampleLine, helpText } from '../../src/cli/docs/help-text.ts';
 import { helpTopics } from '../../src/cli/docs/help-topics.ts';
 import { bodyFlags } from '../../src/cli/operation-commands.ts';
-import { parseCommandLine } from '../../src/cli/parse-command-line.ts';
+import { prepareCommandLine } from '../../src/cli/prepare-command-line.ts';
 import { reportFlags } from '../../src/cli/shared-flags.ts';
+import type { Invocation } from '../../src/command.ts';
 import { mcpTools } from '../../src/commands/mcp/tools.ts';
 import { type Setting, settingFlagName, settings } from '../../src/config/settings.ts';
 import { type Field, flagName, sampleValue } from '../../src/fields/field.ts';
@@ -66,14 +68,21 @@ const sourceFiles = readdirSync(source, { recursive: true, encoding: 'utf8' })
   .map((name) => join(source, name));
 const named = allCommands.map((command) => ({ command, name: command.words.join(' ') }));
 
+async function invocationOf(words: readonly string[]): Promise<Invocation | undefined> {
+  let found: Invocation | undefined;
+  await runCommandLine(prepareCommandLine(words), demo, async (invocation) => {
+    found = invocation;
+  });
+  return found;
+}
+
 describe('every example', () => {
   const examples = allCommands.flatMap((command) =>
     command.examples.map((example) => ({ command, example, line: exampleLine(example) })),
   );
 
   it.each(examples)('is a command line: $line', async ({ command, example }) => {
-    const parsed = await parseCommandLine(shellWords(example.args), demo);
-    expect('invocation' in parsed && parsed.invocation.command.words).toEqual(command.words);
+    expect((await invocationOf(shellWords(example.args)))?.command.words).toEqual(command.words);
   });
 
   const bodies = examples.filter(({ command }) =>
@@ -539,8 +548,8 @@ describe('the command line', () => {
     { line: 'chat --retries 1 --retries 2 hi', same: 'chat hi --retries 2' },
   ])('shared flags may come before the command: svc $line', async ({ line, same }) => {
     const read = async (text: string) => {
-      const parsed = await parseCommandLine(text.split(' '), demo);
-      return 'invocation' in parsed ? { ...parsed.invocation, flags: [...parsed.invocation.flags].sort() } : parsed;
+      const invocation = await invocationOf(text.split(' '));
+      return { ...invocation, flags: [...(invocation?.flags ?? [])].sort() };
     };
     expect(await read(line)).toEqual(await read(same));
   });

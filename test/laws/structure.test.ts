@@ -37,7 +37,7 @@ const doors: { readonly [library: string]: string } = {
   yaml: 'body/yaml-source.ts',
   'undici/lib/dispatcher/client.js': 'http/transport.ts',
   conf: 'config/profile-conf.ts',
-  'csv-parse': 'batch/row-input.ts',
+  'csv-parse': 'batch/read/row-input.ts',
   ora: 'output/spinner.ts',
   chalk: 'output/text-style.ts',
   'jq-wasm': 'results/jq-worker.ts',
@@ -70,7 +70,7 @@ describe('imports', () => {
     );
     const wanted = [
       ...Object.entries(doors).map(([library, file]) => `${library} in ${file}`),
-      'commander in cli/parse-command-line.ts',
+      'commander in cli/command-tree.ts',
     ];
     expect(found.sort()).toEqual(wanted.sort());
   });

@@ -10,8 +10,8 @@ export interface PostgresServer {
   readonly newDatabase: () => string;
   /** The rows of a query in the database of a URL, as text. */
   readonly query: (url: string, sql: string) => string;
-  /** Ends the server without notice, like a crash: by an immediate shutdown, or by SIGKILL. */
-  readonly kill: (signal?: 'SIGQUIT' | 'SIGKILL') => Promise<void>;
+  /** Ends the server without notice, like a crash: by an immediate shutdown, by SIGKILL, or, as at a restart, by SIGINT. */
+  readonly kill: (signal?: 'SIGQUIT' | 'SIGKILL' | 'SIGINT') => Promise<void>;
   readonly start: () => Promise<void>;
   readonly remove: () => Promise<void>;
 }

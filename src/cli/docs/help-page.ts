@@ -1,4 +1,4 @@
-import { commandTree } from '../parse-command-line.ts';
+import { commandTree } from '../command-tree.ts';
 
 type HelpEntry = readonly [term: string, summary: string];
 
@@ -18,7 +18,7 @@ const MAX_TERM_COLUMNS = 32;
 
 /** A help page as text, wrapped to `columns`. */
 export function renderHelp(sections: readonly HelpSection[], columns: number): string {
-  const help = commandTree([]).configureHelp({ minWidthToWrap: 1 }).createHelp();
+  const help = commandTree().configureHelp({ minWidthToWrap: 1 }).createHelp();
   const wrap = (text: string, start: string): string[] =>
     help
       .boxWrap(text, columns - start.length)

@@ -4,7 +4,7 @@ import { type Flag, flagForms, flagTerm } from '../../flag.ts';
 import type { Example } from '../../operations/operation.ts';
 import { questionsUrl } from '../../version.ts';
 import { allCommands, commandsIn } from '../all-commands.ts';
-import { commandTree, type HelpRequest } from '../parse-command-line.ts';
+import { commandTree, defineCommand } from '../command-tree.ts';
 import { helpTopicNames } from '../tool-commands.ts';
 import { type HelpSection, renderHelp } from './help-page.ts';
 
@@ -33,6 +33,11 @@ const sharedGroups = new Map([
   ['Connection', 'connection'],
 ]);
 
+export interface HelpRequest {
+  readonly words: readonly string[];
+  readonly isFull: boolean;
+}
+
 /** The help of a command, of a group of commands, or of svc, wrapped to `columns`; `docs` is where the guides are. */
 export function helpText({ words, isFull }: HelpRequest, columns: number, docs: string): string {
   const command = commandsIn(words).find((one) => one.words.length === words.length);
@@ -51,7 +56,9 @@ export function helpText({ words, isFull }: HelpRequest, columns: number, docs: 
 }
 
 export function programOf(words: readonly string[], chosen?: Command): Program {
-  return findProgram(commandTree(allCommands, chosen), words);
+  const program = findProgram(commandTree(), words);
+  if (chosen) defineCommand(program, chosen);
+  return program;
 }
 
 function findProgram(root: Program, words: readonly string[]): Program {

@@ -10,10 +10,9 @@ import { requestedFilter } from '../../results/output-format.ts';
 import type { Runtime } from '../../runtime.ts';
 import { version } from '../../version.ts';
 import { allCommands, commandGroups, commandsIn } from '../all-commands.ts';
-import type { HelpRequest } from '../parse-command-line.ts';
 import { helpTopicNames } from '../tool-commands.ts';
 import { renderHelp } from './help-page.ts';
-import { exampleLine, helpText, introduction, programOf } from './help-text.ts';
+import { exampleLine, type HelpRequest, helpText, introduction, programOf } from './help-text.ts';
 import { environmentVariables, helpTopics } from './help-topics.ts';
 
 const MIN_COLUMNS = 40;

@@ -1,12 +1,14 @@
 import { dirname, resolve } from 'node:path';
-import { type BatchInput, type LineSplitter, lineSplitter, openBatchInput } from '../../batch/batch-input.ts';
-import { createBatchIdentity } from '../../batch/batch-journal.ts';
 import { type BatchOptions, fillShardInFiles, readBatchOptions } from '../../batch/batch-options.ts';
 import { reportBatch } from '../../batch/batch-summary.ts';
-import { createBatchWarnings, formatLineRanges } from '../../batch/batch-warnings.ts';
-import type { OutputPath } from '../../batch/output-file.ts';
-import { type LineChecks, NO_DEFAULTS, prepareLine, readLineDefaults } from '../../batch/prepare-line.ts';
-import { digestInputLine, filterFailure } from '../../batch/result-line.ts';
+import { createBatchWarnings, formatLineRanges } from '../../batch/check/batch-warnings.ts';
+import { type LineChecks, NO_DEFAULTS, prepareLine, readLineDefaults } from '../../batch/check/prepare-line.ts';
+import { type BatchInput, type LineSplitter, lineSplitter, openBatchInput } from '../../batch/read/batch-input.ts';
+import { chooseSample, type LineSelection, selectedLines } from '../../batch/read/selected-lines.ts';
+import { type BatchEnd, sendBatch } from '../../batch/send/run-lines.ts';
+import { createBatchIdentity } from '../../batch/store/batch-journal.ts';
+import type { OutputPath } from '../../batch/store/output-file.ts';
+import { digestInputLine, filterFailure } from '../../batch/store/result-line.ts';
 import {
   compareInput,
   createStreamStore,
@@ -14,9 +16,7 @@ import {
   openPriorResults,
   openResultStore,
   type PriorResults,
-} from '../../batch/result-store.ts';
-import { type BatchEnd, sendBatch } from '../../batch/run-lines.ts';
-import { chooseSample, type LineSelection, selectedLines } from '../../batch/selected-lines.ts';
+} from '../../batch/store/result-store.ts';
 import { createAutofill } from '../../body/autofill.ts';
 import { rejectReplacedInputs, stdinClaim } from '../../body/body-base.ts';
 import { createBodyCheck } from '../../body/body-check.ts';
@@ -63,7 +63,7 @@ export async function runBatch(
   const tools = createBodyInputs(context, createDeadline(timeoutMs, runtime, settings.isTimeoutDefault));
   const expectations = await readChatExpectations(flags, tools.read, context.suspendSignals);
   const rows = flags.has('rows')
-    ? await (await import('../../batch/row-input.ts')).readRows(operation, invocation, tools)
+    ? await (await import('../../batch/read/row-input.ts')).readRows(operation, invocation, tools)
     : undefined;
   const defaults = rows ? NO_DEFAULTS : await readLineDefaults(operation, flags, tools);
   const split = rows?.split ?? splitInput ?? lineSplitter(operation.maxBodyBytes);

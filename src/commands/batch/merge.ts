@@ -1,10 +1,10 @@
 import { resolve } from 'node:path';
-import { lineSplitter, openBatchInput } from '../../batch/batch-input.ts';
-import { formatLineRanges } from '../../batch/batch-warnings.ts';
-import { createLineTable, type LineTable } from '../../batch/line-table.ts';
-import { type OutputPath, readOutput, resolveOutputs, writeResultsInOrder } from '../../batch/output-file.ts';
-import { classifyLine, filterFailure } from '../../batch/result-line.ts';
-import { compareInput, lockOutput } from '../../batch/result-store.ts';
+import { formatLineRanges } from '../../batch/check/batch-warnings.ts';
+import { lineSplitter, openBatchInput } from '../../batch/read/batch-input.ts';
+import { createLineTable, type LineTable } from '../../batch/store/line-table.ts';
+import { type OutputPath, readOutput, resolveOutputs, writeResultsInOrder } from '../../batch/store/output-file.ts';
+import { classifyLine, filterFailure } from '../../batch/store/result-line.ts';
+import { compareInput, lockOutput } from '../../batch/store/result-store.ts';
 import type { Invocation } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { Failure, usageFailure } from '../../errors.ts';
@@ -108,6 +108,6 @@ async function prepareExport(
 ): Promise<(sink: Sink) => Sink> {
   if (filter) return (sink) => filteredSink(sink, filter, (failure, line) => filterFailure(failure, line, false));
   if (table === undefined && !flags.has('output-format')) return (sink) => sink;
-  const { openAiSink, prepareJoin } = await import('../../batch/result-export.ts');
+  const { openAiSink, prepareJoin } = await import('../../batch/store/result-export.ts');
   return table === undefined ? openAiSink : prepareJoin(table, getArrayFlag(flags, 'columns'), context);
 }

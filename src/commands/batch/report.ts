@@ -1,11 +1,11 @@
 import { createReadStream } from 'node:fs';
 import { addToReport, type BatchReport, createBatchReport } from '../../batch/batch-report.ts';
 import { compareOutputs, type IndexedOutput } from '../../batch/compare-results.ts';
-import { createLineTable } from '../../batch/line-table.ts';
-import { MAX_RESULT_BYTES, type OutputPath, readOutput, resolveOutputs } from '../../batch/output-file.ts';
 import { comparisonHtml, reportHtml } from '../../batch/report-html.ts';
 import { comparisonJson, comparisonText, reportJson, reportText } from '../../batch/report-text.ts';
-import { classifyLine, resultLineFacts } from '../../batch/result-line.ts';
+import { createLineTable } from '../../batch/store/line-table.ts';
+import { MAX_RESULT_BYTES, type OutputPath, readOutput, resolveOutputs } from '../../batch/store/output-file.ts';
+import { classifyLine, resultLineFacts } from '../../batch/store/result-line.ts';
 import type { Invocation } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { usageFailure } from '../../errors.ts';

@@ -1,9 +1,9 @@
-import { createMemoryInput } from '../../batch/batch-input.ts';
 import { DEFAULT_BATCH_OPTIONS } from '../../batch/batch-options.ts';
-import { NO_DEFAULTS } from '../../batch/prepare-line.ts';
-import type { LineResult } from '../../batch/result-line.ts';
-import { createStreamStore } from '../../batch/result-store.ts';
-import { sendBatch } from '../../batch/run-lines.ts';
+import { NO_DEFAULTS } from '../../batch/check/prepare-line.ts';
+import { createMemoryInput } from '../../batch/read/batch-input.ts';
+import { sendBatch } from '../../batch/send/run-lines.ts';
+import type { LineResult } from '../../batch/store/result-line.ts';
+import { createStreamStore } from '../../batch/store/result-store.ts';
 import { createBodyInputs } from '../../body/input-reader.ts';
 import { readAuthorization } from '../../client/connection.ts';
 import { resolveSettings, type Settings } from '../../client/resolve-settings.ts';

@@ -1,4 +1,4 @@
-import { spanSplitter } from '../../batch/span-input.ts';
+import { spanSplitter } from '../../batch/read/span-input.ts';
 import type { RunCommand } from '../../command.ts';
 import { callStartOperation } from '../../operations/call-start.ts';
 import { runBatch } from '../batch/batch.ts';

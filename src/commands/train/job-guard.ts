@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer';
-import type { BatchJob, LineGuard } from '../../batch/run-line.ts';
+import type { BatchJob, LineGuard } from '../../batch/send/run-line.ts';
 import type { Draft } from '../../body/draft.ts';
 import type { Settings } from '../../client/resolve-settings.ts';
 import { recordedUrl } from '../../config/destination.ts';

@@ -266,7 +266,7 @@ function openPostgresConnection(address: PostgresAddress, password: string | und
     return Object.assign(opened, { host });
   };
   const client = postgres({
-    ...{ host, port, database, user, socket, pass: password ?? '', no_subscribe: true },
+    ...{ host, port, database, user, socket, pass: password ?? '' },
     ssl: sslMode === 'disable' ? false : sslMode,
     onclose: () => lose(closedError()),
     transform: {

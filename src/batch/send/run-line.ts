@@ -1,9 +1,9 @@
 import { Buffer } from 'node:buffer';
-import type { Draft } from '../body/draft.ts';
-import { type ChatExpectations, expectationFailure } from '../client/chat-expectations.ts';
-import type { Connection } from '../client/connection.ts';
-import { createDoubt, invalidResponseFailure, requestFailure } from '../client/exchange-failure.ts';
-import { hasIdOfRequest } from '../client/read-response.ts';
+import type { Draft } from '../../body/draft.ts';
+import { type ChatExpectations, expectationFailure } from '../../client/chat-expectations.ts';
+import type { Connection } from '../../client/connection.ts';
+import { createDoubt, invalidResponseFailure, requestFailure } from '../../client/exchange-failure.ts';
+import { hasIdOfRequest } from '../../client/read-response.ts';
 import {
   createRequestContext,
   isIdempotent,
@@ -12,22 +12,22 @@ import {
   type RequestContext,
   requestSecrets,
   type SendHooks,
-} from '../client/request.ts';
-import { type Outcome, send } from '../client/send.ts';
-import type { Context } from '../context.ts';
-import { type AppliedState, Failure, failureCodeOf, signalOfFailure, toFailure } from '../errors.ts';
-import type { InputLine } from '../files/split-lines.ts';
-import { observeChunks } from '../http/body-chunks.ts';
-import type { ExchangeSignal } from '../http/message.ts';
-import { rootOf } from '../json/json-node.ts';
-import { parseJson, tryParseJson } from '../json/parse-json.ts';
-import { writeJson } from '../json/write-json.ts';
-import { createRedactor } from '../output/redaction.ts';
-import { mergeStream } from '../results/chunk-merger.ts';
-import type { RunReport } from '../results/run-report.ts';
-import type { ParsedResponse } from '../results/show-response.ts';
-import type { IndexedResult } from './line-table.ts';
-import { type LineChecks, prepareLine } from './prepare-line.ts';
+} from '../../client/request.ts';
+import { type Outcome, send } from '../../client/send.ts';
+import type { Context } from '../../context.ts';
+import { type AppliedState, Failure, failureCodeOf, signalOfFailure, toFailure } from '../../errors.ts';
+import type { InputLine } from '../../files/split-lines.ts';
+import { observeChunks } from '../../http/body-chunks.ts';
+import type { ExchangeSignal } from '../../http/message.ts';
+import { rootOf } from '../../json/json-node.ts';
+import { parseJson, tryParseJson } from '../../json/parse-json.ts';
+import { writeJson } from '../../json/write-json.ts';
+import { createRedactor } from '../../output/redaction.ts';
+import { mergeStream } from '../../results/chunk-merger.ts';
+import type { RunReport } from '../../results/run-report.ts';
+import type { ParsedResponse } from '../../results/show-response.ts';
+import { type LineChecks, prepareLine } from '../check/prepare-line.ts';
+import type { IndexedResult } from '../store/line-table.ts';
 import {
   classifyLine,
   formatResult,
@@ -37,8 +37,8 @@ import {
   messageWithIssue,
   resultLineFacts,
   UNSENT,
-} from './result-line.ts';
-import { canSendLine, type PriorLine, type ResultStore } from './result-store.ts';
+} from '../store/result-line.ts';
+import { canSendLine, type PriorLine, type ResultStore } from '../store/result-store.ts';
 import type { Scheduler, Turn } from './scheduler.ts';
 
 /** Records the request of a line outside of the batch too, and prevents a duplicate there. */

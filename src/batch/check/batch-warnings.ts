@@ -1,7 +1,7 @@
-import type { Issue } from '../errors.ts';
-import { pluralize } from '../json/pluralize.ts';
-import { issueText } from '../output/failure-text.ts';
-import type { Reporter } from '../output/reporter.ts';
+import type { Issue } from '../../errors.ts';
+import { pluralize } from '../../json/pluralize.ts';
+import { issueText } from '../../output/failure-text.ts';
+import type { Reporter } from '../../output/reporter.ts';
 
 const MAX_RANGES = 20;
 

@@ -1,18 +1,18 @@
-import { type Authorization, connect } from '../client/connection.ts';
-import type { Context } from '../context.ts';
-import { type InterruptedError, toFailure } from '../errors.ts';
-import type { InputLine } from '../files/split-lines.ts';
-import { linkSignal, type Send } from '../http/message.ts';
-import { pluralize } from '../json/pluralize.ts';
-import { formatCount, formatPercent, formatSeconds } from '../output/transfer-text.ts';
-import { createHeapLimit } from '../train/stream/small-heap.ts';
-import type { BatchInput } from './batch-input.ts';
-import type { BatchOptions } from './batch-options.ts';
-import { type BatchCounts, createBatchRecord, totalLines } from './batch-statistics.ts';
-import { digestInputLine, formatResult } from './result-line.ts';
+import { type Authorization, connect } from '../../client/connection.ts';
+import type { Context } from '../../context.ts';
+import { type InterruptedError, toFailure } from '../../errors.ts';
+import type { InputLine } from '../../files/split-lines.ts';
+import { linkSignal, type Send } from '../../http/message.ts';
+import { pluralize } from '../../json/pluralize.ts';
+import { formatCount, formatPercent, formatSeconds } from '../../output/transfer-text.ts';
+import { createHeapLimit } from '../../train/stream/small-heap.ts';
+import type { BatchOptions } from '../batch-options.ts';
+import { type BatchCounts, createBatchRecord, totalLines } from '../batch-statistics.ts';
+import type { BatchInput } from '../read/batch-input.ts';
+import { type LineSelection, selectedLines } from '../read/selected-lines.ts';
+import { digestInputLine, formatResult } from '../store/result-line.ts';
 import { type BatchJob, type LineRun, runLine } from './run-line.ts';
 import { createScheduler, createTurns, type Scheduler } from './scheduler.ts';
-import { type LineSelection, selectedLines } from './selected-lines.ts';
 
 // The lines between two looks at the size of the heap leave 1 MB of garbage.
 const LINES_PER_HEAP_CHECK = 16;

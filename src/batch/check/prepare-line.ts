@@ -1,17 +1,24 @@
 import { Buffer } from 'node:buffer';
-import type { createAutofill } from '../body/autofill.ts';
-import { type BodyCheck, invalidBodyFailure } from '../body/body-check.ts';
-import { createDraft, type Draft, type Edit, orderAddedFields, originInDraft, setDraftFields } from '../body/draft.ts';
-import { applyFlags, applyShorthands } from '../body/flag-edits.ts';
-import type { BodyInputs } from '../body/input-reader.ts';
-import { emptyBodyJson, isIssue, type JsonSource, locationInSource, objectIssue } from '../body/json-source.ts';
-import type { Settings } from '../client/resolve-settings.ts';
-import { type Failure, type Issue, usageFailure } from '../errors.ts';
-import { uuidV5 } from '../fields/uuid.ts';
-import type { InputLine } from '../files/split-lines.ts';
-import type { FlagValue, FlagValues } from '../flag.ts';
-import { applySplices } from '../json/edit.ts';
-import { JsonError } from '../json/json-error.ts';
+import type { createAutofill } from '../../body/autofill.ts';
+import { type BodyCheck, invalidBodyFailure } from '../../body/body-check.ts';
+import {
+  createDraft,
+  type Draft,
+  type Edit,
+  orderAddedFields,
+  originInDraft,
+  setDraftFields,
+} from '../../body/draft.ts';
+import { applyFlags, applyShorthands } from '../../body/flag-edits.ts';
+import type { BodyInputs } from '../../body/input-reader.ts';
+import { emptyBodyJson, isIssue, type JsonSource, locationInSource, objectIssue } from '../../body/json-source.ts';
+import type { Settings } from '../../client/resolve-settings.ts';
+import { type Failure, type Issue, usageFailure } from '../../errors.ts';
+import { uuidV5 } from '../../fields/uuid.ts';
+import type { InputLine } from '../../files/split-lines.ts';
+import type { FlagValue, FlagValues } from '../../flag.ts';
+import { applySplices } from '../../json/edit.ts';
+import { JsonError } from '../../json/json-error.ts';
 import {
   createNodeFinder,
   endOffset,
@@ -27,13 +34,13 @@ import {
   rawText,
   rootOf,
   startOffset,
-} from '../json/json-node.ts';
-import { parseJson } from '../json/parse-json.ts';
-import { createPositionLookup, formatPosition, positionAt } from '../json/utf8.ts';
-import { flagTarget, type Operation, type Shorthand } from '../operations/operation.ts';
-import type { TraceParent } from '../trace/trace-context.ts';
+} from '../../json/json-node.ts';
+import { parseJson } from '../../json/parse-json.ts';
+import { createPositionLookup, formatPosition, positionAt } from '../../json/utf8.ts';
+import { flagTarget, type Operation, type Shorthand } from '../../operations/operation.ts';
+import type { TraceParent } from '../../trace/trace-context.ts';
+import type { SentLine } from '../store/line-table.ts';
 import type { BatchWarnings } from './batch-warnings.ts';
-import type { SentLine } from './line-table.ts';
 
 export interface LineChecks {
   readonly settings: Settings;

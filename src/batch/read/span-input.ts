@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer';
-import { Failure } from '../errors.ts';
-import { type InputLine, splitLines } from '../files/split-lines.ts';
-import { JsonError } from '../json/json-error.ts';
+import { Failure } from '../../errors.ts';
+import { type InputLine, splitLines } from '../../files/split-lines.ts';
+import { JsonError } from '../../json/json-error.ts';
 import {
   firstStringMember,
   getMember,
@@ -12,8 +12,8 @@ import {
   rawText,
   rootOf,
   stringOf,
-} from '../json/json-node.ts';
-import { parseJson, tryParseJson } from '../json/parse-json.ts';
+} from '../../json/json-node.ts';
+import { parseJson, tryParseJson } from '../../json/parse-json.ts';
 import { isEmptyLine, type LineSplitter } from './batch-input.ts';
 
 // A collector rotates its files long before, and an SDK exports batches of spans.

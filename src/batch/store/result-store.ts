@@ -1,16 +1,19 @@
 import { Buffer } from 'node:buffer';
 import { stat } from 'node:fs/promises';
-import { isIdempotent } from '../client/request.ts';
-import { type AppliedState, Failure, usageFailure } from '../errors.ts';
-import { pathExists, withFileFailure } from '../files/file-errors.ts';
-import { acquireLease, type Lease, type LockRuntime } from '../files/file-lock.ts';
-import { resolveSymlinks } from '../files/file-replacement.ts';
-import { coalesceWrites } from '../files/journal.ts';
-import type { InputLine } from '../files/split-lines.ts';
-import type { Operation } from '../operations/operation.ts';
-import type { Reporter } from '../output/reporter.ts';
-import type { Sink } from '../output/sink.ts';
-import type { BatchInput } from './batch-input.ts';
+import { isIdempotent } from '../../client/request.ts';
+import { type AppliedState, Failure, usageFailure } from '../../errors.ts';
+import { pathExists, withFileFailure } from '../../files/file-errors.ts';
+import { acquireLease, type Lease, type LockRuntime } from '../../files/file-lock.ts';
+import { resolveSymlinks } from '../../files/file-replacement.ts';
+import { coalesceWrites } from '../../files/journal.ts';
+import type { InputLine } from '../../files/split-lines.ts';
+import type { Operation } from '../../operations/operation.ts';
+import type { Reporter } from '../../output/reporter.ts';
+import type { Sink } from '../../output/sink.ts';
+import type { BatchOptions } from '../batch-options.ts';
+import { formatLineRanges } from '../check/batch-warnings.ts';
+import type { BatchInput } from '../read/batch-input.ts';
+import { type LineSelection, selectedLines } from '../read/selected-lines.ts';
 import {
   type BatchIdentity,
   batchJournalFile,
@@ -19,8 +22,6 @@ import {
   openBatchJournal,
   readBatchJournal,
 } from './batch-journal.ts';
-import type { BatchOptions } from './batch-options.ts';
-import { formatLineRanges } from './batch-warnings.ts';
 import { createLineTable, type IndexedResult, type LineTable, type SentLine } from './line-table.ts';
 import {
   earlierVersionFailure,
@@ -31,7 +32,6 @@ import {
   sortOutput,
 } from './output-file.ts';
 import { type Checkpoint, digestInputLine } from './result-line.ts';
-import { type LineSelection, selectedLines } from './selected-lines.ts';
 
 export interface PriorLine {
   readonly entry: IndexedResult | undefined;

@@ -1,9 +1,9 @@
-import type { AttemptTurn } from '../client/request.ts';
-import { Failure, InterruptedError } from '../errors.ts';
-import { type ExchangeSignal, linkSignal } from '../http/message.ts';
-import { pluralize } from '../json/pluralize.ts';
-import type { Runtime } from '../runtime.ts';
-import type { BatchOptions } from './batch-options.ts';
+import type { AttemptTurn } from '../../client/request.ts';
+import { Failure, InterruptedError } from '../../errors.ts';
+import { type ExchangeSignal, linkSignal } from '../../http/message.ts';
+import { pluralize } from '../../json/pluralize.ts';
+import type { Runtime } from '../../runtime.ts';
+import type { BatchOptions } from '../batch-options.ts';
 
 export type Scheduler = ReturnType<typeof createScheduler>;
 

@@ -1,12 +1,12 @@
 import { hash } from 'node:crypto';
-import { resolveSymlinks } from '../files/file-replacement.ts';
-import { type JournalFile, NOT_A_RECORD, openJournal, parseRecord, readJournal } from '../files/journal.ts';
-import { writeJson } from '../json/write-json.ts';
-import { flagTarget } from '../operations/operation.ts';
-import type { BatchOptions } from './batch-options.ts';
+import { resolveSymlinks } from '../../files/file-replacement.ts';
+import { type JournalFile, NOT_A_RECORD, openJournal, parseRecord, readJournal } from '../../files/journal.ts';
+import { writeJson } from '../../json/write-json.ts';
+import { flagTarget } from '../../operations/operation.ts';
+import type { BatchOptions } from '../batch-options.ts';
+import type { LineChecks } from '../check/prepare-line.ts';
 import { type LineTable, MAX_LINES, type SentLine } from './line-table.ts';
 import type { OutputPath } from './output-file.ts';
-import type { LineChecks } from './prepare-line.ts';
 
 /** The journal of a batch: the output's name with `.journal`, which may be a link to another file system. */
 export async function batchJournalFile({ path, displayPath }: OutputPath): Promise<JournalFile> {

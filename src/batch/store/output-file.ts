@@ -2,11 +2,11 @@ import { Buffer } from 'node:buffer';
 import { createReadStream, statSync } from 'node:fs';
 import { type FileHandle, open, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { Failure, usageFailure } from '../errors.ts';
-import { fileFailure, isNotFoundError, withFileFailure } from '../files/file-errors.ts';
-import { commitOrAbandon, openReplacement } from '../files/file-replacement.ts';
-import { openAppender } from '../files/journal.ts';
-import { splitLines } from '../files/split-lines.ts';
+import { Failure, usageFailure } from '../../errors.ts';
+import { fileFailure, isNotFoundError, withFileFailure } from '../../files/file-errors.ts';
+import { commitOrAbandon, openReplacement } from '../../files/file-replacement.ts';
+import { openAppender } from '../../files/journal.ts';
+import { splitLines } from '../../files/split-lines.ts';
 import type { IndexedResult, LineTable } from './line-table.ts';
 import { type Checkpoint, parseResultLine, type ResultEntry } from './result-line.ts';
 

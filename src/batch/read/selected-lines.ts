@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
-import type { InputLine } from '../files/split-lines.ts';
+import type { InputLine } from '../../files/split-lines.ts';
+import type { BatchOptions } from '../batch-options.ts';
 import { type BatchInput, isEmptyLine } from './batch-input.ts';
-import type { BatchOptions } from './batch-options.ts';
 import type { Shard } from './shard.ts';
 
 export interface LineSelection extends Pick<BatchOptions, 'shard'>, Partial<Pick<BatchOptions, 'limit'>> {

@@ -1,4 +1,4 @@
-import type { AppliedState } from '../errors.ts';
+import type { AppliedState } from '../../errors.ts';
 
 export interface IndexedResult {
   readonly fileIndex: number;

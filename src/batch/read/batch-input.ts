@@ -2,15 +2,15 @@ import { Buffer } from 'node:buffer';
 import { access, constants, type FileHandle, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { addAbortSignal, Readable } from 'node:stream';
-import { limitInputTime } from '../body/input-reader.ts';
-import { fileFailure, withFileFailure } from '../files/file-errors.ts';
-import { openAnonymousFile } from '../files/file-replacement.ts';
-import { openInputFile, unreadableInputFailure } from '../files/read-input.ts';
-import { type InputLine, splitLines } from '../files/split-lines.ts';
-import { createDeadline } from '../http/time-limits.ts';
-import { CARRIAGE_RETURN, SPACE, TAB } from '../json/json-bytes.ts';
-import { hasByteOrderMark } from '../json/utf8.ts';
-import type { Runtime } from '../runtime.ts';
+import { limitInputTime } from '../../body/input-reader.ts';
+import { fileFailure, withFileFailure } from '../../files/file-errors.ts';
+import { openAnonymousFile } from '../../files/file-replacement.ts';
+import { openInputFile, unreadableInputFailure } from '../../files/read-input.ts';
+import { type InputLine, splitLines } from '../../files/split-lines.ts';
+import { createDeadline } from '../../http/time-limits.ts';
+import { CARRIAGE_RETURN, SPACE, TAB } from '../../json/json-bytes.ts';
+import { hasByteOrderMark } from '../../json/utf8.ts';
+import type { Runtime } from '../../runtime.ts';
 
 export type BatchInput = ReturnType<typeof createInput>;
 

@@ -1,9 +1,9 @@
 import { Buffer } from 'node:buffer';
 import { hash } from 'node:crypto';
-import type { ExpectationResult } from '../client/chat-expectations.ts';
-import type { AppliedState, Failure } from '../errors.ts';
-import type { InputLine } from '../files/split-lines.ts';
-import { CARRIAGE_RETURN, LINE_FEED } from '../json/json-bytes.ts';
+import type { ExpectationResult } from '../../client/chat-expectations.ts';
+import type { AppliedState, Failure } from '../../errors.ts';
+import type { InputLine } from '../../files/split-lines.ts';
+import { CARRIAGE_RETURN, LINE_FEED } from '../../json/json-bytes.ts';
 import {
   firstStringMember,
   getMember,
@@ -12,10 +12,10 @@ import {
   numberMember,
   rawText,
   rootOf,
-} from '../json/json-node.ts';
-import { parseJson, tryParseJson } from '../json/parse-json.ts';
-import { compactJson, writeJson } from '../json/write-json.ts';
-import { failureFields } from '../output/failure-text.ts';
+} from '../../json/json-node.ts';
+import { parseJson, tryParseJson } from '../../json/parse-json.ts';
+import { compactJson, writeJson } from '../../json/write-json.ts';
+import { failureFields } from '../../output/failure-text.ts';
 import { appliedStates, MAX_LINES } from './line-table.ts';
 
 /** What ties a result to its input line and its batch: the `checkpoint` of a result line. */

@@ -1,5 +1,5 @@
-import { type Failure, invalidValueFailure, usageFailure } from '../errors.ts';
-import type { Runtime } from '../runtime.ts';
+import { type Failure, invalidValueFailure, usageFailure } from '../../errors.ts';
+import type { Runtime } from '../../runtime.ts';
 
 /** The part of the lines that one of several tasks processes: of 10, the third takes lines 3, 13, 23 and so on. */
 export interface Shard {

@@ -1,14 +1,14 @@
 import { Buffer } from 'node:buffer';
 import { createReadStream } from 'node:fs';
 import { resolve } from 'node:path';
-import type { Context } from '../context.ts';
-import { Failure, usageFailure } from '../errors.ts';
-import { unreadableInputFailure } from '../files/read-input.ts';
-import { firstStringMember, getMember, kindOf, numberMember, rawText, rootOf } from '../json/json-node.ts';
-import { parseJson } from '../json/parse-json.ts';
-import type { Sink } from '../output/sink.ts';
-import { compileJqFilter, createJqEngine } from '../results/jq-filter.ts';
-import { readRecords, tableDelimiter } from './row-input.ts';
+import type { Context } from '../../context.ts';
+import { Failure, usageFailure } from '../../errors.ts';
+import { unreadableInputFailure } from '../../files/read-input.ts';
+import { firstStringMember, getMember, kindOf, numberMember, rawText, rootOf } from '../../json/json-node.ts';
+import { parseJson } from '../../json/parse-json.ts';
+import type { Sink } from '../../output/sink.ts';
+import { compileJqFilter, createJqEngine } from '../../results/jq-filter.ts';
+import { readRecords, tableDelimiter } from '../read/row-input.ts';
 
 const MAX_ROW_BYTES = 256 * 1024 * 1024;
 
