@@ -12,7 +12,8 @@ type JsonSchemaObject = { readonly [key: string]: JsonValue | undefined };
 
 /**
  * JSON Schema 2020-12. It and the validator agree: formats of strings are `pattern`s, because validators disagree about
- * `format`. Fields that svc fills in are not required.
+ * `format`. Fields that svc fills in are not required. The schema of a tool has the forms that APIs accept (docs/servers.md),
+ * and describes what these cannot express.
  */
 export function objectSchema(
   fields: Fields,
@@ -22,7 +23,7 @@ export function objectSchema(
   const required = Object.entries(fields).flatMap(([name, field]) =>
     field.required && !isFilledIn(field) ? [name] : [],
   );
-  const exclusions = Object.entries(fields).flatMap(([name, { excludes }]) =>
+  const exclusions = Object.entries(isOfTool(purpose) ? {} : fields).flatMap(([name, { excludes }]) =>
     excludes
       ? [{ not: { required: [name, excludes], properties: { [name]: trueSchema, [excludes]: trueSchema } } }]
       : [],
@@ -33,6 +34,10 @@ export function objectSchema(
     required: required.length > 0 ? required : undefined,
     allOf: exclusions.length > 0 ? exclusions : undefined,
   };
+}
+
+function isOfTool(purpose: SchemaPurpose): boolean {
+  return purpose.startsWith('tool');
 }
 
 const trueSchema = { const: true };
@@ -47,14 +52,30 @@ function fieldSchema(field: Field, purpose: SchemaPurpose): JsonSchemaObject {
   const hasNoText = purpose === 'tool-names' || (purpose === 'tool' && isKnown);
   const note = isOpenApi && value !== undefined ? ` (default: ${writeJson(value)})` : '';
   const text = (isOpenApi ? serviceSummary : summary) + note + (deprecated ? ` (deprecated: use ${deprecated})` : '');
+  const limits = isOfTool(purpose) ? toolLimits(field) : [];
+  const description = [...(hasNoText ? [] : [text]), ...limits].join('; ');
   return {
-    description: hasNoText ? undefined : text,
+    description: description === '' ? undefined : description,
     ...(field.isReadOnly ? { type: 'null', readOnly: true } : shapeSchema(field, ofParts)),
     // Type generators make every field with a default required.
     default: purpose === 'validation' ? value : undefined,
     ...(isOpenApi && sample !== undefined ? { examples: [sample] } : {}),
     deprecated: deprecated ? true : undefined,
   };
+}
+
+function toolLimits(field: Field): string[] {
+  const { min, max } = field.type === 'integer' || field.type === 'number' ? field : {};
+  return [
+    ...(isExact(min) ? [] : [`at least ${min}`]),
+    ...(isExact(max) ? [] : [`at most ${max}`]),
+    ...(field.excludes ? [`not with ${field.excludes}`] : []),
+  ];
+}
+
+// True for a bound that every reader of JSON represents.
+function isExact(bound: number | bigint | undefined): boolean {
+  return bound === undefined || Number.isSafeInteger(Number(bound)) || !Number.isInteger(Number(bound));
 }
 
 function shapeSchema(shape: Shape, purpose: SchemaPurpose): JsonSchemaObject {
@@ -65,13 +86,16 @@ function shapeSchema(shape: Shape, purpose: SchemaPurpose): JsonSchemaObject {
   if (shape.type === 'either')
     return { anyOf: [...shape.of.map(schemaOf), ...(shape.nullable ? [{ type: 'null' }] : [])] };
   if (shape.type === 'object') {
-    const isOpen = !purpose.startsWith('tool') && (shape.hasOpenFields || !shape.fields);
+    const isOpen = !isOfTool(purpose) && (shape.hasOpenFields || !shape.fields);
     const values = shape.values ? schemaOf(shape.values) : isOpen || undefined;
     const object = shape.fields ? objectSchema(shape.fields, purpose) : {};
     return { ...object, type: type('object'), additionalProperties: values };
   }
   if (shape.type === 'boolean') return { type: type('boolean') };
-  if (shape.type !== 'string') return { type: type(shape.type), minimum: shape.min, maximum: shape.max };
+  if (shape.type !== 'string') {
+    const bound = (limit: typeof shape.min) => (isOfTool(purpose) && !isExact(limit) ? undefined : limit);
+    return { type: type(shape.type), minimum: bound(shape.min), maximum: bound(shape.max) };
+  }
   // Generators of types lose the null of an enum.
   if (shape.oneOf && shape.nullable) return { anyOf: [{ type: 'string', enum: shape.oneOf }, { type: 'null' }] };
   return { type: type('string'), enum: shape.oneOf, ...(shape.format ? formatSchema(shape.format, purpose) : {}) };

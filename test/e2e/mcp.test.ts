@@ -65,14 +65,15 @@ describe('the handshake', () => {
   });
 });
 
-// Without the keywords that accept and reject nothing.
+// Without the keywords that accept and reject nothing, and without those that no tool has.
 function rulesOf(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(rulesOf);
   if (typeof schema !== 'object' || schema === null) return schema;
   const entries = Object.entries(schema).filter(
     ([key, value]) =>
       !((key === 'description' && typeof value === 'string') || key === 'default') &&
-      !(key === 'additionalProperties' && value === true),
+      !(key === 'additionalProperties' && value === true) &&
+      !(key === 'allOf' || (typeof value === 'number' && Math.abs(value) > Number.MAX_SAFE_INTEGER)),
   );
   return Object.fromEntries(entries.map(([key, value]) => [key, rulesOf(value)]));
 }
@@ -122,6 +123,46 @@ describe('tools', () => {
   ])('with %j require what svc does not fill in', async (env, required) => {
     const { stdout } = await run(['mcp', '--local'], { env, stdin: `${JSON.stringify(request('tools/list'))}\n` });
     expect(JSON.parse(stdout).result.tools[0]).toMatchObject({ name: 'feedback_schema', inputSchema: { required } });
+  });
+
+  // One tool that an API refuses makes it refuse every request of the session (docs/servers.md).
+  it('have only what the APIs of agents accept', async () => {
+    const { result } = await ask(request('tools/list'), ['--local', '--allow', 'call_start,feedback_replace,train']);
+    const tools = result?.tools as { name: string; inputSchema: object; outputSchema: object }[];
+    expect(tools).toHaveLength(5);
+    const numbersIn = (value: unknown): number[] =>
+      typeof value === 'number'
+        ? [value]
+        : typeof value === 'object' && value !== null
+          ? Object.values(value).flatMap(numbersIn)
+          : [];
+    const topLevel = ['type', 'properties', 'required', 'description', 'additionalProperties'];
+    for (const { name, inputSchema, outputSchema } of tools) {
+      expect(name).toMatch(/^[a-zA-Z0-9_.-]{1,64}$/);
+      expect([inputSchema, outputSchema]).toMatchObject([{ type: 'object' }, { type: 'object' }]);
+      for (const schema of [inputSchema, outputSchema]) {
+        expect(topLevel).toEqual(expect.arrayContaining(Object.keys(schema)));
+        expect(numbersIn(schema).filter((one) => Math.abs(one) > Number.MAX_SAFE_INTEGER)).toEqual([]);
+        expect(JSON.stringify(schema)).not.toMatch(/"(allOf|oneOf|not)":/);
+      }
+    }
+    expect(tools.find(({ name }) => name === 'chat')?.inputSchema).toMatchObject({
+      properties: {
+        seed: { description: expect.stringMatching(/at least -9223372036854776000; at most 9223372036854776000$/) },
+        continue_final_message: { description: expect.stringContaining('not with add_generation_prompt') },
+      },
+    });
+  });
+
+  it('are checked by rules that their schemas leave out', async () => {
+    const both = { continue_final_message: true, add_generation_prompt: true };
+    for (const more of [both, { seed: 1e30 }]) {
+      const { result } = await ask(call('chat', { ...chat, ...more }));
+      expect(result).toMatchObject({ isError: true, content: [{ text: expect.stringContaining('"code":"body"') }] });
+    }
+    const { stdout } = await run(['spec', 'chat']);
+    expect(stdout).toContain('"allOf": [');
+    expect(stdout).toContain('"minimum": -9223372036854776000');
   });
 
   it('that are not allowed cannot be called', async () => {
