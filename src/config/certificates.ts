@@ -14,20 +14,25 @@ export async function readTlsSettings(
   context: CertificateContext,
 ): Promise<TlsSettings> {
   const authorities = await Promise.all(caFiles.map((file) => readPemFile(file, context)));
-  authorities.forEach(parseCertificates);
-  // Node itself trusts NODE_EXTRA_CA_CERTS; the file is read here because Node would only warn about an invalid one.
-  const isOwn = caFiles.some(({ source }) => source !== EXTRA_CA_CERTS);
-  const trusted = isOwn ? { caCertificates: authorities.map(({ text }) => text) } : {};
+  const caCertificates = authorities.flatMap(parseCertificates).map(String);
+  // Node itself trusts NODE_EXTRA_CA_CERTS; the file is read here because Node would only warn about an invalid one, and skips a
+  // certificate that does not start a line, such as one behind a byte order mark.
+  const isOwn =
+    caFiles.some(({ source }) => source !== EXTRA_CA_CERTS) ||
+    authorities.some(({ text }) => /.-----BEGIN /.test(text));
+  const trusted = isOwn ? { caCertificates } : {};
   if (cert === undefined || key === undefined) return trusted;
   const certFile = await readPemFile({ source: '--cert', path: cert }, context);
   const keyFile = key === cert ? certFile : await readPemFile({ source: '--key', path: key }, context);
-  const [certificate] = parseCertificates(certFile);
-  if (!certificate?.checkPrivateKey(parsePrivateKey(keyFile)))
+  const certificates = parseCertificates(certFile);
+  const privateKey = parsePrivateKey(keyFile);
+  if (!certificates[0]?.checkPrivateKey(privateKey))
     throw usageFailure(
       `the key in ${keyFile.label} does not match the certificate in ${certFile.label}`,
       'pass the key of that certificate with --key',
     );
-  return { ...trusted, client: { cert: certFile.text, key: keyFile.text } };
+  const keyText = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
+  return { ...trusted, client: { cert: certificates.join(''), key: keyText } };
 }
 
 interface PemFile {
@@ -61,15 +66,15 @@ function parseCertificates({ label, text }: PemFile): X509Certificate[] {
 }
 
 function parsePrivateKey({ label, text }: PemFile): KeyObject {
-  if (!/-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----/.test(text))
-    throw usageFailure(`no private key in ${label}`, 'pass a PEM file with --key');
+  const start = text.search(/-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----/);
+  if (start === -1) throw usageFailure(`no private key in ${label}`, 'pass a PEM file with --key');
   if (/-----BEGIN ENCRYPTED PRIVATE KEY-----|Proc-Type: 4,ENCRYPTED/.test(text))
     throw usageFailure(
       `the key in ${label} needs a passphrase, and svc cannot ask for one`,
       'remove it with: openssl pkey -in KEY -out NEW_KEY && chmod 600 NEW_KEY',
     );
   try {
-    return createPrivateKey(text);
+    return createPrivateKey(text.slice(start));
   } catch {
     throw usageFailure(`the private key in ${label} is invalid`, 'the file must be in PEM format');
   }

@@ -24,8 +24,7 @@ export async function connectTls(
     ALPNProtocols: ['http/1.1'],
     // Explicit, so that no environment variable decides it.
     rejectUnauthorized: true,
-    ...(caCertificates ? { ca: [...defaultCaCertificates(), ...caCertificates] } : {}),
-    ...client,
+    ...(caCertificates ? { secureContext: contextWith(caCertificates, client) } : client),
   });
   try {
     await once(secure, 'secureConnect', { signal });
@@ -49,9 +48,9 @@ export function readTlsInfo(socket: Socket): TlsInfo | undefined {
   return { version: socket.getProtocol() ?? 'TLS', expiresMs: Date.parse(socket.getPeerCertificate().valid_to) };
 }
 
-// `ca` replaces the certificates that Node trusts, so it must contain them. Newer versions of Node list them.
-function defaultCaCertificates(): readonly string[] {
-  const getCertificates: unknown = Reflect.get(tls, 'getCACertificates');
-  const certificates: unknown = typeof getCertificates === 'function' ? getCertificates('default') : undefined;
-  return Array.isArray(certificates) ? certificates.map(String) : tls.rootCertificates;
+// `ca` would replace what Node trusts, which can be a store of the system that only OpenSSL can read.
+function contextWith(caCertificates: readonly string[], client: TlsSettings['client']): tls.SecureContext {
+  const secureContext = tls.createSecureContext(client);
+  for (const certificate of caCertificates) secureContext.context.addCACert(certificate);
+  return secureContext;
 }

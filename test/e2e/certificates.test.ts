@@ -23,6 +23,13 @@ describe('certificates', () => {
   const client = ca.sign('client', 'DNS:client.test');
   const stranger = selfSigned(ca.directory, 'stranger', 'DNS:stranger.test');
 
+  // A copy of a file as programs of Windows write it.
+  function marked(file: string): string {
+    const path = join(ca.directory, `marked-${file.replace(/.*\//, '')}`);
+    writeFileSync(path, `\ufeff${readFileSync(file, 'utf8').replaceAll('\n', '\r\n')}`);
+    return path;
+  }
+
   // Loopback never goes through a proxy, so what does has another name, which only the proxy knows.
   async function sendRequest(
     port: number,
@@ -35,7 +42,7 @@ describe('certificates', () => {
       ? { SVC_BASE_URL: 'https://svc.test', HTTPS_PROXY: `http://127.0.0.1:${proxy.port}` }
       : { SVC_BASE_URL: `https://localhost:${port}` };
     // In this process, unless it is Node that reads the certificates.
-    const runCommand = 'NODE_EXTRA_CA_CERTS' in env ? run : svc;
+    const runCommand = 'NODE_EXTRA_CA_CERTS' in env || 'NODE_OPTIONS' in env ? run : svc;
     return runCommand([...call, ...flags], { env: { ...credentials, ...where, ...env }, stdin: '' });
   }
 
@@ -99,6 +106,21 @@ describe('certificates', () => {
         '--cacert beside another NODE_EXTRA_CA_CERTS',
         () => ({ flags: ['--cacert', ca.cert], env: { NODE_EXTRA_CA_CERTS: own.cert } }),
       ],
+      // As Windows writes them, and as cat joins files without a last line feed.
+      ['--cacert with a byte order mark', () => ({ flags: ['--cacert', marked(ca.cert)] })],
+      ['NODE_EXTRA_CA_CERTS with a byte order mark', () => ({ env: { NODE_EXTRA_CA_CERTS: marked(ca.cert) } })],
+      [
+        '--cacert with two certificates that share a line',
+        (home) => {
+          const path = join(home, 'joined.pem');
+          writeFileSync(path, [own.cert, ca.cert].map((file) => readFileSync(file, 'utf8').trim()).join(''));
+          return { flags: ['--cacert', path] };
+        },
+      ],
+      [
+        '--cacert beside a store of the system that only OpenSSL reads',
+        () => ({ flags: ['--cacert', own.cert], env: { NODE_OPTIONS: '--use-openssl-ca', SSL_CERT_FILE: ca.cert } }),
+      ],
       [
         'the profile',
         (home) => {
@@ -133,11 +155,12 @@ describe('certificates', () => {
         for (const files of [
           ['--cert', client.cert, '--key', client.key],
           ['--cert', both],
+          ['--cert', marked(client.cert), '--key', marked(client.key)],
         ]) {
           const result = await sendRequest(server.port, proxied, ['--cacert', ca.cert, ...files]);
           expect(result).toMatchObject({ code: 0, stderr: '' });
         }
-        expect(server.seen).toHaveLength(2);
+        expect(server.seen).toHaveLength(3);
       });
 
       it.each<[string, () => string[], string]>([
