@@ -56,12 +56,15 @@ export function yamlToJson(text: string): { readonly json: string; readonly offs
   const addAnchor = (node: unknown): void => {
     if ((isScalar(node) || isCollection(node)) && node.anchor) anchors.set(node.anchor, node);
   };
+  const resolveAlias = (alias: Alias): Node => {
+    const target = targets.get(alias) ?? anchors.get(alias.source);
+    if (!target) throw new YamlError(`the alias *${alias.source} has no anchor`, offsetOf(alias));
+    targets.set(alias, target);
+    return target;
+  };
   const writeNode = (node: unknown, depth: number, alias?: Alias): void => {
     if (isAlias(node)) {
-      const target = targets.get(node) ?? anchors.get(node.source);
-      if (!target) throw new YamlError(`the alias *${node.source} has no anchor`, offsetOf(node));
-      targets.set(node, target);
-      writeNode(target, depth, alias ?? node);
+      writeNode(resolveAlias(node), depth, alias ?? node);
       return;
     }
     if (alias) expandedValues += 1;
@@ -80,7 +83,8 @@ export function yamlToJson(text: string): { readonly json: string; readonly offs
       if (index > 0) emit(',');
       if (isPair(item)) {
         if (!alias) addAnchor(item.key);
-        emit(`${keyJson(item.key, keys)}:`);
+        rejectMergeKey(item.key);
+        emit(`${keyJson(isAlias(item.key) ? resolveAlias(item.key) : item.key, offsetOf(item.key), keys)}:`);
       }
       writeNode(isPair(item) ? item.value : item, depth + 1, alias);
     }
@@ -162,12 +166,18 @@ function indentationError(text: string, message: string, offset: number): YamlEr
     : undefined;
 }
 
+// YAML 1.1 copies the fields of the value; in YAML 1.2 the key is an ordinary one, which nobody means.
+function rejectMergeKey(key: unknown): void {
+  if (isScalar(key) && key.value === '<<' && key.type === 'PLAIN' && key.tag === undefined)
+    throw new YamlError('<< is a merge key', offsetOf(key), 'write the fields out, or quote the key: "<<"');
+}
+
 // Keys are compared as values of YAML, where 0x1 is 1, and as keys of JSON, where "1" is 1.
-function keyJson(key: unknown, keys: Set<unknown>): string {
-  if (!isScalar(key)) throw new YamlError('a key must be a string', offsetOf(key));
+function keyJson(key: unknown, offset: number, keys: Set<unknown>): string {
+  if (!isScalar(key)) throw new YamlError('a key must be a string', offset);
   const { value } = key;
   const name = typeof value === 'string' ? value : (key.source ?? '');
-  if (keys.has(name) || keys.has(value)) throw new YamlError('Map keys must be unique', offsetOf(key));
+  if (keys.has(name) || keys.has(value)) throw new YamlError('Map keys must be unique', offset);
   keys.add(name).add(value);
   return JSON.stringify(name);
 }

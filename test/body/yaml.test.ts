@@ -75,6 +75,11 @@ logit_bias: {42: -1, 1e400: 1e400}
     ['[&a 1, &b [*a], &a 2, *b]', '[1,[1],2,[1]]'],
     ['{&a b: *a, ? &c d : *c}', '{"b":"b","d":"d"}'],
     ['!!map {a: !!seq [b], c}', '{"a":["b"],"c":null}'],
+    [
+      '{"<<": 1, c: {\'<<\': &a {b: 1}}, d: {!!str <<: *a}, <<d: 1}',
+      '{"<<":1,"c":{"<<":{"b":1}},"d":{"<<":{"b":1}},"<<d":1}',
+    ],
+    ['[&a x, &b 0x10, &c "<<", {*a : 1, *b : 2, *c : 3}]', '["x",16,"<<",{"x":1,"0x10":2,"<<":3}]'],
   ])('%s is %s', (yaml, json) => {
     expect(yamlToJson(yaml).json).toBe(json);
   });
@@ -120,6 +125,20 @@ logit_bias: {42: -1, 1e400: 1e400}
     ['a value that does not fit its tag', 'a: !!int x\n', 'body.yaml:1:4: invalid YAML body: the value is not a !!int'],
     ['a tab', 'a:\n\t- 1\n', 'body.yaml:2:'],
     ['an unknown alias', 'a: *b\n', 'body.yaml:1:4: invalid YAML body: '],
+    [
+      'a merge key',
+      'a: &a {b: 1}\nc:\n  <<: *a\n',
+      'body.yaml:3:3: invalid YAML body: << is a merge key; write the fields out',
+    ],
+    ['a merge key in a flow', 'a: {b: 1, <<: {c: 2}}\n', 'body.yaml:1:11: invalid YAML body: << is a merge key'],
+    ['an explicit merge key', '? <<\n: [{a: 1}]\n', 'body.yaml:1:3: invalid YAML body: << is a merge key'],
+    ['an alias of a list as a key', 'a: &a [b]\n*a : 1\n', 'body.yaml:2:1: invalid YAML body: a key must be a string'],
+    [
+      'an alias as a key that another has',
+      'a: &a b\nb: 1\n*a : 2\n',
+      'body.yaml:3:1: invalid YAML body: Map keys must be unique',
+    ],
+    ['an unknown alias as a key', '*a : 1\n', 'body.yaml:1:1: invalid YAML body: the alias *a has no anchor'],
     ['an unknown tag', 'a: !foo b\n', 'body.yaml:1:4: invalid YAML body: Unresolved tag: !foo'],
     ['a time', 'a: !!timestamp 2026-01-01\n', 'body.yaml:1:4: invalid YAML body: the tag !!timestamp has no JSON form'],
     ['bytes', 'a: [!!binary aGk=]\n', 'body.yaml:1:5: invalid YAML body: the tag !!binary has no JSON form'],

@@ -148,3 +148,16 @@ it.each([['talk.json'], ['./link.json']])(
     });
   },
 );
+
+it('a merge key in YAML is exit 3 with its place, in a payload too, and nothing is sent', async () => {
+  const cwd = temporaryDirectory();
+  const ids = 'project_id: a/b\nfeedback_id: f\nfeedback_type: t\nsvc_ref: svc:///a/b/object/o:1\n';
+  writeFileSync(join(cwd, 'merged.yaml'), `${ids}payload:\n  base: &x {a: 1}\n  more:\n    <<: *x\n`);
+  writeFileSync(join(cwd, 'quoted.yaml'), `${ids}payload:\n  base: &x a\n  more: {"<<": 1, *x : 2}\n`);
+  const replace = ['feedback', 'replace', '--local', '--jq', '.payload', '-f'];
+  const { code, stdout, stderr } = await run([...replace, 'merged.yaml'], { cwd });
+  expect([code, stdout]).toEqual([3, '']);
+  expect(stderr).toContain('merged.yaml:8:5: invalid YAML body: << is a merge key; write the fields out');
+  const quoted = await run([...replace, 'quoted.yaml'], { cwd });
+  expect(quoted).toMatchObject({ code: 0, stdout: '{"base":"a","more":{"<<":1,"a":2}}\n' });
+});
