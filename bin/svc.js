@@ -64,6 +64,9 @@ async function start() {
     host: hostname(),
     node: process.versions.node,
     isRunning,
+    get processScope() {
+      return readProcessScope();
+    },
     processStart,
     isStdoutClosed,
     now: Date.now,
@@ -203,6 +206,17 @@ function isRunning(pid) {
     return processStat(pid)[0] !== 'Z';
   } catch (error) {
     return error.code === 'EPERM';
+  }
+}
+
+// Containers of one machine have the same boot, and number their processes apart.
+function readProcessScope() {
+  const { readFileSync, readlinkSync } = builtin('fs');
+  try {
+    const [, namespace] = /\[(\d+)\]/.exec(readlinkSync('/proc/self/ns/pid'));
+    return `${namespace}@${readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()}`;
+  } catch {
+    return undefined;
   }
 }
 

@@ -29,6 +29,8 @@ export interface Runtime {
   readonly isRunning: (pid: number) => boolean;
   /** True if svc was started with stdout closed, or with one that its parent discards. */
   readonly isStdoutClosed: () => boolean;
+  /** Where a process id has a meaning: the boot of the system and the PID namespace; undefined if the system does not report it. */
+  readonly processScope: string | undefined;
   /** When a process started, in the system's own form; undefined if the system does not report it. */
   readonly processStart: (pid: number) => string | undefined;
   readonly now: () => number;

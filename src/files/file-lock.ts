@@ -1,5 +1,7 @@
 import { Buffer } from 'node:buffer';
-import { link, open, readFile, rm, writeFile } from 'node:fs/promises';
+import { closeSync, constants, fstatSync, openSync, readSync, writeFileSync } from 'node:fs';
+import { link, open, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 import { Failure, type FailureCode } from '../errors.ts';
 import type { Runtime } from '../runtime.ts';
 import { errorCode, isNotFoundError, withFileFailure } from './file-errors.ts';
@@ -8,7 +10,7 @@ type Unlock = () => Promise<void>;
 
 export type LockRuntime = Pick<
   Runtime,
-  'pid' | 'host' | 'isRunning' | 'processStart' | 'after' | 'elapsed' | 'uptime' | 'randomBytes'
+  'pid' | 'host' | 'processScope' | 'isRunning' | 'processStart' | 'after' | 'elapsed' | 'uptime' | 'randomBytes'
 >;
 
 /** The process that has a lock, from the text of its file. */
@@ -16,19 +18,38 @@ interface LockHolder {
   readonly text: string;
   readonly pid: number;
   readonly host: string;
-  readonly nonce: string;
+  readonly token: string;
   readonly start: string | undefined;
+  /** Where `pid` has a meaning (see Runtime); undefined in locks of earlier versions, and on systems without /proc. */
+  readonly scope: string | undefined;
 }
 
 // Short, so that waiting processes take turns quickly.
 const LOCK_POLL_MS = 10;
 
+// The process that has a lock which is never renewed may run where this one cannot see it.
+const MAX_UNSEEN_LOCK_AGE_MS = 60_000;
+
 const LINK_UNSUPPORTED_CODES = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'];
 
-// Taken, just released by another process, or held; the holder can be unknown.
-type LockAttempt = 'taken' | 'free' | { readonly holder: LockHolder | undefined };
+// Just released by another process, or held; the holder is unknown where the text is not one of svc.
+type LockState = 'free' | HeldLock;
 
-/** Locks a path by a file beside it, waiting up to `timeoutMs`. The lock of a process that ended is taken over. Throws a Failure with `code`. */
+interface HeldLock {
+  readonly holder: LockHolder | undefined;
+  /** By the clock of the file system. */
+  readonly modifiedAtMs: number;
+}
+
+interface OwnLock {
+  readonly holder: LockHolder;
+  readonly unlock: Unlock;
+}
+
+/**
+ * Locks a path by a file beside it, waiting up to `timeoutMs`. The lock of a process that ended is taken over, and after 60 s
+ * without a change that of a process in another PID namespace or boot. Throws a Failure with `code`.
+ */
 export async function acquireLock(
   path: string,
   displayPath: string,
@@ -36,15 +57,35 @@ export async function acquireLock(
   timeoutMs = 0,
   code: FailureCode = 'local_file',
 ): Promise<Unlock> {
+  return (await takeLock(path, displayPath, runtime, timeoutMs, code, MAX_UNSEEN_LOCK_AGE_MS)).unlock;
+}
+
+async function takeLock(
+  path: string,
+  displayPath: string,
+  runtime: LockRuntime,
+  timeoutMs: number,
+  code: FailureCode,
+  maxUnseenAgeMs: number,
+): Promise<OwnLock> {
   const file = `${path}.lock`;
   const deadline = runtime.elapsed() + timeoutMs;
   return withFileFailure(`lock ${displayPath}`, async () => {
     for (;;) {
       const attempt = await tryLock(file, runtime);
-      if (attempt === 'taken') return () => withFileFailure(`lock ${displayPath}`, () => rm(file, { force: true }));
-      if (attempt === 'free') continue;
-      if (isStale(attempt.holder, runtime)) await removeLock(file, attempt.holder, runtime);
-      else if (runtime.elapsed() >= deadline) throw lockHeldFailure(displayPath, attempt.holder, runtime, code);
+      if ('taken' in attempt) {
+        await removeLeftovers(file, runtime);
+        return {
+          holder: attempt.taken,
+          unlock: () =>
+            withFileFailure(`lock ${displayPath}`, () => removeLock(file, attempt.taken, runtime, isSameToken)),
+        };
+      }
+      const { state, nowMs } = attempt;
+      if (state === 'free') continue;
+      const { holder } = state;
+      if (isAbandoned(state, nowMs, maxUnseenAgeMs, runtime)) await removeLock(file, state.holder, runtime);
+      else if (runtime.elapsed() >= deadline) throw lockHeldFailure(displayPath, holder, runtime, code);
       else await sleep(LOCK_POLL_MS, runtime);
     }
   });
@@ -61,63 +102,109 @@ const RENEWAL_COUNT_DIGITS = 10;
 export interface Lease {
   /** Throws Failure `safety_check` if another process may have taken the lock, because it was not renewed for 60 s. */
   readonly requireHeld: () => void;
+  /** As requireHeld, and compares the lock at its path with this one: a removed lock is put back, with a warning. */
+  readonly requireAtPath: () => void;
   readonly release: () => Promise<void>;
 }
 
+export interface LeaseOptions {
+  /** Waits for 65 s where the holder of the lock cannot be seen, and takes a lock that was not renewed. */
+  readonly isResumed?: boolean | undefined;
+  /** The same for the lock of any other machine, after this time. */
+  readonly takeOverMs?: number | undefined;
+  readonly warn: (message: string) => Promise<void>;
+}
+
 /**
- * Locks a path as acquireLock does, and renews the lock every 10 s while the process runs. With `takeOverMs`, the lock of another machine is
- * taken once its file stayed unchanged for that time on the clock of this one. Throws Failure `safety_check` when it is held.
+ * Locks a path as acquireLock does, and renews the lock every 10 s while the process runs. A process in another PID namespace or boot
+ * is judged by its renewals alone, on the clock of this one. Throws Failure `safety_check` when the path is locked.
  */
 export async function acquireLease(
   path: string,
   displayPath: string,
   runtime: LockRuntime,
-  takeOverMs?: number,
+  { isResumed = false, takeOverMs, warn }: LeaseOptions,
 ): Promise<Lease> {
   const file = `${path}.lock`;
-  const unlock = await acquireLock(path, displayPath, runtime, 0, 'safety_check').catch(async (error: unknown) => {
-    const state = await readLockState(file);
-    if (takeOverMs === undefined || state === 'free' || !state.holder || state.holder.host === runtime.host)
-      throw error;
-    if (!(await staysUnchanged(file, state.holder.text, runtime, takeOverMs))) throw error;
-    await removeLock(file, state.holder, runtime);
-    return acquireLock(path, displayPath, runtime, 0, 'safety_check');
+  const take = (): Promise<OwnLock> =>
+    takeLock(path, displayPath, runtime, 0, 'safety_check', Number.POSITIVE_INFINITY);
+  const own = await take().catch(async (error: unknown) => {
+    const state = readLockState(file);
+    if (state === 'free') return take();
+    const { holder } = state;
+    const waitMs = takeOverMs ?? (isResumed && holder?.scope !== undefined ? MIN_TAKE_OVER_MS : undefined);
+    if (waitMs === undefined || !holder || !isElsewhere(holder, runtime)) throw error;
+    await warn(
+      `${displayPath} is locked by process ${holder.pid} on ${holder.host}, which cannot be seen from here; waiting ${waitMs / 1000} s to see if it renews its lock`,
+    );
+    if (!(await staysUnchanged(file, holder.text, runtime, waitMs))) throw error;
+    await removeLock(file, holder, runtime);
+    return take();
   });
-  return renewLock(file, displayPath, runtime, unlock);
+  return renewLock(file, displayPath, runtime, own, warn);
 }
 
 async function staysUnchanged(file: string, text: string, runtime: LockRuntime, limitMs: number): Promise<boolean> {
   const start = runtime.elapsed();
   while (runtime.elapsed() - start < limitMs) {
     await sleep(TAKE_OVER_POLL_MS, runtime);
-    const state = await readLockState(file);
+    const state = readLockState(file);
     if (state === 'free' || state.holder?.text !== text) return state === 'free';
   }
   return true;
 }
 
-// Through the file that was created: once another process has replaced it, a renewal changes nothing.
-async function renewLock(file: string, displayPath: string, runtime: LockRuntime, unlock: Unlock): Promise<Lease> {
+function renewLock(
+  file: string,
+  displayPath: string,
+  runtime: LockRuntime,
+  { holder, unlock }: OwnLock,
+  warn: LeaseOptions['warn'],
+): Lease {
   const { after, uptime } = runtime;
-  const handle = await withFileFailure(`lock ${displayPath}`, () => open(file, 'r+'));
-  const { size } = await handle.stat();
   let renewedAt = uptime();
   let count = 0;
-  let isLost = false;
+  let lossReason: string | undefined;
   let isReleased = false;
   let cancel = (): void => {};
   // An age that was reached once stays: the process may have been stopped in between.
   const isHeld = (): boolean => {
-    isLost ||= uptime() - renewedAt > MAX_RENEWAL_AGE_MS;
-    return !isLost;
+    if (uptime() - renewedAt > MAX_RENEWAL_AGE_MS)
+      lossReason ??= `the lock of ${displayPath} could not be renewed for ${MAX_RENEWAL_AGE_MS / 1000} s, so another process may have taken the batch over`;
+    return lossReason === undefined;
   };
+  const requireHeld = (): void => {
+    if (isHeld()) return;
+    throw new Failure('safety_check', lossReason ?? '', {
+      hint: 'nothing more is sent; continue with --resume, if no other process does',
+      applied: 'no',
+    });
+  };
+  const requireAtPath = (): void => {
+    requireHeld();
+    const state = readLockState(file);
+    if (state !== 'free' && state.holder?.token === holder.token) return;
+    const isRestored = state === 'free' && restoreLock(file, holder.text);
+    if (isRestored) void warn(`${displayPath}.lock was removed while the batch runs; it is restored`);
+    else lossReason = `the lock of ${displayPath} was replaced, so another process has taken the batch over`;
+    requireHeld();
+  };
+  // Through the file that was compared: once another process has replaced it, a renewal changes nothing.
   const renew = async (): Promise<void> => {
-    if (!isHeld()) return;
+    requireAtPath();
     const startedAt = uptime();
-    count += 1;
-    await handle.write(`\n${String(count).padStart(RENEWAL_COUNT_DIGITS, '0')}`, size);
-    await handle.datasync();
-    if (isHeld()) renewedAt = startedAt;
+    const handle = await open(file, constants.O_RDWR | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+    try {
+      const { buffer, bytesRead } = await handle.read(Buffer.alloc(MAX_LOCK_BYTES), 0, MAX_LOCK_BYTES, 0);
+      if (!buffer.toString('utf8', 0, bytesRead).startsWith(holder.text)) return;
+      count += 1;
+      const renewal = `\n${String(count).padStart(RENEWAL_COUNT_DIGITS, '0')}`;
+      await handle.write(renewal, Buffer.byteLength(holder.text));
+      await handle.datasync();
+      if (isHeld()) renewedAt = startedAt;
+    } finally {
+      await handle.close();
+    }
   };
   const schedule = (): void => {
     // A renewal may still run when the lease is released.
@@ -133,94 +220,165 @@ async function renewLock(file: string, displayPath: string, runtime: LockRuntime
   };
   schedule();
   return {
-    requireHeld: () => {
-      if (isHeld()) return;
-      throw new Failure(
-        'safety_check',
-        `the lock of ${displayPath} could not be renewed for ${MAX_RENEWAL_AGE_MS / 1000} s, so another process may have taken the batch over`,
-        { hint: 'nothing more is sent; continue with --resume, if no other process does', applied: 'no' },
-      );
-    },
+    requireHeld,
+    requireAtPath,
     release: async () => {
       isReleased = true;
       cancel();
-      await handle.close();
       if (isHeld()) await unlock();
     },
   };
 }
 
-async function tryLock(file: string, { pid, host, processStart, randomBytes }: LockRuntime): Promise<LockAttempt> {
-  const nonce = Buffer.from(randomBytes(8)).toString('hex');
-  const text = [pid, host, nonce, processStart(pid) ?? ''].join(' ').trimEnd();
+function restoreLock(file: string, text: string): boolean {
   try {
-    await createWithContent(file, text, `${file}.${nonce}`);
-    return 'taken';
+    writeFileSync(file, text, { flag: 'wx', mode: 0o600 });
+    return true;
   } catch (error) {
-    if (errorCode(error) === 'EEXIST') return readLockState(file);
+    if (errorCode(error) === 'EEXIST') return false;
     throw error;
   }
 }
 
-// A link appears together with its content, so a lock file is never empty.
-async function createWithContent(file: string, text: string, temporary: string): Promise<void> {
+// The clock of the file system, where a lock that another process has could not be taken.
+type LockAttempt = { readonly taken: LockHolder } | { readonly state: LockState; readonly nowMs: number };
+
+async function tryLock(file: string, runtime: LockRuntime): Promise<LockAttempt> {
+  const { pid, host, processScope, processStart, randomBytes } = runtime;
+  const token = Buffer.from(randomBytes(8)).toString('hex');
+  const start = processStart(pid);
+  const text = [pid, host, token, ...(processScope ? [start ?? '-', processScope] : [start ?? ''])].join(' ').trimEnd();
+  const temporary = `${file}.${token}`;
   try {
-    await writeFile(temporary, text, { flag: 'wx', mode: 0o600 });
-    await link(temporary, file);
+    await createWithContent(file, text, temporary);
+    return { taken: { text, pid, host, token, start, scope: processScope } };
   } catch (error) {
-    if (!LINK_UNSUPPORTED_CODES.includes(errorCode(error) ?? '')) throw error;
-    await writeFile(file, text, { flag: 'wx', mode: 0o600 });
+    if (errorCode(error) !== 'EEXIST') throw error;
+    const { mtimeMs } = await stat(temporary);
+    return { state: readLockState(file), nowMs: mtimeMs };
   } finally {
     await rm(temporary, { force: true });
   }
 }
 
-// A process that removes a lock first takes a second one, whose name contains the nonce of the first. So it cannot remove
-// a lock that another process has taken in the meantime, or that was renewed.
-async function removeLock(file: string, holder: LockHolder, runtime: LockRuntime): Promise<void> {
-  const removalLock = `${file}.${holder.nonce}.gone`;
-  const attempt = await tryLock(removalLock, runtime);
-  if (attempt === 'taken') {
-    const state = await readLockState(file);
-    if (state !== 'free' && state.holder?.text === holder.text) await rm(file, { force: true });
-    await rm(removalLock, { force: true });
-  } else if (attempt !== 'free' && isStale(attempt.holder, runtime))
-    await removeLock(removalLock, attempt.holder, runtime);
-}
-
-async function readLockState(file: string): Promise<Exclude<LockAttempt, 'taken'>> {
+// A link appears together with its content, so a lock file is never empty.
+async function createWithContent(file: string, text: string, temporary: string): Promise<void> {
+  await writeFile(temporary, text, { flag: 'wx', mode: 0o600 });
   try {
-    return { holder: readHolder(await readFile(file, 'utf8')) };
+    await link(temporary, file);
   } catch (error) {
-    if (isNotFoundError(error)) return 'free';
-    throw error;
+    if (!LINK_UNSUPPORTED_CODES.includes(errorCode(error) ?? '')) throw error;
+    await writeFile(file, text, { flag: 'wx', mode: 0o600 });
   }
 }
 
-function readHolder(text: string): LockHolder | undefined {
-  const [, pid, host, nonce, start] = /^(\d+) (\S+) (\w+)(?: (\S+))?(?:\n\d*)?$/.exec(text) ?? [];
-  return host && nonce ? { text, pid: Number(pid), host, nonce, start } : undefined;
+function isSameText(found: LockHolder, wanted: LockHolder): boolean {
+  return found.text === wanted.text;
 }
 
-// A process that started at another time than the holder has only the same id.
-function isStale(holder: LockHolder | undefined, { host, isRunning, processStart }: LockRuntime): holder is LockHolder {
-  if (holder?.host !== host) return false;
+function isSameToken(found: LockHolder, wanted: LockHolder): boolean {
+  return found.token === wanted.token;
+}
+
+// A process that removes a lock first takes a second one, whose name contains the token of the first. So it cannot remove
+// a lock that another process has taken in the meantime, or that was renewed.
+async function removeLock(file: string, holder: LockHolder, runtime: LockRuntime, isSame = isSameText): Promise<void> {
+  const removalLock = `${file}.${holder.token}.gone`;
+  const attempt = await tryLock(removalLock, runtime);
+  if ('taken' in attempt) {
+    const state = readLockState(file);
+    if (state !== 'free' && state.holder && isSame(state.holder, holder)) await rm(file, { force: true });
+    await rm(removalLock, { force: true });
+    return;
+  }
+  const { state, nowMs } = attempt;
+  if (state !== 'free' && isAbandoned(state, nowMs, MAX_UNSEEN_LOCK_AGE_MS, runtime))
+    await removeLock(removalLock, state.holder, runtime);
+}
+
+// What processes left that were killed while they took a lock.
+async function removeLeftovers(file: string, runtime: LockRuntime): Promise<void> {
+  const prefix = `${basename(file)}.`;
+  const own = readLockState(file);
+  if (own === 'free') return;
+  for (const name of await readdir(dirname(file)).catch(() => [])) {
+    if (!name.startsWith(prefix) || !/^[0-9a-f]{16}(\.gone)?$/.test(name.slice(prefix.length))) continue;
+    const leftover = join(dirname(file), name);
+    const state = readLockState(leftover);
+    if (state !== 'free' && isAbandoned(state, own.modifiedAtMs, MAX_UNSEEN_LOCK_AGE_MS, runtime))
+      await rm(leftover, { force: true });
+  }
+}
+
+// More than any lock has, renewed or not.
+const MAX_LOCK_BYTES = 4096;
+
+// Throws Failure `safety_check` for anything but a small regular file, without waiting for it or following it.
+function readLockState(file: string): LockState {
+  const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
+  let fd: number | undefined;
+  try {
+    fd = openSync(file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+    const found = fstatSync(fd);
+    if (!found.isFile()) throw foreignLockFailure(file, 'is not a regular file');
+    if (found.size > MAX_LOCK_BYTES) throw foreignLockFailure(file, `has more than ${MAX_LOCK_BYTES} bytes`);
+    const buffer = Buffer.alloc(MAX_LOCK_BYTES);
+    return { holder: readHolder(buffer.toString('utf8', 0, readSync(fd, buffer))), modifiedAtMs: found.mtimeMs };
+  } catch (error) {
+    if (isNotFoundError(error)) return 'free';
+    if (['ELOOP', 'EMLINK', 'ENXIO', 'EISDIR'].includes(errorCode(error) ?? ''))
+      throw foreignLockFailure(file, 'is not a regular file');
+    throw error;
+  } finally {
+    if (fd !== undefined) closeSync(fd);
+  }
+}
+
+function foreignLockFailure(file: string, problem: string): Failure {
+  return new Failure('safety_check', `${file} ${problem}, so it is not a lock of svc`, {
+    hint: 'find out what it is and move it away, or choose another file',
+    applied: 'no',
+  });
+}
+
+function readHolder(text: string): LockHolder | undefined {
+  const [, pid, host, token, start, scope] = /^(\d+) (\S+) (\w+)(?: (\S+))?(?: (\S+))?(?:\n\d*)?$/.exec(text) ?? [];
+  return host && token
+    ? { text, pid: Number(pid), host, token, start: start === '-' ? undefined : start, scope }
+    : undefined;
+}
+
+// True for a process that cannot be looked up from here.
+function isElsewhere({ host, scope }: LockHolder, runtime: LockRuntime): boolean {
+  return scope === undefined ? host !== runtime.host : scope !== runtime.processScope;
+}
+
+// True for the lock of a process that ended, and, if it cannot be looked up, for one that did not change for so long.
+function isAbandoned(
+  lock: HeldLock,
+  nowMs: number,
+  maxUnseenAgeMs: number,
+  runtime: LockRuntime,
+): lock is HeldLock & { readonly holder: LockHolder } {
+  const { holder, modifiedAtMs } = lock;
+  if (!holder) return false;
+  if (isElsewhere(holder, runtime)) return holder.scope !== undefined && nowMs - modifiedAtMs > maxUnseenAgeMs;
+  // A process that started at another time has only the same id.
+  const { isRunning, processStart } = runtime;
   return !isRunning(holder.pid) || (holder.start !== undefined && processStart(holder.pid) !== holder.start);
 }
 
 function lockHeldFailure(
   displayPath: string,
   holder: LockHolder | undefined,
-  { host }: LockRuntime,
+  runtime: LockRuntime,
   code: FailureCode,
 ): Failure {
-  const isRemote = holder !== undefined && holder.host !== host;
-  const who = holder ? `process ${holder.pid}${isRemote ? ` on ${holder.host}` : ''}` : 'another process';
+  const isUnseen = holder !== undefined && isElsewhere(holder, runtime);
+  const who = holder ? `process ${holder.pid}${isUnseen ? ` on ${holder.host}` : ''}` : 'another process';
   const remedy =
-    code === 'safety_check' && isRemote
-      ? 'if its machine is gone, add --resume --take-over 2m'
-      : `if it no longer runs, remove ${displayPath}.lock`;
-  const hint = `wait for that process; ${remedy}`;
+    holder?.scope === undefined ? '--resume --take-over 2m' : '--resume, which takes a lock that is not renewed';
+  const hint = `wait for that process${code === 'safety_check' && isUnseen ? `; if it is gone, add ${remedy}` : ''}`;
   return new Failure(code, `${displayPath} is in use by ${who}`, { hint, applied: 'no' });
 }
 

@@ -17,6 +17,7 @@ const runtime = (cwd: string) => ({
   pid: process.pid,
   host: 'here',
   isRunning: () => true,
+  processScope: undefined,
   processStart: () => undefined,
   randomBytes: (count: number) => crypto.getRandomValues(new Uint8Array(count)),
 });

@@ -1,6 +1,7 @@
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { acquireLease, acquireLock, type LockRuntime } from '../../src/files/file-lock.ts';
 import { after, clock } from '../support/clock.ts';
@@ -10,6 +11,7 @@ const world = (more: Partial<LockRuntime> = {}): LockRuntime => ({
   pid: 7,
   host: 'here',
   isRunning: (pid) => pid < 100,
+  processScope: undefined,
   processStart: () => undefined,
   elapsed: () => performance.now(),
   uptime: () => performance.now(),
@@ -43,9 +45,64 @@ describe('a lock', () => {
     writeFileSync(`${path}.lock`, text);
     await expect(acquireLock(path, 'f', world())).rejects.toMatchObject({
       message,
-      facts: { hint: 'wait for that process; if it no longer runs, remove f.lock' },
+      facts: { hint: 'wait for that process' },
     });
     expect(readFileSync(`${path}.lock`, 'utf8')).toBe(text);
+  });
+
+  it('of another PID namespace or boot is respected while it changes, and taken after 60 s without a change', async () => {
+    const path = join(temporaryDirectory(), 'f');
+    writeFileSync(`${path}.lock`, '800 here ab 5 2@boot');
+    const runtime = world({ processScope: '1@boot' });
+    await expect(acquireLock(path, 'f', runtime)).rejects.toMatchObject({
+      message: 'f is in use by process 800 on here',
+    });
+    const before = Date.now() / 1000 - 61;
+    utimesSync(`${path}.lock`, before, before);
+    await (await acquireLock(path, 'f', runtime))();
+    expect(existsSync(`${path}.lock`)).toBe(false);
+  });
+
+  it('of this PID namespace is judged by its process, whatever the host name', async () => {
+    const path = join(temporaryDirectory(), 'f');
+    writeFileSync(`${path}.lock`, '800 there ab - 1@boot');
+    const unlock = await acquireLock(path, 'f', world({ processScope: '1@boot', processStart: () => '77' }));
+    expect(readFileSync(`${path}.lock`, 'utf8')).toMatch(/^7 here \w{16} 77 1@boot$/);
+    await unlock();
+  });
+
+  it.each<[string, (file: string) => void]>([
+    ['a directory', (file) => mkdirSync(file)],
+    ['a FIFO', (file) => void spawnSync('mkfifo', [file])],
+    ['a device', (file) => symlinkSync('/dev/zero', file)],
+    ['a symlink', (file) => symlinkSync('elsewhere', file)],
+    ['a large file', (file) => writeFileSync(file, Buffer.alloc(5000, '1'))],
+  ])('that is %s is refused at once, and stays', async (_, create) => {
+    const path = join(temporaryDirectory(), 'f');
+    create(`${path}.lock`);
+    await expect(acquireLock(path, 'f', world(), 1e9)).rejects.toMatchObject({
+      code: 'safety_check',
+      message: expect.stringContaining('so it is not a lock of svc'),
+    });
+    expect(readdirSync(dirname(path))).toEqual(['f.lock']);
+  });
+
+  it('removes what killed processes left beside it, and nothing of processes that run', async () => {
+    const cwd = temporaryDirectory();
+    const path = join(cwd, 'f');
+    writeFileSync(`${path}.lock.00000000000000aa`, '800 here aa');
+    writeFileSync(`${path}.lock.00000000000000bb`, '8 here bb');
+    writeFileSync(`${path}.lock.notes`, '800 here aa');
+    await (await acquireLock(path, 'f', world()))();
+    expect(readdirSync(cwd).sort()).toEqual(['f.lock.00000000000000bb', 'f.lock.notes']);
+  });
+
+  it('of another process is not removed by the one whose lock it replaced', async () => {
+    const path = join(temporaryDirectory(), 'f');
+    const unlock = await acquireLock(path, 'f', world());
+    writeFileSync(`${path}.lock`, '8 here bb');
+    await unlock();
+    expect(readFileSync(`${path}.lock`, 'utf8')).toBe('8 here bb');
   });
 
   it('of a process that ended is taken over by one of many', async () => {
@@ -108,10 +165,11 @@ describe('a lease', () => {
         yours.advance(1000);
       }
     };
+    const warn = async () => {};
     const take = async (ms?: number) => {
       isTaking = ms !== undefined;
       try {
-        const lease = await acquireLease(path, 'f', taker, ms);
+        const lease = await acquireLease(path, 'f', taker, { takeOverMs: ms, warn });
         onTestFinished(lease.release);
         return lease;
       } catch (error) {
@@ -120,12 +178,12 @@ describe('a lease', () => {
         isTaking = false;
       }
     };
-    return { mine, yours, holder, path, text, pass, take };
+    return { mine, yours, holder, path, text, pass, take, warn };
   };
 
   it('is renewed, and is not taken while it is', async () => {
-    const { holder, path, text, pass, take } = machines();
-    const lease = await acquireLease(path, 'f', holder);
+    const { holder, path, text, pass, take, warn } = machines();
+    const lease = await acquireLease(path, 'f', holder, { warn });
     const first = text();
     await pass(25);
     await expect.poll(text).not.toBe(first);
@@ -138,8 +196,8 @@ describe('a lease', () => {
   });
 
   it('that is not renewed is taken after the time, never without the flag; its holder stops', async () => {
-    const { mine, holder, path, text, pass, take } = machines();
-    const lease = await acquireLease(path, 'f', holder);
+    const { mine, holder, path, text, pass, take, warn } = machines();
+    const lease = await acquireLease(path, 'f', holder, { warn });
     expect(await take()).toMatchObject({ message: 'f is in use by process 7 on here' });
     const attempt = take(65_000);
     let taken: unknown;
@@ -158,6 +216,23 @@ describe('a lease', () => {
     await pass(20);
     await lease.release();
     expect(text()).toMatch(/^8 there /);
+  });
+
+  it('that was removed is put back with a warning; one that another process took ends the lease', async () => {
+    const path = join(temporaryDirectory(), 'f');
+    const warnings: string[] = [];
+    const warn = async (message: string): Promise<void> => void warnings.push(message);
+    const lease = await acquireLease(path, 'f', world(), { warn });
+    const before = readFileSync(`${path}.lock`, 'utf8');
+    await rm(`${path}.lock`);
+    lease.requireAtPath();
+    expect(readFileSync(`${path}.lock`, 'utf8')).toBe(before);
+    expect(warnings).toEqual(['f.lock was removed while the batch runs; it is restored']);
+    writeFileSync(`${path}.lock`, '8 here bb');
+    expect(() => lease.requireAtPath()).toThrow('the lock of f was replaced');
+    expect(() => lease.requireHeld()).toThrow('the lock of f was replaced');
+    await lease.release();
+    expect(readFileSync(`${path}.lock`, 'utf8')).toBe('8 here bb');
   });
 
   it('of a process that ended here is taken at once', async () => {

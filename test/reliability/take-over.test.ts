@@ -67,7 +67,7 @@ interface TakeOver {
  * Stops the process of a batch after 10 responses, when `heldCount` requests are in flight and others wait to be retried; another
  * machine takes the batch over, and then the process continues.
  */
-async function takeOver(lineCount: number, heldCount: number): Promise<TakeOver> {
+async function takeOver(lineCount: number, heldCount: number, takeOverFlags: readonly string[]): Promise<TakeOver> {
   const shared = temporaryDirectory();
   const lines = Array.from({ length: lineCount }, (_, at) => ({
     model: 'm',
@@ -98,14 +98,10 @@ async function takeOver(lineCount: number, heldCount: number): Promise<TakeOver>
   process.kill(processOn(holder), 'SIGSTOP');
   isHeld = false;
 
-  const refused = onMachine(second, [...args, '--resume'], shared, env);
-  const refusal = refused.stderr && text(refused.stderr);
-  expect((await once(refused, 'exit'))[0]).toBe(13);
-  expect(await refusal).toMatch(/out.jsonl is in use by process 1 on one\n.*add --resume --take-over 2m/);
-
-  const taker = onMachine(second, [...args, '--resume', '--take-over', '65s'], shared, env);
+  const taker = onMachine(second, [...args, '--resume', ...takeOverFlags], shared, env);
   const takerErrors = taker.stderr && text(taker.stderr);
   const [takerCode] = await once(taker, 'exit');
+  expect(await takerErrors).toMatch(/out.jsonl is locked by process 1 on one, .*; waiting 65 s/);
   // The lines in flight are unknown: a chat costs money, so only --retry-unknown sends them again.
   expect({ takerCode, errors: await takerErrors }).toEqual({
     takerCode: 10,
@@ -129,12 +125,66 @@ async function takeOver(lineCount: number, heldCount: number): Promise<TakeOver>
   };
 }
 
+// Two containers of a pod: one host name, process ids of their own.
+const containers = ['--user', '--map-root-user', '--mount', '--pid', '--fork', '--mount-proc', '--kill-child'];
+function inContainer(args: readonly string[], cwd: string, env: Record<string, string>): ChildProcess {
+  const child = spawn('unshare', [...containers, process.execPath, program, ...args], { cwd, env });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  return child;
+}
+
+it.skipIf(!canSplit).each([0, 1, 2, 3])(
+  'a batch that runs in another PID namespace is left alone by a second one there: run %i',
+  async (round) => {
+    const cwd = temporaryDirectory();
+    const lines = Array.from({ length: 60 }, (_, at) => ({
+      model: 'm',
+      messages: [{ role: 'user', content: `p${at}` }],
+    }));
+    writeFileSync(join(cwd, 'in.jsonl'), lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
+    const held: (() => void)[] = [];
+    let isHeld = true;
+    const server = await countingServer(
+      (body) => JSON.parse(body).messages[0].content,
+      (_, response) => {
+        const answer = (): void => answerJson(response, reply);
+        if (isHeld && server.counts.size > 10) held.push(answer);
+        else answer();
+      },
+    );
+    const env = cleanEnv(cwd, { SVC_TOKEN: 'tok-en-1', SVC_BASE_URL: server.url });
+    const args = ['chat', '--batch', 'in.jsonl', '-o', 'out.jsonl', '--concurrency', '4', '--exact'];
+    // Both directions: the holder in a namespace of its own and the other outside of it, and the other way round.
+    const outside = (words: readonly string[]): ChildProcess => {
+      const child = spawn(process.execPath, [program, ...words], { cwd, env });
+      onTestFinished(() => void child.kill('SIGKILL'));
+      return child;
+    };
+    const inside = (words: readonly string[]): ChildProcess => inContainer(words, cwd, env);
+    const [startHolder, startOther] = round % 2 === 0 ? [inside, outside] : [outside, inside];
+    const holder = startHolder(args);
+    await expect.poll(() => server.counts.size, { timeout: 60_000 }).toBe(14);
+    const other = startOther([...args, '--resume']);
+    const otherErrors = other.stderr && text(other.stderr);
+    const [otherCode] = await once(other, 'exit');
+    expect({ otherCode, errors: await otherErrors }).toMatchObject({
+      otherCode: 13,
+      errors: expect.stringMatching(/waiting 65 s.*\n.*out.jsonl is in use by process \d+ on /),
+    });
+    isHeld = false;
+    for (const answer of held) answer();
+    expect((await once(holder, 'exit'))[0]).toBe(0);
+    expect([...server.counts.values()].filter((count) => count > 1)).toEqual([]);
+    expect(server.counts.size).toBe(60);
+  },
+);
+
 // In 65 s of a real clock: a paused process cannot be simulated.
 it.skipIf(!canSplit)(
   'a batch whose process is stopped is taken over by another machine, and sends nothing more when it continues',
   async () => {
     // With lines that were not sent, and with nothing left but retries.
-    const ends = await Promise.all([takeOver(60, 3), takeOver(14, 1)]);
+    const ends = await Promise.all([takeOver(60, 3, []), takeOver(14, 1, ['--take-over', '65s'])]);
     figure(`take-over: ${ends.map((end) => JSON.stringify(end)).join(' ')}`);
     for (const end of ends) expect(end).toMatchObject({ sentAfter: 0, twice: 0 });
   },

@@ -18,6 +18,7 @@ for (let number = 1; number <= Number(count); number++) {
     pid: process.pid,
     host: hostname(),
     isRunning,
+    processScope: undefined,
     processStart: () => undefined,
     now: Date.now,
     elapsed: () => performance.now(),

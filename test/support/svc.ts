@@ -59,6 +59,7 @@ export async function svc(args: readonly string[], setting: Setting = {}): Promi
     host: hostname(),
     node: process.versions.node,
     isRunning: (pid) => pid === process.pid,
+    processScope: undefined,
     processStart: () => undefined,
     isStdoutClosed: () => false,
     now: Date.now,

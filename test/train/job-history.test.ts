@@ -12,6 +12,7 @@ const world = (more: Partial<World> = {}): World => ({
   pid: 7,
   host: 'here',
   isRunning: (pid) => pid < 100,
+  processScope: undefined,
   processStart: () => undefined,
   now: () => Date.UTC(2026, 0, 31),
   elapsed: () => performance.now(),

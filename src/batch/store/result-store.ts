@@ -3,7 +3,7 @@ import { stat } from 'node:fs/promises';
 import { isIdempotent } from '../../client/request.ts';
 import { type AppliedState, Failure, usageFailure } from '../../errors.ts';
 import { pathExists, withFileFailure } from '../../files/file-errors.ts';
-import { acquireLease, type Lease, type LockRuntime } from '../../files/file-lock.ts';
+import { acquireLease, type Lease, type LeaseOptions, type LockRuntime } from '../../files/file-lock.ts';
 import { resolveSymlinks } from '../../files/file-replacement.ts';
 import { coalesceWrites } from '../../files/journal.ts';
 import type { InputLine } from '../../files/split-lines.ts';
@@ -82,11 +82,11 @@ export async function openResultStore(
   identity: BatchIdentity,
   { changedLines, removedLines }: Pick<InputDifferences, 'changedLines' | 'removedLines'>,
 ) {
-  const { displayPath, run, table, isJournalLost, requireHeld } = prior;
+  const { displayPath, run, table, isJournalLost, requireHeld, requireAtPath } = prior;
   const journalFile = await batchJournalFile(prior);
   let output: OutputFile | undefined;
   const requireOutputAtPath = (): void => {
-    requireHeld();
+    requireAtPath();
     if (output?.isAtPath() === false) throw replacedOutputFailure(displayPath);
   };
   const record = createRunRecord(identity, run, isJournalLost);
@@ -181,7 +181,7 @@ export async function openPriorResults(
   runtime: LockRuntime,
   { warn }: Pick<Reporter, 'warn'>,
 ) {
-  const { lease, ...target } = await lockOutput(file, runtime, takeOverMs);
+  const { lease, ...target } = await lockOutput(file, runtime, { isResumed, takeOverMs, warn });
   try {
     await rejectUnusableFiles(target, isResumed);
     const { displayPath } = target;
@@ -229,11 +229,11 @@ export async function openPriorResults(
 export async function lockOutput(
   { path, displayPath }: OutputPath,
   runtime: LockRuntime,
-  takeOverMs?: number,
+  options: LeaseOptions,
 ): Promise<OutputPath & { readonly lease: Lease }> {
   const target = await withFileFailure(`write ${displayPath}`, () => resolveSymlinks(path));
   const shownPath = target === path ? displayPath : target;
-  return { path: target, displayPath: shownPath, lease: await acquireLease(target, shownPath, runtime, takeOverMs) };
+  return { path: target, displayPath: shownPath, lease: await acquireLease(target, shownPath, runtime, options) };
 }
 
 async function rejectUnusableFiles({ path, displayPath }: OutputPath, isResumed: boolean): Promise<void> {

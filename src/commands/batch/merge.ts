@@ -55,7 +55,7 @@ export async function runBatchMerge({ args, flags }: Invocation, context: Contex
   const path = output === undefined || output === '-' ? undefined : resolve(runtime.cwd, output);
   // A running batch may write to the file.
   const isLocked = path !== undefined && output !== undefined && (await isReplaceable(path));
-  const lease = isLocked ? (await lockOutput({ path, displayPath: output }, runtime)).lease : undefined;
+  const lease = isLocked ? (await lockOutput({ path, displayPath: output }, runtime, report)).lease : undefined;
   try {
     const sink = wrap(await openSink(output, stdout, runtime.cwd));
     await commitOrAbandon(sink, () => writeResultsInOrder(table, outputs, sink.writer.write));
