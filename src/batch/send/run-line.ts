@@ -23,7 +23,7 @@ import { rootOf } from '../../json/json-node.ts';
 import { parseJson, tryParseJson } from '../../json/parse-json.ts';
 import { writeJson } from '../../json/write-json.ts';
 import { createRedactor } from '../../output/redaction.ts';
-import { mergeStream } from '../../results/chunk-merger.ts';
+import { mergeStream } from '../../results/merge-stream.ts';
 import type { RunReport } from '../../results/run-report.ts';
 import type { ParsedResponse } from '../../results/show-response.ts';
 import { type LineChecks, prepareLine } from '../check/prepare-line.ts';
@@ -301,10 +301,17 @@ async function readOutcome(
   });
   const createFailure = (message: string): Failure => invalidResponseFailure(message, request);
   const { reply } = request.operation;
-  const { json, failure } = await mergeStream(timedChunks, reply, createFailure, scheduler.takeLargeTurn);
+  const merged = await mergeStream(timedChunks, reply, createFailure, scheduler.takeLargeTurn);
+  const { json, failure } = merged;
   const bytes = Buffer.from(json);
   if (failure) lastChunkAt = undefined;
-  return { status, response: { bytes, doc: parseJson(bytes) }, failure, warnings, lastChunkAt };
+  return {
+    status,
+    response: { bytes, doc: parseJson(bytes) },
+    failure,
+    warnings: [...warnings, ...merged.warnings],
+    lastChunkAt,
+  };
 }
 
 // A function of its own, because a connection holds what it refers to.

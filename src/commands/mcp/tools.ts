@@ -18,7 +18,7 @@ import { feedbackSchemaOperation } from '../../operations/feedback-schema.ts';
 import type { Operation } from '../../operations/operation.ts';
 import { failureJson } from '../../output/failure-text.ts';
 import type { Reporter } from '../../output/reporter.ts';
-import { mergeStream } from '../../results/chunk-merger.ts';
+import { mergeStream } from '../../results/merge-stream.ts';
 import { createTraceContext, readTraceParent } from '../../trace/trace-context.ts';
 import { createJobGuard, createTrainingJob } from '../train/job-guard.ts';
 
@@ -137,9 +137,9 @@ export async function runTool(
   };
   try {
     const outcome = await sendArguments(operation, args, traceParent, flags, { ...context, warn });
-    const { text, json, failure } = await readOutcome(outcome, operation);
+    const { text, json, failure, losses } = await readOutcome(outcome, operation);
     if (failure) return errorResult(failureJson(failure, redact), firstBytes(text));
-    warnings.push(...outcome.warnings.map((warning) => `Warning: ${warning}`));
+    warnings.push(...[...outcome.warnings, ...losses].map((warning) => `Warning: ${warning}`));
     const bytes = Buffer.byteLength(text);
     if (bytes <= MAX_RESULT_BYTES)
       return { content: textContent(text, ...warnings), structuredContent: new RawJson(json) };
@@ -181,11 +181,13 @@ async function sendArguments(
 async function readOutcome({ parsedResponse, chunks }: Outcome, { reply }: Operation) {
   if (parsedResponse) {
     const { bytes, doc, failure } = parsedResponse;
-    return doc ? { text: bytes.toString(), json: compactJson(rootOf(doc)), failure } : { text: '', json: '', failure };
+    return doc
+      ? { text: bytes.toString(), json: compactJson(rootOf(doc)), failure, losses: [] }
+      : { text: '', json: '', failure, losses: [] };
   }
   const createFailure = (message: string): Failure => new Failure('invalid_response', message, { applied: 'yes' });
   const merged = await mergeStream(chunks, reply, createFailure);
-  return { ...merged, text: merged.json };
+  return { ...merged, text: merged.json, losses: merged.warnings };
 }
 
 function errorResult(...texts: readonly string[]): ToolResult {
