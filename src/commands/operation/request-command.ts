@@ -33,7 +33,7 @@ export function requestCommand(
     if (batchFlag) throw usageFailure(`--${batchFlag.name} works only with --batch or --rows`, 'write --batch <file>');
     rejectInvalidFlags(operation, flags, runtime.now());
     if (isBatch) {
-      const { runBatch } = await import('../batch/batch.ts');
+      const { runBatch } = await import('../../batch/run-batch.ts');
       return await runBatch(operation, invocation, context);
     }
     await rejectReplacedInputs({ operation, args, flags }, runtime.cwd);
