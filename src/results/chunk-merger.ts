@@ -266,7 +266,7 @@ function singleValueMerger(
       const text = rawText(value);
       const isIgnored = isEmpty(value) && (kind !== 'number' || !isOpen);
       if (kind === 'null' || text === json || (json !== undefined && isIgnored)) return;
-      // Servers count and time each chunk anew.
+      // Some servers count and time every chunk.
       const isLoss = isReal && (isOpen || kind !== 'number') && !(kind === 'string' && isContinued(json ?? '', text));
       if (isLoss) reportLoss(merging, place);
       if ((isFirstKept && isReal) || !merging.tryReserve(text, json)) return;
