@@ -16,7 +16,7 @@ import { indentJson } from '../../json/write-json.ts';
 import { formatGithubAnnotation } from '../../output/failure-text.ts';
 import { chatStats, type ExchangeTiming, formatChatStats } from '../../results/chat-stats.ts';
 import { extractBlock } from '../../results/chat-text.ts';
-import { checkReportFiles, runReportFlags } from '../../results/run-report.ts';
+import { runReportFlags } from '../../results/run-report.ts';
 import { payloadTypes, schemaViewText } from '../../results/schema-view.ts';
 import type { ResultView } from '../../results/show-response.ts';
 import { traceExports } from '../../trace/trace-context.ts';
@@ -49,7 +49,6 @@ export async function readHooks(start: RequestStart, context: Context): Promise<
   const { read } = createBodyInputs(context, deadline);
   const expectations = await readChatExpectations(flags, read, suspendSignals);
   const checkSchema = await openSchemaExpectation(flags, read, context);
-  await checkReportFiles(flags, runtime.cwd);
   if (history !== 'off') await checkHistoryFile(requestHistoryFile(runtime));
   const [view, extracted] = [getStringFlag(flags, 'view'), getStringFlag(flags, 'extract')];
   return {

@@ -18,7 +18,6 @@ import { ClosedPipeError } from '../../output/writer.ts';
 import { type ExchangeTiming, tokenCount } from '../../results/chat-stats.ts';
 import { hasOutput } from '../../results/chat-text.ts';
 import { defaultFormat } from '../../results/output-format.ts';
-import { openRunReport } from '../../results/run-report.ts';
 import { type ResultView, showResponse } from '../../results/show-response.ts';
 import type { RequestStart } from './request-command.ts';
 import type { ResponseHooks } from './response-hooks.ts';
@@ -41,11 +40,10 @@ interface ShownResponse {
  */
 export async function sendAndShow(request: PreparedRequest, options: ShowOptions, context: Context) {
   const { runtime, report } = context;
-  const { settings, flags, hooks } = options;
+  const { settings, hooks, runReport } = options;
   const seen: Partial<ShownResponse> = {};
   if (!hooks) return sendAndPrint(request, options, seen, undefined, context);
   const title = `svc ${request.operation.command.join(' ')}`;
-  const runReport = await openRunReport(flags, title, context);
   const [time, startedAt] = [new Date(runtime.now()).toISOString(), runtime.elapsed()];
   const duration = (): number => seen.timing?.totalMs ?? runtime.elapsed() - startedAt;
   let isReported = false;
