@@ -3,8 +3,8 @@ import { settingFlag } from '../config/settings.ts';
 import { type Flag, flagGroup } from '../flag.ts';
 import { allOperations } from '../operations/all-operations.ts';
 import { changesNothing } from '../operations/operation.ts';
+import { lintKindNames } from '../reports/lint/lint-kinds.ts';
 import { resultFilters, resultFlagNames } from '../results/output-format.ts';
-import { lintKindNames } from '../train/lint/lint-kinds.ts';
 import { bodyFlags } from './operation-commands.ts';
 import { defineCommands, filterForms, localFlags, profileFlag, serviceFlags, yesFlag } from './shared-flags.ts';
 

@@ -1,7 +1,7 @@
 import { spanSplitter } from '../../batch/read/span-input.ts';
+import { runBatch } from '../../batch/run-batch.ts';
 import type { RunCommand } from '../../command.ts';
 import { callStartOperation } from '../../operations/call-start.ts';
-import { runBatch } from '../batch/batch.ts';
 
 /** Records the spans of a file of OTLP/JSON as calls: a batch whose lines are the spans. Throws what runBatch throws. */
 export const runCallImport: RunCommand = async ({ args: [path = '-'], flags, command }, context) => {

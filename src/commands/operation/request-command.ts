@@ -8,9 +8,9 @@ import { usageFailure } from '../../errors.ts';
 import type { FlagValues } from '../../flag.ts';
 import { createDeadline, type Deadline } from '../../http/time-limits.ts';
 import type { Operation } from '../../operations/operation.ts';
+import { type RunReport, withRunReport } from '../../reports/run-report.ts';
 import type { JqFilter } from '../../results/jq-filter.ts';
 import { openResultFilter } from '../../results/print-result.ts';
-import { type RunReport, withRunReport } from '../../results/run-report.ts';
 
 export interface RequestStart {
   readonly settings: Settings;
@@ -35,7 +35,7 @@ export function requestCommand(
     if (batchFlag) throw usageFailure(`--${batchFlag.name} works only with --batch or --rows`, 'write --batch <file>');
     rejectInvalidFlags(operation, flags, runtime.now());
     if (isBatch) {
-      const { runBatch } = await import('../batch/batch.ts');
+      const { runBatch } = await import('../../batch/run-batch.ts');
       return await runBatch(operation, invocation, context);
     }
     await rejectReplacedInputs({ operation, args, flags }, runtime.cwd);
