@@ -72,6 +72,7 @@ async function start() {
       return readProcessScope();
     },
     processStart,
+    isDetached,
     isStdoutClosed,
     now: Date.now,
     elapsed: () => Number(process.hrtime.bigint()) / 1e6,
@@ -257,6 +258,18 @@ function isStdoutClosed() {
   try {
     const [, flags] = /^flags:\s+([0-7]+)/m.exec(readFileSync('/proc/self/fdinfo/1', 'utf8')) ?? [];
     return Number.parseInt(flags, 8) % 4 === 2 && fstatSync(1).rdev === statSync('/dev/null').rdev;
+  } catch {
+    return false;
+  }
+}
+
+// A shell with a terminal started it, and no stream shows anything there.
+function isDetached() {
+  const { closeSync, openSync } = builtin('fs');
+  try {
+    if ([0, 1, 2].some(builtin('tty').isatty)) return false;
+    closeSync(openSync('/dev/tty', 'r'));
+    return true;
   } catch {
     return false;
   }

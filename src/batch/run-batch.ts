@@ -48,6 +48,7 @@ export async function runBatch(
   splitInput?: LineSplitter,
 ): Promise<void> {
   const { runtime } = context;
+  if (runtime.isDetached?.()) context.ignoreHangup();
   const { args, flags } = invocation;
   const settings = await resolveSettings(operation, flags, context);
   const { timeoutMs } = settings;
