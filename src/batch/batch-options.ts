@@ -63,9 +63,10 @@ function parseBatchFlags(flags: FlagValues, env: Runtime['env']) {
     /** The file of lines as typed; `-` is stdin. */
     input: getStringFlag(flags, 'rows') ?? getStringFlag(flags, 'batch') ?? '-',
     concurrency:
-      parse('concurrency', `a number from 1 to ${MAX_CONCURRENT_REQUESTS}`, (text) =>
-        /^[1-9]\d{0,3}$/.test(text) && Number(text) <= MAX_CONCURRENT_REQUESTS ? Number(text) : undefined,
-      ) ?? 8,
+      parse('concurrency', `auto, or a number from 1 to ${MAX_CONCURRENT_REQUESTS}`, (text) => {
+        if (text === 'auto') return 'auto' as const;
+        return /^[1-9]\d{0,3}$/.test(text) && Number(text) <= MAX_CONCURRENT_REQUESTS ? Number(text) : undefined;
+      }) ?? 'auto',
     /** Requests per second. */
     rate: parse('rate', 'requests per second or minute, such as 20/s or 100/m', (text) => {
       const [, count, unit = 's'] = /^(\d{1,6}(?:\.\d{1,6})?)(?:\/([smh]))?$/.exec(text) ?? [];

@@ -3,7 +3,7 @@ import { rejectReplacedInputs, stdinClaim } from '../body/body-base.ts';
 import { createBodyInputs } from '../body/input-reader.ts';
 import { readChatExpectations } from '../client/chat-expectations.ts';
 import { readAuthorization } from '../client/connection.ts';
-import { resolveSettings } from '../client/resolve-settings.ts';
+import { resolveSettings, type Settings } from '../client/resolve-settings.ts';
 import type { Invocation } from '../command.ts';
 import { missingBaseUrl } from '../config/destination.ts';
 import type { Context } from '../context.ts';
@@ -16,8 +16,8 @@ import type { Operation } from '../operations/operation.ts';
 import { issueText } from '../output/failure-text.ts';
 import { openSink } from '../output/sink.ts';
 import { formatLineRanges } from '../output/transfer-text.ts';
-import { checkReportFiles, openRunReport } from '../reports/run-report.ts';
-import { filteredSink } from '../results/jq-filter.ts';
+import { type RunReport, withRunReport } from '../reports/run-report.ts';
+import { filteredSink, type JqFilter } from '../results/jq-filter.ts';
 import { chooseFormat, type OutputFormat, requestedFilter } from '../results/output-format.ts';
 import { openResultFilter, printResult, resultOf } from '../results/print-result.ts';
 import { readParent } from '../trace/trace-context.ts';
@@ -47,17 +47,38 @@ export async function runBatch(
   context: Context,
   splitInput?: LineSplitter,
 ): Promise<void> {
-  const { runtime, report, signal } = context;
+  const { runtime } = context;
   if (runtime.isDetached?.()) context.ignoreHangup();
   const { args, flags } = invocation;
   const settings = await resolveSettings(operation, flags, context);
-  const { destination, timeoutMs } = settings;
+  const { timeoutMs } = settings;
   const options = readBatchOptions(invocation, settings, runtime.env);
   const filter = await openResultFilter(flags, context, () => timeoutMs ?? Number.POSITIVE_INFINITY);
   const fileFlags = fillShardInFiles(flags, options.shard);
-  const output = getStringFlag(fileFlags, 'output');
   stdinClaim({ operation, args, flags });
   await rejectReplacedInputs({ operation, args, flags: fileFlags }, runtime.cwd);
+  const start = { operation, invocation, settings, options, filter, splitInput };
+  await withRunReport(fileFlags, `svc ${operation.command.join(' ')}`, context, (runReport) =>
+    sendInput({ ...start, output: getStringFlag(fileFlags, 'output'), runReport }, context),
+  );
+}
+
+interface BatchStart {
+  readonly operation: Operation;
+  readonly invocation: Invocation;
+  readonly settings: Settings;
+  readonly options: BatchOptions;
+  readonly filter: JqFilter | undefined;
+  readonly splitInput: LineSplitter | undefined;
+  readonly output: string | undefined;
+  readonly runReport: RunReport | undefined;
+}
+
+async function sendInput(start: BatchStart, context: Context): Promise<void> {
+  const { operation, invocation, settings, options, filter, splitInput, output, runReport } = start;
+  const { runtime, report, signal } = context;
+  const { flags } = invocation;
+  const { destination, timeoutMs } = settings;
   const tools = createBodyInputs(context, createDeadline(timeoutMs, runtime, settings.isTimeoutDefault));
   const expectations = await readChatExpectations(flags, tools.read, context.suspendSignals);
   const rows = flags.has('rows')
@@ -78,7 +99,6 @@ export async function runBatch(
   const selection = { ...options, sampledLines };
   if (previewFormat && !options.isResumed) return checkLines(input, selection, checks, context, previewFormat);
   if (!destination) throw missingBaseUrl();
-  await checkReportFiles(fileFlags, runtime.cwd);
   const identity = createBatchIdentity(destination.url, options, {
     ...checks,
     defaults: rows ? { fieldEdits: [], perLineFlags: rows.flags } : defaults,
@@ -110,7 +130,6 @@ export async function runBatch(
     const isTraining = typeof operation.arguments?.as === 'object';
     const guards = isTraining ? await import('./send/line-guard.ts') : undefined;
     const guardFor = guards?.createLineGuards(settings, isFlagOn(flags, 'allow-duplicate'), label, run, context);
-    const runReport = await openRunReport(fileFlags, `svc ${operation.command.join(' ')}`, context);
     const batch = { ...checks, run, resultStore, guardFor, expectations, runReport };
     end = await sendBatch(input, selection, batch, authorization, context);
   } finally {

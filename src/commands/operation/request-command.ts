@@ -8,6 +8,7 @@ import { usageFailure } from '../../errors.ts';
 import type { FlagValues } from '../../flag.ts';
 import { createDeadline, type Deadline } from '../../http/time-limits.ts';
 import type { Operation } from '../../operations/operation.ts';
+import { type RunReport, withRunReport } from '../../reports/run-report.ts';
 import type { JqFilter } from '../../results/jq-filter.ts';
 import { openResultFilter } from '../../results/print-result.ts';
 
@@ -18,6 +19,7 @@ export interface RequestStart {
   /** For reading input, attempts, waits and the response. */
   readonly deadline: Deadline;
   readonly filter: JqFilter | undefined;
+  readonly runReport: RunReport | undefined;
 }
 
 /** A command that is a batch with `--batch` or `--rows`, else `runOne` with all settings, before any input is read. */
@@ -37,10 +39,12 @@ export function requestCommand(
       return await runBatch(operation, invocation, context);
     }
     await rejectReplacedInputs({ operation, args, flags }, runtime.cwd);
-    const settings = await resolveSettings(operation, flags, context);
-    const deadline = createDeadline(settings.timeoutMs, runtime, settings.isTimeoutDefault);
-    const filter = await openResultFilter(flags, context, deadline.remainingMs);
-    const input = { operation, args, flags, isStdinTerminal: runtime.stdin.isTTY === true };
-    await runOne({ settings, flags, input, deadline, filter }, context);
+    await withRunReport(flags, `svc ${operation.command.join(' ')}`, context, async (runReport) => {
+      const settings = await resolveSettings(operation, flags, context);
+      const deadline = createDeadline(settings.timeoutMs, runtime, settings.isTimeoutDefault);
+      const filter = await openResultFilter(flags, context, deadline.remainingMs);
+      const input = { operation, args, flags, isStdinTerminal: runtime.stdin.isTTY === true };
+      await runOne({ settings, flags, input, deadline, filter, runReport }, context);
+    });
   };
 }

@@ -15,7 +15,7 @@ import { pluralize } from '../../json/pluralize.ts';
 import { indentJson } from '../../json/write-json.ts';
 import type { ReceivedFacts } from '../../operations/received-facts.ts';
 import { formatGithubAnnotation } from '../../output/failure-text.ts';
-import { checkReportFiles, runReportFlags } from '../../reports/run-report.ts';
+import { runReportFlags } from '../../reports/run-report.ts';
 import { chatStats, type ExchangeTiming, formatChatStats } from '../../results/chat-stats.ts';
 import { extractBlock } from '../../results/chat-text.ts';
 import { payloadTypes, schemaViewText } from '../../results/schema-view.ts';
@@ -56,7 +56,6 @@ export async function readHooks(start: RequestStart, context: Context): Promise<
   const { read } = createBodyInputs(context, deadline);
   const expectations = await readChatExpectations(flags, read, suspendSignals);
   const checkSchema = await openSchemaExpectation(flags, read, context);
-  await checkReportFiles(flags, runtime.cwd);
   if (history !== 'off') await checkHistoryFile(requestHistoryFile(runtime));
   const [view, extracted] = [getStringFlag(flags, 'view'), getStringFlag(flags, 'extract')];
   return {

@@ -17,7 +17,7 @@ import { redactSecretFields } from '../../output/redaction.ts';
 import type { Reporter } from '../../output/reporter.ts';
 import { openSink, type Sink } from '../../output/sink.ts';
 import { ClosedPipeError } from '../../output/writer.ts';
-import { openRunReport, runReportFlags } from '../../reports/run-report.ts';
+import { runReportFlags } from '../../reports/run-report.ts';
 import { type ExchangeTiming, tokenCount } from '../../results/chat-stats.ts';
 import { defaultFormat } from '../../results/output-format.ts';
 import { type ResultView, showResponse } from '../../results/show-response.ts';
@@ -47,9 +47,8 @@ interface ShownResponse {
  */
 export async function sendAndShow(request: PreparedRequest, options: ShowOptions, context: Context) {
   const { runtime, report } = context;
-  const { settings, flags, hooks } = options;
+  const { settings, hooks, runReport } = options;
   const title = `svc ${request.operation.command.join(' ')}`;
-  const runReport = hooks && (await openRunReport(flags, title, context));
   const time = new Date(runtime.now()).toISOString();
   const shown = await sendAndPrint(request, options, context);
   const { doc, timing, facts } = shown;
