@@ -8,9 +8,10 @@ export const batchFlags: readonly Flag[] = [
     '--batch <file>': 'Send each line of a JSONL file as a request; - is stdin; flags fill in fields that a line omits',
     '--rows <file>': {
       summary:
-        'Send a request for each row of a CSV, TSV or JSONL file; in flags, {{column}} is its text, {{column:json}} a JSON value',
+        'Send a request for each row of a CSV, TSV or JSONL file, or each {{line}} of a .txt file; in flags, {{column}} is its text, {{column:json}} a JSON value, {{a.b[0]}} a nested one',
       conflicts: ['batch'],
     },
+    '--delimiter <character>': 'What separates the cells of a table (default: found in the header)',
     '--id-column <name>': 'The column with the custom_id of each row',
     '--limit <n>': { summary: 'Send only the first n lines', conflicts: ['sample'] },
     '--sample <n>': 'Send n lines chosen at random; a larger n continues a smaller one with --resume',

@@ -21,6 +21,7 @@ const REQUIRED_FLAGS: { readonly [flag: string]: string } = {
   'take-over': 'resume',
   'sample-seed': 'sample',
   'id-column': 'rows',
+  delimiter: 'rows',
 };
 
 /** Reads the flags of a batch. Throws usage for flags that contradict --batch or each other. */

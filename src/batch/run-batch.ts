@@ -85,7 +85,8 @@ async function sendInput(start: BatchStart, context: Context): Promise<void> {
     ? await (await import('./read/row-input.ts')).readRows(operation, invocation, tools)
     : undefined;
   const defaults = rows ? NO_DEFAULTS : await readLineDefaults(operation, flags, tools);
-  const split = rows?.split ?? splitInput ?? lineSplitter(operation.maxBodyBytes);
+  const split =
+    rows?.split ?? splitInput ?? lineSplitter(operation.maxBodyBytes, options.input === '-' ? 'stdin' : options.input);
   const input = await openBatchInput(options.input, runtime, split, timeoutMs);
   const { label } = input;
   const continuesTrace = operation.continuesTrace && !settings.isExact;

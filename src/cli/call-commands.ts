@@ -55,7 +55,7 @@ export const callCommands: readonly Command[] = defineCommands('Tools', {
     flags: () => [
       ...flagGroup('Common', projectForm('the calls')),
       ...bodySourceFlags([]).filter(({ name }) => name === 'strict' || name === 'check'),
-      ...batchFlags.filter(({ name }) => !['batch', 'rows', 'id-column'].includes(name)),
+      ...batchFlags.filter(({ name }) => !['batch', 'rows', 'delimiter', 'id-column'].includes(name)),
       ...serviceFlags(),
       ...sendingFlags,
     ],

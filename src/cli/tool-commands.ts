@@ -163,6 +163,7 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
         summary: 'Write the rows of this CSV or TSV file, which --rows sent, with the columns of --columns',
         conflicts: ['output-format', ...resultFlagNames],
       },
+      '--delimiter <character>': 'What separates the cells of --join (default: found in the header)',
       '--columns <name=filter>...': 'A column that --join adds: a jq filter for the result of the row (repeatable)',
       '--output-format <openai>': {
         summary: 'Write the results as OpenAI batches have them',

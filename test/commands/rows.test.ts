@@ -168,8 +168,8 @@ describe('rows', () => {
   });
 
   it.for([
-    ['a record with too many cells', 'text\na,b\n', /rows.csv is not valid CSV: /],
-    ['a record with too few cells', 'text,b\na,b\na\n', /rows.csv is not valid CSV: .* 2, got 1 on line 3/],
+    ['a record with too many cells', 'text\na,b\n', /rows.csv row 1: the row has 2 cells, and the header 1/],
+    ['a record with too few cells', 'text,b\na,b\na\n', /rows.csv row 2: the row has 1 cell, and the header 2/],
     ['an open quote', 'text\n"a\n', /rows.csv is not valid CSV: /],
     ['a quote within a cell', 'text,b\na"b,c\n', /rows.csv is not valid CSV: /],
     ['invalid UTF-8', Buffer.from('text\na\xff\n', 'latin1'), /rows.csv is not UTF-8/],

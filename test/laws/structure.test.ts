@@ -38,7 +38,6 @@ const doors: { readonly [library: string]: string } = {
   yaml: 'body/yaml-source.ts',
   'undici/lib/dispatcher/client.js': 'http/transport.ts',
   conf: 'config/profile-conf.ts',
-  'csv-parse': 'batch/read/row-input.ts',
   ora: 'output/spinner.ts',
   chalk: 'output/text-style.ts',
   'jq-wasm': 'results/jq-worker.ts',

@@ -35,7 +35,6 @@ const recorded: { readonly [part: string]: number } = {
   ajv: 114,
   commander: 40,
   conf: 9,
-  'csv-parse': 32,
   'fast-uri': 18,
   'jq-wasm': 53,
   postgres: 38,

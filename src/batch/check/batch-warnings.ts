@@ -19,7 +19,6 @@ export function createBatchWarnings(label: string, { warn, note }: Pick<Reporter
   const lineOfId = new Map<string, number>();
   const duplicateLines = new Set<number>();
   const suspectLines: number[] = [];
-  let hasIdInBody = false;
   let hasListedIds = false;
   return {
     addBodyWarning: async (warning: Issue): Promise<void> => {
@@ -32,14 +31,11 @@ export function createBatchWarnings(label: string, { warn, note }: Pick<Reporter
       if (isLast)
         await note('further warnings are not shown; run with --dry-run --strict to count lines with warnings');
     },
-    /** `id` is JSON; `isInBody`: the line is a body, and not a line of an OpenAI batch. */
-    addCustomId: async (line: number, id: string, isInBody: boolean): Promise<void> => {
+    /** `id` is JSON. */
+    addCustomId: (line: number, id: string): void => {
       const firstLine = lineOfId.get(id) ?? line;
       if (lineOfId.size < MAX_TRACKED_IDS) lineOfId.set(id, firstLine);
       if (firstLine !== line && duplicateLines.size < MAX_LISTED_LINES) duplicateLines.add(firstLine).add(line);
-      if (!isInBody || hasIdInBody) return;
-      hasIdInBody = true;
-      await warn(`${label}:${line} custom_id: svc uses it as the id of the result and does not send it`);
     },
     addResponseWarnings: async (line: number, warnings: readonly string[]): Promise<void> => {
       if (warnings.length === 0) return;

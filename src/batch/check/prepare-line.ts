@@ -90,7 +90,7 @@ export async function prepareLine(
   const id = getMember(root, 'custom_id');
   const customId = id && (kindOf(id) === 'string' || kindOf(id) === 'number') ? rawText(id) : undefined;
   const inner = id || getMember(root, 'url') ? getMember(root, 'body') : undefined;
-  if (customId !== undefined) await batchWarnings.addCustomId(line.number, customId, !inner);
+  if (customId !== undefined) batchWarnings.addCustomId(line.number, customId);
   const body = inner ? openEnvelope(source, inner, line, settings.operation) : source;
   const hasCustomId = customId !== undefined && !inner;
   const draft = isIssue(body) ? body : await createLineDraft(body, hasCustomId, line.number, key, checks);

@@ -3,6 +3,7 @@ import { access, constants, type FileHandle, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { addAbortSignal, Readable } from 'node:stream';
 import { limitInputTime } from '../../body/input-reader.ts';
+import { Failure } from '../../errors.ts';
 import { fileFailure, withFileFailure } from '../../files/file-errors.ts';
 import { openAnonymousFile } from '../../files/file-replacement.ts';
 import { openInputFile, unreadableInputFailure } from '../../files/read-input.ts';
@@ -10,6 +11,7 @@ import { type InputLine, splitLines } from '../../files/split-lines.ts';
 import { createDeadline } from '../../http/time-limits.ts';
 import { CARRIAGE_RETURN, SPACE, TAB } from '../../json/json-bytes.ts';
 import { hasByteOrderMark } from '../../json/utf8.ts';
+import { shellWord } from '../../output/shell-quote.ts';
 import type { Runtime } from '../../runtime.ts';
 
 export type BatchInput = ReturnType<typeof createInput>;
@@ -27,9 +29,28 @@ export function isEmptyLine({ number, bytes }: InputLine): boolean {
 
 export type LineSplitter = (chunks: AsyncIterable<Uint8Array>) => AsyncIterable<InputLine>;
 
-/** The lines as they are; those above `maxLineBytes` have no bytes. */
-export function lineSplitter(maxLineBytes: number): LineSplitter {
-  return (chunks) => splitLines(chunks, maxLineBytes);
+/** The lines as they are; those above `maxLineBytes` have no bytes. With a label, a JSON array is a Failure `body`. */
+export function lineSplitter(maxLineBytes: number, label?: string): LineSplitter {
+  return (chunks) => splitLines(label === undefined ? chunks : rejectJsonArray(chunks, label), maxLineBytes);
+}
+
+/** The same chunks. Throws Failure `body` for JSON in an array, which would be an error in every line. */
+export async function* rejectJsonArray(
+  chunks: AsyncIterable<Uint8Array>,
+  path: string,
+): AsyncGenerator<Uint8Array, undefined> {
+  let isStart = true;
+  for await (const chunk of chunks) {
+    const first: string | undefined = isStart ? /[^\s\ufeff]/.exec(Buffer.from(chunk).toString('utf8'))?.[0] : '';
+    if (first === '[')
+      throw new Failure('body', `${path} is a JSON array, not JSON Lines`, {
+        hint: `write one value per line: jq -c '.[]' ${path === 'stdin' ? '' : `${shellWord(path)} `}> lines.jsonl`,
+        applied: 'no',
+      });
+    isStart &&= first === undefined;
+    yield chunk;
+  }
+  return undefined;
 }
 
 /** Opens a file of lines, or stdin for `-`; the time limit is for the first bytes of a FIFO. Throws Failure `local_file`. */

@@ -1,8 +1,5 @@
 import { Buffer } from 'node:buffer';
-import { hash } from 'node:crypto';
 import { extname } from 'node:path';
-import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
 import { bodyFlagNames } from '../../body/body-base.ts';
 import { invalidBodyFailure } from '../../body/body-check.ts';
 import { buildBody } from '../../body/build-body.ts';
@@ -14,16 +11,30 @@ import { flagName } from '../../fields/field.ts';
 import { type InputLine, splitLines } from '../../files/split-lines.ts';
 import { type FlagValue, type FlagValues, getArrayFlag, getStringFlag } from '../../flag.ts';
 import { JsonError } from '../../json/json-error.ts';
-import { getMember, type JsonDocument, kindOf, rawText, rootOf, stringOf } from '../../json/json-node.ts';
+import {
+  getMember,
+  type JsonDocument,
+  kindOf,
+  membersOf,
+  nodeAtPath,
+  parseJsonPath,
+  rawText,
+  rootOf,
+  stringOf,
+} from '../../json/json-node.ts';
 import { parseJson } from '../../json/parse-json.ts';
+import { pluralize } from '../../json/pluralize.ts';
 import { flagTarget, type Operation } from '../../operations/operation.ts';
-import { isEmptyLine, type LineSplitter } from './batch-input.ts';
+import { isEmptyLine, type LineSplitter, rejectJsonArray } from './batch-input.ts';
+import { checkUtf8, rejectOtherFormats } from './input-encoding.ts';
+import { isTableName, openTable, parseDelimiter } from './table-records.ts';
 
 /** The text of a cell, or its JSON value as typed. Throws JsonError for a cell that is not JSON. */
 type Row = (column: string, isJson: boolean) => string;
 
 /**
- * Makes the lines of a batch of the rows of a file: CSV or TSV with a header, by its name, otherwise JSON Lines of objects. A row
+ * Makes the lines of a batch of the rows of a file: CSV or TSV with a header, by its name or with a delimiter; lines of text, by
+ * its name; otherwise JSON Lines of objects. A row
  * that cannot be used becomes a line with a problem. Returns also the flags that bodies are made from. Throws usage, and what
  * building a body throws; the lines throw usage for columns that the file lacks, and Failure `body` for a file that is not CSV.
  */
@@ -44,7 +55,10 @@ export async function readRows(
     tools,
   );
   if (idColumn !== undefined && !columns.has(idColumn)) columns.set(idColumn, '--id-column');
-  const delimiter = tableDelimiter(path);
+  const delimiterFlag = getStringFlag(flags, 'delimiter');
+  const delimiter = delimiterFlag === undefined ? undefined : parseDelimiter(delimiterFlag);
+  const isText = extname(path).toLowerCase() === '.txt' && delimiter === undefined;
+  if (isText) readHeader(['line'], path, columns);
   const toLine = (
     place: Pick<InputLine, 'number' | 'offset' | 'length' | 'rowDigest'>,
     readRow: () => Row,
@@ -61,74 +75,39 @@ export async function readRows(
     }
   };
   const split: LineSplitter = async function* (chunks) {
-    if (delimiter !== undefined) {
+    if (delimiter !== undefined || isTableName(path)) {
+      const { records } = await openTable(chunks, path, delimiter, operation.maxBodyBytes);
       let header: readonly string[] | undefined;
       let number = 0;
-      for await (const { cells, offset, digest } of readRecords(chunks, path, delimiter, operation.maxBodyBytes)) {
+      for await (const { cells, offset, digest } of records) {
         if (header) {
           number += 1;
-          const row = tableRow(header, cells);
-          yield toLine({ number, offset, length: 0, rowDigest: digest }, () => row);
+          const names = header;
+          yield toLine({ number, offset, length: 0, rowDigest: digest }, () => tableRow(names, cells));
         } else header = readHeader(cells, path, columns);
       }
-    } else
-      for await (const line of splitLines(chunks, operation.maxBodyBytes)) {
+      if (number === 0) throw noRowsFailure(path, header ? 'it has a header, and no rows' : 'it is empty');
+    } else {
+      const known = rejectOtherFormats(chunks, path);
+      let rows = 0;
+      for await (const line of splitLines(isText ? known : rejectJsonArray(known, path), operation.maxBodyBytes)) {
         const { bytes } = line;
-        yield bytes && !isEmptyLine(line) ? toLine(line, () => objectRow(bytes)) : line;
+        const isRow = !isEmptyLine(line);
+        if (isRow) rows += 1;
+        if (bytes && isText) checkUtf8(bytes, path);
+        yield bytes && isRow ? toLine(line, () => (isText ? textRow(bytes) : objectRow(bytes))) : line;
       }
+      if (rows === 0) throw noRowsFailure(path, 'it is empty');
+    }
   };
   return { split, flags: usedFlags };
 }
 
-/** What separates the cells of a table, by the name of its file; undefined for a file of JSON Lines. */
-export function tableDelimiter(path: string): string | undefined {
-  return { '.csv': ',', '.tsv': '\t' }[extname(path).toLowerCase()];
-}
-
-interface TableRecord {
-  readonly cells: readonly string[];
-  /** The text of the record, without its line break. */
-  readonly raw: string;
-  /** Of its end. */
-  readonly offset: number;
-  /** Of its cells, however they are quoted, in 16 hex digits. */
-  readonly digest: string;
-}
-
-/** The records of CSV or TSV. Throws Failure `body` for other text. */
-export async function* readRecords(
-  chunks: AsyncIterable<Uint8Array>,
-  path: string,
-  delimiter: string,
-  maxRecordBytes: number,
-): AsyncGenerator<TableRecord> {
-  const { CsvError, parse } = await import('csv-parse');
-  // Every line break ends a record: by default, only that of the header does.
-  const records = { max_record_size: maxRecordBytes, skip_empty_lines: true, record_delimiter: ['\r\n', '\n', '\r'] };
-  const parser = parse({ bom: true, delimiter, info: true, raw: true, ...records });
-  // Its errors arrive with the records.
-  pipeline(Readable.from(decodeText(chunks, path)), parser).catch(() => {});
-  try {
-    for await (const { record, raw, info } of parser) {
-      const digest = hash('sha256', JSON.stringify(record), 'hex').slice(0, 16);
-      yield { cells: record, raw: raw.replace(/^[\r\n]+|[\r\n]+$/g, ''), offset: info.bytes, digest };
-    }
-  } catch (error) {
-    if (!(error instanceof CsvError)) throw error;
-    throw new Failure('body', `${path} is not valid CSV: ${error.message}`, { applied: 'no' });
-  }
-}
-
-// The library would replace invalid bytes.
-async function* decodeText(chunks: AsyncIterable<Uint8Array>, path: string): AsyncGenerator<string> {
-  const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
-  try {
-    for await (const chunk of chunks) yield decoder.decode(chunk, { stream: true });
-    yield decoder.decode();
-  } catch (error) {
-    if (!(error instanceof TypeError)) throw error;
-    throw new Failure('body', `${path} is not UTF-8`, { hint: `convert it: iconv -t UTF-8 ${path}`, applied: 'no' });
-  }
+function noRowsFailure(path: string, reason: string): Failure {
+  return new Failure('body', `there are no rows in ${path}: ${reason}`, {
+    hint: 'write one row per record, after a header in a table',
+    applied: 'no',
+  });
 }
 
 function readHeader(cells: readonly string[], path: string, columns: ReadonlyMap<string, string>): readonly string[] {
@@ -137,7 +116,7 @@ function readHeader(cells: readonly string[], path: string, columns: ReadonlyMap
     if (!names.includes(column))
       throw usageFailure(
         `${label} names the column ${JSON.stringify(column)}, which ${path} does not have`,
-        `its columns are ${names.map((name) => JSON.stringify(name)).join(', ')}`,
+        `${filterHint(column)}its columns are ${quoteNames(names)}`,
       );
     if (names.indexOf(column) !== names.lastIndexOf(column))
       throw usageFailure(`${path} has two columns ${JSON.stringify(column)}`, 'rename one of them');
@@ -145,7 +124,29 @@ function readHeader(cells: readonly string[], path: string, columns: ReadonlyMap
   return names;
 }
 
+function quoteNames(names: readonly string[]): string {
+  const more = names.length - MAX_SHOWN_NAMES;
+  const shown = names.slice(0, MAX_SHOWN_NAMES).map((name) => JSON.stringify(name));
+  return shown.join(', ') + (more > 0 ? ` and ${more} more` : '');
+}
+
+const MAX_SHOWN_NAMES = 20;
+
+// As templates of other programs have them.
+function filterHint(column: string): string {
+  const [name = '', filter] = column.split('|').map((part) => part.trim());
+  return filter === undefined ? '' : `svc has no filters: write {{${name}}}, or {{${name}:json}} for JSON; `;
+}
+
 function tableRow(header: readonly string[], cells: readonly string[]): Row {
+  if (cells.length !== header.length) {
+    const [place, cause] =
+      cells.length > header.length
+        ? [JSON.stringify(cells[header.length]), 'has no column']
+        : [JSON.stringify(header[cells.length]), 'has no cell'];
+    const counts = `the row has ${cells.length} ${pluralize(cells.length, 'cell')}, and the header ${header.length}`;
+    throw new JsonError(`${counts}: ${place} ${cause}; enclose cells with delimiters or line breaks in quotes`, 0);
+  }
   return (column, isJson) => {
     const cell = cells[header.indexOf(column)] ?? '';
     if (isJson) parsePart(cell, `the column ${JSON.stringify(column)} is not JSON`);
@@ -153,11 +154,24 @@ function tableRow(header: readonly string[], cells: readonly string[]): Row {
   };
 }
 
+function textRow(bytes: Buffer): Row {
+  const text = bytes.toString().replace(/^\ufeff|\r$/g, '');
+  return (column, isJson) => {
+    if (isJson) parsePart(text, `the column ${JSON.stringify(column)} is not JSON`);
+    return text;
+  };
+}
+
+// A name, or the path of a nested value.
 function objectRow(bytes: Buffer): Row {
   const root = rootOf(parsePart(bytes, 'invalid JSON'));
   return (column, isJson) => {
-    const value = getMember(root, column);
-    if (!value) throw new JsonError(`there is no member ${JSON.stringify(column)}`, 0);
+    const value = getMember(root, column) ?? nodeAtPath(root, parseJsonPath(column) ?? [column]);
+    if (!value) {
+      const names = quoteNames(Array.from(membersOf(root), ({ key }) => key));
+      const found = names && `; ${filterHint(column)}the row has ${names}`;
+      throw new JsonError(`there is no member ${JSON.stringify(column)}${found}`, 0);
+    }
     return kindOf(value) === 'string' && !isJson ? stringOf(value) : rawText(value);
   };
 }
@@ -228,14 +242,24 @@ async function buildTemplate(operation: Operation, args: readonly string[], flag
       throw usageFailure('a column cannot name a file', 'put the text of the file into the column');
     return Buffer.from(mark(path, decodeUtf8Text(path, await tools.read(path))));
   };
-  setNumbers(operation, markedFlags, prefix);
+  setJsonFields(operation, markedFlags, prefix);
   const base = prompt === undefined ? {} : { prompt: mark('the prompt', prompt) };
+  const hideTokens = (failure: Failure): Failure => {
+    const text = JSON.stringify([failure.message, failure.facts.hint, failure.facts.issues]);
+    const [, at] = new RegExp(`${prefix}q?(\\d+)z`).exec(text) ?? [];
+    const { column } = placeholders[Number(at)] ?? {};
+    if (column === undefined) return failure;
+    const place = `${columns.get(column) ?? 'the body'}: {{${column}}} is not at a place for its value`;
+    return usageFailure(place, `in JSON, write {{${column}:json}} for a value, and "{{${column}}}" for text`);
+  };
   const draft = await buildBody(
     { operation, args: [], flags: markedFlags, isStdinTerminal: true },
     { settings: undefined, base },
     { ...tools, read },
-  );
-  if (draft.issues.length > 0) throw invalidBodyFailure(draft.issues);
+  ).catch((error: unknown) => {
+    throw error instanceof Failure ? hideTokens(error) : error;
+  });
+  if (draft.issues.length > 0) throw hideTokens(invalidBodyFailure(draft.issues));
   if (placeholders.length === 0)
     throw usageFailure(
       'no flag names a column, so every row would send the same request',
@@ -250,15 +274,25 @@ async function buildTemplate(operation: Operation, args: readonly string[], flag
   };
 }
 
-// `--temperature {{t}}` is `--set temperature:={{t:json}}`: the flag of a number takes no token.
-function setNumbers(operation: Operation, flags: Map<string, FlagValue>, prefix: string): void {
-  const token = new RegExp(`^"?${prefix}q?(\\d+)z"?$`);
-  for (const [field, { type }] of Object.entries(flagTarget(operation).fields)) {
-    const [, at] = token.exec(getStringFlag(flags, flagName(field)) ?? '') ?? [];
-    if (at === undefined || (type !== 'number' && type !== 'integer')) continue;
-    flags.delete(flagName(field));
-    flags.set('set', [...getArrayFlag(flags, 'set'), `${field}:="${prefix}q${at}z"`]);
-  }
+// `--temperature {{t}}` is `--set temperature:={{t:json}}`: the flag of a number or of JSON takes no token.
+function setJsonFields(operation: Operation, flags: Map<string, FlagValue>, prefix: string): void {
+  const token = new RegExp(`^\\s*"?${prefix}q?(\\d+)z"?\\s*$`);
+  const { fields, path } = flagTarget(operation);
+  const setToken = (name: string, field: string, toJson: (token: string) => string): void => {
+    const [, at] = token.exec([flags.get(name)].flat().join('\n')) ?? [];
+    if (at === undefined) return;
+    flags.delete(name);
+    flags.set('set', [...getArrayFlag(flags, 'set'), `${[...path, field].join('.')}:=${toJson(`"${prefix}q${at}z"`)}`]);
+  };
+  for (const [field, { type }] of Object.entries(fields))
+    if (type !== 'string' && type !== 'boolean') setToken(flagName(field), field, (json) => json);
+  for (const [name, { kind }] of Object.entries(operation.shorthands ?? {}))
+    if (kind === 'reply-schema')
+      setToken(
+        name,
+        'response_format',
+        (json) => `{"type":"json_schema","json_schema":{"name":"reply","schema":${json}}}`,
+      );
 }
 
 // In JSON, a token outside of a string becomes a string; splitBody removes its quotes again.

@@ -8,7 +8,7 @@ import { firstStringMember, getMember, kindOf, numberMember, rawText, rootOf } f
 import { parseJson } from '../../json/parse-json.ts';
 import type { Sink } from '../../output/sink.ts';
 import { compileJqFilter, createJqEngine } from '../../results/jq-filter.ts';
-import { readRecords, tableDelimiter } from '../read/row-input.ts';
+import { isTableName, openTable, parseDelimiter } from '../read/table-records.ts';
 
 const MAX_ROW_BYTES = 256 * 1024 * 1024;
 
@@ -20,11 +20,15 @@ const MAX_ROW_BYTES = 256 * 1024 * 1024;
 export async function prepareJoin(
   displayPath: string,
   columns: readonly string[],
+  requestedDelimiter: string | undefined,
   context: Context,
 ): Promise<(sink: Sink) => Sink> {
   const { report } = context;
-  const delimiter = tableDelimiter(displayPath);
-  if (!delimiter) throw usageFailure(`--join cannot read ${displayPath}`, 'name a file that ends in .csv or .tsv');
+  if (requestedDelimiter === undefined && !isTableName(displayPath))
+    throw usageFailure(
+      `--join cannot read ${displayPath}`,
+      'name a file that ends in .csv or .tsv, or add --delimiter for a table',
+    );
   if (columns.length === 0)
     throw usageFailure('--join needs --columns', "write --columns 'answer=.response.choices[0].message.content'");
   const filters = columns.map((column) => {
@@ -45,7 +49,14 @@ export async function prepareJoin(
       .map((text) => (delimiter === ',' || /["\t\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text))
       .join(delimiter);
   const path = resolve(context.runtime.cwd, displayPath);
-  const records = readRecords(createReadStream(path), displayPath, delimiter, MAX_ROW_BYTES);
+  const { delimiter, preamble, records } = await openTable(
+    createReadStream(path),
+    displayPath,
+    requestedDelimiter === undefined ? undefined : parseDelimiter(requestedDelimiter),
+    MAX_ROW_BYTES,
+  ).catch((error: unknown) => {
+    throw unreadableInputFailure(displayPath, error);
+  });
   const nextRow = async () => {
     const { value } = await records.next().catch((error: unknown) => {
       throw unreadableInputFailure(displayPath, error);
@@ -55,7 +66,7 @@ export async function prepareJoin(
   const emptyCells = delimiter.repeat(filters.length);
   const isFilled = filters.map(() => false);
   let missingRows = 0;
-  let unwritten = `${(await nextRow())?.raw}${delimiter}${formatCells(filters.map(({ name }) => name))}\n`;
+  let unwritten = `${preamble}${(await nextRow())?.raw}${delimiter}${formatCells(filters.map(({ name }) => name))}\n`;
   let row = 0;
   const rowsUpTo = async (line: number, digest: string | undefined): Promise<string> => {
     let text = unwritten;

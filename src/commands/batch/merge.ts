@@ -110,5 +110,7 @@ async function prepareExport(
   if (filter) return (sink) => filteredSink(sink, filter, (failure, line) => filterFailure(failure, line, false));
   if (table === undefined && !flags.has('output-format')) return (sink) => sink;
   const { openAiSink, prepareJoin } = await import('../../batch/store/result-export.ts');
-  return table === undefined ? openAiSink : prepareJoin(table, getArrayFlag(flags, 'columns'), context);
+  return table === undefined
+    ? openAiSink
+    : prepareJoin(table, getArrayFlag(flags, 'columns'), getStringFlag(flags, 'delimiter'), context);
 }

@@ -1,0 +1,91 @@
+import { Buffer, isUtf8 } from 'node:buffer';
+import { extname } from 'node:path';
+import { Failure } from '../../errors.ts';
+import { shellWord } from '../../output/shell-quote.ts';
+
+const SAVE_AS_CSV = 'save it as CSV';
+// What a file is by its first bytes in hex digits and the text after them, and the next step.
+const formats: readonly (readonly [start: string, text: RegExp, name: string, hint: string])[] = [
+  ['504b0304', /mimetypeapplication\/vnd\.oasis/, 'an OpenDocument file (.ods)', SAVE_AS_CSV],
+  ['504b0304', /\[Content_Types\]|_rels\/|docProps\/|xl\//, 'a spreadsheet (.xlsx)', SAVE_AS_CSV],
+  ['d0cf11e0', /^/, 'a spreadsheet (.xls)', SAVE_AS_CSV],
+  ['50415231', /^/, 'a Parquet file', SAVE_AS_CSV],
+  ['504b03', /^/, 'a zip archive', 'unpack it with unzip, and name the file in it'],
+  ['504b05', /^/, 'an empty zip archive', 'name a file of rows'],
+  ['1f8b', /^/, 'compressed with gzip', 'decompress it with gunzip'],
+  ['fd377a585a', /^/, 'compressed with xz', 'decompress it with unxz'],
+  ['425a68', /^BZh[1-9]1AY/, 'compressed with bzip2', 'decompress it with bunzip2'],
+  ['28b52ffd', /^/, 'compressed with zstd', 'decompress it with unzstd'],
+];
+
+/** The same chunks. Throws Failure `body` if the first bytes are of a format that is not text, or of UTF-16. */
+export async function* rejectOtherFormats(
+  chunks: AsyncIterable<Uint8Array>,
+  path: string,
+): AsyncGenerator<Uint8Array, undefined> {
+  let head: Buffer | undefined = Buffer.alloc(0);
+  for await (const chunk of chunks) {
+    if (head) head = Buffer.concat([head, chunk]);
+    if (head && head.length < MIN_HEAD_BYTES) continue;
+    if (head) {
+      rejectHead(head, path);
+      yield head;
+      head = undefined;
+    } else yield chunk;
+  }
+  if (head) rejectHead(head, path);
+  if (head && head.length > 0) yield head;
+  return undefined;
+}
+
+const MIN_HEAD_BYTES = 8;
+
+function rejectHead(head: Buffer, path: string): void {
+  const [hex, text] = [head.toString('hex', 0, MIN_HEAD_BYTES), head.toString('latin1', 0, 1024)];
+  const [, , name, hint] = formats.find(([start, pattern]) => hex.startsWith(start) && pattern.test(text)) ?? [];
+  if (name !== undefined) throw new Failure('body', `${path} is ${name}`, { hint, applied: 'no' });
+  if (/^(?:fffe|feff)/.test(hex)) throw encodingFailure(path, 'UTF-16');
+  const [first, second, third, fourth] = head;
+  if (second === 0 && fourth === 0) throw encodingFailure(path, 'UTF-16LE');
+  if (first === 0 && third === 0) throw encodingFailure(path, 'UTF-16BE');
+}
+
+/** The text of a file. Throws Failure `body` for another encoding than UTF-8. */
+export async function* decodeText(chunks: AsyncIterable<Uint8Array>, path: string): AsyncGenerator<string, undefined> {
+  const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+  let last: Uint8Array = Buffer.alloc(0);
+  try {
+    for await (const chunk of rejectOtherFormats(chunks, path)) {
+      last = chunk;
+      yield decoder.decode(chunk, { stream: true });
+    }
+    yield decoder.decode();
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    throw singleByteFailure(path, last);
+  }
+}
+
+/** Throws Failure `body` for text that is not UTF-8. */
+export function checkUtf8(bytes: Uint8Array, path: string): void {
+  if (!isUtf8(bytes)) throw singleByteFailure(path, bytes);
+}
+
+// Five bytes are not characters of Windows-1252, and iconv would stop at them.
+function singleByteFailure(path: string, bytes: Uint8Array): Failure {
+  const hasOtherBytes = bytes.some((byte) => [0x81, 0x8d, 0x8f, 0x90, 0x9d].includes(byte));
+  return encodingFailure(path, hasOtherBytes ? 'ISO-8859-1' : 'WINDOWS-1252');
+}
+
+function encodingFailure(path: string, encoding: string): Failure {
+  const extension = extname(path);
+  const target = `${path.slice(0, path.length - extension.length)}.utf8${extension}`;
+  const command = `iconv -f ${encoding} -t UTF-8`;
+  const isFile = path !== '-' && path !== 'stdin';
+  const hint = isFile
+    ? `convert it: ${command} -o ${shellWord(target)} ${shellWord(path)}`
+    : `pipe it through: ${command}`;
+  const name = encoding.startsWith('UTF-16') ? 'UTF-16' : 'probably Windows-1252';
+  return new Failure('body', `${path} is not UTF-8, but ${name}`, { hint, applied: 'no' });
+}
