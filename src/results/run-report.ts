@@ -5,7 +5,6 @@ import type { Context } from '../context.ts';
 import { type Failure, usageFailure } from '../errors.ts';
 import { withFileFailure } from '../files/file-errors.ts';
 import { commitOrAbandon, nameSameFile, openReplacement } from '../files/file-replacement.ts';
-import { type FlagValues, getStringFlag } from '../flag.ts';
 import type { Runtime } from '../runtime.ts';
 import { createDistribution } from './distribution.ts';
 
@@ -17,30 +16,38 @@ export interface RunReport {
   readonly save: () => Promise<void>;
 }
 
-export const runReportFlags = ['junit', 'summary'] as const;
+/** The files that a run writes, by their flags. */
+export interface RunFiles {
+  readonly output: string | undefined;
+  readonly junit: string | undefined;
+  readonly summary: string | undefined;
+}
 
 /** Throws usage if a file of the report is not a file, or the file of the result, the conversation or the other report. */
-export async function checkReportFiles(flags: FlagValues, cwd: string): Promise<void> {
-  for (const flag of runReportFlags) {
-    const file = getStringFlag(flags, flag);
+export async function checkReportFiles(
+  { output, junit, summary }: RunFiles,
+  conversation: string | undefined,
+  cwd: string,
+): Promise<void> {
+  for (const [flag, file] of Object.entries({ junit, summary })) {
     if (file === '-')
-      throw usageFailure(`--${flag} writes a file, not stdout`, `name a file, such as ${exampleFiles[flag]}`);
-    for (const name of ['output', 'conversation', ...(flag === 'junit' ? [] : ['junit'])])
-      if (await nameSameFile(file, getStringFlag(flags, name), cwd))
+      throw usageFailure(
+        `--${flag} writes a file, not stdout`,
+        `name a file, such as ${flag}.${flag === 'junit' ? 'xml' : 'md'}`,
+      );
+    for (const [name, other] of Object.entries({ output, conversation, ...(flag === 'junit' ? {} : { junit }) }))
+      if (await nameSameFile(file, other, cwd))
         throw usageFailure(`--${flag} and --${name} name the same file, ${file}`, `choose another file with --${flag}`);
   }
 }
 
-const exampleFiles = { junit: 'junit.xml', summary: 'summary.md' };
-
 /** The report of `--junit` and `--summary`, see checkReportFiles. Throws Failure `local_file` if a file cannot be written. */
 export async function openRunReport(
-  flags: FlagValues,
+  { junit, summary }: RunFiles,
   title: string,
   context: Context,
 ): Promise<RunReport | undefined> {
   const { runtime, report } = context;
-  const [junit, summary] = runReportFlags.map((flag) => getStringFlag(flags, flag));
   if (junit === undefined && summary === undefined) return undefined;
   // Opened before anything is sent, so that a file that cannot be written costs no request.
   const saves = [

@@ -1,5 +1,6 @@
 import { dirname, resolve } from 'node:path';
-import { type BatchOptions, fillShardInFiles, readBatchOptions } from '../../batch/batch-options.ts';
+import type { RequestOptions } from '../../batch/batch-flags.ts';
+import { type BatchOptions, fillShard, readBatchOptions } from '../../batch/batch-options.ts';
 import { reportBatch } from '../../batch/batch-summary.ts';
 import { createBatchWarnings, formatLineRanges } from '../../batch/check/batch-warnings.ts';
 import { type LineChecks, NO_DEFAULTS, prepareLine, readLineDefaults } from '../../batch/check/prepare-line.ts';
@@ -20,6 +21,7 @@ import {
 import { createAutofill } from '../../body/autofill.ts';
 import { rejectReplacedInputs, stdinClaim } from '../../body/body-base.ts';
 import { createBodyCheck } from '../../body/body-check.ts';
+import { givenText, readBodyFlags } from '../../body/body-flags.ts';
 import { createBodyInputs } from '../../body/input-reader.ts';
 import { readChatExpectations } from '../../client/chat-expectations.ts';
 import { readAuthorization } from '../../client/connection.ts';
@@ -30,7 +32,6 @@ import type { Context } from '../../context.ts';
 import { Failure, usageFailure } from '../../errors.ts';
 import { uuidV7 } from '../../fields/uuid.ts';
 import { isReplaceable } from '../../files/file-replacement.ts';
-import { getStringFlag, isFlagOn } from '../../flag.ts';
 import { createDeadline } from '../../http/time-limits.ts';
 import { pluralize } from '../../json/pluralize.ts';
 import { flagTarget, type Operation } from '../../operations/operation.ts';
@@ -46,33 +47,39 @@ import { limitYoungGeneration } from '../../train/stream/small-heap.ts';
 /** Sends each line of a file, or what `splitInput` makes of it, as a body. Throws the Failure of the batch as a whole. */
 export async function runBatch(
   operation: Operation,
-  invocation: Invocation,
+  { args, options: given }: Invocation<Partial<RequestOptions>>,
   context: Context,
   splitInput?: LineSplitter,
 ): Promise<void> {
   const { runtime, report, signal } = context;
-  const { args, flags } = invocation;
-  const settings = await resolveSettings(operation, flags, context);
+  const settings = await resolveSettings(operation, given, context);
   const { destination, timeoutMs } = settings;
-  const options = readBatchOptions(invocation, settings, runtime.env);
-  const filter = await openResultFilter(flags, context, () => timeoutMs ?? Number.POSITIVE_INFINITY);
-  const fileFlags = fillShardInFiles(flags, options.shard);
-  const output = getStringFlag(fileFlags, 'output');
-  stdinClaim({ operation, args, flags });
-  await rejectReplacedInputs({ operation, args, flags: fileFlags }, runtime.cwd);
+  const options = readBatchOptions(args, given, settings, runtime.env);
+  const filter = await openResultFilter(given, context, () => timeoutMs ?? Number.POSITIVE_INFINITY);
+  const files = {
+    output: fillShard(given.output, options.shard),
+    junit: fillShard(given.junit, options.shard),
+    summary: fillShard(given.summary, options.shard),
+  };
+  const { output, junit, summary } = files;
+  const bodyFlags = readBodyFlags(operation, given);
+  const names = { operation, args, given: bodyFlags, options: given };
+  stdinClaim(names);
+  await rejectReplacedInputs(names, { '-o': output, '--junit': junit, '--summary': summary }, runtime.cwd);
   const tools = createBodyInputs(context, createDeadline(timeoutMs, runtime, settings.isTimeoutDefault));
-  const expectations = await readChatExpectations(flags, tools.read, context.suspendSignals);
-  const rows = flags.has('rows')
-    ? await (await import('../../batch/read/row-input.ts')).readRows(operation, invocation, tools)
-    : undefined;
-  const defaults = rows ? NO_DEFAULTS : await readLineDefaults(operation, flags, tools);
+  const expectations = await readChatExpectations(given, tools.read, context.suspendSignals);
+  const rows =
+    given.rows !== undefined
+      ? await (await import('../../batch/read/row-input.ts')).readRows(operation, args, given, bodyFlags, tools)
+      : undefined;
+  const defaults = rows ? NO_DEFAULTS : await readLineDefaults(operation, bodyFlags, tools);
   const split = rows?.split ?? splitInput ?? lineSplitter(operation.maxBodyBytes);
   const input = await openBatchInput(options.input, runtime, split, timeoutMs);
   const { label } = input;
   const continuesTrace = operation.continuesTrace && !settings.isExact;
-  const parent = continuesTrace ? await readParent(flags, context) : undefined;
+  const parent = continuesTrace ? await readParent(given.noParent, context) : undefined;
   const checks = await createLineChecks(settings, { label, defaults, tools, parent }, context);
-  const previewFormat = settings.previewFormat && chooseFormat('record', flags, context.stdout.isTerminal);
+  const previewFormat = settings.previewFormat && chooseFormat('record', given, context.stdout.isTerminal);
   // Nothing is read twice that need not be.
   const keepInput = (): Promise<void> => input.keep(dirname(resolve(runtime.cwd, output ?? '-')), signal);
   if (options.sample) await keepInput();
@@ -80,10 +87,10 @@ export async function runBatch(
   const selection = { ...options, sampledLines };
   if (previewFormat && !options.isResumed) return checkLines(input, selection, checks, context, previewFormat);
   if (!destination) throw missingBaseUrl();
-  await checkReportFiles(fileFlags, runtime.cwd);
+  await checkReportFiles(files, givenText(bodyFlags, 'conversation'), runtime.cwd);
   const identity = createBatchIdentity(destination.url, options, {
     ...checks,
-    defaults: rows ? { fieldEdits: [], perLineFlags: rows.flags } : defaults,
+    defaults: rows ? { fieldEdits: [], perLineFlags: rows.given } : defaults,
   });
   let prior: PriorResults | undefined;
   let end: BatchEnd;
@@ -93,7 +100,7 @@ export async function runBatch(
       await keepInput();
       await checkLines(input, selection, checks, context);
     }
-    const file = await findOutputFile(output, requestedFilter(flags)?.flag, options.isResumed, context);
+    const file = await findOutputFile(output, requestedFilter(given)?.flag, options.isResumed, context);
     prior = file && (await openPriorResults(file, identity, checks.run, options, runtime, report));
     const differences = prior && (await compareWithPrior(input, selection, prior, context));
     if (previewFormat) return await checkLines(input, selection, checks, context, previewFormat);
@@ -111,8 +118,8 @@ export async function runBatch(
     const { run } = resultStore.batch;
     const isTraining = typeof operation.arguments?.as === 'object';
     const guards = isTraining ? await import('../train/job-guard.ts') : undefined;
-    const guardFor = guards?.createLineGuards(settings, isFlagOn(flags, 'allow-duplicate'), label, run, context);
-    const runReport = await openRunReport(fileFlags, `svc ${operation.command.join(' ')}`, context);
+    const guardFor = guards?.createLineGuards(settings, given.allowDuplicate === true, label, run, context);
+    const runReport = await openRunReport(files, `svc ${operation.command.join(' ')}`, context);
     const batch = { ...checks, run, resultStore, guardFor, expectations, runReport };
     end = await sendBatch(input, selection, batch, authorization, context);
   } finally {

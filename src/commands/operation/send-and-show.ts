@@ -39,13 +39,13 @@ interface ShownResponse {
  * Sends a request, prints the response and returns it. A conversation is saved with it, even if it cannot be printed.
  * Throws the Failure otherwise. The outcome is in the reports of `--junit` and `--summary`, and in the history.
  */
-export async function sendAndShow(request: PreparedRequest, options: ShowOptions, context: Context) {
+export async function sendAndShow(request: PreparedRequest, start: ShowOptions, context: Context) {
   const { runtime, report } = context;
-  const { settings, flags, hooks } = options;
+  const { settings, options, hooks } = start;
   const seen: Partial<ShownResponse> = {};
-  if (!hooks) return sendAndPrint(request, options, seen, undefined, context);
+  if (!hooks) return sendAndPrint(request, start, seen, undefined, context);
   const title = `svc ${request.operation.command.join(' ')}`;
-  const runReport = await openRunReport(flags, title, context);
+  const runReport = await openRunReport(options, title, context);
   const [time, startedAt] = [new Date(runtime.now()).toISOString(), runtime.elapsed()];
   const duration = (): number => seen.timing?.totalMs ?? runtime.elapsed() - startedAt;
   let isReported = false;
@@ -81,7 +81,7 @@ export async function sendAndShow(request: PreparedRequest, options: ShowOptions
       await saveReport();
     },
   };
-  const shown = await sendAndPrint(request, options, seen, actions, context).catch(async (error: unknown) => {
+  const shown = await sendAndPrint(request, start, seen, actions, context).catch(async (error: unknown) => {
     await end(error instanceof ClosedPipeError ? undefined : toFailure(error));
     throw error;
   });
