@@ -1,9 +1,9 @@
 import { type AppliedState, Failure, InterruptedError, toFailure } from '../errors.ts';
 import { pluralize } from '../json/pluralize.ts';
+import { formatLineRanges } from '../output/transfer-text.ts';
 import { ClosedPipeError } from '../output/writer.ts';
-import { type BatchCounts, totalLines } from './batch-statistics.ts';
-import { formatLineRanges } from './check/batch-warnings.ts';
-import { causeLines, statisticsLines } from './report-text.ts';
+import { type BatchCounts, totalLines } from '../reports/batch/batch-statistics.ts';
+import { causeLines, statisticsLines } from '../reports/batch/report-text.ts';
 import type { BatchEnd } from './send/run-lines.ts';
 
 /** Reports how a batch ended. Throws the Failure of the batch as a whole. */

@@ -1,8 +1,8 @@
 import { flagGroup, joinFlags } from '../flag.ts';
 import { allOperations } from '../operations/all-operations.ts';
 import { changesNothing } from '../operations/operation.ts';
+import { lintKindNames } from '../reports/lint/lint-kinds.ts';
 import { resultFilters, resultFlagNames } from '../results/output-format.ts';
-import { lintKindNames } from '../train/lint/lint-kinds.ts';
 
 // The own flags of commands, apart from the commands, so that help and completion load nothing else of them.
 

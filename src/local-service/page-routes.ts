@@ -76,7 +76,7 @@ export function pageRoutes({ store, now, login }: ServiceContext): [string, Serv
     [
       '/report.css',
       readRoute('none', async () => {
-        const { REPORT_STYLE } = await import('../results/report-page.ts');
+        const { REPORT_STYLE } = await import('../reports/report-page.ts');
         return textResponse(200, Buffer.from(REPORT_STYLE), 'text/css; charset=utf-8', pageHeaders);
       }),
     ],

@@ -14,11 +14,11 @@ import {
 } from '../json/json-node.ts';
 import { parseJson } from '../json/parse-json.ts';
 import { type JsonValue, RawJson } from '../json/write-json.ts';
-import { createDistribution } from '../results/distribution.ts';
-import { createLinter } from '../train/lint/linter.ts';
-import { MAX_CHART_BINS } from '../train/lint/report.ts';
-import { lintMarkup } from '../train/lint/report-html.ts';
-import { addReward, createRewardStats, isTrainable } from '../train/lint/summary.ts';
+import { createDistribution } from '../reports/distribution.ts';
+import { createLinter } from '../reports/lint/linter.ts';
+import { MAX_CHART_BINS } from '../reports/lint/report.ts';
+import { lintMarkup } from '../reports/lint/report-html.ts';
+import { addReward, createRewardStats, isTrainable } from '../reports/lint/summary.ts';
 import { yieldToEventLoop } from './event-loop.ts';
 import { countTraceCalls, readStoredTrajectories, readTraceCalls, readTraceFeedback } from './store/page-queries.ts';
 import type { ServiceStore, StoredRow } from './store/service-store.ts';

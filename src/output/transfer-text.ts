@@ -1,4 +1,5 @@
 import { formatByteSize } from '../files/byte-size.ts';
+import { pluralize } from '../json/pluralize.ts';
 
 export interface TransferProgress {
   readonly bytes: number;
@@ -44,4 +45,19 @@ export function wholeRange(from: number, to: number, format = formatNumber): str
 export function formatSeconds(seconds: number): string {
   if (seconds < 90) return `${Math.ceil(seconds)} s`;
   return seconds < 5400 ? `${Math.ceil(seconds / 60)} min` : `${Math.ceil(seconds / 3600)} h`;
+}
+
+const MAX_RANGES = 20;
+
+/** Line numbers as ascending ranges: `3, 7-12`; of many ranges the first 20, and how many more there are. */
+export function formatLineRanges(lines: Iterable<number>): string {
+  const ranges: [first: number, last: number][] = [];
+  for (const line of [...lines].sort((left, right) => left - right)) {
+    const range = ranges.at(-1);
+    if (range && range[1] === line - 1) range[1] = line;
+    else ranges.push([line, line]);
+  }
+  const shown = ranges.slice(0, MAX_RANGES).map(([first, last]) => (first === last ? `${first}` : `${first}-${last}`));
+  const more = ranges.length - MAX_RANGES;
+  return shown.join(', ') + (more > 0 ? ` and ${more} more ${pluralize(more, 'range')}` : '');
 }

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { formatLineRanges } from '../../src/batch/check/batch-warnings.ts';
 import { isEmptyLine } from '../../src/batch/read/batch-input.ts';
 import { isInShard } from '../../src/batch/read/selected-lines.ts';
 import { parseShard } from '../../src/batch/read/shard.ts';
 import { type InputLine, splitLines } from '../../src/files/split-lines.ts';
+import { formatLineRanges } from '../../src/output/transfer-text.ts';
 
 async function linesIn(pieces: readonly string[], most = 1000): Promise<InputLine[]> {
   const given = async function* (): AsyncGenerator<Uint8Array> {

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { createBatchCounts } from '../../src/batch/batch-statistics.ts';
 import { formatBatchProgress } from '../../src/batch/send/run-lines.ts';
+import { createBatchCounts } from '../../src/reports/batch/batch-statistics.ts';
 
 const counts = (done: number, failed: number, linesRead: number, bytesRead: number, sentLines = done + failed) => ({
   ...createBatchCounts(),

@@ -1,12 +1,17 @@
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { createBatchReport } from '../../src/batch/batch-report.ts';
-import { addResult, createBatchCounts, createBatchStatistics, sortedCauses } from '../../src/batch/batch-statistics.ts';
 import { formatBatchSummary, lostResultsFailure } from '../../src/batch/batch-summary.ts';
-import { causeLines, reportText } from '../../src/batch/report-text.ts';
 import { Failure } from '../../src/errors.ts';
-import { createDistribution, evenEdges, logEdges } from '../../src/results/distribution.ts';
+import { createBatchReport } from '../../src/reports/batch/batch-report.ts';
+import {
+  addResult,
+  createBatchCounts,
+  createBatchStatistics,
+  sortedCauses,
+} from '../../src/reports/batch/batch-statistics.ts';
+import { causeLines, reportText } from '../../src/reports/batch/report-text.ts';
+import { createDistribution, evenEdges, logEdges } from '../../src/reports/distribution.ts';
 import { answerJson, countingServer } from '../support/counting-server.ts';
 import { cleanEnv, run } from '../support/process.ts';
 import { svc, temporaryDirectory } from '../support/svc.ts';

@@ -18,6 +18,7 @@ const directories = [
   'client',
   'local-service',
   'config',
+  'reports',
   'train',
   'trace',
   'body',
@@ -54,6 +55,9 @@ describe('imports', () => {
     if (shared.includes(from)) return;
     for (const { target, isDynamic } of importsOf(name, text)) {
       const to = directoryOf(target);
+      // `operation/` is the way that operations share, and not a command.
+      if (from === 'commands' && to === from && !target.startsWith('commands/operation/'))
+        expect(target.split('/')[1], `${name} imports another command`).toBe(name.split('/')[1]);
       if (to === from || shared.includes(to)) continue;
       // Commands are imported only when they are chosen, except the tables of their flags.
       if (to === 'commands' && target !== 'commands/command-flags.ts')

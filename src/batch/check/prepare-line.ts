@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer';
-import type { createAutofill } from '../../body/autofill.ts';
-import { type BodyCheck, invalidBodyFailure } from '../../body/body-check.ts';
+import { createAutofill } from '../../body/autofill.ts';
+import { type BodyCheck, createBodyCheck, invalidBodyFailure } from '../../body/body-check.ts';
 import type { BodyFlags } from '../../body/body-flags.ts';
 import {
   createDraft,
@@ -14,8 +14,9 @@ import { applyFlags, applyShorthands } from '../../body/flag-edits.ts';
 import type { BodyInputs } from '../../body/input-reader.ts';
 import { emptyBodyJson, isIssue, type JsonSource, locationInSource, objectIssue } from '../../body/json-source.ts';
 import type { Settings } from '../../client/resolve-settings.ts';
+import type { Context } from '../../context.ts';
 import { type Failure, type Issue, usageFailure } from '../../errors.ts';
-import { uuidV5 } from '../../fields/uuid.ts';
+import { uuidV5, uuidV7 } from '../../fields/uuid.ts';
 import type { InputLine } from '../../files/split-lines.ts';
 import type { FlagValue } from '../../flag.ts';
 import { applySplices } from '../../json/edit.ts';
@@ -41,7 +42,7 @@ import { createPositionLookup, formatPosition, positionAt } from '../../json/utf
 import { flagTarget, type Operation, type Shorthand } from '../../operations/operation.ts';
 import type { TraceParent } from '../../trace/trace-context.ts';
 import type { SentLine } from '../store/line-table.ts';
-import type { BatchWarnings } from './batch-warnings.ts';
+import { type BatchWarnings, createBatchWarnings } from './batch-warnings.ts';
 
 export interface LineChecks {
   readonly settings: Settings;
@@ -55,6 +56,23 @@ export interface LineChecks {
   readonly label: string;
   readonly check: BodyCheck;
   readonly warnings: BatchWarnings;
+}
+
+/** The checks of all lines of a batch, with the id of the run. */
+export async function createLineChecks(
+  settings: Settings,
+  given: Pick<LineChecks, 'label' | 'defaults' | 'tools' | 'parent'>,
+  { runtime, report }: Context,
+): Promise<LineChecks> {
+  const { operation, isExact } = settings;
+  return {
+    ...given,
+    settings,
+    fill: isExact ? undefined : createAutofill(flagTarget(operation)),
+    run: uuidV7(runtime.now(), runtime.randomBytes(10)),
+    check: await createBodyCheck(operation, { ...settings, origin: 'batch' }),
+    warnings: createBatchWarnings(given.label, report),
+  };
 }
 
 /**

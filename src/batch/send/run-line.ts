@@ -1,5 +1,4 @@
 import { Buffer } from 'node:buffer';
-import type { Draft } from '../../body/draft.ts';
 import { type ChatExpectations, expectationFailure } from '../../client/chat-expectations.ts';
 import type { Connection } from '../../client/connection.ts';
 import { createDoubt, invalidResponseFailure, requestFailure } from '../../client/exchange-failure.ts';
@@ -23,30 +22,23 @@ import { rootOf } from '../../json/json-node.ts';
 import { parseJson, tryParseJson } from '../../json/parse-json.ts';
 import { writeJson } from '../../json/write-json.ts';
 import { createRedactor } from '../../output/redaction.ts';
-import { mergeStream } from '../../results/chunk-merger.ts';
-import type { RunReport } from '../../results/run-report.ts';
-import type { ParsedResponse } from '../../results/show-response.ts';
-import { type LineChecks, prepareLine } from '../check/prepare-line.ts';
-import type { IndexedResult } from '../store/line-table.ts';
 import {
   classifyLine,
-  formatResult,
-  type LineAttempt,
   type LineResult,
   type LineState,
   messageWithIssue,
   resultLineFacts,
   UNSENT,
-} from '../store/result-line.ts';
+} from '../../reports/batch/line-facts.ts';
+import type { RunReport } from '../../reports/run-report.ts';
+import { mergeStream } from '../../results/chunk-merger.ts';
+import type { ParsedResponse } from '../../results/show-response.ts';
+import { type LineChecks, prepareLine } from '../check/prepare-line.ts';
+import type { IndexedResult } from '../store/line-table.ts';
+import { formatResult, type LineAttempt } from '../store/result-line.ts';
 import { canSendLine, type PriorLine, type ResultStore } from '../store/result-store.ts';
+import type { CreateLineGuard, LineGuard } from './line-guard.ts';
 import type { Scheduler, Turn } from './scheduler.ts';
-
-/** Records the request of a line outside of the batch too, and prevents a duplicate there. */
-export interface LineGuard extends Required<Pick<SendHooks, 'onSend' | 'onOutcome'>> {
-  readonly onSend: () => Promise<void>;
-  /** The response to the line in an earlier run, if that is known outside of the batch. */
-  readonly knownResponse: () => Promise<Buffer | undefined>;
-}
 
 export interface BatchJob extends LineChecks {
   readonly connection: Connection;
@@ -54,9 +46,8 @@ export interface BatchJob extends LineChecks {
   readonly signal: ExchangeSignal;
   readonly resultStore: ResultStore;
   /** Called with the result of each line, once it is stored. */
-  readonly onResult?: (line: number, result: LineResult) => Promise<void>;
-  /** Creates the guard of a line, which an earlier run may have applied; undefined if lines need none. */
-  readonly guardFor?: ((line: number, draft: Draft, mayBeApplied: boolean) => LineGuard) | undefined;
+  readonly onResult?: ((line: number, result: LineResult) => Promise<void>) | undefined;
+  readonly guardFor?: CreateLineGuard | undefined;
   readonly canRetryUnknown: boolean;
   /** Takes back the result of a line, if it is stored: the response may be for another request. */
   readonly revise: (run: LineRun) => void;

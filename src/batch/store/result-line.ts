@@ -1,18 +1,10 @@
 import { Buffer } from 'node:buffer';
 import { hash } from 'node:crypto';
 import type { ExpectationResult } from '../../client/chat-expectations.ts';
-import type { AppliedState, Failure } from '../../errors.ts';
+import type { Failure } from '../../errors.ts';
 import type { InputLine } from '../../files/split-lines.ts';
 import { CARRIAGE_RETURN, LINE_FEED } from '../../json/json-bytes.ts';
-import {
-  firstStringMember,
-  getMember,
-  itemsAt,
-  type JsonNode,
-  numberMember,
-  rawText,
-  rootOf,
-} from '../../json/json-node.ts';
+import { firstStringMember, getMember, type JsonNode, rawText, rootOf } from '../../json/json-node.ts';
 import { parseJson, tryParseJson } from '../../json/parse-json.ts';
 import { compactJson, writeJson } from '../../json/write-json.ts';
 import { failureFields } from '../../output/failure-text.ts';
@@ -44,40 +36,6 @@ export interface LineAttempt {
   expectations?: readonly ExpectationResult[];
   warnings?: readonly string[];
 }
-
-export type LineStatus = 'done' | 'failed' | 'unknown' | 'unsent';
-
-export interface LineState {
-  readonly status: LineStatus;
-  /** The line failed, and was or may have been applied. */
-  readonly isUnresolved: boolean;
-}
-
-export function classifyLine(exitCode: number, applied: AppliedState = 'no'): LineState {
-  if (exitCode === 0) return { status: 'done', isUnresolved: false };
-  return { status: applied === 'unknown' ? 'unknown' : 'failed', isUnresolved: applied !== 'no' };
-}
-
-export interface LineResult extends LineState, Omit<ResultLineFacts, 'line'> {
-  readonly failure: Failure | undefined;
-  /** The line was sent, by this run or an earlier one, and is safe to send again. */
-  readonly isIdempotent: boolean;
-  /** Signs that the response is for another request. */
-  readonly warnings: readonly string[];
-}
-
-export const UNSENT: LineResult = {
-  status: 'unsent',
-  isUnresolved: false,
-  failure: undefined,
-  isIdempotent: false,
-  message: undefined,
-  attempts: 0,
-  milliseconds: 0,
-  httpStatus: undefined,
-  response: undefined,
-  warnings: [],
-};
 
 /** The digest of an input line, in 16 hex digits; a carriage return at its end does not count. */
 export function digestInputLine({ bytes, length }: Pick<InputLine, 'bytes' | 'length'>): string {
@@ -141,36 +99,6 @@ export function parseResultLine(bytes: Buffer) {
 function integerMember(node: JsonNode | undefined, name: string): number | undefined {
   const value = getMember(node, name);
   return value && /^\d{1,15}$/.test(rawText(value)) ? Number(rawText(value)) : undefined;
-}
-
-export type ResultLineFacts = ReturnType<typeof resultLineFacts>;
-
-/** The facts of a result line; undefined for those that it lacks. `milliseconds` end with the response. */
-export function resultLineFacts(root: JsonNode | undefined) {
-  const error = getMember(root, 'error');
-  const [issue] = itemsAt(error, 'issues');
-  const text = firstStringMember(error, 'message');
-  const [path, problem] = ['path', 'message'].map((name) => firstStringMember(issue, name));
-  return {
-    line: countMember(root, 'line') ?? 0,
-    httpStatus: numberMember(root, 'status'),
-    /** The message of the failure, with its first issue and without secrets. */
-    message: text && messageWithIssue(text, { path, message: problem }),
-    attempts: countMember(root, 'attempts') ?? 0,
-    milliseconds: countMember(root, 'ms') ?? 0,
-    response: getMember(root, 'response'),
-  };
-}
-
-/** A field that is a count, 0 for negative numbers; undefined for anything else, also for numbers above 2^53 - 1. */
-export function countMember(node: JsonNode | undefined, name: string): number | undefined {
-  const count = Math.max(0, numberMember(node, name) ?? Number.NaN);
-  return count <= Number.MAX_SAFE_INTEGER ? count : undefined;
-}
-
-export function messageWithIssue(message: string, issue: { [part in 'path' | 'message']?: string | undefined } = {}) {
-  if (!issue.message) return message;
-  return `${message}: ${issue.path ? `${issue.path}: ` : ''}${issue.message}`;
 }
 
 /** The Failure of a filter on a result line, with its line number; with its outcome too, if this command sent the line. */

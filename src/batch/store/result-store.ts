@@ -10,8 +10,8 @@ import type { InputLine } from '../../files/split-lines.ts';
 import type { Operation } from '../../operations/operation.ts';
 import type { Reporter } from '../../output/reporter.ts';
 import type { Sink } from '../../output/sink.ts';
+import { formatLineRanges } from '../../output/transfer-text.ts';
 import type { BatchOptions } from '../batch-options.ts';
-import { formatLineRanges } from '../check/batch-warnings.ts';
 import type { BatchInput } from '../read/batch-input.ts';
 import { type LineSelection, selectedLines } from '../read/selected-lines.ts';
 import {

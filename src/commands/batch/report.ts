@@ -1,11 +1,7 @@
 import { createReadStream } from 'node:fs';
-import { addToReport, type BatchReport, createBatchReport } from '../../batch/batch-report.ts';
-import { compareOutputs, type IndexedOutput } from '../../batch/compare-results.ts';
-import { comparisonHtml, reportHtml } from '../../batch/report-html.ts';
-import { comparisonJson, comparisonText, reportJson, reportText } from '../../batch/report-text.ts';
+import { compareOutputs, type IndexedOutput } from '../../batch/store/compare-results.ts';
 import { createLineTable } from '../../batch/store/line-table.ts';
 import { MAX_RESULT_BYTES, type OutputPath, readOutput, resolveOutputs } from '../../batch/store/output-file.ts';
-import { classifyLine, resultLineFacts } from '../../batch/store/result-line.ts';
 import type { Invocation } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { usageFailure } from '../../errors.ts';
@@ -15,9 +11,13 @@ import { splitLines } from '../../files/split-lines.ts';
 import type { OptionsOfList } from '../../flag.ts';
 import { rootOf } from '../../json/json-node.ts';
 import { parseJson } from '../../json/parse-json.ts';
+import { addToReport, type BatchReport, createBatchReport } from '../../reports/batch/batch-report.ts';
+import { classifyLine, resultLineFacts } from '../../reports/batch/line-facts.ts';
+import { comparisonHtml, reportHtml } from '../../reports/batch/report-html.ts';
+import { comparisonJson, comparisonText, reportJson, reportText } from '../../reports/batch/report-text.ts';
+import { checkHtmlPath, writeReportPage } from '../../reports/report-page.ts';
 import type { ResultOptions } from '../../results/output-format.ts';
 import { openResultOutput, printResult, resultOf } from '../../results/print-result.ts';
-import { checkHtmlPath, writeReportPage } from '../../results/report-page.ts';
 import type { batchReportFlags } from '../command-flags.ts';
 
 /** Summarizes the outputs of batches, or compares two. Throws Failure `local_file` for a file that is not an output. */

@@ -1,11 +1,4 @@
-import { DEFAULT_BATCH_OPTIONS } from '../../batch/batch-options.ts';
-import { NO_DEFAULTS } from '../../batch/check/prepare-line.ts';
-import { createMemoryInput } from '../../batch/read/batch-input.ts';
-import { sendBatch } from '../../batch/send/run-lines.ts';
-import type { LineResult } from '../../batch/store/result-line.ts';
-import { createStreamStore } from '../../batch/store/result-store.ts';
-import { createBodyInputs } from '../../body/input-reader.ts';
-import { readAuthorization } from '../../client/connection.ts';
+import { sendBodies } from '../../batch/send-bodies.ts';
 import { resolveSettings, type Settings } from '../../client/resolve-settings.ts';
 import type { Invocation } from '../../command.ts';
 import { traceBaseUrl } from '../../config/destination.ts';
@@ -13,9 +6,9 @@ import { dataDirectory } from '../../config/directories.ts';
 import type { ServiceOptions } from '../../config/settings.ts';
 import type { Context } from '../../context.ts';
 import { Failure, InterruptedError, type Issue, toFailure } from '../../errors.ts';
-import { createDeadline } from '../../http/time-limits.ts';
 import { pluralize } from '../../json/pluralize.ts';
 import { callStartOperation } from '../../operations/call-start.ts';
+import type { LineResult } from '../../reports/batch/line-facts.ts';
 import type { ResultOptions } from '../../results/output-format.ts';
 import { openResultOutput, printResult, resultOf } from '../../results/print-result.ts';
 import {
@@ -26,7 +19,6 @@ import {
   type SpooledCall,
   spoolDirectory,
 } from '../../trace/spool.ts';
-import { createLineChecks } from '../batch/batch.ts';
 
 // A flush is the last step of a job: it does not wait for a service that is down as long as a batch does.
 const MAX_OUTAGE_MS = 5000;
@@ -113,17 +105,8 @@ async function sendCalls(calls: readonly SpooledCall[], progress: FlushProgress,
   // Lines of the spool mean nothing to a reader.
   const report = { ...context.report, note: async () => {}, warn: async () => {}, error: async () => {} };
   const silent = { ...context, report };
-  const bodies = calls.map(({ body }) => body);
-  const input = createMemoryInput('the spool', bodies, callStartOperation.maxBodyBytes);
-  const tools = createBodyInputs(context, createDeadline(settings.timeoutMs, context.runtime));
-  const given = { label: input.label, defaults: NO_DEFAULTS, tools, parent: undefined };
-  const unchanged = { ...settings, isExact: true, isStrict: false, isCheckDisabled: true };
-  const checks = await createLineChecks(unchanged, given, silent);
-  const resultStore = createStreamStore({ run: checks.run, operation: callStartOperation.path, shard: '1/1' });
-  const authorization = await readAuthorization(settings, context);
-  const options = { ...DEFAULT_BATCH_OPTIONS, maxOutageMs: MAX_OUTAGE_MS };
-  const batch = { ...checks, resultStore, onResult };
-  const { tally, stopReason, abortReason } = await sendBatch(input, options, batch, authorization, silent);
+  const source = { label: 'the spool', bodies: calls.map(({ body }) => body) };
+  const { tally, stopReason, abortReason } = await sendBodies(source, settings, MAX_OUTAGE_MS, onResult, silent);
   const code = abortReason instanceof InterruptedError ? abortReason.code : 'partly_failed';
   const applied = tally.byStatus.unknown > 0 ? 'unknown' : 'no';
   return new Failure(code, firstMessage ?? stopReason ?? '', { applied });

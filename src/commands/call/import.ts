@@ -1,11 +1,11 @@
 import type { BatchFlagOptions } from '../../batch/batch-flags.ts';
 import { spanSplitter } from '../../batch/read/span-input.ts';
+import { runBatch } from '../../batch/run-batch.ts';
 import type { SettingOptions } from '../../client/request-flags.ts';
 import type { RunCommand } from '../../command.ts';
 import type { ServiceOptions } from '../../config/settings.ts';
 import type { OptionsOfList } from '../../flag.ts';
 import { callStartOperation } from '../../operations/call-start.ts';
-import { runBatch } from '../batch/batch.ts';
 import type { callProjectFlag } from '../command-flags.ts';
 
 type ImportOptions = ServiceOptions &

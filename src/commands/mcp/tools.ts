@@ -1,6 +1,7 @@
 import { Buffer } from 'node:buffer';
 import { enforceChecks } from '../../body/body-check.ts';
 import { buildBody } from '../../body/build-body.ts';
+import { createJobGuard, createTrainingJob } from '../../client/job-guard.ts';
 import { prepareRequest } from '../../client/request.ts';
 import { resolveSettings } from '../../client/resolve-settings.ts';
 import { type Outcome, sendAlone } from '../../client/send.ts';
@@ -20,7 +21,6 @@ import { failureJson } from '../../output/failure-text.ts';
 import type { Reporter } from '../../output/reporter.ts';
 import { mergeStream } from '../../results/chunk-merger.ts';
 import { createTraceContext, readTraceParent } from '../../trace/trace-context.ts';
-import { createJobGuard, createTrainingJob } from '../train/job-guard.ts';
 
 export interface McpTool {
   readonly name: string;

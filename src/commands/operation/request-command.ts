@@ -37,7 +37,7 @@ export function requestCommand(
     rejectInvalidFlags(operation, given, runtime.now());
     fileReference(options.expectSchema ?? '', '--expect-schema');
     if (isBatch) {
-      const { runBatch } = await import('../batch/batch.ts');
+      const { runBatch } = await import('../../batch/run-batch.ts');
       return await runBatch(operation, invocation, context);
     }
     const input = { operation, args, given, options, isStdinTerminal: runtime.stdin.isTTY === true };

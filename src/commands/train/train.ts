@@ -4,6 +4,7 @@ import { buildBody } from '../../body/build-body.ts';
 import type { Draft } from '../../body/draft.ts';
 import { createBodyInputs, type LabeledBytes } from '../../body/input-reader.ts';
 import { isYamlFile } from '../../body/json-source.ts';
+import { createJobGuard, createTrainingJob } from '../../client/job-guard.ts';
 import { prepareRequest } from '../../client/request.ts';
 import type { Settings } from '../../client/resolve-settings.ts';
 import { dataDirectory } from '../../config/directories.ts';
@@ -32,7 +33,6 @@ import { type RequestStart, requestCommand } from '../operation/request-command.
 import { readHooks } from '../operation/response-hooks.ts';
 import { sendAndShow } from '../operation/send-and-show.ts';
 import { showRequest } from '../operation/show-request.ts';
-import { createJobGuard, createTrainingJob } from './job-guard.ts';
 
 /** Creates a training job: settings, a body that may be larger than memory, checks, guard against duplicates, send, show. */
 export const runTrain = requestCommand(trainOperation, async (start, context) => {

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { parseJsonPath } from '../../../src/json/json-node.ts';
-import { lintKindNames } from '../../../src/train/lint/lint-kinds.ts';
-import { createLinter, type LintResult } from '../../../src/train/lint/linter.ts';
-import { standardDeviation } from '../../../src/train/lint/summary.ts';
+import { parseJsonPath } from '../../src/json/json-node.ts';
+import { lintKindNames } from '../../src/reports/lint/lint-kinds.ts';
+import { createLinter, type LintResult } from '../../src/reports/lint/linter.ts';
+import { standardDeviation } from '../../src/reports/lint/summary.ts';
 
 async function* piecesOf(text: string, size: number): AsyncGenerator<Uint8Array> {
   const bytes = Buffer.from(text);

@@ -19,8 +19,8 @@ import {
 } from '../../json/json-node.ts';
 import { compareNumberLiterals } from '../../json/number-literal.ts';
 import { compactChunks, tokenEnd } from '../../json/write-json.ts';
-import type { TrajectoryChecks } from '../stream/checks.ts';
-import { InvalidTextError, type TrajectoryPart } from '../stream/reader.ts';
+import type { TrajectoryChecks } from '../../train/stream/checks.ts';
+import { InvalidTextError, type TrajectoryPart } from '../../train/stream/reader.ts';
 import type { LintKind } from './lint-kinds.ts';
 
 /** Reports a finding in a trajectory, with the offset in its text and the path inside it. */

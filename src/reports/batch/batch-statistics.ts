@@ -1,10 +1,10 @@
-import type { Failure } from '../errors.ts';
-import type { InputLine } from '../files/split-lines.ts';
-import { getMember, type JsonNode, kindOf, rawText, stringOf } from '../json/json-node.ts';
-import { tryParseJson } from '../json/parse-json.ts';
-import { createDistribution, type Distribution } from '../results/distribution.ts';
-import type { RunReport } from '../results/run-report.ts';
-import { countMember, type LineResult, type LineState, type ResultLineFacts, UNSENT } from './store/result-line.ts';
+import type { Failure } from '../../errors.ts';
+import type { InputLine } from '../../files/split-lines.ts';
+import { getMember, type JsonNode, kindOf, rawText, stringOf } from '../../json/json-node.ts';
+import { tryParseJson } from '../../json/parse-json.ts';
+import { createDistribution, type Distribution } from '../distribution.ts';
+import type { RunReport } from '../run-report.ts';
+import { countMember, type LineResult, type LineState, type ResultLineFacts, UNSENT } from './line-facts.ts';
 
 /** Figures over the results of a batch, in bounded memory. */
 export type BatchStatistics = ReturnType<typeof createBatchStatistics>;

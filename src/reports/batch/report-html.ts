@@ -1,12 +1,11 @@
-import { pluralize } from '../json/pluralize.ts';
-import { formatCount, formatMilliseconds, formatNumber } from '../output/transfer-text.ts';
-import { chartFigure, logAxis, valueAxis } from '../results/charts.ts';
-import { markedCount } from '../results/distribution.ts';
-import { figureList, type Markup, reportPage, reportSection, tableOf } from '../results/report-page.ts';
+import { pluralize } from '../../json/pluralize.ts';
+import { formatCount, formatLineRanges, formatMilliseconds, formatNumber } from '../../output/transfer-text.ts';
+import { chartFigure, logAxis, valueAxis } from '../charts.ts';
+import { markedCount } from '../distribution.ts';
+import { figureList, type Markup, reportPage, reportSection, tableOf } from '../report-page.ts';
 import type { BatchReport } from './batch-report.ts';
+import { type Comparison, lineChanges } from './batch-report.ts';
 import { sortedCauses } from './batch-statistics.ts';
-import { formatLineRanges } from './check/batch-warnings.ts';
-import { type Comparison, lineChanges } from './compare-results.ts';
 import {
   barEdges,
   changeLines,

@@ -1,15 +1,37 @@
 import { dirname, resolve } from 'node:path';
-import type { RequestOptions } from '../../batch/batch-flags.ts';
-import { type BatchOptions, fillShard, readBatchOptions } from '../../batch/batch-options.ts';
-import { reportBatch } from '../../batch/batch-summary.ts';
-import { createBatchWarnings, formatLineRanges } from '../../batch/check/batch-warnings.ts';
-import { type LineChecks, NO_DEFAULTS, prepareLine, readLineDefaults } from '../../batch/check/prepare-line.ts';
-import { type BatchInput, type LineSplitter, lineSplitter, openBatchInput } from '../../batch/read/batch-input.ts';
-import { chooseSample, type LineSelection, selectedLines } from '../../batch/read/selected-lines.ts';
-import { type BatchEnd, sendBatch } from '../../batch/send/run-lines.ts';
-import { createBatchIdentity } from '../../batch/store/batch-journal.ts';
-import type { OutputPath } from '../../batch/store/output-file.ts';
-import { digestInputLine, filterFailure } from '../../batch/store/result-line.ts';
+import { rejectReplacedInputs, stdinClaim } from '../body/body-base.ts';
+import { givenText, readBodyFlags } from '../body/body-flags.ts';
+import { createBodyInputs } from '../body/input-reader.ts';
+import { readChatExpectations } from '../client/chat-expectations.ts';
+import { readAuthorization } from '../client/connection.ts';
+import { resolveSettings } from '../client/resolve-settings.ts';
+import type { Invocation } from '../command.ts';
+import { missingBaseUrl } from '../config/destination.ts';
+import type { Context } from '../context.ts';
+import { Failure, usageFailure } from '../errors.ts';
+import { isReplaceable } from '../files/file-replacement.ts';
+import { createDeadline } from '../http/time-limits.ts';
+import { pluralize } from '../json/pluralize.ts';
+import type { Operation } from '../operations/operation.ts';
+import { issueText } from '../output/failure-text.ts';
+import { openSink } from '../output/sink.ts';
+import { formatLineRanges } from '../output/transfer-text.ts';
+import { checkReportFiles, openRunReport } from '../reports/run-report.ts';
+import { filteredSink } from '../results/jq-filter.ts';
+import { chooseFormat, type OutputFormat, requestedFilter } from '../results/output-format.ts';
+import { openResultFilter, printResult, resultOf } from '../results/print-result.ts';
+import { readParent } from '../trace/trace-context.ts';
+import { limitYoungGeneration } from '../train/stream/small-heap.ts';
+import type { RequestOptions } from './batch-flags.ts';
+import { type BatchOptions, fillShard, readBatchOptions } from './batch-options.ts';
+import { reportBatch } from './batch-summary.ts';
+import { createLineChecks, type LineChecks, NO_DEFAULTS, prepareLine, readLineDefaults } from './check/prepare-line.ts';
+import { type BatchInput, type LineSplitter, lineSplitter, openBatchInput } from './read/batch-input.ts';
+import { chooseSample, type LineSelection, selectedLines } from './read/selected-lines.ts';
+import { type BatchEnd, sendBatch } from './send/run-lines.ts';
+import { createBatchIdentity } from './store/batch-journal.ts';
+import type { OutputPath } from './store/output-file.ts';
+import { digestInputLine, filterFailure } from './store/result-line.ts';
 import {
   compareInput,
   createStreamStore,
@@ -17,32 +39,7 @@ import {
   openPriorResults,
   openResultStore,
   type PriorResults,
-} from '../../batch/store/result-store.ts';
-import { createAutofill } from '../../body/autofill.ts';
-import { rejectReplacedInputs, stdinClaim } from '../../body/body-base.ts';
-import { createBodyCheck } from '../../body/body-check.ts';
-import { givenText, readBodyFlags } from '../../body/body-flags.ts';
-import { createBodyInputs } from '../../body/input-reader.ts';
-import { readChatExpectations } from '../../client/chat-expectations.ts';
-import { readAuthorization } from '../../client/connection.ts';
-import { resolveSettings, type Settings } from '../../client/resolve-settings.ts';
-import type { Invocation } from '../../command.ts';
-import { missingBaseUrl } from '../../config/destination.ts';
-import type { Context } from '../../context.ts';
-import { Failure, usageFailure } from '../../errors.ts';
-import { uuidV7 } from '../../fields/uuid.ts';
-import { isReplaceable } from '../../files/file-replacement.ts';
-import { createDeadline } from '../../http/time-limits.ts';
-import { pluralize } from '../../json/pluralize.ts';
-import { flagTarget, type Operation } from '../../operations/operation.ts';
-import { issueText } from '../../output/failure-text.ts';
-import { openSink } from '../../output/sink.ts';
-import { filteredSink } from '../../results/jq-filter.ts';
-import { chooseFormat, type OutputFormat, requestedFilter } from '../../results/output-format.ts';
-import { openResultFilter, printResult, resultOf } from '../../results/print-result.ts';
-import { checkReportFiles, openRunReport } from '../../results/run-report.ts';
-import { readParent } from '../../trace/trace-context.ts';
-import { limitYoungGeneration } from '../../train/stream/small-heap.ts';
+} from './store/result-store.ts';
 
 /** Sends each line of a file, or what `splitInput` makes of it, as a body. Throws the Failure of the batch as a whole. */
 export async function runBatch(
@@ -70,7 +67,7 @@ export async function runBatch(
   const expectations = await readChatExpectations(given, tools.read, context.suspendSignals);
   const rows =
     given.rows !== undefined
-      ? await (await import('../../batch/read/row-input.ts')).readRows(operation, args, given, bodyFlags, tools)
+      ? await (await import('./read/row-input.ts')).readRows(operation, args, given, bodyFlags, tools)
       : undefined;
   const defaults = rows ? NO_DEFAULTS : await readLineDefaults(operation, bodyFlags, tools);
   const split = rows?.split ?? splitInput ?? lineSplitter(operation.maxBodyBytes);
@@ -117,7 +114,7 @@ export async function runBatch(
     const resultStore = prior && differences ? await openResultStore(prior, identity, differences) : await openStream();
     const { run } = resultStore.batch;
     const isTraining = typeof operation.arguments?.as === 'object';
-    const guards = isTraining ? await import('../train/job-guard.ts') : undefined;
+    const guards = isTraining ? await import('./send/line-guard.ts') : undefined;
     const guardFor = guards?.createLineGuards(settings, given.allowDuplicate === true, label, run, context);
     const runReport = await openRunReport(files, `svc ${operation.command.join(' ')}`, context);
     const batch = { ...checks, run, resultStore, guardFor, expectations, runReport };
@@ -127,22 +124,6 @@ export async function runBatch(
     await prior?.release();
   }
   await reportBatch(end);
-}
-
-export async function createLineChecks(
-  settings: Settings,
-  given: Pick<LineChecks, 'label' | 'defaults' | 'tools' | 'parent'>,
-  { runtime, report }: Context,
-): Promise<LineChecks> {
-  const { operation, isExact } = settings;
-  return {
-    ...given,
-    settings,
-    fill: isExact ? undefined : createAutofill(flagTarget(operation)),
-    run: uuidV7(runtime.now(), runtime.randomBytes(10)),
-    check: await createBodyCheck(operation, { ...settings, origin: 'batch' }),
-    warnings: createBatchWarnings(given.label, report),
-  };
 }
 
 // Prints errors on stderr and, with a format, counts on stdout.

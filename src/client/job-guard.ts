@@ -1,21 +1,18 @@
-import { Buffer } from 'node:buffer';
-import type { BatchJob, LineGuard } from '../../batch/send/run-line.ts';
-import type { Draft } from '../../body/draft.ts';
-import type { Settings } from '../../client/resolve-settings.ts';
-import { recordedUrl } from '../../config/destination.ts';
-import { dataDirectory } from '../../config/directories.ts';
-import type { Context } from '../../context.ts';
-import { type RequestOutcome, toFailure } from '../../errors.ts';
-import { firstStringMember, itemsAt, type JsonDocument, rootOf } from '../../json/json-node.ts';
-import { writeJson } from '../../json/write-json.ts';
-import {
-  type AllowedDuplicates,
-  createJobHistory,
-  jobHistoryFile,
-  jobStatus,
-  type TrainingJob,
-} from '../../train/job-history.ts';
-import { type BodyDigest, digestBytes } from '../../train/stream/upload.ts';
+import type { Draft } from '../body/draft.ts';
+import { recordedUrl } from '../config/destination.ts';
+import { dataDirectory } from '../config/directories.ts';
+import type { Context } from '../context.ts';
+import { type RequestOutcome, toFailure } from '../errors.ts';
+import { firstStringMember, itemsAt, type JsonDocument, rootOf } from '../json/json-node.ts';
+import { type AllowedDuplicates, createJobHistory, jobHistoryFile, type TrainingJob } from '../train/job-history.ts';
+import { type BodyDigest, digestBytes } from '../train/stream/upload.ts';
+import type { SendHooks } from './request.ts';
+import type { Settings } from './resolve-settings.ts';
+
+/** Records the request of a job, and prevents a duplicate. */
+export interface JobGuard extends Required<Pick<SendHooks, 'onOutcome'>> {
+  readonly onSend: () => Promise<void>;
+}
 
 /**
  * The guard against sending a job twice by mistake: `onSend` throws what `begin` of the job history throws, except for the local
@@ -26,7 +23,7 @@ export function createJobGuard(
   allowed: AllowedDuplicates,
   { runtime, report }: Context,
   history = createJobHistory(jobHistoryFile(dataDirectory(runtime)), runtime),
-): Pick<LineGuard, 'onSend' | 'onOutcome'> {
+): JobGuard {
   let start: Promise<(outcome: RequestOutcome) => Promise<void>> | undefined;
   return {
     onSend: async () => {
@@ -58,26 +55,4 @@ function countTrajectories(doc: JsonDocument): Pick<TrainingJob, 'groups' | 'tra
   const groups = itemsAt(rootOf(doc), 'trajectory_groups');
   const sizes = groups.map((group) => itemsAt(group, 'trajectories').length);
   return { groups: groups.length, trajectories: sizes.reduce((sum, size) => sum + size, 0) };
-}
-
-export function createLineGuards(
-  settings: Settings,
-  allowsDuplicate: boolean,
-  file: string,
-  run: string,
-  context: Context,
-): NonNullable<BatchJob['guardFor']> {
-  const { runtime } = context;
-  const history = createJobHistory(jobHistoryFile(dataDirectory(runtime)), runtime);
-  return (line, draft, mayBeApplied) => {
-    const job = { ...createTrainingJob(draft, [file], settings), run, line };
-    return {
-      ...createJobGuard(job, allowsDuplicate || (mayBeApplied && 'unknown'), context, history),
-      knownResponse: async () => {
-        const record = await history.find(job);
-        if (!record || jobStatus(record, runtime) !== 'applied') return undefined;
-        return Buffer.from(writeJson({ id: firstStringMember(record.end, 'id') ?? null }));
-      },
-    };
-  };
 }

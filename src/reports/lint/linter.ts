@@ -2,7 +2,7 @@ import { sortIssuesByLocation } from '../../body/body-check.ts';
 import { observeChunks } from '../../http/body-chunks.ts';
 import { formatJsonPath, type JsonPath } from '../../json/json-node.ts';
 import { formatPosition } from '../../json/utf8.ts';
-import { createTrajectoryChecks } from '../stream/checks.ts';
+import { createTrajectoryChecks } from '../../train/stream/checks.ts';
 import {
   createEnvelope,
   InvalidTextError,
@@ -11,7 +11,7 @@ import {
   type TextForm,
   type TextLocation,
   type TrajectoryPart,
-} from '../stream/reader.ts';
+} from '../../train/stream/reader.ts';
 import { checkAllowingNonFinite, createToolsHasher, lintTrajectory } from './lint-trajectory.ts';
 import {
   addTrajectory,

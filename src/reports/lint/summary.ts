@@ -1,8 +1,8 @@
 import { formatJsonPath } from '../../json/json-node.ts';
 import { compareNumberLiterals } from '../../json/number-literal.ts';
 import { formatPosition } from '../../json/utf8.ts';
-import { createDistribution, createSpacedSample } from '../../results/distribution.ts';
-import type { TextLocation } from '../stream/reader.ts';
+import type { TextLocation } from '../../train/stream/reader.ts';
+import { createDistribution, createSpacedSample } from '../distribution.ts';
 import type { LintKind } from './lint-kinds.ts';
 import { type lintTrajectory, truncateText } from './lint-trajectory.ts';
 

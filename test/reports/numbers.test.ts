@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createDistribution } from '../../../src/results/distribution.ts';
+import { createDistribution } from '../../src/reports/distribution.ts';
 import {
   addReward,
   classifyVariance,
   createRewardStats,
   type RewardStats,
   standardDeviation,
-} from '../../../src/train/lint/summary.ts';
+} from '../../src/reports/lint/summary.ts';
 
 function rewardsOf(texts: readonly string[]): RewardStats {
   const rewards = createRewardStats();

@@ -1,8 +1,8 @@
-import { firstStringMember, getMember, isTrue, itemsAt, type JsonNode, rawText } from '../json/json-node.ts';
-import { chatText, completionChoices } from '../results/chat-text.ts';
-import { createDistribution, createSpacedSample } from '../results/distribution.ts';
+import { firstStringMember, getMember, isTrue, itemsAt, type JsonNode, rawText } from '../../json/json-node.ts';
+import { chatText, completionChoices } from '../../results/chat-text.ts';
+import { createDistribution, createSpacedSample } from '../distribution.ts';
 import { addResult, createBatchStatistics } from './batch-statistics.ts';
-import type { LineStatus, ResultLineFacts } from './store/result-line.ts';
+import type { LineStatus, ResultLineFacts } from './line-facts.ts';
 
 /** What a report shows of one or more outputs, in bounded memory. */
 export type BatchReport = ReturnType<typeof createBatchReport>;
@@ -49,4 +49,18 @@ export function resultText({ message, response }: ResultLineFacts): string {
 
 export function truncateSample(text: string): string {
   return text.length > MAX_SAMPLE_CHARS ? `${text.slice(0, MAX_SAMPLE_CHARS)}…` : text;
+}
+
+const MAX_CHANGED_LINES = 50;
+
+/** How a line of the second output differs: it is not done only there, is done only there, or has another text. */
+export const lineChanges = ['worse', 'better', 'different'] as const;
+
+export type Comparison = ReturnType<typeof createComparison>;
+
+export function createComparison() {
+  // The failure or the response in the first output, and in the second one.
+  const sample = () => createSpacedSample<{ line: number; before: string; after: string }>(MAX_CHANGED_LINES);
+  const changes = { worse: sample(), better: sample(), different: sample() };
+  return { compared: 0, onlyFirst: 0, onlySecond: 0, changes };
 }

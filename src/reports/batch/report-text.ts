@@ -1,12 +1,11 @@
-import { pluralize } from '../json/pluralize.ts';
-import type { JsonValue } from '../json/write-json.ts';
-import { formatCount, formatMilliseconds, wholeRange } from '../output/transfer-text.ts';
-import { type Distribution, evenEdges, logEdges, plotBars } from '../results/distribution.ts';
-import { alignColumns } from '../results/format-rows.ts';
+import { pluralize } from '../../json/pluralize.ts';
+import type { JsonValue } from '../../json/write-json.ts';
+import { formatCount, formatLineRanges, formatMilliseconds, wholeRange } from '../../output/transfer-text.ts';
+import { alignColumns } from '../../results/format-rows.ts';
+import { type Distribution, evenEdges, logEdges, plotBars } from '../distribution.ts';
 import type { BatchReport } from './batch-report.ts';
+import { type Comparison, lineChanges } from './batch-report.ts';
 import { type BatchStatistics, sortedCauses } from './batch-statistics.ts';
-import { formatLineRanges } from './check/batch-warnings.ts';
-import { type Comparison, lineChanges } from './compare-results.ts';
 
 const MAX_SHOWN_CAUSES = 5;
 const BAR_COUNT = 12;

@@ -1,0 +1,66 @@
+import type { AppliedState, Failure } from '../../errors.ts';
+import { firstStringMember, getMember, itemsAt, type JsonNode, numberMember } from '../../json/json-node.ts';
+
+export type LineStatus = 'done' | 'failed' | 'unknown' | 'unsent';
+
+export interface LineState {
+  readonly status: LineStatus;
+  /** The line failed, and was or may have been applied. */
+  readonly isUnresolved: boolean;
+}
+
+export function classifyLine(exitCode: number, applied: AppliedState = 'no'): LineState {
+  if (exitCode === 0) return { status: 'done', isUnresolved: false };
+  return { status: applied === 'unknown' ? 'unknown' : 'failed', isUnresolved: applied !== 'no' };
+}
+
+export interface LineResult extends LineState, Omit<ResultLineFacts, 'line'> {
+  readonly failure: Failure | undefined;
+  /** The line was sent, by this run or an earlier one, and is safe to send again. */
+  readonly isIdempotent: boolean;
+  /** Signs that the response is for another request. */
+  readonly warnings: readonly string[];
+}
+
+export const UNSENT: LineResult = {
+  status: 'unsent',
+  isUnresolved: false,
+  failure: undefined,
+  isIdempotent: false,
+  message: undefined,
+  attempts: 0,
+  milliseconds: 0,
+  httpStatus: undefined,
+  response: undefined,
+  warnings: [],
+};
+
+export type ResultLineFacts = ReturnType<typeof resultLineFacts>;
+
+/** The facts of a result line; undefined for those that it lacks. `milliseconds` end with the response. */
+export function resultLineFacts(root: JsonNode | undefined) {
+  const error = getMember(root, 'error');
+  const [issue] = itemsAt(error, 'issues');
+  const text = firstStringMember(error, 'message');
+  const [path, problem] = ['path', 'message'].map((name) => firstStringMember(issue, name));
+  return {
+    line: countMember(root, 'line') ?? 0,
+    httpStatus: numberMember(root, 'status'),
+    /** The message of the failure, with its first issue and without secrets. */
+    message: text && messageWithIssue(text, { path, message: problem }),
+    attempts: countMember(root, 'attempts') ?? 0,
+    milliseconds: countMember(root, 'ms') ?? 0,
+    response: getMember(root, 'response'),
+  };
+}
+
+/** A field that is a count, 0 for negative numbers; undefined for anything else, also for numbers above 2^53 - 1. */
+export function countMember(node: JsonNode | undefined, name: string): number | undefined {
+  const count = Math.max(0, numberMember(node, name) ?? Number.NaN);
+  return count <= Number.MAX_SAFE_INTEGER ? count : undefined;
+}
+
+export function messageWithIssue(message: string, issue: { [part in 'path' | 'message']?: string | undefined } = {}) {
+  if (!issue.message) return message;
+  return `${message}: ${issue.path ? `${issue.path}: ` : ''}${issue.message}`;
+}
