@@ -276,6 +276,17 @@ export function parseJson(input: Uint8Array | string, maxValues = MAX_TAPE_VALUE
   return { bytes, tape };
 }
 
+/** The values of a text that has any number of them, one after another. Throws JsonError at the first that is malformed. */
+export function* parseJsonSequence(input: Uint8Array): Generator<JsonNode> {
+  const bytes = decodeUtf8(input, true);
+  const maxValues = Math.min(MAX_TAPE_VALUES, countSeparators(bytes) + 1);
+  for (let at = skipWhitespace(bytes, 0); at < bytes.length; ) {
+    const { tape, end } = indexValue(bytes, at, maxValues);
+    yield rootOf({ bytes, tape });
+    at = skipWhitespace(bytes, end);
+  }
+}
+
 export function tryParseJson(text: Uint8Array | string): JsonNode | undefined {
   try {
     return rootOf(parseJson(text));

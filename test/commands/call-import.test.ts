@@ -79,11 +79,16 @@ describe('call import', () => {
   });
 
   it.for([
-    ['{"resourceMetrics":[]}', 3, 'spans.json:1 is not OTLP/JSON of traces: it has no "resourceSpans"'],
+    ['{"resourceMetrics":[]}', 3, 'no spans in spans.json: it has 1 document of metrics'],
+    ['{"spanz":[]}', 3, 'spans.json:1 is not OTLP/JSON of traces: it has no "resourceSpans"'],
     ['{"resourceSpans":[', 3, 'spans.json:1 is not OTLP/JSON of traces: unexpected end of input'],
-    [`${document(span(1))}\n{"x"\n`, 3, 'spans.json:2 is not OTLP/JSON of traces'],
+    [`${document(span(1))}\n{"x"\n`, 10, 'line 2 of the file is not OTLP/JSON of traces'],
     [document('{"name":"x"}'), 10, 'the span has no traceId or no spanId'],
-    [document('{"traceId":"a","spanId":"b","startTimeUnixNano":"soon"}'), 10, 'no startTimeUnixNano in nanoseconds'],
+    [
+      document('{"traceId":"5B8EFFF798038103D269B633813FC60C","spanId":"EEE19B7EC3C1B171","startTimeUnixNano":"soon"}'),
+      10,
+      'no startTimeUnixNano in nanoseconds',
+    ],
   ] as const)('rejects %j', async ([text, exitCode, message]) => {
     const { run } = await scene({ 'spans.json': text });
     const { code, stderr } = await run(['spans.json', '-o', 'out.jsonl']);

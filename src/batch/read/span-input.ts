@@ -1,4 +1,5 @@
 import { Buffer } from 'node:buffer';
+import { hash } from 'node:crypto';
 import { Failure } from '../../errors.ts';
 import { type InputLine, splitLines } from '../../files/split-lines.ts';
 import { JsonError } from '../../json/json-error.ts';
@@ -6,66 +7,119 @@ import {
   firstStringMember,
   getMember,
   itemsAt,
+  itemsOf,
   type JsonNode,
   kindOf,
   rawBytes,
   rawText,
-  rootOf,
   stringOf,
 } from '../../json/json-node.ts';
-import { parseJson, tryParseJson } from '../../json/parse-json.ts';
+import { parseJsonSequence } from '../../json/parse-json.ts';
+import { pluralize } from '../../json/pluralize.ts';
 import { isEmptyLine, type LineSplitter } from './batch-input.ts';
+import { readJaegerTraces } from './jaeger-spans.ts';
 
 // A collector rotates its files long before, and an SDK exports batches of spans.
 const MAX_DOCUMENT_BYTES = 256 * 1024 * 1024;
 
+const EXPORT_HINT = 'export spans as OTLP/JSON, for example with the file exporter of a collector';
+
 /**
- * Makes a line of each span of OTLP/JSON, which starts a call: a document, or lines of documents as a collector writes them. A
- * span that cannot be used becomes a line with a problem. Throws Failure `body` for other text.
+ * Makes a line of each span of OTLP/JSON, which starts a call: documents on one line each, as a collector writes them, or in
+ * any other layout; also the export of a trace from Jaeger. A span that cannot be used becomes a line with a problem, and so
+ * does a document after the first spans. Documents of other signals are skipped: `onSkipped` gets a text that counts them.
+ * Throws Failure `body` for a text without spans.
  */
-export function spanSplitter(label: string): LineSplitter {
+export function spanSplitter(label: string, onSkipped: (text: string) => Promise<void>): LineSplitter {
   return async function* (chunks) {
+    const skipped = new Map<string, number>();
     let number = 0;
-    for await (const { text, line } of readDocuments(chunks))
-      for (const resourceSpans of readResourceSpans(text, label, line))
-        for (const scopeSpans of itemsAt(resourceSpans, 'scopeSpans'))
-          for (const span of itemsAt(scopeSpans, 'spans')) {
-            number += 1;
-            const place = { number, offset: 0, length: 0, isTorn: false, isRow: true } as const;
-            yield { ...place, ...callLine(span, getMember(resourceSpans, 'resource'), getMember(scopeSpans, 'scope')) };
-          }
+    const toLine = (made: Pick<InputLine, 'bytes' | 'problem'>): InputLine => {
+      number += 1;
+      return { number, offset: 0, length: 0, isTorn: false, isRow: true, ...made };
+    };
+    for await (const { text, line } of readDocuments(chunks)) {
+      let problem: string | undefined;
+      try {
+        for (const document of parseDocuments(text)) {
+          const found = findResourceSpans(document);
+          if (typeof found === 'string') skipped.set(found, (skipped.get(found) ?? 0) + 1);
+          else if (found) for (const span of found.flatMap(spansOf)) yield toLine(span);
+          else problem = 'it has no "resourceSpans"';
+        }
+      } catch (error) {
+        if (!(error instanceof JsonError)) throw error;
+        problem = error.message;
+      }
+      if (problem === undefined) continue;
+      const message = `is not OTLP/JSON of traces: ${problem}`;
+      if (number === 0) throw new Failure('body', `${label}:${line} ${message}`, { hint: EXPORT_HINT, applied: 'no' });
+      yield toLine({ bytes: undefined, problem: `line ${line} of the file ${message}` });
+    }
+    const counts = [...skipped]
+      .map(([signal, count]) => `${count} ${pluralize(count, 'document')} of ${signal}`)
+      .join(', ');
+    if (number === 0)
+      throw new Failure('body', `no spans in ${label}${counts && `: it has ${counts}`}`, {
+        hint: EXPORT_HINT,
+        applied: 'no',
+      });
+    if (counts !== '') await onSkipped(`${label}: skipped ${counts}, which have no spans`);
   };
 }
 
-// Lines, if the first one is a whole document; else the file is one.
+// Lines, if the first one has whole documents; else the file is one text.
 async function* readDocuments(chunks: AsyncIterable<Uint8Array>) {
   let parts: Buffer[] | undefined;
   let isFirst = true;
   for await (const line of splitLines(chunks, MAX_DOCUMENT_BYTES)) {
     const { number, bytes = Buffer.alloc(0) } = line;
-    if (isFirst && isEmptyLine(line)) continue;
-    if (isFirst && !tryParseJson(bytes)) parts = [];
+    if (isEmptyLine(line)) continue;
+    if (isFirst && !hasWholeDocuments(bytes)) parts = [];
     isFirst = false;
     if (parts) parts.push(bytes, Buffer.from('\n'));
-    else if (!isEmptyLine(line)) yield { text: bytes, line: number };
+    else yield { text: bytes, line: number };
   }
   if (parts) yield { text: Buffer.concat(parts), line: 1 };
 }
 
-function readResourceSpans(text: Buffer, label: string, line: number): readonly JsonNode[] {
-  let problem = 'it has no "resourceSpans"';
+function hasWholeDocuments(text: Buffer): boolean {
   try {
-    const root = rootOf(parseJson(text));
-    if (getMember(root, 'resourceSpans')) return itemsAt(root, 'resourceSpans');
-    // The logging exporter of the Java SDK writes each on a line of its own.
-    if (getMember(root, 'scopeSpans')) return [root];
+    return [...parseDocuments(text)].length > 0;
   } catch (error) {
-    if (!(error instanceof JsonError)) throw error;
-    problem = error.message;
+    if (error instanceof JsonError) return false;
+    throw error;
   }
-  throw new Failure('body', `${label}:${line} is not OTLP/JSON of traces: ${problem}`, {
-    hint: 'export spans as JSON, for example with the file exporter of a collector',
-    applied: 'no',
+}
+
+/** JSON values one after another, and those of arrays. Throws JsonError. */
+function* parseDocuments(text: Buffer): Generator<JsonNode> {
+  for (const node of parseJsonSequence(text)) {
+    if (kindOf(node) === 'list') yield* itemsOf(node);
+    else yield node;
+  }
+}
+
+const otherSignals = { resourceMetrics: 'metrics', resourceLogs: 'logs', resourceProfiles: 'profiles' } as const;
+
+// The name of another signal, or undefined for what is no document of signals.
+function findResourceSpans(document: JsonNode): readonly JsonNode[] | string | undefined {
+  // A query of Jaeger has the document in `result`.
+  const root = getMember(document, 'result') ?? document;
+  if (getMember(root, 'resourceSpans')) return itemsAt(root, 'resourceSpans');
+  // The logging exporter of the Java SDK writes each on a line of its own.
+  if (SCOPE_SPANS.some((name) => getMember(root, name))) return [root];
+  const [, signal] = Object.entries(otherSignals).find(([name]) => getMember(root, name)) ?? [];
+  return signal ?? readJaegerTraces(root);
+}
+
+// The second name is of OTLP before 2022.
+const SCOPE_SPANS = ['scopeSpans', 'instrumentationLibrarySpans'] as const;
+
+function spansOf(resourceSpans: JsonNode): ReturnType<typeof callLine>[] {
+  return SCOPE_SPANS.flatMap((name) => itemsAt(resourceSpans, name)).flatMap((scopeSpans) => {
+    const scope = getMember(scopeSpans, 'scope') ?? getMember(scopeSpans, 'instrumentationLibrary');
+    return itemsAt(scopeSpans, 'spans').map((span) => callLine(span, getMember(resourceSpans, 'resource'), scope));
   });
 }
 
@@ -74,23 +128,33 @@ function callLine(
   resource: JsonNode | undefined,
   scope: JsonNode | undefined,
 ): Pick<InputLine, 'bytes' | 'problem'> {
-  // Hexadecimal digits in either case; svc's ids, and most servers, have lowercase ones.
-  const [traceId, id, parentId] = ['traceId', 'spanId', 'parentSpanId'].map((name) =>
-    firstStringMember(span, name)?.toLowerCase(),
-  );
-  const startedAt = timestampOf(getMember(span, 'startTimeUnixNano'));
-  if (!traceId || !id) return { bytes: undefined, problem: 'the span has no traceId or no spanId' };
-  if (!startedAt) return { bytes: undefined, problem: 'the span has no startTimeUnixNano in nanoseconds' };
+  const [traceId, id, parentId] = [
+    readId(span, 'traceId', 16),
+    readId(span, 'spanId', 8),
+    readId(span, 'parentSpanId', 8),
+  ];
+  const found = getMember(span, 'startTimeUnixNano');
+  const startedAt = timestampOf(found);
+  const problems = [
+    ...[traceId, id, parentId].flatMap((read) => (typeof read === 'object' ? [read.problem] : [])),
+    ...(traceId && id ? [] : ['the span has no traceId or no spanId']),
+    ...(startedAt ? [] : [`the span has no startTimeUnixNano in nanoseconds${found ? `, but ${rawText(found)}` : ''}`]),
+  ];
+  if (problems.length > 0) return { bytes: undefined, problem: problems.join('; ') };
+  const opening = rawText(span).trimEnd().slice(0, -1).trimEnd();
   const otel = [
-    rawText(span).trimEnd().slice(0, -1),
+    opening,
     ...(resource ? [`"resource":${rawText(resource)}`] : []),
     ...(scope ? [`"scope":${rawText(scope)}`] : []),
   ];
+  const name = firstStringMember(span, 'name') ?? '';
+  const shortName = shortenName(name, 128);
   const members = [
-    `"op_name":${JSON.stringify(firstStringMember(span, 'name') ?? '')}`,
-    `"id":${JSON.stringify(id)}`,
-    `"trace_id":${JSON.stringify(traceId)}`,
-    ...(parentId ? [`"parent_id":${JSON.stringify(parentId)}`] : []),
+    `"op_name":${JSON.stringify(shortName)}`,
+    ...(shortName === name ? [] : [`"display_name":${JSON.stringify(shortenName(name, 1024))}`]),
+    `"id":"${id}"`,
+    `"trace_id":"${traceId}"`,
+    ...(parentId ? [`"parent_id":"${parentId}"`] : []),
     `"started_at":"${startedAt}"`,
     `"attributes":${attributesJson(itemsAt(span, 'attributes'))}`,
     '"inputs":{}',
@@ -99,12 +163,54 @@ function callLine(
   return { bytes: Buffer.from(`{"start":{${members.join(',')}}}`) };
 }
 
+/** An id in lowercase hex digits. Exporters also write hex digits after `0x`, base64 of the bytes, or base64 of the hex digits. */
+function readId(span: JsonNode, name: string, bytes: number): string | { readonly problem: string } | undefined {
+  const node = getMember(span, name);
+  if (!node || kindOf(node) === 'null') return undefined;
+  const text = kindOf(node) === 'string' ? stringOf(node) : '';
+  if (text === '' && kindOf(node) === 'string') return undefined;
+  const isParent = name === 'parentSpanId';
+  const hex = hexId(text, bytes);
+  if (isParent && /^(?:0x)?0+$/i.test(hex ?? text)) return undefined;
+  if (hex === undefined)
+    return { problem: `the ${name} ${rawText(node)} is not ${2 * bytes} hex digits, nor base64 of ${bytes} bytes` };
+  if (/^0+$/.test(hex)) return { problem: `the ${name} ${rawText(node)} is all zeros, which is not a valid id` };
+  return hex;
+}
+
+function hexId(text: string, bytes: number): string | undefined {
+  const isHex = (digits: string): boolean => digits.length === 2 * bytes && /^[0-9a-f]+$/i.test(digits);
+  const digits = text.replace(/^0x/i, '');
+  if (isHex(digits)) return digits.toLowerCase();
+  if (!/^[\w+/-]+={0,2}$/.test(text)) return undefined;
+  const decoded = Buffer.from(text, 'base64');
+  // Decoding ignores bits and characters that are not part of a whole byte.
+  if (decoded.toString('base64url') !== text.replace(/=+$/, '').replaceAll('+', '-').replaceAll('/', '_'))
+    return undefined;
+  if (decoded.length === bytes) return decoded.toString('hex');
+  const inner = decoded.toString('latin1').replace(/^0x/i, '');
+  return isHex(inner) ? inner.toLowerCase() : undefined;
+}
+
+// docs/servers.md, "call start": of a name, and of a display name.
+type MaxNameChars = 128 | 1024;
+
+// Its beginning and end, and a digest that keeps it apart from names that differ in the middle.
+function shortenName(name: string, maxChars: MaxNameChars): string {
+  const chars = [...name];
+  if (chars.length <= maxChars) return name;
+  const digest = hash('sha256', name, 'hex').slice(0, 8);
+  const headChars = Math.floor(maxChars * 0.6);
+  const tail = chars.slice(headChars + digest.length + 2 - maxChars);
+  return `${chars.slice(0, headChars).join('')}…${tail.join('')} ${digest}`;
+}
+
 const NANOSECONDS = 1_000_000_000n;
 
 // With all nine digits of the fraction.
 function timestampOf(node: JsonNode | undefined): string | undefined {
   const text = node && (kindOf(node) === 'string' ? stringOf(node) : rawText(node));
-  if (text === undefined || !/^\d{1,19}$/.test(text)) return undefined;
+  if (text === undefined || !/^\d{1,19}$/.test(text) || /^0+$/.test(text)) return undefined;
   const nanoseconds = BigInt(text);
   const seconds = new Date(Number(nanoseconds / NANOSECONDS) * 1000).toISOString().slice(0, 19);
   return `${seconds}.${String(nanoseconds % NANOSECONDS).padStart(9, '0')}Z`;

@@ -16,5 +16,11 @@ type ImportOptions = ServiceOptions &
 /** Records the spans of a file of OTLP/JSON as calls: a batch whose lines are the spans. Throws what runBatch throws. */
 export const runCallImport: RunCommand<ImportOptions> = async ({ args: [path = '-'], options }, context) => {
   const invocation = { args: [], options: { ...options, batch: path } };
-  await runBatch(callStartOperation, invocation, context, spanSplitter(path === '-' ? 'stdin' : path));
+  // A batch that is resumed reads its input twice.
+  let isReported = false;
+  const split = spanSplitter(path === '-' ? 'stdin' : path, async (text) => {
+    if (!isReported) await context.report.note(text);
+    isReported = true;
+  });
+  await runBatch(callStartOperation, invocation, context, split);
 };
