@@ -1,5 +1,6 @@
 import { type Setting, type SettingKind, settings } from '../src/config/settings.ts';
 import { exitCodes } from '../src/errors.ts';
+import { factRows } from '../src/operations/received-facts.ts';
 import { markdownTable } from './markdown-tables.ts';
 
 /** The sections of the reference about formats: errors as JSON, result lines and journal of a batch, and profiles. */
@@ -21,6 +22,10 @@ const failureCodes = Object.entries(exitCodes).flatMap(([name, { code }]) =>
   code === 0 ? [] : [`\`${name}\` (${code})`],
 );
 
+function receivedRows(place: Parameters<typeof factRows>[0]): string[][] {
+  return factRows(place).map(([name, meaning]) => [`\`${name}\``, meaning]);
+}
+
 const errorRows = [
   ['`schema_version`', '`1`'],
   ['`code`', `Kind of failure, one for each exit code: ${failureCodes.join(', ')}`],
@@ -28,16 +33,14 @@ const errorRows = [
   ['`hint`', 'The next step, if there is one'],
   ['`exit_code`', 'See [exit codes](#exit-codes)'],
   ['`status`', 'HTTP status, if the service responded'],
-  ['`service_code`', 'Code of the error, if the service sent one'],
   ['`url`', 'URL of the request'],
-  ['`request_id`', 'Id of the request in the logs of the service, if it sent one'],
+  ...receivedRows('error'),
   ['`retryable`', 'True if the same command is safe to run again and can succeed'],
   ['`applied`', '`yes`, `no` or `unknown`, over all attempts'],
   ['`phase`', 'How much of the last request was sent: `nothing`, `part` or `all`'],
   ['`bytes_sent`', 'Bytes of its body that were sent'],
   ['`attempts`', 'Number of attempts; 0 if svc made none'],
   ['`ids`', 'Known ids of the record, by name'],
-  ['`rate_limit`', 'Response headers about rate limits, by name'],
   ['`issues`', 'Findings in the body: `path` of the field, `at` (flag, or file:line:column) and `message`'],
 ];
 
@@ -49,6 +52,7 @@ const resultRows = [
   ['`exit_code`', 'Exit code of the request, see [exit codes](#exit-codes)'],
   ['`applied`', '`yes`, `no` or `unknown`'],
   ['`revision`', 'Only for a result that takes an earlier one back, or follows such a result: 1 or more'],
+  ...receivedRows('result'),
   ['`response`', 'The response, with every digit; text if it is not JSON'],
   ['`error`', 'Only for failed lines: the [error object](#error-objects)'],
   [

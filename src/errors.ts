@@ -1,3 +1,5 @@
+import type { ReceivedFacts } from './operations/received-facts.ts';
+
 const FIX_INPUT = 'after fixing the input';
 const RETRY_IF_SAFE = 'only if the request is safe to retry';
 const AS_UNKNOWN = 'as 8 if the request was sent';
@@ -77,14 +79,14 @@ export interface Issue {
 /** The facts about a failure besides its message; the fields of the same names in the JSON error. */
 export interface FailureFacts {
   readonly url?: string | undefined;
-  readonly rateLimit?: { readonly [name: string]: string } | undefined;
   /** The message without the details that the service sent, for the line that announces a retry. */
   readonly summary?: string | undefined;
   /** Why no connection was made, without the service. */
   readonly reason?: string | undefined;
   readonly hint?: string | undefined;
   readonly status?: number | undefined;
-  readonly requestId?: string | undefined;
+  /** What the service says about the response, by name; shown as it is. */
+  readonly received?: ReceivedFacts | undefined;
   readonly applied?: AppliedState | undefined;
   /** A failure of a batch or a chat session, with several requests: no sentence about one request is added. */
   readonly isBatch?: boolean | undefined;
@@ -94,8 +96,6 @@ export interface FailureFacts {
   readonly effect?: Effect | undefined;
   /** The key of the request was made by svc: the same command makes another one. */
   readonly hasGeneratedKey?: boolean | undefined;
-  /** The machine-readable code of the service. */
-  readonly serviceCode?: string | undefined;
   /** How much of the request of the last attempt was sent. */
   readonly phase?: 'nothing' | 'part' | 'all' | undefined;
   readonly bytesSent?: number | undefined;

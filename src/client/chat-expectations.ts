@@ -2,13 +2,15 @@ import { Buffer } from 'node:buffer';
 import { fileReference } from '../body/input-reader.ts';
 import { parseDurationMs } from '../config/setting-kinds.ts';
 import type { Context } from '../context.ts';
-import { errorMessage, Failure, type FailureFacts, usageFailure } from '../errors.ts';
+import { errorMessage, type Failure, type FailureFacts, usageFailure } from '../errors.ts';
 import { runWithTimeLimit } from '../fields/run-with-time-limit.ts';
 import { firstStringMember, getMember, type JsonNode } from '../json/json-node.ts';
 import { tryParseJson } from '../json/parse-json.ts';
 import { pluralize } from '../json/pluralize.ts';
 import { decodeUtf8 } from '../json/utf8.ts';
 import { choicesByIndex, contentText } from '../results/chat-text.ts';
+import { requestFailure } from './exchange-failure.ts';
+import type { PreparedRequest } from './request.ts';
 import type { ExpectationOptions } from './request-flags.ts';
 
 export type ExpectationResult = {
@@ -44,12 +46,16 @@ export async function readChatExpectations(
     });
 }
 
-export function expectationFailure(results: readonly ExpectationResult[], facts: FailureFacts): Failure | undefined {
+export function expectationFailure(
+  results: readonly ExpectationResult[],
+  facts: FailureFacts,
+  request: PreparedRequest,
+): Failure | undefined {
   const failed = results.filter(({ passed }) => !passed);
   if (failed.length === 0) return undefined;
   const list = failed.map(({ expect, value, actual }) => `--expect-${expect.replace('_', '-')} ${value}: ${actual}`);
   const message = `${pluralize(failed.length, 'expectation')} failed: ${list.join('; ')}`;
-  return new Failure('safety_check', message, { ...facts, applied: 'yes' });
+  return requestFailure('safety_check', message, { ...facts, applied: 'yes' }, request);
 }
 
 interface Check extends Pick<ExpectationResult, 'expect' | 'value'> {

@@ -8,7 +8,6 @@ import {
   InterruptedError,
   rootCause,
 } from '../errors.ts';
-import { rateLimitHeaders, responseRequestId } from '../http/message.ts';
 import {
   describeNetworkError,
   isClosedUnheard,
@@ -20,6 +19,9 @@ import {
 } from '../http/network-errors.ts';
 import { UnusableBodyError } from '../http/size-limits.ts';
 import { TimeLimitError } from '../http/time-limits.ts';
+import { isRecord } from '../json/is-record.ts';
+import { RawJson } from '../json/write-json.ts';
+import { type FactSource, readFacts } from '../operations/received-facts.ts';
 import { createRedactor } from '../output/redaction.ts';
 import { type PreparedRequest, type RequestContext, requestSecrets } from './request.ts';
 
@@ -28,22 +30,35 @@ import { type PreparedRequest, type RequestContext, requestSecrets } from './req
  * advice on sending it again after the hint.
  */
 export function requestFailure(code: FailureCode, message: string, given: FailureFacts, request: FailedRequest) {
-  const { effect, operation, draft, authorization } = request;
+  const { effect, operation, draft } = request;
   const { key = [], ids: paths = {}, replaces } = operation;
   const hasGeneratedKey = key.some((what) => isGeneratedValue(draft, paths[what] ?? []));
   const failure = new Failure(code, message, { ...given, effect, hasGeneratedKey });
   const { advice } = failure.resend;
   const isDeletion = advice !== undefined && replaces !== undefined;
   const hints = [given.hint ?? [], isDeletion ? 'the old record may be deleted' : [], advice ?? []].flat();
-  const { redact } = createRedactor([...requestSecrets(request), ...(authorization?.secrets ?? [])]);
-  const { url, rateLimit, summary, reason, requestId, serviceCode, ids, issues } = given;
-  const texts = { url, rateLimit, summary, reason, requestId, serviceCode, ids, issues };
+  const redact = createRequestRedactor(request);
+  const { url, received, summary, reason, ids, issues } = given;
+  const texts = { url, received, summary, reason, ids, issues };
   const hint = hints.length > 0 ? hints.join('; ') : undefined;
   return failure.with(mapTexts({ ...texts, hint }, redact), redact(message));
 }
 
+// In the order of their members; values of classes are numbers that keep their digits.
 function mapTexts<T>(value: T, map: (text: string) => string): T {
-  return JSON.parse(JSON.stringify(value), (_, inner: unknown) => (typeof inner === 'string' ? map(inner) : inner));
+  const mapped = (inner: unknown): unknown => {
+    if (typeof inner === 'string') return map(inner);
+    if (Array.isArray(inner)) return inner.map(mapped);
+    if (!isRecord(inner) || inner instanceof RawJson) return inner;
+    const members = Object.entries(inner).filter(([, member]) => member !== undefined);
+    return Object.fromEntries(members.map(([name, member]) => [name, mapped(member)]));
+  };
+  return mapped(value) as T;
+}
+
+/** Redacts the secrets of a request, its credential included. */
+export function createRequestRedactor(request: FailedRequest): (text: string) => string {
+  return createRedactor([...requestSecrets(request), ...(request.authorization?.secrets ?? [])]).redact;
 }
 
 type FailedRequest = PreparedRequest & Partial<Pick<RequestContext, 'authorization'>>;
@@ -102,7 +117,7 @@ export function failureFromBodyError(error: unknown, context: RequestContext, cu
   }
   if (error instanceof Failure) return error;
   if (cutMessage === undefined)
-    return failureFromError(error, context).with({ requestId: responseRequestId(context.response?.headers ?? []) });
+    return failureFromError(error, context).with({ received: readFacts({ headers: context.response?.headers ?? [] }) });
   if (error instanceof InterruptedError) {
     return requestFailure(error.code, `${error.message}; the response had started`, responseFacts(context), context);
   }
@@ -130,13 +145,16 @@ export function createDoubt(context: RequestContext): () => Failure {
 }
 
 /** The facts about a request with a response; by default those of a 2xx status: it was applied. */
-export function responseFacts(context: RequestContext, applied: AppliedState = 'yes'): FailureFacts {
+export function responseFacts(
+  context: RequestContext,
+  applied: AppliedState = 'yes',
+  error: Pick<FactSource, 'serviceCode' | 'errorBody'> = {},
+): FailureFacts {
   const { status, headers = [] } = context.response ?? {};
   return {
     ...progressFacts(context),
     status,
-    requestId: responseRequestId(headers),
-    rateLimit: rateLimitHeaders(headers),
+    received: readFacts({ headers, ...error }),
     isRead: context.effect === 'read',
     applied,
     ids: applied === 'no' ? {} : context.ids,

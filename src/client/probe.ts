@@ -16,6 +16,6 @@ export async function probeFeedbackSchema(projectId: string, settings: Settings,
   const [start, end] = [now - PROBE_WINDOW_MS, now].map((time) => new Date(time).toISOString());
   const body = writeJson({ project_id: projectId, start, end, sample_limit: 1 });
   const timeoutMs = Math.min(settings.timeoutMs ?? MAX_PROBE_TIMEOUT_MS, MAX_PROBE_TIMEOUT_MS);
-  const { response } = await sendJson(body, { ...settings, timeoutMs, maxRetries: 0 }, context);
-  return response.status;
+  const { status } = await sendJson(body, { ...settings, timeoutMs, maxRetries: 0 }, context);
+  return status;
 }

@@ -21,6 +21,16 @@ import { failureFromBodyError, invalidResponseFailure, serviceName } from './exc
 import type { RequestContext, SendHooks } from './request.ts';
 import { isErrorBody, resultEvidence } from './verdict.ts';
 
+/** A successful exchange: a complete response, or the chunks of a stream, of which the first has arrived. */
+export type Outcome = {
+  readonly response: HttpResponse;
+  /** Signs that the response is for another request, or for a part of this one. */
+  readonly warnings: readonly string[];
+} & (
+  | { readonly parsedResponse: ParsedResponse; readonly chunks: undefined }
+  | { readonly parsedResponse: undefined; readonly chunks: AsyncIterable<JsonNode> }
+);
+
 // A server may stream unasked, send plain JSON in spite of `stream: true` (docs/servers.md), or label either as the
 // other. The first byte decides if it is clear: `{` of JSON, `data:` or `:` of an event. An empty body is not a stream.
 export function isEventStream({ headers }: HttpResponse, firstByte: number | undefined): boolean {
@@ -51,13 +61,13 @@ export async function readResponse(
     if (!(error instanceof JsonError)) throw error;
     problem = bytes.length === 0 ? 'is empty' : `is not valid JSON: ${error.problem}`;
   }
-  if (problem === undefined) return { bytes, doc, isPage: false, failure: undefined };
+  if (problem === undefined) return { bytes, doc, hasResult: true, isPage: false, failure: undefined };
   if (doc && isErrorBody(rootOf(doc)))
-    return { bytes, doc, isPage: false, failure: await errorFailure(doc, problem, context) };
+    return { bytes, doc, hasResult: false, isPage: false, failure: await errorFailure(doc, problem, context) };
   const pageFailure = doc ? undefined : (await import('./status-failure.ts')).failureFromPage(bytes, context);
   const message = `the response from ${serviceName(context.destination)} ${problem}`;
   const failure = pageFailure ?? invalidResponseFailure(message, context);
-  return { bytes, doc, isPage: pageFailure !== undefined, failure };
+  return { bytes, doc, hasResult: false, isPage: pageFailure !== undefined, failure };
 }
 
 // Throws it if it proves that the request was not applied: svc may retry it.
@@ -103,23 +113,23 @@ async function collectResponse(
   }
 }
 
-export function foreignIdWarnings(response: ParsedResponse, context: RequestContext): string[] {
-  return idPairs(response, context).flatMap(({ name, sent, received = sent }) => {
+export function foreignIdWarnings({ doc }: ParsedResponse, context: RequestContext): string[] {
+  return idPairs(doc, context).flatMap(({ name, sent, received = sent }) => {
     if (received === sent) return [];
     return `the response has ${name} ${JSON.stringify(received)}, but ${JSON.stringify(sent)} was sent; it may be for another request`;
   });
 }
 
 /** True for a response that returns the id of the record that the request names: it is for no other request. */
-export function hasIdOfRequest(response: Pick<ParsedResponse, 'doc'> | undefined, context: RequestContext): boolean {
+export function hasIdOfRequest(response: JsonDocument | undefined, context: RequestContext): boolean {
   const [record] = Object.keys(context.operation.ids ?? {});
   return idPairs(response, context).some(({ what, sent, received }) => what === record && received === sent);
 }
 
 // A response has an id under the name that it has in the request.
-function idPairs(response: Pick<ParsedResponse, 'doc'> | undefined, { ids, operation }: RequestContext) {
+function idPairs(response: JsonDocument | undefined, { ids, operation }: RequestContext) {
   return Object.entries(ids).map(([what, sent]) => {
     const name = String(operation.ids?.[what]?.at(-1));
-    return { what, name, sent, received: response?.doc && firstStringMember(rootOf(response.doc), name) };
+    return { what, name, sent, received: response && firstStringMember(rootOf(response), name) };
   });
 }

@@ -2,16 +2,16 @@ import { createDraft } from '../body/draft.ts';
 import type { Context } from '../context.ts';
 import { Failure, InterruptedError, type RequestOutcome, toFailure } from '../errors.ts';
 import { decompressResponse } from '../http/decompress-response.ts';
-import type { HttpRequest, HttpResponse, Send } from '../http/message.ts';
+import type { HttpRequest, Send } from '../http/message.ts';
 import { peekBody } from '../http/size-limits.ts';
 import { createDeadline, type Deadline, watchExchange } from '../http/time-limits.ts';
-import { firstStringMember, type JsonNode, rootOf } from '../json/json-node.ts';
+import { firstStringMember, rootOf } from '../json/json-node.ts';
 import { formatSeconds, formatTransfer } from '../output/transfer-text.ts';
-import type { ParsedResponse } from '../results/show-response.ts';
 import type { Runtime } from '../runtime.ts';
 import { type Authorization, connect } from './connection.ts';
 import { factsWithoutResponse, failureFromBodyError, failureFromError } from './exchange-failure.ts';
-import { foreignIdWarnings, isEventStream, readResponse } from './read-response.ts';
+import { type ReadOutcome, readOutcome } from './read-outcome.ts';
+import { foreignIdWarnings, isEventStream, type Outcome, readResponse } from './read-response.ts';
 import {
   createRequestContext,
   type PreparedRequest,
@@ -84,43 +84,31 @@ function outcomeOfFailure(error: unknown, sent: RequestContext): RequestOutcome 
   return { applied: facts.applied ?? factsWithoutResponse(sent).applied ?? 'unknown', exitCode, id: undefined };
 }
 
-/** Sends one request over a connection of its own; that of a stream is closed by the end of the process. */
+/** Sends one request over a connection of its own, and reads its response. */
 export async function sendAlone(
   request: PreparedRequest,
   settings: Settings,
   context: Context,
   { authorization, ...hooks }: Partial<SendHooks> & { readonly authorization?: Authorization | undefined } = {},
-): Promise<Outcome> {
+): Promise<ReadOutcome> {
   const { runtime, signal } = context;
   const deadline = createDeadline(settings.timeoutMs, runtime);
   const connection = await connect(settings, context, authorization);
-  let isStream = false;
+  const requestContext = createRequestContext(request, connection);
   try {
-    const outcome = await send(createRequestContext(request, connection), { signal, deadline, ...hooks }, runtime);
-    isStream = outcome.chunks !== undefined;
-    return outcome;
+    const outcome = await send(requestContext, { signal, deadline, ...hooks }, runtime);
+    return await readOutcome(outcome, requestContext, runtime);
   } finally {
-    if (!isStream) await connection.transport.close();
+    await connection.transport.close();
   }
 }
 
-/** As sendAlone, for a JSON body that svc made itself. Returns the warnings, and throws also the Failure of an invalid response. */
+/** As sendAlone, for a JSON body that svc made itself. Throws also the Failure of an invalid response. */
 export async function sendJson(body: string, settings: Settings, context: Context, authorization?: Authorization) {
-  const request = prepareRequest(settings, createDraft(body));
-  const outcome = await sendAlone(request, settings, context, { authorization });
-  if (outcome.parsedResponse?.failure) throw outcome.parsedResponse.failure;
+  const outcome = await sendAlone(prepareRequest(settings, createDraft(body)), settings, context, { authorization });
+  if (outcome.failure) throw outcome.failure;
   return outcome;
 }
-
-/** A successful exchange: a complete response, or the chunks of a stream, of which the first has arrived. */
-export type Outcome = {
-  readonly response: HttpResponse;
-  /** Signs that the response is for another request, or for a part of this one. */
-  readonly warnings: readonly string[];
-} & (
-  | { readonly parsedResponse: ParsedResponse; readonly chunks: undefined }
-  | { readonly parsedResponse: undefined; readonly chunks: AsyncIterable<JsonNode> }
-);
 
 /** Sends a request once. Throws the Failure of the attempt; a response that breaks the interface is an outcome with a failure in it. */
 export async function sendOnce(

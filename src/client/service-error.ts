@@ -16,6 +16,7 @@ export interface ServiceError {
   readonly issues: readonly { readonly path: JsonPath; readonly message: string }[];
   /** The machine-readable code, as text. */
   readonly serviceCode: string | undefined;
+  readonly errorBody: string;
   /** A text or code of the error has the word quota: waiting a minute does not help (docs/servers.md). */
   readonly isQuotaError: boolean;
   readonly root: JsonNode | undefined;
@@ -37,7 +38,7 @@ export function parseServiceError(bytes: Uint8Array): ServiceError {
   const message = joinMessages(text, upstreamMessage(error));
   const serviceCode = findServiceCode(root, error);
   const isQuotaError = /quota/i.test(message ?? '') || hasQuotaText(root);
-  const facts = { serviceCode, isQuotaError, root: parsed };
+  const facts = { serviceCode, errorBody: new TextDecoder().decode(bytes), isQuotaError, root: parsed };
   if (issues.length > 0) return { ...facts, message: undefined, issues };
   // The field that an OpenAI-shaped error names: `max_tokens`, `messages[0].content`, `messages.0.content`.
   const param = firstStringMember(error, 'param') ?? firstStringMember(root, 'param');

@@ -59,11 +59,10 @@ export async function failureFromStatus(response: HttpResponse, context: Request
     code,
     `${summary}${detail ? `: ${detail}` : ''}${suffix}`,
     {
-      ...responseFacts(context, applied),
+      ...responseFacts(context, applied, serviceError),
       // Nothing reached the service.
       ...(code === 'unreachable' ? { phase: 'nothing', reason: summary } : {}),
       summary,
-      serviceCode: serviceError.serviceCode,
       retryAfterMs: waitMs,
       isProvenRefusal,
       isPermanent: code === 'unreachable' || (code === 'rate_limited' && serviceError.isQuotaError),
@@ -107,10 +106,9 @@ export function failureFromErrorBody(
     code,
     `${summary}${message === undefined ? '' : `: ${message}`}${suffix}`,
     {
-      ...responseFacts(context, applied),
+      ...responseFacts(context, applied, serviceError),
       summary,
       status: status ?? httpStatus,
-      serviceCode,
       issues: locateIssues(serviceError, context),
       isPermanent: isQuota,
       hint:

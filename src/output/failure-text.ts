@@ -1,5 +1,8 @@
 import type { Failure, Issue } from '../errors.ts';
-import { type JsonValue, writeJson } from '../json/write-json.ts';
+import { isRecord } from '../json/is-record.ts';
+import { tryParseJson } from '../json/parse-json.ts';
+import { compactJson, type JsonValue, RawJson, writeJson } from '../json/write-json.ts';
+import { factsFor } from '../operations/received-facts.ts';
 import { markForeignLines, markFurtherLines } from './foreign-text.ts';
 
 const MAX_MESSAGE_CHARS = 900;
@@ -7,8 +10,8 @@ const MAX_EXCERPT_CHARS = 52;
 // All of them are in the JSON object.
 const MAX_SAME_ISSUES = 5;
 
-export function failureText({ message, facts }: Failure, redact: (text: string) => string): string {
-  const { hint, issues = [], ids = {}, requestId, applied, isBatch, isRead } = facts;
+export function failureText({ message, facts }: Failure, redact: (text: string) => string, isVerbose = false): string {
+  const { hint, issues = [], ids = {}, received = {}, applied, isBatch, isRead } = facts;
   const redactText = (text: string): string => redactAndTruncate(text, redact);
   const lines = [`svc: ${redactText(message)}`];
   for (const issue of issues) {
@@ -17,7 +20,9 @@ export function failureText({ message, facts }: Failure, redact: (text: string) 
     if (at < MAX_SAME_ISSUES) lines.push(`  ${issueText(issue, redactText)}`, ...excerptLines(issue, redact));
     if (at === MAX_SAME_ISSUES) lines.push(`  ... and ${same.length - at} more like these`);
   }
-  if (requestId) lines.push(`  request id: ${redactText(requestId)}`);
+  const shown = isVerbose ? factsFor('error', received) : { request_id: received.request_id };
+  for (const [name, value] of Object.entries(shown))
+    if (value !== undefined) lines.push(`  ${factText(name, value, redactText)}`);
   const suffix = applied === 'unknown' ? ', if applied' : '';
   for (const [name, id] of Object.entries(ids)) {
     // `request` is the field request_id of a body, not the request id of the response.
@@ -37,10 +42,12 @@ export function failureJson(failure: Failure, redact: (text: string) => string):
 export function failureFields(
   failure: Failure,
   redact: (text: string) => string,
+  maxBodyChars = Number.POSITIVE_INFINITY,
 ): { readonly [name: string]: JsonValue | undefined } {
   const { message, code, exitCode, facts } = failure;
-  const { hint, status, serviceCode, url, requestId, applied = 'no', phase, bytesSent, attempts = 0 } = facts;
-  const { ids = {}, rateLimit, issues = [] } = facts;
+  const { hint, status, url, received, applied = 'no', phase, bytesSent, attempts = 0 } = facts;
+  const { ids = {}, issues = [] } = facts;
+  const { body, ...shown } = factsFor('error', received);
   const redactText = (text: string): string => redactAndTruncate(text, redact);
   const redactValues = (values: { readonly [name: string]: string }): { readonly [name: string]: string } =>
     Object.fromEntries(Object.entries(values).map(([name, value]) => [name, redactText(value)]));
@@ -51,19 +58,40 @@ export function failureFields(
     hint: hint === undefined ? undefined : redact(hint),
     exit_code: exitCode,
     status,
-    service_code: serviceCode === undefined ? undefined : redactText(serviceCode),
     url: url === undefined ? undefined : redact(url),
-    request_id: requestId === undefined ? undefined : redactText(requestId),
+    ...redactFacts(shown, redactText),
+    body: typeof body === 'string' ? bodyValue(redact(body), maxBodyChars) : undefined,
     retryable: failure.resend.canRerun,
     applied,
     phase,
     bytes_sent: bytesSent,
     attempts,
     ids: redactValues(ids),
-    rate_limit: rateLimit && redactValues(rateLimit),
     issues: issues.map(({ path, at, message: text }) => redactValues({ path, at, message: text })),
   };
 }
+
+// JSON, if it is complete.
+function bodyValue(text: string, maxChars: number): JsonValue {
+  const root = text.length > maxChars ? undefined : tryParseJson(text);
+  return root ? new RawJson(compactJson(root)) : text.slice(0, maxChars);
+}
+
+/** A fact as text: `request id: 7f3a`. */
+export function factText(name: string, value: JsonValue, redact: (text: string) => string = String): string {
+  return `${name.replaceAll('_', ' ')}: ${redact(typeof value === 'string' ? value : writeJson(value))}`;
+}
+
+/** Facts with each text redacted. */
+export function redactFacts(facts: JsonFacts, redact: (text: string) => string): JsonFacts {
+  const redactValue = (value: JsonValue): JsonValue => {
+    if (typeof value === 'string') return redact(value);
+    return value instanceof RawJson || !isRecord(value) ? value : redactFacts(value as JsonFacts, redact);
+  };
+  return Object.fromEntries(Object.entries(facts).map(([name, value]) => [name, redactValue(value)]));
+}
+
+type JsonFacts = { readonly [name: string]: JsonValue };
 
 // The line and a caret; nothing of a line that may hold a secret.
 function excerptLines({ excerpt }: Issue, redact: (text: string) => string): string[] {

@@ -43,7 +43,9 @@ export function createReporter(
       if (isVerbose && !isQuiet) await writeMessage('detail', message, 'dim');
     },
     failure: (failure: Failure): Promise<void> =>
-      isJson ? stderr.write(`${failureJson(failure, redact)}\n`) : stderr.write(failureText(failure, redact), 'red'),
+      isJson
+        ? stderr.write(`${failureJson(failure, redact)}\n`)
+        : stderr.write(failureText(failure, redact, isVerbose), 'red'),
     /** A chunk of the reasoning of a model: dimmed, or below a label without color; silent under `--quiet` and as JSON. */
     reasoning: async (text: string): Promise<void> => {
       if (text === '' || isQuiet || isJson) return;

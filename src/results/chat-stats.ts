@@ -1,6 +1,8 @@
 import { getMember, type JsonNode, kindOf, rawText } from '../json/json-node.ts';
 import { pluralize } from '../json/pluralize.ts';
-import { RawJson } from '../json/write-json.ts';
+import { type JsonValue, RawJson } from '../json/write-json.ts';
+import { factsFor, type ReceivedFacts } from '../operations/received-facts.ts';
+import { factText } from '../output/failure-text.ts';
 
 export interface ExchangeTiming {
   /** Milliseconds from the start of the first attempt to the end of the response, or to the last chunk of a stream. */
@@ -8,7 +10,8 @@ export interface ExchangeTiming {
   /** The same to the first chunk of a stream with output; undefined without one. */
   readonly firstTokenMs: number | undefined;
   readonly attempts: number;
-  readonly status: number;
+  /** Undefined without a response. */
+  readonly status: number | undefined;
 }
 
 /** Figures of a chat completion; null for what the response does not say. */
@@ -19,9 +22,15 @@ type ChatStats = {
   readonly tokens_per_second: number | null;
   readonly ms: number;
   readonly retries: number;
+  readonly [fact: string]: JsonValue;
 };
 
-export function chatStats(response: JsonNode, { totalMs, firstTokenMs, attempts }: ExchangeTiming): ChatStats {
+/** The figures, and the facts that the response has. */
+export function chatStats(
+  response: JsonNode,
+  { totalMs, firstTokenMs, attempts }: ExchangeTiming,
+  facts: ReceivedFacts,
+): ChatStats {
   const tokens = tokenCount(response, 'completion_tokens');
   const generatingMs = totalMs - (firstTokenMs ?? 0);
   return {
@@ -31,11 +40,12 @@ export function chatStats(response: JsonNode, { totalMs, firstTokenMs, attempts 
     tokens_per_second: tokenRate(Number(tokens?.text), generatingMs),
     ms: Math.round(totalMs),
     retries: Math.max(0, attempts - 1),
+    ...factsFor('stats', facts),
   };
 }
 
 export function formatChatStats(stats: ChatStats): string {
-  const { prompt_tokens, completion_tokens, first_token_ms, tokens_per_second, ms, retries } = stats;
+  const { prompt_tokens, completion_tokens, first_token_ms, tokens_per_second, ms, retries, ...facts } = stats;
   const [sent, received] = [prompt_tokens, completion_tokens].map((tokens) => tokens?.text);
   return [
     sent || received
@@ -45,6 +55,7 @@ export function formatChatStats(stats: ChatStats): string {
     ...(tokens_per_second === null ? [] : [`${tokens_per_second} tokens/s`]),
     `${(ms / 1000).toFixed(2)} s`,
     `${retries} ${pluralize(retries, 'retry', 'retries')}`,
+    ...Object.entries(facts).map(([name, value]) => factText(name, value)),
   ].join(', ');
 }
 

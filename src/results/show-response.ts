@@ -40,22 +40,21 @@ export interface ResultView {
   readonly requestedChoices: number;
   /** The text of the result, in place of that of its kind. */
   readonly textOf?: ((doc: JsonDocument) => ResultText) | undefined;
-  /** Called with the merged response before the rest of a stream is printed. */
-  readonly onDocument?: (doc: JsonDocument) => void;
 }
 
 /**
- * Prints a complete response and returns it. Writes an invalid response unchanged, an HTML page only to a file, does not
- * commit the sink, and throws the Failure of the response.
+ * Prints a complete response. Of one with a failure it prints the result, or writes what came unchanged, an HTML page
+ * only to a file; it does not commit the sink then, and throws the Failure of the response.
  */
 export async function showResponse(
-  { bytes, doc, isPage, failure }: ParsedResponse,
+  { bytes, doc, hasResult, isPage, failure }: ParsedResponse,
   view: ResultView,
-): Promise<JsonDocument> {
+): Promise<void> {
   const { operation, sink, context } = view;
   if (failure || !doc) {
-    // The invalid response is the failure to report, even if it cannot be written. Who reads stdout expects no page.
-    if (!isPage || sink.keepsPartial) await writeResponse(bytes, sink).catch(() => {});
+    // The failure of the response is the one to report, even if it cannot be written. Who reads stdout expects no page.
+    if (doc && hasResult) await printDocument(doc, view).catch(() => {});
+    else if (!isPage || sink.keepsPartial) await writeResponse(bytes, sink).catch(() => {});
     throw failure;
   }
   const textChoices = isChatText(view) ? choicesByIndex(rootOf(doc)) : [];
@@ -69,7 +68,6 @@ export async function showResponse(
     await context.report.warn(`${description} was left out of the text; --json prints it`);
   for (const warning of [...(await fieldWarnings(doc, operation)), ...rowWarnings(doc, operation)])
     await context.report.warn(warning);
-  return doc;
 }
 
 export function isChatText({ operation, format, textOf }: ResultView): boolean {
@@ -119,6 +117,8 @@ async function writeResponse(bytes: Uint8Array, { writer }: Sink): Promise<void>
 export interface ParsedResponse {
   readonly bytes: Buffer;
   readonly doc: JsonDocument | undefined;
+  /** The response has the result that the interface promises. */
+  readonly hasResult: boolean;
   readonly isPage: boolean;
   readonly failure: Failure | undefined;
 }

@@ -21,21 +21,27 @@ import { printFiltered } from './print-result.ts';
 import { isChatText, printDocument, type ResultText, type ResultView, reportChatEnd } from './show-response.ts';
 
 interface StreamUse {
-  /** The returned response is used, so that it must be complete. */
-  readonly isDocumentNeeded: boolean;
-  /** A reader that closes the pipe ends the printing, and not the stream. */
-  readonly isReadToEnd: boolean;
+  /** Only the output is needed, or the response too, or all of it: then a reader that closes the pipe ends only the printing. */
+  readonly need: 'output' | 'response' | 'end';
+  readonly failureOf: (doc: JsonDocument) => Promise<Failure | undefined>;
+}
+
+/** The chunks of a stream as one response, the failure of the stream, and why it could not be printed. */
+interface ShownStream {
+  readonly doc: JsonDocument;
+  readonly failure: Failure | undefined;
+  readonly printError: unknown;
 }
 
 /**
- * Prints a streamed chat: its text as it arrives, each chunk, or at the end the whole response as one object, which is
- * returned. If the stream is cut, the partial output is printed, and the failure of the stream is thrown.
+ * Prints a streamed chat: its text as it arrives, each chunk, or at the end the whole response as one object. If the
+ * stream is cut, or if `failureOf` finds that the response failed, the partial output is printed.
  */
 export async function showStream(
   chunks: AsyncIterable<JsonNode>,
-  { isDocumentNeeded, isReadToEnd }: StreamUse,
+  { need, failureOf }: StreamUse,
   view: ResultView,
-): Promise<JsonDocument> {
+): Promise<ShownStream> {
   const { operation, format, filter, sink, requestedChoices, context } = view;
   const { write } = sink.writer;
   const unmerged = new Set<string>();
@@ -57,24 +63,34 @@ export async function showStream(
   try {
     for await (const chunk of chunks) {
       merged.add(chunk);
-      if (merged.heldBytes() > MAX_STREAM_BYTES && (isDocumentNeeded || !(livePrinter || format === 'jsonl')))
+      if (merged.heldBytes() > MAX_STREAM_BYTES && (need !== 'output' || !(livePrinter || format === 'jsonl')))
         throw new Failure(
           'invalid_response',
           `the stream exceeds the ${formatByteSize(MAX_STREAM_BYTES)} that svc holds`,
           { hint: 'use --format jsonl, or text, to print it as it arrives' },
         );
       const printing = printChunk(chunk);
-      await (isReadToEnd ? ignoreClosedPipe(printing) : printing);
+      await (need === 'end' ? ignoreClosedPipe(printing) : printing);
     }
   } catch (error) {
+    const doc = parseJson(merged.toJson());
     // The failure of the stream is the one to report, even if the rest of it cannot be written.
-    await showRemainder(parseJson(merged.toJson()), livePrinter, partialView(view)).catch(() => {});
-    throw filterFailure ?? error;
+    await showRemainder(doc, livePrinter, partialView(view)).catch(() => {});
+    if (!(error instanceof Failure)) throw error;
+    return { doc, failure: filterFailure ?? error, printError: undefined };
   }
   const doc = parseJson(merged.toJson());
-  view.onDocument?.(doc);
-  if (filterFailure) throw filterFailure;
-  await ignoreClosedPipe(showRemainder(doc, livePrinter, view).then(sink.commit));
+  if (filterFailure) return { doc, failure: undefined, printError: filterFailure };
+  const failure = await failureOf(doc);
+  if (failure) {
+    await showRemainder(doc, livePrinter, partialView(view)).catch(() => {});
+    return { doc, failure, printError: undefined };
+  }
+  try {
+    await ignoreClosedPipe(showRemainder(doc, livePrinter, view).then(sink.commit));
+  } catch (printError) {
+    return { doc, failure, printError };
+  }
   await reportChatEnd(doc, view);
   if (format !== 'jsonl')
     for (const description of unmerged) {
@@ -84,7 +100,7 @@ export async function showStream(
         `${description} was left out of the merged response; --format jsonl prints every chunk`,
       );
     }
-  return doc;
+  return { doc, failure, printError: undefined };
 }
 
 // `textOf` may look for a part that did not arrive: the whole text is printed then.

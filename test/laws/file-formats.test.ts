@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { fileFormatSections } from '../../scripts/file-formats.ts';
+import { httpAnswer, rawServer } from '../support/raw-server.ts';
 import { svc, temporaryDirectory } from '../support/svc.ts';
 
 // The names in the first column of the tables of a section.
@@ -16,8 +17,14 @@ describe('the reference documents the fields of', () => {
   it('result lines of a batch', async () => {
     const cwd = temporaryDirectory();
     writeFileSync(join(cwd, 'in.jsonl'), '{"messages":[{"role":"user","content":"x"}]}\n{"messages":1}\n');
-    const args = ['chat', '--local', '--batch', 'in.jsonl', '-o', 'out.jsonl', '--expect-text', 'absent'];
-    expect((await svc(args, { cwd })).code).toBe(10);
+    const args = ['chat', '--batch', 'in.jsonl', '-o', 'out.jsonl', '--expect-text', 'absent'];
+    const response = '{"id":"c","choices":[{"message":{"content":"x"}}],"usage":{"cost":0.1}}';
+    const failed = '{"error":{"message":"no","code":"E7"}}';
+    const headers = 'Content-Type: application/json\r\nx-request-id: r\r\nx-ratelimit-limit: 1\r\n';
+    const answers = [httpAnswer(response, '200 OK', headers), httpAnswer(failed, '400 Bad', headers)];
+    const { url } = await rawServer((socket) => socket.end(answers.shift() ?? ''));
+    const env = { SVC_BASE_URL: url, SVC_TOKEN: 't' };
+    expect((await svc([...args, '--no-check', '--concurrency', '1'], { cwd, env })).code).toBe(10);
     const entries = readFileSync(join(cwd, 'out.jsonl'), 'utf8')
       .trim()
       .split('\n')

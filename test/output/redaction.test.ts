@@ -33,7 +33,10 @@ describe('secrets', () => {
 
   it('do not change the form of an error, and are redacted before it is cut', () => {
     const secret = 'message';
-    const failure = new Failure('refused', `${'x'.repeat(897)}${secret}`, { requestId: secret, hint: secret });
+    const failure = new Failure('refused', `${'x'.repeat(897)}${secret}`, {
+      received: { request_id: secret },
+      hint: secret,
+    });
     const { redact } = createRedactor([secret]);
     const { error } = JSON.parse(failureJson(failure, redact));
     expect(error).toMatchObject({ request_id: '[redacted]', hint: '[redacted]', exit_code: 5 });

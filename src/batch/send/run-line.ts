@@ -1,7 +1,8 @@
-import { Buffer } from 'node:buffer';
+import type { Buffer } from 'node:buffer';
 import { type ChatExpectations, expectationFailure } from '../../client/chat-expectations.ts';
 import type { Connection } from '../../client/connection.ts';
-import { createDoubt, invalidResponseFailure, requestFailure } from '../../client/exchange-failure.ts';
+import { createDoubt, requestFailure } from '../../client/exchange-failure.ts';
+import { mergeChunks, type ReadOutcome, readOutcome } from '../../client/read-outcome.ts';
 import { hasIdOfRequest } from '../../client/read-response.ts';
 import {
   createRequestContext,
@@ -9,19 +10,16 @@ import {
   type PreparedRequest,
   prepareRequest,
   type RequestContext,
-  requestSecrets,
   type SendHooks,
 } from '../../client/request.ts';
-import { type Outcome, send } from '../../client/send.ts';
+import { send } from '../../client/send.ts';
 import type { Context } from '../../context.ts';
 import { type AppliedState, Failure, failureCodeOf, signalOfFailure, toFailure } from '../../errors.ts';
 import type { InputLine } from '../../files/split-lines.ts';
-import { observeChunks } from '../../http/body-chunks.ts';
 import type { ExchangeSignal } from '../../http/message.ts';
 import { rootOf } from '../../json/json-node.ts';
-import { parseJson, tryParseJson } from '../../json/parse-json.ts';
+import { tryParseJson } from '../../json/parse-json.ts';
 import { writeJson } from '../../json/write-json.ts';
-import { createRedactor } from '../../output/redaction.ts';
 import {
   classifyLine,
   type LineResult,
@@ -31,8 +29,6 @@ import {
   UNSENT,
 } from '../../reports/batch/line-facts.ts';
 import type { RunReport } from '../../reports/run-report.ts';
-import { mergeStream } from '../../results/chunk-merger.ts';
-import type { ParsedResponse } from '../../results/show-response.ts';
 import { type LineChecks, prepareLine } from '../check/prepare-line.ts';
 import type { IndexedResult } from '../store/line-table.ts';
 import { formatResult, type LineAttempt } from '../store/result-line.ts';
@@ -162,14 +158,14 @@ async function sendAndStore(request: RequestContext, guard: LineGuard | undefine
   const { resultStore, settings } = job;
   const { line, prior } = run;
   const sent = await recordAndSend(request, guard, run, job);
-  const { response, warnings, status } = sent;
-  const { elapsed, now } = job.context.runtime;
-  const endedAt = sent.lastChunkAt ?? elapsed();
+  const { doc, warnings, status, endedAt } = sent;
+  const { now } = job.context.runtime;
   const milliseconds = endedAt - (run.sentAt ?? endedAt);
-  const isComplete = !sent.failure && response?.doc !== undefined;
-  run.expectations = (isComplete && job.expectations?.(rootOf(response.doc), milliseconds)) || [];
+  const isComplete = !sent.failure && doc !== undefined;
+  run.expectations = (isComplete && job.expectations?.(rootOf(doc), milliseconds)) || [];
   run.warnings = warnings;
-  const isOwnResponse = hasIdOfRequest(response, request);
+  run.facts = sent.facts;
+  const isOwnResponse = hasIdOfRequest(doc, request);
   const doubtOf = createDoubt(request);
   const doubt = run.hasStrayData && !isOwnResponse ? doubtOf() : undefined;
   const { attempts } = request.progress;
@@ -178,8 +174,8 @@ async function sendAndStore(request: RequestContext, guard: LineGuard | undefine
     (sent.failure
       ? withPriorOutcome(sent.failure, prior.applied)
       : settings.isStrict && warnings[0] !== undefined
-        ? new Failure('invalid_response', warnings[0], { applied: 'yes', status })
-        : expectationFailure(run.expectations, { url: request.destination.url.href, status, attempts }));
+        ? requestFailure('invalid_response', warnings[0], { applied: 'yes', status }, request)
+        : expectationFailure(run.expectations, { url: request.destination.url.href, status, attempts }, request));
   const isInterrupted =
     !doubt && sent.failure && signalOfFailure(sent.failure.code) && sent.failure.facts.applied === 'no';
   const state = classifyLine(failure?.exitCode ?? 0, failure?.facts.applied);
@@ -190,11 +186,11 @@ async function sendAndStore(request: RequestContext, guard: LineGuard | undefine
   if (isInterrupted) return { ...UNSENT, attempts };
   if (!failure) await job.warnings.addResponseWarnings(line, warnings);
   if (doubt) await job.warnings.addResponseWarnings(line, [doubt.facts.summary ?? doubt.message]);
-  const redact = failure ? redactorFor(request, job) : String;
+  const { redact } = job.context.report;
   run.attempts = attempts;
   run.milliseconds = milliseconds;
   run.endedAtMs = now();
-  const bytes = formatResult(run, status, response?.bytes, failure, redact);
+  const bytes = formatResult(run, status, sent.bytes, failure, redact);
   // Written out, because a copy with more properties is slow (docs/performance.md).
   const result: LineResult = {
     status: state.status,
@@ -205,13 +201,13 @@ async function sendAndStore(request: RequestContext, guard: LineGuard | undefine
     attempts,
     milliseconds: Math.round(milliseconds),
     httpStatus: failure ? failure.facts.status : status,
-    response: response?.doc && rootOf(response.doc),
+    response: doc && rootOf(doc),
     warnings,
   };
   // Without the result, whose response a connection would hold.
   const written = settle(run, job, result, bytes).then(() => {});
   if (state.status !== 'unknown' && !isOwnResponse) {
-    run.stored = { state, response: response?.bytes, written, createDoubt: doubtOf };
+    run.stored = { state, response: sent.bytes, written, createDoubt: doubtOf };
     // Such data may have arrived while a record or a warning was written.
     if (run.hasStrayData) job.revise(run);
   }
@@ -219,14 +215,9 @@ async function sendAndStore(request: RequestContext, guard: LineGuard | undefine
   return result;
 }
 
-interface SentLineResult {
-  readonly status: number;
-  readonly response: Pick<ParsedResponse, 'bytes' | 'doc'> | undefined;
-  readonly failure: Failure | undefined;
-  readonly warnings: readonly string[];
-  /** When the last chunk of a complete stream came, by the runtime's `elapsed`: the end of a stream may come late. */
-  readonly lastChunkAt?: number | undefined;
-}
+type SentLineResult = Omit<ReadOutcome, 'bytes' | 'hasResult' | 'isPage' | 'firstOutputAt'> & {
+  readonly bytes: Buffer | undefined;
+};
 
 async function recordAndSend(request: RequestContext, guard: LineGuard | undefined, run: LineRun, job: BatchJob) {
   const { runtime, report } = job.context;
@@ -268,34 +259,17 @@ async function recordAndSend(request: RequestContext, guard: LineGuard | undefin
     },
   };
   const sent = await send(request, hooks, runtime)
-    .then((outcome) => readOutcome(outcome, request, job))
+    .then((outcome) => readOutcome(outcome, request, runtime, mergeChunks(request, job.scheduler.takeLargeTurn)))
     .catch((error: unknown): SentLineResult => {
       // A line that could not be recorded was not sent, and has no result.
       if (journalError !== undefined) throw journalError;
       const failure = turn.toOutcome(toFailure(error));
       if (failure.code === 'bug') throw error;
-      return { status: failure.facts.status ?? 0, response: undefined, failure, warnings: [] };
+      const { status = 0, received: facts = {} } = failure.facts;
+      return { status, bytes: undefined, doc: undefined, failure, warnings: [], facts, endedAt: runtime.elapsed() };
     });
   run.hasResponse = sent.status !== 0;
   return sent;
-}
-
-async function readOutcome(
-  { response: { status }, parsedResponse, chunks, warnings }: Outcome,
-  request: RequestContext,
-  { scheduler, context: { runtime } }: BatchJob,
-): Promise<SentLineResult> {
-  if (parsedResponse) return { status, response: parsedResponse, failure: parsedResponse.failure, warnings };
-  let lastChunkAt: number | undefined;
-  const timedChunks = observeChunks(chunks, () => {
-    lastChunkAt = runtime.elapsed();
-  });
-  const createFailure = (message: string): Failure => invalidResponseFailure(message, request);
-  const { reply } = request.operation;
-  const { json, failure } = await mergeStream(timedChunks, reply, createFailure, scheduler.takeLargeTurn);
-  const bytes = Buffer.from(json);
-  if (failure) lastChunkAt = undefined;
-  return { status, response: { bytes, doc: parseJson(bytes) }, failure, warnings, lastChunkAt };
 }
 
 // A function of its own, because a connection holds what it refers to.
@@ -315,9 +289,4 @@ function withPriorOutcome(failure: Failure, priorApplied: AppliedState): Failure
   const { applied = 'no' } = failure.facts;
   const isKnown = priorApplied === 'no' || (priorApplied === 'unknown' && applied !== 'no');
   return isKnown ? failure : failure.with({ applied: priorApplied });
-}
-
-function redactorFor(request: PreparedRequest, { context: { report } }: BatchJob): (text: string) => string {
-  const { redact } = createRedactor(requestSecrets(request));
-  return (text) => redact(report.redact(text));
 }

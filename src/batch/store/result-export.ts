@@ -129,8 +129,15 @@ function openAiResult(line: string): string {
     code: firstStringMember(error, 'code') ?? null,
     message: firstStringMember(error, 'message') ?? null,
   };
-  const body = response ? rawText(response) : JSON.stringify({ error: failure });
-  const requestId = JSON.stringify(firstStringMember(error, 'request_id') ?? firstStringMember(response, 'id') ?? null);
+  // That of the service, or else of svc.
+  const received = response ?? getMember(error, 'body');
+  const body = received ? rawText(received) : JSON.stringify({ error: failure });
+  const requestId = JSON.stringify(
+    firstStringMember(root, 'request_id') ??
+      firstStringMember(error, 'request_id') ??
+      firstStringMember(response, 'id') ??
+      null,
+  );
   const members = [
     `"id":"batch_req_${number}"`,
     `"custom_id":${customId}`,

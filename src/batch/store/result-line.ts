@@ -7,7 +7,8 @@ import { CARRIAGE_RETURN, LINE_FEED } from '../../json/json-bytes.ts';
 import { firstStringMember, getMember, type JsonNode, rawText, rootOf } from '../../json/json-node.ts';
 import { parseJson, tryParseJson } from '../../json/parse-json.ts';
 import { compactJson, writeJson } from '../../json/write-json.ts';
-import { failureFields } from '../../output/failure-text.ts';
+import { factsFor, type ReceivedFacts } from '../../operations/received-facts.ts';
+import { failureFields, redactFacts } from '../../output/failure-text.ts';
 import { appliedStates, MAX_LINES } from './line-table.ts';
 
 /** What ties a result to its input line and its batch: the `checkpoint` of a result line. */
@@ -35,6 +36,8 @@ export interface LineAttempt {
   revision: number;
   expectations?: readonly ExpectationResult[];
   warnings?: readonly string[];
+  /** What the response says besides its result. */
+  facts?: ReceivedFacts;
 }
 
 /** The digest of an input line, in 16 hex digits; a carriage return at its end does not count. */
@@ -42,6 +45,8 @@ export function digestInputLine({ bytes, length }: Pick<InputLine, 'bytes' | 'le
   const text = bytes?.at(-1) === CARRIAGE_RETURN ? bytes.subarray(0, -1) : bytes;
   return hash('sha256', text ?? `a line of ${length} bytes`, 'hex').slice(0, 16);
 }
+
+const MAX_STORED_ERROR_CHARS = 8 * 1024;
 
 /**
  * The result line of a success with `status`, or of a failure. The response keeps every digit, on one line; one that is not JSON is
@@ -55,12 +60,14 @@ export function formatResult(
   redact: (text: string) => string = String,
 ): Buffer {
   const { line, id = 'null', revision, attempts, milliseconds, endedAtMs, checkpoint } = attempt;
-  const { expectations = [], warnings = [] } = attempt;
+  const { expectations = [], warnings = [], facts } = attempt;
+  const received = writeJson(redactFacts(factsFor('result', facts), redact)).slice(1, -1);
   const { input, run, operation, shard, row } = checkpoint;
   const { status: code = null, applied = 'no' } = failure ? failure.facts : ({ status, applied: 'yes' } as const);
   const head = `{"line":${line},"id":${id},"status":${code},"exit_code":${failure?.exitCode ?? 0},"applied":"${applied}"`;
   const middle = [
-    ...(failure ? [`,"error":${writeJson(failureFields(failure, redact))}`] : []),
+    ...(received === '' ? [] : [`,${received}`]),
+    ...(failure ? [`,"error":${writeJson(failureFields(failure, redact, MAX_STORED_ERROR_CHARS))}`] : []),
     ...(expectations.length > 0 ? [`,"expectations":${writeJson(expectations.map((one) => ({ ...one })))}`] : []),
     ...(warnings.length > 0 ? [`,"warnings":${writeJson(warnings)}`] : []),
   ].join('');

@@ -1,8 +1,9 @@
 import { constants, writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { readAuthorization } from '../../client/connection.ts';
+import type { ReadOutcome } from '../../client/read-outcome.ts';
 import { resolveSettings, type Settings } from '../../client/resolve-settings.ts';
-import { type Outcome, sendJson } from '../../client/send.ts';
+import { sendJson } from '../../client/send.ts';
 import type { Invocation, ProcessEnd } from '../../command.ts';
 import { traceBaseUrl } from '../../config/destination.ts';
 import { dataDirectory } from '../../config/directories.ts';
@@ -212,7 +213,11 @@ function redactRecord(record: TracedCall, redact: (text: string) => string): Tra
 }
 
 // The warnings of a record that was sent. `file` is its copy in the spool, or the reason why there is none.
-async function confirmRecord(sending: Promise<Outcome>, file: string | Failure | undefined, options: CallRunOptions) {
+async function confirmRecord(
+  sending: Promise<ReadOutcome>,
+  file: string | Failure | undefined,
+  options: CallRunOptions,
+) {
   const { warnings } = await sending.catch((error: unknown) => {
     const failure = toRecordFailure(error, options);
     if (!file) throw failure;

@@ -2,9 +2,10 @@ import { Buffer } from 'node:buffer';
 import { enforceChecks } from '../../body/body-check.ts';
 import { buildBody } from '../../body/build-body.ts';
 import { createJobGuard, createTrainingJob } from '../../client/job-guard.ts';
+import type { ReadOutcome } from '../../client/read-outcome.ts';
 import { prepareRequest } from '../../client/request.ts';
 import { resolveSettings } from '../../client/resolve-settings.ts';
-import { type Outcome, sendAlone } from '../../client/send.ts';
+import { sendAlone } from '../../client/send.ts';
 import type { ServiceOptions } from '../../config/settings.ts';
 import type { Context } from '../../context.ts';
 import { Failure, toFailure } from '../../errors.ts';
@@ -19,7 +20,6 @@ import { feedbackSchemaOperation } from '../../operations/feedback-schema.ts';
 import type { Operation } from '../../operations/operation.ts';
 import { failureJson } from '../../output/failure-text.ts';
 import type { Reporter } from '../../output/reporter.ts';
-import { mergeStream } from '../../results/chunk-merger.ts';
 import { createTraceContext, readTraceParent } from '../../trace/trace-context.ts';
 
 export interface McpTool {
@@ -137,12 +137,14 @@ export async function runTool(
   };
   try {
     const outcome = await sendArguments(operation, args, traceParent, options, { ...context, warn });
-    const { text, json, failure } = await readOutcome(outcome, operation);
-    if (failure) return errorResult(failureJson(failure, redact), firstBytes(text));
+    const { doc, failure } = outcome;
+    // A request that was applied is paid for: so the partial output of an incomplete or invalid response is returned, too.
+    const text = doc ? outcome.bytes.toString() : '';
+    if (failure || !doc) return errorResult(failure ? failureJson(failure, redact) : '', firstBytes(text));
     warnings.push(...outcome.warnings.map((warning) => `Warning: ${warning}`));
     const bytes = Buffer.byteLength(text);
     if (bytes <= MAX_RESULT_BYTES)
-      return { content: textContent(text, ...warnings), structuredContent: new RawJson(json) };
+      return { content: textContent(text, ...warnings), structuredContent: new RawJson(compactJson(rootOf(doc))) };
     const note = `The response has ${formatByteSize(bytes)}; these are the first ${formatByteSize(MAX_RESULT_BYTES)}. The request was applied.`;
     return errorResult(note, ...warnings, firstBytes(text));
   } catch (error) {
@@ -156,7 +158,7 @@ async function sendArguments(
   traceParent: string | undefined,
   options: ServiceOptions,
   context: Context & Pick<Reporter, 'warn'>,
-): Promise<Outcome> {
+): Promise<ReadOutcome> {
   const { runtime } = context;
   const settings = await resolveSettings(operation, options, context);
   const parent = operation.continuesTrace ? readTraceParent({ TRACEPARENT: traceParent }) : undefined;
@@ -175,17 +177,6 @@ async function sendArguments(
   const isTraining = typeof operation.arguments?.as === 'object';
   const guard = isTraining ? createJobGuard(createTrainingJob(draft, ['mcp'], settings), false, context) : {};
   return sendAlone(prepareRequest(settings, draft), settings, context, guard);
-}
-
-// A request that was applied is paid for: so the partial output of an incomplete or invalid response is returned, too.
-async function readOutcome({ parsedResponse, chunks }: Outcome, { reply }: Operation) {
-  if (parsedResponse) {
-    const { bytes, doc, failure } = parsedResponse;
-    return doc ? { text: bytes.toString(), json: compactJson(rootOf(doc)), failure } : { text: '', json: '', failure };
-  }
-  const createFailure = (message: string): Failure => new Failure('invalid_response', message, { applied: 'yes' });
-  const merged = await mergeStream(chunks, reply, createFailure);
-  return { ...merged, text: merged.json };
 }
 
 function errorResult(...texts: readonly string[]): ToolResult {

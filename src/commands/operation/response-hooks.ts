@@ -16,6 +16,7 @@ import { getMember, type JsonDocument, kindOf, rootOf } from '../../json/json-no
 import { tryParseJson } from '../../json/parse-json.ts';
 import { pluralize } from '../../json/pluralize.ts';
 import { indentJson } from '../../json/write-json.ts';
+import type { ReceivedFacts } from '../../operations/received-facts.ts';
 import { formatGithubAnnotation } from '../../output/failure-text.ts';
 import { checkReportFiles } from '../../reports/run-report.ts';
 import { chatStats, type ExchangeTiming, formatChatStats } from '../../results/chat-stats.ts';
@@ -25,11 +26,17 @@ import type { ResultView } from '../../results/show-response.ts';
 import { traceExports } from '../../trace/trace-context.ts';
 import type { RequestStart } from './request-command.ts';
 
+export interface PrintedResponse {
+  readonly doc: JsonDocument;
+  readonly timing: ExchangeTiming;
+  readonly facts: ReceivedFacts;
+}
+
 export interface ResponseHooks {
   readonly textOf: (request: PreparedRequest) => ResultView['textOf'];
   readonly expectations: ChatExpectations | undefined;
   /** Called after the response was printed. Throws Failure `safety_check` if it is not as expected. */
-  readonly onResponse: (doc: JsonDocument, timing: ExchangeTiming) => Promise<void>;
+  readonly onResponse: (response: PrintedResponse, request: PreparedRequest) => Promise<void>;
 }
 
 /** True with a flag that checks or reports the response of a chat. */
@@ -57,13 +64,13 @@ export async function readHooks(start: RequestStart, context: Context): Promise<
       return extracted === undefined ? undefined : extractBlock(extracted);
     },
     expectations,
-    onResponse: async (doc, timing) => {
+    onResponse: async ({ doc, timing, facts }, request) => {
       if (hasStats) {
-        const stats = chatStats(rootOf(doc), timing);
+        const stats = chatStats(rootOf(doc), timing, facts);
         await report.stats(formatChatStats(stats), stats);
       }
       await checkSchema?.(doc);
-      const failure = expectations && expectationFailure(expectations(rootOf(doc), timing.totalMs), {});
+      const failure = expectations && expectationFailure(expectations(rootOf(doc), timing.totalMs), {}, request);
       if (failure) throw failure;
     },
   };

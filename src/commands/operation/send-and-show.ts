@@ -1,23 +1,24 @@
 import { requestedChoiceCount } from '../../body/chat/chat-edits.ts';
 import type { Conversation } from '../../body/chat/conversation.ts';
 import { type Authorization, connect } from '../../client/connection.ts';
-import { factsWithoutResponse, responseFacts } from '../../client/exchange-failure.ts';
+import { factsWithoutResponse, requestFailure, responseFacts } from '../../client/exchange-failure.ts';
+import { type ReadOutcome, readOutcome } from '../../client/read-outcome.ts';
+import type { Outcome } from '../../client/read-response.ts';
 import { createRequestContext, type PreparedRequest, requestSecrets, type SendHooks } from '../../client/request.ts';
 import { appendToHistory, requestHistoryFile } from '../../client/request-history.ts';
-import { type Outcome, send } from '../../client/send.ts';
+import { send } from '../../client/send.ts';
 import { recordedUrl } from '../../config/destination.ts';
 import type { Context } from '../../context.ts';
 import { Failure, type FailureFacts, toFailure } from '../../errors.ts';
-import { observeChunks } from '../../http/body-chunks.ts';
-import { firstStringMember, type JsonDocument, type JsonNode, rawText, rootOf } from '../../json/json-node.ts';
+import { firstStringMember, type JsonDocument, rawText, rootOf } from '../../json/json-node.ts';
 import { RawJson } from '../../json/write-json.ts';
+import { factsFor, type ReceivedFacts } from '../../operations/received-facts.ts';
 import { redactSecretFields } from '../../output/redaction.ts';
 import type { Reporter } from '../../output/reporter.ts';
 import { openSink, type Sink } from '../../output/sink.ts';
 import { ClosedPipeError } from '../../output/writer.ts';
 import { openRunReport } from '../../reports/run-report.ts';
 import { type ExchangeTiming, tokenCount } from '../../results/chat-stats.ts';
-import { hasOutput } from '../../results/chat-text.ts';
 import { defaultFormat } from '../../results/output-format.ts';
 import { type ResultView, showResponse } from '../../results/show-response.ts';
 import type { RequestStart } from './request-command.ts';
@@ -30,9 +31,14 @@ interface ShowOptions extends Omit<RequestStart, 'input'> {
   readonly hooks: ResponseHooks | undefined;
 }
 
+/** What came of a request: all that is known of the response, and the error to report. */
 interface ShownResponse {
-  readonly doc: JsonDocument;
+  readonly doc: JsonDocument | undefined;
   readonly timing: ExchangeTiming;
+  readonly facts: ReceivedFacts;
+  readonly error: unknown;
+  /** The facts about a request with this outcome, for failures after it. */
+  readonly sent: FailureFacts;
 }
 
 /**
@@ -42,51 +48,41 @@ interface ShownResponse {
 export async function sendAndShow(request: PreparedRequest, start: ShowOptions, context: Context) {
   const { runtime, report } = context;
   const { settings, options, hooks } = start;
-  const seen: Partial<ShownResponse> = {};
-  if (!hooks) return sendAndPrint(request, start, seen, undefined, context);
   const title = `svc ${request.operation.command.join(' ')}`;
-  const runReport = await openRunReport(options, title, context);
-  const [time, startedAt] = [new Date(runtime.now()).toISOString(), runtime.elapsed()];
-  const duration = (): number => seen.timing?.totalMs ?? runtime.elapsed() - startedAt;
-  let isReported = false;
-  const saveReport = async (failure?: Failure): Promise<void> => {
-    if (isReported) return;
-    isReported = true;
-    runReport?.add(1, title, duration(), failure);
-    await runReport?.save();
-  };
-  const end = async (failure?: Failure): Promise<void> => {
-    await saveReport(failure).catch((reportError: unknown) => report.warn(toFailure(reportError).message));
-    // A reader closes the pipe only after the request was sent.
-    if (settings.history === 'off' || (failure && !seen.doc && !failure.facts.attempts)) return;
-    const { status = seen.timing?.status ?? null, applied = 'yes' } = failure?.facts ?? {};
+  const runReport = hooks && (await openRunReport(options, title, context));
+  const time = new Date(runtime.now()).toISOString();
+  const shown = await sendAndPrint(request, start, context);
+  const { doc, timing, facts } = shown;
+  let { error } = shown;
+  // A reader closes the pipe only after the request was sent.
+  const failureOf = (): Failure | undefined =>
+    error === undefined || error instanceof ClosedPipeError ? undefined : toFailure(error);
+  if (error === undefined && doc)
+    error = await hooks?.onResponse({ doc, timing, facts }, request).catch((thrown) => markAsApplied(thrown, shown));
+  runReport?.add(1, title, timing.totalMs, failureOf());
+  const reportError: unknown = await runReport?.save().catch((thrown) => markAsApplied(thrown, shown));
+  if (reportError !== undefined && error !== undefined) await report.warn(toFailure(reportError).message);
+  error ??= reportError;
+  const failure = failureOf();
+  if (hooks && settings.history !== 'off' && (!failure || doc || failure.facts.attempts)) {
+    const { status = timing.status ?? null, applied = 'yes' } = failure?.facts ?? {};
     const record = {
       time,
       command: request.operation.command.join(' '),
       url: recordedUrl(settings.destination),
-      ms: Math.round(duration()),
+      ms: Math.round(timing.totalMs),
       status,
       exit_code: failure?.exitCode ?? 0,
       applied,
-      ...historyContent(request, seen.doc, settings.history === 'bodies'),
+      ...historyContent(request, doc, settings.history === 'bodies'),
+      ...factsFor('history', facts),
     };
-    await appendToHistory(requestHistoryFile(runtime), record, context).catch((error: unknown) =>
-      report.warn(`the history: ${toFailure(error).message}`),
+    await appendToHistory(requestHistoryFile(runtime), record, context).catch((historyError: unknown) =>
+      report.warn(`the history: ${toFailure(historyError).message}`),
     );
-  };
-  const actions: ResponseActions = {
-    isReadToEnd: (hooks.expectations ?? runReport) !== undefined,
-    onResponse: async (doc, timing) => {
-      await hooks.onResponse(doc, timing);
-      await saveReport();
-    },
-  };
-  const shown = await sendAndPrint(request, start, seen, actions, context).catch(async (error: unknown) => {
-    await end(error instanceof ClosedPipeError ? undefined : toFailure(error));
-    throw error;
-  });
-  await end();
-  return shown;
+  }
+  if (error !== undefined || !doc) throw error;
+  return { doc, timing, facts };
 }
 
 // What the history records of a request and its response; with `hasBodies` both of them, too.
@@ -116,77 +112,65 @@ function singleLine(json: { toString(): string }): RawJson {
   );
 }
 
-interface ResponseActions extends Pick<ResponseHooks, 'onResponse'> {
-  /** The response is checked or reported, so that a stream is read to its end. */
-  readonly isReadToEnd: boolean;
-}
-
-// What the response is, as far as it is known, is in `seen`, also if this throws.
-async function sendAndPrint(
-  request: PreparedRequest,
-  { settings, deadline, filter, conversation, guard, authorization, hooks }: ShowOptions,
-  seen: { -readonly [name in keyof ShownResponse]?: ShownResponse[name] },
-  actions: ResponseActions | undefined,
-  context: Context,
-): Promise<ShownResponse> {
+async function sendAndPrint(request: PreparedRequest, options: ShowOptions, context: Context): Promise<ShownResponse> {
+  const { settings, deadline, filter, conversation, guard, authorization, hooks } = options;
   const { operation, draft } = request;
   const { runtime, stdout, report, signal, startSpinner } = context;
   const connection = await connect(settings, context, authorization);
   report.addSecrets(requestSecrets(request));
   const requestContext = createRequestContext(request, connection);
   const startedAt = runtime.elapsed();
-  const times: { totalMs: number; firstTokenMs: number | undefined } = { totalMs: 0, firstTokenMs: undefined };
-  // The end of a stream may come late, or not at all (docs/servers.md): its last chunk completes the response.
-  const onChunk = (chunk: JsonNode): void => {
-    times.totalMs = runtime.elapsed() - startedAt;
-    if (times.firstTokenMs === undefined && hasOutput(chunk)) times.firstTokenMs = times.totalMs;
-  };
   let sink: Sink | undefined;
   let outcome: Outcome | undefined;
-  const onDocument = (doc: JsonDocument): void => {
-    seen.doc = doc;
+  let read: ReadOutcome | undefined;
+  const sentFacts = (): FailureFacts =>
+    outcome ? responseFacts(requestContext) : factsWithoutResponse(requestContext);
+  context.onProgressFacts(sentFacts);
+  const shown = (error?: unknown): ShownResponse => {
+    const { endedAt = runtime.elapsed(), firstOutputAt, status, facts = {}, doc, failure } = read ?? {};
+    const firstTokenMs = firstOutputAt === undefined ? undefined : firstOutputAt - startedAt;
+    const { attempts } = requestContext.progress;
+    const timing = { totalMs: endedAt - startedAt, firstTokenMs, attempts, status };
+    return { doc: failure ? undefined : doc, timing, facts, error, sent: sentFacts() };
   };
-  const facts = (): FailureFacts => (outcome ? responseFacts(requestContext) : factsWithoutResponse(requestContext));
-  context.onProgressFacts(facts);
   try {
     // Before anything is sent: a result that cannot be written is better not requested.
     sink = await openSink(settings.output, stdout, runtime.cwd, runtime.stdout);
     const textOf = hooks?.textOf(request);
     const format = settings.format ?? (textOf ? 'text' : defaultFormat(operation.result.as, sink.writer.isTerminal));
     const requestedChoices = requestedChoiceCount(rootOf(draft.doc));
-    const view: ResultView = { operation, format, filter, sink, context, requestedChoices, textOf, onDocument };
+    const view: ResultView = { operation, format, filter, sink, context, requestedChoices, textOf };
     const sendHooks = { signal, deadline, onAttempt: startSpinner, onRetry: report.note, ...guard };
     outcome = await send(requestContext, sendHooks, runtime);
-    times.totalMs = runtime.elapsed() - startedAt;
-    const { parsedResponse, chunks, response, warnings } = outcome;
-    if (parsedResponse?.doc && !parsedResponse.failure) seen.doc = parsedResponse.doc;
-    const streamUse = {
-      isDocumentNeeded: (conversation ?? actions) !== undefined,
-      isReadToEnd: conversation !== undefined || actions?.isReadToEnd === true,
-    };
-    const printing = parsedResponse
-      ? showResponse(parsedResponse, view)
-      : (await import('../../results/show-stream.ts')).showStream(observeChunks(chunks, onChunk), streamUse, view);
-    const doc = await printing.catch(async (error: unknown) => {
-      // The failure to print is the one to report.
-      if (seen.doc)
-        await conversation
-          ?.save(rootOf(draft.doc), rootOf(seen.doc))
-          .catch((saveError: unknown) => report.warn(toFailure(saveError).message));
-      throw error;
+    const { junit, summary } = options.options;
+    const isRead = conversation ?? hooks?.expectations ?? junit ?? summary;
+    const need = isRead !== undefined ? 'end' : hooks ? 'response' : 'output';
+    read = await readOutcome(outcome, requestContext, runtime, async (chunks, failureOf) => {
+      const { showStream } = await import('../../results/show-stream.ts');
+      return showStream(chunks, { need, failureOf }, view);
     });
+    const printError = outcome.parsedResponse
+      ? await showResponse(read, view).then(
+          () => undefined,
+          (error: unknown) => error,
+        )
+      : (read.printError ?? read.failure);
+    const { doc, failure, warnings } = read;
+    // A conversation has the response even if it cannot be printed: that failure is the one to report.
+    const saving = failure || !doc ? undefined : conversation?.save(rootOf(draft.doc), rootOf(doc));
+    if (printError !== undefined) {
+      await saving?.catch((saveError: unknown) => report.warn(toFailure(saveError).message));
+      throw printError;
+    }
+    await saving;
     for (const warning of warnings) {
-      if (settings.isStrict) throw new Failure('invalid_response', warning, facts());
+      if (settings.isStrict) throw requestFailure('invalid_response', warning, sentFacts(), request);
       await report.warn(warning);
     }
-    await conversation?.save(rootOf(draft.doc), rootOf(doc));
-    const { attempts } = requestContext.progress;
-    seen.timing = { ...times, attempts, status: response.status };
-    await actions?.onResponse(doc, seen.timing);
-    return { doc, timing: seen.timing };
+    return shown();
   } catch (error) {
     const located = sink ? await locateOutput(error, sink, report) : error;
-    throw outcome ? markAsApplied(located, facts()) : located;
+    return shown(outcome ? markAsApplied(located, shown()) : located);
   } finally {
     await connection.transport.close();
   }
@@ -209,9 +193,9 @@ async function locateOutput(error: unknown, sink: Sink, report: Reporter): Promi
 }
 
 // Even if the result cannot be written, for example to a full disk, the request was applied.
-function markAsApplied(error: unknown, sentFacts: FailureFacts): unknown {
+function markAsApplied(error: unknown, { sent }: Pick<ShownResponse, 'sent'>): unknown {
   if (error instanceof ClosedPipeError) return error;
   const { code, message, facts } = toFailure(error);
   const isMarked = facts.applied && facts.attempts !== undefined;
-  return isMarked ? error : new Failure(code, message, { ...sentFacts, ...facts });
+  return isMarked ? error : new Failure(code, message, { ...sent, ...facts });
 }

@@ -1,0 +1,115 @@
+import { Buffer } from 'node:buffer';
+import type { Failure } from '../errors.ts';
+import { observeChunks } from '../http/body-chunks.ts';
+import {
+  firstStringMember,
+  getMember,
+  itemsAt,
+  type JsonDocument,
+  type JsonNode,
+  kindOf,
+  rawText,
+  rootOf,
+} from '../json/json-node.ts';
+import { parseJson } from '../json/parse-json.ts';
+import { type ReceivedFacts, readFacts } from '../operations/received-facts.ts';
+import { hasOutput } from '../results/chat-text.ts';
+import { mergeStream } from '../results/chunk-merger.ts';
+import type { ParsedResponse } from '../results/show-response.ts';
+import type { Runtime } from '../runtime.ts';
+import { invalidResponseFailure } from './exchange-failure.ts';
+import type { Outcome } from './read-response.ts';
+import type { RequestContext } from './request.ts';
+
+/** What came of a request with a 2xx response, whole or streamed. */
+export interface ReadOutcome extends ParsedResponse {
+  readonly status: number;
+  readonly facts: ReceivedFacts;
+  readonly warnings: readonly string[];
+  /** When the response was complete, by the clock `elapsed`: the end of a stream may come later than its last chunk. */
+  readonly endedAt: number;
+  /** When the first chunk with output came; undefined without one. */
+  readonly firstOutputAt: number | undefined;
+  /** Why a stream could not be printed. */
+  readonly printError?: unknown;
+}
+
+/** The chunks of a stream as one response. */
+export interface FoldedStream {
+  readonly doc: JsonDocument;
+  readonly failure: Failure | undefined;
+  readonly printError?: unknown;
+}
+
+/** Folds a stream; `failureOf` judges the whole response. */
+export type FoldStream = (
+  chunks: AsyncIterable<JsonNode>,
+  failureOf: (doc: JsonDocument) => Promise<Failure | undefined>,
+) => Promise<FoldedStream>;
+
+/** Reads a response to its end: the one reader of single requests, sessions, batch lines, tools and probes. */
+export async function readOutcome(
+  { response, parsedResponse, chunks, warnings }: Outcome,
+  request: RequestContext,
+  { elapsed }: Pick<Runtime, 'elapsed'>,
+  fold: FoldStream = mergeChunks(request),
+): Promise<ReadOutcome> {
+  const { status, headers } = response;
+  const failureOf = (doc: JsonDocument): Promise<Failure | undefined> => finishFailure(rootOf(doc), request);
+  const factsOf = (doc: JsonDocument | undefined) => readFacts({ headers, response: doc && rootOf(doc) });
+  if (parsedResponse) {
+    const { doc } = parsedResponse;
+    const failure = parsedResponse.failure ?? (doc && (await failureOf(doc)));
+    const facts = { ...failure?.facts.received, ...factsOf(doc) };
+    return { ...parsedResponse, failure, status, facts, warnings, endedAt: elapsed(), firstOutputAt: undefined };
+  }
+  let lastChunkAt: number | undefined;
+  let firstOutputAt: number | undefined;
+  const timedChunks = observeChunks(chunks, (chunk) => {
+    lastChunkAt = elapsed();
+    if (firstOutputAt === undefined && hasOutput(chunk)) firstOutputAt = lastChunkAt;
+  });
+  const folded = await fold(timedChunks, failureOf);
+  const { doc } = folded;
+  const endedAt = (folded.failure ? undefined : lastChunkAt) ?? elapsed();
+  const facts = { ...folded.failure?.facts.received, ...factsOf(doc) };
+  return {
+    ...folded,
+    bytes: doc.bytes,
+    isPage: false,
+    hasResult: true,
+    status,
+    facts,
+    warnings,
+    endedAt,
+    firstOutputAt,
+  };
+}
+
+/** Folds a stream in memory; of several large streams, `takeTurn` lets one at a time be held as a whole. */
+export function mergeChunks(request: RequestContext, takeTurn?: () => Promise<() => void>): FoldStream {
+  const createFailure = (message: string): Failure => invalidResponseFailure(message, request);
+  return async (chunks, failureOf) => {
+    const { json, failure } = await mergeStream(chunks, request.operation.reply, createFailure, takeTurn);
+    const doc = parseJson(Buffer.from(json));
+    return { doc, failure: failure ?? (await failureOf(doc)) };
+  };
+}
+
+const FAILED_FINISH_REASONS = ['error', 'network_error', 'insufficient_system_resource'];
+
+// A chat that the service could not finish: in a choice, or beside the choices. The text so far was paid for.
+async function finishFailure(response: JsonNode, request: RequestContext): Promise<Failure | undefined> {
+  if (request.operation.result.as !== 'chat') return undefined;
+  for (const place of [response, ...itemsAt(response, 'choices')]) {
+    const error = getMember(place, 'error');
+    const hasError = error !== undefined && kindOf(error) !== 'null';
+    const reason = firstStringMember(place, 'finish_reason') ?? '';
+    if (!hasError && !FAILED_FINISH_REASONS.includes(reason)) continue;
+    const { failureFromErrorBody } = await import('./status-failure.ts');
+    const body = Buffer.from(`{"error":${hasError ? rawText(error) : JSON.stringify(`finish reason ${reason}`)}}`);
+    const what = 'ended the response with an error';
+    return failureFromErrorBody(body, request, { what, place: ' in the response', evidence: 'some' });
+  }
+  return undefined;
+}
