@@ -21,7 +21,10 @@ if (isOld) {
   });
 }
 
+let usedStdin;
+
 async function start() {
+  process.on('exit', restoreTerminal);
   process.on('exit', closeTerminals);
   if (hasPrintedStaticText()) process.exit(0);
   const { homedir, hostname, uptime, userInfo } = builtin('os');
@@ -47,7 +50,8 @@ async function start() {
     env,
     // Opened on first use: each takes a millisecond.
     get stdin() {
-      return process.stdin;
+      usedStdin = process.stdin;
+      return usedStdin;
     },
     get stdout() {
       return process.stdout;
@@ -68,6 +72,7 @@ async function start() {
       return readProcessScope();
     },
     processStart,
+    isDetached,
     isStdoutClosed,
     now: Date.now,
     elapsed: () => Number(process.hrtime.bigint()) / 1e6,
@@ -96,6 +101,7 @@ async function start() {
 // blocked thread. Where the signal has no effect (process 1 of a container, Windows), and for signals that would write
 // a core file, the exit code is 128+n.
 function endBySignal(signal) {
+  restoreTerminal();
   const number = builtin('os').constants.signals[signal];
   const dumpsCore = [
     'SIGQUIT',
@@ -116,6 +122,13 @@ function endBySignal(signal) {
     } catch {}
   }
   process.exit(128 + number);
+}
+
+// A prompt reads keys in raw mode, without echo, and a signal can end the program while it does.
+function restoreTerminal() {
+  try {
+    if (usedStdin?.isRaw) usedStdin.setRawMode(false);
+  } catch {}
 }
 
 // When it exits, Node sets the modes of each terminal on stdin, stdout and stderr to those at its start. It aborts if the
@@ -245,6 +258,18 @@ function isStdoutClosed() {
   try {
     const [, flags] = /^flags:\s+([0-7]+)/m.exec(readFileSync('/proc/self/fdinfo/1', 'utf8')) ?? [];
     return Number.parseInt(flags, 8) % 4 === 2 && fstatSync(1).rdev === statSync('/dev/null').rdev;
+  } catch {
+    return false;
+  }
+}
+
+// A shell with a terminal started it, and no stream shows anything there.
+function isDetached() {
+  const { closeSync, openSync } = builtin('fs');
+  try {
+    if ([0, 1, 2].some(builtin('tty').isatty)) return false;
+    closeSync(openSync('/dev/tty', 'r'));
+    return true;
   } catch {
     return false;
   }

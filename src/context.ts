@@ -17,6 +17,8 @@ export interface Context {
   readonly onProgressFacts: (facts: () => FailureFacts) => void;
   /** Stops SIGINT, SIGTERM and SIGHUP from ending the command, which handles them itself from now on. */
   readonly ignoreStopSignals: () => void;
+  /** Makes SIGHUP do nothing, as `nohup` wants it: Node does not keep that a signal is ignored. */
+  readonly ignoreHangup: () => void;
   /** Sets what the first SIGINT or SIGTERM does instead of ending the command. */
   readonly onInterrupt: (stop: (reason: InterruptedError) => void) => void;
   /** Runs an action that blocks the event loop; meanwhile a signal ends the process at once. */

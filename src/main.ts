@@ -125,7 +125,9 @@ async function runUntilSignal(
   const terminated = new Promise<never>((_, reject) => {
     end = reject;
   });
+  let isHangupIgnored = false;
   const listener = (signal: StopSignal): void => {
+    if (signal === 'SIGHUP' && isHangupIgnored) return;
     const onInterrupt = signal === 'SIGHUP' ? undefined : pendingInterrupt;
     pendingInterrupt = undefined;
     const reason = new InterruptedError(signal);
@@ -158,6 +160,9 @@ async function runUntilSignal(
       }
     },
     ignoreStopSignals: () => release(),
+    ignoreHangup: () => {
+      isHangupIgnored = true;
+    },
   };
   try {
     return (await Promise.race([run(handlers), terminated])) ?? undefined;

@@ -27,6 +27,8 @@ export interface Runtime {
   readonly host: string;
   readonly node: string;
   readonly isRunning: (pid: number) => boolean;
+  /** True with a controlling terminal and no stream on a terminal, as `nohup` starts a program. */
+  readonly isDetached?: () => boolean;
   /** True if svc was started with stdout closed, or with one that its parent discards. */
   readonly isStdoutClosed: () => boolean;
   /** Where a process id has a meaning: the boot of the system and the PID namespace; undefined if the system does not report it. */

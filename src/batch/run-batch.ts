@@ -49,6 +49,7 @@ export async function runBatch(
   splitInput?: LineSplitter,
 ): Promise<void> {
   const { runtime, report, signal } = context;
+  if (runtime.isDetached?.()) context.ignoreHangup();
   const settings = await resolveSettings(operation, given, context);
   const { destination, timeoutMs } = settings;
   const options = readBatchOptions(args, given, settings, runtime.env);

@@ -2,7 +2,7 @@ import { fstat, type Stats, writeFile } from 'node:fs';
 import { type FileHandle, mkdir, open, readdir, readlink, realpath, rename, rm, stat, unlink } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { usageFailure } from '../errors.ts';
+import { Failure, usageFailure } from '../errors.ts';
 import { errorCode, fileFailure, isNotFoundError, undefinedIfNotFound, withFileFailure } from './file-errors.ts';
 
 /** Creates a directory and its parents durably; false if it already existed. Throws system errors. */
@@ -93,6 +93,7 @@ export interface FileReplacement {
 export async function openReplacement(path: string, displayPath: string, mode?: number): Promise<FileReplacement> {
   return withFileFailure(`write ${displayPath}`, async () => {
     const existing = await stat(path).catch(undefinedIfNotFound);
+    if (!existing?.isDirectory()) rejectDirectoryName(displayPath);
     if (existing && (!existing.isFile() || descriptorOf(path) !== undefined))
       return openDirectly(path, existing, displayPath);
     const target = await resolveSymlinks(path);
@@ -129,6 +130,13 @@ export async function openReplacement(path: string, displayPath: string, mode?: 
       },
     };
   });
+}
+
+/** Throws Failure `local_file` for the name of a directory, such as `out/`, which a resolved path no longer shows. */
+export function rejectDirectoryName(displayPath: string): void {
+  if (!/(^|\/)\.{0,2}$/.test(displayPath)) return;
+  const message = `cannot write ${displayPath}: the directory does not exist`;
+  throw new Failure('local_file', message, { hint: 'create it, and name a file in it', applied: 'no' });
 }
 
 /** True if a path is a regular file or directory, or does not exist; false for a name of an open descriptor. */

@@ -218,7 +218,7 @@ describe('an output', () => {
     const output = newOutput();
     writeFileSync(output.path, Buffer.concat([success(1), success(2).subarray(0, 30)]));
     const state = await readOutput(output, 0, createLineTable());
-    const file = await openOutput(output, state ?? { validBytes: 0, isUnterminated: false });
+    const file = await openOutput(output, state ?? { validBytes: 0, isUnterminated: false }, () => {});
     await Promise.all([file.append(success(3)), file.append(success(4))]);
     expect(file.isAtPath()).toBe(true);
     await file.finish();

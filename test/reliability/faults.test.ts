@@ -21,13 +21,13 @@ describe.each(tried)('$operation.name with --retries $retries', ({ operation, re
     expect(allowed).toContain(server.connections());
     expect(codes).toContain(always.code);
     expect(always.attempts).toBe(server.connections());
-    judge(always, server.applied, operation.effect);
+    judge(always, server, operation.effect);
 
     server.follow([fault, success]);
     const once = await run(operation, server.url, retries, fault);
     expect(most > 0 ? [0] : fault.at === 'connect' ? [0, ...codes] : codes).toContain(once.code);
     expect(server.connections()).toBe(once.code === 0 ? 2 : 1);
-    judge(once, server.applied, operation.effect);
+    judge(once, server, operation.effect);
   });
 
   it('connection refused', async () => {

@@ -6,7 +6,7 @@ import { cases, success } from './faults.ts';
 import { type Called, judge, operations, run } from './run.ts';
 
 /** An operation, and the faults of its attempts: each attempt gets the next one, and all others the last. */
-interface Schedule {
+export interface Schedule {
   readonly operation: Called;
   readonly retries: number;
   readonly faults: readonly Fault[];
@@ -22,9 +22,22 @@ const anySchedule: fc.Arbitrary<Schedule> = fc.record({
   faults: fc.array(anyFault, { minLength: 1, maxLength: 5 }),
 });
 
-/** Runs a number of random schedules of a seed, and expects each reported outcome to be what the server did. */
-export async function expectNoneMisjudged(count: number, seed: number): Promise<void> {
-  const schedules = fc.sample(anySchedule, { numRuns: count, seed });
+export function randomSchedules(count: number, seed: number): Schedule[] {
+  return fc.sample(anySchedule, { numRuns: count, seed });
+}
+
+/** True if an earlier attempt of a read was applied, and its last attempt is not. */
+export function isAppliedBeforeLast({ operation, retries, faults }: Schedule): boolean {
+  if (operation.effect !== 'read') return false;
+  const attempts = Array.from({ length: retries + 1 }, (_, at) => faults[Math.min(at, faults.length - 1)]);
+  const isFinal = (fault: Fault | undefined): boolean => !cases.find((one) => one === fault)?.repeats.includes('read');
+  const end = attempts.findIndex(isFinal);
+  const made = end === -1 ? attempts : attempts.slice(0, end + 1);
+  return !made.at(-1)?.applies && made.some((fault) => fault?.applies);
+}
+
+/** Runs schedules, and expects each reported outcome to be what the server did. */
+export async function expectNoneMisjudged(schedules: readonly Schedule[]): Promise<void> {
   const queue = schedules.entries();
   const misjudged: string[] = [];
   let attempts = 0;
@@ -34,7 +47,7 @@ export async function expectNoneMisjudged(count: number, seed: number): Promise<
       server.follow(faults);
       const slowest = faults.find(({ ends }) => ends === 'never') ?? success;
       try {
-        judge(await run(operation, server.url, retries, slowest), server.applied, operation.effect);
+        judge(await run(operation, server.url, retries, slowest), server, operation.effect);
       } catch (error) {
         const names = faults.map(({ name }) => name).join(' | ');
         misjudged.push(`${at}: ${operation.name}, --retries ${retries}: ${names}\n${error}`);
@@ -43,6 +56,6 @@ export async function expectNoneMisjudged(count: number, seed: number): Promise<
     }
   };
   await Promise.all(Array.from({ length: BESIDE }, worker));
-  figure(`${count} fault schedules of seed ${seed}, ${attempts} attempts: ${misjudged.length} misjudged`);
+  figure(`${schedules.length} fault schedules, ${attempts} attempts: ${misjudged.length} misjudged`);
   expect(misjudged).toEqual([]);
 }

@@ -21,6 +21,8 @@ export interface FaultServer {
   readonly connections: () => number;
   /** The bodies that took effect since the script began, in order. */
   readonly applied: readonly string[];
+  /** Whether the request of the last connection took effect. */
+  readonly isLastApplied: () => boolean;
   /** Gives each further connection the next of these, and the last to all others. */
   readonly follow: (script: readonly Fault[]) => void;
 }
@@ -30,10 +32,12 @@ export async function faultServer(): Promise<FaultServer> {
   let script: readonly Fault[] = [];
   let connections = 0;
   let applied: string[] = [];
+  let appliedBefore = 0;
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
     const fault = script[Math.min(connections, script.length - 1)];
     connections += 1;
+    appliedBefore = applied.length;
     sockets.add(socket);
     socket.on('error', () => {}).on('close', () => sockets.delete(socket));
     if (fault) play(fault, socket, applied);
@@ -50,6 +54,7 @@ export async function faultServer(): Promise<FaultServer> {
     get applied() {
       return applied;
     },
+    isLastApplied: () => applied.length > appliedBefore,
     follow: (next) => {
       script = next;
       connections = 0;

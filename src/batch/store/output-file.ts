@@ -121,14 +121,18 @@ export async function resolveOutputs(displayPaths: readonly string[], cwd: strin
 
 export type OutputFile = Awaited<ReturnType<typeof openOutput>>;
 
-/** Opens or creates (0600) an output to append results after its first `validBytes` bytes. Every function throws Failure `local_file`. */
+/**
+ * Opens or creates (0600) an output to append results after its first `validBytes` bytes, unless `beforeWrite` throws. Every
+ * function throws Failure `local_file`.
+ */
 export async function openOutput(
   { path, displayPath }: OutputPath,
   { validBytes, isUnterminated }: Pick<OutputState, 'validBytes' | 'isUnterminated'>,
+  beforeWrite: () => void,
 ) {
   const write = <T>(action: () => Promise<T>): Promise<T> => withFileFailure(`write ${displayPath}`, action);
   const handle = await write(() => open(path, 'a+', 0o600));
-  const appendBytes = await write(() => openAppender(handle, path, validBytes));
+  const appendBytes = await write(() => openAppender(handle, path, validBytes, beforeWrite));
   const append = (bytes: Uint8Array): Promise<void> => write(() => appendBytes(bytes));
   const opened = await write(() => handle.stat());
   if (isUnterminated) await append(NEWLINE);

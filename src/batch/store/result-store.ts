@@ -4,7 +4,7 @@ import { isIdempotent } from '../../client/request.ts';
 import { type AppliedState, Failure, usageFailure } from '../../errors.ts';
 import { pathExists, withFileFailure } from '../../files/file-errors.ts';
 import { acquireLease, type Lease, type LeaseOptions, type LockRuntime } from '../../files/file-lock.ts';
-import { resolveSymlinks } from '../../files/file-replacement.ts';
+import { rejectDirectoryName, resolveSymlinks } from '../../files/file-replacement.ts';
 import { coalesceWrites } from '../../files/journal.ts';
 import type { InputLine } from '../../files/split-lines.ts';
 import type { Operation } from '../../operations/operation.ts';
@@ -97,7 +97,7 @@ export async function openResultStore(
     table.setSent(line, undefined);
   };
   await Promise.all(Array.from(removedLines, withdraw));
-  output = await openOutput(prior, prior.output);
+  output = await openOutput(prior, prior.output, requireAtPath);
   const { append, read, finish, isAtPath } = output;
   // What the journal has about a changed line counts until the line is sent.
   const changed = new Map(changedLines.map((line) => [line, table.sent(line)?.digest]));
@@ -240,6 +240,7 @@ async function rejectUnusableFiles({ path, displayPath }: OutputPath, isResumed:
   const found = await stat(path).catch(() => undefined);
   if (found?.isDirectory())
     throw new Failure('local_file', `cannot write ${displayPath}: it is a directory`, { applied: 'no' });
+  rejectDirectoryName(displayPath);
   if (found?.isFile() && found.nlink > 1)
     throw new Failure(
       'safety_check',

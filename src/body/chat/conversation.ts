@@ -2,7 +2,7 @@ import { dirname, resolve } from 'node:path';
 import { Failure, usageFailure } from '../../errors.ts';
 import { pathExists } from '../../files/file-errors.ts';
 import { acquireLock } from '../../files/file-lock.ts';
-import { descriptorOf, isSameFile, writeFileAtomically } from '../../files/file-replacement.ts';
+import { descriptorOf, isSameFile, rejectDirectoryName, writeFileAtomically } from '../../files/file-replacement.ts';
 import {
   getMember,
   isTrue,
@@ -50,6 +50,7 @@ export async function openConversation(
     const message = `cannot write ${displayPath}: the directory ${dirname(displayPath)} does not exist`;
     throw new Failure('local_file', message, { hint: 'create it, or choose another file' });
   }
+  rejectDirectoryName(displayPath);
   const close = await acquireLock(path, displayPath, runtime);
   const source = await readMessages(path, displayPath, read).catch(async (error: unknown) => {
     await close();

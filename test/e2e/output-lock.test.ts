@@ -1,0 +1,173 @@
+import { spawn, spawnSync } from 'node:child_process';
+import {
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { answerJson, countingServer } from '../support/counting-server.ts';
+import { cleanEnv, type Finished, program, run, waitForExit } from '../support/process.ts';
+import { temporaryDirectory } from '../support/svc.ts';
+
+const LINE_COUNT = 12;
+const reply = { choices: [{ index: 0, message: { role: 'assistant', content: 'ok' }, finish_reason: 'stop' }] };
+const container = ['unshare', '--pid', '--fork', '--kill-child', '--mount-proc'];
+const canSplit = spawnSync('unshare', [...container.slice(1), 'true']).status === 0;
+if (!canSplit) process.stderr.write('skipped: locks of containers; namespaces cannot be created here\n');
+
+/** A batch whose server holds the responses to the lines from the fourth on until `release`. */
+async function batch() {
+  const cwd = temporaryDirectory();
+  const lines = Array.from(
+    { length: LINE_COUNT },
+    (_, at) => `{"model":"m","messages":[{"role":"user","content":"p${at}"}]}\n`,
+  );
+  writeFileSync(join(cwd, 'in.jsonl'), lines.join(''));
+  const held: (() => void)[] = [];
+  let isHeld = true;
+  const server = await countingServer(
+    (body) => JSON.parse(body).messages[0].content,
+    (_, response) => {
+      const answer = (): void => answerJson(response, reply);
+      if (isHeld && server.counts.size > 3) held.push(answer);
+      else answer();
+    },
+  );
+  const env = { SVC_TOKEN: 'tok-en-1', SVC_BASE_URL: server.url };
+  const args = ['chat', '--batch', 'in.jsonl', '-o', 'out.jsonl', '--concurrency', '2', '--exact'];
+  const startIn = (prefix: readonly string[], more: readonly string[] = []) => {
+    const [command = '', ...words] = [...prefix, process.execPath, program, ...args, ...more];
+    const child = spawn(command, words, { cwd, env: cleanEnv(cwd, env) });
+    onTestFinished(() => void child.kill('SIGKILL'));
+    child.stdin.end();
+    return { child, end: waitForExit(child) };
+  };
+  return {
+    cwd,
+    lock: join(cwd, 'out.jsonl.lock'),
+    startIn,
+    resume: (): Promise<Finished> => run([...args, '--resume'], { cwd, env }),
+    isFull: () => expect.poll(() => held.length, { timeout: 60_000 }).toBe(2),
+    release: (): void => {
+      isHeld = false;
+      for (const answer of held) answer();
+    },
+    sentTwice: () => [...server.counts.values()].filter((count) => count > 1).length,
+    sent: () => server.counts.size,
+  };
+}
+
+it.skipIf(!canSplit).each([
+  ['a container', 'the host', container, []],
+  ['the host', 'a container', [], container],
+  ['a container', 'another container', container, container],
+])('an output that %s writes is not taken by %s, which waits for a renewal', async (_, __, holderPlace, takerPlace) => {
+  const { startIn, isFull, release, sentTwice, sent } = await batch();
+  const holder = startIn(holderPlace);
+  await isFull();
+  const refused = await startIn(takerPlace).end;
+  expect(refused).toMatchObject({
+    code: 13,
+    stderr: expect.stringContaining('add --resume, which takes a lock that is not renewed'),
+  });
+  const taker = await startIn(takerPlace, ['--resume']).end;
+  expect(taker.code).toBe(13);
+  expect(taker.stderr).toMatch(/waiting 65 s to see if it renews its lock\n.*is in use by process \d+ on /);
+  release();
+  expect(await holder.end).toMatchObject({ code: 0 });
+  expect([sent(), sentTwice()]).toEqual([LINE_COUNT, 0]);
+});
+
+it.skipIf(!canSplit)(
+  'an output of a killed container is resumed without a flag, and its lines in flight are unknown',
+  async () => {
+    const { startIn, isFull, release, sentTwice, sent, lock } = await batch();
+    const holder = startIn(container);
+    await isFull();
+    // A signal to `unshare` ends the first process of the namespace as well.
+    holder.child.kill('SIGKILL');
+    await holder.end;
+    release();
+    const taker = await startIn(container, ['--resume']).end;
+    expect(taker).toMatchObject({
+      code: 10,
+      stderr: expect.stringContaining(`${LINE_COUNT - 2} done, 0 failed, 2 unknown, 0 not sent`),
+    });
+    expect([sent(), sentTwice()]).toEqual([LINE_COUNT, 0]);
+    expect(() => readFileSync(lock)).toThrow('ENOENT');
+  },
+);
+
+it('a lock that was removed is created again, and the batch continues', async () => {
+  const { startIn, isFull, release, resume, sentTwice, sent, lock } = await batch();
+  const holder = startIn([]);
+  await isFull();
+  const [token] = readFileSync(lock, 'utf8').split('\n');
+  rmSync(lock);
+  release();
+  const { code, stderr } = await holder.end;
+  expect({ code, stderr }).toEqual({
+    code: 0,
+    stderr: expect.stringContaining('out.jsonl.lock was removed while the batch runs; it is restored'),
+  });
+  expect(token).toMatch(/^\d+ \S+ [0-9a-f]{16}/);
+  expect(await resume()).toMatchObject({ code: 0 });
+  expect([sent(), sentTwice()]).toEqual([LINE_COUNT, 0]);
+});
+
+it.each([
+  ['that replaced the file', (lock: string) => rmSync(lock)],
+  ['that was written into the file', () => {}],
+])('a batch stops at the lock of another process %s, and its lines in flight are unknown', async (_, prepare) => {
+  const { startIn, isFull, release, sent, lock } = await batch();
+  const holder = startIn([]);
+  await isFull();
+  prepare(lock);
+  writeFileSync(lock, `${process.pid} ${hostname()} ab`);
+  release();
+  const { code, stderr } = await holder.end;
+  expect({ code, stderr }).toEqual({
+    code: 13,
+    stderr: expect.stringContaining('the lock of out.jsonl was replaced, so another process has taken the batch over'),
+  });
+  expect(stderr).toContain('3 done, 0 failed, 2 unknown');
+  expect(sent()).toBe(5);
+  expect(readFileSync(lock, 'utf8')).toBe(`${process.pid} ${hostname()} ab`);
+});
+
+it.each<[string, (lock: string, cwd: string) => void]>([
+  ['a directory', (lock) => mkdirSync(lock)],
+  ['a FIFO', (lock) => void spawnSync('mkfifo', [lock])],
+  ['a link to a device', (lock) => symlinkSync('/dev/zero', lock)],
+  ['a link to a file', (lock, cwd) => symlinkSync(join(cwd, 'in.jsonl'), lock)],
+  ['a link to nothing', (lock) => symlinkSync('nothing', lock)],
+  ['a large file', (lock) => [writeFileSync(lock, ''), truncateSync(lock, 4 * 1024 ** 3)]],
+])('%s in place of a lock is exit 13 at once, and stays', async (_, prepare) => {
+  const { cwd, lock, resume, sent } = await batch();
+  prepare(lock, cwd);
+  const end = await resume();
+  expect(end).toMatchObject({ code: 13, stderr: expect.stringContaining('so it is not a lock of svc') });
+  expect(sent()).toBe(0);
+  expect(readdirSync(cwd)).toContain('out.jsonl.lock');
+});
+
+it('a lock that is never renewed counts for 60 s, if its process cannot be checked', async () => {
+  const cwd = temporaryDirectory();
+  const lock = join(cwd, 'talk.json.lock');
+  const chat = () => run(['chat', '--local', '-q', '--conversation', 'talk.json', 'hi'], { cwd });
+  writeFileSync(lock, `1 ${hostname()} ${'ab'.repeat(16)} 5 1/another-boot`);
+  const refused = await chat();
+  expect(refused).toMatchObject({ code: 12, stderr: expect.stringContaining('talk.json is in use by process 1 on ') });
+  const time = Date.now() / 1000 - 61;
+  utimesSync(lock, time, time);
+  writeFileSync(`${lock}.${'cd'.repeat(8)}`, `999999999 ${hostname()} ${'cd'.repeat(8)}`);
+  expect(await chat()).toMatchObject({ code: 0 });
+  expect(readdirSync(cwd).filter((name) => name.includes('.lock'))).toEqual([]);
+});
