@@ -11,6 +11,7 @@ import type { Context } from '../context.ts';
 import { Failure } from '../errors.ts';
 import { isLoopbackUrl, proxySecrets } from '../http/proxy.ts';
 import type { Transport } from '../http/transport.ts';
+import { headerSecrets } from '../output/redaction.ts';
 import { withVerboseLog } from '../output/verbose-log.ts';
 import type { Runtime } from '../runtime.ts';
 import type { Settings } from './resolve-settings.ts';
@@ -29,6 +30,7 @@ export async function connect(settings: Settings, context: Context, authorizatio
   const { report } = context;
   const { destination, profile, timeoutMs, maxRetries, overloadStatuses } = settings;
   if (!destination) throw missingBaseUrl(profile);
+  report.addSecrets(headerSecrets(settings.headers));
   const authorized = authorization ?? (await readAuthorization(settings, context));
   const opened = await openTransport(destination, context, isReused);
   const transport = report.isVerbose ? { ...opened, send: withVerboseLog(report.detail)(opened.send) } : opened;

@@ -44,8 +44,8 @@ export function requestFailure(code: FailureCode, message: string, given: Failur
   return failure.with(mapTexts({ ...texts, hint }, redact), redact(message));
 }
 
-// In the order of their members; values of classes are numbers that keep their digits.
-function mapTexts<T>(value: T, map: (text: string) => string): T {
+/** A value with each text in it mapped; RawJson stays, which is a number or a document. */
+export function mapTexts<T>(value: T, map: (text: string) => string): T {
   const mapped = (inner: unknown): unknown => {
     if (typeof inner === 'string') return map(inner);
     if (Array.isArray(inner)) return inner.map(mapped);

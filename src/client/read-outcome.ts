@@ -17,9 +17,9 @@ import { hasOutput } from '../results/chat-text.ts';
 import { mergeStream } from '../results/chunk-merger.ts';
 import type { ParsedResponse } from '../results/show-response.ts';
 import type { Runtime } from '../runtime.ts';
-import { invalidResponseFailure } from './exchange-failure.ts';
+import { createRequestRedactor, invalidResponseFailure, mapTexts } from './exchange-failure.ts';
 import type { Outcome } from './read-response.ts';
-import type { RequestContext } from './request.ts';
+import { type RequestContext, requestSecrets } from './request.ts';
 
 /** What came of a request with a 2xx response, whole or streamed. */
 export interface ReadOutcome extends ParsedResponse {
@@ -56,7 +56,11 @@ export async function readOutcome(
 ): Promise<ReadOutcome> {
   const { status, headers } = response;
   const failureOf = (doc: JsonDocument): Promise<Failure | undefined> => finishFailure(rootOf(doc), request);
-  const factsOf = (doc: JsonDocument | undefined) => readFacts({ headers, response: doc && rootOf(doc) });
+  const factsOf = (doc: JsonDocument | undefined): ReceivedFacts => {
+    const found = readFacts({ headers, response: doc && rootOf(doc) });
+    // A redactor takes time, and most requests have no secret but the credential, which every report redacts.
+    return requestSecrets(request).length === 0 ? found : mapTexts(found, createRequestRedactor(request));
+  };
   if (parsedResponse) {
     const { doc } = parsedResponse;
     const failure = parsedResponse.failure ?? (doc && (await failureOf(doc)));

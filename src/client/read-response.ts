@@ -1,4 +1,4 @@
-import type { Buffer } from 'node:buffer';
+import { Buffer } from 'node:buffer';
 import type { Failure } from '../errors.ts';
 import { observeChunks } from '../http/body-chunks.ts';
 import { getHeader, type HttpResponse } from '../http/message.ts';
@@ -17,7 +17,12 @@ import {
 import { parseJson } from '../json/parse-json.ts';
 import type { Operation } from '../operations/operation.ts';
 import type { ParsedResponse } from '../results/show-response.ts';
-import { failureFromBodyError, invalidResponseFailure, serviceName } from './exchange-failure.ts';
+import {
+  createRequestRedactor,
+  failureFromBodyError,
+  invalidResponseFailure,
+  serviceName,
+} from './exchange-failure.ts';
 import type { RequestContext, SendHooks } from './request.ts';
 import { isErrorBody, resultEvidence } from './verdict.ts';
 
@@ -62,12 +67,20 @@ export async function readResponse(
     problem = bytes.length === 0 ? 'is empty' : `is not valid JSON: ${error.problem}`;
   }
   if (problem === undefined) return { bytes, doc, hasResult: true, isPage: false, failure: undefined };
+  const shown = redactBytes(bytes, context);
   if (doc && isErrorBody(rootOf(doc)))
-    return { bytes, doc, hasResult: false, isPage: false, failure: await errorFailure(doc, problem, context) };
+    return { bytes: shown, doc, hasResult: false, isPage: false, failure: await errorFailure(doc, problem, context) };
   const pageFailure = doc ? undefined : (await import('./status-failure.ts')).failureFromPage(bytes, context);
   const message = `the response from ${serviceName(context.destination)} ${problem}`;
   const failure = pageFailure ?? invalidResponseFailure(message, context);
-  return { bytes, doc, hasResult: false, isPage: pageFailure !== undefined, failure };
+  return { bytes: shown, doc, hasResult: false, isPage: pageFailure !== undefined, failure };
+}
+
+// What is not a result may repeat the request.
+function redactBytes(bytes: Buffer, context: RequestContext): Buffer {
+  const text = bytes.toString('latin1');
+  const redacted = createRequestRedactor(context)(text);
+  return redacted === text ? bytes : Buffer.from(redacted, 'latin1');
 }
 
 // Throws it if it proves that the request was not applied: svc may retry it.

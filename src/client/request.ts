@@ -10,7 +10,7 @@ import {
 import { createRequestProgress, type Deadline, type RequestProgress } from '../http/time-limits.ts';
 import { getMember, isTrue, type JsonNode, kindOf, nodeAtPath, rootOf, stringOf } from '../json/json-node.ts';
 import type { Operation } from '../operations/operation.ts';
-import { isSecretHeader, secretValues } from '../output/redaction.ts';
+import { headerSecrets, secretValues } from '../output/redaction.ts';
 import { version } from '../version.ts';
 import type { Connection } from './connection.ts';
 import type { Settings } from './resolve-settings.ts';
@@ -64,8 +64,7 @@ export function isIdempotent(effect: Operation['effect']): boolean {
 
 /** The secrets in a request besides its credential: secret fields of the body, and headers that carry one. */
 export function requestSecrets({ draft, operation, headers }: PreparedRequest): string[] {
-  const headerValues = headers.flatMap(([name, value]) => (isSecretHeader(name) ? [value] : []));
-  return [...secretValues(rootOf(draft.doc), operation), ...headerValues];
+  return [...secretValues(rootOf(draft.doc), operation), ...headerSecrets(headers)];
 }
 
 export interface RequestContext extends PreparedRequest, Pick<Connection, 'destination' | 'authorization'> {

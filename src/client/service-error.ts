@@ -32,8 +32,9 @@ export function parseServiceError(bytes: Uint8Array): ServiceError {
   const [first] = parsed ? itemsOf(parsed) : [];
   const root = first && kindOf(first) === 'object' ? first : parsed;
   const error = getMember(root, 'error');
-  const text = root ? (findMessage(root) ?? rawText(root)) : nonJsonMessage(bytes);
-  const embedded = text === undefined || !/^\s*[[{]/.test(text) ? undefined : tryParseJson(text);
+  const found = root && findMessage(root);
+  const text = root ? (found ?? rawText(root)) : nonJsonMessage(bytes);
+  const embedded = found && /^\s*[[{]/.test(found) ? tryParseJson(found) : undefined;
   const issues = [root, error, getMember(root, 'message'), embedded].flatMap(findIssues);
   const message = joinMessages(text, upstreamMessage(error));
   const serviceCode = findServiceCode(root, error);

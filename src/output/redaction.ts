@@ -152,6 +152,11 @@ export function redactHeaders(headers: HttpHeaders, isSecret = isSecretHeader): 
   return headers.map(([name, value]) => `${name}: ${isSecret(name) ? redactCredential(value) : value}`);
 }
 
+/** The values of headers that carry a secret. */
+export function headerSecrets(headers: HttpHeaders): string[] {
+  return headers.flatMap(([name, value]) => (isSecretHeader(name) ? [value] : []));
+}
+
 export function isSecretHeader(name: string): boolean {
   return /auth|cookie|key|secret|token|password|credential/i.test(name);
 }

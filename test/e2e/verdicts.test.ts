@@ -348,3 +348,89 @@ describe('a batch against a server that takes 6 requests at a time', () => {
     expect(received.map((text) => /refused|unknown/.exec(text)?.[0])).toEqual(['refused']);
   });
 });
+
+describe('a chat that the service could not finish', () => {
+  const half = (more: object, place: object = {}): string =>
+    JSON.stringify({
+      id: 'c',
+      ...place,
+      choices: [{ index: 0, message: { content: 'half' }, finish_reason: 'error', ...more }],
+    });
+
+  it.each([
+    [half({}), 11],
+    [half({ finish_reason: 'network_error' }), 11],
+    [half({ finish_reason: 'insufficient_system_resource' }), 11],
+    [half({ finish_reason: 'stop', error: { message: 'gone', code: 502 } }), 8],
+    [half({ finish_reason: null }, { error: { message: 'gone', code: 429 } }), 9],
+  ])('keeps its text and fails: %s', async (body, code) => {
+    for (const isStream of [false, true]) {
+      const text = isStream
+        ? `data: ${body.replace('"message":{"content"', '"delta":{"content"')}\n\ndata: [DONE]\n\n`
+        : body;
+      const headers = isStream ? { 'Content-Type': 'text/event-stream' } : {};
+      const { url, received } = await rawServer((socket) => socket.end(answer({ status: 200, body: text, headers })));
+      const env = { ...credentials, SVC_BASE_URL: url };
+      const result = await run(['chat', '-f', '-', '--error-format', 'json'], { env, stdin: sentBodies.chat });
+      expect([result.code, result.stdout, received.length]).toEqual([code, 'half\n', 1]);
+      expect(errorOf(result)).toMatchObject({ applied: 'yes', retryable: false });
+    }
+  });
+});
+
+describe('the reason of a failure', () => {
+  const tools =
+    '{"model":"m","messages":[{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"f"}}]}';
+  it.each([
+    ['[{"error":{"code":400,"message":"bad","status":"INVALID_ARGUMENT"}}]', '400', 'bad', undefined],
+    [
+      '{"object":"error","message":{"detail":[{"loc":["body","model"],"msg":"bad"}]},"code":"1"}',
+      '1',
+      undefined,
+      'model',
+    ],
+    ['{"success":false,"errors":[{"code":7003,"message":"bad"}]}', '7003', 'bad', undefined],
+    [
+      '{"error":{"message":"Provider error","code":502,"metadata":{"raw":"{\\"error\\":{\\"message\\":\\"bad\\"}}"}}}',
+      '502',
+      'Provider error: bad',
+      undefined,
+    ],
+    [
+      '{"issues":[{"path":["messages",0,"content"],"message":"bad","code":"x"}]}',
+      undefined,
+      undefined,
+      'messages[0].content',
+    ],
+    [
+      '{"error":{"name":"ZodError","message":"[{\\"path\\":[\\"model\\"],\\"message\\":\\"bad\\"}]"}}',
+      undefined,
+      undefined,
+      'model',
+    ],
+    ['{"message":["bad","worse"]}', undefined, 'bad; worse', undefined],
+    [
+      'Failed to deserialize the JSON body into the target type: tools[0].function: missing field `x`',
+      undefined,
+      undefined,
+      'tools[0].function',
+    ],
+    [`${'{"error":'.repeat(200_000)}1${'}'.repeat(200_000)}`, undefined, undefined, undefined],
+  ])('is read from %.60s', async (body, code, message, path) => {
+    const { url } = await rawServer((socket) => socket.end(answer({ status: 422, body })));
+    const env = { ...credentials, SVC_BASE_URL: url };
+    const cwd = temporaryDirectory();
+    const single = await run(['chat', '-f', '-', '--no-check', '--error-format', 'json'], { env, stdin: tools });
+    const error = errorOf(single);
+    expect([error.exit_code, error.service_code]).toEqual([5, code]);
+    if (message !== undefined) expect(error.message).toContain(`: ${message}`);
+    if (path !== undefined) expect(error.issues).toMatchObject([{ path, at: expect.stringContaining('stdin') }]);
+    await run(['chat', '--batch', '-', '-o', 'out.jsonl', '--no-check'], { env, cwd, stdin: tools });
+    const line = JSON.parse(readFileSync(join(cwd, 'out.jsonl'), 'utf8'));
+    expect([line.service_code, line.error.service_code]).toEqual([code, code]);
+    const stored = typeof line.error.body === 'string' ? line.error.body : JSON.stringify(line.error.body);
+    expect(stored).toBe(body.slice(0, 8 * 1024));
+    const merged = await run(['batch', 'merge', 'out.jsonl', '--output-format', 'openai', '-q'], { cwd });
+    expect(JSON.parse(merged.stdout).response.body).toEqual(line.error.body);
+  });
+});
