@@ -16,7 +16,8 @@ const batchForms = {
   '--sample <n>': 'Send n lines chosen at random; a larger n continues a smaller one with --resume',
   '--sample-seed <text>': 'Choose another sample (default: 0)',
   '--max-total-tokens <n>': 'Stop reading lines once the responses used n tokens',
-  '--concurrency <n>': 'Maximum concurrent requests; reduced automatically on 429 and 503 (default: 8)',
+  '--concurrency <n|auto>':
+    'Maximum concurrent requests, fewer when the service is overloaded; auto finds what is fastest (default: auto)',
   '--rate <n/s>': 'Maximum rate: 20/s or 100/m',
   '--resume': 'Continue the run in the -o file: send lines without a result, and failed lines that were not applied',
   '--retry-unknown': 'With --resume, also send lines whose outcome is unknown',

@@ -66,9 +66,10 @@ function parseBatchFlags(options: Partial<BatchFlagOptions>, env: Runtime['env']
     /** The file of lines as typed; `-` is stdin. */
     input: options.rows ?? options.batch ?? '-',
     concurrency:
-      parse('concurrency', options.concurrency, `a number from 1 to ${MAX_CONCURRENT_REQUESTS}`, (text) =>
-        /^[1-9]\d{0,3}$/.test(text) && Number(text) <= MAX_CONCURRENT_REQUESTS ? Number(text) : undefined,
-      ) ?? 8,
+      parse('concurrency', options.concurrency, `auto, or a number from 1 to ${MAX_CONCURRENT_REQUESTS}`, (text) => {
+        if (text === 'auto') return 'auto' as const;
+        return /^[1-9]\d{0,3}$/.test(text) && Number(text) <= MAX_CONCURRENT_REQUESTS ? Number(text) : undefined;
+      }) ?? 'auto',
     /** Requests per second. */
     rate: parse('rate', options.rate, 'requests per second or minute, such as 20/s or 100/m', (text) => {
       const [, count, unit = 's'] = /^(\d{1,6}(?:\.\d{1,6})?)(?:\/([smh]))?$/.exec(text) ?? [];

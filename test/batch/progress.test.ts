@@ -37,7 +37,7 @@ it.each([
   ['with a limit', counts(1, 0, 5, 500), 4000, '1 of 5 lines (20 %), 0/s, 40 s left, up to 8 in flight', 5],
   ['with a limit above its lines', counts(0, 0, 5, 500), 4000, '0 of about 40 lines (0 %), 0/s, up to 8 in flight', 99],
 ])('the progress of a batch %s', (_, tally, totalBytes, text, limit?: number) => {
-  const scheduler = { currentLimit: () => 8, stopReason: () => undefined };
+  const scheduler = { describeProgress: () => 'up to 8 in flight', stopReason: () => undefined };
   expect(formatBatchProgress(tally, totalBytes, scheduler, 10_000, limit)).toBe(text);
 });
 
@@ -46,7 +46,7 @@ it.each([
   ['terminated', ''],
 ])('the progress of a batch that takes no more lines: %s', (reason, next) => {
   const tally = { ...createBatchCounts(), byStatus: { done: 3, failed: 0, unknown: 0, unsent: 33 }, linesRead: 40 };
-  const scheduler = { currentLimit: () => 8, stopReason: () => reason };
+  const scheduler = { describeProgress: () => 'up to 8 in flight', stopReason: () => reason };
   const text = `${reason}; waiting for 4 requests in flight${next}`;
   expect(formatBatchProgress(tally, 4000, scheduler, 10_000)).toBe(text);
 });

@@ -4,7 +4,7 @@ import { createScheduler, type Scheduler, type Turn } from '../../src/batch/send
 import { Failure, type FailureFacts } from '../../src/errors.ts';
 import { type Clock, clock } from '../support/clock.ts';
 
-type Limits = Parameters<typeof createScheduler>[0];
+type Limits = Omit<Parameters<typeof createScheduler>[0], 'concurrency'> & { readonly concurrency: number };
 
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 const limited = (retryAfterMs?: number): Failure => new Failure('rate_limited', 'rate limited', { retryAfterMs });
@@ -30,7 +30,9 @@ function schedulerWith(limits: Partial<Limits>, time: Clock = clock(), signal?: 
     isOrdered: false,
     ...limits,
   };
-  const scheduler = createScheduler(options, time, signal, {
+  const range = { initial: options.concurrency, max: options.concurrency };
+  const runtime = { ...time, randomBytes: (count: number) => new Uint8Array(count) };
+  const scheduler = createScheduler(options, range, runtime, signal, {
     onOutage: () => events.push('outage'),
     onStop: () => events.push('stop'),
   });
@@ -80,28 +82,28 @@ describe('the scheduler of a batch', () => {
     expect(turns).toHaveLength(2);
   });
 
-  it('halves once for all requests in flight when the service rate limits, and recovers one by one', async () => {
+  it('falls to half when all requests in flight are rate limited, and to what fits when a few are', async () => {
     const { scheduler, time } = schedulerWith({});
-    const turns = acquired(scheduler, 40);
+    const turns = acquired(scheduler, 80);
     await settle();
     expect(turns).toHaveLength(8);
     time.advance(1);
     for (const turn of turns.slice(0, 8)) end(turn, limited());
-    expect(scheduler.currentLimit()).toBe(4);
-    await settle();
-    expect(turns).toHaveLength(12);
-    time.advance(1);
-    end(turns[8], limited());
-    expect(scheduler.currentLimit()).toBe(2);
+    // A quarter less for a round, so that other processes find room.
+    expect(scheduler.currentLimit()).toBe(3);
     const allowed: number[] = [];
-    for (let at = 9; at < 40; at += 1) {
+    for (let at = 8; at < 80; at += 1) {
+      time.advance(1);
       end(turns[at]);
       allowed.push(scheduler.currentLimit());
       await settle();
     }
-    expect(Math.max(...allowed)).toBe(8);
-    expect(allowed).toEqual([...allowed].sort((left, right) => left - right));
-    expect(turns).toHaveLength(40);
+    // One response per millisecond, however many are in flight: more than the limit before would bring nothing.
+    expect(allowed.slice(0, 8)).toEqual([...allowed.slice(0, 8)].sort((left, right) => left - right));
+    expect(allowed).toContain(4);
+    const before = scheduler.currentLimit();
+    end(turns.at(-1), limited());
+    expect(scheduler.currentLimit()).toBe(before - 1);
   });
 
   it('never allows less than one request', async () => {
@@ -324,6 +326,90 @@ describe('a service that is down', () => {
     expect(turn.canWait(connectFailure())).toBe(false);
     expect(turn.toOutcome(connectFailure())).toMatchObject({ code: 'unreachable' });
   });
+});
+
+describe('a service that fails 20 requests in a row', () => {
+  const unknown = (): Failure => new Failure('unknown', 'HTTP 502', { applied: 'unknown', status: 502 });
+
+  it.each([
+    ['fails', serverError],
+    ['leaves outcomes unknown', unknown],
+    ['rejects the credentials', () => new Failure('credentials', 'HTTP 401', { applied: 'no', status: 401 })],
+  ])('is tried with one line at a time, at most 10 times: it %s', async (_, failure) => {
+    const { scheduler, time, events } = schedulerWith({ concurrency: 4, maxOutageMs: 300_000 });
+    const turns = acquired(scheduler, 60);
+    let ended = 0;
+    const endAll = async (): Promise<void> => {
+      await settle();
+      while (ended < turns.length) {
+        end(turns[ended], failure());
+        ended += 1;
+        await settle();
+      }
+    };
+    await endAll();
+    const sentBefore = ended;
+    expect(sentBefore).toBeGreaterThanOrEqual(20);
+    expect(sentBefore).toBeLessThan(24);
+    const waits: number[] = [];
+    for (let seconds = 0; scheduler.stopReason() === undefined && seconds < 1000; seconds += 1) {
+      time.advance(1000);
+      const before = ended;
+      await endAll();
+      if (ended > before) waits.push(seconds + 1 - waits.reduce((sum, wait) => sum + wait, 0));
+    }
+    expect(waits).toEqual([1, 2, 4, 8, 16, 32, 60, 60, 60, 60]);
+    expect(ended - sentBefore).toBe(10);
+    expect(scheduler.stopReason()).toMatch(/^the service failed \d+ requests in a row, the last with: HTTP/);
+    expect(events).toEqual(['stop']);
+  });
+
+  it('is used again after one that succeeded, from one request on', async () => {
+    const { scheduler, time } = schedulerWith({ concurrency: 4, maxOutageMs: 300_000 });
+    const turns = acquired(scheduler, 60);
+    for (let at = 0; at < 20; at += 1) {
+      await settle();
+      end(turns[at], serverError());
+    }
+    const before = turns.length;
+    for (const turn of turns.slice(20)) end(turn, serverError());
+    await settle();
+    expect(turns).toHaveLength(before);
+    time.advance(1000);
+    await settle();
+    expect(turns).toHaveLength(before + 1);
+    end(turns.at(-1));
+    await settle();
+    expect(turns.length).toBeGreaterThan(before + 1);
+    expect(scheduler.currentLimit()).toBeLessThanOrEqual(2);
+  });
+
+  it.each([{ maxOutageMs: 0 }, { isFailFast: true }])('ends the batch line by line with %j', async (limits) => {
+    const { scheduler } = schedulerWith({ concurrency: 4, ...limits });
+    const turns = acquired(scheduler, 60);
+    for (let at = 0; at < 60; at += 1) {
+      await settle();
+      end(turns[at], serverError());
+    }
+    expect(turns).toHaveLength(60);
+  });
+});
+
+// What each sign of too many requests does to the limit.
+it.each<[string, Failure]>([
+  ['429', limited()],
+  ['429 with Retry-After', limited(1)],
+  ['503', new Failure('failed', 'HTTP 503', { applied: 'unknown', status: 503 })],
+  ['a proof of a refusal', new Failure('rate_limited', 'full', { isProvenRefusal: true, status: 503 })],
+  ['a request that was cut', new Failure('unreachable', 'reset', { phase: 'part', applied: 'no' })],
+  ['a response that was cut off', new Failure('unknown', 'reset', { phase: 'all', applied: 'unknown' })],
+])('%s takes one from the requests in flight', async (_, failure) => {
+  const { scheduler, time } = schedulerWith({ concurrency: 8 });
+  const turns = acquired(scheduler, 8);
+  await settle();
+  time.advance(1);
+  turns[0]?.report(failure);
+  expect(scheduler.currentLimit()).toBe(7);
 });
 
 describe('a batch stops', () => {

@@ -11,6 +11,7 @@ import type { BatchOptions } from '../batch-options.ts';
 import type { BatchInput } from '../read/batch-input.ts';
 import { type LineSelection, selectedLines } from '../read/selected-lines.ts';
 import { digestInputLine, formatResult } from '../store/result-line.ts';
+import { concurrencyRange } from './concurrency.ts';
 import { type BatchJob, type LineRun, runLine } from './run-line.ts';
 import { createScheduler, createTurns, type Scheduler } from './scheduler.ts';
 
@@ -39,7 +40,7 @@ export async function sendBatch(
     storeError ??= error;
   };
   const { write, finish } = batch.resultStore;
-  const scheduler = createScheduler(options, runtime, signal, {
+  const scheduler = createScheduler(options, concurrencyRange(options, batch.settings.operation), runtime, signal, {
     onOutage: ({ message }, limit) =>
       void report.note(`${message}; the batch waits and retries with one line at a time, for up to ${limit}`),
     // The rest of a file is counted; a pipe may never end.
@@ -177,7 +178,7 @@ export async function sendBatch(
 export function formatBatchProgress(
   tally: BatchCounts,
   totalBytes: number | undefined,
-  { currentLimit, stopReason }: Pick<Scheduler, 'currentLimit' | 'stopReason'>,
+  { describeProgress, stopReason }: Pick<Scheduler, 'describeProgress' | 'stopReason'>,
   elapsedMs: number,
   limit = Number.POSITIVE_INFINITY,
 ): string {
@@ -201,7 +202,7 @@ export function formatBatchProgress(
     ...(failed + unknown > 0 ? [`${formatCount(failed + unknown)} failed`] : []),
     `${Math.round(linesPerSecond)}/s`,
     ...(total && linesPerSecond > 0 ? [`${formatSeconds((total - lines) / linesPerSecond)} left`] : []),
-    `up to ${currentLimit()} in flight`,
+    describeProgress(),
   ];
   return parts.join(', ');
 }

@@ -1,9 +1,12 @@
 import type { AttemptTurn } from '../../client/request.ts';
-import { Failure, InterruptedError } from '../../errors.ts';
+import { type Failure, InterruptedError } from '../../errors.ts';
 import { type ExchangeSignal, linkSignal } from '../../http/message.ts';
 import { pluralize } from '../../json/pluralize.ts';
+import { formatSeconds } from '../../output/transfer-text.ts';
 import type { Runtime } from '../../runtime.ts';
 import type { BatchOptions } from '../batch-options.ts';
+import { type AvailabilityHooks, createAvailability, notSentFailure } from './availability.ts';
+import { type ConcurrencyRange, createConcurrencyLimit } from './concurrency.ts';
 
 export type Scheduler = ReturnType<typeof createScheduler>;
 
@@ -22,70 +25,73 @@ const ORDERED_LINES_PER_REQUEST = 16;
 const MAX_TIMER_MS = 2 ** 31 - 1;
 // A timer may be this late; the rate catches up.
 const MAX_CATCH_UP_MS = 50;
-
-// While the service is down it is probed with one request at a time, at growing intervals.
-const MIN_PROBE_INTERVAL_MS = 250;
-const MAX_PROBE_INTERVAL_MS = 5000;
-// After a refusal, which other lines may end soon, the first pause is shorter.
-const MIN_REFUSAL_PAUSE_MS = 50;
-
-// So many attempts that failed for the service's reasons leave no hope for retries.
-const MAX_SERVICE_FAILURES = 20;
+const MIN_SHOWN_WAIT_MS = 1000;
 
 // A longer Retry-After stops the batch: the rest is better sent later.
 const MAX_BATCH_WAIT_MS = 60_000;
 const MIN_LINES_FOR_PERCENTAGE = 20;
 
+export interface SchedulerHooks {
+  readonly onOutage: AvailabilityHooks['onOutage'];
+  /** The batch takes no further line. */
+  readonly onStop: () => void;
+}
+
 /**
- * Decides when a line is read, when a request is sent, whether it is retried, and when the batch stops. A rate-limited service
- * halves the concurrency, once for all requests in flight then; each full round of responses adds one. A service that is down
- * leaves one, and after `maxOutageMs` stops the batch; a permanent cause at once, unless a connection was made before.
+ * Decides when a line is read, when a request is sent, whether it is retried, and when the batch stops. How many requests may be
+ * in flight is that of concurrency.ts, and one while the service cannot be used (availability.ts).
  */
 export function createScheduler(
-  { concurrency, rate, maxOutageMs, outageFlag, isFailFast, maxFailures, isOrdered }: BatchOptions,
-  { elapsed, after }: Pick<Runtime, 'elapsed' | 'after'>,
+  { rate, isFailFast, maxFailures, isOrdered, ...options }: BatchOptions,
+  range: ConcurrencyRange,
+  { elapsed, after, randomBytes }: Pick<Runtime, 'elapsed' | 'after' | 'randomBytes'>,
   signal: ExchangeSignal | undefined,
-  { onOutage, onStop }: { readonly onOutage: (failure: Failure, limit: string) => void; readonly onStop: () => void },
+  { onOutage, onStop }: SchedulerHooks,
 ) {
   const stopSignal = linkSignal(signal);
   const waiters = new Set<{ readonly admit: () => void; readonly reject: (failure: Failure) => void }>();
-  const maxLines = concurrency * (isOrdered ? ORDERED_LINES_PER_REQUEST : LINES_PER_REQUEST);
+  const linesPerRequest = isOrdered ? ORDERED_LINES_PER_REQUEST : LINES_PER_REQUEST;
+  const concurrency = createConcurrencyLimit(range, () => (randomBytes(1)[0] ?? 0) / 255);
   let activeLines = 0;
   let notifyLine = (): void => {};
-  let limit = concurrency;
   let active = 0;
-  let lastDecreaseAt = Number.NEGATIVE_INFINITY;
-  let notBefore = 0;
   let nextSendAt = 0;
   let isTimerSet = false;
-  let failedProbes = 0;
-  let serviceFailures = 0;
-  let skippedRetries = 0;
   let failureCount = 0;
   let outcomeCount = 0;
   let stopReason: string | undefined;
-  let outage: Failure | undefined;
-  let refusedRounds = 0;
-  let refusedSince: number | undefined;
-  let hasGivenUp = false;
-  let hasConnected = false;
-  let cancelOutage = (): void => {};
-  const maxOutage = `${maxOutageMs / 1000} s${outageFlag && ` (${outageFlag})`}`;
+
+  const stop = (reason: string): void => {
+    stopReason ??= reason;
+    stopSignal.abort(new InterruptedError('SIGINT'));
+    onStop();
+  };
+  const availability = createAvailability(
+    { ...options, isFailFast },
+    { elapsed, after },
+    {
+      onOutage,
+      onGiveUp: stop,
+      onRecovery: () => concurrency.restart(elapsed()),
+    },
+  );
+  const currentLimit = (): number => (availability.isProbing() ? 1 : concurrency.current());
+  const waitMs = (): number => Math.max(availability.notBefore(), nextSendAt) - elapsed();
 
   const admitWaiters = (): void => {
     for (const waiter of waiters) {
-      if (active >= Math.floor(limit)) return;
-      const now = elapsed();
-      const waitMs = Math.max(notBefore, nextSendAt) - now;
-      if (waitMs > 0) {
-        admitLater(waitMs);
+      if (active >= currentLimit()) return;
+      const delayMs = waitMs();
+      if (delayMs > 0) {
+        admitLater(delayMs);
         return;
       }
-      if (rate !== undefined) nextSendAt = Math.max(nextSendAt, now - MAX_CATCH_UP_MS) + 1000 / rate;
+      if (rate !== undefined) nextSendAt = Math.max(nextSendAt, elapsed() - MAX_CATCH_UP_MS) + 1000 / rate;
       waiters.delete(waiter);
       active += 1;
       waiter.admit();
     }
+    notifyLine();
   };
   const admitLater = (delayMs: number): void => {
     if (isTimerSet) return;
@@ -100,75 +106,14 @@ export function createScheduler(
     waiters.clear();
   });
 
-  const stop = (reason: string): void => {
-    stopReason ??= reason;
-    stopSignal.abort(new InterruptedError('SIGINT'));
-    onStop();
-  };
-  const giveUp = (reason: string): void => {
-    cancelOutage();
-    hasGivenUp = true;
-    stop(reason);
-  };
-  // The next probe may be later than the end of the time.
-  const giveUpAt = (end: number): void => {
-    const remainingMs = end - elapsed();
-    if (remainingMs > 0) cancelOutage = after(remainingMs, () => giveUpAt(end));
-    else if (outage) {
-      const { url = '', reason } = outage.facts;
-      giveUp(`could not connect for ${maxOutage} to ${new URL(url).origin}: ${reason}`);
-    }
-  };
-  const onFailedConnect = (failure: Failure): void => {
-    if (hasGivenUp) return;
-    const isFirst = outage === undefined;
-    outage = failure;
-    const { isPermanent, isTimedOut, status } = failure.facts;
-    // A proxy that responds has no outage.
-    if (isPermanent && !isTimedOut && (!hasConnected || status === 407)) giveUp(failure.message);
-    else if (isFirst) {
-      onOutage(failure, maxOutage);
-      giveUpAt(elapsed() + maxOutageMs);
-    }
-  };
-
-  // Lines that are refused with a proof wait, until no request got through for `maxOutageMs`.
-  const onRefusalOrSuccess = (failure: Failure | undefined, isFirstOfRound: boolean): void => {
-    if (failure && !isProvenRefusal(failure)) return;
-    refusedSince = failure ? (refusedSince ?? elapsed()) : undefined;
-    if (!failure) refusedRounds = 0;
-    else if (isFirstOfRound) {
-      refusedRounds += 1;
-      const pauseMs = Math.min(MAX_PROBE_INTERVAL_MS, MIN_REFUSAL_PAUSE_MS * 2 ** (refusedRounds - 1));
-      notBefore = Math.max(notBefore, elapsed() + pauseMs);
-    }
-    if (refusedSince !== undefined && maxOutageMs > 0 && elapsed() - refusedSince > maxOutageMs)
-      giveUp(`the service refused every request for ${maxOutage}: ${failure?.message}`);
-  };
-
   const onAttemptEnd = (failure: Failure | undefined, startedAt: number): void => {
-    const isDown = failure !== undefined && maxOutageMs > 0 && isConnectFailure(failure);
-    const isLimited = failure?.code === 'rate_limited' || failure?.code === 'unreachable';
-    const isFirstOfRound = startedAt >= lastDecreaseAt;
-    onRefusalOrSuccess(failure, isFirstOfRound);
-    serviceFailures = failure && isServiceFailure(failure) ? serviceFailures + 1 : 0;
-    if ((isDown || isLimited) && isFirstOfRound) lastDecreaseAt = elapsed();
-    if (isDown) {
-      onFailedConnect(failure);
-      if (isFirstOfRound) failedProbes += 1;
-      limit = 1;
-      const intervalMs = Math.min(MAX_PROBE_INTERVAL_MS, MIN_PROBE_INTERVAL_MS * 2 ** (failedProbes - 1));
-      notBefore = Math.max(notBefore, elapsed() + intervalMs);
-      return;
-    }
-    hasConnected = true;
-    outage = undefined;
-    cancelOutage();
-    failedProbes = 0;
-    if (isLimited) {
-      notBefore = Math.max(notBefore, elapsed() + (failure.facts.retryAfterMs ?? 0));
-      if (isFirstOfRound) limit = Math.max(1, limit / 2);
-    } else limit = Math.min(concurrency, limit + 1 / limit);
+    const isFull = active >= currentLimit();
+    const wasProbing = availability.isProbing();
+    availability.onAttemptEnd(failure, startedAt);
+    if (wasProbing || availability.isProbing()) return;
+    const retryAfterMs = failure?.facts.retryAfterMs ?? 0;
+    if (failure && isOverload(failure)) concurrency.onOverload(elapsed(), retryAfterMs);
+    else concurrency.onResponse(elapsed(), startedAt, isFull);
   };
 
   const createTurn = (): Turn => {
@@ -193,13 +138,9 @@ export function createScheduler(
       },
       report: (failure) => onAttemptEnd(failure, startedAt),
       release,
-      canRetry: (failure) => {
-        if (serviceFailures < MAX_SERVICE_FAILURES || !isServiceFailure(failure)) return true;
-        skippedRetries += 1;
-        return false;
-      },
-      canWait: (failure) => maxOutageMs > 0 && !hasGivenUp && (isConnectFailure(failure) || isProvenRefusal(failure)),
-      toOutcome: (failure) => (hasGivenUp && isConnectFailure(failure) ? notSentFailure() : failure),
+      canRetry: availability.canRetry,
+      canWait: availability.canWait,
+      toOutcome: availability.toOutcome,
     };
   };
 
@@ -230,7 +171,7 @@ export function createScheduler(
   return {
     /** Waits until another line may be processed, and starts it; `work` must not throw. */
     start: async (work: () => Promise<void>): Promise<void> => {
-      await waitUntil(() => activeLines < maxLines);
+      await waitUntil(() => activeLines < concurrency.current() * linesPerRequest);
       activeLines += 1;
       void work().finally(() => {
         activeLines -= 1;
@@ -239,8 +180,17 @@ export function createScheduler(
     },
     waitForAll: () => waitUntil(() => activeLines === 0),
     createTurn,
-    /** Requests that may be in flight now: fewer than the maximum while the service is rate limited or down. */
-    currentLimit: () => Math.floor(limit),
+    /** What the batch does now, for its progress: requests that may be in flight, and what holds them there. */
+    describeProgress: (): string => {
+      const delayMs = waitMs();
+      if (delayMs > MIN_SHOWN_WAIT_MS) return `waiting ${formatSeconds(delayMs / 1000)}: ${availability.reason()}`;
+      if (availability.isProbing()) return `trying one request: ${availability.reason()}`;
+      const limit = concurrency.current();
+      if (concurrency.isGrowing()) return `${active} in flight, growing`;
+      return concurrency.isHeldByRefusals() ? `held at ${limit}: the service refuses more` : `up to ${limit} in flight`;
+    },
+    /** The limit of requests in flight. */
+    currentLimit,
     stop,
     stopReason: () => stopReason,
     /** Aborted when the batch stops taking lines; requests in flight continue. */
@@ -249,7 +199,7 @@ export function createScheduler(
     addOutcome,
     /** Waits for the turn to hold a large response: one at a time, so that memory does not grow with the concurrency. */
     takeLargeTurn: createTurns(),
-    skippedRetries: () => skippedRetries,
+    skippedRetries: availability.skippedRetries,
   };
 }
 
@@ -266,19 +216,9 @@ export function createTurns(): () => Promise<() => void> {
   };
 }
 
-function isConnectFailure({ code, facts }: Failure): boolean {
-  return code === 'unreachable' && facts.phase === 'nothing';
-}
-
-function isProvenRefusal({ resend, facts }: Failure): boolean {
-  return facts.isProvenRefusal === true && resend.isRetryable;
-}
-
-// Not a rate limit, which has a remedy of its own.
-function isServiceFailure({ code }: Failure): boolean {
-  return code === 'failed' || code === 'unknown' || code === 'unreachable';
-}
-
-function notSentFailure(): Failure {
-  return new Failure('interrupted', 'not sent', { applied: 'no', isPermanent: true });
+// Signs that the service has more to do than it can: rate limits, proofs of a refusal, any 503, a connection that was refused, timed
+// out or reset.
+function isOverload({ code, facts: { status, isTimedOut } }: Failure): boolean {
+  if (code === 'rate_limited' || code === 'unreachable' || status === 503) return true;
+  return code === 'unknown' && status === undefined && isTimedOut !== true;
 }

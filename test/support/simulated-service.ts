@@ -1,0 +1,125 @@
+/** A service on a simulated clock: it ends each request with `true`, or refuses it with `false`. */
+export type SimulatedService = (
+  now: number,
+  random: () => number,
+  at: Schedule,
+  end: (isDone: boolean) => void,
+) => void;
+type Schedule = (time: number, action: () => void) => void;
+/** The requests that a service takes at a time. */
+type Capacity = (now: number) => number;
+
+/** How many requests a client has in flight, and what it hears of them. */
+export interface SimulatedClient {
+  readonly current: () => number;
+  readonly onResponse: (now: number, startedAt: number, isFull: boolean) => void;
+  readonly onOverload: (now: number, retryAfterMs: number) => void;
+  /** When it starts. */
+  readonly from?: number;
+}
+
+export function seededRandom(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return ((state ^ (state >>> 15)) >>> 0) / 2 ** 32;
+  };
+}
+
+/** Refuses what exceeds its capacity; ends everything that it holds during a stall after it. */
+export function refusingService(latencyMs: number, capacity: Capacity, stall = { from: 0, to: 0 }): SimulatedService {
+  let busy = 0;
+  return (now, random, at, end) => {
+    if (busy >= capacity(now)) return at(now + 1, () => end(false));
+    busy += 1;
+    const endsAt = now + latencyMs * (0.9 + random() / 5);
+    const isStalled = endsAt > stall.from && now < stall.to;
+    at(isStalled ? Math.max(endsAt, stall.to + random() * latencyMs) : endsAt, () => {
+      busy -= 1;
+      end(true);
+    });
+  };
+}
+
+/** Queues what exceeds its capacity, so that latency grows. */
+export function queueingService(latencyMs: number, capacity: Capacity): SimulatedService {
+  let busy = 0;
+  const queue: ((now: number) => void)[] = [];
+  return (now, random, at, end) => {
+    const run = (startedAt: number): void => {
+      busy += 1;
+      const endsAt = startedAt + latencyMs * (0.9 + random() / 5);
+      at(endsAt, () => {
+        busy -= 1;
+        end(true);
+        while (busy < capacity(endsAt) && queue.length > 0) queue.shift()?.(endsAt);
+      });
+    };
+    if (busy < capacity(now)) run(now);
+    else queue.push(run);
+  };
+}
+
+/** Refuses what exceeds a rate. */
+export function ratedService(latencyMs: number, perSecond: number, burst: number): SimulatedService {
+  let tokens = burst;
+  let filledAt = 0;
+  return (now, _, at, end) => {
+    tokens = Math.min(burst, tokens + ((now - filledAt) * perSecond) / 1000);
+    filledAt = now;
+    const isTaken = tokens >= 1;
+    if (isTaken) tokens -= 1;
+    at(now + (isTaken ? latencyMs : 1), () => end(isTaken));
+  };
+}
+
+export function fixedLimit(limit: number): SimulatedClient {
+  return { current: () => limit, onResponse: () => {}, onOverload: () => {} };
+}
+
+/** Lets clients with endless lines send to a service until `to`; counts, per client, what ended from `from` on, in milliseconds. */
+export function simulate(service: SimulatedService, clients: readonly SimulatedClient[], from: number, to: number) {
+  const events: { readonly time: number; readonly action: () => void }[] = [];
+  const at: Schedule = (time, action) => {
+    let index = events.length;
+    while (index > 0 && (events[index - 1]?.time ?? 0) < time) index -= 1;
+    events.splice(index, 0, { time, action });
+  };
+  const random = seededRandom(1);
+  let now = 0;
+  const counts = clients.map((client) => {
+    const count = { done: 0, refused: 0, allDone: 0 };
+    let active = 0;
+    let notBefore = 0;
+    let refusalsInRow = 0;
+    const fill = (): void => {
+      while (active < client.current() && now >= notBefore) {
+        active += 1;
+        const startedAt = now;
+        service(now, random, at, (isDone) => {
+          const isCounted = now >= from;
+          if (isDone) client.onResponse(now, startedAt, active >= client.current());
+          else client.onOverload(now, 0);
+          active -= 1;
+          refusalsInRow = isDone ? 0 : refusalsInRow + 1;
+          // As the batch does for a service that refuses even one request.
+          if (refusalsInRow > 2 && client.current() === 1) {
+            notBefore = now + Math.min(2000, 50 * 2 ** refusalsInRow);
+            at(notBefore, fill);
+          }
+          if (isDone) count.allDone += 1;
+          if (isCounted && isDone) count.done += 1;
+          if (isCounted && !isDone) count.refused += 1;
+          fill();
+        });
+      }
+    };
+    at(client.from ?? 0, fill);
+    return count;
+  });
+  for (let next = events.pop(); next && next.time <= to; next = events.pop()) {
+    now = next.time;
+    next.action();
+  }
+  return counts;
+}
