@@ -1,10 +1,10 @@
 import { dirname, resolve } from 'node:path';
 import { rejectReplacedInputs, stdinClaim } from '../body/body-base.ts';
-import { givenText, readBodyFlags } from '../body/body-flags.ts';
+import { type BodyFlags, givenText, readBodyFlags } from '../body/body-flags.ts';
 import { createBodyInputs } from '../body/input-reader.ts';
 import { readChatExpectations } from '../client/chat-expectations.ts';
 import { readAuthorization } from '../client/connection.ts';
-import { resolveSettings } from '../client/resolve-settings.ts';
+import { resolveSettings, type Settings } from '../client/resolve-settings.ts';
 import type { Invocation } from '../command.ts';
 import { missingBaseUrl } from '../config/destination.ts';
 import type { Context } from '../context.ts';
@@ -16,8 +16,8 @@ import type { Operation } from '../operations/operation.ts';
 import { issueText } from '../output/failure-text.ts';
 import { openSink } from '../output/sink.ts';
 import { formatLineRanges } from '../output/transfer-text.ts';
-import { checkReportFiles, openRunReport } from '../reports/run-report.ts';
-import { filteredSink } from '../results/jq-filter.ts';
+import { type RunReport, withRunReport } from '../reports/run-report.ts';
+import { filteredSink, type JqFilter } from '../results/jq-filter.ts';
 import { chooseFormat, type OutputFormat, requestedFilter } from '../results/output-format.ts';
 import { openResultFilter, printResult, resultOf } from '../results/print-result.ts';
 import { readParent } from '../trace/trace-context.ts';
@@ -48,10 +48,10 @@ export async function runBatch(
   context: Context,
   splitInput?: LineSplitter,
 ): Promise<void> {
-  const { runtime, report, signal } = context;
+  const { runtime } = context;
   if (runtime.isDetached?.()) context.ignoreHangup();
   const settings = await resolveSettings(operation, given, context);
-  const { destination, timeoutMs } = settings;
+  const { timeoutMs } = settings;
   const options = readBatchOptions(args, given, settings, runtime.env);
   const filter = await openResultFilter(given, context, () => timeoutMs ?? Number.POSITIVE_INFINITY);
   const files = {
@@ -64,6 +64,40 @@ export async function runBatch(
   const names = { operation, args, given: bodyFlags, options: given };
   stdinClaim(names);
   await rejectReplacedInputs(names, { '-o': output, '--junit': junit, '--summary': summary }, runtime.cwd);
+  const conversation = givenText(bodyFlags, 'conversation');
+  const start = { ...names, settings, batchOptions: options, filter, splitInput, output };
+  await withRunReport(files, conversation, `svc ${operation.command.join(' ')}`, context, (runReport) =>
+    sendInput({ ...start, runReport }, context),
+  );
+}
+
+interface BatchStart {
+  readonly operation: Operation;
+  readonly args: readonly string[];
+  readonly given: BodyFlags;
+  readonly options: Partial<RequestOptions>;
+  readonly settings: Settings;
+  readonly batchOptions: BatchOptions;
+  readonly filter: JqFilter | undefined;
+  readonly splitInput: LineSplitter | undefined;
+  readonly output: string | undefined;
+  readonly runReport: RunReport | undefined;
+}
+
+async function sendInput(start: BatchStart, context: Context): Promise<void> {
+  const {
+    operation,
+    args,
+    given: bodyFlags,
+    options: given,
+    settings,
+    batchOptions: options,
+    filter,
+    splitInput,
+  } = start;
+  const { output, runReport } = start;
+  const { runtime, report, signal } = context;
+  const { destination, timeoutMs } = settings;
   const tools = createBodyInputs(context, createDeadline(timeoutMs, runtime, settings.isTimeoutDefault));
   const expectations = await readChatExpectations(given, tools.read, context.suspendSignals);
   const rows =
@@ -85,7 +119,6 @@ export async function runBatch(
   const selection = { ...options, sampledLines };
   if (previewFormat && !options.isResumed) return checkLines(input, selection, checks, context, previewFormat);
   if (!destination) throw missingBaseUrl();
-  await checkReportFiles(files, givenText(bodyFlags, 'conversation'), runtime.cwd);
   const identity = createBatchIdentity(destination.url, options, {
     ...checks,
     defaults: rows ? { fieldEdits: [], perLineFlags: rows.given } : defaults,
@@ -117,7 +150,6 @@ export async function runBatch(
     const isTraining = typeof operation.arguments?.as === 'object';
     const guards = isTraining ? await import('./send/line-guard.ts') : undefined;
     const guardFor = guards?.createLineGuards(settings, given.allowDuplicate === true, label, run, context);
-    const runReport = await openRunReport(files, `svc ${operation.command.join(' ')}`, context);
     const batch = { ...checks, run, resultStore, guardFor, expectations, runReport };
     end = await sendBatch(input, selection, batch, authorization, context);
   } finally {

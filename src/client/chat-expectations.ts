@@ -41,7 +41,8 @@ export async function readChatExpectations(
   if (checks.length === 0) return undefined;
   return (response, milliseconds) =>
     checks.map(({ expect, value, problemOf }) => {
-      const actual = problemOf(response, milliseconds);
+      const isUnreadable = expect !== 'max_latency' && choicesByIndex(response).length === 0;
+      const actual = isUnreadable ? 'the response has no choice' : problemOf(response, milliseconds);
       return { expect, value, passed: actual === undefined, ...(actual === undefined ? {} : { actual }) };
     });
 }

@@ -1,14 +1,16 @@
 import { Buffer } from 'node:buffer';
-import { appendFile } from 'node:fs/promises';
+import { appendFile, open, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { Context } from '../context.ts';
-import { type Failure, usageFailure } from '../errors.ts';
-import { withFileFailure } from '../files/file-errors.ts';
-import { commitOrAbandon, nameSameFile, openReplacement } from '../files/file-replacement.ts';
+import { type Failure, toFailure, usageFailure } from '../errors.ts';
+import { undefinedIfNotFound, withFileFailure } from '../files/file-errors.ts';
+import { commitOrAbandon, isReplaceable, nameSameFile, openReplacement } from '../files/file-replacement.ts';
+import { issueText } from '../output/failure-text.ts';
+import { ClosedPipeError } from '../output/writer.ts';
 import type { Runtime } from '../runtime.ts';
 import { createDistribution } from './distribution.ts';
 
-/** The outcome of one or more requests for CI systems, in the order of their positions. A failed expectation is a failure, and any other Failure an error. */
+/** The outcomes of requests for CI systems, in the order of their positions. An expectation that failed is a failure, any other Failure an error. */
 export interface RunReport {
   readonly add: (position: number, name: string, milliseconds: number, failure: Failure | undefined) => void;
   readonly addUnsent: () => void;
@@ -23,12 +25,29 @@ export interface RunFiles {
   readonly summary: string | undefined;
 }
 
-/** Throws usage if a file of the report is not a file, or the file of the result, the conversation or the other report. */
-export async function checkReportFiles(
-  { output, junit, summary }: RunFiles,
+/**
+ * Runs `run` with the report of `--junit` and `--summary`, if one is requested. Until it is saved, the files say that the run is not
+ * finished; a failure before anything was sent is a case of its own. Throws what `run` throws, usage for files that are not files of
+ * their own, and Failure `local_file` before `run` for one that cannot be written.
+ */
+export async function withRunReport(
+  files: RunFiles,
   conversation: string | undefined,
-  cwd: string,
+  title: string,
+  context: Context,
+  run: (report: RunReport | undefined) => Promise<void>,
 ): Promise<void> {
+  await checkReportFiles(files, conversation, context.runtime.cwd);
+  const { runReport, end } = await openRunReport(files, title, context);
+  try {
+    await run(runReport);
+  } catch (error) {
+    if (!(error instanceof ClosedPipeError)) await end(toFailure(error));
+    throw error;
+  }
+}
+
+async function checkReportFiles({ output, junit, summary }: RunFiles, conversation: string | undefined, cwd: string) {
   for (const [flag, file] of Object.entries({ junit, summary })) {
     if (file === '-')
       throw usageFailure(
@@ -41,27 +60,25 @@ export async function checkReportFiles(
   }
 }
 
-/** The report of `--junit` and `--summary`, see checkReportFiles. Throws Failure `local_file` if a file cannot be written. */
-export async function openRunReport(
-  { junit, summary }: RunFiles,
-  title: string,
-  context: Context,
-): Promise<RunReport | undefined> {
-  const { runtime, report } = context;
-  if (junit === undefined && summary === undefined) return undefined;
+async function openRunReport({ junit, summary }: RunFiles, title: string, { runtime, report }: Context) {
+  if (junit === undefined && summary === undefined) return { runReport: undefined, end: async () => {} };
   // Opened before anything is sent, so that a file that cannot be written costs no request.
   const saves = [
-    ...(junit === undefined ? [] : [await openJunit(junit, runtime)]),
+    ...(junit === undefined ? [] : [await openJunit(junit, title, runtime)]),
     ...(summary === undefined ? [] : [await openSummary(summary, title, runtime.cwd)]),
   ];
   const cases = new Map<number, Case>();
   let unsent = 0;
-  const toProblem = ({ code, message }: Failure): Problem => ({
-    element: code === 'safety_check' ? 'failure' : 'error',
+  let isSaved = false;
+  const toProblem = ({ code, message, facts: { applied, hint, issues = [] } }: Failure): Problem => ({
+    // Other safety checks stop a request before it is sent.
+    element: code === 'safety_check' && applied === 'yes' ? 'failure' : 'error',
     type: code,
     message: report.redact(message),
+    details: issues.map((issue) => issueText(issue, report.redact)),
+    hint: hint === undefined ? [] : [report.redact(hint)],
   });
-  return {
+  const runReport: RunReport = {
     add: (position, name, milliseconds, failure) => {
       cases.set(position, { name, milliseconds, problem: failure && toProblem(failure) });
     },
@@ -73,10 +90,17 @@ export async function openRunReport(
       if (found) cases.set(position, { ...found, problem: toProblem(failure) });
     },
     save: async () => {
+      isSaved = true;
       const sorted = [...cases].sort(([left], [right]) => left - right).map(([, one]) => one);
       for (const save of saves) await save(sorted, unsent);
     },
   };
+  const end = async (failure: Failure): Promise<void> => {
+    if (isSaved) return;
+    if (cases.size === 0) runReport.add(1, title, 0, failure);
+    await runReport.save().catch((error: unknown) => report.warn(toFailure(error).message));
+  };
+  return { runReport, end };
 }
 
 interface Case {
@@ -89,14 +113,32 @@ interface Problem {
   readonly element: 'failure' | 'error';
   readonly type: string;
   readonly message: string;
+  readonly details: readonly string[];
+  readonly hint: readonly string[];
 }
+
+const UNFINISHED: Problem = {
+  element: 'error',
+  type: 'not_finished',
+  message: 'the run is not finished',
+  details: [],
+  hint: [],
+};
 
 type SaveReport = (cases: readonly Case[], unsent: number) => Promise<void>;
 
-async function openJunit(file: string, { now, cwd }: Pick<Runtime, 'now' | 'cwd'>): Promise<SaveReport> {
+async function openJunit(file: string, title: string, { now, cwd }: Pick<Runtime, 'now' | 'cwd'>): Promise<SaveReport> {
   const startedAt = new Date(now()).toISOString().slice(0, 19);
-  const output = await openReplacement(resolve(cwd, file), file);
-  return (cases) => commitOrAbandon(output, () => output.write(junitXml(cases, startedAt)));
+  const path = resolve(cwd, file);
+  let output = await openReplacement(path, file);
+  const save: SaveReport = (cases) => commitOrAbandon(output, () => output.write(junitXml(cases, startedAt)));
+  // A pipe or a device takes one report.
+  if (!(await isReplaceable(path))) return save;
+  await save([{ name: title, milliseconds: 0, problem: UNFINISHED }], 0);
+  return async (...report) => {
+    output = await openReplacement(path, file);
+    await save(...report);
+  };
 }
 
 function junitXml(cases: readonly Case[], startedAt: string): string {
@@ -105,9 +147,9 @@ function junitXml(cases: readonly Case[], startedAt: string): string {
   const elements = cases.map(({ name, milliseconds, problem }) => {
     const head = `    <testcase classname="svc.chat" name="${xmlText(name)}" time="${seconds(milliseconds)}"`;
     if (!problem) return `${head}/>\n`;
-    const { element, type } = problem;
-    const detail = xmlText(problem.message);
-    return `${head}>\n      <${element} type="${type}" message="${detail}">${detail}</${element}>\n    </testcase>\n`;
+    const { element, type, message, details, hint } = problem;
+    const whole = xmlText([message, ...details, ...hint].join('\n'));
+    return `${head}>\n      <${element} type="${type}" message="${xmlText(message)}">${whole}</${element}>\n    </testcase>\n`;
   });
   const totals = `tests="${cases.length}" failures="${failure}" errors="${error}" time="${seconds(totalMs)}"`;
   const suite = `  <testsuite name="svc chat" ${totals} timestamp="${startedAt}">\n${elements.join('')}  </testsuite>\n`;
@@ -134,15 +176,36 @@ function xmlText(text: string): string {
 
 // Appended, because the steps of a CI job share the file of its summary.
 async function openSummary(file: string, title: string, cwd: string): Promise<SaveReport> {
-  const append = (text: string): Promise<void> =>
-    withFileFailure(`write ${file}`, () => appendFile(resolve(cwd, file), text));
-  await append('');
-  return (cases, unsent) => append(summaryMarkdown(title, cases, unsent));
+  const path = resolve(cwd, file);
+  const append = (text: string): Promise<void> => withFileFailure(`write ${file}`, () => appendFile(path, text));
+  const before = await stat(path).catch(undefinedIfNotFound);
+  const isFile = before?.isFile() ?? true;
+  const unfinished = `### ${title}: not finished\n\n`;
+  await append(isFile ? unfinished : '');
+  return async (cases, unsent) => {
+    const text = summaryMarkdown(title, cases, unsent);
+    if (!isFile) return append(text);
+    await withFileFailure(`write ${file}`, async () => {
+      const handle = await open(path, 'r+');
+      try {
+        const at = before?.size ?? 0;
+        const { length } = unfinished;
+        const { buffer } = await handle.read(Buffer.alloc(length), 0, length, at);
+        const isLast = (await handle.stat()).size === at + length;
+        // Beside the text that another step appended since, the place stays empty.
+        const isOwn = buffer.toString() === unfinished;
+        if (isOwn) await handle.write(isLast ? text : ' '.repeat(length - 2).concat('\n\n'), at);
+        if (!isOwn || !isLast) await append(text);
+      } finally {
+        await handle.close();
+      }
+    });
+  };
 }
 
 const MAX_CAUSES = 20;
 const MAX_CAUSE_CASES = 5;
-const MAX_CAUSE_CHARS = 300;
+const MAX_CAUSE_CHARS = 2000;
 
 function summaryMarkdown(title: string, cases: readonly Case[], unsent: number): string {
   const { failure, error } = countProblems(cases);
@@ -151,18 +214,21 @@ function summaryMarkdown(title: string, cases: readonly Case[], unsent: number):
   for (const { milliseconds } of cases) if (milliseconds > 0) latency.add(milliseconds);
   const times = [latency.percentile(50), latency.percentile(90), latency.max()];
   const shownTimes = times.map((time) => (latency.count() === 0 ? '' : `${Math.round(time)} ms`));
-  const causes = new Map<string, string[]>();
+  const causes = new Map<string, { readonly text: string; readonly names: string[] }>();
   for (const { name, problem } of cases) {
     if (!problem) continue;
-    const names = causes.get(causeOf(problem)) ?? [];
-    causes.set(causeOf(problem), names);
+    const cause = causeOf(problem);
+    const names = causes.get(cause)?.names ?? [];
+    // Of one case, the values too.
+    const text = names.length === 0 ? wholeReason(problem) : cause;
+    causes.set(cause, { text, names });
     names.push(name);
   }
-  const sorted = [...causes].sort(([, left], [, right]) => right.length - left.length);
-  const causeRows = sorted.slice(0, MAX_CAUSES).map(([cause, names]) => {
+  const sorted = [...causes.values()].sort((left, right) => right.names.length - left.names.length);
+  const causeRows = sorted.slice(0, MAX_CAUSES).map(({ text, names }) => {
     const first = names.slice(0, MAX_CAUSE_CASES).map(markdownText).join(', ');
     const more = names.length > MAX_CAUSE_CASES ? ', …' : '';
-    return `| ${markdownText(cause.slice(0, MAX_CAUSE_CHARS))} | ${names.length} | ${first}${more} |`;
+    return `| ${markdownText(text.slice(0, MAX_CAUSE_CHARS))} | ${names.length} | ${first}${more} |`;
   });
   return [
     `### ${title}: ${done} of ${cases.length + unsent} succeeded`,
@@ -178,8 +244,14 @@ function summaryMarkdown(title: string, cases: readonly Case[], unsent: number):
 }
 
 // Quoted values differ from request to request, the cause does not.
-function causeOf({ message }: Problem): string {
-  return message.replace(/"(?:[^"\\]|\\.)*"/gs, '"…"');
+function causeOf(problem: Problem): string {
+  return wholeReason(problem)
+    .replace(/(?<=^|; )\S+:\d+:\d+ /g, '')
+    .replace(/"(?:[^"\\]|\\.)*"/gs, '"…"');
+}
+
+function wholeReason({ message, details, hint }: Problem): string {
+  return [message, ...details, ...hint].join('; ');
 }
 
 function markdownText(text: string): string {

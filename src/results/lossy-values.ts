@@ -7,8 +7,10 @@ import { tryParseJson } from '../json/parse-json.ts';
  * JSON can represent, and with --jq also numbers with exponents beyond those of jq. Of each kind, the first value is named.
  */
 export function lossyValueWarnings(json: string, flag: '--jq' | '--format yaml'): string[] {
-  const string = hasLoneSurrogate(json) && findScalar(json, 'string', hasLoneSurrogate);
-  const number = flag === '--jq' && LONG_EXPONENT.test(json) && findScalar(json, 'number', isBeyondJq);
+  const [string, number] = [
+    findScalar(json, 'string', hasLoneSurrogate),
+    flag === '--jq' ? findScalar(json, 'number', isBeyondJq) : undefined,
+  ];
   return [
     ...(string ? [`${flag} prints U+FFFD for half of a surrogate pair in ${string.slice(0, MAX_VALUE_CHARS)}`] : []),
     ...(number ? [`--jq may print another number for ${number.slice(0, MAX_VALUE_CHARS)}`] : []),
@@ -46,9 +48,16 @@ function isBeyondJq(number: string): boolean {
 }
 
 function findScalar(json: string, kind: JsonKind, isWanted: (text: string) => boolean): string | undefined {
+  if (!(kind === 'string' ? hasLoneSurrogate(json) : LONG_EXPONENT.test(json))) return undefined;
   const whole = tryParseJson(json);
-  for (const root of whole ? [whole] : json.split('\n').map((line) => tryParseJson(line))) {
-    if (!root) continue;
+  for (const root of whole
+    ? [whole]
+    : json
+        .split('\n')
+        .filter(Boolean)
+        .map((line) => tryParseJson(line))) {
+    // Whatever it holds, it is not known to be safe.
+    if (!root) return 'a value that svc cannot locate';
     const { doc } = root;
     for (let at = 0; at * 3 < doc.tape.length; at += 1) {
       const node = { doc, at };

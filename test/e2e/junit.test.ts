@@ -1,8 +1,8 @@
-import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { answerJson, countingServer } from '../support/counting-server.ts';
-import { inShell, run } from '../support/process.ts';
+import { inShell, run, start, waitForExit } from '../support/process.ts';
 import { temporaryDirectory } from '../support/svc.ts';
 
 const line = (content: string, custom_id?: string | number): string =>
@@ -92,7 +92,7 @@ describe('a Markdown summary', () => {
 | Failure | Count | First |
 |---|---|---|
 | expectation failed: --expect-text good: no match in "…" | 7 | a&#124;&#60;b&#62;&#42;, line 4, line 5, line 6, line 7, … |
-| the body is invalid; nothing was sent | 1 | line 10 |
+| the body is invalid; nothing was sent; in.jsonl:10:13 messages: must be an array, not 3 | 1 | line 10 |
 
 ### svc chat: 1 of 1 succeeded
 
@@ -139,5 +139,120 @@ describe('a Markdown summary', () => {
     const { code, stderr } = await run(['chat', 'hi', '--no-stdin', ...flags], { env });
     expect([code, stderr]).toEqual([wanted, expect.stringContaining(message)]);
     expect(server.counts.size).toBe(0);
+  });
+});
+
+describe('reports of a run that fails before its first request', () => {
+  const green = '<testsuites tests="1" failures="0" errors="0"/>';
+  const env = { SVC_BASE_URL: 'http://127.0.0.1:1', SVC_TOKEN: 'tok-en-1', SVC_RETRIES: '0' };
+  const scene = (): string => {
+    const cwd = temporaryDirectory();
+    writeFileSync(join(cwd, 'j.xml'), green);
+    writeFileSync(join(cwd, 's.md'), 'before\n');
+    writeFileSync(join(cwd, 'bad.json'), '{"messages":3}');
+    writeFileSync(join(cwd, 'rows.csv'), 'a\nx\n');
+    writeFileSync(join(cwd, 'in.jsonl'), line('x'));
+    return cwd;
+  };
+  const reports = ['--junit', 'j.xml', '--summary', 's.md'];
+
+  it.each<[string, string[], Record<string, string>, number, string[]]>([
+    [
+      'an invalid body',
+      ['-f', 'bad.json'],
+      {},
+      3,
+      ['<error type="body"', 'bad.json:1:13 messages: must be an array, not 3'],
+    ],
+    ['a missing file', ['-f', 'none.json'], {}, 12, ['<error type="local_file"', 'none.json']],
+    ['a missing attachment', ['hi', '--attach', 'none.png'], {}, 12, ['<error type="local_file"', 'none.png']],
+    ['no credentials', ['hi'], { SVC_TOKEN: '' }, 4, ['<error type="credentials"', 'svc auth login']],
+    ['no service', ['hi'], {}, 7, ['<error type="unreachable"', 'connection refused', '--base-url']],
+    [
+      'a safety check',
+      ['hi'],
+      { SVC_BASE_URL: 'http://192.0.2.1' },
+      13,
+      ['<error type="safety_check"', '--allow-http'],
+    ],
+    ['a batch without its file', ['--batch', 'none.jsonl'], {}, 12, ['<error type="local_file"', 'none.jsonl']],
+    ['a batch without credentials', ['--batch', 'in.jsonl'], { SVC_TOKEN: '' }, 4, ['<error type="credentials"']],
+    [
+      'rows with an invalid template',
+      ['--rows', 'rows.csv', '--set', 'messages:={{a:json}}'],
+      {},
+      3,
+      ['<error type="body"'],
+    ],
+  ])('say why: %s', async (_, args, more, wanted, texts) => {
+    const cwd = scene();
+    const stdin = /^--(batch|rows)/.test(args[0] ?? '') ? [] : ['--no-stdin'];
+    const { code, stderr } = await run(['chat', ...stdin, ...args, ...reports], { cwd, env: { ...env, ...more } });
+    expect(code, stderr).toBe(wanted);
+    const xml = readFileSync(join(cwd, 'j.xml'), 'utf8');
+    for (const text of texts) expect(xml).toContain(text);
+    expect(xml).toContain('tests="1" failures="0" errors="1"');
+    const summary = readFileSync(join(cwd, 's.md'), 'utf8');
+    expect(summary).toMatch(/^before\n### svc chat: 0 of 1 succeeded\n[\s\S]*\n\| 0 \| 0 \| 1 \| 0 \|/);
+    expect(summary).not.toContain('not finished');
+  });
+
+  it.each([
+    ['a request', ['hi', '--no-stdin']],
+    ['a batch', ['--batch', 'in.jsonl', '-o', 'out.jsonl']],
+  ])('say that %s that was killed is not finished', async (_, args) => {
+    const cwd = scene();
+    let onRequest = (): void => {};
+    const requested = new Promise<void>((resolve) => {
+      onRequest = resolve;
+    });
+    const { url } = await countingServer(
+      () => '',
+      () => onRequest(),
+    );
+    const child = start(['chat', ...args, ...reports], { cwd, env: { ...env, SVC_BASE_URL: url } });
+    const ended = waitForExit(child);
+    await requested;
+    child.kill('SIGKILL');
+    await ended;
+    const xml = readFileSync(join(cwd, 'j.xml'), 'utf8');
+    expect(xml).toContain('errors="1"');
+    expect(xml).toContain('<error type="not_finished" message="the run is not finished">');
+    expect(readFileSync(join(cwd, 's.md'), 'utf8')).toBe('before\n### svc chat: not finished\n\n');
+  });
+
+  it('keep what another step appended to the summary', async () => {
+    const cwd = scene();
+    const { url } = await countingServer(
+      () => '',
+      (_, response) => {
+        writeFileSync(join(cwd, 's.md'), 'of another step\n', { flag: 'a' });
+        answerJson(response, { model: 'm', choices: [{ index: 0, message: { content: 'x' }, finish_reason: 'stop' }] });
+      },
+    );
+    const { code } = await run(['chat', 'hi', '--no-stdin', ...reports], { cwd, env: { ...env, SVC_BASE_URL: url } });
+    expect(code).toBe(0);
+    expect(readFileSync(join(cwd, 's.md'), 'utf8')).toMatch(
+      /^before\n *\n\nof another step\n### svc chat: 1 of 1 succeeded\n/,
+    );
+  });
+
+  it('stay as they are for a wrong command line', async () => {
+    const cwd = scene();
+    expect(await run(['chat', 'hi', '--no-such-flag', ...reports], { cwd })).toMatchObject({ code: 2 });
+    expect(await run(['chat', 'hi', '--junit', 'j.xml', '--summary', 'j.xml'], { cwd })).toMatchObject({ code: 2 });
+    expect(readFileSync(join(cwd, 'j.xml'), 'utf8')).toBe(green);
+    expect(readFileSync(join(cwd, 's.md'), 'utf8')).toBe('before\n');
+    expect(existsSync(join(cwd, 'out.jsonl'))).toBe(false);
+  });
+
+  it('tell an expectation that failed from a request', async () => {
+    const cwd = scene();
+    const flags = ['--local', '--no-stdin', '--expect-text', 'no such text', ...reports];
+    expect(await run(['chat', 'hi', ...flags], { cwd })).toMatchObject({ code: 13 });
+    expect(readFileSync(join(cwd, 'j.xml'), 'utf8')).toMatch(
+      /failures="1" errors="0"[\s\S]*<failure type="safety_check"/,
+    );
+    expect(readFileSync(join(cwd, 's.md'), 'utf8')).toContain('\n| 0 | 1 | 0 | 0 |');
   });
 });

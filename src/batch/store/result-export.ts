@@ -79,7 +79,7 @@ export async function prepareJoin(
   };
   return (sink) => ({
     ...mapResults(sink, async (results) => {
-      const { text, failure } = await filter.applyToLines(results);
+      const { text, failure } = await filter.applyToLines(results.map((result) => `${result}\n`));
       if (failure) throw failure;
       const added = text.split('\n');
       let whole = '';

@@ -1,6 +1,6 @@
 import { batchFlags, promptFlags, type RequestOptions } from '../../batch/batch-flags.ts';
 import { type CommandInput, rejectReplacedInputs } from '../../body/body-base.ts';
-import { readBodyFlags } from '../../body/body-flags.ts';
+import { givenText, readBodyFlags } from '../../body/body-flags.ts';
 import { rejectInvalidFlags } from '../../body/flag-edits.ts';
 import { fileReference } from '../../body/input-reader.ts';
 import { resolveSettings, type Settings } from '../../client/resolve-settings.ts';
@@ -10,6 +10,7 @@ import { usageFailure } from '../../errors.ts';
 import { isGiven } from '../../flag.ts';
 import { createDeadline, type Deadline } from '../../http/time-limits.ts';
 import type { Operation } from '../../operations/operation.ts';
+import { type RunReport, withRunReport } from '../../reports/run-report.ts';
 import type { JqFilter } from '../../results/jq-filter.ts';
 import { openResultFilter } from '../../results/print-result.ts';
 
@@ -20,6 +21,7 @@ export interface RequestStart {
   /** For reading input, attempts, waits and the response. */
   readonly deadline: Deadline;
   readonly filter: JqFilter | undefined;
+  readonly runReport: RunReport | undefined;
 }
 
 /** A command that is a batch with `--batch` or `--rows`, else `runOne` with all settings, before any input is read. */
@@ -43,9 +45,12 @@ export function requestCommand(
     const input = { operation, args, given, options, isStdinTerminal: runtime.stdin.isTTY === true };
     const { output, junit, summary } = options;
     await rejectReplacedInputs(input, { '-o': output, '--junit': junit, '--summary': summary }, runtime.cwd);
-    const settings = await resolveSettings(operation, options, context);
-    const deadline = createDeadline(settings.timeoutMs, runtime, settings.isTimeoutDefault);
-    const filter = await openResultFilter(options, context, deadline.remainingMs);
-    await runOne({ settings, options, input, deadline, filter }, context);
+    const conversation = givenText(given, 'conversation');
+    await withRunReport(options, conversation, `svc ${operation.command.join(' ')}`, context, async (runReport) => {
+      const settings = await resolveSettings(operation, options, context);
+      const deadline = createDeadline(settings.timeoutMs, runtime, settings.isTimeoutDefault);
+      const filter = await openResultFilter(options, context, deadline.remainingMs);
+      await runOne({ settings, options, input, deadline, filter, runReport }, context);
+    });
   };
 }

@@ -1,7 +1,6 @@
 import { Buffer } from 'node:buffer';
 import { resolve } from 'node:path';
 import type { RequestOptions } from '../../batch/batch-flags.ts';
-import { givenText } from '../../body/body-flags.ts';
 import { type BodyInputs, createBodyInputs } from '../../body/input-reader.ts';
 import { type ChatExpectations, expectationFailure, readChatExpectations } from '../../client/chat-expectations.ts';
 import type { PreparedRequest } from '../../client/request.ts';
@@ -18,7 +17,6 @@ import { pluralize } from '../../json/pluralize.ts';
 import { indentJson } from '../../json/write-json.ts';
 import type { ReceivedFacts } from '../../operations/received-facts.ts';
 import { formatGithubAnnotation } from '../../output/failure-text.ts';
-import { checkReportFiles } from '../../reports/run-report.ts';
 import { chatStats, type ExchangeTiming, formatChatStats } from '../../results/chat-stats.ts';
 import { extractBlock } from '../../results/chat-text.ts';
 import { payloadTypes, schemaViewText } from '../../results/schema-view.ts';
@@ -46,7 +44,7 @@ export function isExpecting(options: RequestOptions): boolean {
 
 /** Reads the flags and files of all hooks, before the body is built; undefined if flags and history need none. */
 export async function readHooks(start: RequestStart, context: Context): Promise<ResponseHooks | undefined> {
-  const { options, deadline, input } = start;
+  const { options, deadline } = start;
   const { history } = start.settings;
   const { expect, update, view, extract: extracted, stats: hasStats, export: isExported } = options;
   const isHooked = [expect, update, view, extracted, hasStats, isExported].some((value) => value !== undefined);
@@ -55,7 +53,6 @@ export async function readHooks(start: RequestStart, context: Context): Promise<
   const { read } = createBodyInputs(context, deadline);
   const expectations = await readChatExpectations(options, read, suspendSignals);
   const checkSchema = await openSchemaExpectation(options, read, context);
-  await checkReportFiles(options, givenText(input.given, 'conversation'), runtime.cwd);
   if (history !== 'off') await checkHistoryFile(requestHistoryFile(runtime));
   return {
     textOf: ({ ids }) => {

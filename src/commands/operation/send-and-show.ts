@@ -17,7 +17,6 @@ import { redactSecretFields } from '../../output/redaction.ts';
 import type { Reporter } from '../../output/reporter.ts';
 import { openSink, type Sink } from '../../output/sink.ts';
 import { ClosedPipeError } from '../../output/writer.ts';
-import { openRunReport } from '../../reports/run-report.ts';
 import { type ExchangeTiming, tokenCount } from '../../results/chat-stats.ts';
 import { defaultFormat } from '../../results/output-format.ts';
 import { type ResultView, showResponse } from '../../results/show-response.ts';
@@ -47,9 +46,8 @@ interface ShownResponse {
  */
 export async function sendAndShow(request: PreparedRequest, start: ShowOptions, context: Context) {
   const { runtime, report } = context;
-  const { settings, options, hooks } = start;
+  const { settings, hooks, runReport } = start;
   const title = `svc ${request.operation.command.join(' ')}`;
-  const runReport = hooks && (await openRunReport(options, title, context));
   const time = new Date(runtime.now()).toISOString();
   const shown = await sendAndPrint(request, start, context);
   const { doc, timing, facts } = shown;
