@@ -14,7 +14,7 @@ import {
 import { parseJson } from '../json/parse-json.ts';
 import { type ReceivedFacts, readFacts } from '../operations/received-facts.ts';
 import { hasOutput } from '../results/chat-text.ts';
-import { mergeStream } from '../results/chunk-merger.ts';
+import { mergeStream } from '../results/merge-stream.ts';
 import type { ParsedResponse } from '../results/show-response.ts';
 import type { Runtime } from '../runtime.ts';
 import { createRequestRedactor, invalidResponseFailure, mapTexts } from './exchange-failure.ts';
@@ -38,6 +38,8 @@ export interface ReadOutcome extends ParsedResponse {
 export interface FoldedStream {
   readonly doc: JsonDocument;
   readonly failure: Failure | undefined;
+  /** The fields of which the response lacks a value. */
+  readonly warnings?: readonly string[];
   readonly printError?: unknown;
 }
 
@@ -84,7 +86,7 @@ export async function readOutcome(
     hasResult: true,
     status,
     facts,
-    warnings,
+    warnings: [...warnings, ...(folded.warnings ?? [])],
     endedAt,
     firstOutputAt,
   };
@@ -94,9 +96,9 @@ export async function readOutcome(
 export function mergeChunks(request: RequestContext, takeTurn?: () => Promise<() => void>): FoldStream {
   const createFailure = (message: string): Failure => invalidResponseFailure(message, request);
   return async (chunks, failureOf) => {
-    const { json, failure } = await mergeStream(chunks, request.operation.reply, createFailure, takeTurn);
+    const { json, failure, warnings } = await mergeStream(chunks, request.operation.reply, createFailure, takeTurn);
     const doc = parseJson(Buffer.from(json));
-    return { doc, failure: failure ?? (await failureOf(doc)) };
+    return { doc, failure: failure ?? (await failureOf(doc)), warnings };
   };
 }
 

@@ -20,6 +20,17 @@ const functionCallFields: Fields = {
   arguments: string('Its arguments as JSON text', { join: 'concatenate-or-empty' }),
 };
 
+const reasoningDetailFields: Fields = {
+  type: string('Type of the detail, such as reasoning.text or reasoning.encrypted', { join: 'first' }),
+  text: string('Text of the reasoning', { join: 'concatenate' }),
+  summary: string('Summary of the reasoning', { join: 'concatenate' }),
+  data: string('Encrypted reasoning, which the server needs back', { join: 'concatenate' }),
+  signature: string('Signature of the text, which the server needs back', { join: 'concatenate' }),
+  id: string('Id of the detail', { join: 'first' }),
+  format: string('Format of the detail', { join: 'first' }),
+  index: integer('Position of the detail', { join: 'first' }),
+};
+
 const responseMessageFields: Fields = {
   role: string('Role of the author', { join: 'first' }),
   content: string('The text', { join: 'concatenate' }),
@@ -47,13 +58,25 @@ const responseMessageFields: Fields = {
       type: 'object',
       fields: {
         function: object('The called function', { join: 'merge', fields: functionCallFields }),
+        custom: object('The called custom tool', {
+          join: 'merge',
+          fields: {
+            name: string('Name of the tool', { join: 'first' }),
+            input: string('Its input as text', { join: 'concatenate' }),
+          },
+        }),
         id: string('Id of the call', { join: 'first' }),
-        type: string('Type of the tool', { oneOf: ['function'], join: 'first' }),
+        type: string('Type of the tool', { oneOf: ['function', 'custom'], join: 'first' }),
       },
     },
     { join: 'by-index' },
   ),
   reasoning: string('The reasoning', { join: 'concatenate', aliases: ['reasoning_content'] }),
+  reasoning_details: list(
+    'The reasoning in the form that some servers need back',
+    { type: 'object', fields: reasoningDetailFields },
+    { join: 'append' },
+  ),
 };
 
 const choiceFields: Fields = {
@@ -74,6 +97,11 @@ const choiceFields: Fields = {
             }),
           },
         },
+        { join: 'append' },
+      ),
+      refusal: list(
+        'An entry for each token of a refusal',
+        { type: 'object', fields: tokenLogprobFields },
         { join: 'append' },
       ),
     },

@@ -17,6 +17,7 @@ import {
   reasoningText,
 } from './chat-text.ts';
 import { createStreamMerger, MAX_STREAM_BYTES } from './chunk-merger.ts';
+import { unmergedWarning } from './merge-stream.ts';
 import { printFiltered } from './print-result.ts';
 import { isChatText, printDocument, type ResultText, type ResultView, reportChatEnd } from './show-response.ts';
 
@@ -96,9 +97,7 @@ export async function showStream(
     for (const description of unmerged) {
       // Its text was printed as reasoning.
       if (livePrinter && description.endsWith(' thinking')) continue;
-      await context.report.warn(
-        `${description} was left out of the merged response; --format jsonl prints every chunk`,
-      );
+      await context.report.warn(unmergedWarning(description));
     }
   return { doc, failure, printError: undefined };
 }

@@ -1,0 +1,56 @@
+import { Failure } from '../errors.ts';
+import type { Fields } from '../fields/field.ts';
+import { formatByteSize } from '../files/byte-size.ts';
+import { type JsonNode, rootOf } from '../json/json-node.ts';
+import { parseJson } from '../json/parse-json.ts';
+import { compactJson } from '../json/write-json.ts';
+import { createStreamMerger, MAX_STREAM_BYTES } from './chunk-merger.ts';
+
+interface MergedStream {
+  /** The received chunks, merged into one JSON text on one line. */
+  readonly json: string;
+  readonly failure: Failure | undefined;
+  readonly warnings: readonly string[];
+}
+
+/** The warning about a value that the merged response lacks. */
+export function unmergedWarning(description: string): string {
+  return `${description} was left out of the merged response; --format jsonl prints every chunk`;
+}
+
+// A chat of thousands of tokens with log probabilities has less.
+const LARGE_STREAM_BYTES = 4 * 1024 * 1024;
+
+/**
+ * Merges the chunks of a stream by the merge rules of `fields`. `createFailure` is for a stream of more than 8 MiB, the
+ * rest of which is not read. Of several large streams, `takeTurn` lets one at a time be held as a whole.
+ */
+export async function mergeStream(
+  chunks: AsyncIterable<JsonNode>,
+  fields: Fields,
+  createFailure: (message: string) => Failure,
+  takeTurn?: () => Promise<() => void>,
+): Promise<MergedStream> {
+  const warnings: string[] = [];
+  const merger = createStreamMerger(fields, (description) => void warnings.push(unmergedWarning(description)));
+  let failure: Failure | undefined;
+  let endTurn: (() => void) | undefined;
+  try {
+    for await (const chunk of chunks) {
+      merger.add(chunk);
+      // The stream may never end.
+      if (merger.heldBytes() > MAX_STREAM_BYTES) break;
+      if (merger.heldBytes() > LARGE_STREAM_BYTES) endTurn ??= await takeTurn?.();
+    }
+    if (merger.heldBytes() > MAX_STREAM_BYTES)
+      failure = createFailure(`the stream exceeds the limit of ${formatByteSize(MAX_STREAM_BYTES)}`);
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    failure = error;
+  }
+  try {
+    return { json: compactJson(rootOf(parseJson(merger.toJson()))), failure, warnings };
+  } finally {
+    endTurn?.();
+  }
+}
