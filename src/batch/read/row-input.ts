@@ -1,15 +1,14 @@
 import { Buffer } from 'node:buffer';
 import { extname } from 'node:path';
-import { bodyFlagNames } from '../../body/body-base.ts';
 import { invalidBodyFailure } from '../../body/body-check.ts';
+import { type BodyFlags, givenText, givenTexts } from '../../body/body-flags.ts';
 import { buildBody } from '../../body/build-body.ts';
 import type { BodyInputs } from '../../body/input-reader.ts';
 import { decodeLine, decodeUtf8Text } from '../../body/json-source.ts';
-import type { Invocation } from '../../command.ts';
 import { Failure, usageFailure } from '../../errors.ts';
 import { flagName } from '../../fields/field.ts';
 import { type InputLine, splitLines } from '../../files/split-lines.ts';
-import { type FlagValue, type FlagValues, getArrayFlag, getStringFlag } from '../../flag.ts';
+import type { FlagValue } from '../../flag.ts';
 import { JsonError } from '../../json/json-error.ts';
 import {
   getMember,
@@ -25,6 +24,7 @@ import {
 import { parseJson } from '../../json/parse-json.ts';
 import { pluralize } from '../../json/pluralize.ts';
 import { flagTarget, type Operation } from '../../operations/operation.ts';
+import type { BatchFlagOptions } from '../batch-flags.ts';
 import { isEmptyLine, type LineSplitter, rejectJsonArray } from './batch-input.ts';
 import { checkUtf8, rejectOtherFormats } from './input-encoding.ts';
 import { isTableName, openTable, parseDelimiter } from './table-records.ts';
@@ -40,10 +40,12 @@ type Row = (column: string, isJson: boolean) => string;
  */
 export async function readRows(
   operation: Operation,
-  { args, flags }: Invocation,
+  args: readonly string[],
+  options: Partial<Pick<BatchFlagOptions, 'rows' | 'prompt' | 'idColumn' | 'delimiter'>>,
+  given: BodyFlags,
   tools: BodyInputs,
-): Promise<{ readonly split: LineSplitter; readonly flags: FlagValues }> {
-  const [path = '', prompt, idColumn] = ['rows', 'prompt', 'id-column'].map((name) => getStringFlag(flags, name));
+): Promise<{ readonly split: LineSplitter; readonly given: BodyFlags }> {
+  const { rows: path = '', prompt, idColumn, delimiter: delimiterFlag } = options;
   if (prompt !== undefined && args.length > 0)
     throw usageFailure('--prompt cannot be combined with a prompt as the argument', 'remove one of them');
   if (typeof operation.arguments?.as === 'object')
@@ -51,11 +53,10 @@ export async function readRows(
   const { columns, usedFlags, render } = await buildTemplate(
     operation,
     prompt === undefined ? args : [prompt],
-    flags,
+    given,
     tools,
   );
   if (idColumn !== undefined && !columns.has(idColumn)) columns.set(idColumn, '--id-column');
-  const delimiterFlag = getStringFlag(flags, 'delimiter');
   const delimiter = delimiterFlag === undefined ? undefined : parseDelimiter(delimiterFlag);
   const isText = extname(path).toLowerCase() === '.txt' && delimiter === undefined;
   if (isText) readHeader(['line'], path, columns);
@@ -100,7 +101,7 @@ export async function readRows(
       if (rows === 0) throw noRowsFailure(path, 'it is empty');
     }
   };
-  return { split, flags: usedFlags };
+  return { split, given: usedFlags };
 }
 
 function noRowsFailure(path: string, reason: string): Failure {
@@ -200,7 +201,7 @@ const BRACES = /\{\{(?:"(\{\{)"|\s*([^{}"]*?)\s*(:json)?)\}\}|\{\{/g;
 // Builds the body that prompt and flags describe once, with a token for each placeholder: `{{column}}` is text, `{{column:json}}`
 // a JSON value, `{{#}}` the number of the row. A cell can never become a flag, a file name or a part of JSON. The columns come
 // with the flag that names each.
-async function buildTemplate(operation: Operation, args: readonly string[], flags: FlagValues, tools: BodyInputs) {
+async function buildTemplate(operation: Operation, args: readonly string[], given: BodyFlags, tools: BodyInputs) {
   const placeholders: Placeholder[] = [];
   const columns = new Map<string, string>();
   const prefix = `svc${Buffer.from(tools.randomBytes(8)).toString('hex')}n`;
@@ -224,10 +225,9 @@ async function buildTemplate(operation: Operation, args: readonly string[], flag
     const path = value.slice(1);
     return decodeLine(path, await tools.read(path));
   };
-  const bodyFlags = new Set(bodyFlagNames(operation));
-  const templateFlags = new Map([...flags].filter(([name]) => bodyFlags.has(name)));
+  const templateFlags = new Map(given);
   for (const [name, { kind }] of Object.entries(operation.shorthands ?? {})) {
-    const text = kind === 'message' ? getStringFlag(flags, name) : undefined;
+    const text = kind === 'message' ? givenText(given, name) : undefined;
     if (text !== undefined) templateFlags.set(name, await fromFile(text));
   }
   const prompt = args.length > 0 ? await fromFile(args.join(' ')) : undefined;
@@ -253,7 +253,7 @@ async function buildTemplate(operation: Operation, args: readonly string[], flag
     return usageFailure(place, `in JSON, write {{${column}:json}} for a value, and "{{${column}}}" for text`);
   };
   const draft = await buildBody(
-    { operation, args: [], flags: markedFlags, isStdinTerminal: true },
+    { operation, args: [], given: markedFlags, options: {}, isStdinTerminal: true },
     { settings: undefined, base },
     { ...tools, read },
   ).catch((error: unknown) => {
@@ -282,7 +282,7 @@ function setJsonFields(operation: Operation, flags: Map<string, FlagValue>, pref
     const [, at] = token.exec([flags.get(name)].flat().join('\n')) ?? [];
     if (at === undefined) return;
     flags.delete(name);
-    flags.set('set', [...getArrayFlag(flags, 'set'), `${[...path, field].join('.')}:=${toJson(`"${prefix}q${at}z"`)}`]);
+    flags.set('set', [...givenTexts(flags, 'set'), `${[...path, field].join('.')}:=${toJson(`"${prefix}q${at}z"`)}`]);
   };
   for (const [field, { type }] of Object.entries(fields))
     if (type !== 'string' && type !== 'boolean') setToken(flagName(field), field, (json) => json);
