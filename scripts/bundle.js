@@ -97,11 +97,17 @@ async function rootTexts() {
     write: false,
     format: 'esm',
     platform: 'node',
-    external: ['../commands/*'],
-    plugins: [standIns],
+    plugins: [{ name: 'without-commands', setup: skipCommands }, standIns],
   });
   const { helpText, version } = await import(`data:text/javascript,${encodeURIComponent(outputFiles[0].text)}`);
   const help = (isFull) => helpText({ words: [], isFull }, 80, '{docs}');
   const versionText = `svc ${version}\n`;
   return { '-h': help(false), '--help': help(true), '-V': versionText, '--version': versionText };
+}
+
+// Help needs the flags of commands, and not the commands.
+function skipCommands({ onResolve }) {
+  onResolve({ filter: /^\.\.\/commands\// }, ({ path, kind }) =>
+    kind === 'dynamic-import' ? { path, external: true } : undefined,
+  );
 }

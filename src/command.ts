@@ -1,6 +1,7 @@
 import type { Context } from './context.ts';
-import type { Flag, FlagValues, KnownNameKind } from './flag.ts';
+import type { Flag, FlagValue, KnownNameKind } from './flag.ts';
 import type { Example, Operation } from './operations/operation.ts';
+import type { ResultKind } from './results/output-format.ts';
 
 /** A command, as data: parsing, help, completions, the reference and the man pages read it. */
 export interface Command {
@@ -14,7 +15,9 @@ export interface Command {
   readonly listedFlags: readonly Flag[];
   readonly examples: readonly Example[];
   readonly operation?: Operation;
-  readonly load: () => Promise<RunCommand>;
+  /** The kind of its result, whose formats it accepts. */
+  readonly result?: ResultKind;
+  readonly run: (args: readonly string[], readOptions: ReadOptions, context: Context) => CommandEnd;
 }
 
 export interface Argument {
@@ -30,10 +33,15 @@ export interface Argument {
   readonly isFile?: true;
 }
 
-export interface Invocation {
-  readonly command: Command;
+/** Returns the values of the flags; what they are follows from the table of the flags. */
+export type ReadOptions = <O extends OptionValues>() => O;
+
+export type OptionValues = { readonly [name: string]: FlagValue | undefined };
+
+/** The arguments of a command, and its options as the table of its flags has them. */
+export interface Invocation<O> {
   readonly args: readonly string[];
-  readonly flags: FlagValues;
+  readonly options: O;
 }
 
 /** The end of the process: an exit code, or a signal that `bin` raises so that callers see it. */
@@ -43,4 +51,4 @@ export type ProcessEnd = number | { readonly signal: NodeJS.Signals };
 export type CommandEnd = Promise<ProcessEnd | undefined> | Promise<void>;
 
 /** Runs a command. Throws Failure unless it succeeds. */
-export type RunCommand = (invocation: Invocation, context: Context) => CommandEnd;
+export type RunCommand<O = object> = (invocation: Invocation<O>, context: Context) => CommandEnd;

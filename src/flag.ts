@@ -19,8 +19,6 @@ export interface Flag {
   readonly default?: string;
   /** The only legal values; svc exits with 2 for any other. */
   readonly choices?: readonly string[];
-  /** The legal values when certain other flags are given. */
-  readonly choicesBeside?: (flags: FlagValues) => readonly string[];
   /** Values that completion offers although others are legal. */
   readonly offers?: readonly string[];
   /** Completion offers the names of this kind that svc knows. */
@@ -48,7 +46,7 @@ export interface FlagForms {
 }
 
 /** The flags of one heading of help. */
-export function flagGroup(group: string, flags: FlagForms): Flag[] {
+export function flagGroup<const Forms extends FlagForms>(group: string, flags: Forms): FlagList<Options<Forms>> {
   return Object.entries(flags).map(([form, details]) => ({
     ...parseFlagForm(form),
     group,
@@ -85,26 +83,64 @@ export function takesValue({ takes }: Flag): boolean {
   return takes === 'value' || takes === 'values';
 }
 
-/** The flags given: true or false for switches and booleans, a string for values, an array for repeatable flags. */
-export type FlagValues = ReadonlyMap<string, FlagValue>;
-
+/** The value of a flag on the command line, and undefined for one that is not given. */
 export type FlagValue = boolean | string | readonly string[];
 
-export function isFlagOn(flags: FlagValues, name: string): boolean {
-  return flags.get(name) === true;
+/**
+ * The options of a table of forms, by their names: `--group-by <path>` is `groupBy`, a string; repeatable flags are arrays,
+ * `--[no-]x` is a boolean, and any other flag without a value is true when given. `--no-parent` is `noParent`. Each name is
+ * there: an option that no table has cannot be read.
+ */
+export type Options<Forms> = {
+  readonly [Form in keyof Forms as OptionKey<Long<Form>>]: OptionValue<Form> | undefined;
+};
+
+type Long<Form> = Form extends `-${string}, --${infer Rest}` ? Rest : Form extends `--${infer Rest}` ? Rest : never;
+
+type OptionKey<Form> = Form extends `[no-]${infer Name}`
+  ? CamelCase<Name>
+  : Form extends `${infer Name} ${string}` | `${infer Name}[=${string}`
+    ? CamelCase<Name>
+    : CamelCase<Form>;
+
+export type CamelCase<Name> = Name extends `${infer First}-${infer Rest}`
+  ? `${First}${Capitalize<CamelCase<Rest>>}`
+  : Name;
+
+type OptionValue<Form> = Form extends `${string}...`
+  ? readonly string[]
+  : Form extends `${string}[=${string}`
+    ? string | true
+    : Form extends `${string} <${string}`
+      ? string
+      : Form extends `--[no-]${string}`
+        ? boolean
+        : true;
+
+/** The name of an option in `Options`: that of commander. */
+export function optionKey(flag: string): string {
+  return flag.replace(/-(.)/g, (_, letter: string) => letter.toUpperCase());
 }
 
-export function getBooleanFlag(flags: FlagValues, name: string): boolean | undefined {
-  const value = flags.get(name);
-  return typeof value === 'boolean' ? value : undefined;
+/** True if one of the flags was given, by the name that a table has. */
+export function isGiven(options: object, ...flags: readonly string[]): boolean {
+  const keys = flags.map(optionKey);
+  return Object.entries(options).some(([key, value]) => value !== undefined && keys.includes(key));
 }
 
-export function getStringFlag(flags: FlagValues, name: string): string | undefined {
-  const value = flags.get(name);
-  return typeof value === 'string' ? value : undefined;
+declare const optionsOfList: unique symbol;
+
+/** Flags whose values are these options. */
+export type FlagList<O> = readonly Flag[] & { readonly [optionsOfList]?: O };
+
+/** The options of a list of flags. */
+export type OptionsOfList<List> = List extends FlagList<infer O> ? O : never;
+
+/** Several lists as one, which has the options of all. */
+export function joinFlags<Lists extends readonly FlagList<object>[]>(...lists: Lists): FlagList<JoinedOptions<Lists>> {
+  return lists.flat();
 }
 
-export function getArrayFlag(flags: FlagValues, name: string): readonly string[] {
-  const value = flags.get(name);
-  return typeof value === 'object' ? value : [];
-}
+type JoinedOptions<Lists> = Lists extends readonly [FlagList<infer First>, ...infer Rest]
+  ? First & JoinedOptions<Rest>
+  : unknown;

@@ -15,7 +15,6 @@ import {
   signalOfFailure,
   toFailure,
 } from './errors.ts';
-import { isFlagOn } from './flag.ts';
 import { createReporter, type Reporter } from './output/reporter.ts';
 import { startDelayedSpinner } from './output/spinner.ts';
 import { ClosedPipeError, canUseColor, createStreamWriter, type Writer } from './output/writer.ts';
@@ -36,7 +35,7 @@ export async function main(runtime: Runtime): Promise<ProcessEnd> {
   const colorMode = color?.form === '--no-color' ? 'never' : color?.value;
   const errorFormat = lastToken('error-format')?.value ?? (env.SVC_ERROR_FORMAT || 'text');
   const isJson = errorFormat === 'json';
-  const isQuiet = lastToken('quiet') !== undefined;
+  const [isQuiet, isVerbose] = [lastToken('quiet') !== undefined, lastToken('verbose') !== undefined];
   const noInput = lastToken('input') ? 'with --no-input' : env.CI ? 'with CI set' : undefined;
   const stdout = createStreamWriter(out, 'stdout', canUseColor(out, env, colorMode));
   let clearSpinner = (): void => {};
@@ -66,14 +65,12 @@ export async function main(runtime: Runtime): Promise<ProcessEnd> {
       return 0;
     }
     let end: ProcessEnd | undefined;
-    await runCommandLine(line, runtime.cwd, async (invocation) => {
-      const isVerbose = isFlagOn(invocation.flags, 'verbose');
+    await runCommandLine(line, runtime.cwd, async ({ command, args, readOptions }) => {
       if (!isJson && errorFormat !== 'text') throw invalidValueFailure('SVC_ERROR_FORMAT', errorFormat, 'text or json');
       report = createReporter(stderr, { isJson, isQuiet, isVerbose, secrets });
       if (encodingWarning) await report.note(`warning: ${encodingWarning}`);
-      const runCommand = await invocation.command.load();
       end = await runUntilSignal(runtime, (handlers) =>
-        runCommand(invocation, {
+        command.run(args, readOptions, {
           runtime,
           stdout,
           report,

@@ -1,38 +1,47 @@
+import type { OperationOptions } from '../client/request-flags.ts';
 import { settingFlag } from '../config/settings.ts';
-import { type Flag, flagGroup } from '../flag.ts';
+import { type FlagList, flagGroup, joinFlags, type Options } from '../flag.ts';
 
 // Apart from the options, so that help and completion load nothing else of batches.
 
-export const batchFlags: readonly Flag[] = [
-  ...flagGroup('Batch', {
-    '--batch <file>': 'Send each line of a JSONL file as a request; - is stdin; flags fill in fields that a line omits',
-    '--rows <file>': {
-      summary:
-        'Send a request for each row of a CSV, TSV or JSONL file; in flags, {{column}} is its text, {{column:json}} a JSON value',
-      conflicts: ['batch'],
-    },
-    '--id-column <name>': 'The column with the custom_id of each row',
-    '--limit <n>': { summary: 'Send only the first n lines', conflicts: ['sample'] },
-    '--sample <n>': 'Send n lines chosen at random; a larger n continues a smaller one with --resume',
-    '--sample-seed <text>': 'Choose another sample (default: 0)',
-    '--max-total-tokens <n>': 'Stop reading lines once the responses used n tokens',
-    '--concurrency <n|auto>':
-      'Maximum concurrent requests, fewer when the service is overloaded; auto finds what is fastest (default: auto)',
-    '--rate <n/s>': 'Maximum rate: 20/s or 100/m',
-    '--resume': 'Continue the run in the -o file: send lines without a result, and failed lines that were not applied',
-    '--retry-unknown': 'With --resume, also send lines whose outcome is unknown',
-    '--accept-changes': 'With --resume, send lines that changed, and accept other flags or another base URL',
-    '--take-over <duration>':
-      'With --resume, continue a batch whose machine died: its lock was not renewed for this time, such as 2m',
-    '--max-outage <duration>': 'How long to wait while no connection can be made; 0 fails lines at once (default: 5m)',
-    '--fail-fast': 'Stop reading lines after the first failure',
-    '--max-failures <n|n%>':
-      'Stop reading lines after more than n failures, or when over n% of the lines failed (after at least 20)',
-    '--ordered': 'Write the results in the order of the lines',
-  }),
-  settingFlag('shard'),
-];
+const batchForms = {
+  '--batch <file>': 'Send each line of a JSONL file as a request; - is stdin; flags fill in fields that a line omits',
+  '--rows <file>': {
+    summary:
+      'Send a request for each row of a CSV, TSV or JSONL file; in flags, {{column}} is its text, {{column:json}} a JSON value',
+    conflicts: ['batch'],
+  },
+  '--id-column <name>': 'The column with the custom_id of each row',
+  '--limit <n>': { summary: 'Send only the first n lines', conflicts: ['sample'] },
+  '--sample <n>': 'Send n lines chosen at random; a larger n continues a smaller one with --resume',
+  '--sample-seed <text>': 'Choose another sample (default: 0)',
+  '--max-total-tokens <n>': 'Stop reading lines once the responses used n tokens',
+  '--concurrency <n|auto>':
+    'Maximum concurrent requests, fewer when the service is overloaded; auto finds what is fastest (default: auto)',
+  '--rate <n/s>': 'Maximum rate: 20/s or 100/m',
+  '--resume': 'Continue the run in the -o file: send lines without a result, and failed lines that were not applied',
+  '--retry-unknown': 'With --resume, also send lines whose outcome is unknown',
+  '--accept-changes': 'With --resume, send lines that changed, and accept other flags or another base URL',
+  '--take-over <duration>':
+    'With --resume, continue a batch whose machine died: its lock was not renewed for this time, such as 2m',
+  '--max-outage <duration>': 'How long to wait while no connection can be made; 0 fails lines at once (default: 5m)',
+  '--fail-fast': 'Stop reading lines after the first failure',
+  '--max-failures <n|n%>':
+    'Stop reading lines after more than n failures, or when over n% of the lines failed (after at least 20)',
+  '--ordered': 'Write the results in the order of the lines',
+} as const;
 
-export const promptFlags: readonly Flag[] = flagGroup('Batch', {
-  '--prompt <text>': 'The prompt of each row of --rows',
-});
+export const batchFlags = joinFlags(flagGroup('Batch', batchForms), shardFlags());
+
+function shardFlags(): FlagList<{ readonly shard: string | undefined }> {
+  return [settingFlag('shard')];
+}
+
+export const promptFlags = flagGroup('Batch', { '--prompt <text>': 'The prompt of each row of --rows' });
+
+export type BatchFlagOptions = Options<typeof batchForms & { '--prompt <text>': '' }> & {
+  readonly shard: string | undefined;
+};
+
+/** The options of a request, alone or in a batch. */
+export type RequestOptions = OperationOptions & BatchFlagOptions & { readonly errorFormat: string | undefined };

@@ -1,5 +1,6 @@
 import { dirname, resolve } from 'node:path';
 import { rejectReplacedInputs, stdinClaim } from '../body/body-base.ts';
+import { type BodyFlags, givenText, readBodyFlags } from '../body/body-flags.ts';
 import { createBodyInputs } from '../body/input-reader.ts';
 import { readChatExpectations } from '../client/chat-expectations.ts';
 import { readAuthorization } from '../client/connection.ts';
@@ -9,7 +10,6 @@ import { missingBaseUrl } from '../config/destination.ts';
 import type { Context } from '../context.ts';
 import { Failure, usageFailure } from '../errors.ts';
 import { isReplaceable } from '../files/file-replacement.ts';
-import { getStringFlag, isFlagOn } from '../flag.ts';
 import { createDeadline } from '../http/time-limits.ts';
 import { pluralize } from '../json/pluralize.ts';
 import type { Operation } from '../operations/operation.ts';
@@ -22,7 +22,8 @@ import { chooseFormat, type OutputFormat, requestedFilter } from '../results/out
 import { openResultFilter, printResult, resultOf } from '../results/print-result.ts';
 import { readParent } from '../trace/trace-context.ts';
 import { limitYoungGeneration } from '../train/stream/small-heap.ts';
-import { type BatchOptions, fillShardInFiles, readBatchOptions } from './batch-options.ts';
+import type { RequestOptions } from './batch-flags.ts';
+import { type BatchOptions, fillShard, readBatchOptions } from './batch-options.ts';
 import { reportBatch } from './batch-summary.ts';
 import { createLineChecks, type LineChecks, NO_DEFAULTS, prepareLine, readLineDefaults } from './check/prepare-line.ts';
 import { type BatchInput, type LineSplitter, lineSplitter, openBatchInput } from './read/batch-input.ts';
@@ -43,31 +44,40 @@ import {
 /** Sends each line of a file, or what `splitInput` makes of it, as a body. Throws the Failure of the batch as a whole. */
 export async function runBatch(
   operation: Operation,
-  invocation: Invocation,
+  { args, options: given }: Invocation<Partial<RequestOptions>>,
   context: Context,
   splitInput?: LineSplitter,
 ): Promise<void> {
   const { runtime } = context;
   if (runtime.isDetached?.()) context.ignoreHangup();
-  const { args, flags } = invocation;
-  const settings = await resolveSettings(operation, flags, context);
+  const settings = await resolveSettings(operation, given, context);
   const { timeoutMs } = settings;
-  const options = readBatchOptions(invocation, settings, runtime.env);
-  const filter = await openResultFilter(flags, context, () => timeoutMs ?? Number.POSITIVE_INFINITY);
-  const fileFlags = fillShardInFiles(flags, options.shard);
-  stdinClaim({ operation, args, flags });
-  await rejectReplacedInputs({ operation, args, flags: fileFlags }, runtime.cwd);
-  const start = { operation, invocation, settings, options, filter, splitInput };
-  await withRunReport(fileFlags, `svc ${operation.command.join(' ')}`, context, (runReport) =>
-    sendInput({ ...start, output: getStringFlag(fileFlags, 'output'), runReport }, context),
+  const options = readBatchOptions(args, given, settings, runtime.env);
+  const filter = await openResultFilter(given, context, () => timeoutMs ?? Number.POSITIVE_INFINITY);
+  const files = {
+    output: fillShard(given.output, options.shard),
+    junit: fillShard(given.junit, options.shard),
+    summary: fillShard(given.summary, options.shard),
+  };
+  const { output, junit, summary } = files;
+  const bodyFlags = readBodyFlags(operation, given);
+  const names = { operation, args, given: bodyFlags, options: given };
+  stdinClaim(names);
+  await rejectReplacedInputs(names, { '-o': output, '--junit': junit, '--summary': summary }, runtime.cwd);
+  const conversation = givenText(bodyFlags, 'conversation');
+  const start = { ...names, settings, batchOptions: options, filter, splitInput, output };
+  await withRunReport(files, conversation, `svc ${operation.command.join(' ')}`, context, (runReport) =>
+    sendInput({ ...start, runReport }, context),
   );
 }
 
 interface BatchStart {
   readonly operation: Operation;
-  readonly invocation: Invocation;
+  readonly args: readonly string[];
+  readonly given: BodyFlags;
+  readonly options: Partial<RequestOptions>;
   readonly settings: Settings;
-  readonly options: BatchOptions;
+  readonly batchOptions: BatchOptions;
   readonly filter: JqFilter | undefined;
   readonly splitInput: LineSplitter | undefined;
   readonly output: string | undefined;
@@ -75,23 +85,33 @@ interface BatchStart {
 }
 
 async function sendInput(start: BatchStart, context: Context): Promise<void> {
-  const { operation, invocation, settings, options, filter, splitInput, output, runReport } = start;
+  const {
+    operation,
+    args,
+    given: bodyFlags,
+    options: given,
+    settings,
+    batchOptions: options,
+    filter,
+    splitInput,
+  } = start;
+  const { output, runReport } = start;
   const { runtime, report, signal } = context;
-  const { flags } = invocation;
   const { destination, timeoutMs } = settings;
   const tools = createBodyInputs(context, createDeadline(timeoutMs, runtime, settings.isTimeoutDefault));
-  const expectations = await readChatExpectations(flags, tools.read, context.suspendSignals);
-  const rows = flags.has('rows')
-    ? await (await import('./read/row-input.ts')).readRows(operation, invocation, tools)
-    : undefined;
-  const defaults = rows ? NO_DEFAULTS : await readLineDefaults(operation, flags, tools);
+  const expectations = await readChatExpectations(given, tools.read, context.suspendSignals);
+  const rows =
+    given.rows !== undefined
+      ? await (await import('./read/row-input.ts')).readRows(operation, args, given, bodyFlags, tools)
+      : undefined;
+  const defaults = rows ? NO_DEFAULTS : await readLineDefaults(operation, bodyFlags, tools);
   const split = rows?.split ?? splitInput ?? lineSplitter(operation.maxBodyBytes);
   const input = await openBatchInput(options.input, runtime, split, timeoutMs);
   const { label } = input;
   const continuesTrace = operation.continuesTrace && !settings.isExact;
-  const parent = continuesTrace ? await readParent(flags, context) : undefined;
+  const parent = continuesTrace ? await readParent(given.noParent, context) : undefined;
   const checks = await createLineChecks(settings, { label, defaults, tools, parent }, context);
-  const previewFormat = settings.previewFormat && chooseFormat('record', flags, context.stdout.isTerminal);
+  const previewFormat = settings.previewFormat && chooseFormat('record', given, context.stdout.isTerminal);
   // Nothing is read twice that need not be.
   const keepInput = (): Promise<void> => input.keep(dirname(resolve(runtime.cwd, output ?? '-')), signal);
   if (options.sample) await keepInput();
@@ -101,7 +121,7 @@ async function sendInput(start: BatchStart, context: Context): Promise<void> {
   if (!destination) throw missingBaseUrl();
   const identity = createBatchIdentity(destination.url, options, {
     ...checks,
-    defaults: rows ? { fieldEdits: [], perLineFlags: rows.flags } : defaults,
+    defaults: rows ? { fieldEdits: [], perLineFlags: rows.given } : defaults,
   });
   let prior: PriorResults | undefined;
   let end: BatchEnd;
@@ -111,7 +131,7 @@ async function sendInput(start: BatchStart, context: Context): Promise<void> {
       await keepInput();
       await checkLines(input, selection, checks, context);
     }
-    const file = await findOutputFile(output, requestedFilter(flags)?.flag, options.isResumed, context);
+    const file = await findOutputFile(output, requestedFilter(given)?.flag, options.isResumed, context);
     prior = file && (await openPriorResults(file, identity, checks.run, options, runtime, report));
     const differences = prior && (await compareWithPrior(input, selection, prior, context));
     if (previewFormat) return await checkLines(input, selection, checks, context, previewFormat);
@@ -129,7 +149,7 @@ async function sendInput(start: BatchStart, context: Context): Promise<void> {
     const { run } = resultStore.batch;
     const isTraining = typeof operation.arguments?.as === 'object';
     const guards = isTraining ? await import('./send/line-guard.ts') : undefined;
-    const guardFor = guards?.createLineGuards(settings, isFlagOn(flags, 'allow-duplicate'), label, run, context);
+    const guardFor = guards?.createLineGuards(settings, given.allowDuplicate === true, label, run, context);
     const batch = { ...checks, run, resultStore, guardFor, expectations, runReport };
     end = await sendBatch(input, selection, batch, authorization, context);
   } finally {

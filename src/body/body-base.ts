@@ -2,16 +2,26 @@ import { Buffer } from 'node:buffer';
 import { usageFailure } from '../errors.ts';
 import { flagName, isScalar } from '../fields/field.ts';
 import { rejectReplacedInput } from '../files/file-replacement.ts';
-import { type FlagValues, getArrayFlag, getBooleanFlag, getStringFlag, isFlagOn } from '../flag.ts';
 import { flagTarget, type Operation } from '../operations/operation.ts';
 import { bodySourceHint } from './body-check.ts';
+import { type BodyFlags, bodyFlagNames, givenText, givenTexts } from './body-flags.ts';
 import { type BodyInputs, fileReference, type LabeledBytes } from './input-reader.ts';
 import { decodeLine } from './json-source.ts';
 
 interface InputNames {
   readonly operation: Operation;
   readonly args: readonly string[];
-  readonly flags: FlagValues;
+  readonly given: BodyFlags;
+  /** The other flags that name inputs. */
+  readonly options: Partial<InputOptions>;
+}
+
+interface InputOptions {
+  readonly file: string | undefined;
+  readonly stdin: boolean | undefined;
+  readonly batch: string | undefined;
+  readonly rows: string | undefined;
+  readonly expectSchema: string | undefined;
 }
 
 export interface CommandInput extends InputNames {
@@ -42,40 +52,41 @@ function isChat({ arguments: operands }: Operation): boolean {
 }
 
 /** The input with the whole body: a path, or none for a stdin that nothing names. Undefined if flags and files make the body. */
-export function wholeBodyInput({ operation, args, flags }: CommandInput): { readonly path?: string } | undefined {
+export function wholeBodyInput({
+  operation,
+  args,
+  given,
+  options,
+}: CommandInput): { readonly path?: string } | undefined {
   // For a chat, --stdin also stands beside a prompt.
-  const path = isFlagOn(flags, 'stdin') ? '-' : getStringFlag(flags, 'file');
+  const path = options.stdin ? '-' : options.file;
   if (path !== undefined) return { path };
-  return args.length > 0 || bodyFlagNames(operation).some((name) => flags.has(name)) ? undefined : {};
+  return args.length > 0 || bodyFlagNames(operation).some((name) => given.has(name)) ? undefined : {};
 }
 
 /** Throws usage if nothing provides a body, or if two flags read stdin. */
 export function requireBodySource(input: CommandInput): void {
-  const { operation, args, flags } = input;
+  const { operation, args, given, options } = input;
   const claim = stdinClaim(input);
-  if (flags.has('file') || isFlagOn(flags, 'stdin') || args.length > 0) return;
+  if (options.file !== undefined || options.stdin || args.length > 0) return;
   // Other flags of a chat give it no message.
   const bodyFlags = isChat(operation) ? ['messages', 'message', 'attach'] : bodyFlagNames(operation);
-  const isStdinTaken = (isChat(operation) && claim !== undefined) || getBooleanFlag(flags, 'stdin') === false;
-  if (bodyFlags.some((name) => flags.has(name)) || !(input.isStdinTerminal || isStdinTaken)) return;
+  const isStdinTaken = (isChat(operation) && claim !== undefined) || options.stdin === false;
+  if (bodyFlags.some((name) => given.has(name)) || !(input.isStdinTerminal || isStdinTaken)) return;
   const line = `svc ${operation.command.join(' ')}`;
   const first = operation.arguments ? `${line} <${operation.arguments.name}>, ` : '';
   throw usageFailure('no body was given', `${first}${line} -f body.json, or ${line} --help`);
 }
 
-export function bodyFlagNames({ shorthands = {}, ...operation }: Operation): string[] {
-  return [...Object.keys(flagTarget(operation).fields).map(flagName), ...Object.keys(shorthands), 'set'];
-}
-
 function mayReadStdin(input: CommandInput): boolean {
-  const isTaken = stdinClaim(input) !== undefined || getBooleanFlag(input.flags, 'stdin') === false;
+  const isTaken = stdinClaim(input) !== undefined || input.options.stdin === false;
   return !isTaken && !input.isStdinTerminal;
 }
 
 // The prompt is its words and the piped text. Without words, piped text is the prompt, and JSON that starts with `{` the body.
 async function readChatBase(input: CommandInput, inputs: BodyInputs): Promise<BodyBase> {
-  const { args, flags } = input;
-  const file = getStringFlag(flags, 'file');
+  const { args, given, options } = input;
+  const file = options.file;
   const whole = file === undefined ? undefined : await readWhole(file, inputs);
   const prompt = args.length > 0 ? args.join(' ') : undefined;
   if (prompt?.trim() === '') throw usageFailure('the prompt is empty', bodySourceHint(input.operation));
@@ -84,8 +95,8 @@ async function readChatBase(input: CommandInput, inputs: BodyInputs): Promise<Bo
     const text = decodeLine('stdin', bytes);
     return text === '' && !whole ? { whole: { label: 'stdin', bytes } } : { whole, prompt: text };
   }
-  const isNamed = isFlagOn(flags, 'stdin');
-  if (!isNamed && !whole && (flags.has('messages') || flags.has('message')))
+  const isNamed = options.stdin;
+  if (!isNamed && !whole && (given.has('messages') || given.has('message')))
     return { prompt, isStdinUnread: mayReadStdin(input) && (await inputs.hasUnreadStdin()) };
   if (!isNamed && (whole || !mayReadStdin(input))) return { whole, prompt };
   const awaited = prompt === undefined ? 'a prompt or a JSON body' : 'text to add to the prompt';
@@ -101,11 +112,14 @@ function looksLikeBody(piped: Uint8Array): boolean {
   return decodeLine('stdin', piped) === '' || /^(?:\xef\xbb\xbf)?\s*\{/.test(start);
 }
 
-/** Throws usage if `-o`, `--junit` or `--summary` would change one of the inputs, and for `@` without a name. */
-export async function rejectReplacedInputs(line: InputNames, cwd: string): Promise<void> {
+/** Throws usage if an output file would change one of the inputs, and for `@` without a name. `outputs` are files by their flags. */
+export async function rejectReplacedInputs(
+  line: InputNames,
+  outputs: { readonly [flag: string]: string | undefined },
+  cwd: string,
+): Promise<void> {
   const inputs = namedInputs(line).map(({ path }) => path);
-  for (const [label, name] of Object.entries({ '-o': 'output', '--junit': 'junit', '--summary': 'summary' }))
-    await rejectReplacedInput(label, getStringFlag(line.flags, name), inputs, cwd);
+  for (const [flag, path] of Object.entries(outputs)) await rejectReplacedInput(flag, path, inputs, cwd);
 }
 
 /** The flag or argument that names stdin, such as `--tools @-` or `-` as the whole prompt. Throws usage for two. */
@@ -118,18 +132,27 @@ export function stdinClaim(line: InputNames): string | undefined {
 }
 
 // A path of `-` is stdin.
-function namedInputs({ operation, args, flags }: InputNames): { readonly path: string; readonly label: string }[] {
+function namedInputs({
+  operation,
+  args,
+  given,
+  options,
+}: InputNames): { readonly path: string; readonly label: string }[] {
+  const { file, batch, rows, expectSchema } = options;
   // A prompt is words, except that `-` alone is stdin.
   const files = isChat(operation) && !(args.length === 1 && args[0] === '-') ? [] : args;
+  const references = [
+    ...fileReferenceFlags(operation).map((name) => [name, givenText(given, name)] as const),
+    ['expect-schema', expectSchema] as const,
+  ];
   return [
-    ...(isFlagOn(flags, 'stdin') ? [{ path: '-', label: '--stdin' }] : []),
-    ...['file', 'batch', 'rows', 'attach'].flatMap((name) => {
-      const paths = [getStringFlag(flags, name) ?? getArrayFlag(flags, name)].flat();
-      return paths.map((path) => ({ path, label: `--${name} ${path}` }));
-    }),
+    ...(options.stdin ? [{ path: '-', label: '--stdin' }] : []),
+    ...Object.entries({ file, batch, rows }).flatMap(([name, path]) =>
+      path === undefined ? [] : [{ path, label: `--${name} ${path}` }],
+    ),
+    ...givenTexts(given, 'attach').map((path) => ({ path, label: `--attach ${path}` })),
     ...files.map((path) => ({ path, label: `the argument ${path}` })),
-    ...fileReferenceFlags(operation).flatMap((name) => {
-      const word = getStringFlag(flags, name);
+    ...references.flatMap(([name, word]) => {
       const path = word === undefined ? undefined : fileReference(word, `--${name}`);
       return path === undefined ? [] : [{ path, label: `--${name} ${word}` }];
     }),
@@ -141,7 +164,7 @@ export function fileReferenceFlags(operation: Operation): string[] {
     ([, field]) => field.isSecret || !(isScalar(field) || field.type === 'boolean'),
   );
   const shorthands = Object.entries(operation.shorthands ?? {}).filter(([, { kind }]) => kind === 'reply-schema');
-  return [...fields.map(([name]) => flagName(name)), ...shorthands.map(([name]) => name), 'expect-schema'];
+  return [...fields.map(([name]) => flagName(name)), ...shorthands.map(([name]) => name)];
 }
 
 export function fileField({ arguments: operands }: Operation): string | undefined {
@@ -149,11 +172,11 @@ export function fileField({ arguments: operands }: Operation): string | undefine
 }
 
 /** The files that are arguments, or the one of `--trajectory-groups @file`, which is the same. Throws usage for both. */
-export function fileArguments({ operation, args, flags }: InputNames): readonly string[] {
+export function fileArguments({ operation, args, given }: InputNames): readonly string[] {
   const field = fileField(operation);
   if (field === undefined) return [];
   const label = `--${flagName(field)}`;
-  const word = getStringFlag(flags, flagName(field));
+  const word = givenText(given, flagName(field));
   if (args.length > 0 && word !== undefined)
     throw usageFailure(`${label} cannot be combined with files that set the same field`, 'remove one of them');
   const file = word === undefined ? undefined : fileReference(word, label);

@@ -2,12 +2,12 @@ import { Buffer } from 'node:buffer';
 import type { Issue } from '../errors.ts';
 import { minimalBody } from '../fields/field.ts';
 import { uuidV7 } from '../fields/uuid.ts';
-import type { FlagValues } from '../flag.ts';
 import { writeJson } from '../json/write-json.ts';
 import { flagTarget, type Operation } from '../operations/operation.ts';
 import { type AutofillSettings, createAutofill } from './autofill.ts';
 import { type BodyBase, type CommandInput, fileArguments, readBodyBase } from './body-base.ts';
 import { invalidBodyFailure, stdinMessage } from './body-check.ts';
+import type { BodyFlags } from './body-flags.ts';
 import { createDraft, type Draft, orderAddedFields, setDraftFields } from './draft.ts';
 import { applyFlags, rejectInvalidFlags } from './flag-edits.ts';
 import type { BodyInputs, LabeledBytes } from './input-reader.ts';
@@ -22,7 +22,7 @@ interface BuildOptions {
 
 /** Builds a body. Throws Failure: usage, `local_file` for files, `body` for a whole body that cannot be parsed. */
 export async function buildBody(input: CommandInput, options: BuildOptions, inputs: BodyInputs): Promise<Draft> {
-  const { operation, flags } = input;
+  const { operation, given } = input;
   const { settings, conversation } = options;
   const target = flagTarget(operation);
   const { whole, prompt, isStdinUnread } = options.base ?? (await readBodyBase(input, inputs));
@@ -32,7 +32,7 @@ export async function buildBody(input: CommandInput, options: BuildOptions, inpu
   const isInvalid = source !== undefined && isIssue(source);
   const stdinUse = isStdinEmpty ? 'empty' : isStdinUnread ? 'unread' : undefined;
   const empty = createDraft(isInvalid || !source ? emptyBodyJson(target) : source);
-  const flagInput = { operation, flags, inputs, prompt, conversation, files: fileArguments(input) };
+  const flagInput = { operation, given, inputs, prompt, conversation, files: fileArguments(input) };
   const draft = await applyFlags({ ...empty, stdinUse }, flagInput);
   if (isInvalid) {
     const hint = stdinUse ? stdinMessage(stdinUse, operation) : yamlHint(source);
@@ -62,8 +62,8 @@ async function parseWholeBody({ label, bytes, issue, position }: LabeledBytes): 
 }
 
 /** The smallest body of an operation that passes all checks, with the fields of flags. Throws as rejectInvalidFlags does. */
-export async function buildSkeleton(operation: Operation, flags: FlagValues, inputs: BodyInputs): Promise<Draft> {
-  rejectInvalidFlags(operation, flags, inputs.now());
+export async function buildSkeleton(operation: Operation, given: BodyFlags, inputs: BodyInputs): Promise<Draft> {
+  rejectInvalidFlags(operation, given, inputs.now());
   const smallest = createDraft(writeJson(minimalBody(operation.body)));
-  return orderAddedFields(await applyFlags(smallest, { operation, flags, inputs }), flagTarget(operation));
+  return orderAddedFields(await applyFlags(smallest, { operation, given, inputs }), flagTarget(operation));
 }

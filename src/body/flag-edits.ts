@@ -4,7 +4,7 @@ import { type Issue, usageFailure } from '../errors.ts';
 import { type Field, flagName, isScalar, type Shape } from '../fields/field.ts';
 import { describeShape } from '../fields/mismatch-message.ts';
 import { ageToTimestamp, parseAgeStart, timeToTimestamp } from '../fields/string-formats.ts';
-import { type FlagValue, type FlagValues, getArrayFlag, getStringFlag, isFlagOn } from '../flag.ts';
+import type { FlagValue } from '../flag.ts';
 import {
   firstStringMember,
   formatJsonPath,
@@ -19,6 +19,7 @@ import {
 import { RawJson, writeJson } from '../json/write-json.ts';
 import { type FlagTarget, flagTarget, type Operation } from '../operations/operation.ts';
 import { fileField, fileReferenceFlags } from './body-base.ts';
+import { type BodyFlags, givenText, givenTexts } from './body-flags.ts';
 import { type MessageInput, messageEdits, parseMessageFlag } from './chat/chat-edits.ts';
 import { type Draft, type Edit, setDraftFields, setDraftPaths } from './draft.ts';
 import { type BodyInputs, fileReference } from './input-reader.ts';
@@ -39,39 +40,39 @@ export async function applyFlags(draft: Draft, input: FlagInput): Promise<Draft>
 
 /** A draft with the shorthands and `--set`. A shorthand that copies a field comes last: it copies what is sent. */
 export async function applyShorthands(draft: Draft, input: FlagInput): Promise<Draft> {
-  const { operation, flags } = input;
+  const { operation, given } = input;
   const target = flagTarget(operation);
   const shortened = setDraftFields(draft, target, await shorthandEdits(draft, input));
-  const edited = setDraftPaths(shortened, setFlagEdits(operation, flags));
-  return setDraftFields(edited, target, copyEdits(operation, edited, flags));
+  const edited = setDraftPaths(shortened, setFlagEdits(operation, given));
+  return setDraftFields(edited, target, copyEdits(operation, edited, given));
 }
 
 /** Throws usage for flags that are invalid whatever the body is, before any input is read (docs/contract.md 3). */
-export function rejectInvalidFlags(operation: Operation, flags: FlagValues, now: number): void {
-  for (const name of fileReferenceFlags(operation)) fileReference(getStringFlag(flags, name) ?? '', `--${name}`);
+export function rejectInvalidFlags(operation: Operation, given: BodyFlags, now: number): void {
+  for (const name of fileReferenceFlags(operation)) fileReference(givenText(given, name) ?? '', `--${name}`);
   for (const [name, { isSecret }] of Object.entries(flagTarget(operation).fields)) {
     const label = `--${flagName(name)}`;
-    const word = isSecret ? getStringFlag(flags, flagName(name)) : undefined;
+    const word = isSecret ? givenText(given, flagName(name)) : undefined;
     const hint = `write ${label} random, ${label} @file, or ${label} @- for stdin`;
     if (word !== undefined && word !== 'random' && !word.startsWith('@'))
       throw usageFailure(`${label} is a secret and cannot be an argument`, hint);
   }
-  setFlagEdits(operation, flags);
+  setFlagEdits(operation, given);
   for (const [name, { kind }] of Object.entries(operation.shorthands ?? {})) {
-    if (kind === 'role-message') getArrayFlag(flags, name).forEach(parseMessageFlag);
-    const word = getStringFlag(flags, name);
+    if (kind === 'role-message') givenTexts(given, name).forEach(parseMessageFlag);
+    const word = givenText(given, name);
     if (kind === 'age' && word !== undefined) parseAgeStart(`--${name}`, word, now);
   }
 }
 
 // Paths start in the object that flags fill; for a call `start.op_name` and `op_name` are the same, and `start` is the whole
 // object. Throws usage for an invalid path, and for a field that a shorthand sets, too.
-function setFlagEdits(operation: Operation, flags: FlagValues): EditResult[] {
+function setFlagEdits(operation: Operation, given: BodyFlags): EditResult[] {
   const target = flagTarget(operation);
-  const results = getArrayFlag(flags, 'set').map((word) => parseSetFlag(target, word));
+  const results = givenTexts(given, 'set').map((word) => parseSetFlag(target, word));
   const setFields = new Set(results.map((result) => (isIssue(result) ? '' : formatJsonPath(result.path))));
   for (const [name, shorthand] of Object.entries(operation.shorthands ?? {})) {
-    const field = flags.has(name) ? shorthand.sets?.find((one) => setFields.has(one)) : undefined;
+    const field = given.has(name) ? shorthand.sets?.find((one) => setFields.has(one)) : undefined;
     if (field !== undefined) throw usageFailure(`--${name} and --set ${field} set the same field`, 'give one of them');
   }
   return results;
@@ -105,11 +106,11 @@ function rejectSecret(field: Field | undefined, name: string): void {
 }
 
 async function shorthandEdits(draft: Draft, input: FlagInput): Promise<EditResult[]> {
-  const { operation, flags, inputs } = input;
+  const { operation, given, inputs } = input;
   const { path: target } = flagTarget(operation);
   const results: EditResult[] = [];
   for (const [name, shorthand] of Object.entries(operation.shorthands ?? {})) {
-    const word = getStringFlag(flags, name);
+    const word = givenText(given, name);
     if (word === undefined) continue;
     if (shorthand.kind === 'reply-schema') results.push(await responseFormatEdit(word, inputs));
     if (shorthand.kind !== 'age') continue;
@@ -139,10 +140,10 @@ async function responseFormatEdit(word: string, inputs: BodyInputs): Promise<Edi
 }
 
 /** The edits of the shorthands that copy a field, for a draft with all other flags. The validator reports a missing one. */
-function copyEdits(operation: Operation, draft: Draft, flags: FlagValues): Edit[] {
+function copyEdits(operation: Operation, draft: Draft, given: BodyFlags): Edit[] {
   const { path } = flagTarget(operation);
   return Object.entries(operation.shorthands ?? {}).flatMap(([name, shorthand]) => {
-    if (shorthand.kind !== 'copy' || !isFlagOn(flags, name)) return [];
+    if (shorthand.kind !== 'copy' || given.get(name) !== true) return [];
     const source = nodeAtPath(rootOf(draft.doc), [...path, shorthand.from]);
     return source
       ? [{ path: [...path, ...shorthand.sets], text: rawText(source), origin: { label: `--${name}` } }]
@@ -150,11 +151,11 @@ function copyEdits(operation: Operation, draft: Draft, flags: FlagValues): Edit[
   });
 }
 
-async function fieldEdits({ operation, flags, inputs, files = [] }: FlagInput): Promise<EditResult[]> {
+async function fieldEdits({ operation, given, inputs, files = [] }: FlagInput): Promise<EditResult[]> {
   const { path, fields } = flagTarget(operation);
   const results: EditResult[] = [];
   for (const [name, field] of Object.entries(fields)) {
-    const value = flags.get(flagName(name));
+    const value = given.get(flagName(name));
     if (files.length > 0 && name === fileField(operation)) {
       const label = files.map((file) => (file === '-' ? 'stdin' : file)).join(' ');
       results.push({ path: [...path, name], text: '[]', origin: { label } });

@@ -1,16 +1,27 @@
 import type { Command } from '../command.ts';
-import { type Setting, settingFlag, settings } from '../config/settings.ts';
-import { type Flag, flagGroup } from '../flag.ts';
-import { defineCommands, profileFlag, yesFlag } from './shared-flags.ts';
+import { credentialFlags, yesFlag } from '../commands/command-flags.ts';
+import { type Setting, type StoredOptions, settingFlag, settings } from '../config/settings.ts';
+import { type FlagList, joinFlags } from '../flag.ts';
+import { command, defineCommands } from './shared-flags.ts';
 
-const selectedProfileFlag: Flag = {
-  ...profileFlag,
-  group: 'Common',
-  summary: 'Profile to use (default: the one in use, else "default")',
-};
+function selectedProfileFlag(): FlagList<{ readonly profile: string | undefined }> {
+  const summary = 'Profile to use (default: the one in use, else "default")';
+  return [{ ...settingFlag('profile'), group: 'Common', summary }];
+}
+
+function loginSettingFlags(): FlagList<
+  Pick<StoredOptions, 'baseUrl' | 'traceBaseUrl' | 'chatBaseUrl' | 'trainBaseUrl' | 'username'>
+> {
+  const names = ['base_url', 'trace_base_url', 'chat_base_url', 'train_base_url', 'username'] as const;
+  return names.map((name) => ({ ...settingFlag(name), group: 'Common' }));
+}
+
+function projectFlag(): FlagList<Pick<StoredOptions, 'projectId'>> {
+  return [settingFlag('project_id')];
+}
 
 // Secrets are never arguments: they come from svc auth login.
-function profileSettingFlags(): Flag[] {
+function profileSettingFlags(): FlagList<StoredOptions> {
   const summary = 'Header to send with every request; replaces the headers of the profile (repeatable)';
   return settings
     .filter(({ isStored, flag }: Setting) => isStored && flag)
@@ -18,26 +29,11 @@ function profileSettingFlags(): Flag[] {
 }
 
 export const accountCommands: readonly Command[] = defineCommands('Credentials and profiles', {
-  'auth login': {
+  'auth login': command({
     summary: 'Store credentials in a profile',
     about:
       'Prompts for credentials on a terminal, or reads them from stdin or a file; secrets are never accepted as arguments. svc verifies a password with feedback schema if it knows a project, and does not store a password that the service rejects. It does not verify a token: that would cost money or change data. Credentials are sent only to the current base URLs of the profile.',
-    flags: () => [
-      selectedProfileFlag,
-      ...(['base_url', 'trace_base_url', 'chat_base_url', 'train_base_url', 'username'] as const).map((name) => ({
-        ...settingFlag(name),
-        group: 'Common',
-      })),
-      ...flagGroup('Common', {
-        '--password-stdin': 'Read the password from stdin',
-        '--password-file <file>': 'Read the password from a file',
-        '--token-stdin': 'Read the token for chat and training from stdin',
-        '--token-file <file>': 'Read the token from a file',
-        '--keychain': "Store the secrets in the operating system's keychain, if available",
-        '--no-verify': 'Store the credentials without verifying them',
-      }),
-      settingFlag('project_id'),
-    ],
+    flags: () => joinFlags(selectedProfileFlag(), loginSettingFlags(), credentialFlags, projectFlag()),
     hides: [],
     examples: {
       'auth login --base-url https://api.example.com --token-file token.txt': 'Store a token from a file',
@@ -45,38 +41,38 @@ export const accountCommands: readonly Command[] = defineCommands('Credentials a
         'Store a user name, and a password from a file',
     },
     load: async () => (await import('../commands/auth.ts')).runAuthLogin,
-  },
-  'auth logout': {
+  }),
+  'auth logout': command({
     summary: 'Remove the credentials of a profile',
-    flags: () => [selectedProfileFlag],
+    flags: selectedProfileFlag,
     examples: { 'auth logout --profile staging': 'Remove the credentials of the profile staging' },
     load: async () => (await import('../commands/auth.ts')).runAuthLogout,
-  },
-  'auth status': {
+  }),
+  'auth status': command({
     summary: 'Show the profile and the credentials in effect, redacted',
     about: 'The same as svc profile show, but exits with 4 if there are no credentials.',
-    flags: () => [selectedProfileFlag],
+    flags: selectedProfileFlag,
     result: 'report',
     hides: ['verbose', 'quiet'],
     examples: { 'auth status --json': 'Print the status as JSON' },
     load: async () => (await import('../commands/profile.ts')).runAuthStatus,
-  },
-  'profile list': {
+  }),
+  'profile list': command({
     summary: 'List the profiles',
     result: 'rows',
     hides: ['verbose', 'quiet'],
     examples: { 'profile list': 'List all profiles' },
     load: async () => (await import('../commands/profile.ts')).runProfileList,
-  },
-  'profile show': {
+  }),
+  'profile show': command({
     summary: 'Show a profile and the credentials in effect, redacted',
     argument: { name: 'name', summary: 'The profile (default: the one in use)', completes: 'profiles' },
     result: 'report',
     hides: ['verbose', 'quiet'],
     examples: { 'profile show': 'Show the profile in use' },
     load: async () => (await import('../commands/profile.ts')).runProfileShow,
-  },
-  'profile set': {
+  }),
+  'profile set': command({
     summary: 'Create or change a profile',
     about:
       "An empty value removes a setting: --model= removes the model, -H '' all headers. A credential command is bound to the current base URLs of the profile and takes precedence over stored credentials. svc runs it with SVC_CREDENTIAL set to basic or bearer, for at most 10 s.",
@@ -89,18 +85,18 @@ export const accountCommands: readonly Command[] = defineCommands('Credentials a
         'Get the token from a password manager',
     },
     load: async () => (await import('../commands/profile.ts')).runProfileSet,
-  },
-  'profile use': {
+  }),
+  'profile use': command({
     summary: 'Select the default profile',
     argument: { name: 'name', summary: 'The profile', isRequired: true, completes: 'profiles' },
     examples: { 'profile use local': 'Make the local service the default' },
     load: async () => (await import('../commands/profile.ts')).runProfileUse,
-  },
-  'profile remove': {
+  }),
+  'profile remove': command({
     summary: 'Remove a profile and its credentials',
     argument: { name: 'name', summary: 'The profile', isRequired: true, completes: 'profiles' },
     flags: () => yesFlag,
     examples: { 'profile remove staging --yes': 'Remove a profile without confirmation' },
     load: async () => (await import('../commands/profile.ts')).runProfileRemove,
-  },
+  }),
 });

@@ -1,29 +1,38 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { CommanderError, Option, Command as Program } from 'commander';
-import type { Argument, Command, Invocation } from '../command.ts';
+import type { RequestOptions } from '../batch/batch-flags.ts';
+import type { Argument, Command, ReadOptions } from '../command.ts';
 import { settings } from '../config/settings.ts';
 import { invalidValueFailure, usageFailure } from '../errors.ts';
 import { joinWithOr } from '../fields/closest-match.ts';
 import { flagName } from '../fields/field.ts';
-import { type Flag, type FlagValues, flagForms, flagTerm, getStringFlag, takesValue } from '../flag.ts';
+import { type Flag, flagForms, flagTerm, optionKey, takesValue } from '../flag.ts';
+import { requestedFormat, requestResultKind, resultKinds } from '../results/output-format.ts';
 import { allCommands, commandGroups, commandsIn } from './all-commands.ts';
 import type { PreparedCommandLine } from './prepare-command-line.ts';
 import { sharedFlags } from './shared-flags.ts';
 
-type Run = (invocation: Invocation) => Promise<void>;
+/** What commander read: the chosen command, its arguments and its options. */
+export interface ReadLine {
+  readonly command: Command;
+  readonly args: readonly string[];
+  readonly readOptions: ReadOptions;
+}
+
+type Run = (line: ReadLine) => Promise<void>;
 
 /** Reads a command line and calls `run`; `cwd` is where the files of the line are. Throws Failure `usage` for every mistake in it. */
 export async function runCommandLine(line: PreparedCommandLine, cwd: string, run: Run): Promise<void> {
   if (line.mistake) throw line.mistake;
   const mistakes = () => import('./command-mistakes.ts');
   const tree = commandTree(
-    async (invocation) => {
-      rejectFormat(invocation);
-      rejectUnknownSubcommand(invocation, cwd);
-      if (invocation.command.argument?.usage && !line.literal && invocation.args.length > 0)
-        throw (await mistakes()).missingSeparator(line, invocation.args);
-      await run(invocation);
+    async (read) => {
+      rejectFormat(read);
+      rejectUnknownSubcommand(read, cwd);
+      if (read.command.argument?.usage && !line.literal && read.args.length > 0)
+        throw (await mistakes()).missingSeparator(line, read.args);
+      await run(read);
     },
     line.command && line.words.every((word, at) => word === line.argv[at]) ? [] : sharedFlags(),
     // After `--`, a word is no command: `svc train -- log` sends the file log.
@@ -74,7 +83,7 @@ export function commandTree(run: Run = async () => {}, leading: readonly Flag[] 
       .summary(command.summary)
       .helpGroup(command.group)
       .usage(`[flags]${command.argument ? ` ${usageTerm(command.argument)}` : ''}`)
-      .action(() => run({ command, args: program.args, flags: flagValues(program, command) }));
+      .action(() => run({ command, args: program.args, readOptions: () => mergeForms(program, command).opts() }));
   }
   for (const program of [root, ...root.commands]) program.hook('preSubcommand', choose);
   return root;
@@ -155,7 +164,8 @@ function parseValue(text: string, previous: unknown, flag: Flag, form: string, c
   // Without its value, a flag such as `--base-url "$URL"` would give way to the environment. In a profile it removes the setting.
   if (text === '' && command && command.name !== 'profile set' && (value?.startsWith('<file') || isSetting(name)))
     throw usageFailure(`${form} is empty`, `give it a value, or leave out ${form}`);
-  if (choices && !flag.choicesBeside && !choices.includes(text))
+  // Which formats a result has depends on other flags.
+  if (choices && name !== 'format' && !choices.includes(text))
     throw invalidValueFailure(form, text, `${takes === 'optional' ? `${form} or ${form}=` : ''}${joinWithOr(choices)}`);
   if (takes === 'values') return [...(Array.isArray(previous) ? previous : []), text];
   return name === 'output' && text === '/dev/stdout' ? '-' : text;
@@ -165,27 +175,21 @@ function isSetting(flag: string): boolean {
   return settings.some((one) => 'flag' in one && one.flag !== 'profiles' && flagName(one.name) === flag);
 }
 
-function flagValues(program: Program, { flags }: Command): FlagValues {
-  const given = flags.flatMap(({ name }): [string, string | boolean | readonly string[]][] => {
-    if (program.getOptionValue(optionKey(`no-${name}`)) !== undefined) return [[name, false]];
-    const value = program.getOptionValue(optionKey(name));
-    return value === undefined ? [] : [[name, value]];
-  });
-  return new Map(given);
+// Of a flag with two forms, `--no-x` is false.
+function mergeForms(program: Program, { flags }: Command): Program {
+  for (const { name, takes } of flags)
+    if (takes === 'boolean' && program.getOptionValue(optionKey(`no-${name}`)))
+      program.setOptionValue(optionKey(name), false);
+  return program;
 }
 
-function optionKey(name: string): string {
-  return name.replace(/-(.)/g, (_, letter: string) => letter.toUpperCase());
-}
-
-function rejectFormat({ command, flags }: Invocation): void {
-  const [output, requested] = ['output', 'format'].map((name) => getStringFlag(flags, name));
-  const format = command.flags.find(({ name }) => name === 'format');
-  const choices = format?.choicesBeside?.(flags) ?? format?.choices ?? [];
-  if (requested !== undefined && !choices.includes(requested))
-    throw invalidValueFailure('--format', requested, joinWithOr(choices));
+function rejectFormat({ command: { result }, readOptions }: ReadLine): void {
+  const options: Partial<RequestOptions> = readOptions();
+  if (result === undefined) return;
+  requestedFormat(requestResultKind(result, options), options);
   // `-o json` selects a format in other tools.
-  if (output === undefined || !format?.choices?.includes(output)) return;
+  const { output } = options;
+  if (output === undefined || !resultKinds[result].formats.some((one) => one === output)) return;
   throw usageFailure(
     `-o ${output} would write a file of that name`,
     `for the format, write --format ${output}; for the file, -o ./${output}`,
@@ -193,7 +197,7 @@ function rejectFormat({ command, flags }: Invocation): void {
 }
 
 // `svc train lst` would take lst as a file. A bare word that names none is meant as a command.
-function rejectUnknownSubcommand({ command, args: [word = ''] }: Invocation, cwd: string): void {
+function rejectUnknownSubcommand({ command, args: [word = ''] }: ReadLine, cwd: string): void {
   const inner = commandsIn(command.words).filter((one) => one !== command);
   const isFile = !command.argument?.isFile || !/^[a-z][a-z-]*$/i.test(word) || existsSync(resolve(cwd, word));
   if (inner.length === 0 || isFile) return;

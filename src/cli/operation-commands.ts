@@ -1,39 +1,45 @@
-import { batchFlags, promptFlags } from '../batch/batch-flags.ts';
+import { batchFlags, promptFlags, type RequestOptions } from '../batch/batch-flags.ts';
+import { bodySourceFlags } from '../body/body-flags.ts';
+import {
+  chatResponseFlags,
+  continueFlags,
+  expectationFlags,
+  schemaExpectationFlags,
+  schemaViewFlags,
+  sendingFlags,
+  summaryFlags,
+  traceFlags,
+  trainFlags,
+} from '../client/request-flags.ts';
 import type { Argument, Command, RunCommand } from '../command.ts';
-import { findSetting } from '../config/settings.ts';
+import { findSetting, serviceFlags } from '../config/settings.ts';
 import { joinWithOr } from '../fields/closest-match.ts';
 import { type Field, fieldFlag } from '../fields/field.ts';
-import { type Flag, flagGroup } from '../flag.ts';
+import { type Flag, type FlagList, flagGroup, joinFlags } from '../flag.ts';
 import { allOperations } from '../operations/all-operations.ts';
 import { chatOperation } from '../operations/chat.ts';
 import { flagTarget, type Operation, type Shorthand } from '../operations/operation.ts';
 import { trainOperation } from '../operations/train.ts';
-import { resultFlagNames, schemaViewNames } from '../results/output-format.ts';
-import {
-  bodySourceFlags,
-  defineCommands,
-  resultFlags,
-  sendingFlags,
-  serviceFlags,
-  summaryFlags,
-} from './shared-flags.ts';
+import { resultFlags } from '../results/output-format.ts';
+import { command, defineCommands } from './shared-flags.ts';
 
 export const operationCommands: readonly Command[] = allOperations.flatMap((operation) =>
   defineCommands('Operations', {
-    [operation.command.join(' ')]: {
+    [operation.command.join(' ')]: command({
       summary: operation.isPreview ? `${operation.summary} (preview)` : operation.summary,
       ...(operation.about ? { about: operation.about } : {}),
       ...(operation.arguments ? { argument: operationArgument(operation.arguments) } : {}),
-      flags: () => [...bodyFlags(operation), ...operationFlags(operation)],
+      flags: () => joinFlags(bodyFlags(operation), operationFlags(operation)),
       hides: [],
       examples: operation.examples,
       operation,
+      result: operation.result.as,
       load: () => loadOperation(operation),
-    },
+    }),
   }),
 );
 
-async function loadOperation(operation: Operation): Promise<RunCommand> {
+async function loadOperation(operation: Operation): Promise<RunCommand<RequestOptions>> {
   if (operation === chatOperation) return (await import('../commands/chat/chat.ts')).runChat;
   if (operation === trainOperation) return (await import('../commands/train/train.ts')).runTrain;
   return (await import('../commands/operation/run-operation.ts')).runOperation(operation);
@@ -43,7 +49,8 @@ function operationArgument({ name, summary, as }: NonNullable<Operation['argumen
   return { name, summary, isRepeatable: true, ...(as === 'prompt' ? {} : { isFile: true }) };
 }
 
-export function bodyFlags(operation: Operation): Flag[] {
+/** Which flags they are follows from the fields, so that the options have no names of theirs; see readBodyFlags. */
+export function bodyFlags(operation: Operation): FlagList<object> {
   const settable = Object.entries(flagTarget(operation).fields).filter(([, field]) => !field.isReadOnly);
   return [
     ...settable.map(([name, field]) => operationFieldFlag(operation, name, field)),
@@ -66,7 +73,7 @@ function operationFieldFlag({ arguments: given, shorthands = {} }: Operation, na
   return or.length > 0 ? { ...flag, or, summary: `${flag.summary}; or ${joinWithOr(or)}` } : flag;
 }
 
-function shorthandFlags(name: string, { kind, short, summary, conflicts }: Shorthand): Flag[] {
+function shorthandFlags(name: string, { kind, short, summary, conflicts }: Shorthand): readonly Flag[] {
   const form = `${short ? `-${short}, ` : ''}--${name}${shorthandValues[kind]}`;
   return flagGroup('Common', { [form]: conflicts ? { summary, conflicts } : summary });
 }
@@ -82,13 +89,16 @@ const shorthandValues: { readonly [kind in Shorthand['kind']]: string } = {
   copy: '',
 };
 
-function operationFlags(operation: Operation): Flag[] {
+function operationFlags(operation: Operation): FlagList<Omit<RequestOptions, 'errorFormat'>> {
   const { as } = operation.arguments ?? {};
   return [
     ...bodySourceFlags(as === 'prompt' ? lines : [...lines, 'file']),
     ...(typeof as === 'object' ? trainFlags : []),
     ...(operation.continuesTrace ? traceFlags : []),
-    ...(operation.result.as === 'rows' ? schemaFlags : operation.result.as === 'chat' ? chatFlags : []),
+    ...(operation.result.as === 'rows' ? [...schemaViewFlags, ...schemaExpectationFlags] : []),
+    ...(operation.result.as === 'chat'
+      ? [...promptFlags, ...chatResponseFlags, ...continueFlags, ...expectationFlags]
+      : []),
     ...batchFlags,
     ...serviceFlags(),
     ...resultFlags(operation.result.as),
@@ -97,67 +107,4 @@ function operationFlags(operation: Operation): Flag[] {
   ];
 }
 
-const preview = ['dry-run', 'curl'] as const;
 const lines = ['batch', 'rows'] as const;
-
-const trainFlags: readonly Flag[] = flagGroup('Common', {
-  '--group-by <path>': {
-    summary: 'Field that groups trajectories; for files with one per line, such as metadata.task',
-    conflicts: lines,
-  },
-  '--allow-duplicate': 'Send the job even if the same one was already sent from this machine',
-});
-
-const traceFlags: readonly Flag[] = flagGroup('Common', {
-  '--no-parent': 'Ignore the parent call that TRACEPARENT names',
-  '--export': {
-    summary: 'Print export lines for eval, so that child processes continue the trace',
-    conflicts: [...resultFlagNames, ...lines, 'dry-run', 'curl'],
-  },
-});
-
-const schemaFlags: readonly Flag[] = [
-  ...flagGroup('Common', {
-    '--view <view>': {
-      summary: `How to show the schema: ${schemaViewNames.join(', ')}`,
-      choices: schemaViewNames,
-      conflicts: [...resultFlagNames, ...lines, ...preview],
-    },
-  }),
-  ...flagGroup('Expectations', {
-    '--expect <file>': {
-      summary: 'Exit with 13 and list the differences if the schema differs from the one saved in this file',
-      conflicts: [...lines, ...preview],
-    },
-    '--update': 'Write the file of --expect instead of comparing with it',
-  }),
-];
-
-const chatFlags: readonly Flag[] = [
-  ...promptFlags,
-  ...flagGroup('Response', {
-    '--extract <code|json>': {
-      summary: 'Print only the first code block; or the first JSON',
-      choices: ['code', 'json'],
-      conflicts: [...resultFlagNames, ...lines],
-    },
-    '--stats': { summary: 'Report tokens, times and retries on stderr', conflicts: lines },
-  }),
-  ...flagGroup('Common', {
-    '--continue': {
-      summary: 'Continue the last conversation of the history; needs bodies there (see svc log)',
-      conflicts: ['conversation', ...lines],
-    },
-  }),
-  ...flagGroup('Expectations', {
-    '--expect-text <regex>...': 'Exit with 13 unless the text matches (repeatable)',
-    '--expect-not <regex>...': 'Exit with 13 if the text matches (repeatable)',
-    '--expect-schema <@file>': 'Exit with 13 unless the text conforms; a JSON Schema',
-    '--expect-finish <reason>': {
-      summary: 'Exit with 13 unless finish_reason is this',
-      offers: ['stop', 'length', 'tool_calls'],
-    },
-    '--expect-max-latency <duration>': 'Exit with 13 if the response takes longer; such as 2s',
-    '--junit <file>': 'Write a JUnit report; one test case per request',
-  }).map((flag) => ({ ...flag, conflicts: preview })),
-];

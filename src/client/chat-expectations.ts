@@ -4,7 +4,6 @@ import { parseDurationMs } from '../config/setting-kinds.ts';
 import type { Context } from '../context.ts';
 import { errorMessage, type Failure, type FailureFacts, usageFailure } from '../errors.ts';
 import { runWithTimeLimit } from '../fields/run-with-time-limit.ts';
-import { type FlagValues, getArrayFlag, getStringFlag } from '../flag.ts';
 import { firstStringMember, getMember, type JsonNode } from '../json/json-node.ts';
 import { tryParseJson } from '../json/parse-json.ts';
 import { pluralize } from '../json/pluralize.ts';
@@ -12,6 +11,7 @@ import { decodeUtf8 } from '../json/utf8.ts';
 import { choicesByIndex, contentText } from '../results/chat-text.ts';
 import { requestFailure } from './exchange-failure.ts';
 import type { PreparedRequest } from './request.ts';
+import type { ExpectationOptions } from './request-flags.ts';
 
 export type ExpectationResult = {
   readonly expect: 'text' | 'not' | 'schema' | 'finish' | 'max_latency';
@@ -24,21 +24,18 @@ export type ChatExpectations = (response: JsonNode, milliseconds: number) => Exp
 
 /** Reads the flags `--expect-*`; undefined without any. Throws usage for an invalid one, and what `read` throws. */
 export async function readChatExpectations(
-  flags: FlagValues,
+  options: Partial<ExpectationOptions>,
   read: (path: string) => Promise<Uint8Array>,
   suspendSignals: Context['suspendSignals'],
 ): Promise<ChatExpectations | undefined> {
-  const checkOf = async (flag: string, create: (value: string) => Check | Promise<Check>): Promise<Check[]> => {
-    const value = getStringFlag(flags, `expect-${flag}`);
-    return value === undefined ? [] : [await create(value)];
-  };
+  const { expectText = [], expectNot = [], expectSchema, expectFinish, expectMaxLatency } = options;
   // Files are read after all flags.
-  const latencyChecks = await checkOf('max-latency', latencyCheck);
+  const latencyChecks = expectMaxLatency === undefined ? [] : [latencyCheck(expectMaxLatency)];
   const checks = [
-    ...getArrayFlag(flags, 'expect-text').map((value) => textCheck('text', value, suspendSignals)),
-    ...getArrayFlag(flags, 'expect-not').map((value) => textCheck('not', value, suspendSignals)),
-    ...(await checkOf('schema', (value) => schemaCheck(value, read))),
-    ...(await checkOf('finish', finishCheck)),
+    ...expectText.map((value) => textCheck('text', value, suspendSignals)),
+    ...expectNot.map((value) => textCheck('not', value, suspendSignals)),
+    ...(expectSchema === undefined ? [] : [await schemaCheck(expectSchema, read)]),
+    ...(expectFinish === undefined ? [] : [finishCheck(expectFinish)]),
     ...latencyChecks,
   ];
   if (checks.length === 0) return undefined;

@@ -1,5 +1,5 @@
 import type { AutofillSettings } from '../body/autofill.ts';
-import { type CertificateFiles, readCertificateFlags, readConnectOptions } from '../config/connect-options.ts';
+import { type CertificateFiles, readConnectOptions } from '../config/connect-options.ts';
 import { type Destination, missingBaseUrl, resolveDestination } from '../config/destination.ts';
 import { readProjectFile } from '../config/project-file.ts';
 import {
@@ -19,10 +19,16 @@ import {
 import { findSetting } from '../config/settings.ts';
 import type { Context } from '../context.ts';
 import { usageFailure } from '../errors.ts';
-import { type FlagValues, getArrayFlag, getBooleanFlag, getStringFlag, isFlagOn } from '../flag.ts';
 import { type HttpHeaders, mergeHeaders } from '../http/message.ts';
 import { flagTarget, type Operation } from '../operations/operation.ts';
 import { type OutputFormat, requestedFilter, requestedFormat, requestResultKind } from '../results/output-format.ts';
+import type { SettingOptions } from './request-flags.ts';
+
+/** The options that make a request one line of many. */
+interface LineOptions {
+  readonly batch: string | undefined;
+  readonly rows: string | undefined;
+}
 
 export interface Settings {
   readonly operation: Operation;
@@ -54,31 +60,29 @@ export interface Settings {
  */
 export async function resolveSettings(
   operation: Operation,
-  flags: FlagValues,
+  options: Partial<SettingOptions & LineOptions>,
   context: Context,
   profile?: SelectedProfile,
 ): Promise<Settings> {
   const { runtime, signal, report } = context;
   const { env } = runtime;
-  const previewFormat = isFlagOn(flags, 'dry-run') ? 'dry-run' : isFlagOn(flags, 'curl') ? 'curl' : undefined;
-  const flagHeaders = parseHeaderFlags(getArrayFlag(flags, 'header'));
-  const isExact = isFlagOn(flags, 'exact');
+  const previewFormat = options.dryRun ? 'dry-run' : options.curl ? 'curl' : undefined;
+  const flagHeaders = parseHeaderFlags(options.header ?? []);
+  const isExact = options.exact === true;
   const filledFields = Object.values(flagTarget(operation).fields).filter(
     ({ fill }) => fill === 'project' || fill === 'model',
   );
-  const filter = requestedFilter(flags);
+  const filter = requestedFilter(options);
   if (previewFormat && filter)
     throw usageFailure(
       `--${filter.flag} cannot be combined with --${previewFormat}: there is no result to filter`,
       `remove --${filter.flag}`,
     );
   const format =
-    getStringFlag(flags, 'view') === 'table'
-      ? 'table'
-      : requestedFormat(requestResultKind(operation.result.as, flags), flags);
-  const selected = profile ?? (await selectProfile(flags, context));
-  const target = await resolveDestination(operation, flags, selected, context);
-  const sources = { flags, env, selected };
+    options.view === 'table' ? 'table' : requestedFormat(requestResultKind(operation.result.as, options), options);
+  const selected = profile ?? (await selectProfile(options, context));
+  const target = await resolveDestination(operation, options.baseUrl, selected, context);
+  const sources = { options, env, selected };
   const [timeout, retries] = [resolveSetting('timeout', sources), resolveSetting('retries', sources)];
   const defaultTimeoutMs = operation.timeoutSeconds === undefined ? undefined : operation.timeoutSeconds * 1000;
   const timeoutMs = timeout ? parseDurationMs(timeout.label, timeout.text) : defaultTimeoutMs;
@@ -88,7 +92,8 @@ export async function resolveSettings(
   if (!target && !previewFormat) throw missingBaseUrl(selected);
   if (target?.isLocal && previewFormat === 'curl')
     throw usageFailure('--curl needs a URL, and --local has none', 'run svc serve, and pass its URL with --base-url');
-  const certificateFiles = readCertificateFlags(flags);
+  const { cacert, cert, key } = options;
+  const certificateFiles = { cacert, cert, key };
   const connectOptions =
     target && !target.isLocal && !previewFormat
       ? await readConnectOptions(target.url, certificateFiles, selected.profile, { runtime, signal, timeoutMs })
@@ -103,7 +108,7 @@ export async function resolveSettings(
   return {
     operation,
     profile: selected,
-    destination: target && { ...target, ...connectOptions, isPlainHttpAllowed: isFlagOn(flags, 'allow-http') },
+    destination: target && { ...target, ...connectOptions, isPlainHttpAllowed: options.allowHttp === true },
     headers: mergeHeaders(ownHeaders, flagHeaders),
     certificateFiles,
     timeoutMs,
@@ -111,8 +116,8 @@ export async function resolveSettings(
     maxRetries,
     overloadStatuses: overload ? parseServerStatuses(overload.label, overload.text) : [],
     isExact,
-    isStrict: isFlagOn(flags, 'strict'),
-    isCheckDisabled: getBooleanFlag(flags, 'check') === false,
+    isStrict: options.strict === true,
+    isCheckDisabled: options.noCheck === true,
     history: history ?? 'off',
     keepsPrompts: history !== 'off',
     defaults: {
@@ -121,6 +126,6 @@ export async function resolveSettings(
     },
     previewFormat,
     format,
-    output: getStringFlag(flags, 'output'),
+    output: options.output,
   };
 }

@@ -20,35 +20,43 @@ import {
 } from '../config/profile-store.ts';
 import { originMismatchWarnings, profileOrigins, selectProfile } from '../config/select-profile.ts';
 import { applyProfileChanges, type ProfileChanges, readProfileChanges } from '../config/setting-kinds.ts';
-import { type Setting, settings as settingsTable } from '../config/settings.ts';
+import {
+  type ServiceOptions,
+  type Setting,
+  type StoredOptions,
+  settings as settingsTable,
+} from '../config/settings.ts';
 import type { Context } from '../context.ts';
 import { Failure, toFailure, usageFailure } from '../errors.ts';
 import { readInputFile } from '../files/read-input.ts';
-import { type FlagValues, getBooleanFlag, getStringFlag, isFlagOn } from '../flag.ts';
+import type { OptionsOfList } from '../flag.ts';
 import { isLoopbackUrl } from '../http/proxy.ts';
 import { feedbackSchemaOperation } from '../operations/feedback-schema.ts';
+import type { credentialFlags } from './command-flags.ts';
 
 const MAX_SECRET_BYTES = 64 * 1024;
 
+type LoginOptions = Pick<ServiceOptions, 'profile'> &
+  Pick<StoredOptions, 'username'> &
+  OptionsOfList<typeof credentialFlags>;
+
 /** Stores credentials bound to the current origins of the profile; throws Failure `credentials` if the service rejects them. */
-export const runAuthLogin: RunCommand = async ({ flags }, context) => {
+export const runAuthLogin: RunCommand<LoginOptions> = async ({ options }, context) => {
   const { runtime, report } = context;
   const stored = await readProfiles(context);
   const current = stored.current === LOCAL_PROFILE_NAME ? undefined : stored.current;
-  const name = parseProfileName(
-    getStringFlag(flags, 'profile') || runtime.env.SVC_PROFILE || current || DEFAULT_PROFILE_NAME,
-  );
-  const changes = readProfileChanges(flags, runtime.cwd);
+  const name = parseProfileName(options.profile || runtime.env.SVC_PROFILE || current || DEFAULT_PROFILE_NAME);
+  const changes = readProfileChanges(options, runtime.cwd);
   requireValues(changes, name);
   const settings = await withBaseUrl(getProfile(stored, name), changes, context);
   const changed = applyProfileChanges(getProfile(stored, name), settings);
-  const entered = await readCredentials(name, changed, flags, context);
-  if (getBooleanFlag(flags, 'verify') !== false) {
+  const entered = await readCredentials(name, changed, options, context);
+  if (!options.noVerify) {
     if (entered.basic_origins) await verifyPassword(name, replaceCredentials(changed, entered), context);
     if (entered.bearer_origins)
       await report.note('the token was not verified: every request that uses it costs money or changes data');
   }
-  const credentials = isFlagOn(flags, 'keychain') ? await storeInKeychain(entered, name, context) : entered;
+  const credentials = options.keychain ? await storeInKeychain(entered, name, context) : entered;
   // Reads the profile again: another svc process may have changed it in the meantime.
   const { before, after } = await updateProfiles(context, (latest) => {
     const updated = replaceCredentials(applyProfileChanges(getProfile(latest, name), settings), credentials);
@@ -85,12 +93,18 @@ async function withBaseUrl(profile: Profile, settings: ProfileChanges, context: 
   return { ...settings, base_url };
 }
 
-async function readCredentials(name: string, profile: Profile, flags: FlagValues, context: Context): Promise<Profile> {
-  const [passwordPath, tokenPath] = [secretPath('password', flags), secretPath('token', flags)];
+async function readCredentials(
+  name: string,
+  profile: Profile,
+  options: LoginOptions,
+  context: Context,
+): Promise<Profile> {
+  const { passwordFile, passwordStdin, tokenFile, tokenStdin, username } = options;
+  const passwordPath = secretPath('password', passwordFile, passwordStdin);
+  const tokenPath = secretPath('token', tokenFile, tokenStdin);
   if (passwordPath === '-' && tokenPath === '-')
     throw usageFailure('only one secret can be read from stdin', 'pass the other with --password-file or --token-file');
   const [password, token] = [await readSecret(passwordPath, context), await readSecret(tokenPath, context)];
-  const username = getStringFlag(flags, 'username');
   if (password === undefined && token === undefined) {
     const urls = profileOrigins(profile).join(', ');
     if (!promptObstacle(context)) await context.report.note(`logging in to ${urls} (profile "${name}")`);
@@ -103,9 +117,8 @@ async function readCredentials(name: string, profile: Profile, flags: FlagValues
   };
 }
 
-function secretPath(kind: 'password' | 'token', flags: FlagValues): string | undefined {
-  const path = getStringFlag(flags, `${kind}-file`);
-  if (!isFlagOn(flags, `${kind}-stdin`)) return path;
+function secretPath(kind: string, path: string | undefined, isStdin: true | undefined): string | undefined {
+  if (!isStdin) return path;
   if (path === undefined) return '-';
   throw usageFailure(`--${kind}-stdin cannot be combined with --${kind}-file`, 'remove one of them');
 }
@@ -176,7 +189,7 @@ async function verifyPassword(name: string, { credential_command, ...profile }: 
   const ownContext = { ...context, runtime: { ...runtime, env } };
   let settings: Settings | undefined;
   try {
-    settings = await resolveSettings(feedbackSchemaOperation, new Map(), ownContext, selected);
+    settings = await resolveSettings(feedbackSchemaOperation, {}, ownContext, selected);
     const project = settings.defaults.project.text;
     if (!project) return await skip('no project is known; add --project-id to verify it');
     const url = settings.destination?.url;
@@ -197,9 +210,9 @@ async function verifyPassword(name: string, { credential_command, ...profile }: 
   }
 }
 
-export const runAuthLogout: RunCommand = async ({ flags }, context) => {
+export const runAuthLogout: RunCommand<Pick<ServiceOptions, 'profile'>> = async ({ options }, context) => {
   const { report } = context;
-  const { name } = await selectProfile(flags, context, 'to list the profiles, run: svc profile list');
+  const { name } = await selectProfile(options, context, 'to list the profiles, run: svc profile list');
   parseProfileName(name);
   const { before } = await updateProfiles(context, (stored) => {
     const profile = getProfile(stored, name);

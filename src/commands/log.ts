@@ -12,7 +12,7 @@ import type { Context } from '../context.ts';
 import { usageFailure } from '../errors.ts';
 import { parseAgeStart } from '../fields/string-formats.ts';
 import { formatByteSize, parseByteSize } from '../files/byte-size.ts';
-import { type FlagValues, getStringFlag, isFlagOn } from '../flag.ts';
+import type { OptionsOfList } from '../flag.ts';
 import {
   firstStringMember,
   getMember,
@@ -26,11 +26,15 @@ import {
 import { parseJson } from '../json/parse-json.ts';
 import { pluralize } from '../json/pluralize.ts';
 import { type JsonValue, RawJson } from '../json/write-json.ts';
+import type { ResultOptions } from '../results/output-format.ts';
 import { openResultOutput, printResult, resultOf } from '../results/print-result.ts';
 import { createJobHistory, jobHistoryFile, jobStatus, type TrainingJobRecord } from '../train/job-history.ts';
+import type { limitRequestsFlag, pruneFlags, yesFlag } from './command-flags.ts';
 
-export const runLog: RunCommand = async ({ flags }, context) => {
-  await printRecords(flags, context, requestList, async () => {
+type ListOptions = ResultOptions & OptionsOfList<typeof limitRequestsFlag>;
+
+export const runLog: RunCommand<ListOptions> = async ({ options }, context) => {
+  await printRecords(options, context, requestList, async () => {
     const records = await readRequestHistory(requestHistoryFile(context.runtime));
     return records.map((record, at) => ({
       row: { n: at + 1, ...fieldsWithout(['request', 'response'], record) },
@@ -39,9 +43,9 @@ export const runLog: RunCommand = async ({ flags }, context) => {
   });
 };
 
-export const runTrainLog: RunCommand = async ({ flags }, context) => {
+export const runTrainLog: RunCommand<ListOptions> = async ({ options }, context) => {
   const { runtime } = context;
-  await printRecords(flags, context, jobList, async () => {
+  await printRecords(options, context, jobList, async () => {
     const records = await createJobHistory(jobHistoryFile(dataDirectory(runtime)), runtime).read();
     return records.map((record) => {
       const outcome = jobStatus(record, runtime);
@@ -53,20 +57,20 @@ export const runTrainLog: RunCommand = async ({ flags }, context) => {
 };
 
 async function printRecords(
-  flags: FlagValues,
+  options: ListOptions,
   context: Context,
   { headings, ...list }: typeof requestList,
   readRecords: () => Promise<{ readonly row: JsonValue; readonly cells: () => string[] }[]>,
 ): Promise<void> {
-  const output = await openResultOutput('rows', flags, context);
-  const limit = parsePositive('--limit', getStringFlag(flags, 'limit'), 'for example --limit 10');
+  const output = await openResultOutput('rows', options, context);
+  const limit = parsePositive('--limit', options.limit, 'for example --limit 10');
   const listed = (await readRecords()).slice(-limit);
   const table = (): string[][] => [headings, ...listed.map(({ cells }) => cells())];
   await printResult({ ...resultOf(listed.map(({ row }) => row)), ...list, table }, output);
 }
 
-export const runLogShow: RunCommand = async ({ args, flags }, context) => {
-  const output = await openResultOutput('document', flags, context);
+export const runLogShow: RunCommand<ResultOptions> = async ({ args, options }, context) => {
+  const output = await openResultOutput('document', options, context);
   const hint = 'for the numbers, run: svc log';
   const number = parsePositive('svc log show', args[0], hint);
   const records = await readRequestHistory(requestHistoryFile(context.runtime));
@@ -75,24 +79,27 @@ export const runLogShow: RunCommand = async ({ args, flags }, context) => {
   await printResult({ doc: parseJson(rawText(record)) }, output);
 };
 
-export const runLogClear: RunCommand = async ({ flags }, context) => {
-  const output = await openResultOutput('record', flags, context);
+export const runLogClear: RunCommand<ResultOptions & OptionsOfList<typeof yesFlag>> = async ({ options }, context) => {
+  const output = await openResultOutput('record', options, context);
   const all = { maxRecords: 0 };
   const { removed, removed_prompts: prompts } = await pruneHistories(all, true, context);
   const typed = prompts > 0 ? ` and prompts (${prompts})` : '';
-  const isConfirmed = await confirm(context, `Remove all recorded requests (${removed})${typed}?`, flags);
+  const isConfirmed = await confirm(context, `Remove all recorded requests (${removed})${typed}?`, options.yes);
   const none = { removed: 0, removed_prompts: 0, removed_bytes: 0 };
   await printResult(resultOf(isConfirmed ? await pruneHistories(all, false, context) : none), output);
 };
 
-export const runLogPrune: RunCommand = async ({ flags }, context) => {
-  const output = await openResultOutput('record', flags, context);
-  const [age, size] = [getStringFlag(flags, 'older-than'), getStringFlag(flags, 'max-size')];
+export const runLogPrune: RunCommand<ResultOptions & OptionsOfList<typeof pruneFlags>> = async (
+  { options },
+  context,
+) => {
+  const output = await openResultOutput('record', options, context);
+  const [age, size] = [options.olderThan, options.maxSize];
   if (age === undefined && size === undefined)
     throw usageFailure('svc log prune needs a limit', 'give --older-than <age> or --max-size <size>');
   const since = age === undefined ? undefined : parseAgeStart('--older-than', age, context.runtime.now());
   const maxBytes = size === undefined ? undefined : parseByteSize('--max-size', size);
-  const isDryRun = isFlagOn(flags, 'dry-run');
+  const isDryRun = options.dryRun === true;
   const removed = await pruneHistories({ since, maxBytes }, isDryRun, context);
   await printResult(resultOf(removed), output);
   const { removed: requests, removed_prompts: prompts, removed_bytes: bytes } = removed;

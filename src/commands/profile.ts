@@ -20,25 +20,28 @@ import {
   parseHeaderFlags,
   readProfileChanges,
 } from '../config/setting-kinds.ts';
+import type { ServiceOptions, StoredOptions } from '../config/settings.ts';
 import type { Context } from '../context.ts';
 import { Failure, usageFailure } from '../errors.ts';
 import { describeFileError } from '../files/file-errors.ts';
-import { type FlagValues, getArrayFlag, getStringFlag } from '../flag.ts';
+import type { OptionsOfList } from '../flag.ts';
 import { type JsonValue, writeJson } from '../json/write-json.ts';
 import { isSecretHeader, REDACTED, redactUserInfo } from '../output/redaction.ts';
 import { ignoreClosedPipe } from '../output/writer.ts';
+import type { ResultOptions } from '../results/output-format.ts';
 import { openResultOutput, printResult, resultOf } from '../results/print-result.ts';
+import type { yesFlag } from './command-flags.ts';
 
 /** Changes settings of a profile; an empty value removes one. Credentials stay bound to the origins they belong to. */
-export const runProfileSet: RunCommand = async ({ args: [typedName = ''], flags }, context) => {
+export const runProfileSet: RunCommand<StoredOptions> = async ({ args: [typedName = ''], options }, context) => {
   const { runtime, report } = context;
   const name = parseProfileName(typedName);
-  const changes = readProfileChanges(flags, runtime.cwd);
-  if (Object.keys(changes).length === 0 && !flags.has('header'))
+  const changes = readProfileChanges(options, runtime.cwd);
+  if (Object.keys(changes).length === 0 && options.header === undefined)
     throw usageFailure('no setting given', 'for the list of settings, run: svc profile set --help');
   const { after } = await updateProfiles(context, (stored) => {
     const changed = withCommand(applyProfileChanges(getProfile(stored, name), changes), changes);
-    const profile = flags.has('header') ? withHeaders(changed, flags) : changed;
+    const profile = options.header !== undefined ? withHeaders(changed, options.header ?? []) : changed;
     return { ...stored, profiles: { ...stored.profiles, [name]: profile } };
   });
   const cacert = changes.cacert && String(changes.cacert);
@@ -49,9 +52,9 @@ export const runProfileSet: RunCommand = async ({ args: [typedName = ''], flags 
   for (const warning of originMismatchWarnings(name, getProfile(after, name))) await report.warn(warning);
 };
 
-function withHeaders({ headers: _, header_origins, ...profile }: Profile, flags: FlagValues): Profile {
+function withHeaders({ headers: _, header_origins, ...profile }: Profile, given: readonly string[]): Profile {
   // An empty header removes all headers, as an empty value removes any other setting.
-  const headers = parseHeaderFlags(getArrayFlag(flags, 'header').filter((word) => word !== ''));
+  const headers = parseHeaderFlags(given.filter((word) => word !== ''));
   if (headers.length === 0) return profile;
   return { ...profile, headers: Object.fromEntries(headers), header_origins: requireOrigins(profile, 'headers need') };
 }
@@ -83,10 +86,13 @@ export const runProfileUse: RunCommand = async ({ args: [name = ''] }, context) 
   await context.report.note(`using the profile "${name}" from now on`);
 };
 
-export const runProfileRemove: RunCommand = async ({ args: [name = ''], flags }, context) => {
+export const runProfileRemove: RunCommand<OptionsOfList<typeof yesFlag>> = async (
+  { args: [name = ''], options },
+  context,
+) => {
   const { report } = context;
   requireStoredProfile(await readProfiles(context), name);
-  if (!(await confirm(context, `Remove the profile "${name}" and its credentials?`, flags)))
+  if (!(await confirm(context, `Remove the profile "${name}" and its credentials?`, options.yes)))
     return report.note('nothing was removed');
   const { before } = await updateProfiles(context, ({ current, profiles, ...others }) => {
     const { [name]: _, ...rest } = profiles;
@@ -98,8 +104,8 @@ export const runProfileRemove: RunCommand = async ({ args: [name = ''], flags },
   await report.note(`removed the profile "${name}"${fallback}`);
 };
 
-export const runProfileList: RunCommand = async ({ flags }, context) => {
-  const output = await openResultOutput('rows', flags, context);
+export const runProfileList: RunCommand<ResultOptions> = async ({ options }, context) => {
+  const output = await openResultOutput('rows', options, context);
   const stored = await readProfiles(context);
   const inUse = context.runtime.env.SVC_PROFILE || stored.current || DEFAULT_PROFILE_NAME;
   const rows = [...Object.keys(stored.profiles).sort(), LOCAL_PROFILE_NAME].map((name) => {
@@ -113,22 +119,25 @@ export const runProfileList: RunCommand = async ({ flags }, context) => {
   await printResult({ ...resultOf(rows), table }, output);
 };
 
-export const runProfileShow: RunCommand = async ({ args, flags }, context) => {
-  await showProfile(args[0], flags, context);
+export const runProfileShow: RunCommand<ResultOptions> = async ({ args, options }, context) => {
+  await showProfile(args[0], options, context);
 };
 
 /** Shows the same. Throws Failure `credentials` if there are none. */
-export const runAuthStatus: RunCommand = async ({ flags }, context) => {
-  const { name, needsCredentials } = await showProfile(getStringFlag(flags, 'profile'), flags, context);
+export const runAuthStatus: RunCommand<ResultOptions & Pick<ServiceOptions, 'profile'>> = async (
+  { options },
+  context,
+) => {
+  const { name, needsCredentials } = await showProfile(options.profile, options, context);
   if (needsCredentials)
     throw new Failure('credentials', `no credentials in the environment or the profile "${name}"`, {
       hint: `run: svc auth login --profile ${name}`,
     });
 };
 
-async function showProfile(requestedName: string | undefined, flags: FlagValues, context: Context) {
-  const output = await openResultOutput('report', flags, context);
-  const selected = await selectProfile(new Map(requestedName ? [['profile', requestedName]] : []), context);
+async function showProfile(requestedName: string | undefined, options: ResultOptions, context: Context) {
+  const output = await openResultOutput('report', options, context);
+  const selected = await selectProfile({ profile: requestedName }, context);
   const { name, isLocal, profile } = selected;
   let problem: unknown;
   const credentials = (isLocal ? [] : (['basic', 'bearer'] as const)).flatMap((scheme) => {

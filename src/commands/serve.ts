@@ -11,7 +11,7 @@ import type { Context } from '../context.ts';
 import { Failure, invalidValueFailure, toFailure, usageFailure } from '../errors.ts';
 import { parseAgeStart } from '../fields/string-formats.ts';
 import { parseByteSize } from '../files/byte-size.ts';
-import { type FlagValues, getArrayFlag, getBooleanFlag, getStringFlag, isFlagOn } from '../flag.ts';
+import type { OptionsOfList } from '../flag.ts';
 import { isLoopbackUrl } from '../http/proxy.ts';
 import { pluralize } from '../json/pluralize.ts';
 import { type FaultRule, parseFaultRule } from '../local-service/fault-rule.ts';
@@ -32,33 +32,36 @@ import { createRequestMetrics, requestLogLine } from '../local-service/request-m
 import { loadServiceCredentials } from '../local-service/service-credentials.ts';
 import { deleteFeedback, pruneStore, type ServiceStore } from '../local-service/store/service-store.ts';
 import { createUpstream } from '../local-service/upstream.ts';
+import type { ResultOptions } from '../results/output-format.ts';
 import { openResultOutput, printResult, resultOf } from '../results/print-result.ts';
 import type { Runtime } from '../runtime.ts';
+import type { serveFlags } from './command-flags.ts';
 
 /** Runs the local service on a port until a signal ends it, which is a success. */
-export const runServe: RunCommand = async ({ flags }, context) => {
+export const runServe: RunCommand<ResultOptions & OptionsOfList<typeof serveFlags>> = async (
+  { options: given },
+  context,
+) => {
   const { runtime, report, signal, extendShutdown } = context;
-  const output = await openResultOutput('report', flags, context);
-  const port = readFlag(flags, 'port', parsePort) ?? 0;
-  const { databaseFile, address } = readDataFlag(flags, runtime);
-  const models = readFlag(flags, 'models', parseModels);
-  const maxBodyBytes = readFlag(flags, 'max-body', (text) => parseByteSize('--max-body', text));
-  const pruneAge = getStringFlag(flags, 'prune');
+  const output = await openResultOutput('report', given, context);
+  const { prune: pruneAge, drain, log, replay, record } = given;
+  const port = given.port === undefined ? 0 : parsePort(given.port);
+  const { databaseFile, address } = readDataFlag(given.data, runtime);
+  const models = given.models === undefined ? undefined : parseModels(given.models);
+  const maxBodyBytes = given.maxBody === undefined ? undefined : parseByteSize('--max-body', given.maxBody);
   if (pruneAge !== undefined) parseAgeStart('--prune', pruneAge, runtime.now());
-  const drainMs = readFlag(flags, 'drain', (text) => parseDurationMs('--drain', text)) ?? serviceLimits.drainMs;
+  const drainMs = drain === undefined ? serviceLimits.drainMs : parseDurationMs('--drain', drain);
   const postgres = address && { address, password: await readPostgresPassword(address, runtime, report.warn) };
   if (postgres?.password) report.addSecrets([postgres.password]);
-  const faultRules = getArrayFlag(flags, 'fault').map(parseFaultRule);
-  const upstream = await openUpstream(flags, runtime, signal);
+  const faultRules = (given.fault ?? []).map(parseFaultRule);
+  const upstream = await openUpstream(given.upstream, runtime, signal);
   const source = { databaseFile, postgres, trust: { userId: runtime.userId, warn: report.warn } };
-  const store = flags.has('replay') ? undefined : await openServiceStore(source, runtime.now());
+  const store = replay !== undefined ? undefined : await openServiceStore(source, runtime.now());
   // After the data: a file that is not a database gets no credentials beside it.
-  const authSetup =
-    getBooleanFlag(flags, 'auth') === false
-      ? undefined
-      : await loadServiceCredentials(getStringFlag(flags, 'credentials'), databaseFile, runtime, report.warn);
+  const authSetup = given.noAuth
+    ? undefined
+    : await loadServiceCredentials(given.credentials, databaseFile, runtime, report.warn);
   const login = createPageLogin(runtime);
-  const log = flags.get('log');
   const options: LocalServiceOptions = {
     databaseFile,
     store,
@@ -74,7 +77,7 @@ export const runServe: RunCommand = async ({ flags }, context) => {
         ? (summary) => void report.line(requestLogLine(summary, log, runtime.now()))
         : undefined,
   };
-  const service = await openServeService(flags, options, context);
+  const service = await openServeService({ replay, record }, options, context);
   const cancelPruning = store && pruneAge !== undefined ? await startPruning(store, pruneAge, context) : undefined;
   // Once for requests in flight, and once for clients that are slow to read the end of a stream.
   extendShutdown(2 * drainMs);
@@ -84,7 +87,7 @@ export const runServe: RunCommand = async ({ flags }, context) => {
   await printResult({ ...resultOf(facts), text: () => `${url}\n` }, output);
   if (credentialsFile) await report.note(`the credentials are in ${credentialsFile}`);
   if (!authSetup) await report.warn('every user of this machine can use the service (--no-auth)');
-  if (isFlagOn(flags, 'open')) await openPage(url, authSetup && login.createCode(), context);
+  if (given.open) await openPage(url, authSetup && login.createCode(), context);
   if (!signal.aborted) await once(signal, 'abort');
   cancelPruning?.();
   await close();
@@ -106,14 +109,8 @@ async function openPage(url: string, code: string | undefined, { runtime, report
   if (missing) await report.warn(`could not start ${missing}; open ${link} in a browser`);
 }
 
-function readFlag<T>(flags: FlagValues, name: string, parse: (text: string) => T): T | undefined {
-  const text = getStringFlag(flags, name);
-  return text === undefined ? undefined : parse(text);
-}
-
 // With a database server, the path that the file would have: the credentials are kept beside it.
-function readDataFlag(flags: FlagValues, runtime: Runtime) {
-  const data = getStringFlag(flags, 'data');
+function readDataFlag(data: string | undefined, runtime: Runtime) {
   if (data !== undefined && !isPostgresUrl(data)) {
     const hint = 'use a file, or a URL like postgres://user@host/database';
     // The text is not shown: it may contain a password.
@@ -168,11 +165,11 @@ async function startPruning(store: ServiceStore, age: string, { runtime, report,
 }
 
 async function openServeService(
-  flags: FlagValues,
+  har: { readonly replay: string | undefined; readonly record: string | undefined },
   options: LocalServiceOptions,
   { runtime, report }: Context,
 ): Promise<LocalService> {
-  const [replayFile, recordFile] = [getStringFlag(flags, 'replay'), getStringFlag(flags, 'record')];
+  const { replay: replayFile, record: recordFile } = har;
   if (replayFile !== undefined) {
     const { send, requireAllRecorded } = await openHarReplay(resolve(runtime.cwd, replayFile), options.credentials);
     const { observe } = createRequestMetrics([], options.onRequestEnd, runtime.elapsed);
@@ -186,8 +183,7 @@ async function openServeService(
   return { ...service, send: recorder.record(service.send), close };
 }
 
-async function openUpstream(flags: FlagValues, runtime: Runtime, signal: AbortSignal) {
-  const text = getStringFlag(flags, 'upstream');
+async function openUpstream(text: string | undefined, runtime: Runtime, signal: AbortSignal) {
   if (text === undefined) return undefined;
   const base = parseBaseUrl(text, '--upstream');
   const token = runtime.env.SVC_UPSTREAM_TOKEN || undefined;
@@ -195,7 +191,8 @@ async function openUpstream(flags: FlagValues, runtime: Runtime, signal: AbortSi
     throw new Failure('safety_check', `SVC_UPSTREAM_TOKEN would be sent to ${base.origin} over plain http`, {
       hint: 'use an https:// URL with --upstream',
     });
-  const options = await readConnectOptions(base, {}, {}, { runtime, signal });
+  const noFiles = { cacert: undefined, cert: undefined, key: undefined };
+  const options = await readConnectOptions(base, noFiles, {}, { runtime, signal });
   const { openHttpTransport } = await import('../http/transport.ts');
   const transport = openHttpTransport(options);
   return { answer: createUpstream(base, token, transport.send, runtime.after), close: transport.close };

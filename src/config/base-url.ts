@@ -1,5 +1,4 @@
 import { usageFailure } from '../errors.ts';
-import { type FlagValues, getStringFlag } from '../flag.ts';
 import { isLoopbackUrl } from '../http/proxy.ts';
 import { redactUserInfo } from '../output/redaction.ts';
 import type { Runtime } from '../runtime.ts';
@@ -20,13 +19,13 @@ export function resolveBaseUrl(...sources: Parameters<typeof findBaseUrl>): URL 
 /** Unchecked. Source before specificity (docs/contract.md, section 4): environment before profile, then host before general. */
 export function findBaseUrl(
   host: ServiceHost,
-  flags: FlagValues,
+  flag: string | undefined,
   env: Runtime['env'],
   profile: Profile,
 ): { readonly source: string; readonly text: string } | undefined {
   const prefix = host.toUpperCase();
   const candidates: readonly (readonly [source: string, value: string | undefined])[] = [
-    ['--base-url', getStringFlag(flags, 'base-url')],
+    ['--base-url', flag],
     [`SVC_${prefix}_BASE_URL`, env[`SVC_${prefix}_BASE_URL`]],
     ['SVC_BASE_URL', env.SVC_BASE_URL],
     [`${host}_base_url of the profile`, profile[`${host}_base_url`]],

@@ -1,9 +1,9 @@
 import { Failure, usageFailure } from '../errors.ts';
-import { type FlagValues, getStringFlag } from '../flag.ts';
 import type { ConnectOptions } from '../http/open-socket.ts';
 import { parseProxyUrl, proxyForUrl } from '../http/proxy.ts';
 import type { Runtime } from '../runtime.ts';
 import type { Profile } from './profile-store.ts';
+import type { ServiceOptions } from './settings.ts';
 
 /** A file and its source, such as `--cacert`. */
 export interface NamedFile {
@@ -17,15 +17,8 @@ export interface CertificateContext {
   readonly timeoutMs?: number | undefined;
 }
 
-export type CertificateFiles = { readonly [flag in 'cacert' | 'cert' | 'key']?: string | undefined };
-
-export function readCertificateFlags(flags: FlagValues): CertificateFiles {
-  return {
-    cacert: getStringFlag(flags, 'cacert'),
-    cert: getStringFlag(flags, 'cert'),
-    key: getStringFlag(flags, 'key'),
-  };
-}
+/** The files of `--cacert`, `--cert` and `--key`. */
+export type CertificateFiles = Pick<ServiceOptions, 'cacert' | 'cert' | 'key'>;
 
 /**
  * How to connect to the host of a URL: the proxy, the trusted CA certificates and the client certificate. Throws usage for

@@ -1,6 +1,5 @@
 import type { Context } from '../context.ts';
 import { type Failure, usageFailure } from '../errors.ts';
-import { type FlagValues, getStringFlag } from '../flag.ts';
 import type { ConnectOptions } from '../http/open-socket.ts';
 import type { Operation } from '../operations/operation.ts';
 import { findBaseUrl, joinUrl, resolveBaseUrl } from './base-url.ts';
@@ -21,12 +20,12 @@ const LOCAL_ORIGIN = 'http://localhost';
 /** The destination, not connected yet; undefined without a base URL. Reports one that is ignored, and throws usage for an invalid one. */
 export async function resolveDestination(
   { host, path }: Operation,
-  flags: FlagValues,
+  baseUrlFlag: string | undefined,
   { name: profile, isLocal, source, profile: stored }: SelectedProfile,
   { runtime: { env }, report }: Pick<Context, 'runtime' | 'report'>,
 ): Promise<Destination | undefined> {
   const localProfile = `the profile "${LOCAL_PROFILE_NAME}" of ${source}`;
-  if (isLocal && getStringFlag(flags, 'base-url'))
+  if (isLocal && baseUrlFlag)
     throw source === '--local'
       ? usageFailure('--local cannot be combined with --base-url', 'remove one of them')
       : usageFailure(
@@ -34,9 +33,9 @@ export async function resolveDestination(
           'remove --base-url, or name another profile with --profile',
         );
   // The command line does not name the local service.
-  const ignored = isLocal && !source.startsWith('--') && findBaseUrl(host, new Map(), env, {});
+  const ignored = isLocal && !source.startsWith('--') && findBaseUrl(host, undefined, env, {});
   if (ignored) await report.note(`${ignored.source} is ignored, because ${localProfile} uses the local service`);
-  const baseUrl = isLocal ? new URL(LOCAL_ORIGIN) : resolveBaseUrl(host, flags, env, stored);
+  const baseUrl = isLocal ? new URL(LOCAL_ORIGIN) : resolveBaseUrl(host, baseUrlFlag, env, stored);
   if (!baseUrl) return undefined;
   const isInProfile = [stored.base_url, stored.trace_base_url, stored.chat_base_url, stored.train_base_url].some(
     (base = '') => URL.canParse(base) && new URL(base).origin === baseUrl.origin,

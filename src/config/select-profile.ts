@@ -1,5 +1,5 @@
 import { invalidValueFailure, usageFailure } from '../errors.ts';
-import { type FlagValues, getStringFlag, isFlagOn } from '../flag.ts';
+import { optionKey } from '../flag.ts';
 import type { Runtime } from '../runtime.ts';
 import { resolveBaseUrl, type ServiceHost, serviceHosts } from './base-url.ts';
 import {
@@ -12,7 +12,7 @@ import {
   readProfiles,
 } from './profile-store.ts';
 import type { ProjectSettings } from './project-file.ts';
-import { findSetting, type SettingName, settingFlagName } from './settings.ts';
+import { findSetting, type ServiceOptions, type SettingName, settingFlagName } from './settings.ts';
 
 export interface SelectedProfile {
   readonly name: string;
@@ -23,12 +23,10 @@ export interface SelectedProfile {
 
 /** Throws usage for a named profile that does not exist; `missingHint` is the next step then. */
 export async function selectProfile(
-  flags: FlagValues,
+  { local: isLocal, profile: named }: Partial<Pick<ServiceOptions, 'local' | 'profile'>>,
   context: ConfigContext,
   missingHint?: string,
 ): Promise<SelectedProfile> {
-  const isLocal = isFlagOn(flags, 'local');
-  const named = getStringFlag(flags, 'profile');
   if (isLocal && named && named !== LOCAL_PROFILE_NAME)
     throw usageFailure('--local cannot be combined with --profile', 'remove one of them');
   const requestedName = isLocal ? LOCAL_PROFILE_NAME : named || context.runtime.env.SVC_PROFILE;
@@ -54,7 +52,7 @@ export async function selectProfile(
 
 /** The origins of a profile's base URLs, of all hosts or of those given. */
 export function profileOrigins(profile: Profile, hosts: readonly ServiceHost[] = serviceHosts): string[] {
-  const urls = hosts.map((host) => resolveBaseUrl(host, new Map(), {}, profile));
+  const urls = hosts.map((host) => resolveBaseUrl(host, undefined, {}, profile));
   return [...new Set(urls.flatMap((url) => (url ? [url.origin] : [])))];
 }
 
@@ -77,7 +75,7 @@ export function originMismatchWarnings(name: string, profile: Profile): string[]
 
 /** The sources of settings, in order of precedence. */
 export interface SettingSources {
-  readonly flags?: FlagValues;
+  readonly options?: Partial<ServiceOptions>;
   readonly env: Runtime['env'];
   readonly project?: ProjectSettings | undefined;
   readonly selected: { readonly name: string; readonly profile: Profile };
@@ -86,7 +84,7 @@ export interface SettingSources {
 /** Unchecked; undefined if unset or empty. `source` is `SVC_TIMEOUT` or `profile "work"`; `label` also names the key in a file. */
 export function resolveSetting(
   name: SettingName,
-  { flags = new Map(), env, project, selected }: SettingSources,
+  { options = {}, env, project, selected }: SettingSources,
 ): { readonly text: string; readonly source: string; readonly label: string } | undefined {
   const setting = findSetting(name);
   const flag = settingFlagName(setting);
@@ -94,7 +92,7 @@ export function resolveSetting(
   const profileSource = `profile "${selected.name}"`;
   const stored = new Map<string, unknown>(Object.entries(selected.profile)).get(name);
   const candidates: readonly (readonly [source: string, label: string, value: unknown])[] = [
-    [`--${flag}`, `--${flag}`, setting.flag && getStringFlag(flags, flag)],
+    [`--${flag}`, `--${flag}`, setting.flag && new Map<string, unknown>(Object.entries(options)).get(optionKey(flag))],
     [variable, variable, env[variable]],
     [project?.path ?? '', `${name} in ${project?.path}`, setting.isProject && project?.values.get(name)],
     [profileSource, `${name} of ${profileSource}`, setting.isStored && stored],

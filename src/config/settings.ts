@@ -1,4 +1,4 @@
-import type { Flag, KnownNameKind } from '../flag.ts';
+import { type CamelCase, type Flag, type FlagList, flagGroup, type KnownNameKind, type Options } from '../flag.ts';
 
 const placeholders = {
   text: '<text>',
@@ -126,4 +126,33 @@ export function settingFlag(name: SettingName): Flag {
     summary: fallback === undefined ? setting.summary : `${setting.summary} (default: ${fallback})`,
     group: isProject ? 'Common' : flag === 'all' ? 'Output' : flag === 'batches' ? 'Batch' : 'Connection',
   };
+}
+
+type OptionsOf<S> = {
+  readonly [One in S as One extends { name: string } ? OptionName<One> : never]:
+    | (One extends { kind: 'headers' } ? readonly string[] : string)
+    | undefined;
+};
+
+type OptionName<S extends { name: string }> = CamelCase<S extends { flagName: infer Name } ? Name : Dashed<S['name']>>;
+
+type Dashed<Name> = Name extends `${infer First}_${infer Rest}` ? `${First}-${Dashed<Rest>}` : Name;
+
+/** The flags of the settings that profiles store. */
+export type StoredOptions = OptionsOf<Extract<AnySetting, { isStored: true; flag: string }>>;
+
+const connectionForms = {
+  '--local': 'Use the local service; needs no network and no credentials',
+  '--allow-http': 'Allow credentials over plain http',
+} as const;
+
+/** The flags of all requests: where they go, and how. */
+export type ServiceOptions = OptionsOf<Extract<AnySetting, { flag: 'requests' }>> & Options<typeof connectionForms>;
+
+export function serviceFlags(): FlagList<ServiceOptions> {
+  const names = settings.flatMap((setting: Setting & { readonly name: SettingName }) =>
+    setting.flag === 'requests' && setting.name !== 'profile' ? [setting.name] : [],
+  );
+  const [local, ...others] = flagGroup('Connection', connectionForms);
+  return [settingFlag('profile'), ...(local ? [local] : []), ...names.map(settingFlag), ...others];
 }

@@ -3,12 +3,10 @@ import { resolve } from 'node:path';
 import type { Context } from '../context.ts';
 import { usageFailure } from '../errors.ts';
 import { writeFileAtomically } from '../files/file-replacement.ts';
-import { type FlagValues, getStringFlag } from '../flag.ts';
 import { escapeControlCharacters } from '../output/escape-controls.ts';
 
 /** The file of `--html`; undefined without the flag. Throws usage for stdout. */
-export function readHtmlFlag(flags: FlagValues): string | undefined {
-  const path = getStringFlag(flags, 'html');
+export function checkHtmlPath(path: string | undefined): string | undefined {
   if (path === '-') throw usageFailure('--html writes a file, not stdout', 'name a file, such as report.html');
   return path;
 }

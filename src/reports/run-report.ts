@@ -5,7 +5,6 @@ import type { Context } from '../context.ts';
 import { type Failure, toFailure, usageFailure } from '../errors.ts';
 import { undefinedIfNotFound, withFileFailure } from '../files/file-errors.ts';
 import { commitOrAbandon, isReplaceable, nameSameFile, openReplacement } from '../files/file-replacement.ts';
-import { type FlagValues, getStringFlag } from '../flag.ts';
 import { issueText } from '../output/failure-text.ts';
 import { ClosedPipeError } from '../output/writer.ts';
 import type { Runtime } from '../runtime.ts';
@@ -19,7 +18,12 @@ export interface RunReport {
   readonly save: () => Promise<void>;
 }
 
-export const runReportFlags = ['junit', 'summary'] as const;
+/** The files that a run writes, by their flags. */
+export interface RunFiles {
+  readonly output: string | undefined;
+  readonly junit: string | undefined;
+  readonly summary: string | undefined;
+}
 
 /**
  * Runs `run` with the report of `--junit` and `--summary`, if one is requested. Until it is saved, the files say that the run is not
@@ -27,13 +31,14 @@ export const runReportFlags = ['junit', 'summary'] as const;
  * their own, and Failure `local_file` before `run` for one that cannot be written.
  */
 export async function withRunReport(
-  flags: FlagValues,
+  files: RunFiles,
+  conversation: string | undefined,
   title: string,
   context: Context,
   run: (report: RunReport | undefined) => Promise<void>,
 ): Promise<void> {
-  await checkReportFiles(flags, context.runtime.cwd);
-  const { runReport, end } = await openRunReport(flags, title, context);
+  await checkReportFiles(files, conversation, context.runtime.cwd);
+  const { runReport, end } = await openRunReport(files, title, context);
   try {
     await run(runReport);
   } catch (error) {
@@ -42,21 +47,20 @@ export async function withRunReport(
   }
 }
 
-async function checkReportFiles(flags: FlagValues, cwd: string): Promise<void> {
-  for (const flag of runReportFlags) {
-    const file = getStringFlag(flags, flag);
+async function checkReportFiles({ output, junit, summary }: RunFiles, conversation: string | undefined, cwd: string) {
+  for (const [flag, file] of Object.entries({ junit, summary })) {
     if (file === '-')
-      throw usageFailure(`--${flag} writes a file, not stdout`, `name a file, such as ${exampleFiles[flag]}`);
-    for (const name of ['output', 'conversation', ...(flag === 'junit' ? [] : ['junit'])])
-      if (await nameSameFile(file, getStringFlag(flags, name), cwd))
+      throw usageFailure(
+        `--${flag} writes a file, not stdout`,
+        `name a file, such as ${flag}.${flag === 'junit' ? 'xml' : 'md'}`,
+      );
+    for (const [name, other] of Object.entries({ output, conversation, ...(flag === 'junit' ? {} : { junit }) }))
+      if (await nameSameFile(file, other, cwd))
         throw usageFailure(`--${flag} and --${name} name the same file, ${file}`, `choose another file with --${flag}`);
   }
 }
 
-const exampleFiles = { junit: 'junit.xml', summary: 'summary.md' };
-
-async function openRunReport(flags: FlagValues, title: string, { runtime, report }: Context) {
-  const [junit, summary] = runReportFlags.map((flag) => getStringFlag(flags, flag));
+async function openRunReport({ junit, summary }: RunFiles, title: string, { runtime, report }: Context) {
   if (junit === undefined && summary === undefined) return { runReport: undefined, end: async () => {} };
   // Opened before anything is sent, so that a file that cannot be written costs no request.
   const saves = [

@@ -1,6 +1,6 @@
-import { usageFailure } from '../errors.ts';
+import { invalidValueFailure, usageFailure } from '../errors.ts';
 import { joinWithOr } from '../fields/closest-match.ts';
-import { type FlagValues, getStringFlag, isFlagOn } from '../flag.ts';
+import { type Flag, type FlagForms, type FlagList, flagGroup, type Options } from '../flag.ts';
 
 interface ResultFormats<Format> {
   readonly formats: readonly Format[];
@@ -35,22 +35,48 @@ interface ResultFilter {
 }
 
 /** The flags that filter the JSON of a result. To add one, add an entry: help, formats and contradictions derive from it. */
-export const resultFilters: { readonly [flag: string]: ResultFilter } = {
+export const resultFilters = {
   jq: {
     value: '<filter>',
     summary: 'Filter the JSON with jq; strings are printed without quotes',
-    toJq: (text) => text,
+    toJq: (text: string) => text,
   },
-};
+} as const satisfies { readonly [flag: string]: ResultFilter };
+
+type FilterName = keyof typeof resultFilters;
+
+/** The options of `resultFlags`. */
+export type ResultOptions = Options<
+  { '--format <format>': ''; '--json': '' } & { [F in FilterName as `--${F} <filter>`]: '' }
+>;
+
+export function resultFlags(kind: ResultKind): FlagList<ResultOptions> {
+  const { formats } = resultKinds[kind];
+  return [
+    ...flagGroup('Output', {
+      '--format <format>': { summary: `Format of the result: ${formats.join(', ')}`, choices: formats },
+      '--json': 'Print the whole result as JSON (the same as --format json)',
+    }),
+    ...flagGroup('Output', filterForms()),
+  ];
+}
+
+export function filterForms(details: Pick<Flag, 'conflicts'> = {}): FlagForms {
+  return Object.fromEntries(
+    Object.entries(resultFilters).map(([name, { value, summary }]) => [`--${name} ${value}`, { ...details, summary }]),
+  );
+}
 
 /** The flags that select the format of a result or filter it; what prints something else contradicts them. */
 export const resultFlagNames: readonly string[] = ['format', 'json', ...Object.keys(resultFilters)];
 
 /** The flag that filters the result and its filter as jq has it, if one is given. Throws usage for several. */
-export function requestedFilter(flags: FlagValues): { readonly flag: string; readonly filter: string } | undefined {
-  const [found, other] = Object.entries(resultFilters).flatMap(([flag, { toJq }]) => {
-    const text = getStringFlag(flags, flag);
-    return text === undefined ? [] : { flag, filter: toJq(text) };
+export function requestedFilter(
+  options: Partial<ResultOptions>,
+): { readonly flag: FilterName; readonly filter: string } | undefined {
+  const [found, other] = Object.keys(resultFilters).flatMap((flag) => {
+    const text = isFilterName(flag) ? options[flag] : undefined;
+    return text !== undefined && isFilterName(flag) ? { flag, filter: resultFilters[flag].toJq(text) } : [];
   });
   if (found && other)
     throw usageFailure(`--${found.flag} cannot be combined with --${other.flag}`, 'remove one of them');
@@ -60,46 +86,51 @@ export function requestedFilter(flags: FlagValues): { readonly flag: string; rea
 /** The views of a feedback schema; `table` is that of any rows. */
 export const schemaViewNames = ['table', 'tree', 'json-schema', 'typescript'] as const;
 
+function isFilterName(name: string): name is FilterName {
+  return Object.hasOwn(resultFilters, name);
+}
+
+interface RequestKindOptions {
+  readonly dryRun: true | undefined;
+  readonly curl: true | undefined;
+  readonly batch: string | undefined;
+  readonly rows: string | undefined;
+}
+
 /** The kind of what a request prints: its result, the lines of a batch, or what `--dry-run` and `--curl` show. */
-export function requestResultKind(own: ResultKind, flags: FlagValues): ResultKind {
-  const [isDryRun, isCurl] = ['dry-run', 'curl'].map((name) => isFlagOn(flags, name));
-  if (flags.has('batch') || flags.has('rows')) return isDryRun || isCurl ? 'record' : 'lines';
-  return isDryRun ? 'dry-run' : isCurl ? 'curl' : own;
+export function requestResultKind(own: ResultKind, options: Partial<RequestKindOptions>): ResultKind {
+  const { dryRun, curl, batch, rows } = options;
+  if (batch !== undefined || rows !== undefined) return dryRun || curl ? 'record' : 'lines';
+  return dryRun ? 'dry-run' : curl ? 'curl' : own;
 }
 
 /** `--format`, `--json`, JSON for a filter, else that of the kind. Throws usage for contradictions and formats that the kind lacks. */
-export function chooseFormat(kind: ResultKind, flags: FlagValues, isTerminal: boolean): OutputFormat {
-  return requestedFormat(kind, flags) ?? defaultFormat(kind, isTerminal);
+export function chooseFormat(kind: ResultKind, options: Partial<ResultOptions>, isTerminal: boolean): OutputFormat {
+  return requestedFormat(kind, options) ?? defaultFormat(kind, isTerminal);
 }
 
 export function defaultFormat(kind: ResultKind, isTerminal: boolean): OutputFormat {
   return resultKinds[kind][isTerminal ? 'onTerminal' : 'piped'];
 }
 
-/** The format that flags request, if any. Throws usage as `chooseFormat` does. */
-export function requestedFormat(kind: ResultKind, flags: FlagValues): OutputFormat | undefined {
+/** The format that options request, if any. Throws usage as `chooseFormat` does. */
+export function requestedFormat(kind: ResultKind, options: Partial<ResultOptions>): OutputFormat | undefined {
   const { formats }: ResultFormats<OutputFormat> = resultKinds[kind];
-  const filter = requestedFilter(flags);
-  const requested = readFormatFlags(flags) ?? (filter ? formats.find(isJsonFormat) : undefined);
+  const filter = requestedFilter(options);
+  const { format: named, json: isJson } = options;
+  const unknown = named !== undefined && !formats.some((one) => one === named);
+  if (unknown) throw invalidValueFailure('--format', named, joinWithOr(formats));
+  if (isJson && named !== undefined && named !== 'json')
+    throw usageFailure(`--json cannot be combined with --format ${named}`, 'remove one of them');
+  const requested = isJson ? 'json' : (named ?? (filter ? formats.find(isJsonFormat) : undefined));
   if (requested === undefined) return undefined;
   if (filter && !isJsonFormat(requested))
     throw usageFailure(`--${filter.flag} cannot be combined with --format ${requested}`, 'remove one of them');
   const format = formats.find((candidate) => candidate === requested);
   if (format) return format;
-  throw usageFailure(
-    `${getStringFlag(flags, 'format') === undefined ? '--json' : `--format ${requested}`} does not apply to this result`,
-    `use ${joinWithOr(formats)}`,
-  );
+  throw usageFailure('--json does not apply to this result', `use ${joinWithOr(formats)}`);
 }
 
 function isJsonFormat(format: string): boolean {
   return format === 'json' || format === 'jsonl';
-}
-
-function readFormatFlags(flags: FlagValues): string | undefined {
-  const format = getStringFlag(flags, 'format');
-  if (!isFlagOn(flags, 'json')) return format;
-  if (format !== undefined && format !== 'json')
-    throw usageFailure(`--json cannot be combined with --format ${format}`, 'remove one of them');
-  return 'json';
 }

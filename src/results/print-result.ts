@@ -1,5 +1,4 @@
 import type { Context } from '../context.ts';
-import type { FlagValues } from '../flag.ts';
 import { LINE_FEED } from '../json/json-bytes.ts';
 import { getMember, itemsOf, type JsonDocument, type JsonNode, kindOf, rootOf } from '../json/json-node.ts';
 import { parseJson } from '../json/parse-json.ts';
@@ -21,7 +20,13 @@ import {
 import { yamlChunks } from './format-yaml.ts';
 import type { JqFilter } from './jq-filter.ts';
 import { lossyValueWarnings } from './lossy-values.ts';
-import { chooseFormat, type OutputFormat, type ResultKind, requestedFilter } from './output-format.ts';
+import {
+  chooseFormat,
+  type OutputFormat,
+  type ResultKind,
+  type ResultOptions,
+  requestedFilter,
+} from './output-format.ts';
 
 export interface StyledText {
   readonly text: string;
@@ -54,18 +59,22 @@ export interface ResultOutput {
 }
 
 /** The output of a command that prints on stdout. Throws usage as chooseFormat does, and for an invalid filter. */
-export async function openResultOutput(kind: ResultKind, flags: FlagValues, context: Context): Promise<ResultOutput> {
+export async function openResultOutput(
+  kind: ResultKind,
+  options: ResultOptions,
+  context: Context,
+): Promise<ResultOutput> {
   const { stdout, report } = context;
-  const format = chooseFormat(kind, flags, stdout.isTerminal);
-  return { format, filter: await openResultFilter(flags, context), writer: stdout, report };
+  const format = chooseFormat(kind, options, stdout.isTerminal);
+  return { format, filter: await openResultFilter(options, context), writer: stdout, report };
 }
 
 export async function openResultFilter(
-  flags: FlagValues,
+  options: Partial<ResultOptions>,
   context: Context,
   remainingMs?: () => number,
 ): Promise<JqFilter | undefined> {
-  const requested = requestedFilter(flags);
+  const requested = requestedFilter(options);
   if (requested === undefined) return undefined;
   const { compileJqFilter } = await import('./jq-filter.ts');
   return compileJqFilter(requested.filter, context, { remainingMs });

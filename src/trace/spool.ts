@@ -5,7 +5,6 @@ import { Failure, toFailure } from '../errors.ts';
 import { formatByteSize } from '../files/byte-size.ts';
 import { isNotFoundError, withFileFailure } from '../files/file-errors.ts';
 import { commitOrAbandon, makeDirectory, renameDurably } from '../files/file-replacement.ts';
-import { type FlagValues, getStringFlag, isFlagOn } from '../flag.ts';
 import { firstStringMember } from '../json/json-node.ts';
 import { tryParseJson } from '../json/parse-json.ts';
 import { writeJson } from '../json/write-json.ts';
@@ -30,12 +29,18 @@ export function spoolDirectory(dataDirectory: string): string {
   return join(dataDirectory, 'spool');
 }
 
-export function flushCommand(flags: FlagValues): string {
-  const words = ['profile', 'base-url'].flatMap((name) => {
-    const value = getStringFlag(flags, name);
-    return value === undefined ? [] : [`--${name}`, shellWord(value)];
-  });
-  return ['svc call flush', ...(isFlagOn(flags, 'local') ? ['--local'] : []), ...words].join(' ');
+interface ServiceChoice {
+  readonly profile: string | undefined;
+  readonly baseUrl: string | undefined;
+  readonly local: true | undefined;
+}
+
+/** The command that sends the spooled calls of a service. */
+export function flushCommand({ profile, baseUrl, local }: ServiceChoice): string {
+  const words = Object.entries({ profile, 'base-url': baseUrl }).flatMap(([name, value]) =>
+    value === undefined ? [] : [`--${name}`, shellWord(value)],
+  );
+  return ['svc call flush', ...(local ? ['--local'] : []), ...words].join(' ');
 }
 
 /** Writes a call to the spool (0600, without credentials), durably. Throws Failure `local_file`, also if it is full. */

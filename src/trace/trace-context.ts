@@ -1,7 +1,6 @@
 import { Buffer } from 'node:buffer';
 import type { Context } from '../context.ts';
 import { Failure } from '../errors.ts';
-import { type FlagValues, getBooleanFlag } from '../flag.ts';
 import { firstStringMember, type JsonDocument, rootOf } from '../json/json-node.ts';
 import { shellQuote } from '../output/shell-quote.ts';
 import type { Runtime } from '../runtime.ts';
@@ -25,8 +24,11 @@ export function readTraceParent({ TRACEPARENT: text = '' }: Runtime['env']): Tra
 }
 
 /** The parent that TRACEPARENT names, unless `--no-parent` is given. An invalid one is ignored, with a warning under `--verbose`. */
-export async function readParent(flags: FlagValues, { runtime, report }: Context): Promise<TraceParent | undefined> {
-  if (getBooleanFlag(flags, 'parent') === false) return undefined;
+export async function readParent(
+  isIgnored: true | undefined,
+  { runtime, report }: Context,
+): Promise<TraceParent | undefined> {
+  if (isIgnored) return undefined;
   const { env } = runtime;
   const parent = readTraceParent(env);
   if (env.TRACEPARENT && !parent && report.isVerbose)

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { fillShardInFiles } from '../../src/batch/batch-options.ts';
+import { fillShard } from '../../src/batch/batch-options.ts';
 import { parseShard } from '../../src/batch/read/shard.ts';
 
 type Env = Record<string, string>;
@@ -145,7 +145,6 @@ describe('--shard auto', () => {
 
   it('names its source, and fills in output paths', () => {
     expect(() => parseShard('4/3', 'SVC_SHARD', {})).toThrow('SVC_SHARD cannot be "4/3"');
-    const flags = new Map([['output', 'out-{shard}.jsonl']]);
-    expect(fillShardInFiles(flags, { index: 3, count: 10 }).get('output')).toBe('out-3-of-10.jsonl');
+    expect(fillShard('out-{shard}.jsonl', { index: 3, count: 10 })).toBe('out-3-of-10.jsonl');
   });
 });

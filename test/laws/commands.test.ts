@@ -4,17 +4,16 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { DEFAULT_BATCH_OPTIONS } from '../../src/batch/batch-options.ts';
 import { allCommands, commandGroups } from '../../src/cli/all-commands.ts';
-import { runCommandLine } from '../../src/cli/command-tree.ts';
+import { type ReadLine, runCommandLine } from '../../src/cli/command-tree.ts';
 import { exampleLine, helpText } from '../../src/cli/docs/help-text.ts';
 import { helpTopics } from '../../src/cli/docs/help-topics.ts';
 import { bodyFlags } from '../../src/cli/operation-commands.ts';
 import { prepareCommandLine } from '../../src/cli/prepare-command-line.ts';
 import { reportFlags } from '../../src/cli/shared-flags.ts';
-import type { Invocation } from '../../src/command.ts';
 import { mcpTools } from '../../src/commands/mcp/tools.ts';
 import { type Setting, settingFlagName, settings } from '../../src/config/settings.ts';
 import { type Field, flagName, sampleValue } from '../../src/fields/field.ts';
-import { flagForms, flagGroup, flagTerm } from '../../src/flag.ts';
+import { flagForms, flagGroup, flagTerm, optionKey } from '../../src/flag.ts';
 import { writeJson } from '../../src/json/write-json.ts';
 import { allOperations } from '../../src/operations/all-operations.ts';
 import { changesNothing, flagTarget } from '../../src/operations/operation.ts';
@@ -68,10 +67,10 @@ const sourceFiles = readdirSync(source, { recursive: true, encoding: 'utf8' })
   .map((name) => join(source, name));
 const named = allCommands.map((command) => ({ command, name: command.words.join(' ') }));
 
-async function invocationOf(words: readonly string[]): Promise<Invocation | undefined> {
-  let found: Invocation | undefined;
-  await runCommandLine(prepareCommandLine(words), demo, async (invocation) => {
-    found = invocation;
+async function lineOf(words: readonly string[]): Promise<ReadLine | undefined> {
+  let found: ReadLine | undefined;
+  await runCommandLine(prepareCommandLine(words), demo, async (line) => {
+    found = line;
   });
   return found;
 }
@@ -82,7 +81,7 @@ describe('every example', () => {
   );
 
   it.each(examples)('is a command line: $line', async ({ command, example }) => {
-    expect((await invocationOf(shellWords(example.args)))?.command.words).toEqual(command.words);
+    expect((await lineOf(shellWords(example.args)))?.command.words).toEqual(command.words);
   });
 
   const bodies = examples.filter(({ command }) =>
@@ -163,33 +162,32 @@ describe('the flags of a command', () => {
   });
 
   it('are read somewhere, and so are settings', () => {
-    const definitions = /cli\/(?:[\w-]+-commands|shared-flags)\.ts$|config\/settings\.ts$|batch\/batch-flags\.ts$/;
+    const tables = /cli\/(?:[\w-]+-commands|shared-flags)\.ts$|config\/settings\.ts$|\/[\w-]+-flags\.ts$/;
     const launcher = new URL('../../bin/svc.js', import.meta.url).pathname;
-    const paths = [...sourceFiles.filter((path) => !definitions.test(path)), launcher];
+    const paths = [...sourceFiles.filter((path) => !tables.test(path)), launcher];
     const readers = paths.map((path) => readFileSync(path, 'utf8'));
-    const isRead = (name: string): boolean => readers.some((text) => text.includes(`'${name}'`));
     const isInEnv = (name = ''): boolean =>
       name !== '' && readers.some((text) => new RegExp(`\\b${name}\\b`).test(text));
-    const unread = settings.filter((one: Setting) => !isRead(one.name) && !isInEnv(one.variable));
+    const unread = settings.filter(
+      ({ name, variable }: Setting) => !readers.some((text) => text.includes(`'${name}'`)) && !isInEnv(variable),
+    );
     expect(unread.map(({ name }) => name)).toEqual([]);
+    // Fields are read by the operation that has them, settings by their table.
     const fields = new Set(allOperations.flatMap(bodyFlags).map(({ name }) => name));
     const stored = new Set(settings.map(settingFlagName));
-    // Read by a name that is put together, and by the table of filters.
-    const composed = /^(?:color|(?:password|token)-(?:stdin|file))$/;
-    const own = allCommands.flatMap(({ flags }) => flags.map(({ name }) => name));
-    const isOther = (name: string): boolean =>
-      fields.has(name) || stored.has(name) || Object.hasOwn(resultFilters, name);
-    expect([...new Set(own)].filter((name) => !isOther(name) && !composed.test(name) && !isRead(name))).toEqual([]);
-  });
-
-  it('are all that the source reads', () => {
-    const own = new Set(allCommands.flatMap(({ flags }) => flags.map(({ name }) => name)));
-    const reads = /(?:\bget(?:String|Array|Boolean)Flag|\bisFlagOn)\(\w+, '([\w-]+)'|\bparse(?:Count)?\('([\w-]+)'/g;
-    const read = sourceFiles.flatMap((path) =>
-      [...readFileSync(path, 'utf8').matchAll(reads)].map(([, name, ofBatch]) => name ?? ofBatch ?? ''),
-    );
-    expect(read.length).toBeGreaterThan(50);
-    expect(read.filter((name) => !own.has(name))).toEqual([]);
+    const isOption = (key: string): boolean =>
+      readers.some((text) => new RegExp(`\\.${key}\\b|'${key}'|[{,]\\s*${key}\\b(?=[^()]*\\}(?: =|:) )`).test(text));
+    const own = allCommands
+      .flatMap(({ flags }) => flags)
+      .filter(
+        ({ name }) =>
+          !fields.has(name) &&
+          !stored.has(name) &&
+          !Object.hasOwn(resultFilters, name) &&
+          !readers.some((text) => text.includes(`lastToken('${name}')`)),
+      );
+    const names = own.map(({ name, takes }) => (takes === 'off' ? `no-${name}` : name));
+    expect([...new Set(names)].filter((name) => !isOption(optionKey(name)))).toEqual([]);
   });
 
   it.each(Object.keys(DEFAULT_BATCH_OPTIONS))('of a batch have an effect: %s is used', (option) => {
@@ -548,8 +546,8 @@ describe('the command line', () => {
     { line: 'chat --retries 1 --retries 2 hi', same: 'chat hi --retries 2' },
   ])('shared flags may come before the command: svc $line', async ({ line, same }) => {
     const read = async (text: string) => {
-      const invocation = await invocationOf(text.split(' '));
-      return { ...invocation, flags: [...(invocation?.flags ?? [])].sort() };
+      const line = await lineOf(text.split(' '));
+      return { command: line?.command, args: line?.args, options: line?.readOptions() };
     };
     expect(await read(line)).toEqual(await read(same));
   });

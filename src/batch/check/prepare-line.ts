@@ -1,6 +1,7 @@
 import { Buffer } from 'node:buffer';
 import { createAutofill } from '../../body/autofill.ts';
 import { type BodyCheck, createBodyCheck, invalidBodyFailure } from '../../body/body-check.ts';
+import type { BodyFlags } from '../../body/body-flags.ts';
 import {
   createDraft,
   type Draft,
@@ -17,7 +18,7 @@ import type { Context } from '../../context.ts';
 import { type Failure, type Issue, usageFailure } from '../../errors.ts';
 import { uuidV5, uuidV7 } from '../../fields/uuid.ts';
 import type { InputLine } from '../../files/split-lines.ts';
-import type { FlagValue, FlagValues } from '../../flag.ts';
+import type { FlagValue } from '../../flag.ts';
 import { applySplices } from '../../json/edit.ts';
 import { JsonError } from '../../json/json-error.ts';
 import {
@@ -129,7 +130,7 @@ async function createLineDraft(
 interface LineDefaults {
   readonly fieldEdits: readonly Edit[];
   /** Flags whose effect depends on the line: messages before or after its own, a field copied from another. */
-  readonly perLineFlags: FlagValues;
+  readonly perLineFlags: BodyFlags;
 }
 
 export const NO_DEFAULTS: LineDefaults = { fieldEdits: [], perLineFlags: new Map() };
@@ -137,13 +138,13 @@ export const NO_DEFAULTS: LineDefaults = { fieldEdits: [], perLineFlags: new Map
 /** Throws usage for flags that belong to one body, and Failure `body` for values that cannot be read. */
 export async function readLineDefaults(
   operation: Operation,
-  flags: FlagValues,
+  given: BodyFlags,
   inputs: BodyInputs,
 ): Promise<LineDefaults> {
   const target = flagTarget(operation);
-  const sharedFlags = new Map(flags);
+  const sharedFlags = new Map(given);
   const perLineFlags = new Map<string, FlagValue>();
-  for (const [name, value] of flags) {
+  for (const [name, value] of given) {
     const kind = operation.shorthands?.[name]?.kind;
     if (kind && SINGLE_BODY_KINDS.has(kind))
       throw usageFailure(
@@ -154,7 +155,7 @@ export async function readLineDefaults(
     sharedFlags.delete(name);
     perLineFlags.set(name, value);
   }
-  const draft = await applyFlags(createDraft(emptyBodyJson(target)), { operation, flags: sharedFlags, inputs });
+  const draft = await applyFlags(createDraft(emptyBodyJson(target)), { operation, given: sharedFlags, inputs });
   if (draft.issues.length > 0) throw invalidBodyFailure(draft.issues);
   const object = nodeAtPath(rootOf(draft.doc), target.path);
   const fieldEdits = Array.from(object ? membersOf(object) : [], ({ key, value }) => {
@@ -179,7 +180,7 @@ async function applyLineDefaults(
   const applicableFlags = new Map(
     [...perLineFlags].filter(([name]) => isOmitted(shorthands[name], nodeAtPath(body, target.path))),
   );
-  return applyShorthands(filled, { operation, flags: applicableFlags, inputs });
+  return applyShorthands(filled, { operation, given: applicableFlags, inputs });
 }
 
 const PER_LINE_KINDS: ReadonlySet<Shorthand['kind']> = new Set(['message', 'prefill', 'copy']);

@@ -3,20 +3,20 @@ import { hash } from 'node:crypto';
 import { extname } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { bodyFlagNames } from '../../body/body-base.ts';
 import { invalidBodyFailure } from '../../body/body-check.ts';
+import { type BodyFlags, givenText, givenTexts } from '../../body/body-flags.ts';
 import { buildBody } from '../../body/build-body.ts';
 import type { BodyInputs } from '../../body/input-reader.ts';
 import { decodeLine, decodeUtf8Text } from '../../body/json-source.ts';
-import type { Invocation } from '../../command.ts';
 import { Failure, usageFailure } from '../../errors.ts';
 import { flagName } from '../../fields/field.ts';
 import { type InputLine, splitLines } from '../../files/split-lines.ts';
-import { type FlagValue, type FlagValues, getArrayFlag, getStringFlag } from '../../flag.ts';
+import type { FlagValue } from '../../flag.ts';
 import { JsonError } from '../../json/json-error.ts';
 import { getMember, type JsonDocument, kindOf, rawText, rootOf, stringOf } from '../../json/json-node.ts';
 import { parseJson } from '../../json/parse-json.ts';
 import { flagTarget, type Operation } from '../../operations/operation.ts';
+import type { BatchFlagOptions } from '../batch-flags.ts';
 import { isEmptyLine, type LineSplitter } from './batch-input.ts';
 
 /** The text of a cell, or its JSON value as typed. Throws JsonError for a cell that is not JSON. */
@@ -29,10 +29,12 @@ type Row = (column: string, isJson: boolean) => string;
  */
 export async function readRows(
   operation: Operation,
-  { args, flags }: Invocation,
+  args: readonly string[],
+  options: Partial<Pick<BatchFlagOptions, 'rows' | 'prompt' | 'idColumn'>>,
+  given: BodyFlags,
   tools: BodyInputs,
-): Promise<{ readonly split: LineSplitter; readonly flags: FlagValues }> {
-  const [path = '', prompt, idColumn] = ['rows', 'prompt', 'id-column'].map((name) => getStringFlag(flags, name));
+): Promise<{ readonly split: LineSplitter; readonly given: BodyFlags }> {
+  const { rows: path = '', prompt, idColumn } = options;
   if (prompt !== undefined && args.length > 0)
     throw usageFailure('--prompt cannot be combined with a prompt as the argument', 'remove one of them');
   if (typeof operation.arguments?.as === 'object')
@@ -40,7 +42,7 @@ export async function readRows(
   const { columns, usedFlags, render } = await buildTemplate(
     operation,
     prompt === undefined ? args : [prompt],
-    flags,
+    given,
     tools,
   );
   if (idColumn !== undefined && !columns.has(idColumn)) columns.set(idColumn, '--id-column');
@@ -77,7 +79,7 @@ export async function readRows(
         yield bytes && !isEmptyLine(line) ? toLine(line, () => objectRow(bytes)) : line;
       }
   };
-  return { split, flags: usedFlags };
+  return { split, given: usedFlags };
 }
 
 /** What separates the cells of a table, by the name of its file; undefined for a file of JSON Lines. */
@@ -186,7 +188,7 @@ const BRACES = /\{\{(?:"(\{\{)"|\s*([^{}"]*?)\s*(:json)?)\}\}|\{\{/g;
 // Builds the body that prompt and flags describe once, with a token for each placeholder: `{{column}}` is text, `{{column:json}}`
 // a JSON value, `{{#}}` the number of the row. A cell can never become a flag, a file name or a part of JSON. The columns come
 // with the flag that names each.
-async function buildTemplate(operation: Operation, args: readonly string[], flags: FlagValues, tools: BodyInputs) {
+async function buildTemplate(operation: Operation, args: readonly string[], given: BodyFlags, tools: BodyInputs) {
   const placeholders: Placeholder[] = [];
   const columns = new Map<string, string>();
   const prefix = `svc${Buffer.from(tools.randomBytes(8)).toString('hex')}n`;
@@ -210,10 +212,9 @@ async function buildTemplate(operation: Operation, args: readonly string[], flag
     const path = value.slice(1);
     return decodeLine(path, await tools.read(path));
   };
-  const bodyFlags = new Set(bodyFlagNames(operation));
-  const templateFlags = new Map([...flags].filter(([name]) => bodyFlags.has(name)));
+  const templateFlags = new Map(given);
   for (const [name, { kind }] of Object.entries(operation.shorthands ?? {})) {
-    const text = kind === 'message' ? getStringFlag(flags, name) : undefined;
+    const text = kind === 'message' ? givenText(given, name) : undefined;
     if (text !== undefined) templateFlags.set(name, await fromFile(text));
   }
   const prompt = args.length > 0 ? await fromFile(args.join(' ')) : undefined;
@@ -231,7 +232,7 @@ async function buildTemplate(operation: Operation, args: readonly string[], flag
   setNumbers(operation, markedFlags, prefix);
   const base = prompt === undefined ? {} : { prompt: mark('the prompt', prompt) };
   const draft = await buildBody(
-    { operation, args: [], flags: markedFlags, isStdinTerminal: true },
+    { operation, args: [], given: markedFlags, options: {}, isStdinTerminal: true },
     { settings: undefined, base },
     { ...tools, read },
   );
@@ -254,10 +255,10 @@ async function buildTemplate(operation: Operation, args: readonly string[], flag
 function setNumbers(operation: Operation, flags: Map<string, FlagValue>, prefix: string): void {
   const token = new RegExp(`^"?${prefix}q?(\\d+)z"?$`);
   for (const [field, { type }] of Object.entries(flagTarget(operation).fields)) {
-    const [, at] = token.exec(getStringFlag(flags, flagName(field)) ?? '') ?? [];
+    const [, at] = token.exec(givenText(flags, flagName(field)) ?? '') ?? [];
     if (at === undefined || (type !== 'number' && type !== 'integer')) continue;
     flags.delete(flagName(field));
-    flags.set('set', [...getArrayFlag(flags, 'set'), `${field}:="${prefix}q${at}z"`]);
+    flags.set('set', [...givenTexts(flags, 'set'), `${field}:="${prefix}q${at}z"`]);
   }
 }
 

@@ -1,5 +1,4 @@
 import { type Issue, usageFailure } from '../../errors.ts';
-import { type FlagValues, getArrayFlag, getStringFlag } from '../../flag.ts';
 import {
   firstStringMember,
   getMember,
@@ -14,6 +13,7 @@ import {
 import { RawJson, writeJson } from '../../json/write-json.ts';
 import { chatOperation } from '../../operations/chat.ts';
 import { flagTarget } from '../../operations/operation.ts';
+import { type BodyFlags, givenText, givenTexts } from '../body-flags.ts';
 import {
   type Attachment,
   createDraft,
@@ -29,7 +29,7 @@ import type { BodyInputs } from '../input-reader.ts';
 import type { JsonSource } from '../json-source.ts';
 
 export interface MessageInput {
-  readonly flags: FlagValues;
+  readonly given: BodyFlags;
   readonly inputs: BodyInputs;
   /** The prompt: words, piped text, or both. */
   readonly prompt?: string | undefined;
@@ -47,15 +47,13 @@ interface Message {
  * `--developer` replace a leading message of their role.
  */
 export async function messageEdits(draft: Draft, input: MessageInput): Promise<(Edit | Issue)[]> {
-  const { flags, inputs, prompt, conversation } = input;
-  const files = getArrayFlag(flags, 'attach');
+  const { given, inputs, prompt, conversation } = input;
+  const files = givenTexts(given, 'attach');
   const attachments = files.length === 0 ? [] : await (await import('./attachment.ts')).readAttachments(files, inputs);
-  const prefill = getStringFlag(flags, 'prefill');
-  const leading = ['system', 'developer'].flatMap((role) =>
-    optionalMessage(role, getStringFlag(flags, role), `--${role}`),
-  );
+  const prefill = givenText(given, 'prefill');
+  const leading = ['system', 'developer'].flatMap((role) => optionalMessage(role, givenText(given, role), `--${role}`));
   const trailing = [
-    ...getArrayFlag(flags, 'message').map(parseMessageFlag),
+    ...givenTexts(given, 'message').map(parseMessageFlag),
     ...userMessage(prompt, attachments),
     ...optionalMessage('assistant', prefill, '--prefill'),
   ];

@@ -1,16 +1,11 @@
 import { batchFlags, promptFlags } from '../../batch/batch-flags.ts';
-import { type Setting, settings } from '../../config/settings.ts';
+import { bodySourceFlags } from '../../body/body-flags.ts';
+import { sendingFlags, summaryFlags } from '../../client/request-flags.ts';
+import { type Setting, serviceFlags, settings } from '../../config/settings.ts';
 import { exitCodes } from '../../errors.ts';
 import { type Flag, flagTerm } from '../../flag.ts';
-import { resultKinds } from '../../results/output-format.ts';
-import {
-  bodySourceFlags,
-  reportFlags,
-  resultFlags,
-  sendingFlags,
-  serviceFlags,
-  summaryFlags,
-} from '../shared-flags.ts';
+import { resultFlags, resultKinds } from '../../results/output-format.ts';
+import { reportFlags } from '../shared-flags.ts';
 import type { helpTopicNames } from '../tool-commands.ts';
 import { capitalizeSentence, type HelpSection } from './help-page.ts';
 

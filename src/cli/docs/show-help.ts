@@ -3,14 +3,14 @@ import type { Command, RunCommand } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { exitCodes, usageFailure } from '../../errors.ts';
 import { closestMatch, joinWithOr } from '../../fields/closest-match.ts';
-import { type Flag, type FlagValues, flagForms, isFlagOn } from '../../flag.ts';
+import { type Flag, flagForms } from '../../flag.ts';
 import { pageText } from '../../output/pager.ts';
 import type { Writer } from '../../output/writer.ts';
 import { requestedFilter } from '../../results/output-format.ts';
 import type { Runtime } from '../../runtime.ts';
 import { version } from '../../version.ts';
 import { allCommands, commandGroups, commandsIn } from '../all-commands.ts';
-import { helpTopicNames } from '../tool-commands.ts';
+import { type HelpOptions, helpTopicNames } from '../tool-commands.ts';
 import { renderHelp } from './help-page.ts';
 import { exampleLine, type HelpRequest, helpText, introduction, programOf } from './help-text.ts';
 import { environmentVariables, helpTopics } from './help-topics.ts';
@@ -20,9 +20,9 @@ const MAX_COLUMNS = 100;
 
 type HelpContext = Pick<Context, 'runtime' | 'stdout' | 'noInput'>;
 
-export const runHelp: RunCommand = async ({ args, flags }, context) => {
+export const runHelp: RunCommand<HelpOptions> = async ({ args, options }, context) => {
   const { runtime, stdout } = context;
-  if (isFlagOn(flags, 'skill')) {
+  if (options.skill) {
     if (args.length > 0) throw usageFailure('--skill covers all commands and takes no topic', 'run: svc help --skill');
     // From dist/, where the bundle is.
     return stdout.write(await readFile(new URL('../skills/svc/SKILL.md', import.meta.url)));
@@ -31,10 +31,10 @@ export const runHelp: RunCommand = async ({ args, flags }, context) => {
   const topic = args.length === 1 ? helpTopicNames.find((one) => one === name) : undefined;
   const commands = commandsIn(args);
   if (commands.length === 0 && !topic) throw unknownTopic(args);
-  if (flags.has('json') || requestedFilter(flags)) {
+  if (options.json || requestedFilter(options)) {
     if (commands.length === 0)
       throw usageFailure(`the topic ${name} is not available as JSON`, `run: svc help ${name}`);
-    return printJson(commands, flags, context);
+    return printJson(commands, options, context);
   }
   if (topic) return showPage(renderHelp(helpTopics[topic](), helpColumns(runtime, stdout)), context);
   return showHelp({ words: args, isFull: true }, context);
@@ -48,12 +48,12 @@ export async function showHelp(request: HelpRequest, context: HelpContext): Prom
   await writeStyled(text, stdout);
 }
 
-async function printJson(commands: readonly Command[], flags: FlagValues, context: Context): Promise<void> {
+async function printJson(commands: readonly Command[], options: HelpOptions, context: Context): Promise<void> {
   const { write, isTerminal } = context.stdout;
   const json = `${JSON.stringify(helpAsJson(commands), null, 2)}\n`;
-  if (!requestedFilter(flags)) return write(json, isTerminal ? 'json' : undefined);
+  if (!requestedFilter(options)) return write(json, isTerminal ? 'json' : undefined);
   const { openResultFilter, printFiltered } = await import('../../results/print-result.ts');
-  const filter = await openResultFilter(flags, context);
+  const filter = await openResultFilter(options, context);
   if (filter) await printFiltered(json, filter, write);
 }
 

@@ -8,15 +8,18 @@ import type { Invocation } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { Failure, usageFailure } from '../../errors.ts';
 import { commitOrAbandon, isReplaceable, rejectReplacedInput } from '../../files/file-replacement.ts';
-import { type FlagValues, getArrayFlag, getStringFlag } from '../../flag.ts';
+import type { OptionsOfList } from '../../flag.ts';
 import { pluralize } from '../../json/pluralize.ts';
 import { operationAt } from '../../operations/all-operations.ts';
 import { openSink, type Sink } from '../../output/sink.ts';
 import { formatLineRanges } from '../../output/transfer-text.ts';
 import { classifyLine } from '../../reports/batch/line-facts.ts';
 import { filteredSink, type JqFilter } from '../../results/jq-filter.ts';
-import { chooseFormat } from '../../results/output-format.ts';
+import { chooseFormat, type ResultOptions } from '../../results/output-format.ts';
 import { openResultFilter } from '../../results/print-result.ts';
+import type { mergeFlags } from '../command-flags.ts';
+
+type MergeOptions = ResultOptions & OptionsOfList<typeof mergeFlags>;
 
 const MAX_EMPTY_LINE_BYTES = 1024;
 
@@ -24,15 +27,15 @@ const MAX_EMPTY_LINE_BYTES = 1024;
  * Combines the results of sharded batches in the order of their lines. Throws Failure `safety_check` for outputs that are not of one
  * batch, and `partly_failed` for missing or failed lines, after writing all results.
  */
-export async function runBatchMerge({ args, flags }: Invocation, context: Context): Promise<void> {
+export async function runBatchMerge({ args, options }: Invocation<MergeOptions>, context: Context): Promise<void> {
   const { runtime, stdout, report } = context;
-  chooseFormat('lines', flags, stdout.isTerminal);
-  const filter = await openResultFilter(flags, context);
-  if (flags.has('columns') && !flags.has('join'))
+  chooseFormat('lines', options, stdout.isTerminal);
+  const filter = await openResultFilter(options, context);
+  if (options.columns !== undefined && options.join === undefined)
     throw usageFailure('--columns works only with --join', 'name the table with --join rows.csv');
   if (args.length === 0)
     throw usageFailure('batch merge needs output files', 'run: svc batch merge a.jsonl b.jsonl -o all.jsonl');
-  const [output, input, joined] = ['output', 'input', 'join'].map((name) => getStringFlag(flags, name));
+  const { output, input, join: joined } = options;
   const inputs = [...args, input, joined].filter((path) => path !== undefined);
   await rejectReplacedInput('-o', output, inputs, runtime.cwd);
   const table = createLineTable();
@@ -52,7 +55,7 @@ export async function runBatchMerge({ args, flags }: Invocation, context: Contex
     if (result) counts[classifyLine(result.exitCode, result.applied).status] += 1;
     else if (!emptyLines.has(line)) missing.push(line);
   }
-  const wrap = await prepareExport(filter, joined, flags, context);
+  const wrap = await prepareExport(filter, joined, options, context);
   const path = output === undefined || output === '-' ? undefined : resolve(runtime.cwd, output);
   // A running batch may write to the file.
   const isLocked = path !== undefined && output !== undefined && (await isReplaceable(path));
@@ -104,11 +107,11 @@ function otherBatchFailure(first: string, other: string, reason: string): Failur
 async function prepareExport(
   filter: JqFilter | undefined,
   table: string | undefined,
-  flags: FlagValues,
+  options: MergeOptions,
   context: Context,
 ): Promise<(sink: Sink) => Sink> {
   if (filter) return (sink) => filteredSink(sink, filter, (failure, line) => filterFailure(failure, line, false));
-  if (table === undefined && !flags.has('output-format')) return (sink) => sink;
+  if (table === undefined && options.outputFormat === undefined) return (sink) => sink;
   const { openAiSink, prepareJoin } = await import('../../batch/store/result-export.ts');
-  return table === undefined ? openAiSink : prepareJoin(table, getArrayFlag(flags, 'columns'), context);
+  return table === undefined ? openAiSink : prepareJoin(table, options.columns ?? [], context);
 }

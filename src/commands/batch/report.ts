@@ -8,26 +8,31 @@ import { usageFailure } from '../../errors.ts';
 import { rejectReplacedInput } from '../../files/file-replacement.ts';
 import { unreadableInputFailure } from '../../files/read-input.ts';
 import { splitLines } from '../../files/split-lines.ts';
-import { isFlagOn } from '../../flag.ts';
+import type { OptionsOfList } from '../../flag.ts';
 import { rootOf } from '../../json/json-node.ts';
 import { parseJson } from '../../json/parse-json.ts';
 import { addToReport, type BatchReport, createBatchReport } from '../../reports/batch/batch-report.ts';
 import { classifyLine, resultLineFacts } from '../../reports/batch/line-facts.ts';
 import { comparisonHtml, reportHtml } from '../../reports/batch/report-html.ts';
 import { comparisonJson, comparisonText, reportJson, reportText } from '../../reports/batch/report-text.ts';
-import { readHtmlFlag, writeReportPage } from '../../reports/report-page.ts';
+import { checkHtmlPath, writeReportPage } from '../../reports/report-page.ts';
+import type { ResultOptions } from '../../results/output-format.ts';
 import { openResultOutput, printResult, resultOf } from '../../results/print-result.ts';
+import type { batchReportFlags } from '../command-flags.ts';
 
 /** Summarizes the outputs of batches, or compares two. Throws Failure `local_file` for a file that is not an output. */
-export async function runBatchReport({ args, flags }: Invocation, context: Context): Promise<void> {
+export async function runBatchReport(
+  { args, options }: Invocation<ResultOptions & OptionsOfList<typeof batchReportFlags>>,
+  context: Context,
+): Promise<void> {
   const { runtime, stdout } = context;
-  const output = await openResultOutput('report', flags, context);
+  const output = await openResultOutput('report', options, context);
   if (args.length === 0)
     throw usageFailure('batch report needs the output of a batch', 'run: svc batch report out.jsonl');
-  const htmlPath = readHtmlFlag(flags);
+  const htmlPath = checkHtmlPath(options.html);
   await rejectReplacedInput('--html', htmlPath, args, runtime.cwd);
   const files = await resolveOutputs(args, runtime.cwd);
-  if (isFlagOn(flags, 'compare')) {
+  if (options.compare) {
     const [first, second] = files;
     if (!first || !second || args.length > 2)
       throw usageFailure(

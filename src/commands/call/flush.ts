@@ -3,11 +3,13 @@ import { resolveSettings, type Settings } from '../../client/resolve-settings.ts
 import type { Invocation } from '../../command.ts';
 import { traceBaseUrl } from '../../config/destination.ts';
 import { dataDirectory } from '../../config/directories.ts';
+import type { ServiceOptions } from '../../config/settings.ts';
 import type { Context } from '../../context.ts';
 import { Failure, InterruptedError, type Issue, toFailure } from '../../errors.ts';
 import { pluralize } from '../../json/pluralize.ts';
 import { callStartOperation } from '../../operations/call-start.ts';
 import type { LineResult } from '../../reports/batch/line-facts.ts';
+import type { ResultOptions } from '../../results/output-format.ts';
 import { openResultOutput, printResult, resultOf } from '../../results/print-result.ts';
 import {
   flushCommand,
@@ -25,10 +27,13 @@ const MAX_LISTED_FILES = 10;
 const MAX_LISTED_URLS = 3;
 
 /** Sends the spooled calls of the current trace base URL as a batch; what is not confirmed stays. Throws its Failure. */
-export async function runCallFlush({ flags }: Invocation, context: Context): Promise<void> {
+export async function runCallFlush(
+  { options }: Invocation<ServiceOptions & ResultOptions>,
+  context: Context,
+): Promise<void> {
   const { runtime, report } = context;
-  const output = await openResultOutput('record', flags, context);
-  const settings = await resolveSettings(callStartOperation, flags, context);
+  const output = await openResultOutput('record', options, context);
+  const settings = await resolveSettings(callStartOperation, options, context);
   const baseUrl = traceBaseUrl(settings.destination);
   const directory = spoolDirectory(dataDirectory(runtime));
   const removed = await removeIncompleteCalls(directory, runtime);
@@ -44,7 +49,7 @@ export async function runCallFlush({ flags }: Invocation, context: Context): Pro
     await report.note(`removed ${removed} incomplete ${pluralize(removed, 'record')} of commands that never started`);
   if (others.length > 0) await report.note(otherBaseUrlsText(others));
   // A signal after the last call has nothing left to stop.
-  if (remaining > 0) throw unconfirmedFailure(progress, end, flushCommand(flags));
+  if (remaining > 0) throw unconfirmedFailure(progress, end, flushCommand(options));
   if (progress.removalFailure) throw progress.removalFailure;
 }
 

@@ -9,11 +9,12 @@ import { traceBaseUrl } from '../../config/destination.ts';
 import { dataDirectory } from '../../config/directories.ts';
 import { environmentSetting } from '../../config/select-profile.ts';
 import { parseDurationOrZeroMs } from '../../config/setting-kinds.ts';
+import type { ServiceOptions } from '../../config/settings.ts';
 import type { Context } from '../../context.ts';
 import { Failure, type FailureCode, type StopSignal, toFailure, usageFailure } from '../../errors.ts';
 import { uuidV5 } from '../../fields/uuid.ts';
 import { describeFileError } from '../../files/file-errors.ts';
-import { type FlagValues, getArrayFlag, getStringFlag, isFlagOn } from '../../flag.ts';
+import type { OptionsOfList } from '../../flag.ts';
 import { writeJson } from '../../json/write-json.ts';
 import { callStartOperation } from '../../operations/call-start.ts';
 import { feedbackReplaceOperation } from '../../operations/feedback-replace.ts';
@@ -25,19 +26,22 @@ import { collectCallAttributes, operationName, recordedInputs, type TracedCall }
 import { runChild } from '../../trace/run-child.ts';
 import { flushCommand, removeSpooledCall, spoolCall, spoolDirectory } from '../../trace/spool.ts';
 import { createTraceContext, readParent, traceEnvironment } from '../../trace/trace-context.ts';
+import type { callRunFlags } from '../command-flags.ts';
 
 const DEFAULT_GRACE = '5s';
 const MAX_REASON_CHARS = 400;
+
+type CallRunOptions = ServiceOptions & OptionsOfList<typeof callRunFlags>;
 
 /**
  * Runs a command and records it as a call. Returns how the command ended, whatever happens to the record, except with
  * `--require`, which throws the Failure of the record and does not start the command. Throws usage for wrong flags.
  */
-export async function runCallRun({ args, flags }: Invocation, context: Context): Promise<ProcessEnd> {
+export async function runCallRun({ args, options }: Invocation<CallRunOptions>, context: Context): Promise<ProcessEnd> {
   const { runtime, report } = context;
-  requireConsistentFlags(args, flags);
-  const graceMs = parseDurationOrZeroMs('--grace', getStringFlag(flags, 'grace') ?? DEFAULT_GRACE);
-  const command = await prepareCommand(args, flags, context);
+  requireConsistentFlags(args, options);
+  const graceMs = parseDurationOrZeroMs('--grace', options.grace ?? DEFAULT_GRACE);
+  const command = await prepareCommand(args, options, context);
   const { record, settings } = command;
   context.signal.throwIfAborted();
   const controller = new AbortController();
@@ -47,8 +51,8 @@ export async function runCallRun({ args, flags }: Invocation, context: Context):
   // A failure is reported after the command.
   recorded.catch(() => {});
   // The command may end svc at once.
-  if (flags.has('spool')) await prepared.catch(() => {});
-  const isRequired = isFlagOn(flags, 'require');
+  if (options.spool !== undefined) await prepared.catch(() => {});
+  const isRequired = options.require === true;
   if (isRequired) await recorded;
   // After a signal the command does not start, even if the service has recorded the call.
   if (context.signal.aborted) {
@@ -76,15 +80,15 @@ export async function runCallRun({ args, flags }: Invocation, context: Context):
   );
   // Each step is reported by itself: the call is recorded even if its end is not.
   try {
-    const hasFeedback = flags.has('exit-feedback');
+    const hasFeedback = options.exitFeedback !== undefined;
     // A service that is down is reported once.
     const both = hasFeedback ? 'the call and its exit code were not recorded' : undefined;
     const failure = await reportAction(recorded, report, 'the call was not recorded', both);
-    const logFile = getStringFlag(flags, 'log-file');
+    const logFile = options.logFile;
     if (logFile !== undefined) {
       const { trace_id, id, parent_id, op_name, started_at } = record;
       const ended_at = new Date(endedAtMs).toISOString();
-      const sent = !failure && flags.get('spool') !== 'only';
+      const sent = !failure && options.spool !== 'only';
       const line = { trace_id, id, parent_id, op_name, started_at, ended_at, ...exitOf(end), sent };
       const appending = appendCallLog(resolve(runtime.cwd, logFile), writeJson(line));
       await reportAction(appending, report, `the end of the call was not written to ${logFile}`);
@@ -101,18 +105,18 @@ export async function runCallRun({ args, flags }: Invocation, context: Context):
   return interruption ? { signal: interruption } : end;
 }
 
-function requireConsistentFlags(args: readonly string[], flags: FlagValues): void {
+function requireConsistentFlags(args: readonly string[], options: CallRunOptions): void {
   const [program] = args;
   if (program === undefined)
     throw usageFailure('svc call run needs a command', 'write it after --: svc call run -- make test');
   // A value is not repeated: it may be a secret.
-  const notName = getArrayFlag(flags, 'env').find((name) => !/^[^=]+$/.test(name));
+  const notName = (options.env ?? []).find((name) => !/^[^=]+$/.test(name));
   if (notName !== undefined)
     throw usageFailure('--env takes the name of a variable', `write: --env ${notName.split('=')[0] || 'NAME'}`);
-  if (flags.get('log-file') === '-')
+  if (options.logFile === '-')
     throw usageFailure('--log-file writes a file, not stdout', 'name a file, such as calls.jsonl');
-  const conflict = ['require', 'exit-feedback'].find((name) => flags.has(name));
-  if (flags.get('spool') === 'only' && conflict !== undefined)
+  const conflict = options.require ? 'require' : options.exitFeedback ? 'exit-feedback' : undefined;
+  if (options.spool === 'only' && conflict !== undefined)
     throw usageFailure(`--${conflict} cannot be combined with --spool=only`, 'remove one of them');
 }
 
@@ -121,15 +125,19 @@ interface TracedCommand {
   readonly record: TracedCall;
   readonly settings: Settings | Failure;
   readonly childEnv: Runtime['env'];
-  readonly flags: FlagValues;
+  readonly options: CallRunOptions;
 }
 
 // Makes the record and the environment of a command. Throws usage for wrong flags, and the reason of an abort.
-async function prepareCommand(words: readonly string[], flags: FlagValues, context: Context): Promise<TracedCommand> {
+async function prepareCommand(
+  words: readonly string[],
+  options: CallRunOptions,
+  context: Context,
+): Promise<TracedCommand> {
   const { runtime, signal } = context;
-  const isExact = isFlagOn(flags, 'exact');
-  const trace = createTraceContext(isExact ? undefined : await readParent(flags, context), runtime);
-  const settings = await resolveSettings(callStartOperation, flags, context).catch((error: unknown) => {
+  const isExact = options.exact === true;
+  const trace = createTraceContext(isExact ? undefined : await readParent(options.noParent, context), runtime);
+  const settings = await resolveSettings(callStartOperation, options, context).catch((error: unknown) => {
     const failure = toFailure(error);
     // A file that cannot be used, such as the profiles, keeps only the record from the service.
     if (failure.code === 'usage' || signal.aborted) throw error;
@@ -141,42 +149,42 @@ async function prepareCommand(words: readonly string[], flags: FlagValues, conte
   const redactor = createArgumentRedactor(runtime.env, credentials);
   const redactedWords = redactor.redactArguments(words);
   const defaultProject = isUnresolved ? environmentSetting('project_id', runtime.env) : settings.defaults.project.text;
-  const projectId = getStringFlag(flags, 'project-id') || defaultProject || undefined;
+  const projectId = options.projectId || defaultProject || undefined;
   const [program = ''] = redactedWords;
   const record = {
     project_id: projectId,
     id: trace.callId,
     trace_id: trace.traceId,
     parent_id: trace.parentId,
-    op_name: operationName(getStringFlag(flags, 'op-name'), program),
+    op_name: operationName(options.opName, program),
     started_at: new Date(runtime.now()).toISOString(),
-    inputs: recordedInputs(getStringFlag(flags, 'inputs'), redactedWords),
-    attributes: isExact ? {} : await collectCallAttributes(runtime, getArrayFlag(flags, 'env'), redactor),
+    inputs: recordedInputs(options.inputs, redactedWords),
+    attributes: isExact ? {} : await collectCallAttributes(runtime, options.env ?? [], redactor),
   };
   const childEnv = { ...runtime.env, ...traceEnvironment(trace, projectId) };
-  return { program, record, settings, childEnv, flags };
+  return { program, record, settings, childEnv, options };
 }
 
 // Writes the record of a command to the spool if asked to: it is durable when this returns. Returns the function that sends it,
 // which returns warnings and throws the Failure of a record that was not confirmed.
-async function prepareRecord({ program, record, settings, flags }: TracedCommand, context: Context) {
+async function prepareRecord({ program, record, settings, options }: TracedCommand, context: Context) {
   if (settings instanceof Failure) throw settings;
   if (!record.project_id)
     throw usageFailure(
       'the call has no project',
       'give --project-id, or set SVC_PROJECT_ID or project_id of the profile',
     );
-  const spool = flags.get('spool');
+  const spool = options.spool;
   // A secret that a program prints is known only after that; no record may have it. Other records do not wait for programs.
   const { credential_command, password_key, token_key } = settings.profile.profile;
   const isSecretLate = [credential_command, password_key, token_key].some((source) => source !== undefined);
-  const isSecretNeeded = !isSecretLate || flags.get('inputs') === 'argv' || flags.has('env');
+  const isSecretNeeded = !isSecretLate || options.inputs === 'argv' || options.env !== undefined;
   const authorizing =
     isSecretNeeded || spool !== 'only' ? readAuthorization(settings, context).catch(toFailure) : undefined;
   const authorization = isSecretNeeded ? await authorizing : undefined;
   const isUnread = isSecretLate && authorization instanceof Failure;
   // The arguments and attributes may hold the secret that could not be read.
-  const how = flags.get('inputs') === 'none' ? 'none' : 'name';
+  const how = options.inputs === 'none' ? 'none' : 'name';
   const start = isUnread
     ? { ...record, inputs: recordedInputs(how, [program]), attributes: {} }
     : redactRecord(record, context.report.redact);
@@ -193,7 +201,7 @@ async function prepareRecord({ program, record, settings, flags }: TracedCommand
   return async () => {
     const read = await authorizing;
     const sending = read instanceof Failure ? Promise.reject(read) : sendJson(body, settings, context, read);
-    return confirmRecord(sending, file, flags);
+    return confirmRecord(sending, file, options);
   };
 }
 
@@ -205,21 +213,25 @@ function redactRecord(record: TracedCall, redact: (text: string) => string): Tra
 }
 
 // The warnings of a record that was sent. `file` is its copy in the spool, or the reason why there is none.
-async function confirmRecord(sending: Promise<ReadOutcome>, file: string | Failure | undefined, flags: FlagValues) {
+async function confirmRecord(
+  sending: Promise<ReadOutcome>,
+  file: string | Failure | undefined,
+  options: CallRunOptions,
+) {
   const { warnings } = await sending.catch((error: unknown) => {
-    const failure = toRecordFailure(error, flags);
+    const failure = toRecordFailure(error, options);
     if (!file) throw failure;
     const hint =
       file instanceof Failure
         ? `it was not spooled: ${file.message}`
-        : `it stays in the spool; to send it, run: ${flushCommand(flags)}`;
+        : `it stays in the spool; to send it, run: ${flushCommand(options)}`;
     throw failure.with({ hint });
   });
   if (file instanceof Failure) return [`the call was sent, but not spooled: ${file.message}`, ...warnings];
   if (file === undefined) return warnings;
   // A response for another request confirms nothing.
   if (warnings.length > 0)
-    return [...warnings, `the call stays in the spool; to send it again, run: ${flushCommand(flags)}`];
+    return [...warnings, `the call stays in the spool; to send it again, run: ${flushCommand(options)}`];
   const removal = await removeSpooledCall(file).catch(toFailure);
   return removal ? [`the call was sent, but stays in the spool: ${removal.message}`] : [];
 }
@@ -236,11 +248,11 @@ const SETUP_CODES: readonly FailureCode[] = [
 
 // The failure of a request that svc made from a command: it names fields by their paths, because call run has no flags for
 // them, and gives no hint to run svc again, because that would run the command again, with other ids.
-function toRecordFailure(error: unknown, flags: FlagValues): Failure {
+function toRecordFailure(error: unknown, options: CallRunOptions): Failure {
   const failure = toFailure(error);
   const { code, facts } = failure;
   const isHintKept =
-    (SETUP_CODES.includes(code) && facts.status !== 422) || (code === 'rate_limited' && isFlagOn(flags, 'require'));
+    (SETUP_CODES.includes(code) && facts.status !== 422) || (code === 'rate_limited' && options.require === true);
   const issues = facts.issues?.map((issue) => ({ ...issue, at: '' }));
   return failure.with({ issues, hint: isHintKept ? facts.hint : undefined });
 }
@@ -285,9 +297,9 @@ const EXIT_FEEDBACK_NAMESPACE = '0b1f8a52-6d0c-4f3e-9a75-31d7b1b6c9e4';
 // Replaces the feedback of a call about its exit. Its id is derived from the call, so a retry is safe. Returns the warnings
 // of the response, and throws the Failure of feedback that was not confirmed.
 async function sendExitFeedback(traced: TracedCommand, end: ProcessEnd, endedAtMs: number, context: Context) {
-  const { program, record, flags } = traced;
+  const { program, record, options } = traced;
   const { project_id = '', id: callId, started_at } = record;
-  const type = getStringFlag(flags, 'exit-feedback') ?? 'exit';
+  const type = typeof options.exitFeedback === 'string' ? options.exitFeedback : 'exit';
   const id = uuidV5(EXIT_FEEDBACK_NAMESPACE, `${callId}/${type}`);
   const command = context.report.redact(program);
   const payload = { command, ...exitOf(end), duration_ms: endedAtMs - Date.parse(started_at) };
@@ -295,9 +307,9 @@ async function sendExitFeedback(traced: TracedCommand, end: ProcessEnd, endedAtM
   const body = { project_id, feedback_id: id, id, feedback_type: type, svc_ref, payload };
   // The call before it reported the same.
   const report = { ...context.report, note: async () => {} };
-  const settings = await resolveSettings(feedbackReplaceOperation, flags, { ...context, report });
+  const settings = await resolveSettings(feedbackReplaceOperation, options, { ...context, report });
   const { warnings } = await sendJson(writeJson(body), settings, context).catch((error: unknown) => {
-    throw toRecordFailure(error, flags);
+    throw toRecordFailure(error, options);
   });
   return warnings;
 }

@@ -1,5 +1,6 @@
 import { readdir } from 'node:fs/promises';
 import { resolve } from 'node:path';
+import { givenText, givenTexts } from '../../body/body-flags.ts';
 import { type Conversation, isEmptyConversation, messagesAfterResponse } from '../../body/chat/conversation.ts';
 import { isIssue, type JsonSource, parseJsonSource } from '../../body/json-source.ts';
 import { type Authorization, readAuthorization } from '../../client/connection.ts';
@@ -10,7 +11,7 @@ import { type AppliedState, Failure, InterruptedError, toFailure, usageFailure }
 import { pathExists } from '../../files/file-errors.ts';
 import { writeFileAtomically } from '../../files/file-replacement.ts';
 import { MAX_INPUT_BYTES, readInputFile } from '../../files/read-input.ts';
-import { type FlagValue, getArrayFlag, getStringFlag } from '../../flag.ts';
+import type { FlagValue } from '../../flag.ts';
 import { createDeadline } from '../../http/time-limits.ts';
 import { firstStringMember, itemsOf, kindOf, rawText, rootOf } from '../../json/json-node.ts';
 import { tryParseJson } from '../../json/parse-json.ts';
@@ -40,7 +41,8 @@ interface ChatSession {
   /** Takes responses. It wraps their lines; `wrap` belongs to one turn. */
   readonly output: Writer;
   wrap: (text: string) => string;
-  readonly flags: Map<string, FlagValue>;
+  /** The flags of each turn. */
+  readonly given: Map<string, FlagValue>;
   /** Read before a prompt is typed for nothing; the first turn uses it. */
   authorization: Authorization | undefined;
   messages: JsonSource;
@@ -71,7 +73,7 @@ export async function runChatSession(start: RequestStart, conversation: Conversa
         ? stdout
         : createStreamWriter(runtime.stdout, 'stdout', stdout.hasColor, (text) => session.wrap(text)),
     wrap: String,
-    flags: new Map(start.flags),
+    given: new Map(start.input.given),
     authorization,
     messages: conversation?.source ?? parseMessages('[]'),
     saved: conversation,
@@ -189,7 +191,7 @@ const commands: { readonly [name: string]: SessionCommand } = {
     effect: 'starts a new conversation',
     run: (_, session) => {
       const { start, context } = session;
-      const file = getStringFlag(start.flags, 'conversation');
+      const file = givenText(start.input.given, 'conversation');
       Object.assign(session, { messages: parseMessages('[]'), saved: undefined, lastTurn: undefined });
       const kept = file === undefined ? '' : `; ${file} keeps the earlier messages, and /save FILE saves the new ones`;
       return context.report.note(`started a new conversation${kept}`);
@@ -216,8 +218,8 @@ const commands: { readonly [name: string]: SessionCommand } = {
   },
 };
 
-function setFlag(name: string, value: string, note: string, { flags, context }: ChatSession): Promise<void> {
-  flags.set(name, value);
+function setFlag(name: string, value: string, note: string, { given, context }: ChatSession): Promise<void> {
+  given.set(name, value);
   return context.report.note(note);
 }
 
@@ -274,12 +276,12 @@ async function sendTurn(turn: Turn, session: ChatSession, signal: AbortSignal): 
     },
     close: async () => {},
   };
-  const flags = new Map(session.flags);
+  const given = new Map(session.given);
   // As a message: a prompt of one dash would be stdin.
-  flags.set('message', [...getArrayFlag(flags, 'message'), `user:${turn.prompt}`]);
-  if (turn.files.length > 0) flags.set('attach', turn.files);
+  given.set('message', [...givenTexts(given, 'message'), `user:${turn.prompt}`]);
+  if (turn.files.length > 0) given.set('attach', turn.files);
   const deadline = createDeadline(start.settings.timeoutMs, context.runtime);
-  const turnStart = { ...start, deadline, flags, input: { ...start.input, flags } };
+  const turnStart = { ...start, deadline, input: { ...start.input, given } };
   const draft = await buildChatBody(turnStart, conversation, turnContext);
   const hooks = await readHooks(turnStart, turnContext);
   const { authorization } = session;

@@ -1,5 +1,6 @@
 import { requireBodySource, stdinClaim } from '../../body/body-base.ts';
 import { enforceChecks } from '../../body/body-check.ts';
+import { givenText } from '../../body/body-flags.ts';
 import { buildBody } from '../../body/build-body.ts';
 import { requestedChoiceCount, withStreamEnabled } from '../../body/chat/chat-edits.ts';
 import { type Conversation, openConversation } from '../../body/chat/conversation.ts';
@@ -7,12 +8,11 @@ import { createBodyInputs } from '../../body/input-reader.ts';
 import { prepareRequest } from '../../client/request.ts';
 import type { Context } from '../../context.ts';
 import { usageFailure } from '../../errors.ts';
-import { getStringFlag } from '../../flag.ts';
 import { rootOf } from '../../json/json-node.ts';
 import { chatOperation } from '../../operations/chat.ts';
 import { defaultFormat } from '../../results/output-format.ts';
 import { type RequestStart, requestCommand } from '../operation/request-command.ts';
-import { expectFlags, readHooks } from '../operation/response-hooks.ts';
+import { isExpecting, readHooks } from '../operation/response-hooks.ts';
 import { sendAndShow } from '../operation/send-and-show.ts';
 import { showRequest } from '../operation/show-request.ts';
 import { openLastConversation } from './last-conversation.ts';
@@ -24,11 +24,11 @@ export const runChat = requestCommand(chatOperation, async (start, context) => {
     throw usageFailure(`cannot start an interactive chat ${context.noInput}`, 'give a prompt: svc chat <prompt>');
   if (!isInteractive) requireBodySource(start.input);
   const hooks = await readHooks(start, context);
-  const file = getStringFlag(start.flags, 'conversation');
+  const file = givenText(start.input.given, 'conversation');
   const conversation =
     file !== undefined
       ? await openConversation(file, start.settings.output, context.runtime, createBodyInputs(context, start.deadline))
-      : start.flags.has('continue')
+      : start.options.continue
         ? await openLastConversation(context)
         : undefined;
   try {
@@ -44,47 +44,40 @@ export const runChat = requestCommand(chatOperation, async (start, context) => {
   }
 });
 
-const singleChatFlags = [
-  ...expectFlags,
-  'file',
-  'messages',
-  'message',
-  'prefill',
-  'attach',
-  'set',
-  'output',
-  'extract',
-];
+const singleChatFlags = ['messages', 'message', 'prefill', 'attach', 'set'];
 
-function isSession({ input, flags, settings: { previewFormat, format = 'text' } }: RequestStart, context: Context) {
-  const { args } = input;
+function isSession({ input, options, settings: { previewFormat, format = 'text' } }: RequestStart, context: Context) {
+  const { args, given } = input;
+  const { stdin, file, output, extract } = options;
   const isAtTerminal = input.isStdinTerminal && context.stdout.isTerminal;
   return (
     isAtTerminal &&
     !previewFormat &&
     format === 'text' &&
     args.length === 0 &&
-    flags.get('stdin') !== false &&
-    !singleChatFlags.some((name) => flags.has(name)) &&
+    stdin !== false &&
+    [file, output, extract].every((value) => value === undefined) &&
+    !singleChatFlags.some((name) => given.has(name)) &&
+    !isExpecting(options) &&
     stdinClaim(input) === undefined
   );
 }
 
 export async function buildChatBody(start: RequestStart, conversation: Conversation | undefined, context: Context) {
-  const { settings, input, flags, deadline } = start;
+  const { settings, input, options, deadline } = start;
   const fill = settings.isExact ? undefined : settings.defaults;
   const inputs = createBodyInputs(context, deadline);
   const built = await buildBody(input, { settings: fill, conversation: conversation?.source }, inputs);
   const streamMode =
-    flags.has('extract') || settings.isExact ? undefined : chooseStreamMode(settings, context.stdout.isTerminal);
-  const draft = streamMode ? withStreamEnabled(built, streamMode, flags.has('stats')) : built;
+    options.extract || settings.isExact ? undefined : chooseStreamMode(settings, context.stdout.isTerminal);
+  const draft = streamMode ? withStreamEnabled(built, streamMode, options.stats === true) : built;
   await enforceChecks(draft, chatOperation, settings, context.report);
   if (conversation && requestedChoiceCount(rootOf(draft.doc)) > 1) {
-    const flag = ['conversation', 'continue'].find((name) => flags.has(name));
-    const keeper = flag ? `--${flag}` : 'an interactive chat';
+    const isContinued = options.continue ? '--continue' : 'an interactive chat';
+    const keeper = input.given.has('conversation') ? '--conversation' : isContinued;
     throw usageFailure(`${keeper} keeps one response, but the body asks for several`, 'remove n, or set it to 1');
   }
-  if (!flags.has('attach')) return draft;
+  if (!input.given.has('attach')) return draft;
   const { insertAttachments } = await import('../../body/chat/attachment.ts');
   return insertAttachments(draft);
 }

@@ -1,7 +1,7 @@
 import { exchangeErrorReason } from '../../client/exchange-failure.ts';
 import { probeFeedbackSchema } from '../../client/probe.ts';
 import { resolveSettings } from '../../client/resolve-settings.ts';
-import { readCertificateFlags, readConnectOptions } from '../../config/connect-options.ts';
+import { readConnectOptions } from '../../config/connect-options.ts';
 import { toFailure } from '../../errors.ts';
 import { type ConnectOptions, openSocket } from '../../http/open-socket.ts';
 import { TimeLimitError, timeLimits } from '../../http/time-limits.ts';
@@ -15,12 +15,11 @@ const EXPIRY_WARNING_DAYS = 14;
 
 /** Connects to every origin at once, as far as TLS, and sends nothing. What fails, and certificates that end soon, become findings. */
 export async function testConnections(examination: Examination) {
-  const { selected, context, flags, baseUrls, capture } = examination;
+  const { selected, context, options: certificateFiles, baseUrls, capture } = examination;
   const origins = [...new Set(baseUrls.map(({ url }) => url.origin))];
   const results = await Promise.all(
     origins.map(async (origin) => {
       const url = new URL(origin);
-      const certificateFiles = readCertificateFlags(flags);
       const options = await capture(() => readConnectOptions(url, certificateFiles, selected.profile, context));
       if (!options) return [];
       const hosts = baseUrls.filter((one) => one.url.origin === origin).map(({ host }) => host);
@@ -68,9 +67,9 @@ async function testConnection(url: URL, options: ConnectOptions, { context, find
 const PLACEHOLDER_PROJECT_ID = 'svc/doctor';
 
 /** Calls feedback schema, which changes nothing. Throws the Failure that prevents the request; a failed one is a finding. */
-export async function probeService({ context, flags, findings }: Examination) {
+export async function probeService({ context, options, findings }: Examination) {
   const { runtime, signal } = context;
-  const settings = await resolveSettings(feedbackSchemaOperation, flags, context);
+  const settings = await resolveSettings(feedbackSchemaOperation, options, context);
   const { text: configuredProject } = settings.defaults.project;
   const project_id = configuredProject || PLACEHOLDER_PROJECT_ID;
   const startedAt = runtime.elapsed();

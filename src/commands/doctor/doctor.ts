@@ -4,20 +4,20 @@ import { readSettingValue } from '../../config/setting-kinds.ts';
 import { findSetting } from '../../config/settings.ts';
 import { Failure, type FailureCode } from '../../errors.ts';
 import { formatByteSize } from '../../files/byte-size.ts';
-import { isFlagOn } from '../../flag.ts';
 import { ignoreClosedPipe } from '../../output/writer.ts';
 import { alignColumns } from '../../results/format-rows.ts';
+import type { ResultOptions } from '../../results/output-format.ts';
 import { openResultOutput, printResult, resultOf, type StyledText } from '../../results/print-result.ts';
 import { probeService, testConnections } from './connections.ts';
-import { type Examination, openExamination } from './examination.ts';
+import { type DoctorOptions, type Examination, openExamination } from './examination.ts';
 import { inspectFiles } from './files.ts';
 import { examineCredential, listSettings, NOT_SET } from './settings.ts';
 
 /** Reports settings, files and connections without secrets, and then throws the worst finding as a Failure. */
-export const runDoctor: RunCommand = async ({ flags }, context) => {
+export const runDoctor: RunCommand<ResultOptions & DoctorOptions> = async ({ options }, context) => {
   const { stdout } = context;
-  const output = await openResultOutput('report', flags, context);
-  const examination = await openExamination(flags, context);
+  const output = await openResultOutput('report', options, context);
+  const examination = await openExamination(options, context);
   const sections = await examine(examination);
   const { findings } = examination;
   const warnings = findings.map(({ message, hint, code }) => ({ message, hint, code }));
@@ -25,7 +25,7 @@ export const runDoctor: RunCommand = async ({ flags }, context) => {
   // The failure is printed at the end.
   const problems = findings.filter((finding) => finding !== worst);
   const columns = stdout.isTerminal ? stdout.columns : undefined;
-  const text = (): StyledText[] => formatReport(sections, problems, isFlagOn(flags, 'all'), columns);
+  const text = (): StyledText[] => formatReport(sections, problems, options.all === true, columns);
   await ignoreClosedPipe(printResult({ ...resultOf({ ...sections, warnings }), text }, output));
   if (worst?.code) throw new Failure(worst.code, worst.message, { hint: worst.hint, applied: 'no' });
 };
@@ -38,7 +38,7 @@ function urgencyOf({ code }: Examination['findings'][number]): number {
 }
 
 async function examine(examination: Examination) {
-  const { context, flags, selected, sources, baseUrls, findings, capture } = examination;
+  const { context, options, selected, sources, baseUrls, findings, capture } = examination;
   const { cwd } = context.runtime;
   await capture(() => resolveHistoryMode(sources));
   for (const name of ['timeout', 'retries', 'project_id'] as const) {
@@ -51,7 +51,7 @@ async function examine(examination: Examination) {
     examination,
     credentials.map(({ row }) => row),
   );
-  const settings = isFlagOn(flags, 'all') ? allSettings : allSettings.filter(({ source }) => source !== NOT_SET);
+  const settings = options.all ? allSettings : allSettings.filter(({ source }) => source !== NOT_SET);
   const files = await inspectFiles(examination);
   if (baseUrls.length > 0 && !credentials.some(({ isSent }) => isSent))
     findings.push({
@@ -63,7 +63,7 @@ async function examine(examination: Examination) {
   try {
     const connections = await testConnections(examination);
     const [basic, bearer] = credentials;
-    const isProbe = isFlagOn(flags, 'probe');
+    const isProbe = options.probe;
     const canProbe = !bearer?.isSent || basic?.row.value !== null;
     if (isProbe && !canProbe)
       findings.push({ message: 'the probe was skipped: it needs a user name and password (a chat would cost money)' });

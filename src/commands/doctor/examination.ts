@@ -3,9 +3,14 @@ import { missingBaseUrl } from '../../config/destination.ts';
 import { DEFAULT_PROFILE_NAME } from '../../config/profile-store.ts';
 import { readProjectFile } from '../../config/project-file.ts';
 import { type SelectedProfile, type SettingSources, selectProfile } from '../../config/select-profile.ts';
+import type { ServiceOptions } from '../../config/settings.ts';
 import type { Context } from '../../context.ts';
 import { Failure, type FailureCode } from '../../errors.ts';
-import { type FlagValues, getStringFlag } from '../../flag.ts';
+import type { OptionsOfList } from '../../flag.ts';
+import type { doctorFlags } from '../command-flags.ts';
+
+export type DoctorOptions = Pick<ServiceOptions, 'profile' | 'local' | 'baseUrl' | 'cacert' | 'cert' | 'key'> &
+  OptionsOfList<typeof doctorFlags>;
 
 /** A problem. With a code it fails the examination, without one it is a warning. */
 interface DoctorFinding {
@@ -16,7 +21,7 @@ interface DoctorFinding {
 
 export interface Examination {
   readonly context: Context;
-  readonly flags: FlagValues;
+  readonly options: DoctorOptions;
   readonly selected: SelectedProfile;
   readonly sources: SettingSources;
   /** Those that are set and valid. */
@@ -26,7 +31,7 @@ export interface Examination {
   readonly capture: <T>(action: () => T | Promise<T>) => Promise<T | undefined>;
 }
 
-export async function openExamination(flags: FlagValues, context: Context): Promise<Examination> {
+export async function openExamination(options: DoctorOptions, context: Context): Promise<Examination> {
   const { runtime } = context;
   const { env } = runtime;
   const findings: DoctorFinding[] = [];
@@ -43,22 +48,22 @@ export async function openExamination(flags: FlagValues, context: Context): Prom
   };
   const report = { warn: async (message: string) => void findings.push({ message }) };
   // A profile that cannot be read is reported; the rest is examined as if it were empty.
-  const selected = (await capture(() => selectProfile(flags, { runtime, report }))) ?? {
-    name: getStringFlag(flags, 'profile') || env.SVC_PROFILE || DEFAULT_PROFILE_NAME,
+  const selected = (await capture(() => selectProfile(options, { runtime, report }))) ?? {
+    name: options.profile || env.SVC_PROFILE || DEFAULT_PROFILE_NAME,
     source: 'could not be read',
     isLocal: false,
     profile: {},
   };
-  const sources = { flags, env, project: await capture(() => readProjectFile(runtime, report.warn)), selected };
+  const sources = { options, env, project: await capture(() => readProjectFile(runtime, report.warn)), selected };
   const baseUrls: { host: ServiceHost; url: URL }[] = [];
   const findingsBefore = findings.length;
   for (const host of selected.isLocal ? [] : serviceHosts) {
-    const url = await capture(() => resolveBaseUrl(host, flags, env, selected.profile));
+    const url = await capture(() => resolveBaseUrl(host, options.baseUrl, env, selected.profile));
     if (url) baseUrls.push({ host, url });
   }
   if (!selected.isLocal && baseUrls.length === 0 && findings.length === findingsBefore)
     await capture(() => {
       throw missingBaseUrl(selected);
     });
-  return { context, flags, selected, sources, baseUrls, findings, capture };
+  return { context, options, selected, sources, baseUrls, findings, capture };
 }

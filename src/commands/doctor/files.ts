@@ -1,7 +1,7 @@
 import { access, constants, readdir, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { promptHistoryFile, requestHistoryFile } from '../../client/request-history.ts';
-import { caCertificateFiles, readCertificateFlags } from '../../config/connect-options.ts';
+import { caCertificateFiles } from '../../config/connect-options.ts';
 import { configDirectory, dataDirectory } from '../../config/directories.ts';
 import { profileStorePath } from '../../config/profile-store.ts';
 import { describeFileError, isNotFoundError } from '../../files/file-errors.ts';
@@ -12,9 +12,10 @@ import { jobHistoryFile } from '../../train/job-history.ts';
 import type { Examination } from './examination.ts';
 
 /** The files and directories svc uses, with modes as in `chmod`, and the sizes of files and of the spool. */
-export async function inspectFiles({ flags, selected, context: { runtime }, findings }: Examination) {
+export async function inspectFiles({ options, selected, context: { runtime }, findings }: Examination) {
   const [config, data] = [configDirectory(runtime), dataDirectory(runtime)];
-  const { cacert, ...clientFiles } = readCertificateFlags(flags);
+  const { cacert, cert, key } = options;
+  const clientFiles = { cert, key };
   const paths: readonly (readonly [what: string, path: string])[] = [
     ['profiles', profileStorePath(runtime)],
     ['profiles directory', config],

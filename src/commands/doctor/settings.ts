@@ -33,7 +33,7 @@ export function listSettings(examination: Examination, credentials: readonly Set
 }
 
 function settingRow(name: SettingName, setting: Setting, examination: Examination): SettingRow {
-  const { selected, sources, baseUrls, flags, context } = examination;
+  const { selected, sources, baseUrls, options, context } = examination;
   const { env } = sources;
   const { profile } = selected;
   const found = resolveSetting(name, sources);
@@ -47,7 +47,7 @@ function settingRow(name: SettingName, setting: Setting, examination: Examinatio
     case 'train_base_url': {
       if (selected.isLocal) return { name, value: 'the local service', source: selected.source };
       const host = serviceHosts.find((one) => name.startsWith(one)) ?? 'trace';
-      const { source = NOT_SET } = findBaseUrl(host, flags, env, profile) ?? {};
+      const { source = NOT_SET } = findBaseUrl(host, options.baseUrl, env, profile) ?? {};
       // Only a valid URL is shown: a password in any other text could not be redacted.
       const url = baseUrls.find((baseUrl) => baseUrl.host === host)?.url.href ?? null;
       return { name, value: url, source: source.replace('the profile', profileSource) };

@@ -1,7 +1,7 @@
 import type { Buffer } from 'node:buffer';
+import type { ServiceOptions } from '../../config/settings.ts';
 import type { Context } from '../../context.ts';
 import { toFailure } from '../../errors.ts';
-import type { FlagValues } from '../../flag.ts';
 import { JsonError } from '../../json/json-error.ts';
 import {
   firstStringMember,
@@ -36,14 +36,14 @@ type RequestResult = { readonly result: Members } | { readonly error: JsonValue 
 
 interface McpServer {
   readonly tools: readonly McpTool[];
-  readonly flags: FlagValues;
+  readonly options: ServiceOptions;
   readonly context: Context;
   callsInFlight: number;
 }
 
-export function createMcpServer(tools: readonly McpTool[], flags: FlagValues, context: Context) {
+export function createMcpServer(tools: readonly McpTool[], options: ServiceOptions, context: Context) {
   const running = new Map<string, AbortController>();
-  const server: McpServer = { tools, flags, context, callsInFlight: 0 };
+  const server: McpServer = { tools, options, context, callsInFlight: 0 };
 
   // The responses to a message, as one line of JSON; undefined if it needs none.
   const handleMessage = async (message: Buffer): Promise<string | undefined> => {
@@ -127,7 +127,7 @@ async function callMethod(
     case 'ping':
       return complete({});
     case 'tools/list':
-      return complete({ tools: await describeTools(server.tools, server.flags, server.context), ...cached });
+      return complete({ tools: await describeTools(server.tools, server.options, server.context), ...cached });
     case 'tools/call': {
       const name = firstStringMember(params, 'name');
       const tool = server.tools.find((one) => one.name === name);
@@ -148,12 +148,12 @@ async function callTool(
   signal: AbortSignal,
   server: McpServer,
 ): Promise<Members> {
-  const { flags, context } = server;
+  const { options, context } = server;
   const args = getMember(params, 'arguments');
   const traceParent = firstStringMember(getMember(params, '_meta'), 'traceparent');
   const callContext = { ...context, signal: AbortSignal.any([signal, context.signal]) };
   server.callsInFlight += 1;
-  const result = await runTool(operation, args ? rawText(args) : '{}', traceParent, flags, callContext);
+  const result = await runTool(operation, args ? rawText(args) : '{}', traceParent, options, callContext);
   server.callsInFlight -= 1;
   return result;
 }

@@ -1,10 +1,12 @@
 import type { RunCommand } from '../../command.ts';
+import { type ServiceOptions, serviceFlags } from '../../config/settings.ts';
 import type { Context } from '../../context.ts';
 import { Failure, type InterruptedError, usageFailure } from '../../errors.ts';
 import { formatByteSize } from '../../files/byte-size.ts';
 import { splitLines } from '../../files/split-lines.ts';
-import { type FlagValues, getArrayFlag, getStringFlag } from '../../flag.ts';
+import { type OptionsOfList, optionKey } from '../../flag.ts';
 import { changesNothing } from '../../operations/operation.ts';
+import { mcpFlags } from '../command-flags.ts';
 import { createMcpServer, invalidRequest } from './mcp-server.ts';
 import { mcpTools } from './tools.ts';
 
@@ -16,13 +18,15 @@ const MAX_PENDING_MESSAGES = 64;
 const MAX_PENDING_BYTES = 64 * 1024 * 1024;
 
 /** Serves the operations as tools of the Model Context Protocol over stdio. Throws usage for an unknown tool. */
-export const runMcp: RunCommand = async ({ flags }, context) => {
-  const allowed = getArrayFlag(flags, 'allow').flatMap((names) => names.split(',').map((name) => name.trim()));
+type McpOptions = ServiceOptions & OptionsOfList<typeof mcpFlags>;
+
+export const runMcp: RunCommand<McpOptions> = async ({ options }, context) => {
+  const allowed = (options.allow ?? []).flatMap((names) => names.split(',').map((name) => name.trim()));
   const names = mcpTools.map(({ name }) => name);
   const unknown = allowed.find((name) => !names.includes(name));
   if (unknown !== undefined)
     throw usageFailure(`--allow cannot be ${JSON.stringify(unknown)}`, `choose from: ${names.join(', ')}`);
-  if (flags.has('print')) return printRegistration(flags, context);
+  if (options.print !== undefined) return printRegistration(options, context);
   const tools = mcpTools.filter(({ name, operation }) => changesNothing(operation) || allowed.includes(name));
   const { stdout, runtime, signal } = context;
   let stopReason: unknown;
@@ -36,7 +40,7 @@ export const runMcp: RunCommand = async ({ flags }, context) => {
     lastWrite = lastWrite.then(() => stdout.write(`${line}\n`));
     return lastWrite;
   };
-  const server = createMcpServer(tools, flags, context);
+  const server = createMcpServer(tools, options, context);
   const pending = new Set<Promise<void>>();
   let pendingBytes = 0;
   await context.report.detail(`serving ${tools.map(({ name }) => name).join(', ')}`);
@@ -95,14 +99,14 @@ function toml(args: readonly string[]): string {
 }
 
 // Prints the registration of the same command, and edits nothing: the file belongs to the client.
-async function printRegistration(flags: FlagValues, { stdout, report }: Context): Promise<void> {
-  const registration = registrations[getStringFlag(flags, 'print') ?? ''];
+async function printRegistration({ print, ...options }: McpOptions, { stdout, report }: Context): Promise<void> {
+  const registration = registrations[print ?? ''];
   if (!registration) return;
   const [file, textOf] = registration;
-  const words = Array.from(flags, ([name, value]) => {
-    if (name === 'print') return [];
-    if (typeof value === 'boolean') return [value ? `--${name}` : `--no-${name}`];
-    return [value].flat().flatMap((one) => [`--${name}`, one]);
+  const given = new Map(Object.entries(options));
+  const words = [...mcpFlags, ...serviceFlags()].map(({ name }) => {
+    const value = given.get(optionKey(name)) ?? [];
+    return value === true ? [`--${name}`] : [value].flat().flatMap((one) => [`--${name}`, one]);
   });
   await report.note(`add this to ${file}; svc did not change any file`);
   await stdout.write(textOf(['mcp', ...words.flat()]));

@@ -6,12 +6,12 @@ import type { ReadOutcome } from '../../client/read-outcome.ts';
 import { prepareRequest } from '../../client/request.ts';
 import { resolveSettings } from '../../client/resolve-settings.ts';
 import { sendAlone } from '../../client/send.ts';
+import type { ServiceOptions } from '../../config/settings.ts';
 import type { Context } from '../../context.ts';
 import { Failure, toFailure } from '../../errors.ts';
 import type { Fields, Shape } from '../../fields/field.ts';
 import { objectSchema } from '../../fields/json-schema.ts';
 import { formatByteSize } from '../../files/byte-size.ts';
-import type { FlagValues } from '../../flag.ts';
 import { rootOf } from '../../json/json-node.ts';
 import { compactJson, type JsonValue, RawJson } from '../../json/write-json.ts';
 import { operationAt, type typedOperations } from '../../operations/all-operations.ts';
@@ -56,10 +56,10 @@ export const mcpTools: readonly McpTool[] = Object.entries(toolsByPath).flatMap(
 /** What `tools/list` returns: all of it follows from the operations. A project is required only if svc does not fill it in. */
 export async function describeTools(
   tools: readonly McpTool[],
-  flags: FlagValues,
+  options: ServiceOptions,
   context: Context,
 ): Promise<JsonValue[]> {
-  const fillsProject = await hasDefaultProject(flags, context);
+  const fillsProject = await hasDefaultProject(options, context);
   return tools.map(({ name, title, operation, about = operation.about }) => {
     const { summary, isPreview, body, effect } = operation;
     return {
@@ -80,10 +80,10 @@ export async function describeTools(
   });
 }
 
-async function hasDefaultProject(flags: FlagValues, context: Context): Promise<boolean> {
+async function hasDefaultProject(options: ServiceOptions, context: Context): Promise<boolean> {
   try {
     // As for a dry run: the tools are listed without a base URL, too.
-    const preview = new Map([...flags, ['dry-run', true]]);
+    const preview = { ...options, dryRun: true } as const;
     const { isExact, defaults } = await resolveSettings(feedbackSchemaOperation, preview, context);
     return !isExact && defaults.project.text !== undefined;
   } catch {
@@ -126,7 +126,7 @@ export async function runTool(
   operation: Operation,
   args: string,
   traceParent: string | undefined,
-  flags: FlagValues,
+  options: ServiceOptions,
   context: Context,
 ): Promise<ToolResult> {
   const { redact } = context.report;
@@ -136,7 +136,7 @@ export async function runTool(
     await context.report.warn(text);
   };
   try {
-    const outcome = await sendArguments(operation, args, traceParent, flags, { ...context, warn });
+    const outcome = await sendArguments(operation, args, traceParent, options, { ...context, warn });
     const { doc, failure } = outcome;
     // A request that was applied is paid for: so the partial output of an incomplete or invalid response is returned, too.
     const text = doc ? outcome.bytes.toString() : '';
@@ -156,11 +156,11 @@ async function sendArguments(
   operation: Operation,
   args: string,
   traceParent: string | undefined,
-  flags: FlagValues,
+  options: ServiceOptions,
   context: Context & Pick<Reporter, 'warn'>,
 ): Promise<ReadOutcome> {
   const { runtime } = context;
-  const settings = await resolveSettings(operation, flags, context);
+  const settings = await resolveSettings(operation, options, context);
   const parent = operation.continuesTrace ? readTraceParent({ TRACEPARENT: traceParent }) : undefined;
   const trace = parent && createTraceContext(parent, runtime);
   // The arguments of the call are the only input; nothing else of the machine can be read through it.
@@ -169,7 +169,7 @@ async function sendArguments(
     throw new Failure('usage', 'a tool call cannot read files');
   };
   const draft = await buildBody(
-    { operation, args: [], flags: new Map([['file', 'arguments']]), isStdinTerminal: true },
+    { operation, args: [], given: new Map(), options: { file: 'arguments' }, isStdinTerminal: true },
     { settings: settings.isExact ? undefined : { ...settings.defaults, trace } },
     { read, hasUnreadStdin: async () => false, now: runtime.now, randomBytes: runtime.randomBytes },
   );

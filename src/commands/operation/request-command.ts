@@ -1,11 +1,13 @@
-import { batchFlags } from '../../batch/batch-flags.ts';
+import { batchFlags, promptFlags, type RequestOptions } from '../../batch/batch-flags.ts';
 import { type CommandInput, rejectReplacedInputs } from '../../body/body-base.ts';
+import { givenText, readBodyFlags } from '../../body/body-flags.ts';
 import { rejectInvalidFlags } from '../../body/flag-edits.ts';
+import { fileReference } from '../../body/input-reader.ts';
 import { resolveSettings, type Settings } from '../../client/resolve-settings.ts';
 import type { RunCommand } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { usageFailure } from '../../errors.ts';
-import type { FlagValues } from '../../flag.ts';
+import { isGiven } from '../../flag.ts';
 import { createDeadline, type Deadline } from '../../http/time-limits.ts';
 import type { Operation } from '../../operations/operation.ts';
 import { type RunReport, withRunReport } from '../../reports/run-report.ts';
@@ -14,7 +16,7 @@ import { openResultFilter } from '../../results/print-result.ts';
 
 export interface RequestStart {
   readonly settings: Settings;
-  readonly flags: FlagValues;
+  readonly options: RequestOptions;
   readonly input: CommandInput;
   /** For reading input, attempts, waits and the response. */
   readonly deadline: Deadline;
@@ -26,25 +28,29 @@ export interface RequestStart {
 export function requestCommand(
   operation: Operation,
   runOne: (start: RequestStart, context: Context) => Promise<void>,
-): RunCommand {
+): RunCommand<RequestOptions> {
   return async (invocation, context) => {
-    const { args, flags } = invocation;
+    const { args, options } = invocation;
     const { runtime } = context;
-    const isBatch = flags.has('batch') || flags.has('rows');
-    const batchFlag = isBatch ? undefined : [...batchFlags, { name: 'prompt' }].find(({ name }) => flags.has(name));
+    const isBatch = options.batch !== undefined || options.rows !== undefined;
+    const batchFlag = isBatch ? undefined : [...batchFlags, ...promptFlags].find(({ name }) => isGiven(options, name));
     if (batchFlag) throw usageFailure(`--${batchFlag.name} works only with --batch or --rows`, 'write --batch <file>');
-    rejectInvalidFlags(operation, flags, runtime.now());
+    const given = readBodyFlags(operation, options);
+    rejectInvalidFlags(operation, given, runtime.now());
+    fileReference(options.expectSchema ?? '', '--expect-schema');
     if (isBatch) {
       const { runBatch } = await import('../../batch/run-batch.ts');
       return await runBatch(operation, invocation, context);
     }
-    await rejectReplacedInputs({ operation, args, flags }, runtime.cwd);
-    await withRunReport(flags, `svc ${operation.command.join(' ')}`, context, async (runReport) => {
-      const settings = await resolveSettings(operation, flags, context);
+    const input = { operation, args, given, options, isStdinTerminal: runtime.stdin.isTTY === true };
+    const { output, junit, summary } = options;
+    await rejectReplacedInputs(input, { '-o': output, '--junit': junit, '--summary': summary }, runtime.cwd);
+    const conversation = givenText(given, 'conversation');
+    await withRunReport(options, conversation, `svc ${operation.command.join(' ')}`, context, async (runReport) => {
+      const settings = await resolveSettings(operation, options, context);
       const deadline = createDeadline(settings.timeoutMs, runtime, settings.isTimeoutDefault);
-      const filter = await openResultFilter(flags, context, deadline.remainingMs);
-      const input = { operation, args, flags, isStdinTerminal: runtime.stdin.isTTY === true };
-      await runOne({ settings, flags, input, deadline, filter, runReport }, context);
+      const filter = await openResultFilter(options, context, deadline.remainingMs);
+      await runOne({ settings, options, input, deadline, filter, runReport }, context);
     });
   };
 }

@@ -1,21 +1,22 @@
 import { Buffer } from 'node:buffer';
 import { resolve } from 'node:path';
+import type { RequestOptions } from '../../batch/batch-flags.ts';
 import { type BodyInputs, createBodyInputs } from '../../body/input-reader.ts';
 import { type ChatExpectations, expectationFailure, readChatExpectations } from '../../client/chat-expectations.ts';
 import type { PreparedRequest } from '../../client/request.ts';
+import { expectationFlags, summaryFlags } from '../../client/request-flags.ts';
 import { checkHistoryFile, requestHistoryFile } from '../../client/request-history.ts';
 import type { Context } from '../../context.ts';
 import { Failure, usageFailure } from '../../errors.ts';
 import { fileFailure, pathExists } from '../../files/file-errors.ts';
 import { nameSameFile, writeFileAtomically } from '../../files/file-replacement.ts';
-import { type FlagValues, getStringFlag, isFlagOn } from '../../flag.ts';
+import { isGiven } from '../../flag.ts';
 import { getMember, type JsonDocument, kindOf, rootOf } from '../../json/json-node.ts';
 import { tryParseJson } from '../../json/parse-json.ts';
 import { pluralize } from '../../json/pluralize.ts';
 import { indentJson } from '../../json/write-json.ts';
 import type { ReceivedFacts } from '../../operations/received-facts.ts';
 import { formatGithubAnnotation } from '../../output/failure-text.ts';
-import { runReportFlags } from '../../reports/run-report.ts';
 import { chatStats, type ExchangeTiming, formatChatStats } from '../../results/chat-stats.ts';
 import { extractBlock } from '../../results/chat-text.ts';
 import { payloadTypes, schemaViewText } from '../../results/schema-view.ts';
@@ -36,37 +37,32 @@ export interface ResponseHooks {
   readonly onResponse: (response: PrintedResponse, request: PreparedRequest) => Promise<void>;
 }
 
-export const expectFlags = [
-  'expect-text',
-  'expect-not',
-  'expect-schema',
-  'expect-finish',
-  'expect-max-latency',
-  ...runReportFlags,
-];
-
-const hookFlags = [...expectFlags, 'expect', 'update', 'view', 'extract', 'stats', 'export'];
+/** True with a flag that checks or reports the response of a chat. */
+export function isExpecting(options: RequestOptions): boolean {
+  return isGiven(options, ...[...expectationFlags, ...summaryFlags].map(({ name }) => name));
+}
 
 /** Reads the flags and files of all hooks, before the body is built; undefined if flags and history need none. */
 export async function readHooks(start: RequestStart, context: Context): Promise<ResponseHooks | undefined> {
-  const { flags, deadline } = start;
+  const { options, deadline } = start;
   const { history } = start.settings;
-  if (history === 'off' && !hookFlags.some((name) => flags.has(name))) return undefined;
+  const { expect, update, view, extract: extracted, stats: hasStats, export: isExported } = options;
+  const isHooked = [expect, update, view, extracted, hasStats, isExported].some((value) => value !== undefined);
+  if (history === 'off' && !isHooked && !isExpecting(options)) return undefined;
   const { runtime, report, suspendSignals } = context;
   const { read } = createBodyInputs(context, deadline);
-  const expectations = await readChatExpectations(flags, read, suspendSignals);
-  const checkSchema = await openSchemaExpectation(flags, read, context);
+  const expectations = await readChatExpectations(options, read, suspendSignals);
+  const checkSchema = await openSchemaExpectation(options, read, context);
   if (history !== 'off') await checkHistoryFile(requestHistoryFile(runtime));
-  const [view, extracted] = [getStringFlag(flags, 'view'), getStringFlag(flags, 'extract')];
   return {
     textOf: ({ ids }) => {
-      if (isFlagOn(flags, 'export')) return traceExports(runtime.env, ids);
+      if (isExported) return traceExports(runtime.env, ids);
       if (view !== undefined && view !== 'table') return schemaViewText(view);
       return extracted === undefined ? undefined : extractBlock(extracted);
     },
     expectations,
     onResponse: async ({ doc, timing, facts }, request) => {
-      if (isFlagOn(flags, 'stats')) {
+      if (hasStats) {
         const stats = chatStats(rootOf(doc), timing, facts);
         await report.stats(formatChatStats(stats), stats);
       }
@@ -78,9 +74,8 @@ export async function readHooks(start: RequestStart, context: Context): Promise<
 }
 
 // The hook of `--expect`: throws Failure `safety_check` on drift, or with `--update` writes the file.
-async function openSchemaExpectation(flags: FlagValues, read: BodyInputs['read'], { runtime, report }: Context) {
-  const file = getStringFlag(flags, 'expect');
-  const isUpdate = isFlagOn(flags, 'update');
+async function openSchemaExpectation(options: RequestOptions, read: BodyInputs['read'], { runtime, report }: Context) {
+  const { expect: file, update: isUpdate, errorFormat } = options;
   if (file === undefined) {
     if (isUpdate)
       throw usageFailure('--update needs --expect', 'name the file to write: --expect schema.json --update');
@@ -88,7 +83,7 @@ async function openSchemaExpectation(flags: FlagValues, read: BodyInputs['read']
   }
   if (file === '-') throw usageFailure('--expect needs a file, not stdin', 'name a file, such as schema.json');
   const path = resolve(runtime.cwd, file);
-  if (await nameSameFile(file, getStringFlag(flags, 'output'), runtime.cwd))
+  if (await nameSameFile(file, options.output, runtime.cwd))
     throw usageFailure(`--expect and -o name the same file, ${file}`, 'choose another file with -o');
   const exists = await pathExists(path);
   const saved = exists ? await read(file) : Buffer.alloc(0);
@@ -118,7 +113,7 @@ async function openSchemaExpectation(flags: FlagValues, read: BodyInputs['read']
     const counts = `${drift.length} ${pluralize(drift.length, 'path differs', 'paths differ')} from ${file}`;
     const title = `the feedback schema changed: ${counts}`;
     const { CI, GITHUB_ACTIONS } = runtime.env;
-    if (CI && GITHUB_ACTIONS && getStringFlag(flags, 'error-format') !== 'json')
+    if (CI && GITHUB_ACTIONS && errorFormat !== 'json')
       await report.error(formatGithubAnnotation({ level: 'error', title, message: drift.join('\n'), at: file }));
     throw new Failure('safety_check', title, {
       hint: `if this is intended: --expect ${file} --update`,

@@ -1,3 +1,4 @@
+import type { RequestOptions } from '../../batch/batch-flags.ts';
 import { requireBodySource } from '../../body/body-base.ts';
 import { enforceChecks } from '../../body/body-check.ts';
 import { buildBody } from '../../body/build-body.ts';
@@ -5,7 +6,6 @@ import { createBodyInputs } from '../../body/input-reader.ts';
 import { prepareRequest } from '../../client/request.ts';
 import type { RunCommand } from '../../command.ts';
 import type { Context } from '../../context.ts';
-import { type FlagValues, isFlagOn } from '../../flag.ts';
 import type { Operation } from '../../operations/operation.ts';
 import { createTraceContext, readParent } from '../../trace/trace-context.ts';
 import { requestCommand } from './request-command.ts';
@@ -13,14 +13,14 @@ import { readHooks } from './response-hooks.ts';
 import { sendAndShow } from './send-and-show.ts';
 import { showRequest } from './show-request.ts';
 
-export function runOperation(operation: Operation): RunCommand {
+export function runOperation(operation: Operation): RunCommand<RequestOptions> {
   return requestCommand(operation, async (start, context) => {
-    const { settings, flags, input, deadline } = start;
+    const { settings, options, input, deadline } = start;
     requireBodySource(input);
     const hooks = await readHooks(start, context);
     const fill = settings.isExact
       ? undefined
-      : { ...settings.defaults, ...(await readTrace(operation, flags, context)) };
+      : { ...settings.defaults, ...(await readTrace(operation, options, context)) };
     const draft = await buildBody(input, { settings: fill }, createBodyInputs(context, deadline));
     await enforceChecks(draft, operation, settings, context.report);
     const request = prepareRequest(settings, draft);
@@ -30,9 +30,12 @@ export function runOperation(operation: Operation): RunCommand {
 }
 
 // Without a parent and --export, ids are UUIDs. The exported id of a call has the shape of TRACEPARENT in any trace.
-async function readTrace({ continuesTrace }: Operation, flags: FlagValues, context: Context) {
-  const parent = continuesTrace ? await readParent(flags, context) : undefined;
-  const isExported = isFlagOn(flags, 'export');
+async function readTrace(
+  { continuesTrace }: Operation,
+  { noParent, export: isExported }: RequestOptions,
+  context: Context,
+) {
+  const parent = continuesTrace ? await readParent(noParent, context) : undefined;
   if (!parent && !isExported) return {};
   const trace = createTraceContext(parent, context.runtime);
   return { trace, callId: isExported ? trace.callId : undefined };

@@ -17,7 +17,6 @@ import { redactSecretFields } from '../../output/redaction.ts';
 import type { Reporter } from '../../output/reporter.ts';
 import { openSink, type Sink } from '../../output/sink.ts';
 import { ClosedPipeError } from '../../output/writer.ts';
-import { runReportFlags } from '../../reports/run-report.ts';
 import { type ExchangeTiming, tokenCount } from '../../results/chat-stats.ts';
 import { defaultFormat } from '../../results/output-format.ts';
 import { type ResultView, showResponse } from '../../results/show-response.ts';
@@ -45,12 +44,12 @@ interface ShownResponse {
  * Sends a request, prints the response and returns it. A conversation is saved with it, even if it cannot be printed.
  * Throws the Failure otherwise. The outcome is in the reports of `--junit` and `--summary`, and in the history.
  */
-export async function sendAndShow(request: PreparedRequest, options: ShowOptions, context: Context) {
+export async function sendAndShow(request: PreparedRequest, start: ShowOptions, context: Context) {
   const { runtime, report } = context;
-  const { settings, hooks, runReport } = options;
+  const { settings, hooks, runReport } = start;
   const title = `svc ${request.operation.command.join(' ')}`;
   const time = new Date(runtime.now()).toISOString();
-  const shown = await sendAndPrint(request, options, context);
+  const shown = await sendAndPrint(request, start, context);
   const { doc, timing, facts } = shown;
   let { error } = shown;
   // A reader closes the pipe only after the request was sent.
@@ -141,7 +140,8 @@ async function sendAndPrint(request: PreparedRequest, options: ShowOptions, cont
     const view: ResultView = { operation, format, filter, sink, context, requestedChoices, textOf };
     const sendHooks = { signal, deadline, onAttempt: startSpinner, onRetry: report.note, ...guard };
     outcome = await send(requestContext, sendHooks, runtime);
-    const isRead = conversation ?? hooks?.expectations ?? runReportFlags.find((flag) => options.flags.has(flag));
+    const { junit, summary } = options.options;
+    const isRead = conversation ?? hooks?.expectations ?? junit ?? summary;
     const need = isRead !== undefined ? 'end' : hooks ? 'response' : 'output';
     read = await readOutcome(outcome, requestContext, runtime, async (chunks, failureOf) => {
       const { showStream } = await import('../../results/show-stream.ts');

@@ -1,5 +1,5 @@
-import { bodyFlagNames } from '../../body/body-base.ts';
 import { enforceChecks } from '../../body/body-check.ts';
+import { bodyFlagNames, readBodyFlags } from '../../body/body-flags.ts';
 import { buildSkeleton } from '../../body/build-body.ts';
 import { createBodyInputs } from '../../body/input-reader.ts';
 import type { RunCommand } from '../../command.ts';
@@ -8,7 +8,7 @@ import { usageFailure } from '../../errors.ts';
 import { bodySkeleton, type Field, type Fields, type Shape, sampleValue } from '../../fields/field.ts';
 import { objectSchema } from '../../fields/json-schema.ts';
 import { describeShape } from '../../fields/mismatch-message.ts';
-import { type FlagValues, getStringFlag } from '../../flag.ts';
+import { isGiven, type OptionsOfList } from '../../flag.ts';
 import { isRecord } from '../../json/is-record.ts';
 import { rootOf } from '../../json/json-node.ts';
 import { parseJson } from '../../json/parse-json.ts';
@@ -17,42 +17,47 @@ import { allOperations } from '../../operations/all-operations.ts';
 import type { Operation } from '../../operations/operation.ts';
 import { REDACTED, redactSecretFields } from '../../output/redaction.ts';
 import { yamlChunks } from '../../results/format-yaml.ts';
-import { requestedFormat } from '../../results/output-format.ts';
+import { type ResultOptions, requestedFormat } from '../../results/output-format.ts';
 import { openResultOutput, printResult, type ResultOutput, resultOf } from '../../results/print-result.ts';
+import type { specFlags } from '../command-flags.ts';
 import { openApiDocument } from './openapi.ts';
 
 const VIEWS = ['response', 'reply', 'skeleton', 'openapi'] as const;
 
-export const runSpec: RunCommand = async ({ args, flags }, context) => {
-  const output = await openResultOutput('document', flags, context);
-  const views = VIEWS.filter((name) => flags.has(name)).map((name) => (name === 'reply' ? 'response' : name));
+type SpecOptions = ResultOptions & OptionsOfList<typeof specFlags>;
+
+export const runSpec: RunCommand<SpecOptions> = async ({ args, options }, context) => {
+  const output = await openResultOutput('document', options, context);
+  const views = VIEWS.filter((name) => options[name] !== undefined).map((name) =>
+    name === 'reply' ? 'response' : name,
+  );
   const [view, other] = new Set(views);
   if (other) throw usageFailure(`--${view} cannot be combined with --${other}`, 'remove one of them');
   if (view === 'skeleton' && args.includes('all') && operationOf(args.filter((word) => word !== 'all')))
     throw usageFailure('--skeleton takes a value only after =', 'write --skeleton=all');
-  const isSmallest = view === 'skeleton' && getStringFlag(flags, 'skeleton') !== 'all';
-  rejectUnusedBodyFlags(flags, isSmallest ? findOperation(args) : undefined);
+  const isSmallest = view === 'skeleton' && options.skeleton !== 'all';
+  rejectUnusedBodyFlags(options, isSmallest ? findOperation(args) : undefined);
   if (view === 'openapi' && args.length > 0)
     throw usageFailure('--openapi covers all operations', 'remove the name of the operation');
   const print = (value: JsonValue): Promise<void> => printResult({ ...resultOf(value), isIndented: true }, output);
   if (view === 'openapi') await print(openApiDocument(allOperations));
-  else if (isSmallest) await printSmallestBody(findOperation(args), flags, output, context);
-  else if (view === 'skeleton') await printEveryField(findOperation(args), flags, output);
+  else if (isSmallest) await printSmallestBody(findOperation(args), options, output, context);
+  else if (view === 'skeleton') await printEveryField(findOperation(args), options, output);
   else await print(operationSchema(findOperation(args), view));
 };
 
 // Flags of the body fill in the smallest body only, and each operation has its own.
-function rejectUnusedBodyFlags(flags: FlagValues, operation: Operation | undefined): void {
+function rejectUnusedBodyFlags(options: SpecOptions, operation: Operation | undefined): void {
   const used = operation ? bodyFlagNames(operation) : [];
-  const unused = allOperations.flatMap(bodyFlagNames).find((name) => flags.has(name) && !used.includes(name));
+  const unused = allOperations.flatMap(bodyFlagNames).find((name) => isGiven(options, name) && !used.includes(name));
   if (unused === undefined) return;
   throw operation
     ? usageFailure(`--${unused} is not a flag of svc ${operation.command.join(' ')}`, 'remove it')
     : usageFailure(`--${unused} fills in the smallest body only`, `add --skeleton without =all, or remove --${unused}`);
 }
 
-async function printSmallestBody(operation: Operation, flags: FlagValues, output: ResultOutput, context: Context) {
-  const draft = await buildSkeleton(operation, flags, createBodyInputs(context));
+async function printSmallestBody(operation: Operation, options: SpecOptions, output: ResultOutput, context: Context) {
+  const draft = await buildSkeleton(operation, readBodyFlags(operation, options), createBodyInputs(context));
   const strictness = { isStrict: false, isAdviceStrict: true, isCheckDisabled: false };
   await enforceChecks(draft, operation, strictness, context.report);
   const redacted = parseJson(redactSecretFields(rootOf(draft.doc), operation, () => REDACTED));
@@ -60,11 +65,11 @@ async function printSmallestBody(operation: Operation, flags: FlagValues, output
 }
 
 // Valid bodies, with a comment above each field: in YAML, fields that are not required are comments; in JSONC all are set.
-async function printEveryField(operation: Operation, flags: FlagValues, output: ResultOutput): Promise<void> {
+async function printEveryField(operation: Operation, options: SpecOptions, output: ResultOutput): Promise<void> {
   const { command, summary, body } = operation;
   // A job with its trajectories is usually too large for YAML, which is read whole.
   const isUsuallyLarge = typeof operation.arguments?.as === 'object';
-  const format = requestedFormat('document', flags) ?? (isUsuallyLarge ? 'jsonc' : 'yaml');
+  const format = requestedFormat('document', options) ?? (isUsuallyLarge ? 'jsonc' : 'yaml');
   if (format !== 'yaml' && format !== 'jsonc')
     return printResult({ ...resultOf(bodySkeleton(body)), isIndented: true }, output);
   const [mark, hint, lines] =

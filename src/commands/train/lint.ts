@@ -3,7 +3,7 @@ import type { RunCommand } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { Failure, usageFailure } from '../../errors.ts';
 import { rejectReplacedInput } from '../../files/file-replacement.ts';
-import { type FlagValues, getArrayFlag, getStringFlag, isFlagOn } from '../../flag.ts';
+import type { OptionsOfList } from '../../flag.ts';
 import type { JsonPath } from '../../json/json-node.ts';
 import { pluralize } from '../../json/pluralize.ts';
 import { formatGithubAnnotation } from '../../output/failure-text.ts';
@@ -12,25 +12,29 @@ import { type LintKind, lintKindNames } from '../../reports/lint/lint-kinds.ts';
 import { createLinter, type LintResult } from '../../reports/lint/linter.ts';
 import { lintJson, lintText } from '../../reports/lint/report.ts';
 import { lintHtml } from '../../reports/lint/report-html.ts';
-import { readHtmlFlag, writeReportPage } from '../../reports/report-page.ts';
+import { checkHtmlPath, writeReportPage } from '../../reports/report-page.ts';
+import type { ResultOptions } from '../../results/output-format.ts';
 import { openResultOutput, printResult, resultOf } from '../../results/print-result.ts';
 import { parseGroupByPath } from '../../train/stream/groups.ts';
 import { prepareForTrajectories } from '../../train/stream/small-heap.ts';
 import { createTrajectorySources } from '../../train/stream/source.ts';
 import { showCheckProgress } from '../../train/stream/upload.ts';
+import type { lintFlags } from '../command-flags.ts';
 
 /** Prints what a trainer cannot learn from. Throws Failure `body` for what the service rejects, `safety_check` for `--fail-on`. */
-export const runTrainLint: RunCommand = async ({ args, flags }, context) => {
+type LintOptions = ResultOptions & OptionsOfList<typeof lintFlags> & { readonly errorFormat: string | undefined };
+
+export const runTrainLint: RunCommand<LintOptions> = async ({ args, options }, context) => {
   const { runtime, stdout, report } = context;
-  const output = await openResultOutput('report', flags, context);
-  const htmlPath = readHtmlFlag(flags);
-  const hasPlot = isFlagOn(flags, 'plot');
-  const fatal = parseFailOn(getArrayFlag(flags, 'fail-on'));
-  const path = parseGroupByPath(flags);
-  const isAnnotated = getStringFlag(flags, 'annotations') === 'github';
-  if (isAnnotated && getStringFlag(flags, 'error-format') === 'json')
+  const output = await openResultOutput('report', options, context);
+  const htmlPath = checkHtmlPath(options.html);
+  const hasPlot = options.plot === true;
+  const fatal = parseFailOn(options.failOn ?? []);
+  const path = parseGroupByPath(options.groupBy);
+  const isAnnotated = options.annotations === 'github';
+  if (isAnnotated && options.errorFormat === 'json')
     throw usageFailure('--annotations prints text lines on stderr', 'leave out --error-format json');
-  const { result, labels } = await lintFiles(args, flags, path, context);
+  const { result, labels } = await lintFiles(args, options, path, context);
   await writeReportPage(htmlPath, () => lintHtml(result, labels, linkFrom(htmlPath, labels, runtime.cwd)), context);
   const text = (): string => lintText(result, stdout.columns, hasPlot);
   const printed = hasPlot ? ({ ...output, format: 'text' } as const) : output;
@@ -43,8 +47,8 @@ export const runTrainLint: RunCommand = async ({ args, flags }, context) => {
   if (failure) throw failure;
 };
 
-async function lintFiles(files: readonly string[], flags: FlagValues, path: JsonPath | undefined, context: Context) {
-  const body = getStringFlag(flags, 'file');
+async function lintFiles(files: readonly string[], options: LintOptions, path: JsonPath | undefined, context: Context) {
+  const body = options.file;
   const paths = [...files, ...(body === undefined ? [] : [body])];
   if (paths.length === 0)
     throw usageFailure('svc train lint needs <files...>', 'write: svc train lint <files...>; - is stdin');
@@ -56,7 +60,7 @@ async function lintFiles(files: readonly string[], flags: FlagValues, path: Json
     const groupSources = await sources.openAll(files);
     const bodySources = body === undefined ? [] : [await sources.open(body)];
     const labels = [...groupSources, ...bodySources].map(({ label }) => label);
-    await rejectReplacedInput('--html', getStringFlag(flags, 'html'), labels, context.runtime.cwd);
+    await rejectReplacedInput('--html', options.html, labels, context.runtime.cwd);
     const { onBytes, end } = showCheckProgress([...groupSources, ...bodySources], context);
     try {
       const { read, finish } = createLinter(path, onBytes);

@@ -1,10 +1,4 @@
-import {
-  type CommandInput,
-  fileArguments,
-  readBodyBase,
-  requireBodySource,
-  wholeBodyInput,
-} from '../../body/body-base.ts';
+import { fileArguments, readBodyBase, requireBodySource, wholeBodyInput } from '../../body/body-base.ts';
 import { enforceChecks, type StreamedFinding, type StreamedPart } from '../../body/body-check.ts';
 import { buildBody } from '../../body/build-body.ts';
 import type { Draft } from '../../body/draft.ts';
@@ -17,7 +11,6 @@ import { dataDirectory } from '../../config/directories.ts';
 import type { Context } from '../../context.ts';
 import { usageFailure } from '../../errors.ts';
 import { flagName } from '../../fields/field.ts';
-import { getArrayFlag, isFlagOn } from '../../flag.ts';
 import type { RequestBody } from '../../http/message.ts';
 import { collectBody } from '../../http/size-limits.ts';
 import { getMember, kindOf, rootOf } from '../../json/json-node.ts';
@@ -44,7 +37,7 @@ import { showRequest } from '../operation/show-request.ts';
 /** Creates a training job: settings, a body that may be larger than memory, checks, guard against duplicates, send, show. */
 export const runTrain = requestCommand(trainOperation, async (start, context) => {
   requireBodySource(start.input);
-  const { settings, flags, deadline } = start;
+  const { settings, options, deadline } = start;
   const hooks = await readHooks(start, context);
   prepareForTrajectories(context.runtime.node);
   const sources = createTrajectorySources(context, dataDirectory(context.runtime), deadline);
@@ -53,7 +46,7 @@ export const runTrain = requestCommand(trainOperation, async (start, context) =>
     const { draft, body, job } = await checkTraining(input, settings, context);
     const request = prepareRequest(settings, draft, body);
     if (settings.previewFormat) return await showRequest(request, settings, context);
-    const guard = createJobGuard(job, isFlagOn(flags, 'allow-duplicate'), context);
+    const guard = createJobGuard(job, options.allowDuplicate === true, context);
     await sendAndShow(request, { ...start, hooks, guard }, context);
   } finally {
     await sources.close();
@@ -71,7 +64,7 @@ interface TrainingInput {
 // A whole body is read here, in bounded memory; its envelope, without the trajectories, is the base of the draft.
 async function readTrainingInput(start: RequestStart, sources: TrajectorySources, context: Context) {
   const { input, settings, deadline } = start;
-  const { files, groupByPath, isInline } = readTrainingFlags(input);
+  const { files, groupByPath, isInline } = readTrainingFlags(start);
   const inputs = createBodyInputs(context, deadline);
   const whole = wholeBodyInput(input);
   // YAML is not streamed; its trajectories are in the draft.
@@ -95,14 +88,13 @@ async function readTrainingInput(start: RequestStart, sources: TrajectorySources
 }
 
 // The files of a training job, none if the groups are in the body or, `isInline`, on the command line.
-function readTrainingFlags(input: CommandInput) {
-  const { flags } = input;
+function readTrainingFlags({ input, options: { file, stdin, groupBy, set = [] } }: RequestStart) {
   const files = fileArguments(input);
-  const isSet = getArrayFlag(flags, 'set').some((assignment) => /^trajectory_groups\s*[.[:=]/.test(assignment));
-  const hasWholeBody = flags.has('file') || isFlagOn(flags, 'stdin');
-  const isInline = files.length === 0 && (flags.has(flagName('trajectory_groups')) || (isSet && !hasWholeBody));
+  const isSet = set.some((assignment) => /^trajectory_groups\s*[.[:=]/.test(assignment));
+  const hasWholeBody = file !== undefined || stdin === true;
+  const isInline = files.length === 0 && (input.given.has(flagName('trajectory_groups')) || (isSet && !hasWholeBody));
   if (isSet && !isInline) throw usageFailure('--set cannot change trajectories in a file', 'edit the file');
-  const groupByPath = parseGroupByPath(flags);
+  const groupByPath = parseGroupByPath(groupBy);
   if (groupByPath && files.length === 0)
     throw usageFailure(
       '--group-by needs files with one trajectory per line',

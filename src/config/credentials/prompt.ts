@@ -1,6 +1,5 @@
 import type { Context } from '../../context.ts';
 import { Failure, InterruptedError, usageFailure } from '../../errors.ts';
-import { type FlagValues, isFlagOn } from '../../flag.ts';
 import { awaitClosedTerminal } from '../../output/closed-terminal.ts';
 import type { Runtime } from '../../runtime.ts';
 
@@ -13,8 +12,8 @@ export async function promptLine(context: PromptContext, question: string, flag:
 }
 
 /** True with `--yes`, or if the user agrees. Throws as promptLine. */
-export async function confirm(context: PromptContext, question: string, flags: FlagValues): Promise<boolean> {
-  if (isFlagOn(flags, 'yes')) return true;
+export async function confirm(context: PromptContext, question: string, isConfirmed = false): Promise<boolean> {
+  if (isConfirmed) return true;
   return /^y(es)?$/i.test((await promptLine(context, `${question} [y/N] `, '--yes')).trim());
 }
 

@@ -1,7 +1,6 @@
 import { Buffer } from 'node:buffer';
 import type { LabeledBytes } from '../../body/input-reader.ts';
 import { usageFailure } from '../../errors.ts';
-import { type FlagValues, getStringFlag } from '../../flag.ts';
 import { COMMA, LINE_FEED } from '../../json/json-bytes.ts';
 import { type JsonPath, parseJsonPath } from '../../json/json-node.ts';
 import { createTrajectoryChecks, type TrajectoryChecks } from './checks.ts';
@@ -46,8 +45,7 @@ export function filesContent(sources: readonly TextSource[], path: JsonPath | un
   };
 }
 
-export function parseGroupByPath(flags: FlagValues): JsonPath | undefined {
-  const text = getStringFlag(flags, 'group-by');
+export function parseGroupByPath(text: string | undefined): JsonPath | undefined {
   const path = text === undefined ? undefined : parseJsonPath(text);
   if (text === undefined || path) return path;
   throw usageFailure(`--group-by: ${JSON.stringify(text)} is not a valid path`, 'write a path such as metadata.task');

@@ -1,0 +1,55 @@
+import { flagName } from '../fields/field.ts';
+import { type FlagList, type FlagValue, flagGroup, type Options, optionKey } from '../flag.ts';
+import { flagTarget, type Operation } from '../operations/operation.ts';
+
+const bodySourceForms = {
+  '-f, --file <file>': {
+    summary: 'JSON body, or YAML in a .yaml file; flags change its fields; - is stdin',
+    isOnce: true,
+    conflicts: ['batch', 'rows'],
+  },
+  '--set <path=value>...': 'Set a field by its path (a.b=text, or a.b:=JSON such as a.b:=null; repeatable)',
+  '--exact': 'Send the body as given: add no fields',
+  '--strict': { summary: 'Treat warnings as errors', conflicts: ['no-check'] },
+  '--no-check': 'Treat errors in the body as warnings',
+  '--[no-]stdin': {
+    summary:
+      'Read stdin, and wait for it without the limit of 10 minutes; --no-stdin never reads it, for example in a loop',
+    offSummary: 'Never read stdin',
+  },
+} as const;
+
+export type BodySourceOptions = Options<typeof bodySourceForms>;
+
+export function bodySourceFlags(conflicts: readonly string[]): FlagList<BodySourceOptions> {
+  const stdin = { ...bodySourceForms['--[no-]stdin'], conflicts };
+  return flagGroup('Body', { ...bodySourceForms, '--[no-]stdin': stdin });
+}
+
+/** What the flags of fields and shorthands say, and `--set`, by the names of the flags. */
+export type BodyFlags = ReadonlyMap<string, FlagValue>;
+
+/** The flags among the options of a command that make a body of the operation. */
+export function readBodyFlags(operation: Operation, options: object): BodyFlags {
+  const given = new Map<string, FlagValue | undefined>(Object.entries(options));
+  return new Map(
+    bodyFlagNames(operation).flatMap((name) => {
+      const value = given.get(optionKey(name));
+      return value === undefined ? [] : [[name, value]];
+    }),
+  );
+}
+
+export function bodyFlagNames({ shorthands = {}, ...operation }: Operation): string[] {
+  return [...Object.keys(flagTarget(operation).fields).map(flagName), ...Object.keys(shorthands), 'set'];
+}
+
+export function givenText(given: BodyFlags, name: string): string | undefined {
+  const value = given.get(name);
+  return typeof value === 'string' ? value : undefined;
+}
+
+export function givenTexts(given: BodyFlags, name: string): readonly string[] {
+  const value = given.get(name);
+  return typeof value === 'object' ? value : [];
+}
