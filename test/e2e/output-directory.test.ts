@@ -1,0 +1,25 @@
+import { readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { answerJson, countingServer } from '../support/counting-server.ts';
+import { run } from '../support/process.ts';
+import { temporaryDirectory } from '../support/svc.ts';
+
+const inputs = { 'a single request': ['hi', '-m', 'm'], 'a batch': ['--batch', 'in.jsonl'] };
+
+it.each(Object.entries(inputs))('%s does not create a directory that -o names', async (_, input) => {
+  const cwd = temporaryDirectory();
+  writeFileSync(join(cwd, 'in.jsonl'), '{"model":"m","messages":[{"role":"user","content":"hi"}]}\n');
+  const server = await countingServer(
+    () => 'request',
+    (_body, response) => answerJson(response, { choices: [{ message: { content: 'ok' } }] }),
+  );
+  const env = { SVC_TOKEN: 'tok-en-1', SVC_BASE_URL: server.url };
+  const before = readdirSync(cwd);
+  for (const output of ['none/', 'none/x/', './none/.', `${cwd}/none/`]) {
+    const { code, stderr } = await run(['chat', ...input, '-o', output], { cwd, env });
+    expect({ output, code, stderr }).toEqual({ output, code: 12, stderr: expect.stringContaining(output) });
+  }
+  expect(readdirSync(cwd)).toEqual(before);
+  expect(server.counts.size).toBe(0);
+});
