@@ -7,6 +7,7 @@ import {
 } from '../config/credentials/credential.ts';
 import { type Destination, missingBaseUrl } from '../config/destination.ts';
 import { dataDirectory } from '../config/directories.ts';
+import { authScheme } from '../config/select-profile.ts';
 import type { Context } from '../context.ts';
 import { Failure } from '../errors.ts';
 import { isLoopbackUrl, proxySecrets } from '../http/proxy.ts';
@@ -70,7 +71,7 @@ export async function readAuthorization(
   const { url, proxy, isPlainHttpAllowed } = destination;
   if (proxy) report.addSecrets(proxySecrets(proxy));
   const baseUrl = url.href.slice(0, -operation.path.length);
-  const source = requireCredentialSource(operation.auth, baseUrl, profile, runtime.env);
+  const source = requireCredentialSource(authScheme(operation.host, profile.profile), baseUrl, profile, runtime.env);
   const isExposed = url.protocol === 'http:' && !isLoopbackUrl(url);
   if (isExposed && !isPlainHttpAllowed)
     throw new Failure('safety_check', `${url.origin} is plain http: anyone on the network could read the credential`, {
@@ -85,8 +86,9 @@ export async function readAuthorization(
 }
 
 /** True if a request could be authorized: without a destination, if any credential is configured. Reads no secret. */
-export function hasCredential({ operation: { auth }, destination, profile }: Settings, env: Runtime['env']): boolean {
+export function hasCredential({ operation, destination, profile }: Settings, env: Runtime['env']): boolean {
   if (destination?.isLocal) return false;
+  const auth = authScheme(operation.host, profile.profile);
   try {
     if (!destination) return findCredentialSource(auth, profile, env) !== undefined;
     requireCredentialSource(auth, destination.url.origin, profile, env);

@@ -14,6 +14,7 @@ import {
   parseDurationMs,
   parseHeaderFlags,
   parseServerStatuses,
+  readSettingValue,
   requireValidHeader,
 } from '../config/setting-kinds.ts';
 import { findSetting } from '../config/settings.ts';
@@ -88,6 +89,8 @@ export async function resolveSettings(
   const timeoutMs = timeout ? parseDurationMs(timeout.label, timeout.text) : defaultTimeoutMs;
   const maxRetries = retries ? parseCount(retries.label, retries.text) : Number(findSetting('retries').default);
   const overload = resolveSetting('overload_statuses', sources);
+  const traceAuth = resolveSetting('trace_auth', sources);
+  if (traceAuth) readSettingValue(findSetting('trace_auth'), traceAuth.text, traceAuth.label, runtime.cwd);
   const history = resolveHistoryMode(sources);
   if (!target && !previewFormat) throw missingBaseUrl(selected);
   if (target?.isLocal && previewFormat === 'curl')

@@ -120,9 +120,11 @@ export async function sendOnce(
 ): Promise<Outcome> {
   context.response = undefined;
   const onEnd = onAttempt?.(progressDescriber(request, context, runtime.elapsed));
+  // Those of a stream are complete when it has been read.
+  const warnings: string[] = [];
   try {
     const received = await send(request)
-      .then(decompressResponse)
+      .then((response) => decompressResponse(response, (note) => warnings.push(note)))
       .catch((error: unknown) => {
         throw failureFromError(error, context);
       });
@@ -136,7 +138,7 @@ export async function sendOnce(
       throw new Failure(reason.code, `${reason.message}; ${failure.message}`, { ...failure.facts, isPermanent: true });
     }
     // The rest of the body may be sent meanwhile.
-    const warnings = context.progress.phase === 'all' ? [] : [earlyWarning(request, context)];
+    if (context.progress.phase !== 'all') warnings.push(earlyWarning(request, context));
     const { firstByte, response } = context.operation.canStream
       ? await peekBody(received).catch((error: unknown) => {
           throw failureFromBodyError(error, context);
@@ -148,7 +150,7 @@ export async function sendOnce(
       return { response, parsedResponse, chunks: undefined, warnings };
     }
     const { openStream } = await import('./stream-chunks.ts');
-    const chunks = await openStream(response, context, runtime.after);
+    const chunks = await openStream(response, context, runtime.after, (warning) => warnings.push(warning));
     return { response, parsedResponse: undefined, chunks, warnings };
   } finally {
     onEnd?.();

@@ -6,7 +6,7 @@ import { readEventStream, type ServerEvent } from '../http/event-stream.ts';
 import type { HttpResponse } from '../http/message.ts';
 import { JsonError } from '../json/json-error.ts';
 import { firstStringMember, getMember, itemsAt, type JsonNode, rawText, rootOf } from '../json/json-node.ts';
-import { parseJson } from '../json/parse-json.ts';
+import { parseJson, tryParseJson } from '../json/parse-json.ts';
 import type { Runtime } from '../runtime.ts';
 import { failureFromBodyError, invalidResponseFailure, serviceName } from './exchange-failure.ts';
 import type { RequestContext } from './request.ts';
@@ -21,21 +21,32 @@ const MAX_CHUNK_VALUES = 1_000_000;
 /**
  * Waits for the first chunk of a streamed chat completion and returns all of them. Throws a Failure, now or while the
  * chunks are read, if the stream carries an error, is cut, or ends before every choice that it began has its finish
- * reason: `[DONE]` alone does not mean success.
+ * reason: `[DONE]` alone does not mean success. Numbers that JSON does not have are read as null, with a warning.
  */
-export async function openStream(response: HttpResponse, context: RequestContext, after: Runtime['after']) {
-  const chunks = readStreamChunks(response, context, after);
+export async function openStream(
+  response: HttpResponse,
+  context: RequestContext,
+  after: Runtime['after'],
+  onWarning: (message: string) => void,
+) {
+  const chunks = readStreamChunks(response, context, after, onWarning);
   const first = await chunks.next();
   return first.done ? chunks : prependChunk(first.value, chunks);
 }
 
-async function* readStreamChunks(response: HttpResponse, context: RequestContext, after: Runtime['after']) {
+async function* readStreamChunks(
+  response: HttpResponse,
+  context: RequestContext,
+  after: Runtime['after'],
+  onWarning: (message: string) => void,
+) {
   const choices = requestedChoiceCount(rootOf(context.draft.doc));
   const name = streamName(context);
   const finishedIndexes = new Set<string>();
   const seenIndexes = new Set<string>();
   let receivedChunks = 0;
   let isEventCut = false;
+  let hasNonFinite = false;
   const onCutEvent = (): void => {
     isEventCut = true;
   };
@@ -43,7 +54,12 @@ async function* readStreamChunks(response: HttpResponse, context: RequestContext
   try {
     for await (const event of readEventStream(response.body, onCutEvent)) {
       if (event.data.trim() === '[DONE]') break;
-      const chunk = parseChunk(event, context, receivedChunks > 0);
+      if (isKeepAlive(event)) continue;
+      const data = withoutNonFinite(event.data);
+      if (data !== event.data && !hasNonFinite)
+        onWarning(`${name} has numbers that are not JSON (NaN or Infinity); they are read as null`);
+      hasNonFinite ||= data !== event.data;
+      const chunk = parseChunk({ ...event, data }, context, receivedChunks > 0);
       receivedChunks += 1;
       const chunkChoices = itemsAt(chunk, 'choices');
       // Usage alone does not extend the time: a server may send it forever.
@@ -77,6 +93,20 @@ async function* readStreamChunks(response: HttpResponse, context: RequestContext
 
 function streamName({ destination }: RequestContext): string {
   return `the stream from ${serviceName(destination)}`;
+}
+
+const NON_FINITE_OR_STRING = /"(?:[^"\\]|\\.)*"|-?\b(?:Infinity|NaN)\b/g;
+
+function withoutNonFinite(data: string): string {
+  if (!/\b(?:Infinity|NaN)\b/.test(data)) return data;
+  return data.replace(NON_FINITE_OR_STRING, (found) => (found.startsWith('"') ? found : 'null'));
+}
+
+// Such as `event: ping`: another name than that of a message, and no JSON.
+function isKeepAlive({ name, data, isTerminated }: ServerEvent): boolean {
+  return (
+    isTerminated && !['message', 'error', undefined].includes(name) && tryParseJson(Buffer.from(data)) === undefined
+  );
 }
 
 function parseChunk(event: ServerEvent, context: RequestContext, hasBegun: boolean): JsonNode {

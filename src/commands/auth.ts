@@ -18,7 +18,7 @@ import {
   readProfiles,
   updateProfiles,
 } from '../config/profile-store.ts';
-import { originMismatchWarnings, profileOrigins, selectProfile } from '../config/select-profile.ts';
+import { originMismatchWarnings, profileOrigins, schemeOrigins, selectProfile } from '../config/select-profile.ts';
 import { applyProfileChanges, type ProfileChanges, readProfileChanges } from '../config/setting-kinds.ts';
 import {
   type ServiceOptions,
@@ -159,12 +159,12 @@ async function basicCredentials(
   basicAuthorization(username, password);
   // Basic authentication allows it; an unset CI secret looks the same.
   if (password === '') await context.report.warn('the password is empty');
-  return { username, password, basic_origins: profileOrigins(profile, ['trace']) };
+  return { username, password, basic_origins: schemeOrigins('basic', profile) };
 }
 
 function bearerCredentials(profile: Profile, token: string): Profile {
   bearerAuthorization(token, 'the input');
-  return { token, bearer_origins: profileOrigins(profile, ['chat', 'train']) };
+  return { token, bearer_origins: schemeOrigins('bearer', profile) };
 }
 
 // A new secret replaces the one of its kind, in the profile or in the keychain.
@@ -179,7 +179,7 @@ function replaceCredentials(profile: Profile, credentials: Profile): Profile {
 async function verifyPassword(name: string, { credential_command, ...profile }: Profile, context: Context) {
   const { runtime, report, signal } = context;
   const skip = (reason: string): Promise<void> => report.note(`the password was not verified: ${reason}`);
-  if (profileOrigins(profile, ['trace']).length === 0) return skip('the profile has no base URL for feedback');
+  if (schemeOrigins('basic', profile).length === 0) return skip('no base URL of the profile uses one');
   const selected = { name, source: '--profile', isLocal: false, profile };
   // What is verified is the profile, not what the environment has for other requests: no base URL and no credentials of it.
   const variables = settingsTable.flatMap(({ kind, variable }: Setting) =>

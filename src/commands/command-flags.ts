@@ -1,4 +1,5 @@
 import { flagGroup, joinFlags } from '../flag.ts';
+import { faultForms } from '../local-service/fault-terms.ts';
 import { allOperations } from '../operations/all-operations.ts';
 import { changesNothing } from '../operations/operation.ts';
 import { lintKindNames } from '../reports/lint/lint-kinds.ts';
@@ -94,8 +95,7 @@ export const serveFlags = joinFlags(
     '--open': 'Print a login link to the page of the service, valid once within 60 s, and open it in a browser',
   }),
   flagGroup('Testing', {
-    '--fault <rule>...':
-      'Inject failures; a rule is terms joined by commas, such as operation=chat,status=503. Terms: operation, status, retry-after=2, delay=0.2s, cut=<bytes>, reset=before|after, delete=old, rate=5/10s, every=3, first=<n>, header=<name:value>, chance=0.2, seed=1 (repeatable)',
+    '--fault <rule>...': `Inject failures; a rule is terms joined by commas, such as operation=chat,status=503. Terms: ${faultForms.join(', ')} (repeatable)`,
     '--record <file>': 'Record requests and responses as HAR 1.2, without credentials',
     '--replay <file>': {
       summary: 'Respond from a HAR file; exit with 13 at the end if a request was not recorded',

@@ -13,7 +13,7 @@ import {
   requireStoredProfile,
   updateProfiles,
 } from '../config/profile-store.ts';
-import { originMismatchWarnings, profileOrigins, selectProfile } from '../config/select-profile.ts';
+import { originMismatchWarnings, profileOrigins, schemeOrigins, selectProfile } from '../config/select-profile.ts';
 import {
   applyProfileChanges,
   type ProfileChanges,
@@ -67,8 +67,8 @@ function withCommand(profile: Profile, { credential_command: change }: ProfileCh
   requireOrigins(rest, 'a credential command needs');
   return {
     ...rest,
-    basic_command_origins: profileOrigins(rest, ['trace']),
-    bearer_command_origins: profileOrigins(rest, ['chat', 'train']),
+    basic_command_origins: schemeOrigins('basic', rest),
+    bearer_command_origins: schemeOrigins('bearer', rest),
   };
 }
 

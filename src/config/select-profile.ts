@@ -50,6 +50,17 @@ export async function selectProfile(
   return { name, source, isLocal: false, profile: getProfile(stored, name) };
 }
 
+/** How requests of a host are authorized. */
+export function authScheme(host: ServiceHost, { trace_auth }: Profile): 'basic' | 'bearer' {
+  return host === 'trace' && trace_auth !== 'bearer' ? 'basic' : 'bearer';
+}
+
+/** The origins of the base URLs that get the credential of a scheme. */
+export function schemeOrigins(scheme: 'basic' | 'bearer', profile: Profile): string[] {
+  const hosts = serviceHosts.filter((host) => authScheme(host, profile) === scheme);
+  return profileOrigins(profile, hosts);
+}
+
 /** The origins of a profile's base URLs, of all hosts or of those given. */
 export function profileOrigins(profile: Profile, hosts: readonly ServiceHost[] = serviceHosts): string[] {
   const urls = hosts.map((host) => resolveBaseUrl(host, undefined, {}, profile));
@@ -58,17 +69,17 @@ export function profileOrigins(profile: Profile, hosts: readonly ServiceHost[] =
 
 export function originMismatchWarnings(name: string, profile: Profile): string[] {
   const { password = profile.password_key, token = profile.token_key, credential_command: command } = profile;
-  const hasMismatch = (allowedOrigins: readonly string[] = [], ...hosts: readonly ServiceHost[]): boolean =>
-    profileOrigins(profile, hosts).some((origin) => !allowedOrigins.includes(origin));
+  const hasMismatch = (scheme: 'basic' | 'bearer', allowedOrigins: readonly string[] = []): boolean =>
+    schemeOrigins(scheme, profile).some((origin) => !allowedOrigins.includes(origin));
   const warnings: string[] = [];
   const warn = (what: string, rest: string): void =>
     void warnings.push(`${what} of profile "${name}" belongs to another base URL and ${rest}`);
   const isNotSent = `is not sent to this one; to store one for it, run: svc auth login --profile ${name}`;
   const isNotRun = `is not run for this one; to use it, set it again: svc profile set ${name} --credential-command …`;
   const { basic_command_origins: forBasic, bearer_command_origins: forBearer } = profile;
-  if (password !== undefined && hasMismatch(profile.basic_origins, 'trace')) warn('the password', isNotSent);
-  if (token !== undefined && hasMismatch(profile.bearer_origins, 'chat', 'train')) warn('the token', isNotSent);
-  if (command !== undefined && (hasMismatch(forBasic, 'trace') || hasMismatch(forBearer, 'chat', 'train')))
+  if (password !== undefined && hasMismatch('basic', profile.basic_origins)) warn('the password', isNotSent);
+  if (token !== undefined && hasMismatch('bearer', profile.bearer_origins)) warn('the token', isNotSent);
+  if (command !== undefined && (hasMismatch('basic', forBasic) || hasMismatch('bearer', forBearer)))
     warn('credential_command', isNotRun);
   return warnings;
 }

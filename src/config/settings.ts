@@ -51,6 +51,7 @@ export const settings = [
   { name: 'password', kind: 'secret', summary: 'Password for feedback and calls', variable: 'SVC_PASSWORD', isStored: true },
   { name: 'token', kind: 'secret', summary: 'Token for chat completions and training jobs', variable: 'SVC_TOKEN', isStored: true },
   { name: 'credential_command', kind: 'command', summary: 'Program that prints the password or token: a command line or a JSON array, run without a shell', flag: 'profiles', isStored: true },
+  { name: 'trace_auth', kind: 'choice', summary: 'Authorization of feedback and calls: the user name and password, or the token', flag: 'profiles', isStored: true, choices: ['basic', 'bearer'], default: 'basic' },
   { name: 'headers', kind: 'headers', summary: 'Header to add (repeatable)', flag: 'requests', flagName: 'header', short: 'H', isStored: true },
   { name: 'project_id', kind: 'project', summary: 'Project for bodies that do not name one', flag: 'profiles', variable: 'SVC_PROJECT_ID', isStored: true, isProject: true, completes: 'projects' },
   { name: 'model', kind: 'text', summary: 'Model for chats that do not name one', flag: 'profiles', short: 'm', variable: 'SVC_MODEL', isStored: true, isProject: true, completes: 'models' },

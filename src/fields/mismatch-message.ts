@@ -1,4 +1,4 @@
-import { type JsonNode, type JsonPath, kindName, kindOf, rawText, stringOf } from '../json/json-node.ts';
+import { getMember, type JsonNode, type JsonPath, kindName, kindOf, rawText, stringOf } from '../json/json-node.ts';
 import { compareNumberLiterals } from '../json/number-literal.ts';
 import { joinWithOr } from './closest-match.ts';
 import type { Field, Shape } from './field.ts';
@@ -23,7 +23,8 @@ export function mismatchMessage(rootShape: Shape, path: JsonPath, node: JsonNode
   const expressible = isFlag ? wider.filter(({ type }) => type !== 'object' && type !== 'list') : wider;
   // Other kinds of refs and times are not worth a suggestion.
   const named = expressible.filter((form) => !('format' in form));
-  const accepted = joinWithOr([...formsOf(shape), ...named.flatMap(formsOf), ...nullForm(shape, isFlag)]);
+  const forms = [...formsOf(shape), ...named.flatMap(formsOf), ...nullForm(shape, isFlag)];
+  const accepted = joinWithOr([...new Set(forms)]);
   const hint =
     expressible.length < wider.length ? `; to set JSON, write --set ${path.at(-1)}:=...` : dayHint(shape, node);
   return `must be ${accepted}${shape.isSecret ? '' : `, not ${describeValue(node)}`}${hint}`;
@@ -49,6 +50,12 @@ export function isInRange(node: JsonNode, { min, max }: NumberRange): boolean {
 }
 
 function isOfShape(node: JsonNode, shape: Shape): boolean {
+  const fields = Object.entries((shape.type === 'object' && shape.fields) || {});
+  if (kindOf(node) === 'object' && fields.length > 0)
+    return fields.every(([name, field]) => {
+      const value = getMember(node, name);
+      return value !== undefined && isOfShape(value, field);
+    });
   if (shape.type !== 'string' || kindOf(node) !== 'string') return kindOf(node) === shape.type;
   const text = stringOf(node);
   return shape.oneOf?.includes(text) ?? (shape.format === undefined || hasFormat(text, shape.format));

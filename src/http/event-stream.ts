@@ -4,6 +4,9 @@ import { UnusableBodyError } from './size-limits.ts';
 // An event is held until its end.
 const MAX_EVENT_CHARS = 8 * 1024 * 1024;
 
+// The name of what is no event, but a line of JSON.
+const BARE_LINE = 'line';
+
 export interface ServerEvent {
   /** The text after `event:`; undefined without that line. */
   readonly name: string | undefined;
@@ -21,9 +24,14 @@ export async function* readEventStream(
   let isTerminated = true;
   let isTooLong = false;
   const parser = createParser({
-    onEvent: ({ event: name, data }) => ready.push({ name, data, isTerminated }),
-    onError: ({ type }) => {
+    onEvent: ({ event: name, data }) => {
+      // No event (WHATWG HTML, 9.2.6).
+      if (data !== '') ready.push({ name, data, isTerminated });
+    },
+    onError: ({ type, line = '' }) => {
       isTooLong ||= type === 'max-buffer-size-exceeded';
+      // Some servers write an error as a line of JSON, without `data:`.
+      if (type === 'unknown-field' && line.startsWith('{')) ready.push({ name: BARE_LINE, data: line, isTerminated });
     },
     maxBufferSize: MAX_EVENT_CHARS,
   });

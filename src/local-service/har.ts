@@ -162,6 +162,7 @@ function bodyText(bytes: Buffer): { readonly text: string; readonly encoding?: s
 
 const MAX_LISTED_REQUESTS = 5;
 const BODY_HEADER = /^(content-(type|length|encoding)|transfer-encoding|connection|keep-alive|date)$/i;
+const BODILESS_STATUSES = [204, 304];
 const MIN_STATUS = 200;
 const MAX_STATUS = 999;
 
@@ -227,6 +228,8 @@ function replayedResponse(
   for (const [at, value] of requestValues.entries()) text = text.replaceAll(value, actual[at] ?? value);
   const contentType = getHeader(headers, 'content-type') ?? 'application/json';
   const kept = headers.filter(([name]) => !BODY_HEADER.test(name));
+  if (BODILESS_STATUSES.includes(status))
+    return { ...textResponse(status, Buffer.alloc(0), contentType), headers: kept };
   const response = textResponse(status, Buffer.from(text, 'latin1'), contentType, kept);
   if (!isCut) return response;
   // Without a length, because the body ends early.

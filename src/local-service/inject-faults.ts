@@ -1,24 +1,31 @@
+import { Buffer } from 'node:buffer';
 import { createHash } from 'node:crypto';
-import { parseDurationMs } from '../config/setting-kinds.ts';
-import { usageFailure } from '../errors.ts';
-import { joinWithOr } from '../fields/closest-match.ts';
-import { getHeader, type HttpHeaders, type HttpResponse, type Middleware, type Send } from '../http/message.ts';
+import { pipeline } from 'node:stream';
+import { constants, createBrotliCompress, createDeflate, createDeflateRaw, createGzip } from 'node:zlib';
+import { readEventStream } from '../http/event-stream.ts';
+import {
+  getHeader,
+  type HttpHeaders,
+  type HttpRequest,
+  type HttpResponse,
+  type Middleware,
+  type Send,
+} from '../http/message.ts';
+import { collectBody } from '../http/size-limits.ts';
 import { abortableDelay } from '../http/time-limits.ts';
 import { firstStringMember } from '../json/json-node.ts';
 import { tryParseJson } from '../json/parse-json.ts';
-import { allOperations, operationAt } from '../operations/all-operations.ts';
-import { feedbackReplaceOperation } from '../operations/feedback-replace.ts';
+import { operationAt } from '../operations/all-operations.ts';
 import type { Runtime } from '../runtime.ts';
 import { sendWithCopies } from './body-copy.ts';
 import { yieldToEventLoop } from './event-loop.ts';
-import { HttpError, httpErrorResponse, requestPath } from './responses.ts';
+import type { FaultRule } from './fault-rule.ts';
+import { HttpError, httpErrorResponse, jsonResponse, requestPath, textResponse } from './responses.ts';
 
 /** Thrown instead of a response: the connection is reset, as by a server that crashes. */
 export class ConnectionResetError extends Error {
   override readonly name = 'ConnectionResetError';
 }
-
-export type FaultRule = ReturnType<typeof parseFaultRule>;
 
 /** Injects faults into the operations (`--fault`). The first rule that applies to a request decides. */
 export function withFaults(
@@ -26,57 +33,109 @@ export function withFaults(
   { after, elapsed }: Pick<Runtime, 'after' | 'elapsed'>,
   deleteFeedback: (project: string, id: string) => Promise<void>,
 ): Middleware {
-  const counters = rules.map(createRuleCounter);
+  const selections = rules.map(createSelection);
   return (next) => async (request) => {
     const path = requestPath(request);
     const operation = operationAt(path);
-    const [rule] = operation ? counters.flatMap((count) => count(path, request.headers, elapsed()) ?? []) : [];
-    if (!operation || !rule) return next(request);
+    const [selected] = operation ? selections.flatMap((select) => select(path, request.headers, elapsed()) ?? []) : [];
+    if (!operation || !selected) return next(request);
+    const { rule, number, load } = selected;
+    let waits = 0;
+    const wait: Wait = async (milliseconds) => {
+      waits += 1;
+      const shift = rule.jitter * (2 * shareOf(`${rule.seed}:${number}:${waits}`) - 1);
+      const delayMs = milliseconds * (1 + shift) * Math.max(1, load.inFlight / rule.knee);
+      if (delayMs > 0) await abortableDelay(delayMs, after, request.signal);
+    };
     const respond: Send = async (sent) => {
-      if (rule.delayMs > 0) await abortableDelay(rule.delayMs, after, sent.signal);
+      await wait(rule.delayMs + rule.firstTokenMs);
       if (rule.reset === 'before') throw new ConnectionResetError('reset by --fault before the request was applied');
+      if (rule.isCompleteMode) return completeModeResponse();
       if (rule.status !== undefined) {
         const headers = rule.retryAfter === undefined ? [] : [['Retry-After', rule.retryAfter] as const];
         return httpErrorResponse(new HttpError(rule.status, 'injected by --fault', headers), operation.errors);
       }
-      const response = await next(sent);
+      const response = await editResponse(await next(sent), rule, wait);
       if (rule.reset === 'after') throw new ConnectionResetError('reset by --fault after the request was applied');
+      return response;
+    };
+    const play: Send = async (sent) => {
+      const played = await respond(sent);
+      const response = rule.encodings.length > 0 ? encodeResponse(played, rule.encodings) : played;
       if (rule.cutBytes === undefined) return response;
       return { ...response, body: cutBody(response.body, rule.cutBytes), completeBody: undefined };
     };
-    if (!rule.deletesOldFeedback) return respond(request);
+    if (load.inFlight >= rule.capacity) return queueFullResponse();
+    if (!rule.deletesOldFeedback) return whileInFlight(load, request, play);
     // As a server that deletes the old record before its last checks (docs/servers.md): before a 400, 5xx or lost response.
-    return sendWithCopies(request, respond, operation.maxBodyBytes, async (sent, response) => {
-      const isDeleted = response ? response.status === 400 || response.status >= 500 : rule.reset === 'before';
-      const body = isDeleted ? tryParseJson(sent) : undefined;
-      const [project, id] = ['project_id', 'feedback_id'].map((name) => body && firstStringMember(body, name));
-      if (project !== undefined && id !== undefined) await deleteFeedback(project, id);
-    });
+    const playAndDelete: Send = (original) =>
+      sendWithCopies(original, play, operation.maxBodyBytes, async (sent, response) => {
+        const isDeleted = response ? response.status === 400 || response.status >= 500 : rule.reset === 'before';
+        const body = isDeleted ? tryParseJson(sent) : undefined;
+        const [project, id] = ['project_id', 'feedback_id'].map((name) => body && firstStringMember(body, name));
+        if (project !== undefined && id !== undefined) await deleteFeedback(project, id);
+      });
+    return whileInFlight(load, request, playAndDelete);
   };
 }
 
-// Counts the requests that match a rule; undefined for requests that it does not affect.
-function createRuleCounter(rule: FaultRule) {
+interface Load {
+  inFlight: number;
+}
+
+// Counts a request until its response has ended or its client is gone.
+async function whileInFlight(load: Load, request: HttpRequest, send: Send): Promise<HttpResponse> {
+  load.inFlight += 1;
+  let isOver = false;
+  const leave = (): void => {
+    if (!isOver) load.inFlight -= 1;
+    isOver = true;
+  };
+  request.signal?.addEventListener('abort', leave, { once: true });
+  const body = async function* (chunks: HttpResponse['body']): AsyncGenerator<Uint8Array> {
+    try {
+      yield* chunks;
+    } finally {
+      leave();
+    }
+  };
+  try {
+    const response = await send(request);
+    if (!response.completeBody) return { ...response, body: body(response.body) };
+    leave();
+    return response;
+  } catch (error) {
+    leave();
+    throw error;
+  }
+}
+
+// Returns the rule for requests that it selects, and how many matched it before; undefined for others.
+function createSelection(rule: FaultRule) {
   const { header, every, first, chance, seed, rate, retryAfter } = rule;
+  const load: Load = { inFlight: 0 };
   let matched = 0;
   let windowStart = Number.NEGATIVE_INFINITY;
   let windowCount = 0;
-  return (path: string, headers: HttpHeaders, now: number): FaultRule | undefined => {
+  return (path: string, headers: HttpHeaders, now: number) => {
     if (rule.path !== undefined && rule.path !== path) return undefined;
     const value = header && getHeader(headers, header.name);
     if (header && (value === undefined || (header.value !== undefined && header.value !== value))) return undefined;
     matched += 1;
     if (matched % every !== 0 || matched > first) return undefined;
-    // A share from 0 to below 1, the same for the same text on every machine.
-    const hash = createHash('sha256').update(`${seed}:${matched}`).digest();
-    if (chance < 1 && hash.readUInt32BE(0) / 2 ** 32 >= chance) return undefined;
-    if (!rate) return rule;
+    if (chance < 1 && shareOf(`${seed}:${matched}`) >= chance) return undefined;
+    if (!rate) return { rule, load, number: matched };
     if (now >= windowStart + rate.periodMs) [windowStart, windowCount] = [now, 0];
     windowCount += 1;
     if (windowCount <= rate.count) return undefined;
     const seconds = Math.max(1, Math.ceil((windowStart + rate.periodMs - now) / 1000));
-    return { ...rule, retryAfter: retryAfter ?? String(seconds) };
+    return { rule: { ...rule, retryAfter: retryAfter ?? String(seconds) }, load, number: matched };
   };
+}
+
+// From 0 to below 1, the same for the same text on every machine.
+function shareOf(text: string): number {
+  return createHash('sha256').update(text).digest().readUInt32BE(0) / 2 ** 32;
 }
 
 export async function* cutBody(body: HttpResponse['body'], maxBytes: number): AsyncGenerator<Uint8Array> {
@@ -91,90 +150,117 @@ export async function* cutBody(body: HttpResponse['body'], maxBytes: number): As
   }
 }
 
-const EXAMPLE = 'for example operation=chat,every=3,status=503,retry-after=2';
-const RATE_LIMITED_STATUS = 429;
-
-/** Parses a rule such as `operation=chat,every=3,status=503,retry-after=2`. Throws Failure `usage`. */
-export function parseFaultRule(text: string) {
-  const fields = new Map<string, string>();
-  for (const part of text.split(',')) {
-    const [, name = '', value = ''] = /^\s*([^=\s]*)\s*(?:=(.*))?$/s.exec(part) ?? [];
-    const key = faultKeys.get(name);
-    if (!key || fields.has(name)) {
-      const names = Array.from(faultKeys.keys(), (known) => `${known}=`).join(' ');
-      const why = key ? 'is given twice' : 'is not a term';
-      throw faultFailure(part.trim(), `${name}= ${why}; terms, each at most once: ${names}; ${EXAMPLE}`);
-    }
-    const [pattern, hint] = key;
-    if (!pattern.test(value)) throw faultFailure(part.trim(), hint);
-    fields.set(name, value);
-  }
-  const read = <T>(name: string, parse: (value: string) => T): T | undefined => {
-    const value = fields.get(name);
-    return value === undefined ? undefined : parse(value);
-  };
-  const number = (name: string): number | undefined => read(name, Number);
-  const rate = read('rate', (value) => {
-    const [count, period = ''] = value.split('/');
-    return { count: Number(count), periodMs: parseDurationMs('--fault rate', period) };
-  });
-  const rule = {
-    path: read('operation', (name) => {
-      const operation = allOperations.find((one) => one.path === name || operationName(one) === name);
-      if (!operation) throw faultFailure(`operation=${name}`, OPERATION_HINT);
-      return operation.path;
-    }),
-    header: read('header', (value) => {
-      const [, name = '', wanted] = /^([^:]+)(?::\s*(.*))?$/s.exec(value) ?? [];
-      return { name, value: wanted };
-    }),
-    /** Of the matching requests every nth, only the first ones, and a share of them. */
-    every: number('every') ?? 1,
-    first: number('first') ?? Number.POSITIVE_INFINITY,
-    chance: number('chance') ?? 1,
-    seed: fields.get('seed') ?? '0',
-    /** Affects only the requests above it. */
-    rate,
-    status: number('status') ?? (rate ? RATE_LIMITED_STATUS : undefined),
-    retryAfter: fields.get('retry-after'),
-    delayMs: read('delay', (value) => parseDurationMs('--fault delay', value)) ?? 0,
-    cutBytes: number('cut'),
-    reset: fields.get('reset'),
-    deletesOldFeedback: fields.has('delete'),
-  };
-  const effects = [rule.status, rule.cutBytes, rule.reset].filter((effect) => effect !== undefined).length;
-  if (effects > 1) throw faultFailure(text, 'a rule has one of status, cut and reset; give --fault again for another');
-  if (rule.retryAfter !== undefined && rule.status === undefined)
-    throw faultFailure(`retry-after=${rule.retryAfter}`, `it needs status= or rate=; ${EXAMPLE}`);
-  if (rule.deletesOldFeedback && rule.path !== feedbackReplaceOperation.path)
-    throw faultFailure('delete=old', 'it needs operation=feedback-replace');
-  if (effects === 0 && rule.delayMs === 0 && !rule.deletesOldFeedback)
-    throw faultFailure(text, `add status=, delay=, cut=, reset= or delete=; ${EXAMPLE}`);
-  return rule;
+// The response of vLLM with a full queue (docs/servers.md).
+function queueFullResponse(): HttpResponse {
+  const message = 'The engine is currently busy and cannot accept new requests. Please retry later.';
+  return jsonResponse(503, { error: { message, type: 'Service Unavailable', param: null, code: 503 } });
 }
 
-const OPERATION_HINT = `use ${joinWithOr(allOperations.map(operationName))}`;
+function completeModeResponse(): HttpResponse {
+  const reason = 'the project takes only complete calls (--fault complete-mode)';
+  return jsonResponse(400, { reason, error_code: 'CALLS_COMPLETE_MODE_REQUIRED' });
+}
 
-const faultKeys: ReadonlyMap<string, readonly [pattern: RegExp, hint: string]> = new Map([
-  ['operation', [/./, OPERATION_HINT]],
-  ['header', [/^[^:]+/, 'use header=name or header=name:value']],
-  ['every', [/^[1-9]\d*$/, 'use a number from 1, for every nth matching request']],
-  ['first', [/^[1-9]\d*$/, 'use a number from 1, for only the first n matching requests']],
-  ['chance', [/^(0?\.\d+|0|1(\.0+)?)$/, 'use a number from 0 to 1, for a share of the matching requests']],
-  ['seed', [/./, 'use any text; the same seed chooses the same requests']],
-  ['rate', [/^[1-9]\d*\/[^/]+$/, 'use a number of requests and a time, such as rate=5/10s']],
-  ['status', [/^[45]\d\d$/, 'use a status from 400 to 599']],
-  ['retry-after', [/^\d+$/, 'use a number of seconds']],
-  ['delay', [/./, 'use a time, such as delay=0.2s']],
-  ['cut', [/^\d+$/, 'use a number of bytes of the response body']],
-  ['delete', [/^old$/, 'use delete=old']],
-  ['reset', [/^(before|after)$/, 'use reset=before or reset=after']],
+/** Waits for a time to which a rule adds what its load and its jitter ask for. */
+type Wait = (milliseconds: number) => Promise<void>;
+
+/** A chat completion or a chunk of one, as far as rules edit it. */
+interface Completion {
+  readonly choices?: readonly Choice[];
+  readonly usage?: { readonly completion_tokens?: number } | null;
+}
+
+interface Choice {
+  readonly finish_reason?: string | null;
+  readonly [message: string]: unknown;
+}
+
+const MAX_EDITED_BYTES = 256 * 1024 * 1024;
+
+// A success as a rule changes it.
+async function editResponse(response: HttpResponse, rule: FaultRule, wait: Wait): Promise<HttpResponse> {
+  const { errorUnderSuccess, finishReason, hasAzureChunk, hasUnknownFields, tokenMs } = rule;
+  const isEdited = errorUnderSuccess ?? finishReason ?? (hasAzureChunk || hasUnknownFields || tokenMs > 0);
+  if (response.status !== 200 || !isEdited) return response;
+  const type = getHeader(response.headers, 'content-type') ?? '';
+  const headers = withoutHeaders(response, /^content-(type|length)$/i);
+  if (type.startsWith('text/event-stream')) {
+    const body = editEvents(response.body, rule, wait);
+    return { ...response, headers: [['Content-Type', type], ...headers], body, completeBody: undefined };
+  }
+  const bytes = await collectBody(response.body, MAX_EDITED_BYTES);
+  const completion: Completion = JSON.parse(bytes.toString());
+  // The first token has been waited for.
+  await wait(tokenMs * ((completion.usage?.completion_tokens ?? 1) - 1));
+  return textResponse(200, Buffer.from(editText(bytes.toString(), rule)), type, headers);
+}
+
+async function* editEvents(body: HttpResponse['body'], rule: FaultRule, wait: Wait): AsyncGenerator<Uint8Array> {
+  const toEvent = (data: string): Buffer => Buffer.from(`data: ${data.replaceAll('\n', '\ndata: ')}\n\n`);
+  if (rule.hasAzureChunk)
+    yield toEvent('{"id":"","object":"","created":0,"model":"","choices":[],"prompt_filter_results":[]}');
+  let count = 0;
+  for await (const { data } of readEventStream(body)) {
+    const isEnd = data === '[DONE]';
+    if (count > 0 && !isEnd) await wait(rule.tokenMs);
+    if (count > 0 && !isEnd && rule.errorUnderSuccess !== undefined) continue;
+    count += 1;
+    yield toEvent(isEnd ? data : editText(data, rule));
+  }
+}
+
+// The JSON text of a completion or a chunk as a rule changes it.
+function editText(text: string, { errorUnderSuccess, finishReason, hasUnknownFields }: FaultRule): string {
+  const message = 'injected by --fault';
+  if (errorUnderSuccess !== undefined) {
+    const code = /^\d+$/.test(errorUnderSuccess) ? Number(errorUnderSuccess) : errorUnderSuccess;
+    return JSON.stringify({ error: { message, type: 'server_error', param: null, code } });
+  }
+  if (finishReason === undefined && !hasUnknownFields) return text;
+  const completion: Completion = JSON.parse(text);
+  const choices = completion.choices?.map((choice) => {
+    const failed =
+      finishReason !== undefined && choice.finish_reason ? { finish_reason: finishReason, error: { message } } : {};
+    return { ...choice, ...(hasUnknownFields ? withUnknownFields(choice) : {}), ...failed };
+  });
+  return JSON.stringify({ ...completion, choices });
+}
+
+// The text of a message or delta again, in fields that no interface has.
+function withUnknownFields(choice: Choice): Choice {
+  return Object.fromEntries(
+    ['message', 'delta'].flatMap((name) => {
+      const part = Object(choice[name]);
+      const { content } = part;
+      if (!content) return [];
+      return [[name, { ...part, unknown_text: content, unknown_items: [{ index: 0, text: content }] }]];
+    }),
+  );
+}
+
+const flush = { flush: constants.Z_SYNC_FLUSH };
+const encoders = new Map([
+  ['gzip', () => createGzip(flush)],
+  ['deflate', () => createDeflate(flush)],
+  ['raw-deflate', () => createDeflateRaw(flush)],
+  ['br', () => createBrotliCompress({ flush: constants.BROTLI_OPERATION_FLUSH })],
 ]);
 
-function operationName({ command }: (typeof allOperations)[number]): string {
-  return command.join('-');
+// In the order in which they are applied, which is that of the header.
+function encodeResponse(response: HttpResponse, names: readonly string[]): HttpResponse {
+  const named = names.map((name) => (name === 'raw-deflate' ? 'deflate' : name)).join(', ');
+  const headers: HttpHeaders = [
+    ...withoutHeaders(response, /^content-(length|encoding)$/i),
+    ['Content-Encoding', named],
+  ];
+  const body = names.reduce<HttpResponse['body']>((chunks, name) => {
+    const encoder = encoders.get(name)?.();
+    // What fails is thrown to the reader of the encoder.
+    return encoder ? pipeline(chunks, encoder, () => {}) : chunks;
+  }, response.body);
+  return { ...response, headers, body, completeBody: undefined };
 }
 
-function faultFailure(part: string, hint: string): Error {
-  return usageFailure(`--fault: ${JSON.stringify(part)} is not a valid rule`, hint);
+function withoutHeaders({ headers }: HttpResponse, names: RegExp): HttpHeaders {
+  return headers.filter(([name]) => !names.test(name));
 }

@@ -169,11 +169,13 @@ function foreignSource({ url, headers }: HttpRequest): string | undefined {
     URL.canParse(text) && isLoopbackUrl(new URL(text)) && new URL(text).username + new URL(text).password === '';
   if (!/^[\w.:[\]-]+$/.test(host) || !isLoopback(ownOrigin) || !(url.startsWith(OWN_ORIGIN) || isLoopback(url)))
     return 'the Host header must be loopback';
-  const origin = getHeader(headers, 'origin');
-  if (origin !== undefined && origin !== ownOrigin) return 'requests from other origins are rejected';
+  // Of a header that is sent twice, each value must be allowed.
+  const valuesOf = (name: string): string[] =>
+    headers.flatMap(([candidate, value]) => (candidate.toLowerCase() === name ? value : []));
+  if (valuesOf('origin').some((origin) => origin !== ownOrigin)) return 'requests from other origins are rejected';
   // Browsers send it with requests that carry no Origin.
-  const site = getHeader(headers, 'sec-fetch-site')?.trim().toLowerCase();
-  return site === 'cross-site' || site === 'same-site' ? 'requests from other sites are rejected' : undefined;
+  const isForeign = valuesOf('sec-fetch-site').some((sites) => /\b(cross|same)-site\b/i.test(sites));
+  return isForeign ? 'requests from other sites are rejected' : undefined;
 }
 
 // True for a client that sends its body only after 100 Continue (RFC 9110).

@@ -53,7 +53,7 @@ export function createUpstream(baseUrl: URL, token: string | undefined, send: Se
       headers: pickHeaders(response.headers, RESPONSE_HEADERS).map(
         ([name, value]) => [name, replaceSecrets(value, secrets)] as const,
       ),
-      body: redactChunks(decompressResponse(response).body, secrets),
+      body: redactChunks(decompressResponse(response, () => {}).body, secrets),
     };
   };
 }

@@ -1,4 +1,4 @@
-import { type Fields, fieldsOf } from '../fields/field.ts';
+import { acceptedFields, type Fields, fieldsOf } from '../fields/field.ts';
 
 const { boolean, integer, json, list, object, string } = fieldsOf();
 
@@ -65,7 +65,7 @@ export const chatRequestFields: Fields = {
     isCommon: true,
     sample: 256,
   }),
-  n: samplingOrNull.integer('Number of choices to generate', { default: 1, advice: { min: 1 } }),
+  n: samplingOrNull.integer('Number of choices to generate', { default: 1, advice: { min: 1, max: 16_384 } }),
   presence_penalty: samplingOrNull.number('Penalize tokens that have occurred', {
     default: 0,
     advice: { min: -2, max: 2 },
@@ -127,7 +127,10 @@ export const chatRequestFields: Fields = {
       hasOpenFields: true,
       fields: {
         type: string('Type of the tool', { oneOf: ['function'] }),
-        function: object('The function', { fields: toolFunctionFields }),
+        function: object('The function', {
+          fields: toolFunctionFields,
+          accepted: acceptedFields('strict defer_loading'),
+        }),
       },
     },
     { advice: { isNonEmpty: true } },
@@ -139,6 +142,7 @@ export const chatRequestFields: Fields = {
       wider: [
         { type: 'string', oneOf: ['auto'], isUsual: true },
         { type: 'string', oneOf: ['required'] },
+        { type: 'object', fields: { type: string('Kind', { oneOf: ['allowed_tools'] }) }, isUsual: true },
         { type: 'object' },
       ],
       default: 'none',

@@ -31,6 +31,11 @@ const reasoningDetailFields: Fields = {
   index: integer('Position of the detail', { join: 'first' }),
 };
 
+const reasoning = string('The reasoning', { join: 'concatenate', aliases: ['reasoning_content'] });
+
+/** The names under which servers send the reasoning of a message. */
+export const reasoningNames: readonly string[] = ['reasoning', ...(reasoning.aliases ?? [])];
+
 const responseMessageFields: Fields = {
   role: string('Role of the author', { join: 'first' }),
   content: string('The text', { join: 'concatenate' }),
@@ -71,7 +76,7 @@ const responseMessageFields: Fields = {
     },
     { join: 'by-index' },
   ),
-  reasoning: string('The reasoning', { join: 'concatenate', aliases: ['reasoning_content'] }),
+  reasoning,
   reasoning_details: list(
     'The reasoning in the form that some servers need back',
     { type: 'object', fields: reasoningDetailFields },

@@ -15,12 +15,16 @@ export const acceptedChatFields: AcceptedFields = {
   ...acceptedFields(`
     ec_transfer_params media_io_kwargs return_mm_kwargs return_prompt_text session_id
     return_token_offsets routed_experts_prompt_start watermarking
+    service_tier prompt_cache_key safety_identifier verbosity store metadata modalities prediction web_search_options
   `),
-  logprob_token_ids: { isNonEmpty: true, needs: 'logprobs' },
+  logprob_token_ids: { isNonEmpty: true, needs: 'logprobs', conflicts: ['use_beam_search'] },
   stream_interval: { min: 1 },
   thinking_token_budget: { min: -1 },
   truncation_side: { oneOf: ['left', 'right'] },
 };
+
+const MAX_STOP_STRINGS = 4;
+const MAX_BAD_WORD_TOKENS = 1024;
 
 const constraints = ['json', 'regex', 'choice', 'grammar', 'json_object', 'structural_tag'];
 
@@ -30,7 +34,8 @@ export const chatRules: BodyRules = function* (body) {
   const tools = itemsAt(body, 'tools').map(functionName);
   if (isSet(choice) && firstStringMember(body, 'tool_choice') !== 'none' && tools.length === 0)
     yield rule('tool_choice', 'needs tools; without them only "none" is valid');
-  if (isObject(choice) && tools.length > 0 && !tools.includes(functionName(choice)))
+  const allowed = isObject(choice) ? allowedTools(choice) : [];
+  if (tools.length > 0 && !allowed.every((tool) => tools.includes(functionName(tool))))
     yield rule('tool_choice', 'must name one of the tools');
   if (numberAt(body, 'n') > 1 && numberMember(body, 'temperature') === 0)
     yield rule('n', 'must be 1 with temperature 0');
@@ -44,6 +49,16 @@ export const chatRules: BodyRules = function* (body) {
   const outputs = getMember(body, 'structured_outputs');
   if (isObject(outputs) && constraints.every((name) => !isSet(getMember(outputs, name))))
     yield rule('structured_outputs', `needs one of ${constraints.join(', ')}`);
+  if (isObject(outputs) && isObject(choice) && firstStringMember(choice, 'type') !== 'allowed_tools')
+    yield rule('structured_outputs', 'cannot be combined with a tool_choice that names a tool');
+  if (itemsAt(body, 'stop').length > MAX_STOP_STRINGS)
+    yield rule('stop', `should have at most ${MAX_STOP_STRINGS} strings`);
+  // Each word has at least one token.
+  if (itemsAt(body, 'bad_words').length > MAX_BAD_WORD_TOKENS)
+    yield rule('bad_words', `should have at most ${MAX_BAD_WORD_TOKENS} tokens together`);
+  for (const name of ['mm_processor_kwargs', 'media_io_kwargs'])
+    if (hasFields(getMember(body, name)))
+      yield { ...rule(name, 'is rejected by servers whose operator does not allow it'), code: 'unwise' };
   const bias = getMember(body, 'logit_bias');
   if (bias && [...membersOf(bias)].some(({ key }) => !/^-?\d+$/.test(key)))
     yield rule('logit_bias', 'must have token ids as keys');
@@ -61,6 +76,12 @@ function rule(path: string, message: string): BrokenRule {
   return { path: path.split('.'), message };
 }
 
+// The tools that a choice names.
+function allowedTools(choice: JsonNode): JsonNode[] {
+  const allowed = getMember(choice, 'allowed_tools');
+  return firstStringMember(choice, 'type') === 'allowed_tools' ? itemsAt(allowed ?? choice, 'tools') : [choice];
+}
+
 function functionName(tool: JsonNode): string | undefined {
   return firstStringMember(getMember(tool, 'function'), 'name');
 }
@@ -71,6 +92,10 @@ function numberAt(object: JsonNode | undefined, name: string): number {
 
 function isObject(node: JsonNode | undefined): node is JsonNode {
   return node !== undefined && kindOf(node) === 'object';
+}
+
+function hasFields(node: JsonNode | undefined): boolean {
+  return isObject(node) && membersOf(node).next().done === false;
 }
 
 function isSet(node: JsonNode | undefined): boolean {

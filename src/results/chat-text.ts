@@ -12,6 +12,7 @@ import {
 } from '../json/json-node.ts';
 import { tryParseJson } from '../json/parse-json.ts';
 import { compactJson } from '../json/write-json.ts';
+import { reasoningNames } from '../operations/chat-response-fields.ts';
 
 export function completionChoices(completion: JsonNode): JsonNode[] {
   return itemsAt(completion, 'choices');
@@ -81,7 +82,7 @@ export function unreadableParts(content: JsonNode): string[] {
 
 /** The reasoning in a message or in a chunk of one: a field that some servers name twice, or parts of the content. */
 export function reasoningText(message: JsonNode | undefined): string {
-  const text = firstStringMember(message, 'reasoning') || firstStringMember(message, 'reasoning_content');
+  const text = reasoningNames.map((name) => firstStringMember(message, name)).find(Boolean);
   if (text) return text;
   return itemsAt(message, 'content')
     .map((part) => firstStringMember(part, 'thinking') ?? joinTextParts(itemsAt(part, 'thinking')))
@@ -93,11 +94,20 @@ export function ensureFinalNewline(text: string): string {
   return text === '' || text.endsWith('\n') ? text : `${text}\n`;
 }
 
-/** The tool calls of a message, and its function call of the legacy form. */
+/** The tool calls of a message, and its function call of the legacy form, unless that is one of them. */
 export function toolCalls(message: JsonNode | undefined): JsonNode[] {
   const functionCall = getMember(message, 'function_call');
   const calls = itemsAt(message, 'tool_calls');
-  return functionCall && kindOf(functionCall) === 'object' ? [...calls, functionCall] : calls;
+  if (!functionCall || kindOf(functionCall) !== 'object') return calls;
+  const key = callKey(functionCall);
+  return calls.some((call) => callKey(getMember(call, 'function')) === key) ? calls : [...calls, functionCall];
+}
+
+// The same call may be written with other whitespace.
+function callKey(called: JsonNode | undefined): string {
+  const args = firstStringMember(called, 'arguments') ?? '';
+  const parsed = tryParseJson(args);
+  return JSON.stringify([firstStringMember(called, 'name') ?? '', parsed ? compactJson(parsed) : args]);
 }
 
 // The part of a response that a failure quotes, so that it is not lost.
@@ -107,17 +117,21 @@ const MAX_QUOTED_CHARS = 4000;
 export function extractBlock(kind: string): (doc: JsonDocument) => string {
   return (doc) => {
     const [choice] = choicesByIndex(rootOf(doc));
-    const text = contentText(getMember(choice, 'message'));
+    const wholeText = contentText(getMember(choice, 'message'));
+    const text = wholeText.replace(LEADING_THOUGHTS, '');
     const blocks = Array.from(text.matchAll(FENCED_BLOCK), ([, indent = '', , block = '']) => unindent(block, indent));
     const found = kind === 'json' ? [text, ...blocks].find(isJson) : blocks[0];
     if (found !== undefined) return ensureFinalNewline(kind === 'json' ? found.trim() : found);
     throw new Failure(
       'safety_check',
-      `the response has no ${kind === 'json' ? 'JSON' : 'code block'}: ${text.slice(0, MAX_QUOTED_CHARS)}`,
+      `the response has no ${kind === 'json' ? 'JSON' : 'code block'}: ${wholeText.slice(0, MAX_QUOTED_CHARS)}`,
       { hint: 'without --extract, the whole text is printed' },
     );
   };
 }
+
+// Without a reasoning parser, a server sends the reasoning as text. If it has no end, the response was cut there.
+const LEADING_THOUGHTS = /^\s*<(think|thinking)>[\s\S]*?(?:<\/\1>|$)/;
 
 // A block in a list is indented. A block that the end of the text closes was cut off there.
 const FENCED_BLOCK =

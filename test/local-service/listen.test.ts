@@ -90,6 +90,16 @@ describe('over the wire', () => {
       /^HTTP\/1.1 403 .*other sites/s,
     ],
     [
+      'a second origin that is foreign',
+      request(question, { headers: `${closing}Origin: http://localhost\r\nOrigin: http://evil.example\r\n` }),
+      /^HTTP\/1.1 403 .*origins/s,
+    ],
+    [
+      'a second site that is foreign',
+      request(question, { headers: `${closing}Sec-Fetch-Site: same-origin\r\nSec-Fetch-Site: cross-site\r\n` }),
+      /^HTTP\/1.1 403 .*other sites/s,
+    ],
+    [
       'a request of the page itself',
       request(question, { headers: `${closing}Sec-Fetch-Site: same-origin\r\n` }),
       /^HTTP\/1.1 200 OK/,

@@ -53,3 +53,15 @@ it('does not count requests for paths that are never recorded', async () => {
   expect((await post('/v1/models', '', bearer))[0]).toBe(404);
   expect(requireAllRecorded).toThrow('POST /v1/models (1)');
 });
+
+it('responds with a recorded 204 without a body, or headers of one', async () => {
+  const file = join(temporaryDirectory(), 'r.har');
+  const request = { method: 'POST', url: 'http://localhost/call/start', postData: { text: '{}' } };
+  const response = { status: 204, headers: [{ name: 'X-Kept', value: 'a' }], content: { text: 'lost' } };
+  writeFileSync(file, JSON.stringify({ log: { entries: [{ request, response }] } }));
+  const { send } = await openHarReplay(file, undefined);
+  const url = 'http://localhost/call/start';
+  const replayed = await send({ method: 'POST', url, headers: [], body: Buffer.from('{}') });
+  expect([replayed.status, replayed.headers]).toEqual([204, [['X-Kept', 'a']]]);
+  expect((await collectBody(replayed.body, 1e6)).length).toBe(0);
+});

@@ -1,7 +1,11 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
+import { request } from 'node:http';
 import { join } from 'node:path';
+import { gunzipSync, inflateRawSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import { parseFaultRule, withFaults } from '../../src/local-service/inject-faults.ts';
+import { parseFaultRule } from '../../src/local-service/fault-rule.ts';
+import { faultEffectTerms, selectingFaultTerms } from '../../src/local-service/fault-terms.ts';
+import { withFaults } from '../../src/local-service/inject-faults.ts';
 import { inShell, run, serve, waitForExit } from '../support/process.ts';
 import { answering } from '../support/service.ts';
 import { temporaryDirectory } from '../support/svc.ts';
@@ -89,7 +93,11 @@ describe("a user's script against svc serve --fault", () => {
       ['operation=chats,status=500', 'feedback-replace, feedback-schema, chat, train or call-start'],
       ['status=200', '400 to 599'],
       ['every=3', 'add status='],
-      ['status=500,cut=3', 'one of status, cut and reset'],
+      ['status=500,cut=3', 'one of status, cut, reset'],
+      ['error-200,finish-error', 'error-200, finish-error; give --fault again'],
+      ['knee=4', 'knee= needs delay='],
+      ['operation=train,finish-error', 'it needs operation=chat'],
+      ['complete-mode,ttft=1s', 'it needs operation=chat'],
       ['retries=3', 'retry-after='],
       ['delay=1s,retry-after=1', 'it needs status= or rate='],
       ['rate=5', 'rate=5/10s'],
@@ -103,9 +111,159 @@ describe("a user's script against svc serve --fault", () => {
   });
 });
 
+describe('what svc serve --fault plays', () => {
+  interface Chunk {
+    readonly id: string;
+    readonly choices: readonly { readonly delta: Record<string, string>; readonly finish_reason: string | null }[];
+  }
+
+  const ask = (url: string, body = {}): Promise<Response> =>
+    fetch(`${url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'accept-encoding': 'identity' },
+      body: JSON.stringify({ messages: [{ role: 'user', content: 'hi' }], ...body }),
+    });
+  const askRaw = async (url: string): Promise<{ readonly encoding: string | null; readonly bytes: Buffer }> =>
+    new Promise((resolve, reject) => {
+      const body = '{"messages":[{"role":"user","content":"hi"}]}';
+      const headers = { 'content-type': 'application/json', 'content-length': body.length };
+      request(`${url}/v1/chat/completions`, { method: 'POST', headers }, async (response) => {
+        const bytes = Buffer.concat(await response.toArray());
+        resolve({ encoding: response.headers['content-encoding'] ?? null, bytes });
+      })
+        .on('error', reject)
+        .end(body);
+    });
+  const served = async (rule: string): Promise<string> => (await serve(['--no-auth', '--fault', rule])).url;
+  const streamed = async (rule: string): Promise<Chunk[]> => {
+    const text = await (await ask(await served(rule), { stream: true })).text();
+    return Array.from(text.matchAll(/^data: (\{.*)$/gm), ([, data]) => JSON.parse(data ?? ''));
+  };
+
+  it('a full queue as that of vLLM: at most so many in flight, and 503 for the others', async () => {
+    const url = await served('capacity=2,delay=1h');
+    const held = Array.from({ length: 2 }, () => {
+      const controller = new AbortController();
+      const end = fetch(`${url}/v1/chat/completions`, {
+        ...{ method: 'POST', headers: { 'content-type': 'application/json' } },
+        ...{ body: '{"messages":[]}', signal: controller.signal },
+      }).catch(() => {});
+      return { abort: () => controller.abort(), end };
+    });
+    let refused = await ask(url, { n: 1 });
+    while (refused.status !== 503) refused = await ask(url);
+    expect(refused.headers.get('retry-after')).toBe(null);
+    expect(await refused.json()).toMatchObject({
+      error: {
+        type: 'Service Unavailable',
+        code: 503,
+        message: expect.stringMatching(/^The engine is currently busy/),
+      },
+    });
+    for (const { abort } of held) abort();
+    await Promise.all(held.map(({ end }) => end));
+  });
+
+  it('a queue that a batch gets through: every line is done, none unknown or twice', async () => {
+    const cwd = temporaryDirectory();
+    const { env } = await serve(['--fault', 'capacity=3,ttft=20ms,tps=1000,jitter=0.5,knee=2'], { cwd });
+    const lines = Array.from({ length: 40 }, (_, at) => `{"messages":[{"role":"user","content":"${at}"}]}`);
+    const args = ['chat', '--batch', '-', '-o', 'out.jsonl', '--concurrency', '12'];
+    const { code, stderr } = await run(args, { env, cwd, stdin: lines.join('\n') });
+    expect({ code, stderr }).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining('40 done, 0 failed, 0 unknown'),
+    });
+  });
+
+  it('a project that takes only complete calls', async () => {
+    const { env } = await serve(['--fault', 'complete-mode']);
+    const call = ['call', 'start', '--project-id', 'a/b', '--op-name', 'x'];
+    expect(await run(call, { env })).toMatchObject({ code: 5, stderr: expect.stringContaining('/v2/a/b') });
+    expect(await run(['chat', 'hi'], { env })).toMatchObject({ code: 0 });
+  });
+
+  it('an error under status 200, whole and as the first event', async () => {
+    const response = await ask(await served('error-200=rate_limit_exceeded'));
+    expect([response.status, await response.json()]).toEqual([
+      200,
+      { error: expect.objectContaining({ code: 'rate_limit_exceeded' }) },
+    ]);
+    expect(await streamed('error-200')).toEqual([{ error: expect.objectContaining({ code: 500 }) }]);
+  });
+
+  it('a text whose choice ends in an error', async () => {
+    const message = { content: expect.stringContaining('hi') };
+    expect(await (await ask(await served('finish-error'))).json()).toMatchObject({
+      choices: [{ finish_reason: 'error', error: {}, message }],
+    });
+    const reasons = (await streamed('finish-error=network_error')).map(
+      ({ choices: [choice] }) => choice?.finish_reason,
+    );
+    expect(reasons.filter((reason) => reason !== null)).toEqual(['network_error']);
+  });
+
+  it.each<[value: string, header: string, decode: (bytes: Buffer) => Buffer]>([
+    ['gzip+gzip', 'gzip, gzip', (bytes) => gunzipSync(gunzipSync(bytes))],
+    ['raw-deflate', 'deflate', inflateRawSync],
+    ['identity+gzip', 'identity, gzip', gunzipSync],
+    ['aws-chunked', 'aws-chunked', (bytes) => bytes],
+  ])('the encoding %s', async (value, header, decode) => {
+    const { encoding, bytes } = await askRaw(await served(`encoding=${value}`));
+    expect(encoding).toBe(header);
+    expect(JSON.parse(decode(bytes).toString()).choices).toHaveLength(1);
+  });
+
+  it('a first chunk without values, and the text again in fields that nobody knows', async () => {
+    const chunks = await streamed('first-chunk=azure,split=unknown-field,tps=2000');
+    expect(chunks[0]).toMatchObject({ id: '', model: '', choices: [] });
+    const textOf = (name: string): string => chunks.map(({ choices: [choice] }) => choice?.delta[name] ?? '').join('');
+    expect(textOf('unknown_text')).toBe(textOf('content'));
+    expect(textOf('content')).toContain('hi');
+  });
+
+  it('is listed in docs/local-service.md and in the help, as the terms say', async () => {
+    const guide = readFileSync(new URL('../../docs/local-service.md', import.meta.url), 'utf8');
+    const help = (await run(['help', 'serve'])).stdout.replace(/\s+/g, ' ');
+    for (const table of [selectingFaultTerms, faultEffectTerms]) {
+      const rows = Object.values(table).map(({ form, summary }) => `| \`${form}\` | ${summary} |\n`);
+      expect(guide, 'write this table into docs/local-service.md').toContain(`| --- | --- |\n${rows.join('')}\n`);
+      for (const { form } of Object.values(table)) expect(help).toContain(form);
+    }
+  });
+});
+
 describe('fault rules', () => {
+  it('wait as long as load and seed say', async () => {
+    const waits = async (rule: string, count: number): Promise<number[]> => {
+      const times: number[] = [];
+      const ends: (() => void)[] = [];
+      const clock = {
+        elapsed: () => 0,
+        after: (milliseconds: number, end: () => void) => {
+          times.push(milliseconds);
+          ends.push(end);
+          return () => {};
+        },
+      };
+      const send = withFaults([parseFaultRule(rule)], clock, async () => {})(answering('{}').send);
+      const request = { method: 'POST', url: 'http://localhost/call/start', headers: [], body: new Uint8Array() };
+      const all = Array.from({ length: count }, () => send(request));
+      for (const end of ends) end();
+      await Promise.all(all);
+      return times;
+    };
+    expect(await waits('delay=1s,knee=2', 4)).toEqual([1000, 1000, 1500, 2000]);
+    const jittered = await waits('delay=1s,jitter=0.2,seed=a', 64);
+    expect(jittered).toEqual(await waits('delay=1s,jitter=0.2,seed=a', 64));
+    expect(jittered).not.toEqual(await waits('delay=1s,jitter=0.2,seed=b', 64));
+    expect(Math.min(...jittered)).toBeGreaterThanOrEqual(800);
+    expect(Math.max(...jittered)).toBeLessThan(1200);
+    expect(new Set(jittered).size).toBeGreaterThan(60);
+  });
+
   it.each(
-    'operation=x header=:x every=0 first=x chance=2 seed= rate=5 status=200 retry-after=x delay= cut=x reset=x delete=new'.split(
+    'operation=x header=:x every=0 first=x chance=2 seed= rate=5 status=200 retry-after=x delay= cut=x reset=x delete=new capacity=x complete-mode=1 error-200=! finish-error=! encoding= first-chunk=x split=x ttft= tps=0 jitter=2 knee=0'.split(
       ' ',
     ),
   )('with %s name it, and what to use', (part) => {

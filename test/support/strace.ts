@@ -1,7 +1,8 @@
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { cleanEnv, program } from './process.ts';
+import { onTestFinished } from 'vitest';
+import { cleanEnv, type Finished, program, waitForExit } from './process.ts';
 
 /** A system call of a run: its name, and its number among the calls of this name in its thread (on `paths`, if any). */
 export interface Call {
@@ -65,27 +66,51 @@ export function callsOf(
 }
 
 /** Runs the program with a fault at a call. */
-export function withFault(
-  { name, count, paths }: Call,
+export function withFault(call: Call, fault: Fault, args: readonly string[], stdin: string, home: string): Traced {
+  return traced(faultOptions(call, fault), args, stdin, home);
+}
+
+/** Runs the program with a fault at a call, while a server in this process serves it. */
+export function runWithFault(
+  call: Call,
   fault: Fault,
   args: readonly string[],
-  stdin: string,
-  home: string,
-): Traced {
-  const inject = ['-e', `trace=${name}`, '-e', `inject=${name}:${fault}:when=${count}`];
-  return traced([...onPaths(paths), '-o', '/dev/null', ...inject], args, stdin, home);
+  cwd: string,
+  env: Readonly<Record<string, string>>,
+): Promise<Finished> {
+  const child = spawn('strace', straceArgs(faultOptions(call, fault), args), { cwd, env: tracedEnv(cwd, env) });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  return waitForExit(child);
+}
+
+function faultOptions({ name, count, paths }: Call, fault: Fault): string[] {
+  return [...onPaths(paths), '-o', '/dev/null', '-e', `trace=${name}`, '-e', `inject=${name}:${fault}:when=${count}`];
 }
 
 function onPaths(paths: readonly string[]): string[] {
   return paths.flatMap((path) => ['-P', path]);
 }
 
-// One thread for files, so that a call has the same number in every run.
 function traced(options: readonly string[], args: readonly string[], stdin: string, home: string): Traced {
-  return spawnSync('strace', ['-f', '--seccomp-bpf', ...options, process.execPath, program, ...args], {
+  return spawnSync('strace', straceArgs(options, args), {
     cwd: home,
-    env: { ...cleanEnv(home), UV_THREADPOOL_SIZE: '1' },
+    env: tracedEnv(home),
     input: stdin,
     encoding: 'utf8',
   });
 }
+
+const straceArgs = (options: readonly string[], args: readonly string[]): string[] => [
+  '-f',
+  '--seccomp-bpf',
+  ...options,
+  process.execPath,
+  program,
+  ...args,
+];
+
+// One thread for files, so that a call has the same number in every run.
+const tracedEnv = (home: string, more: Readonly<Record<string, string>> = {}): Record<string, string> => ({
+  ...cleanEnv(home, more),
+  UV_THREADPOOL_SIZE: '1',
+});

@@ -1,22 +1,24 @@
-import { type Authorization, connect } from '../../client/connection.ts';
+import { type Authorization, type Connection, connect } from '../../client/connection.ts';
 import type { Context } from '../../context.ts';
 import { type InterruptedError, toFailure } from '../../errors.ts';
 import type { InputLine } from '../../files/split-lines.ts';
 import { linkSignal, type Send } from '../../http/message.ts';
-import { pluralize } from '../../json/pluralize.ts';
-import { formatCount, formatPercent, formatSeconds } from '../../output/transfer-text.ts';
-import { type BatchCounts, createBatchRecord, totalLines } from '../../reports/batch/batch-statistics.ts';
+import { createBatchRecord } from '../../reports/batch/batch-statistics.ts';
 import { createHeapLimit } from '../../train/stream/small-heap.ts';
 import type { BatchOptions } from '../batch-options.ts';
 import type { BatchInput } from '../read/batch-input.ts';
 import { type LineSelection, selectedLines } from '../read/selected-lines.ts';
-import { digestInputLine, formatResult } from '../store/result-line.ts';
+import { digestInputLine } from '../store/result-line.ts';
+import { formatBatchProgress } from './batch-progress.ts';
 import { concurrencyRange } from './concurrency.ts';
-import { type BatchJob, type LineRun, runLine } from './run-line.ts';
+import { createRevisions } from './revisions.ts';
+import { type BatchJob, type BatchSetup, type LineSlot, runLine } from './run-line.ts';
 import { createScheduler, createTurns, type Scheduler } from './scheduler.ts';
 
 // The lines between two looks at the size of the heap leave 1 MB of garbage.
 const LINES_PER_HEAP_CHECK = 16;
+
+type BatchRecord = ReturnType<typeof createBatchRecord>;
 
 export type BatchEnd = Awaited<ReturnType<typeof sendBatch>>;
 
@@ -24,23 +26,19 @@ export type BatchEnd = Awaited<ReturnType<typeof sendBatch>>;
 export async function sendBatch(
   input: BatchInput,
   options: BatchOptions & LineSelection,
-  batch: Omit<BatchJob, 'connection' | 'scheduler' | 'signal' | 'canRetryUnknown' | 'revise' | 'context'>,
+  setup: BatchSetup,
   authorization: Authorization | undefined,
   context: Context,
 ) {
   const { runtime, report, signal } = context;
-  const { limit, maxTotalTokens, isOrdered, canRetryUnknown } = options;
-  const record = createBatchRecord(batch.runReport);
+  const { limit, maxTotalTokens, canRetryUnknown } = options;
+  const record = createBatchRecord(setup.runReport);
   const { tally } = record;
-  const revisions: Promise<void>[] = [];
-  let isFinished = false;
   let storeError: unknown;
-  let interruption: InterruptedError | undefined;
-  const keepStoreError = (error: unknown): void => {
+  const onStoreError = (error: unknown): void => {
     storeError ??= error;
   };
-  const { write, finish } = batch.resultStore;
-  const scheduler = createScheduler(options, concurrencyRange(options, batch.settings.operation), runtime, signal, {
+  const scheduler = createScheduler(options, concurrencyRange(options, setup.settings.operation), runtime, signal, {
     onOutage: ({ message }, limit) =>
       void report.note(`${message}; the batch waits and retries with one line at a time, for up to ${limit}`),
     // The rest of a file is counted; a pipe may never end.
@@ -48,95 +46,53 @@ export async function sendBatch(
       if (input.totalBytes === undefined) input.stop();
     },
   });
-  const connected = await connect(batch.settings, context, authorization, true);
-  const { transport } = connected;
-  // Before each attempt: a retry may come long after the record of its line.
-  const send: Send = async (request) => {
-    batch.resultStore.requireHeld();
-    return transport.send(request);
-  };
-  const connection = { ...connected, transport: { ...transport, send } };
-  const revise = (run: LineRun): void => {
-    const { line, stored } = run;
-    if (isFinished || !stored) return;
-    run.stored = undefined;
-    run.revision += 1;
-    const failure = stored.createDoubt();
-    record.revise(line, failure, stored.state);
-    scheduler.addOutcome({ failure, status: 'unknown' }, true);
-    const warned = batch.warnings.addResponseWarnings(line, [failure.facts.summary ?? failure.message]);
-    const result = formatResult(run, null, stored.response, failure, report.redact);
-    const revised = stored.written.then(() => batch.resultStore.revise(result));
-    revisions.push(Promise.all([revised, warned]).then(() => {}, keepStoreError));
-  };
-  const job = { ...batch, connection, scheduler, signal: linkSignal(signal).signal, canRetryUnknown, revise, context };
-  const takeTurn = isOrdered ? createTurns() : undefined;
-  const processLine = async (line: InputLine): Promise<void> => {
-    const ordered = takeTurn?.();
-    const run: LineRun = {
-      line: line.number,
-      checkpoint: { input: digestInputLine(line), row: line.rowDigest, ...job.resultStore.batch },
-      id: undefined,
-      attempts: 0,
-      milliseconds: 0,
-      revision: 0,
-      put: async (result) => {
-        const endTurn = await ordered;
-        const written = result && write(result);
-        endTurn?.();
-        await written;
-      },
-      turn: scheduler.createTurn(),
-      prior: { entry: undefined, sentAtMs: undefined, applied: 'unknown' },
-      timestampMs: 0,
-      isRecorded: false,
-      hasResponse: false,
-      hasStrayData: false,
-    };
-    try {
-      const result = await runLine(line, run, job);
-      record.add(line, result);
-      await job.onResult?.(line.number, result);
-      const used = tally.promptTokens.sum() + tally.completionTokens.sum();
-      if (maxTotalTokens !== undefined && used >= maxTotalTokens)
-        scheduler.stop(`--max-total-tokens ${maxTotalTokens} was reached: ${used} tokens were used`);
-    } catch (error) {
-      // Its result is not recorded; if it may have been applied, it counts as unknown with --resume.
-      const isUnsent = run.sentAt === undefined && run.prior.applied === 'no';
-      record.addLost(line.number, isUnsent ? 'unsent' : 'unknown');
-      if (run.sentAt !== undefined) tally.sentLines += 1;
-      if (run.hasResponse) tally.lostResults += 1;
-      keepStoreError(error);
-      scheduler.stop('the results cannot be written');
-      run.turn.release();
-      // With --ordered, later results wait for this one.
-      await run.put(undefined);
-    }
-  };
-  // Throws the error of reading the input when the lines before it are done.
-  const sendLines = async (): Promise<void> => {
-    const limitHeap = createHeapLimit();
-    try {
-      const onRead = ({ offset, length }: InputLine): void => {
-        tally.bytesRead = offset + length;
-      };
-      const onEmpty = (): void => {
-        tally.emptyLines += 1;
-      };
-      for await (const line of selectedLines(input, options, { onRead, onEmpty })) {
-        tally.linesRead += 1;
-        if (tally.linesRead % LINES_PER_HEAP_CHECK === 0) limitHeap();
-        await scheduler.start(() => processLine(line));
-      }
-    } finally {
-      await scheduler.waitForAll();
-    }
-  };
+  const connection = await connectHeld(setup, authorization, context);
+  const revisions = createRevisions(setup, record, scheduler, report.redact, onStoreError);
+  const requests = { connection, scheduler, revisions, signal: linkSignal(signal).signal };
+  const job = { ...setup, ...requests, canRetryUnknown, context };
+  const processLine = createLineProcess(job, record, options, onStoreError);
   const startedAt = runtime.elapsed();
   const elapsed = (): number => runtime.elapsed() - startedAt;
   const endSpinner = context.startSpinner(() =>
     formatBatchProgress(tally, input.totalBytes, scheduler, elapsed(), limit),
   );
+  const interruption = stopWhenInterrupted(scheduler, context);
+  try {
+    const inputError = await startLines(input, options, record, scheduler, processLine).then(
+      () => undefined,
+      toFailure,
+    );
+    await connection.transport.finishIdle?.();
+    await revisions.finish();
+    endSpinner();
+    await setup.resultStore.finish(record.loseWritten).catch(onStoreError);
+    const abortReason: unknown = signal.reason ?? interruption();
+    const stopReason = scheduler.stopReason();
+    return { tally, stopReason, abortReason, inputError, storeError, elapsedMs: elapsed(), maxTotalTokens, job };
+  } finally {
+    await connection.transport.close();
+  }
+}
+
+// Checks the lock before each attempt: a retry may come long after the record of its line.
+async function connectHeld(
+  { settings, resultStore }: BatchSetup,
+  authorization: Authorization | undefined,
+  context: Context,
+): Promise<Connection> {
+  const connected = await connect(settings, context, authorization, true);
+  const { transport } = connected;
+  const send: Send = async (request) => {
+    resultStore.requireHeld();
+    return transport.send(request);
+  };
+  return { ...connected, transport: { ...transport, send } };
+}
+
+// The returned function says what interrupted the run, if anything did.
+function stopWhenInterrupted(scheduler: Scheduler, context: Context): () => InterruptedError | undefined {
+  const { signal } = context;
+  let interruption: InterruptedError | undefined;
   const onAbort = (): void => scheduler.stop(String(signal.reason.message));
   signal.addEventListener('abort', onAbort, { once: true });
   if (signal.aborted) onAbort();
@@ -145,69 +101,73 @@ export async function sendBatch(
     scheduler.stop(reason.message);
   });
   context.onProgressFacts(() => ({ applied: 'unknown', hint: 'continue the run with --resume' }));
+  return () => interruption;
+}
+
+// Throws the error of reading the input when the lines before it are done.
+async function startLines(
+  input: BatchInput,
+  selection: LineSelection,
+  { tally }: BatchRecord,
+  scheduler: Scheduler,
+  processLine: (line: InputLine) => Promise<void>,
+): Promise<void> {
+  const limitHeap = createHeapLimit();
   try {
-    const inputError = await sendLines().then(() => undefined, toFailure);
-    await connection.transport.finishIdle?.();
-    isFinished = true;
-    await Promise.all(revisions);
-    endSpinner();
-    const onLostResults = (count: number): void => {
-      tally.lostResults += count;
-      tally.byStatus.unknown += tally.byStatus.done;
-      tally.byStatus.done = 0;
+    const onRead = ({ offset, length }: InputLine): void => {
+      tally.bytesRead = offset + length;
     };
-    await finish(onLostResults).catch(keepStoreError);
-    const abortReason: unknown = signal.reason ?? interruption;
-    const elapsedMs = elapsed();
-    return {
-      tally,
-      stopReason: scheduler.stopReason(),
-      abortReason,
-      inputError,
-      storeError,
-      elapsedMs,
-      maxTotalTokens,
-      job,
+    const onEmpty = (): void => {
+      tally.emptyLines += 1;
     };
+    for await (const line of selectedLines(input, selection, { onRead, onEmpty })) {
+      tally.linesRead += 1;
+      if (tally.linesRead % LINES_PER_HEAP_CHECK === 0) limitHeap();
+      await scheduler.start(() => processLine(line));
+    }
   } finally {
-    await connection.transport.close();
+    await scheduler.waitForAll();
   }
 }
 
-/** The progress line of a batch. The total and the time left are estimated until the input is read to its end. */
-export function formatBatchProgress(
-  tally: BatchCounts,
-  totalBytes: number | undefined,
-  { describeProgress, stopReason }: Pick<Scheduler, 'describeProgress' | 'stopReason'>,
-  elapsedMs: number,
-  limit = Number.POSITIVE_INFINITY,
-): string {
-  const { failed, unknown } = tally.byStatus;
-  const lines = totalLines(tally);
-  const reason = stopReason();
-  if (reason) {
-    const inFlight = tally.linesRead - lines;
-    const next = reason === 'interrupted' ? '; press Ctrl-C again to stop at once' : '';
-    return `${reason}; waiting for ${formatCount(inFlight)} ${pluralize(inFlight, 'request')} in flight${next}`;
-  }
-  // The results of earlier runs take no time.
-  const linesPerSecond = tally.sentLines / (Math.max(elapsedMs, 1) / 1000);
-  const estimate = estimateTotal(tally, totalBytes);
-  const total = estimate && Math.min(estimate, limit);
-  const about = total !== limit && tally.bytesRead < (totalBytes ?? 0) ? 'about ' : '';
-  const parts = [
-    total
-      ? `${formatCount(lines)} of ${about}${formatCount(total)} ${pluralize(total, 'line')} (${formatPercent(lines, total)})`
-      : `${formatCount(lines)} ${pluralize(lines, 'line')}`,
-    ...(failed + unknown > 0 ? [`${formatCount(failed + unknown)} failed`] : []),
-    `${Math.round(linesPerSecond)}/s`,
-    ...(total && linesPerSecond > 0 ? [`${formatSeconds((total - lines) / linesPerSecond)} left`] : []),
-    describeProgress(),
-  ];
-  return parts.join(', ');
-}
-
-function estimateTotal({ linesRead, bytesRead }: BatchCounts, totalBytes: number | undefined): number | undefined {
-  if (totalBytes === undefined || bytesRead === 0) return undefined;
-  return Math.max(linesRead, Math.round((linesRead * totalBytes) / bytesRead));
+// Runs a line and counts its result; never throws.
+function createLineProcess(
+  job: BatchJob,
+  record: BatchRecord,
+  { isOrdered, maxTotalTokens }: BatchOptions,
+  onStoreError: (error: unknown) => void,
+): (line: InputLine) => Promise<void> {
+  const { scheduler, resultStore } = job;
+  const { tally } = record;
+  const takeTurn = isOrdered ? createTurns() : undefined;
+  return async (line) => {
+    const ordered = takeTurn?.();
+    const put = async (result: Uint8Array | undefined): Promise<void> => {
+      const endTurn = await ordered;
+      const written = result && resultStore.write(result);
+      endTurn?.();
+      await written;
+    };
+    const slot: LineSlot = {
+      checkpoint: { input: digestInputLine(line), row: line.rowDigest, ...resultStore.batch },
+      put,
+      turn: scheduler.createTurn(),
+      progress: { isRecorded: false, mayBeApplied: true, sentAt: undefined, hasResponse: false },
+    };
+    try {
+      const result = await runLine(line, slot, job);
+      record.add(line, result);
+      await job.onResult?.(line.number, result);
+      const used = tally.promptTokens.sum() + tally.completionTokens.sum();
+      if (maxTotalTokens !== undefined && used >= maxTotalTokens)
+        scheduler.stop(`--max-total-tokens ${maxTotalTokens} was reached: ${used} tokens were used`);
+    } catch (error) {
+      record.addLost(line.number, slot.progress);
+      onStoreError(error);
+      scheduler.stop('the results cannot be written');
+      slot.turn.release();
+      // With --ordered, later results wait for this one.
+      await put(undefined);
+    }
+  };
 }

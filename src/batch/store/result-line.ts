@@ -27,17 +27,17 @@ export interface LineAttempt {
   readonly line: number;
   readonly checkpoint: Checkpoint;
   /** The `custom_id` of the line, or the id in its body, as JSON. */
-  id?: string | undefined;
-  attempts: number;
-  milliseconds: number;
+  readonly id?: string | undefined;
+  readonly attempts: number;
+  readonly milliseconds: number;
   /** Milliseconds since 1970; undefined for a line that was not sent. */
-  endedAtMs?: number;
+  readonly endedAtMs?: number;
   /** How often an earlier result of the line was taken back: a result of a higher revision replaces it. */
-  revision: number;
-  expectations?: readonly ExpectationResult[];
-  warnings?: readonly string[];
+  readonly revision: number;
+  readonly expectations?: readonly ExpectationResult[];
+  readonly warnings?: readonly string[];
   /** What the response says besides its result. */
-  facts?: ReceivedFacts;
+  readonly facts?: ReceivedFacts;
 }
 
 /** The digest of an input line, in 16 hex digits; a carriage return at its end does not count. */

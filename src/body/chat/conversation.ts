@@ -10,11 +10,14 @@ import {
   type JsonKind,
   type JsonNode,
   kindOf,
+  membersOf,
   rawText,
   rootOf,
 } from '../../json/json-node.ts';
 import { type JsonValue, RawJson, writeJson } from '../../json/write-json.ts';
-import { choicesByIndex, contentText } from '../../results/chat-text.ts';
+import { reasoningNames } from '../../operations/chat-response-fields.ts';
+import { choicesByIndex, contentText, toolCalls } from '../../results/chat-text.ts';
+import { isEmpty } from '../../results/chunk-values.ts';
 import type { Runtime } from '../../runtime.ts';
 import { invalidBodyFailure } from '../body-check.ts';
 import type { BodyInputs } from '../input-reader.ts';
@@ -90,12 +93,23 @@ export function messagesAfterResponse(body: JsonNode, completion: JsonNode): str
   const assistantMessage = {
     role: 'assistant',
     content: joinContents(beginning, response),
-    refusal: rawMember(response, 'refusal', 'string'),
-    function_call: rawMember(response, 'function_call', 'object'),
-    tool_calls: rawMember(response, 'tool_calls', 'list'),
+    ...Object.fromEntries(keptFields(response)),
   };
   const lines = [...previousMessages, writeJson(assistantMessage)];
   return `[\n${lines.map((line) => `  ${line}`).join(',\n')}\n]\n`;
+}
+
+// What servers do not take back, or only in another form (docs/servers.md).
+const LEFT_OUT = ['role', 'content', ...reasoningNames, 'audio', 'annotations'];
+
+// Servers may need a field back that svc does not know, such as a signature, so it is kept.
+function keptFields(response: JsonNode): (readonly [name: string, value: RawJson])[] {
+  const hasOwnCall = toolCalls(response).length > itemsAt(response, 'tool_calls').length;
+  return Array.from(membersOf(response)).flatMap(({ key, value }) =>
+    isEmpty(value) || LEFT_OUT.includes(key) || (key === 'function_call' && !hasOwnCall)
+      ? []
+      : [[key, new RawJson(rawText(value))] as const],
+  );
 }
 
 function joinContents(beginning: JsonNode | undefined, response: JsonNode): JsonValue {

@@ -41,7 +41,7 @@ async function examine(examination: Examination) {
   const { context, options, selected, sources, baseUrls, findings, capture } = examination;
   const { cwd } = context.runtime;
   await capture(() => resolveHistoryMode(sources));
-  for (const name of ['timeout', 'retries', 'project_id'] as const) {
+  for (const name of ['timeout', 'retries', 'project_id', 'trace_auth'] as const) {
     const setting = resolveSetting(name, sources);
     if (setting) await capture(() => readSettingValue(findSetting(name), setting.text, setting.label, cwd));
   }

@@ -6,7 +6,7 @@ import {
   findCredentialSource,
 } from '../../config/credentials/credential.ts';
 import { configDirectory, dataDirectory } from '../../config/directories.ts';
-import { resolveSetting } from '../../config/select-profile.ts';
+import { authScheme, resolveSetting } from '../../config/select-profile.ts';
 import { type Setting, type SettingName, settings } from '../../config/settings.ts';
 import { isLoopbackUrl, parseProxyUrl, readProxyVariable } from '../../http/proxy.ts';
 import { REDACTED } from '../../output/redaction.ts';
@@ -94,7 +94,7 @@ export async function examineCredential(
     if (username !== undefined) basicAuthorization(username, (isFromEnvironment && env.SVC_PASSWORD) || '');
     else if (isFromEnvironment) bearerAuthorization(env.SVC_TOKEN ?? '', description);
   });
-  const matching = baseUrls.filter(({ host }) => (host === 'trace') === (scheme === 'basic'));
+  const matching = baseUrls.filter(({ host }) => authScheme(host, selected.profile) === scheme);
   const origins = [...new Set(matching.map(({ url }) => url.origin))];
   const allowedOrigins = origins.filter((origin) => ownOrigins?.includes(origin) ?? true);
   for (const origin of origins.filter((one) => !allowedOrigins.includes(one)))

@@ -2,6 +2,7 @@ import { Buffer } from 'node:buffer';
 import { hasCredential } from '../../client/connection.ts';
 import { isStreamRequested, type PreparedRequest } from '../../client/request.ts';
 import type { Settings } from '../../client/resolve-settings.ts';
+import { authScheme } from '../../config/select-profile.ts';
 import type { Context } from '../../context.ts';
 import { commitOrAbandon } from '../../files/file-replacement.ts';
 import type { HttpHeaders } from '../../http/message.ts';
@@ -24,8 +25,8 @@ export async function showRequest(prepared: PreparedRequest, settings: Settings,
 async function showDryRun(prepared: PreparedRequest, settings: Settings, writer: Writer, context: Context) {
   const { operation, headers, body, draft } = prepared;
   const { runtime, report } = context;
-  const { destination, format } = settings;
-  const scheme = operation.auth === 'basic' ? 'Basic ' : 'Bearer ';
+  const { destination, format, profile } = settings;
+  const scheme = authScheme(operation.host, profile.profile) === 'basic' ? 'Basic ' : 'Bearer ';
   // None where the request would fail for lack of a credential for its URL.
   const credential: HttpHeaders = hasCredential(settings, runtime.env) ? [['Authorization', scheme]] : [];
   const lines = redactHeaders([...headers, ...credential]);
@@ -58,7 +59,9 @@ async function showCurl(prepared: PreparedRequest, settings: Settings, writer: W
   const bodySource = isBodyInMemory ? `printf %s ${body}` : `svc ${words.join(' ')} --dry-run --quiet --output -`;
   const lines = [
     `curl -sS${isStreamRequested(draft) ? ' -N' : ''} ${destination ? shellQuote(destination.url.href) : `"$SVC_BASE_URL"${shellQuote(operation.path)}`}`,
-    operation.auth === 'basic' ? '-u "$SVC_USERNAME:$SVC_PASSWORD"' : '-H "Authorization: Bearer $SVC_TOKEN"',
+    authScheme(operation.host, profile.profile) === 'basic'
+      ? '-u "$SVC_USERNAME:$SVC_PASSWORD"'
+      : '-H "Authorization: Bearer $SVC_TOKEN"',
     ...Object.entries(trustFiles).flatMap(([name, file]) => (file ? [`--${name} ${shellQuote(file)}`] : [])),
     ...headers.map(([name, value]) => `-H ${shellQuoteHeader(name, value)}`),
     isBodyInMemory ? `--data-binary ${isTooLongForArgument ? '@-' : body}` : '-X POST -T -',

@@ -124,15 +124,19 @@ async function chooseTool(body: JsonNode, last: ChatMessage) {
 // last message besides instructions names, if it is the user's.
 function findTool(body: JsonNode, last: ChatMessage): JsonNode | undefined {
   const choice = getMember(body, 'tool_choice');
-  const tools = itemsAt(body, 'tools').flatMap((tool) => getMember(tool, 'function') ?? []);
-  if (choice && kindOf(choice) === 'object') {
+  const allTools = itemsAt(body, 'tools').flatMap((tool) => getMember(tool, 'function') ?? []);
+  const isNarrowed = firstStringMember(choice, 'type') === 'allowed_tools';
+  const allowed = isNarrowed ? (getMember(choice, 'allowed_tools') ?? choice) : undefined;
+  const allowedNames = itemsAt(allowed, 'tools').map((tool) => toolName(getMember(tool, 'function') ?? tool));
+  const tools = isNarrowed ? allTools.filter((tool) => allowedNames.includes(toolName(tool))) : allTools;
+  if (choice && kindOf(choice) === 'object' && !isNarrowed) {
     const name = firstStringMember(getMember(choice, 'function') ?? choice, 'name') ?? '';
     const named = tools.find((tool) => toolName(tool) === name);
     if (named) return named;
     throw new HttpError(400, `tool_choice names the tool ${JSON.stringify(name)}, which is not in tools`);
   }
   // Existing servers take `auto` as the default when there are tools (docs/servers.md).
-  switch (choice ? firstStringMember(body, 'tool_choice') : 'auto') {
+  switch (allowed ? firstStringMember(allowed, 'mode') : choice ? firstStringMember(body, 'tool_choice') : 'auto') {
     case 'required':
       if (!tools[0]) throw new HttpError(400, 'tool_choice "required" needs at least one tool in tools');
       return tools[0];

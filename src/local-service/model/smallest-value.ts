@@ -9,6 +9,7 @@ import { compareNumberLiterals } from '../../json/number-literal.ts';
 import { memoize } from '../memoize.ts';
 import { HttpError } from '../responses.ts';
 import { createStepCounter, parsePattern } from './pattern.ts';
+import { upgradeSchema } from './schema-draft.ts';
 import { propertySchemas, type Schema, type SchemaScope, schemaMismatch } from './schema-mismatch.ts';
 
 const MAX_SCHEMA_CHARS = 256 * 1024;
@@ -76,12 +77,11 @@ export function createJsonSchemaCheck(schemaText: string): (valueText: string) =
   };
 }
 
-// Schemas of other drafts are read as 2020-12.
 function parseSchema(text: string): Schema {
   const schema: Schema = JSON.parse(text);
   if (typeof schema === 'boolean') return schema;
   if (typeof schema !== 'object' || schema === null) throw new Error('not an object');
-  return { ...schema, $schema: DIALECT };
+  return { ...upgradeSchema(schema), $schema: DIALECT };
 }
 
 function requireSchema(schema: unknown): asserts schema is Schema {

@@ -68,6 +68,15 @@ export function totalLines({ byStatus }: BatchCounts): number {
   return byStatus.done + byStatus.failed + byStatus.unknown + byStatus.unsent;
 }
 
+/** A line without a result. */
+export interface LostLine {
+  /** An earlier run may have applied it. */
+  readonly mayBeApplied: boolean;
+  /** When its last attempt was sent, by the elapsed time of the runtime. */
+  readonly sentAt: number | undefined;
+  readonly hasResponse: boolean;
+}
+
 /** Counts the results of a batch, and records them as cases of the report for CI. */
 export function createBatchRecord(runReport: RunReport | undefined) {
   const tally = createBatchCounts();
@@ -77,8 +86,19 @@ export function createBatchRecord(runReport: RunReport | undefined) {
   };
   return {
     tally,
-    /** Counts a line that has no result, because it could not be written. */
-    addLost: (line: number, status: 'unknown' | 'unsent') => addLine(line, { ...UNSENT, status }),
+    /** Counts a line whose result could not be written; if it may have been applied, it is unknown with `--resume`. */
+    addLost: (line: number, { sentAt, hasResponse, mayBeApplied }: LostLine): void => {
+      const isSent = sentAt !== undefined;
+      addLine(line, { ...UNSENT, status: isSent || mayBeApplied ? 'unknown' : 'unsent' });
+      if (isSent) tally.sentLines += 1;
+      if (hasResponse) tally.lostResults += 1;
+    },
+    /** Counts results that were lost after they were written. */
+    loseWritten: (count: number): void => {
+      tally.lostResults += count;
+      tally.byStatus.unknown += tally.byStatus.done;
+      tally.byStatus.done = 0;
+    },
     add: (input: InputLine, result: LineResult): void => {
       addLine(input.number, result);
       if (result.isUnresolved) tally.unresolvedLines += 1;

@@ -1,0 +1,69 @@
+import type { Buffer } from 'node:buffer';
+import type { Failure } from '../../errors.ts';
+import type { createBatchRecord } from '../../reports/batch/batch-statistics.ts';
+import type { LineState } from '../../reports/batch/line-facts.ts';
+import type { BatchWarnings } from '../check/batch-warnings.ts';
+import { formatResult, type LineAttempt } from '../store/result-line.ts';
+import type { ResultStore } from '../store/result-store.ts';
+import type { Scheduler } from './scheduler.ts';
+
+/** The result of a line that stray data on its connection takes back: its response may be for another request. */
+export interface StoredLine {
+  readonly attempt: LineAttempt;
+  readonly state: LineState;
+  readonly response: Buffer | undefined;
+  readonly written: Promise<void>;
+  readonly createDoubt: () => Failure;
+}
+
+export type Revisions = ReturnType<typeof createRevisions>;
+
+/** Takes back results until they count; `onError` gets the errors of storing that. */
+export function createRevisions(
+  { warnings, resultStore }: { readonly warnings: BatchWarnings; readonly resultStore: ResultStore },
+  record: ReturnType<typeof createBatchRecord>,
+  { addOutcome }: Pick<Scheduler, 'addOutcome'>,
+  redact: (text: string) => string,
+  onError: (error: unknown) => void,
+) {
+  const pending: Promise<void>[] = [];
+  let isFinished = false;
+  const revise = ({ attempt, state, response, written, createDoubt }: StoredLine): void => {
+    const { line, revision } = attempt;
+    const failure = createDoubt();
+    record.revise(line, failure, state);
+    addOutcome({ failure, status: 'unknown' }, true);
+    const warned = warnings.addResponseWarnings(line, [failure.facts.summary ?? failure.message]);
+    const result = formatResult({ ...attempt, revision: revision + 1 }, null, response, failure, redact);
+    const revised = written.then(() => resultStore.revise(result));
+    pending.push(Promise.all([revised, warned]).then(() => {}, onError));
+  };
+  return {
+    /** Watches a line: data that no request asked for may arrive before or after its result is stored. */
+    watch: () => {
+      let hasStrayData = false;
+      let stored: StoredLine | undefined;
+      const reviseOnce = (): void => {
+        if (isFinished || !hasStrayData || !stored) return;
+        revise(stored);
+        stored = undefined;
+      };
+      return {
+        onStrayData: (): void => {
+          hasStrayData = true;
+          reviseOnce();
+        },
+        hasStrayData: () => hasStrayData,
+        keep: (line: StoredLine): void => {
+          stored = line;
+          reviseOnce();
+        },
+      };
+    },
+    /** From now on the results count. Waits until the revised ones are stored. */
+    finish: async (): Promise<void> => {
+      isFinished = true;
+      await Promise.all(pending);
+    },
+  };
+}

@@ -1,0 +1,49 @@
+import type { AnySchemaObject } from 'ajv';
+import { isRecord } from '../../json/is-record.ts';
+
+// Their values are data, or map names to schemas.
+const DATA_KEYWORDS = /^(const|default|enum|examples?)$/;
+const MAP_KEYWORDS = /^(\$defs|definitions|dependencies|dependentSchemas|patternProperties|properties)$/;
+
+/**
+ * A schema of an older draft in the words of 2020-12: arrays of `items` are tuples, bounds of draft-04 are exclusive by a
+ * flag, and up to draft-07 `$ref` stands alone. Without `$schema`, only forms that 2020-12 does not have are rewritten.
+ */
+export function upgradeSchema(schema: AnySchemaObject): AnySchemaObject {
+  const dialect = String(schema.$schema ?? '');
+  if (dialect.includes('2020-12')) return schema;
+  const isDraft4 = /draft-0?[34]\b/.test(dialect);
+  const isReferenceAlone = /draft-0?\d\b/.test(dialect);
+  const upgradeMap = (map: unknown): unknown =>
+    isRecord(map) ? Object.fromEntries(Object.entries(map).map(([name, one]) => [name, upgrade(one)])) : map;
+  const upgrade = (one: unknown): unknown => {
+    if (Array.isArray(one)) return one.map(upgrade);
+    if (!isRecord(one)) return one;
+    const { items, additionalItems, id, ...others } = one;
+    const renamed: { [keyword: string]: unknown } = {
+      ...others,
+      ...(id === undefined || isDraft4 ? {} : { id }),
+      ...(Array.isArray(items) ? { prefixItems: items, items: additionalItems } : { items, additionalItems }),
+    };
+    for (const [flag, bound] of [
+      ['exclusiveMinimum', 'minimum'],
+      ['exclusiveMaximum', 'maximum'],
+    ] as const) {
+      if (typeof renamed[flag] !== 'boolean') continue;
+      renamed[flag] = renamed[flag] ? renamed[bound] : undefined;
+    }
+    const entries = Object.entries(renamed).filter(([keyword, value]) => {
+      const isApplied = !isReferenceAlone || renamed.$ref === undefined || /^\$|^definitions$/.test(keyword);
+      return value !== undefined && isApplied;
+    });
+    return Object.fromEntries(
+      entries.map(([keyword, value]) => {
+        const upgraded = MAP_KEYWORDS.test(keyword) ? upgradeMap(value) : upgrade(value);
+        return [keyword, DATA_KEYWORDS.test(keyword) ? value : upgraded];
+      }),
+    );
+  };
+  const upgraded = upgrade(schema);
+  // References to its parts may begin with its id.
+  return { ...(isDraft4 && schema.id ? { $id: schema.id } : {}), ...(isRecord(upgraded) ? upgraded : schema) };
+}
