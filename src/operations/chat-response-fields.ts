@@ -1,4 +1,5 @@
 import { type Fields, fieldsOf } from '../fields/field.ts';
+import { reasoningNames } from './reasoning-names.ts';
 
 const { integer, list, number, object, string } = fieldsOf();
 
@@ -30,11 +31,6 @@ const reasoningDetailFields: Fields = {
   format: string('Format of the detail', { join: 'first' }),
   index: integer('Position of the detail', { join: 'first' }),
 };
-
-const reasoning = string('The reasoning', { join: 'concatenate', aliases: ['reasoning_content'] });
-
-/** The names under which servers send the reasoning of a message. */
-export const reasoningNames: readonly string[] = ['reasoning', ...(reasoning.aliases ?? [])];
 
 const responseMessageFields: Fields = {
   role: string('Role of the author', { join: 'first' }),
@@ -76,7 +72,7 @@ const responseMessageFields: Fields = {
     },
     { join: 'by-index' },
   ),
-  reasoning,
+  reasoning: string('The reasoning', { join: 'concatenate', aliases: reasoningNames.slice(1) }),
   reasoning_details: list(
     'The reasoning in the form that some servers need back',
     { type: 'object', fields: reasoningDetailFields },

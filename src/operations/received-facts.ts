@@ -100,8 +100,8 @@ export function factRows(place: FactPlace): (readonly [name: string, meaning: st
   return fields.flatMap(([name, { places, meaning }]) => (places.includes(place) ? [[name, meaning] as const] : []));
 }
 
-// Some vendors have it elsewhere (docs/servers.md).
-function usageOf(response: JsonNode | undefined): JsonNode | undefined {
+/** The tokens used; some vendors have them elsewhere (docs/servers.md). */
+export function usageOf(response: JsonNode | undefined): JsonNode | undefined {
   const places = [response, getMember(response, 'x_groq'), ...itemsAt(response, 'choices')];
   return places.map((place) => getMember(place, 'usage')).find((usage) => usage && kindOf(usage) === 'object');
 }

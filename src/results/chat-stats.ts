@@ -1,7 +1,7 @@
 import { getMember, type JsonNode, kindOf, rawText } from '../json/json-node.ts';
 import { pluralize } from '../json/pluralize.ts';
 import { type JsonValue, RawJson } from '../json/write-json.ts';
-import { factsFor, type ReceivedFacts } from '../operations/received-facts.ts';
+import { factsFor, type ReceivedFacts, usageOf } from '../operations/received-facts.ts';
 import { factText } from '../output/failure-text.ts';
 
 export interface ExchangeTiming {
@@ -61,7 +61,7 @@ export function formatChatStats(stats: ChatStats): string {
 
 /** A count of the usage, with every digit; null if the response has none. */
 export function tokenCount(response: JsonNode | undefined, name: string): RawJson | null {
-  const count = getMember(getMember(response, 'usage'), name);
+  const count = getMember(usageOf(response), name);
   return count && kindOf(count) === 'number' ? new RawJson(rawText(count)) : null;
 }
 

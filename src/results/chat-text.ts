@@ -12,7 +12,7 @@ import {
 } from '../json/json-node.ts';
 import { tryParseJson } from '../json/parse-json.ts';
 import { compactJson } from '../json/write-json.ts';
-import { reasoningNames } from '../operations/chat-response-fields.ts';
+import { reasoningNames } from '../operations/reasoning-names.ts';
 
 export function completionChoices(completion: JsonNode): JsonNode[] {
   return itemsAt(completion, 'choices');

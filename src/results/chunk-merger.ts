@@ -49,6 +49,7 @@ interface Place {
 
 // A response has a few; the names come from the server.
 const MAX_DESCRIPTIONS = 20;
+const MAX_COUNTED_DESCRIPTIONS = 10_000;
 
 /**
  * Merges chunks by the rules of the fields, and other fields by the rules for unknown ones (docs/servers.md).
@@ -65,13 +66,23 @@ export function createStreamMerger(fields: Fields, onUnmerged: Merging['onUnmerg
   const merging: Merging = {
     tryReserve,
     onUnmerged: (description) => {
-      if (described.has(description) || described.size >= MAX_DESCRIPTIONS) return;
+      if (described.has(description) || described.size >= MAX_COUNTED_DESCRIPTIONS) return;
       described.add(description);
-      onUnmerged(description);
+      if (described.size <= MAX_DESCRIPTIONS) onUnmerged(description);
     },
   };
   const place: Place = { path: [], next: 'newer' };
-  return { ...objectMerger(fields, merging, place, '{}', ['obfuscation']), heldBytes: () => heldBytes };
+  const { add, toJson } = objectMerger(fields, merging, place, '{}', ['obfuscation']);
+  return {
+    add,
+    toJson: () => {
+      const json = toJson();
+      const more = described.size - MAX_DESCRIPTIONS;
+      if (more > 0) onUnmerged(more === 1 ? 'a value of another field' : `a value of each of ${more} more fields`);
+      return json;
+    },
+    heldBytes: () => heldBytes,
+  };
 }
 
 function stringBytes(text: string): number {

@@ -9,22 +9,28 @@ import {
   type JsonDocument,
   type JsonNode,
   kindOf,
+  membersOf,
+  numberMember,
   rawText,
   rootOf,
 } from '../json/json-node.ts';
 import { pluralize } from '../json/pluralize.ts';
 import type { Operation } from '../operations/operation.ts';
+import { reasoningNames } from '../operations/reasoning-names.ts';
+import { usageOf } from '../operations/received-facts.ts';
 import type { Sink } from '../output/sink.ts';
 import { ignoreClosedPipe } from '../output/writer.ts';
 import {
   chatText,
   choicesByIndex,
+  choiceText,
   completionChoices,
   contentText,
   omittedContent,
   reasoningText,
   toolCalls,
 } from './chat-text.ts';
+import { isEmpty } from './chunk-values.ts';
 import type { JqFilter } from './jq-filter.ts';
 import type { OutputFormat } from './output-format.ts';
 import { printResult, type StyledText } from './print-result.ts';
@@ -177,16 +183,29 @@ function omissionNotes(completion: JsonNode): string[] {
     const names = toolCalls(message).map(
       (call) => firstStringMember(getMember(call, 'function') ?? call, 'name') ?? 'unnamed',
     );
+    if (choiceText(message) === '' && !firstStringMember(message, 'refusal')) return emptyNote(choice, completion);
     if (names.length === 0 || contentText(message) === '') return audioNotes;
     const tools = names.length === 1 ? 'a tool' : `${names.length} tools`;
     return [...audioNotes, `the response also calls ${tools}: ${names.join(', ')}; --json prints the calls`];
   });
 }
 
+// What a response without text has instead.
+function emptyNote(choice: JsonNode, completion: JsonNode): string {
+  const message = getMember(choice, 'message');
+  const others = Array.from(message ? membersOf(message) : []).flatMap(({ key, value }) =>
+    isEmpty(value) || key === 'role' || key === 'content' ? [] : [reasoningNames.includes(key) ? 'reasoning' : key],
+  );
+  const found = [...new Set([...omittedContent(choice), ...others])].join(', ');
+  if (found !== '') return `the response has no text, but it has ${found}; --json prints it`;
+  const tokens = numberMember(usageOf(completion), 'completion_tokens') ?? 0;
+  return `the response has no text${tokens > 0 ? `, although it used ${tokens} ${pluralize(tokens, 'token')}` : ' and nothing else'}`;
+}
+
 /** A line about the end of a response and the tokens it used, for `--verbose`. */
 function finishDetail(completion: JsonNode): string {
   const reasons = completionChoices(completion).map((choice) => firstStringMember(choice, 'finish_reason') ?? 'none');
-  const usage = getMember(completion, 'usage');
+  const usage = usageOf(completion);
   const counts = ['prompt_tokens', 'completion_tokens'].map((name) => {
     const count = getMember(usage, name);
     return `${name} ${count ? rawText(count) : 'unknown'}`;

@@ -1,3 +1,4 @@
+import { reasoningNames } from '../../operations/reasoning-names.ts';
 import { read } from './api.js';
 import { badge, counted, duration, el, elementOf, link, short, sparkline, time } from './dom.js';
 import { copyButtons, jsonView, nodeAt, parseTree, textAt } from './json.js';
@@ -222,7 +223,7 @@ function messageArticle(role, parts) {
   const texts = new Map();
   const add = (key, text) => text && texts.set(key, (texts.get(key) ?? '') + text);
   for (const part of parts) {
-    add('reasoning', part?.reasoning ?? part?.reasoning_content ?? '');
+    add('reasoning', reasoningNames.map((name) => part?.[name]).find(Boolean) ?? '');
     add('content', contentText(part?.content));
     for (const [at, call] of listOf(part?.tool_calls).entries())
       add(call?.index ?? at, (call?.function?.name ?? '') + (call?.function?.arguments ?? ''));

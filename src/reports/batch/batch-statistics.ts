@@ -2,6 +2,7 @@ import type { Failure } from '../../errors.ts';
 import type { InputLine } from '../../files/split-lines.ts';
 import { getMember, type JsonNode, kindOf, rawText, stringOf } from '../../json/json-node.ts';
 import { tryParseJson } from '../../json/parse-json.ts';
+import { usageOf } from '../../operations/received-facts.ts';
 import { createDistribution, type Distribution } from '../distribution.ts';
 import type { RunReport } from '../run-report.ts';
 import { countMember, type LineResult, type LineState, type ResultLineFacts, UNSENT } from './line-facts.ts';
@@ -35,7 +36,7 @@ export function addResult(statistics: BatchStatistics, facts: ResultFacts): void
 }
 
 function addTokens(distribution: Distribution, response: JsonNode | undefined, name: string): void {
-  const tokens = countMember(getMember(response, 'usage'), name);
+  const tokens = countMember(usageOf(response), name);
   if (tokens !== undefined) distribution.add(tokens);
 }
 
