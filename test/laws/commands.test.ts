@@ -514,7 +514,7 @@ describe('help for programs', () => {
         expect.objectContaining({ flag: '--echo', negation: '--no-echo', type: 'boolean', default: 'false' }),
         expect.objectContaining({ flag: '--stop', repeatable: true }),
         expect.objectContaining({ flag: '--model', short: '-m' }),
-        expect.objectContaining({ flag: '--concurrency', type: 'integer', default: '8' }),
+        expect.objectContaining({ flag: '--concurrency', default: 'auto' }),
       ]),
     );
   });
