@@ -22,7 +22,7 @@ import { TimeLimitError } from '../http/time-limits.ts';
 import { isRecord } from '../json/is-record.ts';
 import { RawJson } from '../json/write-json.ts';
 import { type FactSource, readFacts } from '../operations/received-facts.ts';
-import { createRedactor } from '../output/redaction.ts';
+import { createRedactor, splitSecrets } from '../output/redaction.ts';
 import { type PreparedRequest, type RequestContext, requestSecrets } from './request.ts';
 
 /**
@@ -37,7 +37,8 @@ export function requestFailure(code: FailureCode, message: string, given: Failur
   const { advice } = failure.resend;
   const isDeletion = advice !== undefined && replaces !== undefined;
   const hints = [given.hint ?? [], isDeletion ? 'the old record may be deleted' : [], advice ?? []].flat();
-  const redact = createRequestRedactor(request);
+  const { body } = given.received ?? {};
+  const redact = createRequestRedactor(request, typeof body === 'string' ? body : '');
   const { url, received, summary, reason, ids, issues } = given;
   const texts = { url, received, summary, reason, ids, issues };
   const hint = hints.length > 0 ? hints.join('; ') : undefined;
@@ -57,8 +58,10 @@ export function mapTexts<T>(value: T, map: (text: string) => string): T {
 }
 
 /** Redacts the secrets of a request, its credential included. */
-export function createRequestRedactor(request: FailedRequest): (text: string) => string {
-  return createRedactor([...requestSecrets(request), ...(request.authorization?.secrets ?? [])]).redact;
+export function createRequestRedactor(request: FailedRequest, body = ''): (text: string) => string {
+  const secrets = [...requestSecrets(request), ...(request.authorization?.secrets ?? [])];
+  // The messages of an error are texts of their own, and only the body shows that they hold one secret.
+  return createRedactor([...secrets, ...splitSecrets(body, secrets)]).redact;
 }
 
 type FailedRequest = PreparedRequest & Partial<Pick<RequestContext, 'authorization'>>;

@@ -56,14 +56,45 @@ function longestFirst(texts: readonly string[]): string[] {
   return [...new Set(redactable)].sort((left, right) => right.length - left.length);
 }
 
+/** The text with `[redacted]` in place of each secret, in upper or lower case, and of its pieces in two strings of JSON. */
 export function replaceSecrets(text: string, secrets: readonly string[]): string {
-  return secrets.reduce((before, secret) => before.replaceAll(secret, REDACTED), text);
+  const upperText = text.toUpperCase();
+  const found = [...secrets, ...splitSecrets(text, secrets)].filter((one) => upperText.includes(one.toUpperCase()));
+  return found.reduce((before, one) => before.replace(new RegExp(escapePattern(one), 'gi'), REDACTED), text);
+}
+
+function escapePattern(text: string): string {
+  return text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&');
+}
+
+/** The pieces of secrets that end one string of the JSON and begin another; none of fewer than four characters. */
+export function splitSecrets(json: string, secrets: readonly string[]): string[] {
+  const text = json.toUpperCase();
+  return longestFirst(secrets.flatMap((secret) => splitPieces(text, secret.toUpperCase())));
+}
+
+function splitPieces(text: string, secret: string): string[] {
+  if (secret.length < 2 * MIN_SECRET_CHARS) return [];
+  const lengths = [1, 2, 3];
+  const start = secret.slice(0, MIN_SECRET_CHARS);
+  for (let at = text.indexOf(start); at !== -1; at = text.indexOf(start, at + 1)) {
+    let length = MIN_SECRET_CHARS;
+    while (length < secret.length && text[at + length] === secret[length]) length += 1;
+    lengths.push(length);
+  }
+  return [...new Set(lengths)].flatMap((length) => {
+    const [first, last] = [secret.slice(0, length), secret.slice(length)];
+    const isSplit =
+      last !== '' && text.includes(`"${last}`) && [`${first}"`, `${first}\\`].some((end) => text.includes(end));
+    return isSplit ? [first, last] : [];
+  });
 }
 
 // The number of characters at the end of a cut text that begin a secret; 0 for fewer than `minChars`.
 function trailingPrefixLength(text: string, secret: string, minChars: number): number {
+  const [end, start] = [text.slice(-secret.length).toUpperCase(), secret.toUpperCase()];
   for (let length = Math.min(secret.length - 1, text.length); length >= minChars; length--) {
-    if (text.endsWith(secret.slice(0, length))) return length;
+    if (end.endsWith(start.slice(0, length))) return length;
   }
   return 0;
 }

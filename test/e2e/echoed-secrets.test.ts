@@ -75,3 +75,38 @@ describe.each(echoes)('a service that echoes the request: %s', (_, echo) => {
     for (const canary of canaries) expect(written.filter((text) => text.includes(canary))).toEqual([]);
   });
 });
+
+const [firstHalf, secondHalf] = [salt.slice(0, 20), salt.slice(20)];
+
+describe.each([
+  ['in upper case', { error: { message: salt.toUpperCase(), param: token.toUpperCase() } }],
+  ['in lower case', { detail: [{ loc: ['header'], msg: `${header} ${token}`.toLowerCase() }] }],
+  ['in two strings', { error: { message: 'no', values: [firstHalf, secondHalf] } }],
+  [
+    'in two messages',
+    {
+      detail: [
+        { loc: ['a'], msg: firstHalf },
+        { loc: ['b'], msg: `${secondHalf} is wrong` },
+      ],
+    },
+  ],
+  ['in two strings, in upper case', { error: { message: firstHalf.toUpperCase(), code: secondHalf.toUpperCase() } }],
+])('a service that echoes secrets %s', (_, echo) => {
+  it.each([
+    ['a single request', ['-f', 'in.jsonl']],
+    ['JSON errors', ['-f', 'in.jsonl', '--error-format', 'json']],
+    ['a batch', ['--batch', 'in.jsonl', '-o', 'out.jsonl']],
+  ])('no file and no stream of %s shows a piece of them', async (__, flags) => {
+    const cwd = temporaryDirectory();
+    writeFileSync(join(cwd, 'in.jsonl'), body);
+    const { url, received } = await rawServer((socket) => socket.end(httpAnswer(JSON.stringify(echo), '422 X')));
+    const args = ['chat', '-v', '-H', `X-Api-Key: ${header}`, '--junit', 'j.xml', '--summary', 's.md', ...flags];
+    const env = { SVC_BASE_URL: url, SVC_TOKEN: token, SVC_RETRIES: '0', SVC_HISTORY: 'on' };
+    const { stdout, stderr } = await run(args, { cwd, env });
+    expect(received.length).toBeGreaterThan(0);
+    const written = [stdout, stderr, ...filesIn(cwd).map((path) => readFileSync(path, 'utf8'))];
+    for (const piece of ['canary-', firstHalf, secondHalf])
+      expect(written.filter((text) => text.toLowerCase().includes(piece.toLowerCase()))).toEqual([]);
+  });
+});
