@@ -23,7 +23,38 @@ if (isOld) {
 
 let usedStdin;
 
+// The time to report an error that nothing caught.
+const CRASH_TIMEOUT_MS = 2000;
+let onCrash;
+let hasCrashed = false;
+
+// Also called for a promise that was rejected and that nobody waits for. The error may quote a secret, so only main, which
+// knows them, prints its text.
+function endByUncaughtError(error) {
+  if (hasCrashed) return;
+  hasCrashed = true;
+  if (onCrash) {
+    setTimeout(() => process.exit(1), CRASH_TIMEOUT_MS);
+    onCrash(error);
+    return;
+  }
+  const name = error instanceof Error ? error.name : typeof error;
+  try {
+    const hint = 'please report it with the command line that led to it';
+    builtin('fs').writeSync(2, `svc: this is a bug in svc: ${name} outside of a command\nhint: ${hint}\n`);
+  } catch {}
+  process.exit(1);
+}
+
+function onUncaughtError(listener) {
+  onCrash = listener;
+  return () => {
+    onCrash = undefined;
+  };
+}
+
 async function start() {
+  process.on('uncaughtException', endByUncaughtError);
   process.on('exit', restoreTerminal);
   process.on('exit', closeTerminals);
   if (hasPrintedStaticText()) process.exit(0);
@@ -82,6 +113,7 @@ async function start() {
     keychain: [process.execPath, `${__dirname}/keychain.js`],
     docs: docsDirectory(),
     onSignal,
+    onUncaughtError,
     stopProcess: () => process.kill(process.pid, 'SIGSTOP'),
   };
   // Each Tab of a shell starts this, which loads no command and opens no stream.

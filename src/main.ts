@@ -14,6 +14,7 @@ import {
   type StopSignal,
   signalOfFailure,
   toFailure,
+  usageFailure,
 } from './errors.ts';
 import { createReporter, type Reporter } from './output/reporter.ts';
 import { startDelayedSpinner } from './output/spinner.ts';
@@ -69,6 +70,9 @@ export async function main(runtime: Runtime): Promise<ProcessEnd> {
       if (!isJson && errorFormat !== 'text') throw invalidValueFailure('SVC_ERROR_FORMAT', errorFormat, 'text or json');
       report = createReporter(stderr, { isJson, isQuiet, isVerbose, secrets });
       if (encodingWarning) await report.note(`warning: ${encodingWarning}`);
+      // Ids and journals have no times before 1970.
+      if (runtime.now() < 0)
+        throw usageFailure('the clock of this machine is set before 1970', 'set it, and run again');
       end = await runUntilSignal(runtime, (handlers) =>
         command.run(args, readOptions, {
           runtime,
@@ -111,7 +115,7 @@ type SignalHandlers = Omit<Context, 'runtime' | 'stdout' | 'report' | 'noInput' 
 // Runs until the command ends or a signal arrives. After the first signal the command has SHUTDOWN_TIMEOUT_MS to report
 // its state; the second one ends the run at once.
 async function runUntilSignal(
-  { onSignal, after }: Runtime,
+  { onSignal, onUncaughtError, after }: Runtime,
   run: (handlers: SignalHandlers) => CommandEnd,
 ): Promise<ProcessEnd | undefined> {
   const controller = new AbortController();
@@ -140,6 +144,12 @@ async function runUntilSignal(
     }
   };
   let release = onSignal(listener);
+  const releaseErrors = onUncaughtError?.((error) => {
+    const failure = toFailure(error);
+    const sent = facts();
+    const outcome = sent.applied === 'no' ? '' : '; what was sent may have been applied';
+    end(failure.with(sent, `${failure.message}${outcome}`));
+  });
   const handlers: SignalHandlers = {
     signal: controller.signal,
     onProgressFacts: (getFacts) => {
@@ -168,6 +178,7 @@ async function runUntilSignal(
     return (await Promise.race([run(handlers), terminated])) ?? undefined;
   } finally {
     release();
+    releaseErrors?.();
     cancelTimeout();
   }
 }

@@ -51,6 +51,8 @@ export interface Runtime {
     listener: (signal: S) => void,
     signals?: readonly S[],
   ) => () => void;
+  /** Calls the listener with an error that nothing caught, until the returned function is called. */
+  readonly onUncaughtError?: (listener: (error: unknown) => void) => () => void;
   /** Stops the process, as Ctrl-Z does; returns when it is continued. */
   readonly stopProcess: () => void;
   readonly send?: Send;
