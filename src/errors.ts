@@ -196,7 +196,9 @@ export function invalidValueFailure(label: string, text: string, expected: strin
 }
 
 export function errorMessage(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+  if (!(error instanceof Error)) return String(error);
+  // JavaScript throws if a recursion is too deep: of libraries and built-in functions, over a value from outside.
+  return error.message === 'Maximum call stack size exceeded' ? 'it is nested too deeply' : error.message;
 }
 
 /** Converts any thrown value to a Failure; an unexpected error becomes Failure `bug`. */

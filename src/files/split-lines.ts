@@ -22,9 +22,13 @@ export interface InputLine {
 // An endless device has no line feed.
 const MAX_SKIPPED_LINE_BYTES = 256 * 1024 * 1024;
 
-/** The lines of a text of any length; lines above `maxLineBytes` come without bytes. Throws an Error at one that also exceeds 256 MiB. */
-export async function* splitLines(chunks: AsyncIterable<Uint8Array>, maxLineBytes: number): AsyncGenerator<InputLine> {
-  const limitBytes = Math.max(maxLineBytes, MAX_SKIPPED_LINE_BYTES);
+/** The lines of a text of any length; lines above `maxLineBytes` come without bytes. Throws an Error at one that also exceeds 256 MiB, or `maxSkippedBytes`. */
+export async function* splitLines(
+  chunks: AsyncIterable<Uint8Array>,
+  maxLineBytes: number,
+  maxSkippedBytes = MAX_SKIPPED_LINE_BYTES,
+): AsyncGenerator<InputLine> {
+  const limitBytes = Math.max(maxLineBytes, maxSkippedBytes);
   let pendingChunks: Uint8Array[] = [];
   let offset = 0;
   let length = 0;

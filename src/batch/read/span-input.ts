@@ -216,23 +216,30 @@ function timestampOf(node: JsonNode | undefined): string | undefined {
   return `${seconds}.${String(nanoseconds % NANOSECONDS).padStart(9, '0')}Z`;
 }
 
-function attributesJson(attributes: readonly JsonNode[]): string {
+function attributesJson(attributes: readonly JsonNode[], depth = 0): string {
   const members = attributes.map((attribute) => {
     const name = JSON.stringify(firstStringMember(attribute, 'key') ?? '');
-    return `${name}:${valueJson(getMember(attribute, 'value'))}`;
+    return `${name}:${valueJson(getMember(attribute, 'value'), depth + 1)}`;
   });
   return `{${members.join(',')}}`;
 }
 
+// Deeper values stay in the form of OTLP.
+const MAX_VALUE_DEPTH = 100;
+
 // An AnyValue of OTLP: 64-bit integers are strings there, and numbers here.
-function valueJson(value: JsonNode | undefined): string {
+function valueJson(value: JsonNode | undefined, depth: number): string {
+  if (value && depth > MAX_VALUE_DEPTH) return Buffer.from(rawBytes(value)).toString();
   const integer = getMember(value, 'intValue');
   if (integer)
     return kindOf(integer) === 'string' && /^-?\d+$/.test(stringOf(integer)) ? stringOf(integer) : rawText(integer);
   const list = getMember(value, 'arrayValue');
-  if (list) return `[${itemsAt(list, 'values').map(valueJson).join(',')}]`;
+  if (list)
+    return `[${itemsAt(list, 'values')
+      .map((item) => valueJson(item, depth + 1))
+      .join(',')}]`;
   const map = getMember(value, 'kvlistValue');
-  if (map) return attributesJson(itemsAt(map, 'values'));
+  if (map) return attributesJson(itemsAt(map, 'values'), depth);
   for (const name of ['stringValue', 'boolValue', 'doubleValue', 'bytesValue']) {
     const found = getMember(value, name);
     if (found) return Buffer.from(rawBytes(found)).toString();

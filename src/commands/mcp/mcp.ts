@@ -48,7 +48,8 @@ export const runMcp: RunCommand<McpOptions> = async ({ options }, context) => {
     once: true,
   });
   try {
-    for await (const { bytes } of splitLines(runtime.stdin, MAX_MESSAGE_BYTES)) {
+    // A client that sends too much is still there for a response.
+    for await (const { bytes } of splitLines(runtime.stdin, MAX_MESSAGE_BYTES, Number.POSITIVE_INFINITY)) {
       if (stopReason) break;
       if (bytes?.toString().trim() === '') continue;
       const length = bytes?.length ?? 0;

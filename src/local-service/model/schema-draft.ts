@@ -38,8 +38,8 @@ export function upgradeSchema(schema: AnySchemaObject): AnySchemaObject {
     });
     return Object.fromEntries(
       entries.map(([keyword, value]) => {
-        const upgraded = MAP_KEYWORDS.test(keyword) ? upgradeMap(value) : upgrade(value);
-        return [keyword, DATA_KEYWORDS.test(keyword) ? value : upgraded];
+        if (DATA_KEYWORDS.test(keyword)) return [keyword, value];
+        return [keyword, MAP_KEYWORDS.test(keyword) ? upgradeMap(value) : upgrade(value)];
       }),
     );
   };
