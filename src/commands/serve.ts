@@ -11,6 +11,7 @@ import type { Context } from '../context.ts';
 import { Failure, invalidValueFailure, toFailure, usageFailure } from '../errors.ts';
 import { parseAgeStart } from '../fields/string-formats.ts';
 import { parseByteSize } from '../files/byte-size.ts';
+import { describeFileError } from '../files/file-errors.ts';
 import type { OptionsOfList } from '../flag.ts';
 import { isLoopbackUrl } from '../http/proxy.ts';
 import { pluralize } from '../json/pluralize.ts';
@@ -19,7 +20,7 @@ import { openHarRecorder, openHarReplay } from '../local-service/har.ts';
 import { withFaults } from '../local-service/inject-faults.ts';
 import { serviceLimits } from '../local-service/limits.ts';
 import { listenOnLoopback } from '../local-service/listen.ts';
-import { openBrowser } from '../local-service/open-browser.ts';
+import { openBrowser, writeRedirect } from '../local-service/open-browser.ts';
 import {
   databaseFileIn,
   type LocalService,
@@ -27,7 +28,7 @@ import {
   openLocalService,
   openServiceStore,
 } from '../local-service/open-local-service.ts';
-import { createPageLogin } from '../local-service/page-login.ts';
+import { createPageLogin, MAX_CODE_AGE_MS, type PageLogin } from '../local-service/page-login.ts';
 import { createRequestMetrics, requestLogLine } from '../local-service/request-metrics.ts';
 import { loadServiceCredentials } from '../local-service/service-credentials.ts';
 import { deleteFeedback, pruneStore, type ServiceStore } from '../local-service/store/service-store.ts';
@@ -87,9 +88,10 @@ export const runServe: RunCommand<ResultOptions & OptionsOfList<typeof serveFlag
   await printResult({ ...resultOf(facts), text: () => `${url}\n` }, output);
   if (credentialsFile) await report.note(`the credentials are in ${credentialsFile}`);
   if (!authSetup) await report.warn('every user of this machine can use the service (--no-auth)');
-  if (given.open) await openPage(url, authSetup && login.createCode(), context);
+  const closePage = given.open ? await openPage(url, authSetup && login, context) : undefined;
   if (!signal.aborted) await once(signal, 'abort');
   cancelPruning?.();
+  await closePage?.();
   await close();
   await upstream?.close();
   // Last, because it may report what went wrong.
@@ -102,11 +104,26 @@ function openFaults(rules: readonly FaultRule[], store: ServiceStore, runtime: R
   return rules.length > 0 ? withFaults(rules, runtime, deleteRecord) : undefined;
 }
 
-async function openPage(url: string, code: string | undefined, { runtime, report }: Context): Promise<void> {
-  const link = code === undefined ? url : `${url}/#code=${code}`;
-  if (code !== undefined) await report.note(`open within 60 s, once: ${link}`);
-  const missing = await openBrowser(link, runtime);
-  if (missing) await report.warn(`could not start ${missing}; open ${link} in a browser`);
+// Returns a function that removes what the browser was given.
+async function openPage(url: string, login: PageLogin | undefined, { runtime, report }: Context) {
+  let remove = async (): Promise<void> => {};
+  const link = login ? `${url}/#code=${login.createCode(() => void remove())}` : url;
+  if (login) await report.note(`open within 60 s, once: ${link}`);
+  try {
+    const redirect = login && (await writeRedirect(link, runtime));
+    if (redirect) {
+      const cancelTimeout = runtime.after(MAX_CODE_AGE_MS, () => void remove());
+      remove = () => {
+        cancelTimeout();
+        return redirect.remove();
+      };
+    }
+    const missing = await openBrowser(redirect?.path ?? url, runtime);
+    if (missing) await report.warn(`could not start ${missing}; open ${link} in a browser`);
+  } catch (error) {
+    await report.warn(`could not write a file for the browser: ${describeFileError(error)}; open ${link} in a browser`);
+  }
+  return () => remove();
 }
 
 // With a database server, the path that the file would have: the credentials are kept beside it.

@@ -161,7 +161,7 @@ function readWholeBody(request: IncomingMessage): Promise<Uint8Array> {
   });
 }
 
-function foreignSource({ url, headers }: HttpRequest): string | undefined {
+function foreignSource({ method, url, headers }: HttpRequest): string | undefined {
   const host = getHeader(headers, 'host') ?? '';
   const ownOrigin = `http://${host}`;
   // An absolute target names a host, too. A URL also parses with a user, which others could take for the host.
@@ -173,6 +173,9 @@ function foreignSource({ url, headers }: HttpRequest): string | undefined {
   const valuesOf = (name: string): string[] =>
     headers.flatMap(([candidate, value]) => (candidate.toLowerCase() === name ? value : []));
   if (valuesOf('origin').some((origin) => origin !== ownOrigin)) return 'requests from other origins are rejected';
+  // The file that --open hands to the browser is another site. The page itself has no data; the code is behind the #.
+  const isNavigation = [...valuesOf('sec-fetch-mode'), ...valuesOf('sec-fetch-dest')].join() === 'navigate,document';
+  if (method === 'GET' && new URL(url).pathname === '/' && isNavigation) return undefined;
   // Browsers send it with requests that carry no Origin.
   const isForeign = valuesOf('sec-fetch-site').some((sites) => /\b(cross|same)-site\b/i.test(sites));
   return isForeign ? 'requests from other sites are rejected' : undefined;
