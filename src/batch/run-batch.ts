@@ -25,7 +25,7 @@ import { limitYoungGeneration } from '../train/stream/small-heap.ts';
 import type { RequestOptions } from './batch-flags.ts';
 import { type BatchOptions, fillShard, readBatchOptions } from './batch-options.ts';
 import { reportBatch } from './batch-summary.ts';
-import { createLineChecks, type LineChecks, NO_DEFAULTS, prepareLine, readLineDefaults } from './check/prepare-line.ts';
+import { createLineChecks, type LineChecks, prepareLine, readLineDefaults } from './check/prepare-line.ts';
 import { type BatchInput, type LineSplitter, lineSplitter, openBatchInput } from './read/batch-input.ts';
 import { chooseSample, type LineSelection, selectedLines } from './read/selected-lines.ts';
 import { type BatchEnd, sendBatch } from './send/run-lines.ts';
@@ -100,11 +100,12 @@ async function sendInput(start: BatchStart, context: Context): Promise<void> {
   const { destination, timeoutMs } = settings;
   const tools = createBodyInputs(context, createDeadline(timeoutMs, runtime, settings.isTimeoutDefault));
   const expectations = await readChatExpectations(given, tools.read, context.suspendSignals);
+  const project = settings.isExact ? undefined : settings.defaults.project.text;
   const rows =
     given.rows !== undefined
-      ? await (await import('./read/row-input.ts')).readRows(operation, args, given, bodyFlags, tools)
+      ? await (await import('./read/row-input.ts')).readRows(operation, args, given, bodyFlags, project, tools)
       : undefined;
-  const defaults = rows ? NO_DEFAULTS : await readLineDefaults(operation, bodyFlags, tools);
+  const defaults = await readLineDefaults(operation, rows?.lineFlags ?? bodyFlags, tools);
   const split =
     rows?.split ?? splitInput ?? lineSplitter(operation.maxBodyBytes, options.input === '-' ? 'stdin' : options.input);
   const input = await openBatchInput(options.input, runtime, split, timeoutMs);
@@ -122,7 +123,7 @@ async function sendInput(start: BatchStart, context: Context): Promise<void> {
   if (!destination) throw missingBaseUrl();
   const identity = createBatchIdentity(destination.url, options, {
     ...checks,
-    defaults: rows ? { fieldEdits: [], perLineFlags: rows.given } : defaults,
+    defaults: rows ? { fieldEdits: [], perLineFlags: new Map([...rows.given, ...rows.lineFlags]) } : defaults,
   });
   let prior: PriorResults | undefined;
   let end: BatchEnd;

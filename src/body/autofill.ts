@@ -45,13 +45,12 @@ export function createAutofill({ path, fields }: FlagTarget) {
   };
 }
 
-// Recognized by identity: a file may have the same name.
-const AUTOFILL_ORIGIN: ValueOrigin = { label: 'svc' };
+const AUTOFILL_ORIGIN: ValueOrigin = { label: 'svc', isGenerated: true };
 
 /** True if svc generated the value at a path, or the whole body: the same command sends another value in its next run. */
 export function isGeneratedValue({ base, edits }: Draft, path: JsonPath): boolean {
   const edit = edits.findLast((one) => isPathWithin(path, one.path));
-  return edit ? edit.origin === AUTOFILL_ORIGIN : base === undefined;
+  return edit ? edit.origin.isGenerated === true : base === undefined;
 }
 
 function autofillValue(name: string, fill: AutofillKind, settings: AutofillSettings, generators: AutofillGenerators) {

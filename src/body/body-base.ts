@@ -61,7 +61,13 @@ export function wholeBodyInput({
   // For a chat, --stdin also stands beside a prompt.
   const path = options.stdin ? '-' : options.file;
   if (path !== undefined) return { path };
-  return args.length > 0 || bodyFlagNames(operation).some((name) => given.has(name)) ? undefined : {};
+  return args.length > 0 || contentFlagNames(operation).some((name) => given.has(name)) ? undefined : {};
+}
+
+// A flag that takes its value from other fields makes no body: `--keep-id` changes the one from stdin.
+function contentFlagNames(operation: Operation): string[] {
+  const { shorthands = {} } = operation;
+  return bodyFlagNames(operation).filter((name) => !['copy', 'new-id'].includes(shorthands[name]?.kind ?? ''));
 }
 
 /** Throws usage if nothing provides a body, or if two flags read stdin. */
@@ -70,7 +76,7 @@ export function requireBodySource(input: CommandInput): void {
   const claim = stdinClaim(input);
   if (options.file !== undefined || options.stdin || args.length > 0) return;
   // Other flags of a chat give it no message.
-  const bodyFlags = isChat(operation) ? ['messages', 'message', 'attach'] : bodyFlagNames(operation);
+  const bodyFlags = isChat(operation) ? ['messages', 'message', 'attach'] : contentFlagNames(operation);
   const isStdinTaken = (isChat(operation) && claim !== undefined) || options.stdin === false;
   if (bodyFlags.some((name) => given.has(name)) || !(input.isStdinTerminal || isStdinTaken)) return;
   const line = `svc ${operation.command.join(' ')}`;

@@ -176,7 +176,8 @@ function sourceHint(path: JsonPath, operation: Operation, { isExact, origin, pro
   const name = String(path.at(-1));
   if (path.length !== target.path.length + 1) return '';
   for (const [flag, shorthand] of Object.entries(origin === 'tool' ? {} : shorthands))
-    if (shorthand.kind === 'age' && shorthand.sets[0] === name) return `; or give --${flag}, such as --${flag} 7d`;
+    if (shorthand.sets?.some((set) => set.split('.')[0] === name))
+      return `; or give --${flag}${shorthand.kind === 'age' ? `, such as --${flag} 7d` : ''}`;
   if (!origin && typeof operands?.as === 'object' && operands.as.filesOf === name)
     return '; or give files as arguments';
   const fill = isExact ? undefined : target.fields[name]?.fill;

@@ -17,6 +17,8 @@ interface BuildOptions {
   /** The values for absent fields; undefined for `--exact`. */
   readonly settings: AutofillSettings | undefined;
   readonly conversation?: JsonSource | undefined;
+  /** That of a call whose id is a flag, if svc fills in no field yet. */
+  readonly project?: string | undefined;
   readonly base?: BodyBase;
 }
 
@@ -32,7 +34,8 @@ export async function buildBody(input: CommandInput, options: BuildOptions, inpu
   const isInvalid = source !== undefined && isIssue(source);
   const stdinUse = isStdinEmpty ? 'empty' : isStdinUnread ? 'unread' : undefined;
   const empty = createDraft(isInvalid || !source ? emptyBodyJson(target) : source);
-  const flagInput = { operation, given, inputs, prompt, conversation, files: fileArguments(input) };
+  const project = options.project ?? settings?.project.text;
+  const flagInput = { operation, given, inputs, prompt, conversation, project, files: fileArguments(input) };
   const draft = await applyFlags({ ...empty, stdinUse }, flagInput);
   if (isInvalid) {
     const hint = stdinUse ? stdinMessage(stdinUse, operation) : yamlHint(source);

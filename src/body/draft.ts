@@ -37,6 +37,8 @@ export interface ValueOrigin {
   readonly path?: JsonPath | undefined;
   /** The argument, if its value differs from run to run: `random`, or an age. */
   readonly argument?: string;
+  /** svc made the value: the same command has another one in its next run. */
+  readonly isGenerated?: true;
 }
 
 /** A file of `--attach`. Until `insertAttachments`, a placeholder stands for its content, so that no step copies it. */

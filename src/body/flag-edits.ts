@@ -4,6 +4,7 @@ import { type Issue, usageFailure } from '../errors.ts';
 import { type Field, flagName, isScalar, type Shape } from '../fields/field.ts';
 import { describeShape } from '../fields/mismatch-message.ts';
 import { ageToTimestamp, parseAgeStart, timeToTimestamp } from '../fields/string-formats.ts';
+import { uuidV7 } from '../fields/uuid.ts';
 import type { FlagValue } from '../flag.ts';
 import {
   firstStringMember,
@@ -21,7 +22,7 @@ import { type FlagTarget, flagTarget, type Operation } from '../operations/opera
 import { fileField, fileReferenceFlags } from './body-base.ts';
 import { type BodyFlags, givenText, givenTexts } from './body-flags.ts';
 import { type MessageInput, messageEdits, parseMessageFlag } from './chat/chat-edits.ts';
-import { type Draft, type Edit, setDraftFields, setDraftPaths } from './draft.ts';
+import { type Draft, type Edit, setDraftFields, setDraftPaths, type ValueOrigin } from './draft.ts';
 import { type BodyInputs, fileReference } from './input-reader.ts';
 import { decodeLine, isIssue, parseJsonSource } from './json-source.ts';
 
@@ -29,6 +30,8 @@ type EditResult = Edit | Issue;
 
 interface FlagInput extends MessageInput {
   readonly operation: Operation;
+  /** That of a call whose id is a flag, unless the body has one. */
+  readonly project?: string | undefined;
   /** Files that are arguments, in whose place the body has an empty array. */
   readonly files?: readonly string[];
 }
@@ -38,13 +41,13 @@ export async function applyFlags(draft: Draft, input: FlagInput): Promise<Draft>
   return applyShorthands(setDraftFields(draft, flagTarget(input.operation), await fieldEdits(input)), input);
 }
 
-/** A draft with the shorthands and `--set`. A shorthand that copies a field comes last: it copies what is sent. */
+/** A draft with the shorthands and `--set`. A shorthand that depends on other fields comes last: on those that are sent. */
 export async function applyShorthands(draft: Draft, input: FlagInput): Promise<Draft> {
   const { operation, given } = input;
   const target = flagTarget(operation);
   const shortened = setDraftFields(draft, target, await shorthandEdits(draft, input));
-  const edited = setDraftPaths(shortened, setFlagEdits(operation, given));
-  return setDraftFields(edited, target, copyEdits(operation, edited, given));
+  const edited = setDraftPaths(shortened, [...partEdits(operation, given), ...setFlagEdits(operation, given)]);
+  return setDraftFields(edited, target, derivedEdits(edited, input));
 }
 
 /** Throws usage for flags that are invalid whatever the body is, before any input is read (docs/contract.md 3). */
@@ -62,6 +65,8 @@ export function rejectInvalidFlags(operation: Operation, given: BodyFlags, now: 
     if (kind === 'role-message') givenTexts(given, name).forEach(parseMessageFlag);
     const word = givenText(given, name);
     if (kind === 'age' && word !== undefined) parseAgeStart(`--${name}`, word, now);
+    if (kind === 'call-ref' && word !== undefined && /[/:]/.test(word.replace(/\{\{.*?\}\}/g, '')))
+      throw usageFailure(`--${name} takes an id, not ${JSON.stringify(word)}`, 'give a ref with --svc-ref');
   }
 }
 
@@ -70,9 +75,11 @@ export function rejectInvalidFlags(operation: Operation, given: BodyFlags, now: 
 function setFlagEdits(operation: Operation, given: BodyFlags): EditResult[] {
   const target = flagTarget(operation);
   const results = givenTexts(given, 'set').map((word) => parseSetFlag(target, word));
-  const setFields = new Set(results.map((result) => (isIssue(result) ? '' : formatJsonPath(result.path))));
+  const setFields = results.map((result) => (isIssue(result) ? '' : formatJsonPath(result.path)));
   for (const [name, shorthand] of Object.entries(operation.shorthands ?? {})) {
-    const field = given.has(name) ? shorthand.sets?.find((one) => setFields.has(one)) : undefined;
+    const implied = shorthand.kind === 'part' ? Object.keys(shorthand.implies ?? {}) : [];
+    const own = given.has(name) ? [...(shorthand.sets ?? []), ...implied] : [];
+    const field = setFields.find((set) => own.some((one) => one === set || one.startsWith(`${set}.`)));
     if (field !== undefined) throw usageFailure(`--${name} and --set ${field} set the same field`, 'give one of them');
   }
   return results;
@@ -139,15 +146,44 @@ async function responseFormatEdit(word: string, inputs: BodyInputs): Promise<Edi
   return { path: ['response_format'], text, origin: { label } };
 }
 
-/** The edits of the shorthands that copy a field, for a draft with all other flags. The validator reports a missing one. */
-function copyEdits(operation: Operation, draft: Draft, given: BodyFlags): Edit[] {
+// A part of a field, such as `payload.score`, with the fields that it implies.
+function partEdits(operation: Operation, given: BodyFlags): EditResult[] {
   const { path } = flagTarget(operation);
-  return Object.entries(operation.shorthands ?? {}).flatMap(([name, shorthand]) => {
-    if (shorthand.kind !== 'copy' || given.get(name) !== true) return [];
-    const source = nodeAtPath(rootOf(draft.doc), [...path, shorthand.from]);
-    return source
-      ? [{ path: [...path, ...shorthand.sets], text: rawText(source), origin: { label: `--${name}` } }]
-      : [];
+  return Object.entries(operation.shorthands ?? {}).flatMap(([name, shorthand]): EditResult[] => {
+    const word = givenText(given, name);
+    if (shorthand.kind !== 'part' || word === undefined) return [];
+    const origin = { label: `--${name}` };
+    const part = [...path, ...shorthand.sets[0].split('.')];
+    const text = argumentToJson({ type: shorthand.part }, word);
+    const implied = Object.entries(shorthand.implies ?? {}).map(([field, value]) => ({
+      path: [...path, field],
+      text: JSON.stringify(value),
+      origin,
+    }));
+    return text === undefined
+      ? [invalidArgumentIssue(part, { type: shorthand.part }, word, origin.label)]
+      : [...implied, { path: part, text, origin }];
+  });
+}
+
+/** The edits of the shorthands that depend on other fields of a draft with all other flags. The validator reports a missing one. */
+function derivedEdits(draft: Draft, { operation, given, inputs, project }: FlagInput): EditResult[] {
+  const { path } = flagTarget(operation);
+  return Object.entries(operation.shorthands ?? {}).flatMap(([name, shorthand]): EditResult[] => {
+    if (!given.has(name)) return [];
+    const origin = { label: `--${name}` };
+    const setFields = (text: string, details: Partial<ValueOrigin> = {}): Edit[] =>
+      (shorthand.sets ?? []).map((field) => ({ path: [...path, field], text, origin: { ...origin, ...details } }));
+    if (shorthand.kind === 'new-id')
+      return setFields(JSON.stringify(uuidV7(inputs.now(), inputs.randomBytes(10))), { isGenerated: true });
+    if (shorthand.kind === 'copy') {
+      const source = nodeAtPath(rootOf(draft.doc), [...path, shorthand.from]);
+      return source ? setFields(rawText(source)) : [];
+    }
+    if (shorthand.kind !== 'call-ref') return [];
+    const owner = firstStringMember(nodeAtPath(rootOf(draft.doc), path), 'project_id') ?? project;
+    const issue = { path: shorthand.sets[0], at: origin.label, message: 'needs the project of the call' };
+    return owner ? setFields(JSON.stringify(`svc:///${owner}/call/${givenText(given, name)}`)) : [issue];
   });
 }
 

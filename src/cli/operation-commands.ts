@@ -65,7 +65,7 @@ function operationFieldFlag({ arguments: given, shorthands = {} }: Operation, na
   if (given?.as === 'prompt') return { ...flag, group: 'Common' };
   const or = [
     ...Object.entries(shorthands).flatMap(([other, one]) =>
-      one.kind === 'age' && one.sets[0] === name ? [`--${other}`] : [],
+      one.sets?.some((set) => set.split('.')[0] === name) ? [`--${other}`] : [],
     ),
     ...(typeof given?.as === 'object' && given.as.filesOf === name ? [given.name] : []),
     ...(field.fill === 'project' ? [findSetting('project_id').variable ?? '', 'the profile'] : []),
@@ -73,8 +73,10 @@ function operationFieldFlag({ arguments: given, shorthands = {} }: Operation, na
   return or.length > 0 ? { ...flag, or, summary: `${flag.summary}; or ${joinWithOr(or)}` } : flag;
 }
 
-function shorthandFlags(name: string, { kind, short, summary, conflicts }: Shorthand): readonly Flag[] {
-  const form = `${short ? `-${short}, ` : ''}--${name}${shorthandValues[kind]}`;
+function shorthandFlags(name: string, shorthand: Shorthand): readonly Flag[] {
+  const { kind, short, summary, conflicts } = shorthand;
+  const value = kind === 'part' && shorthand.part === 'number' ? ' <x>' : shorthandValues[kind];
+  const form = `${short ? `-${short}, ` : ''}--${name}${value}`;
   return flagGroup('Common', { [form]: conflicts ? { summary, conflicts } : summary });
 }
 
@@ -87,6 +89,9 @@ const shorthandValues: { readonly [kind in Shorthand['kind']]: string } = {
   'reply-schema': ' <@file>',
   age: ' <age>',
   copy: '',
+  'new-id': '',
+  'call-ref': ' <id>',
+  part: ' <text>',
 };
 
 function operationFlags(operation: Operation): FlagList<Omit<RequestOptions, 'errorFormat'>> {

@@ -35,7 +35,8 @@ export function requestFailure(code: FailureCode, message: string, given: Failur
   const hasGeneratedKey = key.some((what) => isGeneratedValue(draft, paths[what] ?? []));
   const failure = new Failure(code, message, { ...given, effect, hasGeneratedKey });
   const { advice } = failure.resend;
-  const isDeletion = advice !== undefined && replaces !== undefined;
+  // A new record replaces none.
+  const isDeletion = advice !== undefined && replaces !== undefined && !hasGeneratedKey;
   const hints = [given.hint ?? [], isDeletion ? 'the old record may be deleted' : [], advice ?? []].flat();
   const { body } = given.received ?? {};
   const redact = createRequestRedactor(request, typeof body === 'string' ? body : '');

@@ -26,8 +26,9 @@ export const trainFlags = flagGroup('Common', {
 
 export const traceFlags = flagGroup('Common', {
   '--no-parent': 'Ignore the parent call that TRACEPARENT names',
-  '--export': {
-    summary: 'Print export lines for eval, so that child processes continue the trace',
+  '--export[=<github>]': {
+    summary: 'Print export lines for eval, so that child processes continue the trace; =github writes to $GITHUB_ENV',
+    choices: ['github'],
     conflicts: [...resultFlagNames, ...lines, ...preview],
   },
 });

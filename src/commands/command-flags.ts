@@ -112,7 +112,8 @@ export const mergeFlags = flagGroup('Common', {
     conflicts: ['output-format', ...resultFlagNames],
   },
   '--delimiter <character>': 'What separates the cells of --join (default: found in the header)',
-  '--columns <name=filter>...': 'A column that --join adds: a jq filter for the result of the row (repeatable)',
+  '--columns <name=filter>...':
+    'Columns that --join adds: jq filters for the result of the row, such as a=.x,b=.y, or names of columns, such as text,latency_ms,cost (repeatable)',
   '--output-format <openai>': {
     summary: 'Write the results as OpenAI batches have them',
     choices: ['openai'],

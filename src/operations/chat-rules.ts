@@ -30,6 +30,9 @@ const constraints = ['json', 'regex', 'choice', 'grammar', 'json_object', 'struc
 
 /** What chat servers reject and single fields do not show (docs/servers.md). */
 export const chatRules: BodyRules = function* (body) {
+  const messages = getMember(body, 'messages');
+  if (messages && kindOf(messages) === 'list' && itemsAt(body, 'messages').length === 0)
+    yield { ...rule('messages', 'is an empty array, not at least one message'), code: 'unwise' };
   const choice = getMember(body, 'tool_choice');
   const tools = itemsAt(body, 'tools').map(functionName);
   if (isSet(choice) && firstStringMember(body, 'tool_choice') !== 'none' && tools.length === 0)

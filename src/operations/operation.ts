@@ -71,6 +71,8 @@ export interface Example {
   readonly from?: string;
 }
 
+type TextFields = { readonly [field: string]: string };
+
 /** A flag that is shorter than the fields it sets. src/body/flag-edits.ts applies each kind. */
 export type Shorthand = {
   readonly summary: string;
@@ -83,6 +85,17 @@ export type Shorthand = {
   | { readonly kind: 'role-message' | 'prefill' | 'conversation' | 'reply-schema' | 'attach' }
   | { readonly kind: 'age'; readonly sets: readonly [string] }
   | { readonly kind: 'copy'; readonly from: string; readonly sets: readonly [string] }
+  /** A new UUIDv7 in each of the fields. */
+  | { readonly kind: 'new-id'; readonly sets: readonly string[] }
+  /** The ref of the call with this id in the project of the body. */
+  | { readonly kind: 'call-ref'; readonly sets: readonly [string] }
+  /** A part of a field, with the text of others. */
+  | {
+      readonly kind: 'part';
+      readonly part: 'number' | 'string';
+      readonly sets: readonly [string];
+      readonly implies?: TextFields;
+    }
 );
 
 export interface FlagTarget {

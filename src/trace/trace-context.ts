@@ -1,6 +1,8 @@
 import { Buffer } from 'node:buffer';
+import { appendFile } from 'node:fs/promises';
 import type { Context } from '../context.ts';
 import { Failure } from '../errors.ts';
+import { withFileFailure } from '../files/file-errors.ts';
 import { firstStringMember, type JsonDocument, rootOf } from '../json/json-node.ts';
 import { shellQuote } from '../output/shell-quote.ts';
 import type { Runtime } from '../runtime.ts';
@@ -58,26 +60,47 @@ export function traceEnvironment(
   };
 }
 
+/** What a call start sent: ids, and the project. */
+interface SentCall {
+  readonly ids: { readonly call?: string; readonly trace?: string };
+  readonly projectId: string | undefined;
+}
+
 /**
- * Converts the response to a call start into `export` lines for `eval` in a shell, with which child processes continue the
- * trace. Ids come from the request, or else from the response; throws Failure `invalid_response` if neither has one. If the ids do not
- * have the shape of TRACEPARENT, the lines unset it, because the one of the shell names another call.
+ * The variables with which child processes continue the trace of a call start. Ids come from the request, or else from its
+ * response; throws Failure `invalid_response` if neither has one. If the ids do not have the shape of TRACEPARENT, it is
+ * undefined: the one of the environment names another call.
  */
-export function traceExports(env: Runtime['env'], sentIds: { readonly call?: string; readonly trace?: string }) {
-  return (doc: JsonDocument): string => {
-    const callId = sentIds.call || receivedId(doc, 'id');
-    const traceId = sentIds.trace || receivedId(doc, 'trace_id');
-    const parent = readTraceParent(env);
-    // The parent's flags are about its own trace.
-    const flags = parent?.traceId === traceId ? parent.flags : SAMPLED_FLAGS;
-    const { TRACEPARENT, ...ids } = traceEnvironment({ traceId, callId, flags }, undefined);
-    const isW3c = /^[0-9a-f]{32}$/.test(traceId) && /^[0-9a-f]{16}$/.test(callId);
-    // An id may come from a server: quoted, so that the shell runs nothing in it.
-    const lines = Object.entries({ ...(isW3c ? { TRACEPARENT } : {}), ...ids }).map(
-      ([name, value = '']) => `export ${name}=${shellQuote(value)}\n`,
-    );
-    return [...(isW3c ? [] : ['unset TRACEPARENT\n']), ...lines].join('');
-  };
+function exportedVariables(env: Runtime['env'], { ids, projectId }: SentCall, doc: JsonDocument) {
+  const callId = ids.call || receivedId(doc, 'id');
+  const traceId = ids.trace || receivedId(doc, 'trace_id');
+  const parent = readTraceParent(env);
+  // The parent's flags are about its own trace.
+  const flags = parent?.traceId === traceId ? parent.flags : SAMPLED_FLAGS;
+  const isW3c = /^[0-9a-f]{32}$/.test(traceId) && /^[0-9a-f]{16}$/.test(callId);
+  const variables = traceEnvironment({ traceId, callId, flags }, projectId);
+  return Object.entries(isW3c ? variables : { ...variables, TRACEPARENT: undefined });
+}
+
+/** Converts the response to a call start into lines for `eval` in a shell. */
+export function traceExports(env: Runtime['env'], sent: SentCall) {
+  return (doc: JsonDocument): string =>
+    exportedVariables(env, sent, doc)
+      .map(([name, value]) =>
+        // An id may come from a server: quoted, so that the shell runs nothing in it.
+        value === undefined ? `unset ${name}\n` : `export ${name}=${shellQuote(value)}\n`,
+      )
+      .join('');
+}
+
+/** Appends the variables to the file with which a step of GitHub Actions sets them for later steps. Throws Failure. */
+export async function appendGithubVariables(file: string, env: Runtime['env'], sent: SentCall, doc: JsonDocument) {
+  const variables = exportedVariables(env, sent, doc);
+  // A line break in an id of a server would set another variable.
+  const broken = variables.find(([, value = '']) => /[\r\n]/.test(value));
+  if (broken) throw new Failure('invalid_response', `--export: ${broken[0]} would have several lines`);
+  const text = variables.map(([name, value = '']) => `${name}=${value}\n`).join('');
+  await withFileFailure(`write ${file}`, () => appendFile(file, text));
 }
 
 function receivedId(doc: JsonDocument, name: string): string {

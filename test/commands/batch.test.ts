@@ -354,12 +354,12 @@ describe('a batch', () => {
   });
 
   it.each([
-    ['\ufeff', '0 lines: 0 done, 0 failed, 0 unknown, 0 not sent, 1 empty'],
-    [`\ufeff \r\n${JSON.stringify(chat('p2'))}`, '1 line: 1 done, 0 failed, 0 unknown, 0 not sent, 1 empty'],
-  ])('takes a first line of a byte order mark as empty: %j', async (text, summary) => {
+    ['\ufeff', 'there are no lines in stdin: all are empty', 3],
+    [`\ufeff \r\n${JSON.stringify(chat('p2'))}`, '1 line: 1 done, 0 failed, 0 unknown, 0 not sent, 1 empty', 0],
+  ])('takes a first line of a byte order mark as empty: %j', async (text, summary, exitCode) => {
     const { run } = await scene([]);
     const { code, stderr } = await run(['--batch', '-', '-o', 'out.jsonl'], { stdin: text });
-    expect({ code, stderr }).toMatchObject({ code: 0 });
+    expect({ code, stderr }).toMatchObject({ code: exitCode });
     expect(stderr).toContain(summary);
   });
 

@@ -103,7 +103,7 @@ describe('rows', () => {
     expect(code, stderr).toBe(0);
     expect(bodies.map(contentOf)).toEqual(['1:a', '2:b\rc', '\ufeff3:d', '4:e\r\n']);
     await runBuilt(['batch', 'merge', 'out.jsonl', '--join', 'rows.csv', '--columns', 'n=.line', '-o', 'all.csv']);
-    const joined = 'id,text,"n"\n1,a,"1"\n2,"b\rc","2"\n\ufeff3,d,"3"\n4,"e\r\n","4"\n';
+    const joined = 'id,text,n\n1,a,1\n2,"b\rc",2\n\ufeff3,d,3\n4,"e\r\n",4\n';
     expect(readFileSync(join(cwd, 'all.csv'), 'utf8')).toBe(joined);
   });
 
@@ -283,9 +283,9 @@ describe('batch merge', () => {
     );
     expect(readFileSync(join(cwd, 'all.csv'), 'utf8')).toBe(
       [
-        'id,text,score,"answer","a ""b""","none","bad"',
-        '7,"a ""b"", c",9007199254740993,"ok","1","",""',
-        '8,"two\nlines",1.50,"ok","2","",""',
+        'id,text,score,answer,"a ""b""",none,bad',
+        '7,"a ""b"", c",9007199254740993,ok,1,,',
+        '8,"two\nlines",1.50,ok,2,,',
         '9,@/etc/passwd,-0e1,,,,\n',
       ].join('\n'),
     );

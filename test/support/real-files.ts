@@ -4,11 +4,17 @@ import { answerJson, countingServer } from './counting-server.ts';
 import { type Finished, run } from './process.ts';
 import { temporaryDirectory } from './svc.ts';
 
-/** Runs the built program on files, and returns also the bodies that it sent, in order. */
+interface FileRun extends Finished {
+  readonly bodies: string[];
+  readonly cwd: string;
+  readonly again: (args: readonly string[]) => Promise<Finished>;
+}
+
+/** Runs the built program on files, and returns also the bodies that it sent, in order; `again` runs it on the same service. */
 export async function runOnFiles(
   files: Readonly<Record<string, string | Uint8Array>>,
   args: readonly string[],
-): Promise<Finished & { readonly bodies: string[]; readonly cwd: string }> {
+): Promise<FileRun> {
   const cwd = temporaryDirectory();
   const bodies: string[] = [];
   const server = await countingServer(String, ({ text }, response, { url = '' }) => {
@@ -23,5 +29,6 @@ export async function runOnFiles(
   for (const [name, content] of Object.entries(files)) writeFileSync(join(cwd, name), content);
   const secrets = { SVC_USERNAME: 'api', SVC_PASSWORD: 'pass-word-1', SVC_TOKEN: 'tok-en-1' };
   const env = { ...secrets, SVC_BASE_URL: server.url, SVC_PROJECT_ID: 'a/b', SVC_MODEL: 'm' };
-  return { ...(await run(args, { cwd, env })), bodies, cwd };
+  const again: FileRun['again'] = (words) => run(words, { cwd, env });
+  return { ...(await again(args)), bodies, cwd, again };
 }

@@ -63,7 +63,7 @@ describe('the ids of a call', () => {
     ['its own', traceId, '00'],
     ['a new', '1'.repeat(32), '01'],
   ])('are exported with the flags of the parent in %s trace only', (_, trace_id, flags) => {
-    const exports = traceExports({ TRACEPARENT: `00-${traceId}-${spanId}-00` }, {});
+    const exports = traceExports({ TRACEPARENT: `00-${traceId}-${spanId}-00` }, { ids: {}, projectId: 'a/b' });
     const response = parseJson(Buffer.from(JSON.stringify({ id: spanId, trace_id })));
     expect(exports(response)).toContain(`export TRACEPARENT='00-${trace_id}-${spanId}-${flags}'`);
   });
@@ -95,7 +95,9 @@ describe('the ids of a call', () => {
     });
     expect({ code, stdout }).toEqual({
       code: 0,
-      stdout: expect.stringMatching(`export SVC_TRACE_ID='${trace}'\nexport SVC_CALL_ID='${spanId}'\n$`),
+      stdout: expect.stringMatching(
+        `export SVC_TRACE_ID='${trace}'\nexport SVC_CALL_ID='${spanId}'\nexport SVC_PROJECT_ID='a/b'\n$`,
+      ),
     });
   });
 
@@ -123,7 +125,7 @@ describe('the ids of a call', () => {
   });
 
   it('replace an outer TRACEPARENT also where they do not have its shape', () => {
-    const exports = traceExports({ TRACEPARENT: `00-${traceId}-${spanId}-01` }, {});
+    const exports = traceExports({ TRACEPARENT: `00-${traceId}-${spanId}-01` }, { ids: {}, projectId: undefined });
     const id = '0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e07';
     const response = parseJson(Buffer.from(JSON.stringify({ id, trace_id: "it's" })));
     expect(exports(response).split('\n')).toEqual([

@@ -1,4 +1,5 @@
 import { Buffer } from 'node:buffer';
+import { hash } from 'node:crypto';
 import { createAutofill } from '../../body/autofill.ts';
 import { type BodyCheck, createBodyCheck, invalidBodyFailure } from '../../body/body-check.ts';
 import type { BodyFlags } from '../../body/body-flags.ts';
@@ -114,7 +115,14 @@ async function createLineDraft(
   const issue = objectIssue(source);
   if (issue) return issue;
   const body = createDraft(source);
-  const draft = await applyLineDefaults(hasCustomId ? withoutCustomId(body) : body, operation, defaults, tools);
+  const seed = `${run} ${line} ${digest}`;
+  // An id of a flag is made from the time and the line, too.
+  const lineInputs = {
+    ...tools,
+    now: () => timestampMs,
+    randomBytes: (size: number) => hash('sha256', seed, 'buffer').subarray(0, size),
+  };
+  const draft = await applyLineDefaults(hasCustomId ? withoutCustomId(body) : body, settings, defaults, lineInputs);
   const newId = (member: string): string => uuidV5(run, `${line} ${digest} ${member}`);
   // An id in a trace of OpenTelemetry: 16 hexadecimal digits. Those of a UUIDv5 are never all zero.
   const newCallId = (): string => newId('span').replaceAll('-', '').slice(0, 16);
@@ -167,7 +175,7 @@ export async function readLineDefaults(
 
 async function applyLineDefaults(
   draft: Draft,
-  operation: Operation,
+  { operation, isExact, defaults: { project } }: Settings,
   { fieldEdits, perLineFlags }: LineDefaults,
   inputs: BodyInputs,
 ): Promise<Draft> {
@@ -180,10 +188,11 @@ async function applyLineDefaults(
   const applicableFlags = new Map(
     [...perLineFlags].filter(([name]) => isOmitted(shorthands[name], nodeAtPath(body, target.path))),
   );
-  return applyShorthands(filled, { operation, given: applicableFlags, inputs });
+  const line = { operation, given: applicableFlags, inputs, project: isExact ? undefined : project.text };
+  return applyShorthands(filled, line);
 }
 
-const PER_LINE_KINDS: ReadonlySet<Shorthand['kind']> = new Set(['message', 'prefill', 'copy']);
+const PER_LINE_KINDS: ReadonlySet<Shorthand['kind']> = new Set(['message', 'prefill', 'copy', 'new-id', 'call-ref']);
 const SINGLE_BODY_KINDS: ReadonlySet<Shorthand['kind']> = new Set(['attach', 'role-message', 'conversation']);
 
 function isOmitted(shorthand: Shorthand | undefined, object: JsonNode | undefined): boolean {
@@ -194,7 +203,9 @@ function isOmitted(shorthand: Shorthand | undefined, object: JsonNode | undefine
     case 'prefill':
       return firstStringMember(messages.at(-1), 'role') !== 'assistant';
     case 'copy':
-      return !getMember(object, shorthand.sets[0]);
+    case 'new-id':
+    case 'call-ref':
+      return !shorthand.sets.some((field) => getMember(object, field));
     default:
       return false;
   }

@@ -25,7 +25,7 @@ import { parseJson } from '../../json/parse-json.ts';
 import { pluralize } from '../../json/pluralize.ts';
 import { flagTarget, type Operation } from '../../operations/operation.ts';
 import type { BatchFlagOptions } from '../batch-flags.ts';
-import { isEmptyLine, type LineSplitter, rejectJsonArray } from './batch-input.ts';
+import { emptyInputFailure, isEmptyLine, type LineSplitter, rejectJsonArray } from './batch-input.ts';
 import { checkUtf8, rejectOtherFormats } from './input-encoding.ts';
 import { isTableName, openTable, parseDelimiter } from './table-records.ts';
 
@@ -43,8 +43,9 @@ export async function readRows(
   args: readonly string[],
   options: Partial<Pick<BatchFlagOptions, 'rows' | 'prompt' | 'idColumn' | 'delimiter'>>,
   given: BodyFlags,
+  project: string | undefined,
   tools: BodyInputs,
-): Promise<{ readonly split: LineSplitter; readonly given: BodyFlags }> {
+): Promise<{ readonly split: LineSplitter; readonly given: BodyFlags; readonly lineFlags: BodyFlags }> {
   const { rows: path = '', prompt, idColumn, delimiter: delimiterFlag } = options;
   if (prompt !== undefined && args.length > 0)
     throw usageFailure('--prompt cannot be combined with a prompt as the argument', 'remove one of them');
@@ -54,6 +55,7 @@ export async function readRows(
     operation,
     prompt === undefined ? args : [prompt],
     given,
+    project,
     tools,
   );
   if (idColumn !== undefined && !columns.has(idColumn)) columns.set(idColumn, '--id-column');
@@ -87,7 +89,7 @@ export async function readRows(
           yield toLine({ number, offset, length: 0, rowDigest: digest }, () => tableRow(names, cells));
         } else header = readHeader(cells, path, columns);
       }
-      if (number === 0) throw noRowsFailure(path, header ? 'it has a header, and no rows' : 'it is empty');
+      if (number === 0) throw emptyInputFailure('rows', path, header ? 'it has a header, and no rows' : 'it is empty');
     } else {
       const known = rejectOtherFormats(chunks, path);
       let rows = 0;
@@ -98,17 +100,15 @@ export async function readRows(
         if (bytes && isText) checkUtf8(bytes, path);
         yield bytes && isRow ? toLine(line, () => (isText ? textRow(bytes) : objectRow(bytes))) : line;
       }
-      if (rows === 0) throw noRowsFailure(path, 'it is empty');
+      if (rows === 0) throw emptyInputFailure('rows', path, 'it is empty');
     }
   };
-  return { split, given: usedFlags };
+  return { split, given: usedFlags, lineFlags: new Map([...given].filter(([name]) => isNewId(operation, name))) };
 }
 
-function noRowsFailure(path: string, reason: string): Failure {
-  return new Failure('body', `there are no rows in ${path}: ${reason}`, {
-    hint: 'write one row per record, after a header in a table',
-    applied: 'no',
-  });
+// An id that is new in each row is no part of the template.
+function isNewId({ shorthands = {} }: Operation, name: string): boolean {
+  return shorthands[name]?.kind === 'new-id';
 }
 
 function readHeader(cells: readonly string[], path: string, columns: ReadonlyMap<string, string>): readonly string[] {
@@ -201,7 +201,13 @@ const BRACES = /\{\{(?:"(\{\{)"|\s*([^{}"]*?)\s*(:json)?)\}\}|\{\{/g;
 // Builds the body that prompt and flags describe once, with a token for each placeholder: `{{column}}` is text, `{{column:json}}`
 // a JSON value, `{{#}}` the number of the row. A cell can never become a flag, a file name or a part of JSON. The columns come
 // with the flag that names each.
-async function buildTemplate(operation: Operation, args: readonly string[], given: BodyFlags, tools: BodyInputs) {
+async function buildTemplate(
+  operation: Operation,
+  args: readonly string[],
+  given: BodyFlags,
+  project: string | undefined,
+  tools: BodyInputs,
+) {
   const placeholders: Placeholder[] = [];
   const columns = new Map<string, string>();
   const prefix = `svc${Buffer.from(tools.randomBytes(8)).toString('hex')}n`;
@@ -225,7 +231,7 @@ async function buildTemplate(operation: Operation, args: readonly string[], give
     const path = value.slice(1);
     return decodeLine(path, await tools.read(path));
   };
-  const templateFlags = new Map(given);
+  const templateFlags = new Map([...given].filter(([name]) => !isNewId(operation, name)));
   for (const [name, { kind }] of Object.entries(operation.shorthands ?? {})) {
     const text = kind === 'message' ? givenText(given, name) : undefined;
     if (text !== undefined) templateFlags.set(name, await fromFile(text));
@@ -254,7 +260,7 @@ async function buildTemplate(operation: Operation, args: readonly string[], give
   };
   const draft = await buildBody(
     { operation, args: [], given: markedFlags, options: {}, isStdinTerminal: true },
-    { settings: undefined, base },
+    { settings: undefined, project, base },
     { ...tools, read },
   ).catch((error: unknown) => {
     throw error instanceof Failure ? hideTokens(error) : error;
@@ -286,8 +292,9 @@ function setJsonFields(operation: Operation, flags: Map<string, FlagValue>, pref
   };
   for (const [field, { type }] of Object.entries(fields))
     if (type !== 'string' && type !== 'boolean') setToken(flagName(field), field, (json) => json);
-  for (const [name, { kind }] of Object.entries(operation.shorthands ?? {}))
-    if (kind === 'reply-schema')
+  for (const [name, shorthand] of Object.entries(operation.shorthands ?? {}))
+    if (shorthand.kind === 'part' && shorthand.part === 'number') setToken(name, shorthand.sets[0], (json) => json);
+    else if (shorthand.kind === 'reply-schema')
       setToken(
         name,
         'response_format',

@@ -10,11 +10,14 @@ import type { Sink } from '../../output/sink.ts';
 import { compileJqFilter, createJqEngine } from '../../results/jq-filter.ts';
 import { isTableName, openTable, parseDelimiter } from '../read/table-records.ts';
 
+/** Text, or the digits of a number. */
+type Cell = string | readonly [string];
+
 const MAX_ROW_BYTES = 256 * 1024 * 1024;
 
 /**
  * Prepares a sink for results that writes the rows of a CSV or TSV file, as they stand there, with columns added: `name=filter` is a jq
- * filter for the result of the row. A row without a result has empty cells; text is a cell as it is, other values are JSON. Throws
+ * filter for the result of the row, and a name alone one of `resultColumns`. A row without a result has empty cells; text is a cell as it is, in quotes if it needs them or if all names have them; other values are JSON. Throws
  * usage for columns that cannot be read; the sink throws Failure `safety_check` at a row that differs from the one that was sent.
  */
 export async function prepareJoin(
@@ -31,22 +34,31 @@ export async function prepareJoin(
     );
   if (columns.length === 0)
     throw usageFailure('--join needs --columns', "write --columns 'answer=.response.choices[0].message.content'");
-  const filters = columns.map((column) => {
-    const [, name, filter] = /^([^=]+)=(.+)$/s.exec(column) ?? [];
-    if (name !== undefined && filter !== undefined) return { name, filter };
-    throw usageFailure(`--columns cannot be ${JSON.stringify(column)}`, 'write name=filter, such as code=.exit_code');
+  const filters = columns.flatMap(splitColumns).map((column) => {
+    const [, name = column, filter = resultColumns.get(column)] = /^([^=]+)=(.+)$/s.exec(column) ?? [];
+    if (filter !== undefined) return { name, filter };
+    throw usageFailure(
+      `--columns cannot be ${JSON.stringify(column)}`,
+      `write name=filter, such as code=.exit_code, with parentheses around a filter with a comma; or one of ${[...resultColumns.keys()].join(', ')}`,
+    );
   });
   const runJq = createJqEngine();
   // Each one alone first: the error of an invalid filter shows what was typed.
   for (const { name, filter } of filters) await compileJqFilter(filter, context, { label: `--columns ${name}`, runJq });
   // A filter that fails on a result leaves its cell empty.
   const cells = filters.map(({ filter }) => `([try (${filter}\n) catch null] | first)`).join(', ');
-  const toText = 'map(if . == null then "" elif type == "string" then . else tojson end)';
+  const toText =
+    'map(if . == null then "" elif type == "string" then . elif type == "number" then [tojson] else tojson end)';
   const filter = await compileJqFilter(`[${cells}] | ${toText}`, context, { label: '--columns', runJq });
   // Not with @csv and @tsv, which escape a NUL, and a tab or a line break, by a backslash.
-  const formatCells = (texts: readonly string[]): string =>
-    texts
-      .map((text) => (delimiter === ',' || /["\t\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text))
+  const formatCells = (cells: readonly Cell[]): string =>
+    cells
+      .map((cell) => {
+        // A number.
+        if (typeof cell === 'object') return cell[0];
+        const isQuoted = isAllQuoted || /["\r\n]/.test(cell) || cell.includes(delimiter);
+        return isQuoted ? `"${cell.replaceAll('"', '""')}"` : cell;
+      })
       .join(delimiter);
   const path = resolve(context.runtime.cwd, displayPath);
   const { delimiter, preamble, records } = await openTable(
@@ -66,7 +78,10 @@ export async function prepareJoin(
   const emptyCells = delimiter.repeat(filters.length);
   const isFilled = filters.map(() => false);
   let missingRows = 0;
-  let unwritten = `${preamble}${(await nextRow())?.raw}${delimiter}${formatCells(filters.map(({ name }) => name))}\n`;
+  const header = await nextRow();
+  // Names in quotes that need none: so has every cell.
+  const isAllQuoted = header?.cells.length === header?.raw.split(`"${delimiter}"`).length && header?.raw[0] === '"';
+  let unwritten = `${preamble}${header?.raw}${delimiter}${formatCells(filters.map(({ name }) => name))}\n`;
   let row = 0;
   const rowsUpTo = async (line: number, digest: string | undefined): Promise<string> => {
     let text = unwritten;
@@ -98,7 +113,7 @@ export async function prepareJoin(
         const root = rootOf(parseJson(result));
         const digest = firstStringMember(getMember(root, 'checkpoint'), 'row');
         const before = await rowsUpTo(numberMember(root, 'line') ?? 0, digest);
-        const cells: string[] = JSON.parse(added[at] ?? '[]');
+        const cells: Cell[] = JSON.parse(added[at] ?? '[]');
         for (const [index, cell] of cells.entries()) isFilled[index] ||= cell !== '';
         whole += `${before}${formatCells(cells)}\n`;
       }
@@ -111,12 +126,41 @@ export async function prepareJoin(
         await sink.writer.write(`${found.raw}${emptyCells}\n`);
       }
       await sink.commit();
+      if (missingRows === row)
+        return report.warn(
+          `no row of ${displayPath} has a result: join the table that --rows sent with the outputs of that batch`,
+        );
       if (missingRows > 0)
         await report.warn(`${missingRows} of ${row} rows have no result; run their batch with --resume`);
       for (const [at, { name, filter }] of filters.entries())
-        if (!isFilled[at]) await report.warn(`--columns ${name}: ${filter} is empty in every row`);
+        if (!isFilled[at] && filter !== resultColumns.get('error'))
+          await report.warn(`--columns ${name}: ${filter} is empty in every row`);
     },
   });
+}
+
+// Filters for the columns that most tables want.
+const resultColumns = new Map([
+  ['text', '.response.choices[0] | .message.content // .text'],
+  ['latency_ms', '.ms'],
+  ['prompt_tokens', '.response.usage.prompt_tokens'],
+  ['completion_tokens', '.response.usage.completion_tokens'],
+  ['cost', '.cost'],
+  ['finish_reason', '.response.choices[0].finish_reason'],
+  ['error', '.error.message'],
+]);
+
+/** `a=.x,b=.y` is two columns: a comma outside of brackets and strings separates. */
+function splitColumns(text: string): string[] {
+  const parts = [''];
+  let depth = 0;
+  for (const [token] of text.matchAll(/"(?:\\.|[^"\\])*"|./gs)) {
+    if ('([{'.includes(token)) depth += 1;
+    if (')]}'.includes(token)) depth -= 1;
+    if (token === ',' && depth === 0) parts.push('');
+    else parts.push(`${parts.pop()}${token}`);
+  }
+  return parts.map((part) => part.trim());
 }
 
 /** A sink for results that writes them as the results of an OpenAI batch: `custom_id`, and `response` or `error`. */

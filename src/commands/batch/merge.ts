@@ -71,6 +71,7 @@ export async function runBatchMerge({ args, options }: Invocation<MergeOptions>,
   const end = input === undefined ? ` up to line ${lastLine}` : '';
   const gaps = missing.length === 0 ? '' : `: ${pluralize(missing.length, 'line')} ${formatLineRanges(missing)}`;
   const summary = `${lines} ${pluralize(lines, 'line')}: ${done} done, ${failed} failed, ${unknown} unknown; ${missing.length} missing${end}${gaps}`;
+  if (lines === 0) await report.warn(`there are no results of a batch in ${args.join(' ')}`);
   if (done === lines && missing.length === 0) return report.note(summary);
   const emptyHint =
     input === undefined && missing.length > 0 ? '; --input FILE tells empty lines from missing ones' : '';

@@ -11,7 +11,7 @@ import { Failure, usageFailure } from '../../errors.ts';
 import { fileFailure, pathExists } from '../../files/file-errors.ts';
 import { nameSameFile, writeFileAtomically } from '../../files/file-replacement.ts';
 import { isGiven } from '../../flag.ts';
-import { getMember, type JsonDocument, kindOf, rootOf } from '../../json/json-node.ts';
+import { firstStringMember, getMember, type JsonDocument, kindOf, rootOf } from '../../json/json-node.ts';
 import { tryParseJson } from '../../json/parse-json.ts';
 import { pluralize } from '../../json/pluralize.ts';
 import { indentJson } from '../../json/write-json.ts';
@@ -21,7 +21,7 @@ import { chatStats, type ExchangeTiming, formatChatStats } from '../../results/c
 import { extractBlock } from '../../results/chat-text.ts';
 import { payloadTypes, schemaViewText } from '../../results/schema-view.ts';
 import type { ResultView } from '../../results/show-response.ts';
-import { traceExports } from '../../trace/trace-context.ts';
+import { appendGithubVariables, traceExports } from '../../trace/trace-context.ts';
 import type { RequestStart } from './request-command.ts';
 
 export interface PrintedResponse {
@@ -46,17 +46,20 @@ export function isExpecting(options: RequestOptions): boolean {
 export async function readHooks(start: RequestStart, context: Context): Promise<ResponseHooks | undefined> {
   const { options, deadline } = start;
   const { history } = start.settings;
-  const { expect, update, view, extract: extracted, stats: hasStats, export: isExported } = options;
-  const isHooked = [expect, update, view, extracted, hasStats, isExported].some((value) => value !== undefined);
+  const { expect, update, view, extract: extracted, stats: hasStats, export: exported } = options;
+  const isHooked = [expect, update, view, extracted, hasStats, exported].some((value) => value !== undefined);
   if (history === 'off' && !isHooked && !isExpecting(options)) return undefined;
   const { runtime, report, suspendSignals } = context;
   const { read } = createBodyInputs(context, deadline);
   const expectations = await readChatExpectations(options, read, suspendSignals);
   const checkSchema = await openSchemaExpectation(options, read, context);
   if (history !== 'off') await checkHistoryFile(requestHistoryFile(runtime));
+  const githubFile = exported === 'github' ? runtime.env.GITHUB_ENV : undefined;
+  if (exported === 'github' && !githubFile)
+    throw usageFailure('--export=github needs GITHUB_ENV', 'in a shell, write: eval "$(svc call start --export ...)"');
   return {
-    textOf: ({ ids }) => {
-      if (isExported) return traceExports(runtime.env, ids);
+    textOf: (request) => {
+      if (exported === true) return traceExports(runtime.env, sentCall(request));
       if (view !== undefined && view !== 'table') return schemaViewText(view);
       return extracted === undefined ? undefined : extractBlock(extracted);
     },
@@ -66,11 +69,16 @@ export async function readHooks(start: RequestStart, context: Context): Promise<
         const stats = chatStats(rootOf(doc), timing, facts);
         await report.stats(formatChatStats(stats), stats);
       }
+      if (githubFile) await appendGithubVariables(githubFile, runtime.env, sentCall(request), doc);
       await checkSchema?.(doc);
       const failure = expectations && expectationFailure(expectations(rootOf(doc), timing.totalMs), {}, request);
       if (failure) throw failure;
     },
   };
+}
+
+function sentCall({ ids, draft }: PreparedRequest) {
+  return { ids, projectId: firstStringMember(getMember(rootOf(draft.doc), 'start'), 'project_id') };
 }
 
 // The hook of `--expect`: throws Failure `safety_check` on drift, or with `--update` writes the file.

@@ -44,6 +44,8 @@ export const runTrainLint: RunCommand<LintOptions> = async ({ args, options }, c
     for (const { at, path, message } of result.problems.filter(({ level }) => level === 'warning'))
       await report.warn(`${at} ${path}: ${message}`);
   const failure = lintFailure(result, fatal);
+  if (result.summary.groups === 0 && !failure)
+    await report.warn(`there are no trajectories in ${labels.join(' ')}; write a group, or a trajectory, per line`);
   if (failure) throw failure;
 };
 
