@@ -97,10 +97,7 @@ describe('the built program', () => {
       const span = `{"traceId":"0af7651916cd43dd8448eb211c80319c","spanId":"b7ad6b7169203331","name":"x","startTimeUnixNano":"1700000000000000000","endTimeUnixNano":"1700000001000000000","attributes":[{"key":"deep","value":${value}}]}`;
       const cwd = temporaryDirectory();
       writeFileSync(join(cwd, 'spans.json'), `{"resourceSpans":[{"scopeSpans":[{"spans":[${span}]}]}]}`);
-      const result = await run(
-        ['call', 'import', 'spans.json', '--project-id', 'a/b', '--dry-run'],
-        { cwd, env },
-      );
+      const result = await run(['call', 'import', 'spans.json', '--project-id', 'a/b', '--dry-run'], { cwd, env });
       expectNoCrash(result);
       expect(result.code).toBe(0);
     }
