@@ -158,6 +158,8 @@ export function decideResend(code: FailureCode, facts: FailureFacts): Resend {
   const canSucceed = retry === 'yes' || retry === 'later' || (retry === RETRY_IF_SAFE && status !== 501);
   const isRetryable = (): boolean => {
     if (effect === undefined || isPermanent || retryAfterMs > MAX_RETRY_AFTER_MS) return false;
+    // The status can be that of a proxy, which passed nothing on.
+    if (code === 'unreachable' && phase === 'nothing') return true;
     if (status === undefined) return phase === 'nothing' || (isSafe && phase !== undefined);
     if (isSafe) return code === 'rate_limited' || hasFailed || isTruncated;
     return code === 'rate_limited' && applied === 'no' && (effect === 'paid' || status === 429);
@@ -167,7 +169,7 @@ export function decideResend(code: FailureCode, facts: FailureFacts): Resend {
   return {
     isRetryable: isRetryable(),
     canRerun: canSucceed && applied !== 'yes' && (isRerunSafe || (applied === 'no' && retry !== RETRY_IF_SAFE)),
-    advice: effect && isOpen ? rerunAdvice[effect] : undefined,
+    advice: effect && isOpen && code !== 'safety_check' ? rerunAdvice[effect] : undefined,
   };
 }
 

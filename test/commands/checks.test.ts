@@ -471,8 +471,8 @@ describe('findings name the origin of a value', () => {
 
   it('a missing field is named by its flag where there is no file', async () => {
     const { stderr } = await run('feedback replace', '', ['--feedback-type', 'x']);
-    expect(stderr).toContain('  --feedback-id: is required\n');
-    expect(stderr).toContain('  --payload: is required\n');
+    expect(stderr).toContain('  --feedback-id: is required; or give --new\n');
+    expect(stderr).toContain('  --payload: is required; or give --score\n');
     expect(stderr).toContain('  --project-id: is required; or set SVC_PROJECT_ID, or project_id in the profile\n');
   });
 

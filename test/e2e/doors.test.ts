@@ -56,7 +56,7 @@ const loads: readonly (readonly [args: readonly string[], files: number, kB: num
   [['help', 'environment'], 7, 181, ['commander']],
   [['completion', 'bash'], 6, 162, ['commander']],
   [['spec', 'chat'], 10, 332, request],
-  [['profile', 'list'], 11, 325, request],
+  [['profile', 'list'], 11, 330, request],
   [['chat', 'x', '--dry-run'], 9, 324, request],
   [['call', 'start', '--project-id', 'a/b', '--op-name', 'x'], 11, 409, [...request, 'undici']],
   [['chat', 'x'], 11, 409, [...request, 'undici']],

@@ -279,7 +279,7 @@ it('a printed stack trace names source files', () => {
     const env = { get SVC_CONFIG_DIR() { throw new TypeError('unforeseen'); } };
     const { stdin, stdout, stderr } = process;
     const later = () => () => {};
-    process.exitCode = await main({ argv: ['profile', 'list'], env, stdin, stdout, stderr, after: later, onSignal: later });`;
+    process.exitCode = await main({ argv: ['profile', 'list'], env, stdin, stdout, stderr, after: later, onSignal: later, now: Date.now });`;
   const { status, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', program], { encoding: 'utf8' });
   expect(status).toBe(1);
   expect(stderr).toMatch(/unforeseen[\s\S]*\(src\/config\/directories\.ts:\d+\)/);

@@ -12,7 +12,7 @@ const token = 'tok-en-canary-1';
 // Loaded before the program: an event handler that fails as one of svc or of a library would.
 const events = {
   'an exception in an event handler': `throw new Error('boom ' + process.env.SVC_TOKEN);`,
-  'a value that is no Error': `throw 'boom ' + process.env.SVC_TOKEN;`,
+  'a value that is not an error': `throw 'boom ' + process.env.SVC_TOKEN;`,
   'a promise that nobody waits for': `Promise.reject(new Error('boom ' + process.env.SVC_TOKEN));`,
   'an error event without a listener': `new (require('node:events'))().emit('error', new Error('boom ' + process.env.SVC_TOKEN));`,
   'errors without end': `setInterval(() => { throw new Error('boom'); }, 0); throw new Error('boom ' + process.env.SVC_TOKEN);`,

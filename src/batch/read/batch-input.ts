@@ -29,19 +29,9 @@ export function isEmptyLine({ number, bytes }: InputLine): boolean {
 
 export type LineSplitter = (chunks: AsyncIterable<Uint8Array>) => AsyncIterable<InputLine>;
 
-/** The lines as they are; those above `maxLineBytes` have no bytes. With a label, a JSON array or no line is a Failure `body`. */
+/** The lines as they are; those above `maxLineBytes` have no bytes. With a label, a JSON array is a Failure `body`. */
 export function lineSplitter(maxLineBytes: number, label?: string): LineSplitter {
-  if (label === undefined) return (chunks) => splitLines(chunks, maxLineBytes);
-  return async function* (chunks) {
-    let lines = 0;
-    let emptyLines = 0;
-    for await (const line of splitLines(rejectJsonArray(chunks, label), maxLineBytes)) {
-      lines += 1;
-      if (isEmptyLine(line)) emptyLines += 1;
-      yield line;
-    }
-    if (lines === emptyLines) throw emptyInputFailure('lines', label, lines === 0 ? 'it is empty' : 'all are empty');
-  };
+  return (chunks) => splitLines(label === undefined ? chunks : rejectJsonArray(chunks, label), maxLineBytes);
 }
 
 /** Failure `body` for a file in which svc finds nothing to send. */
