@@ -119,7 +119,7 @@ function isError(node: JsonNode | undefined, { type, code, messages }: NonNullab
 }
 
 // The responses of a server that come before it deletes the old record; after any other one the record may be gone.
-const STATUSES_BEFORE_DELETION = [401, 403, 408, 413, 415, 429];
+const STATUSES_BEFORE_DELETION = [401, 403, 408, 413, 415, 421, 425, 429];
 const routerTexts: { readonly [status: number]: string } = { 404: 'Not Found', 405: 'Method Not Allowed' };
 
 function judgeReplacement({ status, error: { root }, isPage }: ReceivedError): Verdict {

@@ -99,7 +99,7 @@ function trailingPrefixLength(text: string, secret: string, minChars: number): n
   return 0;
 }
 
-// The forms in which a server may return a value: unchanged, as Latin-1, escaped as JSON once and twice, as a step of a path,
+// The forms in which a server may return a value: unchanged, as Latin-1, escaped as JSON up to three times, as a step of a path,
 // percent-encoded, and inside of longer text that is base64.
 function secretForms(secret: string): string[] {
   if (secret.length < MIN_SECRET_CHARS) return [];
@@ -107,6 +107,7 @@ function secretForms(secret: string): string[] {
   const escapedForms = rawForms.flatMap((text) => [text, ...jsonEscapedForms(text)]);
   const encodedForms = escapedForms.flatMap((text) => [
     ...jsonEscapedForms(text),
+    ...jsonEscapedForms(text).flatMap(jsonEscapedForms),
     formatJsonPath([text]),
     encodeURIComponent(Buffer.from(text).toString()),
     ...base64Forms(text),

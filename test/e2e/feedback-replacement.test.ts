@@ -88,7 +88,7 @@ describe('a server that deletes the old record before its last checks', () => {
     ['413', '{"detail":"no"}', { code: 'refused', applied: 'no' }],
     ['415', '{"detail":"no"}', { code: 'refused', applied: 'no' }],
     ['408', '{"detail":"no"}', { code: 'rate_limited', applied: 'no' }],
-    ['425', '{"detail":"no"}', { code: 'unknown', exit_code: 8, applied: 'unknown' }],
+    ['425', '{"detail":"no"}', { code: 'rate_limited', exit_code: 9, applied: 'no' }],
     ['409', '{"detail":"no"}', lost],
     ['402', '{"detail":"no"}', lost],
   ])('%s with %s', async (status, text, error) => {
