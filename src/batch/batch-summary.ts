@@ -35,8 +35,6 @@ export async function reportBatch(end: BatchEnd): Promise<void> {
   if (failure && reportFailure) await report.warn(reportFailure.message);
   if (failure) throw failure;
   await report.note(summary);
-  if (totalLines(tally) === 0)
-    await report.warn(`there are no lines in ${end.job.label}; write one JSON body per line`);
   if (reportFailure) throw reportFailure;
 }
 

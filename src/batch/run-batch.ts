@@ -14,8 +14,10 @@ import { createDeadline } from '../http/time-limits.ts';
 import { pluralize } from '../json/pluralize.ts';
 import type { Operation } from '../operations/operation.ts';
 import { issueText } from '../output/failure-text.ts';
+import type { Reporter } from '../output/reporter.ts';
 import { openSink } from '../output/sink.ts';
 import { formatLineRanges } from '../output/transfer-text.ts';
+import { totalLines } from '../reports/batch/batch-statistics.ts';
 import { type RunReport, withRunReport } from '../reports/run-report.ts';
 import { filteredSink, type JqFilter } from '../results/jq-filter.ts';
 import { chooseFormat, type OutputFormat, requestedFilter } from '../results/output-format.ts';
@@ -159,12 +161,18 @@ async function sendInput(start: BatchStart, context: Context): Promise<void> {
     await prior?.release();
   }
   await reportBatch(end);
+  if (totalLines(end.tally) === 0) await warnOfNoLines(label, options, report);
+}
+
+// A part of an input may well have none.
+async function warnOfNoLines(label: string, { shard }: BatchOptions, report: Reporter): Promise<void> {
+  if (!shard) await report.warn(`there are no lines in ${label} that are not empty; write one JSON body per line`);
 }
 
 // Prints errors on stderr and, with a format, counts on stdout.
 async function checkLines(
   input: BatchInput,
-  options: LineSelection,
+  options: BatchOptions & LineSelection,
   checks: LineChecks,
   { runtime, stdout, report, signal }: Context,
   format?: OutputFormat,
@@ -190,6 +198,7 @@ async function checkLines(
   await checks.warnings.finish();
   if (format) await printResult(resultOf(counts), { format, filter: undefined, writer: stdout, report });
   const { bad, lines } = counts;
+  if (lines === 0) await warnOfNoLines(input.label, options, report);
   if (bad === 0) return;
   const message = `${bad} of ${lines} ${pluralize(lines, 'line')} ${pluralize(bad, 'is', 'are')} invalid; nothing was sent`;
   throw new Failure('body', message, { applied: 'no' });

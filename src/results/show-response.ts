@@ -183,8 +183,7 @@ function omissionNotes(completion: JsonNode): string[] {
     const names = toolCalls(message).map(
       (call) => firstStringMember(getMember(call, 'function') ?? call, 'name') ?? 'unnamed',
     );
-    if (choiceText(message) === '' && !firstStringMember(message, 'refusal'))
-      return audioNotes.length > 0 ? audioNotes : emptyNote(choice, completion);
+    if (choiceText(message) === '' && !firstStringMember(message, 'refusal')) return emptyNote(choice, completion);
     if (names.length === 0 || contentText(message) === '') return audioNotes;
     const tools = names.length === 1 ? 'a tool' : `${names.length} tools`;
     return [...audioNotes, `the response also calls ${tools}: ${names.join(', ')}; --json prints the calls`];

@@ -1002,7 +1002,7 @@ describe('a chat that is not streamed', () => {
     expect((await ask(spoken, '--json')).stderr).toBe('');
     expect(await ask(reply('{"content":null,"audio":{"data":""}}'))).toMatchObject({
       stdout: '',
-      stderr: 'svc: the response has audio; --json prints it\n',
+      stderr: 'svc: the response has no text, but it has audio; --json prints it\n',
     });
   });
 

@@ -89,9 +89,9 @@ describe('feedback from the shell', () => {
 });
 
 it.for([
-  [['chat', '--batch', 'in'], '', 'there are no lines in in: it is empty', 3],
-  [['chat', '--batch', 'in'], ' \n\n', 'there are no lines in in: all are empty', 3],
-  [['chat', '--batch', 'in', '-n'], '', 'there are no lines in in', 3],
+  [['chat', '--batch', 'in'], '', 'there are no lines in in that are not empty', 0],
+  [['chat', '--batch', 'in'], ' \n\n', 'there are no lines in in that are not empty', 0],
+  [['chat', '--batch', 'in', '-n'], '', 'there are no lines in in that are not empty', 0],
   [['chat', '--messages', '@in'], '[]', 'messages: is an empty array', 0],
   [['train', 'lint', 'in'], '', 'there are no trajectories in in', 0],
   [['batch', 'merge', 'in'], '', 'there are no results of a batch in in', 0],

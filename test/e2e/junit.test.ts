@@ -91,7 +91,7 @@ describe('a Markdown summary', () => {
 
 | Failure | Count | First |
 |---|---|---|
-| expectation failed: --expect-text good: no match in "…"; if you run it again, you may be charged twice | 7 | a&#124;&#60;b&#62;&#42;, line 4, line 5, line 6, line 7, … |
+| expectation failed: --expect-text good: no match in "…" | 7 | a&#124;&#60;b&#62;&#42;, line 4, line 5, line 6, line 7, … |
 | the body is invalid; nothing was sent; in.jsonl:10:13 messages: must be an array, not 3 | 1 | line 10 |
 
 ### svc chat: 1 of 1 succeeded
