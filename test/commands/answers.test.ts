@@ -1000,7 +1000,7 @@ describe('a chat that is not streamed', () => {
       stderr: 'svc: the response has audio; --json prints it\n',
     });
     expect((await ask(spoken, '--json')).stderr).toBe('');
-    expect(await ask(reply('{"content":null,"audio":{"data":""}}'))).toMatchObject({
+    expect(await ask(reply('{"content":null,"audio":{"data":"AA=="}}'))).toMatchObject({
       stdout: '',
       stderr: 'svc: the response has no text, but it has audio; --json prints it\n',
     });
