@@ -166,7 +166,8 @@ async function sendInput(start: BatchStart, context: Context): Promise<void> {
 
 // A part of an input may well have none.
 async function warnOfNoLines(label: string, { shard }: BatchOptions, report: Reporter): Promise<void> {
-  if (!shard) await report.warn(`there are no lines in ${label} that are not empty; write one JSON body per line`);
+  if (shard.count === 1)
+    await report.warn(`there are no lines in ${label} that are not empty; write one JSON body per line`);
 }
 
 // Prints errors on stderr and, with a format, counts on stdout.
