@@ -5,6 +5,7 @@ import { checkArgumentEncoding } from './cli/argument-encoding.ts';
 import { runCommandLine } from './cli/command-tree.ts';
 import { prepareCommandLine } from './cli/prepare-command-line.ts';
 import type { CommandEnd, ProcessEnd } from './command.ts';
+import { trimVariables } from './config/settings.ts';
 import type { Context } from './context.ts';
 import {
   Failure,
@@ -17,7 +18,7 @@ import {
   usageFailure,
 } from './errors.ts';
 import { createReporter, type Reporter } from './output/reporter.ts';
-import { startDelayedSpinner } from './output/spinner.ts';
+import { isCi, startDelayedSpinner } from './output/spinner.ts';
 import { ClosedPipeError, canUseColor, createStreamWriter, type Writer } from './output/writer.ts';
 import type { Runtime } from './runtime.ts';
 import { version } from './version.ts';
@@ -26,7 +27,8 @@ import { version } from './version.ts';
 const SHUTDOWN_TIMEOUT_MS = 2000;
 
 /** Runs one command line; all output is flushed at its end. Every error is caught here and printed once, on stderr. */
-export async function main(runtime: Runtime): Promise<ProcessEnd> {
+export async function main(given: Runtime): Promise<ProcessEnd> {
+  const runtime = trimVariables(given);
   const { stdout: out, stderr: err, env, argv } = runtime;
   const line = prepareCommandLine(argv);
   const { words, command, tokens, asksFor } = line;
@@ -37,7 +39,7 @@ export async function main(runtime: Runtime): Promise<ProcessEnd> {
   const errorFormat = lastToken('error-format')?.value ?? (env.SVC_ERROR_FORMAT || 'text');
   const isJson = errorFormat === 'json';
   const [isQuiet, isVerbose] = [lastToken('quiet') !== undefined, lastToken('verbose') !== undefined];
-  const noInput = lastToken('input') ? 'with --no-input' : env.CI ? 'with CI set' : undefined;
+  const noInput = lastToken('input') ? 'with --no-input' : isCi(env) ? 'with CI set' : undefined;
   const stdout = createStreamWriter(out, 'stdout', canUseColor(out, env, colorMode));
   let clearSpinner = (): void => {};
   const spin: Context['startSpinner'] = (text) => {

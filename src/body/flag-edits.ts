@@ -226,10 +226,12 @@ async function fieldEdit(path: JsonPath, field: Field, value: FlagValue, inputs:
   return text === undefined ? invalidArgumentIssue(path, field, value, label) : { path, text, origin };
 }
 
-// Undefined if it is not of the type. Numbers stay as typed; `null` and `@x` are strings.
+// Undefined if it is not of the type. Numbers stay as typed, except that JSON needs `0.5` for `.5` and `+0.5`; `null` and
+// `@x` are strings.
 function argumentToJson({ type }: Shape, word: string): string | undefined {
-  if (type === 'integer') return /^-?(?:0|[1-9]\d*)$/.test(word) ? word : undefined;
-  if (type === 'number') return /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(word) ? word : undefined;
+  const number = word.replace(/^\+(?=[\d.])/, '').replace(/^(-?)(?=\.\d)/, '$10');
+  if (type === 'integer') return /^-?(?:0|[1-9]\d*)$/.test(number) ? number : undefined;
+  if (type === 'number') return /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(number) ? number : undefined;
   return JSON.stringify(word);
 }
 

@@ -186,8 +186,9 @@ export function statusHint(facts: StatusFacts, context: RequestContext): string 
   }
   if (code === 'credentials') {
     const correction =
-      authorization?.correction ?? `to store other credentials, run: svc auth login --profile ${profile}`;
-    return `${correction}; to see which credentials are used: svc auth status --profile ${profile}`;
+      authorization?.correction ??
+      `to store ${authorization ? 'other ' : ''}credentials, run: svc auth login --profile ${profile}`;
+    return `${authorization?.quotes ?? ''}${correction}; to see which credentials are used: svc auth status --profile ${profile}`;
   }
   if (code === 'rate_limited')
     return waitMs > 0 ? formatWait(waitMs, now, ': run the command again after') : 'run the command again later';

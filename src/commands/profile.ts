@@ -1,6 +1,6 @@
 import { access, constants } from 'node:fs/promises';
 import type { RunCommand } from '../command.ts';
-import { findCredentialSource } from '../config/credentials/credential.ts';
+import { findCredentialSource, isOpenOrigin } from '../config/credentials/credential.ts';
 import { confirm } from '../config/credentials/prompt.ts';
 import { removeFromKeychain } from '../config/credentials/secret-programs.ts';
 import {
@@ -149,6 +149,7 @@ async function showProfile(requestedName: string | undefined, options: ResultOpt
       return [];
     }
   });
+  const open = profileOrigins(profile).filter((origin) => isOpenOrigin(new URL(origin), profile));
   const settings = redactProfile(profile);
   const text = (): string =>
     [
@@ -160,13 +161,14 @@ async function showProfile(requestedName: string | undefined, options: ResultOpt
         ({ scheme, username, source, origins }) =>
           `${scheme}${username ? ` (${username})` : ''}: from ${source}${origins ? `, for ${origins.join(', ') || 'no base URL'}` : ''}`,
       ),
+      ...open.map((origin) => `${origin} needs no credentials`),
       ...(isLocal ? ['the local service needs no credentials'] : []),
       '',
     ].join('\n');
   const printing = printResult({ ...resultOf({ profile: name, ...settings, credentials }), text }, output);
   await ignoreClosedPipe(printing);
   if (problem) throw problem;
-  return { name, needsCredentials: credentials.length === 0 && !isLocal };
+  return { name, needsCredentials: credentials.length === 0 && open.length === 0 && !isLocal };
 }
 
 function redactProfile({ password, token, headers, ...rest }: Profile): { readonly [setting: string]: JsonValue } {

@@ -6,7 +6,7 @@ import { parseBaseUrl } from '../config/base-url.ts';
 import { readConnectOptions } from '../config/connect-options.ts';
 import { dataDirectory } from '../config/directories.ts';
 import { isPostgresUrl, parsePostgresUrl, readPostgresPassword } from '../config/postgres-address.ts';
-import { parseDurationMs } from '../config/setting-kinds.ts';
+import { parseDurationOrZeroMs } from '../config/setting-kinds.ts';
 import type { Context } from '../context.ts';
 import { Failure, invalidValueFailure, toFailure, usageFailure } from '../errors.ts';
 import { parseAgeStart } from '../fields/string-formats.ts';
@@ -51,7 +51,7 @@ export const runServe: RunCommand<ResultOptions & OptionsOfList<typeof serveFlag
   const models = given.models === undefined ? undefined : parseModels(given.models);
   const maxBodyBytes = given.maxBody === undefined ? undefined : parseByteSize('--max-body', given.maxBody);
   if (pruneAge !== undefined) parseAgeStart('--prune', pruneAge, runtime.now());
-  const drainMs = drain === undefined ? serviceLimits.drainMs : parseDurationMs('--drain', drain);
+  const drainMs = drain === undefined ? serviceLimits.drainMs : parseDurationOrZeroMs('--drain', drain);
   const postgres = address && { address, password: await readPostgresPassword(address, runtime, report.warn) };
   if (postgres?.password) report.addSecrets([postgres.password]);
   const faultRules = (given.fault ?? []).map(parseFaultRule);

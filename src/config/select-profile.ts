@@ -1,7 +1,8 @@
 import { invalidValueFailure, usageFailure } from '../errors.ts';
 import { optionKey } from '../flag.ts';
+import { isLoopbackUrl } from '../http/proxy.ts';
 import type { Runtime } from '../runtime.ts';
-import { resolveBaseUrl, type ServiceHost, serviceHosts } from './base-url.ts';
+import { findBaseUrl, resolveBaseUrl, type ServiceHost, serviceHosts } from './base-url.ts';
 import {
   type ConfigContext,
   DEFAULT_PROFILE_NAME,
@@ -23,7 +24,7 @@ export interface SelectedProfile {
 
 /** Throws usage for a named profile that does not exist; `missingHint` is the next step then. */
 export async function selectProfile(
-  { local: isLocal, profile: named }: Partial<Pick<ServiceOptions, 'local' | 'profile'>>,
+  { local: isLocal, profile: named, baseUrl }: Partial<Pick<ServiceOptions, 'local' | 'profile' | 'baseUrl'>>,
   context: ConfigContext,
   missingHint?: string,
 ): Promise<SelectedProfile> {
@@ -32,7 +33,10 @@ export async function selectProfile(
   const requestedName = isLocal ? LOCAL_PROFILE_NAME : named || context.runtime.env.SVC_PROFILE;
   const requestedBy = isLocal ? '--local' : named ? '--profile' : 'SVC_PROFILE';
   // Named on the command line or in the environment, "local" needs no store, not even one that can be read.
-  const stored = requestedName === LOCAL_PROFILE_NAME ? { profiles: {} } : await readProfiles(context);
+  const stored =
+    requestedName === LOCAL_PROFILE_NAME
+      ? { profiles: {} }
+      : await readProfiles(context, !requestedName && isEnvironmentComplete(baseUrl, context.runtime.env));
   const name = requestedName || stored.current || DEFAULT_PROFILE_NAME;
   if (name === LOCAL_PROFILE_NAME)
     return { name, source: requestedName ? requestedBy : 'svc profile use', isLocal: true, profile: {} };
@@ -59,6 +63,13 @@ export function authScheme(host: ServiceHost, { trace_auth }: Profile): 'basic' 
 export function schemeOrigins(scheme: 'basic' | 'bearer', profile: Profile): string[] {
   const hosts = serviceHosts.filter((host) => authScheme(host, profile) === scheme);
   return profileOrigins(profile, hosts);
+}
+
+// With a base URL, and a credential if it needs one: no profile is needed.
+function isEnvironmentComplete(baseUrl: string | undefined, env: Runtime['env']): boolean {
+  const text = serviceHosts.map((host) => findBaseUrl(host, baseUrl, env, {})?.text).find((one) => one !== undefined);
+  if (text === undefined || !URL.canParse(text)) return false;
+  return Boolean(env.SVC_TOKEN || env.SVC_PASSWORD) || isLoopbackUrl(new URL(text));
 }
 
 /** The origins of a profile's base URLs, of all hosts or of those given. */

@@ -1,4 +1,5 @@
 import { type CamelCase, type Flag, type FlagList, flagGroup, type KnownNameKind, type Options } from '../flag.ts';
+import type { Runtime } from '../runtime.ts';
 
 const placeholders = {
   text: '<text>',
@@ -55,7 +56,7 @@ export const settings = [
   { name: 'headers', kind: 'headers', summary: 'Header to add (repeatable)', flag: 'requests', flagName: 'header', short: 'H', isStored: true },
   { name: 'project_id', kind: 'project', summary: 'Project for bodies that do not name one', flag: 'profiles', variable: 'SVC_PROJECT_ID', isStored: true, isProject: true, completes: 'projects' },
   { name: 'model', kind: 'text', summary: 'Model for chats that do not name one', flag: 'profiles', short: 'm', variable: 'SVC_MODEL', isStored: true, isProject: true, completes: 'models' },
-  { name: 'timeout', kind: 'duration', summary: 'Time limit for the whole request: 90s, 2m, 1h', flag: 'requests', variable: 'SVC_TIMEOUT', isStored: true, default: '2m for feedback and calls, none for chat and train' },
+  { name: 'timeout', kind: 'duration', summary: 'Time limit for the whole request: 90s, 1h30m, 1d; 0 for none', flag: 'requests', variable: 'SVC_TIMEOUT', isStored: true, default: '2m for feedback and calls, none for chat and train' },
   { name: 'retries', kind: 'count', summary: 'Retries after transient failures, when safe; 0 disables them', flag: 'requests', variable: 'SVC_RETRIES', isStored: true, default: '3' },
   { name: 'overload_statuses', kind: 'statuses', summary: 'Statuses (500 to 599) with which the chat service refuses a request without running it, such as 503,529', flag: 'profiles', isStored: true },
   { name: 'history', kind: 'choice', summary: 'History of requests for svc log: off, on, or bodies, which also records bodies', flag: 'profiles', variable: 'SVC_HISTORY', isStored: true, choices: ['off', 'on', 'bodies'], default: 'off' },
@@ -77,6 +78,7 @@ export const settings = [
   { name: 'pgpassfile', kind: 'text', summary: 'File with that password, if PGPASSWORD is not set', variable: 'PGPASSFILE', default: '~/.pgpass' },
   { name: 'https_proxy', kind: 'proxy', summary: 'Proxy for https; never used for loopback', variable: 'HTTPS_PROXY' },
   { name: 'http_proxy', kind: 'proxy', summary: 'Proxy for http; never used for loopback', variable: 'HTTP_PROXY' },
+  { name: 'all_proxy', kind: 'proxy', summary: 'Proxy for what HTTPS_PROXY or HTTP_PROXY would name, if that is not set', variable: 'ALL_PROXY' },
   { name: 'no_proxy', kind: 'proxy', summary: 'Hosts to connect to without a proxy', variable: 'NO_PROXY' },
   { name: 'node_extra_ca_certs', kind: 'file', summary: 'PEM file of additional CA certificates', variable: 'NODE_EXTRA_CA_CERTS' },
   { name: 'no_color', kind: 'switch', summary: 'No color', variable: 'NO_COLOR' },
@@ -87,7 +89,7 @@ export const settings = [
   { name: 'pager', kind: 'command', summary: 'Program that shows long help on a terminal', variable: 'PAGER' },
   { name: 'browser', kind: 'command', summary: 'Program of svc serve --open', variable: 'BROWSER' },
   { name: 'term', kind: 'text', summary: 'No color and no progress if dumb', variable: 'TERM' },
-  { name: 'ci', kind: 'switch', summary: 'No progress, no prompts and no interactive session', variable: 'CI' },
+  { name: 'ci', kind: 'switch', summary: 'No progress, no prompts and no interactive session, unless 0, false, no or off', variable: 'CI' },
   { name: 'github_actions', kind: 'switch', summary: 'With CI: feedback schema --expect also prints annotations', variable: 'GITHUB_ACTIONS' },
 ] as const satisfies readonly Setting[];
 
@@ -104,6 +106,15 @@ type StoredValue<K extends SettingKind> = K extends 'command'
   : K extends 'headers'
     ? { readonly [name: string]: string }
     : string;
+
+/** Removes one final line break from each variable of a setting, as from the file of a secret. */
+export function trimVariables(runtime: Runtime): Runtime {
+  const variables = settings.flatMap(({ variable }: Setting) => variable ?? []);
+  const broken = variables.filter((variable) => runtime.env[variable]?.endsWith('\n'));
+  if (broken.length === 0) return runtime;
+  const trimmed = broken.map((variable) => [variable, runtime.env[variable]?.replace(/\r?\n$/, '')]);
+  return { ...runtime, env: { ...runtime.env, ...Object.fromEntries(trimmed) } };
+}
 
 export function findSetting(name: SettingName): Setting {
   return settings.find((setting) => setting.name === name) ?? { name, kind: 'text', summary: '' };

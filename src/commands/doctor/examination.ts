@@ -46,7 +46,8 @@ export async function openExamination(options: DoctorOptions, context: Context):
       return undefined;
     }
   };
-  const report = { warn: async (message: string) => void findings.push({ message }) };
+  const warn = async (message: string) => void findings.push({ message });
+  const report = { warn, note: warn };
   // A profile that cannot be read is reported; the rest is examined as if it were empty.
   const selected = (await capture(() => selectProfile(options, { runtime, report }))) ?? {
     name: options.profile || env.SVC_PROFILE || DEFAULT_PROFILE_NAME,

@@ -17,6 +17,7 @@ import { pluralize } from '../../json/pluralize.ts';
 import { indentJson } from '../../json/write-json.ts';
 import type { ReceivedFacts } from '../../operations/received-facts.ts';
 import { formatGithubAnnotation } from '../../output/failure-text.ts';
+import { isCi } from '../../output/spinner.ts';
 import { chatStats, type ExchangeTiming, formatChatStats } from '../../results/chat-stats.ts';
 import { extractBlock } from '../../results/chat-text.ts';
 import { payloadTypes, schemaViewText } from '../../results/schema-view.ts';
@@ -120,8 +121,8 @@ async function openSchemaExpectation(options: RequestOptions, read: BodyInputs['
     for (const line of drift) await report.error(line);
     const counts = `${drift.length} ${pluralize(drift.length, 'path differs', 'paths differ')} from ${file}`;
     const title = `the feedback schema changed: ${counts}`;
-    const { CI, GITHUB_ACTIONS } = runtime.env;
-    if (CI && GITHUB_ACTIONS && errorFormat !== 'json')
+    const { GITHUB_ACTIONS } = runtime.env;
+    if (isCi(runtime.env) && GITHUB_ACTIONS && errorFormat !== 'json')
       await report.error(formatGithubAnnotation({ level: 'error', title, message: drift.join('\n'), at: file }));
     throw new Failure('safety_check', title, {
       hint: `if this is intended: --expect ${file} --update`,

@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer';
-import { hasCredential } from '../../client/connection.ts';
+import { credentialState } from '../../client/connection.ts';
 import { isStreamRequested, type PreparedRequest } from '../../client/request.ts';
 import type { Settings } from '../../client/resolve-settings.ts';
 import { authScheme } from '../../config/select-profile.ts';
@@ -28,7 +28,7 @@ async function showDryRun(prepared: PreparedRequest, settings: Settings, writer:
   const { destination, format, profile } = settings;
   const scheme = authScheme(operation.host, profile.profile) === 'basic' ? 'Basic ' : 'Bearer ';
   // None where the request would fail for lack of a credential for its URL.
-  const credential: HttpHeaders = hasCredential(settings, runtime.env) ? [['Authorization', scheme]] : [];
+  const credential: HttpHeaders = credentialState(settings, runtime.env) === 'set' ? [['Authorization', scheme]] : [];
   const lines = redactHeaders([...headers, ...credential]);
   const displayUrl = destination?.url.href ?? `{base_url}${operation.path}`;
   const isJson = format === 'json';
@@ -48,7 +48,12 @@ async function showDryRun(prepared: PreparedRequest, settings: Settings, writer:
 const MAX_ARGUMENT_BYTES = 100_000;
 
 // As a curl command; secrets are variables of the shell. A body that is not in memory comes from svc with the same arguments.
-async function showCurl(prepared: PreparedRequest, settings: Settings, writer: Writer, { runtime: { argv } }: Context) {
+async function showCurl(
+  prepared: PreparedRequest,
+  settings: Settings,
+  writer: Writer,
+  { runtime: { argv, env } }: Context,
+) {
   const { destination, certificateFiles, profile } = settings;
   const { operation, headers, draft } = prepared;
   const trustFiles = { ...certificateFiles, cacert: certificateFiles.cacert || profile.profile.cacert };
@@ -59,9 +64,11 @@ async function showCurl(prepared: PreparedRequest, settings: Settings, writer: W
   const bodySource = isBodyInMemory ? `printf %s ${body}` : `svc ${words.join(' ')} --dry-run --quiet --output -`;
   const lines = [
     `curl -sS${isStreamRequested(draft) ? ' -N' : ''} ${destination ? shellQuote(destination.url.href) : `"$SVC_BASE_URL"${shellQuote(operation.path)}`}`,
-    authScheme(operation.host, profile.profile) === 'basic'
-      ? '-u "$SVC_USERNAME:$SVC_PASSWORD"'
-      : '-H "Authorization: Bearer $SVC_TOKEN"',
+    ...(credentialState(settings, env) === 'unneeded'
+      ? []
+      : authScheme(operation.host, profile.profile) === 'basic'
+        ? ['-u "$SVC_USERNAME:$SVC_PASSWORD"']
+        : ['-H "Authorization: Bearer $SVC_TOKEN"']),
     ...Object.entries(trustFiles).flatMap(([name, file]) => (file ? [`--${name} ${shellQuote(file)}`] : [])),
     ...headers.map(([name, value]) => `-H ${shellQuoteHeader(name, value)}`),
     isBodyInMemory ? `--data-binary ${isTooLongForArgument ? '@-' : body}` : '-X POST -T -',

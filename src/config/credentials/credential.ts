@@ -1,9 +1,11 @@
 import { Buffer } from 'node:buffer';
 import { inspect } from 'node:util';
 import { Failure } from '../../errors.ts';
+import { isLoopbackUrl } from '../../http/proxy.ts';
 import { REDACTED } from '../../output/redaction.ts';
 import { shellWord } from '../../output/shell-quote.ts';
 import type { Runtime } from '../../runtime.ts';
+import type { Profile } from '../profile-store.ts';
 import { profileOrigins, type SelectedProfile } from '../select-profile.ts';
 import { readCommandSecret, readKeychainSecret, type SecretContext } from './secret-programs.ts';
 
@@ -48,9 +50,25 @@ export function basicAuthorization(username: string, password: string): string {
 /** `source` names the token. Throws Failure `credentials` for characters that a header cannot carry. */
 export function bearerAuthorization(token: string, source: string): string {
   if (/^[\x21-\x7e]+$/.test(token)) return `Bearer ${token}`;
-  const message = `the token from ${source} is empty or contains characters that an HTTP header cannot contain`;
+  const message = `the token from ${source} ${tokenProblem(token)}`;
   const hint = 'only printable ASCII characters without spaces are allowed';
   throw new Failure('credentials', message, { hint, applied: 'no' });
+}
+
+function tokenProblem(token: string): string {
+  if (token === '') return 'is empty';
+  if (/^bearer\s/i.test(token)) return 'starts with Bearer, which svc adds itself';
+  if (isQuoted(token)) return 'is in quotes';
+  if (/\s$/.test(token)) return `ends in a ${token.endsWith('\n') ? 'line feed' : 'space, a tab or a carriage return'}`;
+  const kinds = { 'a line feed': /\n/, 'a space': / /, 'a control character': /\p{Cc}/u };
+  const [kind = 'a character that is not ASCII'] =
+    Object.entries(kinds).find(([, pattern]) => pattern.test(token)) ?? [];
+  return `contains ${kind}, which an HTTP header cannot contain`;
+}
+
+// As env files that are not read by a shell keep them.
+function isQuoted(secret: string): boolean {
+  return /^(["']).*\1\s*$/s.test(secret);
 }
 
 /** The source of a credential. Nothing is run or opened before `readSecret`. */
@@ -72,7 +90,10 @@ export async function readCredential(source: CredentialSource, context: SecretCo
   const authorization =
     username === undefined ? bearerAuthorization(secret, description) : basicAuthorization(username, secret);
   const secrets = [secret, authorization.slice(authorization.indexOf(' ') + 1)].filter((text) => text !== '');
-  return { authorization: new Secret(authorization), secrets };
+  const quotes = isQuoted(secret)
+    ? `the ${username === undefined ? 'token' : 'password'} is in quotes: remove them if they are not part of it; `
+    : '';
+  return { authorization: new Secret(authorization), secrets, quotes };
 }
 
 /** Undefined if none is configured. Throws Failure `credentials` if only one of SVC_USERNAME and SVC_PASSWORD is set. */
@@ -103,15 +124,23 @@ export function findCredentialSource(
   return { description: `${description} in the keychain`, username, origins, readSecret };
 }
 
-/** The source of the credential for a base URL. Throws Failure `credentials` if none is configured for its origin. */
+/** True for an origin to which a request without credentials is sent if none is set: loopback, and those of `--no-token`. */
+export function isOpenOrigin({ origin, hostname }: URL, { open_origins: origins = [] }: Profile): boolean {
+  return isLoopbackUrl({ hostname }) || origins.includes(origin);
+}
+
+/** The source of the credential for a base URL; undefined if it needs none. Throws Failure `credentials` without one for its origin. */
 export function requireCredentialSource(
   scheme: AuthScheme,
   baseUrl: string,
   selected: SelectedProfile,
   env: Runtime['env'],
-): CredentialSource {
+): CredentialSource | undefined {
   const source = findCredentialSource(scheme, selected, env);
-  const { origin } = new URL(baseUrl);
+  const url = new URL(baseUrl);
+  const { origin } = url;
+  if (source && (source.origins === undefined || source.origins.includes(origin))) return source;
+  if (isOpenOrigin(url, selected.profile)) return undefined;
   const { name, profile } = selected;
   const [secrets, secret, variables] =
     scheme === 'basic'
@@ -125,11 +154,10 @@ export function requireCredentialSource(
   if (!source) {
     const hint = profile.credential_command
       ? `credential_command needs a user name: svc profile set ${name} --username NAME`
-      : `run: ${login}, or set ${variables}`;
+      : `run: ${login}${scheme === 'bearer' ? ' (--no-token if it needs none)' : ''}, or set ${variables}`;
     throw new Failure('credentials', `no ${secrets} for ${origin} (profile "${name}")`, { hint, applied: 'no' });
   }
-  const { origins, description } = source;
-  if (origins === undefined || origins.includes(origin)) return source;
+  const { origins = [], description } = source;
   const owner = origins.join(', ') || 'no base URL';
   const hint = profile.credential_command
     ? `to use the command for this URL, run: svc profile set ${name} --credential-command …`
