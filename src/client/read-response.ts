@@ -36,7 +36,7 @@ export type Outcome = {
   | { readonly parsedResponse: undefined; readonly chunks: AsyncIterable<JsonNode> }
 );
 
-// A server may stream unasked, send plain JSON in spite of `stream: true` (docs/servers.md), or label either as the
+// A server may stream unasked, send plain JSON in spite of `stream: true` (docs/internals/servers.md), or label either as the
 // other. The first byte decides if it is clear: `{` of JSON, `data:` or `:` of an event. An empty body is not a stream.
 export function isEventStream({ headers }: HttpResponse, firstByte: number | undefined): boolean {
   if (firstByte === undefined || firstByte === OPEN_OBJECT) return false;

@@ -22,7 +22,7 @@ import { run } from '../support/process.ts';
 import { svc, temporaryDirectory } from '../support/svc.ts';
 import { shellWords } from '../support/words.ts';
 
-// Typed by hand (docs/contract.md, section 6): the code, whether to run again, and words that its meaning has.
+// Typed by hand (docs/internals/contract.md, section 6): the code, whether to run again, and words that its meaning has.
 const contract: readonly (readonly [code: number, again: string, ...words: string[]])[] = [
   [0, '', 'done'],
   [1, '', 'bug in svc'],
@@ -51,7 +51,7 @@ const contract: readonly (readonly [code: number, again: string, ...words: strin
   [143, 'as 8 if the request was sent', 'terminated'],
 ];
 
-// Typed by hand (docs/contract.md, section 4).
+// Typed by hand (docs/internals/contract.md, section 4).
 const variables = [
   ...['SVC_PROFILE', 'SVC_BASE_URL', 'SVC_TRACE_BASE_URL', 'SVC_CHAT_BASE_URL', 'SVC_TRAIN_BASE_URL'],
   ...['SVC_USERNAME', 'SVC_PASSWORD', 'SVC_TOKEN', 'SVC_PROJECT_ID', 'SVC_MODEL', 'SVC_TIMEOUT', 'SVC_RETRIES'],

@@ -43,7 +43,7 @@ it.each([
       .replaceAll('`', '')
       .replace(/, and /g, ' and ')
       .replace(/\s+/g, ' ');
-  const texts = ['contract.md', 'scripting.md'].map((name) =>
+  const texts = ['internals/contract.md', 'scripting.md'].map((name) =>
     readFileSync(new URL(`../../docs/${name}`, import.meta.url), 'utf8'),
   );
   const rows = texts.map((text) =>
