@@ -8,7 +8,7 @@ import { allCommands } from '../../src/cli/all-commands.ts';
 import { flagForms } from '../../src/flag.ts';
 
 const root = new URL('../../', import.meta.url).pathname;
-const documents = ['.', 'docs', 'docs/internals', 'docs/internals/decisions'].flatMap((directory) =>
+const documents = ['.', 'docs', 'docs/internals', 'docs/reference', 'docs/internals/decisions'].flatMap((directory) =>
   readdirSync(join(root, directory))
     .filter((name) => name.endsWith('.md'))
     .map((name) => join(directory, name)),
