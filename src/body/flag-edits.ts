@@ -50,7 +50,7 @@ export async function applyShorthands(draft: Draft, input: FlagInput): Promise<D
   return setDraftFields(edited, target, derivedEdits(edited, input));
 }
 
-/** Throws usage for flags that are invalid whatever the body is, before any input is read (docs/contract.md 3). */
+/** Throws usage for flags that are invalid whatever the body is, before any input is read (docs/internals/contract.md 3). */
 export function rejectInvalidFlags(operation: Operation, given: BodyFlags, now: number): void {
   for (const name of fileReferenceFlags(operation)) fileReference(givenText(given, name) ?? '', `--${name}`);
   for (const [name, { isSecret }] of Object.entries(flagTarget(operation).fields)) {
@@ -236,7 +236,7 @@ function argumentToJson({ type }: Shape, word: string): string | undefined {
 }
 
 async function readFieldSecret(word: string, label: string, inputs: BodyInputs): Promise<string> {
-  // Servers reject the / of plain base64 (docs/servers.md).
+  // Servers reject the / of plain base64 (docs/internals/servers.md).
   if (word === 'random') return Buffer.from(inputs.randomBytes(32)).toString('base64url');
   return decodeLine(label, await inputs.read(word.slice(1)));
 }

@@ -209,7 +209,7 @@ export function statusHint(facts: StatusFacts, context: RequestContext): string 
 
 const COMPLETE_MODE_CODE = 'CALLS_COMPLETE_MODE_REQUIRED';
 
-// A project in this mode takes calls only under a base URL that names it (docs/servers.md).
+// A project in this mode takes calls only under a base URL that names it (docs/internals/servers.md).
 function completeModeHint({ operation, destination, draft }: RequestContext): string | undefined {
   const project = firstStringMember(nodeAtPath(rootOf(draft.doc), flagTarget(operation).path), 'project_id');
   const baseUrl = destination.url.href.slice(0, -operation.path.length);

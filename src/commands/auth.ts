@@ -268,7 +268,7 @@ function replaceCredentials(profile: Profile, credentials: Profile): Profile {
   return { ...(credentials.bearer_origins ? withoutToken : withoutReplaced), ...credentials };
 }
 
-// With a request that changes nothing (docs/contract.md, credentials). Throws Failure `credentials` if the service rejects it.
+// With a request that changes nothing (docs/internals/contract.md, credentials). Throws Failure `credentials` if the service rejects it.
 async function verifyPassword(name: string, { credential_command, ...profile }: Profile, context: Context) {
   const { runtime, report, signal } = context;
   const skip = (reason: string): Promise<void> => report.note(`the password was not verified: ${reason}`);

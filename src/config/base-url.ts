@@ -16,7 +16,7 @@ export function resolveBaseUrl(...sources: Parameters<typeof findBaseUrl>): URL 
   return found && parseBaseUrl(found.text, found.source);
 }
 
-/** Unchecked. Source before specificity (docs/contract.md, section 4): environment before profile, then host before general. */
+/** Unchecked. Source before specificity (docs/internals/contract.md, section 4): environment before profile, then host before general. */
 export function findBaseUrl(
   host: ServiceHost,
   flag: string | undefined,

@@ -26,7 +26,7 @@ const ROOT_USER_ID = 0;
 
 /**
  * The nearest `.svc.json` in the working directory and above that can be trusted; others are ignored with a warning. It sets
- * only the project and the model, so that a cloned repository cannot choose where secrets go (docs/contract.md).
+ * only the project and the model, so that a cloned repository cannot choose where secrets go (docs/internals/contract.md).
  */
 export async function readProjectFile(
   runtime: Pick<Runtime, 'env' | 'cwd' | 'userId'>,

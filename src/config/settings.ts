@@ -41,7 +41,7 @@ export interface Setting {
 }
 
 // biome-ignore format: one line per setting
-/** All settings, in the order of help and `svc doctor` (docs/contract.md, section 4). To add one, add a line. */
+/** All settings, in the order of help and `svc doctor` (docs/internals/contract.md, section 4). To add one, add a line. */
 export const settings = [
   { name: 'profile', kind: 'text', summary: 'Profile to use; "local" selects the local service', flag: 'requests', value: '<name>', variable: 'SVC_PROFILE', completes: 'profiles' },
   { name: 'base_url', kind: 'url', summary: 'Base URL of the service', flag: 'requests', variable: 'SVC_BASE_URL', isStored: true },

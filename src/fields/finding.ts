@@ -13,7 +13,7 @@ export interface Finding {
     | 'tolerated'
     | 'advice'
     | 'large'
-    /** One server rejects it, after it has changed its data (docs/servers.md). */
+    /** One server rejects it, after it has changed its data (docs/internals/servers.md). */
     | 'rule'
     | 'unwise'
     | 'unknown'
@@ -37,12 +37,12 @@ export interface PendingFinding extends Pick<Finding, 'level' | 'code'> {
 
 export interface BodyRequirements {
   readonly body: Fields;
-  /** Fields of the body that existing servers accept, and the interface does not list (docs/servers.md). */
+  /** Fields of the body that existing servers accept, and the interface does not list (docs/internals/servers.md). */
   readonly accepted?: AcceptedFields;
   readonly rules?: BodyRules;
 }
 
-/** Returns the rules of existing servers about several fields that a body breaks (docs/servers.md). */
+/** Returns the rules of existing servers about several fields that a body breaks (docs/internals/servers.md). */
 export type BodyRules = (body: JsonNode) => Iterable<BrokenRule>;
 
 /** A rule that a body breaks: the path of the value, or of the field that is missing. The default `code` is `advice`. */

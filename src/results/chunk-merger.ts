@@ -52,7 +52,7 @@ const MAX_DESCRIPTIONS = 20;
 const MAX_COUNTED_DESCRIPTIONS = 10_000;
 
 /**
- * Merges chunks by the rules of the fields, and other fields by the rules for unknown ones (docs/servers.md).
+ * Merges chunks by the rules of the fields, and other fields by the rules for unknown ones (docs/internals/servers.md).
  * `onUnmerged` gets a description of every value that is left out, of some also while the result is written.
  */
 export function createStreamMerger(fields: Fields, onUnmerged: Merging['onUnmerged'] = () => {}): StreamMerger {
@@ -288,7 +288,7 @@ function singleValueMerger(
   };
 }
 
-// Content may also be an array of parts, of which those with text are joined (docs/contract.md).
+// Content may also be an array of parts, of which those with text are joined (docs/internals/contract.md).
 function stringMerger(merging: Merging, place: Place, emptyJson: string): Merger {
   let pieces: string[] | undefined;
   return {

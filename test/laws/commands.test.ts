@@ -22,7 +22,7 @@ import { run } from '../support/process.ts';
 import { svc, temporaryDirectory } from '../support/svc.ts';
 import { shellWords } from '../support/words.ts';
 
-// Typed by hand (docs/contract.md, section 6): the code, whether to run again, and words that its meaning has.
+// Typed by hand (docs/internals/contract.md, section 6): the code, whether to run again, and words that its meaning has.
 const contract: readonly (readonly [code: number, again: string, ...words: string[]])[] = [
   [0, '', 'done'],
   [1, '', 'bug in svc'],
@@ -51,7 +51,7 @@ const contract: readonly (readonly [code: number, again: string, ...words: strin
   [143, 'as 8 if the request was sent', 'terminated'],
 ];
 
-// Typed by hand (docs/contract.md, section 4).
+// Typed by hand (docs/internals/contract.md, section 4).
 const variables = [
   ...['SVC_PROFILE', 'SVC_BASE_URL', 'SVC_TRACE_BASE_URL', 'SVC_CHAT_BASE_URL', 'SVC_TRAIN_BASE_URL'],
   ...['SVC_USERNAME', 'SVC_PASSWORD', 'SVC_TOKEN', 'SVC_PROJECT_ID', 'SVC_MODEL', 'SVC_TIMEOUT', 'SVC_RETRIES'],
@@ -347,7 +347,7 @@ describe('help', () => {
   it('svc call run shows the -- before its command, in help and in the reference', () => {
     const usage = 'svc call run [flags] -- <command> [args...]';
     expect(helpText({ words: ['call', 'run'], isFull: false }, 80, '/guides')).toContain(`  ${usage}\n`);
-    expect(readFileSync('docs/reference.md', 'utf8')).toContain(`    ${usage}\n`);
+    expect(readFileSync('docs/reference/svc-call-run.md', 'utf8')).toContain(`    ${usage}\n`);
   });
 
   it.each(Object.keys(helpTopics))('svc help %s fits into 40 and 80 columns', async (topic) => {
@@ -481,8 +481,11 @@ function plainWords(text: string): string[] {
 }
 
 describe('the reference', () => {
+  const reference = (page: string): string =>
+    readFileSync(new URL(`../../docs/reference/${page}.md`, import.meta.url), 'utf8');
+
   it.each(named)('names every flag of svc $name in its form, once or as a shared flag', ({ command }) => {
-    const text = readFileSync(new URL('../../docs/reference.md', import.meta.url), 'utf8');
+    const text = reference('README') + reference(`svc-${command.words.join('-')}`);
     for (const flag of command.flags.filter(({ isHidden }) => !isHidden)) {
       expect(text).toContain(`| \`${flagTerm(flag).replaceAll('|', '\\|')}\` |`);
       if (flag.takes === 'boolean') expect(flagTerm(flag)).not.toContain('<');
@@ -490,12 +493,14 @@ describe('the reference', () => {
   });
 
   it('describes each shared flag once, and in the table of a command what is different there', () => {
-    const text = readFileSync(new URL('../../docs/reference.md', import.meta.url), 'utf8');
-    const sectionOf = (heading: string): string => text.split('\n## ').find((one) => one.startsWith(heading)) ?? '';
-    const names = [...sectionOf('Shared flags').matchAll(/^\| `(?:-\w, )?(--[\w-]+)/gm)].map(([, name]) => name);
+    const shared =
+      reference('README')
+        .split('\n## ')
+        .find((section) => section.startsWith('Shared flags')) ?? '';
+    const names = [...shared.matchAll(/^\| `(?:-\w, )?(--[\w-]+)/gm)].map(([, name]) => name);
     expect(names).toEqual([...new Set(names)]);
     expect(names).toContain('--format');
-    expect(sectionOf('svc feedback schema\n')).toContain('| `--format <format>` |');
+    expect(reference('svc-feedback-schema')).toContain('| `--format <format>` |');
   });
 });
 

@@ -158,7 +158,9 @@ describe('the source', () => {
     expect(code, 'no default exports').not.toMatch(/export default/);
     expect(code, 'no barrels').not.toMatch(/export (\*|\{[^}]*\}) from/);
     expect(text, 'nothing left open').not.toMatch(/\b(TODO|FIXME|XXX|HACK)\b/);
-    expect(text, 'cite docs/contract.md or docs/servers.md').not.toMatch(/PRODUCT\.md|SERVERS\.md|INTERFACE\.md/);
+    expect(text, 'cite docs/internals/contract.md or docs/internals/servers.md').not.toMatch(
+      /PRODUCT\.md|SERVERS\.md|INTERFACE\.md/,
+    );
     expect(name).not.toMatch(/util|helper|common|\blib\b/);
   });
 

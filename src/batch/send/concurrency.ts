@@ -51,7 +51,7 @@ const RESPONSE_TIME_PER_WAIT = 20;
 const LATENCY_WEIGHT = 1 / 32;
 
 /**
- * The number of requests that a batch may have in flight, which finds itself within a range (docs/decisions/0054). In rounds of as
+ * The number of requests that a batch may have in flight, which finds itself within a range (docs/internals/decisions/0054). In rounds of as
  * many responses as the limit: it doubles at the start, then holds, and tries a larger limit from time to time, which it keeps if
  * that brought more responses per second. Each refusal takes one away, down to half in a round: that request did not fit.
  */

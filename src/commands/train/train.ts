@@ -161,7 +161,7 @@ function streamedPart({ sources, checks }: TrajectoryContent, { doc }: Draft): S
   const findings: StreamedFinding[] = [...checks.findings()];
   const groups = getMember(rootOf(doc), 'trajectory_groups');
   const hasNoGroup = groups && kindOf(groups) === 'list' && checks.groupCount() === 0 && errors.length === 0;
-  // Services accept such a job (docs/servers.md).
+  // Services accept such a job (docs/internals/servers.md).
   const message = 'contains no group, so the job contains no training signal';
   if (hasNoGroup) findings.push({ level: 'warning', path: 'trajectory_groups', at: '', message });
   return { errors, findings, files: sources.map(({ label }) => label), hint: checks.hint() };

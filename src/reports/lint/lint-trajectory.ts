@@ -64,7 +64,7 @@ function lintPolicyOrder(trajectory: JsonNode, onFinding: FindingCallback): void
     );
 }
 
-// Reports a trajectory whose choices have no logprobs, or whose tokens are not `token_id:<n>` (docs/servers.md). Returns the
+// Reports a trajectory whose choices have no logprobs, or whose tokens are not `token_id:<n>` (docs/internals/servers.md). Returns the
 // number of tokens.
 function lintTokens(trajectory: JsonNode, onFinding: FindingCallback): number {
   let tokens = 0;
