@@ -115,7 +115,7 @@ export function createTrajectoryChecks(groupBy: JsonPath | undefined) {
   };
   const missingSignals = (): ReturnType<typeof findings.findings> => {
     const lacks = (what: string) => ({
-      ...({ level: 'warning', code: 'advice', path: 'trajectory_groups', at: '' } as const),
+      ...({ level: 'warning', code: 'unwise', path: 'trajectory_groups', at: '' } as const),
       message: `no trajectory has ${what}, so there is nothing to learn from`,
     });
     if (trajectoryCount === 0) return [];

@@ -3,7 +3,11 @@ import { shellWord } from '../../output/shell-quote.ts';
 import type { TrajectoryPart } from './reader.ts';
 
 /** How to make trajectories of records that are none, by the fields of the first one. */
-export function recordHint(record: JsonNode, label: string, container: TrajectoryPart['container']): string {
+export function recordHint(
+  record: JsonNode,
+  label: string,
+  container: TrajectoryPart['container'],
+): string | undefined {
   const keys = kindOf(record) === 'object' ? Array.from(membersOf(record), ({ key }) => key) : [];
   if (keys.includes('messages_and_choices') && container !== 'in a group') return groupingHint(record);
   if (keys.includes('data_source') && keys.includes('reward_model') && !keys.includes('output'))
@@ -12,8 +16,8 @@ export function recordHint(record: JsonNode, label: string, container: Trajector
   const form = forms.find(({ has }) => has.every((names) => names.some((name) => isUsed(record, name))));
   if (form?.of === 'messages' && reward === undefined && container === 'alone')
     return `these look like chat bodies: svc chat --batch ${label === 'stdin' ? '-' : shellWord(label)}`;
-  if (!form && container !== 'in a group' && (keys.includes('reward') || keys.includes('metadata')))
-    return groupingHint(record);
+  if (!form && container === 'in a group') return undefined;
+  if (!form && (keys.includes('reward') || keys.includes('metadata'))) return groupingHint(record);
   if (!form) return `${foundKeys(keys)}; a trajectory has messages_and_choices and reward, a group has trajectories`;
   const [first = '', second = ''] = form.has.map((names) => names.find((name) => isUsed(record, name)) ?? '');
   const task = taskNames.find((name) => keys.includes(name));
