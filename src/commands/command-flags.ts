@@ -56,6 +56,7 @@ export const lintFlags = flagGroup('Common', {
     summary: `Exit with 13 on findings of these kinds, separated by commas: any, ${lintKindNames.join(', ')}`,
     offers: ['any', ...lintKindNames],
   },
+  '--strict': 'Exit with 3 on warnings, too, as svc train --strict does',
   '--annotations <github>': {
     summary: 'Also print each finding on stderr as a workflow command, which GitHub shows beside the line',
     choices: ['github'],
