@@ -34,7 +34,13 @@ export function requestCommand(
     const { runtime } = context;
     const isBatch = options.batch !== undefined || options.rows !== undefined;
     const batchFlag = isBatch ? undefined : [...batchFlags, ...promptFlags].find(({ name }) => isGiven(options, name));
-    if (batchFlag) throw usageFailure(`--${batchFlag.name} works only with --batch or --rows`, 'write --batch <file>');
+    if (batchFlag)
+      throw usageFailure(
+        `--${batchFlag.name} works only with --batch or --rows`,
+        batchFlag.name === 'prompt'
+          ? 'write a single prompt as an argument: svc chat "<prompt>"'
+          : 'write --batch <file>',
+      );
     const given = readBodyFlags(operation, options);
     rejectInvalidFlags(operation, given, runtime.now());
     fileReference(options.expectSchema ?? '', '--expect-schema');
