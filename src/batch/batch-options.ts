@@ -1,5 +1,6 @@
 import type { Settings } from '../client/resolve-settings.ts';
 import { parseDurationOrZeroMs } from '../config/setting-kinds.ts';
+import { environmentSetting } from '../config/settings.ts';
 import { invalidValueFailure, usageFailure } from '../errors.ts';
 import { parseByteSize } from '../files/byte-size.ts';
 import { MIN_TAKE_OVER_MS } from '../files/file-lock.ts';
@@ -78,7 +79,7 @@ function parseBatchFlags(options: Partial<BatchFlagOptions>, env: Runtime['env']
       const rate = Number(count) / (secondsPerUnit[unit] ?? 1);
       return rate > 0 ? rate : undefined;
     }),
-    shard: parseShard(shard ?? (env.SVC_SHARD || undefined), shard === undefined ? 'SVC_SHARD' : '--shard', env),
+    shard: parseShard(shard ?? environmentSetting('shard', env), shard === undefined ? 'SVC_SHARD' : '--shard', env),
     limit: parseCount('limit', options.limit),
     /** Lines chosen at random: the same ones for the same seed, and all of them in a larger sample. */
     sample: size === undefined ? undefined : { size, seed: options.sampleSeed ?? '0' },

@@ -82,6 +82,10 @@ describe('docs/internals/contract.md', () => {
 });
 
 describe.each(present)('%s', (path) => {
+  it('says that svc exits with a code', () => {
+    expect(textOf(path).match(/.*\bis\s+exit\s+code\s+\d.*/g), 'write: exits with').toBe(null);
+  });
+
   it('names files and scripts that exist', () => {
     const text = textOf(path);
     const files = matches(text, /(?<![\w/])((?:src|test|bin)\/[\w./-]+\.(?:ts|js|md))\b/g);
