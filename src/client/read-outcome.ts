@@ -35,7 +35,7 @@ export interface ReadOutcome extends ParsedResponse {
 }
 
 /** The chunks of a stream as one response. */
-export interface FoldedStream {
+interface FoldedStream {
   readonly doc: JsonDocument;
   readonly failure: Failure | undefined;
   /** The fields of which the response lacks a value. */
