@@ -177,6 +177,7 @@ export function createConcurrencyLimit({ initial, max }: ConcurrencyRange, rando
     /** Counts a request that the service had no room for. A wait that it asked for is paid for again by each try. */
     onOverload: (now: number, retryAfterMs: number): void => {
       notBefore = Math.max(notBefore, now + RESPONSE_TIME_PER_WAIT * retryAfterMs);
+      if (round.responses >= round.size) round = createRound(limit, now);
       if (round.refusals === 0) floor = Math.ceil(limit / 2);
       limit = Math.max(floor, limit - 1);
       round.refusals += 1;
