@@ -282,13 +282,13 @@ const cycloneDx = {
 it('a printed stack trace names source files', () => {
   const program = `
     import { main } from ${JSON.stringify(pathToFileURL(join(root, 'dist/main.js')).href)};
-    const env = { get SVC_CONFIG_DIR() { throw new TypeError('unforeseen'); } };
+    const env = { SVC_CONFIG_DIR: { endsWith: () => false } };
     const { stdin, stdout, stderr } = process;
     const later = () => () => {};
     process.exitCode = await main({ argv: ['profile', 'list'], env, stdin, stdout, stderr, after: later, onSignal: later, now: Date.now });`;
   const { status, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', program], { encoding: 'utf8' });
   expect(status).toBe(1);
-  expect(stderr).toMatch(/unforeseen[\s\S]*\(src\/config\/directories\.ts:\d+\)/);
+  expect(stderr).toMatch(/must be of type string[\s\S]*\(src\/config\/directories\.ts:\d+\)/);
   expect(stderr).not.toContain('/dist/');
 });
 
