@@ -188,10 +188,10 @@ function guardedMerger(kinds: readonly JsonKind[], merger: Merger, merging: Merg
         other.add(value);
         hasOther ||= !isEmpty(value);
       }
-      hasValue ||= kinds.includes(kind);
+      hasValue ||= kinds.includes(kind) && !isEmpty(value);
       if (hasValue && hasOther) reportLoss(merging, place);
     },
-    toJson: () => (other && !hasValue ? other.toJson() : merger.toJson()),
+    toJson: () => (other && hasOther && !hasValue ? other.toJson() : merger.toJson()),
   };
 }
 

@@ -75,7 +75,16 @@ export function independentFold(chunks: readonly JsonObject[]): Folded {
     const real = given.filter((value) => !isEmpty(value));
     if (rule === 'joined') {
       if (given.length === 0) return path.endsWith('arguments') ? '' : null;
-      return given
+      const texts = given.filter((value) => !isObject(value) || path.endsWith('arguments'));
+      const others = given.filter((value) => !texts.includes(value));
+      if (real.length > 0 && !real.some((value) => texts.includes(value))) return foldUnknown(others, path, isPiece);
+      if (others.length > 0) lost.add(path);
+      for (const part of texts.filter(isArray).flat().filter(isObject)) {
+        const more = Object.keys(part).filter((name) => !['type', 'text'].includes(name));
+        if (part.text === undefined && part.type !== 'thinking') lost.add(`${path}.${part.type}`);
+        if (part.text !== undefined) for (const name of more) lost.add(`${path}.${name}`);
+      }
+      return texts
         .map((value) => (isArray(value) ? partsText(value) : isObject(value) ? JSON.stringify(value) : value))
         .join('');
     }
@@ -161,6 +170,8 @@ export function independentFold(chunks: readonly JsonObject[]): Folded {
       for (const whole of wholes.filter(isObject))
         for (const [name, value] of Object.entries(whole))
           if (isEmpty(message[name] ?? null) && !(isEmpty(value) && deltas.length > 0)) message[name] = value;
+          else if (!isEmpty(value) && !String(message[name]).startsWith(String(value)))
+            lost.add(`choices.message.${name}`);
       const { role, ...others } = message;
       const isMessage = deltas.length + wholes.length > 0;
       return {
@@ -272,6 +283,7 @@ export function silentLosses(chunks: readonly JsonObject[], response: JsonObject
 
 function* leaves(value: Json, path = ''): Generator<readonly [path: string, text: string]> {
   if (isArray(value)) for (const item of value) yield* leaves(item, path);
+  else if (isObject(value) && path.endsWith('arguments')) yield [path, JSON.stringify(value)];
   else if (isObject(value))
     for (const [key, inner] of Object.entries(value)) {
       const isThought = path.endsWith('message.content') && key === 'thinking';
@@ -284,4 +296,10 @@ function* leaves(value: Json, path = ''): Generator<readonly [path: string, text
       else yield* leaves(inner, path === '' ? name : isText ? path : `${path}.${name}`);
     }
   else if (!isEmpty(value)) yield [path, String(value)];
+}
+
+/** The field that a warning about a lost value names. */
+export function lostField(warning: string): string {
+  const [, field, type] = /(?:value of (\S+)|content part of type (\S+)) was left out/.exec(warning) ?? [];
+  return field ?? (type === undefined ? warning : `choices.message.content.${type}`);
 }

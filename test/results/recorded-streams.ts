@@ -144,6 +144,10 @@ export const features: readonly Feature[] = [
     ),
   },
   {
+    name: 'log probabilities of equal tokens',
+    steps: ['b', 'b'].map((content) => text(content, { logprobs: { content: [token(content)] } })),
+  },
+  {
     name: 'log probabilities as parallel arrays',
     steps: ['A', 'b', 'b'].map((content) => text(content, { logprobs: { tokens: [content], token_logprobs: [-0.5] } })),
   },
@@ -247,6 +251,73 @@ export const features: readonly Feature[] = [
       text('Wet'),
     ],
   },
+  {
+    name: 'two roles',
+    steps: [{ delta: { role: 'assistant', content: 'a' } }, { delta: { role: 'tool', content: 'b' } }],
+  },
+  {
+    name: 'a call without arguments',
+    steps: [call(0, { id: 'call_1', type: 'function', function: { name: 'look', arguments: null } })],
+    finish: 'tool_calls',
+  },
+  {
+    name: 'a call with another id in the middle of its arguments',
+    steps: [opened(0, 'call_1', 'look', '{"a":'), call(0, { id: 'call_2', function: { arguments: '1}' } })],
+    finish: 'tool_calls',
+  },
+  {
+    name: 'a call that is no array',
+    steps: [
+      {
+        delta: {
+          tool_calls: { index: 0, id: 'call_1', type: 'function', function: { name: 'look', arguments: { a: 1 } } },
+        },
+      },
+    ],
+    finish: 'tool_calls',
+  },
+  { name: 'content of another kind', steps: [{ delta: { content: { odd: 'value' } } }] },
+  { name: 'content of two kinds', steps: [{ delta: { content: { odd: 'value' } } }, text('Rain')] },
+  { name: 'audio of another kind', steps: [{ delta: { audio: 'sound' } }] },
+  { name: 'parts without text', steps: [{ delta: { content: [{ type: 'image', image: 'QQ==' }] } }, text('Rain')] },
+  {
+    name: 'parts with more than text',
+    steps: [
+      { delta: { content: [{ type: 'text', text: 'Rain', citations: [{ url: 'https://a.test' }] }] } },
+      text('!'),
+    ],
+  },
+  {
+    name: 'details of two types at one index',
+    steps: [
+      { delta: { reasoning_details: [{ index: 0, type: 'reasoning.text', text: 'Wet' }] } },
+      { delta: { reasoning_details: [{ index: 0, type: 'reasoning.encrypted', data: 'e1' }] } },
+      { delta: { reasoning_details: [{ index: 0, type: 'reasoning.text', text: '', signature: 's1' }] } },
+    ],
+  },
+  {
+    name: 'unknown fields of a delta',
+    steps: [
+      { delta: { note: 'a', same: 'x', deep: { text: 'p', kind: 1 }, list: [1], count: 1 } },
+      { delta: { note: 'a', same: 'x', deep: { text: 'q', kind: 1 }, list: [2], count: 2 } },
+      { delta: { note: 'b', same: 'x', list: [2], count: 2 } },
+    ],
+  },
+  {
+    name: 'unknown fields beside a delta',
+    steps: [
+      text('a', { latency: 1, sources: ['x'], state: { phase: 'one' } }),
+      text('b', { latency: 2, sources: ['x', 'y'], state: { phase: 'two', done: true } }),
+    ],
+  },
+  {
+    name: 'a whole message that differs from its pieces',
+    steps: [
+      text('Two'),
+      { delta: { content: ' days' }, beside: { message: { role: 'assistant', content: 'Three days', plan: 'p' } } },
+    ],
+  },
+  { name: 'choices that end in another order', steps: [text('B', {}, 1), text('A', {}, 0)] },
   { name: 'two choices in turns', steps: [text('A', {}, 0), text('B', {}, 1), text('a', {}, 0), text('b', {}, 1)] },
   {
     name: 'a choice without a delta',
@@ -402,7 +473,7 @@ export const forms: readonly Form[] = [
     name: 'Perplexity',
     top: (at) => ({
       ...plain('pplx')(),
-      citations: ['https://a.test', 'https://b.test'].slice(0, Math.min(2, at + 1)),
+      citations: ['https://a.test', 'https://b.test'].slice(0, at),
       usage: { ...usage, completion_tokens: at + 1 },
     }),
     delta: () => ({ role: 'assistant' }),

@@ -11,7 +11,7 @@ import { foldStream } from '../../src/results/fold-stream.ts';
 import { run } from '../support/process.ts';
 import { listening } from '../support/secure-servers.ts';
 import { svc, temporaryDirectory } from '../support/svc.ts';
-import { independentFold, silentLosses } from './independent-fold.ts';
+import { independentFold, lostField, silentLosses } from './independent-fold.ts';
 import { chunksOf, eventsOf, features, forms, type Json, type JsonObject } from './recorded-streams.ts';
 
 const streams = forms.flatMap((form) =>
@@ -74,9 +74,7 @@ it('the fold of a recorded stream equals an independent one, and no value is los
   for (const line of lines) {
     const { name = '', chunks = [] } = streams[Math.floor((line.line - 1) / chunkings.length)] ?? {};
     const { response, lost } = independentFold(chunks);
-    const named = (line.warnings ?? [])
-      .map((text: string) => /value of (\S+) was left out/.exec(text)?.[1] ?? text)
-      .sort();
+    const named = (line.warnings ?? []).map(lostField).sort();
     const silent = silentLosses(chunks, line.response ?? {}, named);
     const found = { exit: line.exit_code, response: line.response, named, silent };
     expect(found, name).toEqual({ exit: 0, response, named: lost, silent: [] });

@@ -38,8 +38,6 @@ function maxOpenFiles(): number {
   }
 }
 
-export type ConcurrencyLimit = ReturnType<typeof createConcurrencyLimit>;
-
 // After so many rounds the limit is tried again that failed before; a small limit waits for more, so that refusals stay rare.
 const MAX_HOLD_ROUNDS = 24;
 const MIN_RESPONSES_PER_PROBE = 100;
