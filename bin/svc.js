@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Beside keychain.js, the only file that touches process. It is plain JavaScript that an old Node can parse, so that it can print an error.
+// Beside keychain.js, the only file that touches process. It is plain JavaScript that Node 12 can parse (no ?. and no ??), so that it can print an error.
 const [major, minor, patch] = process.versions.node.split('.').map(Number);
 const isOld = major < 20 || (major === 20 && (minor < 18 || (minor === 18 && patch < 1)));
 
@@ -95,7 +95,7 @@ async function start() {
     home,
     platform: process.platform,
     pid: process.pid,
-    userId: process.geteuid?.(),
+    userId: process.geteuid ? process.geteuid() : undefined,
     host: hostname(),
     node: process.versions.node,
     isRunning,
@@ -159,7 +159,8 @@ function endBySignal(signal) {
 // A prompt reads keys in raw mode, without echo, and a signal can end the program while it does.
 function restoreTerminal() {
   try {
-    if (usedStdin?.isRaw) usedStdin.setRawMode(false);
+    const { isRaw } = usedStdin || {};
+    if (isRaw) usedStdin.setRawMode(false);
   } catch {}
 }
 
@@ -232,7 +233,8 @@ function enableCodeCache(home) {
   const { enableCompileCache } = builtin('module');
   const { isAbsolute, join } = builtin('path');
   try {
-    if (!enableCompileCache || builtin('fs').statSync(home).uid !== process.getuid?.()) return;
+    if (!enableCompileCache || builtin('fs').statSync(home).uid !== (process.getuid ? process.getuid() : undefined))
+      return;
     const { XDG_CACHE_HOME: named = '' } = process.env;
     enableCompileCache(join(isAbsolute(named) ? named : join(home, '.cache'), 'svc'));
   } catch {}
@@ -288,7 +290,7 @@ function processStat(pid) {
 function isStdoutClosed() {
   const { fstatSync, readFileSync, statSync } = builtin('fs');
   try {
-    const [, flags] = /^flags:\s+([0-7]+)/m.exec(readFileSync('/proc/self/fdinfo/1', 'utf8')) ?? [];
+    const [, flags] = /^flags:\s+([0-7]+)/m.exec(readFileSync('/proc/self/fdinfo/1', 'utf8')) || [];
     return Number.parseInt(flags, 8) % 4 === 2 && fstatSync(1).rdev === statSync('/dev/null').rdev;
   } catch {
     return false;

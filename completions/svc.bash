@@ -1,7 +1,7 @@
 # bash completion for svc (bash 3.2 or later): svc __complete offers words, and says whether files fit.
 _svc() {
   local IFS=$' \t\n' rest=${COMP_LINE:0:COMP_POINT} piece at
-  local -a given
+  local -a given=()
   COMPREPLY=()
   # bash also breaks words at "=", ":" and "@": pieces without a space between them are one word.
   for ((at = 0; at <= COMP_CWORD; at++)); do
@@ -42,7 +42,7 @@ _svc_files() {
   while IFS= read -r file; do
     if [[ -z $file ]]; then continue; fi
     if [[ -z $native ]]; then
-      if [[ -d ${file/#\~/$HOME} ]]; then file="$file/"; fi
+      if [[ -d ${file/#\~/${HOME-}} ]]; then file="$file/"; fi
       case "$quote$file" in
         [\"\']*) ;;
         "~/"*) printf -v file '~/%q' "${file:2}" ;;

@@ -1,4 +1,4 @@
-// Builds dist/: the code that bin/svc.js loads, libraries included, in few files (docs/decisions/0018).
+// Builds dist/: the code that bin/svc.js loads, libraries included, in few files (docs/internals/decisions/0018).
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { brotliCompressSync, constants } from 'node:zlib';
 import asc from 'assemblyscript/asc';

@@ -4,7 +4,7 @@ const FIX_INPUT = 'after fixing the input';
 const RETRY_IF_SAFE = 'only if the request is safe to retry';
 const AS_UNKNOWN = 'as 8 if the request was sent';
 
-/** The exit codes of svc (docs/contract.md): what each means, and whether to run the same command again. */
+/** The exit codes of svc (docs/internals/contract.md): what each means, and whether to run the same command again. */
 export const exitCodes = {
   done: exitCode(0, 'done', ''),
   bug: exitCode(1, 'a bug in svc', ''),
@@ -135,7 +135,7 @@ export class Failure extends Error {
   }
 }
 
-/** Whether a failed request may be sent again (docs/contract.md, section 7). */
+/** Whether a failed request may be sent again (docs/internals/contract.md, section 7). */
 interface Resend {
   /** svc may retry it. */
   readonly isRetryable: boolean;
@@ -145,11 +145,11 @@ interface Resend {
   readonly advice: string | undefined;
 }
 
-// A longer wait is not a transient shortage (docs/servers.md): svc reports when to retry instead.
+// A longer wait is not a transient shortage (docs/internals/servers.md): svc reports when to retry instead.
 const MAX_RETRY_AFTER_MS = 60_000;
 
 /** Decides by the effect of the request and the facts about its last attempt, never by the name of an error. */
-export function decideResend(code: FailureCode, facts: FailureFacts): Resend {
+function decideResend(code: FailureCode, facts: FailureFacts): Resend {
   const { effect, applied = 'no', status, phase, isPermanent, isTruncated = false, retryAfterMs = 0 } = facts;
   const isSafe = effect === 'read' || effect === 'keyed';
   // An operation that a service has not implemented fails again.

@@ -110,7 +110,11 @@ async function sendInput(start: BatchStart, context: Context): Promise<void> {
   const defaults = await readLineDefaults(operation, rows?.lineFlags ?? bodyFlags, tools);
   const split =
     rows?.split ?? splitInput ?? lineSplitter(operation.maxBodyBytes, options.input === '-' ? 'stdin' : options.input);
-  const input = await openBatchInput(options.input, runtime, split, timeoutMs);
+  const input = await openBatchInput(options.input, runtime, split, {
+    firstByteMs: timeoutMs,
+    totalMs: settings.isTimeoutDefault ? undefined : timeoutMs,
+    maxSpoolBytes: options.maxSpoolBytes,
+  });
   const { label } = input;
   const continuesTrace = operation.continuesTrace && !settings.isExact;
   const parent = continuesTrace ? await readParent(given.noParent, context) : undefined;
@@ -166,7 +170,8 @@ async function sendInput(start: BatchStart, context: Context): Promise<void> {
 
 // A part of an input may well have none.
 async function warnOfNoLines(label: string, { shard }: BatchOptions, report: Reporter): Promise<void> {
-  if (!shard) await report.warn(`there are no lines in ${label} that are not empty; write one JSON body per line`);
+  if (shard.count === 1)
+    await report.warn(`there are no lines in ${label} that are not empty; write one JSON body per line`);
 }
 
 // Prints errors on stderr and, with a format, counts on stdout.

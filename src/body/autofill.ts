@@ -22,7 +22,7 @@ interface AutofillGenerators {
   readonly newId: (field: string) => string;
 }
 
-/** Returns a function that creates the edits of fields that svc adds (docs/contract.md, section 2). */
+/** Returns a function that creates the edits of fields that svc adds (docs/internals/contract.md, section 2). */
 export function createAutofill({ path, fields }: FlagTarget) {
   const autofillFields = Object.entries(fields).filter(([, { fill, excludes }]) => fill || excludes);
   return (draft: Draft, settings: AutofillSettings, generators: AutofillGenerators): Edit[] => {

@@ -34,7 +34,7 @@ export interface BodyBase {
   readonly isStdinUnread?: boolean;
 }
 
-/** Reads what the body starts from (docs/contract.md, section 2). Text piped into a chat joins its prompt. */
+/** Reads what the body starts from (docs/internals/contract.md, section 2). Text piped into a chat joins its prompt. */
 export async function readBodyBase(input: CommandInput, inputs: BodyInputs): Promise<BodyBase> {
   if (isChat(input.operation)) return readChatBase(input, inputs);
   const whole = wholeBodyInput(input);

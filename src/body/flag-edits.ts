@@ -50,7 +50,7 @@ export async function applyShorthands(draft: Draft, input: FlagInput): Promise<D
   return setDraftFields(edited, target, derivedEdits(edited, input));
 }
 
-/** Throws usage for flags that are invalid whatever the body is, before any input is read (docs/contract.md 3). */
+/** Throws usage for flags that are invalid whatever the body is, before any input is read (docs/internals/contract.md 3). */
 export function rejectInvalidFlags(operation: Operation, given: BodyFlags, now: number): void {
   for (const name of fileReferenceFlags(operation)) fileReference(givenText(given, name) ?? '', `--${name}`);
   for (const [name, { isSecret }] of Object.entries(flagTarget(operation).fields)) {
@@ -226,15 +226,17 @@ async function fieldEdit(path: JsonPath, field: Field, value: FlagValue, inputs:
   return text === undefined ? invalidArgumentIssue(path, field, value, label) : { path, text, origin };
 }
 
-// Undefined if it is not of the type. Numbers stay as typed; `null` and `@x` are strings.
+// Undefined if it is not of the type. Numbers stay as typed, except that JSON needs `0.5` for `.5` and `+0.5`; `null` and
+// `@x` are strings.
 function argumentToJson({ type }: Shape, word: string): string | undefined {
-  if (type === 'integer') return /^-?(?:0|[1-9]\d*)$/.test(word) ? word : undefined;
-  if (type === 'number') return /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(word) ? word : undefined;
+  const number = word.replace(/^\+(?=[\d.])/, '').replace(/^(-?)(?=\.\d)/, '$10');
+  if (type === 'integer') return /^-?(?:0|[1-9]\d*)$/.test(number) ? number : undefined;
+  if (type === 'number') return /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(number) ? number : undefined;
   return JSON.stringify(word);
 }
 
 async function readFieldSecret(word: string, label: string, inputs: BodyInputs): Promise<string> {
-  // Servers reject the / of plain base64 (docs/servers.md).
+  // Servers reject the / of plain base64 (docs/internals/servers.md).
   if (word === 'random') return Buffer.from(inputs.randomBytes(32)).toString('base64url');
   return decodeLine(label, await inputs.read(word.slice(1)));
 }

@@ -32,11 +32,12 @@ export const accountCommands: readonly Command[] = defineCommands('Credentials a
   'auth login': command({
     summary: 'Store credentials in a profile',
     about:
-      'Prompts for credentials on a terminal, or reads them from stdin or a file; secrets are never accepted as arguments. svc verifies a password with feedback schema if it knows a project, and does not store a password that the service rejects. It does not verify a token: that would cost money or change data. Credentials are sent only to the current base URLs of the profile.',
+      'Prompts for credentials on a terminal, or reads them from stdin or a file; secrets are never accepted as arguments. svc verifies a password with feedback schema if it knows a project, and does not store a password that the service rejects. It does not verify a token: that would cost money or change data. A server on loopback needs no login, and --no-token records that another one needs no credentials; an empty answer to a prompt never replaces stored credentials. Credentials are sent only to the current base URLs of the profile.',
     flags: () => joinFlags(selectedProfileFlag(), loginSettingFlags(), credentialFlags, projectFlag()),
     hides: [],
     examples: {
       'auth login --base-url https://api.example.com --token-file token.txt': 'Store a token from a file',
+      'auth login --base-url http://gpu.example.com:8000 --no-token': 'Use a model server without a key',
       'auth login --base-url https://api.example.com --username api --password-file key.txt':
         'Store a user name, and a password from a file',
     },

@@ -1,7 +1,7 @@
 import { readRequestHistory, requestHistoryFile } from '../client/request-history.ts';
 import { LOCAL_PROFILE_NAME, type Profile, readProfiles } from '../config/profile-store.ts';
 import { readProjectFile } from '../config/project-file.ts';
-import { environmentSetting } from '../config/select-profile.ts';
+import { environmentSetting } from '../config/settings.ts';
 import type { KnownNameKind } from '../flag.ts';
 import { firstStringMember, getMember, type JsonNode } from '../json/json-node.ts';
 import type { Runtime } from '../runtime.ts';
@@ -12,7 +12,7 @@ const SAFE_NAME = /^[\w.,:/@%+-]+$/;
 /** The names in the environment, the project file, the profiles and the history, in this order. What cannot be read names nothing. */
 export async function knownNames(kind: KnownNameKind, runtime: Runtime): Promise<string[]> {
   const warn = async (): Promise<void> => {};
-  const store = await readProfiles({ runtime, report: { warn } }).catch(() => ({ profiles: {} }));
+  const store = await readProfiles({ runtime, report: { warn, note: warn } }).catch(() => ({ profiles: {} }));
   if (kind === 'profiles') return safeNames([...Object.keys(store.profiles).sort(), LOCAL_PROFILE_NAME]);
   const name = kind === 'models' ? 'model' : 'project_id';
   const project = await readProjectFile(runtime, warn).catch(() => undefined);

@@ -60,6 +60,8 @@ export interface Authorization {
   readonly description: string;
   /** The next step after the service rejected it; default: to store another one. */
   readonly correction?: string | undefined;
+  /** Its start: quotes around the secret, which env files can keep; else empty. */
+  readonly quotes?: string;
 }
 
 /** Reads the credential for the destination, redacted in all output from now on. Throws Failure `safety_check` before over plain http. */
@@ -71,30 +73,30 @@ export async function readAuthorization(
   const { url, proxy, isPlainHttpAllowed } = destination;
   if (proxy) report.addSecrets(proxySecrets(proxy));
   const baseUrl = url.href.slice(0, -operation.path.length);
-  const source = requireCredentialSource(authScheme(operation.host, profile.profile), baseUrl, profile, runtime.env);
+  const source = requireCredentialSource(authScheme(operation.host, profile.profile), baseUrl, profile, runtime);
+  if (!source) return undefined;
   const isExposed = url.protocol === 'http:' && !isLoopbackUrl(url);
   if (isExposed && !isPlainHttpAllowed)
     throw new Failure('safety_check', `${url.origin} is plain http: anyone on the network could read the credential`, {
       hint: 'use https, or add --allow-http if you trust the network',
       applied: 'no',
     });
-  const { authorization: value, secrets } = await readCredential(source, { runtime, signal }, timeoutMs);
+  const { authorization: value, secrets, quotes } = await readCredential(source, { runtime, signal }, timeoutMs);
   report.addSecrets(secrets);
   if (isExposed) await report.warn(`the credential goes to ${url.origin} over plain http`);
   const who = source.username === undefined ? 'the token' : `user ${JSON.stringify(source.username)}`;
-  return { value, secrets, description: `${who} from ${source.description}`, correction: source.correction };
+  return { value, secrets, description: `${who} from ${source.description}`, correction: source.correction, quotes };
 }
 
-/** True if a request could be authorized: without a destination, if any credential is configured. Reads no secret. */
-export function hasCredential({ operation, destination, profile }: Settings, env: Runtime['env']): boolean {
-  if (destination?.isLocal) return false;
+/** Whether a request could be authorized, if it needs a credential; without a destination, any is `set`. Reads no secret. */
+export function credentialState({ operation, destination, profile }: Settings, runtime: Runtime) {
+  if (destination?.isLocal) return 'unneeded';
   const auth = authScheme(operation.host, profile.profile);
   try {
-    if (!destination) return findCredentialSource(auth, profile, env) !== undefined;
-    requireCredentialSource(auth, destination.url.origin, profile, env);
-    return true;
+    if (!destination) return findCredentialSource(auth, profile, runtime) ? 'set' : 'missing';
+    return requireCredentialSource(auth, destination.url.origin, profile, runtime) ? 'set' : 'unneeded';
   } catch (error) {
-    if (error instanceof Failure) return false;
+    if (error instanceof Failure) return 'missing';
     throw error;
   }
 }

@@ -30,21 +30,31 @@ import { type PreparedRequest, type RequestContext, requestSecrets } from './req
  * advice on sending it again after the hint.
  */
 export function requestFailure(code: FailureCode, message: string, given: FailureFacts, request: FailedRequest) {
+  return createFailures(request)(code, message, given);
+}
+
+// Creates failures of a request, also later: it holds no body.
+function createFailures(request: FailedRequest) {
   const { effect, operation, draft } = request;
   const { key = [], ids: paths = {}, replaces } = operation;
   const hasGeneratedKey = key.some((what) => isGeneratedValue(draft, paths[what] ?? []));
-  const failure = new Failure(code, message, { ...given, effect, hasGeneratedKey });
-  const { advice } = failure.resend;
   // A new record replaces none.
   const isNew = replaces !== undefined && isGeneratedValue(draft, paths[replaces] ?? []);
-  const isDeletion = advice !== undefined && replaces !== undefined && !isNew;
-  const hints = [given.hint ?? [], isDeletion ? 'the old record may be deleted' : [], advice ?? []].flat();
-  const { body } = given.received ?? {};
-  const redact = createRequestRedactor(request, typeof body === 'string' ? body : '');
-  const { url, received, summary, reason, ids, issues } = given;
-  const texts = { url, received, summary, reason, ids, issues };
-  const hint = hints.length > 0 ? hints.join('; ') : undefined;
-  return failure.with(mapTexts({ ...texts, hint }, redact), redact(message));
+  const secrets = secretsOf(request);
+  return (code: FailureCode, message: string, given: FailureFacts): Failure => {
+    const failure = new Failure(code, message, { ...given, effect, hasGeneratedKey });
+    const { advice } = failure.resend;
+    const isDeletion = advice !== undefined && replaces !== undefined && !isNew;
+    const hints = [given.hint ?? [], isDeletion ? 'the old record may be deleted' : [], advice ?? []].flat();
+    const { body } = given.received ?? {};
+    // The messages of an error are texts of their own, and only the body shows that they hold one secret.
+    const pieces = typeof body === 'string' ? splitSecrets(body, secrets) : [];
+    const { redact } = createRedactor([...secrets, ...pieces]);
+    const { url, received, summary, reason, ids, issues } = given;
+    const texts = { url, received, summary, reason, ids, issues };
+    const hint = hints.length > 0 ? hints.join('; ') : undefined;
+    return failure.with(mapTexts({ ...texts, hint }, redact), redact(message));
+  };
 }
 
 /** A value with each text in it mapped; RawJson stays, which is a number or a document. */
@@ -60,10 +70,12 @@ export function mapTexts<T>(value: T, map: (text: string) => string): T {
 }
 
 /** Redacts the secrets of a request, its credential included. */
-export function createRequestRedactor(request: FailedRequest, body = ''): (text: string) => string {
-  const secrets = [...requestSecrets(request), ...(request.authorization?.secrets ?? [])];
-  // The messages of an error are texts of their own, and only the body shows that they hold one secret.
-  return createRedactor([...secrets, ...splitSecrets(body, secrets)]).redact;
+export function createRequestRedactor(request: FailedRequest): (text: string) => string {
+  return createRedactor(secretsOf(request)).redact;
+}
+
+function secretsOf(request: FailedRequest): string[] {
+  return [...requestSecrets(request), ...(request.authorization?.secrets ?? [])];
 }
 
 type FailedRequest = PreparedRequest & Partial<Pick<RequestContext, 'authorization'>>;
@@ -82,8 +94,12 @@ export function failureFromError(error: unknown, context: RequestContext): Failu
   if (error instanceof Error && /WebAssembly/.test(rootCause(error).message))
     return requestFailure(
       'local_file',
-      'there is not enough memory to load the HTTP parser (WebAssembly)',
-      { ...facts, isPermanent: true, hint: 'raise the limit on virtual memory: ulimit -v unlimited' },
+      'the HTTP parser (WebAssembly) could not be loaded: not enough memory, or Node was started with --jitless',
+      {
+        ...facts,
+        isPermanent: true,
+        hint: 'start Node without --jitless; with a limit on virtual memory (ulimit -v): node --disable-wasm-trap-handler',
+      },
       context,
     );
   const { url, isLocal } = context.destination;
@@ -137,7 +153,7 @@ export function invalidResponseFailure(message: string, context: RequestContext,
   return requestFailure('invalid_response', message, { ...responseFacts(context), isTruncated, hint }, context);
 }
 
-/** Creates the failure of a response that may be for another request; the function holds no body. */
+/** Creates the failure of a response that may be for another request. Most lines need none, and the function holds no body. */
 export function createDoubt(context: RequestContext): () => Failure {
   const { destination, ids, progress } = context;
   const { attempts } = progress;
@@ -145,8 +161,8 @@ export function createDoubt(context: RequestContext): () => Failure {
   const suffix = mayBeApplied(context).replace(' and', '; the request');
   const message = `${service} sent a response that no request asked for on the same connection, so this response may be for another request${suffix}`;
   const summary = 'the response may be for another request';
-  const failure = requestFailure('unknown', message, { summary, url, applied: 'unknown', attempts, ids }, context);
-  return () => failure;
+  const createFailure = createFailures(context);
+  return () => createFailure('unknown', message, { summary, url, applied: 'unknown', attempts, ids });
 }
 
 /** The facts about a request with a response; by default those of a 2xx status: it was applied. */
@@ -200,7 +216,10 @@ function connectionHint(error: unknown, { destination }: RequestContext): string
   const selection = destination.isInProfile
     ? `--profile ${destination.profile}`
     : `--base-url ${destination.url.origin}`;
-  return networkErrorHint(error) ?? `check --base-url, or run: svc doctor ${selection}`;
+  return (
+    networkErrorHint(error, destination.tls?.caCertificates !== undefined) ??
+    `check --base-url, or run: svc doctor ${selection}`
+  );
 }
 
 export function serviceName({ url, isLocal }: Pick<Destination, 'url' | 'isLocal'>): string {

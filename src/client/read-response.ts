@@ -36,7 +36,7 @@ export type Outcome = {
   | { readonly parsedResponse: undefined; readonly chunks: AsyncIterable<JsonNode> }
 );
 
-// A server may stream unasked, send plain JSON in spite of `stream: true` (docs/servers.md), or label either as the
+// A server may stream unasked, send plain JSON in spite of `stream: true` (docs/internals/servers.md), or label either as the
 // other. The first byte decides if it is clear: `{` of JSON, `data:` or `:` of an event. An empty body is not a stream.
 export function isEventStream({ headers }: HttpResponse, firstByte: number | undefined): boolean {
   if (firstByte === undefined || firstByte === OPEN_OBJECT) return false;
@@ -76,11 +76,18 @@ export async function readResponse(
   return { bytes: shown, doc, hasResult: false, isPage: pageFailure !== undefined, failure };
 }
 
-// What is not a result may repeat the request.
+const WINDOW_BYTES = 1024 * 1024;
+// Longer than a secret in two strings of JSON.
+const WINDOW_OVERLAP_BYTES = 64 * 1024;
+
+// What is not a result may repeat the request. A text of a whole response would double its memory, so only windows are searched.
 function redactBytes(bytes: Buffer, context: RequestContext): Buffer {
-  const text = bytes.toString('latin1');
-  const redacted = createRequestRedactor(context)(text);
-  return redacted === text ? bytes : Buffer.from(redacted, 'latin1');
+  const redact = createRequestRedactor(context);
+  for (let at = 0; at < bytes.length; at += WINDOW_BYTES) {
+    const text = bytes.toString('latin1', at, at + WINDOW_BYTES + WINDOW_OVERLAP_BYTES);
+    if (redact(text) !== text) return Buffer.from(redact(bytes.toString('latin1')), 'latin1');
+  }
+  return bytes;
 }
 
 // Throws it if it proves that the request was not applied: svc may retry it.

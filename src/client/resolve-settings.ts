@@ -11,7 +11,7 @@ import {
 } from '../config/select-profile.ts';
 import {
   parseCount,
-  parseDurationMs,
+  parseDurationOrZeroMs,
   parseHeaderFlags,
   parseServerStatuses,
   readSettingValue,
@@ -86,7 +86,7 @@ export async function resolveSettings(
   const sources = { options, env, selected };
   const [timeout, retries] = [resolveSetting('timeout', sources), resolveSetting('retries', sources)];
   const defaultTimeoutMs = operation.timeoutSeconds === undefined ? undefined : operation.timeoutSeconds * 1000;
-  const timeoutMs = timeout ? parseDurationMs(timeout.label, timeout.text) : defaultTimeoutMs;
+  const timeoutMs = timeout ? parseDurationOrZeroMs(timeout.label, timeout.text) || undefined : defaultTimeoutMs;
   const maxRetries = retries ? parseCount(retries.label, retries.text) : Number(findSetting('retries').default);
   const overload = resolveSetting('overload_statuses', sources);
   const traceAuth = resolveSetting('trace_auth', sources);

@@ -22,7 +22,7 @@ import {
 import type { Settings } from './resolve-settings.ts';
 import { withRetries } from './retry.ts';
 
-/** The one way to send: a request with retries (docs/contract.md, section 7). Throws the Failure of the attempt that was most likely applied. */
+/** The one way to send: a request with retries (docs/internals/contract.md, section 7). Throws the Failure of the attempt that was most likely applied. */
 export async function send(context: RequestContext, hooks: SendHooks, runtime: Runtime): Promise<Outcome> {
   const { destination, authorization, headers, body, progress } = context;
   const { transport, timeoutMs } = context.connection;

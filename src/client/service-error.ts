@@ -17,7 +17,7 @@ export interface ServiceError {
   /** The machine-readable code, as text. */
   readonly serviceCode: string | undefined;
   readonly errorBody: string;
-  /** A text or code of the error has the word quota: waiting a minute does not help (docs/servers.md). */
+  /** A text or code of the error has the word quota: waiting a minute does not help (docs/internals/servers.md). */
   readonly isQuotaError: boolean;
   readonly root: JsonNode | undefined;
 }
@@ -25,8 +25,9 @@ export interface ServiceError {
 // Some servers echo the whole request.
 export const MAX_ERROR_BYTES = 64 * 1024;
 
-/** Reads an error body in any of the shapes of docs/servers.md; any other text is the message. */
-export function parseServiceError(bytes: Uint8Array): ServiceError {
+/** Reads the first 64 KiB of an error body in any of the shapes of docs/internals/servers.md; any other text is the message. */
+export function parseServiceError(body: Uint8Array): ServiceError {
+  const bytes = body.subarray(0, MAX_ERROR_BYTES);
   const parsed = tryParseJson(bytes) ?? (bytes.length < MAX_ERROR_BYTES ? undefined : parseCutJson(bytes));
   // One vendor wraps its error object in an array.
   const [first] = parsed ? itemsOf(parsed) : [];

@@ -7,6 +7,8 @@ import { proxyLoginReason } from '../http/proxy.ts';
 import { retryAfterMs } from '../http/retry-after.ts';
 import { firstStringMember, formatJsonPath, type JsonPath, nodeAtPath, rootOf } from '../json/json-node.ts';
 import { flagTarget } from '../operations/operation.ts';
+import { redactUserInfo } from '../output/redaction.ts';
+import { shellWord } from '../output/shell-quote.ts';
 import { mayBeApplied, requestFailure, responseFacts, serviceName } from './exchange-failure.ts';
 import type { RequestContext } from './request.ts';
 import { htmlTitle, MAX_ERROR_BYTES, parseServiceError, type ServiceError } from './service-error.ts';
@@ -51,7 +53,7 @@ export async function failureFromStatus(response: HttpResponse, context: Request
     status === 400 && url.protocol === 'http:' && /\b(HTTPS|SSL|TLS)\b/i.test(serviceError.message ?? '');
   const schemaHint = `compare the request (add --dry-run) with its schema: svc spec ${operation.command.join(' ')}`;
   const hint = location
-    ? 'if that is the service, use its URL as the base URL (--base-url)'
+    ? redirectHint(location, context)
     : isTlsPort
       ? `use https://${url.host} as the base URL (--base-url)`
       : statusHint({ code, applied, status, serviceCode: serviceError.serviceCode, waitMs, now }, context);
@@ -71,6 +73,14 @@ export async function failureFromStatus(response: HttpResponse, context: Request
     },
     context,
   );
+}
+
+// Without the path of the operation, which svc adds.
+function redirectHint(location: string, { destination: { url }, operation }: RequestContext): string {
+  const target = URL.canParse(location, url.href) ? new URL(location, url.href).href.replace(/[?#].*$/s, '') : location;
+  const base = target.endsWith(operation.path) ? target.slice(0, -operation.path.length) : undefined;
+  if (base === undefined) return 'if that is the service, use its URL as the base URL (--base-url)';
+  return `if that is the service, add --base-url ${shellWord(redactUserInfo(base))}`;
 }
 
 /** The failure of a 2xx response that is an HTML page: the service may never have seen the request. Undefined for any other body. */
@@ -186,8 +196,9 @@ export function statusHint(facts: StatusFacts, context: RequestContext): string 
   }
   if (code === 'credentials') {
     const correction =
-      authorization?.correction ?? `to store other credentials, run: svc auth login --profile ${profile}`;
-    return `${correction}; to see which credentials are used: svc auth status --profile ${profile}`;
+      authorization?.correction ??
+      `to store ${authorization ? 'other ' : ''}credentials, run: svc auth login --profile ${profile}`;
+    return `${authorization?.quotes ?? ''}${correction}; to see which credentials are used: svc auth status --profile ${profile}`;
   }
   if (code === 'rate_limited')
     return waitMs > 0 ? formatWait(waitMs, now, ': run the command again after') : 'run the command again later';
@@ -208,7 +219,7 @@ export function statusHint(facts: StatusFacts, context: RequestContext): string 
 
 const COMPLETE_MODE_CODE = 'CALLS_COMPLETE_MODE_REQUIRED';
 
-// A project in this mode takes calls only under a base URL that names it (docs/servers.md).
+// A project in this mode takes calls only under a base URL that names it (docs/internals/servers.md).
 function completeModeHint({ operation, destination, draft }: RequestContext): string | undefined {
   const project = firstStringMember(nodeAtPath(rootOf(draft.doc), flagTarget(operation).path), 'project_id');
   const baseUrl = destination.url.href.slice(0, -operation.path.length);

@@ -13,7 +13,7 @@ import type { RequestContext } from './request.ts';
 import { failureFromErrorBody } from './status-failure.ts';
 import { isErrorBody, resultEvidence } from './verdict.ts';
 
-// Some servers keep the connection open after the last finish reason (docs/servers.md); usage may still come.
+// Some servers keep the connection open after the last finish reason (docs/internals/servers.md); usage may still come.
 const STREAM_GRACE_MS = 2000;
 
 const MAX_CHUNK_VALUES = 1_000_000;
@@ -83,7 +83,7 @@ async function* readStreamChunks(
   } finally {
     cancelGracePeriod();
   }
-  // Like an empty body (docs/servers.md).
+  // Like an empty body (docs/internals/servers.md).
   if (receivedChunks === 0) throw invalidResponseFailure(`${name} is empty`, context);
   // A server may ignore `n`, and may end the stream without [DONE]: every choice it began has ended then.
   if (finishedIndexes.size > 0 && finishedIndexes.size === seenIndexes.size) return;

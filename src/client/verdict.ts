@@ -40,7 +40,7 @@ interface ProvenRefusal {
 
 const DROPPED_REASON = 'x-llm-d-request-dropped-reason';
 
-/** The responses that prove that the request was not applied, in spite of their status (docs/servers.md). */
+/** The responses that prove that the request was not applied, in spite of their status (docs/internals/servers.md). */
 const provenRefusals: readonly ProvenRefusal[] = [
   {
     statuses: [503],
@@ -139,7 +139,7 @@ function hasOnlyDetail(root: JsonNode | undefined, text: string): boolean {
 // Refused for now, and not applied; also 503 with Retry-After.
 const RATE_LIMIT_STATUSES = [408, 421, 425, 429];
 
-/** The verdict of a status alone (docs/contract.md, section 6). */
+/** The verdict of a status alone (docs/internals/contract.md, section 6). */
 export function classifyStatus(status: number, saysWhen: boolean): Verdict {
   if (status >= 200 && status < 300) return { code: undefined, applied: 'yes' };
   if (status === 401 || status === 403) return { code: 'credentials', applied: 'no' };
@@ -174,7 +174,7 @@ export function judgeErrorCode(serviceCode: string | undefined, effect: Effect, 
   return { status, code: code ?? ('invalid_response' as const), applied };
 }
 
-/** True for a body that is an error in place of a result, of any shape of docs/servers.md. */
+/** True for a body that is an error in place of a result, of any shape of docs/internals/servers.md. */
 export function isErrorBody(root: JsonNode): boolean {
   const error = getMember(root, 'error');
   if ((error && kindOf(error) !== 'null') || firstStringMember(root, 'object') === 'error') return true;

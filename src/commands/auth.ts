@@ -4,7 +4,7 @@ import { decodeLine } from '../body/json-source.ts';
 import { probeFeedbackSchema } from '../client/probe.ts';
 import { resolveSettings, type Settings } from '../client/resolve-settings.ts';
 import type { RunCommand } from '../command.ts';
-import { parseBaseUrl } from '../config/base-url.ts';
+import { parseBaseUrl, type ServiceHost, serviceHosts } from '../config/base-url.ts';
 import { basicAuthorization, bearerAuthorization } from '../config/credentials/credential.ts';
 import { promptLine, promptObstacle, promptSecret } from '../config/credentials/prompt.ts';
 import { removeFromKeychain, storeInKeychain } from '../config/credentials/secret-programs.ts';
@@ -18,9 +18,16 @@ import {
   readProfiles,
   updateProfiles,
 } from '../config/profile-store.ts';
-import { originMismatchWarnings, profileOrigins, schemeOrigins, selectProfile } from '../config/select-profile.ts';
+import {
+  authScheme,
+  originMismatchWarnings,
+  profileOrigins,
+  schemeOrigins,
+  selectProfile,
+} from '../config/select-profile.ts';
 import { applyProfileChanges, type ProfileChanges, readProfileChanges } from '../config/setting-kinds.ts';
 import {
+  environmentSetting,
   type ServiceOptions,
   type Setting,
   type StoredOptions,
@@ -29,9 +36,10 @@ import {
 import type { Context } from '../context.ts';
 import { Failure, toFailure, usageFailure } from '../errors.ts';
 import { readInputFile } from '../files/read-input.ts';
-import type { OptionsOfList } from '../flag.ts';
+import { isGiven, type OptionsOfList } from '../flag.ts';
 import { isLoopbackUrl } from '../http/proxy.ts';
 import { feedbackSchemaOperation } from '../operations/feedback-schema.ts';
+import { redactUserInfo } from '../output/redaction.ts';
 import type { credentialFlags } from './command-flags.ts';
 
 const MAX_SECRET_BYTES = 64 * 1024;
@@ -45,15 +53,22 @@ export const runAuthLogin: RunCommand<LoginOptions> = async ({ options }, contex
   const { runtime, report } = context;
   const stored = await readProfiles(context);
   const current = stored.current === LOCAL_PROFILE_NAME ? undefined : stored.current;
-  const name = parseProfileName(options.profile || runtime.env.SVC_PROFILE || current || DEFAULT_PROFILE_NAME);
+  const name = parseProfileName(
+    options.profile || environmentSetting('profile', runtime.env) || current || DEFAULT_PROFILE_NAME,
+  );
   const changes = readProfileChanges(options, runtime.cwd);
   requireValues(changes, name);
-  const settings = await withBaseUrl(getProfile(stored, name), changes, context);
-  const changed = applyProfileChanges(getProfile(stored, name), settings);
-  const entered = await readCredentials(name, changed, options, context);
+  const earlier = getProfile(stored, name);
+  const hosts = await askPurpose(changes, options, context);
+  const settings = await withBaseUrl(earlier, changes, context);
+  const changed = applyProfileChanges(earlier, settings);
+  await noteReplacedUrls(name, earlier, settings, context);
+  const entered = await readCredentials(name, changed, hosts, options, context);
+  const replaced = secretKinds.filter((kind) => hasSecret(earlier, kind) && entered[originsOf[kind]]);
+  if (replaced.length > 0) await report.note(`replacing the stored ${replaced.join(' and ')} of profile "${name}"`);
   if (!options.noVerify) {
-    if (entered.basic_origins) await verifyPassword(name, replaceCredentials(changed, entered), context);
-    if (entered.bearer_origins)
+    if (entered.password !== undefined) await verifyPassword(name, replaceCredentials(changed, entered), context);
+    if (entered.token !== undefined)
       await report.note('the token was not verified: every request that uses it costs money or changes data');
   }
   const credentials = options.keychain ? await storeInKeychain(entered, name, context) : entered;
@@ -74,7 +89,7 @@ export const runAuthLogin: RunCommand<LoginOptions> = async ({ options }, contex
   const isNewlyUsed = stored.current === undefined && selected === name && name !== DEFAULT_PROFILE_NAME;
   const target = `profile "${name}"${isNewlyUsed ? ' (now in use)' : ''} in ${profileStorePath(runtime)}`;
   await report.note(`stored in ${target}; next: svc doctor --probe --profile ${name}`);
-  if (selected !== name && !runtime.env.SVC_PROFILE)
+  if (selected !== name && !environmentSetting('profile', runtime.env))
     await report.note(`the profile in use is still "${selected}"; to use this one, run: svc profile use ${name}`);
 };
 
@@ -93,28 +108,77 @@ async function withBaseUrl(profile: Profile, settings: ProfileChanges, context: 
   return { ...settings, base_url };
 }
 
+async function noteReplacedUrls(name: string, earlier: Profile, settings: ProfileChanges, { report }: Context) {
+  for (const key of ['base_url', ...serviceHosts.map((host) => `${host}_base_url` as const)] as const) {
+    const [before, after] = [earlier[key], settings[key]];
+    if (before !== undefined && after !== undefined && before !== after)
+      await report.note(`replacing ${key} of profile "${name}": ${redactUserInfo(before)} becomes ${after}`);
+  }
+}
+
+const secretFlags = ['username', 'password-stdin', 'password-file', 'token-stdin', 'token-file', 'no-token'];
+
+const hostsByPurpose: readonly (readonly [words: RegExp, host: ServiceHost])[] = [
+  [/^chats?$/i, 'chat'],
+  [/^(training|train|jobs?)$/i, 'train'],
+  [/^(traces?|tracing|feedback|calls?)$/i, 'trace'],
+];
+
+const hostUses = { chat: 'chat', train: 'training', trace: 'traces' } as const;
+
+// The hosts to ask credentials for: those whose URL a flag names, else those of the answer.
+async function askPurpose(
+  changes: ProfileChanges,
+  options: LoginOptions,
+  context: Context,
+): Promise<readonly ServiceHost[]> {
+  const named = changes.base_url ? [] : serviceHosts.filter((host) => changes[`${host}_base_url`] !== undefined);
+  if (named.length > 0) return named;
+  if (promptObstacle(context) || isGiven(options, ...secretFlags)) return serviceHosts;
+  const question = 'What is the server for? chats, training, traces (empty for all): ';
+  const words = (await promptLine(context, question, '--token-file')).split(/[\s,]+|\band\b/).filter(Boolean);
+  const hosts = words.map((word) => hostsByPurpose.find(([known]) => known.test(word))?.[1]);
+  if (words.length === 0 || words.includes('all')) return serviceHosts;
+  const unknown = words[hosts.indexOf(undefined)];
+  if (unknown !== undefined)
+    throw usageFailure(
+      `${JSON.stringify(unknown)} is not a use of a server`,
+      'write chats, training or traces, or several',
+    );
+  return serviceHosts.filter((host) => hosts.includes(host));
+}
+
 async function readCredentials(
   name: string,
   profile: Profile,
+  hosts: readonly ServiceHost[],
   options: LoginOptions,
   context: Context,
 ): Promise<Profile> {
-  const { passwordFile, passwordStdin, tokenFile, tokenStdin, username } = options;
+  const { passwordFile, passwordStdin, tokenFile, tokenStdin, username, noToken } = options;
   const passwordPath = secretPath('password', passwordFile, passwordStdin);
   const tokenPath = secretPath('token', tokenFile, tokenStdin);
   if (passwordPath === '-' && tokenPath === '-')
     throw usageFailure('only one secret can be read from stdin', 'pass the other with --password-file or --token-file');
   const [password, token] = [await readSecret(passwordPath, context), await readSecret(tokenPath, context)];
-  if (password === undefined && token === undefined) {
+  if (password === undefined && token === undefined && !noToken) {
     const urls = profileOrigins(profile).join(', ');
     if (!promptObstacle(context)) await context.report.note(`logging in to ${urls} (profile "${name}")`);
-    if (username === undefined) return promptForCredentials(profile, context);
+    if (username === undefined) return promptForCredentials(profile, hosts, context);
   }
   const hasPassword = username !== undefined || password !== undefined;
   return {
     ...(hasPassword ? await basicCredentials(profile, username, password, context) : {}),
     ...(token === undefined ? {} : bearerCredentials(profile, token)),
+    ...(noToken ? { ...openOrigins(profile, ['chat', 'train']), bearer_origins: [] } : {}),
   };
+}
+
+// The origins of these hosts, of all if they have none, need no credential.
+function openOrigins(profile: Profile, hosts: readonly ServiceHost[]): Profile {
+  const own = profileOrigins(profile, hosts);
+  const origins = own.length > 0 ? own : profileOrigins(profile);
+  return { open_origins: [...new Set([...(profile.open_origins ?? []), ...origins])] };
 }
 
 function secretPath(kind: string, path: string | undefined, isStdin: true | undefined): string | undefined {
@@ -133,16 +197,36 @@ async function readSecret(path: string | undefined, context: Context): Promise<s
   return decodeLine(isStdin ? 'stdin' : path, bytes);
 }
 
-async function promptForCredentials(profile: Profile, context: Context): Promise<Profile> {
-  const hint = 'pass --token-stdin, --token-file, or --username with --password-stdin or --password-file';
+// Without an answer, what is stored stays; if nothing is stored for the hosts, they need no credential.
+async function promptForCredentials(profile: Profile, hosts: readonly ServiceHost[], context: Context) {
+  const hint = 'pass --token-stdin, --token-file, --no-token, or --username with --password-stdin or --password-file';
   const obstacle = promptObstacle(context);
   if (obstacle) throw new Failure('credentials', `cannot prompt for credentials ${obstacle}`, { hint, applied: 'no' });
-  const username = await promptLine(context, 'User name for feedback and calls (empty for none): ', '--username');
-  const forTrace = username === '' ? {} : await basicCredentials(profile, username, undefined, context);
-  const token = await promptSecret(context, 'Token for chat and training (empty for none): ', hint);
-  if (username === '' && token === '')
-    throw new Failure('credentials', 'no credentials were entered', { applied: 'no' });
-  return { ...forTrace, ...(token === '' ? {} : bearerCredentials(profile, token)) };
+  const ifEmpty = (kind: SecretKind): string => (hasSecret(profile, kind) ? 'keeps the stored one' : 'for none');
+  const tokenHosts = hosts.filter((host) => authScheme(host, profile) === 'bearer');
+  let entered: Profile = {};
+  if (tokenHosts.length < hosts.length) {
+    const question = `User name for feedback and calls (empty ${ifEmpty('password')}): `;
+    const username = await promptLine(context, question, '--username');
+    if (username !== '') entered = await basicCredentials(profile, username, undefined, context);
+  }
+  if (tokenHosts.length > 0) {
+    const use = new Intl.ListFormat('en').format(tokenHosts.map((host) => hostUses[host]));
+    const token = await promptSecret(context, `Token for ${use} (empty ${ifEmpty('token')}): `, hint);
+    if (token !== '') entered = { ...entered, ...bearerCredentials(profile, token) };
+  }
+  if (Object.keys(entered).length > 0) return entered;
+  const isStored = (host: ServiceHost): boolean => {
+    const kind = authScheme(host, profile) === 'basic' ? 'password' : 'token';
+    const origins = (hasSecret(profile, kind) && profile[originsOf[kind]]) || [];
+    return profileOrigins(profile, [host]).every((origin) => origins.includes(origin));
+  };
+  const open = hosts.filter((host) => !isStored(host));
+  if (open.length < hosts.length) await context.report.note('kept the stored credentials');
+  if (open.length === 0) return {};
+  const origins = profileOrigins(profile, open);
+  await context.report.note(`svc sends requests to ${origins.join(', ')} without credentials`);
+  return openOrigins(profile, open);
 }
 
 async function basicCredentials(
@@ -157,6 +241,8 @@ async function basicCredentials(
     enteredPassword ??
     (await promptSecret(context, `Password of ${username}: `, 'pass --password-stdin or --password-file'));
   basicAuthorization(username, password);
+  if (password === '' && hasSecret(profile, 'password'))
+    throw new Failure('credentials', 'the password is empty; the stored one was kept', { applied: 'no' });
   // Basic authentication allows it; an unset CI secret looks the same.
   if (password === '') await context.report.warn('the password is empty');
   return { username, password, basic_origins: schemeOrigins('basic', profile) };
@@ -167,6 +253,16 @@ function bearerCredentials(profile: Profile, token: string): Profile {
   return { token, bearer_origins: schemeOrigins('bearer', profile) };
 }
 
+type SecretKind = 'password' | 'token';
+
+const originsOf = { password: 'basic_origins', token: 'bearer_origins' } as const;
+
+const secretKinds = ['password', 'token'] as const;
+
+function hasSecret(profile: Profile, kind: SecretKind): boolean {
+  return (profile[kind] ?? profile[`${kind}_key`]) !== undefined;
+}
+
 // A new secret replaces the one of its kind, in the profile or in the keychain.
 function replaceCredentials(profile: Profile, credentials: Profile): Profile {
   const { password, password_key, ...withoutPassword } = profile;
@@ -175,7 +271,7 @@ function replaceCredentials(profile: Profile, credentials: Profile): Profile {
   return { ...(credentials.bearer_origins ? withoutToken : withoutReplaced), ...credentials };
 }
 
-// With a request that changes nothing (docs/contract.md, credentials). Throws Failure `credentials` if the service rejects it.
+// With a request that changes nothing (docs/internals/contract.md, credentials). Throws Failure `credentials` if the service rejects it.
 async function verifyPassword(name: string, { credential_command, ...profile }: Profile, context: Context) {
   const { runtime, report, signal } = context;
   const skip = (reason: string): Promise<void> => report.note(`the password was not verified: ${reason}`);
@@ -186,7 +282,7 @@ async function verifyPassword(name: string, { credential_command, ...profile }: 
     variable && ['url', 'username', 'secret'].includes(kind) ? [variable] : [],
   );
   const env = Object.fromEntries(Object.entries(runtime.env).filter(([variable]) => !variables.includes(variable)));
-  const ownContext = { ...context, runtime: { ...runtime, env } };
+  const ownContext = { ...context, runtime: { ...runtime, env, credentials: [] } };
   let settings: Settings | undefined;
   try {
     settings = await resolveSettings(feedbackSchemaOperation, {}, ownContext, selected);
@@ -216,7 +312,8 @@ export const runAuthLogout: RunCommand<Pick<ServiceOptions, 'profile'>> = async 
   parseProfileName(name);
   const { before } = await updateProfiles(context, (stored) => {
     const profile = getProfile(stored, name);
-    const { username, password, token, password_key, token_key, basic_origins, bearer_origins, ...rest } = profile;
+    const { username, password, token, password_key, token_key, basic_origins, bearer_origins, open_origins, ...rest } =
+      profile;
     return hasCredentials(profile) ? { ...stored, profiles: { ...stored.profiles, [name]: rest } } : stored;
   });
   const profile = getProfile(before, name);
@@ -224,6 +321,6 @@ export const runAuthLogout: RunCommand<Pick<ServiceOptions, 'profile'>> = async 
   await report.note(hasCredentials(profile) ? `removed the credentials of "${name}"` : `"${name}" has no credentials`);
 };
 
-function hasCredentials({ password, token, password_key, token_key }: Profile): boolean {
-  return [password, token, password_key, token_key].some((secret) => secret !== undefined);
+function hasCredentials(profile: Profile): boolean {
+  return profile.open_origins !== undefined || secretKinds.some((kind) => hasSecret(profile, kind));
 }

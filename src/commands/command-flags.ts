@@ -14,6 +14,10 @@ export const credentialFlags = flagGroup('Common', {
   '--password-file <file>': 'Read the password from a file',
   '--token-stdin': 'Read the token for chat and training from stdin',
   '--token-file <file>': 'Read the token from a file',
+  '--no-token': {
+    summary: 'The server needs no credentials; requests are sent without any',
+    conflicts: ['token-stdin', 'token-file'],
+  },
   '--keychain': "Store the secrets in the operating system's keychain, if available",
   '--no-verify': 'Store the credentials without verifying them',
 });
@@ -52,6 +56,7 @@ export const lintFlags = flagGroup('Common', {
     summary: `Exit with 13 on findings of these kinds, separated by commas: any, ${lintKindNames.join(', ')}`,
     offers: ['any', ...lintKindNames],
   },
+  '--strict': 'Exit with 3 on warnings, too, as svc train --strict does',
   '--annotations <github>': {
     summary: 'Also print each finding on stderr as a workflow command, which GitHub shows beside the line',
     choices: ['github'],

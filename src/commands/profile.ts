@@ -1,6 +1,6 @@
 import { access, constants } from 'node:fs/promises';
 import type { RunCommand } from '../command.ts';
-import { findCredentialSource } from '../config/credentials/credential.ts';
+import { findCredentialSource, isOpenOrigin } from '../config/credentials/credential.ts';
 import { confirm } from '../config/credentials/prompt.ts';
 import { removeFromKeychain } from '../config/credentials/secret-programs.ts';
 import {
@@ -20,7 +20,7 @@ import {
   parseHeaderFlags,
   readProfileChanges,
 } from '../config/setting-kinds.ts';
-import type { ServiceOptions, StoredOptions } from '../config/settings.ts';
+import { environmentSetting, type ServiceOptions, type StoredOptions } from '../config/settings.ts';
 import type { Context } from '../context.ts';
 import { Failure, usageFailure } from '../errors.ts';
 import { describeFileError } from '../files/file-errors.ts';
@@ -107,7 +107,7 @@ export const runProfileRemove: RunCommand<OptionsOfList<typeof yesFlag>> = async
 export const runProfileList: RunCommand<ResultOptions> = async ({ options }, context) => {
   const output = await openResultOutput('rows', options, context);
   const stored = await readProfiles(context);
-  const inUse = context.runtime.env.SVC_PROFILE || stored.current || DEFAULT_PROFILE_NAME;
+  const inUse = environmentSetting('profile', context.runtime.env) || stored.current || DEFAULT_PROFILE_NAME;
   const rows = [...Object.keys(stored.profiles).sort(), LOCAL_PROFILE_NAME].map((name) => {
     const { base_url } = name === LOCAL_PROFILE_NAME ? { base_url: 'the local service' } : getProfile(stored, name);
     return { name, in_use: name === inUse, base_url: base_url === undefined ? null : redactUserInfo(base_url) };
@@ -142,13 +142,14 @@ async function showProfile(requestedName: string | undefined, options: ResultOpt
   let problem: unknown;
   const credentials = (isLocal ? [] : (['basic', 'bearer'] as const)).flatMap((scheme) => {
     try {
-      const found = findCredentialSource(scheme, selected, context.runtime.env);
+      const found = findCredentialSource(scheme, selected, context.runtime);
       return found ? [{ scheme, source: found.description, username: found.username, origins: found.origins }] : [];
     } catch (error) {
       problem = error;
       return [];
     }
   });
+  const open = profileOrigins(profile).filter((origin) => isOpenOrigin(new URL(origin), profile));
   const settings = redactProfile(profile);
   const text = (): string =>
     [
@@ -160,13 +161,14 @@ async function showProfile(requestedName: string | undefined, options: ResultOpt
         ({ scheme, username, source, origins }) =>
           `${scheme}${username ? ` (${username})` : ''}: from ${source}${origins ? `, for ${origins.join(', ') || 'no base URL'}` : ''}`,
       ),
+      ...open.map((origin) => `${origin} needs no credentials`),
       ...(isLocal ? ['the local service needs no credentials'] : []),
       '',
     ].join('\n');
   const printing = printResult({ ...resultOf({ profile: name, ...settings, credentials }), text }, output);
   await ignoreClosedPipe(printing);
   if (problem) throw problem;
-  return { name, needsCredentials: credentials.length === 0 && !isLocal };
+  return { name, needsCredentials: credentials.length === 0 && open.length === 0 && !isLocal };
 }
 
 function redactProfile({ password, token, headers, ...rest }: Profile): { readonly [setting: string]: JsonValue } {

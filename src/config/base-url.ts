@@ -3,6 +3,7 @@ import { isLoopbackUrl } from '../http/proxy.ts';
 import { redactUserInfo } from '../output/redaction.ts';
 import type { Runtime } from '../runtime.ts';
 import type { Profile } from './profile-store.ts';
+import { environmentSetting, findSetting } from './settings.ts';
 
 export const serviceHosts = ['trace', 'chat', 'train'] as const;
 
@@ -16,18 +17,18 @@ export function resolveBaseUrl(...sources: Parameters<typeof findBaseUrl>): URL 
   return found && parseBaseUrl(found.text, found.source);
 }
 
-/** Unchecked. Source before specificity (docs/contract.md, section 4): environment before profile, then host before general. */
+/** Unchecked. Source before specificity (docs/internals/contract.md, section 4): environment before profile, then host before general. */
 export function findBaseUrl(
   host: ServiceHost,
   flag: string | undefined,
   env: Runtime['env'],
   profile: Profile,
 ): { readonly source: string; readonly text: string } | undefined {
-  const prefix = host.toUpperCase();
   const candidates: readonly (readonly [source: string, value: string | undefined])[] = [
     ['--base-url', flag],
-    [`SVC_${prefix}_BASE_URL`, env[`SVC_${prefix}_BASE_URL`]],
-    ['SVC_BASE_URL', env.SVC_BASE_URL],
+    ...([`${host}_base_url`, 'base_url'] as const).map(
+      (name) => [findSetting(name).variable ?? '', environmentSetting(name, env)] as const,
+    ),
     [`${host}_base_url of the profile`, profile[`${host}_base_url`]],
     ['base_url of the profile', profile.base_url],
   ];

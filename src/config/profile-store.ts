@@ -20,12 +20,13 @@ import { type Setting, type StoredSettings, settings } from './settings.ts';
 type JsonType = 'a string' | 'an array of strings' | 'an object of strings';
 
 // Beside the settings: the names of entries in the operating system's keychain, which hold the secrets instead, and the
-// origins that credentials, headers and command were given for; they are sent to no other.
+// origins that credentials, headers and command were given for; they are sent to no other. `open_origins` need no credential.
 const bindingTypes = {
   password_key: 'a string',
   token_key: 'a string',
   basic_origins: 'an array of strings',
   bearer_origins: 'an array of strings',
+  open_origins: 'an array of strings',
   header_origins: 'an array of strings',
   basic_command_origins: 'an array of strings',
   bearer_command_origins: 'an array of strings',
@@ -74,10 +75,13 @@ export function profileStorePath(runtime: Runtime): string {
   return join(configDirectory(runtime), 'config.json');
 }
 
-export type ConfigContext = Pick<Context, 'runtime'> & { readonly report: Pick<Reporter, 'warn'> };
+export type ConfigContext = Pick<Context, 'runtime'> & { readonly report: Pick<Reporter, 'warn' | 'note'> };
 
-/** Throws Failure `local_file` for an invalid store, and `safety_check` for one that cannot be trusted (trusted-file.ts). */
-export async function readProfiles({ runtime, report }: ConfigContext): Promise<ProfileStore> {
+/**
+ * Throws Failure `local_file` for an invalid store, and `safety_check` for one that cannot be trusted (trusted-file.ts).
+ * With `isOptional`, a store that the system does not let svc read is a note.
+ */
+export async function readProfiles({ runtime, report }: ConfigContext, isOptional = false): Promise<ProfileStore> {
   const path = profileStorePath(runtime);
   await removeStaleFilesIfIdle(path, runtime);
   try {
@@ -91,7 +95,10 @@ export async function readProfiles({ runtime, report }: ConfigContext): Promise<
     return openStoreFile(path, (text) => parseStore(text, path)).store;
   } catch (error) {
     if (isNotFoundError(error)) return { profiles: {} };
-    throw fileFailure(`read the profiles in ${path}`, error);
+    const failure = fileFailure(`read the profiles in ${path}`, error);
+    if (!isOptional || failure === error) throw failure;
+    await report.note(`${failure.message}; svc uses the environment alone`);
+    return { profiles: {} };
   }
 }
 

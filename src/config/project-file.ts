@@ -12,7 +12,7 @@ import { decodeUtf8, formatPosition, positionAt } from '../json/utf8.ts';
 import type { Reporter } from '../output/reporter.ts';
 import { shellWord } from '../output/shell-quote.ts';
 import type { Runtime } from '../runtime.ts';
-import { settings } from './settings.ts';
+import { environmentSetting, settings } from './settings.ts';
 
 export interface ProjectSettings {
   readonly path: string;
@@ -26,13 +26,13 @@ const ROOT_USER_ID = 0;
 
 /**
  * The nearest `.svc.json` in the working directory and above that can be trusted; others are ignored with a warning. It sets
- * only the project and the model, so that a cloned repository cannot choose where secrets go (docs/contract.md).
+ * only the project and the model, so that a cloned repository cannot choose where secrets go (docs/internals/contract.md).
  */
 export async function readProjectFile(
   runtime: Pick<Runtime, 'env' | 'cwd' | 'userId'>,
   warn: Reporter['warn'],
 ): Promise<ProjectSettings | undefined> {
-  if (runtime.env.SVC_NO_PROJECT_FILE) return undefined;
+  if (environmentSetting('no_project_file', runtime.env)) return undefined;
   for (let directory = runtime.cwd; ; directory = dirname(directory)) {
     const path = join(directory, PROJECT_FILE_NAME);
     const link = await lstat(path).catch(() => undefined);

@@ -1,7 +1,8 @@
 import { invalidValueFailure, usageFailure } from '../errors.ts';
 import { optionKey } from '../flag.ts';
+import { isLoopbackUrl } from '../http/proxy.ts';
 import type { Runtime } from '../runtime.ts';
-import { resolveBaseUrl, type ServiceHost, serviceHosts } from './base-url.ts';
+import { findBaseUrl, resolveBaseUrl, type ServiceHost, serviceHosts } from './base-url.ts';
 import {
   type ConfigContext,
   DEFAULT_PROFILE_NAME,
@@ -12,7 +13,7 @@ import {
   readProfiles,
 } from './profile-store.ts';
 import type { ProjectSettings } from './project-file.ts';
-import { findSetting, type ServiceOptions, type SettingName, settingFlagName } from './settings.ts';
+import { environmentSetting, findSetting, type ServiceOptions, type SettingName, settingFlagName } from './settings.ts';
 
 export interface SelectedProfile {
   readonly name: string;
@@ -23,16 +24,19 @@ export interface SelectedProfile {
 
 /** Throws usage for a named profile that does not exist; `missingHint` is the next step then. */
 export async function selectProfile(
-  { local: isLocal, profile: named }: Partial<Pick<ServiceOptions, 'local' | 'profile'>>,
+  { local: isLocal, profile: named, baseUrl }: Partial<Pick<ServiceOptions, 'local' | 'profile' | 'baseUrl'>>,
   context: ConfigContext,
   missingHint?: string,
 ): Promise<SelectedProfile> {
   if (isLocal && named && named !== LOCAL_PROFILE_NAME)
     throw usageFailure('--local cannot be combined with --profile', 'remove one of them');
-  const requestedName = isLocal ? LOCAL_PROFILE_NAME : named || context.runtime.env.SVC_PROFILE;
+  const requestedName = isLocal ? LOCAL_PROFILE_NAME : named || environmentSetting('profile', context.runtime.env);
   const requestedBy = isLocal ? '--local' : named ? '--profile' : 'SVC_PROFILE';
   // Named on the command line or in the environment, "local" needs no store, not even one that can be read.
-  const stored = requestedName === LOCAL_PROFILE_NAME ? { profiles: {} } : await readProfiles(context);
+  const stored =
+    requestedName === LOCAL_PROFILE_NAME
+      ? { profiles: {} }
+      : await readProfiles(context, !requestedName && isEnvironmentComplete(baseUrl, context.runtime));
   const name = requestedName || stored.current || DEFAULT_PROFILE_NAME;
   if (name === LOCAL_PROFILE_NAME)
     return { name, source: requestedName ? requestedBy : 'svc profile use', isLocal: true, profile: {} };
@@ -59,6 +63,13 @@ export function authScheme(host: ServiceHost, { trace_auth }: Profile): 'basic' 
 export function schemeOrigins(scheme: 'basic' | 'bearer', profile: Profile): string[] {
   const hosts = serviceHosts.filter((host) => authScheme(host, profile) === scheme);
   return profileOrigins(profile, hosts);
+}
+
+// With a base URL, and a credential if it needs one: no profile is needed.
+function isEnvironmentComplete(baseUrl: string | undefined, { env, credentials = [] }: Runtime): boolean {
+  const text = serviceHosts.map((host) => findBaseUrl(host, baseUrl, env, {})?.text).find((one) => one !== undefined);
+  if (text === undefined || !URL.canParse(text)) return false;
+  return credentials.some(({ secret }) => env[secret]) || isLoopbackUrl(new URL(text));
 }
 
 /** The origins of a profile's base URLs, of all hosts or of those given. */
@@ -111,10 +122,6 @@ export function resolveSetting(
   for (const [source, label, value] of candidates)
     if (typeof value === 'string' && value !== '') return { text: value, source, label };
   return undefined;
-}
-
-export function environmentSetting(name: SettingName, env: Runtime['env']): string | undefined {
-  return env[findSetting(name).variable ?? ''] || undefined;
 }
 
 export type HistoryMode = 'off' | 'on' | 'bodies';

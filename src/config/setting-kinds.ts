@@ -16,7 +16,7 @@ export function readSettingValue(setting: Setting, text: string, label: string, 
   if (kind === 'file' || kind === 'directory') return resolve(cwd, text);
   if (kind === 'url') parseBaseUrl(text, label);
   if (kind === 'username') basicAuthorization(text, '');
-  if (kind === 'duration') parseDurationMs(label, text);
+  if (kind === 'duration') parseDurationOrZeroMs(label, text);
   if (kind === 'count') parseCount(label, text);
   if (kind === 'statuses') parseServerStatuses(label, text);
   if (kind === 'project' && !hasFormat(text, 'project-id'))
@@ -85,22 +85,31 @@ export function applyProfileChanges(profile: Profile, changes: ProfileChanges): 
   return Object.fromEntries(Object.entries({ ...profile, ...changes }).filter(([, value]) => value !== ''));
 }
 
-const MS_PER_UNIT: { readonly [unit: string]: number } = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
+const MS_PER_UNIT: { readonly [unit: string]: number } = { d: 86_400_000, h: 3_600_000, m: 60_000, s: 1000, ms: 1 };
+
+const DURATION = /^(?:\d*\.?\d+d)?(?:\d*\.?\d+h)?(?:\d*\.?\d+m)?(?:\d*\.?\d+s)?(?:\d*\.?\d+ms)?$/;
 
 // Longer timers of Node fire at once.
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** Milliseconds of `500ms`, `90s`, `2m`, `1h`, or a number of seconds. Throws usage for anything else, 0 included. */
+/** Milliseconds of `500ms`, `90s`, `1h30m`, `1d`, or a number of seconds. Throws usage for anything else, 0 included. */
 export function parseDurationMs(sourceName: string, text: string): number {
-  const [, count, unit = 's'] = /^(\d+(?:\.\d+)?)(ms|s|m|h)?$/.exec(text) ?? [];
-  const milliseconds = Number(count) * (MS_PER_UNIT[unit] ?? 0);
+  const milliseconds = readDurationMs(text);
   if (milliseconds > 0 && milliseconds <= MAX_TIMER_MS) return milliseconds;
-  const hint = 'write a time like 500ms, 90s, 2m or 1h, at most 596h';
+  const hint = 'write a time like 500ms, 90s, 2m30s, 1h or 1d, at most 596h';
   throw usageFailure(`${sourceName} cannot be ${JSON.stringify(text)}`, hint);
 }
 
 export function parseDurationOrZeroMs(sourceName: string, text: string): number {
-  return /^0(?:ms|s|m|h)?$/.test(text) ? 0 : parseDurationMs(sourceName, text);
+  return readDurationMs(text) === 0 ? 0 : parseDurationMs(sourceName, text);
+}
+
+// NaN for a text that is not a duration.
+function readDurationMs(text: string): number {
+  const full = /^\d*\.?\d+$/.test(text) ? `${text}s` : text;
+  if (full === '' || !DURATION.test(full)) return Number.NaN;
+  const parts = Array.from(full.matchAll(/([\d.]+)(ms|[dhms])/g));
+  return parts.reduce((sum, [, count, unit = '']) => sum + Number(count) * (MS_PER_UNIT[unit] ?? 0), 0);
 }
 
 const RESERVED_HEADERS =

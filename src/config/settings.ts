@@ -1,4 +1,5 @@
 import { type CamelCase, type Flag, type FlagList, flagGroup, type KnownNameKind, type Options } from '../flag.ts';
+import type { Runtime } from '../runtime.ts';
 
 const placeholders = {
   text: '<text>',
@@ -6,6 +7,7 @@ const placeholders = {
   username: '<text>',
   project: '<entity/project>',
   secret: '<text>',
+  variable: '<variable>',
   headers: '<name: value>',
   command: '<command>',
   file: '<file>',
@@ -40,7 +42,7 @@ export interface Setting {
 }
 
 // biome-ignore format: one line per setting
-/** All settings, in the order of help and `svc doctor` (docs/contract.md, section 4). To add one, add a line. */
+/** All settings, in the order of help and `svc doctor` (docs/internals/contract.md, section 4). To add one, add a line. */
 export const settings = [
   { name: 'profile', kind: 'text', summary: 'Profile to use; "local" selects the local service', flag: 'requests', value: '<name>', variable: 'SVC_PROFILE', completes: 'profiles' },
   { name: 'base_url', kind: 'url', summary: 'Base URL of the service', flag: 'requests', variable: 'SVC_BASE_URL', isStored: true },
@@ -50,12 +52,13 @@ export const settings = [
   { name: 'username', kind: 'username', summary: 'User name for feedback and calls', flag: 'profiles', variable: 'SVC_USERNAME', isStored: true },
   { name: 'password', kind: 'secret', summary: 'Password for feedback and calls', variable: 'SVC_PASSWORD', isStored: true },
   { name: 'token', kind: 'secret', summary: 'Token for chat completions and training jobs', variable: 'SVC_TOKEN', isStored: true },
+  { name: 'token_env', kind: 'variable', summary: 'Environment variable that holds the token, instead of SVC_TOKEN', flag: 'requests' },
   { name: 'credential_command', kind: 'command', summary: 'Program that prints the password or token: a command line or a JSON array, run without a shell', flag: 'profiles', isStored: true },
   { name: 'trace_auth', kind: 'choice', summary: 'Authorization of feedback and calls: the user name and password, or the token', flag: 'profiles', isStored: true, choices: ['basic', 'bearer'], default: 'basic' },
   { name: 'headers', kind: 'headers', summary: 'Header to add (repeatable)', flag: 'requests', flagName: 'header', short: 'H', isStored: true },
   { name: 'project_id', kind: 'project', summary: 'Project for bodies that do not name one', flag: 'profiles', variable: 'SVC_PROJECT_ID', isStored: true, isProject: true, completes: 'projects' },
   { name: 'model', kind: 'text', summary: 'Model for chats that do not name one', flag: 'profiles', short: 'm', variable: 'SVC_MODEL', isStored: true, isProject: true, completes: 'models' },
-  { name: 'timeout', kind: 'duration', summary: 'Time limit for the whole request: 90s, 2m, 1h', flag: 'requests', variable: 'SVC_TIMEOUT', isStored: true, default: '2m for feedback and calls, none for chat and train' },
+  { name: 'timeout', kind: 'duration', summary: 'Time limit for the whole request: 90s, 1h30m, 1d; 0 for none', flag: 'requests', variable: 'SVC_TIMEOUT', isStored: true, default: '2m for feedback and calls, none for chat and train' },
   { name: 'retries', kind: 'count', summary: 'Retries after transient failures, when safe; 0 disables them', flag: 'requests', variable: 'SVC_RETRIES', isStored: true, default: '3' },
   { name: 'overload_statuses', kind: 'statuses', summary: 'Statuses (500 to 599) with which the chat service refuses a request without running it, such as 503,529', flag: 'profiles', isStored: true },
   { name: 'history', kind: 'choice', summary: 'History of requests for svc log: off, on, or bodies, which also records bodies', flag: 'profiles', variable: 'SVC_HISTORY', isStored: true, choices: ['off', 'on', 'bodies'], default: 'off' },
@@ -77,6 +80,7 @@ export const settings = [
   { name: 'pgpassfile', kind: 'text', summary: 'File with that password, if PGPASSWORD is not set', variable: 'PGPASSFILE', default: '~/.pgpass' },
   { name: 'https_proxy', kind: 'proxy', summary: 'Proxy for https; never used for loopback', variable: 'HTTPS_PROXY' },
   { name: 'http_proxy', kind: 'proxy', summary: 'Proxy for http; never used for loopback', variable: 'HTTP_PROXY' },
+  { name: 'all_proxy', kind: 'proxy', summary: 'Proxy for what HTTPS_PROXY or HTTP_PROXY would name, if that is not set', variable: 'ALL_PROXY' },
   { name: 'no_proxy', kind: 'proxy', summary: 'Hosts to connect to without a proxy', variable: 'NO_PROXY' },
   { name: 'node_extra_ca_certs', kind: 'file', summary: 'PEM file of additional CA certificates', variable: 'NODE_EXTRA_CA_CERTS' },
   { name: 'no_color', kind: 'switch', summary: 'No color', variable: 'NO_COLOR' },
@@ -87,7 +91,7 @@ export const settings = [
   { name: 'pager', kind: 'command', summary: 'Program that shows long help on a terminal', variable: 'PAGER' },
   { name: 'browser', kind: 'command', summary: 'Program of svc serve --open', variable: 'BROWSER' },
   { name: 'term', kind: 'text', summary: 'No color and no progress if dumb', variable: 'TERM' },
-  { name: 'ci', kind: 'switch', summary: 'No progress, no prompts and no interactive session', variable: 'CI' },
+  { name: 'ci', kind: 'switch', summary: 'No progress, no prompts and no interactive session, unless 0, false, no or off', variable: 'CI' },
   { name: 'github_actions', kind: 'switch', summary: 'With CI: feedback schema --expect also prints annotations', variable: 'GITHUB_ACTIONS' },
 ] as const satisfies readonly Setting[];
 
@@ -104,6 +108,20 @@ type StoredValue<K extends SettingKind> = K extends 'command'
   : K extends 'headers'
     ? { readonly [name: string]: string }
     : string;
+
+/** Removes one final line break from each variable of a setting, as from the file of a secret. */
+export function trimVariables(runtime: Runtime): Runtime {
+  const variables = settings.flatMap(({ variable }: Setting) => variable ?? []);
+  const broken = variables.filter((variable) => runtime.env[variable]?.endsWith('\n'));
+  if (broken.length === 0) return runtime;
+  const trimmed = broken.map((variable) => [variable, runtime.env[variable]?.replace(/\r?\n$/, '')]);
+  return { ...runtime, env: { ...runtime.env, ...Object.fromEntries(trimmed) } };
+}
+
+/** The variable of a setting; undefined if it is unset or empty. */
+export function environmentSetting(name: SettingName, env: Runtime['env']): string | undefined {
+  return env[findSetting(name).variable ?? ''] || undefined;
+}
 
 export function findSetting(name: SettingName): Setting {
   return settings.find((setting) => setting.name === name) ?? { name, kind: 'text', summary: '' };
@@ -149,6 +167,9 @@ const connectionForms = {
 
 /** The flags of all requests: where they go, and how. */
 export type ServiceOptions = OptionsOf<Extract<AnySetting, { flag: 'requests' }>> & Options<typeof connectionForms>;
+
+/** Of these, the flags that say where requests go and with which credentials. */
+export type ConnectionOptions = Omit<ServiceOptions, 'header' | 'timeout' | 'retries' | 'allowHttp'>;
 
 export function serviceFlags(): FlagList<ServiceOptions> {
   const names = settings.flatMap((setting: Setting & { readonly name: SettingName }) =>

@@ -12,7 +12,7 @@ export type Shape = { readonly nullable?: true } & (
       readonly type: 'object';
       readonly fields?: Fields;
       readonly hasOpenFields?: true;
-      /** Fields that existing servers accept, and the interface does not list (docs/servers.md). */
+      /** Fields that existing servers accept, and the interface does not list (docs/internals/servers.md). */
       readonly accepted?: AcceptedFields;
       /** Null in an optional field passes without a warning: clients write every field that they know. */
       readonly takesNull?: true;
@@ -23,7 +23,7 @@ export type Shape = { readonly nullable?: true } & (
 );
 
 /**
- * Values that real servers reject although the interface allows them (docs/servers.md): the client warns and sends, the local
+ * Values that real servers reject although the interface allows them (docs/internals/servers.md): the client warns and sends, the local
  * service rejects. Values that violate `wants` or `keeps` are accepted by all servers, but the record loses value.
  */
 export interface Advice {
@@ -97,7 +97,7 @@ export type Field = Shape & {
   readonly isSecret?: true;
   /** A boolean sibling that must not be true together with this one. */
   readonly excludes?: string;
-  /** Forms that most servers accept beyond the interface (docs/servers.md): svc warns, unless they are usual, and sends them. */
+  /** Forms that most servers accept beyond the interface (docs/internals/servers.md): svc warns, unless they are usual, and sends them. */
   readonly wider?: readonly (Shape & { readonly isUsual?: true })[];
   readonly advice?: Advice;
   readonly fill?: AutofillKind;

@@ -13,7 +13,7 @@ export interface Finding {
     | 'tolerated'
     | 'advice'
     | 'large'
-    /** One server rejects it, after it has changed its data (docs/servers.md). */
+    /** One server rejects it, after it has changed its data (docs/internals/servers.md). */
     | 'rule'
     | 'unwise'
     | 'unknown'
@@ -37,12 +37,12 @@ export interface PendingFinding extends Pick<Finding, 'level' | 'code'> {
 
 export interface BodyRequirements {
   readonly body: Fields;
-  /** Fields of the body that existing servers accept, and the interface does not list (docs/servers.md). */
+  /** Fields of the body that existing servers accept, and the interface does not list (docs/internals/servers.md). */
   readonly accepted?: AcceptedFields;
   readonly rules?: BodyRules;
 }
 
-/** Returns the rules of existing servers about several fields that a body breaks (docs/servers.md). */
+/** Returns the rules of existing servers about several fields that a body breaks (docs/internals/servers.md). */
 export type BodyRules = (body: JsonNode) => Iterable<BrokenRule>;
 
 /** A rule that a body breaks: the path of the value, or of the field that is missing. The default `code` is `advice`. */
@@ -57,32 +57,67 @@ const MAX_FINDINGS_PER_KIND = 100;
 
 type ReportedFinding<T> = T & Pick<Finding, 'level' | 'code' | 'message' | 'more'>;
 
-/** Keeps findings in the order added: the first of the same and the first hundred of each kind. Counts the others. */
+/**
+ * Keeps findings in the order added: the first of the same and the first hundred of each kind. Counts the others, and with
+ * their lines says where they are.
+ */
 export function createFindingCollector<T extends { readonly message: string }>() {
   interface Entry {
     readonly finding: ReportedFinding<T>;
+    readonly lines: LineRanges;
     more: number;
   }
   const reported: Entry[] = [];
   const byKind = new Map<string, Entry[]>();
   const byText = new Map<string, Entry>();
   return {
-    add: ({ level, code, sameAs = '' }: Pick<PendingFinding, 'level' | 'code' | 'sameAs'>, describe: () => T): void => {
+    add: (
+      { level, code, sameAs = '' }: Pick<PendingFinding, 'level' | 'code' | 'sameAs'>,
+      describe: () => T,
+      line?: number,
+    ): void => {
       const ofKind = byKind.get(level + code) ?? [];
       const counter = byText.get(sameAs) ?? ofKind[MAX_FINDINGS_PER_KIND - 1];
       if (counter) {
         counter.more += 1;
+        counter.lines.add(line);
         return;
       }
-      const entry = { finding: { ...describe(), level, code }, more: 0 };
+      const entry = { finding: { ...describe(), level, code }, lines: createLineRanges(line), more: 0 };
       reported.push(entry);
       byKind.set(level + code, [...ofKind, entry]);
       if (sameAs !== '') byText.set(sameAs, entry);
     },
     findings: (): ReportedFinding<T>[] =>
-      reported.map(({ finding, more }) =>
-        more === 0 ? finding : { ...finding, message: `${finding.message} (and ${more} more like this)`, more },
+      reported.map(({ finding, lines, more }) =>
+        more === 0
+          ? finding
+          : { ...finding, message: `${finding.message} (and ${more} more like this${lines.text()})`, more },
       ),
+  };
+}
+
+type LineRanges = ReturnType<typeof createLineRanges>;
+
+const MAX_LINE_RANGES = 20;
+
+// Lines come in ascending order, or several times; those of further ranges are counted only.
+function createLineRanges(first: number | undefined) {
+  const ranges: [first: number, last: number][] = first === undefined ? [] : [[first, first]];
+  let isCut = false;
+  return {
+    add: (line: number | undefined): void => {
+      const last = ranges.at(-1);
+      if (!last || line === undefined || line === last[1]) return;
+      if (line === last[1] + 1) last[1] = line;
+      else if (ranges.length < MAX_LINE_RANGES) ranges.push([line, line]);
+      else isCut = true;
+    },
+    /** `: lines 1-200, 205`; empty for a single line. */
+    text: (): string => {
+      const texts = ranges.map(([from, to]) => (from === to ? `${from}` : `${from}-${to}`));
+      return texts.join('').includes('-') || texts.length > 1 ? `: lines ${texts.join(', ')}${isCut ? ', …' : ''}` : '';
+    },
   };
 }
 

@@ -12,7 +12,7 @@ type JsonSchemaObject = { readonly [key: string]: JsonValue | undefined };
 
 /**
  * JSON Schema 2020-12. It and the validator agree: formats of strings are `pattern`s, because validators disagree about
- * `format`. Fields that svc fills in are not required. The schema of a tool has the forms that APIs accept (docs/servers.md),
+ * `format`. Fields that svc fills in are not required. The schema of a tool has the forms that APIs accept (docs/internals/servers.md),
  * and describes what these cannot express.
  */
 export function objectSchema(

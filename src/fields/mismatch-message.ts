@@ -30,7 +30,7 @@ export function mismatchMessage(rootShape: Shape, path: JsonPath, node: JsonNode
   return `must be ${accepted}${shape.isSecret ? '' : `, not ${describeValue(node)}`}${hint}`;
 }
 
-/** A form that the interface does not show and most servers accept (docs/servers.md); usual forms cause no warning. */
+/** A form that the interface does not show and most servers accept (docs/internals/servers.md); usual forms cause no warning. */
 export function toleratedForm(node: JsonNode, field: Field): { readonly isUsual?: true } | undefined {
   if (kindOf(node) === 'null') return field.required || field.nullable || field.type === 'json' ? undefined : {};
   return field.wider && !isOfShape(node, field) ? field.wider.find((shape) => isOfShape(node, shape)) : undefined;

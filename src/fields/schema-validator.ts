@@ -208,7 +208,7 @@ function adviseField(
     const flagMessage = `needs --no-${flagName(excludes)}`;
     const describe: PendingFinding['describe'] = () => ({ path: [...path, name], message, flagMessage });
     if (isTrue(excluded)) add({ ...pendingWarning('excluded', node, describe), level: 'error' });
-    // The service takes an absent sibling as true, so leaving it out is as wrong as true; null is absent (docs/servers.md).
+    // The service takes an absent sibling as true, so leaving it out is as wrong as true; null is absent (docs/internals/servers.md).
     else if (!excluded || kindOf(excluded) === 'null') warn('advice', `needs ${excludes} to be false`);
   }
   if (!advice) return;

@@ -1,10 +1,20 @@
 import { Buffer } from 'node:buffer';
-import { closeSync, constants, fstatSync, openSync, readSync, writeFileSync } from 'node:fs';
-import { link, open, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  linkSync,
+  openSync,
+  readSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { open, readdir, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { Failure, type FailureCode } from '../errors.ts';
 import type { Runtime } from '../runtime.ts';
-import { errorCode, isNotFoundError, withFileFailure } from './file-errors.ts';
+import { describeFileError, errorCode, isNotFoundError, withFileFailure } from './file-errors.ts';
 
 type Unlock = () => Promise<void>;
 
@@ -27,28 +37,23 @@ interface LockHolder {
 // Short, so that waiting processes take turns quickly.
 const LOCK_POLL_MS = 10;
 
-// The process that has a lock which is never renewed may run where this one cannot see it.
+// The process that has a lock may run where this one cannot see it.
 const MAX_UNSEEN_LOCK_AGE_MS = 60_000;
 
 const LINK_UNSUPPORTED_CODES = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'];
 
-// Just released by another process, or held; the holder is unknown where the text is not one of svc.
+// Just released by another process, or held.
 type LockState = 'free' | HeldLock;
 
 interface HeldLock {
-  readonly holder: LockHolder | undefined;
+  readonly holder: LockHolder;
   /** By the clock of the file system. */
   readonly modifiedAtMs: number;
 }
 
-interface OwnLock {
-  readonly holder: LockHolder;
-  readonly unlock: Unlock;
-}
-
 /**
- * Locks a path by a file beside it, waiting up to `timeoutMs`. The lock of a process that ended is taken over, and after 60 s
- * without a change that of a process in another PID namespace or boot. Throws a Failure with `code`.
+ * Locks a path by a file beside it, waiting up to `timeoutMs`, and renews the lock every 10 s. The lock of a process that ended is
+ * taken over, and after 60 s without a change that of a process in another PID namespace or boot. Throws a Failure with `code`.
  */
 export async function acquireLock(
   path: string,
@@ -57,7 +62,8 @@ export async function acquireLock(
   timeoutMs = 0,
   code: FailureCode = 'local_file',
 ): Promise<Unlock> {
-  return (await takeLock(path, displayPath, runtime, timeoutMs, code, MAX_UNSEEN_LOCK_AGE_MS)).unlock;
+  const own = await takeLock(path, displayPath, runtime, timeoutMs, code, MAX_UNSEEN_LOCK_AGE_MS);
+  return renewLock(`${path}.lock`, displayPath, runtime, own, async () => {}).release;
 }
 
 async function takeLock(
@@ -67,26 +73,22 @@ async function takeLock(
   timeoutMs: number,
   code: FailureCode,
   maxUnseenAgeMs: number,
-): Promise<OwnLock> {
+): Promise<LockHolder> {
   const file = `${path}.lock`;
   const deadline = runtime.elapsed() + timeoutMs;
   return withFileFailure(`lock ${displayPath}`, async () => {
     for (;;) {
       const attempt = await tryLock(file, runtime);
       if ('taken' in attempt) {
-        await removeLeftovers(file, runtime);
-        return {
-          holder: attempt.taken,
-          unlock: () =>
-            withFileFailure(`lock ${displayPath}`, () => removeLock(file, attempt.taken, runtime, isSameToken)),
-        };
+        await removeLeftovers(file, runtime).catch(() => {});
+        return attempt.taken;
       }
       const { state, nowMs } = attempt;
       if (state === 'free') continue;
-      const { holder } = state;
-      if (isAbandoned(state, nowMs, maxUnseenAgeMs, runtime)) await removeLock(file, state.holder, runtime);
-      else if (runtime.elapsed() >= deadline) throw lockHeldFailure(displayPath, holder, runtime, code);
-      else await sleep(LOCK_POLL_MS, runtime);
+      if (isAbandoned(state, nowMs, maxUnseenAgeMs, runtime) && (await removeLock(file, state.holder, runtime)))
+        continue;
+      if (runtime.elapsed() >= deadline) throw lockHeldFailure(displayPath, state.holder, runtime, code);
+      await sleep(LOCK_POLL_MS, runtime);
     }
   });
 }
@@ -102,8 +104,12 @@ const RENEWAL_COUNT_DIGITS = 10;
 export interface Lease {
   /** Throws Failure `safety_check` if another process may have taken the lock, because it was not renewed for 60 s. */
   readonly requireHeld: () => void;
-  /** As requireHeld, and compares the lock at its path with this one: a removed lock is put back, with a warning. */
+  /**
+   * As requireHeld, and compares the lock at its path with this one: a removed lock is put back, with a warning. Where the file
+   * system cannot do it, the time since the last renewal decides.
+   */
   readonly requireAtPath: () => void;
+  /** Removes the lock, or warns that it cannot be removed. */
   readonly release: () => Promise<void>;
 }
 
@@ -126,16 +132,16 @@ export async function acquireLease(
   { isResumed = false, takeOverMs, warn }: LeaseOptions,
 ): Promise<Lease> {
   const file = `${path}.lock`;
-  const take = (): Promise<OwnLock> =>
+  const take = (): Promise<LockHolder> =>
     takeLock(path, displayPath, runtime, 0, 'safety_check', Number.POSITIVE_INFINITY);
   const own = await take().catch(async (error: unknown) => {
     const state = readLockState(file);
     if (state === 'free') return take();
     const { holder } = state;
     const waitMs = takeOverMs ?? (isResumed && holder?.scope !== undefined ? MIN_TAKE_OVER_MS : undefined);
-    if (waitMs === undefined || !holder || !isElsewhere(holder, runtime)) throw error;
+    if (waitMs === undefined || !isElsewhere(holder, runtime)) throw error;
     await warn(
-      `${displayPath} is locked by process ${holder.pid} on ${holder.host}, which cannot be seen from here; waiting ${waitMs / 1000} s to see if it renews its lock`,
+      `${displayPath} is locked by ${describeHolder(holder, runtime)}, which cannot be seen from here; waiting ${waitMs / 1000} s to see if it renews its lock`,
     );
     if (!(await staysUnchanged(file, holder.text, runtime, waitMs))) throw error;
     await removeLock(file, holder, runtime);
@@ -149,7 +155,7 @@ async function staysUnchanged(file: string, text: string, runtime: LockRuntime, 
   while (runtime.elapsed() - start < limitMs) {
     await sleep(TAKE_OVER_POLL_MS, runtime);
     const state = readLockState(file);
-    if (state === 'free' || state.holder?.text !== text) return state === 'free';
+    if (state === 'free' || state.holder.text !== text) return state === 'free';
   }
   return true;
 }
@@ -158,7 +164,7 @@ function renewLock(
   file: string,
   displayPath: string,
   runtime: LockRuntime,
-  { holder, unlock }: OwnLock,
+  holder: LockHolder,
   warn: LeaseOptions['warn'],
 ): Lease {
   const { after, uptime } = runtime;
@@ -182,11 +188,15 @@ function renewLock(
   };
   const requireAtPath = (): void => {
     requireHeld();
-    const state = readLockState(file);
-    if (state !== 'free' && state.holder?.token === holder.token) return;
-    const isRestored = state === 'free' && restoreLock(file, holder.text);
-    if (isRestored) void warn(`${displayPath}.lock was removed while the batch runs; it is restored`);
-    else lossReason = `the lock of ${displayPath} was replaced, so another process has taken the batch over`;
+    try {
+      const state = readLockState(file);
+      if (state !== 'free' && state.holder.token === holder.token) return;
+      if (state === 'free' && createLock(file, holder) === undefined)
+        void warn(`${displayPath}.lock was removed while the batch runs; it is restored`);
+      else lossReason = `the lock of ${displayPath} was replaced, so another process has taken the batch over`;
+    } catch (error) {
+      if (error instanceof Failure) lossReason = error.message;
+    }
     requireHeld();
   };
   // Through the file that was compared: once another process has replaced it, a renewal changes nothing.
@@ -225,19 +235,12 @@ function renewLock(
     release: async () => {
       isReleased = true;
       cancel();
-      if (isHeld()) await unlock();
+      if (!isHeld()) return;
+      await removeLock(file, holder, runtime, true).catch((error: unknown) =>
+        warn(`cannot remove ${displayPath}.lock: ${describeFileError(error)}`),
+      );
     },
   };
-}
-
-function restoreLock(file: string, text: string): boolean {
-  try {
-    writeFileSync(file, text, { flag: 'wx', mode: 0o600 });
-    return true;
-  } catch (error) {
-    if (errorCode(error) === 'EEXIST') return false;
-    throw error;
-  }
 }
 
 // The clock of the file system, where a lock that another process has could not be taken.
@@ -248,52 +251,57 @@ async function tryLock(file: string, runtime: LockRuntime): Promise<LockAttempt>
   const token = Buffer.from(randomBytes(8)).toString('hex');
   const start = processStart(pid);
   const text = [pid, host, token, ...(processScope ? [start ?? '-', processScope] : [start ?? ''])].join(' ').trimEnd();
+  const taken = { text, pid, host, token, start, scope: processScope };
+  const nowMs = createLock(file, taken);
+  return nowMs === undefined ? { taken } : { state: readLockState(file), nowMs };
+}
+
+/**
+ * Creates a lock. Returns undefined, or, if its file already exists, the time by the clock of the file system. A link appears
+ * together with its content, so only a crash of the machine, or of a process on a file system without links, leaves an empty lock.
+ */
+function createLock(file: string, { text, token }: LockHolder): number | undefined {
   const temporary = `${file}.${token}`;
+  const create = (path: string): void => writeFileSync(path, text, { flag: 'wx', mode: 0o600 });
   try {
-    await createWithContent(file, text, temporary);
-    return { taken: { text, pid, host, token, start, scope: processScope } };
+    create(temporary);
+    try {
+      linkSync(temporary, file);
+    } catch (error) {
+      if (!LINK_UNSUPPORTED_CODES.includes(errorCode(error) ?? '')) throw error;
+      create(file);
+    }
   } catch (error) {
     if (errorCode(error) !== 'EEXIST') throw error;
-    const { mtimeMs } = await stat(temporary);
-    return { state: readLockState(file), nowMs: mtimeMs };
+    return statSync(temporary).mtimeMs;
   } finally {
-    await rm(temporary, { force: true });
+    rmSync(temporary, { force: true });
   }
-}
-
-// A link appears together with its content, so a lock file is never empty.
-async function createWithContent(file: string, text: string, temporary: string): Promise<void> {
-  await writeFile(temporary, text, { flag: 'wx', mode: 0o600 });
-  try {
-    await link(temporary, file);
-  } catch (error) {
-    if (!LINK_UNSUPPORTED_CODES.includes(errorCode(error) ?? '')) throw error;
-    await writeFile(file, text, { flag: 'wx', mode: 0o600 });
-  }
-}
-
-function isSameText(found: LockHolder, wanted: LockHolder): boolean {
-  return found.text === wanted.text;
-}
-
-function isSameToken(found: LockHolder, wanted: LockHolder): boolean {
-  return found.token === wanted.token;
 }
 
 // A process that removes a lock first takes a second one, whose name contains the token of the first. So it cannot remove
-// a lock that another process has taken in the meantime, or that was renewed.
-async function removeLock(file: string, holder: LockHolder, runtime: LockRuntime, isSame = isSameText): Promise<void> {
-  const removalLock = `${file}.${holder.token}.gone`;
-  const attempt = await tryLock(removalLock, runtime);
-  if ('taken' in attempt) {
+// a lock that another process has taken in the meantime, or that was renewed. A full disk has no room for the second lock, neither
+// for this process, which then removes its own lock without one, nor for another. Returns false while another process does it.
+async function removeLock(
+  file: string,
+  { text, token }: LockHolder,
+  runtime: LockRuntime,
+  isOwn = false,
+): Promise<boolean> {
+  const removalLock = `${file}.${token}.gone`;
+  const attempt = await tryLock(removalLock, runtime).catch((error: unknown) => {
+    if (!isOwn) throw error;
+  });
+  if (!attempt || 'taken' in attempt) {
     const state = readLockState(file);
-    if (state !== 'free' && state.holder && isSame(state.holder, holder)) await rm(file, { force: true });
-    await rm(removalLock, { force: true });
-    return;
+    const isSame = state !== 'free' && (isOwn ? state.holder.token === token : state.holder.text === text);
+    if (isSame) await rm(file, { force: true });
+    if (attempt) await rm(removalLock, { force: true });
+    return true;
   }
   const { state, nowMs } = attempt;
-  if (state !== 'free' && isAbandoned(state, nowMs, MAX_UNSEEN_LOCK_AGE_MS, runtime))
-    await removeLock(removalLock, state.holder, runtime);
+  const isLeftover = state !== 'free' && isAbandoned(state, nowMs, MAX_UNSEEN_LOCK_AGE_MS, runtime);
+  return isLeftover && removeLock(removalLock, state.holder, runtime);
 }
 
 // What processes left that were killed while they took a lock.
@@ -301,12 +309,14 @@ async function removeLeftovers(file: string, runtime: LockRuntime): Promise<void
   const prefix = `${basename(file)}.`;
   const own = readLockState(file);
   if (own === 'free') return;
-  for (const name of await readdir(dirname(file)).catch(() => [])) {
+  for (const name of await readdir(dirname(file))) {
     if (!name.startsWith(prefix) || !/^[0-9a-f]{16}(\.gone)?$/.test(name.slice(prefix.length))) continue;
     const leftover = join(dirname(file), name);
-    const state = readLockState(leftover);
-    if (state !== 'free' && isAbandoned(state, own.modifiedAtMs, MAX_UNSEEN_LOCK_AGE_MS, runtime))
-      await rm(leftover, { force: true });
+    try {
+      const state = readLockState(leftover);
+      if (state !== 'free' && isAbandoned(state, own.modifiedAtMs, MAX_UNSEEN_LOCK_AGE_MS, runtime))
+        await rm(leftover, { force: true });
+    } catch {}
   }
 }
 
@@ -323,7 +333,9 @@ function readLockState(file: string): LockState {
     if (!found.isFile()) throw foreignLockFailure(file, 'is not a regular file');
     if (found.size > MAX_LOCK_BYTES) throw foreignLockFailure(file, `has more than ${MAX_LOCK_BYTES} bytes`);
     const buffer = Buffer.alloc(MAX_LOCK_BYTES);
-    return { holder: readHolder(buffer.toString('utf8', 0, readSync(fd, buffer))), modifiedAtMs: found.mtimeMs };
+    const holder = readHolder(buffer.toString('utf8', 0, readSync(fd, buffer)));
+    if (!holder) throw foreignLockFailure(file, 'has other content than a lock');
+    return { holder, modifiedAtMs: found.mtimeMs };
   } catch (error) {
     if (isNotFoundError(error)) return 'free';
     if (['ELOOP', 'EMLINK', 'ENXIO', 'EISDIR'].includes(errorCode(error) ?? ''))
@@ -341,7 +353,9 @@ function foreignLockFailure(file: string, problem: string): Failure {
   });
 }
 
+// Undefined for text that svc did not write. A crash leaves an empty lock, or one of NUL characters, of an unknown process.
 function readHolder(text: string): LockHolder | undefined {
+  if (/^\0*$/.test(text)) return { text, pid: 0, host: '', token: '0'.repeat(16), start: undefined, scope: '' };
   const [, pid, host, token, start, scope] = /^(\d+) (\S+) (\w+)(?: (\S+))?(?: (\S+))?(?:\n\d*)?$/.exec(text) ?? [];
   return host && token
     ? { text, pid: Number(pid), host, token, start: start === '-' ? undefined : start, scope }
@@ -354,32 +368,25 @@ function isElsewhere({ host, scope }: LockHolder, runtime: LockRuntime): boolean
 }
 
 // True for the lock of a process that ended, and, if it cannot be looked up, for one that did not change for so long.
-function isAbandoned(
-  lock: HeldLock,
-  nowMs: number,
-  maxUnseenAgeMs: number,
-  runtime: LockRuntime,
-): lock is HeldLock & { readonly holder: LockHolder } {
+function isAbandoned(lock: HeldLock, nowMs: number, maxUnseenAgeMs: number, runtime: LockRuntime): boolean {
   const { holder, modifiedAtMs } = lock;
-  if (!holder) return false;
   if (isElsewhere(holder, runtime)) return holder.scope !== undefined && nowMs - modifiedAtMs > maxUnseenAgeMs;
   // A process that started at another time has only the same id.
   const { isRunning, processStart } = runtime;
   return !isRunning(holder.pid) || (holder.start !== undefined && processStart(holder.pid) !== holder.start);
 }
 
-function lockHeldFailure(
-  displayPath: string,
-  holder: LockHolder | undefined,
-  runtime: LockRuntime,
-  code: FailureCode,
-): Failure {
-  const isUnseen = holder !== undefined && isElsewhere(holder, runtime);
-  const who = holder ? `process ${holder.pid}${isUnseen ? ` on ${holder.host}` : ''}` : 'another process';
+function lockHeldFailure(displayPath: string, holder: LockHolder, runtime: LockRuntime, code: FailureCode): Failure {
   const remedy =
-    holder?.scope === undefined ? '--resume --take-over 2m' : '--resume, which takes a lock that is not renewed';
-  const hint = `wait for that process${code === 'safety_check' && isUnseen ? `; if it is gone, add ${remedy}` : ''}`;
-  return new Failure(code, `${displayPath} is in use by ${who}`, { hint, applied: 'no' });
+    holder.scope === undefined ? '--resume --take-over 2m' : '--resume, which takes a lock that is not renewed';
+  const canTakeOver = code === 'safety_check' && isElsewhere(holder, runtime);
+  const hint = `wait for that process${canTakeOver ? `; if it is gone, add ${remedy}` : ''}`;
+  return new Failure(code, `${displayPath} is in use by ${describeHolder(holder, runtime)}`, { hint, applied: 'no' });
+}
+
+function describeHolder(holder: LockHolder, runtime: LockRuntime): string {
+  if (holder.pid === 0) return 'another process';
+  return `process ${holder.pid}${isElsewhere(holder, runtime) ? ` on ${holder.host}` : ''}`;
 }
 
 function sleep(milliseconds: number, { after }: LockRuntime): Promise<void> {

@@ -29,7 +29,7 @@ export async function collectChunks(
   return bytes.subarray(0, length);
 }
 
-/** Most bytes of an input that is held in memory; servers accept at most 32 MiB (docs/servers.md). */
+/** Most bytes of an input that is held in memory; servers accept at most 32 MiB (docs/internals/servers.md). */
 export const MAX_INPUT_BYTES = 128 * 1024 * 1024;
 
 /** All bytes of a file or device, or of a FIFO once its writer came. Throws Failure `local_file` and the signal's reason. */

@@ -13,7 +13,7 @@ export interface TrustOptions {
   readonly warn: (message: string) => Promise<void>;
 }
 
-/** Makes sure that a file with secrets can be trusted before it is opened (docs/contract.md, credentials): requireOwnFile, then narrowMode. */
+/** Makes sure that a file with secrets can be trusted before it is opened (docs/internals/contract.md, credentials): requireOwnFile, then narrowMode. */
 export async function requireTrustedFile(path: string, trust: TrustOptions): Promise<void> {
   await requireOwnFile(path, trust);
   await narrowMode(path, trust);

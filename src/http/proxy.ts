@@ -6,7 +6,10 @@ type Env = Readonly<Record<string, string | undefined>>;
 /** The proxy for a URL, by lower-case variables first as in curl; undefined for none, and always for loopback. */
 export function proxyForUrl(url: URL, env: Env) {
   if (isLoopbackUrl(url) || isExcludedHost(url, readProxyVariable(env, 'NO_PROXY')?.text ?? '')) return undefined;
-  return readProxyVariable(env, url.protocol === 'https:' ? 'HTTPS_PROXY' : 'HTTP_PROXY');
+  return (
+    readProxyVariable(env, url.protocol === 'https:' ? 'HTTPS_PROXY' : 'HTTP_PROXY') ??
+    readProxyVariable(env, 'ALL_PROXY')
+  );
 }
 
 /** A proxy, unchecked; `source` is the variable, under its lower-case or else its upper-case name. Undefined if both are empty. */
@@ -34,7 +37,7 @@ export function proxySecrets(proxy: URL): string[] {
   return [proxy.password, decodePercentEscapes(proxy.password), authorization.slice('Basic '.length)];
 }
 
-export function isLoopbackUrl({ hostname }: URL): boolean {
+export function isLoopbackUrl({ hostname }: Pick<URL, 'hostname'>): boolean {
   return /^(?:(?:.*\.)?localhost|\[::1\]|127(?:\.\d{1,3}){3})$/.test(hostname);
 }
 

@@ -36,7 +36,7 @@ export function abortableDelay(delayMs: number, startTimer: StartTimer, signal?:
   });
 }
 
-/** The time limits of docs/contract.md in milliseconds, except the total, which is a deadline over all attempts. */
+/** The time limits of docs/internals/contract.md in milliseconds, except the total, which is a deadline over all attempts. */
 export const timeLimits = {
   /** Until the request begins to leave: name lookup, connection, TLS, proxies. */
   connect: 10_000,

@@ -20,7 +20,7 @@ export interface Transport {
  * Exchanges over HTTP/1.1 without undici's own policies: no redirects, retries, time limits or decoding. A body is read only
  * once the connection is open. Each exchange has its own connection: a server may close a reused one just as the next request
  * is sent, and then it is unknown whether that was applied. With `keepAlive`, for many exchanges in a row, a connection whose response
- * was read serves the next one within a second (docs/decisions/0019), until a request gets no response on such a connection.
+ * was read serves the next one within a second (docs/internals/decisions/0019), until a request gets no response on such a connection.
  */
 export function openHttpTransport(options: ConnectOptions, keepAlive?: { readonly after: StartTimer }): Transport {
   const openConnections = new Set<HttpConnection>();

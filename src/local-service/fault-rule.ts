@@ -1,4 +1,4 @@
-import { parseDurationMs } from '../config/setting-kinds.ts';
+import { parseDurationMs, parseDurationOrZeroMs } from '../config/setting-kinds.ts';
 import { usageFailure } from '../errors.ts';
 import { joinWithOr } from '../fields/closest-match.ts';
 import { allOperations } from '../operations/all-operations.ts';
@@ -22,7 +22,7 @@ export function parseFaultRule(text: string) {
   };
   const number = (name: FaultTermName): number | undefined => read(name, Number);
   const milliseconds = (name: FaultTermName): number =>
-    read(name, (value) => parseDurationMs(`--fault ${name}`, value)) ?? 0;
+    read(name, (value) => parseDurationOrZeroMs(`--fault ${name}`, value)) ?? 0;
   const rate = read('rate', (value) => {
     const [count, period = ''] = value.split('/');
     return { count: Number(count), periodMs: parseDurationMs('--fault rate', period) };

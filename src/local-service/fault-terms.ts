@@ -64,7 +64,7 @@ export const faultEffectTerms = {
     form: 'delete=old',
     value: /^old$/,
     summary:
-      'with `operation=feedback-replace`: a 400, a 5xx or `reset=before` deletes the old record, as on servers that delete it before their last checks. The service then makes the checks of `docs/servers.md`, too',
+      'with `operation=feedback-replace`: a 400, a 5xx or `reset=before` deletes the old record, as on servers that delete it before their last checks. The service then makes the checks of `docs/internals/servers.md`, too',
   },
   capacity: {
     form: 'capacity=6',

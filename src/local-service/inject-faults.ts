@@ -67,7 +67,7 @@ export function withFaults(
     };
     if (load.inFlight >= rule.capacity) return queueFullResponse();
     if (!rule.deletesOldFeedback) return whileInFlight(load, request, play);
-    // As a server that deletes the old record before its last checks (docs/servers.md): before a 400, 5xx or lost response.
+    // As a server that deletes the old record before its last checks (docs/internals/servers.md): before a 400, 5xx or lost response.
     const playAndDelete: Send = (original) =>
       sendWithCopies(original, play, operation.maxBodyBytes, async (sent, response) => {
         const isDeleted = response ? response.status === 400 || response.status >= 500 : rule.reset === 'before';
@@ -150,7 +150,7 @@ export async function* cutBody(body: HttpResponse['body'], maxBytes: number): As
   }
 }
 
-// The response of vLLM with a full queue (docs/servers.md).
+// The response of vLLM with a full queue (docs/internals/servers.md).
 function queueFullResponse(): HttpResponse {
   const message = 'The engine is currently busy and cannot accept new requests. Please retry later.';
   return jsonResponse(503, { error: { message, type: 'Service Unavailable', param: null, code: 503 } });

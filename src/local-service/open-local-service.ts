@@ -62,7 +62,7 @@ export function databaseFileIn(directory: string): string {
 }
 
 /**
- * The local service as a Send. It validates bodies as the command line does, and behaves as docs/servers.md says where the
+ * The local service as a Send. It validates bodies as the command line does, and behaves as docs/internals/servers.md says where the
  * interface is silent. A request that is aborted before it was applied is not applied.
  */
 export async function openLocalService(

@@ -124,7 +124,7 @@ export function refuseFindings(
   return undefined;
 }
 
-// True for what the interface forbids, and for what real servers reject besides (docs/servers.md).
+// True for what the interface forbids, and for what real servers reject besides (docs/internals/servers.md).
 function isRefusedFinding({ level, code, path }: Finding, { rejectsUnknownFields, body }: Operation): boolean {
   const [name] = path;
   if (code === 'unknown') return rejectsUnknownFields === true && path.length === 1;

@@ -13,7 +13,7 @@ export interface ServiceContext {
   readonly now: () => number;
   readonly randomBytes: (count: number) => Uint8Array;
   readonly elapsed: () => number;
-  /** Rejects bodies that break a rule of one existing server, too (docs/servers.md). */
+  /** Rejects bodies that break a rule of one existing server, too (docs/internals/servers.md). */
   readonly checksRules?: boolean | undefined;
   readonly login?: PageLogin | undefined;
   /** Responds to chats instead of the built-in model. */

@@ -1,7 +1,7 @@
 import { dateTime, fieldsOf } from '../fields/field.ts';
 import { type Operation, traceService } from './operation.ts';
 
-// docs/servers.md: a request above 32 MiB is rejected; larger fields of a row are silently replaced.
+// docs/internals/servers.md: a request above 32 MiB is rejected; larger fields of a row are silently replaced.
 const MAX_BODY_BYTES = 32 * 1024 * 1024;
 const MAX_ROW_BYTES = 3.5 * 1024 * 1024;
 

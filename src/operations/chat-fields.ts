@@ -9,7 +9,7 @@ const responseOrNull = fieldsOf({ topic: 'Response', nullable: true });
 const engine = fieldsOf({ topic: 'Engine' });
 const engineOrNull = fieldsOf({ topic: 'Engine', nullable: true });
 
-// Messages have more variants than the interface states, which gives their fields no type (docs/contract.md).
+// Messages have more variants than the interface states, which gives their fields no type (docs/internals/contract.md).
 const messageFields: Fields = {
   content: json('Text, or an array of parts', { sample: 'Where is my parcel?' }),
   role: json('Role of the author: developer, system, user, assistant, tool or function', {
@@ -32,7 +32,7 @@ const responseSchemaFields: Fields = {
   strict: boolean('Require the response to match the schema exactly'),
 };
 
-/** The fields of a chat body that every service of this family supports (docs/contract.md); flags have dashes: --top-logprobs. */
+/** The fields of a chat body that every service of this family supports (docs/internals/contract.md); flags have dashes: --top-logprobs. */
 export const chatRequestFields: Fields = {
   messages: list(
     'Instructions and conversation',
@@ -189,7 +189,7 @@ const structuredOutputFields: Fields = {
 
 const scalarShape = { type: 'either', of: [{ type: 'string' }, { type: 'number' }] } as const;
 
-/** The fields of a chat body that belong to the inference engine (docs/contract.md). */
+/** The fields of a chat body that belong to the inference engine (docs/internals/contract.md). */
 export const chatEngineFields: Fields = {
   use_beam_search: sampling.boolean('Use beam search instead of sampling', { default: false }),
   top_k: samplingOrNull.integer('Sample from this many most likely tokens', { advice: { min: -1 }, sample: 40 }),

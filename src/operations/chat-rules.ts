@@ -10,7 +10,7 @@ import {
   numberMember,
 } from '../json/json-node.ts';
 
-/** The fields of a chat body that existing servers accept, and the interface does not list (docs/servers.md). */
+/** The fields of a chat body that existing servers accept, and the interface does not list (docs/internals/servers.md). */
 export const acceptedChatFields: AcceptedFields = {
   ...acceptedFields(`
     ec_transfer_params media_io_kwargs return_mm_kwargs return_prompt_text session_id
@@ -28,7 +28,7 @@ const MAX_BAD_WORD_TOKENS = 1024;
 
 const constraints = ['json', 'regex', 'choice', 'grammar', 'json_object', 'structural_tag'];
 
-/** What chat servers reject and single fields do not show (docs/servers.md). */
+/** What chat servers reject and single fields do not show (docs/internals/servers.md). */
 export const chatRules: BodyRules = function* (body) {
   const messages = getMember(body, 'messages');
   if (messages && kindOf(messages) === 'list' && itemsAt(body, 'messages').length === 0)

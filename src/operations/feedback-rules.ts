@@ -17,7 +17,7 @@ const scorerFields = acceptedFields(`
   scorer_tags scorer_tag_reasons scorer_tag_confidences scorer_ratings scorer_rating_reasons scorer_rating_confidences
 `);
 
-/** The fields of a feedback record that existing servers accept, and the interface does not list (docs/servers.md). */
+/** The fields of a feedback record that existing servers accept, and the interface does not list (docs/internals/servers.md). */
 export const acceptedFeedbackFields = {
   ...scorerFields,
   ...acceptedFields('scorer_trace_id span_agent_name span_agent_version span_status_code'),
@@ -54,7 +54,7 @@ const reservedFields: readonly (readonly [fields: readonly string[], types: read
 
 const MAX_PAYLOAD_CHARS = 1_048_576;
 
-/** What one trace server checks of a record after it has deleted the old one (docs/servers.md). */
+/** What one trace server checks of a record after it has deleted the old one (docs/internals/servers.md). */
 export const feedbackRules: BodyRules = function* (body) {
   const name = firstStringMember(body, 'feedback_type') ?? '';
   const [type = '', rules = {}] =

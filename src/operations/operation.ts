@@ -12,20 +12,20 @@ export interface Operation extends BodyRequirements {
   readonly auth: 'basic' | 'bearer';
   readonly host: 'trace' | 'chat' | 'train';
   readonly maxBodyBytes: number;
-  /** The shape in which servers report errors: `{"detail":...}`, with 422 for bodies, or `{"error":{...}}`, with 400 (docs/servers.md). */
+  /** The shape in which servers report errors: `{"detail":...}`, with 422 for bodies, or `{"error":{...}}`, with 400 (docs/internals/servers.md). */
   readonly errors: 'detail' | 'error';
   readonly effect: Effect;
   /** Without these of its `ids`, a `keyed` operation counts as `once`. */
   readonly key?: readonly string[];
   /**
-   * The id, of its `ids`, of the record that the request replaces. A server deletes it before its last checks (docs/servers.md),
+   * The id, of its `ids`, of the record that the request replaces. A server deletes it before its last checks (docs/internals/servers.md),
    * so a 400, a 5xx or a lost response may have cost it. Only with this id as its key is the request `keyed`.
    */
   readonly replaces?: string;
   /** Paths of the ids in the body that identify the record later, by kind of id. */
   readonly ids?: { readonly [what: string]: JsonPath };
   readonly flagsFrom?: string;
-  /** Servers reject unknown fields of the body (docs/servers.md); those of other operations ignore them. */
+  /** Servers reject unknown fields of the body (docs/internals/servers.md); those of other operations ignore them. */
   readonly rejectsUnknownFields?: true;
   readonly reply: Fields;
   /** The field that a valid response must have, and the kind of result it is printed as. */

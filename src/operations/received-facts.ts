@@ -69,7 +69,7 @@ const factFields = {
   },
 } as const satisfies { readonly [name: string]: FactField };
 
-export type FactName = keyof typeof factFields;
+type FactName = keyof typeof factFields;
 
 const fields: readonly (readonly [name: string, field: FactField])[] = Object.entries(factFields);
 
@@ -100,7 +100,7 @@ export function factRows(place: FactPlace): (readonly [name: string, meaning: st
   return fields.flatMap(([name, { places, meaning }]) => (places.includes(place) ? [[name, meaning] as const] : []));
 }
 
-/** The tokens used; some vendors have them elsewhere (docs/servers.md). */
+/** The tokens used; some vendors have them elsewhere (docs/internals/servers.md). */
 export function usageOf(response: JsonNode | undefined): JsonNode | undefined {
   const places = [response, getMember(response, 'x_groq'), ...itemsAt(response, 'choices')];
   return places.map((place) => getMember(place, 'usage')).find((usage) => usage && kindOf(usage) === 'object');

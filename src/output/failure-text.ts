@@ -34,7 +34,7 @@ export function failureText({ message, facts }: Failure, redact: (text: string) 
   return `${lines.map((line, at) => (at === 0 ? markFurtherLines(line) : markForeignLines(line))).join('\n')}\n`;
 }
 
-/** A failure as one JSON object (docs/contract.md, section 6), with each text redacted. */
+/** A failure as one JSON object (docs/internals/contract.md, section 6), with each text redacted. */
 export function failureJson(failure: Failure, redact: (text: string) => string): string {
   return writeJson({ error: failureFields(failure, redact) });
 }

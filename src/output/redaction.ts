@@ -69,6 +69,7 @@ function escapePattern(text: string): string {
 
 /** The pieces of secrets that end one string of the JSON and begin another; none of fewer than four characters. */
 export function splitSecrets(json: string, secrets: readonly string[]): string[] {
+  if (!json.includes('"')) return [];
   const text = json.toUpperCase();
   return longestFirst(secrets.flatMap((secret) => splitPieces(text, secret.toUpperCase())));
 }
@@ -94,7 +95,7 @@ function splitPieces(text: string, secret: string): string[] {
 function trailingPrefixLength(text: string, secret: string, minChars: number): number {
   const [end, start] = [text.slice(-secret.length).toUpperCase(), secret.toUpperCase()];
   for (let length = Math.min(secret.length - 1, text.length); length >= minChars; length--) {
-    if (end.endsWith(start.slice(0, length))) return length;
+    if (end.at(-1) === start[length - 1] && end.endsWith(start.slice(0, length))) return length;
   }
   return 0;
 }
@@ -104,15 +105,18 @@ function trailingPrefixLength(text: string, secret: string, minChars: number): n
 function secretForms(secret: string): string[] {
   if (secret.length < MIN_SECRET_CHARS) return [];
   const rawForms = [secret, Buffer.from(secret).toString('latin1')];
-  const escapedForms = rawForms.flatMap((text) => [text, ...jsonEscapedForms(text)]);
+  const escapedForms = withEscapedForms(rawForms);
   const encodedForms = escapedForms.flatMap((text) => [
-    ...jsonEscapedForms(text),
-    ...jsonEscapedForms(text).flatMap(jsonEscapedForms),
     formatJsonPath([text]),
     encodeURIComponent(Buffer.from(text).toString()),
     ...base64Forms(text),
   ]);
-  return longestFirst([...escapedForms, ...encodedForms]);
+  return longestFirst([...withEscapedForms(withEscapedForms(escapedForms)), ...encodedForms]);
+}
+
+// Each once: most secrets have nothing to escape, and the forms of forms multiply.
+function withEscapedForms(texts: readonly string[]): string[] {
+  return [...new Set([...texts, ...texts.flatMap(jsonEscapedForms)])];
 }
 
 // As JavaScript, Python and PHP write it.

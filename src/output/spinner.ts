@@ -3,6 +3,11 @@ import type { Runtime } from '../runtime.ts';
 const SPINNER_DELAY_MS = 150;
 const LINE_INTERVAL_MS = 30_000;
 
+/** True if CI is set, unless to `0`, `false`, `no` or `off`. */
+export function isCi({ CI = '' }: Runtime['env']): boolean {
+  return !/^(?:0|false|no|off)?$/i.test(CI);
+}
+
 /** Shows a spinner on stderr after 150 ms, with a text that may change; where stderr cannot draw it, notes the text every 30 s. `clear` removes it until the next frame. */
 export function startDelayedSpinner(
   { stderr, after, env }: Runtime,
@@ -13,7 +18,7 @@ export function startDelayedSpinner(
   let spinner: { readonly clear: () => unknown; readonly stop: () => unknown } | undefined;
   let isStopped = false;
   // Without a width, each frame would be a new line.
-  if (stderr.isTTY !== true || !stderr.columns || env.TERM === 'dumb' || env.CI) {
+  if (stderr.isTTY !== true || !stderr.columns || env.TERM === 'dumb' || isCi(env)) {
     const scheduleLine = (): void => {
       cancel = after(LINE_INTERVAL_MS, () => {
         const line = typeof text === 'string' ? text : text();

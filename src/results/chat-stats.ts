@@ -51,12 +51,17 @@ export function formatChatStats(stats: ChatStats): string {
     sent || received
       ? `${sent ?? '?'} ${pluralize(Number(sent), 'token')} in, ${received ?? '?'} out`
       : 'tokens unknown (the response has no usage)',
-    ...(first_token_ms === null ? [] : [`first token after ${(first_token_ms / 1000).toFixed(2)} s`]),
+    ...(first_token_ms === null ? [] : [`first token after ${secondsText(first_token_ms)}`]),
     ...(tokens_per_second === null ? [] : [`${tokens_per_second} tokens/s`]),
-    `${(ms / 1000).toFixed(2)} s`,
+    secondsText(ms),
     `${retries} ${pluralize(retries, 'retry', 'retries')}`,
     ...Object.entries(facts).map(([name, value]) => factText(name, value)),
   ].join(', ');
+}
+
+// Two decimals; a shorter time is not measured.
+function secondsText(ms: number): string {
+  return ms < 10 ? '< 0.01 s' : `${(ms / 1000).toFixed(2)} s`;
 }
 
 /** A count of the usage, with every digit; null if the response has none. */

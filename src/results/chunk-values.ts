@@ -50,7 +50,7 @@ export interface StartedCall {
 }
 
 /**
- * Several calls may have the same index (docs/servers.md): a new id, or a name with whole arguments, begins a call if the
+ * Several calls may have the same index (docs/internals/servers.md): a new id, or a name with whole arguments, begins a call if the
  * arguments so far are complete.
  */
 export function beginsCall(call: StartedCall, id: string | undefined, item: JsonNode): boolean {

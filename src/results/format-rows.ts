@@ -2,10 +2,10 @@ import { getMember, type JsonNode, kindOf, membersOf, stringOf } from '../json/j
 import { compactJson } from '../json/write-json.ts';
 import { escapeControlCharacters } from '../output/escape-controls.ts';
 
-/** Rows as lines of text, their columns aligned and two spaces apart; limited to a width if one is given. */
+/** Rows as lines of text, their columns aligned and two spaces apart; limited to a width if one is given, except paths and URLs. */
 export function alignColumns(rows: readonly (readonly string[])[], columns = Infinity): string {
   const widths = fitWidths(columnWidths(rows), columns);
-  return rows.map((row) => alignedLines(row, widths)).join('');
+  return rows.map((row) => alignedLines(row, widths, isPath)).join('');
 }
 
 /** The widest cell of each column, in columns of a terminal. */
@@ -38,13 +38,18 @@ function lineWidth(widths: readonly number[]): number {
 }
 
 /** One row as lines of text; a cell that is longer than its column breaks between words, and a longer word loses its middle. */
-function alignedLines(row: readonly string[], widths: readonly number[]): string {
-  const cells = row.map((text, at) => wrapByWidth(text, widths[at] ?? 0));
+function alignedLines(row: readonly string[], widths: readonly number[], isWhole = (_: string) => false): string {
+  const cells = row.map((text, at) => (isWhole(text) ? [text] : wrapByWidth(text, widths[at] ?? 0)));
   const height = Math.max(...cells.map((pieces) => pieces.length));
   const lines = Array.from({ length: height }, (_, line) =>
     cells.map((pieces, at) => padToWidth(pieces[line] ?? '', widths[at] ?? 0)).join('  '),
   );
   return lines.map((line) => `${line.trimEnd()}\n`).join('');
+}
+
+// To be copied, it must not lose its middle.
+function isPath(text: string): boolean {
+  return /^(?:[~.]?\/|[a-z][a-z\d+.-]*:\/\/|[a-z]:\\)/i.test(text);
 }
 
 function wrapByWidth(text: string, columns: number): string[] {

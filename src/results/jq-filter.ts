@@ -142,7 +142,7 @@ function rawLine(line: string): string {
   return `${line.startsWith('"') ? JSON.parse(line) : line}\n`;
 }
 
-// WebAssembly has no names of time zones (docs/contract.md, section 9).
+// WebAssembly has no names of time zones (docs/internals/contract.md, section 9).
 const TIME_ZONE_HINT = 'this jq does not support %Z: write the name of the time zone instead, such as UTC';
 
 // The exit code is that of the last input.

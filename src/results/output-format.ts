@@ -9,7 +9,7 @@ interface ResultFormats<Format> {
   readonly piped: Format;
 }
 
-/** The kinds of results, each with the formats it has (docs/contract.md). */
+/** The kinds of results, each with the formats it has (docs/internals/contract.md). */
 export const resultKinds = {
   record: { formats: ['json', 'jsonl', 'yaml', 'table', 'text'], onTerminal: 'table', piped: 'json' },
   rows: { formats: ['json', 'jsonl', 'yaml', 'table', 'csv', 'tsv', 'text'], onTerminal: 'table', piped: 'json' },

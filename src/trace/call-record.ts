@@ -16,7 +16,7 @@ export type TracedCall = {
   readonly attributes: CallAttributes;
 };
 
-// docs/servers.md, "call start".
+// docs/internals/servers.md, "call start".
 const MAX_OP_NAME_CHARS = 128;
 
 export function operationName(requested: string | undefined, program: string): string {

@@ -85,7 +85,9 @@ describe('--expect', () => {
     const cwd = temporaryDirectory();
     expect(await schema(paths, ['--expect', 'schema.json', '--update'], cwd)).toMatchObject({ code: 0 });
     expect(JSON.parse(readFileSync(join(cwd, 'schema.json'), 'utf8')).paths).toHaveLength(paths.length);
-    expect(await schema([...paths].reverse(), ['--expect', 'schema.json'], cwd)).toMatchObject({ code: 0, stderr: '' });
+    const type = ['--feedback-type', 'rating'];
+    const reversed = await schema([...paths].reverse(), ['--expect', 'schema.json', ...type], cwd);
+    expect(reversed).toMatchObject({ code: 0, stderr: '' });
     const changed: Paths = [['n', 'categorical'], ...paths.slice(2), ['new', 'boolean']];
     const { code, stdout, stderr } = await schema(changed, ['--expect', 'schema.json', '-q'], cwd);
     expect(code).toBe(13);
@@ -95,6 +97,28 @@ describe('--expect', () => {
       /~ n: numeric -> categorical \(changed type\)\n\+ new: boolean \(added\)\n- out\.label: categorical \(removed\)\nsvc: the feedback schema changed: 3 paths differ from schema\.json\n {2}if this is intended: --expect schema\.json --update\n$/,
     );
   });
+
+  it.each([
+    ['nothing', [], true],
+    ['a null', ['--set', 'trigger_ref:=null'], true],
+    ['another filter', ['--sample-limit', '5'], true],
+    ['a type', ['--feedback-type', 'rating'], false],
+    ['a monitor', ['--trigger-ref', 'svc:///a/b/object/monitor:*'], false],
+    ['a field of the body', ['-f', 'body.json'], false],
+  ] as const)(
+    'warns before sending that a schema with %s depends on the newest feedback',
+    async (_, flags, isWarned) => {
+      const cwd = temporaryDirectory();
+      writeFileSync(join(cwd, 'body.json'), '{"feedback_type":"rating"}');
+      const update = ['--expect', 'schema.json', '--update', ...flags];
+      const { code, stderr, sent } = await schema(paths, [...update, '--strict'], cwd);
+      expect({ code, sent }).toEqual(isWarned ? { code: 3, sent: 0 } : { code: 0, sent: 1 });
+      expect(stderr.includes('add --feedback-type or --trigger-ref')).toBe(isWarned);
+      for (const expected of [update, update.filter((flag) => flag !== '--update')])
+        expect((await schema(paths, expected, cwd)).stderr.includes('warning: with --expect')).toBe(isWarned);
+      expect((await schema(paths, flags, cwd)).stderr).toBe('');
+    },
+  );
 
   it('annotates on GitHub only', async () => {
     const cwd = temporaryDirectory();

@@ -30,7 +30,7 @@ const chat = (more: object): object => ({ messages: [{ role: 'user', content: 'x
 const tool = { type: 'function', function: { name: 'lookup' } };
 const salt = 'x'.repeat(43);
 
-// The numbers are those of the conditions in docs/servers.md.
+// The numbers are those of the conditions in docs/internals/servers.md.
 const rejectedChats: readonly (readonly [number: number, more: object, message: RegExp])[] = [
   [1, { tools: [] }, /tools: must not be empty/],
   [1, { tool_choice: 'auto' }, /tool_choice: needs tools/],

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { referenceMarkdown } from '../../scripts/reference.ts';
 import { noPostgres, postgresServer } from '../support/postgres.ts';
 import { inShell, serve } from '../support/process.ts';
 import { temporaryDirectory } from '../support/svc.ts';
@@ -25,7 +25,8 @@ async function storedCalls(url: string): Promise<string[]> {
 
 // The command as the reference gives it, with the names of the test.
 function documented(pattern: RegExp, names: Readonly<Record<string, string>>): string {
-  const [, command = ''] = pattern.exec(referenceMarkdown()) ?? [];
+  const reference = readFileSync(new URL('../../docs/reference/local-service.md', import.meta.url), 'utf8');
+  const [, command = ''] = pattern.exec(reference) ?? [];
   return Object.entries(names).reduce((text, [name, value]) => text.replace(name, value), command);
 }
 

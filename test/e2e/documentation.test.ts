@@ -6,9 +6,14 @@ import { cleanEnv, program, serve, waitForExit } from '../support/process.ts';
 import { temporaryDirectory } from '../support/svc.ts';
 
 const root = new URL('../../', import.meta.url).pathname;
-const pages = ['README.md', ...readdirSync(join(root, 'docs')).map((name) => `docs/${name}`)].filter((name) =>
-  name.endsWith('.md'),
-);
+const pages = [
+  'README.md',
+  ...['docs', 'docs/internals'].flatMap((directory) =>
+    readdirSync(join(root, directory))
+      .filter((name) => name.endsWith('.md'))
+      .map((name) => join(directory, name)),
+  ),
+];
 
 // The URL of the service in the documents; the tests replace it by a real one.
 const EXAMPLE_URL = 'https://api.example.com';

@@ -140,7 +140,7 @@ const turned = (more: object): object =>
   typed('wandb.agent_user_feedback', { scorer_tags: ['good'], svc_ref: `${project}/agent_turn/t`, ...more });
 const talked = (more: object): object => ({ ...turned(more), svc_ref: `${project}/agent_conversation/c` });
 
-// What one trace server rejects after it has deleted the old record (docs/servers.md).
+// What one trace server rejects after it has deleted the old record (docs/internals/servers.md).
 const rejectedLate: readonly (readonly [body: object, message: RegExp])[] = [
   [typed('wandb.annotation'), /feedback_type: must have a name after wandb\.annotation/],
   [typed('wandb.annotations'), /feedback_type: must have a name/],

@@ -9,7 +9,7 @@ import { noStrace, runWithFault } from '../support/strace.ts';
 import { svc, temporaryDirectory } from '../support/svc.ts';
 import { calls, chats, feedback, jobs, type Kind } from './batch.ts';
 
-// The order of the steps of a line (docs/decisions/0050), as a service and the files of a batch show it.
+// The order of the steps of a line (docs/internals/decisions/0050), as a service and the files of a batch show it.
 
 const credentials = { SVC_USERNAME: 'api', SVC_PASSWORD: 'pass-word-1', SVC_TOKEN: 'tok-en-1' };
 

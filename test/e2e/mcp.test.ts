@@ -125,7 +125,7 @@ describe('tools', () => {
     expect(JSON.parse(stdout).result.tools[0]).toMatchObject({ name: 'feedback_schema', inputSchema: { required } });
   });
 
-  // One tool that an API refuses makes it refuse every request of the session (docs/servers.md).
+  // One tool that an API refuses makes it refuse every request of the session (docs/internals/servers.md).
   it('have only what the APIs of agents accept', async () => {
     const { result } = await ask(request('tools/list'), ['--local', '--allow', 'call_start,feedback_replace,train']);
     const tools = result?.tools as { name: string; inputSchema: object; outputSchema: object }[];

@@ -149,6 +149,8 @@ it.each<[string, (lock: string, cwd: string) => void]>([
   ['a link to a file', (lock, cwd) => symlinkSync(join(cwd, 'in.jsonl'), lock)],
   ['a link to nothing', (lock) => symlinkSync('nothing', lock)],
   ['a large file', (lock) => [writeFileSync(lock, ''), truncateSync(lock, 4 * 1024 ** 3)]],
+  ['a small file of text', (lock) => writeFileSync(lock, 'notes\n')],
+  ['a lock file of another program', (lock) => writeFileSync(lock, `${process.pid}\n`)],
 ])('%s in place of a lock is exit 13 at once, and stays', async (_, prepare) => {
   const { cwd, lock, resume, sent } = await batch();
   prepare(lock, cwd);
@@ -158,7 +160,67 @@ it.each<[string, (lock: string, cwd: string) => void]>([
   expect(readdirSync(cwd)).toContain('out.jsonl.lock');
 });
 
-it('a lock that is never renewed counts for 60 s, if its process cannot be checked', async () => {
+it.each([
+  ['empty', ''],
+  ['of NUL characters', '\0'.repeat(80)],
+])('a lock that a crash left %s is taken by --resume after 65 s without a change', async (_, text) => {
+  const { startIn, release, lock, sent } = await batch();
+  release();
+  writeFileSync(lock, text);
+  const refused = await startIn([]).end;
+  expect(refused).toMatchObject({
+    code: 13,
+    stderr: expect.stringContaining('out.jsonl is in use by another process\n'),
+  });
+  expect(refused.stderr).toContain('add --resume, which takes a lock that is not renewed');
+  expect(sent()).toBe(0);
+  const started = performance.now();
+  const taker = await startIn([], ['--resume']).end;
+  expect(taker).toMatchObject({ code: 0, stderr: expect.stringContaining(`${LINE_COUNT} done`) });
+  expect(performance.now() - started).toBeGreaterThan(65_000);
+});
+
+it('a lock that a crash left empty is not taken while its process writes it', async () => {
+  const { startIn, release, lock, sent } = await batch();
+  release();
+  writeFileSync(lock, '');
+  const { child, end } = startIn([], ['--resume']);
+  let hasWarned = false;
+  child.stderr.on('data', (chunk) => {
+    if (hasWarned || !String(chunk).includes('waiting 65 s')) return;
+    hasWarned = true;
+    writeFileSync(lock, `${process.pid} ${hostname()} ab`);
+  });
+  expect(await end).toMatchObject({ code: 13, stderr: expect.stringContaining('in use by another process') });
+  expect(sent()).toBe(0);
+});
+
+it('the lock of a conversation is renewed while its chat runs', async () => {
+  const cwd = temporaryDirectory();
+  const lock = join(cwd, 'talk.json.lock');
+  let answer = (): void => {};
+  const { url } = await countingServer(
+    () => 'chat',
+    (_, response) => {
+      answer = () => answerJson(response, reply);
+    },
+  );
+  const env = { SVC_TOKEN: 'tok-en-1', SVC_BASE_URL: url };
+  const end = run(['chat', '-q', '--conversation', 'talk.json', 'hi'], { cwd, env });
+  const renewals = (): string => {
+    try {
+      return readFileSync(lock, 'utf8').split('\n')[1] ?? '';
+    } catch {
+      return '';
+    }
+  };
+  await expect.poll(renewals, { timeout: 60_000 }).toBe('0000000001');
+  answer();
+  expect(await end).toMatchObject({ code: 0 });
+  expect(readdirSync(cwd).sort()).toEqual(['talk.json']);
+});
+
+it('the lock of a conversation counts for 60 s without a change, if its process cannot be checked', async () => {
   const cwd = temporaryDirectory();
   const lock = join(cwd, 'talk.json.lock');
   const chat = () => run(['chat', '--local', '-q', '--conversation', 'talk.json', 'hi'], { cwd });

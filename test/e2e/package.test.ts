@@ -98,7 +98,13 @@ describe('the package', () => {
     const paths = packed.files.map(({ path }) => path);
     const documents = paths.filter((path) => path.endsWith('.md'));
     expect(documents).toEqual(
-      expect.arrayContaining(['README.md', 'SECURITY.md', 'docs/agents.md', 'docs/reference.md']),
+      expect.arrayContaining([
+        'README.md',
+        'SECURITY.md',
+        'docs/agents.md',
+        'docs/reference/README.md',
+        'docs/reference/svc-chat.md',
+      ]),
     );
     const dead = documents.flatMap((document) => {
       const text = readFileSync(join(installed, 'svc-cli', document), 'utf8');

@@ -106,6 +106,7 @@ describe.skipIf(!hasTerminal)('on a terminal (skipped where `script` of util-lin
     const { code, screen } = await runOnTerminal(['auth', 'login', '--profile', 'work'], {
       cwd,
       typed: [
+        ['What is the server for?', '\r'],
         ['Base URL:', 'https://svc.test\r'],
         ['(empty for none):', 'api\r'],
         ['Password of api:', 'pass-word-9\r'],
@@ -129,8 +130,8 @@ describe.skipIf(!hasTerminal)('on a terminal (skipped where `script` of util-lin
   it.each([
     ['Ctrl-C', '\x03', 'Password of api: ', ['--username', 'api']],
     ['Ctrl-D', '\x04', 'Password of api: ', ['--username', 'api']],
-    ['Ctrl-C', '\x03', '(empty for none): ', []],
-    ['Ctrl-D', '\x04', '(empty for none): ', []],
+    ['Ctrl-C', '\x03', '(empty for all): ', []],
+    ['Ctrl-D', '\x04', '(empty for all): ', []],
   ])('%s at a prompt ends with 130 and stores nothing', async (_, key, prompt, flags) => {
     const cwd = temporaryDirectory();
     const { code, screen } = await runOnTerminal(['auth', 'login', '--base-url', 'https://svc.test', ...flags], {

@@ -9,8 +9,10 @@ const root = new URL('../../', import.meta.url).pathname;
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const executablePath = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(existsSync);
 if (!executablePath) process.stderr.write('skipped: the documents in a browser: chromium is missing\n');
-const documents = ['README.md', ...readdirSync(join(root, 'docs')).filter((name) => name.endsWith('.md'))].map(
-  (name) => (name === 'README.md' ? name : `docs/${name}`),
+const documents = ['.', 'docs', 'docs/internals', 'docs/reference'].flatMap((directory) =>
+  readdirSync(join(root, directory))
+    .filter((name) => name.endsWith('.md') && (directory !== '.' || name === 'README.md'))
+    .map((name) => join(directory, name)),
 );
 const htmlByPath = new Map(documents.map((path) => [path, renderMarkdown(readFileSync(join(root, path), 'utf8'))]));
 

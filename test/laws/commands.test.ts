@@ -22,7 +22,7 @@ import { run } from '../support/process.ts';
 import { svc, temporaryDirectory } from '../support/svc.ts';
 import { shellWords } from '../support/words.ts';
 
-// Typed by hand (docs/contract.md, section 6): the code, whether to run again, and words that its meaning has.
+// Typed by hand (docs/internals/contract.md, section 6): the code, whether to run again, and words that its meaning has.
 const contract: readonly (readonly [code: number, again: string, ...words: string[]])[] = [
   [0, '', 'done'],
   [1, '', 'bug in svc'],
@@ -51,7 +51,7 @@ const contract: readonly (readonly [code: number, again: string, ...words: strin
   [143, 'as 8 if the request was sent', 'terminated'],
 ];
 
-// Typed by hand (docs/contract.md, section 4).
+// Typed by hand (docs/internals/contract.md, section 4).
 const variables = [
   ...['SVC_PROFILE', 'SVC_BASE_URL', 'SVC_TRACE_BASE_URL', 'SVC_CHAT_BASE_URL', 'SVC_TRAIN_BASE_URL'],
   ...['SVC_USERNAME', 'SVC_PASSWORD', 'SVC_TOKEN', 'SVC_PROJECT_ID', 'SVC_MODEL', 'SVC_TIMEOUT', 'SVC_RETRIES'],
@@ -347,7 +347,7 @@ describe('help', () => {
   it('svc call run shows the -- before its command, in help and in the reference', () => {
     const usage = 'svc call run [flags] -- <command> [args...]';
     expect(helpText({ words: ['call', 'run'], isFull: false }, 80, '/guides')).toContain(`  ${usage}\n`);
-    expect(readFileSync('docs/reference.md', 'utf8')).toContain(`    ${usage}\n`);
+    expect(readFileSync('docs/reference/svc-call-run.md', 'utf8')).toContain(`    ${usage}\n`);
   });
 
   it.each(Object.keys(helpTopics))('svc help %s fits into 40 and 80 columns', async (topic) => {
@@ -481,8 +481,11 @@ function plainWords(text: string): string[] {
 }
 
 describe('the reference', () => {
+  const reference = (page: string): string =>
+    readFileSync(new URL(`../../docs/reference/${page}.md`, import.meta.url), 'utf8');
+
   it.each(named)('names every flag of svc $name in its form, once or as a shared flag', ({ command }) => {
-    const text = readFileSync(new URL('../../docs/reference.md', import.meta.url), 'utf8');
+    const text = reference('README') + reference(`svc-${command.words.join('-')}`);
     for (const flag of command.flags.filter(({ isHidden }) => !isHidden)) {
       expect(text).toContain(`| \`${flagTerm(flag).replaceAll('|', '\\|')}\` |`);
       if (flag.takes === 'boolean') expect(flagTerm(flag)).not.toContain('<');
@@ -490,12 +493,14 @@ describe('the reference', () => {
   });
 
   it('describes each shared flag once, and in the table of a command what is different there', () => {
-    const text = readFileSync(new URL('../../docs/reference.md', import.meta.url), 'utf8');
-    const sectionOf = (heading: string): string => text.split('\n## ').find((one) => one.startsWith(heading)) ?? '';
-    const names = [...sectionOf('Shared flags').matchAll(/^\| `(?:-\w, )?(--[\w-]+)/gm)].map(([, name]) => name);
+    const shared =
+      reference('README')
+        .split('\n## ')
+        .find((section) => section.startsWith('Shared flags')) ?? '';
+    const names = [...shared.matchAll(/^\| `(?:-\w, )?(--[\w-]+)/gm)].map(([, name]) => name);
     expect(names).toEqual([...new Set(names)]);
     expect(names).toContain('--format');
-    expect(sectionOf('svc feedback schema\n')).toContain('| `--format <format>` |');
+    expect(reference('svc-feedback-schema')).toContain('| `--format <format>` |');
   });
 });
 
@@ -582,24 +587,32 @@ describe('the command line', () => {
     ['chat --modle x', 'unknown flag "--modle" for svc chat', 'did you mean --model?'],
     ['chta hi', 'unknown command "chta"', 'did you mean: svc chat'],
     ['feedback shema', 'unknown command "feedback shema"', 'did you mean: svc feedback schema'],
-    ['profile list x', 'too many arguments for svc profile list', 'write: svc profile list'],
+    ['profile list x', 'svc profile list does not take the argument "x"', 'write: svc profile list'],
     [
       'call start extra --op-name o -q more --project-id a/b',
-      'too many arguments for svc call start',
+      'svc call start does not take the argument "extra"',
       'write: svc call start --op-name o -q --project-id a/b',
     ],
-    ['call start a.json', 'too many arguments for svc call start', 'write: svc call start -f a.json'],
+    ['call start a.json', 'svc call start does not take the argument "a.json"', 'write: svc call start -f a.json'],
     [
       'feedback replace -q a.yaml b.yaml --set x=1',
-      'too many arguments for svc feedback replace',
+      'svc feedback replace does not take the argument "a.yaml"',
       'write: svc feedback replace -q -f a.yaml --set x=1',
     ],
-    ['call start -f a.json b.json', 'too many arguments for svc call start', 'write: svc call start -f a.json'],
-    ['completion bash zsh -q', 'too many arguments for svc completion', 'write: svc completion bash -q'],
-    ['completion -q -- bash zsh', 'too many arguments for svc completion', 'write: svc completion -q -- bash'],
-    ['log -q -- x', 'too many arguments for svc log', 'write: svc log -q'],
+    [
+      'call start -f a.json b.json',
+      'svc call start does not take the argument "b.json"',
+      'write: svc call start -f a.json',
+    ],
+    ['completion bash zsh -q', 'svc completion does not take the argument "zsh"', 'write: svc completion bash -q'],
+    [
+      'completion -q -- bash zsh',
+      'svc completion does not take the argument "zsh"',
+      'write: svc completion -q -- bash',
+    ],
+    ['log -q -- x', 'svc log does not take the argument "x"', 'write: svc log -q'],
     ['profile use', 'svc profile use needs <name>', 'write: svc profile use <name>'],
-    ['chat hi --model', '--model needs a value', 'run: svc chat --help'],
+    ['chat hi --model', '--model needs a value', 'write: --model <text>'],
     [
       'chat --model --seed 1',
       '--model needs a value, but --seed is a flag',
@@ -627,7 +640,7 @@ describe('the command line', () => {
     ['feedback -q', 'svc feedback needs a command: replace or schema', 'run: svc feedback --help'],
     ['call --project-id a/b', 'svc call needs a command: start, run, import or flush', 'run: svc call --help'],
     ['jbos --limit 3', 'unknown command "jbos"', 'run: svc --help'],
-    ['feedback --profile', '--profile needs a value', 'run: svc --help'],
+    ['feedback --profile', '--profile needs a value', 'write: --profile <name>'],
     ['--curl profile list', 'unknown flag "--curl" for svc profile list', 'run: svc profile list --help'],
     ['-h nope', 'unknown command "nope"', 'run: svc --help'],
     ['chat -hq', 'unknown flag "-hq" for svc chat', 'run: svc chat --help'],

@@ -8,13 +8,13 @@ import { allCommands } from '../../src/cli/all-commands.ts';
 import { flagForms } from '../../src/flag.ts';
 
 const root = new URL('../../', import.meta.url).pathname;
-const documents = ['.', 'docs', 'docs/decisions'].flatMap((directory) =>
+const documents = ['.', 'docs', 'docs/internals', 'docs/reference', 'docs/internals/decisions'].flatMap((directory) =>
   readdirSync(join(root, directory))
     .filter((name) => name.endsWith('.md'))
     .map((name) => join(directory, name)),
 );
 // Decisions and the changelog also name what no longer exists.
-const present = documents.filter((path) => !path.startsWith('docs/decisions/') && path !== 'CHANGELOG.md');
+const present = documents.filter((path) => !path.startsWith('docs/internals/decisions/') && path !== 'CHANGELOG.md');
 
 const generated = generatedFiles.map(({ path }) => path);
 
@@ -65,8 +65,8 @@ it.each(documents.filter((path) => !generated.includes(path)))('%s has lines of 
   expect(long).toEqual([]);
 });
 
-describe('docs/contract.md', () => {
-  const text = textOf('docs/contract.md');
+describe('docs/internals/contract.md', () => {
+  const text = textOf('docs/internals/contract.md');
   const prose = text.replace(/^ *```[\s\S]*?^ *```$/gm, '\n').replace(/^(?:\||#).*$/gm, '\n');
 
   it('has sentences of at most 25 words', () => {
@@ -82,6 +82,10 @@ describe('docs/contract.md', () => {
 });
 
 describe.each(present)('%s', (path) => {
+  it('says that svc exits with a code', () => {
+    expect(textOf(path).match(/.*\bis\s+exit\s+code\s+\d.*/g), 'write: exits with').toBe(null);
+  });
+
   it('names files and scripts that exist', () => {
     const text = textOf(path);
     const files = matches(text, /(?<![\w/])((?:src|test|bin)\/[\w./-]+\.(?:ts|js|md))\b/g);

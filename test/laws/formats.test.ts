@@ -70,7 +70,7 @@ it('knows how to run every command that prints a result', () => {
 });
 
 it('the contract names every format', () => {
-  const contract = readFileSync(new URL('../../docs/contract.md', import.meta.url), 'utf8');
+  const contract = readFileSync(new URL('../../docs/internals/contract.md', import.meta.url), 'utf8');
   const [, listed = ''] = /^- Formats are (.*?)\. /ms.exec(contract) ?? [];
   expect(Array.from(listed.matchAll(/`(\w+)`/g), ([, name]) => name).sort()).toEqual([...formats].sort());
 });

@@ -17,7 +17,7 @@ describe('the definitions agree with the table typed from the interface', () => 
     const [bodyTable, replyTable] = byPath[path] ?? ['', ''];
     // Elements of lists and members of messages that the interface does not print are left out on both sides.
     expect(linesOf(body).filter(isPrinted).sort()).toEqual(rows(bodyTable));
-    // A call of a custom tool has a type of its own (docs/servers.md).
+    // A call of a custom tool has a type of its own (docs/internals/servers.md).
     const replyLines = linesOf(reply).map((row) => row.replace('only=function,custom', 'only=function'));
     expect(replyLines.filter(isPrinted).sort()).toEqual(rows(replyTable));
   });

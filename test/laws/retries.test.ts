@@ -29,7 +29,7 @@ async function isRetried(effect: Operation['effect'], status: number, hasRetryAf
 it.each([
   { effect: 'paid', start: 'chat' },
   { effect: 'once', start: 'train' },
-] as const)('help, guide and contract name the statuses that $start retries', async ({ effect }) => {
+] as const)('help and guide name the statuses that $start retries', async ({ effect }) => {
   const always: string[] = [];
   const withHeader: string[] = [];
   for (let status = 300; status < 600; status += 1)
@@ -43,15 +43,10 @@ it.each([
       .replaceAll('`', '')
       .replace(/, and /g, ' and ')
       .replace(/\s+/g, ' ');
-  const texts = ['contract.md', 'scripting.md'].map((name) =>
-    readFileSync(new URL(`../../docs/${name}`, import.meta.url), 'utf8'),
-  );
-  const rows = texts.map((text) =>
-    text
-      .split('\n')
-      .filter((line) => line.startsWith('|'))
-      .join('\n'),
-  );
-  for (const text of [(await svc(['help', 'retries'])).stdout, ...rows])
+  const rows = readFileSync(new URL('../../docs/exit-codes.md', import.meta.url), 'utf8')
+    .split('\n')
+    .filter((line) => line.startsWith('|'))
+    .join('\n');
+  for (const text of [(await svc(['help', 'retries'])).stdout, rows])
     expect(plain(text)).toMatch(new RegExp(`${wanted}(?! and|, \\d| with)`));
 });

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { type Setting, settings } from '../../src/config/settings.ts';
 import { questionsUrl, version } from '../../src/version.ts';
 
 const root = new URL('../../src/', import.meta.url).pathname;
@@ -107,6 +108,20 @@ describe('the source', () => {
     expect(names.filter((name) => !imported.has(name) && !loadedOtherwise.includes(name))).toEqual([]);
   });
 
+  it('reads settings from the environment in their table only', () => {
+    const variables = settings.flatMap(({ variable }: Setting) =>
+      variable && /^(SVC|PG)/.test(variable) ? variable : [],
+    );
+    const reads = files.flatMap(({ name, text }) =>
+      variables.flatMap((variable) =>
+        new RegExp(`env(\\.|\\[['"])${variable}\\b|\\{[^{}'"\n]*\\b${variable}\\b[^{}]*\\} = [\\w.]*env\\b`).test(text)
+          ? `${name} reads ${variable}: write environmentSetting(name, env), or resolveSetting(name, sources)`
+          : [],
+      ),
+    );
+    expect(reads).toEqual([]);
+  });
+
   it('is made of files of one idea, up to 400 lines', () => {
     expect(files.filter(({ text }) => text.split('\n').length > 401).map(({ name }) => name)).toEqual([]);
   });
@@ -158,7 +173,9 @@ describe('the source', () => {
     expect(code, 'no default exports').not.toMatch(/export default/);
     expect(code, 'no barrels').not.toMatch(/export (\*|\{[^}]*\}) from/);
     expect(text, 'nothing left open').not.toMatch(/\b(TODO|FIXME|XXX|HACK)\b/);
-    expect(text, 'cite docs/contract.md or docs/servers.md').not.toMatch(/PRODUCT\.md|SERVERS\.md|INTERFACE\.md/);
+    expect(text, 'cite docs/internals/contract.md or docs/internals/servers.md').not.toMatch(
+      /PRODUCT\.md|SERVERS\.md|INTERFACE\.md/,
+    );
     expect(name).not.toMatch(/util|helper|common|\blib\b/);
   });
 

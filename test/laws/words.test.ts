@@ -11,7 +11,7 @@ const ownTestDirectories = readdirSync(join(root, 'test'), { withFileTypes: true
   .filter((entry) => entry.isDirectory() && entry.name !== 'peers')
   .map(({ name }) => join('test', name));
 
-// Help is part of docs/reference.md.
+// Help is part of docs/reference.
 const texts = [
   ...readdirSync(root).filter((name) => name.endsWith('.md')),
   ...['src', 'docs', 'bin', 'completions', 'scripts', ...ownTestDirectories].flatMap((directory) =>

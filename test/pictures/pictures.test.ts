@@ -54,8 +54,8 @@ it('the picture of a batch that is killed shows a real run', { timeout: 120_000 
     );
 });
 
-it('the chart shows each row of docs/performance.md', async () => {
-  const [table = ''] = readFileSync(`${root}docs/performance.md`, 'utf8').split('<picture>');
+it('the chart shows each row of docs/internals/performance.md', async () => {
+  const [table = ''] = readFileSync(`${root}docs/internals/performance.md`, 'utf8').split('<picture>');
   const bars = table
     .split('\n')
     .slice(table.split('\n').findIndex((line) => line.startsWith('|---')) + 1)

@@ -127,6 +127,17 @@ const bombs: readonly Bomb[] = [
     says: /^$/,
   },
   {
+    name: '30 MiB of an error under status 200',
+    args: chat,
+    head: Buffer.concat([
+      Buffer.from(`${json}Content-Length: ${30 * MEBIBYTE + 26}\r\n\r\n{"error":{"message":"no`),
+      repeatedly('x', 30 * MEBIBYTE),
+      Buffer.from('"}}'),
+    ]),
+    code: 11,
+    says: /returned an error under status 200/,
+  },
+  {
     name: 'a byte at a time',
     args: [...call, '--timeout', '2s'],
     head: `${json}\r\n{`,

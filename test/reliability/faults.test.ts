@@ -10,7 +10,7 @@ describe.each(tried)('$operation.name with --retries $retries', ({ operation, re
     const server = await faultServer();
     // Whether the request left before the connection was closed depends on who was faster.
     const isRace = fault.at === 'connect' || (operation.isStreamed && fault.code === 8 && fault.at !== 'request');
-    // A service may have deleted the old record before it refused the new one (docs/servers.md).
+    // A service may have deleted the old record before it refused the new one (docs/internals/servers.md).
     const isReplaced = operation.name.startsWith('feedback replace') && fault.name.startsWith('503');
     const codes = isRace ? [7, 8] : [isReplaced ? 6 : fault.code];
     const most = fault.repeats.includes(operation.effect) ? retries : 0;

@@ -13,10 +13,10 @@ const call = `{"start":{"project_id":"a/b","op_name":"x","started_at":"2026-01-0
 const job = `{"model_id":"0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e05","trajectory_groups":[{"trajectories":[{"reward":1,"logs":[${inputs}]}]}]}`;
 
 /** A directory on a file system of `size`, unmounted with the test; undefined where none can be mounted. */
-function smallDisk(size = '300k'): string | undefined {
+function smallDisk(size = '300k', options = ''): string | undefined {
   const path = join(temporaryDirectory(), 'disk');
   mkdirSync(path);
-  if (spawnSync('mount', ['-t', 'tmpfs', '-o', `size=${size}`, 'tmpfs', path]).status !== 0) return undefined;
+  if (spawnSync('mount', ['-t', 'tmpfs', '-o', `size=${size}${options}`, 'tmpfs', path]).status !== 0) return undefined;
   onTestFinished(() => void spawnSync('umount', ['-l', path]));
   return path;
 }
@@ -130,6 +130,47 @@ describe('a full disk', () => {
     expect(resumed.stderr).toContain(isResent ? '400 lines: 400 done' : `${lost} unknown, 0 not sent`);
     expect(counts.size).toBe(400);
     if (!kind.isHarmless) expect(sentRequests()).toBe(400);
+  });
+});
+
+describe('a disk that has no room for another file while a batch runs', () => {
+  it.for<[string, boolean, boolean]>([
+    ['and the lock stays', false, false],
+    ['and the lock was removed', true, false],
+    ['and the lock was removed, until there is room again', true, true],
+  ])('leaves the results and no lock (%s)', async ([, isRemoved, isFreed], { skip }) => {
+    const disk = smallDisk('4m', ',nr_inodes=20');
+    if (!disk) return skip('no tmpfs can be mounted here');
+    const output = join(disk, 'out');
+    const names: string[] = [];
+    const use = (): void => {
+      try {
+        for (;;) {
+          const name = join(disk, `file-${names.length}`);
+          writeFileSync(name, '');
+          names.push(name);
+        }
+      } catch {}
+    };
+    const { url, counts } = await countingServer(chats.keyOf, (_, response) => {
+      if (counts.size === 4) {
+        if (isRemoved) rmSync(`${output}.lock`);
+        use();
+      }
+      if (counts.size === 8 && isFreed) for (const name of names.splice(0)) rmSync(name);
+      answerJson(response, chats.reply);
+    });
+    const cwd = temporaryDirectory();
+    const lines = Array.from({ length: 20 }, (_, at) => `${JSON.stringify(chats.line(at + 1))}\n`);
+    writeFileSync(join(cwd, 'in.jsonl'), lines.join(''));
+    const env = { SVC_TOKEN: 'tok-en-1', SVC_BASE_URL: url };
+    const args = [...chats.command, '--batch', 'in.jsonl', '-o', output, '--concurrency', '1'];
+    const { code, stderr } = await run(args, { cwd, env });
+    expect(code, stderr).toBe(0);
+    expect(stderr).toContain('20 lines: 20 done');
+    expect(stderr.includes('out.lock was removed while the batch runs; it is restored')).toBe(isFreed);
+    expect(names.length > 0).toBe(!isFreed);
+    expect(readdirSync(disk).filter((name) => !name.startsWith('file-'))).toEqual(['out', 'out.journal']);
   });
 });
 

@@ -64,7 +64,7 @@ function fill(store: Store, rows: readonly Stored[]): void {
     if (isDeleted) store.run('delete from feedback where id = ?', String(at));
 }
 
-// The rules of docs/servers.md, implemented literally.
+// The rules of docs/internals/servers.md, implemented literally.
 function plainly(
   rows: readonly Stored[],
   { project, window: [start, end], type, trigger, limit }: PayloadQuery,

@@ -67,7 +67,7 @@ export async function run({ args }: Called, url: string, retries: number, { ends
   return { code, applied: error.applied, attempts: error.attempts, stderr };
 }
 
-/** Compares a reported outcome with what the server applied. That of a read is the outcome of its last attempt (docs/contract.md, section 6). */
+/** Compares a reported outcome with what the server applied. That of a read is the outcome of its last attempt (docs/internals/contract.md, section 6). */
 export function judge(
   { applied: said, stderr }: Verdict,
   { applied, isLastApplied }: Pick<FaultServer, 'applied' | 'isLastApplied'>,

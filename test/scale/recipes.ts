@@ -10,7 +10,7 @@ const guide = readFileSync(new URL('../../docs/scale.md', import.meta.url), 'utf
 
 /** The first script of a section of docs/scale.md. */
 export function recipe(section: string, language = 'bash'): string {
-  const [, text = ''] = guide.split(`\n## ${section}\n`);
+  const [, text = ''] = guide.split(new RegExp(`\n##+ ${section}\n`));
   const [, script] = new RegExp(`\`\`\`${language}\n(.*?)\`\`\``, 's').exec(text) ?? [];
   if (script === undefined) throw new Error(`docs/scale.md has no script for ${section}`);
   return script;

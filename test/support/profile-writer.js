@@ -22,6 +22,7 @@ for (let number = 1; number <= Number(count); number++) {
     processStart: () => undefined,
     now: Date.now,
     elapsed: () => performance.now(),
+    uptime: () => performance.now(),
     after: (milliseconds, action) => {
       const timer = setTimeout(action, milliseconds);
       return () => clearTimeout(timer);

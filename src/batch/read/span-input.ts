@@ -192,7 +192,7 @@ function hexId(text: string, bytes: number): string | undefined {
   return isHex(inner) ? inner.toLowerCase() : undefined;
 }
 
-// docs/servers.md, "call start": of a name, and of a display name.
+// docs/internals/servers.md, "call start": of a name, and of a display name.
 type MaxNameChars = 128 | 1024;
 
 // Its beginning and end, and a digest that keeps it apart from names that differ in the middle.

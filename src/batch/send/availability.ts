@@ -24,7 +24,7 @@ const MAX_TRIAL_INTERVAL_MS = 60_000;
 const MAX_TRIALS = 10;
 
 /**
- * Whether the service of a batch can be used (docs/contract.md, batches). While no connection can be made, while it refuses every
+ * Whether the service of a batch can be used (docs/internals/contract.md, batches). While no connection can be made, while it refuses every
  * request, and after 20 failures in a row, one request at a time goes out, after growing waits, and at last the batch gives up.
  */
 export function createAvailability(

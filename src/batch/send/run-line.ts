@@ -267,7 +267,7 @@ async function storeLine(
   if (isInterrupted) return { ...UNSENT, attempts };
   if (!failure) await job.warnings.addResponseWarnings(line, warnings);
   if (doubt) await job.warnings.addResponseWarnings(line, [doubt.facts.summary ?? doubt.message]);
-  // Written out, because a copy with more properties is slow (docs/performance.md).
+  // Written out, because a copy with more properties is slow (docs/internals/performance.md).
   const attempt: LineAttempt = {
     line,
     checkpoint,

@@ -7,7 +7,7 @@ import { writeJson } from '../../json/write-json.ts';
 import type { Attachment, Draft } from '../draft.ts';
 import type { BodyInputs } from '../input-reader.ts';
 
-// Like one file (read-input.ts); servers accept at most 32 MiB (docs/servers.md).
+// Like one file (read-input.ts); servers accept at most 32 MiB (docs/internals/servers.md).
 const MAX_ATTACHED_BYTES = 128 * 1024 * 1024;
 
 /** Throws usage for a file that is not an image, audio or text, and Failure `local_file` for more than 128 MiB in all. */

@@ -99,7 +99,7 @@ export function messagesAfterResponse(body: JsonNode, completion: JsonNode): str
   return `[\n${lines.map((line) => `  ${line}`).join(',\n')}\n]\n`;
 }
 
-// What servers do not take back, or only in another form (docs/servers.md).
+// What servers do not take back, or only in another form (docs/internals/servers.md).
 const LEFT_OUT = ['role', 'content', ...reasoningNames, 'audio', 'annotations'];
 
 // Servers may need a field back that svc does not know, such as a signature, so it is kept.

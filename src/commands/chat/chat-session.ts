@@ -21,6 +21,7 @@ import { escapeControlCharacters } from '../../output/escape-controls.ts';
 import { createArgumentRedactor } from '../../output/redaction.ts';
 import { ClosedPipeError, createStreamWriter, type Writer } from '../../output/writer.ts';
 import { chatStats, formatChatStats } from '../../results/chat-stats.ts';
+import { alignColumns } from '../../results/format-rows.ts';
 import { createWordWrap } from '../../results/word-wrap.ts';
 import type { RequestStart } from '../operation/request-command.ts';
 import { readHooks } from '../operation/response-hooks.ts';
@@ -59,6 +60,7 @@ interface ChatSession {
 export async function runChatSession(start: RequestStart, conversation: Conversation | undefined, context: Context) {
   const { report, runtime, signal, stdout } = context;
   const authorization = await readAuthorization(start.settings, context);
+  await report.note(sessionLine(start));
   await report.note('/help lists the commands; Ctrl-D ends the session');
   const closed = awaitClosedTerminal(runtime.stdin);
   const history = await openPromptHistory(start, context);
@@ -100,6 +102,16 @@ export async function runChatSession(start: RequestStart, conversation: Conversa
   } finally {
     editor.close();
   }
+}
+
+function sessionLine({ settings, input }: RequestStart): string {
+  const { destination, profile } = settings;
+  const host = destination?.isLocal ? 'the local service' : (destination?.url.host ?? '');
+  return `model ${modelOf(settings, input.given)}, ${host}, profile ${profile.name}`;
+}
+
+function modelOf(settings: RequestStart['settings'], given: ReadonlyMap<string, FlagValue>): string {
+  return givenText(given, 'model') ?? (settings.isExact ? undefined : settings.defaults.model.text) ?? 'not set';
 }
 
 // At the prompt. The turns before it were sent, and each of them was reported.
@@ -165,16 +177,18 @@ interface SessionCommand {
 
 const commands: { readonly [name: string]: SessionCommand } = {
   system: {
-    argument: 'TEXT',
-    needs: 'a text',
-    effect: 'sets the system message',
-    run: (text, session) => setFlag('system', text, 'the system message is set', session),
+    argument: '[TEXT]',
+    effect: 'sets the system message, or shows it',
+    run: (text, session) =>
+      text === '' ? showSystem(session) : setFlag('system', text, 'the system message is set', session),
   },
   model: {
-    argument: 'NAME',
-    needs: 'a name',
-    effect: 'selects the model',
-    run: (text, session) => setFlag('model', text, `the model is ${text}`, session),
+    argument: '[NAME]',
+    effect: 'selects the model, or shows it',
+    run: (text, session) =>
+      text === ''
+        ? session.context.stdout.write(`${modelOf(session.start.settings, session.given)}\n`)
+        : setFlag('model', text, `the model is ${text}`, session),
   },
   attach: {
     argument: 'FILE',
@@ -224,13 +238,22 @@ function setFlag(name: string, value: string, note: string, { given, context }: 
 }
 
 async function showHelp(_: string, { context }: ChatSession): Promise<void> {
-  const lines = Object.entries(commands).map(([name, { argument, effect }]) =>
-    [`/${name}`, ...(argument ? [argument] : []), effect].join(' '),
-  );
-  await context.stdout.write(`${lines.join('\n')}
+  const rows = Object.entries(commands).map(([name, { argument, effect }]) => [
+    `/${name}${argument ? ` ${argument}` : ''}`,
+    effect,
+  ]);
+  await context.stdout.write(`${alignColumns(rows, context.stdout.columns)}
 Tab completes commands and file names, and Ctrl-R searches earlier prompts
 """ begins and ends text of several lines
 `);
+}
+
+async function showSystem({ given, messages, context: { stdout } }: ChatSession): Promise<void> {
+  const stored = Array.from(itemsOf(rootOf(messages.doc))).find(
+    (message) => firstStringMember(message, 'role') === 'system',
+  );
+  const text = givenText(given, 'system') ?? firstStringMember(stored, 'content');
+  await stdout.write(`${text ?? 'there is no system message'}\n`);
 }
 
 // Tab completes a command and the name of a file; in a prompt it is a tab.

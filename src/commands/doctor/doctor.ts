@@ -1,4 +1,5 @@
 import type { RunCommand } from '../../command.ts';
+import type { ServiceHost } from '../../config/base-url.ts';
 import { resolveHistoryMode, resolveSetting } from '../../config/select-profile.ts';
 import { readSettingValue } from '../../config/setting-kinds.ts';
 import { findSetting } from '../../config/settings.ts';
@@ -25,8 +26,13 @@ export const runDoctor: RunCommand<ResultOptions & DoctorOptions> = async ({ opt
   // The failure is printed at the end.
   const problems = findings.filter((finding) => finding !== worst);
   const columns = stdout.isTerminal ? stdout.columns : undefined;
-  const text = (): StyledText[] => formatReport(sections, problems, options.all === true, columns);
-  await ignoreClosedPipe(printResult({ ...resultOf({ ...sections, warnings }), text }, output));
+  const { readyHosts, ...report } = sections;
+  const verdict = verdictOf(examination, readyHosts, sections.connections, worst);
+  const text = (): StyledText[] => [
+    { text: `${verdict}\n\n` },
+    ...formatReport(report, problems, options.all === true, columns),
+  ];
+  await ignoreClosedPipe(printResult({ ...resultOf({ verdict, ...report, warnings }), text }, output));
   if (worst?.code) throw new Failure(worst.code, worst.message, { hint: worst.hint, applied: 'no' });
 };
 
@@ -35,6 +41,34 @@ function urgencyOf({ code }: Examination['findings'][number]): number {
   const first: readonly (FailureCode | undefined)[] = ['local_file', 'usage', 'safety_check', 'credentials'];
   if (code === 'unreachable') return first.length + 1;
   return first.includes(code) ? first.indexOf(code) : first.length;
+}
+
+const uses = { chat: 'chats', train: 'training', trace: 'feedback' } as const;
+
+// `ready for chats; no credentials for feedback`. Nothing is ready with an invalid setting or file.
+function verdictOf(
+  { selected: { isLocal }, baseUrls }: Examination,
+  readyHosts: readonly ServiceHost[],
+  connections: Awaited<ReturnType<typeof testConnections>>,
+  worst: Examination['findings'][number] | undefined,
+): string {
+  if (worst?.code && urgencyOf(worst) < urgencyOf({ message: '', code: 'credentials' }))
+    return `not ready: ${worst.message}`;
+  const stateOf = (host: ServiceHost): string => {
+    if (isLocal) return 'ready for';
+    if (!baseUrls.some((one) => one.host === host)) return 'no base URL for';
+    if (!readyHosts.includes(host)) return 'no credentials for';
+    return connections.some(({ hosts, reached }) => reached && hosts.includes(host))
+      ? 'ready for'
+      : 'no connection for';
+  };
+  const hosts = ['chat', 'train', 'trace'] as const;
+  const states = ['ready for', 'no base URL for', 'no credentials for', 'no connection for'];
+  const parts = states.flatMap((state) => {
+    const names = hosts.filter((host) => stateOf(host) === state).map((host) => uses[host]);
+    return names.length === 0 ? [] : [`${state} ${names.join(', ').replace(/, ([^,]*)$/, ' and $1')}`];
+  });
+  return (parts[0]?.startsWith('ready') ? parts : ['not ready', ...parts]).join('; ');
 }
 
 async function examine(examination: Examination) {
@@ -53,7 +87,7 @@ async function examine(examination: Examination) {
   );
   const settings = options.all ? allSettings : allSettings.filter(({ source }) => source !== NOT_SET);
   const files = await inspectFiles(examination);
-  if (baseUrls.length > 0 && !credentials.some(({ isSent }) => isSent))
+  if (baseUrls.length > 0 && !credentials.some(({ readyOrigins }) => readyOrigins.length > 0))
     findings.push({
       message: 'no credentials are set for any base URL',
       hint: `run: svc auth login --profile ${selected.name}`,
@@ -68,7 +102,11 @@ async function examine(examination: Examination) {
     if (isProbe && !canProbe)
       findings.push({ message: 'the probe was skipped: it needs a user name and password (a chat would cost money)' });
     const probe = isProbe && canProbe ? await capture(() => probeService(examination)) : undefined;
-    return { settings, files, connections, probe };
+    const readyHosts = baseUrls.flatMap(({ host, url }) => {
+      const { readyOrigins = [] } = (host === 'trace' ? basic : bearer) ?? {};
+      return readyOrigins.includes(url.origin) ? [host] : [];
+    });
+    return { settings, files, connections, probe, readyHosts };
   } finally {
     stopSpinner();
   }
@@ -76,7 +114,7 @@ async function examine(examination: Examination) {
 
 // In tables that fit `columns` columns: settings, files, connections, and the problems last.
 function formatReport(
-  { settings, files, connections, probe }: Awaited<ReturnType<typeof examine>>,
+  { settings, files, connections, probe }: Omit<Awaited<ReturnType<typeof examine>>, 'readyHosts'>,
   problems: Examination['findings'],
   isAll: boolean,
   columns: number | undefined,

@@ -1,9 +1,9 @@
 import { findBaseUrl, serviceHosts } from '../../config/base-url.ts';
 import {
   type AuthScheme,
-  basicAuthorization,
-  bearerAuthorization,
+  authorizationOf,
   findCredentialSource,
+  isOpenOrigin,
 } from '../../config/credentials/credential.ts';
 import { configDirectory, dataDirectory } from '../../config/directories.ts';
 import { authScheme, resolveSetting } from '../../config/select-profile.ts';
@@ -63,6 +63,7 @@ function settingRow(name: SettingName, setting: Setting, examination: Examinatio
       return { name, value: dataDirectory(context.runtime), source: found?.source ?? 'default' };
     case 'https_proxy':
     case 'http_proxy':
+    case 'all_proxy':
     case 'no_proxy': {
       const { text, source } = readProxyVariable(env, name.toUpperCase()) ?? { text: null, source: NOT_SET };
       if (text === null || name === 'no_proxy') return { name, value: text, source };
@@ -83,21 +84,22 @@ function settingRow(name: SettingName, setting: Setting, examination: Examinatio
 /** The source and the destination of a credential, without reading it, so no command is run for it. */
 export async function examineCredential(
   scheme: AuthScheme,
-  { selected, sources: { env }, baseUrls, findings, capture }: Examination,
-): Promise<{ readonly row: SettingRow; readonly isSent: boolean }> {
-  const source = await capture(() => findCredentialSource(scheme, selected, env));
-  if (!source) return { row: { name: scheme, value: null, source: NOT_SET }, isSent: false };
-  const { username, description, origins: ownOrigins } = source;
-  // The secret of the environment is known; to read that of a profile could run a command.
-  const isFromEnvironment = ownOrigins === undefined;
-  await capture(() => {
-    if (username !== undefined) basicAuthorization(username, (isFromEnvironment && env.SVC_PASSWORD) || '');
-    else if (isFromEnvironment) bearerAuthorization(env.SVC_TOKEN ?? '', description);
-  });
+  { selected, context, baseUrls, findings, capture }: Examination,
+): Promise<{ readonly row: SettingRow; readonly readyOrigins: readonly string[]; readonly isSent: boolean }> {
+  const source = await capture(() => findCredentialSource(scheme, selected, context.runtime));
   const matching = baseUrls.filter(({ host }) => authScheme(host, selected.profile) === scheme);
   const origins = [...new Set(matching.map(({ url }) => url.origin))];
+  const openOrigins = origins.filter((origin) => isOpenOrigin(new URL(origin), selected.profile));
+  if (!source) {
+    const value = openOrigins.length > 0 ? `not needed for ${openOrigins.join(', ')}` : null;
+    return { row: { name: scheme, value, source: NOT_SET }, readyOrigins: openOrigins, isSent: false };
+  }
+  const { username, description, origins: ownOrigins } = source;
+  // The secret of the environment is known; to read that of a profile could run a command.
+  const { secret = username === undefined ? undefined : '' } = source;
+  if (secret !== undefined) await capture(() => authorizationOf(source, secret));
   const allowedOrigins = origins.filter((origin) => ownOrigins?.includes(origin) ?? true);
-  for (const origin of origins.filter((one) => !allowedOrigins.includes(one)))
+  for (const origin of origins.filter((one) => ![...allowedOrigins, ...openOrigins].includes(one)))
     findings.push({
       message: `the ${scheme} credential of ${description} belongs to ${ownOrigins?.join(', ') || 'no origin'} and is not sent to ${origin}`,
       hint: `to store one for this origin, run: svc auth login --profile ${selected.name}`,
@@ -110,5 +112,9 @@ export async function examineCredential(
     });
   const owner = username === undefined ? 'a token' : `user ${username}`;
   const value = `${owner}, sent to ${allowedOrigins.join(', ') || 'no base URL that is set'}`;
-  return { row: { name: scheme, value, source: description }, isSent: allowedOrigins.length > 0 };
+  return {
+    row: { name: scheme, value, source: description },
+    readyOrigins: [...allowedOrigins, ...openOrigins],
+    isSent: allowedOrigins.length > 0,
+  };
 }

@@ -1,6 +1,8 @@
 import { Buffer } from 'node:buffer';
 import { resolve } from 'node:path';
 import type { RequestOptions } from '../../batch/batch-flags.ts';
+import type { StreamedFinding } from '../../body/body-check.ts';
+import type { Draft } from '../../body/draft.ts';
 import { type BodyInputs, createBodyInputs } from '../../body/input-reader.ts';
 import { type ChatExpectations, expectationFailure, readChatExpectations } from '../../client/chat-expectations.ts';
 import type { PreparedRequest } from '../../client/request.ts';
@@ -17,6 +19,7 @@ import { pluralize } from '../../json/pluralize.ts';
 import { indentJson } from '../../json/write-json.ts';
 import type { ReceivedFacts } from '../../operations/received-facts.ts';
 import { formatGithubAnnotation } from '../../output/failure-text.ts';
+import { isCi } from '../../output/spinner.ts';
 import { chatStats, type ExchangeTiming, formatChatStats } from '../../results/chat-stats.ts';
 import { extractBlock } from '../../results/chat-text.ts';
 import { payloadTypes, schemaViewText } from '../../results/schema-view.ts';
@@ -24,13 +27,15 @@ import type { ResultView } from '../../results/show-response.ts';
 import { appendGithubVariables, traceExports } from '../../trace/trace-context.ts';
 import type { RequestStart } from './request-command.ts';
 
-export interface PrintedResponse {
+interface PrintedResponse {
   readonly doc: JsonDocument;
   readonly timing: ExchangeTiming;
   readonly facts: ReceivedFacts;
 }
 
 export interface ResponseHooks {
+  /** What makes the check of the response unreliable, to be reported with the findings in the body. */
+  readonly findings: (draft: Draft) => readonly StreamedFinding[];
   readonly textOf: (request: PreparedRequest) => ResultView['textOf'];
   readonly expectations: ChatExpectations | undefined;
   /** Called after the response was printed. Throws Failure `safety_check` if it is not as expected. */
@@ -58,6 +63,7 @@ export async function readHooks(start: RequestStart, context: Context): Promise<
   if (exported === 'github' && !githubFile)
     throw usageFailure('--export=github needs GITHUB_ENV', 'in a shell, write: eval "$(svc call start --export ...)"');
   return {
+    findings: (draft) => (expect === undefined ? [] : schemaSampleFindings(draft)),
     textOf: (request) => {
       if (exported === true) return traceExports(runtime.env, sentCall(request));
       if (view !== undefined && view !== 'table') return schemaViewText(view);
@@ -79,6 +85,14 @@ export async function readHooks(start: RequestStart, context: Context): Promise<
 
 function sentCall({ ids, draft }: PreparedRequest) {
   return { ids, projectId: firstStringMember(getMember(rootOf(draft.doc), 'start'), 'project_id') };
+}
+
+// The service samples the newest payload of each trigger (docs/internals/servers.md). Without a filter it can be of any type.
+function schemaSampleFindings({ doc }: Draft): StreamedFinding[] {
+  if (['feedback_type', 'trigger_ref'].some((name) => firstStringMember(rootOf(doc), name))) return [];
+  const message =
+    'with --expect, the schema depends on whose feedback is the newest; add --feedback-type or --trigger-ref';
+  return [{ level: 'warning', path: '', at: '', message }];
 }
 
 // The hook of `--expect`: throws Failure `safety_check` on drift, or with `--update` writes the file.
@@ -120,8 +134,8 @@ async function openSchemaExpectation(options: RequestOptions, read: BodyInputs['
     for (const line of drift) await report.error(line);
     const counts = `${drift.length} ${pluralize(drift.length, 'path differs', 'paths differ')} from ${file}`;
     const title = `the feedback schema changed: ${counts}`;
-    const { CI, GITHUB_ACTIONS } = runtime.env;
-    if (CI && GITHUB_ACTIONS && errorFormat !== 'json')
+    const { GITHUB_ACTIONS } = runtime.env;
+    if (isCi(runtime.env) && GITHUB_ACTIONS && errorFormat !== 'json')
       await report.error(formatGithubAnnotation({ level: 'error', title, message: drift.join('\n'), at: file }));
     throw new Failure('safety_check', title, {
       hint: `if this is intended: --expect ${file} --update`,

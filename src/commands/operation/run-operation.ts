@@ -22,7 +22,7 @@ export function runOperation(operation: Operation): RunCommand<RequestOptions> {
       ? undefined
       : { ...settings.defaults, ...(await readTrace(operation, options, context)) };
     const draft = await buildBody(input, { settings: fill }, createBodyInputs(context, deadline));
-    await enforceChecks(draft, operation, settings, context.report);
+    await enforceChecks(draft, operation, settings, context.report, { findings: hooks?.findings(draft) ?? [] });
     const request = prepareRequest(settings, draft);
     if (settings.previewFormat) await showRequest(request, settings, context);
     else await sendAndShow(request, { ...start, hooks }, context);

@@ -6,7 +6,7 @@ import { rejectReplacedInput } from '../../files/file-replacement.ts';
 import type { OptionsOfList } from '../../flag.ts';
 import type { JsonPath } from '../../json/json-node.ts';
 import { pluralize } from '../../json/pluralize.ts';
-import { formatGithubAnnotation } from '../../output/failure-text.ts';
+import { formatGithubAnnotation, issueText } from '../../output/failure-text.ts';
 import { ignoreClosedPipe } from '../../output/writer.ts';
 import { type LintKind, lintKindNames } from '../../reports/lint/lint-kinds.ts';
 import { createLinter, type LintResult } from '../../reports/lint/linter.ts';
@@ -35,15 +35,17 @@ export const runTrainLint: RunCommand<LintOptions> = async ({ args, options }, c
   if (isAnnotated && options.errorFormat === 'json')
     throw usageFailure('--annotations prints text lines on stderr', 'leave out --error-format json');
   const { result, labels } = await lintFiles(args, options, path, context);
+  const isStrict = options.strict === true;
+  const warnings = isStrict || isAnnotated ? [] : result.problems.filter(({ level }) => level === 'warning');
+  // What all trajectories lack is said before anything else.
+  for (const warning of warnings.filter(({ at }) => at === '')) await report.warn(issueText(warning));
   await writeReportPage(htmlPath, () => lintHtml(result, labels, linkFrom(htmlPath, labels, runtime.cwd)), context);
   const text = (): string => lintText(result, stdout.columns, hasPlot);
   const printed = hasPlot ? ({ ...output, format: 'text' } as const) : output;
   await ignoreClosedPipe(printResult({ ...resultOf(lintJson(result)), text }, printed));
   if (isAnnotated) for (const line of annotationLines(result, fatal)) await report.error(line);
-  else
-    for (const { at, path, message } of result.problems.filter(({ level }) => level === 'warning'))
-      await report.warn(`${at} ${path}: ${message}`);
-  const failure = lintFailure(result, fatal);
+  else for (const warning of warnings.filter(({ at }) => at !== '')) await report.warn(issueText(warning));
+  const failure = lintFailure(result, fatal, isStrict);
   if (result.summary.groups === 0 && !failure)
     await report.warn(`there are no trajectories in ${labels.join(' ')}; write a group, or a trajectory, per line`);
   if (failure) throw failure;
@@ -113,8 +115,12 @@ function* annotationLines({ summary, problems }: LintResult, fatal: readonly Lin
       });
 }
 
-function lintFailure({ summary, problems, hint }: LintResult, fatal: readonly LintKind[]): Failure | undefined {
-  const errors = problems.filter(({ level }) => level === 'error');
+function lintFailure(
+  { summary, problems, hint }: LintResult,
+  fatal: readonly LintKind[],
+  isStrict: boolean,
+): Failure | undefined {
+  const errors = problems.filter(({ level }) => isStrict || level === 'error');
   if (errors.length > 0) {
     const count = errors.reduce((sum, { more = 0 }) => sum + 1 + more, 0);
     return new Failure('body', `svc train would not send these trajectories: ${count} ${pluralize(count, 'error')}`, {

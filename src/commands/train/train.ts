@@ -11,6 +11,7 @@ import { dataDirectory } from '../../config/directories.ts';
 import type { Context } from '../../context.ts';
 import { usageFailure } from '../../errors.ts';
 import { flagName } from '../../fields/field.ts';
+import { parseByteSize } from '../../files/byte-size.ts';
 import type { RequestBody } from '../../http/message.ts';
 import { collectBody } from '../../http/size-limits.ts';
 import { getMember, kindOf, rootOf } from '../../json/json-node.ts';
@@ -40,7 +41,12 @@ export const runTrain = requestCommand(trainOperation, async (start, context) =>
   const { settings, options, deadline } = start;
   const hooks = await readHooks(start, context);
   prepareForTrajectories(context.runtime.node);
-  const sources = createTrajectorySources(context, dataDirectory(context.runtime), deadline);
+  const sources = createTrajectorySources(
+    context,
+    dataDirectory(context.runtime),
+    deadline,
+    options.maxSpool === undefined ? undefined : parseByteSize('--max-spool', options.maxSpool),
+  );
   try {
     const input = await readTrainingInput(start, sources, context);
     const { draft, body, job } = await checkTraining(input, settings, context);
@@ -161,7 +167,7 @@ function streamedPart({ sources, checks }: TrajectoryContent, { doc }: Draft): S
   const findings: StreamedFinding[] = [...checks.findings()];
   const groups = getMember(rootOf(doc), 'trajectory_groups');
   const hasNoGroup = groups && kindOf(groups) === 'list' && checks.groupCount() === 0 && errors.length === 0;
-  // Services accept such a job (docs/servers.md).
+  // Services accept such a job (docs/internals/servers.md).
   const message = 'contains no group, so the job contains no training signal';
   if (hasNoGroup) findings.push({ level: 'warning', path: 'trajectory_groups', at: '', message });
   return { errors, findings, files: sources.map(({ label }) => label), hint: checks.hint() };

@@ -41,7 +41,7 @@ function firstMillisecond(text: string): number {
   return parseTime(text) + (/\.\d{3}\d*[1-9]/.test(text) ? 1 : 0);
 }
 
-/** The terminal paths of some payloads with their types, sorted by path (docs/servers.md). */
+/** The terminal paths of some payloads with their types, sorted by path (docs/internals/servers.md). */
 export function inferPayloadPaths(payloads: readonly string[]) {
   const kinds = new Map<string, Set<JsonKind>>();
   for (const payload of payloads) {

@@ -120,7 +120,7 @@ async function chooseTool(body: JsonNode, last: ChatMessage) {
   return { name: toolName(tool), arguments: value.startsWith('{') ? value : '{}' };
 }
 
-// The tool that a chat body calls for (docs/servers.md): the named one, any with `required`, and with `auto` one that the
+// The tool that a chat body calls for (docs/internals/servers.md): the named one, any with `required`, and with `auto` one that the
 // last message besides instructions names, if it is the user's.
 function findTool(body: JsonNode, last: ChatMessage): JsonNode | undefined {
   const choice = getMember(body, 'tool_choice');
@@ -135,7 +135,7 @@ function findTool(body: JsonNode, last: ChatMessage): JsonNode | undefined {
     if (named) return named;
     throw new HttpError(400, `tool_choice names the tool ${JSON.stringify(name)}, which is not in tools`);
   }
-  // Existing servers take `auto` as the default when there are tools (docs/servers.md).
+  // Existing servers take `auto` as the default when there are tools (docs/internals/servers.md).
   switch (allowed ? firstStringMember(allowed, 'mode') : choice ? firstStringMember(body, 'tool_choice') : 'auto') {
     case 'required':
       if (!tools[0]) throw new HttpError(400, 'tool_choice "required" needs at least one tool in tools');

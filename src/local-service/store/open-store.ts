@@ -52,7 +52,7 @@ export async function openStore(path: string, trust?: TrustOptions): Promise<Sto
   const { default: Library } = await import('libsql').catch((error: unknown) => {
     const [reason] = errorMessage(error).split('\n');
     const hint =
-      'install it with npm install -g svc-cli --include=optional, or use PostgreSQL with svc serve --data postgres://…';
+      'install svc with its optional packages: npm install --include=optional svc-cli (with -g if svc is installed globally)';
     throw new Failure('local_file', `the local service needs the package libsql: ${reason}`, { hint, applied: 'no' });
   });
   try {
@@ -89,7 +89,7 @@ async function prepareStore(
 ): Promise<Store> {
   const store = createStore(database, path);
   try {
-    // Checkpoints are ours (docs/decisions/0032): automatic ones can lose commits of other processes in this SQLite.
+    // Checkpoints are ours (docs/internals/decisions/0032): automatic ones can lose commits of other processes in this SQLite.
     // No foreign keys: the trajectories of a job are stored before its row (embedded-store.ts).
     database.exec('pragma wal_autocheckpoint = 0; pragma synchronous = full; pragma foreign_keys = off');
     // The mode of a file that is not ours stays as it is.

@@ -231,7 +231,7 @@ function openPostgresDatabase(address: PostgresAddress, password: string | undef
   };
 }
 
-// A row has at most a request and a response of 32 MiB each (docs/servers.md), and a query at most some thousand rows.
+// A row has at most a request and a response of 32 MiB each (docs/internals/servers.md), and a query at most some thousand rows.
 const MAX_QUERY_RESULT_BYTES = 96 * 1024 * 1024;
 // What a row takes in memory besides its columns.
 const ROW_BYTES = 100;

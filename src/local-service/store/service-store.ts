@@ -116,7 +116,7 @@ function* mergeCall({
   return { traceId, earlierTraceId };
 }
 
-// The stored start of a call with the members of a later one set. Null members count as absent (docs/servers.md).
+// The stored start of a call with the members of a later one set. Null members count as absent (docs/internals/servers.md).
 function mergeCallStart(stored: string, later: string): string {
   const doc = parseJson(stored);
   const updates = new Map(

@@ -1,4 +1,4 @@
-/** The kinds of findings, by their names for `--fail-on`, and why each matters for training (docs/servers.md). */
+/** The kinds of findings, by their names for `--fail-on`, and why each matters for training (docs/internals/servers.md). */
 export const lintKinds = {
   'zero-variance': 'all rewards of a group are equal, so there is no training signal',
   'rounded-variance': 'rewards of a group differ, but are equal as doubles, which is how trainers read them',

@@ -64,7 +64,7 @@ function lintPolicyOrder(trajectory: JsonNode, onFinding: FindingCallback): void
     );
 }
 
-// Reports a trajectory whose choices have no logprobs, or whose tokens are not `token_id:<n>` (docs/servers.md). Returns the
+// Reports a trajectory whose choices have no logprobs, or whose tokens are not `token_id:<n>` (docs/internals/servers.md). Returns the
 // number of tokens.
 function lintTokens(trajectory: JsonNode, onFinding: FindingCallback): number {
   let tokens = 0;
@@ -109,9 +109,12 @@ function* tokenArrays(trajectory: JsonNode): Generator<{ list: JsonNode; path: J
     const path = number === 0 ? [] : ['additional_histories', number - 1];
     for (const [at, item] of itemsAt(history, 'messages_and_choices').entries()) {
       // A message has a role; a choice has a message.
-      const list = getMember(item, 'message') && getMember(getMember(item, 'logprobs'), 'content');
-      if (list && kindOf(list) === 'list')
-        yield { list, path: [...path, 'messages_and_choices', at, 'logprobs', 'content'] };
+      const logprobs = getMember(item, 'message') && getMember(item, 'logprobs');
+      for (const name of ['content', 'refusal']) {
+        const list = getMember(logprobs, name);
+        if (list && kindOf(list) === 'list')
+          yield { list, path: [...path, 'messages_and_choices', at, 'logprobs', name] };
+      }
     }
   }
 }

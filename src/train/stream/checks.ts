@@ -5,6 +5,7 @@ import { createBodyInspector } from '../../fields/schema-validator.ts';
 import {
   formatJsonPath,
   getMember,
+  itemsAt,
   type JsonNode,
   type JsonPath,
   kindOf,
@@ -15,7 +16,6 @@ import {
 } from '../../json/json-node.ts';
 import { formatPosition } from '../../json/utf8.ts';
 import { trajectoryGroupShape, trajectoryShape } from '../../operations/train.ts';
-import { shellWord } from '../../output/shell-quote.ts';
 import {
   createEnvelope,
   type InvalidTextError,
@@ -26,6 +26,7 @@ import {
   type TrajectoryEvent,
   type TrajectoryPart,
 } from './reader.ts';
+import { groupPaths, recordHint } from './record-forms.ts';
 
 export type TrajectoryChecks = ReturnType<typeof createTrajectoryChecks>;
 
@@ -39,8 +40,11 @@ export function createTrajectoryChecks(groupBy: JsonPath | undefined) {
   let lastGroup = -1;
   let trajectoryCount = 0;
   let indexInGroup = 0;
-  let ungroupedCount = 0;
-  let chatFile: string | undefined;
+  // Of the first record that is no trajectory or has no group, and of the first one without messages.
+  let hint: string | undefined;
+  let messagesHint: string | undefined;
+  let rewardCount = 0;
+  let messagesCount = 0;
   const assignedGroups = new Map<string, { readonly group: number; count: number }>();
   let assignedGroup: number | undefined;
   const bodyParts: TextPart[] = [];
@@ -60,40 +64,65 @@ export function createTrajectoryChecks(groupBy: JsonPath | undefined) {
     findingsOfPart: readonly PendingFinding[],
     path: JsonPath,
     locationAt: (offset: number) => TextLocation,
-    label: string,
+    { label, line }: { readonly label: string; readonly line: number },
   ): void => {
-    for (const finding of findingsOfPart)
-      findings.add(finding, () => {
-        const { path: fieldPath, message } = finding.describe();
+    for (const finding of findingsOfPart) {
+      const { path: fieldPath, message } = finding.describe();
+      const field = fieldPath.map((step) => (typeof step === 'number' ? 0 : step));
+      const sameAs = finding.sameAs ?? `${label} ${formatJsonPath(field)} ${message}`;
+      const describe = (): Issue => {
         const at = formatPosition(label, locationAt(finding.offset));
         return { path: formatJsonPath([...path, ...fieldPath]), at, message };
-      });
+      };
+      findings.add({ ...finding, sameAs }, describe, line);
+    }
   };
   const addStructureError = (message: string, location: TextLocation, label: string, path = ''): void => {
     const describe = (): Issue => ({ path, at: formatPosition(label, location), message });
-    structureErrors.add({ level: 'error', code: 'invalid' }, describe);
+    structureErrors.add({ level: 'error', code: 'invalid', sameAs: `${label} ${message}` }, describe, location.line);
   };
   const checkTrajectory = ({ bytes, location, container, document }: TrajectoryPart, label: string): JsonNode => {
     const root = rootOf(document ?? parseTextAt(bytes, location));
     const assignment =
       container === 'in a group' ? { group: lastGroup, at: indexInGroup } : groupBy && assignGroup(root, groupBy);
     if (container === 'in a group') indexInGroup += 1;
-    if (container === 'alone') {
-      ungroupedCount += 1;
-      if (getMember(root, 'messages')) chatFile = label === 'stdin' ? '-' : label;
-    }
     if (!assignment) {
+      hint ??= recordHint(root, label, container);
       lastGroup += 1;
       // A value on its own has no index in its file.
       const path = container === 'in a list' ? `trajectory_groups[${lastGroup}]` : '';
       addStructureError('must be a group: an object with trajectories', location, label, path);
-    } else if (typeof assignment === 'string') addStructureError(assignment, location, label);
-    else {
+    } else if (typeof assignment === 'string') {
+      hint ??= getMember(root, 'messages_and_choices')
+        ? pathsHint(groupPaths(root))
+        : recordHint(root, label, container);
+      addStructureError(assignment, location, label);
+    } else {
       trajectoryCount += 1;
       const path = ['trajectory_groups', assignment.group, 'trajectories', assignment.at];
-      addFindings(inspectTrajectory(root), path, (offset) => locationInside(bytes, location, offset), label);
+      countSignals(root, label, container);
+      const { line } = location;
+      addFindings(inspectTrajectory(root), path, (offset) => locationInside(bytes, location, offset), { label, line });
     }
     return root;
+  };
+  const countSignals = (root: JsonNode, label: string, container: TrajectoryPart['container']): void => {
+    const reward = getMember(root, 'reward');
+    if (reward && kindOf(reward) !== 'null') rewardCount += 1;
+    const hasMessages = ['messages_and_choices', 'exchanges'].some((name) => itemsAt(root, name).length > 0);
+    if (hasMessages) messagesCount += 1;
+    else if (messagesCount === 0) messagesHint ??= recordHint(root, label, container);
+  };
+  const missingSignals = (): ReturnType<typeof findings.findings> => {
+    const lacks = (what: string) => ({
+      ...({ level: 'warning', code: 'unwise', path: 'trajectory_groups', at: '' } as const),
+      message: `no trajectory has ${what}, so there is nothing to learn from`,
+    });
+    if (trajectoryCount === 0) return [];
+    return [
+      ...(messagesCount === 0 ? [lacks('messages in messages_and_choices')] : []),
+      ...(rewardCount === 0 ? [lacks('a reward')] : []),
+    ];
   };
   const checkEvent = (event: TrajectoryEvent, label: string): void => {
     if (event.kind === 'trajectory') checkTrajectory(event, label);
@@ -108,7 +137,8 @@ export function createTrajectoryChecks(groupBy: JsonPath | undefined) {
     }
     if (event.kind === 'end') {
       const { parse, locationAt } = createEnvelope(groupParts ?? []);
-      addFindings(inspectGroup(rootOf(parse())), ['trajectory_groups', lastGroup], locationAt, label);
+      const { line } = locationAt(0);
+      addFindings(inspectGroup(rootOf(parse())), ['trajectory_groups', lastGroup], locationAt, { label, line });
       groupParts = undefined;
     }
   };
@@ -127,14 +157,15 @@ export function createTrajectoryChecks(groupBy: JsonPath | undefined) {
     /** The index of the group of the last single trajectory, if it has one. */
     assignedGroup: () => assignedGroup,
     trajectoryCount: () => trajectoryCount,
-    findings: findings.findings,
+    /** What no trajectory has comes first: each of them lacks it, and nobody looks for it in a list. */
+    findings: () => [...missingSignals(), ...findings.findings()],
     /** Values that are not groups of trajectories: errors even with --no-check. */
     structureErrors: structureErrors.findings,
-    hint: () => {
-      if (chatFile) return `these look like chat bodies: svc chat --batch ${shellWord(chatFile)}`;
-      return ungroupedCount > 0 && !groupBy
-        ? 'if each line is a trajectory, group them: add --group-by metadata.task'
-        : undefined;
-    },
+    hint: () => hint ?? (messagesCount === 0 ? messagesHint : undefined),
   };
+}
+
+function pathsHint(paths: readonly string[]): string {
+  if (paths.length === 0) return 'the first trajectory has no value to group by: add metadata.task to each';
+  return `the first trajectory has ${paths.slice(0, 8).join(', ')}: add --group-by ${paths[0]}`;
 }

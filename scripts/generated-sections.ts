@@ -1,0 +1,36 @@
+import { readFileSync } from 'node:fs';
+import { helpTopics } from '../src/cli/docs/help-topics.ts';
+import { exitCodes } from '../src/errors.ts';
+import { markdownTable } from './markdown-tables.ts';
+
+const root = new URL('../', import.meta.url);
+
+/** What guides have between `<!-- generated: NAME -->` and `<!-- end -->`. */
+const sections: { readonly [name: string]: () => string } = {
+  'exit codes': () =>
+    markdownTable(
+      ['exit code', 'meaning', 'run again?'],
+      Object.values(exitCodes).map(({ code, meaning, retry }) => [String(code), meaning, retry]),
+    ),
+  retries: () =>
+    markdownTable(
+      ['request', 'retried'],
+      helpTopics
+        .retries()
+        .filter(({ heading }) => heading === 'Retried, by operation')
+        .flatMap(({ entries = [] }) => entries.map(([command, when]) => [`\`svc ${command}\``, when])),
+    ),
+};
+
+/** The guides with generated sections, by their path in the repository. */
+export const guidesWithSections: readonly { readonly path: string; readonly text: () => string }[] = [
+  { path: 'docs/exit-codes.md', text: () => withSections('docs/exit-codes.md') },
+];
+
+function withSections(path: string): string {
+  const text = readFileSync(new URL(path, root), 'utf8');
+  return text.replace(
+    /(<!-- generated: (.*) -->\n)[\s\S]*?(?=<!-- end -->)/g,
+    (_, start: string, name: string) => `${start}\n${sections[name]?.() ?? ''}\n\n`,
+  );
+}
