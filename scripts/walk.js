@@ -1,7 +1,8 @@
 // Follows commands through src/ with every function instrumented, and prints how far each of them walks: calls of functions
 // with a name of their own (callbacks belong to the function that passes them), different functions, their files, and the
-// changes of room (a directory of src/) on the way, where each function counts when it is called for the first time. What
-// modules do while they load is left out.
+// changes of room (a directory of src/) on the way, where each function counts when it is called for the first time. The
+// client's rooms are those without the local service and without the vocabulary that all rooms share. What modules do while
+// they load is left out. Then it prints what the source holds.
 // `npm run walk [-- --sequence]`.
 import { spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -14,6 +15,9 @@ import { standIns } from './stand-ins.js';
 const showsSequence = process.argv.includes('--sequence');
 const directory = 'node_modules/.cache/svc/walk';
 const functions = [];
+// The local service, and the vocabulary of all rooms.
+const sharedRooms = ['local-service', 'json', 'fields', 'files', 'output', 'operations'];
+const MAX_FUNCTION_LINES = 60;
 
 const instrumented = {
   name: 'instrumented',
@@ -62,13 +66,45 @@ const [one, two] = [batchOf('one.jsonl'), batchOf('two.jsonl')];
 const call = walk('call', 'run', '--local', '--project-id', 'a/b', '--', 'true');
 rmSync(home, { recursive: true });
 
-console.log('run                               calls  functions  files  room changes  entries per room');
+console.log('run                               calls  functions  files  room changes  of the client  entries per room');
 row('feedback replace -f x.json --local', replace);
 row('chat hi --local', chat);
 row('a batch of one line', one);
 row('a batch of two lines', two);
 row('call run -- true', call);
 if (showsSequence) console.log(roomsOf(chat).join(' > '));
+printSourceFigures();
+
+// Code that the formatter laid out: a function ends at the first brace with its own indentation.
+function printSourceFigures() {
+  const files = sourceFiles();
+  const texts = files.map((file) => readFileSync(file, 'utf8'));
+  const long = texts.flatMap((text, at) => longFunctions(text.split('\n')).map((one) => `${files[at]} ${one}`));
+  const count = (pattern) => texts.reduce((sum, text) => sum + (text.match(pattern)?.length ?? 0), 0);
+  const names = texts.filter((_, at) => !files[at].startsWith('src/cli/')).join('\n');
+  console.log(`
+src/: ${files.length} files, ${texts.reduce((sum, text) => sum + text.split('\n').length - 1, 0)} lines
+options read by name outside of src/cli: ${names.match(/getStringFlag|FlagValues/g)?.length ?? 0}
+types that are a ReturnType: ${count(/\bReturnType</g)}
+functions over ${MAX_FUNCTION_LINES} lines, closures included: ${long.length}${long.map((one) => `\n  ${one}`).join('')}`);
+}
+
+function sourceFiles() {
+  const { stdout } = spawnSync('git', ['ls-files', 'src/**.ts', 'src/**.js'], { encoding: 'utf8' });
+  return stdout.trimEnd().split('\n');
+}
+
+function longFunctions(lines) {
+  return lines.flatMap((line, at) => {
+    const [, indent, name] =
+      /^( *)(?:export )?(?:async )?function\*? (\w+)/.exec(line) ??
+      /^( *)(?:export )?const (\w+).*(?:=> \{|function\*?\(.*\{|=> \(?\{?)$/.exec(line) ??
+      [];
+    if (name === undefined) return [];
+    const length = lines.slice(at).findIndex((one) => new RegExp(`^${indent}\\}[;,)]*$`).test(one)) + 1;
+    return length > MAX_FUNCTION_LINES ? [`${name} ${length}`] : [];
+  });
+}
 
 function walk(...args) {
   const file = join(home, 'walk.json');
@@ -97,15 +133,15 @@ function row(name, entered) {
     new Set(entered.map(({ id }) => id)).size,
     new Set(entered.map(({ file }) => file)).size,
     rooms.length - 1,
+    rooms.filter((room) => !sharedRooms.includes(room)).filter((room, at, all) => room !== all[at - 1]).length - 1,
   ];
   const perRoom = Object.entries(counts)
     .sort(([, left], [, right]) => right - left)
     .map(([room, count]) => `${room} ${count}`)
     .join(', ');
-  const [calls, used, files, changes] = figures.map(String);
-  console.log(
-    `${name.padEnd(34)}${calls.padStart(5)}${used.padStart(11)}${files.padStart(7)}${changes.padStart(14)}  ${perRoom}`,
-  );
+  const [calls, used, files, changes, client] = figures.map(String);
+  const columns = [calls.padStart(5), used.padStart(11), files.padStart(7), changes.padStart(14), client.padStart(15)];
+  console.log(`${name.padEnd(34)}${columns.join('')}  ${perRoom}`);
 }
 
 function roomsOf(entered) {

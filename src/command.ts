@@ -36,7 +36,7 @@ export interface Argument {
 /** Returns the values of the flags; what they are follows from the table of the flags. */
 export type ReadOptions = <O extends OptionValues>() => O;
 
-export type OptionValues = { readonly [name: string]: FlagValue | undefined };
+type OptionValues = { readonly [name: string]: FlagValue | undefined };
 
 /** The arguments of a command, and its options as the table of its flags has them. */
 export interface Invocation<O> {

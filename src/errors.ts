@@ -149,7 +149,7 @@ interface Resend {
 const MAX_RETRY_AFTER_MS = 60_000;
 
 /** Decides by the effect of the request and the facts about its last attempt, never by the name of an error. */
-export function decideResend(code: FailureCode, facts: FailureFacts): Resend {
+function decideResend(code: FailureCode, facts: FailureFacts): Resend {
   const { effect, applied = 'no', status, phase, isPermanent, isTruncated = false, retryAfterMs = 0 } = facts;
   const isSafe = effect === 'read' || effect === 'keyed';
   // An operation that a service has not implemented fails again.

@@ -5,7 +5,8 @@ import { checkArgumentEncoding } from './cli/argument-encoding.ts';
 import { runCommandLine } from './cli/command-tree.ts';
 import { prepareCommandLine } from './cli/prepare-command-line.ts';
 import type { CommandEnd, ProcessEnd } from './command.ts';
-import { trimVariables } from './config/settings.ts';
+import { environmentCredentials, secretVariables } from './config/credentials/environment-credentials.ts';
+import { environmentSetting, trimVariables } from './config/settings.ts';
 import type { Context } from './context.ts';
 import {
   Failure,
@@ -28,15 +29,16 @@ const SHUTDOWN_TIMEOUT_MS = 2000;
 
 /** Runs one command line; all output is flushed at its end. Every error is caught here and printed once, on stderr. */
 export async function main(given: Runtime): Promise<ProcessEnd> {
-  const runtime = trimVariables(given);
-  const { stdout: out, stderr: err, env, argv } = runtime;
+  const trimmed = trimVariables(given);
+  const { stdout: out, stderr: err, env, argv } = trimmed;
   const line = prepareCommandLine(argv);
   const { words, command, tokens, asksFor } = line;
   // Before commander: the errors of an invalid command line have a color and a format too.
   const lastToken = (name: string) => tokens.findLast(({ flag }) => flag?.name === name);
+  const runtime = { ...trimmed, credentials: environmentCredentials(env, (flag) => lastToken(flag)?.value) };
   const color = lastToken('color');
   const colorMode = color?.form === '--no-color' ? 'never' : color?.value;
-  const errorFormat = lastToken('error-format')?.value ?? (env.SVC_ERROR_FORMAT || 'text');
+  const errorFormat = lastToken('error-format')?.value ?? environmentSetting('error_format', env) ?? 'text';
   const isJson = errorFormat === 'json';
   const [isQuiet, isVerbose] = [lastToken('quiet') !== undefined, lastToken('verbose') !== undefined];
   const noInput = lastToken('input') ? 'with --no-input' : isCi(env) ? 'with CI set' : undefined;
@@ -54,7 +56,7 @@ export async function main(given: Runtime): Promise<ProcessEnd> {
     return plainStderr.write(text, style);
   };
   const stderr = { ...plainStderr, write };
-  const secrets = [env.SVC_PASSWORD, env.SVC_TOKEN, env.SVC_UPSTREAM_TOKEN].flatMap((secret) => secret ?? []);
+  const secrets = secretVariables(runtime).flatMap((variable) => env[variable] ?? []);
   let report = createReporter(stderr, { isJson, isQuiet, isVerbose: false, secrets });
   try {
     const encodingWarning = checkArgumentEncoding(argv, runtime.readCommandLine ?? (() => undefined));

@@ -56,4 +56,15 @@ export interface Runtime {
   /** Stops the process, as Ctrl-Z does; returns when it is continued. */
   readonly stopProcess: () => void;
   readonly send?: Send;
+  /** The credentials of the environment, which main finds. */
+  readonly credentials?: readonly EnvironmentCredential[];
+}
+
+/** The variables of a credential. With a user name the secret is a password, else a token. */
+export interface EnvironmentCredential {
+  readonly scheme: 'basic' | 'bearer';
+  readonly username?: string | undefined;
+  readonly secret: string;
+  /** The flag that names the variable, which then has to be set. */
+  readonly namedBy?: string;
 }

@@ -29,6 +29,8 @@ const batchForms = {
   '--fail-fast': 'Stop reading lines after the first failure',
   '--max-failures <n|n%>':
     'Stop reading lines after more than n failures, or when over n% of the lines failed (after at least 20)',
+  '--max-spool <size>':
+    'Largest copy on disk of input that cannot be read twice, such as 20G (default: 10G, or half of the free space)',
   '--ordered': 'Write the results in the order of the lines',
 } as const;
 

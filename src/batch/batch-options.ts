@@ -1,6 +1,8 @@
 import type { Settings } from '../client/resolve-settings.ts';
 import { parseDurationOrZeroMs } from '../config/setting-kinds.ts';
+import { environmentSetting } from '../config/settings.ts';
 import { invalidValueFailure, usageFailure } from '../errors.ts';
+import { parseByteSize } from '../files/byte-size.ts';
 import { MIN_TAKE_OVER_MS } from '../files/file-lock.ts';
 import type { Runtime } from '../runtime.ts';
 import type { BatchFlagOptions } from './batch-flags.ts';
@@ -77,7 +79,7 @@ function parseBatchFlags(options: Partial<BatchFlagOptions>, env: Runtime['env']
       const rate = Number(count) / (secondsPerUnit[unit] ?? 1);
       return rate > 0 ? rate : undefined;
     }),
-    shard: parseShard(shard ?? (env.SVC_SHARD || undefined), shard === undefined ? 'SVC_SHARD' : '--shard', env),
+    shard: parseShard(shard ?? environmentSetting('shard', env), shard === undefined ? 'SVC_SHARD' : '--shard', env),
     limit: parseCount('limit', options.limit),
     /** Lines chosen at random: the same ones for the same seed, and all of them in a larger sample. */
     sample: size === undefined ? undefined : { size, seed: options.sampleSeed ?? '0' },
@@ -95,6 +97,7 @@ function parseBatchFlags(options: Partial<BatchFlagOptions>, env: Runtime['env']
       const isValid = limit !== undefined && !(percent && Number(limit) > 100);
       return isValid ? { limit: Number(limit), isPercentage: percent === '%' } : undefined;
     }),
+    maxSpoolBytes: options.maxSpool === undefined ? undefined : parseByteSize('--max-spool', options.maxSpool),
     isOrdered: options.ordered === true,
     /** How long lines wait while no connection can be made; 0 if they fail at once. */
     maxOutageMs: isFailFast ? 0 : parseDurationOrZeroMs('--max-outage', options.maxOutage ?? '5m'),

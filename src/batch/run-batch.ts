@@ -110,7 +110,11 @@ async function sendInput(start: BatchStart, context: Context): Promise<void> {
   const defaults = await readLineDefaults(operation, rows?.lineFlags ?? bodyFlags, tools);
   const split =
     rows?.split ?? splitInput ?? lineSplitter(operation.maxBodyBytes, options.input === '-' ? 'stdin' : options.input);
-  const input = await openBatchInput(options.input, runtime, split, timeoutMs);
+  const input = await openBatchInput(options.input, runtime, split, {
+    firstByteMs: timeoutMs,
+    totalMs: settings.isTimeoutDefault ? undefined : timeoutMs,
+    maxSpoolBytes: options.maxSpoolBytes,
+  });
   const { label } = input;
   const continuesTrace = operation.continuesTrace && !settings.isExact;
   const parent = continuesTrace ? await readParent(given.noParent, context) : undefined;

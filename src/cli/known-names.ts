@@ -1,7 +1,7 @@
 import { readRequestHistory, requestHistoryFile } from '../client/request-history.ts';
 import { LOCAL_PROFILE_NAME, type Profile, readProfiles } from '../config/profile-store.ts';
 import { readProjectFile } from '../config/project-file.ts';
-import { environmentSetting } from '../config/select-profile.ts';
+import { environmentSetting } from '../config/settings.ts';
 import type { KnownNameKind } from '../flag.ts';
 import { firstStringMember, getMember, type JsonNode } from '../json/json-node.ts';
 import type { Runtime } from '../runtime.ts';

@@ -12,7 +12,7 @@ import {
   specFlags,
   yesFlag,
 } from '../commands/command-flags.ts';
-import { type ServiceOptions, serviceFlags } from '../config/settings.ts';
+import { type ConnectionOptions, serviceFlags } from '../config/settings.ts';
 import { type FlagList, flagGroup, joinFlags } from '../flag.ts';
 import { allOperations } from '../operations/all-operations.ts';
 import { filterForms, type ResultOptions } from '../results/output-format.ts';
@@ -218,7 +218,6 @@ function helpFlags(): FlagList<HelpOptions> {
 }
 
 // How to connect to a service, of the flags of all requests.
-function connectFlags(): FlagList<Pick<ServiceOptions, 'profile' | 'local' | 'baseUrl' | 'cacert' | 'cert' | 'key'>> {
-  const names = ['profile', 'local', 'base-url', 'cacert', 'cert', 'key'];
-  return serviceFlags().filter(({ name }) => names.includes(name));
+function connectFlags(): FlagList<ConnectionOptions> {
+  return serviceFlags().filter(({ name }) => !['header', 'timeout', 'retries', 'allow-http'].includes(name));
 }

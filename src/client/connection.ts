@@ -73,7 +73,7 @@ export async function readAuthorization(
   const { url, proxy, isPlainHttpAllowed } = destination;
   if (proxy) report.addSecrets(proxySecrets(proxy));
   const baseUrl = url.href.slice(0, -operation.path.length);
-  const source = requireCredentialSource(authScheme(operation.host, profile.profile), baseUrl, profile, runtime.env);
+  const source = requireCredentialSource(authScheme(operation.host, profile.profile), baseUrl, profile, runtime);
   if (!source) return undefined;
   const isExposed = url.protocol === 'http:' && !isLoopbackUrl(url);
   if (isExposed && !isPlainHttpAllowed)
@@ -89,12 +89,12 @@ export async function readAuthorization(
 }
 
 /** Whether a request could be authorized, if it needs a credential; without a destination, any is `set`. Reads no secret. */
-export function credentialState({ operation, destination, profile }: Settings, env: Runtime['env']) {
+export function credentialState({ operation, destination, profile }: Settings, runtime: Runtime) {
   if (destination?.isLocal) return 'unneeded';
   const auth = authScheme(operation.host, profile.profile);
   try {
-    if (!destination) return findCredentialSource(auth, profile, env) ? 'set' : 'missing';
-    return requireCredentialSource(auth, destination.url.origin, profile, env) ? 'set' : 'unneeded';
+    if (!destination) return findCredentialSource(auth, profile, runtime) ? 'set' : 'missing';
+    return requireCredentialSource(auth, destination.url.origin, profile, runtime) ? 'set' : 'unneeded';
   } catch (error) {
     if (error instanceof Failure) return 'missing';
     throw error;

@@ -27,6 +27,7 @@ import {
 } from '../config/select-profile.ts';
 import { applyProfileChanges, type ProfileChanges, readProfileChanges } from '../config/setting-kinds.ts';
 import {
+  environmentSetting,
   type ServiceOptions,
   type Setting,
   type StoredOptions,
@@ -52,7 +53,9 @@ export const runAuthLogin: RunCommand<LoginOptions> = async ({ options }, contex
   const { runtime, report } = context;
   const stored = await readProfiles(context);
   const current = stored.current === LOCAL_PROFILE_NAME ? undefined : stored.current;
-  const name = parseProfileName(options.profile || runtime.env.SVC_PROFILE || current || DEFAULT_PROFILE_NAME);
+  const name = parseProfileName(
+    options.profile || environmentSetting('profile', runtime.env) || current || DEFAULT_PROFILE_NAME,
+  );
   const changes = readProfileChanges(options, runtime.cwd);
   requireValues(changes, name);
   const earlier = getProfile(stored, name);
@@ -86,7 +89,7 @@ export const runAuthLogin: RunCommand<LoginOptions> = async ({ options }, contex
   const isNewlyUsed = stored.current === undefined && selected === name && name !== DEFAULT_PROFILE_NAME;
   const target = `profile "${name}"${isNewlyUsed ? ' (now in use)' : ''} in ${profileStorePath(runtime)}`;
   await report.note(`stored in ${target}; next: svc doctor --probe --profile ${name}`);
-  if (selected !== name && !runtime.env.SVC_PROFILE)
+  if (selected !== name && !environmentSetting('profile', runtime.env))
     await report.note(`the profile in use is still "${selected}"; to use this one, run: svc profile use ${name}`);
 };
 
@@ -279,7 +282,7 @@ async function verifyPassword(name: string, { credential_command, ...profile }: 
     variable && ['url', 'username', 'secret'].includes(kind) ? [variable] : [],
   );
   const env = Object.fromEntries(Object.entries(runtime.env).filter(([variable]) => !variables.includes(variable)));
-  const ownContext = { ...context, runtime: { ...runtime, env } };
+  const ownContext = { ...context, runtime: { ...runtime, env, credentials: [] } };
   let settings: Settings | undefined;
   try {
     settings = await resolveSettings(feedbackSchemaOperation, {}, ownContext, selected);

@@ -20,7 +20,7 @@ import {
   parseHeaderFlags,
   readProfileChanges,
 } from '../config/setting-kinds.ts';
-import type { ServiceOptions, StoredOptions } from '../config/settings.ts';
+import { environmentSetting, type ServiceOptions, type StoredOptions } from '../config/settings.ts';
 import type { Context } from '../context.ts';
 import { Failure, usageFailure } from '../errors.ts';
 import { describeFileError } from '../files/file-errors.ts';
@@ -107,7 +107,7 @@ export const runProfileRemove: RunCommand<OptionsOfList<typeof yesFlag>> = async
 export const runProfileList: RunCommand<ResultOptions> = async ({ options }, context) => {
   const output = await openResultOutput('rows', options, context);
   const stored = await readProfiles(context);
-  const inUse = context.runtime.env.SVC_PROFILE || stored.current || DEFAULT_PROFILE_NAME;
+  const inUse = environmentSetting('profile', context.runtime.env) || stored.current || DEFAULT_PROFILE_NAME;
   const rows = [...Object.keys(stored.profiles).sort(), LOCAL_PROFILE_NAME].map((name) => {
     const { base_url } = name === LOCAL_PROFILE_NAME ? { base_url: 'the local service' } : getProfile(stored, name);
     return { name, in_use: name === inUse, base_url: base_url === undefined ? null : redactUserInfo(base_url) };
@@ -142,7 +142,7 @@ async function showProfile(requestedName: string | undefined, options: ResultOpt
   let problem: unknown;
   const credentials = (isLocal ? [] : (['basic', 'bearer'] as const)).flatMap((scheme) => {
     try {
-      const found = findCredentialSource(scheme, selected, context.runtime.env);
+      const found = findCredentialSource(scheme, selected, context.runtime);
       return found ? [{ scheme, source: found.description, username: found.username, origins: found.origins }] : [];
     } catch (error) {
       problem = error;

@@ -7,6 +7,7 @@ import { readConnectOptions } from '../config/connect-options.ts';
 import { dataDirectory } from '../config/directories.ts';
 import { isPostgresUrl, parsePostgresUrl, readPostgresPassword } from '../config/postgres-address.ts';
 import { parseDurationOrZeroMs } from '../config/setting-kinds.ts';
+import { environmentSetting } from '../config/settings.ts';
 import type { Context } from '../context.ts';
 import { Failure, invalidValueFailure, toFailure, usageFailure } from '../errors.ts';
 import { parseAgeStart } from '../fields/string-formats.ts';
@@ -134,7 +135,10 @@ function readDataFlag(data: string | undefined, runtime: Runtime) {
     if (/^[a-z][a-z0-9+.-]+:\/\//i.test(data)) throw usageFailure('--data cannot be a URL of this kind', hint);
     return { databaseFile: resolve(runtime.cwd, data), address: undefined };
   }
-  const address = data === undefined ? undefined : parsePostgresUrl(data, runtime.env.PGUSER || systemUserName());
+  const address =
+    data === undefined
+      ? undefined
+      : parsePostgresUrl(data, environmentSetting('pguser', runtime.env) ?? systemUserName());
   return { databaseFile: databaseFileIn(dataDirectory(runtime)), address };
 }
 
@@ -203,7 +207,7 @@ async function openServeService(
 async function openUpstream(text: string | undefined, runtime: Runtime, signal: AbortSignal) {
   if (text === undefined) return undefined;
   const base = parseBaseUrl(text, '--upstream');
-  const token = runtime.env.SVC_UPSTREAM_TOKEN || undefined;
+  const token = environmentSetting('upstream_token', runtime.env);
   if (token && base.protocol === 'http:' && !isLoopbackUrl(base))
     throw new Failure('safety_check', `SVC_UPSTREAM_TOKEN would be sent to ${base.origin} over plain http`, {
       hint: 'use an https:// URL with --upstream',

@@ -3,6 +3,7 @@ import { isLoopbackUrl } from '../http/proxy.ts';
 import { redactUserInfo } from '../output/redaction.ts';
 import type { Runtime } from '../runtime.ts';
 import type { Profile } from './profile-store.ts';
+import { environmentSetting, findSetting } from './settings.ts';
 
 export const serviceHosts = ['trace', 'chat', 'train'] as const;
 
@@ -23,11 +24,11 @@ export function findBaseUrl(
   env: Runtime['env'],
   profile: Profile,
 ): { readonly source: string; readonly text: string } | undefined {
-  const prefix = host.toUpperCase();
   const candidates: readonly (readonly [source: string, value: string | undefined])[] = [
     ['--base-url', flag],
-    [`SVC_${prefix}_BASE_URL`, env[`SVC_${prefix}_BASE_URL`]],
-    ['SVC_BASE_URL', env.SVC_BASE_URL],
+    ...([`${host}_base_url`, 'base_url'] as const).map(
+      (name) => [findSetting(name).variable ?? '', environmentSetting(name, env)] as const,
+    ),
     [`${host}_base_url of the profile`, profile[`${host}_base_url`]],
     ['base_url of the profile', profile.base_url],
   ];

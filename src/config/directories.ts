@@ -1,15 +1,18 @@
 import { isAbsolute, join, resolve } from 'node:path';
 import type { Runtime } from '../runtime.ts';
+import { environmentSetting, type SettingName } from './settings.ts';
 
-export function configDirectory({ env, home, cwd }: Runtime): string {
-  return env.SVC_CONFIG_DIR ? resolve(cwd, env.SVC_CONFIG_DIR) : xdgDirectory(env.XDG_CONFIG_HOME, home, '.config');
+export function configDirectory(runtime: Runtime): string {
+  return ownDirectory('config_dir', 'xdg_config_home', '.config', runtime);
 }
 
-export function dataDirectory({ env, home, cwd }: Runtime): string {
-  return env.SVC_DATA_DIR ? resolve(cwd, env.SVC_DATA_DIR) : xdgDirectory(env.XDG_DATA_HOME, home, '.local/share');
+export function dataDirectory(runtime: Runtime): string {
+  return ownDirectory('data_dir', 'xdg_data_home', '.local/share', runtime);
 }
 
-// Relative paths are ignored (XDG Base Directory Specification): they would change with the working directory.
-function xdgDirectory(named: string | undefined, home: string, fallback: string): string {
+// Relative parents are ignored (XDG Base Directory Specification): they would change with the working directory.
+function ownDirectory(own: SettingName, parent: SettingName, fallback: string, { env, home, cwd }: Runtime): string {
+  const [directory, named] = [environmentSetting(own, env), environmentSetting(parent, env)];
+  if (directory) return resolve(cwd, directory);
   return join(named && isAbsolute(named) ? named : join(home, fallback), 'svc');
 }

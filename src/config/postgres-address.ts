@@ -6,6 +6,7 @@ import { fileFailure, isNotFoundError } from '../files/file-errors.ts';
 import { requireTrustedFile, type TrustOptions } from '../files/trusted-file.ts';
 import { isLoopbackUrl } from '../http/proxy.ts';
 import type { Runtime } from '../runtime.ts';
+import { environmentSetting } from './settings.ts';
 
 export interface PostgresAddress {
   /** A host name, or the directory of a Unix socket. */
@@ -75,11 +76,13 @@ export async function readPostgresPassword(
   { env, home, userId }: Pick<Runtime, 'env' | 'home' | 'userId'>,
   warn: TrustOptions['warn'],
 ): Promise<string | undefined> {
-  if (env.PGPASSWORD) return env.PGPASSWORD;
-  const file = env.PGPASSFILE || join(home, '.pgpass');
+  const password = environmentSetting('pgpassword', env);
+  if (password) return password;
+  const named = environmentSetting('pgpassfile', env);
+  const file = named ?? join(home, '.pgpass');
   await requireTrustedFile(file, { userId, warn });
   const text = await readFile(file, 'utf8').catch((error: unknown) => {
-    if (!env.PGPASSFILE && isNotFoundError(error)) return '';
+    if (!named && isNotFoundError(error)) return '';
     throw fileFailure(`read PGPASSFILE ${file}`, error);
   });
   return findPassword(text, address);

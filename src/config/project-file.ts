@@ -12,7 +12,7 @@ import { decodeUtf8, formatPosition, positionAt } from '../json/utf8.ts';
 import type { Reporter } from '../output/reporter.ts';
 import { shellWord } from '../output/shell-quote.ts';
 import type { Runtime } from '../runtime.ts';
-import { settings } from './settings.ts';
+import { environmentSetting, settings } from './settings.ts';
 
 export interface ProjectSettings {
   readonly path: string;
@@ -32,7 +32,7 @@ export async function readProjectFile(
   runtime: Pick<Runtime, 'env' | 'cwd' | 'userId'>,
   warn: Reporter['warn'],
 ): Promise<ProjectSettings | undefined> {
-  if (runtime.env.SVC_NO_PROJECT_FILE) return undefined;
+  if (environmentSetting('no_project_file', runtime.env)) return undefined;
   for (let directory = runtime.cwd; ; directory = dirname(directory)) {
     const path = join(directory, PROJECT_FILE_NAME);
     const link = await lstat(path).catch(() => undefined);

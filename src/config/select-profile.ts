@@ -13,7 +13,7 @@ import {
   readProfiles,
 } from './profile-store.ts';
 import type { ProjectSettings } from './project-file.ts';
-import { findSetting, type ServiceOptions, type SettingName, settingFlagName } from './settings.ts';
+import { environmentSetting, findSetting, type ServiceOptions, type SettingName, settingFlagName } from './settings.ts';
 
 export interface SelectedProfile {
   readonly name: string;
@@ -30,13 +30,13 @@ export async function selectProfile(
 ): Promise<SelectedProfile> {
   if (isLocal && named && named !== LOCAL_PROFILE_NAME)
     throw usageFailure('--local cannot be combined with --profile', 'remove one of them');
-  const requestedName = isLocal ? LOCAL_PROFILE_NAME : named || context.runtime.env.SVC_PROFILE;
+  const requestedName = isLocal ? LOCAL_PROFILE_NAME : named || environmentSetting('profile', context.runtime.env);
   const requestedBy = isLocal ? '--local' : named ? '--profile' : 'SVC_PROFILE';
   // Named on the command line or in the environment, "local" needs no store, not even one that can be read.
   const stored =
     requestedName === LOCAL_PROFILE_NAME
       ? { profiles: {} }
-      : await readProfiles(context, !requestedName && isEnvironmentComplete(baseUrl, context.runtime.env));
+      : await readProfiles(context, !requestedName && isEnvironmentComplete(baseUrl, context.runtime));
   const name = requestedName || stored.current || DEFAULT_PROFILE_NAME;
   if (name === LOCAL_PROFILE_NAME)
     return { name, source: requestedName ? requestedBy : 'svc profile use', isLocal: true, profile: {} };
@@ -66,10 +66,10 @@ export function schemeOrigins(scheme: 'basic' | 'bearer', profile: Profile): str
 }
 
 // With a base URL, and a credential if it needs one: no profile is needed.
-function isEnvironmentComplete(baseUrl: string | undefined, env: Runtime['env']): boolean {
+function isEnvironmentComplete(baseUrl: string | undefined, { env, credentials = [] }: Runtime): boolean {
   const text = serviceHosts.map((host) => findBaseUrl(host, baseUrl, env, {})?.text).find((one) => one !== undefined);
   if (text === undefined || !URL.canParse(text)) return false;
-  return Boolean(env.SVC_TOKEN || env.SVC_PASSWORD) || isLoopbackUrl(new URL(text));
+  return credentials.some(({ secret }) => env[secret]) || isLoopbackUrl(new URL(text));
 }
 
 /** The origins of a profile's base URLs, of all hosts or of those given. */
@@ -122,10 +122,6 @@ export function resolveSetting(
   for (const [source, label, value] of candidates)
     if (typeof value === 'string' && value !== '') return { text: value, source, label };
   return undefined;
-}
-
-export function environmentSetting(name: SettingName, env: Runtime['env']): string | undefined {
-  return env[findSetting(name).variable ?? ''] || undefined;
 }
 
 export type HistoryMode = 'off' | 'on' | 'bodies';

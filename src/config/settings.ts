@@ -7,6 +7,7 @@ const placeholders = {
   username: '<text>',
   project: '<entity/project>',
   secret: '<text>',
+  variable: '<variable>',
   headers: '<name: value>',
   command: '<command>',
   file: '<file>',
@@ -51,6 +52,7 @@ export const settings = [
   { name: 'username', kind: 'username', summary: 'User name for feedback and calls', flag: 'profiles', variable: 'SVC_USERNAME', isStored: true },
   { name: 'password', kind: 'secret', summary: 'Password for feedback and calls', variable: 'SVC_PASSWORD', isStored: true },
   { name: 'token', kind: 'secret', summary: 'Token for chat completions and training jobs', variable: 'SVC_TOKEN', isStored: true },
+  { name: 'token_env', kind: 'variable', summary: 'Environment variable that holds the token, instead of SVC_TOKEN', flag: 'requests' },
   { name: 'credential_command', kind: 'command', summary: 'Program that prints the password or token: a command line or a JSON array, run without a shell', flag: 'profiles', isStored: true },
   { name: 'trace_auth', kind: 'choice', summary: 'Authorization of feedback and calls: the user name and password, or the token', flag: 'profiles', isStored: true, choices: ['basic', 'bearer'], default: 'basic' },
   { name: 'headers', kind: 'headers', summary: 'Header to add (repeatable)', flag: 'requests', flagName: 'header', short: 'H', isStored: true },
@@ -116,6 +118,11 @@ export function trimVariables(runtime: Runtime): Runtime {
   return { ...runtime, env: { ...runtime.env, ...Object.fromEntries(trimmed) } };
 }
 
+/** The variable of a setting; undefined if it is unset or empty. */
+export function environmentSetting(name: SettingName, env: Runtime['env']): string | undefined {
+  return env[findSetting(name).variable ?? ''] || undefined;
+}
+
 export function findSetting(name: SettingName): Setting {
   return settings.find((setting) => setting.name === name) ?? { name, kind: 'text', summary: '' };
 }
@@ -160,6 +167,9 @@ const connectionForms = {
 
 /** The flags of all requests: where they go, and how. */
 export type ServiceOptions = OptionsOf<Extract<AnySetting, { flag: 'requests' }>> & Options<typeof connectionForms>;
+
+/** Of these, the flags that say where requests go and with which credentials. */
+export type ConnectionOptions = Omit<ServiceOptions, 'header' | 'timeout' | 'retries' | 'allowHttp'>;
 
 export function serviceFlags(): FlagList<ServiceOptions> {
   const names = settings.flatMap((setting: Setting & { readonly name: SettingName }) =>

@@ -1,8 +1,21 @@
 import { fstat, type Stats, writeFile } from 'node:fs';
-import { type FileHandle, mkdir, open, readdir, readlink, realpath, rename, rm, stat, unlink } from 'node:fs/promises';
+import {
+  type FileHandle,
+  mkdir,
+  open,
+  readdir,
+  readlink,
+  realpath,
+  rename,
+  rm,
+  stat,
+  statfs,
+  unlink,
+} from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { Failure, usageFailure } from '../errors.ts';
+import { formatByteSize } from './byte-size.ts';
 import { errorCode, fileFailure, isNotFoundError, undefinedIfNotFound, withFileFailure } from './file-errors.ts';
 
 /** Creates a directory and its parents durably; false if it already existed. Throws system errors. */
@@ -56,6 +69,32 @@ export async function openAnonymousFile(directory: string): Promise<FileHandle> 
   const { handle, path } = await openFirstFree((count) => join(directory, `.spool.${count}`), 0o600);
   await unlink(path);
   return handle;
+}
+
+const MAX_SPOOL_BYTES = 10 * 1024 ** 3;
+
+/**
+ * An unnamed file for the copy of an input that can be read only once. Throws Failure `local_file` for a copy of more than
+ * `maxBytes`: if undefined, 10 GiB or half of the free space there, whichever is less.
+ */
+export async function openSpool(directory: string, maxBytes?: number) {
+  const handle = await openAnonymousFile(directory);
+  const { bavail, bsize, blocks } = await statfs(directory);
+  const halfFree = blocks === 0 ? MAX_SPOOL_BYTES : Math.floor((bavail * bsize) / 2);
+  const limit = maxBytes ?? Math.min(MAX_SPOOL_BYTES, halfFree);
+  const origin = maxBytes === undefined && limit === halfFree ? 'half of the free space there' : 'the limit';
+  let bytes = 0;
+  const append = async (chunk: Uint8Array, label: string, hint?: string): Promise<void> => {
+    const action = `keep a copy of ${label} in ${directory}`;
+    bytes += chunk.length;
+    if (bytes > limit)
+      throw new Failure('local_file', `cannot ${action}: it has more than ${formatByteSize(limit)}, ${origin}`, {
+        hint: 'raise the limit with --max-spool, such as --max-spool 20G, or name a regular file',
+        applied: 'no',
+      });
+    await withFileFailure(action, () => handle.appendFile(chunk), { ...(hint && { hint }), applied: 'no' });
+  };
+  return { handle, append };
 }
 
 // `wx+` makes sure that no other process has the file.

@@ -6,7 +6,7 @@ export type HttpHeaders = readonly (readonly [name: string, value: string])[];
 export type RequestBody = Uint8Array | StreamedBody;
 
 /** Chunks of a body with their total length, if it is known. It can be read once. */
-export interface StreamedBody {
+interface StreamedBody {
   readonly length: number | undefined;
   readonly chunks: () => AsyncIterable<Uint8Array>;
   /** Reads a small body at once, which is faster than chunk by chunk. */

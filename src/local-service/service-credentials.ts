@@ -3,6 +3,7 @@ import { timingSafeEqual } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { basicAuthorization } from '../config/credentials/credential.ts';
+import { environmentSetting } from '../config/settings.ts';
 import { usageFailure } from '../errors.ts';
 import { pathExists, withFileFailure } from '../files/file-errors.ts';
 import { acquireLock } from '../files/file-lock.ts';
@@ -35,7 +36,9 @@ export async function loadServiceCredentials(
     await requireTrustedFile(file, trust);
     return requireValid(await readCredentials(file), file);
   }
-  const { SVC_USERNAME: username, SVC_PASSWORD: password, SVC_TOKEN: token } = env;
+  const [username, password, token] = (['username', 'password', 'token'] as const).map((name) =>
+    environmentSetting(name, env),
+  );
   if (!username !== !password) throw usageFailure('SVC_USERNAME and SVC_PASSWORD go together', 'set both or none');
   if (username && password && token) return requireValid({ username, password, token }, undefined);
   const file = `${databaseFile}.credentials.json`;

@@ -69,7 +69,7 @@ const factFields = {
   },
 } as const satisfies { readonly [name: string]: FactField };
 
-export type FactName = keyof typeof factFields;
+type FactName = keyof typeof factFields;
 
 const fields: readonly (readonly [name: string, field: FactField])[] = Object.entries(factFields);
 

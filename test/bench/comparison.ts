@@ -11,14 +11,14 @@ export interface Benchmark {
 }
 
 /** The maximum ratio of the time of one peer to that of another. */
-export interface Aim {
+interface Aim {
   readonly peer: string;
   readonly to: string;
   readonly most: number;
 }
 
 /** The result of one peer. */
-export interface Row {
+interface Row {
   readonly name: string;
   /** Milliseconds. */
   readonly median: number;

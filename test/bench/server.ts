@@ -1,7 +1,7 @@
 import { createServer, type ServerResponse } from 'node:http';
 
 /** Chunks of a stream that is read for its rate. */
-export const CHUNKS = 50_000;
+const CHUNKS = 50_000;
 
 // Milliseconds until a slow response.
 const SLOW = 20;

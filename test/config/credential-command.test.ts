@@ -80,7 +80,7 @@ describe('a credential_command', () => {
     const result = await sendRequest(chat, cwd, { runtime });
     expect(result).toMatchObject({ code: 4, stdout: '', authorization: undefined });
     expect(result.stderr).toContain(why);
-    expect(result.stderr).toContain(why.startsWith('is empty') ? 'the credential_command of' : join(cwd, 'give'));
+    expect(result.stderr).toContain(why.startsWith('contains') ? 'the credential_command of' : join(cwd, 'give'));
     expect(result.stderr).not.toMatch(/secret-\d|xxx|one/);
   });
 
@@ -122,8 +122,11 @@ describe('a credential_command', () => {
   });
 
   it.each([
-    [{ SVC_BASE_URL: 'https://other.test/a$b/v1' }, "NEW_NAME --base-url 'https://other.test/a$b', or set SVC_TOKEN"],
-    [{ SVC_BASE_URL: 'https://svc.test' }, 'default, or set SVC_TOKEN'],
+    [
+      { SVC_BASE_URL: 'https://other.test/a$b/v1' },
+      "NEW_NAME --base-url 'https://other.test/a$b' (--no-token if it needs none), or set SVC_TOKEN",
+    ],
+    [{ SVC_BASE_URL: 'https://svc.test' }, 'default (--no-token if it needs none), or set SVC_TOKEN'],
   ])('is missing: the hint names a new profile for a base URL that is not in the profile: %j', async (env, hint) => {
     const cwd = temporaryDirectory();
     await svc(['profile', 'set', 'default', '--base-url', 'https://svc.test'], { cwd });

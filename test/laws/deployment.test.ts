@@ -29,7 +29,7 @@ const concurrency = object({ group: text, 'cancel-in-progress': { type: 'boolean
 const workflowStep: Schema = {
   ...object({
     name: text,
-    uses: { type: 'string', pattern: '^[\\w-]+/[\\w-]+@(v\\d+(\\.\\d+)*|[0-9a-f]{40})$' },
+    uses: { type: 'string', pattern: '^[\\w-]+/[\\w-]+@[0-9a-f]{40}$' },
     with: { type: 'object', additionalProperties: { type: ['string', 'number', 'boolean'] } },
     run: text,
     env: variables,

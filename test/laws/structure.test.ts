@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { type Setting, settings } from '../../src/config/settings.ts';
 import { questionsUrl, version } from '../../src/version.ts';
 
 const root = new URL('../../src/', import.meta.url).pathname;
@@ -105,6 +106,20 @@ describe('the source', () => {
     const imported = new Set(files.flatMap(({ name, text }) => importsOf(name, text).map(({ target }) => target)));
     const names = files.map(({ name }) => name).filter((name) => !name.startsWith('json/webassembly/'));
     expect(names.filter((name) => !imported.has(name) && !loadedOtherwise.includes(name))).toEqual([]);
+  });
+
+  it('reads settings from the environment in their table only', () => {
+    const variables = settings.flatMap(({ variable }: Setting) =>
+      variable && /^(SVC|PG)/.test(variable) ? variable : [],
+    );
+    const reads = files.flatMap(({ name, text }) =>
+      variables.flatMap((variable) =>
+        new RegExp(`env(\\.|\\[['"])${variable}\\b|\\{[^{}'"\n]*\\b${variable}\\b[^{}]*\\} = [\\w.]*env\\b`).test(text)
+          ? `${name} reads ${variable}: write environmentSetting(name, env), or resolveSetting(name, sources)`
+          : [],
+      ),
+    );
+    expect(reads).toEqual([]);
   });
 
   it('is made of files of one idea, up to 400 lines', () => {

@@ -6,7 +6,7 @@ import { helpTopicNames } from '../../src/cli/tool-commands.ts';
 import { flagForms } from '../../src/flag.ts';
 
 /** The files of the directory in which lines are typed. */
-export const directoryFiles = ['a file.json', 'groups.jsonl', 'sub/inner.json'];
+const directoryFiles = ['a file.json', 'groups.jsonl', 'sub/inner.json'];
 
 /** What svc knows in the tests of completion. */
 export const knownNames = {

@@ -5,7 +5,7 @@ import { addAbortSignal, Readable } from 'node:stream';
 import { limitInputTime } from '../../body/input-reader.ts';
 import { Failure } from '../../errors.ts';
 import { fileFailure, withFileFailure } from '../../files/file-errors.ts';
-import { openAnonymousFile } from '../../files/file-replacement.ts';
+import { openSpool } from '../../files/file-replacement.ts';
 import { openInputFile, unreadableInputFailure } from '../../files/read-input.ts';
 import { type InputLine, splitLines } from '../../files/split-lines.ts';
 import { createDeadline } from '../../http/time-limits.ts';
@@ -61,14 +61,30 @@ export async function* rejectJsonArray(
   return undefined;
 }
 
-/** Opens a file of lines, or stdin for `-`; the time limit is for the first bytes of a FIFO. Throws Failure `local_file`. */
+export interface InputLimits {
+  /** For the first bytes of a FIFO. */
+  readonly firstByteMs?: number | undefined;
+  /** For a pipe or device that is copied, from its opening to its end. */
+  readonly totalMs?: number | undefined;
+  readonly maxSpoolBytes?: number | undefined;
+}
+
+/** Opens a file of lines, or stdin for `-`. Throws Failure `local_file`. */
 export async function openBatchInput(
   displayPath: string,
   runtime: Pick<Runtime, 'cwd' | 'stdin' | 'after' | 'elapsed'>,
   split: LineSplitter,
-  timeoutMs?: number,
+  limits: InputLimits = {},
 ): Promise<BatchInput> {
-  if (displayPath === '-') return createInput('stdin', undefined, async () => runtime.stdin, split);
+  const copy = (label: string, source: Readable, directory: string, signal: AbortSignal): Promise<FileHandle> =>
+    copyInput(
+      label,
+      source,
+      directory,
+      limitInputTime(label, signal, runtime, createDeadline(limits.totalMs, runtime)),
+      limits,
+    );
+  if (displayPath === '-') return createInput('stdin', undefined, async () => runtime.stdin, split, copy);
   const path = resolve(runtime.cwd, displayPath);
   const totalBytes = await withFileFailure(`read ${displayPath}`, async () => {
     const found = await stat(path);
@@ -78,11 +94,33 @@ export async function openBatchInput(
   });
   const openStream = async (signal: AbortSignal): Promise<Readable> => {
     if (totalBytes !== undefined) return (await openInputFile(path, displayPath, signal)).stream;
-    const limit = limitInputTime(displayPath, signal, runtime, createDeadline(timeoutMs, runtime));
+    const limit = limitInputTime(displayPath, signal, runtime, createDeadline(limits.firstByteMs, runtime));
     const { stream } = await openInputFile(path, displayPath, limit.signal);
     return stream.once('readable', limit.cancel).once('close', limit.cancel);
   };
-  return createInput(displayPath, totalBytes, openStream, split);
+  return createInput(displayPath, totalBytes, openStream, split, copy);
+}
+
+async function copyInput(
+  label: string,
+  source: Readable,
+  directory: string,
+  { signal, cancel }: ReturnType<typeof limitInputTime>,
+  { maxSpoolBytes }: InputLimits,
+): Promise<FileHandle> {
+  let handle: FileHandle | undefined;
+  try {
+    const spool = await openSpool(directory, maxSpoolBytes);
+    handle = spool.handle;
+    for await (const chunk of addAbortSignal(signal, source)) await spool.append(chunk, label);
+    return handle;
+  } catch (error) {
+    await handle?.close();
+    signal.throwIfAborted();
+    throw fileFailure(`copy ${label} to compare it with earlier runs`, error);
+  } finally {
+    cancel();
+  }
 }
 
 function createInput(
@@ -90,6 +128,7 @@ function createInput(
   totalBytes: number | undefined,
   openStream: (signal: AbortSignal) => Promise<Readable>,
   split: LineSplitter,
+  copyTo?: (label: string, source: Readable, directory: string, signal: AbortSignal) => Promise<FileHandle>,
 ) {
   let stream: Readable | undefined;
   let copy: FileHandle | undefined;
@@ -119,17 +158,7 @@ function createInput(
     /** Copies a pipe into an unnamed file in a directory, to be read again; the signal ends that with its reason. */
     keep: async (directory: string, signal: AbortSignal): Promise<void> => {
       if (copy || totalBytes !== undefined) return;
-      const source = addAbortSignal(signal, await openStream(stopped.signal));
-      let handle: FileHandle | undefined;
-      try {
-        handle = await openAnonymousFile(directory);
-        for await (const chunk of source) await handle.writeFile(chunk);
-        copy = handle;
-      } catch (error) {
-        await handle?.close();
-        signal.throwIfAborted();
-        throw fileFailure(`copy ${label} to compare it with earlier runs`, error);
-      }
+      copy = await copyTo?.(label, await openStream(stopped.signal), directory, signal);
     },
   };
 }

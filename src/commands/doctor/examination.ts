@@ -3,14 +3,13 @@ import { missingBaseUrl } from '../../config/destination.ts';
 import { DEFAULT_PROFILE_NAME } from '../../config/profile-store.ts';
 import { readProjectFile } from '../../config/project-file.ts';
 import { type SelectedProfile, type SettingSources, selectProfile } from '../../config/select-profile.ts';
-import type { ServiceOptions } from '../../config/settings.ts';
+import { type ConnectionOptions, environmentSetting } from '../../config/settings.ts';
 import type { Context } from '../../context.ts';
 import { Failure, type FailureCode } from '../../errors.ts';
 import type { OptionsOfList } from '../../flag.ts';
 import type { doctorFlags } from '../command-flags.ts';
 
-export type DoctorOptions = Pick<ServiceOptions, 'profile' | 'local' | 'baseUrl' | 'cacert' | 'cert' | 'key'> &
-  OptionsOfList<typeof doctorFlags>;
+export type DoctorOptions = ConnectionOptions & OptionsOfList<typeof doctorFlags>;
 
 /** A problem. With a code it fails the examination, without one it is a warning. */
 interface DoctorFinding {
@@ -50,7 +49,7 @@ export async function openExamination(options: DoctorOptions, context: Context):
   const report = { warn, note: warn };
   // A profile that cannot be read is reported; the rest is examined as if it were empty.
   const selected = (await capture(() => selectProfile(options, { runtime, report }))) ?? {
-    name: options.profile || env.SVC_PROFILE || DEFAULT_PROFILE_NAME,
+    name: options.profile || environmentSetting('profile', env) || DEFAULT_PROFILE_NAME,
     source: 'could not be read',
     isLocal: false,
     profile: {},

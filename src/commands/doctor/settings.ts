@@ -1,8 +1,7 @@
 import { findBaseUrl, serviceHosts } from '../../config/base-url.ts';
 import {
   type AuthScheme,
-  basicAuthorization,
-  bearerAuthorization,
+  authorizationOf,
   findCredentialSource,
   isOpenOrigin,
 } from '../../config/credentials/credential.ts';
@@ -85,9 +84,9 @@ function settingRow(name: SettingName, setting: Setting, examination: Examinatio
 /** The source and the destination of a credential, without reading it, so no command is run for it. */
 export async function examineCredential(
   scheme: AuthScheme,
-  { selected, sources: { env }, baseUrls, findings, capture }: Examination,
+  { selected, context, baseUrls, findings, capture }: Examination,
 ): Promise<{ readonly row: SettingRow; readonly readyOrigins: readonly string[]; readonly isSent: boolean }> {
-  const source = await capture(() => findCredentialSource(scheme, selected, env));
+  const source = await capture(() => findCredentialSource(scheme, selected, context.runtime));
   const matching = baseUrls.filter(({ host }) => authScheme(host, selected.profile) === scheme);
   const origins = [...new Set(matching.map(({ url }) => url.origin))];
   const openOrigins = origins.filter((origin) => isOpenOrigin(new URL(origin), selected.profile));
@@ -97,11 +96,8 @@ export async function examineCredential(
   }
   const { username, description, origins: ownOrigins } = source;
   // The secret of the environment is known; to read that of a profile could run a command.
-  const isFromEnvironment = ownOrigins === undefined;
-  await capture(() => {
-    if (username !== undefined) basicAuthorization(username, (isFromEnvironment && env.SVC_PASSWORD) || '');
-    else if (isFromEnvironment) bearerAuthorization(env.SVC_TOKEN ?? '', description);
-  });
+  const { secret = username === undefined ? undefined : '' } = source;
+  if (secret !== undefined) await capture(() => authorizationOf(source, secret));
   const allowedOrigins = origins.filter((origin) => ownOrigins?.includes(origin) ?? true);
   for (const origin of origins.filter((one) => ![...allowedOrigins, ...openOrigins].includes(one)))
     findings.push({

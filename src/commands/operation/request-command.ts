@@ -7,7 +7,7 @@ import { resolveSettings, type Settings } from '../../client/resolve-settings.ts
 import type { RunCommand } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { usageFailure } from '../../errors.ts';
-import { isGiven } from '../../flag.ts';
+import { type Flag, isGiven } from '../../flag.ts';
 import { createDeadline, type Deadline } from '../../http/time-limits.ts';
 import type { Operation } from '../../operations/operation.ts';
 import { type RunReport, withRunReport } from '../../reports/run-report.ts';
@@ -33,8 +33,17 @@ export function requestCommand(
     const { args, options } = invocation;
     const { runtime } = context;
     const isBatch = options.batch !== undefined || options.rows !== undefined;
-    const batchFlag = isBatch ? undefined : [...batchFlags, ...promptFlags].find(({ name }) => isGiven(options, name));
-    if (batchFlag) throw usageFailure(`--${batchFlag.name} works only with --batch or --rows`, 'write --batch <file>');
+    // A training job may be copied to disk as well.
+    const isOwn = (name: string): boolean => name === 'max-spool' && typeof operation.arguments?.as === 'object';
+    const isMisplaced = ({ name }: Flag): boolean => !isBatch && isGiven(options, name) && !isOwn(name);
+    const batchFlag = [...batchFlags, ...promptFlags].find(isMisplaced);
+    if (batchFlag)
+      throw usageFailure(
+        `--${batchFlag.name} works only with --batch or --rows`,
+        batchFlag.name === 'prompt'
+          ? 'write a single prompt as an argument: svc chat "<prompt>"'
+          : 'write --batch <file>',
+      );
     const given = readBodyFlags(operation, options);
     rejectInvalidFlags(operation, given, runtime.now());
     fileReference(options.expectSchema ?? '', '--expect-schema');

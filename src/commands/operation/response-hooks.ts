@@ -27,7 +27,7 @@ import type { ResultView } from '../../results/show-response.ts';
 import { appendGithubVariables, traceExports } from '../../trace/trace-context.ts';
 import type { RequestStart } from './request-command.ts';
 
-export interface PrintedResponse {
+interface PrintedResponse {
   readonly doc: JsonDocument;
   readonly timing: ExchangeTiming;
   readonly facts: ReceivedFacts;

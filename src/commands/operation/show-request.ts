@@ -12,6 +12,7 @@ import { isSecretHeader, REDACTED, redactHeaders, redactSecretFields } from '../
 import { shellQuote, shellWord } from '../../output/shell-quote.ts';
 import { openSink } from '../../output/sink.ts';
 import type { Writer } from '../../output/writer.ts';
+import type { Runtime } from '../../runtime.ts';
 
 /** Shows a request instead of sending it, in the place of a result: on stdout, or in the file of `-o`. */
 export async function showRequest(prepared: PreparedRequest, settings: Settings, context: Context): Promise<void> {
@@ -28,7 +29,7 @@ async function showDryRun(prepared: PreparedRequest, settings: Settings, writer:
   const { destination, format, profile } = settings;
   const scheme = authScheme(operation.host, profile.profile) === 'basic' ? 'Basic ' : 'Bearer ';
   // None where the request would fail for lack of a credential for its URL.
-  const credential: HttpHeaders = credentialState(settings, runtime.env) === 'set' ? [['Authorization', scheme]] : [];
+  const credential: HttpHeaders = credentialState(settings, runtime) === 'set' ? [['Authorization', scheme]] : [];
   const lines = redactHeaders([...headers, ...credential]);
   const displayUrl = destination?.url.href ?? `{base_url}${operation.path}`;
   const isJson = format === 'json';
@@ -48,32 +49,30 @@ async function showDryRun(prepared: PreparedRequest, settings: Settings, writer:
 const MAX_ARGUMENT_BYTES = 100_000;
 
 // As a curl command; secrets are variables of the shell. A body that is not in memory comes from svc with the same arguments.
-async function showCurl(
-  prepared: PreparedRequest,
-  settings: Settings,
-  writer: Writer,
-  { runtime: { argv, env } }: Context,
-) {
+async function showCurl(prepared: PreparedRequest, settings: Settings, writer: Writer, { runtime }: Context) {
   const { destination, certificateFiles, profile } = settings;
   const { operation, headers, draft } = prepared;
   const trustFiles = { ...certificateFiles, cacert: certificateFiles.cacert || profile.profile.cacert };
   const isBodyInMemory = prepared.body instanceof Uint8Array;
   const body = isBodyInMemory ? shellQuoteBody(prepared) : '';
   const isTooLongForArgument = Buffer.byteLength(body) > MAX_ARGUMENT_BYTES;
-  const words = argv.filter((word) => word !== '--curl').map(shellWord);
+  const words = runtime.argv.filter((word) => word !== '--curl').map(shellWord);
   const bodySource = isBodyInMemory ? `printf %s ${body}` : `svc ${words.join(' ')} --dry-run --quiet --output -`;
   const lines = [
     `curl -sS${isStreamRequested(draft) ? ' -N' : ''} ${destination ? shellQuote(destination.url.href) : `"$SVC_BASE_URL"${shellQuote(operation.path)}`}`,
-    ...(credentialState(settings, env) === 'unneeded'
-      ? []
-      : authScheme(operation.host, profile.profile) === 'basic'
-        ? ['-u "$SVC_USERNAME:$SVC_PASSWORD"']
-        : ['-H "Authorization: Bearer $SVC_TOKEN"']),
+    ...(credentialState(settings, runtime) === 'unneeded' ? [] : [credentialWord(settings, runtime)]),
     ...Object.entries(trustFiles).flatMap(([name, file]) => (file ? [`--${name} ${shellQuote(file)}`] : [])),
     ...headers.map(([name, value]) => `-H ${shellQuoteHeader(name, value)}`),
     isBodyInMemory ? `--data-binary ${isTooLongForArgument ? '@-' : body}` : '-X POST -T -',
   ];
   await writer.write(`${isTooLongForArgument || !isBodyInMemory ? `${bodySource} |\n` : ''}${lines.join(' \\\n  ')}\n`);
+}
+
+function credentialWord({ operation, profile }: Settings, { env, credentials = [] }: Runtime): string {
+  const scheme = authScheme(operation.host, profile.profile);
+  const ofScheme = credentials.filter((one) => one.scheme === scheme);
+  const { username, secret } = ofScheme.find((one) => env[one.secret]) ?? ofScheme[0] ?? { secret: '' };
+  return username ? `-u "$${username}:$${secret}"` : `-H "Authorization: Bearer $${secret}"`;
 }
 
 function shellQuoteHeader(name: string, value: string): string {

@@ -11,6 +11,7 @@ import { dataDirectory } from '../../config/directories.ts';
 import type { Context } from '../../context.ts';
 import { usageFailure } from '../../errors.ts';
 import { flagName } from '../../fields/field.ts';
+import { parseByteSize } from '../../files/byte-size.ts';
 import type { RequestBody } from '../../http/message.ts';
 import { collectBody } from '../../http/size-limits.ts';
 import { getMember, kindOf, rootOf } from '../../json/json-node.ts';
@@ -40,7 +41,12 @@ export const runTrain = requestCommand(trainOperation, async (start, context) =>
   const { settings, options, deadline } = start;
   const hooks = await readHooks(start, context);
   prepareForTrajectories(context.runtime.node);
-  const sources = createTrajectorySources(context, dataDirectory(context.runtime), deadline);
+  const sources = createTrajectorySources(
+    context,
+    dataDirectory(context.runtime),
+    deadline,
+    options.maxSpool === undefined ? undefined : parseByteSize('--max-spool', options.maxSpool),
+  );
   try {
     const input = await readTrainingInput(start, sources, context);
     const { draft, body, job } = await checkTraining(input, settings, context);

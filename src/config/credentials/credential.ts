@@ -32,7 +32,7 @@ export class Secret {
 export type AuthScheme = 'basic' | 'bearer';
 
 /** Throws Failure `credentials` for a `:` in the user name, and for control characters, which RFC 7617 forbids. */
-export function basicAuthorization(username: string, password: string): string {
+export function basicAuthorization(username: string, password: string, source = 'the file or stdin'): string {
   if (username.includes(':'))
     throw new Failure('credentials', 'the user name contains ":", which Basic authentication does not allow', {
       hint: 'check --username, SVC_USERNAME, or the profile',
@@ -40,10 +40,14 @@ export function basicAuthorization(username: string, password: string): string {
     });
   for (const [what, text] of Object.entries({ 'user name': username, password }))
     if ([...text].some((character) => character < ' ' || character === '\x7f'))
-      throw new Failure('credentials', `the ${what} contains a control character, such as a line break`, {
-        hint: 'one final line break is removed; check the file or stdin for others',
-        applied: 'no',
-      });
+      throw new Failure(
+        'credentials',
+        `the ${what} contains ${text.includes('\n') ? 'a line feed' : 'a control character'}`,
+        {
+          hint: `one final line break is removed; check ${source} for others`,
+          applied: 'no',
+        },
+      );
   return `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
 }
 
@@ -72,7 +76,7 @@ function isQuoted(secret: string): boolean {
 }
 
 /** The source of a credential. Nothing is run or opened before `readSecret`. */
-interface CredentialSource {
+export interface CredentialSource {
   readonly description: string;
   /** The next step after a service rejected it; undefined for a stored credential. */
   readonly correction?: string;
@@ -80,15 +84,16 @@ interface CredentialSource {
   readonly username?: string | undefined;
   /** The origins it belongs to; undefined for any. */
   readonly origins?: readonly string[];
+  /** Known without running or opening anything. */
+  readonly secret?: string;
   readonly readSecret: (context: SecretContext, limitMs?: number) => Promise<string>;
 }
 
 /** `secrets` are redacted in all output. Throws Failure `credentials` if it cannot be read within `limitMs` or cannot be sent. */
 export async function readCredential(source: CredentialSource, context: SecretContext, limitMs?: number) {
-  const { description, username } = source;
+  const { username } = source;
   const secret = await source.readSecret(context, limitMs);
-  const authorization =
-    username === undefined ? bearerAuthorization(secret, description) : basicAuthorization(username, secret);
+  const authorization = authorizationOf(source, secret);
   const secrets = [secret, authorization.slice(authorization.indexOf(' ') + 1)].filter((text) => text !== '');
   const quotes = isQuoted(secret)
     ? `the ${username === undefined ? 'token' : 'password'} is in quotes: remove them if they are not part of it; `
@@ -96,13 +101,20 @@ export async function readCredential(source: CredentialSource, context: SecretCo
   return { authorization: new Secret(authorization), secrets, quotes };
 }
 
-/** Undefined if none is configured. Throws Failure `credentials` if only one of SVC_USERNAME and SVC_PASSWORD is set. */
+/** The value of the Authorization header. Throws Failure `credentials` for what cannot be sent. */
+export function authorizationOf({ username, description }: CredentialSource, secret: string): string {
+  return username === undefined
+    ? bearerAuthorization(secret, description)
+    : basicAuthorization(username, secret, description);
+}
+
+/** Undefined if none is configured. Throws Failure `credentials` if the environment has a part of one. */
 export function findCredentialSource(
   scheme: AuthScheme,
   { name, profile }: SelectedProfile,
-  env: Runtime['env'],
+  runtime: EnvironmentOf,
 ): CredentialSource | undefined {
-  const fromEnvironment = environmentSource(scheme, env);
+  const fromEnvironment = environmentSource(scheme, runtime);
   if (fromEnvironment) return fromEnvironment;
   const isBasic = scheme === 'basic';
   const username = isBasic ? profile.username : undefined;
@@ -134,18 +146,15 @@ export function requireCredentialSource(
   scheme: AuthScheme,
   baseUrl: string,
   selected: SelectedProfile,
-  env: Runtime['env'],
+  runtime: EnvironmentOf,
 ): CredentialSource | undefined {
-  const source = findCredentialSource(scheme, selected, env);
+  const source = findCredentialSource(scheme, selected, runtime);
   const url = new URL(baseUrl);
   const { origin } = url;
   if (source && (source.origins === undefined || source.origins.includes(origin))) return source;
   if (isOpenOrigin(url, selected.profile)) return undefined;
   const { name, profile } = selected;
-  const [secrets, secret, variables] =
-    scheme === 'basic'
-      ? ['user name and password', 'password', 'SVC_USERNAME and SVC_PASSWORD']
-      : ['token', 'token', 'SVC_TOKEN'];
+  const [secrets, secret] = scheme === 'basic' ? ['user name and password', 'password'] : ['token', 'token'];
   const known = profileOrigins(profile);
   const isKnown = known.includes(origin);
   // With another base URL, a login would change the one of the profile, to which its credentials belong.
@@ -154,7 +163,7 @@ export function requireCredentialSource(
   if (!source) {
     const hint = profile.credential_command
       ? `credential_command needs a user name: svc profile set ${name} --username NAME`
-      : `run: ${login}${scheme === 'bearer' ? ' (--no-token if it needs none)' : ''}, or set ${variables}`;
+      : `run: ${login}${scheme === 'bearer' ? ' (--no-token if it needs none)' : ''}, or set ${variablesOf(scheme, runtime)}`;
     throw new Failure('credentials', `no ${secrets} for ${origin} (profile "${name}")`, { hint, applied: 'no' });
   }
   const { origins = [], description } = source;
@@ -166,20 +175,30 @@ export function requireCredentialSource(
   throw new Failure('credentials', message, { hint, applied: 'no' });
 }
 
-function environmentSource(
-  scheme: AuthScheme,
-  { SVC_USERNAME: user, SVC_PASSWORD: password, SVC_TOKEN: token }: Runtime['env'],
-): CredentialSource | undefined {
-  const isBasic = scheme === 'basic';
-  const [set, missing] = user ? ['SVC_USERNAME', 'SVC_PASSWORD'] : ['SVC_PASSWORD', 'SVC_USERNAME'];
-  if (isBasic && Boolean(user) !== Boolean(password))
-    throw new Failure('credentials', `${set} is set but ${missing} is not`, {
-      hint: 'set both or none',
-      applied: 'no',
-    });
-  const secret = isBasic ? password : token;
-  if (!secret) return undefined;
-  const description = isBasic ? 'SVC_USERNAME and SVC_PASSWORD' : 'SVC_TOKEN';
-  const correction = `correct or unset ${description}`;
-  return { description, correction, username: isBasic ? user : undefined, readSecret: async () => secret };
+type EnvironmentOf = Pick<Runtime, 'env' | 'credentials'>;
+
+/** The variables in which a credential is expected, for messages: `SVC_USERNAME and SVC_PASSWORD`. */
+export function variablesOf(scheme: AuthScheme, { credentials = [] }: EnvironmentOf): string {
+  const { username, secret = '' } = credentials.find((one) => one.scheme === scheme) ?? {};
+  return username ? `${username} and ${secret}` : secret;
+}
+
+function environmentSource(scheme: AuthScheme, { env, credentials = [] }: EnvironmentOf): CredentialSource | undefined {
+  for (const { username: userVariable, secret: variable, namedBy } of credentials.filter(
+    (one) => one.scheme === scheme,
+  )) {
+    const variables = userVariable ? [userVariable, variable] : [variable];
+    const set = variables.filter((one) => env[one]);
+    const missing = variables.find((one) => !env[one]);
+    if (missing === undefined) {
+      const description = variables.join(' and ');
+      const [secret = '', username] = [env[variable], userVariable && env[userVariable]];
+      const correction = `correct or unset ${description}`;
+      return { description, correction, username, secret, readSecret: async () => secret };
+    }
+    const facts = { hint: namedBy ? `set ${missing}` : 'set both or none', applied: 'no' } as const;
+    if (set.length > 0) throw new Failure('credentials', `${set[0]} is set but ${missing} is not`, facts);
+    if (namedBy) throw new Failure('credentials', `${namedBy} names ${missing}, which is not set`, facts);
+  }
+  return undefined;
 }

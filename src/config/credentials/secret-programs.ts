@@ -7,7 +7,7 @@ import { shellWord } from '../../output/shell-quote.ts';
 import type { Runtime } from '../../runtime.ts';
 import { configDirectory } from '../directories.ts';
 import type { Profile } from '../profile-store.ts';
-import { type Setting, settings } from '../settings.ts';
+import { secretVariables } from './environment-credentials.ts';
 
 export type SecretContext = Pick<Context, 'runtime' | 'signal'>;
 
@@ -24,7 +24,7 @@ export async function readCommandSecret(
   limitMs = COMMAND_TIMEOUT_MS,
 ): Promise<string> {
   const { runtime } = context;
-  const env = { ...withoutSecrets(runtime.env), SVC_CREDENTIAL: scheme };
+  const env = { ...withoutSecrets(runtime), SVC_CREDENTIAL: scheme };
   const timeoutMs = Math.min(COMMAND_TIMEOUT_MS, limitMs);
   const output = await runProgram({ command, env, cwd: configDirectory(runtime), timeoutMs }, context);
   const why = 'why' in output ? output.why : isUtf8(output.bytes) ? undefined : 'printed bytes that are not UTF-8';
@@ -38,13 +38,10 @@ export async function readCommandSecret(
   });
 }
 
-function withoutSecrets(env: Runtime['env']): Runtime['env'] {
-  return Object.fromEntries(Object.entries(env).filter(([name]) => !secretVariables.includes(name)));
+function withoutSecrets(runtime: Runtime): Runtime['env'] {
+  const secret = secretVariables(runtime);
+  return Object.fromEntries(Object.entries(runtime.env).filter(([name]) => !secret.includes(name)));
 }
-
-const secretVariables: readonly string[] = settings.flatMap(({ kind, variable }: Setting) =>
-  kind === 'secret' && variable ? [variable] : [],
-);
 
 const KEYCHAIN_TIMEOUT_MS = 3_000;
 
@@ -95,9 +92,9 @@ interface KeychainRequest {
 }
 
 async function runKeychain(request: KeychainRequest, context: SecretContext): Promise<ProgramOutput> {
-  const { keychain: command, env, cwd } = context.runtime;
+  const { keychain: command, cwd } = context.runtime;
   const input = JSON.stringify(request);
-  const program = { command, env: withoutSecrets(env), cwd, input, timeoutMs: KEYCHAIN_TIMEOUT_MS };
+  const program = { command, env: withoutSecrets(context.runtime), cwd, input, timeoutMs: KEYCHAIN_TIMEOUT_MS };
   const output = await runProgram(program, context);
   return 'why' in output ? { why: exitCodeReasons[output.why] ?? `it ${output.why}` } : output;
 }

@@ -53,7 +53,7 @@ export async function openStore(path: string, trust?: TrustOptions): Promise<Sto
   const { default: Library } = await import('libsql').catch((error: unknown) => {
     const [reason] = errorMessage(error).split('\n');
     const hint =
-      'install it with npm install -g svc-cli --include=optional, or use PostgreSQL with svc serve --data postgres://…';
+      'install svc with its optional packages: npm install --include=optional svc-cli (with -g if svc is installed globally)';
     throw new Failure('local_file', `the local service needs the package libsql: ${reason}`, { hint, applied: 'no' });
   });
   try {

@@ -8,7 +8,7 @@ import { isYamlFile } from '../../body/json-source.ts';
 import type { Context } from '../../context.ts';
 import { Failure } from '../../errors.ts';
 import { fileFailure } from '../../files/file-errors.ts';
-import { openAnonymousFile } from '../../files/file-replacement.ts';
+import { openSpool } from '../../files/file-replacement.ts';
 import { openInputFile, prependChunk } from '../../files/read-input.ts';
 import { collectBodyStart } from '../../http/body-chunks.ts';
 import { noDeadline } from '../../http/time-limits.ts';
@@ -32,9 +32,14 @@ export type TrajectorySources = ReturnType<typeof createTrajectorySources>;
  * Input that can be read only once (pipes, devices and compressed files) is copied to an unnamed file in `spoolDirectory` while it
  * is first read; without a directory it cannot be read again. Throws Failure `local_file`, and `body` for a YAML file.
  */
-export function createTrajectorySources(context: Context, spoolDirectory: string | undefined, deadline = noDeadline) {
+export function createTrajectorySources(
+  context: Context,
+  spoolDirectory: string | undefined,
+  deadline = noDeadline,
+  maxSpoolBytes?: number,
+) {
   const { runtime } = context;
-  const spool = createSpool(spoolDirectory);
+  const spool = createCopies(spoolDirectory, maxSpoolBytes);
   const opened: TextSource[] = [];
   const timers: (() => void)[] = [];
   const open = async (path?: string): Promise<TextSource> => {
@@ -172,16 +177,19 @@ async function* decompressIfNeeded(chunks: AsyncIterable<Uint8Array>, label: str
   yield* compression ? decompressChunks(text, compression, label) : text;
 }
 
-type Spool = ReturnType<typeof createSpool>;
+type Spool = ReturnType<typeof createCopies>;
 
 // One anonymous file (0600) for copies of all inputs that can be read only once, created at the first read.
-function createSpool(directory: string | undefined) {
-  let handle: FileHandle | undefined;
+function createCopies(directory: string | undefined, maxBytes: number | undefined) {
+  let spool: Awaited<ReturnType<typeof openSpool>> | undefined;
   let usedBytes = 0;
-  const append = async (chunk: Uint8Array): Promise<void> => {
+  const hint = 'free space there, or set SVC_DATA_DIR to another directory';
+  const append = async (chunk: Uint8Array, label: string): Promise<void> => {
     if (directory === undefined) return;
-    handle ??= await openAnonymousFile(directory);
-    await handle.appendFile(chunk);
+    spool ??= await openSpool(directory, maxBytes).catch((error: unknown) => {
+      throw fileFailure(`keep a copy of ${label} in ${directory}`, error, { hint, applied: 'no' });
+    });
+    await spool.append(chunk, label, hint);
     usedBytes += chunk.length;
   };
   return {
@@ -189,7 +197,6 @@ function createSpool(directory: string | undefined) {
       let baseOffset = 0;
       let bytes = 0;
       let size: number | undefined;
-      const hint = 'free space there, or set SVC_DATA_DIR to another directory';
       return {
         label,
         get size() {
@@ -199,21 +206,19 @@ function createSpool(directory: string | undefined) {
           baseOffset = usedBytes;
           for await (const chunk of chunks) {
             bytes += chunk.length;
-            await append(chunk).catch((error: unknown) => {
-              throw fileFailure(`keep a copy of ${label} in ${directory}`, error, { hint, applied: 'no' });
-            });
+            await append(chunk, label);
             yield chunk;
           }
           size = bytes;
         },
         readAgain: async function* (start = 0, end = bytes) {
-          if (handle) yield* readByteRange(handle, baseOffset + start, baseOffset + end, label);
+          if (spool) yield* readByteRange(spool.handle, baseOffset + start, baseOffset + end, label);
         },
         verifyUnchanged: async () => {},
         close: async () => {},
       };
     },
-    close: async (): Promise<void> => handle?.close(),
+    close: async (): Promise<void> => spool?.handle.close(),
   };
 }
 
