@@ -117,7 +117,7 @@ describe('the 20 conventions', () => {
     const written = spawnSync('find', [home, '-type', 'f'], { encoding: 'utf8' }).stdout.trim().split('\n');
     const paths = written.map((path) => path.slice(home.length + 1));
     expect(paths.filter((path) => !directories.some((directory) => path.startsWith(directory)))).toEqual([]);
-    const guide = readFileSync(join(root, 'docs/uninstall.md'), 'utf8');
+    const guide = readFileSync(join(root, 'docs/configuration.md'), 'utf8');
     for (const directory of directories) expect(guide).toContain(`~/${directory}`);
   });
 

@@ -32,7 +32,7 @@ describe('from an empty home, with the README only', () => {
     expect({ status, stderr }).toMatchObject({ status: 0 });
     for (const command of ['feedback replace', 'feedback schema', 'chat', 'train', 'call start'])
       expect(stdout).toContain(`$ svc ${command}`);
-    // Node 22 and later keep compiled code there (docs/uninstall.md).
+    // Node 22 and later keep compiled code there (docs/configuration.md).
     expect(readdirSync(home).filter((name) => name !== '.cache')).toEqual([]);
   });
 });
