@@ -185,7 +185,7 @@ describe('the 20 conventions', () => {
       run([...schema, '--local']),
       run(['chta']),
       run([...schema, '--sample-limit', '0', '--local']),
-      run(schema, { env: { SVC_BASE_URL: 'http://127.0.0.1:1' } }),
+      run(schema, { env: { SVC_BASE_URL: 'https://svc.invalid' } }),
       run(schema, { env: unreachable }),
       run([...schema, '--cacert', 'none.pem'], { env: unreachable }),
     ]);
