@@ -20,6 +20,7 @@ import type { Runtime } from '../runtime.ts';
 import { createRequestRedactor, invalidResponseFailure, mapTexts } from './exchange-failure.ts';
 import type { Outcome } from './read-response.ts';
 import { type RequestContext, requestSecrets } from './request.ts';
+import type { ResponseMemory } from './response-memory.ts';
 
 /** What came of a request with a 2xx response, whole or streamed. */
 export interface ReadOutcome extends ParsedResponse {
@@ -92,11 +93,15 @@ export async function readOutcome(
   };
 }
 
-/** Folds a stream in memory; of several large streams, `takeTurn` lets one at a time be held as a whole. */
-export function mergeChunks(request: RequestContext, takeTurn?: () => Promise<() => void>): FoldStream {
+// A chat of thousands of tokens with log probabilities has less.
+const LARGE_STREAM_BYTES = 4 * 1024 * 1024;
+
+/** Folds a stream in memory, as much of it as `memory` lets it hold. */
+export function mergeChunks(request: RequestContext, memory?: ResponseMemory): FoldStream {
   const createFailure = (message: string): Failure => invalidResponseFailure(message, request);
+  const onHeld = memory && ((bytes: number): Promise<void> => memory.hold(bytes, LARGE_STREAM_BYTES));
   return async (chunks, failureOf) => {
-    const { json, failure, warnings } = await mergeStream(chunks, request.operation.reply, createFailure, takeTurn);
+    const { json, failure, warnings } = await mergeStream(chunks, request.operation.reply, createFailure, onHeld);
     const doc = parseJson(Buffer.from(json));
     return { doc, failure: failure ?? (await failureOf(doc)), warnings };
   };

@@ -18,29 +18,25 @@ export function unmergedWarning(description: string): string {
   return `${description} was left out of the merged response; --format jsonl prints every chunk`;
 }
 
-// A chat of thousands of tokens with log probabilities has less.
-const LARGE_STREAM_BYTES = 4 * 1024 * 1024;
-
 /**
  * Merges the chunks of a stream by the merge rules of `fields`. `createFailure` is for a stream of more than 8 MiB, the
- * rest of which is not read. Of several large streams, `takeTurn` lets one at a time be held as a whole.
+ * rest of which is not read. `onHeld` waits until the stream may hold so many bytes.
  */
 export async function mergeStream(
   chunks: AsyncIterable<JsonNode>,
   fields: Fields,
   createFailure: (message: string) => Failure,
-  takeTurn?: () => Promise<() => void>,
+  onHeld?: (bytes: number) => Promise<void>,
 ): Promise<MergedStream> {
   const warnings: string[] = [];
   const merger = createStreamMerger(fields, (description) => void warnings.push(unmergedWarning(description)));
   let failure: Failure | undefined;
-  let endTurn: (() => void) | undefined;
   try {
     for await (const chunk of chunks) {
       merger.add(chunk);
       // The stream may never end.
       if (merger.heldBytes() > MAX_STREAM_BYTES) break;
-      if (merger.heldBytes() > LARGE_STREAM_BYTES) endTurn ??= await takeTurn?.();
+      await onHeld?.(merger.heldBytes());
     }
     if (merger.heldBytes() > MAX_STREAM_BYTES)
       failure = createFailure(`the stream exceeds the limit of ${formatByteSize(MAX_STREAM_BYTES)}`);
@@ -48,9 +44,5 @@ export async function mergeStream(
     if (!(error instanceof Failure)) throw error;
     failure = error;
   }
-  try {
-    return { json: compactJson(rootOf(parseJson(merger.toJson()))), failure, warnings };
-  } finally {
-    endTurn?.();
-  }
+  return { json: compactJson(rootOf(parseJson(merger.toJson()))), failure, warnings };
 }
