@@ -1,49 +1,32 @@
 import type { Command } from '../command.ts';
 import { type Setting, settingFlagName, settings } from '../config/settings.ts';
-import { type Failure, usageFailure } from '../errors.ts';
-import { closestMatch, joinWithOr } from '../fields/closest-match.ts';
+import { type Failure, invalidValueFailure, usageFailure } from '../errors.ts';
+import { closestMatches, joinWithOr } from '../fields/closest-match.ts';
 import { flagName } from '../fields/field.ts';
 import { type Flag, flagForms, takesValue } from '../flag.ts';
+import { flagTarget } from '../operations/operation.ts';
 import { createArgumentRedactor, REDACTED, redactUserInfo } from '../output/redaction.ts';
 import { shellWord } from '../output/shell-quote.ts';
 import { allCommands, commandsIn } from './all-commands.ts';
 import { usageTerm } from './command-tree.ts';
+import { otherToolsHint } from './other-tools.ts';
 import { type LineToken, type PreparedCommandLine, prepareCommandLine, takesNextWord } from './prepare-command-line.ts';
 import { sharedFlags } from './shared-flags.ts';
-
-// Commands and flags of other tools, and what svc has instead.
-const otherTools = new Map([
-  ['login', 'did you mean: svc auth login'],
-  ['init', 'did you mean: svc auth login'],
-  ['config', 'did you mean: svc profile show, or svc profile set'],
-  ['version', 'did you mean: svc --version'],
-  ['models', 'svc does not list models; give one with -m, or set SVC_MODEL'],
-  ['list', 'did you mean: svc log, svc train log, or svc profile list'],
-  ['status', 'did you mean: svc auth status, or svc doctor'],
-  ['ask', 'did you mean: svc chat'],
-  ['jobs', 'did you mean: svc train log'],
-  ['-k', 'svc always verifies certificates; to trust another CA, write --cacert <file>'],
-  ['--insecure', 'svc always verifies certificates; to trust another CA, write --cacert <file>'],
-  ['-d', 'write: -f <file>, or -f - for stdin'],
-  ['--data', 'write: -f <file>, or -f - for stdin'],
-  ['--url', 'did you mean --base-url?'],
-  ['--debug', 'did you mean --verbose?'],
-]);
-
-const BODY_FILE = /\.(json|ya?ml)$/i;
 
 /** The failure of a line that commander rejects with this code. Never repeats the value of an unknown flag: it may be a secret. */
 export function explainMistake(code: string, line: PreparedCommandLine): Failure {
   const { command, tokens } = line;
   const last = tokens.at(-1) ?? {};
-  if (code === 'commander.optionMissingArgument' && takesNextWord(last))
-    return usageFailure(`${last.form} needs a value`, `run: ${['svc', ...(command?.words ?? [])].join(' ')} --help`);
+  if (code === 'commander.optionMissingArgument' && last.flag && takesNextWord(last))
+    return missingValueFailure(last.form ?? '', last.flag);
   if (!command) return missingCommand(line);
   switch (code) {
     case 'commander.excessArguments':
       return tooManyArguments(command, line);
     case 'commander.missingArgument':
       return missingArgument(command);
+    case 'commander.invalidArgument':
+      return invalidChoice(tokens);
     case 'commander.conflictingOption':
       return conflictingFlags(tokens);
     default:
@@ -56,9 +39,15 @@ function missingCommand({ typed, words, tokens }: PreparedCommandLine): Failure 
   const unknown = tokens.find(({ form, flag }) => form !== undefined && !flag);
   const misplaced = unknown && misplacedFlag(typed, unknown);
   if (misplaced) return misplaced;
-  if (unknown && words.length === 0) return usageFailure(`unknown flag "${unknown.form}"`, 'run: svc --help');
+  if (unknown && words.length === 0) {
+    const { form = '' } = unknown;
+    if (/^--(help|version)$/.test(form)) return usageFailure(`${form} takes no value`, `write: svc ${form}`);
+    const known = otherToolsHint(form);
+    const hint = (known && synonymHint(known)) || 'run: svc --help';
+    return usageFailure(`unknown flag "${form}"`, hint.startsWith('-') ? `did you mean ${hint}?` : hint);
+  }
   const commands = new Set(commandsIn(words).flatMap(({ words: path }) => path[words.length] ?? []));
-  if (commands.size === 0) return unknownCommand(words);
+  if (commands.size === 0) return unknownCommand(words, tokens[0]?.value);
   const name = ['svc', ...words].join(' ');
   return usageFailure(`${name} needs a command: ${joinWithOr([...commands])}`, `run: ${name} --help`);
 }
@@ -89,41 +78,94 @@ function misplacedFlag(typed: readonly string[], { start = '' }: LineToken): Fai
   return undefined;
 }
 
-function unknownCommand(words: readonly string[]): Failure {
+function unknownCommand(words: readonly string[], next = ''): Failure {
   const group = words.slice(0, -1);
   const siblings = commandsIn(group).flatMap(({ words: path }) => path[group.length] ?? []);
-  const suggestion = closestMatch(words.at(-1) ?? '', siblings);
   const name = ['svc', ...group].join(' ');
+  const near = closestMatches(words.at(-1) ?? '', siblings).slice(0, 3);
+  const nested = group.length > 0 ? [] : allCommands.filter(({ words: path }) => path.length > 1);
+  const nearNested = closestMatches(
+    words[0] ?? '',
+    nested.flatMap(({ words: path }) => path.at(-1) ?? []),
+  );
+  const inGroups = nested.filter(({ words: path }) => [words[0], nearNested[0]].includes(path.at(-1)));
+  const meant = [...near.map((word) => `${name} ${word}`), ...inGroups.map((one) => `svc ${one.name}`)].slice(0, 3);
+  const known = otherToolsHint([...words, next].join(' ')) ?? otherToolsHint(words.join(' '));
   return usageFailure(
     `unknown command ${JSON.stringify(words.join(' '))}`,
-    (group.length === 0 && otherTools.get(words[0] ?? '')) ||
-      (suggestion ? `did you mean: ${name} ${suggestion}` : `run: ${name} --help`),
+    known ? synonymHint(known) : meant.length > 0 ? `did you mean: ${meant.join(', or ')}` : `run: ${name} --help`,
   );
 }
 
-function unknownFlag({ name, flags }: Command, tokens: readonly LineToken[]): Failure {
+function unknownFlag(command: Command, tokens: readonly LineToken[]): Failure {
+  const { name, flags } = command;
   const isUnused = ({ flag, form, value }: LineToken): boolean =>
     flag !== undefined &&
     value !== undefined &&
     !(form === `--${flag.name}` && (takesValue(flag) || flag.takes === 'optional'));
   const mistake = tokens.find((token) => isUnknownFlag(token, flags) || isUnused(token));
   const form = mistake?.form ?? tokens.find(({ value }) => value?.startsWith('-'))?.value ?? '';
-  if (mistake && isUnused(mistake)) return usageFailure(`${form} takes no value`, `write ${form}`);
-  const longForms = flags.map((flag) => `--${flag.name}`);
-  const suggestion = form.startsWith('--') ? closestMatch(form, longForms) : undefined;
+  if ((mistake && isUnused(mistake)) || form === '--help')
+    return usageFailure(`${form} takes no value`, `write ${form}`);
+  return usageFailure(`unknown flag "${form}" for svc ${name}`, unknownFlagHint(form, command));
+}
+
+// What an unknown flag may have been: a default, a word of another tool, a setting, a misspelling, or a flag of another command.
+function unknownFlagHint(form: string, { name, flags, operation }: Command): string {
+  const forms = flags.filter(({ isHidden }) => !isHidden).flatMap(flagForms);
+  const off = `--no-${form.slice(2)}`;
+  for (const word of [`${name} ${form}`, form]) {
+    if (word === form && forms.includes(off)) return `leave it out: it is the default, which ${off} turns off`;
+    const known = otherToolsHint(word);
+    const hint = known && synonymHint(known, flags);
+    if (hint) return hint;
+  }
   const stored = settings.find((one: Setting) => one.isStored && one.flag && form === `--${settingFlagName(one)}`);
+  const isUsed =
+    stored && (!('isProject' in stored) || (operation && Object.hasOwn(flagTarget(operation).fields, stored.name)));
   const variable = stored && 'variable' in stored ? `set ${stored.variable}, or ` : '';
-  const profileHint = stored && `${variable}run: svc profile set <name> ${form} ...`;
-  return usageFailure(
-    `unknown flag "${form}" for svc ${name}`,
-    profileHint ?? otherTools.get(form) ?? (suggestion ? `did you mean ${suggestion}?` : `run: svc ${name} --help`),
-  );
+  if (isUsed) return `${variable}run: svc profile set <name> ${form} ...`;
+  const near = form.startsWith('--') ? closestMatches(form, forms).slice(0, 2) : [];
+  if (near.length > 0) return `did you mean ${joinWithOr(near)}?`;
+  const owners = allCommands.filter((one) => one.listedFlags.some((flag) => flagForms(flag).includes(form)));
+  const named = owners.slice(0, 2).map((one) => `svc ${one.name}`);
+  return `${named.length > 0 ? `${form} is a flag of ${named.join(' and ')}; ` : ''}run: svc ${name} --help`;
+}
+
+// A command, a flag that the command has, or a sentence; undefined for a flag that it lacks.
+function synonymHint(text: string, flags?: readonly Flag[]): string | undefined {
+  if (/^svc --/.test(text) || allCommands.some(({ words: [first] }) => text.startsWith(`svc ${first}`)))
+    return `did you mean: ${text}`;
+  const [form = ''] = text.split(' ');
+  if (!form.startsWith('-') || !flags) return text;
+  const flag = flags.find((one) => flagForms(one).includes(form));
+  if (!flag || flag.isHidden) return undefined;
+  return `did you mean ${text === form && takesValue(flag) ? `${form} ${flag.value}` : text}?`;
+}
+
+/** The failure of a flag without the value that it needs, with its form. */
+export function missingValueFailure(form: string, { value, choices }: Flag): Failure {
+  const listed = choices && value !== `<${choices.join('|')}>` ? ` (${joinWithOr(choices)})` : '';
+  return usageFailure(`${form} needs a value`, `write: ${form} ${value}${listed}`);
+}
+
+function invalidChoice(tokens: readonly LineToken[]): Failure {
+  const {
+    form = '',
+    flag,
+    value = '',
+  } = tokens.find(({ flag, value }) => value !== undefined && flag?.choices && !flag.choices.includes(value)) ?? {};
+  const { choices = [], takes } = flag ?? {};
+  const meant = otherToolsHint(`${form}=${value}`);
+  if (meant && choices.includes(meant))
+    return usageFailure(`${form} cannot be ${JSON.stringify(value)}`, `did you mean ${form} ${meant}?`);
+  return invalidValueFailure(form, value, `${takes === 'optional' ? `${form} or ${form}=` : ''}${joinWithOr(choices)}`);
 }
 
 function missingArgument({ name, argument }: Command): Failure {
   const term = argument ? usageTerm(argument) : '';
-  const choices = argument?.choices ? `; use ${joinWithOr(argument.choices)}` : '';
-  return usageFailure(`svc ${name} needs ${term}`, `write: svc ${name} ${term}${choices}`);
+  const form = argument?.choices ? `<${argument.choices.join('|')}>` : term;
+  return usageFailure(`svc ${name} needs ${term}`, `write: svc ${name} ${form}`);
 }
 
 function conflictingFlags(tokens: readonly LineToken[]): Failure {
@@ -139,23 +181,46 @@ function isUnknownFlag({ form, flag }: LineToken, flags: readonly Flag[]): boole
   return form !== undefined && !flags.some(({ name }) => name === flag?.name);
 }
 
-// The only commands that take several arguments take any number. The first file is taken for the body, whose flag is missing.
+// The only commands that take several arguments take any number. What an extra word may have been is seen from its shape.
 function tooManyArguments({ name, argument, flags }: Command, line: PreparedCommandLine): Failure {
-  const bodyFlag = flags.find((flag) => flag.name === 'file' && !line.tokens.some((token) => token.flag === flag));
   const isOperand = ({ form }: LineToken): boolean => form === undefined;
   const kept = line.tokens.find((token) => argument && isOperand(token));
-  const body = line.tokens.find((token) => isOperand(token) && token !== kept && BODY_FILE.test(token.value ?? ''));
+  const extra = line.tokens.find((token) => isOperand(token) && token !== kept);
+  const word = extra?.value ?? line.literal?.[argument ? 1 : 0] ?? '';
+  // For a login, it may be a secret.
+  const shown = name.startsWith('auth ') ? 'an argument' : `the argument ${JSON.stringify(word)}`;
+  const used = new Set(line.tokens.map((token) => token.flag));
   const tokens = line.tokens.flatMap((token) => {
     if (!isOperand(token) || token === kept) return [token];
-    return token === body && bodyFlag ? [{ ...token, flag: bodyFlag, form: '--file', start: '-f' }] : [];
+    const flag = wordShapes
+      .filter(([shape]) => shape.test(token.value ?? ''))
+      .flatMap(([, flagOfShape]) => flags.find((one) => one.name === flagOfShape && !used.has(one)) ?? [])[0];
+    if (!flag) return [];
+    used.add(flag);
+    return [{ ...token, flag, form: `--${flag.name}`, start: flag.short ? `-${flag.short}` : `--${flag.name}` }];
   });
   const literal = argument && !kept ? line.literal?.slice(0, 1) : undefined;
   const { literal: _, ...rest } = line;
   return usageFailure(
-    `too many arguments for svc ${name}`,
-    correctedLineHint({ ...rest, tokens, ...(literal && { literal }) }),
+    `svc ${name} does not take ${shown}`,
+    name === 'auth login'
+      ? 'write --token-stdin, or --username <name> --password-stdin'
+      : correctedLineHint({ ...rest, tokens, ...(literal && { literal }) }),
   );
 }
+
+// The flags that words of these shapes are likely meant for.
+const wordShapes: readonly (readonly [shape: RegExp, flag: string])[] = [
+  [/^https?:\/\//i, 'base-url'],
+  [/^\d{2,5}$/, 'port'],
+  [/^\d{1,4}$/, 'limit'],
+  [/^\d+[dhms]$/, 'since'],
+  [/^(?:json|jsonl|yaml|table|text)$/, 'format'],
+  [/\.(?:jsonl|ndjson)$/i, 'batch'],
+  [/\.(?:csv|tsv)$/i, 'rows'],
+  [/\.(?:json|ya?ml)$/i, 'file'],
+  [/^[\w.-]+\/[\w.-]+$/, 'project-id'],
+];
 
 // The corrected command line in the syntax of a shell, with its secrets redacted; help if an unknown flag may be followed by one.
 function correctedLineHint({ words, command, tokens, literal }: PreparedCommandLine): string {

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { CommanderError, Option, Command as Program } from 'commander';
+import { CommanderError, InvalidArgumentError, Option, Command as Program } from 'commander';
 import type { RequestOptions } from '../batch/batch-flags.ts';
 import type { Argument, Command, ReadOptions } from '../command.ts';
 import { settings } from '../config/settings.ts';
@@ -165,10 +165,13 @@ function parseValue(text: string, previous: unknown, flag: Flag, form: string, c
   if (text === '' && command && command.name !== 'profile set' && (value?.startsWith('<file') || isSetting(name)))
     throw usageFailure(`${form} is empty`, `give it a value, or leave out ${form}`);
   // Which formats a result has depends on other flags.
-  if (choices && name !== 'format' && !choices.includes(text))
-    throw invalidValueFailure(form, text, `${takes === 'optional' ? `${form} or ${form}=` : ''}${joinWithOr(choices)}`);
+  if (choices && !choices.includes(text) && !(name === 'format' && isFormat(text))) throw new InvalidArgumentError('');
   if (takes === 'values') return [...(Array.isArray(previous) ? previous : []), text];
   return name === 'output' && text === '/dev/stdout' ? '-' : text;
+}
+
+function isFormat(text: string): boolean {
+  return Object.values(resultKinds).some(({ formats }) => formats.some((one) => one === text));
 }
 
 function isSetting(flag: string): boolean {

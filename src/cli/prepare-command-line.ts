@@ -157,6 +157,8 @@ function findMistake(
   const { flag, form = '', value, start } = token;
   if (!flag) return secretArgumentFailure(form);
   if (takesNextWord(token)) {
+    if (next === '--')
+      return usageFailure(`${start} needs a value, but the next word is --`, `if it is the value, write ${form}=--`);
     const name = /^--(?:no-)?([^=]+)/.exec(next ?? '')?.[1];
     if (name !== 'help' && !flags.some((one) => one.name === name || next === `-${one.short}`)) return undefined;
     return usageFailure(`${start} needs a value, but ${next} is a flag`, `if it is the value, write ${form}=${next}`);

@@ -94,8 +94,12 @@ export function failureFromError(error: unknown, context: RequestContext): Failu
   if (error instanceof Error && /WebAssembly/.test(rootCause(error).message))
     return requestFailure(
       'local_file',
-      'there is not enough memory to load the HTTP parser (WebAssembly)',
-      { ...facts, isPermanent: true, hint: 'raise the limit on virtual memory: ulimit -v unlimited' },
+      'the HTTP parser (WebAssembly) could not be loaded: not enough memory, or Node was started with --jitless',
+      {
+        ...facts,
+        isPermanent: true,
+        hint: 'start Node without --jitless; with a limit on virtual memory (ulimit -v): node --disable-wasm-trap-handler',
+      },
       context,
     );
   const { url, isLocal } = context.destination;
@@ -212,7 +216,10 @@ function connectionHint(error: unknown, { destination }: RequestContext): string
   const selection = destination.isInProfile
     ? `--profile ${destination.profile}`
     : `--base-url ${destination.url.origin}`;
-  return networkErrorHint(error) ?? `check --base-url, or run: svc doctor ${selection}`;
+  return (
+    networkErrorHint(error, destination.tls?.caCertificates !== undefined) ??
+    `check --base-url, or run: svc doctor ${selection}`
+  );
 }
 
 export function serviceName({ url, isLocal }: Pick<Destination, 'url' | 'isLocal'>): string {

@@ -1,5 +1,6 @@
 import { Buffer } from 'node:buffer';
 import type { Failure } from '../errors.ts';
+import { formatByteSize } from '../files/byte-size.ts';
 import { observeChunks } from '../http/body-chunks.ts';
 import {
   firstStringMember,
@@ -11,10 +12,9 @@ import {
   rawText,
   rootOf,
 } from '../json/json-node.ts';
-import { parseJson } from '../json/parse-json.ts';
 import { type ReceivedFacts, readFacts } from '../operations/received-facts.ts';
 import { hasOutput } from '../results/chat-text.ts';
-import { mergeStream } from '../results/merge-stream.ts';
+import { type FoldedStream, foldStream, MAX_STREAM_BYTES } from '../results/fold-stream.ts';
 import type { ParsedResponse } from '../results/show-response.ts';
 import type { Runtime } from '../runtime.ts';
 import { createRequestRedactor, invalidResponseFailure, mapTexts } from './exchange-failure.ts';
@@ -32,15 +32,6 @@ export interface ReadOutcome extends ParsedResponse {
   /** When the first chunk with output came; undefined without one. */
   readonly firstOutputAt: number | undefined;
   /** Why a stream could not be printed. */
-  readonly printError?: unknown;
-}
-
-/** The chunks of a stream as one response. */
-interface FoldedStream {
-  readonly doc: JsonDocument;
-  readonly failure: Failure | undefined;
-  /** The fields of which the response lacks a value. */
-  readonly warnings?: readonly string[];
   readonly printError?: unknown;
 }
 
@@ -87,23 +78,19 @@ export async function readOutcome(
     hasResult: true,
     status,
     facts,
-    warnings: [...warnings, ...(folded.warnings ?? [])],
+    warnings: [...warnings, ...folded.warnings],
     endedAt,
     firstOutputAt,
   };
 }
 
-// A chat of thousands of tokens with log probabilities has less.
-const LARGE_STREAM_BYTES = 4 * 1024 * 1024;
-
 /** Folds a stream in memory, as much of it as `memory` lets it hold. */
 export function mergeChunks(request: RequestContext, memory?: ResponseMemory): FoldStream {
-  const createFailure = (message: string): Failure => invalidResponseFailure(message, request);
-  const onHeld = memory && ((bytes: number): Promise<void> => memory.hold(bytes, LARGE_STREAM_BYTES));
+  const limit = `the stream exceeds the limit of ${formatByteSize(MAX_STREAM_BYTES)}`;
+  const createLimitFailure = (): Failure => invalidResponseFailure(limit, request);
   return async (chunks, failureOf) => {
-    const { json, failure, warnings } = await mergeStream(chunks, request.operation.reply, createFailure, onHeld);
-    const doc = parseJson(Buffer.from(json));
-    return { doc, failure: failure ?? (await failureOf(doc)), warnings };
+    const folded = await foldStream(chunks, request.operation.reply, { createLimitFailure, hold: memory?.hold });
+    return { ...folded, failure: folded.failure ?? (await failureOf(folded.doc)) };
   };
 }
 

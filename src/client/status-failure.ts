@@ -7,6 +7,8 @@ import { proxyLoginReason } from '../http/proxy.ts';
 import { retryAfterMs } from '../http/retry-after.ts';
 import { firstStringMember, formatJsonPath, type JsonPath, nodeAtPath, rootOf } from '../json/json-node.ts';
 import { flagTarget } from '../operations/operation.ts';
+import { redactUserInfo } from '../output/redaction.ts';
+import { shellWord } from '../output/shell-quote.ts';
 import { mayBeApplied, requestFailure, responseFacts, serviceName } from './exchange-failure.ts';
 import type { RequestContext } from './request.ts';
 import { htmlTitle, MAX_ERROR_BYTES, parseServiceError, type ServiceError } from './service-error.ts';
@@ -51,7 +53,7 @@ export async function failureFromStatus(response: HttpResponse, context: Request
     status === 400 && url.protocol === 'http:' && /\b(HTTPS|SSL|TLS)\b/i.test(serviceError.message ?? '');
   const schemaHint = `compare the request (add --dry-run) with its schema: svc spec ${operation.command.join(' ')}`;
   const hint = location
-    ? 'if that is the service, use its URL as the base URL (--base-url)'
+    ? redirectHint(location, context)
     : isTlsPort
       ? `use https://${url.host} as the base URL (--base-url)`
       : statusHint({ code, applied, status, serviceCode: serviceError.serviceCode, waitMs, now }, context);
@@ -71,6 +73,14 @@ export async function failureFromStatus(response: HttpResponse, context: Request
     },
     context,
   );
+}
+
+// Without the path of the operation, which svc adds.
+function redirectHint(location: string, { destination: { url }, operation }: RequestContext): string {
+  const target = URL.canParse(location, url.href) ? new URL(location, url.href).href.replace(/[?#].*$/s, '') : location;
+  const base = target.endsWith(operation.path) ? target.slice(0, -operation.path.length) : undefined;
+  if (base === undefined) return 'if that is the service, use its URL as the base URL (--base-url)';
+  return `if that is the service, add --base-url ${shellWord(redactUserInfo(base))}`;
 }
 
 /** The failure of a 2xx response that is an HTML page: the service may never have seen the request. Undefined for any other body. */

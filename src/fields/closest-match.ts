@@ -1,16 +1,20 @@
 export function closestMatch(word: string, candidates: Iterable<string>): string | undefined {
+  return closestMatches(word, candidates)[0];
+}
+
+/** The candidates that the word may be a misspelling of, the closest first; never the word itself. */
+export function closestMatches(word: string, candidates: Iterable<string>): string[] {
   const normalized = normalizeName(word);
-  let best: string | undefined;
   // At most a third of the letters may differ, and a single letter is no misspelling, so that short words do not match each other.
-  if (normalized.length < 2) return undefined;
-  let minDistance = Math.floor(Math.max(normalized.length, 3) / 3) + 1;
-  for (const candidate of candidates) {
+  if (normalized.length < 2) return [];
+  const maxDistance = Math.floor(Math.max(normalized.length, 3) / 3);
+  const near = [...new Set(candidates)].flatMap((candidate) => {
     const other = normalizeName(candidate);
-    if (Math.abs(other.length - normalized.length) >= minDistance) continue;
+    if (candidate === word || Math.abs(other.length - normalized.length) > maxDistance) return [];
     const distance = editDistance(normalized, other);
-    if (distance < minDistance) [best, minDistance] = [candidate, distance];
-  }
-  return best;
+    return distance <= maxDistance ? [{ candidate, distance }] : [];
+  });
+  return near.sort((one, other) => one.distance - other.distance).map(({ candidate }) => candidate);
 }
 
 // People take `topK`, `top-k` and `top_k` for the same name.

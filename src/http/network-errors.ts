@@ -30,8 +30,16 @@ export function isClosedUnheard(error: unknown): boolean {
 
 export const PROXY_HINT = 'check HTTPS_PROXY, HTTP_PROXY and NO_PROXY, or run: svc doctor';
 
-export function networkErrorHint(error: unknown): string | undefined {
+/** The next step after a failed connection; `hasCa` if more CA certificates were given. Undefined for no particular one. */
+export function networkErrorHint(error: unknown, hasCa: boolean): string | undefined {
   const reason = describeNetworkError(error);
+  if (reason === UNKNOWN_CA && hasCa)
+    return 'check that the file of --cacert has the root of the CA, and that the server sends its intermediate certificates';
+  if (INCOMPLETE_CHAIN.test(networkErrorCode(innermostError(error))))
+    return 'the server may not send its intermediate certificates; if it does, trust its CA: --cacert <file>';
+  if (/expired|not valid yet/.test(reason))
+    return 'check the date of this machine; if it is right, renew the certificate';
+  if (reason === ONLY_HTTP2) return 'svc speaks HTTP/1.1: use a port or a proxy that does, too';
   if (/client certificate/.test(reason))
     return 'give a certificate that the server accepts: --cert <file> --key <file>';
   if (/unknown CA|self-signed/.test(reason)) return 'to trust the CA of the server: --cacert <file>';
@@ -55,6 +63,8 @@ export function proxyErrorStatus(error: unknown): number | undefined {
 }
 
 const UNKNOWN_CA = 'the server certificate is signed by an unknown CA';
+const INCOMPLETE_CHAIN = /^(UNABLE_TO_VERIFY_LEAF_SIGNATURE|UNABLE_TO_GET_ISSUER_CERT)/;
+const ONLY_HTTP2 = 'the server offers no HTTP/1.1 on this port';
 const NOT_TLS = 'the server does not speak TLS on this port; is it http?';
 const HANDSHAKE_REFUSED = 'the server refused the TLS handshake; it may require a client certificate';
 
@@ -99,6 +109,8 @@ const messagesByCode: { readonly [code: string]: string } = {
   ERR_SSL_PACKET_LENGTH_TOO_LONG: NOT_TLS,
   ERR_SSL_SSLV3_ALERT_HANDSHAKE_FAILURE: HANDSHAKE_REFUSED,
   'ERR_SSL_SSL/TLS_ALERT_HANDSHAKE_FAILURE': HANDSHAKE_REFUSED,
+  ERR_SSL_TLSV1_ALERT_NO_APPLICATION_PROTOCOL: ONLY_HTTP2,
+  'ERR_SSL_TLSV1/3_ALERT_NO_APPLICATION_PROTOCOL': ONLY_HTTP2,
   ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED: 'the server requires a client certificate',
 };
 

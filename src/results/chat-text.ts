@@ -83,7 +83,11 @@ export function unreadableParts(content: JsonNode): string[] {
 /** The reasoning in a message or in a chunk of one: a field that some servers name twice, or parts of the content. */
 export function reasoningText(message: JsonNode | undefined): string {
   const text = reasoningNames.map((name) => firstStringMember(message, name)).find(Boolean);
-  if (text) return text;
+  return text || partThoughts(message);
+}
+
+/** The reasoning in the parts of the content. */
+export function partThoughts(message: JsonNode | undefined): string {
   return itemsAt(message, 'content')
     .map((part) => firstStringMember(part, 'thinking') ?? joinTextParts(itemsAt(part, 'thinking')))
     .join('');

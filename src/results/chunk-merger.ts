@@ -1,4 +1,3 @@
-import { Buffer } from 'node:buffer';
 import type { Field, Fields } from '../fields/field.ts';
 import {
   firstStringMember,
@@ -15,82 +14,47 @@ import {
 } from '../json/json-node.ts';
 import { parseJson } from '../json/parse-json.ts';
 import { compactJson, writeJson } from '../json/write-json.ts';
-import { joinTextParts, unreadableParts } from './chat-text.ts';
+import { joinTextParts, partThoughts, unreadableParts } from './chat-text.ts';
 import { beginsCall, callText, isContinued, isEmpty, isSameCall, type StartedCall } from './chunk-values.ts';
 
-/** Of a stream that is merged. Text and lines of JSON that are printed as they arrive have no limit. */
-export const MAX_STREAM_BYTES = 8 * 1024 * 1024;
-
-// The memory of a string in addition to its bytes: a stream can consist of single characters or many empty parts.
-const STRING_OVERHEAD_BYTES = 64;
-
+/** Merges the values of a field, or of a whole chunk. */
 interface Merger {
   readonly add: (value: JsonNode) => void;
   /** The JSON text of all values so far. Numbers are those of the chunks, digit for digit. */
   readonly toJson: () => string;
 }
 
-interface StreamMerger extends Merger {
-  /** More than MAX_STREAM_BYTES once a text did not fit; strings and arrays stay as they are from then on. */
-  readonly heldBytes: () => number;
+/** A piece of a text, as it is added to the merged response: of which choice, and of which field of the response. */
+export interface MergedText {
+  readonly choice: number;
+  readonly path: string;
+  readonly text: string;
 }
 
-interface Merging {
+export interface Merging {
   /** Reserves memory for a text, minus that of the text it replaces; false from the first text that does not fit. */
   readonly tryReserve: (text: string, replaced?: string) => boolean;
+  /** Called with a description of every value that is left out, of some also while the result is written. */
   readonly onUnmerged: (description: string) => void;
+  readonly onText: (text: MergedText) => void;
 }
 
 /** Where a value is: its names from the chunk on, and what a further value is: a piece of a `delta`, or a newer value. */
 interface Place {
   readonly path: readonly string[];
   readonly next: 'piece' | 'newer' | 'newer number';
+  /** The outermost index. */
+  readonly choice?: number;
 }
 
-// A response has a few; the names come from the server.
-const MAX_DESCRIPTIONS = 20;
-const MAX_COUNTED_DESCRIPTIONS = 10_000;
-
-/**
- * Merges chunks by the rules of the fields, and other fields by the rules for unknown ones (docs/internals/servers.md).
- * `onUnmerged` gets a description of every value that is left out, of some also while the result is written.
- */
-export function createStreamMerger(fields: Fields, onUnmerged: Merging['onUnmerged'] = () => {}): StreamMerger {
-  let heldBytes = 0;
-  const tryReserve = (text: string, replaced?: string): boolean => {
-    if (heldBytes > MAX_STREAM_BYTES) return false;
-    heldBytes += stringBytes(text) - (replaced === undefined ? 0 : stringBytes(replaced));
-    return heldBytes <= MAX_STREAM_BYTES;
-  };
-  const described = new Set<string>();
-  const merging: Merging = {
-    tryReserve,
-    onUnmerged: (description) => {
-      if (described.has(description) || described.size >= MAX_COUNTED_DESCRIPTIONS) return;
-      described.add(description);
-      if (described.size <= MAX_DESCRIPTIONS) onUnmerged(description);
-    },
-  };
-  const place: Place = { path: [], next: 'newer' };
-  const { add, toJson } = objectMerger(fields, merging, place, '{}', ['obfuscation']);
-  return {
-    add,
-    toJson: () => {
-      const json = toJson();
-      const more = described.size - MAX_DESCRIPTIONS;
-      if (more > 0) onUnmerged(more === 1 ? 'a value of another field' : `a value of each of ${more} more fields`);
-      return json;
-    },
-    heldBytes: () => heldBytes,
-  };
+/** Merges chunks by the rules of the fields, and other fields by the rules for unknown ones (docs/internals/servers.md). */
+export function createChunkMerger(fields: Fields, merging: Merging): Merger {
+  // Random padding.
+  return objectMerger(fields, merging, { path: [], next: 'newer' }, '{}', ['obfuscation']);
 }
 
-function stringBytes(text: string): number {
-  return Buffer.byteLength(text) + STRING_OVERHEAD_BYTES;
-}
-
-function memberPlace({ path, next }: Place, name: string): Place {
-  return { path: [...path, name], next };
+function memberPlace(place: Place, name: string): Place {
+  return { ...place, path: [...place.path, name] };
 }
 
 function reportLoss({ onUnmerged }: Merging, { path }: Place, what = 'another value'): void {
@@ -112,11 +76,16 @@ function objectMerger(
     if (merger) group.set(name, merger);
     return merger;
   };
+  const addField = (name: string, value: JsonNode, fieldPlace = memberPlace(place, name)): void =>
+    mergerIn(mergers, name, () => createFieldMerger(fields[name], merging, fieldPlace))?.add(value);
   return {
     add: (object) => {
       const kind = kindOf(object);
       hasObject ||= kind === 'object';
       if (kind !== 'object' && kind !== 'null') reportLoss(merging, place, 'a value');
+      // Some servers send the reasoning as parts of the content.
+      const thoughts = fields.reasoning ? partThoughts(object) : '';
+      if (thoughts !== '') addField('reasoning', rootOf(parseJson(JSON.stringify(thoughts))));
       for (const { key, value } of membersOf(object)) {
         const [name, field] = findField(key, fields);
         if (skippedFields.includes(key)) continue;
@@ -133,7 +102,7 @@ function objectMerger(
             reportLoss(merging, memberPlace(place, key), 'a value');
           continue;
         }
-        mergerIn(mergers, name, () => createFieldMerger(field, merging, fieldPlace))?.add(value);
+        addField(name, value, fieldPlace);
       }
     },
     toJson: () => {
@@ -141,25 +110,28 @@ function objectMerger(
       const texts = new Map(Array.from(mergers, ([name, { toJson }]) => [name, toJson()]));
       for (const [name, { toJson }] of wholes)
         texts.set(name, completePieces(texts.get(name), toJson(), merging, memberPlace(place, name)));
-      return `{${Array.from(texts, ([name, text]) => `${JSON.stringify(name)}:${text}`).join(',')}}`;
+      return objectText([...texts]);
     },
   };
 }
 
-// The pieces of a value count. A whole value beside them adds the fields that no piece had.
+// The pieces of a value count. A whole value beside them adds the fields of which no piece had a value.
 function completePieces(pieces: string | undefined, whole: string, merging: Merging, place: Place): string {
-  if (pieces === undefined || isEmpty(rootOf(parseJson(pieces)))) return whole;
-  const pieceRoot = rootOf(parseJson(pieces));
-  const added: string[] = [];
+  const pieceRoot = pieces === undefined ? undefined : rootOf(parseJson(pieces));
+  if (!pieceRoot || isEmpty(pieceRoot)) return whole;
+  const merged = new Map(Array.from(membersOf(pieceRoot), ({ key, value }) => [key, value]));
   for (const { key, value } of membersOf(rootOf(parseJson(whole)))) {
-    const piece = getMember(pieceRoot, key);
+    const piece = merged.get(key);
     if (isEmpty(value) || (piece && compactJson(piece) === compactJson(value))) continue;
-    if (!piece) added.push(`${JSON.stringify(key)}:${rawText(value)}`);
+    if (!piece || isEmpty(piece)) merged.set(key, value);
     else if (kindOf(piece) !== 'string' || kindOf(value) !== 'string' || !stringOf(piece).startsWith(stringOf(value)))
       reportLoss(merging, memberPlace(place, key), 'the whole value');
   }
-  if (added.length === 0) return pieces;
-  return `${pieces.slice(0, -1)}${pieces === '{}' ? '' : ','}${added.join(',')}}`;
+  return objectText(Array.from(merged, ([key, value]) => [key, rawText(value)]));
+}
+
+function objectText(members: readonly (readonly [name: string, json: string])[]): string {
+  return `{${members.map(([name, json]) => `${JSON.stringify(name)}:${json}`).join(',')}}`;
 }
 
 function findField(key: string, fields: Fields): [name: string, field: Field | undefined] {
@@ -216,10 +188,10 @@ function guardedMerger(kinds: readonly JsonKind[], merger: Merger, merging: Merg
         other.add(value);
         hasOther ||= !isEmpty(value);
       }
-      hasValue ||= kinds.includes(kind);
+      hasValue ||= kinds.includes(kind) && !isEmpty(value);
       if (hasValue && hasOther) reportLoss(merging, place);
     },
-    toJson: () => (other && !hasValue ? other.toJson() : merger.toJson()),
+    toJson: () => (other && hasOther && !hasValue ? other.toJson() : merger.toJson()),
   };
 }
 
@@ -290,6 +262,7 @@ function singleValueMerger(
 
 // Content may also be an array of parts, of which those with text are joined (docs/internals/contract.md).
 function stringMerger(merging: Merging, place: Place, emptyJson: string): Merger {
+  const path = place.path.join('.');
   let pieces: string[] | undefined;
   return {
     add: (value) => {
@@ -299,6 +272,7 @@ function stringMerger(merging: Merging, place: Place, emptyJson: string): Merger
       pieces ??= [];
       const text =
         kind === 'list' ? joinTextParts(itemsOf(value)) : kind === 'string' ? stringOf(value) : rawText(value);
+      if (text !== '') merging.onText({ choice: place.choice ?? 0, path, text });
       if (merging.tryReserve(text)) pieces.push(text);
     },
     toJson: () => (pieces ? JSON.stringify(pieces.join('')) : emptyJson),
@@ -306,7 +280,8 @@ function stringMerger(merging: Merging, place: Place, emptyJson: string): Merger
 }
 
 function reportParts(parts: JsonNode, merging: Merging, place: Place): void {
-  for (const type of unreadableParts(parts)) merging.onUnmerged(`a content part of type ${type}`);
+  for (const type of unreadableParts(parts))
+    if (type !== 'thinking') merging.onUnmerged(`a content part of type ${type}`);
   for (const part of itemsOf(parts))
     for (const { key, value } of membersOf(part))
       if (getMember(part, 'text') && !['type', 'text', 'index'].includes(key) && !isEmpty(value))
@@ -376,7 +351,7 @@ function indexedMerger(fields: Fields, merging: Merging, place: Place): Merger {
     let element = known?.at === at ? known : latest && !beginsCall(latest, id, item) ? latest : undefined;
     if (!element) {
       if (!merging.tryReserve('')) return;
-      const merger = objectMerger(fields, merging, place, '{}', skippedFields);
+      const merger = objectMerger(fields, merging, { ...place, choice: place.choice ?? at }, '{}', skippedFields);
       element = { at, id, merger, json: merger.toJson, lastPiece: '' };
       elements.push(element);
     }

@@ -7,6 +7,7 @@ import { feedbackSchemaOperation } from '../../src/operations/feedback-schema.ts
 import { trainOperation } from '../../src/operations/train.ts';
 import {
   fixedLimit,
+  pausingService,
   queueingService,
   ratedService,
   refusingService,
@@ -63,6 +64,17 @@ describe('the limit of concurrent requests', () => {
     expect(client.current()).toBeLessThanOrEqual(64);
   });
 
+  it.each([1, 2, 3, 4])('stays small where pauses hide that more requests bring no more results: %d', (seed) => {
+    const client = auto(seed);
+    const limits: number[] = [];
+    const current = (): number => {
+      limits.push(client.current());
+      return client.current();
+    };
+    simulate(pausingService(), [{ ...client, current }], 0, 120_000);
+    expect(limits.reduce((sum, limit) => sum + limit, 0) / limits.length).toBeLessThan(48);
+  });
+
   it.each([0, 3000])('shares a service among four processes that start %d ms apart', (delay) => {
     const service = () => refusingService(100, steady(32));
     const four = simulate(
@@ -91,6 +103,7 @@ describe('the limit of concurrent requests', () => {
     };
     simulate(refusingService(20, steady(1000)), [{ ...free, current }], 0, 5000);
     expect(most).toBe(50);
+    expect(free.current()).toBe(50);
   });
 });
 

@@ -97,7 +97,7 @@ describe('svc train log', () => {
 
   it.each([
     ['--limit 0', ['--limit', '0'], 2, /--limit: "0" is not a positive integer/],
-    ['a word', ['x'], 2, /too many arguments|expected 0 arguments/i],
+    ['a word', ['x'], 2, /does not take the argument "x"/],
   ])('with %s is a wrong command line', async (_, args, code, says) => {
     const { stderr, ...rest } = await svc(['train', 'log', ...args]);
     expect({ code: rest.code, stderr }).toEqual({ code, stderr: expect.stringMatching(says) });

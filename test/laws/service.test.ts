@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { createBodyValidator } from '../../src/fields/schema-validator.ts';
 import type { HttpResponse, Send } from '../../src/http/message.ts';
@@ -7,7 +8,7 @@ import { parseJson } from '../../src/json/parse-json.ts';
 import { type JsonValue, writeJson } from '../../src/json/write-json.ts';
 import { allOperations } from '../../src/operations/all-operations.ts';
 import type { Operation } from '../../src/operations/operation.ts';
-import { createStreamMerger } from '../../src/results/chunk-merger.ts';
+import { foldStream } from '../../src/results/fold-stream.ts';
 import { fullBody, sampleBodies } from '../support/bodies.ts';
 import { localService } from '../support/service.ts';
 import { svc } from '../support/svc.ts';
@@ -35,12 +36,11 @@ async function post(
 }
 
 /** The response that the events of a stream form. */
-function joined(text: string, { reply }: Operation): string {
+async function joined(text: string, { reply }: Operation): Promise<string> {
   const events = text.split('\n\n').slice(0, -1);
   expect(events.pop()).toBe('data: [DONE]');
-  const whole = createStreamMerger(reply);
-  for (const event of events) whole.add(rootOf(parseJson(event.replace(/^data: /, ''))));
-  return whole.toJson();
+  const chunks = events.map((event) => rootOf(parseJson(event.replace(/^data: /, ''))));
+  return (await foldStream(Readable.from(chunks), reply, {})).doc.bytes.toString();
 }
 
 /** The body that was sent with its secret fields redacted, otherwise unchanged. */
@@ -62,7 +62,7 @@ describe('the local service', () => {
       const answer = await post(send, operation, text);
       expect([name, answer.reply.status, answer.reply.status === 200 ? '' : answer.text]).toEqual([name, 200, '']);
       const isStream = text.includes('"stream":true');
-      const whole = isStream ? joined(answer.text, operation) : answer.text;
+      const whole = isStream ? await joined(answer.text, operation) : answer.text;
       expect([name, validate(rootOf(parseJson(whole)))]).toEqual([name, []]);
     }
   });

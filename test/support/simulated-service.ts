@@ -123,3 +123,13 @@ export function simulate(service: SimulatedService, clients: readonly SimulatedC
   }
   return counts;
 }
+
+/** Ends one request after the other, 1.2 ms each, and pauses for up to 400 ms now and then, as a busy machine with a slow disk. */
+export function pausingService(): SimulatedService {
+  let freeAt = 0;
+  return (now, random, at, end) => {
+    const pauseMs = random() < 0.005 ? random() * 400 : 0;
+    freeAt = Math.max(freeAt, now) + pauseMs + random() * 2.4;
+    at(freeAt, () => end(true));
+  };
+}

@@ -42,6 +42,11 @@ function maxOpenFiles(): number {
 const MAX_HOLD_ROUNDS = 24;
 const MIN_RESPONSES_PER_PROBE = 100;
 const MIN_STEP = 1 / 8;
+// Shorter rounds of a fast service would show what disk and processor do, not what the service does.
+const MIN_ROUND_MS = 50;
+// Latency that grew by so much may have room for a smaller limit; one that was given needs a clearer sign.
+const GROWN_LATENCY = 1.25;
+const GROWN_LATENCY_OF_GIVEN = 2;
 // After a refusal the limit falls to this part, so that other processes find room, and recovers within a few rounds.
 const REFUSED_PART = 3 / 4;
 // A try that ends in a wait of the whole batch may cost 5 % of the time.
@@ -58,8 +63,8 @@ export function createConcurrencyLimit({ initial, max }: ConcurrencyRange, rando
   let phase: 'start' | 'hold' | 'settle' | 'measure' | 'recover' = limit < max ? 'start' : 'hold';
   let round = createRound(limit, 0);
   // What a larger or smaller limit is compared with.
-  let base = { limit: 0, rate: 0 };
-  let held = { rounds: 0, responses: 0, milliseconds: 0, wanted: 1 };
+  let base = { limit: 0, rate: 0, bestRate: 0 };
+  let held = { rounds: 0, responses: 0, milliseconds: 0, bestRate: 0, wanted: 1 };
   let step = 0;
   let isSmaller = false;
   let floor = 1;
@@ -68,16 +73,18 @@ export function createConcurrencyLimit({ initial, max }: ConcurrencyRange, rando
   let notBefore = 0;
   let shortestMs = Number.POSITIVE_INFINITY;
   const latency = createVariation();
+  const grownLatency = initial < max ? GROWN_LATENCY : GROWN_LATENCY_OF_GIVEN;
 
   const hold = (rounds: number): void => {
     phase = 'hold';
     const most = Math.max(MAX_HOLD_ROUNDS, MIN_RESPONSES_PER_PROBE / limit);
-    held = { rounds: 0, responses: 0, milliseconds: 0, wanted: Math.max(1, Math.min(most, rounds)) };
+    held = { rounds: 0, responses: 0, milliseconds: 0, bestRate: 0, wanted: Math.max(1, Math.min(most, rounds)) };
   };
   // The more latencies vary, the larger a step has to be for one round to show what it brings.
   const tryOther = (): void => {
     const inUse = base.rate * shortestMs;
-    isSmaller = !isSmaller && !hasCeiling && inUse * 1.25 + 1 < limit && latency.variation() / Math.sqrt(limit) < 0.1;
+    isSmaller =
+      !isSmaller && !hasCeiling && inUse * grownLatency + 1 < limit && latency.variation() / Math.sqrt(limit) < 0.1;
     if (isSmaller) limit = Math.max(1, Math.ceil(Math.max(inUse * 1.1, limit * REFUSED_PART)));
     else {
       const part = hasCeiling ? MIN_STEP : Math.min(1, Math.max(MIN_STEP, latency.variation()));
@@ -103,16 +110,16 @@ export function createConcurrencyLimit({ initial, max }: ConcurrencyRange, rando
       limit = Math.max(1, Math.round(base.limit * Math.max(1, rate / base.rate)));
       hold(1);
     } else if (limit >= max) hold(1);
-    else base = { limit: round.size, rate };
+    else base = { limit: round.size, rate, bestRate: rate };
   };
   const afterMeasure = (rate: number): void => {
     const gain = limit / base.limit - 1;
-    const isBetter = isSmaller ? rate >= base.rate * 0.97 : rate >= base.rate * (1 + gain / 2);
+    const isBetter = isSmaller ? rate >= base.rate * 0.97 : rate >= base.bestRate * (1 + gain / 2);
     if (isBetter && !isSmaller && limit < max) {
       hasCeiling = false;
       held.wanted = 1;
       step = (limit - base.limit) * 2;
-      base = { limit, rate };
+      base = { limit, rate, bestRate: rate };
       tryOther();
     } else if (isBetter) hold(1);
     else {
@@ -124,6 +131,8 @@ export function createConcurrencyLimit({ initial, max }: ConcurrencyRange, rando
     }
   };
   const endRound = (now: number): void => {
+    const isTooShort = round.refusals === 0 && now - round.startedAt < MIN_ROUND_MS;
+    if (round.responses + round.refusals < round.size || isTooShort) return;
     const { responses, milliseconds, startedAt, isFull } = round;
     const rate = responses / Math.max(now - startedAt, 0.001);
     if (round.refusals > 0) afterRefusals();
@@ -137,12 +146,14 @@ export function createConcurrencyLimit({ initial, max }: ConcurrencyRange, rando
       } else if (phase === 'settle') phase = 'measure';
       else if (phase === 'measure') afterMeasure(rate);
       else {
+        held.bestRate = Math.max(held.bestRate, rate);
         held.rounds += 1;
         held.responses += responses;
         held.milliseconds += now - startedAt;
         // At times of their own, so that several processes do not try at once.
         if (now >= notBefore && held.rounds >= held.wanted * (0.75 + random() / 2)) {
-          base = { limit, rate: held.responses / Math.max(held.milliseconds, 0.001) };
+          const meanRate = held.responses / Math.max(held.milliseconds, 0.001);
+          base = { limit, rate: meanRate, bestRate: hasCeiling ? meanRate : held.bestRate };
           tryOther();
         }
       }
@@ -160,22 +171,23 @@ export function createConcurrencyLimit({ initial, max }: ConcurrencyRange, rando
       round.milliseconds += now - startedAt;
       round.responses += 1;
       round.isFull &&= isFull;
-      if (phase === 'start' && isFull && round.refusals === 0) limit = Math.min(max, limit + 1);
-      if (round.responses + round.refusals >= round.size) endRound(now);
+      if (phase === 'start' && isFull && round.refusals === 0) limit = Math.min(max, 2 * round.size, limit + 1);
+      endRound(now);
     },
     /** Counts a request that the service had no room for. A wait that it asked for is paid for again by each try. */
     onOverload: (now: number, retryAfterMs: number): void => {
       notBefore = Math.max(notBefore, now + RESPONSE_TIME_PER_WAIT * retryAfterMs);
+      if (round.responses >= round.size) round = createRound(limit, now);
       if (round.refusals === 0) floor = Math.ceil(limit / 2);
       limit = Math.max(floor, limit - 1);
       round.refusals += 1;
-      if (round.responses + round.refusals >= round.size) endRound(now);
+      endRound(now);
     },
     /** Starts over with one request, after a service was down. */
     restart: (now: number): void => {
       limit = 1;
       phase = 'start';
-      base = { limit: 0, rate: 0 };
+      base = { limit: 0, rate: 0, bestRate: 0 };
       round = createRound(limit, now);
     },
   };

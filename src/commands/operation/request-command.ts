@@ -37,7 +37,13 @@ export function requestCommand(
     const isOwn = (name: string): boolean => name === 'max-spool' && typeof operation.arguments?.as === 'object';
     const isMisplaced = ({ name }: Flag): boolean => !isBatch && isGiven(options, name) && !isOwn(name);
     const batchFlag = [...batchFlags, ...promptFlags].find(isMisplaced);
-    if (batchFlag) throw usageFailure(`--${batchFlag.name} works only with --batch or --rows`, 'write --batch <file>');
+    if (batchFlag)
+      throw usageFailure(
+        `--${batchFlag.name} works only with --batch or --rows`,
+        batchFlag.name === 'prompt'
+          ? 'write a single prompt as an argument: svc chat "<prompt>"'
+          : 'write --batch <file>',
+      );
     const given = readBodyFlags(operation, options);
     rejectInvalidFlags(operation, given, runtime.now());
     fileReference(options.expectSchema ?? '', '--expect-schema');

@@ -32,7 +32,7 @@ export class Secret {
 export type AuthScheme = 'basic' | 'bearer';
 
 /** Throws Failure `credentials` for a `:` in the user name, and for control characters, which RFC 7617 forbids. */
-export function basicAuthorization(username: string, password: string): string {
+export function basicAuthorization(username: string, password: string, source = 'the file or stdin'): string {
   if (username.includes(':'))
     throw new Failure('credentials', 'the user name contains ":", which Basic authentication does not allow', {
       hint: 'check --username, SVC_USERNAME, or the profile',
@@ -40,10 +40,14 @@ export function basicAuthorization(username: string, password: string): string {
     });
   for (const [what, text] of Object.entries({ 'user name': username, password }))
     if ([...text].some((character) => character < ' ' || character === '\x7f'))
-      throw new Failure('credentials', `the ${what} contains a control character, such as a line break`, {
-        hint: 'one final line break is removed; check the file or stdin for others',
-        applied: 'no',
-      });
+      throw new Failure(
+        'credentials',
+        `the ${what} contains ${text.includes('\n') ? 'a line feed' : 'a control character'}`,
+        {
+          hint: `one final line break is removed; check ${source} for others`,
+          applied: 'no',
+        },
+      );
   return `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
 }
 
@@ -99,7 +103,9 @@ export async function readCredential(source: CredentialSource, context: SecretCo
 
 /** The value of the Authorization header. Throws Failure `credentials` for what cannot be sent. */
 export function authorizationOf({ username, description }: CredentialSource, secret: string): string {
-  return username === undefined ? bearerAuthorization(secret, description) : basicAuthorization(username, secret);
+  return username === undefined
+    ? bearerAuthorization(secret, description)
+    : basicAuthorization(username, secret, description);
 }
 
 /** Undefined if none is configured. Throws Failure `credentials` if the environment has a part of one. */

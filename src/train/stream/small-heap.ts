@@ -20,8 +20,15 @@ export function prepareForTrajectories(node: string): void {
 // Its capacity is one of its two halves, and grows by factors of two: 1, 2 and 4 MiB, less the headers of pages.
 const MIN_GROWN_BYTES = 3 * 1024 * 1024;
 
-/** Returns a function to call regularly: once the young generation has grown to 2 halves of 4 MiB, it grows no further. */
+// V8 would let the old generation grow to four times what it holds before it collects garbage.
+const MAX_GARBAGE_PERCENT = 100;
+
+/**
+ * Returns a function to call regularly: once the young generation has grown to 2 halves of 4 MiB, it grows no further. Requests that
+ * are in flight for longer end up in the old generation, which grows to twice what it holds.
+ */
 export function createHeapLimit(): () => void {
+  setFlagsFromString(`--heap-growing-percent=${MAX_GARBAGE_PERCENT}`);
   let isReached = false;
   return () => {
     if (isReached) return;
