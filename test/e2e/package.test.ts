@@ -142,6 +142,16 @@ describe('what is inside', () => {
   const sbom: Sbom = JSON.parse(readFileSync(join(root, 'dist/sbom.cdx.json'), 'utf8'));
   const libraries = sbom.components.map(({ group, name, version }) => `${group ? `${group}/` : ''}${name} ${version}`);
 
+  it('has the libraries and the Node versions that README names', () => {
+    const readme = readFileSync(join(root, 'README.md'), 'utf8');
+    const [, names = ''] = /The package bundles ([^.]*?), with/.exec(readme) ?? [];
+    const named = names.split(/, | and /);
+    expect(named).toHaveLength(6);
+    expect(libraries.map((library) => library.replace(/ .*/, ''))).toEqual(expect.arrayContaining(named));
+    const { engines } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+    expect(readme).toContain(`Node ${engines.node.replace('>=', '')} to `);
+  });
+
   it('is a CycloneDX document', () => {
     const validate = new Ajv2020({ strict: true }).compile(cycloneDx);
     validate(sbom);
