@@ -62,6 +62,10 @@ function parseBatchFlags(options: Partial<BatchFlagOptions>, env: Runtime['env']
   };
   const parseCount = (name: string, count: string | undefined): number | undefined =>
     parse(name, count, 'a whole number from 1 on', (text) => (/^[1-9]\d{0,14}$/.test(text) ? Number(text) : undefined));
+  const parseAmount = (name: string, amount: string | undefined, needed = /\d/): number | undefined =>
+    parse(name, amount, 'a number such as 2.5', (text) =>
+      /^\d{1,12}(\.\d{1,12})?$/.test(text) && needed.test(text) ? Number(text) : undefined,
+    );
   const size = parseCount('sample', options.sample);
   const shard = options.shard;
   const isFailFast = options.failFast === true;
@@ -74,16 +78,24 @@ function parseBatchFlags(options: Partial<BatchFlagOptions>, env: Runtime['env']
         return /^[1-9]\d{0,3}$/.test(text) && Number(text) <= MAX_CONCURRENT_REQUESTS ? Number(text) : undefined;
       }) ?? 'auto',
     /** Requests per second. */
-    rate: parse('rate', options.rate, 'requests per second or minute, such as 20/s or 100/m', (text) => {
-      const [, count, unit = 's'] = /^(\d{1,6}(?:\.\d{1,6})?)(?:\/([smh]))?$/.exec(text) ?? [];
-      const rate = Number(count) / (secondsPerUnit[unit] ?? 1);
-      return rate > 0 ? rate : undefined;
-    }),
+    rate: parse('rate', options.rate, 'requests per second or minute, such as 20/s or 100/m', (text) =>
+      perSecond(text, 's'),
+    ),
+    /** Tokens per second. */
+    tokenRate: parse('token-rate', options.tokenRate, 'tokens per minute or second, such as 100000/m', (text) =>
+      perSecond(text, 'm'),
+    ),
     shard: parseShard(shard ?? environmentSetting('shard', env), shard === undefined ? 'SVC_SHARD' : '--shard', env),
     limit: parseCount('limit', options.limit),
     /** Lines chosen at random: the same ones for the same seed, and all of them in a larger sample. */
     sample: size === undefined ? undefined : { size, seed: options.sampleSeed ?? '0' },
     maxTotalTokens: parseCount('max-total-tokens', options.maxTotalTokens),
+    maxCost: parseAmount('max-cost', options.maxCost, /[1-9]/),
+    /** Per million tokens. */
+    prices: {
+      prompt: parseAmount('price-prompt', options.pricePrompt),
+      completion: parseAmount('price-completion', options.priceCompletion),
+    },
     takeOverMs: parse('take-over', options.takeOver, TAKE_OVER_VALUES, (text) => {
       const milliseconds = parseDurationOrZeroMs('--take-over', text);
       return milliseconds >= MIN_TAKE_OVER_MS ? milliseconds : undefined;
@@ -103,6 +115,12 @@ function parseBatchFlags(options: Partial<BatchFlagOptions>, env: Runtime['env']
     maxOutageMs: isFailFast ? 0 : parseDurationOrZeroMs('--max-outage', options.maxOutage ?? '5m'),
     outageFlag: '--max-outage',
   };
+}
+
+function perSecond(text: string, defaultUnit: 's' | 'm'): number | undefined {
+  const [, count, unit = defaultUnit] = /^(\d{1,12}(?:\.\d{1,6})?)(?:\/([smh]))?$/.exec(text) ?? [];
+  const rate = Number(count) / (secondsPerUnit[unit] ?? 1);
+  return rate > 0 ? rate : undefined;
 }
 
 /** A file that a batch writes, with the shard in the place of `{shard}`: `3-of-10`. */

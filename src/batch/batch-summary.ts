@@ -17,11 +17,19 @@ export async function reportBatch(end: BatchEnd): Promise<void> {
   const reportFailure = await runReport?.save().then(() => undefined, toFailure);
   for (const text of causeLines(tally)) await report.error(text);
   for (const text of statisticsLines(tally)) await report.note(text);
-  const uncounted = tally.byStatus.done - tally.promptTokens.count();
-  if (end.maxTotalTokens !== undefined && uncounted > 0)
-    await report.warn(
-      `--max-total-tokens did not count ${uncounted} ${pluralize(uncounted, 'response')} without usage`,
-    );
+  const { maxTotalTokens, maxCost } = job.options;
+  const uncounted = [
+    ['--max-total-tokens', maxTotalTokens, 'usage', tally.byStatus.done - tally.promptTokens.count()],
+    [
+      '--max-cost',
+      maxCost,
+      'a cost; give --price-prompt and --price-completion',
+      tally.byStatus.done - tally.cost.count,
+    ],
+  ] as const;
+  for (const [flag, limit, lack, count] of uncounted)
+    if (limit !== undefined && count > 0)
+      await report.warn(`${flag} did not count ${count} ${pluralize(count, 'response')} without ${lack}`);
   const skipped = job.scheduler.skippedRetries();
   if (skipped > 0)
     await report.note(

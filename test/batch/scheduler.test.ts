@@ -117,6 +117,24 @@ describe('the scheduler of a batch', () => {
     expect(scheduler.currentLimit()).toBe(1);
   });
 
+  it('paces requests by the tokens that they use: estimated from bytes, then as responses report', async () => {
+    const { scheduler, time } = schedulerWith({ concurrency: 8, tokenRate: 100 });
+    const times: number[] = [];
+    const turns = Array.from({ length: 4 }, () => scheduler.createTurn(400));
+    for (const turn of turns) void turn.acquire().then(() => times.push(time.elapsed()));
+    await settle();
+    expect(times).toHaveLength(1);
+    // 400 bytes are about 100 tokens, and the first response used 300: the rest of it is paid for, and expected of the next ones.
+    turns[0]?.spend({ tokens: 300, cost: undefined }, 'done');
+    turns[0]?.release();
+    const start = time.elapsed();
+    for (let at = 0; at < 100; at += 1) {
+      time.advance(100);
+      await settle();
+    }
+    expect(times.map((at) => Math.round((at - start) / 1000))).toEqual([0, 3, 6, 9]);
+  });
+
   it('holds all requests as long as the service asks to wait', async () => {
     const { scheduler, time } = schedulerWith({ concurrency: 4 });
     const turns = acquired(scheduler, 6);

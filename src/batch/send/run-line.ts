@@ -20,14 +20,16 @@ import type { InputLine } from '../../files/split-lines.ts';
 import type { ExchangeSignal } from '../../http/message.ts';
 import { rootOf } from '../../json/json-node.ts';
 import { tryParseJson } from '../../json/parse-json.ts';
-import { writeJson } from '../../json/write-json.ts';
+import { RawJson, writeJson } from '../../json/write-json.ts';
 import type { LostLine } from '../../reports/batch/batch-statistics.ts';
 import {
   classifyLine,
   type LineResult,
   type LineState,
   messageWithIssue,
+  priceOf,
   resultLineFacts,
+  spendingOf,
   UNSENT,
 } from '../../reports/batch/line-facts.ts';
 import type { RunReport } from '../../reports/run-report.ts';
@@ -63,6 +65,8 @@ export interface BatchJob extends BatchPlan {
   readonly scheduler: Scheduler;
   readonly revisions: Revisions;
   readonly signal: ExchangeSignal;
+  /** Waits for the lines that replace the same record. */
+  readonly takeSequence: (key: string | undefined) => Promise<() => void>;
   readonly context: Context;
 }
 
@@ -123,7 +127,9 @@ export async function runLine(line: InputLine, slot: LineSlot, job: BatchJob): P
     return keepPriorOutcome(prior, unsent, slot, job, request);
   const requestContext = createRequestContext(request, job.connection);
   const watch = job.revisions.watch();
-  const sent = await sendLine(requestContext, key, { guard, prior, watch }, slot, job);
+  const replaced = request.ids[request.operation.replaces ?? ''];
+  const endSequence = await job.takeSequence(replaced);
+  const sent = await sendLine(requestContext, key, { guard, prior, watch }, slot, job).finally(endSequence);
   const stored = await storeLine(sent, requestContext, unsent, { prior, watch }, slot, job);
   if (stored.status !== 'unsent') return stored;
   return prior.applied === 'no' ? settle(slot, job, stored) : keepPriorOutcome(prior, unsent, slot, job, request);
@@ -132,6 +138,7 @@ export async function runLine(line: InputLine, slot: LineSlot, job: BatchJob): P
 // The next request may start before the result of this one is written.
 async function settle(slot: LineSlot, job: BatchJob, result: LineResult, bytes?: Buffer): Promise<LineResult> {
   // The failure of an earlier run does not stop this one.
+  if (result.attempts > 0) slot.turn.spend(spendingOf(result), result.status);
   job.scheduler.addOutcome({ failure: bytes && result.failure, status: result.status });
   slot.turn.release();
   await slot.put(bytes);
@@ -293,7 +300,7 @@ async function storeLine(
     facts,
   };
   const bytes = formatResult(attempt, status, sent.bytes, failure, redact);
-  const result = createLineResult(sent, failure, state, request, milliseconds, redact);
+  const result = createLineResult(sent, failure, state, request, milliseconds, job);
   // Without the result, whose response a connection would hold.
   const written = settle(slot, job, result, bytes).then(() => {});
   // Stray data may have arrived while a record or a warning was written.
@@ -304,23 +311,25 @@ async function storeLine(
 }
 
 function createLineResult(
-  { status, doc, warnings }: SentLineResult,
+  { status, doc, warnings, facts }: SentLineResult,
   failure: Failure | undefined,
   state: LineState,
   { effect, progress }: RequestContext,
   milliseconds: number,
-  redact: (text: string) => string,
+  { options: { prices }, context: { report } }: BatchJob,
 ): LineResult {
+  const response = doc && rootOf(doc);
   return {
     status: state.status,
     isUnresolved: state.isUnresolved,
     failure,
     isIdempotent: isIdempotent(effect),
-    message: failure && failureMessage(failure, redact),
+    message: failure && failureMessage(failure, report.redact),
     attempts: progress.attempts,
     milliseconds: Math.round(milliseconds),
     httpStatus: failure ? failure.facts.status : status,
-    response: doc && rootOf(doc),
+    response,
+    cost: facts.cost instanceof RawJson ? Number(facts.cost.text) : priceOf(response, prices),
     warnings,
   };
 }

@@ -32,7 +32,6 @@ export async function sendBatch(
 ) {
   const { runtime, report, signal } = context;
   const { input, options } = plan;
-  const { limit, maxTotalTokens } = options;
   const checks = { ...plan.checks, run: store.batch.run };
   const record = createBatchRecord(plan.runReport);
   const { tally } = record;
@@ -58,12 +57,12 @@ export async function sendBatch(
   );
   const guardFor = plan.guardsOf?.(checks.run);
   const requests = { connection, scheduler, revisions, signal: linkSignal(signal).signal };
-  const job: BatchJob = { ...plan, checks, store, guardFor, ...requests, context };
+  const job: BatchJob = { ...plan, checks, store, guardFor, ...requests, takeSequence: createSequences(), context };
   const processLine = createLineProcess(job, record, onStoreError);
   const startedAt = runtime.elapsed();
   const elapsed = (): number => runtime.elapsed() - startedAt;
   const endSpinner = context.startSpinner(() =>
-    formatBatchProgress(tally, input.totalBytes, scheduler, elapsed(), limit),
+    formatBatchProgress(tally, input.totalBytes, scheduler, elapsed(), options.limit),
   );
   const interruption = stopWhenInterrupted(scheduler, context);
   try {
@@ -74,7 +73,7 @@ export async function sendBatch(
     await store.finish(record.loseWritten).catch(onStoreError);
     const abortReason: unknown = signal.reason ?? interruption();
     const stopReason = scheduler.stopReason();
-    return { tally, stopReason, abortReason, inputError, storeError, elapsedMs: elapsed(), maxTotalTokens, job };
+    return { tally, stopReason, abortReason, inputError, storeError, elapsedMs: elapsed(), job };
   } finally {
     await connection.transport.close();
   }
@@ -142,8 +141,7 @@ function createLineProcess(
   onStoreError: (error: unknown) => void,
 ): (line: InputLine) => Promise<void> {
   const { scheduler, store } = job;
-  const { isOrdered, maxTotalTokens } = job.options;
-  const { tally } = record;
+  const { isOrdered } = job.options;
   const takeTurn = isOrdered ? createTurns() : undefined;
   const shareMemory = createResponseBudget();
   return async (line) => {
@@ -157,7 +155,7 @@ function createLineProcess(
     const slot: LineSlot = {
       checkpoint: { input: digestInputLine(line), row: line.rowDigest, ...store.batch },
       put,
-      turn: scheduler.createTurn(),
+      turn: scheduler.createTurn(line.length),
       // With --ordered, a large response waits for the results before it, which need the memory first.
       memory: shareMemory(ordered),
       progress: { isRecorded: false, mayBeApplied: true, sentAt: undefined, hasResponse: false },
@@ -166,9 +164,6 @@ function createLineProcess(
       const result = await runLine(line, slot, job);
       record.add(line, result);
       await job.onResult?.(line.number, result);
-      const used = tally.promptTokens.sum() + tally.completionTokens.sum();
-      if (maxTotalTokens !== undefined && used >= maxTotalTokens)
-        scheduler.stop(`--max-total-tokens ${maxTotalTokens} was reached: ${used} tokens were used`);
     } catch (error) {
       record.addLost(line.number, slot.progress);
       onStoreError(error);
@@ -179,5 +174,24 @@ function createLineProcess(
     } finally {
       slot.memory.release();
     }
+  };
+}
+
+// Lets lines with the same key go one after the other, in the order of the calls; the result ends the turn.
+function createSequences(): BatchJob['takeSequence'] {
+  const last = new Map<string, Promise<void>>();
+  return async (key) => {
+    if (key === undefined) return () => {};
+    const before = last.get(key);
+    let endTurn = (): void => {};
+    const own = new Promise<void>((resolve) => {
+      endTurn = resolve;
+    });
+    last.set(key, own);
+    await before;
+    return () => {
+      if (last.get(key) === own) last.delete(key);
+      endTurn();
+    };
   };
 }

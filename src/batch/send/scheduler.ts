@@ -3,9 +3,11 @@ import { type Failure, InterruptedError } from '../../errors.ts';
 import { type ExchangeSignal, linkSignal } from '../../http/message.ts';
 import { pluralize } from '../../json/pluralize.ts';
 import { formatSeconds } from '../../output/transfer-text.ts';
+import type { LineStatus } from '../../reports/batch/line-facts.ts';
 import type { Runtime } from '../../runtime.ts';
 import type { BatchOptions } from '../batch-options.ts';
 import { type AvailabilityHooks, createAvailability, notSentFailure } from './availability.ts';
+import { createBudget, type Spending } from './budget.ts';
 import { type ConcurrencyRange, createConcurrencyLimit } from './concurrency.ts';
 
 export type Scheduler = ReturnType<typeof createScheduler>;
@@ -14,9 +16,21 @@ export type Scheduler = ReturnType<typeof createScheduler>;
 export interface Turn extends AttemptTurn {
   /** Lets the next request go; none is sent before, so that no line is sent after a reason to stop. */
   readonly release: () => void;
+  /** Counts what the response used, before the turn is released. */
+  readonly spend: (spending: Spending, status: LineStatus) => void;
   /** The failure of the line: one that waited in vain was not sent. */
   readonly toOutcome: (failure: Failure) => Failure;
 }
+
+interface Waiter {
+  readonly admit: () => void;
+  readonly reject: (failure: Failure) => void;
+  /** How many tokens the request is expected to use. */
+  readonly tokens: () => number;
+}
+
+// Of a line, until a response says how many tokens it used.
+const BYTES_PER_TOKEN = 4;
 
 // Lines that are being prepared, wait for a retry or for their turn to be written, besides those in flight.
 const LINES_PER_REQUEST = 4;
@@ -42,16 +56,18 @@ export interface SchedulerHooks {
  * in flight is that of concurrency.ts, and one while the service cannot be used (availability.ts).
  */
 export function createScheduler(
-  { rate, isFailFast, maxFailures, isOrdered, ...options }: BatchOptions,
+  { rate, tokenRate, isFailFast, maxFailures, isOrdered, ...options }: BatchOptions,
   range: ConcurrencyRange,
   { elapsed, after, randomBytes }: Pick<Runtime, 'elapsed' | 'after' | 'randomBytes'>,
   signal: ExchangeSignal | undefined,
   { onOutage, onStop }: SchedulerHooks,
 ) {
   const stopSignal = linkSignal(signal);
-  const waiters = new Set<{ readonly admit: () => void; readonly reject: (failure: Failure) => void }>();
+  const waiters = new Set<Waiter>();
   const linesPerRequest = isOrdered ? ORDERED_LINES_PER_REQUEST : LINES_PER_REQUEST;
   const concurrency = createConcurrencyLimit(range, () => (randomBytes(1)[0] ?? 0) / 255);
+  const budget = createBudget(options);
+  const tokens = { sum: 0, count: 0 };
   let activeLines = 0;
   let notifyLine = (): void => {};
   let active = 0;
@@ -78,6 +94,11 @@ export function createScheduler(
   const currentLimit = (): number => (availability.isProbing() ? 1 : concurrency.current());
   const waitMs = (): number => Math.max(availability.notBefore(), nextSendAt) - elapsed();
 
+  const msPerToken = tokenRate ? 1000 / tokenRate : 0;
+  const pace = (milliseconds: number): void => {
+    if (milliseconds !== 0) nextSendAt = Math.max(nextSendAt, elapsed() - MAX_CATCH_UP_MS) + milliseconds;
+  };
+
   const admitWaiters = (): void => {
     for (const waiter of waiters) {
       if (active >= currentLimit()) return;
@@ -86,7 +107,8 @@ export function createScheduler(
         admitLater(delayMs);
         return;
       }
-      if (rate !== undefined) nextSendAt = Math.max(nextSendAt, elapsed() - MAX_CATCH_UP_MS) + 1000 / rate;
+      if (!budget.hasRoom(active)) return;
+      pace(Math.max(rate ? 1000 / rate : 0, msPerToken * waiter.tokens()));
       waiters.delete(waiter);
       active += 1;
       waiter.admit();
@@ -116,8 +138,9 @@ export function createScheduler(
     else concurrency.onResponse(elapsed(), startedAt, isFull);
   };
 
-  const createTurn = (): Turn => {
+  const createTurn = (bytes = 0): Turn => {
     let startedAt = 0;
+    let expectedTokens = 0;
     let isHeld = false;
     const release = (): void => {
       if (!isHeld) return;
@@ -130,13 +153,28 @@ export function createScheduler(
         release();
         await new Promise<void>((admit, reject) => {
           if (stopSignal.signal.aborted) return reject(notSentFailure());
-          waiters.add({ admit, reject });
+          const estimate = (): number => {
+            expectedTokens = tokens.count > 0 ? tokens.sum / tokens.count : bytes / BYTES_PER_TOKEN;
+            return expectedTokens;
+          };
+          waiters.add({ admit, reject, tokens: estimate });
           admitWaiters();
         });
         isHeld = true;
         startedAt = elapsed();
       },
       report: (failure) => onAttemptEnd(failure, startedAt),
+      spend: (spending, status) => {
+        const isUnknown = status === 'unknown';
+        budget.add(spending, isUnknown);
+        const reason = budget.reached();
+        if (reason !== undefined) stop(reason);
+        if (spending.tokens !== undefined) {
+          tokens.sum += spending.tokens;
+          tokens.count += 1;
+        }
+        if (status === 'done' || isUnknown) pace(msPerToken * ((spending.tokens ?? expectedTokens) - expectedTokens));
+      },
       release,
       canRetry: availability.canRetry,
       canWait: availability.canWait,

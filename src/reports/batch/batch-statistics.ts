@@ -19,19 +19,26 @@ export function createBatchStatistics() {
     latency: createDistribution(1, true),
     promptTokens: createDistribution(1, true),
     completionTokens: createDistribution(1, true),
+    cachedTokens: 0,
+    cost: { sum: 0, count: 0 },
   };
 }
 
 type ResultFacts = ResultLineFacts & Pick<LineResult, 'status'>;
 
 export function addResult(statistics: BatchStatistics, facts: ResultFacts): void {
-  const { status, message, attempts, milliseconds, response } = facts;
+  const { status, message, attempts, milliseconds, response, cost } = facts;
   statistics.byStatus[status] += 1;
   statistics.retries += Math.max(0, attempts - 1);
   if (status === 'unsent') return;
   if (attempts > 0) statistics.latency.add(milliseconds);
   addTokens(statistics.promptTokens, response, 'prompt_tokens');
   addTokens(statistics.completionTokens, response, 'completion_tokens');
+  statistics.cachedTokens += countMember(getMember(usageOf(response), 'prompt_tokens_details'), 'cached_tokens') ?? 0;
+  if (cost !== undefined) {
+    statistics.cost.sum += cost;
+    statistics.cost.count += 1;
+  }
   if (message !== undefined) addCause(statistics, message, facts);
 }
 

@@ -1,5 +1,6 @@
 import type { AppliedState, Failure } from '../../errors.ts';
 import { firstStringMember, getMember, itemsAt, type JsonNode, numberMember } from '../../json/json-node.ts';
+import { usageOf } from '../../operations/received-facts.ts';
 
 export type LineStatus = 'done' | 'failed' | 'unknown' | 'unsent';
 
@@ -32,6 +33,7 @@ export const UNSENT: LineResult = {
   milliseconds: 0,
   httpStatus: undefined,
   response: undefined,
+  cost: undefined,
   warnings: [],
 };
 
@@ -51,7 +53,37 @@ export function resultLineFacts(root: JsonNode | undefined) {
     attempts: countMember(root, 'attempts') ?? 0,
     milliseconds: countMember(root, 'ms') ?? 0,
     response: getMember(root, 'response'),
+    /** What the service charged, or what the prices say. */
+    cost: numberMember(root, 'cost'),
   };
+}
+
+/** The tokens and the cost of a line that was sent; undefined for what is not known. */
+export function spendingOf({ response, cost }: Pick<ResultLineFacts, 'response' | 'cost'>) {
+  const [prompt, completion] = tokenCounts(response);
+  return {
+    tokens: prompt === undefined && completion === undefined ? undefined : (prompt ?? 0) + (completion ?? 0),
+    cost,
+  };
+}
+
+/** The cost of a response by prices per million tokens; undefined without prices or tokens. */
+export function priceOf(
+  response: JsonNode | undefined,
+  prices: { readonly prompt: number | undefined; readonly completion: number | undefined },
+): number | undefined {
+  const [prompt, completion] = tokenCounts(response);
+  const parts = [(prompt ?? 0) * (prices.prompt ?? 0), (completion ?? 0) * (prices.completion ?? 0)];
+  const hasPrice = prices.prompt !== undefined || prices.completion !== undefined;
+  if (!hasPrice || (prompt === undefined && completion === undefined)) return undefined;
+  return parts.reduce((sum, part) => sum + part, 0) / TOKENS_PER_PRICE;
+}
+
+const TOKENS_PER_PRICE = 1_000_000;
+
+function tokenCounts(response: JsonNode | undefined): (number | undefined)[] {
+  const usage = usageOf(response);
+  return ['prompt_tokens', 'completion_tokens'].map((name) => countMember(usage, name));
 }
 
 /** A field that is a count, 0 for negative numbers; undefined for anything else, also for numbers above 2^53 - 1. */

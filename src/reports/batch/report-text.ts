@@ -28,12 +28,20 @@ export function causeLines(statistics: BatchStatistics): string[] {
 const MIN_LATENCIES = 10;
 
 /** Token sums and latency of a batch, one per line. */
-export function statisticsLines({ latency, promptTokens, completionTokens }: BatchStatistics): string[] {
+export function statisticsLines({
+  latency,
+  promptTokens,
+  completionTokens,
+  cachedTokens,
+  cost,
+}: BatchStatistics): string[] {
+  const cached = cachedTokens > 0 ? ` (${formatCount(cachedTokens)} cached)` : '';
   const times = percentiles.map((percent) => `p${percent} ${latency.percentile(percent)} ms`).join(', ');
   return [
     ...(promptTokens.count() + completionTokens.count() > 0
-      ? [`tokens: ${formatCount(promptTokens.sum())} in, ${formatCount(completionTokens.sum())} out`]
+      ? [`tokens: ${formatCount(promptTokens.sum())} in${cached}, ${formatCount(completionTokens.sum())} out`]
       : []),
+    ...(cost.count > 0 ? [`cost: ${formatCost(cost.sum)}`] : []),
     ...(latency.count() >= MIN_LATENCIES ? [`latency: ${times}, max ${latency.max()} ms`] : []),
   ];
 }
@@ -59,7 +67,7 @@ export function reportText({ statistics, expectations }: BatchReport, columns: n
 }
 
 export function reportJson({ statistics, expectations }: BatchReport): { readonly [name: string]: JsonValue } {
-  const { byStatus, retries, latency, promptTokens, completionTokens } = statistics;
+  const { byStatus, retries, latency, promptTokens, completionTokens, cachedTokens, cost } = statistics;
   const { done, failed, unknown } = byStatus;
   return {
     lines: done + failed + unknown,
@@ -69,7 +77,8 @@ export function reportJson({ statistics, expectations }: BatchReport): { readonl
     retries,
     failures: sortedCauses(statistics).map(({ cause, count, lines }) => ({ cause, count, first_lines: lines })),
     expectations: Array.from(expectations, ([expectation, counts]) => ({ expectation, ...counts })),
-    tokens: { prompt: promptTokens.sum(), completion: completionTokens.sum() },
+    tokens: { prompt: promptTokens.sum(), completion: completionTokens.sum(), cached: cachedTokens },
+    ...(cost.count > 0 ? { cost: Number(formatCost(cost.sum)) } : {}),
     latency_ms: Object.fromEntries([
       ...percentiles.map((percent) => [`p${percent}`, latency.percentile(percent)]),
       ['max', latency.max()],
@@ -132,11 +141,18 @@ export const figures: readonly Figure[] = [
   countFigure('Retries', ({ retries }) => retries, 'worse'),
   countFigure('Prompt tokens', ({ promptTokens }) => promptTokens.sum()),
   countFigure('Completion tokens', ({ completionTokens }) => completionTokens.sum()),
+  countFigure('Cached tokens', ({ cachedTokens }) => cachedTokens),
+  { ...countFigure('Cost', ({ cost }) => cost.sum), format: formatCost },
   ...percentiles.map((percent) => ({
     ...countFigure(`Latency p${percent}`, ({ latency }) => latency.percentile(percent), 'worse'),
     ...{ format: formatMilliseconds, tolerance: LATENCY_TOLERANCE },
   })),
 ];
+
+// In whatever currency the service or the prices have.
+function formatCost(cost: number): string {
+  return String(Number(cost.toPrecision(6)));
+}
 
 function countFigure(label: string, read: (statistics: BatchStatistics) => number, more?: Figure['more']): Figure {
   return { label, format: formatCount, read: ({ statistics }) => read(statistics), more };

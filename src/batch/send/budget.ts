@@ -1,0 +1,57 @@
+import type { BatchOptions } from '../batch-options.ts';
+
+/** What a response used; undefined for what neither the service nor the prices say. */
+export interface Spending {
+  readonly tokens: number | undefined;
+  readonly cost: number | undefined;
+}
+
+/**
+ * The limits `--max-total-tokens` and `--max-cost`. Requests in flight count as much as the largest response so far, so that what is
+ * used exceeds a limit by one response at most; the first request goes alone, because nothing is known about it.
+ */
+export function createBudget({ maxTotalTokens, maxCost }: Pick<BatchOptions, 'maxTotalTokens' | 'maxCost'>) {
+  const meters = [
+    createMeter('--max-total-tokens', maxTotalTokens, ({ tokens }) => tokens, 'tokens were used'),
+    createMeter('--max-cost', maxCost, ({ cost }) => cost, 'was spent'),
+  ].flatMap((meter) => meter ?? []);
+  return {
+    /** Whether another request may be sent beside those in flight. */
+    hasRoom: (inFlight: number): boolean => inFlight === 0 || meters.every(({ hasRoom }) => hasRoom(inFlight)),
+    /** Counts a request that ended. One whose outcome is unknown counts as the average. */
+    add: (spending: Spending, isUnknown: boolean): void => {
+      for (const meter of meters) meter.add(spending, isUnknown);
+    },
+    /** Why no further request may be sent; undefined while one may. */
+    reached: (): string | undefined => meters.map(({ reached }) => reached()).find((reason) => reason !== undefined),
+  };
+}
+
+function createMeter(
+  flag: string,
+  limit: number | undefined,
+  read: (spending: Spending) => number | undefined,
+  text: string,
+) {
+  if (limit === undefined) return undefined;
+  let spent = 0;
+  let ended = 0;
+  let counted = 0;
+  let largest = 0;
+  return {
+    hasRoom: (inFlight: number): boolean => ended > 0 && spent + inFlight * largest < limit,
+    add: (spending: Spending, isUnknown: boolean): void => {
+      const value = read(spending);
+      ended += 1;
+      if (value === undefined) {
+        if (isUnknown && counted > 0) spent += spent / counted;
+        return;
+      }
+      spent += value;
+      counted += 1;
+      largest = Math.max(largest, value);
+    },
+    reached: (): string | undefined =>
+      spent >= limit ? `${flag} ${limit} was reached: ${Number(spent.toPrecision(12))} ${text}` : undefined,
+  };
+}

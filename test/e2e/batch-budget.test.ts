@@ -1,0 +1,128 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { answerJson, countingServer } from '../support/counting-server.ts';
+import { run } from '../support/process.ts';
+import { temporaryDirectory } from '../support/svc.ts';
+import { chats, feedback } from './batch.ts';
+
+const credentials = { SVC_USERNAME: 'api', SVC_PASSWORD: 'pass-word-1', SVC_TOKEN: 'tok-en-1' };
+const LINES = 120;
+const LARGEST = 30;
+
+/** The tokens of each line differ by its number; each response waits a little, so that many requests are in flight. */
+const tokensOf = (line: number): number => 10 + ((line * 7) % (LARGEST - 9));
+
+async function runChats(flags: readonly string[], usageOf: (line: number) => object, status = 200) {
+  const cwd = temporaryDirectory();
+  const lines = Array.from({ length: LINES }, (_, at) => `${JSON.stringify(chats.line(at + 1))}\n`);
+  writeFileSync(join(cwd, 'in.jsonl'), lines.join(''));
+  const sent: number[] = [];
+  let inFlight = 0;
+  let most = 0;
+  const { url } = await countingServer(chats.keyOf, (body, response) => {
+    const line = Number(/"p(\d+)"/.exec(body.text)?.[1]);
+    sent.push(line);
+    inFlight += 1;
+    most = Math.max(most, inFlight);
+    setTimeout(() => {
+      inFlight -= 1;
+      answerJson(response, Object.assign({}, chats.reply, usageOf(line)), status);
+    }, 15);
+  });
+  const args = ['chat', '--batch', 'in.jsonl', '-o', 'out.jsonl', '--concurrency', '16', ...flags];
+  const end = await run(args, { cwd, env: { ...credentials, SVC_BASE_URL: url } });
+  return { ...end, sent, most };
+}
+
+const usage = (line: number) => ({ usage: { prompt_tokens: tokensOf(line) - 4, completion_tokens: 4 } });
+const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
+
+describe('a limit of what a batch uses', () => {
+  it('counts requests in flight, so that tokens exceed it by one response at most', async () => {
+    const { code, stderr, sent, most } = await runChats(['--max-total-tokens', '700'], usage);
+    expect(code, stderr).toBe(10);
+    const used = sum(sent.map(tokensOf));
+    expect(stderr).toContain(`--max-total-tokens 700 was reached: ${used} tokens were used`);
+    expect(used).toBeGreaterThanOrEqual(700);
+    expect(used).toBeLessThanOrEqual(700 + LARGEST);
+    expect(most).toBeGreaterThan(4);
+  });
+
+  it.each([
+    [
+      'reported by the service',
+      [],
+      (line: number) => ({ usage: { ...usage(line).usage, cost: tokensOf(line) / 1000 } }),
+    ],
+    ['by prices', ['--price-prompt', '1000', '--price-completion', '1000'], usage],
+  ] as const)('counts the cost %s', async (_, prices, usageOf) => {
+    const { code, stderr, sent } = await runChats(['--max-cost', '0.7', ...prices], usageOf);
+    expect(code, stderr).toBe(10);
+    const cost = sum(sent.map(tokensOf)) / 1000;
+    expect(stderr).toMatch(/--max-cost 0\.7 was reached: 0\.7\d* was spent/);
+    expect(stderr).toContain(`cost: ${Number(cost.toPrecision(6))}`);
+    expect(cost).toBeLessThanOrEqual((700 + LARGEST) / 1000 + 1e-9);
+  });
+
+  it('counts a line whose outcome is unknown as the average', async () => {
+    const cwd = temporaryDirectory();
+    writeFileSync(
+      join(cwd, 'in.jsonl'),
+      [1, 2, 3, 4, 5, 6].map((at) => `${JSON.stringify(chats.line(at))}\n`).join(''),
+    );
+    const { url, counts } = await countingServer(chats.keyOf, ({ text }, response) =>
+      text.includes('"p2"')
+        ? response.destroy()
+        : answerJson(response, Object.assign({}, chats.reply, { usage: { prompt_tokens: 10 } })),
+    );
+    const flags = ['--max-total-tokens', '30', '--concurrency', '1', '--retries', '0'];
+    const args = ['chat', '--batch', 'in.jsonl', '-o', 'out.jsonl', ...flags];
+    const { stderr } = await run(args, { cwd, env: { ...credentials, SVC_BASE_URL: url } });
+    expect(stderr).toContain('6 lines: 2 done, 0 failed, 1 unknown, 3 not sent');
+    expect(counts.size).toBe(3);
+  });
+
+  it('says once what it could not count', async () => {
+    const { code, stderr, sent } = await runChats(['--max-cost', '0.1'], usage);
+    expect(code, stderr).toBe(0);
+    expect(sent).toHaveLength(LINES);
+    expect(stderr.match(/--max-cost did not count 120 responses without a cost/g)).toHaveLength(1);
+  });
+
+  it.each([
+    ['--max-cost', '0'],
+    ['--max-cost', '1e3'],
+    ['--price-prompt', '-1'],
+    ['--token-rate', '0/m'],
+    ['--token-rate', '10/d'],
+  ])('%s %s is a wrong command line', async (flag, value) => {
+    const { code, stderr, sent } = await runChats([`${flag}=${value}`], usage);
+    expect(code, stderr).toBe(2);
+    expect(stderr).toContain(flag);
+    expect(sent).toEqual([]);
+  });
+});
+
+it('lines that replace the same record are sent one after the other', async () => {
+  const cwd = temporaryDirectory();
+  const feedbackOf = (at: number) => JSON.parse(JSON.stringify(feedback.line(at)));
+  const same = (at: number) => ({ ...feedbackOf(at), feedback_id: feedbackOf(1 + (at % 2)).feedback_id });
+  const lines = Array.from({ length: 12 }, (_, at) => `${JSON.stringify(same(at + 1))}\n`);
+  writeFileSync(join(cwd, 'in.jsonl'), lines.join(''));
+  const inFlight = new Map<string, number>();
+  const seen: number[] = [];
+  const { url } = await countingServer(feedback.keyOf, ({ text }, response) => {
+    const id: string = JSON.parse(text).feedback_id;
+    inFlight.set(id, (inFlight.get(id) ?? 0) + 1);
+    seen.push(inFlight.get(id) ?? 0);
+    setTimeout(() => {
+      inFlight.set(id, (inFlight.get(id) ?? 0) - 1);
+      answerJson(response, feedback.reply);
+    }, 10);
+  });
+  const args = ['feedback', 'replace', '--batch', 'in.jsonl', '-o', 'out.jsonl'];
+  const { code, stderr } = await run(args, { cwd, env: { ...credentials, SVC_BASE_URL: url } });
+  expect(code, stderr).toBe(0);
+  expect(seen).toEqual(Array(12).fill(1));
+});
