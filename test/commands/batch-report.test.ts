@@ -99,7 +99,14 @@ describe('a resumed batch', () => {
 });
 
 describe('the cause of failures', () => {
-  const facts = { status: 'failed', httpStatus: 400, attempts: 1, milliseconds: 1, response: undefined } as const;
+  const facts = {
+    status: 'failed',
+    httpStatus: 400,
+    attempts: 1,
+    milliseconds: 1,
+    response: undefined,
+    received: {},
+  } as const;
   const addFailures = (messages: readonly string[]) => {
     const statistics = createBatchStatistics();
     for (const [at, message] of messages.entries()) addResult(statistics, { ...facts, line: at + 1, message });
@@ -165,7 +172,7 @@ it.each([
 ])('nouns agree with a count of %i', (count, texts) => {
   const report = createBatchReport('a');
   const { statistics } = report;
-  const facts = { status: 'failed', httpStatus: 400, milliseconds: 1, response: undefined } as const;
+  const facts = { status: 'failed', httpStatus: 400, milliseconds: 1, response: undefined, received: {} } as const;
   for (let line = 1; line <= count; line += 1) addResult(statistics, { ...facts, line, message: 'x', attempts: 2 });
   const tally = {
     ...createBatchCounts(),

@@ -140,7 +140,7 @@ describe('expectations', () => {
     const responses = [completion('Yes'), completion(hostile), '{"no":"choices"}'];
     const { code, stdout, stderr } = await ask(responses, [...flags, '-o', '-'], cwd);
     expect(code).toBe(10);
-    const failed = 'HTTP 200: expectation failed: --expect-text ^Yes: no match in';
+    const failed = '1 × expectation failed: --expect-text ^Yes: no match in';
     expect(stderr).toContain(`${failed} "No <b>&\\"\\u0007\\u001b[31m]]>" (line 2)`);
     // The summary counts lines; a sentence about one request would not apply to any of them.
     expect(stderr).not.toContain('the request was applied');

@@ -177,7 +177,7 @@ describe('the GitHub action', () => {
     );
     expect(commands).toEqual([
       expect.stringMatching(
-        /^::error file=prompts\.jsonl,line=2::2 × HTTP 200: expectation failed: --expect-text [^\n]*$/,
+        /^::error file=prompts\.jsonl,line=2::2 × expectation failed: --expect-text [^\n]*$/,
       ),
     ]);
   });

@@ -291,6 +291,7 @@ async function storeLine(
     milliseconds: Math.round(milliseconds),
     httpStatus: failure ? failure.facts.status : status,
     response: doc && rootOf(doc),
+    received: facts,
     warnings,
   };
   // Without the result, whose response a connection would hold.

@@ -146,6 +146,7 @@ const resultColumns = new Map([
   ['prompt_tokens', '.response.usage.prompt_tokens'],
   ['completion_tokens', '.response.usage.completion_tokens'],
   ['cost', '.cost'],
+  ['cached_tokens', '.cached_tokens'],
   ['finish_reason', '.response.choices[0].finish_reason'],
   ['error', '.error.message'],
 ]);

@@ -1,5 +1,7 @@
 import type { AppliedState, Failure } from '../../errors.ts';
 import { firstStringMember, getMember, itemsAt, type JsonNode, numberMember } from '../../json/json-node.ts';
+import { readLineFacts } from '../../operations/received-facts.ts';
+import { isEmptyChat } from '../../results/chat-text.ts';
 
 export type LineStatus = 'done' | 'failed' | 'unknown' | 'unsent';
 
@@ -32,6 +34,7 @@ export const UNSENT: LineResult = {
   milliseconds: 0,
   httpStatus: undefined,
   response: undefined,
+  received: {},
   warnings: [],
 };
 
@@ -51,6 +54,7 @@ export function resultLineFacts(root: JsonNode | undefined) {
     attempts: countMember(root, 'attempts') ?? 0,
     milliseconds: countMember(root, 'ms') ?? 0,
     response: getMember(root, 'response'),
+    received: readLineFacts(root, isEmptyChat(getMember(root, 'response'))),
   };
 }
 

@@ -1,4 +1,5 @@
 import { pluralize } from '../../json/pluralize.ts';
+import { factLines } from '../../operations/received-facts.ts';
 import { formatCount, formatLineRanges, formatMilliseconds, formatNumber } from '../../output/transfer-text.ts';
 import { chartFigure, logAxis, valueAxis } from '../charts.ts';
 import { markedCount } from '../distribution.ts';
@@ -30,6 +31,10 @@ export function reportHtml(report: BatchReport): string {
   return reportPage('Batch report', [
     ['p', { class: 'muted' }, report.name],
     figureList(figures.map(({ label, read, format }) => [label, format(read(report))])),
+    ...reportSection(
+      'Responses',
+      factLines(report.statistics.totals).map((line): Markup => ['p', {}, [line]]),
+    ),
     charts([report]),
     ...reportSection('Expectations', tableOf(['Expectation', 'Passed', 'Pass rate'], expectations)),
     ...details(report),

@@ -1,5 +1,6 @@
 import { pluralize } from '../../json/pluralize.ts';
 import type { JsonValue } from '../../json/write-json.ts';
+import { type FactTotals, factLines } from '../../operations/received-facts.ts';
 import { formatCount, formatLineRanges, formatMilliseconds, wholeRange } from '../../output/transfer-text.ts';
 import { alignColumns } from '../../results/format-rows.ts';
 import { type Distribution, evenEdges, logEdges, plotBars } from '../distribution.ts';
@@ -28,12 +29,13 @@ export function causeLines(statistics: BatchStatistics): string[] {
 const MIN_LATENCIES = 10;
 
 /** Token sums and latency of a batch, one per line. */
-export function statisticsLines({ latency, promptTokens, completionTokens }: BatchStatistics): string[] {
+export function statisticsLines({ latency, promptTokens, completionTokens, totals }: BatchStatistics): string[] {
   const times = percentiles.map((percent) => `p${percent} ${latency.percentile(percent)} ms`).join(', ');
   return [
     ...(promptTokens.count() + completionTokens.count() > 0
       ? [`tokens: ${formatCount(promptTokens.sum())} in, ${formatCount(completionTokens.sum())} out`]
       : []),
+    ...factLines(totals),
     ...(latency.count() >= MIN_LATENCIES ? [`latency: ${times}, max ${latency.max()} ms`] : []),
   ];
 }
@@ -59,7 +61,7 @@ export function reportText({ statistics, expectations }: BatchReport, columns: n
 }
 
 export function reportJson({ statistics, expectations }: BatchReport): { readonly [name: string]: JsonValue } {
-  const { byStatus, retries, latency, promptTokens, completionTokens } = statistics;
+  const { byStatus, retries, latency, promptTokens, completionTokens, totals } = statistics;
   const { done, failed, unknown } = byStatus;
   return {
     lines: done + failed + unknown,
@@ -70,6 +72,9 @@ export function reportJson({ statistics, expectations }: BatchReport): { readonl
     failures: sortedCauses(statistics).map(({ cause, count, lines }) => ({ cause, count, first_lines: lines })),
     expectations: Array.from(expectations, ([expectation, counts]) => ({ expectation, ...counts })),
     tokens: { prompt: promptTokens.sum(), completion: completionTokens.sum() },
+    ...Object.fromEntries(
+      Array.from(totals, ([name, total]) => [name, total instanceof Map ? Object.fromEntries(total) : total]),
+    ),
     latency_ms: Object.fromEntries([
       ...percentiles.map((percent) => [`p${percent}`, latency.percentile(percent)]),
       ['max', latency.max()],
@@ -123,6 +128,7 @@ interface Figure {
 }
 
 const LATENCY_TOLERANCE = 0.1;
+const COST_TOLERANCE = 0.1;
 
 export const figures: readonly Figure[] = [
   countFigure('Lines', ({ byStatus: { done, failed, unknown } }) => done + failed + unknown),
@@ -132,11 +138,19 @@ export const figures: readonly Figure[] = [
   countFigure('Retries', ({ retries }) => retries, 'worse'),
   countFigure('Prompt tokens', ({ promptTokens }) => promptTokens.sum()),
   countFigure('Completion tokens', ({ completionTokens }) => completionTokens.sum()),
+  countFigure('Cached tokens', ({ totals }) => sumOf(totals, 'cached_tokens')),
+  { ...countFigure('Cost', ({ totals }) => sumOf(totals, 'cost'), 'worse'), format: String, tolerance: COST_TOLERANCE },
+  countFigure('Empty responses', ({ totals }) => sumOf(totals, 'empty_responses'), 'worse'),
   ...percentiles.map((percent) => ({
     ...countFigure(`Latency p${percent}`, ({ latency }) => latency.percentile(percent), 'worse'),
     ...{ format: formatMilliseconds, tolerance: LATENCY_TOLERANCE },
   })),
 ];
+
+function sumOf(totals: FactTotals, name: string): number {
+  const total = totals.get(name);
+  return typeof total === 'number' ? total : 0;
+}
 
 function countFigure(label: string, read: (statistics: BatchStatistics) => number, more?: Figure['more']): Figure {
   return { label, format: formatCount, read: ({ statistics }) => read(statistics), more };
