@@ -5,6 +5,7 @@ import { environmentVariables } from '../src/cli/docs/help-topics.ts';
 import type { Command } from '../src/command.ts';
 import { formatByteSize } from '../src/files/byte-size.ts';
 import { type Flag, flagTerm } from '../src/flag.ts';
+import { faultEffectTerms, selectingFaultTerms } from '../src/local-service/fault-terms.ts';
 import { serviceLimits } from '../src/local-service/limits.ts';
 import { allOperations } from '../src/operations/all-operations.ts';
 import { chatOperation } from '../src/operations/chat.ts';
@@ -20,7 +21,10 @@ export const referenceFiles: readonly { readonly path: string; readonly text: ()
   { path: pathOf('README'), text: indexPage },
   ...allCommands.map((command) => ({ path: pathOf(pageOf(command)), text: () => commandPage(command) })),
   { path: pathOf('formats'), text: () => `${['# Formats of files', ...fileFormatSections()].join('\n\n')}\n` },
-  { path: pathOf('local-service'), text: () => `${[...localServiceSection(), ...localModelSection()].join('\n\n')}\n` },
+  {
+    path: pathOf('local-service'),
+    text: () => `${[...localServiceSection(), ...faultSection(), ...localModelSection()].join('\n\n')}\n`,
+  },
 ];
 
 function pathOf(page: string): string {
@@ -188,6 +192,17 @@ function localServiceSection(): string[] {
     markdownTable(['limit', 'value'], limitRows()),
     'The service responds to a write only after the data is on disk. Concurrent writes share one commit. The embedded database uses a write-ahead log with full synchronization: the files `svc.db-wal` and `svc.db-shm` exist beside it while it is in use, and after a crash `svc.db-wal` holds committed data. Do not write to the database with other programs: their checkpoints can lose data. The service accepts other requests while it stores a training job; a job is visible only when it is complete.',
     'To back up the embedded database while it is in use, run `sqlite3 svc.db ".backup copy.db"`. Copying the file alone is safe only if no process has it open and `svc.db-wal` is absent or empty. For PostgreSQL, run `pg_dump --schema=svc postgres://user@host/database > svc.sql`, and restore into an empty database with `psql --quiet -f svc.sql postgres://user@host/copy`.',
+  ];
+}
+
+function faultSection(): string[] {
+  const rowsOf = (terms: Readonly<Record<string, { readonly form: string; readonly summary: string }>>): string[][] =>
+    Object.values(terms).map(({ form, summary }) => [`\`${form}\``, summary]);
+  return [
+    '## Injected failures',
+    'A rule of `svc serve --fault` has one effect of `status=`, `cut=`, `reset=`, `complete-mode`, `error-200` and `finish-error`, and any of the others beside it. The waits `delay=`, `ttft=` and `tps=` obey `jitter=` and `knee=`.',
+    markdownTable(['term', 'requests that match'], rowsOf(selectingFaultTerms)),
+    markdownTable(['term', 'effect'], rowsOf(faultEffectTerms)),
   ];
 }
 

@@ -28,6 +28,9 @@ export function skillMarkdown(): string {
       ...requiredFields(command),
       ['```sh', ...command.examples.map(exampleLine), '```'].join('\n'),
     ]),
+    '## Batches',
+    batchText,
+    ['```sh', ...batchExamples, '```'].join('\n'),
     '## Other commands',
     others.map(({ name, summary }) => `- \`svc ${name}\`: ${summary}`).join('\n'),
     '## Flags that help agents',
@@ -40,6 +43,15 @@ export function skillMarkdown(): string {
   ];
   return `${paragraphs.join('\n\n')}\n`;
 }
+
+const batchText =
+  'To send many requests, use one command instead of a loop: `--rows FILE` makes one request per row of a table (`{{column}}` is a cell), and `--batch FILE` sends one body per line. Check with `--dry-run`, and try with `--limit 3`. Always pass `-o FILE --resume`: after any interruption, run the same command again. Exit code 10 means that some lines failed or are unknown; `svc batch report` says why. Use `--retry-unknown` only if a request may be sent twice.';
+
+const batchExamples = [
+  "svc chat -m my-model --rows reviews.csv --id-column id 'Classify: {{text}}' -o classes.jsonl --resume",
+  'svc batch report classes.jsonl',
+  'svc batch merge classes.jsonl --join reviews.csv --columns text,cost -o joined.csv',
+];
 
 function requiredFields({ flags }: Command): string[] {
   const required = flags

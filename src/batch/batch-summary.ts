@@ -9,10 +9,10 @@ import type { BatchEnd } from './send/run-lines.ts';
 /** Reports how a batch ended. Throws the Failure of the batch as a whole. */
 export async function reportBatch(end: BatchEnd): Promise<void> {
   const { tally, inputError, storeError, job } = end;
-  const { warnings, runReport } = job;
+  const { runReport } = job;
   const { report } = job.context;
-  const { isResumable } = job.resultStore;
-  await warnings.finish();
+  const { isResumable } = job.store;
+  await job.checks.warnings.finish();
   const summary = formatBatchSummary(tally, end.elapsedMs);
   const reportFailure = await runReport?.save().then(() => undefined, toFailure);
   for (const text of causeLines(tally)) await report.error(text);
@@ -72,7 +72,7 @@ function batchFailure(end: BatchEnd, summary: string): Failure | undefined {
 function nextStepHint({ tally, stopReason, job }: BatchEnd): string {
   const { failed, unknown, unsent } = tally.byStatus;
   const { resendableFailures, unresolvedLines } = tally;
-  if (!job.resultStore.isResumable) return 'write the results to a file with -o, so that the batch can be resumed';
+  if (!job.store.isResumable) return 'write the results to a file with -o, so that the batch can be resumed';
   if (unknown > 0) return `--resume${tally.resendableLines === unknown ? '' : ' --retry-unknown'} sends them again`;
   if (tally.invalidLines > 0)
     return 'correct the invalid lines (--dry-run lists them), then run it again with --resume --accept-changes';

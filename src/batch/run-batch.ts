@@ -27,13 +27,14 @@ import { limitYoungGeneration } from '../train/stream/small-heap.ts';
 import type { RequestOptions } from './batch-flags.ts';
 import { type BatchOptions, fillShard, readBatchOptions } from './batch-options.ts';
 import { reportBatch } from './batch-summary.ts';
-import { createLineChecks, type LineChecks, prepareLine, readLineDefaults } from './check/prepare-line.ts';
-import { type BatchInput, type LineSplitter, lineSplitter, openBatchInput } from './read/batch-input.ts';
-import { chooseSample, type LineSelection, selectedLines } from './read/selected-lines.ts';
+import { createLineChecks, prepareLine, readLineDefaults } from './check/prepare-line.ts';
+import { type LineSplitter, lineSplitter, openBatchInput } from './read/batch-input.ts';
+import { chooseSample, selectedLines } from './read/selected-lines.ts';
+import type { BatchPlan } from './send/run-line.ts';
 import { type BatchEnd, sendBatch } from './send/run-lines.ts';
 import { createBatchIdentity } from './store/batch-journal.ts';
 import type { OutputPath } from './store/output-file.ts';
-import { digestInputLine, filterFailure } from './store/result-line.ts';
+import { type Checkpoint, digestInputLine, filterFailure } from './store/result-line.ts';
 import {
   compareInput,
   createStreamStore,
@@ -67,13 +68,13 @@ export async function runBatch(
   stdinClaim(names);
   await rejectReplacedInputs(names, { '-o': output, '--junit': junit, '--summary': summary }, runtime.cwd);
   const conversation = givenText(bodyFlags, 'conversation');
-  const start = { ...names, settings, batchOptions: options, filter, splitInput, output };
+  const request = { ...names, settings, batchOptions: options, filter, splitInput, output };
   await withRunReport(files, conversation, `svc ${operation.command.join(' ')}`, context, (runReport) =>
-    sendInput({ ...start, runReport }, context),
+    runSteps({ ...request, runReport }, context),
   );
 }
 
-interface BatchStart {
+interface BatchRequest {
   readonly operation: Operation;
   readonly args: readonly string[];
   readonly given: BodyFlags;
@@ -86,50 +87,18 @@ interface BatchStart {
   readonly runReport: RunReport | undefined;
 }
 
-async function sendInput(start: BatchStart, context: Context): Promise<void> {
-  const {
-    operation,
-    args,
-    given: bodyFlags,
-    options: given,
-    settings,
-    batchOptions: options,
-    filter,
-    splitInput,
-  } = start;
-  const { output, runReport } = start;
-  const { runtime, report, signal } = context;
-  const { destination, timeoutMs } = settings;
-  const tools = createBodyInputs(context, createDeadline(timeoutMs, runtime, settings.isTimeoutDefault));
-  const expectations = await readChatExpectations(given, tools.read, context.suspendSignals);
-  const project = settings.isExact ? undefined : settings.defaults.project.text;
-  const rows =
-    given.rows !== undefined
-      ? await (await import('./read/row-input.ts')).readRows(operation, args, given, bodyFlags, project, tools)
-      : undefined;
-  const defaults = await readLineDefaults(operation, rows?.lineFlags ?? bodyFlags, tools);
-  const split =
-    rows?.split ?? splitInput ?? lineSplitter(operation.maxBodyBytes, options.input === '-' ? 'stdin' : options.input);
-  const input = await openBatchInput(options.input, runtime, split, {
-    firstByteMs: timeoutMs,
-    totalMs: settings.isTimeoutDefault ? undefined : timeoutMs,
-    maxSpoolBytes: options.maxSpoolBytes,
-  });
-  const { label } = input;
-  const continuesTrace = operation.continuesTrace && !settings.isExact;
-  const parent = continuesTrace ? await readParent(given.noParent, context) : undefined;
-  const checks = await createLineChecks(settings, { label, defaults, tools, parent }, context);
+// Reads what is to be sent, compares it with the results of earlier runs, opens the results, and sends.
+async function runSteps(request: BatchRequest, context: Context): Promise<void> {
+  const { settings, options: given, batchOptions, output } = request;
+  const { plan, rows, keepInput } = await readPlan(request, context);
+  const { input, checks } = plan;
   const previewFormat = settings.previewFormat && chooseFormat('record', given, context.stdout.isTerminal);
-  // Nothing is read twice that need not be.
-  const keepInput = (): Promise<void> => input.keep(dirname(resolve(runtime.cwd, output ?? '-')), signal);
-  if (options.sample) await keepInput();
-  const sampledLines = options.sample && (await chooseSample(input, options.sample, options.shard));
-  const selection = { ...options, sampledLines };
-  if (previewFormat && !options.isResumed) return checkLines(input, selection, checks, context, previewFormat);
-  if (!destination) throw missingBaseUrl();
-  const identity = createBatchIdentity(destination.url, options, {
+  if (previewFormat && !batchOptions.isResumed) return checkLines(plan, context, previewFormat);
+  if (!settings.destination) throw missingBaseUrl();
+  const defaults = rows && { fieldEdits: [], perLineFlags: new Map([...rows.given, ...rows.lineFlags]) };
+  const identity = createBatchIdentity(settings.destination.url, batchOptions, {
     ...checks,
-    defaults: rows ? { fieldEdits: [], perLineFlags: new Map([...rows.given, ...rows.lineFlags]) } : defaults,
+    defaults: defaults ?? checks.defaults,
   });
   let prior: PriorResults | undefined;
   let end: BatchEnd;
@@ -137,51 +106,84 @@ async function sendInput(start: BatchStart, context: Context): Promise<void> {
     if (rows) {
       // A template is one mistake for all rows: none is sent unless each makes a valid body.
       await keepInput();
-      await checkLines(input, selection, checks, context);
+      await checkLines(plan, context);
     }
-    const file = await findOutputFile(output, requestedFilter(given)?.flag, options.isResumed, context);
-    prior = file && (await openPriorResults(file, identity, checks.run, options, runtime, report));
-    const differences = prior && (await compareWithPrior(input, selection, prior, context));
-    if (previewFormat) return await checkLines(input, selection, checks, context, previewFormat);
+    const file = await findOutputFile(output, requestedFilter(given)?.flag, batchOptions.isResumed, context);
+    prior = file && (await openPriorResults(file, identity, checks.run, batchOptions, context.runtime, context.report));
+    const differences = prior && (await compareWithPrior(plan, prior, context));
+    if (previewFormat) return await checkLines(plan, context, previewFormat);
     const authorization = await readAuthorization(settings, context);
-    const openStream = async () => {
-      const sink = await openSink(output, context.stdout, runtime.cwd);
-      const { operation, shard } = identity;
-      const describe = (failure: Failure, line: string): Failure => filterFailure(failure, line, true);
-      return createStreamStore(
-        { run: checks.run, operation, shard },
-        filter ? filteredSink(sink, filter, describe) : sink,
-      );
-    };
-    const resultStore = prior && differences ? await openResultStore(prior, identity, differences) : await openStream();
-    const { run } = resultStore.batch;
-    const isTraining = typeof operation.arguments?.as === 'object';
-    const guards = isTraining ? await import('./send/line-guard.ts') : undefined;
-    const guardFor = guards?.createLineGuards(settings, given.allowDuplicate === true, label, run, context);
-    const batch = { ...checks, run, resultStore, guardFor, expectations, runReport };
-    end = await sendBatch(input, selection, batch, authorization, context);
+    const store =
+      prior && differences
+        ? await openResultStore(prior, identity, differences)
+        : await openStream(request, { ...identity, run: checks.run }, context);
+    end = await sendBatch(plan, store, authorization, context);
   } finally {
     input.stop();
     await prior?.release();
   }
   await reportBatch(end);
-  if (totalLines(end.tally) === 0) await warnOfNoLines(label, options, report);
+  if (totalLines(end.tally) === 0) await warnOfNoLines(plan, context.report);
+}
+
+async function readPlan(request: BatchRequest, context: Context) {
+  const { operation, args, given: bodyFlags, options: given, settings, batchOptions: options, output } = request;
+  const { runtime } = context;
+  const { timeoutMs, isExact } = settings;
+  const tools = createBodyInputs(context, createDeadline(timeoutMs, runtime, settings.isTimeoutDefault));
+  const expectations = await readChatExpectations(given, tools.read, context.suspendSignals);
+  const project = isExact ? undefined : settings.defaults.project.text;
+  const rows =
+    given.rows !== undefined
+      ? await (await import('./read/row-input.ts')).readRows(operation, args, given, bodyFlags, project, tools)
+      : undefined;
+  const defaults = await readLineDefaults(operation, rows?.lineFlags ?? bodyFlags, tools);
+  const lines = lineSplitter(operation.maxBodyBytes, options.input === '-' ? 'stdin' : options.input);
+  const input = await openBatchInput(options.input, runtime, rows?.split ?? request.splitInput ?? lines, {
+    firstByteMs: timeoutMs,
+    totalMs: settings.isTimeoutDefault ? undefined : timeoutMs,
+    maxSpoolBytes: options.maxSpoolBytes,
+  });
+  const { label } = input;
+  const parent = operation.continuesTrace && !isExact ? await readParent(given.noParent, context) : undefined;
+  const checks = await createLineChecks(settings, { label, defaults, tools, parent }, context);
+  // Nothing is read twice that need not be.
+  const keepInput = (): Promise<void> => input.keep(dirname(resolve(runtime.cwd, output ?? '-')), context.signal);
+  if (options.sample) await keepInput();
+  const sampledLines = options.sample && (await chooseSample(input, options.sample, options.shard));
+  const isTraining = typeof operation.arguments?.as === 'object';
+  const guards = isTraining ? await import('./send/line-guard.ts') : undefined;
+  const plan: BatchPlan = {
+    input,
+    options: { ...options, sampledLines },
+    checks,
+    expectations,
+    guardsOf: (run) => guards?.createLineGuards(settings, given.allowDuplicate === true, label, run, context),
+    runReport: request.runReport,
+  };
+  return { plan, rows, keepInput };
+}
+
+async function openStream({ output, filter }: BatchRequest, batch: Omit<Checkpoint, 'input'>, context: Context) {
+  const sink = await openSink(output, context.stdout, context.runtime.cwd);
+  const describe = (failure: Failure, line: string): Failure => filterFailure(failure, line, true);
+  const { run, operation, shard } = batch;
+  return createStreamStore({ run, operation, shard }, filter ? filteredSink(sink, filter, describe) : sink);
 }
 
 // A part of an input may well have none.
-async function warnOfNoLines(label: string, { shard }: BatchOptions, report: Reporter): Promise<void> {
-  if (shard.count === 1)
+async function warnOfNoLines({ input: { label }, options }: BatchPlan, report: Reporter): Promise<void> {
+  if (options.shard.count === 1)
     await report.warn(`there are no lines in ${label} that are not empty; write one JSON body per line`);
 }
 
 // Prints errors on stderr and, with a format, counts on stdout.
 async function checkLines(
-  input: BatchInput,
-  options: BatchOptions & LineSelection,
-  checks: LineChecks,
+  plan: BatchPlan,
   { runtime, stdout, report, signal }: Context,
   format?: OutputFormat,
 ): Promise<void> {
+  const { input, options, checks } = plan;
   const counts = { lines: 0, good: 0, bad: 0, bytes: 0 };
   signal.addEventListener('abort', input.stop, { once: true });
   // Preparing each row without waiting would let it grow to 48 MB, which the sending after it keeps.
@@ -203,7 +205,7 @@ async function checkLines(
   await checks.warnings.finish();
   if (format) await printResult(resultOf(counts), { format, filter: undefined, writer: stdout, report });
   const { bad, lines } = counts;
-  if (lines === 0) await warnOfNoLines(input.label, options, report);
+  if (lines === 0) await warnOfNoLines(plan, report);
   if (bad === 0) return;
   const message = `${bad} of ${lines} ${pluralize(lines, 'line')} ${pluralize(bad, 'is', 'are')} invalid; nothing was sent`;
   throw new Failure('body', message, { applied: 'no' });
@@ -240,8 +242,7 @@ async function findOutputFile(
 
 // Nothing is read twice if no earlier run left anything.
 async function compareWithPrior(
-  input: BatchInput,
-  options: BatchOptions & LineSelection,
+  { input, options }: BatchPlan,
   { table, path, displayPath }: PriorResults,
   { report, signal }: Context,
 ): Promise<Pick<InputDifferences, 'changedLines' | 'removedLines'>> {

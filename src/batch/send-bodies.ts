@@ -6,7 +6,7 @@ import { createDeadline } from '../http/time-limits.ts';
 import { DEFAULT_BATCH_OPTIONS } from './batch-options.ts';
 import { createLineChecks, NO_DEFAULTS } from './check/prepare-line.ts';
 import { createMemoryInput } from './read/batch-input.ts';
-import type { BatchJob } from './send/run-line.ts';
+import type { BatchPlan } from './send/run-line.ts';
 import { type BatchEnd, sendBatch } from './send/run-lines.ts';
 import { createStreamStore } from './store/result-store.ts';
 
@@ -15,7 +15,7 @@ export async function sendBodies(
   { label, bodies }: { readonly label: string; readonly bodies: readonly string[] },
   settings: Settings,
   maxOutageMs: number,
-  onResult: BatchJob['onResult'],
+  onResult: BatchPlan['onResult'],
   context: Context,
 ): Promise<BatchEnd> {
   const { operation } = settings;
@@ -24,8 +24,8 @@ export async function sendBodies(
   const unchanged = { ...settings, isExact: true, isStrict: false, isCheckDisabled: true };
   const given = { label, defaults: NO_DEFAULTS, tools, parent: undefined };
   const checks = await createLineChecks(unchanged, given, context);
-  const resultStore = createStreamStore({ run: checks.run, operation: operation.path, shard: '1/1' });
+  const store = createStreamStore({ run: checks.run, operation: operation.path, shard: '1/1' });
   const authorization = await readAuthorization(settings, context);
   const options = { ...DEFAULT_BATCH_OPTIONS, maxOutageMs };
-  return sendBatch(input, options, { ...checks, resultStore, onResult }, authorization, context);
+  return sendBatch({ input, options, checks, onResult }, store, authorization, context);
 }

@@ -10,7 +10,7 @@ interface FaultTerm {
 
 const DURATION = /^\d/;
 
-/** The terms of a `--fault` rule that select requests. Help, errors and the tables of docs/local-service.md show both tables. */
+/** The terms of a `--fault` rule that select requests. Help, errors and the reference show both tables. */
 export const selectingFaultTerms = {
   operation: {
     form: 'operation=chat',

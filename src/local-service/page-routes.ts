@@ -7,9 +7,20 @@ import { inferPayloadPaths } from './handlers/feedback-schema.ts';
 import { limitedChunks } from './operation-route.ts';
 import { HttpError, jsonResponse, textResponse } from './responses.ts';
 import { readRoute, type ServiceContext, type ServiceRoute } from './service-context.ts';
-import { PAGE_TABLES, type PageTable, readFeedbackOf, readPage, readRecord, readTotals } from './store/page-queries.ts';
+import {
+  PAGE_TABLES,
+  type PageTable,
+  type Parameters,
+  readFeedbackOf,
+  readPage,
+  readRecord,
+  readTotals,
+  readTraceCalls,
+} from './store/page-queries.ts';
 import { samplePayloads } from './store/payload-sample.ts';
-import type { ServiceStore, StoredRow } from './store/service-store.ts';
+import type { StoredRow } from './store/row-query.ts';
+import type { ServiceStore } from './store/service-store.ts';
+import { makeTraces } from './store/traces.ts';
 
 // Everything stored is hostile text: no inline scripts, no foreign hosts, no frames, no forms.
 const pageHeaders: HttpHeaders = [
@@ -35,8 +46,6 @@ const MAX_SEARCHED_PAGES = 10;
 const MAX_TRACE_CALLS = 10_000;
 const MAX_CODE_BYTES = 256;
 
-type Parameters = { readonly [name: string]: string | undefined };
-
 /** The read-only routes of the web page: static files without credentials, and the stored data with those of the page. */
 export function pageRoutes({ store, now, login }: ServiceContext): [string, ServiceRoute][] {
   const data = (
@@ -48,15 +57,30 @@ export function pageRoutes({ store, now, login }: ServiceContext): [string, Serv
       return jsonResponse(200, await read(parametersOf(url), signal), pageHeaders);
     }),
   ];
-  const list = (table: PageTable, toJson: (row: StoredRow) => JsonValue | Promise<JsonValue>): [string, ServiceRoute] =>
+  const list = (
+    table: PageTable,
+    toJson: (
+      rows: readonly StoredRow[],
+      parameters: Parameters,
+    ) => readonly JsonValue[] | Promise<readonly JsonValue[]>,
+  ): [string, ServiceRoute] =>
     data(table, async (parameters) => {
-      const { rows, next } = await readSearchedPage(store, table, parameters);
-      const paths = table === 'feedback' ? await payloadPaths(parameters.project ?? rows[0]?.project_id) : [];
-      return { rows: await Promise.all(rows.map(toJson)), next: next ?? null, paths, totals: await readTotals(store) };
+      if (table === 'calls') await makeTraces(store);
+      const { rows, next, key, isAscending } = await readSearchedPage(store, table, parameters);
+      const { project = rows[0]?.project_id, type } = parameters;
+      const paths = table === 'feedback' ? await payloadPaths(project, type) : [];
+      const order = { key: rows.map((each) => key.map((name) => sortValue(each[name]))), isAscending };
+      return {
+        rows: await toJson(rows, parameters),
+        next: next ?? null,
+        paths,
+        order,
+        totals: await readTotals(store),
+      };
     });
-  const payloadPaths = async (project: unknown): Promise<JsonValue> => {
+  const payloadPaths = async (project: unknown, type: string | undefined): Promise<JsonValue> => {
     const window = [0, now() + 1] as const;
-    const query = { project: String(project), window, type: undefined, trigger: undefined, limit: SAMPLED_PAYLOADS };
+    const query = { project: String(project), window, type, trigger: undefined, limit: SAMPLED_PAYLOADS };
     const paths = inferPayloadPaths(await store.snapshot(() => samplePayloads(query)));
     const ranked = ['numeric', 'boolean', 'categorical'].flatMap((type) => paths.filter((path) => path.type === type));
     return ranked.map((path) => ({ ...path }));
@@ -80,11 +104,11 @@ export function pageRoutes({ store, now, login }: ServiceContext): [string, Serv
         return textResponse(200, Buffer.from(REPORT_STYLE), 'text/css; charset=utf-8', pageHeaders);
       }),
     ],
-    list('calls', async (each) => (await summaries()).summarizeTrace(store, each)),
-    list('feedback', row),
-    list('jobs', row),
-    list('chats', async (each) => (await summaries()).summarizeChat(each)),
-    data('trace', async ({ id = '' }) => (await summaries()).readTrace(store, id, MAX_TRACE_CALLS)),
+    list('calls', async (rows, parameters) => (await summaries()).summarizeTraces(store, rows, parameters)),
+    list('feedback', (rows) => rows.map(row)),
+    list('jobs', (rows) => rows.map(row)),
+    list('chats', async (rows) => rows.map((await summaries()).summarizeChat)),
+    data('trace', async (parameters) => (await summaries()).readTrace(store, parameters, MAX_TRACE_CALLS)),
     data('lint', async ({ job = '' }, signal) => (await summaries()).lintJob(store, job, signal)),
     data('record', async ({ project = '', id = '', ...parameters }) => {
       const table = tableOf(parameters);
@@ -120,9 +144,15 @@ export function pageRoutes({ store, now, login }: ServiceContext): [string, Serv
   ];
 
   async function* exportedRows(table: PageTable, parameters: Parameters, signal: ExchangeSignal | undefined) {
+    const lines = (rows: readonly StoredRow[]): Buffer =>
+      Buffer.from(rows.map((each) => `${writeJson(rowToJson(each, true))}\n`).join(''));
+    if (table === 'calls') await makeTraces(store);
     for (let query = parameters; ; ) {
       const { rows, next } = await readPage(store, table, query, ROWS_PER_EXPORT_CHUNK);
-      if (rows.length > 0) yield Buffer.from(rows.map((row) => `${writeJson(rowToJson(row, true))}\n`).join(''));
+      if (table !== 'calls') yield lines(rows);
+      else
+        for (const { trace_id: id } of rows)
+          for await (const calls of readTraceCalls(store, String(id), parameters)) yield lines(calls);
       if (next === undefined) return;
       query = { ...query, before: next };
       await yieldToEventLoop(signal);
@@ -130,14 +160,17 @@ export function pageRoutes({ store, now, login }: ServiceContext): [string, Serv
   }
 }
 
-// Of a search, a page may be empty although older rows match: the next ones are searched as well.
+// Of a search, a page may be empty although later rows match: the next ones are searched as well.
 async function readSearchedPage(store: ServiceStore, table: PageTable, query: Parameters) {
-  // A filter that only some calls of a trace match finds calls; other lists of calls have each trace once.
-  const isFirstOfTrace = table === 'calls' && !query.q && query.op === undefined;
-  let page = await readPage(store, table, query, ROWS_PER_PAGE, isFirstOfTrace);
+  let page = await readPage(store, table, query, ROWS_PER_PAGE);
   for (let pages = 1; page.rows.length === 0 && page.next !== undefined && pages < MAX_SEARCHED_PAGES; pages += 1)
-    page = await readPage(store, table, { ...query, before: page.next }, ROWS_PER_PAGE, isFirstOfTrace);
+    page = await readPage(store, table, { ...query, before: page.next }, ROWS_PER_PAGE);
   return page;
+}
+
+// Counts of PostgreSQL are text.
+function sortValue(value: unknown): string | number {
+  return typeof value === 'number' || /^\d+$/.test(String(value)) ? Number(value) : String(value);
 }
 
 function parametersOf(url: string): Parameters {
@@ -150,7 +183,7 @@ function tableOf(parameters: Parameters): PageTable {
   throw new HttpError(400, `table must be one of: ${PAGE_TABLES.join(', ')}`);
 }
 
-const NUMBER_COLUMNS = ['created_at', 'status', 'duration_ms'];
+const NUMBER_COLUMNS = ['created_at', 'status', 'duration_ms', 'failed'];
 const JSON_COLUMNS = ['start', 'record', 'experimental_config', 'rewards'];
 
 // An export has JSON as it is; the page gets its text, because a browser would round long numbers.

@@ -3,11 +3,9 @@ import type { ExchangeSignal } from '../http/message.ts';
 import {
   firstStringMember,
   getMember,
-  isTrue,
   itemsAt,
   type JsonNode,
   kindOf,
-  membersOf,
   numberMember,
   rawText,
   rootOf,
@@ -20,86 +18,85 @@ import { MAX_CHART_BINS } from '../reports/lint/report.ts';
 import { lintMarkup } from '../reports/lint/report-html.ts';
 import { addReward, createRewardStats, isTrainable } from '../reports/lint/summary.ts';
 import { yieldToEventLoop } from './event-loop.ts';
-import { countTraceCalls, readStoredTrajectories, readTraceCalls, readTraceFeedback } from './store/page-queries.ts';
-import type { ServiceStore, StoredRow } from './store/service-store.ts';
+import {
+  countTraceCalls,
+  type Parameters,
+  readMatches,
+  readRoots,
+  readStoredTrajectories,
+  readTraceFeedback,
+  readTraceSummaries,
+} from './store/page-queries.ts';
+import type { StoredRow } from './store/row-query.ts';
+import type { ServiceStore } from './store/service-store.ts';
+
+type Store = Pick<ServiceStore, 'readRows'>;
 
 /** The calls of a trace from the oldest on, at most `limit`, with their feedback, and the number of all. */
-export async function readTrace(store: Pick<ServiceStore, 'readRows'>, traceId: string, limit: number) {
-  const feedback = new Map<string, StoredRow[]>();
-  for (const row of await readTraceFeedback(store, traceId, limit)) {
-    const own = feedback.get(callKey(row)) ?? [];
-    own.push(row);
-    feedback.set(callKey(row), own);
-  }
-  const calls: ReturnType<typeof summarizeCall>[] = [];
-  for await (const rows of readTraceCalls(store, traceId, limit)) {
-    for (const row of rows) calls.push(summarizeCall(row, feedback.get(callKey(row))));
+export async function readTrace(store: Store, parameters: Parameters, limit: number) {
+  const { id = '' } = parameters;
+  const feedback = groupRows(await readTraceFeedback(store, [id], limit), keyOfCall);
+  const matches = new Set((await readMatches(store, [id], parameters)).map(keyOfCall));
+  const calls: { readonly [name: string]: JsonValue }[] = [];
+  for await (const rows of readTraceSummaries(store, id, limit)) {
+    for (const row of rows) {
+      const key = keyOfCall(row);
+      calls.push({
+        ...{ project_id: String(row.project_id), id: String(row.id), name: String(row.name), op: String(row.op_name) },
+        parent: row.parent_id === null ? null : String(row.parent_id),
+        startedMs: Number(row.started_ms),
+        durationMs: row.duration_ms === null ? null : Number(row.duration_ms),
+        failed: Number(row.failed) > 0,
+        feedback: (feedback.get(key) ?? []).flatMap(badgeText),
+        isMatch: matches.has(key),
+      });
+    }
     await yieldToEventLoop(undefined);
   }
-  return { calls, total: calls.length < limit ? calls.length : await countTraceCalls(store, traceId) };
+  return { calls, total: calls.length < limit ? calls.length : await countTraceCalls(store, id) };
 }
 
-function callKey({ project_id: project, id }: StoredRow): string {
+function groupRows(rows: readonly StoredRow[], keyOf: (row: StoredRow) => string): Map<string, StoredRow[]> {
+  const groups = new Map<string, StoredRow[]>();
+  for (const row of rows) {
+    const key = keyOf(row);
+    groups.set(key, [...(groups.get(key) ?? []), row]);
+  }
+  return groups;
+}
+
+function keyOfCall({ project_id: project, id }: StoredRow): string {
   return JSON.stringify([project, id]);
 }
 
-// A call without its inputs, with the duration of the newest feedback that has one, and the other feedback: its type, and the
-// first number or boolean of its payload.
-function summarizeCall({ project_id: project, id, start, created_at: createdAt }: StoredRow, rows: StoredRow[] = []) {
-  const call = tryParse(String(start));
-  const op = firstStringMember(call, 'op_name') ?? '';
-  let [durationMs, failed]: [number | null, boolean] = [null, false];
-  const feedback: string[] = [];
-  for (const row of rows.toSorted((left, right) => Number(left.created_at) - Number(right.created_at))) {
-    const payload = tryParse(String(row.payload));
-    const milliseconds = numberMember(payload, 'duration_ms');
-    const members = payload ? Array.from(membersOf(payload)) : [];
-    const fact = members.find(({ value }) => ['number', 'boolean'].includes(kindOf(value)));
-    const text = fact ? ` ${fact.key}=${rawText(fact.value)}` : '';
-    if (milliseconds === undefined) feedback.push(`${row.feedback_type}${text}`);
-    durationMs = milliseconds ?? durationMs;
-    failed ||= isFailure(payload);
-  }
-  return {
-    ...{ project_id: String(project), id: String(id), parent: firstStringMember(call, 'parent_id') ?? null, op },
-    name: firstStringMember(call, 'display_name') ?? (op || String(id)),
-    // The time that the call gives, else the time of its arrival.
-    startedAt: firstStringMember(call, 'started_at') ?? new Date(Number(createdAt)).toISOString(),
-    ...{ durationMs, failed, feedback },
-  };
+// A duration has a place of its own.
+function badgeText({ feedback_type: type, fact, duration_ms: duration }: StoredRow): string[] {
+  return duration === null ? [fact === null ? String(type) : `${type} ${fact}`] : [];
 }
 
-function isFailure(payload: JsonNode | undefined): boolean {
-  const error = getMember(payload, 'error');
-  return (
-    (numberMember(payload, 'exit_code') ?? 0) !== 0 ||
-    firstStringMember(payload, 'signal', 'error') !== undefined ||
-    isTrue(error) ||
-    (error !== undefined && kindOf(error) === 'object')
-  );
-}
+const MAX_PAGE_FEEDBACK = 1000;
 
-// The size of what is read of each trace in a list.
-const MAX_SUMMARIZED_CALLS = 100;
-
-/** A row of the list of traces: the row of a call, and what is known of its trace. */
-export async function summarizeTrace(store: Pick<ServiceStore, 'readRows'>, row: StoredRow) {
-  const { calls, total } = await readTrace(store, String(row.trace_id), MAX_SUMMARIZED_CALLS);
-  const own = summarizeCall(row);
-  const ids = new Set(calls.map(({ id }) => id));
-  const root = calls.find(({ parent }) => parent === null || !ids.has(parent)) ?? own;
-  const starts = calls.map(({ startedAt }) => Date.parse(startedAt));
-  const ends = calls.map(({ durationMs }, at) => (starts[at] ?? 0) + (durationMs ?? 0));
-  return {
-    ...own,
-    trace: String(row.trace_id),
-    created_at: Number(row.created_at),
-    root: { id: root.id, name: root.name },
-    calls: total,
-    durationMs: calls.some(({ durationMs }) => durationMs !== null) ? Math.max(...ends) - Math.min(...starts) : null,
-    failed: calls.filter(({ failed }) => failed).length,
-    feedback: calls.flatMap(({ feedback }) => feedback),
-  };
+/** The rows of the list of traces: what is known of each, its root, and the calls that match. */
+export async function summarizeTraces(store: Store, rows: readonly StoredRow[], parameters: Parameters) {
+  const ids = rows.map(({ trace_id: id }) => String(id));
+  const ofTrace = ({ trace_id: id }: StoredRow): string => String(id);
+  const roots = new Map((await readRoots(store, rows)).map((row) => [row.trace_id, row]));
+  const feedback = groupRows(await readTraceFeedback(store, ids, MAX_PAGE_FEEDBACK), ofTrace);
+  const matches = groupRows(await readMatches(store, ids, parameters), ofTrace);
+  return rows.map((row): JsonValue => {
+    const { trace_id: id, duration_ms: duration } = row;
+    const root = roots.get(id);
+    return {
+      ...{ trace: String(id), project_id: String(row.root_project ?? ''), id: String(row.root_id ?? '') },
+      ...{ name: String(root?.name ?? row.root_id), op: String(root?.op_name ?? '') },
+      ...{ startedMs: Number(row.started_ms), durationMs: Number(duration) < 0 ? null : Number(duration) },
+      ...{ calls: Number(row.calls), failed: Number(row.failed) },
+      feedback: (feedback.get(String(id)) ?? []).flatMap(badgeText),
+      matches: (matches.get(String(id)) ?? []).map(({ project_id: project, id: call, name }) => {
+        return { project_id: String(project), id: String(call), name: String(name) };
+      }),
+    };
+  });
 }
 
 // The end of a stream has the reason it ended and the tokens; chunks are small.
@@ -198,18 +195,14 @@ export function createJobRewards() {
 }
 
 /** What `svc train lint --html` shows, of all stored trajectories of a job. */
-export async function lintJob(
-  store: Pick<ServiceStore, 'readRows'>,
-  jobId: string,
-  signal: ExchangeSignal | undefined,
-): Promise<JsonValue> {
+export async function lintJob(store: Store, jobId: string, signal: ExchangeSignal | undefined): Promise<JsonValue> {
   const { read, finish } = createLinter(undefined);
   await read('', groupTexts(store, jobId, signal), 'groups');
   return new RawJson(JSON.stringify(lintMarkup(finish())));
 }
 
 // Groups as a file has them, the empty ones before others included.
-async function* groupTexts(store: Pick<ServiceStore, 'readRows'>, jobId: string, signal: ExchangeSignal | undefined) {
+async function* groupTexts(store: Store, jobId: string, signal: ExchangeSignal | undefined) {
   let group = -1;
   for await (const rows of readStoredTrajectories(store, jobId)) {
     let text = '';

@@ -91,7 +91,7 @@ export function reportSection(title: string, content: readonly Markup[]): Markup
 
 /** The style of what is in an element of class `report`, and the colors. */
 export const REPORT_STYLE = `
-:root{color-scheme:light dark;--text:light-dark(#1f2328,#e6edf3);--soft:light-dark(#57606a,#9da7b3);--page:light-dark(#fff,#0d1117);--panel:light-dark(#f6f8fa,#161b22);--line:light-dark(#d1d9e0,#30363d);--bar:light-dark(#0969da,#4493f8);--bad:light-dark(#b3202c,#ff8c85)}
+:root{color-scheme:light dark;--text:light-dark(#1f2328,#e6edf3);--soft:light-dark(#57606a,#9da7b3);--page:light-dark(#fff,#0d1117);--panel:light-dark(#f6f8fa,#161b22);--line:light-dark(#d1d9e0,#30363d);--edge:light-dark(#818b98,#656c76);--bar:light-dark(#0969da,#58a6ff);--bad:light-dark(#b34700,#ffb057)}
 .report{
 .muted,figcaption,dt,th,summary{color:var(--soft)}
 a{color:var(--bar)}

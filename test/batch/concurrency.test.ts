@@ -104,6 +104,9 @@ describe('the limit of concurrent requests', () => {
     simulate(refusingService(20, steady(1000)), [{ ...free, current }], 0, 5000);
     expect(most).toBe(50);
     expect(free.current()).toBe(50);
+    const queued = createConcurrencyLimit({ initial: 50, max: 50 }, seededRandom(1));
+    simulate(queueingService(20, after(50, 10)), [queued], 0, 60_000);
+    expect(queued.current()).toBe(50);
   });
 });
 

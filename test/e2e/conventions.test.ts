@@ -117,7 +117,7 @@ describe('the 20 conventions', () => {
     const written = spawnSync('find', [home, '-type', 'f'], { encoding: 'utf8' }).stdout.trim().split('\n');
     const paths = written.map((path) => path.slice(home.length + 1));
     expect(paths.filter((path) => !directories.some((directory) => path.startsWith(directory)))).toEqual([]);
-    const guide = readFileSync(join(root, 'docs/uninstall.md'), 'utf8');
+    const guide = readFileSync(join(root, 'docs/configuration.md'), 'utf8');
     for (const directory of directories) expect(guide).toContain(`~/${directory}`);
   });
 
@@ -185,7 +185,7 @@ describe('the 20 conventions', () => {
       run([...schema, '--local']),
       run(['chta']),
       run([...schema, '--sample-limit', '0', '--local']),
-      run(schema, { env: { SVC_BASE_URL: 'http://127.0.0.1:1' } }),
+      run(schema, { env: { SVC_BASE_URL: 'https://svc.invalid' } }),
       run(schema, { env: unreachable }),
       run([...schema, '--cacert', 'none.pem'], { env: unreachable }),
     ]);

@@ -22,7 +22,9 @@ const jq = spawnSync('sh', ['-c', 'command -v jq'], { encoding: 'utf8' }).stdout
 if (jq === '') process.stderr.write('skipped: the examples of the documents need jq\n');
 
 interface Block {
+  /** The language, and the file in which a reader saves the text. */
   readonly language: string;
+  readonly file: string | undefined;
   readonly line: number;
   readonly text: string;
 }
@@ -42,6 +44,8 @@ describe
       const { url, env } = await serve();
       const cwd = temporaryDirectory();
       cpSync(join(root, 'test/demo'), cwd, { recursive: true });
+      // README is read in a clone, the guides in test/demo.
+      if (page === 'README.md') cpSync(join(root, 'test/demo'), join(cwd, 'test/demo'), { recursive: true });
       mkdirSync(join(cwd, 'bin'));
       const command = (name: string, line: string): void =>
         writeFileSync(join(cwd, 'bin', name), `#!/bin/sh\nexec ${line} "$@"\n`, { mode: 0o755 });
@@ -50,7 +54,9 @@ describe
       const session = { url, cwd, env: { ...secretsOf(env), TERM: 'dumb', NO_COLOR: '1' } };
       for (const block of blocks) {
         const place = `${page}:${block.line}`;
-        if (block.language === 'sh') {
+        if (block.file !== undefined) {
+          writeFileSync(join(cwd, block.file), block.text);
+        } else if (block.language === 'sh') {
           const { code, output } = await runIn(session, `set -e\n${block.text}`);
           expect(code, `${place} ended with ${code}:\n${output}`).toBe(0);
         } else {
@@ -69,16 +75,23 @@ function secretsOf({ SVC_USERNAME = '', SVC_PASSWORD = '', SVC_TOKEN = '' }: Rea
   return { EXAMPLE_USERNAME: SVC_USERNAME, EXAMPLE_PASSWORD: SVC_PASSWORD, EXAMPLE_TOKEN: SVC_TOKEN };
 }
 
-/** The examples of a page: terminal sessions (`console`) and scripts (`sh`). */
+/** The examples of a page: terminal sessions (`console`), scripts (`sh`), and files (`json trajectory.json`). */
 function blocksOf(page: string): Block[] {
   const text = readFileSync(join(root, page), 'utf8');
-  return [...text.matchAll(/^```(console|sh)\n([\s\S]*?)^```$/gm)]
-    .map(({ 1: language = '', 2: body = '', index }) => ({
+  return [...text.matchAll(/^( *)```(\w+)(?: (\S+))?\n([\s\S]*?)^\1```$/gm)]
+    .map(({ 1: indent = '', 2: language = '', 3: file, 4: body = '', index }) => ({
       language,
+      file,
       line: text.slice(0, index).split('\n').length,
-      text: body,
+      text: body.replaceAll(new RegExp(`^${indent}`, 'gm'), ''),
     }))
-    .filter(({ text: body }) => !body.startsWith('npm '));
+    .filter(({ language, file }) => ['console', 'sh'].includes(language) || file !== undefined)
+    .filter(({ text: body }) => !installs(body));
+}
+
+// Run by test/interop/installation.test.ts.
+function installs(text: string): boolean {
+  return /^npm (ci|install)/m.test(text);
 }
 
 function stepsOf(text: string): Step[] {

@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { serve } from '../support/process.ts';
@@ -12,6 +12,8 @@ const readme = readFileSync(join(root, 'README.md'), 'utf8');
 describe('from an empty home, with the README only', () => {
   it('each command works as printed, in its order', { timeout: 240_000 }, async () => {
     const { home, run } = installPackage();
+    // The files that README names in a clone.
+    cpSync(join(root, 'test/demo'), join(home, 'test/demo'), { recursive: true });
     const { url, env } = await serve();
     const secrets = { EXAMPLE_TOKEN: env.SVC_TOKEN ?? '' };
     const commands = readmeCommands();
@@ -21,8 +23,8 @@ describe('from an empty home, with the README only', () => {
       expect({ status, stderr }, command).toMatchObject({ status: 0 });
     }
     expect(readFileSync(join(home, '.config/svc/config.json'), 'utf8')).toContain(url);
-    expect(readFileSync(join(home, 'replies.jsonl'), 'utf8').trim().split('\n')).toHaveLength(20);
-    expect(readFileSync(join(home, 'chat.xml'), 'utf8')).toContain('failures="0"');
+    expect(readFileSync(join(home, 'out.jsonl'), 'utf8').trim().split('\n')).toHaveLength(2);
+    expect(readFileSync(join(home, 'report.xml'), 'utf8')).toContain('failures="1"');
   });
 
   it('the five results come from the demo', { timeout: 240_000 }, () => {
@@ -32,7 +34,7 @@ describe('from an empty home, with the README only', () => {
     expect({ status, stderr }).toMatchObject({ status: 0 });
     for (const command of ['feedback replace', 'feedback schema', 'chat', 'train', 'call start'])
       expect(stdout).toContain(`$ svc ${command}`);
-    // Node 22 and later keep compiled code there (docs/uninstall.md).
+    // Node 22 and later keep compiled code there (docs/configuration.md).
     expect(readdirSync(home).filter((name) => name !== '.cache')).toEqual([]);
   });
 });

@@ -53,6 +53,19 @@ describe('a line is recorded before it is sent', () => {
   });
 });
 
+it('a line that waited for a retry is recorded again before the retry', async () => {
+  const kept: string[][] = [];
+  const { code, stderr, records } = await runBatchOf(chats, 1, [], (before, { count }, response) => {
+    kept.push(before.slice(1).map((record) => /^\{"(\w+)"/.exec(record)?.[1] ?? record));
+    if (count === 1) answerJson(response, {}, 429, { 'Retry-After': '0' });
+    else answerJson(response, chats.reply);
+  });
+  expect(code, stderr).toBe(0);
+  // A kill during the wait leaves nothing unknown, and one during the retry leaves the line unknown.
+  expect(kept).toEqual([['sending'], ['sending', 'withdrawn', 'sending']]);
+  expect(records).toHaveLength(4);
+});
+
 describe.skipIf(noStrace() !== undefined)('a record that is not durable', () => {
   // The record of the run is durable first, then each record of its line.
   it.each([

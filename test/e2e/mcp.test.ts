@@ -90,7 +90,7 @@ describe('--print', () => {
     const { code, stdout, stderr } = await run(['mcp', '--print', client, ...flags], { cwd });
     expect([code, JSON.parse(stdout)]).toEqual([0, registration]);
     expect(stderr).toContain(`add this to ${file} in the project; svc did not change any file`);
-    // Node 22 and later keep compiled code there (docs/uninstall.md).
+    // Node 22 and later keep compiled code there (docs/configuration.md).
     expect(readdirSync(cwd).filter((name) => name !== '.cache')).toEqual([]);
   });
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { openServiceStore } from '../../src/local-service/open-local-service.ts';
-import { insertRows } from '../../src/local-service/store/service-store.ts';
+import { insertRows } from '../../src/local-service/store/row-query.ts';
 import { firstLine, run, serve, start, waitForExit } from '../support/process.ts';
 import { rawClient } from '../support/raw-client.ts';
 import { httpAnswer, rawServer } from '../support/raw-server.ts';

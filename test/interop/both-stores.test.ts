@@ -8,7 +8,8 @@ import {
   openLocalService,
   openServiceStore,
 } from '../../src/local-service/open-local-service.ts';
-import { deleteFeedback, insertRows, pruneStore } from '../../src/local-service/store/service-store.ts';
+import { insertRows } from '../../src/local-service/store/row-query.ts';
+import { deleteFeedback, pruneStore } from '../../src/local-service/store/service-store.ts';
 import { noPostgres, type PostgresServer, postgresServer } from '../support/postgres.ts';
 import { temporaryDirectory } from '../support/svc.ts';
 
@@ -223,7 +224,7 @@ describe.each(stores)('the data of the page on %s', (name, options) => {
     expect(await list('calls', 'n7__')).toEqual([]);
     const lines = (await get('/page/export?table=calls')).trim().split('\n');
     expect(lines.map((line) => JSON.parse(line).id)).toEqual(seen);
-    for (const cursor of ['x', '[]', '[1,2]', '["a","b","c"]', 'null'])
+    for (const cursor of ['x', '[]', '[1]', '["a","b"]', 'null'])
       expect(JSON.parse(await get(`/page/calls?before=${encodeURIComponent(cursor)}`)).rows).toHaveLength(50);
     const text = 'say "hi" from ÉCOLE, Grüße, Привет Мир';
     const escaped = JSON.stringify(text).replace(
@@ -271,10 +272,12 @@ describe.each(stores)('the data of the page on %s', (name, options) => {
     const record = async (at: number) => JSON.parse(await get(`/page/record?table=calls&project=a/b&id=${callId(at)}`));
     expect(await record(1)).toMatchObject({ row: { id: callId(1) }, feedback: [{ feedback_type: 't' }] });
     expect(await record(4)).toEqual({ row: null, feedback: [] });
-    expect(JSON.parse(await get('/page/jobs')).totals).toEqual({ calls: '3', feedback: '2', jobs: '0', chats: '0' });
+    expect(JSON.parse(await get('/page/jobs')).totals).toEqual({
+      ...{ traces: '1', calls: '3', feedback: '2', jobs: '0', chats: '0' },
+    });
     const ids = async (query: string): Promise<unknown> =>
       JSON.parse(await get(`/page/${query}`)).rows.map(({ id }: { id: string }) => id);
-    expect(await ids('calls?op=x')).toEqual([3, 2, 1].map(callId));
+    expect(await ids('calls?op=x')).toEqual([callId(1)]);
     expect(await ids('calls?op=y')).toEqual([]);
     expect(await ids('calls?project=a/b')).toEqual([callId(1)]);
     expect(await ids('calls?project=a')).toEqual([]);

@@ -223,6 +223,7 @@ describe.skipIf(!executablePath).each(stores)('the page in a browser, on %s', { 
         // Failures stand out.
         const color = "(name) => getComputedStyle(document.querySelector('.tree').querySelector(name)).color";
         await page.locator('.row .badge').nth(1).waitFor();
+        expect(await page.locator('.row .badge.failed').innerText()).toBe('✕ failed');
         expect(await page.evaluate(`new Set(['.badge.failed', '.badge:not(.failed)'].map(${color})).size`)).toBe(2);
         await page.locator('.row', { hasText: 'child <img' }).click();
       }
@@ -239,7 +240,7 @@ describe.skipIf(!executablePath).each(stores)('the page in a browser, on %s', { 
       if (view === 'calls' || view === 'feedback') expect(text).toContain(LARGE_INTEGER);
       if (view === 'jobs') {
         const cells = await page.locator('tbody tr').first().locator('td').allInnerTexts();
-        if (width > 900) expect(cells.slice(2, 7)).toEqual(['2', '1', '6', '0.5', ' 0 to 1']);
+        if (width > 900) expect(cells.slice(3, 8)).toEqual(['2', '1', '6', '0.5', ' 0 to 1']);
         expect(await page.locator('#panel h3').allInnerTexts()).toEqual([
           'zero-variance: 1 finding all rewards of a group are equal, so there is no training signal',
           'no-logprobs: 6 findings no choice of a trajectory has logprobs, so it cannot be trained on',
@@ -267,7 +268,8 @@ describe.skipIf(!executablePath).each(stores)('the page in a browser, on %s', { 
     const page = await openPage('#feedback');
     await page.locator('input[name=q]').fill('SCORE');
     await eventually(() => page.evaluate('location.hash')).toBe('#feedback?q=SCORE');
-    await page.getByText('2 matches for text “SCORE”').waitFor();
+    await page.getByText('2 records match text “SCORE”').waitFor();
+    await eventually(() => page.locator('#panel mark').count()).toBe(0);
     await page.locator('.opener').first().click();
     await page.locator('#panel > h2').waitFor();
     const [url, heading] = [page.url(), await page.locator('#panel > h2').innerText()];
@@ -275,24 +277,26 @@ describe.skipIf(!executablePath).each(stores)('the page in a browser, on %s', { 
     await page.locator('#panel > h2').waitFor();
     expect([page.url(), await page.locator('#panel > h2').innerText()]).toEqual([url, heading]);
     expect(await page.locator('input[name=q]').inputValue()).toBe('SCORE');
+    // What was found is marked.
+    expect(await page.locator('#panel mark').first().innerText()).toBe('score');
     await page.goBack();
     await page.locator('#panel > h2').waitFor({ state: 'detached' });
     expect(page.url()).toContain('#feedback?q=SCORE');
-    await page.locator('summary', { hasText: 'Filters' }).click();
+    await page.locator('summary', { hasText: 'More filters' }).click();
     await page.locator('input[name=type]').fill('quality');
     await eventually(() => page.locator('.opener').allInnerTexts()).toEqual(['quality']);
     await page.locator('input[name=user]').fill('nobody');
-    await page
-      .getByText('No match for text “SCORE”, type “quality”, creator “nobody”; all feedback were searched.')
-      .waitFor();
+    await page.getByText('No match for text “SCORE”, feedback type “quality”, creator “nobody”.').waitFor();
     await page.locator('input[name=until]').fill('2030-01-01T00:00');
     await page.getByText('Live (paused: the time range has an end)').waitFor();
     await page.getByRole('button', { name: 'Clear' }).click();
     await eventually(() => page.locator('.opener').count()).toBe(4);
     // Histograms of the numbers, with their limits.
-    expect(await page.locator('thead svg').first().getAttribute('aria-label')).toBe('score: 2 values');
+    expect(await page.locator('thead svg').first().getAttribute('aria-label')).toBe(
+      'score: 2 values in the rows below',
+    );
     await page.goto(`${served.url}/#calls?op=grandchild`);
-    await eventually(() => page.locator('td.main').allInnerTexts()).toEqual(['grandchild in root']);
+    await eventually(() => page.locator('td.main').allInnerTexts()).toEqual(['root 1 of 3 calls matches: grandchild']);
     await page.locator('.opener').click();
     await page.getByRole('heading', { name: 'grandchild' }).waitFor();
     expect(await page.locator('[aria-selected=true]').innerText()).toContain('grandchild');
@@ -334,7 +338,7 @@ describe.skipIf(!executablePath).each(stores)('the page in a browser, on %s', { 
     expect(onPage.join()).not.toMatch(/NaN/);
     await expectReadable(page);
     const row = page.locator('tbody tr').first();
-    expect(await row.locator('td').nth(6).innerText()).toBe(' -1.7e308 to 1e400');
+    expect(await row.locator('td').nth(7).innerText()).toBe(' -1.7e308 to 1e400');
   });
 
   test('finds the slowest call of a trace, its inputs and its score with two actions', async () => {
@@ -376,7 +380,7 @@ describe.skipIf(!executablePath).each(stores)('the page in a browser, on %s', { 
     await page.keyboard.press('Enter');
     await page.locator('[role=tree]:focus').waitFor();
     await page.keyboard.press('ArrowDown');
-    await page.getByRole('heading', { name: 'root' }).waitFor();
+    await page.locator('#panel').getByRole('heading', { name: 'root' }).waitFor();
     await page.keyboard.press('j');
     await page.getByRole('heading', { name: /^child/ }).waitFor();
     await page.keyboard.press('ArrowLeft');
@@ -393,7 +397,7 @@ describe.skipIf(!executablePath).each(stores)('the page in a browser, on %s', { 
     await page.keyboard.press('Escape');
     await page.keyboard.press('/');
     await page.keyboard.type('no such text');
-    await page.getByText('No match for text “no such text”; all calls were searched.').waitFor();
+    await page.getByText('No match for text “no such text”.').waitFor();
   });
 
   test('draws only the rows in view of a trace of 10,000 calls, 5,000 of them below each other', async () => {
@@ -427,8 +431,8 @@ describe.skipIf(!executablePath).each(stores)('the page in a browser, on %s', { 
     );
     await Promise.all(burst.map((body) => post(served, '/call/start', body)));
     // The newest page; the list goes back from there.
-    await page.locator('nav', { hasText: 'Calls 124' }).waitFor();
-    const older = page.getByRole('button', { name: 'Load older records' });
+    await page.locator('nav', { hasText: 'Traces 122' }).waitFor();
+    const older = page.getByRole('button', { name: 'Load more' });
     const loadOlder = async (): Promise<number> => {
       if (await older.isVisible()) await older.click({ timeout: 1000 }).catch(() => {});
       return page.locator('tbody tr', { hasText: 'burst' }).count();
@@ -450,7 +454,7 @@ describe.skipIf(!executablePath).each(stores)('the page in a browser, on %s', { 
     await post(served, '/v1/chat/completions', body);
     await page.locator('nav a[href="#chats"]').click();
     await page.locator('.opener', { hasText: 'Where is it?' }).click();
-    await eventually(() => page.locator('article').last().innerText()).toContain('find_parcel{}');
+    await eventually(() => page.locator('article').last().innerText()).toMatch(/\ncalls find_parcel\s+\{\}$/);
   });
 
   test('shows each of 1,000 calls per second, and each key that is pressed meanwhile', async () => {
@@ -464,7 +468,9 @@ describe.skipIf(!executablePath).each(stores)('the page in a browser, on %s', { 
       if (dueInMs < -100) late += 1;
       if (dueInMs > 0) await setTimeout(dueInMs);
       const own = String(number).padStart(16, '0');
-      return call(1, undefined, `load-${number}`).replace(callId(1), own).replace(trace, own.repeat(2));
+      const time = new Date(Date.UTC(2026, 0, 2) + number).toISOString();
+      const body = call(1, undefined, `load-${number}`).replace('2026-01-01T00:00:00Z', time);
+      return body.replace(callId(1), own).replace(trace, own.repeat(2));
     }).then(() => {
       isSending = false;
       return (performance.now() - startedAt) / 1000;
@@ -493,9 +499,9 @@ describe.skipIf(!executablePath).each(stores)('the page in a browser, on %s', { 
     expect(keys).toBe(pressed);
     // Both are counts: of a machine that is slower, there are as many calls, and more keys and frames.
     expect([frames, pressed > 5, focused.size > 3, newest.size > 1]).toEqual([12 * pressed, true, true, true]);
-    await page.locator('nav', { hasText: `Calls ${(count + 3).toLocaleString('en')}` }).waitFor();
+    await page.locator('nav', { hasText: `Traces ${(count + 1).toLocaleString('en')}` }).waitFor();
     await eventually(() => page.locator('td.main').first().innerText()).toMatch(/^load-(49\d\d|5000)$/);
-    await page.getByRole('button', { name: 'Load older records' }).click();
+    await page.getByRole('button', { name: 'Load more' }).click();
     await eventually(() => page.locator('tbody tr').count()).toBeGreaterThan(50);
     const download = page.waitForEvent('download');
     await page.getByRole('button', { name: 'Export' }).click();

@@ -159,7 +159,7 @@ describe('the database', () => {
     ...[0, 2, 3, SCHEMA_VERSION + 1].map((version): [string, () => string, RegExp] => [
       `of version ${version}`,
       () => made(ours, `pragma user_version = ${version}`),
-      new RegExp(`version ${version}, but this svc supports only versions 1 and ${SCHEMA_VERSION}$`),
+      new RegExp(`version ${version}, but this svc supports only versions 1, 6 and ${SCHEMA_VERSION}$`),
     ]),
     ['that is none', () => text('not a database, but a text of some length'.repeat(50)), /not a database/],
   ])('%s is rejected and left unchanged', async (_, place, message) => {

@@ -8,13 +8,17 @@ import { cleanEnv, program, waitForExit } from '../support/process.ts';
 import { temporaryDirectory } from '../support/svc.ts';
 
 const root = new URL('../../', import.meta.url).pathname;
-const COLUMNS = 92;
+const COLUMNS = 90;
 const LINES = 200;
 const KILLED_AT = 100;
 const CONCURRENCY = 4;
-const RESPONSE_MS = 80;
-const COMMAND_MS = 1_000;
-const LAST_FRAME_MS = 5_000;
+const RESPONSE_MS = 60;
+const COMMAND_MS = 600;
+// The picture begins with its last frame, so that it says what happened before anything moves, or where nothing moves.
+const FIRST_FRAME_MS = 5_000;
+const LAST_FRAME_MS = 3_000;
+
+const SENT_TWICE = 'sort received.txt | uniq -d | wc -l  # requests that were sent twice';
 
 const isDrawn = process.env.npm_lifecycle_event === 'pictures';
 const pathOf = (theme: string): string => `${root}docs/pictures/resume-${theme}.svg`;
@@ -39,19 +43,21 @@ it('the picture of a batch that is killed shows a real run', { timeout: 120_000 
   // A request that was recorded but had not arrived at the kill is unknown, too.
   expect(counts.size).toBeGreaterThanOrEqual(LINES - CONCURRENCY);
   expect(Math.max(...counts.values())).toBe(1);
-  expect(recording.at(-1)?.lines.slice(-3)).toEqual(['$ sort received.txt | uniq -d | wc -l', '0', '$ ']);
+  expect(recording.at(-1)?.lines.slice(-3)).toEqual([`$ ${SENT_TWICE}`, '0', '$ ']);
 
   if (isDrawn) {
-    const frames = withPauses(recording);
+    const frames = withFirstFrame(withPauses(recording));
     const durationMs = Math.ceil(frames.at(-1)?.atMs ?? 0) + LAST_FRAME_MS;
     writeFileSync(pathOf('light'), renderRecording(frames, durationMs, COLUMNS, lightTheme));
     writeFileSync(pathOf('dark'), renderRecording(frames, durationMs, COLUMNS, darkTheme));
   }
   const last = { atMs: 0, lines: recording.at(-1)?.lines ?? [] };
-  for (const theme of ['light', 'dark'])
+  for (const theme of ['light', 'dark']) {
+    expect(firstFrameOf(readFileSync(pathOf(theme), 'utf8'))).toBe(lastFrameOf(readFileSync(pathOf(theme), 'utf8')));
     expect(lastFrameOf(readFileSync(pathOf(theme), 'utf8'))).toBe(
       lastFrameOf(renderRecording([last], LAST_FRAME_MS, COLUMNS, lightTheme)),
     );
+  }
 });
 
 it('the chart shows each row of docs/internals/performance.md', async () => {
@@ -79,11 +85,7 @@ function killOnce(cwd: string): void {
 /** Types into an interactive bash, and keeps the screen after each piece of output. */
 async function record(cwd: string, url: string): Promise<TerminalFrame[]> {
   const batch = 'svc chat --batch prompts.jsonl -o answers.jsonl';
-  const commands = [
-    `${batch} --concurrency ${CONCURRENCY}`,
-    `${batch} --resume`,
-    'sort received.txt | uniq -d | wc -l',
-  ];
+  const commands = [`${batch} --concurrency ${CONCURRENCY}  # killed`, `${batch} --resume`, SENT_TWICE];
   const prompts = Array.from({ length: LINES }, (_, at) => {
     const content = `Name river ${String(at + 1).padStart(3, '0')}`;
     return `${JSON.stringify({ messages: [{ role: 'user', content }] })}\n`;
@@ -114,11 +116,13 @@ async function record(cwd: string, url: string): Promise<TerminalFrame[]> {
   return frames.slice(0, frames.findLastIndex(({ lines }) => lines.at(-1) === '$ ') + 1);
 }
 
-// What is on the screen: text after a carriage return replaces its line.
+// What is on the screen: text after a carriage return replaces its line. bash writes "Killed" behind the progress, and the
+// picture on a line of its own.
 function linesOf(output: string): string[] {
   return output
     .replace(/\u001b\[\?\d+[hl]/g, '')
     .replace(/\r+\n/g, '\n')
+    .replace(/(?<= in flight)Killed/, '\nKilled')
     .split('\n')
     .map(
       (line) =>
@@ -139,11 +143,27 @@ function withPauses(frames: readonly TerminalFrame[]): TerminalFrame[] {
   });
 }
 
+function withFirstFrame(frames: readonly TerminalFrame[]): TerminalFrame[] {
+  const later = frames.map(({ atMs, lines }) => ({ atMs: atMs + FIRST_FRAME_MS, lines }));
+  return [{ atMs: 0, lines: frames.at(-1)?.lines ?? [] }, ...later];
+}
+
 // The text that is visible at the end, without what depends on time: numbers, and the last progress before the kill.
 function lastFrameOf(svg: string): string {
-  const rows = [...svg.matchAll(/^<text ([^>]*)>(.*)<\/text>$/gm)];
-  return rows
-    .filter(([, attributes = '']) => !attributes.includes('visibility="hidden"'))
+  return textOf(svg, (attributes) => !attributes.includes('visibility="hidden"'));
+}
+
+// The same of the beginning: the texts whose animation shows them from the start.
+function firstFrameOf(svg: string): string {
+  return textOf(svg, (attributes) => {
+    const [, name = ''] = /animation-name:(\w+)/.exec(attributes) ?? [];
+    return svg.includes(`@keyframes ${name}{0%{visibility:hidden}0.00%{visibility:visible}`);
+  });
+}
+
+function textOf(svg: string, isShown: (attributes: string) => boolean): string {
+  return [...svg.matchAll(/^<text ([^>]*)>(.*)<\/text>$/gm)]
+    .filter(([, attributes = '']) => isShown(attributes))
     .map(([, , text = '']) => text.replace(/<[^>]*>/g, '').replace(/^.* in flight/, ''))
     .map((text) => text.replace(/\d[\d., -]*/g, 'N').replace(/\blines?\b/g, 'lines'))
     .join('\n');

@@ -44,9 +44,6 @@ const MIN_RESPONSES_PER_PROBE = 100;
 const MIN_STEP = 1 / 8;
 // Shorter rounds of a fast service would show what disk and processor do, not what the service does.
 const MIN_ROUND_MS = 50;
-// Latency that grew by so much may have room for a smaller limit; one that was given needs a clearer sign.
-const GROWN_LATENCY = 1.25;
-const GROWN_LATENCY_OF_GIVEN = 2;
 // After a refusal the limit falls to this part, so that other processes find room, and recovers within a few rounds.
 const REFUSED_PART = 3 / 4;
 // A try that ends in a wait of the whole batch may cost 5 % of the time.
@@ -73,7 +70,8 @@ export function createConcurrencyLimit({ initial, max }: ConcurrencyRange, rando
   let notBefore = 0;
   let shortestMs = Number.POSITIVE_INFINITY;
   const latency = createVariation();
-  const grownLatency = initial < max ? GROWN_LATENCY : GROWN_LATENCY_OF_GIVEN;
+  // A number that was given shrinks only after refusals: on a busy machine, latency varies for other reasons.
+  const canTrySmaller = initial < max;
 
   const hold = (rounds: number): void => {
     phase = 'hold';
@@ -84,7 +82,11 @@ export function createConcurrencyLimit({ initial, max }: ConcurrencyRange, rando
   const tryOther = (): void => {
     const inUse = base.rate * shortestMs;
     isSmaller =
-      !isSmaller && !hasCeiling && inUse * grownLatency + 1 < limit && latency.variation() / Math.sqrt(limit) < 0.1;
+      canTrySmaller &&
+      !isSmaller &&
+      !hasCeiling &&
+      inUse * 1.25 + 1 < limit &&
+      latency.variation() / Math.sqrt(limit) < 0.1;
     if (isSmaller) limit = Math.max(1, Math.ceil(Math.max(inUse * 1.1, limit * REFUSED_PART)));
     else {
       const part = hasCeiling ? MIN_STEP : Math.min(1, Math.max(MIN_STEP, latency.variation()));

@@ -20,7 +20,7 @@ export type Revisions = ReturnType<typeof createRevisions>;
 
 /** Takes back results until they count; `onError` gets the errors of storing that. */
 export function createRevisions(
-  { warnings, resultStore }: { readonly warnings: BatchWarnings; readonly resultStore: ResultStore },
+  { warnings, store }: { readonly warnings: BatchWarnings; readonly store: ResultStore },
   record: ReturnType<typeof createBatchRecord>,
   { addOutcome }: Pick<Scheduler, 'addOutcome'>,
   redact: (text: string) => string,
@@ -35,7 +35,7 @@ export function createRevisions(
     addOutcome({ failure, status: 'unknown' }, true);
     const warned = warnings.addResponseWarnings(line, [failure.facts.summary ?? failure.message]);
     const result = formatResult({ ...attempt, revision: revision + 1 }, null, response, failure, redact);
-    const revised = written.then(() => resultStore.revise(result));
+    const revised = written.then(() => store.revise(result));
     pending.push(Promise.all([revised, warned]).then(() => {}, onError));
   };
   return {

@@ -24,12 +24,16 @@ import type { LostLine } from '../../reports/batch/batch-statistics.ts';
 import {
   classifyLine,
   type LineResult,
+  type LineState,
   messageWithIssue,
   resultLineFacts,
   UNSENT,
 } from '../../reports/batch/line-facts.ts';
 import type { RunReport } from '../../reports/run-report.ts';
+import type { BatchOptions } from '../batch-options.ts';
 import { type LineChecks, prepareLine } from '../check/prepare-line.ts';
+import type { BatchInput } from '../read/batch-input.ts';
+import type { LineSelection } from '../read/selected-lines.ts';
 import type { IndexedResult, SentLine } from '../store/line-table.ts';
 import { type Checkpoint, formatResult, type LineAttempt } from '../store/result-line.ts';
 import { canSendLine, type PriorLine, type ResultStore } from '../store/result-store.ts';
@@ -37,22 +41,27 @@ import type { CreateLineGuard, LineGuard } from './line-guard.ts';
 import type { Revisions } from './revisions.ts';
 import type { Scheduler, Turn } from './scheduler.ts';
 
-/** What a batch has before it is connected. */
-export interface BatchSetup extends LineChecks {
-  readonly resultStore: ResultStore;
+/** What a batch is to send: its input, which lines of it, how they are checked, and who hears of their results. */
+export interface BatchPlan {
+  readonly input: BatchInput;
+  readonly options: BatchOptions & LineSelection;
+  readonly checks: LineChecks;
+  readonly expectations?: ChatExpectations | undefined;
+  /** The guards of the lines of a run; undefined for lines without one. */
+  readonly guardsOf?: (run: string) => CreateLineGuard | undefined;
   /** Called with the result of each line, once it is stored. */
   readonly onResult?: ((line: number, result: LineResult) => Promise<void>) | undefined;
-  readonly guardFor?: CreateLineGuard | undefined;
-  readonly expectations?: ChatExpectations | undefined;
   readonly runReport?: RunReport | undefined;
 }
 
-export interface BatchJob extends BatchSetup {
+/** A plan with what sends it. */
+export interface BatchJob extends BatchPlan {
+  readonly store: ResultStore;
+  readonly guardFor: CreateLineGuard | undefined;
   readonly connection: Connection;
   readonly scheduler: Scheduler;
   readonly revisions: Revisions;
   readonly signal: ExchangeSignal;
-  readonly canRetryUnknown: boolean;
   readonly context: Context;
 }
 
@@ -78,18 +87,18 @@ interface LineKey extends SentLine {
 
 /** Sends a line, unless an earlier run has its outcome or it must not be sent twice, and stores the result. */
 export async function runLine(line: InputLine, slot: LineSlot, job: BatchJob): Promise<LineResult> {
-  const { resultStore } = job;
+  const { store, checks } = job;
   const { checkpoint, progress } = slot;
   const digest = checkpoint.input;
-  const prior = resultStore.findPrior(line.number, digest);
+  const prior = store.findPrior(line.number, digest);
   const { entry } = prior;
   progress.mayBeApplied = prior.applied !== 'no';
   if (entry?.exitCode === 0 && prior.applied === 'yes') return keepEarlierResult(entry, slot, job);
   const isStopped = job.scheduler.stopSignal.aborted;
   if (isStopped && prior.applied === 'no') return settle(slot, job, UNSENT);
   const key: LineKey = { line: line.number, digest, timestampMs: prior.sentAtMs || job.context.runtime.now() };
-  const { draft, customId } = await prepareLine(line, key, job);
-  const request = draft instanceof Failure ? draft : prepareRequest(job.settings, draft);
+  const { draft, customId } = await prepareLine(line, key, checks);
+  const request = draft instanceof Failure ? draft : prepareRequest(checks.settings, draft);
   const [requestId] = request instanceof Failure ? [] : Object.values(request.ids);
   const unsent: LineAttempt = {
     line: key.line,
@@ -102,13 +111,13 @@ export async function runLine(line: InputLine, slot: LineSlot, job: BatchJob): P
   };
   if (request instanceof Failure) {
     if (prior.applied !== 'no') return keepPriorOutcome(prior, unsent, slot, job);
-    await resultStore.recordChanged(key.line, digest);
+    await store.recordChanged(key.line, digest);
     return storeUnsent(request, unsent, slot, job);
   }
   const guard = job.guardFor?.(key.line, request.draft, prior.applied === 'unknown');
   const known = prior.applied === 'unknown' ? await guard?.knownResponse() : undefined;
   if (known) return settle(slot, job, { ...UNSENT, ...classifyLine(0) }, formatResult(unsent, null, known));
-  if (isStopped || !canSendLine(prior, request.effect, job.canRetryUnknown))
+  if (isStopped || !canSendLine(prior, request.effect, job.options.canRetryUnknown))
     return keepPriorOutcome(prior, unsent, slot, job, request);
   const requestContext = createRequestContext(request, job.connection);
   const watch = job.revisions.watch();
@@ -155,7 +164,7 @@ async function keepEarlierResult(entry: IndexedResult, slot: LineSlot, job: Batc
   const { exitCode, applied } = entry;
   const kept: LineResult = { ...UNSENT, ...classifyLine(exitCode, applied) };
   if (exitCode === 0) return settle(slot, job, kept);
-  const facts = resultLineFacts(tryParseJson(await job.resultStore.read(entry)));
+  const facts = resultLineFacts(tryParseJson(await job.store.read(entry)));
   const { message = 'the line failed in an earlier run', httpStatus } = facts;
   const failure = new Failure(failureCodeOf(exitCode) ?? 'failed', message, { applied, status: httpStatus });
   return settle(slot, job, { ...kept, failure, message, httpStatus });
@@ -184,13 +193,13 @@ async function sendLine(
   { line, digest, timestampMs }: LineKey,
   { guard, prior, watch }: LineWatch & { readonly guard: LineGuard | undefined },
   { turn, progress }: LineSlot,
-  { resultStore, scheduler, signal, context }: BatchJob,
+  { store, scheduler, signal, context }: BatchJob,
 ): Promise<SentLineResult> {
   const { runtime, report } = context;
   let journalError: unknown;
   const record = async (): Promise<void> => {
     if (progress.isRecorded) return;
-    await resultStore.recordSending(line, { digest, timestampMs }).catch((error: unknown) => {
+    await store.recordSending(line, { digest, timestampMs }).catch((error: unknown) => {
       journalError = error;
       throw error;
     });
@@ -212,7 +221,7 @@ async function sendLine(
     // So that a kill leaves only the requests in flight unknown.
     onWait: async () => {
       if (!progress.isRecorded || isIdempotent(request.effect) || prior.sentAtMs !== undefined) return;
-      await resultStore.recordWithdrawn(line, digest);
+      await store.recordWithdrawn(line, digest);
       progress.isRecorded = false;
     },
     onOutcome: guard?.onOutcome,
@@ -263,10 +272,10 @@ async function storeLine(
   const isWithdrawn = isInterrupted || (failure && !state.isUnresolved);
   // Before its result is stored, so that a record after such a result is always of a later attempt.
   if (isWithdrawn && progress.isRecorded && prior.sentAtMs === undefined)
-    await job.resultStore.recordWithdrawn(line, checkpoint.input);
+    await job.store.recordWithdrawn(line, checkpoint.input);
   if (isInterrupted) return { ...UNSENT, attempts };
-  if (!failure) await job.warnings.addResponseWarnings(line, warnings);
-  if (doubt) await job.warnings.addResponseWarnings(line, [doubt.facts.summary ?? doubt.message]);
+  const shownWarnings = doubt ? [doubt.facts.summary ?? doubt.message] : failure ? [] : warnings;
+  await job.checks.warnings.addResponseWarnings(line, shownWarnings);
   // Written out, because a copy with more properties is slow (docs/internals/performance.md).
   const attempt: LineAttempt = {
     line,
@@ -281,19 +290,7 @@ async function storeLine(
     facts,
   };
   const bytes = formatResult(attempt, status, sent.bytes, failure, redact);
-  const result: LineResult = {
-    status: state.status,
-    isUnresolved: state.isUnresolved,
-    failure,
-    isIdempotent: isIdempotent(request.effect),
-    message: failure && failureMessage(failure, redact),
-    attempts,
-    milliseconds: Math.round(milliseconds),
-    httpStatus: failure ? failure.facts.status : status,
-    response: doc && rootOf(doc),
-    received: facts,
-    warnings,
-  };
+  const result = createLineResult(sent, failure, state, request, milliseconds, redact);
   // Without the result, whose response a connection would hold.
   const written = settle(slot, job, result, bytes).then(() => {});
   // Stray data may have arrived while a record or a warning was written.
@@ -303,12 +300,35 @@ async function storeLine(
   return result;
 }
 
+function createLineResult(
+  { status, doc, warnings, facts }: SentLineResult,
+  failure: Failure | undefined,
+  state: LineState,
+  { effect, progress }: RequestContext,
+  milliseconds: number,
+  redact: (text: string) => string,
+): LineResult {
+  return {
+    status: state.status,
+    isUnresolved: state.isUnresolved,
+    failure,
+    isIdempotent: isIdempotent(effect),
+    message: failure && failureMessage(failure, redact),
+    attempts: progress.attempts,
+    milliseconds: Math.round(milliseconds),
+    httpStatus: failure ? failure.facts.status : status,
+    response: doc && rootOf(doc),
+    received: facts,
+    warnings,
+  };
+}
+
 function failureOf(
   { failure, warnings, status }: SentLineResult,
   expectations: readonly ExpectationResult[],
   request: RequestContext,
   priorApplied: AppliedState,
-  { settings }: BatchJob,
+  { checks: { settings } }: BatchJob,
 ): Failure | undefined {
   if (failure) return withPriorOutcome(failure, priorApplied);
   if (settings.isStrict && warnings[0] !== undefined)

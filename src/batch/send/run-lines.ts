@@ -1,18 +1,18 @@
 import { type Authorization, type Connection, connect } from '../../client/connection.ts';
+import type { Settings } from '../../client/resolve-settings.ts';
 import type { Context } from '../../context.ts';
 import { type InterruptedError, toFailure } from '../../errors.ts';
 import type { InputLine } from '../../files/split-lines.ts';
 import { linkSignal, type Send } from '../../http/message.ts';
 import { createBatchRecord } from '../../reports/batch/batch-statistics.ts';
 import { createHeapLimit } from '../../train/stream/small-heap.ts';
-import type { BatchOptions } from '../batch-options.ts';
-import type { BatchInput } from '../read/batch-input.ts';
-import { type LineSelection, selectedLines } from '../read/selected-lines.ts';
+import { selectedLines } from '../read/selected-lines.ts';
 import { digestInputLine } from '../store/result-line.ts';
+import type { ResultStore } from '../store/result-store.ts';
 import { formatBatchProgress } from './batch-progress.ts';
 import { concurrencyRange } from './concurrency.ts';
 import { createRevisions } from './revisions.ts';
-import { type BatchJob, type BatchSetup, type LineSlot, runLine } from './run-line.ts';
+import { type BatchJob, type BatchPlan, type LineSlot, runLine } from './run-line.ts';
 import { createScheduler, createTurns, type Scheduler } from './scheduler.ts';
 
 // The lines between two looks at the size of the heap leave 1 MB of garbage.
@@ -24,21 +24,22 @@ export type BatchEnd = Awaited<ReturnType<typeof sendBatch>>;
 
 /** Sends the lines of an input, and stores every result. Prints nothing but progress and warnings about responses. */
 export async function sendBatch(
-  input: BatchInput,
-  options: BatchOptions & LineSelection,
-  setup: BatchSetup,
+  plan: BatchPlan,
+  store: ResultStore,
   authorization: Authorization | undefined,
   context: Context,
 ) {
   const { runtime, report, signal } = context;
-  const { limit, maxTotalTokens, canRetryUnknown } = options;
-  const record = createBatchRecord(setup.runReport);
+  const { input, options } = plan;
+  const { limit, maxTotalTokens } = options;
+  const checks = { ...plan.checks, run: store.batch.run };
+  const record = createBatchRecord(plan.runReport);
   const { tally } = record;
   let storeError: unknown;
   const onStoreError = (error: unknown): void => {
     storeError ??= error;
   };
-  const scheduler = createScheduler(options, concurrencyRange(options, setup.settings.operation), runtime, signal, {
+  const scheduler = createScheduler(options, concurrencyRange(options, checks.settings.operation), runtime, signal, {
     onOutage: ({ message }, limit) =>
       void report.note(`${message}; the batch waits and retries with one line at a time, for up to ${limit}`),
     // The rest of a file is counted; a pipe may never end.
@@ -46,11 +47,18 @@ export async function sendBatch(
       if (input.totalBytes === undefined) input.stop();
     },
   });
-  const connection = await connectHeld(setup, authorization, context);
-  const revisions = createRevisions(setup, record, scheduler, report.redact, onStoreError);
+  const connection = await connectHeld(checks.settings, store, authorization, context);
+  const revisions = createRevisions(
+    { warnings: checks.warnings, store },
+    record,
+    scheduler,
+    report.redact,
+    onStoreError,
+  );
+  const guardFor = plan.guardsOf?.(checks.run);
   const requests = { connection, scheduler, revisions, signal: linkSignal(signal).signal };
-  const job = { ...setup, ...requests, canRetryUnknown, context };
-  const processLine = createLineProcess(job, record, options, onStoreError);
+  const job: BatchJob = { ...plan, checks, store, guardFor, ...requests, context };
+  const processLine = createLineProcess(job, record, onStoreError);
   const startedAt = runtime.elapsed();
   const elapsed = (): number => runtime.elapsed() - startedAt;
   const endSpinner = context.startSpinner(() =>
@@ -58,14 +66,11 @@ export async function sendBatch(
   );
   const interruption = stopWhenInterrupted(scheduler, context);
   try {
-    const inputError = await startLines(input, options, record, scheduler, processLine).then(
-      () => undefined,
-      toFailure,
-    );
+    const inputError = await startLines(job, record, processLine).then(() => undefined, toFailure);
     await connection.transport.finishIdle?.();
     await revisions.finish();
     endSpinner();
-    await setup.resultStore.finish(record.loseWritten).catch(onStoreError);
+    await store.finish(record.loseWritten).catch(onStoreError);
     const abortReason: unknown = signal.reason ?? interruption();
     const stopReason = scheduler.stopReason();
     return { tally, stopReason, abortReason, inputError, storeError, elapsedMs: elapsed(), maxTotalTokens, job };
@@ -76,14 +81,15 @@ export async function sendBatch(
 
 // Checks the lock before each attempt: a retry may come long after the record of its line.
 async function connectHeld(
-  { settings, resultStore }: BatchSetup,
+  settings: Settings,
+  { requireHeld }: ResultStore,
   authorization: Authorization | undefined,
   context: Context,
 ): Promise<Connection> {
   const connected = await connect(settings, context, authorization, true);
   const { transport } = connected;
   const send: Send = async (request) => {
-    resultStore.requireHeld();
+    requireHeld();
     return transport.send(request);
   };
   return { ...connected, transport: { ...transport, send } };
@@ -106,10 +112,8 @@ function stopWhenInterrupted(scheduler: Scheduler, context: Context): () => Inte
 
 // Throws the error of reading the input when the lines before it are done.
 async function startLines(
-  input: BatchInput,
-  selection: LineSelection,
+  { input, options, scheduler }: BatchJob,
   { tally }: BatchRecord,
-  scheduler: Scheduler,
   processLine: (line: InputLine) => Promise<void>,
 ): Promise<void> {
   const limitHeap = createHeapLimit();
@@ -120,7 +124,7 @@ async function startLines(
     const onEmpty = (): void => {
       tally.emptyLines += 1;
     };
-    for await (const line of selectedLines(input, selection, { onRead, onEmpty })) {
+    for await (const line of selectedLines(input, options, { onRead, onEmpty })) {
       tally.linesRead += 1;
       if (tally.linesRead % LINES_PER_HEAP_CHECK === 0) limitHeap();
       await scheduler.start(() => processLine(line));
@@ -134,22 +138,22 @@ async function startLines(
 function createLineProcess(
   job: BatchJob,
   record: BatchRecord,
-  { isOrdered, maxTotalTokens }: BatchOptions,
   onStoreError: (error: unknown) => void,
 ): (line: InputLine) => Promise<void> {
-  const { scheduler, resultStore } = job;
+  const { scheduler, store } = job;
+  const { isOrdered, maxTotalTokens } = job.options;
   const { tally } = record;
   const takeTurn = isOrdered ? createTurns() : undefined;
   return async (line) => {
     const ordered = takeTurn?.();
     const put = async (result: Uint8Array | undefined): Promise<void> => {
       const endTurn = await ordered;
-      const written = result && resultStore.write(result);
+      const written = result && store.write(result);
       endTurn?.();
       await written;
     };
     const slot: LineSlot = {
-      checkpoint: { input: digestInputLine(line), row: line.rowDigest, ...resultStore.batch },
+      checkpoint: { input: digestInputLine(line), row: line.rowDigest, ...store.batch },
       put,
       turn: scheduler.createTurn(),
       progress: { isRecorded: false, mayBeApplied: true, sentAt: undefined, hasResponse: false },

@@ -9,7 +9,7 @@ import { type ModelRequest, readModelRequest } from '../model/model-request.ts';
 import { collectRequestBody, createBodyResponder, requireServedModel } from '../operation-route.ts';
 import { eventStreamResponse, HttpError, jsonResponse } from '../responses.ts';
 import type { Caller, ServiceContext, ServiceRoute } from '../service-context.ts';
-import { insertRows } from '../store/service-store.ts';
+import { insertRows } from '../store/row-query.ts';
 
 const MAX_STORED_CHAT_BYTES = 4 * 1024 * 1024;
 

@@ -23,6 +23,7 @@ export async function read(name, parameters = {}, kind = 'json', signal = null) 
     localStorage.removeItem(TOKEN);
     return read(name, parameters, kind, signal);
   }
+  if (response.status === 400) throw new Error((await response.json()).detail);
   const hint =
     ': reload the page and enter the user name and password of svc serve, or open the link of svc serve --open';
   throw new Error(`The service responded ${response.status}${response.status === 401 ? hint : ''}.`);

@@ -42,6 +42,49 @@ export function badge(text, className = '') {
   return el('span', { className: `badge ${className}` }, text);
 }
 
+/** A state with a shape and a word, so that it needs no color. */
+export function failedBadge(text) {
+  return badge(`✕ ${text}`, 'failed');
+}
+
+/** Marks where a search was found, as the service finds it: case, white space, quotes and backslashes do not matter. */
+export function markFound(root, search = '') {
+  const fold = (text) => text.toLowerCase().replace(/[\\"\s]/g, '');
+  const wanted = fold(search);
+  if (wanted === '') return;
+  let text = '';
+  let block;
+  const places = [];
+  const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    const parent = node.parentElement.closest('div, dd, dt, p, h2, h3, li, summary, pre, small, .badge');
+    if (node.parentElement.closest('mark, button, option')) continue;
+    if (parent !== block) places.push(undefined);
+    if (parent !== block) text += '\0';
+    block = parent;
+    for (let at = 0; at < node.data.length; at += 1) {
+      const folded = fold(node.data[at]);
+      text += folded;
+      for (let each = 0; each < folded.length; each += 1) places.push({ node, at });
+    }
+  }
+  const ranges = new Map();
+  for (let at = text.indexOf(wanted); at >= 0; at = text.indexOf(wanted, at + wanted.length))
+    for (const place of places.slice(at, at + wanted.length)) {
+      const own = ranges.get(place.node) ?? [];
+      const last = own.at(-1);
+      if (last?.found === at) last.to = place.at + 1;
+      else ranges.set(place.node, [...own, { found: at, from: place.at, to: place.at + 1 }]);
+    }
+  for (const [node, own] of ranges)
+    for (const { from, to } of own.reverse()) {
+      const range = document.createRange();
+      range.setStart(node, from);
+      range.setEnd(node, to);
+      range.surroundContents(document.createElement('mark'));
+    }
+}
+
 /** Replaces the children of an element if their key has changed. An element with an id keeps the focus. */
 export function draw(element, key, children) {
   if (element.dataset.drawn === key) return;
@@ -51,19 +94,28 @@ export function draw(element, key, children) {
   if (id) document.getElementById(id)?.focus();
 }
 
-const TIME = { month: 'short', day: 'numeric', hour: '2-digit', minute: '2-digit', second: '2-digit' };
+/** A time in the zone of the reader, as `2026-01-31 13:00:00 UTC+01:00`. Text that is not a time stays as it is. */
+export function timeText(moment) {
+  const date = new Date(moment);
+  const minutes = -date.getTimezoneOffset();
+  if (Number.isNaN(date.getTime())) return String(moment);
+  const two = (number) => String(Math.trunc(number)).padStart(2, '0');
+  const local = new Date(date.getTime() + minutes * 60_000).toISOString().slice(0, 19).replace('T', ' ');
+  const offset = Math.abs(minutes);
+  const zone = offset === 0 ? '' : `${minutes < 0 ? '-' : '+'}${two(offset / 60)}:${two(offset % 60)}`;
+  return `${local} UTC${zone}`;
+}
 
-/** A time in the zone of the reader, with the exact one as its title. Text that is not a time stays as it is. */
+/** The same as an element, with the exact time as its title. */
 export function time(moment) {
   const date = new Date(moment);
   if (Number.isNaN(date.getTime())) return String(moment);
-  const dateTime = date.toISOString();
-  const title = typeof moment === 'string' ? moment : dateTime;
-  return el('time', { dateTime, title }, date.toLocaleString(undefined, TIME));
+  return el('time', { title: typeof moment === 'string' ? moment : date.toISOString() }, timeText(moment));
 }
 
 export function duration(ms) {
   if (ms === null) return '';
+  if (ms > 0 && ms < 1) return ms < 0.001 ? `${short(ms * 1e6)} ns` : `${short(ms * 1000)} µs`;
   if (ms < 1000) return `${short(ms)} ms`;
   return ms < 60_000 ? `${short(ms / 1000)} s` : `${short(ms / 60_000)} min`;
 }

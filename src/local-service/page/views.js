@@ -1,6 +1,6 @@
 import { reasoningNames } from '../../operations/reasoning-names.ts';
 import { read } from './api.js';
-import { badge, counted, duration, el, elementOf, link, short, sparkline, time } from './dom.js';
+import { badge, counted, duration, el, elementOf, failedBadge, link, short, sparkline, time } from './dom.js';
 import { copyButtons, jsonView, nodeAt, parseTree, textAt } from './json.js';
 import { CLOSED, href } from './state.js';
 
@@ -8,6 +8,7 @@ const BASIC = '-u "$SVC_USERNAME:$SVC_PASSWORD"';
 const BEARER = '-H "Authorization: Bearer $SVC_TOKEN"';
 const MAX_PAYLOAD_COLUMNS = 5;
 const MAX_BADGES = 2;
+const MAX_MATCHES = 3;
 const MAX_BARS = 20;
 
 /** The columns of a table: a name, the cell of a row, a class, and a chart of the values. */
@@ -17,25 +18,28 @@ export function columnsOf(state, rows, paths) {
     label,
     ({ [column]: value }) => (value ? link(href(state, { ...CLOSED, [name]: value }), value, 'filter') : ''),
   ];
+  const longest = Math.max(...rows.map((row) => row.durationMs ?? 0));
   return {
     calls: () => [
-      ['Name', (row) => callCell(row, opener), 'main'],
+      ['Trace', (row) => traceCell(row, state, opener), 'main'],
       filter('Project', 'project', 'project_id'),
-      ['Started', (row) => time(row.startedAt)],
+      ['Started', (row) => time(row.startedMs), '', { sort: 'start' }],
       ['Calls', (row) => row.calls.toLocaleString('en'), 'number'],
-      ['Duration', (row) => duration(row.durationMs), 'number'],
-      ['Feedback', callBadges],
+      ['Duration', (row) => durationCell(row, longest), 'number', { sort: 'duration' }],
+      ['Failures', ({ failed }) => (failed > 0 ? failedBadge(failed) : ''), '', { sort: 'failures' }],
+      ['Feedback', feedbackBadges],
     ],
     feedback: () => [
       ['Type', (row) => opener({ in: row.project_id, id: row.id }, row.feedback_type), 'main'],
       ['Time', (row) => time(row.created_at)],
       ...chosenPaths(state, paths).map(({ path, type }) => payloadColumn(path, type, rows)),
       filter('Project', 'project', 'project_id'),
-      filter('Trigger', 'trigger', 'trigger_ref'),
+      ...(rows.some((row) => row.trigger_ref) ? [filter('Trigger', 'trigger', 'trigger_ref')] : []),
       filter('Creator', 'user', 'svc_user_id'),
     ],
     jobs: () => [
-      ['Name', (row) => opener({ id: row.id }, jobName(row)), 'main'],
+      ['Name', (row) => opener({ id: row.id, with: '' }, jobName(row)), 'main'],
+      ['Id', (row) => row.id, 'id'],
       ['Time', (row) => time(row.created_at)],
       ...['groups', 'without signal', 'rewards', 'mean'].map(rewardColumn),
       ['Distribution', rewardsChart],
@@ -47,22 +51,34 @@ export function columnsOf(state, rows, paths) {
       ['Time', (row) => time(row.created_at)],
       ['Latency', (row) => duration(row.durationMs), 'number'],
       ['Tokens', (row) => (row.promptTokens === null ? '' : `${row.promptTokens} + ${row.completionTokens}`), 'number'],
-      ['Finish', (row) => (row.status === 200 && !row.error ? row.finish : badge(row.error || row.status, 'failed'))],
+      ['Finish', (row) => (row.status === 200 && !row.error ? row.finish : failedBadge(row.error || row.status))],
     ],
   }[state.table]();
 }
 
-// A call that a search has found is named with its trace.
-function callCell({ trace, project_id: project, id, name, op, root }, opener) {
-  const isRoot = id === root.id;
-  const notes = [op === name ? '' : op, isRoot || root.name === name ? '' : `in ${root.name}`].filter(Boolean);
-  return [opener(isRoot ? { trace } : { trace, in: project, id }, name), el('small', {}, ` ${notes.join(' ')}`)];
+// A trace is named by its root. A search opens it at the first call that matches.
+function traceCell({ trace, name, op, calls, matches }, state, opener) {
+  const to = (call) => ({ trace, in: call?.project_id, id: call?.id });
+  const notes = el('small', {}, op === name ? '' : ` ${op}`);
+  if (matches.length > 0 && calls > 1) {
+    notes.append(` ${counted(matches.length, `of ${calls} calls matches`, `of ${calls} calls match`)}: `);
+    const links = matches.slice(0, MAX_MATCHES).map((call) => link(href(state, to(call)), call.name, 'filter'));
+    notes.append(...links.flatMap((each, at) => (at === 0 ? [each] : [', ', each])));
+    if (matches.length > MAX_MATCHES) notes.append(', …');
+  }
+  return [opener(to(matches[0]), name), notes];
 }
 
-function callBadges({ failed, feedback }) {
-  const failures = failed > 0 ? badge(`${failed} failed`, 'failed') : '';
+// With a bar beside it, on one scale for all rows.
+function durationCell({ durationMs }, longest) {
+  if (durationMs === null) return el('span', { className: 'no-end' }, '◌ no end');
+  const share = el('span', { style: { width: `${(durationMs / (longest || 1)) * 100}%` } });
+  return [duration(durationMs), el('span', { className: 'share' }, share)];
+}
+
+function feedbackBadges({ feedback }) {
   const more = feedback.length > MAX_BADGES ? el('small', {}, `+${feedback.length - MAX_BADGES}`) : '';
-  return [failures, ...feedback.slice(0, MAX_BADGES).map((text) => badge(text)), more].flatMap((each) => [each, ' ']);
+  return [...feedback.slice(0, MAX_BADGES).map((text) => badge(text)), more].flatMap((each) => [each, ' ']);
 }
 
 /** The paths that are columns: those of the URL, else numbers and booleans first. */
@@ -73,9 +89,9 @@ export function chosenPaths({ parameters: { columns } }, paths) {
 
 function payloadColumn(path, type, rows) {
   const cell = (row) => textAt(parseTree(row.record), `payload.${path}`);
-  if (type !== 'numeric') return [path, cell];
+  if (type !== 'numeric') return [path, cell, 'text'];
   const values = rows.map(cell).filter((text) => text && Number.isFinite(Number(text)));
-  return [path, cell, 'number', values.length > 1 ? valuesChart(path, values) : ''];
+  return [path, cell, 'number', { chart: values.length > 1 ? valuesChart(path, values) : '' }];
 }
 
 // The limits are texts of cells, with every digit.
@@ -86,7 +102,7 @@ function valuesChart(path, values) {
   // Halves, because the difference of two doubles can exceed the range of a double.
   const share = (value) => (value / 2 - low / 2) / (high / 2 - low / 2 || 1);
   for (const value of values) counts[Math.min(counts.length - 1, Math.floor(share(value) * counts.length))] += 1;
-  return sparkline(counts, `${path}: ${counted(values.length, 'value', 'values')}`, low, high);
+  return sparkline(counts, `${path}: ${counted(values.length, 'value', 'values')} in the rows below`, low, high);
 }
 
 // What the service has counted when it stored the job; jobs of svc 0.1 have none of it.
@@ -128,17 +144,20 @@ function callPanel({ row, feedback }) {
     return node?.items?.length > 0 ? [section(title, jsonView(node.text))] : [];
   };
   const names = ['op_name', 'id', 'parent_id', 'svc_run_id', 'svc_user_id'];
+  const error = textAt(tree, 'otel_dump.status.message');
   return [
-    el('h2', {}, textAt(tree, 'display_name') || textAt(tree, 'op_name') || row.id),
-    time(textAt(tree, 'started_at') || row.created_at),
-    section('Feedback', feedback.length > 0 ? feedback.map(feedbackArticle) : 'None.'),
-    ...part('Inputs', 'inputs'),
-    ...part('Attributes', 'attributes'),
+    el('h2', {}, row.name || row.id),
     factList({
+      started: time(textAt(tree, 'started_at') || row.created_at),
+      duration: row.duration_ms === null ? '◌ no end' : duration(row.duration_ms),
+      status: row.failed > 0 && [failedBadge('failed'), error && ` ${error}`].filter(Boolean),
       project: linkTo('calls', { project: row.project_id }, row.project_id),
       trace_id: linkTo('calls', { trace: row.trace_id }, row.trace_id),
       ...Object.fromEntries(names.map((name) => [name, textAt(tree, name)])),
     }),
+    ...(feedback.length > 0 ? [section('Feedback', feedback.map(feedbackArticle))] : []),
+    ...part('Inputs', 'inputs'),
+    ...part('Attributes', 'attributes'),
     section('Stored JSON', jsonView(row.start)),
     copyButtons('/call/start', 'call start', `{"start":${row.start}}`, BASIC),
   ];
@@ -147,7 +166,7 @@ function callPanel({ row, feedback }) {
 function feedbackArticle(row) {
   const where = linkTo('feedback', { in: row.project_id, id: row.id }, row.feedback_type);
   const payload = nodeAt(parseTree(row.record), 'payload')?.text ?? row.record;
-  return el('article', {}, where, ' ', time(row.created_at), jsonView(payload));
+  return el('article', {}, el('div', { className: 'about' }, where, ' ', time(row.created_at)), jsonView(payload));
 }
 
 function feedbackPanel({ row }) {
@@ -155,8 +174,8 @@ function feedbackPanel({ row }) {
   const [, project, id] = /^svc:\/\/\/(.+)\/call\/([^/]+)$/.exec(ref) ?? [];
   return [
     el('h2', {}, row.feedback_type),
-    time(row.created_at),
     factList({
+      time: time(row.created_at),
       about: project ? linkTo('calls', { in: project, id }, ref) : ref,
       project: row.project_id,
       trigger: row.trigger_ref,
@@ -173,29 +192,39 @@ export function jobName({ model_id: model, experimental_config: config }) {
   return textAt(parseTree(config ?? ''), 'name') || model;
 }
 
-function jobPanel({ row }, signal) {
+function jobPanel({ row }, { signal, state, jobs, go }) {
+  const { with: other = '' } = state.parameters;
   const { trajectories = 'all' } = JSON.parse(row.rewards) ?? {};
   const status = el('p', { role: 'status' }, `Checking ${trajectories.toLocaleString('en')} trajectories…`);
   const report = el('div', { className: 'report' }, status);
-  read('lint', { job: row.id }, 'json', signal).then(
+  read('lint', other ? { job: row.id, with: other } : { job: row.id }, 'json', signal).then(
     (markup) => report.replaceChildren(...markup.map((each) => elementOf(each))),
     ({ message }) => status.replaceChildren(message),
   );
+  const others = jobs.filter(({ id }) => id !== row.id);
+  const choices = [['', 'no other job'], ...others.map((job) => [job.id, `${jobName(job)} (${job.id})`])];
+  if (other && !others.some(({ id }) => id === other)) choices.push([other, other]);
+  const options = choices.map(([value, text]) => el('option', { value, selected: value === other }, text));
+  const onchange = ({ target }) => go(href(state, { with: target.value }));
   const config = row.experimental_config;
   return [
     el('h2', {}, jobName(row)),
-    time(row.created_at),
-    factList({ id: row.id, model: row.model_id }),
+    factList({ id: row.id, time: time(row.created_at), model: row.model_id }),
+    el('label', { className: 'compare' }, 'Compare with ', el('select', { onchange, id: 'compare' }, options)),
     report,
     ...(config === null ? [] : [section('Configuration', jsonView(config))]),
   ];
 }
 
-function chatPanel({ row: { request, response, status, duration_ms: ms, created_at: createdAt } }) {
+function chatPanel({ row: { request, response, status, duration_ms: ms, created_at: createdAt, id } }) {
   return [
-    el('h2', {}, status === 200 ? 'Chat' : `Chat, status ${status}`),
-    time(createdAt),
-    ` ${duration(ms)}`,
+    el('h2', {}, 'Chat'),
+    factList({
+      time: time(createdAt),
+      duration: duration(ms),
+      status: status === 200 ? '✓ 200' : failedBadge(status),
+      id,
+    }),
     ...listOf(parse(request)?.messages).map((message) => messageArticle(message?.role, [message])),
     ...responseArticles(response),
     section('Request', jsonView(request)),
@@ -218,20 +247,36 @@ function responseArticles(response) {
   return [...articles, ...errors.map((error) => messageArticle('error', [{ content: error.message ?? error }]))];
 }
 
+const ROLES = ['system', 'developer', 'user', 'assistant', 'tool', 'error'];
+
 // A message from its parts: servers send texts and arguments in parts, and the name of a tool once.
 function messageArticle(role, parts) {
-  const texts = new Map();
-  const add = (key, text) => text && texts.set(key, (texts.get(key) ?? '') + text);
+  let [reasoning, content] = ['', ''];
+  const calls = new Map();
   for (const part of parts) {
-    add('reasoning', reasoningNames.map((name) => part?.[name]).find(Boolean) ?? '');
-    add('content', contentText(part?.content));
-    for (const [at, call] of listOf(part?.tool_calls).entries())
-      add(call?.index ?? at, (call?.function?.name ?? '') + (call?.function?.arguments ?? ''));
+    reasoning += reasoningNames.map((name) => part?.[name]).find(Boolean) ?? '';
+    content += contentText(part?.content);
+    for (const [at, { index = at, function: tool } = {}] of listOf(part?.tool_calls).entries()) {
+      const call = calls.get(index) ?? { name: '', text: '' };
+      calls.set(index, { name: call.name + (tool?.name ?? ''), text: call.text + (tool?.arguments ?? '') });
+    }
   }
-  const paragraphs = Array.from(texts, ([key, text]) =>
-    el('p', {}, key === 'reasoning' ? el('small', {}, text) : text),
+  const className = `message ${ROLES.includes(role) ? role : ''}`;
+  return el(
+    'article',
+    { className },
+    el('h3', {}, role === 'error' ? '✕ error' : String(role)),
+    ...(reasoning ? [el('details', { open: true }, el('summary', {}, 'reasoning'), el('p', {}, reasoning))] : []),
+    ...(content ? [el('p', {}, content)] : []),
+    ...Array.from(calls.values(), ({ name, text }) =>
+      el(
+        'div',
+        { className: 'tool-call' },
+        el('div', {}, el('small', {}, 'calls '), el('code', {}, name)),
+        jsonView(text),
+      ),
+    ),
   );
-  return el('article', { className: role === 'error' ? 'failed' : '' }, el('h3', {}, String(role)), ...paragraphs);
 }
 
 function listOf(value) {

@@ -1,4 +1,4 @@
-import { badge, button, counted, duration, el } from './dom.js';
+import { badge, button, counted, duration, el, failedBadge, timeText } from './dom.js';
 
 const ROW_HEIGHT = 28;
 const MARGIN_ROWS = 8;
@@ -46,9 +46,10 @@ export function createWaterfall(section, onSelect) {
     const paddingLeft = `min(${ariaLevel * 14 - 14}px, ${(Math.min(ariaLevel, MAX_INDENT) * 50) / MAX_INDENT}%)`;
     const twisty = el('span', { className: 'twisty' }, sign);
     const name = el('span', { className: 'call', style: { paddingLeft } }, twisty, call.name);
-    if (call.failed) name.append(' ', badge('failed', 'failed'));
+    if (call.isMatch) name.append(' ', badge('◆ match', 'match'));
+    if (call.failed) name.append(' ', failedBadge('failed'));
     if (call.feedback.length > 0) name.append(' ', badge(call.feedback.at(-1)));
-    const [state, length] = node.end === null ? ['open', 'no end'] : ['', duration(call.durationMs)];
+    const [state, length] = node.end === null ? ['open', '◌ no end'] : ['', duration(call.durationMs)];
     const style = { left: share(node.start - start), width: share((node.end ?? end) - node.start) };
     const bar = el('span', { className: `bar ${state} ${call.failed ? 'failed' : ''}`, style });
     const properties = {
@@ -91,14 +92,26 @@ export function createWaterfall(section, onSelect) {
       const all = [...nodes.values()];
       start = all[0]?.start ?? 0;
       end = all.reduce((latest, node) => Math.max(latest, node.end ?? node.start), start);
+      layOut();
       const slowest = all.reduce((most, node) => (node.ownMs > (most?.ownMs ?? 0) ? node : most), undefined);
       const text = slowest && `${slowest.call.name} ${duration(slowest.ownMs)}`;
       const first = calls.length < total ? `the first ${calls.length} of ` : '';
-      const ticks = [0, 0.5, 1].map((part) => el('small', {}, duration(part * (end - start))));
+      const ticks = [0, 0.25, 0.5, 0.75, 1].map((part) => el('small', {}, duration(part * (end - start))));
+      const failed = all.filter(({ call }) => call.failed);
+      const found = all.find(({ call }) => call.isMatch);
+      const jump = (what, node) => (node ? [button(what, () => onSelect(node.call))] : []);
+      const facts = [`${first}${counted(total, 'call', 'calls')}`, duration(end - start), timeText(start)];
       head.replaceChildren(
         title,
-        el('p', {}, `${first}${counted(total, 'call', 'calls')}, ${duration(end - start)}`),
-        ...(slowest ? ['Slowest by itself: ', button(text, () => onSelect(slowest.call))] : []),
+        el('h2', {}, all[0] ? (rows[0]?.node ?? all[0]).call.name : ''),
+        el(
+          'p',
+          { className: 'tools' },
+          el('span', {}, facts.join(' · ')),
+          ...jump(`Slowest by itself: ${text}`, slowest),
+          ...jump(`✕ ${failed.length} failed: ${failed[0]?.call.name}`, failed[0]),
+          ...jump(`◆ First match: ${found?.call.name}`, found),
+        ),
         el('div', { className: 'axis' }, el('span', {}, ticks)),
       );
     },
@@ -116,7 +129,7 @@ export function createWaterfall(section, onSelect) {
 // other as parents.
 function buildTree(calls) {
   const all = calls.map((call) => {
-    const start = Date.parse(call.startedAt);
+    const start = call.startedMs;
     const end = call.durationMs === null ? null : start + call.durationMs;
     return { call, key: keyOf(call), start, end, children: [], parent: undefined, ownMs: call.durationMs ?? 0 };
   });

@@ -10,11 +10,9 @@ import type { ExchangeSignal } from '../../http/message.ts';
 import { yieldToEventLoop } from '../event-loop.ts';
 import { serviceLimits } from '../limits.ts';
 import { memoize } from '../memoize.ts';
+import { insertRows, type QuerySequence, type RowQuery } from './row-query.ts';
 import {
-  insertRows,
   type JobRow,
-  type QuerySequence,
-  type RowQuery,
   replaceFeedback,
   type ServiceStore,
   type StagedTrajectory,
@@ -23,6 +21,7 @@ import {
 } from './service-store.ts';
 import { createSharedBatches } from './shared-batches.ts';
 import { embeddedTables } from './tables.ts';
+import { fillFacts } from './traces.ts';
 
 type SqlValue = string | number | bigint | Uint8Array | null;
 export type SqlRow = { readonly [column: string]: SqlValue };
@@ -184,10 +183,10 @@ function isBusyError(error: unknown): boolean {
 /** The application id in the header of an SQLite database: `svc` and a zero byte. */
 export const APPLICATION_ID = 0x73766300;
 
-/** The version of the tables; versions 2 to 5 were never released. */
-export const SCHEMA_VERSION = 6;
+/** The version of the tables; svc 0.2 wrote version 6, and versions 2 to 5 were never released. */
+export const SCHEMA_VERSION = 7;
 
-// From version 1, which svc 0.1 wrote.
+// From version 1, which svc 0.1 wrote, to version 6.
 const conversion: readonly string[] = [
   'drop index feedback_by_time',
   'alter table calls rename to calls_by_id',
@@ -201,7 +200,7 @@ const conversion: readonly string[] = [
 // Fewer are converted in about a second.
 const MAX_UNANNOUNCED_ROWS = 20_000;
 
-// Creates the tables of an empty database, or converts those of svc 0.1 with all data in them.
+// Creates the tables of an empty database, or converts those of an earlier svc with all data in them.
 async function migrateSchema(
   store: Store,
   path: string,
@@ -219,7 +218,9 @@ async function migrateSchema(
     const current = schemaVersion(store, path);
     if (current === SCHEMA_VERSION) return;
     const newTables = [...embeddedTables.original, ...embeddedTables.later];
-    for (const statement of current === 0 ? newTables : conversion) store.run(statement);
+    const earlier = { 0: newTables, 1: conversion }[current] ?? [];
+    for (const statement of [...earlier, ...embeddedTables.latest]) store.run(statement);
+    runQueries(fillFacts(), store);
     store.run(`pragma user_version = ${SCHEMA_VERSION}`);
     store.run(`pragma application_id = ${APPLICATION_ID}`);
   });
@@ -235,8 +236,8 @@ function schemaVersion(store: Store, path: string): number {
   const hint = 'move it away, or use other data (--data of svc serve, SVC_DATA_DIR)';
   if (application !== APPLICATION_ID)
     throw new Failure('local_file', `${path} is a database of another program, not of svc`, { hint });
-  if (version === 1 || version === SCHEMA_VERSION) return version;
-  const known = `its tables have version ${version}, but this svc supports only versions 1 and ${SCHEMA_VERSION}`;
+  if (version === 1 || version === 6 || version === SCHEMA_VERSION) return version;
+  const known = `its tables have version ${version}, but this svc supports only versions 1, 6 and ${SCHEMA_VERSION}`;
   throw new Failure('local_file', `the data in ${path} was written by another version of svc: ${known}`, {
     hint: `update svc, or ${hint}`,
   });

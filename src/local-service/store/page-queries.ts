@@ -1,185 +1,287 @@
-import type { ServiceStore, StoredRow } from './service-store.ts';
+import { HttpError } from '../responses.ts';
+import {
+  type Condition,
+  durationCondition,
+  equals,
+  failedCondition,
+  joined,
+  type Key,
+  searchCondition,
+  valueCondition,
+} from './filter-conditions.ts';
+import type { StoredRow } from './row-query.ts';
+import type { ServiceStore } from './service-store.ts';
+import { CALL_COLUMNS, REFERENCE } from './traces.ts';
 
 export const PAGE_TABLES = ['calls', 'feedback', 'jobs', 'chats'] as const;
 
 export type PageTable = (typeof PAGE_TABLES)[number];
 
-type Key = readonly (string | number)[];
-type Condition = readonly [sql: string, values: Key];
+export type Parameters = { readonly [name: string]: string | undefined };
 
-interface TableColumns {
-  /** The columns that order the newest rows; together unique. */
+/** The rows of a list: those of a table, or the traces of calls. */
+interface RowSource {
+  /** The columns that order the rows; together unique. */
   readonly key: readonly string[];
+  readonly isAscending?: boolean;
+  readonly from: string;
   readonly columns: string;
-  readonly searched: string;
-  /** The columns that are filtered by their values; in those that end in a colon, by the value of a JSON field. */
-  readonly filters: Readonly<Record<string, string>>;
+  /** The column of the time that is filtered. */
+  readonly time: string;
+  /** What all rows fulfill. */
+  readonly condition?: Condition;
+  readonly filters: { readonly [name: string]: (value: string) => Condition };
+  /** The condition of several parameters together. */
+  readonly match?: (parameters: Parameters) => Condition | undefined;
 }
 
-export const pageTables: { readonly [table in PageTable]: TableColumns } = {
-  calls: {
-    key: ['created_at', 'id', 'project_id'],
-    columns: 'project_id, id, trace_id, start, created_at',
-    searched: "id || ' ' || trace_id || ' ' || start",
-    filters: { project: 'project_id', op: 'start:op_name' },
-  },
+type Store = Pick<ServiceStore, 'readRows'>;
+
+const searches = (text: string) => (value: string) => searchCondition(text, value);
+
+// With a limit, so that PostgreSQL looks up the calls of each trace, and does not join the tables.
+const LOOKED_UP = '(select 1';
+
+const FEEDBACK_TEXT = `feedback.feedback_type || ' ' || coalesce(feedback.fact, '') || ' ' || feedback.id || ' ' ||
+  feedback.svc_user_id || ' ' || feedback.record`;
+
+const feedbackFilters: RowSource['filters'] = { type: equals('feedback.feedback_type'), value: valueCondition };
+
+const sources: { readonly [table in Exclude<PageTable, 'calls'>]: RowSource } = {
   feedback: {
     key: ['created_at', 'id', 'project_id'],
+    from: '@feedback as feedback',
     columns: 'project_id, id, feedback_type, trigger_ref, record, svc_user_id, created_at',
-    searched: "id || ' ' || svc_user_id || ' ' || record",
-    filters: { project: 'project_id', type: 'feedback_type', trigger: 'trigger_ref', user: 'svc_user_id' },
+    time: 'created_at',
+    filters: {
+      ...feedbackFilters,
+      project: equals('project_id'),
+      trigger: equals('trigger_ref'),
+      user: equals('svc_user_id'),
+      q: searches(FEEDBACK_TEXT),
+    },
   },
   jobs: {
     key: ['created_at', 'id'],
+    from: '@jobs as jobs',
     columns: 'id, model_id, experimental_config, rewards, created_at',
-    searched: "id || ' ' || model_id || ' ' || coalesce(experimental_config, '')",
-    filters: { model: 'model_id' },
+    time: 'created_at',
+    filters: {
+      job: equals('id'),
+      name: (value) => searchCondition("replace(experimental_config, '}', ',')", `name:${value},`),
+      model: equals('model_id'),
+      q: searches("id || ' ' || model_id || ' ' || coalesce(experimental_config, '')"),
+    },
   },
   chats: {
     key: ['created_at', 'id'],
+    from: '@chats as chats',
     columns: 'id, request, response, status, duration_ms, created_at',
-    searched: "request || ' ' || response",
-    filters: { model: 'request:model', status: 'status' },
+    time: 'created_at',
+    filters: {
+      model: (value) => searchCondition("replace(request, '}', ',')", `model:${value},`),
+      status: equals('status'),
+      q: searches("request || ' ' || response"),
+    },
   },
 };
 
-// A search reads at most this many rows per page; if few of them match, the next page continues after them.
+const traceOrders: { readonly [sort: string]: readonly string[] } = {
+  start: ['started_ms', 'trace_id'],
+  duration: ['duration_ms', 'trace_id'],
+  failures: ['failed', 'started_ms', 'trace_id'],
+};
+
+function tracesIn({ sort = 'start', order }: Parameters): RowSource {
+  const key = traceOrders[sort];
+  if (!key) throw new HttpError(400, `sort must be one of: ${Object.keys(traceOrders).join(', ')}`);
+  return {
+    key,
+    isAscending: order === 'ascending',
+    from: '@traces as traces',
+    columns: 'trace_id, started_ms, duration_ms, calls, failed, root_project, root_id',
+    time: 'started_ms',
+    // A trace that has just arrived has no columns yet.
+    condition: ['calls > 0', []],
+    filters: { failed: failedCondition, duration: durationCondition },
+    match: (parameters) => {
+      const found = callCondition(parameters);
+      return (
+        found && [
+          `${LOOKED_UP} from @calls as calls where calls.trace_id = traces.trace_id and ${found[0]} limit 1) = 1`,
+          found[1],
+        ]
+      );
+    },
+  };
+}
+
+// The calls that match: all filters but those of traces are about one and the same call.
+function callCondition(parameters: Parameters): Condition | undefined {
+  const { q = '', project, op } = parameters;
+  const feedback = conditionsOf(feedbackFilters, parameters);
+  const about = (conditions: readonly Condition[]): Condition => {
+    const [sql, values] = joined([[REFERENCE, []], ...conditions]);
+    return [`${LOOKED_UP} from @feedback as feedback where ${sql} limit 1) = 1`, values];
+  };
+  const conditions: Condition[] = [
+    ...(project ? [equals('calls.project_id')(project)] : []),
+    ...(op ? [equals('calls.op_name')(op)] : []),
+    ...(feedback.length > 0 ? [about(feedback)] : []),
+  ];
+  if (q) {
+    const [ofCall, ofFeedback] = [
+      searchCondition("calls.id || ' ' || calls.trace_id || ' ' || calls.start", q),
+      about([searchCondition(FEEDBACK_TEXT, q)]),
+    ];
+    conditions.push([`(${ofCall[0]} or ${ofFeedback[0]})`, [...ofCall[1], ...ofFeedback[1]]]);
+  }
+  return conditions.length > 0 ? joined(conditions) : undefined;
+}
+
+/** Whether some calls of a trace match, and others do not. */
+export function hasMatches(parameters: Parameters): boolean {
+  return ['q', 'op', 'type', 'value'].some((name) => parameters[name]);
+}
+
+function conditionsOf(filters: RowSource['filters'], parameters: Parameters): Condition[] {
+  return Object.entries(filters).flatMap(([name, condition]) => {
+    const value = parameters[name];
+    return value ? [condition(value)] : [];
+  });
+}
+
+// A search reads at most this many rows per page, or the traces of so many calls; if few of them match, the next page
+// continues after them.
 const MAX_SEARCHED_ROWS = 2000;
+const MAX_SEARCHED_CALLS = 5000;
 const MAX_COUNTED_ROWS = 100_000;
 const ROWS_PER_CHUNK = 250;
 
 // Trajectories may have megabytes.
 const TRAJECTORIES_PER_CHUNK = 8;
 
-// The order of the index by time: a database that knows little of its data could prefer another index, and sort.
-const FIRST_OF_TRACE: Condition = [
-  `not exists (select 1 from @calls as older where older.trace_id = calls.trace_id
-    and (older.created_at, older.id, older.project_id) < (calls.created_at, calls.id, calls.project_id))`,
-  [],
-];
-
 /**
- * One page of a table, the newest rows first, and the cursor of the rows after them, if there are more; in a time that does not
- * depend on how much is stored. Of the parameters, `q` is a text to search, `from` (inclusive) and `until` (exclusive) are
- * milliseconds since 1970, `before` is the cursor of the page before, and others are values by the names of the table's filters.
+ * One page of a list in its order, the newest rows first, and the cursor of the rows after them, if there are more; in a time
+ * that does not depend on how much is stored. Of the parameters, `q` is a text to search, `from` (inclusive) and `until`
+ * (exclusive) are milliseconds since 1970, `before` is the cursor of the page before, and others are the filters of the list,
+ * and the order of traces. Throws HttpError 400 for a value that is not understood.
  */
-export async function readPage(
-  { readRows }: Pick<ServiceStore, 'readRows'>,
-  table: PageTable,
-  parameters: { readonly [name: string]: string | undefined },
-  limit: number,
-  isFirstOfTrace = false,
-) {
-  const { key, columns, searched, filters: names } = pageTables[table];
+export async function readPage({ readRows }: Store, table: PageTable, parameters: Parameters, limit: number) {
+  const source = table === 'calls' ? tracesIn(parameters) : sources[table];
+  const { key, columns, from, time, condition, filters, match, isAscending = false } = source;
   const [keys, marks] = [key.join(', '), key.map(() => '?').join(', ')];
-  const order = key.map((name) => `${name} desc`).join(', ');
+  const [after, upTo] = isAscending ? ['>', '<='] : ['<', '>='];
+  const order = key.map((name) => `${name} ${isAscending ? 'asc' : 'desc'}`).join(', ');
   const select = (what: string, conditions: readonly Condition[], tail: string): Promise<readonly StoredRow[]> => {
-    const where = conditions.length > 0 ? `where ${conditions.map(([sql]) => sql).join(' and ')}` : '';
-    const values = conditions.flatMap(([, each]) => each);
-    return readRows({ sql: `select ${what} from @${table} ${where} order by ${order} ${tail}`, values });
+    const [where, values] = joined(conditions);
+    return readRows({
+      sql: `select ${what} from ${from} ${where && `where ${where}`} order by ${order} ${tail}`,
+      values,
+    });
   };
   const pageOf = (rows: readonly StoredRow[], rest: StoredRow | undefined) => {
     const last = rows.length > limit ? rows[limit - 1] : rest;
-    return { rows: rows.slice(0, limit), next: last && JSON.stringify(keyOf(last, key)) };
+    return { rows: rows.slice(0, limit), next: last && JSON.stringify(keyOf(last, key)), key, isAscending };
   };
   const cursor = parseCursor(parameters.before, key.length);
   const timeCondition = (sql: string, text = ''): Condition[] =>
     /^-?\d{1,15}$/.test(text) ? [[sql, [Number(text)]]] : [];
   const range: Condition[] = [
-    ...(cursor ? [[`(${keys}) < (${marks})`, cursor] as const] : []),
-    ...timeCondition('created_at >= ?', parameters.from),
-    ...timeCondition('created_at < ?', parameters.until),
+    ...(cursor ? [[`(${keys}) ${after} (${marks})`, cursor] as const] : []),
+    ...timeCondition(`${time} >= ?`, parameters.from),
+    ...timeCondition(`${time} < ?`, parameters.until),
+    ...(condition ? [condition] : []),
   ];
-  const matches = [
-    ...Object.entries(names).flatMap(([name, column]) => filterCondition(column, parameters[name])),
-    ...(parameters.q ? [searchCondition(searched, parameters.q)] : []),
-    ...(isFirstOfTrace ? [FIRST_OF_TRACE] : []),
-  ];
+  const matches = [...conditionsOf(filters, parameters), ...[match?.(parameters) ?? []].filter(isCondition)];
   if (matches.length === 0) return pageOf(await select(columns, range, `limit ${limit + 1}`), undefined);
-  const [last] = await select(keys, range, `limit 1 offset ${MAX_SEARCHED_ROWS - 1}`);
-  const searchedRange: Condition[] = last ? [...range, [`(${keys}) >= (${marks})`, keyOf(last, key)]] : range;
+  const last = match
+    ? lastSearched(await select(`${keys}, calls`, range, `limit ${MAX_SEARCHED_ROWS}`))
+    : (await select(keys, range, `limit 1 offset ${MAX_SEARCHED_ROWS - 1}`))[0];
+  const searchedRange: Condition[] = last ? [...range, [`(${keys}) ${upTo} (${marks})`, keyOf(last, key)]] : range;
   return pageOf(await select(columns, [...searchedRange, ...matches], `limit ${limit + 1}`), last);
 }
 
-// An expression, so that the rows are read in the order of their index: that of a filtered column has another order.
-function filterCondition(column: string, value: string | undefined): Condition[] {
-  if (value === undefined) return [];
-  const [text = '', field] = column.split(':');
-  if (field === undefined) return [[`${text} || '' = ?`, [value]]];
-  const pattern = (space: string): string => `%"${field}":${space}${escapePattern(JSON.stringify(value))}%`;
-  return [[`(${text} like ? escape '\\' or ${text} like ? escape '\\')`, [pattern(''), pattern(' ')]]];
+function isCondition(condition: Condition | readonly never[]): condition is Condition {
+  return condition.length > 0;
+}
+
+// The last trace of those that are searched; undefined if there are no more.
+function lastSearched(rows: readonly StoredRow[]): StoredRow | undefined {
+  let calls = 0;
+  const last = rows.find((row) => {
+    calls += Number(row.calls);
+    return calls >= MAX_SEARCHED_CALLS;
+  });
+  return last ?? rows[MAX_SEARCHED_ROWS - 1];
+}
+
+const MAX_MATCHES = 2000;
+
+/** Of some traces, the calls that match, in the order of their start. */
+export async function readMatches({ readRows }: Store, traceIds: readonly string[], parameters: Parameters) {
+  const found = traceIds.length > 0 && hasMatches(parameters) ? callCondition(parameters) : undefined;
+  if (!found) return [];
+  const sql = `select trace_id, project_id, id, name, started_ms from @calls as calls
+    where trace_id in (${traceIds.map(() => '?').join(', ')}) and ${found[0]} limit ${MAX_MATCHES}`;
+  const rows = await readRows({ sql, values: [...traceIds, ...found[1]] });
+  return rows.toSorted((left, right) => Number(left.started_ms) - Number(right.started_ms));
 }
 
 /** A record of a table by its id, and by its project if the table has projects. */
 export async function readRecord(
-  { readRows }: ServiceStore,
+  { readRows }: Store,
   table: PageTable,
   project: string,
   id: string,
 ): Promise<StoredRow | undefined> {
-  const { key, columns } = pageTables[table];
-  const [where, values] = key.includes('project_id') ? ['project_id = ? and id = ?', [project, id]] : ['id = ?', [id]];
-  return (await readRows({ sql: `select ${columns} from @${table} where ${where}`, values }))[0];
+  const columns = table === 'calls' ? `trace_id, start, ${CALL_COLUMNS}` : sources[table].columns;
+  const hasProject = table === 'calls' || table === 'feedback';
+  const [where, values] = hasProject ? ['project_id = ? and id = ?', [project, id]] : ['id = ?', [id]];
+  return (await readRows({ sql: `select ${columns} from @${table} as ${table} where ${where}`, values }))[0];
 }
 
+const CALL_ROW = 'project_id, id, trace_id, start, created_at';
+
 /** The newest feedback about a call, at most 250 records. */
-export function readFeedbackOf(
-  { readRows }: Pick<ServiceStore, 'readRows'>,
-  project: string,
-  id: string,
-): Promise<readonly StoredRow[]> {
-  const sql = `select ${pageTables.feedback.columns} from @feedback where svc_ref = ? order by created_at desc limit ${ROWS_PER_CHUNK}`;
+export function readFeedbackOf({ readRows }: Store, project: string, id: string): Promise<readonly StoredRow[]> {
+  const sql = `select ${sources.feedback.columns} from @feedback where svc_ref = ? order by created_at desc limit ${ROWS_PER_CHUNK}`;
   return readRows({ sql, values: [`svc:///${project}/call/${id}`] });
 }
 
 /** How many rows each table has, as text; `100,000+` means that many or more. */
-export async function readTotals({ readRows }: Pick<ServiceStore, 'readRows'>): Promise<{ [table: string]: string }> {
-  const count = (table: PageTable): string =>
-    `(select count(*) from (select 1 from @${table} order by created_at limit ${MAX_COUNTED_ROWS}) as each) as ${table}`;
-  const [row] = await readRows({ sql: `select ${PAGE_TABLES.map(count).join(', ')}`, values: [] });
+export async function readTotals({ readRows }: Store): Promise<{ [table: string]: string }> {
+  // In the order of an index, which is smaller than its table.
+  const count = (table: string, order = 'created_at'): string =>
+    `(select count(*) from (select 1 from @${table} order by ${order} limit ${MAX_COUNTED_ROWS}) as each) as ${table}`;
+  const counts = [...PAGE_TABLES.map((table) => count(table)), count('traces', 'started_ms')];
+  const [row] = await readRows({ sql: `select ${counts.join(', ')}`, values: [] });
   const textOf = (total: number): string => total.toLocaleString('en') + (total === MAX_COUNTED_ROWS ? '+' : '');
   return Object.fromEntries(Object.entries(row ?? {}).map(([table, total]) => [table, textOf(Number(total))]));
 }
 
-// A search with more of them ignores the case of the first only.
-const MAX_FOLDED_LETTERS = 50;
-
-// Both databases fold the case of ASCII letters only, so the query folds the other letters of the search. In JSON, a text may
-// be escaped, and its letters, too.
-function searchCondition(searched: string, search: string): Condition {
-  const foldings = [...new Set(search)].flatMap((letter): [from: string, to: string][] => {
-    const folded = foldCase(letter);
-    const variants = [letter, letter.toUpperCase(), letter.toLowerCase()].filter((variant) => variant !== folded);
-    return letter > '\x7f' ? [...new Set(variants)].map((variant) => [variant, folded]) : [];
-  });
-  const replacements = foldings
-    .slice(0, MAX_FOLDED_LETTERS)
-    .flatMap(([from, to]) => [[from, to] as const, [escapeLetters(from), escapeLetters(to)] as const]);
-  const text = replacements.reduce((sql) => `replace(${sql}, ?, ?)`, `lower(${searched})`);
-  const folded = Array.from(search, foldCase).join('');
-  const escaped = JSON.stringify(folded).slice(1, -1);
-  const patterns = [...new Set([folded, escaped, escapeLetters(escaped)])];
-  return [
-    `(${patterns.map(() => `${text} like ? escape '\\'`).join(' or ')})`,
-    patterns.flatMap((pattern) => [...replacements.flat(), `%${escapePattern(pattern)}%`]),
-  ];
+/** The calls of a trace, the oldest first, in chunks, at most `limit`, and only those that match: with their bodies. */
+export function readTraceCalls(store: Store, traceId: string, parameters: Parameters) {
+  const found = hasMatches(parameters) ? callCondition(parameters) : undefined;
+  return readChunks(store, { ...traceCalls, columns: CALL_ROW, chunk: ROWS_PER_CHUNK }, traceId, found);
 }
 
-function foldCase(letter: string): string {
-  return letter.toUpperCase().toLowerCase();
+const SUMMARIES_PER_CHUNK = 1000;
+
+/** What is shown of the calls of a trace, the oldest first, in chunks, and at most `limit`. */
+export function readTraceSummaries(store: Store, traceId: string, limit: number) {
+  return readChunks(
+    store,
+    { ...traceCalls, columns: CALL_COLUMNS, chunk: SUMMARIES_PER_CHUNK },
+    traceId,
+    undefined,
+    limit,
+  );
 }
 
-function escapeLetters(text: string): string {
-  return text.replace(/[\u0080-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
-}
+const traceCalls = { from: '@calls as calls where trace_id', key: ['created_at', 'id', 'project_id'] };
 
-/** The calls of a trace, the oldest first, in chunks, and at most `limit`. */
-export function readTraceCalls(store: Pick<ServiceStore, 'readRows'>, traceId: string, limit: number) {
-  const { key, columns } = pageTables.calls;
-  return readChunks(store, { columns, from: '@calls where trace_id', key, chunk: ROWS_PER_CHUNK }, traceId, limit);
-}
-
-export function readStoredTrajectories(store: Pick<ServiceStore, 'readRows'>, jobId: string) {
+export function readStoredTrajectories(store: Store, jobId: string) {
   const key = ['group_index', 'trajectory_index'];
   const columns = 'group_index, trajectory_index, cast(trajectory as text) as trajectory';
   return readChunks(store, { columns, from: '@trajectories where job_id', key, chunk: TRAJECTORIES_PER_CHUNK }, jobId);
@@ -187,9 +289,10 @@ export function readStoredTrajectories(store: Pick<ServiceStore, 'readRows'>, jo
 
 // Each query continues after the last row, whose key begins with a number.
 async function* readChunks(
-  { readRows }: Pick<ServiceStore, 'readRows'>,
-  { columns, from, key, chunk }: Record<'columns' | 'from', string> & Pick<TableColumns, 'key'> & { chunk: number },
+  { readRows }: Store,
+  { columns, from, key, chunk }: Record<'columns' | 'from', string> & Pick<RowSource, 'key'> & { chunk: number },
   id: string,
+  condition: Condition = ['1 = 1', []],
   limit = Number.POSITIVE_INFINITY,
 ): AsyncGenerator<readonly StoredRow[]> {
   const [keys, marks] = [key.join(', '), key.map(() => '?').join(', ')];
@@ -197,8 +300,8 @@ async function* readChunks(
   for (let count = 0; count < limit; count += chunk) {
     const at = last ? keyOf(last, key) : [];
     const after = last ? `and ${key[0]} >= ? and (${keys}) > (${marks})` : '';
-    const sql = `select ${columns} from ${from} = ? ${after} order by ${keys} limit ${Math.min(chunk, limit - count)}`;
-    const rows = await readRows({ sql, values: [id, ...at.slice(0, 1), ...at] });
+    const sql = `select ${columns} from ${from} = ? and ${condition[0]} ${after} order by ${keys} limit ${Math.min(chunk, limit - count)}`;
+    const rows = await readRows({ sql, values: [id, ...condition[1], ...at.slice(0, 1), ...at] });
     yield rows;
     last = rows.at(-1);
     if (rows.length < chunk) return;
@@ -209,31 +312,36 @@ function keyOf(row: StoredRow, key: readonly string[]): Key {
   return key.map((name, at) => (at === 0 || typeof row[name] === 'number' ? Number(row[name]) : String(row[name])));
 }
 
-export async function countTraceCalls({ readRows }: Pick<ServiceStore, 'readRows'>, traceId: string): Promise<number> {
+export async function countTraceCalls({ readRows }: Store, traceId: string): Promise<number> {
   const calls = `select 1 from @calls where trace_id = ? limit ${MAX_COUNTED_ROWS}`;
   const [counts] = await readRows({ sql: `select count(*) as total from (${calls}) as each`, values: [traceId] });
   return Number(counts?.total);
 }
 
-export function readTraceFeedback(
-  { readRows }: Pick<ServiceStore, 'readRows'>,
-  traceId: string,
-  limit: number,
-): Promise<readonly StoredRow[]> {
-  const sql = `select calls.project_id, calls.id, feedback_type, payload, feedback.created_at from @calls join @feedback
-    on svc_ref = 'svc:///' || calls.project_id || '/call/' || calls.id where trace_id = ? limit ${limit}`;
-  return readRows({ sql, values: [traceId] });
+/** The feedback about the calls of some traces, the oldest first, with its fact for lists, and without its payload. */
+export async function readTraceFeedback({ readRows }: Store, traceIds: readonly string[], limit: number) {
+  if (traceIds.length === 0) return [];
+  const sql = `select calls.trace_id, calls.project_id, calls.id, feedback.feedback_type, feedback.fact,
+    feedback.duration_ms, feedback.created_at
+    from @calls as calls join @feedback as feedback on ${REFERENCE}
+    where calls.trace_id in (${traceIds.map(() => '?').join(', ')}) limit ${limit}`;
+  const rows = await readRows({ sql, values: traceIds });
+  return rows.toSorted((left, right) => Number(left.created_at) - Number(right.created_at));
+}
+
+/** The names of the calls that are the roots of traces. */
+export function readRoots({ readRows }: Store, traces: readonly StoredRow[]): Promise<readonly StoredRow[]> {
+  const values = traces.flatMap(({ root_project: project, root_id: id }) => [String(project), String(id)]);
+  const marks = traces.map(() => '(?, ?)').join(', ');
+  const sql = `select trace_id, project_id, id, op_name, name from @calls where (project_id, id) in (values ${marks})`;
+  return traces.length === 0 ? Promise.resolve([]) : readRows({ sql, values });
 }
 
 function parseCursor(text: string | undefined, length: number): Key | undefined {
   try {
     const key: unknown = JSON.parse(text ?? '');
-    if (Array.isArray(key) && key.length === length && Number.isSafeInteger(key[0]))
-      return key.map((part, at) => (at === 0 ? Number(part) : String(part)));
+    if (Array.isArray(key) && key.length === length && typeof key[0] === 'number')
+      return key.map((part) => (typeof part === 'number' ? part : String(part)));
   } catch {}
   return undefined;
-}
-
-function escapePattern(text: string): string {
-  return text.replace(/[\\%_]/g, '\\$&');
 }

@@ -1,4 +1,4 @@
-import type { QuerySequence, RowQuery, StoredRow } from './service-store.ts';
+import type { QuerySequence, RowQuery, StoredRow } from './row-query.ts';
 
 export interface PayloadQuery {
   readonly project: string;

@@ -5,23 +5,20 @@ import type { PostgresAddress } from '../../config/postgres-address.ts';
 import { errorMessage, Failure } from '../../errors.ts';
 import { errorCode } from '../../files/file-errors.ts';
 import type { ExchangeSignal } from '../../http/message.ts';
+import { insertRows, type QuerySequence, type RowQuery, type RowValues, type StoredRow } from './row-query.ts';
 import {
   type CallWrite,
   type FeedbackWrite,
-  insertRows,
   type JobRow,
-  type QuerySequence,
-  type RowQuery,
-  type RowValues,
   replaceFeedback,
   type ServiceStore,
   type StagedTrajectory,
-  type StoredRow,
   StoreError,
   saveCalls,
 } from './service-store.ts';
 import { createSharedBatches } from './shared-batches.ts';
 import { postgresTables } from './tables.ts';
+import { fillFacts } from './traces.ts';
 
 /** Opens the store of the local service in a PostgreSQL database. Throws Failure `local_file` if it cannot be used. */
 export async function openPostgresStore(address: PostgresAddress, password: string | undefined): Promise<ServiceStore> {
@@ -68,8 +65,8 @@ export async function openPostgresStore(address: PostgresAddress, password: stri
 
 // Any number that all services agree on.
 const TABLES_LOCK_ID = 7_371_776_300;
-// Versions 1 to 3 were never released.
-const SCHEMA_VERSION = 4;
+// svc 0.2 wrote version 4, and versions 1 to 3 were never released.
+const SCHEMA_VERSION = 5;
 
 // Creates the tables in the schema `svc`, once for all services.
 async function createPostgresTables(database: PostgresDatabase, label: string): Promise<void> {
@@ -78,16 +75,19 @@ async function createPostgresTables(database: PostgresDatabase, label: string): 
     await client`select pg_advisory_xact_lock(${TABLES_LOCK_ID})`;
     const version = await readVersion(client);
     if (version === SCHEMA_VERSION) return;
-    if (version !== 0)
+    if (version !== 0 && version !== 4)
       throw new Failure(
         'local_file',
-        `the tables in ${label} have version ${version}, but this svc supports only version ${SCHEMA_VERSION}`,
+        `the tables in ${label} have version ${version}, but this svc supports only versions 4 and ${SCHEMA_VERSION}`,
         { hint: 'update svc, or use another database' },
       );
     await client`create schema if not exists svc`;
-    await client`create table svc.schema_version (version integer not null)`;
+    await client`create table if not exists svc.schema_version (version integer not null)`;
+    await client`delete from svc.schema_version`;
     await client`insert into svc.schema_version values (${SCHEMA_VERSION})`;
-    for (const statement of postgresTables) await client.unsafe(statement);
+    const { original, later, latest } = postgresTables;
+    for (const statement of version === 0 ? [...original, ...later, ...latest] : latest) await client.unsafe(statement);
+    await runQueries(fillFacts(), client);
   });
 }
 

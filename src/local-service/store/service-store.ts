@@ -4,6 +4,16 @@ import { applySplices, splicesToSetMembers } from '../../json/edit.ts';
 import { kindOf, membersOf, rawText, rootOf } from '../../json/json-node.ts';
 import { parseJson } from '../../json/parse-json.ts';
 import { yieldToEventLoop } from '../event-loop.ts';
+import { callFacts } from './record-facts.ts';
+import {
+  insertRows,
+  type QuerySequence,
+  type RowQuery,
+  type RowValues,
+  type StoredRow,
+  setColumns,
+} from './row-query.ts';
+import { makeTraces, markTraces, markTracesOf } from './traces.ts';
 
 /** A write or read that the store could not do; nothing of a write was stored, unless the reason is `unknown`. */
 export class StoreError extends Error {
@@ -15,32 +25,6 @@ export class StoreError extends Error {
     super(message);
     this.reason = reason;
   }
-}
-
-/** A query in the SQL that both databases share: `@calls` is a table, and `?` a value. */
-export interface RowQuery {
-  readonly sql: string;
-  readonly values: readonly (string | number | null)[];
-}
-
-/** A row of such a query; numbers may come as text. */
-export type StoredRow = { readonly [column: string]: unknown };
-
-/** Queries, each of which receives its rows, and a result. */
-export type QuerySequence<Result> = Generator<RowQuery, Result, readonly StoredRow[]>;
-
-export type RowValues = { readonly [column: string]: RowQuery['values'][number] };
-
-/** Inserts rows with the same columns; `conflict` says what to do if they exist, and what to return. */
-export function* insertRows(
-  table: string,
-  rows: readonly RowValues[],
-  conflict = '',
-): QuerySequence<readonly StoredRow[]> {
-  const columns = Object.keys(rows[0] ?? {});
-  const marks = rows.map(() => `(${columns.map(() => '?').join(', ')})`).join(', ');
-  const sql = `insert into @${table} (${columns.join(', ')}) values ${marks} ${conflict}`;
-  return yield { sql, values: rows.flatMap((row) => columns.map((name) => row[name] ?? null)) };
 }
 
 export interface CallWrite {
@@ -95,11 +79,17 @@ export function* saveCalls(calls: readonly CallWrite[]): QuerySequence<string[]>
   const rows = [...firstOfKey].sort(([left], [right]) => (left < right ? -1 : 1)).map(([, row]) => row);
   const conflict = 'on conflict (project_id, id) do nothing returning project_id, id';
   const inserted = new Set((yield* insertRows('calls', rows, conflict)).map(rowKey));
-  const traceIds: string[] = [];
+  const [traceIds, left]: [string[], string[]] = [[], []];
   for (const call of calls) {
     const isNew = firstOfKey.get(rowKey(call.row)) === call.row && inserted.has(rowKey(call.row));
-    traceIds.push(isNew ? call.row.trace_id : yield* mergeCall(call));
+    if (isNew) traceIds.push(call.row.trace_id);
+    else {
+      const merged = yield* mergeCall(call);
+      traceIds.push(merged.traceId);
+      left.push(merged.earlierTraceId);
+    }
   }
+  yield* markTraces([...traceIds, ...left]);
   return traceIds;
 }
 
@@ -107,19 +97,23 @@ function rowKey({ project_id: project, id }: StoredRow): string {
   return JSON.stringify([project, id]);
 }
 
-function* mergeCall({ row, hasTraceId }: CallWrite): QuerySequence<string> {
-  const key = 'where project_id = ? and id = ?';
+function* mergeCall({
+  row,
+  hasTraceId,
+}: CallWrite): QuerySequence<{ readonly traceId: string; readonly earlierTraceId: string }> {
+  const key = 'project_id = ? and id = ?';
+  const values = [row.project_id, row.id];
   // An update locks the row in both databases.
   const [stored] = yield {
-    sql: `update @calls set seq = seq ${key} returning trace_id, start`,
-    values: [row.project_id, row.id],
+    sql: `update @calls set seq = seq where ${key} returning trace_id, start, created_at`,
+    values,
   };
-  const traceId = hasTraceId ? row.trace_id : String(stored?.trace_id);
-  yield {
-    sql: `update @calls set trace_id = ?, start = ? ${key}`,
-    values: [traceId, mergeCallStart(String(stored?.start), row.start), row.project_id, row.id],
-  };
-  return traceId;
+  const earlierTraceId = String(stored?.trace_id);
+  const traceId = hasTraceId ? row.trace_id : earlierTraceId;
+  const start = mergeCallStart(String(stored?.start), row.start);
+  const facts = callFacts(rootOf(parseJson(start)), row.id, Number(stored?.created_at));
+  yield setColumns('calls', { trace_id: traceId, start, ...facts }, key, values);
+  return { traceId, earlierTraceId };
 }
 
 // The stored start of a call with the members of a later one set. Null members count as absent (docs/internals/servers.md).
@@ -147,13 +141,15 @@ export function* replaceFeedback(records: readonly FeedbackWrite[]): QuerySequen
   // Another service may have stored the same id in the meantime.
   const conflict = `on conflict (project_id, id) do update set seq = excluded.seq, ${columns.join(', ')}`;
   yield* insertRows('feedback', [...kept.values()], conflict);
+  yield* markTracesOf(records.map(({ row }) => row.svc_ref));
   return records.map(() => true);
 }
 
 export function* deleteFeedback(rows: readonly Pick<FeedbackWrite['row'], 'project_id' | 'id'>[]): QuerySequence<void> {
   const marks = rows.map(() => '(?, ?)').join(', ');
   const values = rows.flatMap(({ project_id: project, id }) => [project, id]);
-  yield { sql: `delete from @feedback where (project_id, id) in (values ${marks})`, values };
+  const sql = `delete from @feedback where (project_id, id) in (values ${marks}) returning svc_ref`;
+  yield* markTracesOf((yield { sql, values }).map(({ svc_ref: reference }) => reference));
 }
 
 // A statement blocks an embedded database for as long as its rows take.
@@ -170,21 +166,26 @@ const prunedTables: readonly (readonly [table: string, key: string, condition: s
 
 /** Removes the records stored before a time, in milliseconds since 1970; returns how many. Throws the signal's reason. */
 export async function pruneStore(
-  { commit }: Pick<ServiceStore, 'commit'>,
+  { commit, readRows }: Pick<ServiceStore, 'commit' | 'readRows'>,
   before: number,
   signal: ExchangeSignal,
 ): Promise<number> {
   let records = 0;
   for (const [table, key, condition] of prunedTables) {
     const oldRows = `select ${key} from @${table} where ${condition} limit ${MAX_REMOVED_ROWS}`;
-    const sql = `delete from @${table} where (${key}) in (${oldRows}) returning 1 as removed`;
+    const changed = { calls: 'trace_id', feedback: 'svc_ref' }[table] ?? '1 as removed';
+    const sql = `delete from @${table} where (${key}) in (${oldRows}) returning ${changed}`;
     for (let rows = -1; rows !== 0; ) {
       rows = await commit(function* (): QuerySequence<number> {
-        return (yield { sql, values: [before] }).length;
+        const removed = yield { sql, values: [before] };
+        if (table === 'calls') yield* markTraces(removed.map(({ trace_id: id }) => String(id)));
+        if (table === 'feedback') yield* markTracesOf(removed.map(({ svc_ref: reference }) => reference));
+        return removed.length;
       });
       if (table !== 'trajectories') records += rows;
       await yieldToEventLoop(signal);
     }
   }
+  await makeTraces({ commit, readRows });
   return records;
 }
