@@ -66,7 +66,7 @@ export async function main(given: Runtime): Promise<ProcessEnd> {
     }
     if ((asksFor || (!command && tokens.length === 0)) && commandsIn(words).length > 0) {
       const { showHelp } = await import('./cli/docs/show-help.ts');
-      await showHelp({ words, isFull: asksFor !== '-h' }, { runtime, stdout, noInput });
+      await showHelp({ words, isFull: asksFor === '--help' }, { runtime, stdout, noInput });
       return 0;
     }
     let end: ProcessEnd | undefined;

@@ -1,6 +1,7 @@
 import { Failure, type Issue } from '../errors.ts';
-import { flagName, type Shape } from '../fields/field.ts';
+import { fieldFlag, flagName, type Shape } from '../fields/field.ts';
 import type { Finding } from '../fields/finding.ts';
+import { flagTerm } from '../flag.ts';
 import { formatJsonPath, type JsonNode, type JsonPath, kindOf, membersOf, rootOf } from '../json/json-node.ts';
 import { allOperations } from '../operations/all-operations.ts';
 import { type FlagTarget, flagTarget, type Operation } from '../operations/operation.ts';
@@ -121,14 +122,19 @@ function isOfKind(node: JsonNode, shape: Shape | undefined): boolean {
   return kind === 'json' || kind === kindOf(node);
 }
 
-export function stdinMessage(use: StdinUse, operation: Pick<Operation, 'arguments'>): string {
+export function stdinMessage(use: StdinUse, operation: Operation): string {
   if (use === 'empty') return `stdin was empty; ${bodySourceHint(operation)}`;
   const reader = operation.arguments?.as === 'prompt' ? '--stdin' : '-f -';
   return `stdin was not read because flags were given; add ${reader} to read it`;
 }
 
-export function bodySourceHint(operation: Pick<Operation, 'arguments'>): string {
-  const [given, piped] = operation.arguments?.as === 'prompt' ? ['a prompt', 'text or '] : ['flags', ''];
+export function bodySourceHint(operation: Operation): string {
+  const required = Object.entries(flagTarget(operation).fields).flatMap(([name, field]) => {
+    const flag = fieldFlag(name, field);
+    return flag.group === 'Required' && !field.isReadOnly ? flagTerm(flag) : [];
+  });
+  const [given, piped] =
+    operation.arguments?.as === 'prompt' ? ['a prompt', 'text or '] : [`the flags ${required.join(', ')}`, ''];
   return `give ${given}, pipe ${piped}a JSON object into svc, or use -f body.json`;
 }
 

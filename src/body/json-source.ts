@@ -1,5 +1,6 @@
 import { Buffer } from 'node:buffer';
 import { Failure, type Issue } from '../errors.ts';
+import { foreignFormat } from '../files/foreign-formats.ts';
 import { JsonError } from '../json/json-error.ts';
 import {
   createNodeFinder,
@@ -51,6 +52,8 @@ export function parseJsonSource(label: string, bytes: Uint8Array | string): Json
 
 /** The text of some bytes. Throws Failure `body` if they are not UTF-8. */
 export function decodeUtf8Text(label: string, bytes: Uint8Array): string {
+  const { name, hint } = foreignFormat(Buffer.from(bytes.subarray(0, 1024))) ?? {};
+  if (name !== undefined) throw new Failure('body', `${label} is ${name}`, { hint, applied: 'no' });
   try {
     return decodeUtf8(bytes).toString();
   } catch (error) {

@@ -4,7 +4,7 @@ import { CommanderError, InvalidArgumentError, Option, Command as Program } from
 import type { RequestOptions } from '../batch/batch-flags.ts';
 import type { Argument, Command, ReadOptions } from '../command.ts';
 import { settings } from '../config/settings.ts';
-import { invalidValueFailure, usageFailure } from '../errors.ts';
+import { type Failure, invalidValueFailure, usageFailure } from '../errors.ts';
 import { joinWithOr } from '../fields/closest-match.ts';
 import { flagName } from '../fields/field.ts';
 import { type Flag, flagForms, flagTerm, optionKey, takesValue } from '../flag.ts';
@@ -28,6 +28,8 @@ export async function runCommandLine(line: PreparedCommandLine, cwd: string, run
   const mistakes = () => import('./command-mistakes.ts');
   const tree = commandTree(
     async (read) => {
+      const unintended = line.literal ? undefined : await unintendedWord(line, cwd);
+      if (unintended) throw unintended;
       rejectFormat(read);
       rejectUnknownSubcommand(read, cwd);
       if (read.command.argument?.usage && !line.literal && read.args.length > 0)
@@ -45,6 +47,11 @@ export async function runCommandLine(line: PreparedCommandLine, cwd: string, run
     if (!(error instanceof CommanderError)) throw error;
     throw (await mistakes()).explainMistake(error.code, line);
   }
+}
+
+async function unintendedWord(line: PreparedCommandLine, cwd: string): Promise<Failure | undefined> {
+  if (!line.tokens.some(({ form }) => form === undefined)) return undefined;
+  return (await import('./unintended-words.ts')).unintendedWordFailure(line, cwd);
 }
 
 /**

@@ -20,6 +20,7 @@ import type { Runtime } from '../runtime.ts';
 import { createRequestRedactor, invalidResponseFailure, mapTexts } from './exchange-failure.ts';
 import type { Outcome } from './read-response.ts';
 import { type RequestContext, requestSecrets } from './request.ts';
+import type { ResponseMemory } from './response-memory.ts';
 
 /** What came of a request with a 2xx response, whole or streamed. */
 export interface ReadOutcome extends ParsedResponse {
@@ -84,12 +85,12 @@ export async function readOutcome(
   };
 }
 
-/** Folds a stream in memory; of several large streams, `takeTurn` lets one at a time be held as a whole. */
-export function mergeChunks(request: RequestContext, takeTurn?: () => Promise<() => void>): FoldStream {
+/** Folds a stream in memory, as much of it as `memory` lets it hold. */
+export function mergeChunks(request: RequestContext, memory?: ResponseMemory): FoldStream {
   const limit = `the stream exceeds the limit of ${formatByteSize(MAX_STREAM_BYTES)}`;
   const createLimitFailure = (): Failure => invalidResponseFailure(limit, request);
   return async (chunks, failureOf) => {
-    const folded = await foldStream(chunks, request.operation.reply, { createLimitFailure, takeTurn });
+    const folded = await foldStream(chunks, request.operation.reply, { createLimitFailure, hold: memory?.hold });
     return { ...folded, failure: folded.failure ?? (await failureOf(folded.doc)) };
   };
 }

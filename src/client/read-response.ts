@@ -44,19 +44,17 @@ export function isEventStream({ headers }: HttpResponse, firstByte: number | und
   return getHeader(headers, 'content-type')?.toLowerCase().startsWith('text/event-stream') ?? false;
 }
 
-const LARGE_RESPONSE_BYTES = 1024 * 1024;
-
 // Many small values need more memory for their index than for their text.
 const MAX_RESPONSE_VALUES = 1_500_000;
 
 export async function readResponse(
   response: HttpResponse,
   context: RequestContext,
-  onLargeResponse: SendHooks['onLargeResponse'],
+  memory: SendHooks['memory'],
 ): Promise<ParsedResponse> {
   const { completeBody } = response;
   const isComplete = completeBody && completeBody.length <= MAX_RESPONSE_BYTES;
-  const bytes = isComplete ? completeBody : await collectResponse(response, context, onLargeResponse);
+  const bytes = isComplete ? completeBody : await collectResponse(response, context, memory);
   let doc: JsonDocument | undefined;
   let problem: string | undefined;
   try {
@@ -114,22 +112,21 @@ function resultProblem(root: JsonNode, { result: { member, as } }: Operation): s
 async function collectResponse(
   response: HttpResponse,
   context: RequestContext,
-  onLargeResponse: SendHooks['onLargeResponse'],
+  memory: SendHooks['memory'],
 ): Promise<Buffer> {
   let receivedBytes = 0;
-  let release: (() => void) | undefined;
   const chunks = observeChunks(response.body, async (chunk) => {
     receivedBytes += chunk.length;
-    if (receivedBytes > LARGE_RESPONSE_BYTES) release ??= await onLargeResponse?.();
+    await memory?.hold(Math.max(receivedBytes, expectedBytes));
   });
   const expectedBytes = Number(getHeader(response.headers, 'content-length') ?? 0) || 0;
   try {
+    // A body of a known length gets its memory before its first byte.
+    await memory?.hold(expectedBytes);
     return await collectBody(chunks, MAX_RESPONSE_BYTES, expectedBytes);
   } catch (error) {
     const cutMessage = `the response from ${serviceName(context.destination)} was cut after ${receivedBytes} bytes`;
     throw failureFromBodyError(error, context, receivedBytes === 0 ? undefined : cutMessage);
-  } finally {
-    release?.();
   }
 }
 

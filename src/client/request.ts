@@ -14,6 +14,7 @@ import { headerSecrets, secretValues } from '../output/redaction.ts';
 import { version } from '../version.ts';
 import type { Connection } from './connection.ts';
 import type { Settings } from './resolve-settings.ts';
+import type { ResponseMemory } from './response-memory.ts';
 
 export interface PreparedRequest {
   readonly operation: Operation;
@@ -109,8 +110,8 @@ export interface SendHooks {
   readonly onAttempt?: ((describeProgress: () => string) => () => void) | undefined;
   /** Called before the wait for a retry, with the line that announces it. */
   readonly onRetry?: ((message: string) => Promise<void>) | undefined;
-  /** Waits until a response of more than 1 MiB may be held in memory; the result is called when it has been read. */
-  readonly onLargeResponse?: (() => Promise<() => void>) | undefined;
+  /** Limits what the response holds; the caller releases it when it no longer refers to the response. */
+  readonly memory?: ResponseMemory | undefined;
   /** Called when a response of the exchange may be for another request; see HttpRequest. */
   readonly onStrayData?: (() => void) | undefined;
   /** Called once when the outcome of all attempts is known; of a stream, when it begins. */

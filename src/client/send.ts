@@ -10,7 +10,7 @@ import { formatSeconds, formatTransfer } from '../output/transfer-text.ts';
 import type { Runtime } from '../runtime.ts';
 import { type Authorization, connect } from './connection.ts';
 import { factsWithoutResponse, failureFromBodyError, failureFromError } from './exchange-failure.ts';
-import { type ReadOutcome, readOutcome } from './read-outcome.ts';
+import { mergeChunks, type ReadOutcome, readOutcome } from './read-outcome.ts';
 import { foreignIdWarnings, isEventStream, type Outcome, readResponse } from './read-response.ts';
 import {
   createRequestContext,
@@ -97,7 +97,7 @@ export async function sendAlone(
   const requestContext = createRequestContext(request, connection);
   try {
     const outcome = await send(requestContext, { signal, deadline, ...hooks }, runtime);
-    return await readOutcome(outcome, requestContext, runtime);
+    return await readOutcome(outcome, requestContext, runtime, mergeChunks(requestContext, hooks.memory));
   } finally {
     await connection.transport.close();
   }
@@ -115,7 +115,7 @@ export async function sendOnce(
   send: Send,
   request: HttpRequest,
   context: RequestContext,
-  { onAttempt, onLargeResponse }: Pick<SendHooks, 'onAttempt' | 'onLargeResponse'>,
+  { onAttempt, memory }: Pick<SendHooks, 'onAttempt' | 'memory'>,
   runtime: Pick<Runtime, 'now' | 'elapsed' | 'after'>,
 ): Promise<Outcome> {
   context.response = undefined;
@@ -145,7 +145,7 @@ export async function sendOnce(
         })
       : { response: received };
     if (!isEventStream(response, firstByte)) {
-      const parsedResponse = await readResponse(response, context, onLargeResponse);
+      const parsedResponse = await readResponse(response, context, memory);
       warnings.unshift(...foreignIdWarnings(parsedResponse, context));
       return { response, parsedResponse, chunks: undefined, warnings };
     }

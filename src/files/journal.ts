@@ -13,14 +13,15 @@ import { splitLines } from './split-lines.ts';
 import { requireRegularFile } from './trusted-file.ts';
 
 /** A writer for concurrent callers, whose bytes are written together, one write at a time; each promise settles with its write. */
-export function coalesceWrites(write: (bytes: Buffer) => Promise<void>): (bytes: Uint8Array) => Promise<void> {
+export function coalesceWrites(write: (bytes: Uint8Array) => Promise<void>): (bytes: Uint8Array) => Promise<void> {
   let queued: Uint8Array[] = [];
   let next: Promise<void> | undefined;
   let running: Promise<void> = Promise.resolve();
   return (bytes) => {
     queued.push(bytes);
     next ??= Promise.all([running, new Promise((resolve) => setImmediate(resolve))]).then(() => {
-      const batch = Buffer.concat(queued);
+      const [first, ...others] = queued;
+      const batch = first && others.length === 0 ? first : Buffer.concat(queued);
       queued = [];
       next = undefined;
       const done = write(batch);

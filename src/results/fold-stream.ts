@@ -31,15 +31,15 @@ export interface FoldHooks {
   /** Called after a chunk was merged. A Failure that it throws ends the stream. */
   readonly onChunk?: (chunk: JsonNode) => Promise<void>;
   readonly onText?: Merging['onText'] | undefined;
-  /** Of several large streams, lets one at a time be held as a whole. */
-  readonly takeTurn?: (() => Promise<() => void>) | undefined;
+  /** Waits until the stream may hold so many bytes, of which `largeBytes` are many. */
+  readonly hold?: ((bytes: number, largeBytes: number) => Promise<void>) | undefined;
 }
 
 /** Merges the chunks of a stream by the merge rules of `fields`, up to its failure. */
 export async function foldStream(
   chunks: AsyncIterable<JsonNode>,
   fields: Fields,
-  { createLimitFailure, onChunk, onText = () => {}, takeTurn }: FoldHooks,
+  { createLimitFailure, onChunk, onText = () => {}, hold }: FoldHooks,
 ): Promise<FoldedStream> {
   let heldBytes = 0;
   const tryReserve = (text: string, replaced?: string): boolean => {
@@ -50,24 +50,19 @@ export async function foldStream(
   const unmerged = createUnmergedWarnings();
   const merger = createChunkMerger(fields, { tryReserve, onText, onUnmerged: unmerged.add });
   let failure: Failure | undefined;
-  let endTurn: (() => void) | undefined;
   try {
     for await (const chunk of chunks) {
       merger.add(chunk);
       if (createLimitFailure && heldBytes > MAX_STREAM_BYTES) throw createLimitFailure();
-      if (heldBytes > LARGE_STREAM_BYTES) endTurn ??= await takeTurn?.();
+      await hold?.(heldBytes, LARGE_STREAM_BYTES);
       await onChunk?.(chunk);
     }
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
     failure = error;
   }
-  try {
-    const json = compactJson(rootOf(parseJson(merger.toJson())));
-    return { doc: parseJson(Buffer.from(json)), failure, warnings: unmerged.warnings() };
-  } finally {
-    endTurn?.();
-  }
+  const json = compactJson(rootOf(parseJson(merger.toJson())));
+  return { doc: parseJson(Buffer.from(json)), failure, warnings: unmerged.warnings() };
 }
 
 function stringBytes(text: string): number {

@@ -53,11 +53,11 @@ describe('a line is recorded before it is sent', () => {
   });
 });
 
-it('a line that waited for a retry is recorded again before the retry', async () => {
+it('a line that waited for the service is recorded again before it is sent', async () => {
   const kept: string[][] = [];
   const { code, stderr, records } = await runBatchOf(chats, 1, [], (before, { count }, response) => {
     kept.push(before.slice(1).map((record) => /^\{"(\w+)"/.exec(record)?.[1] ?? record));
-    if (count === 1) answerJson(response, {}, 429, { 'Retry-After': '0' });
+    if (count === 1) answerJson(response, {}, 503, { 'x-envoy-overloaded': 'true' });
     else answerJson(response, chats.reply);
   });
   expect(code, stderr).toBe(0);

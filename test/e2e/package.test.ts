@@ -142,6 +142,16 @@ describe('what is inside', () => {
   const sbom: Sbom = JSON.parse(readFileSync(join(root, 'dist/sbom.cdx.json'), 'utf8'));
   const libraries = sbom.components.map(({ group, name, version }) => `${group ? `${group}/` : ''}${name} ${version}`);
 
+  it('has the libraries and the Node versions that README names', () => {
+    const readme = readFileSync(join(root, 'README.md'), 'utf8');
+    const [, names = ''] = /The package bundles ([^.]*?), with/.exec(readme) ?? [];
+    const named = names.split(/, | and /);
+    expect(named).toHaveLength(6);
+    expect(libraries.map((library) => library.replace(/ .*/, ''))).toEqual(expect.arrayContaining(named));
+    const { engines } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+    expect(readme).toContain(`Node ${engines.node.replace('>=', '')} to `);
+  });
+
   it('is a CycloneDX document', () => {
     const validate = new Ajv2020({ strict: true }).compile(cycloneDx);
     validate(sbom);
@@ -282,13 +292,13 @@ const cycloneDx = {
 it('a printed stack trace names source files', () => {
   const program = `
     import { main } from ${JSON.stringify(pathToFileURL(join(root, 'dist/main.js')).href)};
-    const env = { get SVC_CONFIG_DIR() { throw new TypeError('unforeseen'); } };
+    const env = { SVC_CONFIG_DIR: { endsWith: () => false } };
     const { stdin, stdout, stderr } = process;
     const later = () => () => {};
     process.exitCode = await main({ argv: ['profile', 'list'], env, stdin, stdout, stderr, after: later, onSignal: later, now: Date.now });`;
   const { status, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', program], { encoding: 'utf8' });
   expect(status).toBe(1);
-  expect(stderr).toMatch(/unforeseen[\s\S]*\(src\/config\/directories\.ts:\d+\)/);
+  expect(stderr).toMatch(/must be of type string[\s\S]*\(src\/config\/directories\.ts:\d+\)/);
   expect(stderr).not.toContain('/dist/');
 });
 

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { type Setting, settings } from '../../src/config/settings.ts';
-import { questionsUrl, version } from '../../src/version.ts';
+import { version } from '../../src/version.ts';
 
 const root = new URL('../../src/', import.meta.url).pathname;
 const files = readdirSync(root, { recursive: true, encoding: 'utf8' })
@@ -181,7 +181,7 @@ describe('the source', () => {
 
   it('has the version of the package', () => {
     const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
-    expect(JSON.parse(text)).toMatchObject({ version, bugs: questionsUrl });
+    expect(JSON.parse(text)).toMatchObject({ version });
   });
 });
 

@@ -186,7 +186,7 @@ it.skipIf(!canSplit)(
   'a batch whose process is stopped is taken over by another machine, and sends nothing more when it continues',
   async () => {
     // With lines that were not sent, and with nothing left but retries.
-    const ends = await Promise.all([takeOver(60, 3, []), takeOver(14, 1, ['--take-over', '65s'])]);
+    const ends = await Promise.all([takeOver(60, 3, []), takeOver(7, 1, ['--take-over', '65s'])]);
     figure(`take-over: ${ends.map((end) => JSON.stringify(end)).join(' ')}`);
     for (const end of ends) expect(end).toMatchObject({ sentAfter: 0, twice: 0 });
   },

@@ -1,22 +1,8 @@
 import { Buffer, isUtf8 } from 'node:buffer';
 import { extname } from 'node:path';
 import { Failure } from '../../errors.ts';
+import { foreignFormat } from '../../files/foreign-formats.ts';
 import { shellWord } from '../../output/shell-quote.ts';
-
-const SAVE_AS_CSV = 'save it as CSV';
-// What a file is by its first bytes in hex digits and the text after them, and the next step.
-const formats: readonly (readonly [start: string, text: RegExp, name: string, hint: string])[] = [
-  ['504b0304', /mimetypeapplication\/vnd\.oasis/, 'an OpenDocument file (.ods)', SAVE_AS_CSV],
-  ['504b0304', /\[Content_Types\]|_rels\/|docProps\/|xl\//, 'a spreadsheet (.xlsx)', SAVE_AS_CSV],
-  ['d0cf11e0', /^/, 'a spreadsheet (.xls)', SAVE_AS_CSV],
-  ['50415231', /^/, 'a Parquet file', SAVE_AS_CSV],
-  ['504b03', /^/, 'a zip archive', 'unpack it with unzip, and name the file in it'],
-  ['504b05', /^/, 'an empty zip archive', 'name a file of rows'],
-  ['1f8b', /^/, 'compressed with gzip', 'decompress it with gunzip'],
-  ['fd377a585a', /^/, 'compressed with xz', 'decompress it with unxz'],
-  ['425a68', /^BZh[1-9]1AY/, 'compressed with bzip2', 'decompress it with bunzip2'],
-  ['28b52ffd', /^/, 'compressed with zstd', 'decompress it with unzstd'],
-];
 
 /** The same chunks. Throws Failure `body` if the first bytes are of a format that is not text, or of UTF-16. */
 export async function* rejectOtherFormats(
@@ -41,10 +27,9 @@ export async function* rejectOtherFormats(
 const MIN_HEAD_BYTES = 8;
 
 function rejectHead(head: Buffer, path: string): void {
-  const [hex, text] = [head.toString('hex', 0, MIN_HEAD_BYTES), head.toString('latin1', 0, 1024)];
-  const [, , name, hint] = formats.find(([start, pattern]) => hex.startsWith(start) && pattern.test(text)) ?? [];
+  const { name, hint } = foreignFormat(head) ?? {};
   if (name !== undefined) throw new Failure('body', `${path} is ${name}`, { hint, applied: 'no' });
-  if (/^(?:fffe|feff)/.test(hex)) throw encodingFailure(path, 'UTF-16');
+  if (/^(?:fffe|feff)/.test(head.toString('hex', 0, 2))) throw encodingFailure(path, 'UTF-16');
   const [first, second, third, fourth] = head;
   if (second === 0 && fourth === 0) throw encodingFailure(path, 'UTF-16LE');
   if (first === 0 && third === 0) throw encodingFailure(path, 'UTF-16BE');

@@ -12,6 +12,7 @@ import {
   type RequestContext,
   type SendHooks,
 } from '../../client/request.ts';
+import type { ResponseMemory } from '../../client/response-memory.ts';
 import { send } from '../../client/send.ts';
 import type { Context } from '../../context.ts';
 import { type AppliedState, Failure, failureCodeOf, signalOfFailure, toFailure } from '../../errors.ts';
@@ -71,6 +72,7 @@ export interface LineSlot {
   /** Writes the result, or nothing, when it is its turn. */
   readonly put: (result: Uint8Array | undefined) => Promise<void>;
   readonly turn: Turn;
+  readonly memory: ResponseMemory;
   readonly progress: LineProgress;
 }
 
@@ -192,7 +194,7 @@ async function sendLine(
   request: RequestContext,
   { line, digest, timestampMs }: LineKey,
   { guard, prior, watch }: LineWatch & { readonly guard: LineGuard | undefined },
-  { turn, progress }: LineSlot,
+  { turn, memory, progress }: LineSlot,
   { store, scheduler, signal, context }: BatchJob,
 ): Promise<SentLineResult> {
   const { runtime, report } = context;
@@ -225,14 +227,15 @@ async function sendLine(
       progress.isRecorded = false;
     },
     onOutcome: guard?.onOutcome,
-    onLargeResponse: scheduler.takeLargeTurn,
+    memory,
     onRetry: (message) => {
       turn.release();
+      memory.release();
       return report.detail(`line ${line}: ${message}`);
     },
   };
   const sent = await send(request, hooks, runtime)
-    .then((outcome) => readOutcome(outcome, request, runtime, mergeChunks(request, scheduler.takeLargeTurn)))
+    .then((outcome) => readOutcome(outcome, request, runtime, mergeChunks(request, memory)))
     .catch((error: unknown): SentLineResult => {
       // A line that could not be recorded was not sent, and has no result.
       if (journalError !== undefined) throw journalError;

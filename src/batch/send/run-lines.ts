@@ -1,5 +1,6 @@
 import { type Authorization, type Connection, connect } from '../../client/connection.ts';
 import type { Settings } from '../../client/resolve-settings.ts';
+import { createResponseBudget, createTurns } from '../../client/response-memory.ts';
 import type { Context } from '../../context.ts';
 import { type InterruptedError, toFailure } from '../../errors.ts';
 import type { InputLine } from '../../files/split-lines.ts';
@@ -13,7 +14,7 @@ import { formatBatchProgress } from './batch-progress.ts';
 import { concurrencyRange } from './concurrency.ts';
 import { createRevisions } from './revisions.ts';
 import { type BatchJob, type BatchPlan, type LineSlot, runLine } from './run-line.ts';
-import { createScheduler, createTurns, type Scheduler } from './scheduler.ts';
+import { createScheduler, type Scheduler } from './scheduler.ts';
 
 // The lines between two looks at the size of the heap leave 1 MB of garbage.
 const LINES_PER_HEAP_CHECK = 16;
@@ -144,6 +145,7 @@ function createLineProcess(
   const { isOrdered, maxTotalTokens } = job.options;
   const { tally } = record;
   const takeTurn = isOrdered ? createTurns() : undefined;
+  const shareMemory = createResponseBudget();
   return async (line) => {
     const ordered = takeTurn?.();
     const put = async (result: Uint8Array | undefined): Promise<void> => {
@@ -156,6 +158,8 @@ function createLineProcess(
       checkpoint: { input: digestInputLine(line), row: line.rowDigest, ...store.batch },
       put,
       turn: scheduler.createTurn(),
+      // With --ordered, a large response waits for the results before it, which need the memory first.
+      memory: shareMemory(ordered),
       progress: { isRecorded: false, mayBeApplied: true, sentAt: undefined, hasResponse: false },
     };
     try {
@@ -172,6 +176,8 @@ function createLineProcess(
       slot.turn.release();
       // With --ordered, later results wait for this one.
       await put(undefined);
+    } finally {
+      slot.memory.release();
     }
   };
 }

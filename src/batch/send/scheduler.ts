@@ -197,22 +197,7 @@ export function createScheduler(
     stopSignal: stopSignal.signal,
     /** Counts the outcome of a line, or its revision, and stops the batch if the flags or the service require that. */
     addOutcome,
-    /** Waits for the turn to hold a large response: one at a time, so that memory does not grow with the concurrency. */
-    takeLargeTurn: createTurns(),
     skippedRetries: availability.skippedRetries,
-  };
-}
-
-/** A function that waits for its turn, in the order of the calls; its result ends the turn. */
-export function createTurns(): () => Promise<() => void> {
-  let lastTurn = Promise.resolve();
-  return () => {
-    const turn = lastTurn;
-    let endTurn = (): void => {};
-    lastTurn = new Promise((resolve) => {
-      endTurn = resolve;
-    });
-    return turn.then(() => endTurn);
   };
 }
 

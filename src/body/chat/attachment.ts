@@ -1,6 +1,7 @@
 import { Buffer, isUtf8 } from 'node:buffer';
 import { basename } from 'node:path';
 import { Failure, usageFailure } from '../../errors.ts';
+import { foreignFormat } from '../../files/foreign-formats.ts';
 import { parseJson } from '../../json/parse-json.ts';
 import { hasByteOrderMark } from '../../json/utf8.ts';
 import { writeJson } from '../../json/write-json.ts';
@@ -35,6 +36,8 @@ async function readAttachment(path: string, { read, randomBytes }: BodyInputs): 
   if (image) return { ...media, part: writeJson({ type: 'image_url', image_url: imageUrl }) };
   if (audio) return { ...media, part: writeJson({ type: 'input_audio', input_audio: { data, format: audio } }) };
   if (bytes.length === 0) throw usageFailure(`--attach: ${displayPath} is empty`, 'attach a file with content');
+  const foreign = foreignFormat(bytes);
+  if (foreign) throw usageFailure(`--attach: ${displayPath} is ${foreign.name}`, foreign.hint);
   if (bytes.includes(0) || !isUtf8(bytes))
     throw usageFailure(
       `--attach: ${displayPath} is not an image, audio or UTF-8 text file`,

@@ -2,7 +2,6 @@ import type { Command as Program } from 'commander';
 import type { Command } from '../../command.ts';
 import { type Flag, flagForms, flagTerm } from '../../flag.ts';
 import type { Example } from '../../operations/operation.ts';
-import { questionsUrl } from '../../version.ts';
 import { allCommands, commandsIn } from '../all-commands.ts';
 import { commandTree, defineCommand } from '../command-tree.ts';
 import { helpTopicNames } from '../tool-commands.ts';
@@ -45,7 +44,9 @@ export function helpText({ words, isFull }: HelpRequest, columns: number, docs: 
   if (command && isFull) {
     const sections = fullHelp(command, program, columns, docs);
     const page = renderHelp(sections, columns);
-    if (page.split('\n').length <= MAX_HELP_LINES) return page;
+    // In a narrow terminal the page may be longer: nothing is truncated.
+    const standard = renderHelp(sections, Math.max(columns, MAX_SHORT_HELP_COLUMNS));
+    if (standard.split('\n').length <= MAX_HELP_LINES) return page;
     const briefSections = sections.map((section) => ({ ...section, isBrief: true }));
     return renderHelp(briefSections, columns);
   }
@@ -66,7 +67,7 @@ function findProgram(root: Program, words: readonly string[]): Program {
 }
 
 export function commandSections(command: Command, program = programOf(command.words, command)): HelpSection[] {
-  return [...argumentSections(command), ...flagSections(program)];
+  return [...argumentSections(command), ...flagSections(program, command)];
 }
 
 function argumentSections({ words, argument }: Command): HelpSection[] {
@@ -77,11 +78,19 @@ function argumentSections({ words, argument }: Command): HelpSection[] {
   ];
 }
 
-// Required and common flags come first; the other groups keep the order of their first flags.
-function flagSections(program: Program, isListed = (_group: string): boolean => true): HelpSection[] {
+// Required and common flags come first, those before others that people use most; other groups keep their order.
+function flagSections(
+  program: Program,
+  { operation }: Command,
+  isListed = (_group: string): boolean => true,
+): HelpSection[] {
   const help = program.createHelp();
   const options = help.visibleOptions(program).filter(({ helpGroupHeading = '' }) => isListed(helpGroupHeading));
-  const first = ['Required', 'Common'].flatMap((group) => options.filter((one) => one.helpGroupHeading === group));
+  const key = operation?.keyFlags ?? [];
+  const rank = (name: string): number => (key.includes(name) ? key.indexOf(name) : key.length);
+  const first = ['Required', 'Common'].flatMap((group) =>
+    options.filter((one) => one.helpGroupHeading === group).sort((one, other) => rank(one.name()) - rank(other.name())),
+  );
   const groups = help.groupItems(first, options, ({ helpGroupHeading = '' }) => helpGroupHeading);
   return Array.from(groups, ([heading, group]) => ({
     heading: heading === 'Required' ? 'Required, as a flag or in the body' : heading,
@@ -89,15 +98,15 @@ function flagSections(program: Program, isListed = (_group: string): boolean => 
   }));
 }
 
-const MAX_NAMED_FLAGS = 3;
-
 function sharedSection({ listedFlags }: Command): HelpSection {
   const entries = Array.from(sharedGroups, ([group, topic]) => {
     const flags = listedFlags.filter((flag) => flag.group === group);
-    const forms = flags.map((flag) => (flag.short ? `-${flag.short}` : flagTerm(flag).split(' ')[0]));
-    const more = forms.length - MAX_NAMED_FLAGS;
-    const named = forms.slice(0, MAX_NAMED_FLAGS).join(', ');
-    return [`svc help ${topic}`, more > 0 ? `${named} and ${more} more` : named] as const;
+    const forms = flags.map((flag) =>
+      flagTerm(flag)
+        .replace(/[ []?[<=].*$/, '')
+        .replace(', ', ' '),
+    );
+    return [`svc help ${topic}`, forms.join(' ')] as const;
   });
   return { heading: 'Shared flags', entries: entries.filter(([, names]) => names !== '') };
 }
@@ -115,9 +124,9 @@ function fullHelp(command: Command, program: Program, columns: number, docs: str
     usageSection(program),
     examplesSection(command.examples, columns),
     ...argumentSections(command),
-    ...flagSections(program, (group) => !sharedGroups.has(group)),
+    ...flagSections(program, command, (group) => !sharedGroups.has(group)),
     sharedSection(command),
-    { paragraphs: [`See also: svc help ${topics}; man svc-${command.words.join('-')}.\n${addresses(docs)}`] },
+    { paragraphs: [`See also: svc help ${topics}; man svc-${command.words.join('-')}.\nGuides: ${docs}`] },
   ];
 }
 
@@ -168,7 +177,7 @@ function groupHelp(commands: readonly Command[], program: Program, columns: numb
     usageSection(program),
     examplesSection(examples, columns),
     commandsSection(commands),
-    { paragraphs: [`svc ${program.name()} <command> --help lists the flags of a command.\n${addresses(docs)}`] },
+    { paragraphs: [`svc ${program.name()} <command> --help lists the flags of a command.\nGuides: ${docs}`] },
   ];
 }
 
@@ -192,7 +201,7 @@ function rootHelp(program: Program, columns: number, docs: string): HelpSection[
       ],
     },
     { heading: 'Topics', paragraphs: [`svc help <topic>: ${helpTopicNames.join(', ')}`] },
-    { paragraphs: [addresses(docs)] },
+    { paragraphs: [`Guides: ${docs}`] },
   ];
 }
 
@@ -203,10 +212,6 @@ function rootShortHelp(program: Program, columns: number, docs: string): HelpSec
     examplesSection(startExamples.slice(0, 2), columns),
     { paragraphs: [`svc --help lists all commands and topics. Guides: ${docs}`] },
   ];
-}
-
-function addresses(docs: string): string {
-  return `Questions: ${questionsUrl}\nGuides: ${docs}`;
 }
 
 function usageSection(program: Program): HelpSection {

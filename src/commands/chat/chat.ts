@@ -5,6 +5,7 @@ import { buildBody } from '../../body/build-body.ts';
 import { requestedChoiceCount, withStreamEnabled } from '../../body/chat/chat-edits.ts';
 import { type Conversation, openConversation } from '../../body/chat/conversation.ts';
 import { createBodyInputs } from '../../body/input-reader.ts';
+import { isMessageListAsText } from '../../body/likely-mistakes.ts';
 import { prepareRequest } from '../../client/request.ts';
 import type { Context } from '../../context.ts';
 import { usageFailure } from '../../errors.ts';
@@ -68,6 +69,10 @@ export async function buildChatBody(start: RequestStart, conversation: Conversat
   const fill = settings.isExact ? undefined : settings.defaults;
   const inputs = createBodyInputs(context, deadline);
   const built = await buildBody(input, { settings: fill, conversation: conversation?.source }, inputs);
+  if (isMessageListAsText(built))
+    await context.report.note(
+      'the prompt is a JSON array of messages, sent as text; to send messages, write --messages @file, or @- for stdin',
+    );
   const streamMode =
     options.extract || settings.isExact ? undefined : chooseStreamMode(settings, context.stdout.isTerminal);
   const draft = streamMode ? withStreamEnabled(built, streamMode, options.stats === true) : built;

@@ -1,4 +1,5 @@
 import type { Buffer } from 'node:buffer';
+import { createResponseBudget, type ResponseMemory } from '../../client/response-memory.ts';
 import type { ServiceOptions } from '../../config/settings.ts';
 import type { Context } from '../../context.ts';
 import { toFailure } from '../../errors.ts';
@@ -38,12 +39,13 @@ interface McpServer {
   readonly tools: readonly McpTool[];
   readonly options: ServiceOptions;
   readonly context: Context;
+  readonly shareMemory: () => ResponseMemory;
   callsInFlight: number;
 }
 
 export function createMcpServer(tools: readonly McpTool[], options: ServiceOptions, context: Context) {
   const running = new Map<string, AbortController>();
-  const server: McpServer = { tools, options, context, callsInFlight: 0 };
+  const server: McpServer = { tools, options, context, shareMemory: createResponseBudget(), callsInFlight: 0 };
 
   // The responses to a message, as one line of JSON; undefined if it needs none.
   const handleMessage = async (message: Buffer): Promise<string | undefined> => {
@@ -148,12 +150,19 @@ async function callTool(
   signal: AbortSignal,
   server: McpServer,
 ): Promise<Members> {
-  const { options, context } = server;
+  const { options, context, shareMemory } = server;
   const args = getMember(params, 'arguments');
   const traceParent = firstStringMember(getMember(params, '_meta'), 'traceparent');
   const callContext = { ...context, signal: AbortSignal.any([signal, context.signal]) };
   server.callsInFlight += 1;
-  const result = await runTool(operation, args ? rawText(args) : '{}', traceParent, options, callContext);
+  const result = await runTool(
+    operation,
+    args ? rawText(args) : '{}',
+    traceParent,
+    options,
+    callContext,
+    shareMemory(),
+  );
   server.callsInFlight -= 1;
   return result;
 }

@@ -5,6 +5,7 @@ import { createJobGuard, createTrainingJob } from '../../client/job-guard.ts';
 import type { ReadOutcome } from '../../client/read-outcome.ts';
 import { prepareRequest } from '../../client/request.ts';
 import { resolveSettings } from '../../client/resolve-settings.ts';
+import type { ResponseMemory } from '../../client/response-memory.ts';
 import { sendAlone } from '../../client/send.ts';
 import type { ServiceOptions } from '../../config/settings.ts';
 import type { Context } from '../../context.ts';
@@ -128,6 +129,7 @@ export async function runTool(
   traceParent: string | undefined,
   options: ServiceOptions,
   context: Context,
+  memory: ResponseMemory,
 ): Promise<ToolResult> {
   const { redact } = context.report;
   const warnings: string[] = [];
@@ -136,19 +138,24 @@ export async function runTool(
     await context.report.warn(text);
   };
   try {
-    const outcome = await sendArguments(operation, args, traceParent, options, { ...context, warn });
+    const outcome = await sendArguments(operation, args, traceParent, options, { ...context, warn }, memory);
     const { doc, failure } = outcome;
     // A request that was applied is paid for: so the partial output of an incomplete or invalid response is returned, too.
-    const text = doc ? outcome.bytes.toString() : '';
-    if (failure || !doc) return errorResult(failure ? failureJson(failure, redact) : '', firstBytes(text));
+    if (failure || !doc)
+      return errorResult(failure ? failureJson(failure, redact) : '', doc ? firstText(outcome.bytes) : '');
     warnings.push(...outcome.warnings.map((warning) => `Warning: ${warning}`));
-    const bytes = Buffer.byteLength(text);
+    const bytes = outcome.bytes.length;
     if (bytes <= MAX_RESULT_BYTES)
-      return { content: textContent(text, ...warnings), structuredContent: new RawJson(compactJson(rootOf(doc))) };
+      return {
+        content: textContent(outcome.bytes.toString(), ...warnings),
+        structuredContent: new RawJson(compactJson(rootOf(doc))),
+      };
     const note = `The response has ${formatByteSize(bytes)}; these are the first ${formatByteSize(MAX_RESULT_BYTES)}. The request was applied.`;
-    return errorResult(note, ...warnings, firstBytes(text));
+    return errorResult(note, ...warnings, firstText(outcome.bytes));
   } catch (error) {
     return errorResult(failureJson(toFailure(error), redact));
+  } finally {
+    memory.release();
   }
 }
 
@@ -158,6 +165,7 @@ async function sendArguments(
   traceParent: string | undefined,
   options: ServiceOptions,
   context: Context & Pick<Reporter, 'warn'>,
+  memory: ResponseMemory,
 ): Promise<ReadOutcome> {
   const { runtime } = context;
   const settings = await resolveSettings(operation, options, context);
@@ -176,7 +184,7 @@ async function sendArguments(
   await enforceChecks(draft, operation, { ...settings, origin: 'tool' }, context);
   const isTraining = typeof operation.arguments?.as === 'object';
   const guard = isTraining ? createJobGuard(createTrainingJob(draft, ['mcp'], settings), false, context) : {};
-  return sendAlone(prepareRequest(settings, draft), settings, context, guard);
+  return sendAlone(prepareRequest(settings, draft), settings, context, { ...guard, memory });
 }
 
 function errorResult(...texts: readonly string[]): ToolResult {
@@ -188,8 +196,8 @@ function textContent(...texts: readonly string[]): JsonValue {
 }
 
 // Without half a character at the end.
-function firstBytes(text: string): string {
-  return Buffer.from(text)
+function firstText(bytes: Buffer): string {
+  return bytes
     .subarray(0, MAX_RESULT_BYTES)
     .toString()
     .replace(/\ufffd+$/, '');

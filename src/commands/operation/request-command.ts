@@ -3,6 +3,7 @@ import { type CommandInput, rejectReplacedInputs } from '../../body/body-base.ts
 import { givenText, readBodyFlags } from '../../body/body-flags.ts';
 import { rejectInvalidFlags } from '../../body/flag-edits.ts';
 import { fileReference } from '../../body/input-reader.ts';
+import { likelyMistakes } from '../../body/likely-mistakes.ts';
 import { resolveSettings, type Settings } from '../../client/resolve-settings.ts';
 import type { RunCommand } from '../../command.ts';
 import type { Context } from '../../context.ts';
@@ -46,6 +47,7 @@ export function requestCommand(
       );
     const given = readBodyFlags(operation, options);
     rejectInvalidFlags(operation, given, runtime.now());
+    for (const mistake of likelyMistakes(args, given)) await context.report.warn(mistake);
     fileReference(options.expectSchema ?? '', '--expect-schema');
     if (isBatch) {
       const { runBatch } = await import('../../batch/run-batch.ts');

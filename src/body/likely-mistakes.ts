@@ -1,0 +1,35 @@
+import { getMember, itemsOf, kindOf, rootOf, stringOf } from '../json/json-node.ts';
+import { tryParseJson } from '../json/parse-json.ts';
+import { type BodyFlags, givenTexts } from './body-flags.ts';
+import type { Draft } from './draft.ts';
+
+const TYPOGRAPHIC_EDGE = /^["'\s]*[\u2018-\u201f\u00ab\u00bb\u00a0]|[\u201c-\u201f\u00ab\u00bb\u00a0]$/;
+
+/** What is sent as it was typed, but was probably meant differently. */
+export function likelyMistakes(args: readonly string[], given: BodyFlags): string[] {
+  const edge = args.find((word) => TYPOGRAPHIC_EDGE.test(word));
+  const lists = Array.from(given.keys()).flatMap((name) =>
+    givenTexts(given, name).flatMap((text) => {
+      const root = /^\s*\[.*\]\s*$/s.test(text) ? tryParseJson(text) : undefined;
+      if (!root || kindOf(root) !== 'list') return [];
+      const values = Array.from(itemsOf(root), (item) => (kindOf(item) === 'string' ? `"${stringOf(item)}"` : 'x'));
+      return `--${name} ${text} is one text; for several, write ${values.map((value) => `--${name} ${value}`).join(' ')}`;
+    }),
+  );
+  return [
+    ...(edge === undefined
+      ? []
+      : [`${JSON.stringify(edge)} begins or ends with a typographic quote or a no-break space, which is sent`]),
+    ...lists,
+  ];
+}
+
+/** True if the last message of a chat is a JSON array of messages as text. */
+export function isMessageListAsText(draft: Draft): boolean {
+  const messages = getMember(rootOf(draft.doc), 'messages');
+  const last = messages && kindOf(messages) === 'list' ? Array.from(itemsOf(messages)).at(-1) : undefined;
+  const content = last && getMember(last, 'content');
+  const text = content && kindOf(content) === 'string' ? stringOf(content) : '';
+  const root = /^\s*\[\s*\{/.test(text) ? tryParseJson(text) : undefined;
+  return root !== undefined && Array.from(itemsOf(root)).every((item) => getMember(item, 'role') !== undefined);
+}

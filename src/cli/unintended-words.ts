@@ -1,0 +1,63 @@
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { type Failure, usageFailure } from '../errors.ts';
+import { flagForms } from '../flag.ts';
+import { shellWord } from '../output/shell-quote.ts';
+import type { LineToken, PreparedCommandLine } from './prepare-command-line.ts';
+
+// Editors and chat programs make these of `--` and `-`.
+const TYPOGRAPHIC_DASHES = /^[\u2010-\u2015\u2212]+(?=[a-z])/i;
+
+const RESPONSE_FIELDS = /^(?:id|object|created|model|choices|usage|text|content)$/;
+
+/**
+ * The failure of a word that was probably not meant as it reads: a flag with a typographic dash, and of a prompt also
+ * `@file`, `help`, and what seems to be the value of --json. After `--` each is a prompt. `cwd` is where files are.
+ */
+export function unintendedWordFailure(
+  { command, tokens, words }: PreparedCommandLine,
+  cwd: string,
+): Failure | undefined {
+  const operands = tokens.filter(({ form }) => form === undefined).map(({ value = '' }) => value);
+  const name = ['svc', ...words].join(' ');
+  const fail = (word: string, why: string, hint: string): Failure => {
+    const sent = isPrompt ? `; to send it as text: ${name} -- ${shellWord(word)}` : '';
+    return usageFailure(`${JSON.stringify(word)} ${why}`, `${hint}${sent}`);
+  };
+  const isPrompt = command?.operation?.arguments?.as === 'prompt';
+  const dashed = operands.find((word) => TYPOGRAPHIC_DASHES.test(word) && (!/\s/.test(word) || !isPrompt));
+  if (dashed !== undefined) {
+    const letters = dashed.replace(TYPOGRAPHIC_DASHES, '');
+    const long = `--${letters.replace(/=.*$/s, '')}`;
+    const isLong = command?.flags.some((flag) => flagForms(flag).includes(long)) || letters.length > 1;
+    return fail(dashed, 'begins with a typographic dash', `write ${isLong ? long : `-${letters}`}`);
+  }
+  if (!isPrompt) return undefined;
+  const [first = ''] = operands;
+  if (operands.length === 1 && first === 'help')
+    return fail(first, 'is the whole prompt', `for help, run: ${name} --help`);
+  const file = operands.find((word) => /^@./.test(word) && existsSync(resolve(cwd, word.slice(1))))?.slice(1);
+  if (file !== undefined) {
+    const flag = /\.(?:json|ya?ml)$/i.test(file) ? '-f' : '--attach';
+    return fail(`@${file}`, 'names a file', `write ${flag} ${shellWord(file)}`);
+  }
+  const value = valueAfterJson(tokens);
+  if (value === undefined) return undefined;
+  if (value.startsWith('{'))
+    return fail(value, 'follows --json, which takes no value', 'for a body, write -f <file>, or pipe it into svc');
+  const filter = value.split(',').map((field) => `.${field}`);
+  return fail(
+    value,
+    'follows --json, which takes no value',
+    `for these fields, write --jq ${shellWord(filter.join(', '))}`,
+  );
+}
+
+// A list of fields, or an object.
+function valueAfterJson(tokens: readonly LineToken[]): string | undefined {
+  const at = tokens.findIndex(({ form }) => form === '--json');
+  const { form, value = '' } = (at !== -1 && tokens[at + 1]) || { form: '' };
+  if (form !== undefined) return undefined;
+  const isList = /^[a-z_][\w.]*(?:,[a-z_][\w.]*)+$/i.test(value) || RESPONSE_FIELDS.test(value);
+  return isList || /^\{.*\}$/s.test(value) ? value : undefined;
+}

@@ -1,0 +1,54 @@
+import { limitYoungGeneration } from '../train/stream/small-heap.ts';
+
+/** What the responses of one request hold, of the memory that all requests of a process share. */
+export interface ResponseMemory {
+  /** Waits until the request may hold so many bytes; above `largeBytes`, one request at a time may. */
+  readonly hold: (bytes: number, largeBytes?: number) => Promise<void>;
+  readonly release: () => void;
+}
+
+const LARGE_RESPONSE_BYTES = 1024 * 1024;
+// A response is held up to three times: as received, as its result, and as garbage.
+const MAX_SHARED_BYTES = 8 * 1024 * 1024;
+
+/**
+ * The memory for the responses to many requests at once: above 8 MiB, or above 1 MiB for one response, one request at a time receives
+ * more. A request whose result is written in order passes `turn`, because a turn that is out of order would never end.
+ */
+export function createResponseBudget(): (turn?: Promise<unknown>) => ResponseMemory {
+  const takeTurn = createTurns();
+  let sharedBytes = 0;
+  return (turn) => {
+    let heldBytes = 0;
+    let endTurn: (() => void) | undefined;
+    return {
+      hold: async (bytes, largeBytes = LARGE_RESPONSE_BYTES) => {
+        sharedBytes += bytes - heldBytes;
+        heldBytes = bytes;
+        if (bytes <= largeBytes && sharedBytes <= MAX_SHARED_BYTES) return;
+        limitYoungGeneration();
+        await turn;
+        if (!turn) endTurn ??= await takeTurn();
+      },
+      release: () => {
+        sharedBytes -= heldBytes;
+        heldBytes = 0;
+        endTurn?.();
+        endTurn = undefined;
+      },
+    };
+  };
+}
+
+/** A function that waits for its turn, in the order of the calls; its result ends the turn. */
+export function createTurns(): () => Promise<() => void> {
+  let lastTurn = Promise.resolve();
+  return () => {
+    const turn = lastTurn;
+    let endTurn = (): void => {};
+    lastTurn = new Promise((resolve) => {
+      endTurn = resolve;
+    });
+    return turn.then(() => endTurn);
+  };
+}

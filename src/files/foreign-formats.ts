@@ -1,0 +1,29 @@
+import type { Buffer } from 'node:buffer';
+
+const SAVE_AS_CSV = 'save it as CSV';
+const SAVE_AS_TEXT = 'save it as plain text';
+
+// What a file is by its first bytes in hex digits and the text after them, and the next step.
+const formats: readonly (readonly [start: string, text: RegExp, name: string, hint: string])[] = [
+  ['25504446', /^/, 'a PDF file', 'extract its text, for example with pdftotext'],
+  ['504b0304', /mimetypeapplication\/vnd\.oasis/, 'an OpenDocument file (.ods)', SAVE_AS_CSV],
+  ['504b0304', /word\//, 'a document (.docx)', SAVE_AS_TEXT],
+  ['504b0304', /ppt\//, 'a presentation (.pptx)', SAVE_AS_TEXT],
+  ['504b0304', /\[Content_Types\]|_rels\/|docProps\/|xl\//, 'a spreadsheet (.xlsx)', SAVE_AS_CSV],
+  ['d0cf11e0', /^/, 'a spreadsheet (.xls)', SAVE_AS_CSV],
+  ['7b5c727466', /^/, 'a document (.rtf)', SAVE_AS_TEXT],
+  ['50415231', /^/, 'a Parquet file', SAVE_AS_CSV],
+  ['504b03', /^/, 'a zip archive', 'unpack it with unzip, and name the file in it'],
+  ['504b05', /^/, 'an empty zip archive', 'name a file of rows'],
+  ['1f8b', /^/, 'compressed with gzip', 'decompress it with gunzip'],
+  ['fd377a585a', /^/, 'compressed with xz', 'decompress it with unxz'],
+  ['425a68', /^BZh[1-9]1AY/, 'compressed with bzip2', 'decompress it with bunzip2'],
+  ['28b52ffd', /^/, 'compressed with zstd', 'decompress it with unzstd'],
+];
+
+/** What the first kilobyte of a file shows that is not text, and the next step; undefined for any other bytes. */
+export function foreignFormat(head: Buffer): { readonly name: string; readonly hint: string } | undefined {
+  const [hex, text] = [head.toString('hex', 0, 8), head.toString('latin1', 0, 1024)];
+  const [, , name, hint] = formats.find(([start, pattern]) => hex.startsWith(start) && pattern.test(text)) ?? [];
+  return name === undefined || hint === undefined ? undefined : { name, hint };
+}
