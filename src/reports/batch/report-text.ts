@@ -10,6 +10,7 @@ import { type BatchStatistics, sortedCauses } from './batch-statistics.ts';
 
 const MAX_SHOWN_CAUSES = 5;
 const BAR_COUNT = 12;
+const PLOT_BAR_COUNT = 24;
 const MAX_SHOWN_LINES = 10;
 
 /** The percentiles of latency that reports show. */
@@ -41,7 +42,7 @@ export function statisticsLines({ latency, promptTokens, completionTokens, total
 }
 
 /** The report for a terminal of `columns` columns, with histograms. */
-export function reportText({ statistics, expectations }: BatchReport, columns: number): string {
+export function reportText({ statistics, expectations }: BatchReport, columns: number, hasPlot = false): string {
   const { byStatus, retries } = statistics;
   const { done, failed, unknown } = byStatus;
   const counts = [`${formatCount(done)} done`, `${formatCount(failed)} failed`, `${formatCount(unknown)} unknown`];
@@ -49,7 +50,7 @@ export function reportText({ statistics, expectations }: BatchReport, columns: n
   const total = done + failed + unknown;
   const histograms = distributions.flatMap(({ title, unit, of }) => {
     const distribution = of(statistics);
-    const bars = distribution.bars(barEdges([distribution], unit, BAR_COUNT));
+    const bars = distribution.bars(barEdges([distribution], unit, hasPlot ? PLOT_BAR_COUNT : BAR_COUNT));
     const labeled = bars.map(({ from, to, count }) => ({ label: `${wholeRange(from, to)}${unit}`, count }));
     return bars.length === 0 ? [] : [`\n${title}\n${plotBars(labeled, columns)}`];
   });
@@ -194,12 +195,15 @@ export const distributions = [
   { title: 'Completion tokens per line', unit: '', of: ({ completionTokens }: BatchStatistics) => completionTokens },
 ];
 
-/** The edges of the bars that show several of them: of equal ratios for times, of equal widths for tokens. */
+/** The edges of the bars that show several of them: of equal ratios for times, of equal widths for tokens; one bar for one value. */
 export function barEdges(all: readonly Distribution[], unit: string, barCount: number): number[] {
-  const most = Math.max(...all.map(({ max }) => max()));
-  if (unit === '') return evenEdges(most, barCount);
   const filled = all.filter(({ count }) => count() > 0);
-  return logEdges(Math.min(...filled.map(({ percentile }) => percentile(0))), most, barCount > BAR_COUNT ? 10 : 5);
+  const [least, most] = [
+    Math.min(...filled.map(({ percentile }) => percentile(0))),
+    Math.max(...filled.map(({ max }) => max())),
+  ];
+  if (unit === '' || least === most) return filled.length === 0 ? [] : evenEdges(least, most, barCount);
+  return filled.length === 0 ? [] : logEdges(least, most, barCount > BAR_COUNT ? 10 : 5);
 }
 
 function causeLine({ cause, count, lines }: ReturnType<typeof sortedCauses>[number]): string {
