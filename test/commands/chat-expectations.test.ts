@@ -52,6 +52,15 @@ async function ask(
 }
 
 describe('expectations', () => {
+  it.each(['length', 'content_filter', 'model_length'])('do not pass on what a cut text lacks: %s', async (reason) => {
+    const absent = await ask(completion('a river', reason), ['--expect-not', 'lake', '--expect-text', 'river']);
+    const problem = `--expect-not lake: could not be checked: the text was cut (finish reason ${reason})`;
+    expect(absent).toMatchObject({ code: 13, stderr: expect.stringContaining(`expectation failed: ${problem}\n`) });
+    const present = await ask(completion('a lake', reason), ['--expect-not', 'lake']);
+    expect(present.stderr).toContain('the text contains "lake"');
+    expect((await ask(completion('a river'), ['--expect-not', 'lake'])).code).toBe(0);
+  });
+
   const schema = '{"type":"object","required":["city"],"properties":{"city":{"type":"string"}}}';
   it('that failed are reported with the facts of the request', async () => {
     const { code, stderr } = await ask(completion('No'), ['--expect-text', '^Yes', '--error-format', 'json']);
