@@ -138,7 +138,8 @@ async function sendAndPrint(request: PreparedRequest, options: ShowOptions, cont
     const textOf = hooks?.textOf(request);
     const format = settings.format ?? (textOf ? 'text' : defaultFormat(operation.result.as, sink.writer.isTerminal));
     const requestedChoices = requestedChoiceCount(rootOf(draft.doc));
-    const view: ResultView = { operation, format, filter, sink, context, requestedChoices, textOf };
+    const isSpreadsheetSafe = options.options.spreadsheetSafe;
+    const view: ResultView = { operation, format, filter, sink, context, requestedChoices, textOf, isSpreadsheetSafe };
     const sendHooks = { signal, deadline, onAttempt: startSpinner, onRetry: report.note, ...guard };
     outcome = await send(requestContext, sendHooks, runtime);
     const { junit, summary } = options.options;
