@@ -20,12 +20,7 @@ export async function reportBatch(end: BatchEnd): Promise<void> {
   const { maxTotalTokens, maxCost } = job.options;
   const uncounted = [
     ['--max-total-tokens', maxTotalTokens, 'usage', tally.byStatus.done - tally.promptTokens.count()],
-    [
-      '--max-cost',
-      maxCost,
-      'a cost; give --price-prompt and --price-completion',
-      tally.byStatus.done - tally.cost.count,
-    ],
+    ['--max-cost', maxCost, 'a cost; give --price-prompt and --price-completion', tally.byStatus.done - tally.costs],
   ] as const;
   for (const [flag, limit, lack, count] of uncounted)
     if (limit !== undefined && count > 0)

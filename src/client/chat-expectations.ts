@@ -66,6 +66,9 @@ interface Check extends Pick<ExpectationResult, 'expect' | 'value'> {
 
 const MAX_ACTUAL_CHARS = 200;
 
+// As servers name the ends of a text that is not complete.
+const CUT_REASONS = ['length', 'max_tokens', 'model_length', 'content_filter'];
+
 function textCheck(expect: 'text' | 'not', value: string, suspendSignals: Context['suspendSignals']): Check {
   const hint = 'write a JavaScript regular expression, such as "^Yes"';
   const pattern = parseFlag(`--expect-${expect}`, hint, () => new RegExp(value, 'u'));
@@ -76,9 +79,12 @@ function textCheck(expect: 'text' | 'not', value: string, suspendSignals: Contex
   };
   const problemOf = (response: JsonNode): string | undefined => {
     const texts = responseTexts(response);
+    const cutReason = expect === 'not' ? choicesByIndex(response).flatMap(cutReasonOf)[0] : undefined;
     try {
       // A match blocks the event loop, so Ctrl-C must end the process without a listener.
-      return suspendSignals(() => runWithTimeLimit(() => texts.flatMap(textProblem)[0]));
+      const problem = suspendSignals(() => runWithTimeLimit(() => texts.flatMap(textProblem)[0]));
+      // The rest might have a match.
+      return problem ?? (cutReason && `could not be checked: the text was cut (finish reason ${cutReason})`);
     } catch (error) {
       return `could not be checked: ${errorMessage(error)}`;
     }
@@ -100,6 +106,11 @@ async function schemaCheck(value: string, read: (path: string) => Promise<Uint8A
   const problemOf = (response: JsonNode): string | undefined =>
     responseTexts(response).flatMap((text) => textProblem(text) ?? [])[0];
   return { expect: 'schema', value, problemOf };
+}
+
+function cutReasonOf(choice: JsonNode): string[] {
+  const reason = firstStringMember(choice, 'finish_reason') ?? '';
+  return CUT_REASONS.includes(reason) ? [reason] : [];
 }
 
 function finishCheck(value: string): Check {

@@ -13,7 +13,7 @@ import {
   rootOf,
 } from '../json/json-node.ts';
 import { type ReceivedFacts, readFacts } from '../operations/received-facts.ts';
-import { hasOutput } from '../results/chat-text.ts';
+import { hasOutput, isEmptyChat } from '../results/chat-text.ts';
 import { type FoldedStream, foldStream, MAX_STREAM_BYTES } from '../results/fold-stream.ts';
 import type { ParsedResponse } from '../results/show-response.ts';
 import type { Runtime } from '../runtime.ts';
@@ -51,7 +51,8 @@ export async function readOutcome(
   const { status, headers } = response;
   const failureOf = (doc: JsonDocument): Promise<Failure | undefined> => finishFailure(rootOf(doc), request);
   const factsOf = (doc: JsonDocument | undefined): ReceivedFacts => {
-    const found = readFacts({ headers, response: doc && rootOf(doc) });
+    const root = doc && rootOf(doc);
+    const found = readFacts({ headers, response: root, isEmptyChat: isEmptyChat(root) });
     // A redactor takes time, and most requests have no secret but the credential, which every report redacts.
     return requestSecrets(request).length === 0 ? found : mapTexts(found, createRequestRedactor(request));
   };

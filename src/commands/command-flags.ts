@@ -3,7 +3,7 @@ import { faultForms } from '../local-service/fault-terms.ts';
 import { allOperations } from '../operations/all-operations.ts';
 import { changesNothing } from '../operations/operation.ts';
 import { lintKindNames } from '../reports/lint/lint-kinds.ts';
-import { resultFilters, resultFlagNames } from '../results/output-format.ts';
+import { resultFilters, resultFlagNames, spreadsheetFlag } from '../results/output-format.ts';
 
 // The own flags of commands, apart from the commands, so that help and completion load nothing else of them.
 
@@ -119,6 +119,7 @@ export const mergeFlags = flagGroup('Common', {
   '--delimiter <character>': 'What separates the cells of --join (default: found in the header)',
   '--columns <name=filter>...':
     'Columns that --join adds: jq filters for the result of the row, such as a=.x,b=.y, or names of columns, such as text,latency_ms,cost (repeatable)',
+  ...spreadsheetFlag,
   '--output-format <openai>': {
     summary: 'Write the results as OpenAI batches have them',
     choices: ['openai'],
@@ -128,6 +129,8 @@ export const mergeFlags = flagGroup('Common', {
 
 export const batchReportFlags = flagGroup('Common', {
   '--html <file>': 'Also write a self-contained HTML page with charts and samples',
+  '--input <file>': 'The input of the batch, for the prompts of the samples in the page',
+  '--plot': { summary: 'Print as text, also when piped, with finer histograms', conflicts: resultFlagNames },
   '--compare': 'Compare two outputs: figures side by side, and lines that got worse, got better, or changed',
 });
 

@@ -109,7 +109,9 @@ export function pageRoutes({ store, now, login }: ServiceContext): [string, Serv
     list('jobs', (rows) => rows.map(row)),
     list('chats', async (rows) => rows.map((await summaries()).summarizeChat)),
     data('trace', async (parameters) => (await summaries()).readTrace(store, parameters, MAX_TRACE_CALLS)),
-    data('lint', async ({ job = '' }, signal) => (await summaries()).lintJob(store, job, signal)),
+    data('lint', async ({ job = '', with: other }, signal) =>
+      (await summaries()).lintJobs(store, other ? [job, other] : [job], signal),
+    ),
     data('record', async ({ project = '', id = '', ...parameters }) => {
       const table = tableOf(parameters);
       const record = await readRecord(store, table, project, id);

@@ -22,6 +22,7 @@ import {
   countTraceCalls,
   type Parameters,
   readMatches,
+  readRecord,
   readRoots,
   readStoredTrajectories,
   readTraceFeedback,
@@ -194,11 +195,23 @@ export function createJobRewards() {
   };
 }
 
-/** What `svc train lint --html` shows, of all stored trajectories of a job. */
-export async function lintJob(store: Store, jobId: string, signal: ExchangeSignal | undefined): Promise<JsonValue> {
-  const { read, finish } = createLinter(undefined);
-  await read('', groupTexts(store, jobId, signal), 'groups');
-  return new RawJson(JSON.stringify(lintMarkup(finish())));
+/** What `svc train lint --html` shows, of all stored trajectories of a job, or of two jobs beside each other. */
+export async function lintJobs(
+  store: Store,
+  jobIds: readonly string[],
+  signal: ExchangeSignal | undefined,
+): Promise<JsonValue> {
+  const results: ReturnType<ReturnType<typeof createLinter>['finish']>[] = [];
+  const names: string[] = [];
+  for (const id of jobIds) {
+    const { read, finish } = createLinter(undefined);
+    await read('', groupTexts(store, id, signal), 'groups');
+    results.push(finish());
+    const config = tryParse(String((await readRecord(store, 'jobs', '', id))?.experimental_config));
+    names.push(jobIds.length === 1 ? '' : (firstStringMember(config, 'name') ?? id));
+  }
+  if (names.length > 1 && names[0] === names[1]) names.splice(0, 2, ...jobIds);
+  return new RawJson(JSON.stringify(lintMarkup(results, names)));
 }
 
 // Groups as a file has them, the empty ones before others included.

@@ -2,8 +2,8 @@ import { getHeader, type HttpHeaders, rateLimitHeaders, responseRequestId } from
 import { firstStringMember, getMember, itemsAt, type JsonNode, kindOf, rawText } from '../json/json-node.ts';
 import { type JsonValue, RawJson } from '../json/write-json.ts';
 
-/** Where a fact is shown: error objects, result lines, the history, `--stats`; `--verbose` shows all of them. */
-type FactPlace = 'error' | 'result' | 'history' | 'stats';
+/** Where a fact is shown: error objects, result lines, the history, `--stats`, JUnit files; `--verbose` shows all of them. */
+type FactPlace = 'error' | 'result' | 'history' | 'stats' | 'junit';
 
 export interface FactSource {
   readonly headers: HttpHeaders;
@@ -11,11 +11,15 @@ export interface FactSource {
   /** The code of an error that the service reported. */
   readonly serviceCode?: string | undefined;
   readonly errorBody?: string | undefined;
+  /** The response is a chat in which no choice has text or a call. */
+  readonly isEmptyChat?: boolean | undefined;
 }
 
 interface FactField {
   readonly meaning: string;
   readonly places: readonly FactPlace[];
+  /** In the reports of a batch: the sum of numbers, or how often each value came. */
+  readonly total?: 'sum' | 'counts';
   readonly read: (source: FactSource) => JsonValue | undefined;
 }
 
@@ -33,7 +37,7 @@ const factFields = {
   },
   request_id: {
     meaning: 'Id of the request in the logs of the service, if it sent one',
-    places: ['error', 'result'],
+    places: ['error', 'result', 'junit'],
     read: ({ headers }) => responseRequestId(headers),
   },
   rate_limit: {
@@ -43,21 +47,30 @@ const factFields = {
   },
   cost: {
     meaning: 'What the service charged, if it says so',
-    places: ['error', 'result', 'history', 'stats'],
+    places: ['error', 'result', 'history', 'stats', 'junit'],
+    total: 'sum',
     read: ({ headers, response }) => usageNumber(response, 'cost') ?? headerNumber(headers, 'x-litellm-response-cost'),
   },
   cached_tokens: {
     meaning: 'Tokens of the prompt that came from a cache',
-    places: ['history', 'stats'],
+    places: ['result', 'history', 'stats', 'junit'],
+    total: 'sum',
     read: ({ response }) => numberAt(getMember(usageOf(response), 'prompt_tokens_details'), 'cached_tokens'),
   },
   finish_reasons: {
     meaning: 'Finish reason of each choice',
     places: ['history'],
+    total: 'counts',
     read: ({ response }) => {
       const reasons = itemsAt(response, 'choices').map((choice) => firstStringMember(choice, 'finish_reason') ?? null);
       return reasons.length === 0 ? undefined : reasons;
     },
+  },
+  empty_responses: {
+    meaning: '1 for a chat without text and calls',
+    places: ['history'],
+    total: 'sum',
+    read: ({ isEmptyChat }) => (isEmptyChat ? new RawJson('1') : undefined),
   },
   server_times: {
     meaning: 'Times that the service measured',
@@ -93,6 +106,44 @@ export function factsFor(place: FactPlace, facts: ReceivedFacts = {}): { readonl
     if (value !== undefined && places.includes(place)) shown[name] = value;
   }
   return shown;
+}
+
+/** The facts of a response, and those that a result line has beside it. */
+export function readLineFacts(line: JsonNode | undefined, isEmptyChat: boolean): ReceivedFacts {
+  const stored = fields.flatMap(([name]) => {
+    const value = getMember(line, name);
+    return value ? [[name, new RawJson(rawText(value))] as const] : [];
+  });
+  return {
+    ...readFacts({ headers: [], response: getMember(line, 'response'), isEmptyChat }),
+    ...Object.fromEntries(stored),
+  };
+}
+
+/** By the names of the facts: a sum, or how often each value came. */
+export type FactTotals = Map<string, number | Map<string, number>>;
+
+export function addFactTotals(totals: FactTotals, facts: ReceivedFacts): void {
+  for (const [name, { total }] of fields) {
+    const value = facts[name as FactName];
+    const before = totals.get(name) ?? (total === 'counts' ? new Map<string, number>() : 0);
+    if (value instanceof RawJson && total === 'sum' && typeof before === 'number')
+      // Without the digits that sums of decimal fractions get wrong.
+      totals.set(name, Number((before + Number(value.text)).toPrecision(12)));
+    if (!Array.isArray(value) || typeof before === 'number') continue;
+    for (const one of value) before.set(String(one), (before.get(String(one)) ?? 0) + 1);
+    totals.set(name, before);
+  }
+}
+
+/** Totals of the facts of the responses, one per line: `cost: 0.42`, `finish reasons: stop 290, length 10`. */
+export function factLines(totals: FactTotals): string[] {
+  return Array.from(totals, ([name, total]) => {
+    const counts = typeof total === 'number' ? [] : [...total].sort(([, left], [, right]) => right - left);
+    const text =
+      typeof total === 'number' ? `${total}` : counts.map(([value, count]) => `${value} ${count}`).join(', ');
+    return `${name.replaceAll('_', ' ')}: ${text}`;
+  });
 }
 
 /** Name and meaning of each fact that is shown in a place, for the reference. */

@@ -7,12 +7,14 @@ interface Axis {
   readonly label: string;
   readonly place: (value: number) => number;
   readonly ticks: readonly { readonly value: number; readonly text: string }[];
+  /** Whether all ticks have room. */
+  readonly isSpaced?: boolean;
   readonly range: (from: number, to: number) => string;
 }
 
 type Bar = Pick<Bin, 'from' | 'to' | 'count'> & { readonly bad?: number };
 
-type Point = Bin & { readonly isBad?: boolean };
+type Point = Bin & { readonly isBad?: boolean; readonly name?: string };
 
 interface Chart {
   readonly title: string;
@@ -27,6 +29,8 @@ interface Chart {
   readonly highest?: number;
   /** Points at the mean, with a line from the minimum to the maximum. */
   readonly points?: readonly Point[];
+  /** The values of all charts of points that have the same scale. */
+  readonly values?: readonly number[];
   readonly marks?: readonly { readonly value: number; readonly label: string }[];
 }
 
@@ -35,16 +39,17 @@ const MARK_LINE_PX = 14;
 const MAX_TICK_CHARS = 32;
 
 /** A chart with its values as a table. It is drawn in percentages of its width, so that its text has the same size on every screen. */
-export function chartFigure({ title, summary, x, yLabel, badLabel, highest = 0, marks = [], ...data }: Chart): Markup {
+export function chartFigure(chart: Chart): Markup {
+  const { title, summary, x, yLabel, badLabel, highest = 0, marks = [], ...data } = chart;
   const bars = (data.bars ?? []).filter(({ count }) => count > 0);
   const points = (data.points ?? []).filter(({ count }) => count > 0);
-  const values = points.flatMap(({ min, max }) => [min, max]);
+  const values = [...(data.values ?? []), ...points.flatMap(({ min, max }) => [min, max])];
   const highestBar = Math.max(highest, ...bars.map(({ count }) => count));
   const y = points.length > 0 ? valueAxis(yLabel, values) : countAxis(yLabel, highestBar);
   const headings = [x.label, ...(points.length > 0 ? ['Values', 'Lowest', 'Mean', 'Highest'] : [yLabel])];
   const rows = [
     ...bars.map(({ from, to, count, bad = 0 }) => [x.range(from, to), ...(badLabel ? [count, bad] : [count])]),
-    ...points.map(({ from, to, count, min, mean, max }) => [x.range(from, to), count, min, mean, max]),
+    ...points.map(({ from, to, count, min, mean, max, name }) => [name ?? x.range(from, to), count, min, mean, max]),
   ].map((row) => row.map((cell) => (typeof cell === 'number' ? formatNumber(cell) : cell)));
   if (rows.length === 0) return figureOf(title, summary, element('p', 'No values.'));
   const titles = rows.map((row) => element('title', row.join(', ')));
@@ -126,15 +131,17 @@ function countAxis(label: string, highest: number): Axis {
 }
 
 /** An axis from the least to the greatest of some values. */
-export function valueAxis(label: string, values: readonly number[], isWhole = false): Axis {
+export function valueAxis(label: string, values: readonly number[], isWhole = false, format = formatNumber): Axis {
   // The outer bins of the largest doubles end at infinity.
   const finite = values.map((value) => Math.max(-Number.MAX_VALUE, Math.min(Number.MAX_VALUE, value)));
   const [low, high] = values.length > 0 ? [Math.min(...finite), Math.max(...finite)] : [0, 0];
   // Halves, because the difference of two doubles can exceed the range of a double.
   const half = high / 2 - low / 2;
-  const axis = linearAxis(label, low, high, tickStep(half / 2.5, isWhole ? 1 : 0), isWhole);
+  const linear = linearAxis(label, low, high, tickStep(half / 2.5, isWhole ? 1 : 0), isWhole);
+  const range: Axis['range'] = (from, to) => (isWhole ? wholeRange(from, to, format) : linear.range(from, to));
+  const axis = { ...linear, range };
   if (half > Math.abs(high) * 1e-9) return axis;
-  const ticks = [{ value: low, text: formatNumber(low) }];
+  const ticks = [{ value: low, text: format(low) }];
   return { ...axis, ticks, place: (value) => 0.5 + Math.sign(value - low) / 20 };
 }
 
@@ -148,22 +155,39 @@ export function barsAxis(label: string, bars: readonly Pick<Bin, 'from' | 'to'>[
 /** A logarithmic axis of whole numbers; `low` is more than 0. */
 export function logAxis(label: string, low: number, high: number, format: (value: number) => string): Axis {
   const [start, end] = [Math.log10(low), Math.log10(high)];
-  const decades = Array.from(
-    { length: Math.ceil(end) - Math.floor(start) + 1 },
-    (_, at) => 10 ** (Math.floor(start) + at),
-  );
-  const candidates = [[1, 2, 5], [1, 3], [1]].map((factors) =>
-    decades
-      .flatMap((decade) => factors.map((factor) => factor * decade))
-      .filter((value) => value >= low && value <= high),
-  );
-  const values = candidates.find(({ length }) => length <= 4) ?? candidates.at(-1) ?? [];
+  const values = spreadOut(logTicks(low, high));
   return {
     label,
     place: (value) => Math.max(0, (Math.log10(value) - start) / (end - start)),
     ticks: values.map((value) => ({ value, text: format(value) })),
+    isSpaced: true,
     range: (from, to) => wholeRange(from, to, format),
   };
+}
+
+const MIN_LOG_TICKS = 5;
+
+// At least five: of powers of ten alone, of more digits, or, of a short range, in equal steps.
+function logTicks(low: number, high: number): number[] {
+  const first = Math.floor(Math.log10(low));
+  const decades = Array.from({ length: Math.ceil(Math.log10(high)) - first + 1 }, (_, at) => 10 ** (first + at));
+  for (const factors of [[1], [1, 3], [1, 2, 5], [1, 1.5, 2, 3, 5, 7]]) {
+    const values = decades.flatMap((decade) => factors.map((factor) => factor * decade));
+    const within = values.filter((value) => value >= low && value <= high);
+    if (within.length >= MIN_LOG_TICKS) return within;
+  }
+  for (let step = tickStep((high - low) / MIN_LOG_TICKS, 0); ; step /= 2) {
+    const least = Math.ceil(low / step);
+    const count = Math.floor(high / step) - least + 1;
+    if (count >= MIN_LOG_TICKS) return Array.from({ length: count }, (_, at) => (least + at) * step);
+  }
+}
+
+// Five of more than six, which have no room on a phone.
+function spreadOut(values: readonly number[]): number[] {
+  if (values.length <= MIN_LOG_TICKS + 1) return [...values];
+  const share = (values.length - 1) / (MIN_LOG_TICKS - 1);
+  return values.filter((_, at) => Math.round(Math.round(at / share) * share) === at);
 }
 
 function linearAxis(label: string, low: number, high: number, step: number, isWhole = false): Axis {
@@ -196,7 +220,8 @@ function formatTick(value: number, step: number): string {
 
 const COMPACT = new Intl.NumberFormat('en-US', { notation: 'compact', maximumSignificantDigits: 3 });
 
-function spacedTicks({ ticks }: Axis): Axis['ticks'] {
+function spacedTicks({ ticks, isSpaced }: Axis): Axis['ticks'] {
+  if (isSpaced) return ticks;
   const step = Math.ceil(ticks.reduce((sum, { text }) => sum + text.length, 0) / MAX_TICK_CHARS);
   return ticks.filter((_, at) => at % step === 0);
 }

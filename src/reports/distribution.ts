@@ -80,16 +80,31 @@ export function createDistribution(minWidth = MIN_BIN_WIDTH, isLogarithmic = fal
     },
     bars,
     /** Adjacent bins from the least to the greatest value, at most `maxBins`; their width is a power of two. */
-    bins: (maxBins: number): Bin[] => {
-      if (count === 0) return [];
-      const keys = [...cells.keys()];
-      for (let width = minWidth; ; width *= 2) {
-        const [first, last] = [multipleBelow(Math.min(...keys), width), multipleBelow(Math.max(...keys), width)];
-        if (Number.isSafeInteger(first) && Number.isSafeInteger(last) && last - first < maxBins)
-          return bars(Array.from({ length: last - first + 2 }, (_, at) => (first + at) * width));
-      }
-    },
+    bins: (maxBins: number): Bin[] => bars(binEdges([...cells.keys()], maxBins, minWidth)),
+    /** The values that are kept, not in order. */
+    values: (): number[] => [...cells.keys()],
+    minWidth,
   };
+}
+
+/** The bins of several distributions, with the same edges. */
+export function sharedBins(all: readonly Distribution[], maxBins: number): Bin[][] {
+  const edges = binEdges(
+    all.flatMap(({ values }) => values()),
+    maxBins,
+    all[0]?.minWidth ?? MIN_BIN_WIDTH,
+  );
+  return all.map(({ bars }) => bars(edges));
+}
+
+function binEdges(values: readonly number[], maxBins: number, minWidth: number): number[] {
+  if (values.length === 0) return [];
+  const [least, greatest] = [Math.min(...values), Math.max(...values)];
+  for (let width = minWidth; ; width *= 2) {
+    const [first, last] = [multipleBelow(least, width), multipleBelow(greatest, width)];
+    if (Number.isSafeInteger(first) && Number.isSafeInteger(last) && last - first < maxBins)
+      return Array.from({ length: last - first + 2 }, (_, at) => (first + at) * width);
+  }
 }
 
 // A tiny negative value would round to 0.
@@ -118,10 +133,10 @@ export function markedCount({ count, mean }: Bin): number {
   return Math.round(count * mean);
 }
 
-/** The edges of bars of equal width from 0 to a value. */
-export function evenEdges(max: number, barCount: number): number[] {
-  const width = Math.max(1, Math.ceil((max + 1) / barCount));
-  return Array.from({ length: Math.ceil((max + 1) / width) + 1 }, (_, at) => at * width);
+/** The edges of bars of equal width from one value to another; whole numbers. */
+export function evenEdges(min: number, max: number, barCount: number): number[] {
+  const width = Math.max(1, Math.ceil((max + 1 - min) / barCount));
+  return Array.from({ length: Math.ceil((max + 1 - min) / width) + 1 }, (_, at) => min + at * width);
 }
 
 /** The edges of bars from one value to another, some for each power of ten; whole numbers. */

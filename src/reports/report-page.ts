@@ -102,6 +102,7 @@ table{border-collapse:collapse;width:100%;font-size:.9em;font-variant-numeric:ta
 th,td{text-align:left;padding:.25rem .75rem .25rem 0;vertical-align:top;border-bottom:1px solid var(--line);white-space:pre-wrap}
 th{font-weight:600}.whole{white-space:nowrap}
 .charts{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,30rem),1fr));gap:1rem;margin-top:1rem}
+.pairs{grid-template-columns:repeat(auto-fit,minmax(min(100%,max(18rem,34%)),1fr))}
 figure{margin:0;padding:.75rem;background:var(--panel);border-radius:.5rem;min-width:0}
 figcaption b{display:block;color:var(--text)}figcaption,summary{font-size:.85rem}
 summary{cursor:pointer}

@@ -5,17 +5,30 @@ import type { Context } from '../context.ts';
 import { type Failure, toFailure, usageFailure } from '../errors.ts';
 import { undefinedIfNotFound, withFileFailure } from '../files/file-errors.ts';
 import { commitOrAbandon, isReplaceable, nameSameFile, openReplacement } from '../files/file-replacement.ts';
-import { issueText } from '../output/failure-text.ts';
+import { type JsonValue, writeJson } from '../json/write-json.ts';
+import {
+  addFactTotals,
+  type FactTotals,
+  factLines,
+  factsFor,
+  type ReceivedFacts,
+} from '../operations/received-facts.ts';
+import { issueText, redactFacts } from '../output/failure-text.ts';
 import { ClosedPipeError } from '../output/writer.ts';
 import type { Runtime } from '../runtime.ts';
 import { createDistribution } from './distribution.ts';
 
 /** The outcomes of requests for CI systems, in the order of their positions. An expectation that failed is a failure, any other Failure an error. */
 export interface RunReport {
-  readonly add: (position: number, name: string, milliseconds: number, failure: Failure | undefined) => void;
+  readonly add: (position: number, name: string, milliseconds: number, outcome: CaseOutcome) => void;
   readonly addUnsent: () => void;
   readonly revise: (position: number, failure: Failure) => void;
   readonly save: () => Promise<void>;
+}
+
+interface CaseOutcome {
+  readonly failure: Failure | undefined;
+  readonly received: ReceivedFacts;
 }
 
 /** The files that a run writes, by their flags. */
@@ -68,6 +81,7 @@ async function openRunReport({ junit, summary }: RunFiles, title: string, { runt
     ...(summary === undefined ? [] : [await openSummary(summary, title, runtime.cwd)]),
   ];
   const cases = new Map<number, Case>();
+  const totals: FactTotals = new Map();
   let unsent = 0;
   let isSaved = false;
   const toProblem = ({ code, message, facts: { applied, hint, issues = [] } }: Failure): Problem => ({
@@ -79,8 +93,10 @@ async function openRunReport({ junit, summary }: RunFiles, title: string, { runt
     hint: hint === undefined ? [] : [report.redact(hint)],
   });
   const runReport: RunReport = {
-    add: (position, name, milliseconds, failure) => {
-      cases.set(position, { name, milliseconds, problem: failure && toProblem(failure) });
+    add: (position, name, milliseconds, { failure, received }) => {
+      addFactTotals(totals, received);
+      const facts = Object.entries(redactFacts(factsFor('junit', received), report.redact));
+      cases.set(position, { name, milliseconds, facts, problem: failure && toProblem(failure) });
     },
     addUnsent: () => {
       unsent += 1;
@@ -92,12 +108,12 @@ async function openRunReport({ junit, summary }: RunFiles, title: string, { runt
     save: async () => {
       isSaved = true;
       const sorted = [...cases].sort(([left], [right]) => left - right).map(([, one]) => one);
-      for (const save of saves) await save(sorted, unsent);
+      for (const save of saves) await save(sorted, { unsent, totals });
     },
   };
   const end = async (failure: Failure): Promise<void> => {
     if (isSaved) return;
-    if (cases.size === 0) runReport.add(1, title, 0, failure);
+    if (cases.size === 0) runReport.add(1, title, 0, { failure, received: {} });
     await runReport.save().catch((error: unknown) => report.warn(toFailure(error).message));
   };
   return { runReport, end };
@@ -106,6 +122,7 @@ async function openRunReport({ junit, summary }: RunFiles, title: string, { runt
 interface Case {
   readonly name: string;
   readonly milliseconds: number;
+  readonly facts: readonly (readonly [name: string, value: JsonValue])[];
   readonly problem: Problem | undefined;
 }
 
@@ -125,7 +142,12 @@ const UNFINISHED: Problem = {
   hint: [],
 };
 
-type SaveReport = (cases: readonly Case[], unsent: number) => Promise<void>;
+interface Totals {
+  readonly unsent: number;
+  readonly totals: FactTotals;
+}
+
+type SaveReport = (cases: readonly Case[], totals: Totals) => Promise<void>;
 
 async function openJunit(file: string, title: string, { now, cwd }: Pick<Runtime, 'now' | 'cwd'>): Promise<SaveReport> {
   const startedAt = new Date(now()).toISOString().slice(0, 19);
@@ -134,7 +156,7 @@ async function openJunit(file: string, title: string, { now, cwd }: Pick<Runtime
   const save: SaveReport = (cases) => commitOrAbandon(output, () => output.write(junitXml(cases, startedAt)));
   // A pipe or a device takes one report.
   if (!(await isReplaceable(path))) return save;
-  await save([{ name: title, milliseconds: 0, problem: UNFINISHED }], 0);
+  await save([{ name: title, milliseconds: 0, facts: [], problem: UNFINISHED }], { unsent: 0, totals: new Map() });
   return async (...report) => {
     output = await openReplacement(path, file);
     await save(...report);
@@ -144,12 +166,17 @@ async function openJunit(file: string, title: string, { now, cwd }: Pick<Runtime
 function junitXml(cases: readonly Case[], startedAt: string): string {
   const { failure, error } = countProblems(cases);
   const totalMs = cases.reduce((sum, { milliseconds }) => sum + milliseconds, 0);
-  const elements = cases.map(({ name, milliseconds, problem }) => {
+  const elements = cases.map(({ name, milliseconds, facts, problem }) => {
     const head = `    <testcase classname="svc.chat" name="${xmlText(name)}" time="${seconds(milliseconds)}"`;
-    if (!problem) return `${head}/>\n`;
+    const properties = facts.map(
+      ([fact, value]) =>
+        `        <property name="${fact}" value="${xmlText(typeof value === 'string' ? value : writeJson(value))}"/>\n`,
+    );
+    const known = properties.length === 0 ? '' : `      <properties>\n${properties.join('')}      </properties>\n`;
+    if (!problem) return known === '' ? `${head}/>\n` : `${head}>\n${known}    </testcase>\n`;
     const { element, type, message, details, hint } = problem;
     const whole = xmlText([message, ...details, ...hint].join('\n'));
-    return `${head}>\n      <${element} type="${type}" message="${xmlText(message)}">${whole}</${element}>\n    </testcase>\n`;
+    return `${head}>\n${known}      <${element} type="${type}" message="${xmlText(message)}">${whole}</${element}>\n    </testcase>\n`;
   });
   const totals = `tests="${cases.length}" failures="${failure}" errors="${error}" time="${seconds(totalMs)}"`;
   const suite = `  <testsuite name="svc chat" ${totals} timestamp="${startedAt}">\n${elements.join('')}  </testsuite>\n`;
@@ -182,8 +209,8 @@ async function openSummary(file: string, title: string, cwd: string): Promise<Sa
   const isFile = before?.isFile() ?? true;
   const unfinished = `### ${title}: not finished\n\n`;
   await append(isFile ? unfinished : '');
-  return async (cases, unsent) => {
-    const text = summaryMarkdown(title, cases, unsent);
+  return async (cases, totals) => {
+    const text = summaryMarkdown(title, cases, totals);
     if (!isFile) return append(text);
     await withFileFailure(`write ${file}`, async () => {
       const handle = await open(path, 'r+');
@@ -207,7 +234,7 @@ const MAX_CAUSES = 20;
 const MAX_CAUSE_CASES = 5;
 const MAX_CAUSE_CHARS = 2000;
 
-function summaryMarkdown(title: string, cases: readonly Case[], unsent: number): string {
+function summaryMarkdown(title: string, cases: readonly Case[], { unsent, totals }: Totals): string {
   const { failure, error } = countProblems(cases);
   const done = cases.length - failure - error;
   const latency = createDistribution(1, true);
@@ -236,6 +263,7 @@ function summaryMarkdown(title: string, cases: readonly Case[], unsent: number):
     '| Succeeded | Failed expectations | Failed requests | Not sent | Latency p50 | p90 | max |',
     '|---|---|---|---|---|---|---|',
     `| ${[done, failure, error, unsent, ...shownTimes].join(' | ')} |`,
+    ...factLines(totals).map((line) => `\n${markdownText(line)}`),
     ...(causes.size === 0 ? [] : ['', '| Failure | Count | First |', '|---|---|---|', ...causeRows]),
     ...(causes.size > MAX_CAUSES ? ['', `${causes.size - MAX_CAUSES} more kinds of failures`] : []),
     '',

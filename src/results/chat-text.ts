@@ -58,6 +58,13 @@ export function hasOutput(chunk: JsonNode): boolean {
   });
 }
 
+/** True for a chat whose choices have neither text nor a call nor a refusal. */
+export function isEmptyChat(completion: JsonNode | undefined): boolean {
+  const choices = completion ? completionChoices(completion) : [];
+  const messages = choices.map((choice) => getMember(choice, 'message'));
+  return choices.length > 0 && messages.every((one) => !choiceText(one) && !firstStringMember(one, 'refusal'));
+}
+
 export function joinTextParts(parts: Iterable<JsonNode>): string {
   return Array.from(parts, (part) => firstStringMember(part, 'text') ?? '').join('');
 }

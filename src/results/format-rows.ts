@@ -1,6 +1,8 @@
 import { getMember, type JsonNode, kindOf, membersOf, stringOf } from '../json/json-node.ts';
+import { pluralize } from '../json/pluralize.ts';
 import { compactJson } from '../json/write-json.ts';
 import { escapeControlCharacters } from '../output/escape-controls.ts';
+import type { Reporter } from '../output/reporter.ts';
 
 /** Rows as lines of text, their columns aligned and two spaces apart; limited to a width if one is given, except paths and URLs. */
 export function alignColumns(rows: readonly (readonly string[])[], columns = Infinity): string {
@@ -182,6 +184,28 @@ export function* recordText(record: JsonNode): Generator<string> {
 /** Rows of cells separated by tabs, for `cut` and `while read`. */
 export function* tabbedLines(rows: Iterable<readonly string[]>): Generator<string> {
   for (const row of rows) yield `${row.map((cell) => cell.replace(/[\t\n\r]/g, ' ')).join('\t')}\n`;
+}
+
+// A number is not a formula, and stays one.
+const FORMULA = /^(?![+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$)[=+\-@\t\r]/i;
+
+export type FormulaGuard = ReturnType<typeof createFormulaGuard>;
+
+/** Finds cells that a spreadsheet would run as formulas, and puts a `'` before them if requested; otherwise, `finish` warns about them. */
+export function createFormulaGuard(isEscaping: boolean | undefined, { warn }: Pick<Reporter, 'warn'>) {
+  let count = 0;
+  return {
+    guard: (row: readonly string[]): readonly string[] => {
+      const formulas = row.filter((cell) => FORMULA.test(cell)).length;
+      count += formulas;
+      return isEscaping && formulas > 0 ? row.map((cell) => (FORMULA.test(cell) ? `'${cell}` : cell)) : row;
+    },
+    finish: async (): Promise<void> => {
+      if (isEscaping || count === 0) return;
+      const cells = `${count} ${pluralize(count, 'cell begins', 'cells begin')} with =, +, -, @, a tab or a carriage return`;
+      await warn(`${cells}; spreadsheets may run them as formulas; --spreadsheet-safe puts a ' before them`);
+    },
+  };
 }
 
 /** Rows as comma-separated values (RFC 4180). */

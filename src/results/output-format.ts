@@ -47,16 +47,21 @@ type FilterName = keyof typeof resultFilters;
 
 /** The options of `resultFlags`. */
 export type ResultOptions = Options<
-  { '--format <format>': ''; '--json': '' } & { [F in FilterName as `--${F} <filter>`]: '' }
+  { '--format <format>': ''; '--json': ''; '--spreadsheet-safe': '' } & { [F in FilterName as `--${F} <filter>`]: '' }
 >;
 
+export const spreadsheetFlag = {
+  '--spreadsheet-safe': "Put a ' before cells of CSV and TSV that a spreadsheet would run as formulas",
+} as const satisfies FlagForms;
+
 export function resultFlags(kind: ResultKind): FlagList<ResultOptions> {
-  const { formats } = resultKinds[kind];
+  const { formats }: ResultFormats<OutputFormat> = resultKinds[kind];
   return [
     ...flagGroup('Output', {
       '--format <format>': { summary: `Format of the result: ${formats.join(', ')}`, choices: formats },
       '--json': 'Print the whole result as JSON (the same as --format json)',
     }),
+    ...flagGroup('Output', formats.includes('csv') ? spreadsheetFlag : {}),
     ...flagGroup('Output', filterForms()),
   ];
 }
@@ -114,14 +119,19 @@ export function defaultFormat(kind: ResultKind, isTerminal: boolean): OutputForm
 }
 
 /** The format that options request, if any. Throws usage as `chooseFormat` does. */
-export function requestedFormat(kind: ResultKind, options: Partial<ResultOptions>): OutputFormat | undefined {
+export function requestedFormat(
+  kind: ResultKind,
+  options: Partial<ResultOptions> & { readonly join?: string | undefined },
+): OutputFormat | undefined {
   const { formats }: ResultFormats<OutputFormat> = resultKinds[kind];
   const filter = requestedFilter(options);
-  const { format: named, json: isJson } = options;
+  const { format: named, json: isJson, spreadsheetSafe, join } = options;
   const unknown = named !== undefined && !formats.some((one) => one === named);
   if (unknown) throw invalidValueFailure('--format', named, joinWithOr(formats));
   if (isJson && named !== undefined && named !== 'json')
     throw usageFailure(`--json cannot be combined with --format ${named}`, 'remove one of them');
+  if (spreadsheetSafe && join === undefined && named !== 'csv' && named !== 'tsv')
+    throw usageFailure('--spreadsheet-safe works only with CSV and TSV', 'remove it, or add --format csv or --join');
   const requested = isJson ? 'json' : (named ?? (filter ? formats.find(isJsonFormat) : undefined));
   if (requested === undefined) return undefined;
   if (filter && !isJsonFormat(requested))

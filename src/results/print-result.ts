@@ -8,7 +8,9 @@ import type { TextStyle } from '../output/text-style.ts';
 import { ignoreClosedPipe, type Writer } from '../output/writer.ts';
 import {
   columnNames,
+  createFormulaGuard,
   csvLines,
+  type FormulaGuard,
   recordCells,
   recordLines,
   recordText,
@@ -56,6 +58,8 @@ export interface ResultOutput {
   readonly filter: JqFilter | undefined;
   readonly writer: Writer;
   readonly report: Reporter;
+  /** Cells of CSV and TSV that a spreadsheet would run begin with a `'`. */
+  readonly isSpreadsheetSafe?: boolean | undefined;
 }
 
 /** The output of a command that prints on stdout. Throws usage as chooseFormat does, and for an invalid filter. */
@@ -66,7 +70,8 @@ export async function openResultOutput(
 ): Promise<ResultOutput> {
   const { stdout, report } = context;
   const format = chooseFormat(kind, options, stdout.isTerminal);
-  return { format, filter: await openResultFilter(options, context), writer: stdout, report };
+  const filter = await openResultFilter(options, context);
+  return { format, filter, writer: stdout, report, isSpreadsheetSafe: options.spreadsheetSafe };
 }
 
 export async function openResultFilter(
@@ -93,11 +98,13 @@ export async function printResult(result: PrintableResult, output: ResultOutput)
   }
   if (format === 'yaml')
     for (const warning of lossyValueWarnings(result.doc.bytes.toString(), '--format yaml')) await report.warn(warning);
-  const pieces = formatResult(result, format, writer);
+  const formulas = createFormulaGuard(output.isSpreadsheetSafe, report);
+  const pieces = formatResult(result, format, writer, formulas.guard);
   for (const piece of pieces) {
     if (typeof piece === 'string' || piece instanceof Uint8Array) await writer.write(piece);
     else await writer.write(piece.text, piece.style);
   }
+  await formulas.finish();
   const isForPeople = writer.isTerminal && (format === 'table' || format === 'text');
   if (isForPeople && result.emptyNote && isEmpty(result)) await report.note(result.emptyNote);
 }
@@ -114,6 +121,7 @@ function formatResult(
   result: PrintableResult,
   format: OutputFormat,
   writer: Writer,
+  guard: FormulaGuard['guard'],
 ): Iterable<string | Uint8Array | StyledText> {
   const root = rootOf(result.doc);
   switch (format) {
@@ -124,9 +132,9 @@ function formatResult(
     case 'yaml':
       return yamlChunks(root);
     case 'csv':
-      return csvLines(headedCells(result));
+      return csvLines(guardedCells(result, guard));
     case 'tsv':
-      return tsvLines(headedCells(result));
+      return tsvLines(guardedCells(result, guard));
     case 'table':
       return tableOf(result, writer.isTerminal ? writer.columns : undefined);
     case 'text': {
@@ -175,6 +183,10 @@ function* headedCells(result: PrintableResult, heading: (name: string) => string
   if (names.length === 0) return;
   yield names.map(heading);
   yield* recordCells(recordsOf(result), names);
+}
+
+function* guardedCells(result: PrintableResult, guard: FormulaGuard['guard']): Generator<readonly string[]> {
+  for (const row of headedCells(result)) yield guard(row);
 }
 
 function recordsOf({ doc, rowsField }: PrintableResult): Iterable<JsonNode> {

@@ -44,6 +44,7 @@ export interface ResultView {
   readonly sink: Sink;
   readonly context: Context;
   readonly requestedChoices: number;
+  readonly isSpreadsheetSafe: boolean | undefined;
   /** The text of the result, in place of that of its kind. */
   readonly textOf?: ((doc: JsonDocument) => ResultText) | undefined;
 }
@@ -83,7 +84,7 @@ export function isChatText({ operation, format, textOf }: ResultView): boolean {
 /** Prints a whole response in its format. If the filter fails, the response to a request that writes is printed unfiltered. */
 export async function printDocument(
   doc: JsonDocument,
-  { operation, format, filter, sink, context, textOf }: ResultView,
+  { operation, format, filter, sink, context, textOf, isSpreadsheetSafe }: ResultView,
 ): Promise<void> {
   const { as, member } = operation.result;
   const rows = as === 'rows' ? { rowsField: member, emptyNote: `the service returned no ${member}` } : {};
@@ -92,7 +93,7 @@ export async function printDocument(
   try {
     await printResult(
       { doc, columns: rowColumns(operation), ...rows, ...(text ? { text } : {}) },
-      { format, filter, writer: sink.writer, report: context.report },
+      { format, filter, writer: sink.writer, report: context.report, isSpreadsheetSafe },
     );
   } catch (error) {
     // The same request would be charged or applied twice. The failure of the filter is the one to report.

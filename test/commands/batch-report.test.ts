@@ -102,10 +102,10 @@ describe('the cause of failures', () => {
   const facts = {
     status: 'failed',
     httpStatus: 400,
-    cost: undefined,
     attempts: 1,
     milliseconds: 1,
     response: undefined,
+    received: {},
   } as const;
   const addFailures = (messages: readonly string[]) => {
     const statistics = createBatchStatistics();
@@ -172,7 +172,7 @@ it.each([
 ])('nouns agree with a count of %i', (count, texts) => {
   const report = createBatchReport('a');
   const { statistics } = report;
-  const facts = { status: 'failed', httpStatus: 400, milliseconds: 1, response: undefined, cost: undefined } as const;
+  const facts = { status: 'failed', httpStatus: 400, milliseconds: 1, response: undefined, received: {} } as const;
   for (let line = 1; line <= count; line += 1) addResult(statistics, { ...facts, line, message: 'x', attempts: 2 });
   const tally = {
     ...createBatchCounts(),
@@ -353,7 +353,7 @@ describe('a distribution', () => {
     values.forEach(distribution.add);
     expect([1, 50, 90, 99, 100].map(distribution.percentile)).toEqual(percentiles);
     const [least, most] = [Math.min(...values), Math.max(...values)];
-    for (const edges of [evenEdges(most, 12), logEdges(least, most, 5), logEdges(0, most, 10)]) {
+    for (const edges of [evenEdges(least, most, 12), logEdges(least, most, 5), logEdges(0, most, 10)]) {
       const bars = distribution.bars(edges);
       for (const { from, to, count } of bars)
         expect(count).toBe(values.filter((value) => value >= from && value < to).length);
@@ -366,7 +366,7 @@ describe('a distribution', () => {
     for (let value = 1; value <= 100_000; value += 1) distribution.add(value);
     for (const percent of [1, 50, 90, 99, 100])
       expect(Math.abs(distribution.percentile(percent) / (percent * 1000) - 1), `${percent}`).toBeLessThan(0.02);
-    for (const edges of [evenEdges(100_000, 12), logEdges(1, 100_000, 10)])
+    for (const edges of [evenEdges(1, 100_000, 12), logEdges(1, 100_000, 10)])
       expect(distribution.bars(edges).reduce((sum, { count }) => sum + count, 0)).toBe(100_000);
     expect(createDistribution().percentile(50)).toBe(0);
   });

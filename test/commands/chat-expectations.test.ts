@@ -52,6 +52,15 @@ async function ask(
 }
 
 describe('expectations', () => {
+  it.each(['length', 'content_filter', 'model_length'])('do not pass on what a cut text lacks: %s', async (reason) => {
+    const absent = await ask(completion('a river', reason), ['--expect-not', 'lake', '--expect-text', 'river']);
+    const problem = `--expect-not lake: could not be checked: the text was cut (finish reason ${reason})`;
+    expect(absent).toMatchObject({ code: 13, stderr: expect.stringContaining(`expectation failed: ${problem}\n`) });
+    const present = await ask(completion('a lake', reason), ['--expect-not', 'lake']);
+    expect(present.stderr).toContain('the text contains "lake"');
+    expect((await ask(completion('a river'), ['--expect-not', 'lake'])).code).toBe(0);
+  });
+
   const schema = '{"type":"object","required":["city"],"properties":{"city":{"type":"string"}}}';
   it('that failed are reported with the facts of the request', async () => {
     const { code, stderr } = await ask(completion('No'), ['--expect-text', '^Yes', '--error-format', 'json']);
@@ -140,7 +149,7 @@ describe('expectations', () => {
     const responses = [completion('Yes'), completion(hostile), '{"no":"choices"}'];
     const { code, stdout, stderr } = await ask(responses, [...flags, '-o', '-'], cwd);
     expect(code).toBe(10);
-    const failed = 'HTTP 200: expectation failed: --expect-text ^Yes: no match in';
+    const failed = '1 × expectation failed: --expect-text ^Yes: no match in';
     expect(stderr).toContain(`${failed} "No <b>&\\"\\u0007\\u001b[31m]]>" (line 2)`);
     // The summary counts lines; a sentence about one request would not apply to any of them.
     expect(stderr).not.toContain('the request was applied');

@@ -89,7 +89,7 @@ describe('--expect', () => {
     const reversed = await schema([...paths].reverse(), ['--expect', 'schema.json', ...type], cwd);
     expect(reversed).toMatchObject({ code: 0, stderr: '' });
     const changed: Paths = [['n', 'categorical'], ...paths.slice(2), ['new', 'boolean']];
-    const { code, stdout, stderr } = await schema(changed, ['--expect', 'schema.json', '-q'], cwd);
+    const { code, stdout, stderr } = await schema(changed, ['--expect', 'schema.json', '-q', ...type], cwd);
     expect(code).toBe(13);
     expect(JSON.parse(stdout).paths).toHaveLength(5);
     // Nothing about an outcome: the request only reads.
@@ -116,6 +116,8 @@ describe('--expect', () => {
       expect(stderr.includes('add --feedback-type or --trigger-ref')).toBe(isWarned);
       for (const expected of [update, update.filter((flag) => flag !== '--update')])
         expect((await schema(paths, expected, cwd)).stderr.includes('warning: with --expect')).toBe(isWarned);
+      const drift = await schema([['new', 'numeric']], [...update.filter((flag) => flag !== '--update'), '-q'], cwd);
+      expect([drift.code, drift.stderr.includes('add --feedback-type')]).toEqual([13, isWarned]);
       expect((await schema(paths, flags, cwd)).stderr).toBe('');
     },
   );

@@ -89,6 +89,8 @@ describe('a Markdown summary', () => {
 |---|---|---|---|---|---|---|
 | 2 | 7 | 1 | 0 | N ms | N ms | N ms |
 
+finish reasons: stop 9
+
 | Failure | Count | First |
 |---|---|---|
 | expectation failed: --expect-text good: no match in "…" | 7 | a&#124;&#60;b&#62;&#42;, line 4, line 5, line 6, line 7, … |
@@ -99,6 +101,8 @@ describe('a Markdown summary', () => {
 | Succeeded | Failed expectations | Failed requests | Not sent | Latency p50 | p90 | max |
 |---|---|---|---|---|---|---|
 | 1 | 0 | 0 | 0 | N ms | N ms | N ms |
+
+finish reasons: stop 1
 
 `,
     );

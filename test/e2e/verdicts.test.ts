@@ -164,6 +164,93 @@ describe('a response proves that a request was not applied only with its status,
   });
 });
 
+describe('each row of docs/internals/servers.md', () => {
+  interface Row {
+    readonly sent: Sent;
+    readonly reply: Reply;
+    readonly exitCode: number;
+    readonly applied: 'yes' | 'no' | 'unknown';
+    /** Requests of a command with one retry, if the second response is a success. */
+    readonly requests: 1 | 2;
+    /** Exit code and outcome in the result line of a batch. */
+    readonly stored: readonly [exitCode: number, applied: string];
+    /** Requests of `--resume`. */
+    readonly resumed: 0 | 1;
+    readonly profile?: true;
+  }
+  const refused = { exitCode: 9, applied: 'no', requests: 2, stored: [9, 'no'], resumed: 1 } as const;
+  const unknown = (exitCode: number) =>
+    ({ exitCode, applied: 'unknown', requests: 1, stored: [exitCode, 'unknown'], resumed: 0 }) as const;
+  const rejected = { exitCode: 5, applied: 'no', requests: 1, stored: [5, 'no'], resumed: 1 } as const;
+  const chat = (reply: Reply) => ({ sent: 'chat', reply }) as const;
+  const replace = (reply: Reply) => ({ sent: 'replace', reply }) as const;
+  const overloaded = { 'x-envoy-overloaded': 'true' };
+  const stream = { 'Content-Type': 'text/event-stream' };
+  const half = 'data: {"choices":[{"index":0,"delta":{"content":"half"}}]}\n\n';
+  const rows: { readonly [name: string]: Row } = {
+    'a full queue of vLLM': { ...chat({ status: 503, body: vllmError(busyText) }), ...refused },
+    'the token backlog of vLLM': { ...chat({ status: 503, body: vllmError(backlogText) }), ...refused },
+    'another text of vLLM': { ...chat({ status: 503, body: vllmError('The engine is shutting down') }), ...unknown(6) },
+    'a request that llm-d rejected': { ...chat({ status: 503, headers: dropped('rejected-saturated') }), ...refused },
+    'the same with 429': { ...chat({ status: 429, headers: dropped('rejected-no-endpoints') }), ...refused },
+    'a request that llm-d evicted': { ...chat({ status: 503, headers: dropped('evicted') }), ...unknown(6) },
+    'the same evicted with 429': { ...chat({ status: 429, headers: dropped('evicted') }), ...unknown(8) },
+    'an overload of Envoy': { ...chat({ status: 503, headers: overloaded }), ...refused },
+    'an overload of Envoy for a keyed call': { sent: 'call', reply: { status: 503, headers: overloaded }, ...refused },
+    'an overload of Envoy for a replacement': { ...replace({ status: 503, headers: overloaded }), ...unknown(6) },
+    'a load balancer': { ...chat({ status: 503 }), ...unknown(6) },
+    'a status of overload_statuses': { ...chat({ status: 529 }), ...refused, profile: true },
+    'a project in complete mode': {
+      sent: 'call',
+      reply: { status: 400, body: '{"reason":"r","error_code":"CALLS_COMPLETE_MODE_REQUIRED"}' },
+      ...rejected,
+    },
+    'a 429': { ...chat({ status: 429 }), ...refused },
+    'a 503 with Retry-After': { ...chat({ status: 503, headers: { 'Retry-After': '0' } }), ...refused },
+    'a proven error under 200': { ...chat({ status: 200, body: '{"error":{"code":429,"message":"m"}}' }), ...refused },
+    'another error under 200': { ...chat({ status: 200, body: '{"error":"text"}' }), ...unknown(11) },
+    'an error after half a stream': {
+      ...chat({ status: 200, body: `${half}data: {"error":{"message":"m"}}\n\n`, headers: stream }),
+      ...{ exitCode: 11, applied: 'yes', requests: 1, stored: [11, 'yes'], resumed: 0 },
+    },
+    'a replacement whose object is missing': {
+      ...replace({ status: 404, body: '{"detail":"x","missing_object_digests":["d"]}' }),
+      ...unknown(5),
+    },
+    'a replacement that no route takes': { ...replace({ status: 404, body: '{"detail":"Not Found"}' }), ...rejected },
+    'a replacement with an invalid body': {
+      ...replace({ status: 422, body: '{"detail":[{"loc":["body","payload"],"msg":"m"}]}' }),
+      ...rejected,
+    },
+    'a replacement refused with another 422': { ...replace({ status: 422, body: '{"detail":"m"}' }), ...unknown(5) },
+  };
+
+  it.each(Object.entries(rows))('%s', async (_, row) => {
+    const { sent, reply, exitCode, applied, requests, stored, resumed, profile } = row;
+    const cwd = temporaryDirectory();
+    const flags = profile ? ['--profile', 'work'] : [];
+    if (profile) await run(['profile', 'set', 'work', '--overload-statuses', '529'], { cwd, env: credentials });
+    expect((await send(sent, reply, ['--retries', '1', ...flags], cwd)).requests).toBe(requests);
+    const { error } = await send(sent, reply, ['--retries', '0', ...flags], cwd);
+    expect(error).toMatchObject({ exit_code: exitCode, applied });
+    let isDown = true;
+    const { url, received } = await rawServer((socket) =>
+      socket.end(answer(isDown ? reply : { status: 200, body: results[sent] })),
+    );
+    const env = { ...credentials, SVC_BASE_URL: url };
+    const batch = ['--batch', '-', '-o', 'out.jsonl', '--no-check', '--max-outage', '1s', '--retries', '0', ...flags];
+    const args = [...commands[sent], ...batch];
+    expect((await run(args, { env, cwd, stdin: sentBodies[sent] })).code).toBe(10);
+    const [line] = readFileSync(join(cwd, 'out.jsonl'), 'utf8').split('\n').filter(Boolean);
+    const { exit_code, applied: outcome } = JSON.parse(line ?? '{}');
+    expect([exit_code, outcome]).toEqual(stored);
+    isDown = false;
+    received.length = 0;
+    await run([...args, '--resume'], { env, cwd, stdin: sentBodies[sent] });
+    expect(received.length).toBe(resumed);
+  });
+});
+
 describe('overload_statuses of a profile', () => {
   it('are refusals for chats, and for nothing else', async () => {
     const cwd = temporaryDirectory();

@@ -176,9 +176,7 @@ describe('the GitHub action', () => {
       /^### svc chat: 1 of 3 succeeded\n[\s\S]*expectation failed[^\n]* \| 2 \| line 2, line 3 \|\n/,
     );
     expect(commands).toEqual([
-      expect.stringMatching(
-        /^::error file=prompts\.jsonl,line=2::2 × HTTP 200: expectation failed: --expect-text [^\n]*$/,
-      ),
+      expect.stringMatching(/^::error file=prompts\.jsonl,line=2::2 × expectation failed: --expect-text [^\n]*$/),
     ]);
   });
 

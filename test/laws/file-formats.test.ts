@@ -18,7 +18,8 @@ describe('the reference documents the fields of', () => {
     const cwd = temporaryDirectory();
     writeFileSync(join(cwd, 'in.jsonl'), '{"messages":[{"role":"user","content":"x"}]}\n{"messages":1}\n');
     const args = ['chat', '--batch', 'in.jsonl', '-o', 'out.jsonl', '--expect-text', 'absent'];
-    const response = '{"id":"c","choices":[{"message":{"content":"x"}}],"usage":{"cost":0.1}}';
+    const response =
+      '{"id":"c","choices":[{"message":{"content":"x"}}],"usage":{"cost":0.1,"prompt_tokens_details":{"cached_tokens":1}}}';
     const failed = '{"error":{"message":"no","code":"E7"}}';
     const headers = 'Content-Type: application/json\r\nx-request-id: r\r\nx-ratelimit-limit: 1\r\n';
     const answers = [httpAnswer(response, '200 OK', headers), httpAnswer(failed, '400 Bad', headers)];

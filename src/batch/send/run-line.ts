@@ -319,6 +319,7 @@ function createLineResult(
   { options: { prices }, context: { report } }: BatchJob,
 ): LineResult {
   const response = doc && rootOf(doc);
+  const cost = priceOf(response, prices);
   return {
     status: state.status,
     isUnresolved: state.isUnresolved,
@@ -329,7 +330,7 @@ function createLineResult(
     milliseconds: Math.round(milliseconds),
     httpStatus: failure ? failure.facts.status : status,
     response,
-    cost: facts.cost instanceof RawJson ? Number(facts.cost.text) : priceOf(response, prices),
+    received: cost === undefined || facts.cost !== undefined ? facts : { ...facts, cost: new RawJson(String(cost)) },
     warnings,
   };
 }

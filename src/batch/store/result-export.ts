@@ -7,11 +7,18 @@ import { unreadableInputFailure } from '../../files/read-input.ts';
 import { firstStringMember, getMember, kindOf, numberMember, rawText, rootOf } from '../../json/json-node.ts';
 import { parseJson } from '../../json/parse-json.ts';
 import type { Sink } from '../../output/sink.ts';
+import { createFormulaGuard } from '../../results/format-rows.ts';
 import { compileJqFilter, createJqEngine } from '../../results/jq-filter.ts';
 import { isTableName, openTable, parseDelimiter } from '../read/table-records.ts';
 
 /** Text, or the digits of a number. */
 type Cell = string | readonly [string];
+
+interface JoinOptions {
+  readonly columns?: readonly string[] | undefined;
+  readonly delimiter?: string | undefined;
+  readonly spreadsheetSafe?: true | undefined;
+}
 
 const MAX_ROW_BYTES = 256 * 1024 * 1024;
 
@@ -22,8 +29,7 @@ const MAX_ROW_BYTES = 256 * 1024 * 1024;
  */
 export async function prepareJoin(
   displayPath: string,
-  columns: readonly string[],
-  requestedDelimiter: string | undefined,
+  { columns = [], delimiter: requestedDelimiter, spreadsheetSafe }: JoinOptions,
   context: Context,
 ): Promise<(sink: Sink) => Sink> {
   const { report } = context;
@@ -50,8 +56,10 @@ export async function prepareJoin(
   const toText =
     'map(if . == null then "" elif type == "string" then . elif type == "number" then [tojson] else tojson end)';
   const filter = await compileJqFilter(`[${cells}] | ${toText}`, context, { label: '--columns', runJq });
+  let isAllQuoted = false;
+  const formulas = createFormulaGuard(spreadsheetSafe, report);
   // Not with @csv and @tsv, which escape a NUL, and a tab or a line break, by a backslash.
-  const formatCells = (cells: readonly Cell[]): string =>
+  const joinCells = (cells: readonly Cell[]): string =>
     cells
       .map((cell) => {
         // A number.
@@ -60,6 +68,8 @@ export async function prepareJoin(
         return isQuoted ? `"${cell.replaceAll('"', '""')}"` : cell;
       })
       .join(delimiter);
+  const formatCells = (cells: readonly Cell[]): string =>
+    joinCells(cells.flatMap((cell): readonly Cell[] => (typeof cell === 'string' ? formulas.guard([cell]) : [cell])));
   const path = resolve(context.runtime.cwd, displayPath);
   const { delimiter, preamble, records } = await openTable(
     createReadStream(path),
@@ -73,14 +83,16 @@ export async function prepareJoin(
     const { value } = await records.next().catch((error: unknown) => {
       throw unreadableInputFailure(displayPath, error);
     });
-    return value;
+    if (!value) return undefined;
+    const cells = formulas.guard(value.cells);
+    return cells === value.cells ? value : { ...value, raw: joinCells(cells) };
   };
   const emptyCells = delimiter.repeat(filters.length);
   const isFilled = filters.map(() => false);
   let missingRows = 0;
   const header = await nextRow();
   // Names in quotes that need none: so has every cell.
-  const isAllQuoted = header?.cells.length === header?.raw.split(`"${delimiter}"`).length && header?.raw[0] === '"';
+  isAllQuoted = header?.cells.length === header?.raw.split(`"${delimiter}"`).length && header?.raw[0] === '"';
   let unwritten = `${preamble}${header?.raw}${delimiter}${formatCells(filters.map(({ name }) => name))}\n`;
   let row = 0;
   const rowsUpTo = async (line: number, digest: string | undefined): Promise<string> => {
@@ -126,6 +138,7 @@ export async function prepareJoin(
         await sink.writer.write(`${found.raw}${emptyCells}\n`);
       }
       await sink.commit();
+      await formulas.finish();
       if (missingRows === row)
         return report.warn(
           `no row of ${displayPath} has a result: join the table that --rows sent with the outputs of that batch`,
@@ -146,6 +159,7 @@ const resultColumns = new Map([
   ['prompt_tokens', '.response.usage.prompt_tokens'],
   ['completion_tokens', '.response.usage.completion_tokens'],
   ['cost', '.cost'],
+  ['cached_tokens', '.cached_tokens'],
   ['finish_reason', '.response.choices[0].finish_reason'],
   ['error', '.error.message'],
 ]);

@@ -90,7 +90,7 @@ export const helpTopics: { readonly [name in (typeof helpTopicNames)[number]]: (
       'stdout carries the result and nothing else; notes, warnings and errors go to stderr. On a terminal results are tables or text. In a pipe they are JSON, except the text of a chat. JSON has color only on a terminal; see --color and NO_COLOR.',
       'Numbers are printed with every digit that the service sent. Control characters in text from a service are escaped on a terminal. A file of --output is replaced only when the result is complete.',
     ),
-    flags([...resultFlags('chat'), ...summaryFlags, ...sendingFlags, ...reportFlags]),
+    flags([...resultFlags('rows'), ...summaryFlags, ...sendingFlags, ...reportFlags]),
     prose(`Formats of rows that a chat does not have: ${rowFormats.join(', ')}.`),
     examples('svc chat --local hi --json | jq .usage', 'svc profile list --json'),
   ],

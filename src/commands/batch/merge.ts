@@ -114,5 +114,5 @@ async function prepareExport(
   if (filter) return (sink) => filteredSink(sink, filter, (failure, line) => filterFailure(failure, line, false));
   if (table === undefined && options.outputFormat === undefined) return (sink) => sink;
   const { openAiSink, prepareJoin } = await import('../../batch/store/result-export.ts');
-  return table === undefined ? openAiSink : prepareJoin(table, options.columns ?? [], options.delimiter, context);
+  return table === undefined ? openAiSink : prepareJoin(table, options, context);
 }

@@ -1,4 +1,7 @@
+import { Buffer } from 'node:buffer';
 import { createReadStream } from 'node:fs';
+import { resolve } from 'node:path';
+import { isTableName, openTable } from '../../batch/read/table-records.ts';
 import { compareOutputs, type IndexedOutput } from '../../batch/store/compare-results.ts';
 import { createLineTable } from '../../batch/store/line-table.ts';
 import { MAX_RESULT_BYTES, type OutputPath, readOutput, resolveOutputs } from '../../batch/store/output-file.ts';
@@ -9,13 +12,14 @@ import { rejectReplacedInput } from '../../files/file-replacement.ts';
 import { unreadableInputFailure } from '../../files/read-input.ts';
 import { splitLines } from '../../files/split-lines.ts';
 import type { OptionsOfList } from '../../flag.ts';
-import { rootOf } from '../../json/json-node.ts';
-import { parseJson } from '../../json/parse-json.ts';
-import { addToReport, type BatchReport, createBatchReport } from '../../reports/batch/batch-report.ts';
+import { firstStringMember, getMember, itemsAt, rootOf } from '../../json/json-node.ts';
+import { parseJson, tryParseJson } from '../../json/parse-json.ts';
+import { addToReport, type BatchReport, createBatchReport, truncateSample } from '../../reports/batch/batch-report.ts';
 import { classifyLine, resultLineFacts } from '../../reports/batch/line-facts.ts';
 import { comparisonHtml, reportHtml } from '../../reports/batch/report-html.ts';
 import { comparisonJson, comparisonText, reportJson, reportText } from '../../reports/batch/report-text.ts';
 import { checkHtmlPath, writeReportPage } from '../../reports/report-page.ts';
+import { contentText } from '../../results/chat-text.ts';
 import type { ResultOptions } from '../../results/output-format.ts';
 import { openResultOutput, printResult, resultOf } from '../../results/print-result.ts';
 import type { batchReportFlags } from '../command-flags.ts';
@@ -30,8 +34,11 @@ export async function runBatchReport(
   if (args.length === 0)
     throw usageFailure('batch report needs the output of a batch', 'run: svc batch report out.jsonl');
   const htmlPath = checkHtmlPath(options.html);
-  await rejectReplacedInput('--html', htmlPath, args, runtime.cwd);
+  const inputs = [...args, ...(options.input === undefined ? [] : [options.input])];
+  await rejectReplacedInput('--html', htmlPath, inputs, runtime.cwd);
   const files = await resolveOutputs(args, runtime.cwd);
+  const hasPlot = options.plot === true;
+  const printed = hasPlot ? ({ ...output, format: 'text' } as const) : output;
   if (options.compare) {
     const [first, second] = files;
     if (!first || !second || args.length > 2)
@@ -41,14 +48,17 @@ export async function runBatchReport(
       );
     const reports = [createBatchReport(first.displayPath), createBatchReport(second.displayPath)] as const;
     const comparison = await compareOutputs([await addFile(reports[0], first), await addFile(reports[1], second)]);
+    for (const report of reports) await addPrompts(report, options.input, runtime);
     await writeReportPage(htmlPath, () => comparisonHtml(reports, comparison), context);
     const text = (): string => comparisonText(reports, comparison);
-    await printResult({ ...resultOf(comparisonJson(reports, comparison)), text }, output);
+    await printResult({ ...resultOf(comparisonJson(reports, comparison)), text }, printed);
   } else {
     const report = createBatchReport(args.join(', '));
     for (const file of files) await addFile(report, file);
+    await addPrompts(report, options.input, runtime);
     await writeReportPage(htmlPath, () => reportHtml(report), context);
-    await printResult({ ...resultOf(reportJson(report)), text: () => reportText(report, stdout.columns) }, output);
+    const text = (): string => reportText(report, stdout.columns, hasPlot);
+    await printResult({ ...resultOf(reportJson(report)), text }, printed);
   }
 }
 
@@ -72,4 +82,40 @@ async function addFile(report: BatchReport, file: OutputPath): Promise<IndexedOu
     throw unreadableInputFailure(file.displayPath, error);
   }
   return { ...file, table };
+}
+
+// Of the lines that are samples: the last message of a user, the cells of a row, or the line.
+async function addPrompts(report: BatchReport, path: string | undefined, runtime: Context['runtime']): Promise<void> {
+  if (path === undefined) return;
+  const wanted = new Set([...report.failures.values(), ...report.responses.values()].map(({ line }) => line));
+  const chunks = createReadStream(resolve(runtime.cwd, path));
+  try {
+    for await (const [number, bytes] of isTableName(path) ? tableRows(chunks, path) : inputLines(chunks))
+      if (wanted.has(number)) report.prompts.set(number, truncateSample(promptText(bytes)));
+  } catch (error) {
+    throw unreadableInputFailure(path, error);
+  }
+}
+
+type NumberedText = readonly [number: number, bytes: Buffer];
+
+async function* inputLines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<NumberedText> {
+  for await (const { number, bytes } of splitLines(chunks, MAX_RESULT_BYTES)) if (bytes) yield [number, bytes];
+}
+
+async function* tableRows(chunks: AsyncIterable<Uint8Array>, path: string): AsyncGenerator<NumberedText> {
+  const { records } = await openTable(chunks, path, undefined, MAX_RESULT_BYTES);
+  // The header is no row.
+  let number = -1;
+  for await (const { raw } of records) {
+    number += 1;
+    yield [number, Buffer.from(raw)];
+  }
+}
+
+function promptText(bytes: Buffer): string {
+  const body = tryParseJson(bytes);
+  const messages = itemsAt(getMember(body, 'body') ?? body, 'messages');
+  const asked = messages.findLast((message) => firstStringMember(message, 'role') === 'user') ?? messages.at(-1);
+  return asked ? contentText(asked) : bytes.toString();
 }

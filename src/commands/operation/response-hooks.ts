@@ -63,7 +63,7 @@ export async function readHooks(start: RequestStart, context: Context): Promise<
   if (exported === 'github' && !githubFile)
     throw usageFailure('--export=github needs GITHUB_ENV', 'in a shell, write: eval "$(svc call start --export ...)"');
   return {
-    findings: (draft) => (expect === undefined ? [] : schemaSampleFindings(draft)),
+    findings: (draft) => (expect === undefined || selectsFeedback(draft) ? [] : [unselectedFeedback]),
     textOf: (request) => {
       if (exported === true) return traceExports(runtime.env, sentCall(request));
       if (view !== undefined && view !== 'table') return schemaViewText(view);
@@ -76,7 +76,7 @@ export async function readHooks(start: RequestStart, context: Context): Promise<
         await report.stats(formatChatStats(stats), stats);
       }
       if (githubFile) await appendGithubVariables(githubFile, runtime.env, sentCall(request), doc);
-      await checkSchema?.(doc);
+      await checkSchema?.(doc, request.draft);
       const failure = expectations && expectationFailure(expectations(rootOf(doc), timing.totalMs), {}, request);
       if (failure) throw failure;
     },
@@ -88,12 +88,16 @@ function sentCall({ ids, draft }: PreparedRequest) {
 }
 
 // The service samples the newest payload of each trigger (docs/internals/servers.md). Without a filter it can be of any type.
-function schemaSampleFindings({ doc }: Draft): StreamedFinding[] {
-  if (['feedback_type', 'trigger_ref'].some((name) => firstStringMember(rootOf(doc), name))) return [];
-  const message =
-    'with --expect, the schema depends on whose feedback is the newest; add --feedback-type or --trigger-ref';
-  return [{ level: 'warning', path: '', at: '', message }];
+function selectsFeedback({ doc }: Draft): boolean {
+  return ['feedback_type', 'trigger_ref'].some((name) => firstStringMember(rootOf(doc), name));
 }
+
+const unselectedFeedback: StreamedFinding = {
+  level: 'warning',
+  path: '',
+  at: '',
+  message: 'with --expect, the schema depends on whose feedback is the newest; add --feedback-type or --trigger-ref',
+};
 
 // The hook of `--expect`: throws Failure `safety_check` on drift, or with `--update` writes the file.
 async function openSchemaExpectation(options: RequestOptions, read: BodyInputs['read'], { runtime, report }: Context) {
@@ -128,7 +132,7 @@ async function openSchemaExpectation(options: RequestOptions, read: BodyInputs['
       applied: 'no',
     });
   }
-  return async (doc: JsonDocument): Promise<void> => {
+  return async (doc: JsonDocument, draft: Draft): Promise<void> => {
     const drift = schemaDrift(groupTypes(root.doc), groupTypes(doc));
     if (drift.length === 0) return;
     for (const line of drift) await report.error(line);
@@ -138,7 +142,7 @@ async function openSchemaExpectation(options: RequestOptions, read: BodyInputs['
     if (isCi(runtime.env) && GITHUB_ACTIONS && errorFormat !== 'json')
       await report.error(formatGithubAnnotation({ level: 'error', title, message: drift.join('\n'), at: file }));
     throw new Failure('safety_check', title, {
-      hint: `if this is intended: --expect ${file} --update`,
+      hint: `${selectsFeedback(draft) ? '' : 'add --feedback-type or --trigger-ref; '}if this is intended: --expect ${file} --update`,
       applied: 'yes',
     });
   };

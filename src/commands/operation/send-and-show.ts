@@ -13,6 +13,7 @@ import { Failure, type FailureFacts, toFailure } from '../../errors.ts';
 import { firstStringMember, type JsonDocument, rawText, rootOf } from '../../json/json-node.ts';
 import { RawJson } from '../../json/write-json.ts';
 import { factsFor, type ReceivedFacts } from '../../operations/received-facts.ts';
+import { factText } from '../../output/failure-text.ts';
 import { redactSecretFields } from '../../output/redaction.ts';
 import type { Reporter } from '../../output/reporter.ts';
 import { openSink, type Sink } from '../../output/sink.ts';
@@ -57,7 +58,7 @@ export async function sendAndShow(request: PreparedRequest, start: ShowOptions, 
     error === undefined || error instanceof ClosedPipeError ? undefined : toFailure(error);
   if (error === undefined && doc)
     error = await hooks?.onResponse({ doc, timing, facts }, request).catch((thrown) => markAsApplied(thrown, shown));
-  runReport?.add(1, title, timing.totalMs, failureOf());
+  runReport?.add(1, title, timing.totalMs, { failure: failureOf(), received: facts });
   const reportError: unknown = await runReport?.save().catch((thrown) => markAsApplied(thrown, shown));
   if (reportError !== undefined && error !== undefined) await report.warn(toFailure(reportError).message);
   error ??= reportError;
@@ -137,7 +138,8 @@ async function sendAndPrint(request: PreparedRequest, options: ShowOptions, cont
     const textOf = hooks?.textOf(request);
     const format = settings.format ?? (textOf ? 'text' : defaultFormat(operation.result.as, sink.writer.isTerminal));
     const requestedChoices = requestedChoiceCount(rootOf(draft.doc));
-    const view: ResultView = { operation, format, filter, sink, context, requestedChoices, textOf };
+    const isSpreadsheetSafe = options.options.spreadsheetSafe;
+    const view: ResultView = { operation, format, filter, sink, context, requestedChoices, textOf, isSpreadsheetSafe };
     const sendHooks = { signal, deadline, onAttempt: startSpinner, onRetry: report.note, ...guard };
     outcome = await send(requestContext, sendHooks, runtime);
     const { junit, summary } = options.options;
@@ -161,6 +163,8 @@ async function sendAndPrint(request: PreparedRequest, options: ShowOptions, cont
       throw printError;
     }
     await saving;
+    for (const [name, value] of Object.entries(read.facts))
+      if (name !== 'finish_reasons') await report.detail(factText(name, value));
     for (const warning of warnings) {
       if (settings.isStrict) throw requestFailure('invalid_response', warning, sentFacts(), request);
       await report.warn(warning);

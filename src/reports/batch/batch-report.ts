@@ -1,4 +1,4 @@
-import { firstStringMember, getMember, isTrue, itemsAt, type JsonNode, rawText } from '../../json/json-node.ts';
+import { firstStringMember, getMember, isTrue, itemsAt, type JsonNode, kindOf, rawText } from '../../json/json-node.ts';
 import { chatText, completionChoices } from '../../results/chat-text.ts';
 import { createDistribution, createSpacedSample } from '../distribution.ts';
 import { addResult, createBatchStatistics } from './batch-statistics.ts';
@@ -12,7 +12,8 @@ const MAX_EXPECTATIONS = 50;
 const MAX_SAMPLE_CHARS = 1000;
 
 export function createBatchReport(name: string) {
-  const sample = () => createSpacedSample<{ readonly line: number; readonly text: string }>(MAX_SAMPLES);
+  const sample = () =>
+    createSpacedSample<{ readonly line: number; readonly id: string; readonly text: string }>(MAX_SAMPLES);
   return {
     name,
     statistics: createBatchStatistics(),
@@ -22,6 +23,8 @@ export function createBatchReport(name: string) {
     timeline: createDistribution(1),
     failures: sample(),
     responses: sample(),
+    /** The prompts of lines, if the input is known. */
+    prompts: new Map<number, string>(),
   };
 }
 
@@ -29,7 +32,11 @@ export function addToReport(report: BatchReport, root: JsonNode, status: LineSta
   const { statistics, expectations, timeline, failures, responses } = report;
   addResult(statistics, { ...facts, status });
   const sample = status === 'done' ? responses : failures;
-  sample.add(() => ({ line: facts.line, text: truncateSample(resultText(facts)) }));
+  sample.add(() => {
+    const id = getMember(root, 'id');
+    const text = id && kindOf(id) !== 'null' ? (firstStringMember(root, 'id') ?? rawText(id)) : '';
+    return { line: facts.line, id: truncateSample(text), text: truncateSample(resultText(facts)) };
+  });
   const endedAtMs = Date.parse(firstStringMember(root, 'ended_at') ?? '');
   if (Number.isFinite(endedAtMs)) timeline.add(Math.floor(endedAtMs / 1000), status === 'done' ? 0 : 1);
   for (const one of itemsAt(root, 'expectations')) {

@@ -2,7 +2,7 @@ import type { Failure } from '../../errors.ts';
 import type { InputLine } from '../../files/split-lines.ts';
 import { getMember, type JsonNode, kindOf, rawText, stringOf } from '../../json/json-node.ts';
 import { tryParseJson } from '../../json/parse-json.ts';
-import { usageOf } from '../../operations/received-facts.ts';
+import { addFactTotals, type FactTotals, usageOf } from '../../operations/received-facts.ts';
 import { createDistribution, type Distribution } from '../distribution.ts';
 import type { RunReport } from '../run-report.ts';
 import { countMember, type LineResult, type LineState, type ResultLineFacts, UNSENT } from './line-facts.ts';
@@ -19,26 +19,24 @@ export function createBatchStatistics() {
     latency: createDistribution(1, true),
     promptTokens: createDistribution(1, true),
     completionTokens: createDistribution(1, true),
-    cachedTokens: 0,
-    cost: { sum: 0, count: 0 },
+    totals: new Map() as FactTotals,
+    /** Responses with a cost. */
+    costs: 0,
   };
 }
 
 type ResultFacts = ResultLineFacts & Pick<LineResult, 'status'>;
 
 export function addResult(statistics: BatchStatistics, facts: ResultFacts): void {
-  const { status, message, attempts, milliseconds, response, cost } = facts;
+  const { status, message, attempts, milliseconds, response } = facts;
   statistics.byStatus[status] += 1;
   statistics.retries += Math.max(0, attempts - 1);
   if (status === 'unsent') return;
   if (attempts > 0) statistics.latency.add(milliseconds);
   addTokens(statistics.promptTokens, response, 'prompt_tokens');
   addTokens(statistics.completionTokens, response, 'completion_tokens');
-  statistics.cachedTokens += countMember(getMember(usageOf(response), 'prompt_tokens_details'), 'cached_tokens') ?? 0;
-  if (cost !== undefined) {
-    statistics.cost.sum += cost;
-    statistics.cost.count += 1;
-  }
+  addFactTotals(statistics.totals, facts.received);
+  if (facts.received.cost !== undefined) statistics.costs += 1;
   if (message !== undefined) addCause(statistics, message, facts);
 }
 
@@ -115,7 +113,7 @@ export function createBatchRecord(runReport: RunReport | undefined) {
         tally[result.status === 'unknown' ? 'resendableLines' : 'resendableFailures'] += 1;
       if (result.status !== 'unsent' && result.attempts > 0) tally.sentLines += 1;
       if (result.status === 'unsent') runReport?.addUnsent();
-      else runReport?.add(input.number, caseName(input), result.milliseconds, result.failure);
+      else runReport?.add(input.number, caseName(input), result.milliseconds, result);
     },
     /** Corrects a line that was added: its outcome is unknown after all. */
     revise: (line: number, failure: Failure, earlier: LineState): void => {
@@ -138,6 +136,7 @@ function caseName({ number, bytes }: InputLine): string {
 interface CauseGroup {
   /** The message, split at its variable parts; the parts that differ are masked. */
   messageParts: readonly string[];
+  readonly firstMessage: string;
   readonly httpStatus: number | undefined;
   count: number;
   readonly lines: number[];
@@ -161,6 +160,7 @@ function addCause({ causes }: BatchStatistics, message: string, { line, httpStat
   const key = isNamed ? generalText : OTHER_CAUSES;
   const newGroup = {
     messageParts: isNamed ? messageParts : [OTHER_CAUSES],
+    firstMessage: isNamed ? message.slice(0, MAX_COMPARED_CHARS) : OTHER_CAUSES,
     httpStatus: isNamed ? httpStatus : undefined,
   };
   const group = causes.get(key) ?? { ...newGroup, count: 0, lines: [] };
@@ -177,12 +177,23 @@ function addCause({ causes }: BatchStatistics, message: string, { line, httpStat
 export function sortedCauses({ causes }: BatchStatistics) {
   return [...causes.values()]
     .sort((left, right) => right.count - left.count)
-    .map(({ messageParts, httpStatus, count, lines }) => ({
-      cause: causeText(messageParts, httpStatus),
-      count,
-      lines,
-    }));
+    .map(({ messageParts, firstMessage, httpStatus, count, lines }) => {
+      // A status of success is no cause, and if all words differ or the text of the response does, an example says more.
+      const isExample = isSuccess(httpStatus) || !hasWords(messageParts);
+      const others = isExample && messageParts.join('') !== firstMessage ? ', and others' : '';
+      return { cause: causeText(isExample ? [firstMessage] : messageParts, httpStatus) + others, count, lines };
+    });
 }
+
+function isSuccess(httpStatus = 0): boolean {
+  return httpStatus >= 200 && httpStatus < 300;
+}
+
+function hasWords(messageParts: readonly string[]): boolean {
+  return messageParts.some((part, at) => (at % 2 === 0 || !MASKS.includes(part)) && /\p{L}{2}/u.test(part));
+}
+
+const MASKS = ['the service', '"…"', '#', '…'];
 
 function maskPart(part: string): string {
   if (part.startsWith('http')) return 'the service';
@@ -193,7 +204,7 @@ function maskPart(part: string): string {
 function causeText(messageParts: readonly string[], httpStatus: number | undefined): string {
   const message = messageParts.join('');
   const text = message.length > MAX_CAUSE_CHARS ? `${message.slice(0, MAX_CAUSE_CHARS)}…` : message;
-  return httpStatus === undefined ? text : `HTTP ${httpStatus}: ${text}`;
+  return httpStatus === undefined || isSuccess(httpStatus) ? text : `HTTP ${httpStatus}: ${text}`;
 }
 
 // Lines end in any order.

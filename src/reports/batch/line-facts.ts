@@ -1,6 +1,8 @@
 import type { AppliedState, Failure } from '../../errors.ts';
 import { firstStringMember, getMember, itemsAt, type JsonNode, numberMember } from '../../json/json-node.ts';
-import { usageOf } from '../../operations/received-facts.ts';
+import { RawJson } from '../../json/write-json.ts';
+import { readLineFacts, usageOf } from '../../operations/received-facts.ts';
+import { isEmptyChat } from '../../results/chat-text.ts';
 
 export type LineStatus = 'done' | 'failed' | 'unknown' | 'unsent';
 
@@ -33,7 +35,7 @@ export const UNSENT: LineResult = {
   milliseconds: 0,
   httpStatus: undefined,
   response: undefined,
-  cost: undefined,
+  received: {},
   warnings: [],
 };
 
@@ -53,17 +55,16 @@ export function resultLineFacts(root: JsonNode | undefined) {
     attempts: countMember(root, 'attempts') ?? 0,
     milliseconds: countMember(root, 'ms') ?? 0,
     response: getMember(root, 'response'),
-    /** What the service charged, or what the prices say. */
-    cost: numberMember(root, 'cost'),
+    received: readLineFacts(root, isEmptyChat(getMember(root, 'response'))),
   };
 }
 
 /** The tokens and the cost of a line that was sent; undefined for what is not known. */
-export function spendingOf({ response, cost }: Pick<ResultLineFacts, 'response' | 'cost'>) {
+export function spendingOf({ response, received: { cost } }: Pick<ResultLineFacts, 'response' | 'received'>) {
   const [prompt, completion] = tokenCounts(response);
   return {
     tokens: prompt === undefined && completion === undefined ? undefined : (prompt ?? 0) + (completion ?? 0),
-    cost,
+    cost: cost instanceof RawJson ? Number(cost.text) : undefined,
   };
 }
 

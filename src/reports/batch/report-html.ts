@@ -1,4 +1,5 @@
 import { pluralize } from '../../json/pluralize.ts';
+import { factLines } from '../../operations/received-facts.ts';
 import { formatCount, formatLineRanges, formatMilliseconds, formatNumber } from '../../output/transfer-text.ts';
 import { chartFigure, logAxis, valueAxis } from '../charts.ts';
 import { markedCount } from '../distribution.ts';
@@ -30,6 +31,10 @@ export function reportHtml(report: BatchReport): string {
   return reportPage('Batch report', [
     ['p', { class: 'muted' }, report.name],
     figureList(figures.map(({ label, read, format }) => [label, format(read(report))])),
+    ...reportSection(
+      'Responses',
+      factLines(report.statistics.totals).map((line): Markup => ['p', {}, [line]]),
+    ),
     charts([report]),
     ...reportSection('Expectations', tableOf(['Expectation', 'Passed', 'Pass rate'], expectations)),
     ...details(report),
@@ -56,15 +61,28 @@ export function comparisonHtml(reports: readonly [BatchReport, BatchReport], com
   ]);
 }
 
-function details({ statistics, failures, responses }: BatchReport): Markup[] {
+type Sample = ReturnType<BatchReport['failures']['values']>[number];
+
+function details({ statistics, failures, responses, prompts }: BatchReport): Markup[] {
   const causes = sortedCauses(statistics).map(({ cause, count, lines }) => [
     ...[formatCount(count), cause, formatLineRanges(lines)],
   ]);
-  const samples = (lines: BatchReport['failures']): Markup[] =>
-    tableOf(
-      ['Line', 'Text'],
-      lines.values().map(({ line, text }) => [`${line}`, text]),
+  // Ids and prompts have columns if some line has them.
+  const samples = (lines: BatchReport['failures']): Markup[] => {
+    const all = lines.values();
+    const columns = [
+      ['Line', ({ line }: Sample) => `${line}`],
+      ...(all.some(({ id }) => id) ? [['Id', ({ id }: Sample) => id] as const] : []),
+      ...(all.some(({ line }) => prompts.has(line))
+        ? [['Prompt', ({ line }: Sample) => prompts.get(line) ?? ''] as const]
+        : []),
+      ['Text', ({ text }: Sample) => text],
+    ] as const;
+    return tableOf(
+      columns.map(([heading]) => heading),
+      all.map((sample) => columns.map(([, cell]) => cell(sample))),
     );
+  };
   return [
     ...reportSection('Failures by cause', tableOf(['Lines', 'Cause', 'First lines'], causes)),
     ...reportSection('Samples of failures', samples(failures)),
@@ -80,14 +98,17 @@ function charts(reports: readonly BatchReport[]): Markup {
     const edges = barEdges(all, unit, BAR_COUNT);
     const [first = 0, second = 0, last = 0] = [edges[0], edges[1], edges.at(-1)];
     const format = unit === '' ? formatNumber : formatMilliseconds;
-    const x =
-      unit === '' ? valueAxis(title, [first, last], true) : logAxis(title, first || second / 1.25, last, format);
+    const isSingle = edges.length === 2 && last - first === 1;
+    const isLinear = unit === '' || isSingle;
+    const x = isLinear
+      ? valueAxis(title, [first, last], true, format)
+      : logAxis(title, first || second / 1.25, last, format);
     const bars = all.map((distribution) => distribution.bars(edges));
     const highest = Math.max(...bars.flat().map(({ count }) => count));
     return all.map(({ count, sum, max, percentile }, at) =>
       chartFigure({
         title: titleOf(title, reports, at),
-        summary: `${formatCount(count())} ${pluralize(count(), 'line')}${unit === '' ? `, ${formatNumber(sum())} in all` : ''}, at most ${format(max())}.`,
+        summary: `${formatCount(count())} ${pluralize(count(), 'line')}${unit === '' ? `, ${formatNumber(sum())} in all` : ''}, ${isSingle ? 'each' : 'at most'} ${format(max())}.`,
         ...{ x, yLabel: 'Lines', bars: bars[at] ?? [], highest },
         marks: percentiles
           .map((percent) => ({ percent, value: percentile(percent) }))
@@ -95,7 +116,11 @@ function charts(reports: readonly BatchReport[]): Markup {
       }),
     );
   });
-  return ['div', { class: 'charts' }, [...latency, ...timelines(reports), ...tokens.flat()]];
+  return [
+    'div',
+    { class: `charts ${reports.length > 1 ? 'pairs' : ''}` },
+    [...latency, ...timelines(reports), ...tokens.flat()],
+  ];
 }
 
 function titleOf(title: string, reports: readonly BatchReport[], at: number): string {

@@ -1,5 +1,6 @@
 import { pluralize } from '../../json/pluralize.ts';
 import type { JsonValue } from '../../json/write-json.ts';
+import { type FactTotals, factLines } from '../../operations/received-facts.ts';
 import { formatCount, formatLineRanges, formatMilliseconds, wholeRange } from '../../output/transfer-text.ts';
 import { alignColumns } from '../../results/format-rows.ts';
 import { type Distribution, evenEdges, logEdges, plotBars } from '../distribution.ts';
@@ -9,6 +10,7 @@ import { type BatchStatistics, sortedCauses } from './batch-statistics.ts';
 
 const MAX_SHOWN_CAUSES = 5;
 const BAR_COUNT = 12;
+const PLOT_BAR_COUNT = 24;
 const MAX_SHOWN_LINES = 10;
 
 /** The percentiles of latency that reports show. */
@@ -28,26 +30,19 @@ export function causeLines(statistics: BatchStatistics): string[] {
 const MIN_LATENCIES = 10;
 
 /** Token sums and latency of a batch, one per line. */
-export function statisticsLines({
-  latency,
-  promptTokens,
-  completionTokens,
-  cachedTokens,
-  cost,
-}: BatchStatistics): string[] {
-  const cached = cachedTokens > 0 ? ` (${formatCount(cachedTokens)} cached)` : '';
+export function statisticsLines({ latency, promptTokens, completionTokens, totals }: BatchStatistics): string[] {
   const times = percentiles.map((percent) => `p${percent} ${latency.percentile(percent)} ms`).join(', ');
   return [
     ...(promptTokens.count() + completionTokens.count() > 0
-      ? [`tokens: ${formatCount(promptTokens.sum())} in${cached}, ${formatCount(completionTokens.sum())} out`]
+      ? [`tokens: ${formatCount(promptTokens.sum())} in, ${formatCount(completionTokens.sum())} out`]
       : []),
-    ...(cost.count > 0 ? [`cost: ${formatCost(cost.sum)}`] : []),
+    ...factLines(totals),
     ...(latency.count() >= MIN_LATENCIES ? [`latency: ${times}, max ${latency.max()} ms`] : []),
   ];
 }
 
 /** The report for a terminal of `columns` columns, with histograms. */
-export function reportText({ statistics, expectations }: BatchReport, columns: number): string {
+export function reportText({ statistics, expectations }: BatchReport, columns: number, hasPlot = false): string {
   const { byStatus, retries } = statistics;
   const { done, failed, unknown } = byStatus;
   const counts = [`${formatCount(done)} done`, `${formatCount(failed)} failed`, `${formatCount(unknown)} unknown`];
@@ -55,7 +50,7 @@ export function reportText({ statistics, expectations }: BatchReport, columns: n
   const total = done + failed + unknown;
   const histograms = distributions.flatMap(({ title, unit, of }) => {
     const distribution = of(statistics);
-    const bars = distribution.bars(barEdges([distribution], unit, BAR_COUNT));
+    const bars = distribution.bars(barEdges([distribution], unit, hasPlot ? PLOT_BAR_COUNT : BAR_COUNT));
     const labeled = bars.map(({ from, to, count }) => ({ label: `${wholeRange(from, to)}${unit}`, count }));
     return bars.length === 0 ? [] : [`\n${title}\n${plotBars(labeled, columns)}`];
   });
@@ -67,7 +62,7 @@ export function reportText({ statistics, expectations }: BatchReport, columns: n
 }
 
 export function reportJson({ statistics, expectations }: BatchReport): { readonly [name: string]: JsonValue } {
-  const { byStatus, retries, latency, promptTokens, completionTokens, cachedTokens, cost } = statistics;
+  const { byStatus, retries, latency, promptTokens, completionTokens, totals } = statistics;
   const { done, failed, unknown } = byStatus;
   return {
     lines: done + failed + unknown,
@@ -77,8 +72,10 @@ export function reportJson({ statistics, expectations }: BatchReport): { readonl
     retries,
     failures: sortedCauses(statistics).map(({ cause, count, lines }) => ({ cause, count, first_lines: lines })),
     expectations: Array.from(expectations, ([expectation, counts]) => ({ expectation, ...counts })),
-    tokens: { prompt: promptTokens.sum(), completion: completionTokens.sum(), cached: cachedTokens },
-    ...(cost.count > 0 ? { cost: Number(formatCost(cost.sum)) } : {}),
+    tokens: { prompt: promptTokens.sum(), completion: completionTokens.sum() },
+    ...Object.fromEntries(
+      Array.from(totals, ([name, total]) => [name, total instanceof Map ? Object.fromEntries(total) : total]),
+    ),
     latency_ms: Object.fromEntries([
       ...percentiles.map((percent) => [`p${percent}`, latency.percentile(percent)]),
       ['max', latency.max()],
@@ -132,6 +129,7 @@ interface Figure {
 }
 
 const LATENCY_TOLERANCE = 0.1;
+const COST_TOLERANCE = 0.1;
 
 export const figures: readonly Figure[] = [
   countFigure('Lines', ({ byStatus: { done, failed, unknown } }) => done + failed + unknown),
@@ -141,17 +139,18 @@ export const figures: readonly Figure[] = [
   countFigure('Retries', ({ retries }) => retries, 'worse'),
   countFigure('Prompt tokens', ({ promptTokens }) => promptTokens.sum()),
   countFigure('Completion tokens', ({ completionTokens }) => completionTokens.sum()),
-  countFigure('Cached tokens', ({ cachedTokens }) => cachedTokens),
-  { ...countFigure('Cost', ({ cost }) => cost.sum), format: formatCost },
+  countFigure('Cached tokens', ({ totals }) => sumOf(totals, 'cached_tokens')),
+  { ...countFigure('Cost', ({ totals }) => sumOf(totals, 'cost'), 'worse'), format: String, tolerance: COST_TOLERANCE },
+  countFigure('Empty responses', ({ totals }) => sumOf(totals, 'empty_responses'), 'worse'),
   ...percentiles.map((percent) => ({
     ...countFigure(`Latency p${percent}`, ({ latency }) => latency.percentile(percent), 'worse'),
     ...{ format: formatMilliseconds, tolerance: LATENCY_TOLERANCE },
   })),
 ];
 
-// In whatever currency the service or the prices have.
-function formatCost(cost: number): string {
-  return String(Number(cost.toPrecision(6)));
+function sumOf(totals: FactTotals, name: string): number {
+  const total = totals.get(name);
+  return typeof total === 'number' ? total : 0;
 }
 
 function countFigure(label: string, read: (statistics: BatchStatistics) => number, more?: Figure['more']): Figure {
@@ -196,12 +195,15 @@ export const distributions = [
   { title: 'Completion tokens per line', unit: '', of: ({ completionTokens }: BatchStatistics) => completionTokens },
 ];
 
-/** The edges of the bars that show several of them: of equal ratios for times, of equal widths for tokens. */
+/** The edges of the bars that show several of them: of equal ratios for times, of equal widths for tokens; one bar for one value. */
 export function barEdges(all: readonly Distribution[], unit: string, barCount: number): number[] {
-  const most = Math.max(...all.map(({ max }) => max()));
-  if (unit === '') return evenEdges(most, barCount);
   const filled = all.filter(({ count }) => count() > 0);
-  return logEdges(Math.min(...filled.map(({ percentile }) => percentile(0))), most, barCount > BAR_COUNT ? 10 : 5);
+  const [least, most] = [
+    Math.min(...filled.map(({ percentile }) => percentile(0))),
+    Math.max(...filled.map(({ max }) => max())),
+  ];
+  if (unit === '' || least === most) return filled.length === 0 ? [] : evenEdges(least, most, barCount);
+  return filled.length === 0 ? [] : logEdges(least, most, barCount > BAR_COUNT ? 10 : 5);
 }
 
 function causeLine({ cause, count, lines }: ReturnType<typeof sortedCauses>[number]): string {

@@ -1,6 +1,16 @@
 import { sortIssuesByLocation } from '../../body/body-check.ts';
 import { observeChunks } from '../../http/body-chunks.ts';
-import { formatJsonPath, type JsonPath } from '../../json/json-node.ts';
+import {
+  formatJsonPath,
+  getMember,
+  type JsonNode,
+  type JsonPath,
+  kindOf,
+  membersOf,
+  nodeAtPath,
+  rawText,
+  stringOf,
+} from '../../json/json-node.ts';
 import { formatPosition } from '../../json/utf8.ts';
 import { createTrajectoryChecks } from '../../train/stream/checks.ts';
 import {
@@ -12,7 +22,7 @@ import {
   type TextLocation,
   type TrajectoryPart,
 } from '../../train/stream/reader.ts';
-import { checkAllowingNonFinite, createToolsHasher, lintTrajectory } from './lint-trajectory.ts';
+import { checkAllowingNonFinite, createToolsHasher, lintTrajectory, truncateText } from './lint-trajectory.ts';
 import {
   addTrajectory,
   countGroup,
@@ -55,17 +65,18 @@ export function createLinter(path: JsonPath | undefined, onBytes: (bytes: number
     const index = container === 'in a group' ? checks.lastGroup() : checks.assignedGroup();
     if (index === undefined) return;
     const group = getOrOpenGroup(index, label, location);
-    const path = ['trajectory_groups', index, 'trajectories', group.count];
+    const place = ['trajectory_groups', index, 'trajectories', group.count];
     const facts = lintTrajectory(root, nonFiniteOffsets, (kind, offset, fieldPath, message) =>
       summary.findings.add(kind, () => ({
         at: formatPosition(label, locationInside(bytes, location, offset)),
-        path: formatJsonPath([...path, ...fieldPath]),
+        path: formatJsonPath([...place, ...fieldPath]),
         message,
       })),
     );
-    addTrajectory(group, facts.reward, hashTools(root));
+    const task = group.count === 0 ? taskOf(root, path) : '';
+    addTrajectory(group, facts.reward, hashTools(root), task);
     countTrajectory(summary, facts);
-    summary.largest.add(bytes.length, () => ({ at: formatPosition(label, location), path: formatJsonPath(path) }));
+    summary.largest.add(bytes.length, () => ({ at: formatPosition(label, location), path: formatJsonPath(place) }));
   };
 
   const countBytes = (chunk: Uint8Array): void => {
@@ -116,4 +127,16 @@ export function createLinter(path: JsonPath | undefined, onBytes: (bytes: number
       };
     },
   };
+}
+
+const TASK_KEY = /^(?:task|scenario|problem)(?:[_-]?(?:id|name))?$/i;
+
+// The value that trajectories are grouped by, else the task that their metadata names.
+function taskOf(trajectory: JsonNode, path: JsonPath | undefined): string {
+  const metadata = getMember(trajectory, 'metadata');
+  const named = path
+    ? nodeAtPath(trajectory, path)
+    : metadata && Array.from(membersOf(metadata)).find(({ key }) => TASK_KEY.test(key))?.value;
+  if (!named || !['string', 'number'].includes(kindOf(named))) return '';
+  return truncateText(kindOf(named) === 'string' ? stringOf(named) : rawText(named));
 }

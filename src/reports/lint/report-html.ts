@@ -3,7 +3,7 @@ import { formatByteSize } from '../../files/byte-size.ts';
 import { pluralize } from '../../json/pluralize.ts';
 import { formatNumber } from '../../output/transfer-text.ts';
 import { barsAxis, chartFigure, valueAxis } from '../charts.ts';
-import { type Distribution, markedCount } from '../distribution.ts';
+import { type Distribution, markedCount, sharedBins } from '../distribution.ts';
 import { figureList, type Markup, reportPage, tableOf } from '../report-page.ts';
 import { lintKindNames, lintKinds } from './lint-kinds.ts';
 import type { LintResult } from './linter.ts';
@@ -23,12 +23,57 @@ export function lintHtml(
     const href = linkTo(file, line);
     return href === undefined ? at : ['a', { href }, at];
   };
-  return reportPage('Training data', [['p', { class: 'muted' }, labels.join(', ')], ...lintMarkup(result, place)]);
+  return reportPage('Training data', [
+    ['p', { class: 'muted' }, labels.join(', ')],
+    ...lintMarkup([result], [''], place),
+  ]);
 }
 
-/** The result of lint as figures, charts and findings; those of texts without places have the path only. */
-export function lintMarkup({ summary, problems }: LintResult, place?: (at: string) => Markup): Markup[] {
-  const { bytes, groups, untrainableGroups, trajectories, rewards, findings } = summary;
+/**
+ * Results of lint as figures, charts and findings: of several, with their names, the charts of each kind lie beside each
+ * other and have the same axes. Findings of texts without places have the path only.
+ */
+export function lintMarkup(
+  results: readonly LintResult[],
+  names: readonly string[],
+  place?: (at: string) => Markup,
+): Markup[] {
+  const rows = results.map(({ summary }) => figuresOf(summary));
+  const [first = []] = rows;
+  const figures =
+    results.length === 1
+      ? [figureList(first)]
+      : tableOf(
+          ['Figure', ...names],
+          first.map(([label], at) => [label, ...rows.map((row) => row[at]?.[1] ?? '')]),
+        );
+  return [
+    ...figures,
+    [
+      'div',
+      { class: `charts ${results.length > 1 ? 'pairs' : ''}` },
+      charts(
+        results.map(({ summary }) => summary),
+        names,
+      ),
+    ],
+    ...results.flatMap((result, at) => findingsMarkup(result, names[at] ?? '', place)),
+  ];
+}
+
+function figuresOf({ bytes, groups, untrainableGroups, trajectories, rewards }: LintSummary) {
+  return [
+    ['Groups', formatNumber(groups)],
+    ['Without a training signal', formatNumber(untrainableGroups)],
+    ['Trajectories', formatNumber(trajectories)],
+    ['Rewards', formatNumber(rewards.count)],
+    ['Without a reward', formatNumber(trajectories - rewards.count)],
+    ['Size', formatByteSize(bytes)],
+  ] as const;
+}
+
+function findingsMarkup({ summary, problems }: LintResult, name: string, place?: (at: string) => Markup): Markup[] {
+  const { findings } = summary;
   const section = (
     title: string,
     reason: string,
@@ -45,75 +90,118 @@ export function lintMarkup({ summary, problems }: LintResult, place?: (at: strin
     return section(`${kind}: ${formatNumber(count)} ${pluralize(count, 'finding')}${more}`, lintKinds[kind], examples);
   });
   const all = [...section('Errors and warnings of svc train', '', problems), ...sections];
-  return [
-    figureList([
-      ['Groups', formatNumber(groups)],
-      ['Without a training signal', formatNumber(untrainableGroups)],
-      ['Trajectories', formatNumber(trajectories)],
-      ['Rewards', formatNumber(rewards.count)],
-      ['Without a reward', formatNumber(trajectories - rewards.count)],
-      ['Size', formatByteSize(bytes)],
-    ]),
-    ['div', { class: 'charts' }, charts(summary)],
-    ['h2', {}, 'Findings'],
-    ...(all.length === 0 ? [['p', {}, 'None.'] as const] : all),
-  ];
+  return [['h2', {}, titleOf('Findings', name)], ...(all.length === 0 ? [['p', {}, 'None.'] as const] : all)];
 }
 
-function charts(summary: LintSummary): Markup[] {
-  const { rewards, histogram, deviations, tokens, messages } = summary;
-  const rewardBins = histogram.bins(MAX_CHART_BINS);
-  const deviationBins = deviations.bins(MAX_CHART_BINS).map((bin) => ({ ...bin, bad: markedCount(bin) }));
-  const equal = deviationBins.reduce((sum, { bad }) => sum + bad, 0);
+function titleOf(title: string, name: string): string {
+  return name === '' ? title : `${title}: ${name}`;
+}
+
+// Of each kind, a chart for each summary.
+function charts(summaries: readonly LintSummary[], names: readonly string[]): Markup[] {
+  const rewards = sharedBars(summaries.map(({ histogram }) => histogram));
+  const deviations = sharedBars(summaries.map((summary) => summary.deviations));
+  const equalOf = (at: number): number => (deviations.bars[at] ?? []).reduce((sum, bin) => sum + markedCount(bin), 0);
+  const each = (title: string, chart: (summary: LintSummary, at: number) => Omit<ChartOf, 'title'>): Markup[] =>
+    summaries.map((summary, at) => chartFigure({ title: titleOf(title, names[at] ?? ''), ...chart(summary, at) }));
   return [
-    chartFigure({
-      title: 'Rewards',
-      summary: `${formatNumber(rewards.count)} ${pluralize(rewards.count, 'reward')}: ${rewardsText(summary)}.`,
-      ...{ x: barsAxis('Reward', rewardBins), yLabel: 'Trajectories', bars: rewardBins },
-      marks: Number.isFinite(rewards.mean)
-        ? [{ value: rewards.mean, label: `mean ${formatNumber(rewards.mean)}` }]
+    ...each('Rewards', (summary, at) => ({
+      summary: `${formatNumber(summary.rewards.count)} ${pluralize(summary.rewards.count, 'reward')}: ${rewardsText(summary)}.`,
+      ...{ x: barsAxis('Reward', rewards.range), yLabel: 'Trajectories' },
+      ...{ bars: rewards.bars[at] ?? [], highest: rewards.highest },
+      marks: Number.isFinite(summary.rewards.mean)
+        ? [{ value: summary.rewards.mean, label: `mean ${formatNumber(summary.rewards.mean)}` }]
         : [],
-    }),
-    chartFigure({
-      title: 'Differences within groups',
-      summary: `Of ${formatNumber(deviations.count())} groups with several rewards, ${formatNumber(equal)} have no difference.`,
-      x: barsAxis('Standard deviation of the rewards of a group', deviationBins),
-      ...{ yLabel: 'Groups', bars: deviationBins, badLabel: 'Without a difference' },
-    }),
-    groupChart(summary),
-    seriesChart('Rewards by policy version', 'Policy version', summary.byPolicy),
-    seriesChart('Rewards by position', 'Position of the trajectory in the data', summary.byPosition),
-    lengthChart('Tokens', 'Generated tokens with logprobs', tokens),
-    lengthChart('Messages', 'Messages and choices', messages),
+    })),
+    ...each('Differences within groups', (summary, at) => ({
+      summary: `Of ${formatNumber(summary.deviations.count())} groups with several rewards, ${formatNumber(equalOf(at))} have no difference.`,
+      x: barsAxis('Standard deviation of the rewards of a group', deviations.range),
+      ...{ yLabel: 'Groups', badLabel: 'Without a difference', highest: deviations.highest },
+      bars: (deviations.bars[at] ?? []).map((bin) => ({ ...bin, bad: markedCount(bin) })),
+    })),
+    ...groupCharts(summaries, each),
+    ...seriesCharts(
+      'Rewards by policy version',
+      'Policy version',
+      summaries.map(({ byPolicy }) => byPolicy),
+      each,
+    ),
+    ...seriesCharts(
+      'Rewards by position',
+      'Position of the trajectory in the data',
+      summaries.map(({ byPosition }) => byPosition),
+      each,
+    ),
+    ...lengthCharts(
+      'Tokens',
+      'Generated tokens with logprobs',
+      summaries.map(({ tokens }) => tokens),
+      each,
+    ),
+    ...lengthCharts(
+      'Messages',
+      'Messages and choices',
+      summaries.map(({ messages }) => messages),
+      each,
+    ),
   ];
 }
 
-function lengthChart(title: string, label: string, lengths: Distribution): Markup {
-  const bars = lengths.bins(MAX_CHART_BINS);
-  const summary = `${label}, ${formatNumber(lengths.sum())} in all, at most ${formatNumber(lengths.max())}.`;
-  const x = barsAxis(`${title} per trajectory`, bars, true);
-  return chartFigure({ title, summary, x, yLabel: 'Trajectories', bars });
+type ChartOf = Parameters<typeof chartFigure>[0];
+
+type ForEach = (title: string, chart: (summary: LintSummary, at: number) => Omit<ChartOf, 'title'>) => Markup[];
+
+// Bars with the same edges, what they span, and the highest of all.
+function sharedBars(all: readonly Distribution[]) {
+  const bars = sharedBins(all, MAX_CHART_BINS);
+  const highest = Math.max(0, ...bars.flat().map(({ count }) => count));
+  return { bars, highest, range: bars.find((own) => own.length > 0) ?? [] };
 }
 
-function groupChart({ groupSample, groups }: LintSummary): Markup {
-  const points = groupSample.values().map((group) => {
-    const { count, min, max, mean } = group.rewards;
-    const range = { mean, min: Number(min), max: Number(max) };
-    return { from: group.index, to: group.index + 1, count, ...range, isBad: !isTrainable(group.rewards) };
-  });
-  const some = points.length < groupSample.count() ? ` ${points.length} groups are shown, evenly spaced.` : '';
-  return chartFigure({
-    title: 'Rewards of each group',
-    summary: `From the lowest to the highest reward of each group, and their mean; groups without a training signal are marked.${some}`,
-    x: valueAxis('Group', [0, Math.max(0, groups - 1)], true),
-    ...{ yLabel: 'Reward', points },
+function lengthCharts(title: string, label: string, all: readonly Distribution[], each: ForEach): Markup[] {
+  const { bars, highest, range } = sharedBars(all);
+  const x = barsAxis(`${title} per trajectory`, range, true);
+  const limits = (one: Distribution | undefined): string => {
+    const [least = 0, most = 0] = [one?.percentile(0), one?.max()];
+    const extent = least === most ? `each ${formatNumber(most)}` : `${formatNumber(least)} to ${formatNumber(most)}`;
+    return one && one.count() > 0 ? `, ${formatNumber(one.sum())} in all, ${extent}` : '';
+  };
+  return each(title, (_, at) => ({
+    summary: `${label}${limits(all[at])}.`,
+    ...{ x, yLabel: 'Trajectories', bars: bars[at] ?? [], highest },
+  }));
+}
+
+function groupCharts(summaries: readonly LintSummary[], each: ForEach): Markup[] {
+  const points = summaries.map(({ groupSample }) =>
+    groupSample.values().map(({ rewards, index, task }) => {
+      const { count, min, max, mean } = rewards;
+      const range = { mean, min: Number(min), max: Number(max) };
+      const name = task === '' ? {} : { name: `${formatNumber(index)}: ${task}` };
+      return { from: index, to: index + 1, count, ...range, ...name, isBad: !isTrainable(rewards) };
+    }),
+  );
+  const x = valueAxis('Group', [0, Math.max(0, ...summaries.map(({ groups }) => groups - 1))], true);
+  const values = points.flat().flatMap(({ min, max }) => [min, max]);
+  return each('Rewards of each group', ({ groupSample }, at) => {
+    const own = points[at] ?? [];
+    const some = own.length < groupSample.count() ? ` ${own.length} groups are shown, evenly spaced.` : '';
+    return {
+      summary: `From the lowest to the highest reward of each group, and their mean; groups without a training signal are marked.${some}`,
+      ...{ x, yLabel: 'Reward', points: own, values },
+    };
   });
 }
 
-function seriesChart(title: string, label: string, rewards: Distribution): Markup {
-  const points = rewards.bins(MAX_SERIES_BINS);
+function seriesCharts(title: string, label: string, all: readonly Distribution[], each: ForEach): Markup[] {
+  const points = sharedBins(all, MAX_SERIES_BINS);
+  const filled = points.flat().filter(({ count }) => count > 0);
+  const x = valueAxis(
+    label,
+    filled.map(({ from }) => from),
+    true,
+  );
+  const values = filled.flatMap(({ min, max }) => [min, max]);
   const summary = 'Mean reward, and the range from the lowest to the highest one.';
-  const positions = points.map(({ from }) => from);
-  const x = valueAxis(label, positions, true);
-  return chartFigure({ title, summary, x, yLabel: 'Reward', points });
+  return each(title, (_, at) => ({ summary, x, yLabel: 'Reward', points: points[at] ?? [], values }));
 }

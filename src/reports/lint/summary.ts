@@ -53,12 +53,13 @@ export type GroupStats = ReturnType<typeof createGroupStats>;
 
 /** `index` is its position among all groups, from 0. */
 export function createGroupStats(index: number, label: string, location: TextLocation) {
-  // `tools` is the hash of the tools of its first trajectory.
-  return { index, label, location, count: 0, rewards: createRewardStats(), tools: '', hasMixedTools: false };
+  // `tools` is the hash of the tools of its first trajectory, and `task` its task.
+  const [tools, task] = ['', ''];
+  return { index, label, location, task, count: 0, rewards: createRewardStats(), tools, hasMixedTools: false };
 }
 
-export function addTrajectory(group: GroupStats, reward: string | undefined, tools: string): void {
-  if (group.count === 0) group.tools = tools;
+export function addTrajectory(group: GroupStats, reward: string | undefined, tools: string, task = ''): void {
+  if (group.count === 0) Object.assign(group, { tools, task });
   else if (tools !== group.tools) group.hasMixedTools = true;
   group.count += 1;
   if (reward !== undefined) addReward(group.rewards, reward);
@@ -136,7 +137,8 @@ export function countGroup(summary: LintSummary, group: GroupStats): void {
   const add = (kind: LintKind, message: string): void =>
     summary.findings.add(kind, () => {
       const path = formatJsonPath(['trajectory_groups', group.index]);
-      return { at: formatPosition(group.label, group.location), path, message };
+      const task = group.task === '' ? '' : ` (task ${group.task})`;
+      return { at: formatPosition(group.label, group.location), path, message: `${message}${task}` };
     });
   if (size === 0) add('empty-group', 'has no trajectories');
   if (size === 1) add('single-trajectory', 'has only one trajectory, so there is nothing to compare it with');

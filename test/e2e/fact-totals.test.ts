@@ -1,0 +1,80 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { run } from '../support/process.ts';
+import { httpAnswer, rawServer } from '../support/raw-server.ts';
+import { temporaryDirectory } from '../support/svc.ts';
+
+interface Answer {
+  readonly text: string;
+  readonly reason: string;
+  readonly headers?: string;
+  readonly usage?: object;
+}
+
+const usage = { prompt_tokens: 9, completion_tokens: 2 };
+const answers: readonly Answer[] = [
+  { text: 'a', reason: 'stop', usage: { ...usage, cost: 0.1, prompt_tokens_details: { cached_tokens: 4 } } },
+  { text: 'b', reason: 'stop', usage: { ...usage, cost: 0.2, prompt_tokens_details: { cached_tokens: 8 } } },
+  { text: 'c', reason: 'length', headers: 'x-litellm-response-cost: 0.3\r\nx-request-id: r-3\r\n', usage },
+  { text: '', reason: 'stop' },
+];
+
+function answerFor(text: string): string {
+  const {
+    text: content = '',
+    reason = '',
+    headers = '',
+    usage: used = {},
+  } = answers[Number(/line (\d)/.exec(text)?.[1])] ?? {};
+  const body = { model: 'm', choices: [{ index: 0, message: { content }, finish_reason: reason }], usage: used };
+  return httpAnswer(JSON.stringify(body), '200 OK', headers);
+}
+
+async function serve() {
+  const { url } = await rawServer((socket, request) => socket.end(answerFor(request.toString())));
+  return { SVC_TOKEN: 'token-1', SVC_MODEL: 'm', SVC_BASE_URL: url };
+}
+
+const body = (at: number): string => JSON.stringify({ messages: [{ role: 'user', content: `line ${at}` }] });
+
+it('a batch counts finish reasons, empty responses, cost and cached tokens, in every report', async () => {
+  const cwd = temporaryDirectory();
+  const env = await serve();
+  writeFileSync(join(cwd, 'rows.csv'), `prompt\n${answers.map((_, at) => `line ${at}\n`).join('')}`);
+  const args = ['chat', '--rows', 'rows.csv', '{{prompt}}', '-o', 'out.jsonl', '--summary', 's.md', '--junit', 'j.xml'];
+  const sent = await run(args, { env, cwd });
+  const totals = ['cost: 0.6', 'cached tokens: 12', 'finish reasons: stop 3, length 1', 'empty responses: 1'];
+  const report = await run(['batch', 'report', 'out.jsonl', '--format', 'text', '--html', 'report.html'], { cwd });
+  const [summary, page, junit] = ['s.md', 'report.html', 'j.xml'].map((name) => readFileSync(join(cwd, name), 'utf8'));
+  for (const text of [sent.stderr, report.stdout, summary, page])
+    for (const total of totals) expect(text).toContain(total);
+  expect(junit).toContain('<property name="cost" value="0.3"/>');
+  expect(junit).toContain('<property name="request_id" value="r-3"/>');
+  const json = await run(['batch', 'report', 'out.jsonl', '--json'], { cwd });
+  expect(JSON.parse(json.stdout)).toMatchObject({
+    cost: 0.6,
+    cached_tokens: 12,
+    finish_reasons: { stop: 3, length: 1 },
+    empty_responses: 1,
+  });
+  const columns = ['--join', 'rows.csv', '--columns', 'text,cost,cached_tokens', '-o', 'joined.csv'];
+  await run(['batch', 'merge', 'out.jsonl', ...columns], { cwd });
+  const table = readFileSync(join(cwd, 'joined.csv'), 'utf8').split(/\r?\n/);
+  expect(table).toEqual(expect.arrayContaining(['line 0,a,0.1,4', 'line 2,c,0.3,']));
+});
+
+it('the facts of a response that succeeded are under -v', async () => {
+  const env = await serve();
+  const { code, stderr } = await run(['chat', 'line 2', '-v', '--no-stdin'], { env });
+  expect([code, stderr]).toEqual([0, expect.stringMatching(/^request id: r-3\ncost: 0\.3$/m)]);
+});
+
+it('a group of failures under status 200 names neither the status nor only what differs', async () => {
+  const cwd = temporaryDirectory();
+  const env = await serve();
+  const args = ['chat', '--batch', '-', '-o', 'out.jsonl', '--expect-text', 'river', '--concurrency', '1'];
+  const { code, stderr } = await run(args, { env, cwd, stdin: [0, 1].map(body).join('\n') });
+  expect(code).toBe(10);
+  expect(stderr).toContain('2 × expectation failed: --expect-text river: no match in "a", and others (lines 1-2)');
+});
