@@ -341,6 +341,78 @@ describe.skipIf(!executablePath).each(stores)('the page in a browser, on %s', { 
     expect(await row.locator('td').nth(7).innerText()).toBe(' -1.7e308 to 1e400');
   });
 
+  test('finds the slowest failed trace with two actions, by mouse and by keyboard', async () => {
+    const page = await openPage('#calls');
+    const traceOf = (at: number): string => `0199f3c0-5f3a-7c21-9b6e-6000000000${10 + at}`;
+    const idOf = (at: number): string => `0199f3c0-5f3a-7c21-9b6e-7000000000${10 + at}`;
+    // The slowest one did not fail.
+    for (const [at, exitCode, ms] of [
+      [1, 1, 4000],
+      [2, 0, 9000],
+      [3, 1, 6000],
+      [4, 1, 5000],
+    ] as const) {
+      const body = call(1, undefined, `trace-${at}`).replace(callId(1), idOf(at)).replace(trace, traceOf(at));
+      await post(served, '/call/start', body);
+      const end = `{"project_id":"a/b","feedback_id":"none","feedback_type":"exit","svc_ref":"svc:///a/b/call/${idOf(at)}","payload":{"exit_code":${exitCode},"duration_ms":${ms}}}`;
+      await post(served, '/feedback/replace', end);
+    }
+    const names = async (): Promise<string[]> => page.locator('td.main .opener').allInnerTexts();
+    await page.getByRole('button', { name: 'Duration' }).click();
+    await page.getByText('✕ Failed').click();
+    await eventually(names).toEqual(['trace-3', 'trace-4', 'trace-1', 'root']);
+    expect(await page.locator('th[aria-sort=descending]').innerText()).toMatch(/^Duration/);
+    expect(page.url()).toContain('#calls?sort=duration&failed=yes');
+    await page.getByRole('button', { name: 'Clear' }).click();
+    await eventually(names).toHaveLength(5);
+    await page.locator('#sort-duration').focus();
+    await page.keyboard.press('Enter');
+    await eventually(names).toEqual(['trace-2', 'trace-3', 'trace-4', 'trace-1', 'root']);
+    await page.locator('input[value=yes]').focus();
+    await page.keyboard.press('Space');
+    await eventually(names).toEqual(['trace-3', 'trace-4', 'trace-1', 'root']);
+    expect(await findings(page)).toEqual([]);
+    await page.locator('input[name=duration]').fill('long');
+    await page.getByText('✕ duration "long" must be one like').waitFor();
+  });
+
+  test('draws two jobs beside each other on the same axes, and keeps all columns beside a record', async () => {
+    const page = await openPage('#jobs', { width: 1440 });
+    const trajectories = [3, 9].map((reward) => `{"reward":${reward},"messages_and_choices":[]}`).join();
+    const body = `{"model_id":"${callId(9)}","trajectory_groups":[{"trajectories":[${trajectories}]}],"experimental_config":{"name":"other"}}`;
+    await post(served, '/v1/preview/training-jobs', body);
+    await page.locator('.opener', { hasText: 'other' }).click();
+    await page.locator('#compare').selectOption({ index: 1 });
+    await page.locator('figure', { hasText: 'Rewards: other' }).waitFor();
+    const ticks = (at: number): Promise<string[]> =>
+      page.locator('figure').nth(at).locator('text[dy="16"]').allTextContents();
+    const tops = await page.locator('figure').evaluateAll((all) => all.map(({ offsetTop }) => offsetTop));
+    expect([tops[0], await ticks(0)]).toEqual([tops[1], await ticks(1)]);
+    expect(await page.locator('#panel thead').first().innerText()).toMatch(/Figure\s+other/);
+    const columns = 'document.querySelector("#list").scrollWidth <= document.querySelector("#list").clientWidth';
+    expect(await page.evaluate(columns)).toBe(true);
+    await expectReadable(page);
+  });
+
+  test('says with which command an empty list is filled', async () => {
+    served = await serve(['--data', newData(), '--no-auth']);
+    const page = await browser.newPage();
+    onTestFinished(() => page.close());
+    for (const [view, row] of [
+      ['calls', 'hello'],
+      ['feedback', 'quality'],
+      ['chats', 'Say hello.'],
+    ] as const) {
+      await page.goto(`${served.url}/#${view}`);
+      const command = await page.locator('.empty pre').innerText();
+      const [, setting = '', args = ''] = /^(SVC_BASE_URL=\S+) svc (.*)$/s.exec(command) ?? [];
+      const credentials = { SVC_TOKEN: 'x', SVC_USERNAME: 'x', SVC_PASSWORD: 'x' };
+      const { code, stderr } = await inShell(`${setting} svc ${args}`, { env: credentials });
+      expect(code, stderr).toBe(0);
+      await page.locator('td.main', { hasText: row }).waitFor();
+    }
+  });
+
   test('finds the slowest call of a trace, its inputs and its score with two actions', async () => {
     const page = await openPage('#calls');
     await page.locator('.opener').first().click();

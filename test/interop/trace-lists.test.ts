@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { postgresTables } from '../../src/local-service/store/tables.ts';
 import { noPostgres, type PostgresServer, postgresServer } from '../support/postgres.ts';
 import { run, type Served, serve } from '../support/process.ts';
 import { temporaryDirectory } from '../support/svc.ts';
@@ -245,4 +246,20 @@ describe.each(stores)('the list of traces, on %s', { timeout: LIMIT_MS }, (name,
         expect([sort, order, seen.length, new Set(seen).size]).toEqual([sort, order, 120, 120]);
       }
   });
+});
+
+it.skipIf(Boolean(reason))('lists the traces that svc 0.2 stored in PostgreSQL', { timeout: LIMIT_MS }, async () => {
+  const url = server?.newDatabase() ?? '';
+  const { original, later } = postgresTables;
+  const statements = [
+    'create schema svc',
+    'create table svc.schema_version (version integer not null)',
+    'insert into svc.schema_version values (4)',
+    ...[...original, ...later],
+    `insert into svc.calls (project_id, id, trace_id, start, created_at)
+      values ('a/b', 'c', 'd', '{"op_name":"x","otel_dump":${JSON.stringify(spanJson({ trace: 1, id: 1, name: 'x', atMs: 5, nanoseconds: 2e9, error: '' }))}}', ${start})`,
+  ];
+  server?.query(url, statements.join(';\n'));
+  const { rows } = await get<{ rows: Row[] }>(await serve(['--data', url]), 'calls');
+  expect(rows).toMatchObject([{ name: 'x', durationMs: 2000, failed: 1, calls: 1 }]);
 });

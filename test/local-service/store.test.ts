@@ -5,6 +5,7 @@ import Database from 'libsql';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { Failure } from '../../src/errors.ts';
 import { APPLICATION_ID, openStore, SCHEMA_VERSION } from '../../src/local-service/store/open-store.ts';
+import { embeddedTables } from '../../src/local-service/store/tables.ts';
 import { temporaryDirectory } from '../support/svc.ts';
 
 /** A database file that these statements made. */
@@ -140,6 +141,35 @@ describe('the database', () => {
     expect(feedback).toMatchObject({ seq: 7, svc_ref: 'svc:///a/b/call/c' });
     const calls = opened[0]?.all('select project_id, id, trace_id, start, created_at from calls');
     expect(calls).toMatchObject([{ project_id: 'a/b', id: 'c', trace_id: 'd', start: '{}', created_at: 1 }]);
+  });
+
+  it('of version 6 is converted with the ends and failures of its records', async () => {
+    const span = '{"startTimeUnixNano":"1000000","endTimeUnixNano":"3500000","status":{"code":2}}';
+    const path = made(
+      ...[...embeddedTables.original, ...embeddedTables.later],
+      `insert into calls (project_id, id, trace_id, start, created_at) values
+        ('a/b', 'c', 'd', '{"op_name":"x","started_at":"2026-01-01T00:00:00.0015Z","otel_dump":${span}}', 7),
+        ('a/b', 'e', 'f', 'no JSON', 8)`,
+      `insert into feedback (project_id, id, feedback_type, payload, record, svc_user_id, created_at)
+        values ('a/b', 'g', 't', '{"score":0.5,"exit_code":1}', '{}', 'u', 1)`,
+      ours,
+      'pragma user_version = 6',
+    );
+    const [store, fresh] = await Promise.all([openStore(path), openStore(join(temporaryDirectory(), 'new.db'))]);
+    onTestFinished(() => [store, fresh].forEach(({ close }) => void close()));
+    const tables = 'select type, name, sql from sqlite_master order by type, name';
+    expect(store.all(tables)).toEqual(fresh.all(tables));
+    expect(store.all('select name, started_ms, duration_ms, failed from calls order by id')).toMatchObject([
+      { name: 'x', started_ms: Date.UTC(2026, 0, 1) + 1.5, duration_ms: 2.5, failed: 1 },
+      { name: null, started_ms: 0, duration_ms: null, failed: 0 },
+    ]);
+    expect(store.all('select fact, low, high, failed from feedback')).toMatchObject([
+      { fact: 'score=0.5', low: 0.5, high: 1, failed: 1 },
+    ]);
+    expect(store.all('select trace_id, stale from traces order by trace_id')).toMatchObject([
+      { trace_id: 'd', stale: 1 },
+      { trace_id: 'f', stale: 1 },
+    ]);
   });
 
   it.each<[string, () => string, RegExp]>([

@@ -75,7 +75,7 @@ async function render() {
   const { trace: traceId, id } = state.parameters;
   drawNavigation();
   drawFilters();
-  document.body.className = `${id === undefined ? '' : 'has-panel'} ${traceId === undefined ? '' : 'in-trace'}`;
+  document.body.className = `${state.table} ${id === undefined ? '' : 'has-panel'} ${traceId === undefined ? '' : 'in-trace'}`;
   list.hidden = traceId !== undefined;
   trace.hidden = !list.hidden;
   panel.hidden = id === undefined;
@@ -109,7 +109,8 @@ function drawFilters() {
   const values = [...fields, ...['sort', 'order'].map((name) => ({ name, value: state.parameters[name] ?? '' }))];
   for (const { name, value } of values) {
     const field = filters.elements.namedItem(name);
-    if (field && (typing === undefined || field !== document.activeElement)) field.value = value;
+    if (field instanceof RadioNodeList) for (const radio of field) radio.checked = radio.value === value;
+    else if (field && (typing === undefined || field !== document.activeElement)) field.value = value;
   }
   if (fields.slice(3).some(({ value }) => value)) filters.querySelector('details').open = true;
   filters.querySelector('button').hidden = describe(state) === '';
