@@ -63,8 +63,8 @@ function fieldNotes(field: Field): string {
 }
 
 // Values that svc fills in have a separate note.
-function summaryText({ summary, fill }: Field): string {
-  return fill ? summary.replace(/ \(default: [^)]*\)/, '') : summary;
+function summaryText({ summary, defaultsTo, fill }: Field): string {
+  return fill || defaultsTo === undefined ? summary : `${summary} (default: ${defaultsTo})`;
 }
 
 const fillNotes = {

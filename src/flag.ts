@@ -50,8 +50,14 @@ export function flagGroup<const Forms extends FlagForms>(group: string, flags: F
   return Object.entries(flags).map(([form, details]) => ({
     ...parseFlagForm(form),
     group,
-    ...(typeof details === 'string' ? { summary: details } : details),
+    ...(typeof details === 'string' ? { summary: details } : withDefault(details)),
   }));
+}
+
+/** The details of a flag whose summary also says its default. */
+export function withDefault<Details extends Pick<Flag, 'summary' | 'default'>>(details: Details): Details {
+  const { summary, default: fallback } = details;
+  return fallback === undefined ? details : { ...details, summary: `${summary} (default: ${fallback})` };
 }
 
 function parseFlagForm(form: string): Pick<Flag, 'name' | 'short' | 'takes' | 'value'> {

@@ -167,8 +167,9 @@ function locateFinding(draft: Draft, finding: Finding, operation: Operation, str
 }
 
 // `--set x=1` is a string; only `:=` is JSON. A field that only the service sets is to be removed instead.
-function flagHint(label: string, { code, message }: Finding, { fields }: FlagTarget): string {
-  if (code !== 'invalid' || message.endsWith('; remove it')) return '';
+function flagHint(label: string, { code, path }: Finding, { fields, path: target }: FlagTarget): string {
+  const isReadOnly = path.length === target.length + 1 && fields[String(path.at(-1))]?.isReadOnly;
+  if (code !== 'invalid' || isReadOnly) return '';
   if (label.startsWith('--set ')) return `; to set JSON, write ${label}:=...`;
   const takesAge = Object.entries(fields).some(
     ([name, { acceptsAge }]) => acceptsAge && label === `--${flagName(name)}`,

@@ -230,7 +230,7 @@ async function fieldEdit(path: JsonPath, field: Field, value: FlagValue, inputs:
 // `@x` are strings.
 function argumentToJson({ type }: Shape, word: string): string | undefined {
   const number = word.replace(/^\+(?=[\d.])/, '').replace(/^(-?)(?=\.\d)/, '$10');
-  if (type === 'integer') return /^-?(?:0|[1-9]\d*)$/.test(number) ? number : undefined;
+  if (type === 'integer') return /^-?(?:0|[1-9]\d*)$/.test(word) ? word : undefined;
   if (type === 'number') return /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(number) ? number : undefined;
   return JSON.stringify(word);
 }
@@ -255,6 +255,8 @@ async function readJsonArgument(word: string, label: string, path: string, { rea
       ? parseJsonSource(label, word)
       : parseJsonSource(file === '-' ? 'stdin' : file, await read(file));
   if (!isIssue(source)) return source;
-  const hint = /^[\w./~-]+\.\w+$/.test(word) ? `; to read a file, write @${word}` : '';
+  const isFileName = /^[\w./~-]+\.\w+$/.test(word);
+  const example = `; write JSON, such as ${label} '{"a": 1}' or '["a"]', or ${label} @file.json`;
+  const hint = isFileName ? `; to read a file, write @${word}` : file === undefined ? example : '';
   return { ...source, path, message: source.message + hint };
 }

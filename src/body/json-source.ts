@@ -53,7 +53,9 @@ export function parseJsonSource(label: string, bytes: Uint8Array | string): Json
 /** The text of some bytes. Throws Failure `body` if they are not UTF-8. */
 export function decodeUtf8Text(label: string, bytes: Uint8Array): string {
   const { name, hint } = foreignFormat(Buffer.from(bytes.subarray(0, 1024))) ?? {};
-  if (name !== undefined) throw new Failure('body', `${label} is ${name}`, { hint, applied: 'no' });
+  // The reader of JSON names what is compressed.
+  if (name !== undefined && !name.startsWith('compressed'))
+    throw new Failure('body', `${label} is ${name}`, { hint, applied: 'no' });
   try {
     return decodeUtf8(bytes).toString();
   } catch (error) {

@@ -1,12 +1,12 @@
 import type { Command } from '../command.ts';
 import { credentialFlags, yesFlag } from '../commands/command-flags.ts';
 import { type Setting, type StoredOptions, settingFlag, settings } from '../config/settings.ts';
-import { type FlagList, joinFlags } from '../flag.ts';
+import { type FlagList, joinFlags, withDefault } from '../flag.ts';
 import { command, defineCommands } from './shared-flags.ts';
 
 function selectedProfileFlag(): FlagList<{ readonly profile: string | undefined }> {
-  const summary = 'Profile to use (default: the one in use, else "default")';
-  return [{ ...settingFlag('profile'), group: 'Common', summary }];
+  const details = withDefault({ summary: 'Profile to use', default: 'the one in use, else "default"' });
+  return [{ ...settingFlag('profile'), group: 'Common', ...details }];
 }
 
 function loginSettingFlags(): FlagList<

@@ -43,7 +43,8 @@ function missingCommand({ typed, words, tokens }: PreparedCommandLine): Failure 
     const { form = '' } = unknown;
     if (/^--(help|version)$/.test(form)) return usageFailure(`${form} takes no value`, `write: svc ${form}`);
     const known = otherToolsHint(form);
-    const hint = (known && synonymHint(known)) || 'run: svc --help';
+    const [near] = closestMatches(form, sharedFlags().flatMap(flagForms));
+    const hint = (known && synonymHint(known)) || near || 'run: svc --help';
     return usageFailure(`unknown flag "${form}"`, hint.startsWith('-') ? `did you mean ${hint}?` : hint);
   }
   const commands = new Set(commandsIn(words).flatMap(({ words: path }) => path[words.length] ?? []));
@@ -90,10 +91,12 @@ function unknownCommand(words: readonly string[], next = ''): Failure {
   );
   const inGroups = nested.filter(({ words: path }) => [words[0], nearNested[0]].includes(path.at(-1)));
   const meant = [...near.map((word) => `${name} ${word}`), ...inGroups.map((one) => `svc ${one.name}`)].slice(0, 3);
+  const otherwise =
+    group.length > 0 ? `write one of: ${siblings.map((word) => `${name} ${word}`).join(', ')}` : `run: ${name} --help`;
   const known = otherToolsHint([...words, next].join(' ')) ?? otherToolsHint(words.join(' '));
   return usageFailure(
     `unknown command ${JSON.stringify(words.join(' '))}`,
-    known ? synonymHint(known) : meant.length > 0 ? `did you mean: ${meant.join(', or ')}` : `run: ${name} --help`,
+    known ? synonymHint(known) : meant.length > 0 ? `did you mean: ${meant.join(', or ')}` : otherwise,
   );
 }
 
@@ -125,7 +128,8 @@ function unknownFlagHint(form: string, { name, flags, operation }: Command): str
     stored && (!('isProject' in stored) || (operation && Object.hasOwn(flagTarget(operation).fields, stored.name)));
   const variable = stored && 'variable' in stored ? `set ${stored.variable}, or ` : '';
   if (isUsed) return `${variable}run: svc profile set <name> ${form} ...`;
-  const near = form.startsWith('--') ? closestMatches(form, forms).slice(0, 2) : [];
+  const isLong = /^-\w[\w-]+$/.test(form) && forms.includes(`-${form}`);
+  const near = isLong ? [`-${form}`] : form.startsWith('--') ? closestMatches(form, forms).slice(0, 2) : [];
   if (near.length > 0) return `did you mean ${joinWithOr(near)}?`;
   const owners = allCommands.filter((one) => one.listedFlags.some((flag) => flagForms(flag).includes(form)));
   const named = owners.slice(0, 2).map((one) => `svc ${one.name}`);

@@ -88,7 +88,7 @@ export const otherTools: { readonly [tool: string]: Synonyms } = {
   langfuse: {
     'traces': 'svc log', 'trace': 'svc call run', 'observations': 'svc log', 'spans': 'svc call import', 'score': 'svc feedback replace', 'scores': 'svc feedback schema', 'prompts': 'svc chat',
     'datasets': 'svc chat --rows <file>', 'health': 'svc doctor', 'ingest': 'svc call import', 'import': 'svc call import', 'rate': 'svc feedback replace', 'eval': 'svc batch report', 'test': 'svc doctor --probe', 'ping': 'svc doctor',
-    '--trace-id': '--call-id', '--observation-id': '--call-id', '--name': '--feedback-type', '--value': '--score', '--comment': '--note', '--public-key': '--username', '--secret-key': USER, '--from-timestamp': '--since', '--from': '--since',
+    '--trace-id': '--call-id', '--observation-id': '--call-id', '--name': '--feedback-type', '--value': '--score', '--comment': '--note', '--public-key': '--username', '--secret-key': USER, '--from-timestamp': '--since', '--until': '--end', '--to': '--end', '--to-timestamp': '--end', '--from': '--since',
   },
   terminal: {
     'man': 'svc help', 'docs': 'svc help', 'doc': 'svc help', 'settings': 'svc doctor', 'env': 'svc help environment', 'set': 'svc profile set <name> --model <model>', 'use': 'svc profile use <name>', 'switch': 'svc profile use <name>', 'whoami': 'svc auth status', 'start': 'svc serve', 'stop': 'Ctrl-C ends svc serve',

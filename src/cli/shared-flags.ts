@@ -18,7 +18,8 @@ export const reportFlags: FlagList<
   settingFlag('error_format'),
   ...flagGroup('Output', {
     '--color <when>': {
-      summary: 'Color: auto, always or never (default: auto); --no-color is never',
+      summary: 'Color: auto, always or never',
+      default: 'auto',
       choices: ['auto', 'always', 'never'],
       hasOff: true,
       offSummary: 'Print without color',

@@ -27,9 +27,9 @@ export const callProjectFlag = flagGroup('Common', { '--project-id <entity/proje
 export const callRunFlags = joinFlags(
   flagGroup('Common', {
     '--project-id <entity/project>': projectForm('the call'),
-    '--op-name <name>': 'Name of the operation (default: the name of the command)',
+    '--op-name <name>': { summary: 'Name of the operation', default: 'the name of the command' },
     '--require': 'Record the call first, and run the command only if the service confirms it',
-    '--grace <duration>': 'How long to wait for the service after the command ends (default: 5s)',
+    '--grace <duration>': { summary: 'How long to wait for the service after the command ends', default: '5s' },
   }),
   flagGroup('Call', {
     '--inputs <none|name|argv>': {
@@ -80,23 +80,31 @@ export const pruneFlags = flagGroup('Common', {
 
 export const serveFlags = joinFlags(
   flagGroup('Common', {
-    '--port <n>': 'Port on 127.0.0.1 (default: 0, a free port)',
-    '--data <file|url>': 'Database file, or postgres://user@host/database (default: svc.db in the data directory)',
+    '--port <n>': { summary: 'Port on 127.0.0.1', default: '0, a free port' },
+    '--data <file|url>': {
+      summary: 'Database file, or postgres://user@host/database',
+      default: 'svc.db in the data directory',
+    },
     '--credentials <file>': { summary: 'JSON file with username, password and token', conflicts: ['no-auth'] },
     '--no-auth': 'Accept requests without credentials',
     '--upstream <url>': 'Forward chats to this server (vLLM, llama.cpp, Ollama); its token is SVC_UPSTREAM_TOKEN',
     '--models <names>': {
-      summary: 'Serve only these models, separated by commas; other names get 404 (default: every name)',
+      summary: 'Serve only these models, separated by commas; other names get 404',
+      default: 'every name',
       conflicts: ['upstream'],
     },
     '--max-body <size>':
       'Reject bodies above this size with 413, such as 8M; the limits of the operations always apply',
     '--log <format>': {
-      summary: 'Log each request on stderr: text, json or off (default: off)',
+      summary: 'Log each request on stderr: text, json or off',
+      default: 'off',
       choices: ['text', 'json', 'off'],
     },
-    '--prune <age>': 'Remove what was stored longer ago, at the start and each hour: 12h, 7d, 2w (default: keep all)',
-    '--drain <duration>': 'Time for requests in flight after SIGTERM (default: 5s)',
+    '--prune <age>': {
+      summary: 'Remove what was stored longer ago, at the start and each hour: 12h, 7d, 2w',
+      default: 'keep all',
+    },
+    '--drain <duration>': { summary: 'Time for requests in flight after SIGTERM', default: '5s' },
     '--open': 'Print a login link to the page of the service, valid once within 60 s, and open it in a browser',
   }),
   flagGroup('Testing', {
@@ -116,7 +124,7 @@ export const mergeFlags = flagGroup('Common', {
     summary: 'Write the rows of this CSV or TSV file, which --rows sent, with the columns of --columns',
     conflicts: ['output-format', ...resultFlagNames],
   },
-  '--delimiter <character>': 'What separates the cells of --join (default: found in the header)',
+  '--delimiter <character>': { summary: 'What separates the cells of --join', default: 'found in the header' },
   '--columns <name=filter>...':
     'Columns that --join adds: jq filters for the result of the row, such as a=.x,b=.y, or names of columns, such as text,latency_ms,cost (repeatable)',
   ...spreadsheetFlag,

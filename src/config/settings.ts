@@ -1,4 +1,12 @@
-import { type CamelCase, type Flag, type FlagList, flagGroup, type KnownNameKind, type Options } from '../flag.ts';
+import {
+  type CamelCase,
+  type Flag,
+  type FlagList,
+  flagGroup,
+  type KnownNameKind,
+  type Options,
+  withDefault,
+} from '../flag.ts';
 import type { Runtime } from '../runtime.ts';
 
 const placeholders = {
@@ -64,7 +72,7 @@ export const settings = [
   { name: 'history', kind: 'choice', summary: 'History of requests for svc log: off, on, or bodies, which also records bodies', flag: 'profiles', variable: 'SVC_HISTORY', isStored: true, choices: ['off', 'on', 'bodies'], default: 'off' },
   { name: 'cacert', kind: 'file', summary: 'PEM file of additional CA certificates', flag: 'requests', isStored: true },
   { name: 'cert', kind: 'file', summary: 'PEM file of a client certificate', flag: 'requests' },
-  { name: 'key', kind: 'file', summary: 'PEM file of the private key of --cert, without a passphrase (default: the --cert file)', flag: 'requests' },
+  { name: 'key', kind: 'file', summary: 'PEM file of the private key of --cert, without a passphrase', default: 'the --cert file', flag: 'requests' },
   { name: 'shard', kind: 'text', summary: 'Process only every n-th line, starting at line i: 3/10 takes lines 3, 13, 23; auto reads it from the scheduler', flag: 'batches', value: '<i/n|auto[/n]>', variable: 'SVC_SHARD' },
   { name: 'error_format', kind: 'choice', summary: 'Format of messages on stderr: text or json', flag: 'all', variable: 'SVC_ERROR_FORMAT', choices: ['text', 'json'], default: 'text' },
   { name: 'upstream_token', kind: 'secret', summary: 'Token for the server of svc serve --upstream', variable: 'SVC_UPSTREAM_TOKEN' },
@@ -141,8 +149,7 @@ export function settingFlag(name: SettingName): Flag {
     value: value ?? (choices ? `<${choices.join('|')}>` : placeholders[kind]),
     ...(choices ? { choices } : {}),
     ...(completes ? { completes } : {}),
-    ...(fallback === undefined ? {} : { default: fallback }),
-    summary: fallback === undefined ? setting.summary : `${setting.summary} (default: ${fallback})`,
+    ...withDefault({ summary: setting.summary, ...(fallback === undefined ? {} : { default: fallback }) }),
     group: isProject ? 'Common' : flag === 'all' ? 'Output' : flag === 'batches' ? 'Batch' : 'Connection',
   };
 }

@@ -79,6 +79,8 @@ type MergeRule =
 /** One field of a body or response. Flags, help, checks, schemas, completion and the local service derive from it. */
 export type Field = Shape & {
   readonly summary: string;
+  /** What stands in for a missing value, in words: `now`. */
+  readonly defaultsTo?: string;
   /** The summary of its flag, if that accepts other forms or names other flags. */
   readonly flagSummary?: string;
   /** The summary for the OpenAPI document, if the other one is about svc. */
@@ -156,7 +158,7 @@ export function fieldFlag(name: string, field: Field): Flag {
       ? `Deprecated: use --${flagName(field.deprecated)}`
       : (field.flagSummary ?? field.summary) + summaryNotes(field),
     group: field.required ? 'Required' : field.isCommon ? 'Common' : (field.topic ?? 'More'),
-    ...(field.default === undefined ? {} : { default: writeJson(field.default) }),
+    ...(defaultText(field) === undefined ? {} : { default: defaultText(field) ?? '' }),
     ...(field.type === 'string' && field.oneOf ? { offers: field.oneOf } : {}),
     ...(field.fill === 'project' ? { completes: 'projects' } : field.fill === 'model' ? { completes: 'models' } : {}),
   };
@@ -180,10 +182,15 @@ function placeholder(shape: Shape & { readonly isSecret?: true }): string {
   return shape.format ? (ofFormat[shape.format] ?? '<ref>') : '<text>';
 }
 
+function defaultText(field: Field): string | undefined {
+  return field.default === undefined ? field.defaultsTo : writeJson(field.default);
+}
+
 function summaryNotes(field: Field): string {
   const notes: string[] = [];
   if ('min' in field && field.min !== undefined && field.max !== undefined) notes.push(`${field.min} to ${field.max}`);
-  if (field.default !== undefined && field.type !== 'list') notes.push(`default: ${writeJson(field.default)}`);
+  const text = defaultText(field);
+  if (text !== undefined && field.type !== 'list') notes.push(`default: ${text}`);
   return notes.length > 0 ? ` (${notes.join('; ')})` : '';
 }
 

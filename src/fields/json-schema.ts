@@ -43,7 +43,7 @@ function isOfTool(purpose: SchemaPurpose): boolean {
 const trueSchema = { const: true };
 
 function fieldSchema(field: Field, purpose: SchemaPurpose): JsonSchemaObject {
-  const { summary, serviceSummary = summary, default: value, deprecated, sample } = field;
+  const { summary, defaultsTo, serviceSummary = summary, default: value, deprecated, sample } = field;
   const isOpenApi = purpose.startsWith('openapi');
   const isKnown = !field.isCommon && ENGINE_TOPICS.includes(field.topic ?? '');
   // Of a rare object, the names of its parts say enough.
@@ -51,7 +51,9 @@ function fieldSchema(field: Field, purpose: SchemaPurpose): JsonSchemaObject {
   const ofParts = purpose === 'tool' && (isKnown || isRareObject) ? 'tool-names' : purpose;
   const hasNoText = purpose === 'tool-names' || (purpose === 'tool' && isKnown);
   const note = isOpenApi && value !== undefined ? ` (default: ${writeJson(value)})` : '';
-  const text = (isOpenApi ? serviceSummary : summary) + note + (deprecated ? ` (deprecated: use ${deprecated})` : '');
+  const made = defaultsTo === undefined ? '' : ` (default: ${defaultsTo})`;
+  const text =
+    (isOpenApi ? serviceSummary : summary) + made + note + (deprecated ? ` (deprecated: use ${deprecated})` : '');
   const limits = isOfTool(purpose) ? toolLimits(field) : [];
   const description = [...(hasNoText ? [] : [text]), ...limits].join('; ');
   return {

@@ -45,7 +45,8 @@ export const callStartOperation = {
           advice: { required: true },
           isCommon: true,
         }),
-        started_at: string('Start of the call (default: now)', {
+        started_at: string('Start of the call', {
+          defaultsTo: 'now',
           ...dateTime,
           fill: 'now',
           advice: { required: true },
@@ -53,7 +54,8 @@ export const callStartOperation = {
           serviceSummary: 'Start of the call',
         }),
         display_name: string('Display name', { advice: { format: 'display-name' }, sample: 'Answer a question' }),
-        id: string('Id of the call (default: generated)', {
+        id: string('Id of the call', {
+          defaultsTo: 'generated',
           fill: 'call-id',
           advice: { format: 'call-id' },
           isCommon: true,
@@ -73,7 +75,8 @@ export const callStartOperation = {
           sample: '0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e04',
         }),
         thread_id: string('Id of the conversation', { sample: 'thread-12' }),
-        trace_id: string('Id of the trace (default: generated, unless there is a parent)', {
+        trace_id: string('Id of the trace', {
+          defaultsTo: 'generated, unless there is a parent',
           fill: 'trace-id',
           fillUnless: 'parent_id',
           advice: { format: 'trace-id' },

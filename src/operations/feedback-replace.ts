@@ -33,7 +33,8 @@ export const feedbackReplaceOperation = {
     }),
     call_ref: nullable.string('Call ref of the call that created the feedback', { format: 'call-ref' }),
     creator: nullable.string('Name of the person or program that gave the feedback', { sample: 'Ada' }),
-    id: nullable.string('Id of the new record (default: made by the service)', {
+    id: nullable.string('Id of the new record', {
+      defaultsTo: 'made by the service',
       sample: '0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e08',
     }),
     queue_id: nullable.string('Id of the annotation queue that the feedback was created in; null without a queue', {

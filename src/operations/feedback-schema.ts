@@ -21,13 +21,14 @@ export const feedbackSchemaOperation = {
       acceptsAge: true,
       flagSummary: 'Start of the time window in UTC, inclusive: a time, a date, epoch seconds, or an age such as 7d',
     }),
-    end: string('End of the time window in UTC, exclusive (default: now)', {
+    end: string('End of the time window in UTC, exclusive', {
+      defaultsTo: 'now',
       ...dateTime,
       nullable: true,
       isCommon: true,
       acceptsAge: true,
       advice: { after: 'start' },
-      flagSummary: 'End of the time window in UTC, exclusive: a time, a date, epoch seconds or an age (default: now)',
+      flagSummary: 'End of the time window in UTC, exclusive: a time, a date, epoch seconds or an age',
       sample: '2026-02-01T00:00:00Z',
     }),
     feedback_type: string('Only feedback of this type', { nullable: true, isCommon: true, sample: 'rating' }),

@@ -977,7 +977,7 @@ describe('an invalid command line', () => {
     ['a default that cannot be read', 3, /--seed/, ['--seed', 'x']],
   ])('%s', async (_, expected, message, args) => {
     const { run, cwd, env } = await scene(many(2));
-    const { code, stderr } = await run(args, { env: expected === 4 ? { SVC_BASE_URL: env.SVC_BASE_URL } : env });
+    const { code, stderr } = await run(args, { env: expected === 4 ? { SVC_BASE_URL: 'https://svc.invalid' } : env });
     expect(code, stderr).toBe(expected);
     expect(stderr).toMatch(message);
     expect(existsSync(join(cwd, 'out.jsonl'))).toBe(false);

@@ -134,6 +134,8 @@ describe('svc doctor', () => {
   });
 
   const here = { profiles: { default: { base_url: 'http://127.0.0.1:9' } } };
+  // Loopback needs no login.
+  const elsewhere = { profiles: { default: { base_url: 'https://a.invalid' } } };
   const bound = { token: 'tok-en-1', bearer_origins: ['https://old.test'] };
 
   it.each<[string, number, string | RegExp, { flags?: string[]; env?: Env; cwd?: () => string }]>([
@@ -159,12 +161,12 @@ describe('svc doctor', () => {
       'cannot read none.pem (--cacert): no such file or directory',
       { flags: ['--cacert', 'none.pem'], env: { ...credentials, SVC_BASE_URL: 'https://a.invalid' } },
     ],
-    ['no credentials', 4, 'no credentials are set for any base URL', { cwd: () => home(here) }],
+    ['no credentials', 4, 'no credentials are set for any base URL', { cwd: () => home(elsewhere) }],
     [
       'credentials of another address',
       4,
       /the bearer credential of profile "default" belongs to https:\/\/old\.test and is not sent/,
-      { cwd: () => home({ profiles: { default: { ...here.profiles.default, ...bound } } }) },
+      { cwd: () => home({ profiles: { default: { ...elsewhere.profiles.default, ...bound } } }) },
     ],
     [
       'half of a credential',
@@ -356,7 +358,9 @@ describe('svc doctor', () => {
     });
     expect(code).toBe(7);
     expect(stderr).toBe('svc: could not connect to http://127.0.0.1:9: connection refused\n');
-    expect(stdout).toMatch(/^Settings\n {2}trace_base_url {2}http:\/\/127\.0\.0\.1:9\/ {2,}--base-url\n/);
+    expect(stdout).toMatch(
+      /^not ready; no connection for chats, training and feedback\n\nSettings\n {2}trace_base_url {2}http:\/\/127\.0\.0\.1:9\/ {2,}--base-url\n/,
+    );
     expect(stdout).toMatch(
       /\nConnections\n {2}http:\/\/127\.0\.0\.1:9 {2}failed {2}connection refused, for trace, chat, train\n$/,
     );
@@ -383,10 +387,11 @@ describe('svc doctor', () => {
     expect((await svc([...args, '-q'], { env, runtime })).stderr).toBe('');
   });
 
-  it('shortens paths in the middle on a narrow terminal, and breaks no word', async () => {
+  it('keeps paths whole on a narrow terminal, so that they can be copied, and breaks no word', async () => {
     const { stdout } = await svc(['doctor', '--local', '--all'], { terminal: true, columns: 60 });
-    expect(stdout.split('\n').filter((line) => line.length > 60)).toEqual([]);
-    expect(stdout).toMatch(/^ {2}data_dir +\/tmp\/\S*…\S*\/data {2}SVC_DATA_DIR$/m);
+    const long = stdout.split('\n').filter((line) => line.length > 60);
+    expect(long.filter((line) => !/ \/\S+/.test(line))).toEqual([]);
+    expect(stdout).toMatch(/^ {2}data_dir +\/tmp\/[^\s…]*\/data {2}SVC_DATA_DIR$/m);
     expect(stdout).not.toMatch(/^ +(\/\S*|\S*\/\S*)$/m);
   });
 
@@ -431,7 +436,7 @@ describe('svc doctor', () => {
   it.each<[Env, number, string]>([
     [{ SVC_TOKEN: 'a b' }, 4, 'the token from SVC_TOKEN'],
     [{ SVC_USERNAME: 'a:b', SVC_PASSWORD: 'pass-word-1' }, 4, 'the user name contains ":"'],
-    [{ SVC_USERNAME: 'ada', SVC_PASSWORD: 'pass\nword' }, 4, 'the password contains a control character'],
+    [{ SVC_USERNAME: 'ada', SVC_PASSWORD: 'pass\nword' }, 4, 'the password contains a line feed'],
     [{ ...credentials, SVC_HISTORY: 'maybe' }, 2, 'SVC_HISTORY cannot be "maybe"'],
     [{ ...credentials, SVC_PROJECT_ID: 'nope' }, 2, 'SVC_PROJECT_ID cannot be "nope"'],
   ])('finds a setting that makes requests fail: %j is exit %i', async (env, code, message) => {

@@ -3,7 +3,7 @@ import { bodySourceFlags } from '../../body/body-flags.ts';
 import { sendingFlags, summaryFlags } from '../../client/request-flags.ts';
 import { type Setting, serviceFlags, settings } from '../../config/settings.ts';
 import { exitCodes } from '../../errors.ts';
-import { type Flag, flagTerm } from '../../flag.ts';
+import { type Flag, flagTerm, withDefault } from '../../flag.ts';
 import { resultFlags, resultKinds } from '../../results/output-format.ts';
 import { reportFlags } from '../shared-flags.ts';
 import type { helpTopicNames } from '../tool-commands.ts';
@@ -11,8 +11,7 @@ import { capitalizeSentence, type HelpSection } from './help-page.ts';
 
 /** The environment variables that svc reads, from the table of settings. An empty variable counts as unset. */
 export const environmentVariables: readonly (readonly [name: string, purpose: string])[] = settings.flatMap(
-  ({ variable, summary, default: fallback }: Setting) =>
-    variable ? [[variable, fallback === undefined ? summary : `${summary} (default: ${fallback})`] as const] : [],
+  ({ variable, ...setting }: Setting) => (variable ? [[variable, withDefault(setting).summary] as const] : []),
 );
 
 const chatFormats: readonly string[] = resultKinds.chat.formats;

@@ -141,7 +141,7 @@ function flagAsJson(flag: Flag) {
     required: group === 'Required' && !or ? true : undefined,
     or,
     choices,
-    default: flag.default ?? /\(default: ([^),]+)/.exec(summary)?.[1],
+    default: flag.default,
     conflicts: conflicts?.map((other) => `--${other}`),
     summary,
   };
