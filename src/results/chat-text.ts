@@ -18,7 +18,7 @@ export function completionChoices(completion: JsonNode): JsonNode[] {
   return itemsAt(completion, 'choices');
 }
 
-export function choiceIndex(choice: JsonNode): number {
+function choiceIndex(choice: JsonNode): number {
   return numberMember(choice, 'index') ?? 0;
 }
 

@@ -178,7 +178,7 @@ export function requireCredentialSource(
 type EnvironmentOf = Pick<Runtime, 'env' | 'credentials'>;
 
 /** The variables in which a credential is expected, for messages: `SVC_USERNAME and SVC_PASSWORD`. */
-export function variablesOf(scheme: AuthScheme, { credentials = [] }: EnvironmentOf): string {
+function variablesOf(scheme: AuthScheme, { credentials = [] }: EnvironmentOf): string {
   const { username, secret = '' } = credentials.find((one) => one.scheme === scheme) ?? {};
   return username ? `${username} and ${secret}` : secret;
 }

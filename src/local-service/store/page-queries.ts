@@ -140,7 +140,7 @@ function callCondition(parameters: Parameters): Condition | undefined {
 }
 
 /** Whether some calls of a trace match, and others do not. */
-export function hasMatches(parameters: Parameters): boolean {
+function hasMatches(parameters: Parameters): boolean {
   return ['q', 'op', 'type', 'value'].some((name) => parameters[name]);
 }
 
