@@ -24,6 +24,7 @@ const layers = {
   },
   local: { files: ['local-service/open-local-service.ts'], after: ['run', 'request'] },
   postgres: { files: ['local-service/store/postgres-store.ts'], after: ['run', 'request', 'local'] },
+  words: { files: ['cli/unintended-words.ts'], after: ['run'] },
   help: { files: ['cli/docs/show-help.ts'], after: ['run'] },
   completion: { files: ['commands/completion.ts'], after: ['run'] },
 };

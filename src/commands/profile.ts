@@ -149,7 +149,7 @@ async function showProfile(requestedName: string | undefined, options: ResultOpt
       return [];
     }
   });
-  const open = profileOrigins(profile).filter((origin) => isOpenOrigin(new URL(origin), profile));
+  const open = openOrigins(profile);
   const settings = redactProfile(profile);
   const text = (): string =>
     [
@@ -169,6 +169,15 @@ async function showProfile(requestedName: string | undefined, options: ResultOpt
   await ignoreClosedPipe(printing);
   if (problem) throw problem;
   return { name, needsCredentials: credentials.length === 0 && open.length === 0 && !isLocal };
+}
+
+// A base URL that svc refuses is shown all the same.
+function openOrigins(profile: Profile): string[] {
+  try {
+    return profileOrigins(profile).filter((origin) => isOpenOrigin(new URL(origin), profile));
+  } catch {
+    return [];
+  }
 }
 
 function redactProfile({ password, token, headers, ...rest }: Profile): { readonly [setting: string]: JsonValue } {

@@ -7,7 +7,8 @@ import { type Setting, svc, temporaryDirectory } from '../support/svc.ts';
 
 const model = '0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e05';
 const id = '0199aaaa-5f3a-7c21-9b6e-2f1d7a4c8e05';
-const group = '{"trajectories":[{"reward":1},{"reward":0}]}';
+const messages = '"messages_and_choices":[{"role":"user","content":"q"}]';
+const group = `{"trajectories":[{"reward":1,${messages}},{"reward":0,${messages}}]}`;
 const train = ['train', 'g.jsonl', '--model-id', model];
 
 /** A home with a file of groups, a service with these responses, and the program run there. */

@@ -74,15 +74,15 @@ describe('a device without an end', () => {
 
 describe('Basic credentials', () => {
   it.each([
-    ['user name', 'a\nb', 'pw'],
-    ['user name', 'a\tb', 'pw'],
-    ['password', 'ada', 'p\nw'],
-    ['password', 'ada', 'p\u007fw'],
-  ])('with a control character in the %s are rejected', async (what, user, password) => {
+    ['user name', 'a\nb', 'pw', 'a line feed'],
+    ['user name', 'a\tb', 'pw', 'a control character'],
+    ['password', 'ada', 'p\nw', 'a line feed'],
+    ['password', 'ada', 'p\u007fw', 'a control character'],
+  ])('with a control character in the %s are rejected', async (what, user, password, found) => {
     const cwd = temporaryDirectory();
     const stored = await svc([...login, '--username', user, '--password-stdin'], { cwd, stdin: password });
     expect(stored.code).toBe(4);
-    expect(stored.stderr).toContain(`the ${what} contains a control character`);
+    expect(stored.stderr).toContain(`the ${what} contains ${found}`);
     const env = { SVC_USERNAME: user, SVC_PASSWORD: password };
     const call = ['call', 'start', '--project-id', 'a/b', '--op-name', 'x', '--base-url', 'https://svc.test'];
     expect(await svc(call, { env })).toMatchObject({ code: 4 });

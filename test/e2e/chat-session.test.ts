@@ -490,7 +490,7 @@ it('says why a command of the session does nothing', async () => {
     ],
   });
   expect(asked.map(([message]) => message?.content)).toEqual([' /usr/bin']);
-  expect(screen).toContain('/system TEXT sets the system message\r\n/model NAME selects the model\r\n');
+  expect(screen).toMatch(/\/system \[TEXT\] {2}sets the system message, or shows it\r\n\/model \[NAME\] /);
 });
 
 it('shows the results and errors of commands of the session also with -q', async () => {
@@ -500,7 +500,7 @@ it('shows the results and errors of commands of the session also with -q', async
     typed: [
       [READY, '/stats\r'],
       ['there is no response yet', '/help\r'],
-      ['/exit or Ctrl-D ends the session', '/nope\r'],
+      ['or Ctrl-D ends the session', '/nope\r'],
       ['/nope is not a command', CTRL_D],
     ],
   });
@@ -511,7 +511,8 @@ it('a chat without a prompt is interactive only at a terminal, without a body an
   // This terminal is closed from the start.
   expect(await svc(['chat', '--local'], { terminal: true })).toMatchObject({
     code: 129,
-    stderr: 'svc: /help lists the commands; Ctrl-D ends the session\nsvc: the terminal was closed; nothing was sent\n',
+    stderr:
+      'svc: model not set, the local service, profile local\nsvc: /help lists the commands; Ctrl-D ends the session\nsvc: the terminal was closed; nothing was sent\n',
   });
   for (const flags of ['--no-stdin', '--json', '--dry-run', '--extract code', '-o out.txt', '--junit out.xml'])
     expect((await svc(['chat', '--local', ...flags.split(' ')], { terminal: true })).code).toBe(2);

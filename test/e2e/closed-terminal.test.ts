@@ -16,7 +16,7 @@ describe.skipIf(!hasTerminal)('a terminal that is closed', () => {
     ['after the first output of a response', 'The', [129, 0], ['chat', '--local', 'hi']],
     ['at the prompt of a session', '> ', [129], ['chat', '--local']],
     ['at the prompt for a password', 'Password', [129], [...login, '--username', 'u']],
-    ['at the prompt for a user name', 'User name', [129], login],
+    ['at the first prompt of a login', 'What is the server for', [129], login],
     ['during a batch', '"line":1,', [129], ['chat', '--local', '--batch', 'in.jsonl']],
     ['during a traced command', 'ready', [129], [...callRun, '--', 'sh', '-c', 'echo ready; exec sleep 60']],
     [

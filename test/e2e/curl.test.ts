@@ -13,7 +13,10 @@ const hasCurl = !spawnSync('curl', ['--version']).error;
 /** The request that arrives when a shell runs the command that --curl prints. */
 async function arrived(shell: string, args: readonly string[], stdin = ''): Promise<{ head: string; body: string }> {
   const server = await rawServer((socket) => socket.end(httpAnswer('{}')));
-  const printed = await run([...args, '--curl', '--no-check', '-q'], { stdin, env: { SVC_BASE_URL: server.url } });
+  const printed = await run([...args, '--curl', '--no-check', '-q'], {
+    stdin,
+    env: { SVC_BASE_URL: server.url, ...secrets },
+  });
   expect(printed).toMatchObject({ code: 0, stderr: '' });
   const script = join(temporaryDirectory(), 'request.sh');
   writeFileSync(script, printed.stdout);

@@ -197,7 +197,7 @@ describe('--jq', () => {
     const { code, stderr } = await run(['chat', '--local', '--batch', 'lines.jsonl', '--jq', 'error("boom")'], { cwd });
     expect(code).toBe(11);
     expect(stderr).toMatch(
-      /\(line 2\)\nsvc: tokens: \d+ in, \d+ out\nsvc: 2 lines: 1 done, 1 failed, .*\nsvc: --jq: boom \(line \d\)\n/,
+      /\(line 2\)\nsvc: tokens: \d+ in, \d+ out\nsvc: finish reasons: stop 1\nsvc: 2 lines: 1 done, 1 failed, .*\nsvc: --jq: boom \(line \d\)\n/,
     );
   });
 

@@ -170,7 +170,13 @@ describe('reports of a run that fails before its first request', () => {
     ],
     ['a missing file', ['-f', 'none.json'], {}, 12, ['<error type="local_file"', 'none.json']],
     ['a missing attachment', ['hi', '--attach', 'none.png'], {}, 12, ['<error type="local_file"', 'none.png']],
-    ['no credentials', ['hi'], { SVC_TOKEN: '' }, 4, ['<error type="credentials"', 'svc auth login']],
+    [
+      'no credentials',
+      ['hi'],
+      { SVC_TOKEN: '', SVC_BASE_URL: 'https://svc.invalid' },
+      4,
+      ['<error type="credentials"', 'svc auth login'],
+    ],
     ['no service', ['hi'], {}, 7, ['<error type="unreachable"', 'connection refused', '--base-url']],
     [
       'a safety check',
@@ -180,7 +186,13 @@ describe('reports of a run that fails before its first request', () => {
       ['<error type="safety_check"', '--allow-http'],
     ],
     ['a batch without its file', ['--batch', 'none.jsonl'], {}, 12, ['<error type="local_file"', 'none.jsonl']],
-    ['a batch without credentials', ['--batch', 'in.jsonl'], { SVC_TOKEN: '' }, 4, ['<error type="credentials"']],
+    [
+      'a batch without credentials',
+      ['--batch', 'in.jsonl'],
+      { SVC_TOKEN: '', SVC_BASE_URL: 'https://svc.invalid' },
+      4,
+      ['<error type="credentials"'],
+    ],
     [
       'rows with an invalid template',
       ['--rows', 'rows.csv', '--set', 'messages:={{a:json}}'],

@@ -37,7 +37,7 @@ if (!hasPython) process.stderr.write('skipped: modes of the terminal; python3 is
 const login = ['auth', 'login', '--base-url', 'http://127.0.0.1:9'];
 const prompts: readonly (readonly [string, string, readonly string[]])[] = [
   ['a hidden prompt', 'Password', [...login, '--username', 'u']],
-  ['a prompt', 'User name', login],
+  ['a prompt', 'What is the server for', login],
   ['a y/N prompt', '[y/N]', ['profile', 'remove', 'work']],
   ['a session', '> ', ['chat', '--local']],
 ];
@@ -54,7 +54,7 @@ it
   const words = ['-c', script, signal, text, process.execPath, program, ...args];
   const env = cleanEnv(cwd, { TERM: 'xterm-256color' });
   spawnSync(process.execPath, [program, 'profile', 'set', 'work', '--base-url', 'http://127.0.0.1:9'], { cwd, env });
-  const { stdout, stderr } = spawnSync('python3', words, { cwd, env, encoding: 'utf8' });
+  const { stdout, stderr } = spawnSync('python3', words, { cwd, env, encoding: 'utf8', timeout: 120_000 });
   const { before, screen, ...rest } = JSON.parse(stdout || JSON.stringify({ stderr }));
   expect({ ...rest, screen }).toEqual({
     signaled: true,

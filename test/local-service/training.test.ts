@@ -103,7 +103,6 @@ describe('an invalid job', () => {
     ['a wrong configuration', `{${model},"trajectory_groups":[],"experimental_config":{"ppo":1,"epsilon":"x"}}`],
     ['a wrong model', '{"model_id":"m","trajectory_groups":[{"trajectories":[{"reward":[]}]}]}'],
     ['what is unknown only', `{${model},"trajectory_groups":[{"trajectories":[{"rewrd":1}],"x":1}],"y":1}`],
-    ['more than is listed', job(`[{"trajectories":[${Array.from({ length: 250 }, () => '{"reward":"1"}')}]}]`)],
   ];
 
   it.each(bodies)('with %s is rejected like a whole one, with the same message', async (_, body) => {
@@ -119,6 +118,16 @@ describe('an invalid job', () => {
     expect(status).toBe(422);
     expect(json).toEqual({ detail: expect.arrayContaining(detail) });
     expect(json.detail).toHaveLength(detail.length);
+    expect(await stored()).toEqual({ jobs: [], rows: [], files: [] });
+  });
+
+  it('with the same mistake in many trajectories is rejected with one detail', async () => {
+    const { post, stored } = await service();
+    const body = job(`[{"trajectories":[${Array.from({ length: 250 }, () => '{"reward":"1"}')}]}]`);
+    expect(await post(inPieces(body, 5))).toMatchObject({
+      status: 422,
+      json: { detail: [{ loc: expect.arrayContaining(['reward']), msg: expect.stringContaining('and 249 more') }] },
+    });
     expect(await stored()).toEqual({ jobs: [], rows: [], files: [] });
   });
 
