@@ -51,7 +51,9 @@ function fieldSchema(field: Field, purpose: SchemaPurpose): JsonSchemaObject {
   const ofParts = purpose === 'tool' && (isKnown || isRareObject) ? 'tool-names' : purpose;
   const hasNoText = purpose === 'tool-names' || (purpose === 'tool' && isKnown);
   const note = isOpenApi && value !== undefined ? ` (default: ${writeJson(value)})` : '';
-  const made = defaultsTo === undefined ? '' : ` (default: ${defaultsTo})`;
+  // What svc fills in is no default of the service.
+  const isOwn = isOpenApi && field.serviceSummary !== undefined;
+  const made = defaultsTo === undefined || isOwn ? '' : ` (default: ${defaultsTo})`;
   const text =
     (isOpenApi ? serviceSummary : summary) + made + note + (deprecated ? ` (deprecated: use ${deprecated})` : '');
   const limits = isOfTool(purpose) ? toolLimits(field) : [];

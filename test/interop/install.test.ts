@@ -82,7 +82,7 @@ describe('a global installation, offline, without scripts and optional packages,
     const { status, stderr } = run([program, ...line.split(' ')]);
     expect(status).toBe(12);
     expect(stderr).toMatch(
-      /needs the package libsql: Cannot find package[^\n]*\n {2}install it with npm install -g svc-cli/,
+      /needs the package libsql: Cannot find package[^\n]*\n {2}install svc with its optional packages: npm install --include=optional svc-cli/,
     );
     expect(readdirSync(home)).not.toContain('.local');
   });
