@@ -69,7 +69,8 @@ export function createTrajectoryChecks(groupBy: JsonPath | undefined) {
     for (const finding of findingsOfPart) {
       const { path: fieldPath, message } = finding.describe();
       const field = fieldPath.map((step) => (typeof step === 'number' ? 0 : step));
-      const sameAs = finding.sameAs ?? `${label} ${formatJsonPath(field)} ${message}`;
+      // The lines of a finding are those of one file.
+      const sameAs = `${label} ${finding.sameAs ?? `${formatJsonPath(field)} ${message}`}`;
       const describe = (): Issue => {
         const at = formatPosition(label, locationAt(finding.offset));
         return { path: formatJsonPath([...path, ...fieldPath]), at, message };
@@ -111,7 +112,7 @@ export function createTrajectoryChecks(groupBy: JsonPath | undefined) {
     if (reward && kindOf(reward) !== 'null') rewardCount += 1;
     const hasMessages = ['messages_and_choices', 'exchanges'].some((name) => itemsAt(root, name).length > 0);
     if (hasMessages) messagesCount += 1;
-    else if (messagesCount === 0) messagesHint ??= recordHint(root, label, container);
+    else if (trajectoryCount === 1) messagesHint = recordHint(root, label, container);
   };
   const missingSignals = (): ReturnType<typeof findings.findings> => {
     const lacks = (what: string) => ({
