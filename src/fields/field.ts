@@ -83,8 +83,6 @@ export type Field = Shape & {
   readonly defaultsTo?: string;
   /** The summary of its flag, if that accepts other forms or names other flags. */
   readonly flagSummary?: string;
-  /** The summary for the OpenAPI document, if the other one is about svc. */
-  readonly serviceSummary?: string;
   readonly required?: true;
   /** The value that the service assumes for an absent field; shown, never sent. */
   readonly default?: JsonValue;

@@ -43,7 +43,7 @@ function isOfTool(purpose: SchemaPurpose): boolean {
 const trueSchema = { const: true };
 
 function fieldSchema(field: Field, purpose: SchemaPurpose): JsonSchemaObject {
-  const { summary, defaultsTo, serviceSummary = summary, default: value, deprecated, sample } = field;
+  const { summary, defaultsTo, fill, default: value, deprecated, sample } = field;
   const isOpenApi = purpose.startsWith('openapi');
   const isKnown = !field.isCommon && ENGINE_TOPICS.includes(field.topic ?? '');
   // Of a rare object, the names of its parts say enough.
@@ -52,10 +52,8 @@ function fieldSchema(field: Field, purpose: SchemaPurpose): JsonSchemaObject {
   const hasNoText = purpose === 'tool-names' || (purpose === 'tool' && isKnown);
   const note = isOpenApi && value !== undefined ? ` (default: ${writeJson(value)})` : '';
   // What svc fills in is no default of the service.
-  const isOwn = isOpenApi && field.serviceSummary !== undefined;
-  const made = defaultsTo === undefined || isOwn ? '' : ` (default: ${defaultsTo})`;
-  const text =
-    (isOpenApi ? serviceSummary : summary) + made + note + (deprecated ? ` (deprecated: use ${deprecated})` : '');
+  const made = defaultsTo === undefined || (isOpenApi && fill) ? '' : ` (default: ${defaultsTo})`;
+  const text = summary + made + note + (deprecated ? ` (deprecated: use ${deprecated})` : '');
   const limits = isOfTool(purpose) ? toolLimits(field) : [];
   const description = [...(hasNoText ? [] : [text]), ...limits].join('; ');
   return {

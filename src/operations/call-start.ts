@@ -51,7 +51,6 @@ export const callStartOperation = {
           fill: 'now',
           advice: { required: true },
           isCommon: true,
-          serviceSummary: 'Start of the call',
         }),
         display_name: string('Display name', { advice: { format: 'display-name' }, sample: 'Answer a question' }),
         id: string('Id of the call', {
@@ -59,7 +58,6 @@ export const callStartOperation = {
           fill: 'call-id',
           advice: { format: 'call-id' },
           isCommon: true,
-          serviceSummary: 'Id of the call',
           sample: '0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e05',
         }),
         otel_dump: object('The OpenTelemetry span of the call', {
@@ -81,7 +79,6 @@ export const callStartOperation = {
           fillUnless: 'parent_id',
           advice: { format: 'trace-id' },
           isCommon: true,
-          serviceSummary: 'Id of the trace',
           sample: '0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e06',
         }),
         turn_id: string('Id of the turn within the conversation', { sample: 'turn-3' }),
