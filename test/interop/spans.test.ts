@@ -1,16 +1,11 @@
-import { spawn } from 'node:child_process';
-import { existsSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'libsql';
-import { describe, expect, it, onTestFinished } from 'vitest';
-import { countingServer } from '../support/counting-server.ts';
+import { describe, expect, it } from 'vitest';
 import { figure } from '../support/figure.ts';
-import { run, serve, waitForExit } from '../support/process.ts';
+import { run, serve } from '../support/process.ts';
+import { exportSpans, isSdkMissing } from '../support/sdk-spans.ts';
 import { temporaryDirectory } from '../support/svc.ts';
-
-const peers = new URL('../peers/', import.meta.url).pathname;
-const isMissing = !existsSync(`${peers}node_modules/@opentelemetry/exporter-trace-otlp-http`);
-if (isMissing) process.stderr.write('skipped: spans of an SDK: run npm ci --prefix test/peers\n');
 
 const LIMIT_MS = 120_000;
 
@@ -37,18 +32,10 @@ const timeOf = ([seconds, nanoseconds]: [number, number]): string =>
   `${new Date(seconds * 1000).toISOString().slice(0, 19)}.${String(nanoseconds).padStart(9, '0')}Z`;
 
 describe('call import', () => {
-  it.skipIf(isMissing)(
+  it.skipIf(isSdkMissing)(
     'records what the JavaScript SDK exports, each span once',
     async () => {
-      const bodies: string[] = [];
-      const receiver = await countingServer(String, ({ text }, response) => {
-        bodies.push(text);
-        response.writeHead(200, { 'Content-Type': 'application/json' }).end('{}');
-      });
-      const child = spawn(process.execPath, [`${peers}spans.js`, `${receiver.url}/v1/traces`]);
-      onTestFinished(() => void child.kill('SIGKILL'));
-      const { code, stdout, stderr } = await waitForExit(child);
-      expect(code, stderr).toBe(0);
+      const { bodies, stdout } = await exportSpans();
       const spans = stdout
         .trim()
         .split('\n')

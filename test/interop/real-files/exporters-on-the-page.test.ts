@@ -1,14 +1,9 @@
-import { spawn } from 'node:child_process';
-import { existsSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
-import { countingServer } from '../../support/counting-server.ts';
-import { run, serve, waitForExit } from '../../support/process.ts';
+import { expect, it } from 'vitest';
+import { run, serve } from '../../support/process.ts';
+import { exportSpans, isSdkMissing } from '../../support/sdk-spans.ts';
 import { temporaryDirectory } from '../../support/svc.ts';
-
-const peers = new URL('../../peers/', import.meta.url).pathname;
-const isMissing = !existsSync(`${peers}node_modules/@opentelemetry/exporter-trace-otlp-http`);
-if (isMissing) process.stderr.write('skipped: spans of an SDK on the page: run npm ci --prefix test/peers\n');
 
 const TRACE = 'c0ffee00c0ffee00c0ffee00c0ffee01';
 const [ROOT, CHILD] = ['00000000000000a1', '00000000000000b2'];
@@ -75,17 +70,13 @@ it.for([
   expect(await rowsAfterImport(text)).toEqual([['GET /items', 1500, 1, 2]]);
 });
 
-it.skipIf(isMissing)('the page shows durations of what the JavaScript SDK exports', { timeout: 120_000 }, async () => {
-  const bodies: string[] = [];
-  const receiver = await countingServer(String, ({ text }, response) => {
-    bodies.push(text);
-    response.writeHead(200, { 'Content-Type': 'application/json' }).end('{}');
-  });
-  const child = spawn(process.execPath, [`${peers}spans.js`, `${receiver.url}/v1/traces`]);
-  onTestFinished(() => void child.kill('SIGKILL'));
-  const { code, stderr } = await waitForExit(child);
-  expect(code, stderr).toBe(0);
-  const rows = await rowsAfterImport(bodies.map((body) => `${body}\n`).join(''));
-  expect(rows.reduce((sum, [, , , calls]) => sum + calls, 0)).toBe(3);
-  for (const [, durationMs] of rows) expect(durationMs).toEqual(expect.any(Number));
-});
+it.skipIf(isSdkMissing)(
+  'the page shows durations of what the JavaScript SDK exports',
+  { timeout: 120_000 },
+  async () => {
+    const { bodies } = await exportSpans();
+    const rows = await rowsAfterImport(bodies.map((body) => `${body}\n`).join(''));
+    expect(rows.reduce((sum, [, , , calls]) => sum + calls, 0)).toBe(3);
+    for (const [, durationMs] of rows) expect(durationMs).toEqual(expect.any(Number));
+  },
+);
