@@ -67,10 +67,17 @@ export interface RequestOutcome {
   readonly id: string | undefined;
 }
 
+/** Where a value came from: a file as typed, `stdin` or a flag, and the position in it; in column 0, a row of a table. */
+export interface Place {
+  readonly label: string;
+  readonly line?: number;
+  readonly column?: number;
+}
+
 /** One finding as the user sees it: where the value came from, its path in the body, and what is wrong. */
 export interface Issue {
   readonly path: string;
-  readonly at: string;
+  readonly at?: Place | undefined;
   readonly message: string;
   /** The line of a syntax error as text shows it, and the offset of the error in it. */
   readonly excerpt?: { readonly line: string; readonly offset: number };

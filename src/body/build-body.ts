@@ -49,8 +49,9 @@ export async function buildBody(input: CommandInput, options: BuildOptions, inpu
 
 // Text that begins with a word, a comment or `---` may be YAML.
 function yamlHint({ at, message }: Issue): string | undefined {
-  const start = /:1:(1 invalid JSON: expected a value, found "[\w#]"|2 invalid JSON: a malformed number)$/;
-  if (!start.test(`${at} ${message}`)) return undefined;
+  const isWord = at?.column === 1 && /^invalid JSON: expected a value, found "[\w#]"$/.test(message);
+  const isDash = at?.column === 2 && message === 'invalid JSON: a malformed number';
+  if (at?.line !== 1 || !(isWord || isDash)) return undefined;
   return 'a body is JSON, or YAML in a file whose name ends in .yaml or .yml: -f body.yaml';
 }
 

@@ -86,7 +86,7 @@ export function failureFromError(error: unknown, context: RequestContext): Failu
   const { phase, sentBytes } = context.progress;
   const facts = factsWithoutResponse(context);
   if (error instanceof InterruptedError) {
-    const outcome = phase === 'all' ? `the request was sent${mayBeApplied(context)}` : 'nothing was applied';
+    const outcome = phase === 'all' ? `the request was sent${mayBeApplied(' and', context)}` : 'nothing was applied';
     // A user who interrupts svc does not want a retry.
     return requestFailure(error.code, `${error.message}; ${outcome}`, { ...facts, isPermanent: true }, context);
   }
@@ -114,7 +114,7 @@ export function failureFromError(error: unknown, context: RequestContext): Failu
   const isPermanent = phase === 'nothing' && isPermanentError(error);
   if (phase === 'all') {
     const missing = isInvalidResponseError(error) ? 'no valid response' : 'no response';
-    const message = `the request was sent to ${service}${mayBeApplied(context)}, but ${missing} came: ${reason}`;
+    const message = `the request was sent to ${service}${mayBeApplied(' and', context)}, but ${missing} came: ${reason}`;
     const summary = `${missing} came from ${service} (${reason})`;
     return requestFailure('unknown', message, { ...facts, isPermanent, isTimedOut, summary }, context);
   }
@@ -158,7 +158,7 @@ export function createDoubt(context: RequestContext): () => Failure {
   const { destination, ids, progress } = context;
   const { attempts } = progress;
   const [service, url] = [serviceName(destination), destination.url.href];
-  const suffix = mayBeApplied(context).replace(' and', '; the request');
+  const suffix = mayBeApplied('; the request', context);
   const message = `${service} sent a response that no request asked for on the same connection, so this response may be for another request${suffix}`;
   const summary = 'the response may be for another request';
   const createFailure = createFailures(context);
@@ -226,8 +226,11 @@ export function serviceName({ url, isLocal }: Pick<Destination, 'url' | 'isLocal
   return isLocal ? 'the local service' : url.origin;
 }
 
-/** The part of a message about an unknown outcome; empty for a request that changes nothing. */
-export function mayBeApplied({ effect, operation }: Pick<RequestContext, 'effect' | 'operation'>): string {
+/** The part of a message about an unknown outcome, after `lead`; empty for a request that changes nothing. */
+export function mayBeApplied(
+  lead: string,
+  { effect, operation }: Pick<RequestContext, 'effect' | 'operation'>,
+): string {
   if (effect === 'read') return '';
-  return ` and may have been applied${operation.replaces ? ', or only have deleted the old record' : ''}`;
+  return `${lead} may have been applied${operation.replaces ? ', or only have deleted the old record' : ''}`;
 }

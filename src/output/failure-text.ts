@@ -1,4 +1,5 @@
-import type { Failure, Issue } from '../errors.ts';
+import type { Failure, Issue, Place } from '../errors.ts';
+import { flagName } from '../fields/field.ts';
 import { isRecord } from '../json/is-record.ts';
 import { tryParseJson } from '../json/parse-json.ts';
 import { compactJson, type JsonValue, RawJson, writeJson } from '../json/write-json.ts';
@@ -67,7 +68,7 @@ export function failureFields(
     bytes_sent: bytesSent,
     attempts,
     ids: redactValues(ids),
-    issues: issues.map(({ path, at, message: text }) => redactValues({ path, at, message: text })),
+    issues: issues.map(({ path, at, message: text }) => redactValues({ path, at: formatPlace(at), message: text })),
   };
 }
 
@@ -111,11 +112,15 @@ export function issueText(issue: Issue, redact: (text: string) => string = Strin
 
 // A field is named once: `--sample-limit` already names it.
 function locationText({ at, path }: Issue): string {
-  const flag = /^--(set )?(.*?)(?::\d+:\d+)?$/s.exec(at);
-  const field = flag?.[1] ? flag[2] : flag?.[2]?.replaceAll('-', '_');
-  const isNamed =
-    field !== undefined && (path === field || path.replace(/^_+/, '') === field || path.endsWith(`.${field}`));
-  return [at, isNamed ? '' : path].filter((part) => part !== '').join(' ');
+  const names = path.split('.').map((_, start, steps) => steps.slice(start).join('.'));
+  const isNamed = names.some((name) => at && [`--set ${name}`, `--${flagName(name)}`].includes(at.label));
+  return [formatPlace(at), isNamed ? '' : path].filter((part) => part !== '').join(' ');
+}
+
+/** `body.json:12:7`, `rows.csv row 12` or `--seed`; empty without a place. */
+export function formatPlace({ label, line, column }: Place = { label: '' }): string {
+  if (line === undefined) return label;
+  return column === 0 ? `${label} row ${line}` : [label, line, column ?? []].flat().join(':');
 }
 
 // Redacted before it is truncated: half of a secret would not be recognized.
@@ -128,16 +133,15 @@ interface Annotation {
   readonly level: 'error' | 'warning';
   readonly title: string;
   readonly message: string;
-  /** `groups.jsonl:12:7`, or the name of a file alone. */
-  readonly at: string;
+  readonly at: Place | undefined;
 }
 
 /** The workflow command, one line without its end, that makes GitHub Actions show a finding; it may be printed to stdout or stderr. */
 export function formatGithubAnnotation({ level, title, message, at }: Annotation): string {
-  const [, file = at, line, column] = /^(.*?):(\d+):(\d+)$/.exec(at) ?? [];
-  const properties = Object.entries({ file: file === 'stdin' ? undefined : file, line, col: column, title })
+  const { label: file, line, column: col } = at ?? {};
+  const properties = Object.entries({ file: file === 'stdin' ? undefined : file, line, col, title })
     .filter(([, value]) => value !== undefined && value !== '')
-    .map(([name, value = '']) => `${name}=${escapeData(value).replaceAll(':', '%3A').replaceAll(',', '%2C')}`);
+    .map(([name, value]) => `${name}=${escapeData(String(value)).replaceAll(':', '%3A').replaceAll(',', '%2C')}`);
   return `::${level} ${properties.join(',')}::${escapeData(message)}`;
 }
 

@@ -19,9 +19,9 @@ import {
   createDraft,
   type Draft,
   type Edit,
-  locationInDraft,
   orderAddedFields,
   originInDraft,
+  placeInDraft,
   setDraftFields,
   type ValueOrigin,
 } from '../draft.ts';
@@ -61,7 +61,7 @@ export async function messageEdits(draft: Draft, input: MessageInput): Promise<(
   const messagesNode = getMember(rootOf(draft.doc), 'messages');
   if (messagesNode && kindOf(messagesNode) !== 'list') {
     const message = 'must be an array, because flags add messages to it';
-    return [{ path: 'messages', at: locationInDraft(draft, ['messages']), message }];
+    return [{ path: 'messages', at: placeInDraft(draft, ['messages']), message }];
   }
   const base = conversation && createDraft(conversation);
   const existing = [

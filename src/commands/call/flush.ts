@@ -99,7 +99,7 @@ async function sendCalls(calls: readonly SpooledCall[], progress: FlushProgress,
         progress.removalFailure ??= toFailure(error);
       });
     } else if (!failure || failure.code === 'refused')
-      progress.unaccepted.push({ path: '', at: call.file, message: problem });
+      progress.unaccepted.push({ path: '', at: { label: call.file }, message: problem });
     else firstMessage ??= message;
   };
   // Lines of the spool mean nothing to a reader.

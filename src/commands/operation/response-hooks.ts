@@ -95,7 +95,6 @@ function selectsFeedback({ doc }: Draft): boolean {
 const unselectedFeedback: StreamedFinding = {
   level: 'warning',
   path: '',
-  at: '',
   message: 'with --expect, the schema depends on whose feedback is the newest; add --feedback-type or --trigger-ref',
 };
 
@@ -140,7 +139,9 @@ async function openSchemaExpectation(options: RequestOptions, read: BodyInputs['
     const title = `the feedback schema changed: ${counts}`;
     const { GITHUB_ACTIONS } = runtime.env;
     if (isCi(runtime.env) && GITHUB_ACTIONS && errorFormat !== 'json')
-      await report.error(formatGithubAnnotation({ level: 'error', title, message: drift.join('\n'), at: file }));
+      await report.error(
+        formatGithubAnnotation({ level: 'error', title, message: drift.join('\n'), at: { label: file } }),
+      );
     throw new Failure('safety_check', title, {
       hint: `${selectsFeedback(draft) ? '' : 'add --feedback-type or --trigger-ref; '}if this is intended: --expect ${file} --update`,
       applied: 'yes',

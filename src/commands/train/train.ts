@@ -169,6 +169,6 @@ function streamedPart({ sources, checks }: TrajectoryContent, { doc }: Draft): S
   const hasNoGroup = groups && kindOf(groups) === 'list' && checks.groupCount() === 0 && errors.length === 0;
   // Services accept such a job (docs/internals/servers.md).
   const message = 'contains no group, so the job contains no training signal';
-  if (hasNoGroup) findings.push({ level: 'warning', path: 'trajectory_groups', at: '', message });
+  if (hasNoGroup) findings.push({ level: 'warning', path: 'trajectory_groups', message });
   return { errors, findings, files: sources.map(({ label }) => label), hint: checks.hint() };
 }
