@@ -133,8 +133,12 @@ function createConnection(url: URL, options: ConnectOptions, isKeepAlive: boolea
     /** False after 100 responses, or 256 KiB of them: stray data makes all responses of a connection doubtful. */
     isReusable: (): boolean => traffic.responses < MAX_EXCHANGES && traffic.responseBytes < MAX_CARRIED_RESPONSE_BYTES,
     exchange: (request: HttpRequest, to: URL): Promise<HttpResponse> => {
-      const { onBodySent, onStrayData } = request;
+      const { onBodySent } = request;
       onInterimResponse = request.onInterimResponse;
+      let onStrayData = (): void => {};
+      const strayData = new Promise<void>((settle) => {
+        onStrayData = settle;
+      });
       traffic.isBeforeResponse = true;
       traffic.held = [];
       return new Promise((resolve, reject) => {
@@ -150,7 +154,8 @@ function createConnection(url: URL, options: ConnectOptions, isKeepAlive: boolea
             // The body of a short response is in the packet of its headers, which is read to its end before this runs.
             queueMicrotask(() => {
               const headers = pairHeaders(rawHeaders.map((text) => text.toString('latin1')));
-              resolve({ status, statusText, headers, body: bodyQueue.body, completeBody: bodyQueue.completeBody() });
+              const { body, completeBody } = bodyQueue;
+              resolve({ status, statusText, headers, body, completeBody: completeBody(), strayData });
             });
             return true;
           },
@@ -162,7 +167,7 @@ function createConnection(url: URL, options: ConnectOptions, isKeepAlive: boolea
           onComplete: () => {
             traffic.isResponseExpected = false;
             traffic.responses += 1;
-            if (onStrayData) traffic.onStrayData.push(onStrayData);
+            traffic.onStrayData.push(onStrayData);
             arrivingBody?.end();
           },
           onError: (error) => {

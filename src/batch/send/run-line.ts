@@ -15,7 +15,7 @@ import {
 import type { ResponseMemory } from '../../client/response-memory.ts';
 import { send } from '../../client/send.ts';
 import type { Context } from '../../context.ts';
-import { type AppliedState, Failure, failureCodeOf, signalOfFailure, toFailure } from '../../errors.ts';
+import { type AppliedState, Failure, failureCodeOf, signalOfFailure } from '../../errors.ts';
 import type { InputLine } from '../../files/split-lines.ts';
 import type { ExchangeSignal } from '../../http/message.ts';
 import { rootOf } from '../../json/json-node.ts';
@@ -126,11 +126,10 @@ export async function runLine(line: InputLine, slot: LineSlot, job: BatchJob): P
   if (isStopped || !canSendLine(prior, request.effect, job.options.canRetryUnknown))
     return keepPriorOutcome(prior, unsent, slot, job, request);
   const requestContext = createRequestContext(request, job.connection);
-  const watch = job.revisions.watch();
   const replaced = request.ids[request.operation.replaces ?? ''];
   const endSequence = await job.takeSequence(replaced);
-  const sent = await sendLine(requestContext, key, { guard, prior, watch }, slot, job).finally(endSequence);
-  const stored = await storeLine(sent, requestContext, unsent, { prior, watch }, slot, job);
+  const sent = await sendLine(requestContext, key, { guard, prior }, slot, job).finally(endSequence);
+  const stored = await storeLine(sent, requestContext, unsent, prior, slot, job);
   if (stored.status !== 'unsent') return stored;
   return prior.applied === 'no' ? settle(slot, job, stored) : keepPriorOutcome(prior, unsent, slot, job, request);
 }
@@ -138,7 +137,7 @@ export async function runLine(line: InputLine, slot: LineSlot, job: BatchJob): P
 // The next request may start before the result of this one is written.
 async function settle(slot: LineSlot, job: BatchJob, result: LineResult, bytes?: Buffer): Promise<LineResult> {
   // The failure of an earlier run does not stop this one.
-  if (result.attempts > 0) slot.turn.spend(spendingOf(result), result.status);
+  if (result.attempts > 0) slot.turn.spend(spendingOf(result.received), result.status);
   job.scheduler.addOutcome({ failure: bytes && result.failure, status: result.status });
   slot.turn.release();
   await slot.put(bytes);
@@ -187,12 +186,7 @@ function lostResponseFailure(request?: PreparedRequest): Failure {
   return failure.with({ hint: `${failure.facts.hint}; --retry-unknown sends it` });
 }
 
-type SentLineResult = Omit<ReadOutcome, 'bytes' | 'hasResult' | 'isPage' | 'firstOutputAt'> & {
-  readonly bytes: Buffer | undefined;
-};
-
-interface LineWatch {
-  readonly prior: PriorLine;
+interface SentLineResult extends ReadOutcome {
   readonly watch: ReturnType<Revisions['watch']>;
 }
 
@@ -200,9 +194,9 @@ interface LineWatch {
 async function sendLine(
   request: RequestContext,
   { line, digest, timestampMs }: LineKey,
-  { guard, prior, watch }: LineWatch & { readonly guard: LineGuard | undefined },
+  { guard, prior }: { readonly guard: LineGuard | undefined; readonly prior: PriorLine },
   { turn, memory, progress }: LineSlot,
-  { store, scheduler, signal, context }: BatchJob,
+  { store, scheduler, revisions, signal, context }: BatchJob,
 ): Promise<SentLineResult> {
   const { runtime, report } = context;
   let journalError: unknown;
@@ -220,7 +214,6 @@ async function sendLine(
     signal,
     waitSignal: scheduler.stopSignal,
     turn,
-    onStrayData: watch.onStrayData,
     onSend: async () => {
       // First, so that a job that only the job history has is not one of this batch.
       await record();
@@ -233,7 +226,6 @@ async function sendLine(
       await store.recordWithdrawn(line, digest);
       progress.isRecorded = false;
     },
-    onOutcome: guard?.onOutcome,
     memory,
     onRetry: (message) => {
       turn.release();
@@ -241,18 +233,16 @@ async function sendLine(
       return report.detail(`line ${line}: ${message}`);
     },
   };
-  const sent = await send(request, hooks, runtime)
-    .then((outcome) => readOutcome(outcome, request, runtime, mergeChunks(request, memory)))
-    .catch((error: unknown): SentLineResult => {
-      // A line that could not be recorded was not sent, and has no result.
-      if (journalError !== undefined) throw journalError;
-      const failure = turn.toOutcome(toFailure(error));
-      if (failure.code === 'bug') throw error;
-      const { status = 0, received: facts = {} } = failure.facts;
-      return { status, bytes: undefined, doc: undefined, failure, warnings: [], facts, endedAt: runtime.elapsed() };
-    });
-  progress.hasResponse = sent.status !== 0;
-  return sent;
+  const exchange = await send(request, hooks, runtime);
+  await guard?.recordOutcome(exchange.outcome);
+  // A line that could not be recorded was not sent, and has no result.
+  if (journalError !== undefined) throw journalError;
+  const failure = exchange.failure && turn.toOutcome(exchange.failure);
+  if (failure?.code === 'bug') throw failure;
+  const watch = revisions.watch(exchange.strayData);
+  const sent = await readOutcome({ ...exchange, failure }, request, runtime, mergeChunks(request, memory));
+  progress.hasResponse = sent.status !== undefined;
+  return { ...sent, watch };
 }
 
 // Stores the result of a line that was sent. One that a signal stopped before it was applied is not stored.
@@ -260,11 +250,11 @@ async function storeLine(
   sent: SentLineResult,
   request: RequestContext,
   unsent: LineAttempt,
-  { prior, watch }: LineWatch,
+  prior: PriorLine,
   slot: LineSlot,
   job: BatchJob,
 ): Promise<LineResult> {
-  const { doc, warnings, status, endedAt, facts } = sent;
+  const { doc, warnings, status, endedAt, facts, watch } = sent;
   const { line, checkpoint } = unsent;
   const { progress } = slot;
   const { redact } = job.context.report;
@@ -299,7 +289,7 @@ async function storeLine(
     warnings,
     facts,
   };
-  const bytes = formatResult(attempt, status, sent.bytes, failure, redact);
+  const bytes = formatResult(attempt, status ?? null, sent.bytes, failure, redact);
   const result = createLineResult(sent, failure, state, request, milliseconds, job);
   // Without the result, whose response a connection would hold.
   const written = settle(slot, job, result, bytes).then(() => {});
@@ -311,15 +301,14 @@ async function storeLine(
 }
 
 function createLineResult(
-  { status, doc, warnings, facts }: SentLineResult,
+  { status, warnings, facts }: SentLineResult,
   failure: Failure | undefined,
   state: LineState,
   { effect, progress }: RequestContext,
   milliseconds: number,
   { options: { prices }, context: { report } }: BatchJob,
 ): LineResult {
-  const response = doc && rootOf(doc);
-  const cost = priceOf(response, prices);
+  const cost = priceOf(facts, prices);
   return {
     status: state.status,
     isUnresolved: state.isUnresolved,
@@ -329,7 +318,6 @@ function createLineResult(
     attempts: progress.attempts,
     milliseconds: Math.round(milliseconds),
     httpStatus: failure ? failure.facts.status : status,
-    response,
     received: cost === undefined || facts.cost !== undefined ? facts : { ...facts, cost: new RawJson(String(cost)) },
     warnings,
   };

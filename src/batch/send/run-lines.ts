@@ -2,10 +2,10 @@ import { type Authorization, type Connection, connect } from '../../client/conne
 import type { Settings } from '../../client/resolve-settings.ts';
 import { createResponseBudget, createTurns } from '../../client/response-memory.ts';
 import type { Context } from '../../context.ts';
-import { type InterruptedError, toFailure } from '../../errors.ts';
+import { type Failure, type InterruptedError, toFailure } from '../../errors.ts';
 import type { InputLine } from '../../files/split-lines.ts';
 import { linkSignal, type Send } from '../../http/message.ts';
-import { createBatchRecord } from '../../reports/batch/batch-statistics.ts';
+import { type BatchCounts, createBatchRecord } from '../../reports/batch/batch-statistics.ts';
 import { createHeapLimit } from '../../train/stream/small-heap.ts';
 import { selectedLines } from '../read/selected-lines.ts';
 import { digestInputLine } from '../store/result-line.ts';
@@ -21,7 +21,17 @@ const LINES_PER_HEAP_CHECK = 16;
 
 type BatchRecord = ReturnType<typeof createBatchRecord>;
 
-export type BatchEnd = Awaited<ReturnType<typeof sendBatch>>;
+export interface BatchEnd {
+  readonly tally: BatchCounts;
+  readonly stopReason: string | undefined;
+  /** The error of a signal. */
+  readonly abortReason: unknown;
+  readonly inputError: Failure | undefined;
+  /** The first error of storing results. */
+  readonly storeError: unknown;
+  readonly elapsedMs: number;
+  readonly job: BatchJob;
+}
 
 /** Sends the lines of an input, and stores every result. Prints nothing but progress and warnings about responses. */
 export async function sendBatch(
@@ -29,7 +39,7 @@ export async function sendBatch(
   store: ResultStore,
   authorization: Authorization | undefined,
   context: Context,
-) {
+): Promise<BatchEnd> {
   const { runtime, report, signal } = context;
   const { input, options } = plan;
   const checks = { ...plan.checks, run: store.batch.run };
