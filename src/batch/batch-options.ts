@@ -8,7 +8,34 @@ import type { Runtime } from '../runtime.ts';
 import type { BatchFlagOptions } from './batch-flags.ts';
 import { parseShard, type Shard } from './read/shard.ts';
 
-export type BatchOptions = ReturnType<typeof parseBatchFlags>;
+export interface BatchOptions {
+  /** The file of lines as typed; `-` is stdin. */
+  readonly input: string;
+  readonly concurrency: number | 'auto';
+  /** Requests per second. */
+  readonly rate: number | undefined;
+  /** Tokens per second. */
+  readonly tokenRate: number | undefined;
+  readonly shard: Shard;
+  readonly limit: number | undefined;
+  /** Lines chosen at random: the same ones for the same seed, and all of them in a larger sample. */
+  readonly sample: { readonly size: number; readonly seed: string } | undefined;
+  readonly maxTotalTokens: number | undefined;
+  readonly maxCost: number | undefined;
+  /** Per million tokens. */
+  readonly prices: { readonly prompt: number | undefined; readonly completion: number | undefined };
+  readonly takeOverMs: number | undefined;
+  readonly isResumed: boolean;
+  readonly canRetryUnknown: boolean;
+  readonly canAcceptChanges: boolean;
+  readonly isFailFast: boolean;
+  readonly maxFailures: { readonly limit: number; readonly isPercentage: boolean } | undefined;
+  readonly maxSpoolBytes: number | undefined;
+  readonly isOrdered: boolean;
+  /** How long lines wait while no connection can be made; 0 if they fail at once. */
+  readonly maxOutageMs: number;
+  readonly outageFlag: string;
+}
 
 const MAX_CONCURRENT_REQUESTS = 1000;
 const secondsPerUnit: { readonly [unit: string]: number } = { s: 1, m: 60, h: 3600 };
@@ -49,7 +76,7 @@ export function readBatchOptions(
   return parseBatchFlags(options, env);
 }
 
-function parseBatchFlags(options: Partial<BatchFlagOptions>, env: Runtime['env']) {
+function parseBatchFlags(options: Partial<BatchFlagOptions>, env: Runtime['env']): BatchOptions {
   const parse = <T>(
     name: string,
     text: string | undefined,
@@ -70,28 +97,23 @@ function parseBatchFlags(options: Partial<BatchFlagOptions>, env: Runtime['env']
   const shard = options.shard;
   const isFailFast = options.failFast === true;
   return {
-    /** The file of lines as typed; `-` is stdin. */
     input: options.rows ?? options.batch ?? '-',
     concurrency:
       parse('concurrency', options.concurrency, `auto, or a number from 1 to ${MAX_CONCURRENT_REQUESTS}`, (text) => {
         if (text === 'auto') return 'auto' as const;
         return /^[1-9]\d{0,3}$/.test(text) && Number(text) <= MAX_CONCURRENT_REQUESTS ? Number(text) : undefined;
       }) ?? 'auto',
-    /** Requests per second. */
     rate: parse('rate', options.rate, 'requests per second or minute, such as 20/s or 100/m', (text) =>
       perSecond(text, 's'),
     ),
-    /** Tokens per second. */
     tokenRate: parse('token-rate', options.tokenRate, 'tokens per minute or second, such as 100000/m', (text) =>
       perSecond(text, 'm'),
     ),
     shard: parseShard(shard ?? environmentSetting('shard', env), shard === undefined ? 'SVC_SHARD' : '--shard', env),
     limit: parseCount('limit', options.limit),
-    /** Lines chosen at random: the same ones for the same seed, and all of them in a larger sample. */
     sample: size === undefined ? undefined : { size, seed: options.sampleSeed ?? '0' },
     maxTotalTokens: parseCount('max-total-tokens', options.maxTotalTokens),
     maxCost: parseAmount('max-cost', options.maxCost, /[1-9]/),
-    /** Per million tokens. */
     prices: {
       prompt: parseAmount('price-prompt', options.pricePrompt),
       completion: parseAmount('price-completion', options.priceCompletion),
@@ -111,7 +133,6 @@ function parseBatchFlags(options: Partial<BatchFlagOptions>, env: Runtime['env']
     }),
     maxSpoolBytes: options.maxSpool === undefined ? undefined : parseByteSize('--max-spool', options.maxSpool),
     isOrdered: options.ordered === true,
-    /** How long lines wait while no connection can be made; 0 if they fail at once. */
     maxOutageMs: isFailFast ? 0 : parseDurationOrZeroMs('--max-outage', options.maxOutage ?? '5m'),
     outageFlag: '--max-outage',
   };

@@ -14,13 +14,13 @@ import { createDeadline } from '../http/time-limits.ts';
 import { pluralize } from '../json/pluralize.ts';
 import type { Operation } from '../operations/operation.ts';
 import { issueText } from '../output/failure-text.ts';
+import { chooseFormat, type OutputFormat, requestedFilter } from '../output/output-format.ts';
 import type { Reporter } from '../output/reporter.ts';
 import { openSink } from '../output/sink.ts';
 import { formatLineRanges } from '../output/transfer-text.ts';
 import { totalLines } from '../reports/batch/batch-statistics.ts';
 import { type RunReport, withRunReport } from '../reports/run-report.ts';
 import { filteredSink, type JqFilter } from '../results/jq-filter.ts';
-import { chooseFormat, type OutputFormat, requestedFilter } from '../results/output-format.ts';
 import { openResultFilter, printResult, resultOf } from '../results/print-result.ts';
 import { readParent } from '../trace/trace-context.ts';
 import { limitYoungGeneration } from '../train/stream/small-heap.ts';
@@ -208,7 +208,7 @@ async function checkLines(
   if (lines === 0) await warnOfNoLines(plan, report);
   if (bad === 0) return;
   const message = `${bad} of ${lines} ${pluralize(lines, 'line')} ${pluralize(bad, 'is', 'are')} invalid; nothing was sent`;
-  throw new Failure('body', message, { applied: 'no' });
+  throw new Failure('body', message);
 }
 
 // Undefined for a pipe or a device, which takes the results and cannot be resumed.

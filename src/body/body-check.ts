@@ -141,7 +141,7 @@ export function bodySourceHint(operation: Operation): string {
 export function invalidBodyFailure(issues: readonly Issue[], more = 0, hint?: string): Failure {
   const errorCount = issues.length + more;
   const count = errorCount === 1 ? 'the body is invalid' : `the body is invalid in ${errorCount} places`;
-  return new Failure('body', `${count}; nothing was sent`, { issues, hint, applied: 'no' });
+  return new Failure('body', `${count}; nothing was sent`, { issues, hint });
 }
 
 function locateFinding(draft: Draft, finding: Finding, operation: Operation, strictness: Strictness): StreamedFinding {

@@ -48,8 +48,7 @@ export function parseJsonSource(label: string, bytes: Uint8Array | string): Json
 export function decodeUtf8Text(label: string, bytes: Uint8Array): string {
   const { name, hint } = foreignFormat(Buffer.from(bytes.subarray(0, 1024))) ?? {};
   // The reader of JSON names what is compressed.
-  if (name !== undefined && !name.startsWith('compressed'))
-    throw new Failure('body', `${label} is ${name}`, { hint, applied: 'no' });
+  if (name !== undefined && !name.startsWith('compressed')) throw new Failure('body', `${label} is ${name}`, { hint });
   try {
     return decodeUtf8(bytes).toString();
   } catch (error) {

@@ -15,7 +15,7 @@ import {
 import { type ConnectionOptions, serviceFlags } from '../config/settings.ts';
 import { type FlagList, flagGroup, joinFlags } from '../flag.ts';
 import { allOperations } from '../operations/all-operations.ts';
-import { filterForms, type ResultOptions } from '../results/output-format.ts';
+import { filterForms, type ResultOptions } from '../output/output-format.ts';
 import { bodyFlags } from './operation-commands.ts';
 import { command, defineCommands } from './shared-flags.ts';
 

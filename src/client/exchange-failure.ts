@@ -176,7 +176,7 @@ export function responseFacts(
     ...progressFacts(context),
     status,
     received: readFacts({ headers, ...error }),
-    isRead: context.effect === 'read',
+    effect: context.effect,
     applied,
     ids: applied === 'no' ? {} : context.ids,
   };

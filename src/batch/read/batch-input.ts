@@ -38,7 +38,6 @@ export function lineSplitter(maxLineBytes: number, label?: string): LineSplitter
 export function emptyInputFailure(what: 'lines' | 'rows', path: string, found: string): Failure {
   return new Failure('body', `there are no ${what} in ${path}: ${found}`, {
     hint: what === 'lines' ? 'write one JSON body per line' : 'write one row per record, after a header in a table',
-    applied: 'no',
   });
 }
 
@@ -53,7 +52,6 @@ export async function* rejectJsonArray(
     if (first === '[')
       throw new Failure('body', `${path} is a JSON array, not JSON Lines`, {
         hint: `write one value per line: jq -c '.[]' ${path === 'stdin' ? '' : `${shellWord(path)} `}> lines.jsonl`,
-        applied: 'no',
       });
     isStart &&= first === undefined;
     yield chunk;

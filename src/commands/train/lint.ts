@@ -7,13 +7,13 @@ import type { OptionsOfList } from '../../flag.ts';
 import type { JsonPath } from '../../json/json-node.ts';
 import { pluralize } from '../../json/pluralize.ts';
 import { formatGithubAnnotation, issueText } from '../../output/failure-text.ts';
+import type { ResultOptions } from '../../output/output-format.ts';
 import { ignoreClosedPipe } from '../../output/writer.ts';
 import { type LintKind, lintKindNames } from '../../reports/lint/lint-kinds.ts';
 import { createLinter, type LintResult } from '../../reports/lint/linter.ts';
 import { lintJson, lintText } from '../../reports/lint/report.ts';
 import { lintHtml } from '../../reports/lint/report-html.ts';
 import { checkHtmlPath, writeReportPage } from '../../reports/report-page.ts';
-import type { ResultOptions } from '../../results/output-format.ts';
 import { openResultOutput, printResult, resultOf } from '../../results/print-result.ts';
 import { parseGroupByPath } from '../../train/stream/groups.ts';
 import { prepareForTrajectories } from '../../train/stream/small-heap.ts';
@@ -126,7 +126,6 @@ function lintFailure(
     return new Failure('body', `svc train would not send these trajectories: ${count} ${pluralize(count, 'error')}`, {
       issues: errors,
       hint,
-      applied: 'no',
     });
   }
   const found = fatal.filter((kind) => summary.findings.count(kind) > 0);
