@@ -10,6 +10,9 @@ export function fileFormatSections(): string[] {
     markdownTable(['field', 'meaning'], errorRows),
     '## Batch result lines\n\n`--batch` writes one JSON object per input line. If a line has several results, their order means nothing: a higher `revision` counts before a lower one, a success before a failure, and a result that was applied before one that was not.',
     markdownTable(['field', 'meaning'], resultRows),
+    '## Request history\n\n`svc log --json` lists the requests that were recorded, and `svc log show N` prints one of them. With `--error-format json`, the line of `--stats` has the fields of the second table.',
+    markdownTable(['field', 'meaning'], historyRows),
+    markdownTable(['field of `--stats`', 'meaning'], statsRows),
     '## Batch journal\n\n`FILE.journal` is the record of what a batch with `-o FILE` sent: one JSON object per line, mode 0600, some 60 bytes per line of the input. It stays when the run is complete. Keep both files together to continue a run with `--resume`; a missing journal makes every line without a result unknown.',
     markdownTable(['record', 'meaning'], journalRows),
     '## Profile file\n\n`config.json` in `SVC_CONFIG_DIR` (default: `svc` in the configuration directory of the user), mode 0600: an object with `current`, the name of the default profile, and `profiles`, an object with one object per profile. Change it with `svc profile` and `svc auth`.',
@@ -67,6 +70,23 @@ const resultRows = [
     '`checkpoint`',
     'For `--resume` and `svc batch merge`: `input` (digest of the input line), `run` (id of the run, the same when it is resumed), `operation` (path of the operation), `shard` (such as `3/10`) and, for a line made from a table, `row` (digest of the cells of its row)',
   ],
+];
+
+const historyRows = [
+  ['`time`', 'Start of the request, in UTC'],
+  ['`command`, `url`', 'The command, and the base URL'],
+  ['`ms`, `status`, `exit_code`, `applied`', 'As in result lines'],
+  ['`model`', 'Model of the body or the response, if there is one'],
+  ['`ids`', 'Ids of the request, and of the response, by name'],
+  ['`request`, `response`', 'Only if bodies are kept: the body without secrets, and the response'],
+  ...receivedRows('history'),
+];
+
+const statsRows = [
+  ['`first_token_ms`', 'Milliseconds until the first output of a stream, else null'],
+  ['`tokens_per_second`', 'Tokens of the response per second of its generation; null if unknown'],
+  ['`ms`, `retries`', 'Milliseconds in all, and attempts after the first'],
+  ...receivedRows('stats'),
 ];
 
 const journalRows = [

@@ -26,7 +26,7 @@ import {
 import { parseJson } from '../json/parse-json.ts';
 import { pluralize } from '../json/pluralize.ts';
 import { type JsonValue, RawJson } from '../json/write-json.ts';
-import type { ResultOptions } from '../results/output-format.ts';
+import type { ResultOptions } from '../output/output-format.ts';
 import { openResultOutput, printResult, resultOf } from '../results/print-result.ts';
 import { createJobHistory, jobHistoryFile, jobStatus, type TrainingJobRecord } from '../train/job-history.ts';
 import type { limitRequestsFlag, pruneFlags, yesFlag } from './command-flags.ts';

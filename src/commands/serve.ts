@@ -34,7 +34,7 @@ import { createRequestMetrics, requestLogLine } from '../local-service/request-m
 import { loadServiceCredentials } from '../local-service/service-credentials.ts';
 import { deleteFeedback, pruneStore, type ServiceStore } from '../local-service/store/service-store.ts';
 import { createUpstream } from '../local-service/upstream.ts';
-import type { ResultOptions } from '../results/output-format.ts';
+import type { ResultOptions } from '../output/output-format.ts';
 import { openResultOutput, printResult, resultOf } from '../results/print-result.ts';
 import type { Runtime } from '../runtime.ts';
 import type { serveFlags } from './command-flags.ts';

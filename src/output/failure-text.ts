@@ -12,7 +12,7 @@ const MAX_EXCERPT_CHARS = 52;
 const MAX_SAME_ISSUES = 5;
 
 export function failureText({ message, facts }: Failure, redact: (text: string) => string, isVerbose = false): string {
-  const { hint, issues = [], ids = {}, received = {}, applied, isBatch, isRead } = facts;
+  const { hint, issues = [], ids = {}, received = {}, applied, isBatch, effect } = facts;
   const redactText = (text: string): string => redactAndTruncate(text, redact);
   const lines = [`svc: ${redactText(message)}`];
   for (const issue of issues) {
@@ -30,7 +30,7 @@ export function failureText({ message, facts }: Failure, redact: (text: string) 
     const label = name === 'request' ? 'request_id' : name.replaceAll('_', ' ');
     lines.push(`  ${label}${suffix}: ${redact(id)}`);
   }
-  if (applied === 'yes' && !isBatch && !isRead) lines.push('  the request was applied');
+  if (applied === 'yes' && !isBatch && effect !== 'read') lines.push('  the request was applied');
   if (hint) lines.push(`  ${redact(hint)}`);
   return `${lines.map((line, at) => (at === 0 ? markFurtherLines(line) : markForeignLines(line))).join('\n')}\n`;
 }
@@ -80,7 +80,8 @@ function bodyValue(text: string, maxChars: number): JsonValue {
 
 /** A fact as text: `request id: 7f3a`. */
 export function factText(name: string, value: JsonValue, redact: (text: string) => string = String): string {
-  return `${name.replaceAll('_', ' ')}: ${redact(typeof value === 'string' ? value : writeJson(value))}`;
+  const text = typeof value === 'string' ? value : Array.isArray(value) ? value.join(', ') : writeJson(value);
+  return `${name.replaceAll('_', ' ')}: ${redact(text)}`;
 }
 
 /** Facts with each text redacted. */

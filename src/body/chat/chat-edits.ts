@@ -6,12 +6,12 @@ import {
   itemsOf,
   type JsonNode,
   kindOf,
-  numberMember,
   rawText,
   rootOf,
 } from '../../json/json-node.ts';
 import { RawJson, writeJson } from '../../json/write-json.ts';
 import { chatOperation } from '../../operations/chat.ts';
+import { requestedChoiceCount } from '../../operations/chat-text.ts';
 import { flagTarget } from '../../operations/operation.ts';
 import { type BodyFlags, givenText, givenTexts } from '../body-flags.ts';
 import {
@@ -118,10 +118,6 @@ function listedMessages(list: JsonNode | undefined, originOf: (index: number) =>
     // Flags put other messages before it.
     origin: { ...originOf(index), path: ['messages', index] },
   }));
-}
-
-export function requestedChoiceCount(body: JsonNode): number {
-  return Math.max(1, numberMember(body, 'n') ?? 1);
 }
 
 /**

@@ -15,8 +15,8 @@ import {
   rootOf,
 } from '../../json/json-node.ts';
 import { type JsonValue, RawJson, writeJson } from '../../json/write-json.ts';
+import { choicesByIndex, contentText, toolCalls } from '../../operations/chat-text.ts';
 import { reasoningNames } from '../../operations/reasoning-names.ts';
-import { choicesByIndex, contentText, toolCalls } from '../../results/chat-text.ts';
 import { isEmpty } from '../../results/chunk-values.ts';
 import type { Runtime } from '../../runtime.ts';
 import { invalidBodyFailure } from '../body-check.ts';

@@ -21,7 +21,7 @@ import type { ReceivedFacts } from '../../operations/received-facts.ts';
 import { formatGithubAnnotation } from '../../output/failure-text.ts';
 import { isCi } from '../../output/spinner.ts';
 import { chatStats, type ExchangeTiming, formatChatStats } from '../../results/chat-stats.ts';
-import { extractBlock } from '../../results/chat-text.ts';
+import { extractBlock } from '../../results/extract-block.ts';
 import { payloadTypes, schemaViewText } from '../../results/schema-view.ts';
 import type { ResultView } from '../../results/show-response.ts';
 import { appendGithubVariables, traceExports } from '../../trace/trace-context.ts';
@@ -72,7 +72,7 @@ export async function readHooks(start: RequestStart, context: Context): Promise<
     expectations,
     onResponse: async ({ doc, timing, facts }, request) => {
       if (hasStats) {
-        const stats = chatStats(rootOf(doc), timing, facts);
+        const stats = chatStats(timing, facts);
         await report.stats(formatChatStats(stats), stats);
       }
       if (githubFile) await appendGithubVariables(githubFile, runtime.env, sentCall(request), doc);

@@ -1,11 +1,11 @@
 import type { Failure } from '../../errors.ts';
 import type { InputLine } from '../../files/split-lines.ts';
-import { getMember, type JsonNode, kindOf, rawText, stringOf } from '../../json/json-node.ts';
+import { getMember, kindOf, rawText, stringOf } from '../../json/json-node.ts';
 import { tryParseJson } from '../../json/parse-json.ts';
-import { addFactTotals, type FactTotals, usageOf } from '../../operations/received-facts.ts';
-import { createDistribution, type Distribution } from '../distribution.ts';
+import { addFactTotals, type FactTotals, factCount } from '../../operations/received-facts.ts';
+import { createDistribution } from '../distribution.ts';
 import type { RunReport } from '../run-report.ts';
-import { countMember, type LineResult, type LineState, type ResultLineFacts, UNSENT } from './line-facts.ts';
+import { type LineResult, type LineState, type ResultLineFacts, UNSENT } from './line-facts.ts';
 
 /** Figures over the results of a batch, in bounded memory. */
 export type BatchStatistics = ReturnType<typeof createBatchStatistics>;
@@ -25,24 +25,24 @@ export function createBatchStatistics() {
   };
 }
 
-type ResultFacts = ResultLineFacts & Pick<LineResult, 'status'>;
+type ResultFacts = Omit<ResultLineFacts, 'response'> & Pick<LineResult, 'status'>;
 
 export function addResult(statistics: BatchStatistics, facts: ResultFacts): void {
-  const { status, message, attempts, milliseconds, response } = facts;
+  const { status, message, attempts, milliseconds, received } = facts;
   statistics.byStatus[status] += 1;
   statistics.retries += Math.max(0, attempts - 1);
   if (status === 'unsent') return;
   if (attempts > 0) statistics.latency.add(milliseconds);
-  addTokens(statistics.promptTokens, response, 'prompt_tokens');
-  addTokens(statistics.completionTokens, response, 'completion_tokens');
-  addFactTotals(statistics.totals, facts.received);
-  if (facts.received.cost !== undefined) statistics.costs += 1;
+  for (const [distribution, name] of [
+    [statistics.promptTokens, 'prompt_tokens'],
+    [statistics.completionTokens, 'completion_tokens'],
+  ] as const) {
+    const tokens = factCount(received, name);
+    if (tokens !== undefined) distribution.add(tokens);
+  }
+  addFactTotals(statistics.totals, received);
+  if (received.cost !== undefined) statistics.costs += 1;
   if (message !== undefined) addCause(statistics, message, facts);
-}
-
-function addTokens(distribution: Distribution, response: JsonNode | undefined, name: string): void {
-  const tokens = countMember(usageOf(response), name);
-  if (tokens !== undefined) distribution.add(tokens);
 }
 
 /** The statistics of a running batch. Every input line that is not empty is in one of its counts. */
@@ -151,7 +151,7 @@ const OTHER_CAUSES = 'other causes';
 // URLs, quoted values, ids and numbers differ from line to line, the cause does not.
 const VARIABLE_PART = /(https?:\/\/\S+?(?=[:,;]?\s|$)|"(?:[^"\\]|\\.)*"|\b(?=\w*\d)[\w-]{8,}\b|\d+(?:\.\d+)?)/s;
 
-function addCause({ causes }: BatchStatistics, message: string, { line, httpStatus }: ResultLineFacts): void {
+function addCause({ causes }: BatchStatistics, message: string, { line, httpStatus }: ResultFacts): void {
   // The parts of odd index are variable.
   const messageParts = message.slice(0, MAX_COMPARED_CHARS).split(VARIABLE_PART);
   const maskedParts = messageParts.map((part, at) => (at % 2 === 1 ? maskPart(part) : part));

@@ -1,8 +1,7 @@
 import type { AppliedState, Failure } from '../../errors.ts';
 import { firstStringMember, getMember, itemsAt, type JsonNode, numberMember } from '../../json/json-node.ts';
 import { RawJson } from '../../json/write-json.ts';
-import { readLineFacts, usageOf } from '../../operations/received-facts.ts';
-import { isEmptyChat } from '../../results/chat-text.ts';
+import { factCount, type ReceivedFacts, readLineFacts } from '../../operations/received-facts.ts';
 
 export type LineStatus = 'done' | 'failed' | 'unknown' | 'unsent';
 
@@ -17,7 +16,7 @@ export function classifyLine(exitCode: number, applied: AppliedState = 'no'): Li
   return { status: applied === 'unknown' ? 'unknown' : 'failed', isUnresolved: applied !== 'no' };
 }
 
-export interface LineResult extends LineState, Omit<ResultLineFacts, 'line'> {
+export interface LineResult extends LineState, Omit<ResultLineFacts, 'line' | 'response'> {
   readonly failure: Failure | undefined;
   /** The line was sent, by this run or an earlier one, and is safe to send again. */
   readonly isIdempotent: boolean;
@@ -34,7 +33,6 @@ export const UNSENT: LineResult = {
   attempts: 0,
   milliseconds: 0,
   httpStatus: undefined,
-  response: undefined,
   received: {},
   warnings: [],
 };
@@ -55,13 +53,14 @@ export function resultLineFacts(root: JsonNode | undefined) {
     attempts: countMember(root, 'attempts') ?? 0,
     milliseconds: countMember(root, 'ms') ?? 0,
     response: getMember(root, 'response'),
-    received: readLineFacts(root, isEmptyChat(getMember(root, 'response'))),
+    received: readLineFacts(root),
   };
 }
 
 /** The tokens and the cost of a line that was sent; undefined for what is not known. */
-export function spendingOf({ response, received: { cost } }: Pick<ResultLineFacts, 'response' | 'received'>) {
-  const [prompt, completion] = tokenCounts(response);
+export function spendingOf(received: ReceivedFacts) {
+  const [prompt, completion] = tokenCounts(received);
+  const { cost } = received;
   return {
     tokens: prompt === undefined && completion === undefined ? undefined : (prompt ?? 0) + (completion ?? 0),
     cost: cost instanceof RawJson ? Number(cost.text) : undefined,
@@ -70,10 +69,10 @@ export function spendingOf({ response, received: { cost } }: Pick<ResultLineFact
 
 /** The cost of a response by prices per million tokens; undefined without prices or tokens. */
 export function priceOf(
-  response: JsonNode | undefined,
+  received: ReceivedFacts,
   prices: { readonly prompt: number | undefined; readonly completion: number | undefined },
 ): number | undefined {
-  const [prompt, completion] = tokenCounts(response);
+  const [prompt, completion] = tokenCounts(received);
   const parts = [(prompt ?? 0) * (prices.prompt ?? 0), (completion ?? 0) * (prices.completion ?? 0)];
   const hasPrice = prices.prompt !== undefined || prices.completion !== undefined;
   if (!hasPrice || (prompt === undefined && completion === undefined)) return undefined;
@@ -82,13 +81,12 @@ export function priceOf(
 
 const TOKENS_PER_PRICE = 1_000_000;
 
-function tokenCounts(response: JsonNode | undefined): (number | undefined)[] {
-  const usage = usageOf(response);
-  return ['prompt_tokens', 'completion_tokens'].map((name) => countMember(usage, name));
+function tokenCounts(received: ReceivedFacts): (number | undefined)[] {
+  return [factCount(received, 'prompt_tokens'), factCount(received, 'completion_tokens')];
 }
 
-/** A field that is a count, 0 for negative numbers; undefined for anything else, also for numbers above 2^53 - 1. */
-export function countMember(node: JsonNode | undefined, name: string): number | undefined {
+// A field that is a count, 0 for negative numbers; undefined for anything else, also for numbers above 2^53 - 1.
+function countMember(node: JsonNode | undefined, name: string): number | undefined {
   const count = Math.max(0, numberMember(node, name) ?? Number.NaN);
   return count <= Number.MAX_SAFE_INTEGER ? count : undefined;
 }
