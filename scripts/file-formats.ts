@@ -12,6 +12,7 @@ export function fileFormatSections(): string[] {
     markdownTable(['field', 'meaning'], resultRows),
     '## Batch journal\n\n`FILE.journal` is the record of what a batch with `-o FILE` sent: one JSON object per line, mode 0600, some 60 bytes per line of the input. It stays when the run is complete. Keep both files together to continue a run with `--resume`; a missing journal makes every line without a result unknown.',
     markdownTable(['record', 'meaning'], journalRows),
+    '## Index of a batch input\n\n`svc batch index FILE` writes `FILE.index`: one JSON object per line, each with 100 bytes. The first has the `size` of the file. Each other one is for a block, of 1 MiB in files from 16 GiB on and down to 4 KiB in small ones: `line`, the number of the line that its first byte belongs to, and its `sha256`. The last one is for the end: the number after the last line feed, and a digest of the digests.',
     '## Profile file\n\n`config.json` in `SVC_CONFIG_DIR` (default: `svc` in the configuration directory of the user), mode 0600: an object with `current`, the name of the default profile, and `profiles`, an object with one object per profile. Change it with `svc profile` and `svc auth`.',
     markdownTable(['key', 'type', 'meaning'], profileRows()),
     'An origin is the scheme, host and port of a URL, such as `https://api.example.com`. svc sends credentials and headers of a profile only to the origins that the profile had when they were stored.',
@@ -71,8 +72,8 @@ const resultRows = [
 
 const journalRows = [
   [
-    '`{"run":…,"operation":…,"shard":…,"base_url":…,"values":{…}}`',
-    'The batch: `base_url` and the `values` of flags and settings are salted digests. `"journal_lost":true` if earlier records were lost',
+    '`{"run":…,"operation":…,"shard":…,"part":{…},"base_url":…,"values":{…}}`',
+    'The batch: `base_url` and the `values` of flags and settings are salted digests. `"journal_lost":true` if earlier records were lost. `part`, for a shard of a regular file: the `size` of the file, the lines that begin from byte `first` up to byte `last`, the number of the first `line`, how many `lines`, and their `digest`',
   ],
   [
     '`{"sending":7,"input":…,"at":…}`',

@@ -73,7 +73,7 @@ export const settings = [
   { name: 'cacert', kind: 'file', summary: 'PEM file of additional CA certificates', flag: 'requests', isStored: true },
   { name: 'cert', kind: 'file', summary: 'PEM file of a client certificate', flag: 'requests' },
   { name: 'key', kind: 'file', summary: 'PEM file of the private key of --cert, without a passphrase', default: 'the --cert file', flag: 'requests' },
-  { name: 'shard', kind: 'text', summary: 'Process only every n-th line, starting at line i: 3/10 takes lines 3, 13, 23; auto reads it from the scheduler', flag: 'batches', value: '<i/n|auto[/n]>', variable: 'SVC_SHARD' },
+  { name: 'shard', kind: 'text', summary: 'Process only one of n parts: 3/10 is the third tenth of a file, or every 10th line of a pipe or of --rows; auto reads it from the scheduler', flag: 'batches', value: '<i/n|auto[/n]>', variable: 'SVC_SHARD' },
   { name: 'error_format', kind: 'choice', summary: 'Format of messages on stderr: text or json', flag: 'all', variable: 'SVC_ERROR_FORMAT', choices: ['text', 'json'], default: 'text' },
   { name: 'upstream_token', kind: 'secret', summary: 'Token for the server of svc serve --upstream', variable: 'SVC_UPSTREAM_TOKEN' },
   { name: 'no_project_file', kind: 'switch', summary: 'Ignore .svc.json files of projects', variable: 'SVC_NO_PROJECT_FILE' },

@@ -9,7 +9,7 @@ import { parseJson, tryParseJson } from '../../json/parse-json.ts';
 import { compactJson, writeJson } from '../../json/write-json.ts';
 import { factsFor, type ReceivedFacts } from '../../operations/received-facts.ts';
 import { failureFields, redactFacts } from '../../output/failure-text.ts';
-import { appliedStates, MAX_LINES } from './line-table.ts';
+import { appliedStates, MAX_LINE_NUMBER } from './line-table.ts';
 
 /** What ties a result to its input line and its batch: the `checkpoint` of a result line. */
 export interface Checkpoint {
@@ -93,7 +93,7 @@ export function parseResultLine(bytes: Buffer) {
   const root = tryParseJson(bytes);
   const [line, exitCode, revision = 0] = ['line', 'exit_code', 'revision'].map((name) => integerMember(root, name));
   const applied = appliedStates.find((one) => one === firstStringMember(root, 'applied'));
-  if (!line || line > MAX_LINES || exitCode === undefined || applied === undefined) return undefined;
+  if (!line || line > MAX_LINE_NUMBER || exitCode === undefined || applied === undefined) return undefined;
   const checkpoint = getMember(root, 'checkpoint');
   const [input = '', run = '', operation = '', shard = ''] = ['input', 'run', 'operation', 'shard'].map((name) =>
     firstStringMember(checkpoint, name),
