@@ -76,7 +76,7 @@ async function readFixedText(body: JsonNode, messages: readonly ChatMessage[]): 
   const [choice] = itemsAt(constraints, 'choice');
   if (choice && kindOf(choice) === 'string') return stringOf(choice);
   const regex = firstStringMember(constraints, 'regex');
-  if (regex !== undefined) return (await import('./pattern.ts')).smallestMatch(regex);
+  if (regex !== undefined) return (await import('./pattern.ts')).shortMatch(regex);
   const paths = [
     ['response_format', 'json_schema', 'schema'],
     ['structured_outputs', 'json'],
