@@ -303,7 +303,10 @@ describe('a schema of response_format', () => {
     });
     const hostile: readonly (readonly [schema: object, message: string])[] = [
       [{ type: 'string', pattern: '^(?=(a+)+$)' }, 'unsupported pattern'],
-      [{ type: 'string', pattern: '^(a|a?)+$', allOf: [{ pattern: '^(a+)+!$' }], minLength: 60 }, 'it took more than 1 s'],
+      [
+        { type: 'string', pattern: '^(a|a?)+$', allOf: [{ pattern: '^(a+)+!$' }], minLength: 60 },
+        'it took more than 1 s',
+      ],
       [{ type: 'string', pattern: '(?:(?:a){10000}){10000}', minLength: 9 }, 'unsupported pattern'],
       [{ $ref: '#/$defs/d0', $defs: { ...Object.fromEntries(doubled), d40: { not: {} } } }, 'it took more than 1 s'],
     ];

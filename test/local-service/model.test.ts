@@ -259,11 +259,10 @@ describe('the built-in model', () => {
   ])('rejects %j with 400', async (body, name) => {
     const { status, text } = await send(body);
     expect(status).toBe(400);
-    expect(JSON.parse(text).error).toMatchObject({
-      message: expect.stringContaining(name),
-      code: 400,
-      type: 'invalid_request_error',
-    });
+    const { error } = JSON.parse(text);
+    expect(error).toMatchObject({ message: expect.stringContaining(name), code: 400, type: 'invalid_request_error' });
+    // The field that is wrong is named, and the message begins with it.
+    expect(error.message.startsWith(error.param ?? 'no field')).toBe(true);
   });
 
   it.each([
@@ -284,6 +283,8 @@ describe('the built-in model', () => {
     expect((await complete({ unknown: 1, max_tokens: null })).choice.finish_reason).toBe('stop');
   });
 });
+
+const smallest = (schema: string): string => smallestValue(schema, 'schema');
 
 describe('structured_outputs.regex', () => {
   it.each([
@@ -306,7 +307,7 @@ describe('structured_outputs.regex', () => {
       fc.property(regularExpressions, fc.nat({ max: 9 }), (pattern, minLength) => {
         let value: string;
         try {
-          value = JSON.parse(smallestValue(JSON.stringify({ type: 'string', pattern, minLength })));
+          value = JSON.parse(smallest(JSON.stringify({ type: 'string', pattern, minLength })));
         } catch (error) {
           expect(error).toMatchObject({ status: 400 });
           return;
@@ -395,7 +396,7 @@ describe('smallestValue', () => {
       },
     },
   ])('of %j is valid', (schema) => {
-    const value = smallestValue(JSON.stringify(schema));
+    const value = smallest(JSON.stringify(schema));
     expect(new Ajv2020({ strict: false }).validate(schema, JSON.parse(value)), value).toBe(true);
   });
 
@@ -414,7 +415,7 @@ describe('smallestValue', () => {
     ['names', { required: Array.from({ length: 100_000 }, (_, at) => `n${at}`) }],
     ['names in many parts', { allOf: Array.from({ length: 10_000 }, (_, at) => ({ required: [`n${at}`] })) }],
   ])('is rejected if %s make it too large', (_, schema) => {
-    expect(() => smallestValue(writeJson(schema))).toThrow(expect.objectContaining({ name: 'HttpError', status: 400 }));
+    expect(() => smallest(writeJson(schema))).toThrow(expect.objectContaining({ name: 'HttpError', status: 400 }));
   });
 
   it.each<[string, JsonValue]>([
@@ -439,7 +440,7 @@ describe('smallestValue', () => {
       },
     ],
   ])('is %s exactly', (value, schema) => {
-    expect(smallestValue(writeJson(schema))).toBe(value);
+    expect(smallest(writeJson(schema))).toBe(value);
   });
 
   it.each<[string, JsonValue]>([
@@ -471,7 +472,7 @@ describe('smallestValue', () => {
     ['https://svc.test/schema', { $ref: 'https://svc.test/schema' }],
     ['$ref', { type: 'object', properties: { a: { $ref: '#' } }, required: ['a'] }],
   ])('is rejected if it cannot satisfy %s of %j', (keyword, schema) => {
-    expect(() => smallestValue(writeJson(schema))).toThrow(
+    expect(() => smallest(writeJson(schema))).toThrow(
       expect.objectContaining({ status: 400, message: expect.stringContaining(keyword) }),
     );
   });
@@ -482,7 +483,7 @@ describe('smallestValue', () => {
       fc.property(schemas, (schema) => {
         let value: string;
         try {
-          value = smallestValue(JSON.stringify(schema));
+          value = smallest(JSON.stringify(schema));
         } catch (error) {
           expect(error).toMatchObject({ name: 'HttpError', status: 400 });
           return;

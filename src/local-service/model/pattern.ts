@@ -1,12 +1,15 @@
 import { errorMessage } from '../../errors.ts';
 import { runWithTimeLimit } from '../../fields/run-with-time-limit.ts';
-import { HttpError } from '../responses.ts';
+import { fieldError } from '../responses.ts';
 
 const TOKEN =
   /\\u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|\\[upP]\{.*?\}|\\u.{4}|\\x..|\\c.|\\.|\[(?:\\.|[^\]\\])*\]|\(\?(?:<[^=!].*?>|.)|\{\d+(?:,\d*)?\}|./gsu;
+const CODE_POINT = /\\(?:u\{([\da-f]+)\}|u([\da-f]{4})|x([\da-f]{2}))/gi;
 const QUANTIFIER = /^(?:([*+?])|\{(\d+)(,?)(\d*)\})$/;
 const PREFERRED_CHARACTERS = 'abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ ';
 const MAX_CODE_POINT = 0x1ffff;
+const LAST_BEFORE_SURROGATES = 0xd7ff;
+const SURROGATES = 0x800;
 const MAX_TEXT_CHARS = 100_000;
 const MAX_QUOTED_CHARS = 100;
 // Each variant takes other alternatives, and values that are larger by its number.
@@ -23,7 +26,7 @@ export function shortMatch(source: string): string {
         new RegExp(`^(?:${source})$`, 'u').test(text) ? undefined : `unsupported pattern ${quoteStart(source)}`,
     );
   } catch (error) {
-    throw new HttpError(400, `the built-in model found no text for structured_outputs.regex: ${errorMessage(error)}`);
+    throw fieldError('structured_outputs.regex', `has no match that the built-in model found: ${errorMessage(error)}`);
   }
 }
 
@@ -110,11 +113,12 @@ function textOf(tokens: readonly string[], variant: number, extraRepetitions: nu
 
 function characterOf(token: string): string {
   const expression = new RegExp(`^${token}$`, 'u');
-  const preferred = Array.from(PREFERRED_CHARACTERS + token).find((one) => expression.test(one));
+  const escaped = Array.from(token.matchAll(CODE_POINT), ([, ...codes]) =>
+    String.fromCodePoint(Number.parseInt(codes.join(''), 16)),
+  );
+  const preferred = Array.from(PREFERRED_CHARACTERS + token + escaped.join('')).find((one) => expression.test(one));
   if (preferred !== undefined) return preferred;
-  for (let code = 0; code <= MAX_CODE_POINT; code += 1) {
-    const character = String.fromCodePoint(code);
-    if (!/\p{Cs}/u.test(character) && expression.test(character)) return character;
-  }
+  for (let code = 0; code <= MAX_CODE_POINT; code += code === LAST_BEFORE_SURROGATES ? SURROGATES + 1 : 1)
+    if (expression.test(String.fromCodePoint(code))) return String.fromCodePoint(code);
   throw new Error(`no character for ${token}`);
 }

@@ -2,7 +2,7 @@ import type { AnySchemaObject } from 'ajv';
 import { errorMessage } from '../../errors.ts';
 import { isRecord } from '../../json/is-record.ts';
 import { compareNumberLiterals } from '../../json/number-literal.ts';
-import { HttpError } from '../responses.ts';
+import { fieldError } from '../responses.ts';
 import { createSchemaCheck, parseSchema, type Schema } from './json-schema.ts';
 import { firstValid, matchingText } from './pattern.ts';
 
@@ -23,8 +23,8 @@ const FORMAT_SAMPLES = new Map([
   ['uri', 'http://example.com'],
 ]);
 
-/** The JSON text of a small value that conforms to a JSON Schema; formats are not checked. Throws HttpError 400. */
-export function smallestValue(schemaText: string): string {
+/** The JSON text of a small value that conforms to the JSON Schema in a field; formats are not checked. Throws HttpError 400. */
+export function smallestValue(schemaText: string, field: string): string {
   try {
     if (schemaText.length > MAX_SCHEMA_CHARS) throw new Error(`it has more than ${MAX_SCHEMA_CHARS} characters`);
     // A double would silently round the bounds of snowflake ids and the like.
@@ -36,8 +36,8 @@ export function smallestValue(schemaText: string): string {
     return JSON.stringify(firstValid((variant) => build([root], [], createScope(root, variant)), problemOf));
   } catch (error) {
     // JavaScript throws if nesting is too deep.
-    const reason = errorMessage(error);
-    throw new HttpError(400, `the built-in model found no value that conforms to this JSON Schema: ${reason}`);
+    const problem = `is a JSON Schema to which no value conforms that the built-in model found: ${errorMessage(error)}`;
+    throw fieldError(field, problem);
   }
 }
 
