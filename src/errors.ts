@@ -182,6 +182,15 @@ const rerunAdvice = {
 
 export const FILE_LIMIT_HINT = 'raise ulimit -n to 64';
 
+/** Where a part in WebAssembly, which reserves gigabytes of address space, cannot start: what to say; undefined for another cause. */
+export function webAssemblyFailure(part: string, error: unknown): { message: string; hint: string } | undefined {
+  if (!(error instanceof Error) || !/WebAssembly/.test(rootCause(error).message)) return undefined;
+  return {
+    message: `${part} (WebAssembly) could not be loaded: not enough memory, or Node was started with --jitless`,
+    hint: 'start Node without --jitless; with a limit on virtual memory (ulimit -v), set NODE_OPTIONS=--disable-wasm-trap-handler',
+  };
+}
+
 /** The failure code with this exit code; undefined for 0 and for codes that svc does not use. */
 export function failureCodeOf(exitCode: number): FailureCode | undefined {
   const entry = Object.entries(exitCodes).find(([name, { code }]) => name !== 'done' && code === exitCode);
