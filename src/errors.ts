@@ -220,6 +220,15 @@ export function toFailure(error: unknown): Failure {
   if (isOutOfFileDescriptors(error))
     return new Failure('local_file', 'the process may not open as many files as svc needs', { hint: FILE_LIMIT_HINT });
   const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  // An update that removed the files of a running svc, a disk with errors.
+  if (error instanceof Error && 'code' in error && text.includes('node:internal/modules/'))
+    return new Failure(
+      'local_file',
+      `a part of svc could not be loaded: ${error.message.replace(/ imported from .*/s, '')}`,
+      {
+        hint: 'run it again, in case svc was just updated; otherwise, install svc again',
+      },
+    );
   return new Failure('bug', `this is a bug in svc: ${text}`, {
     hint: 'please report it with the command line that led to it',
   });
