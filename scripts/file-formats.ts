@@ -1,6 +1,7 @@
 import { type Setting, type SettingKind, settings } from '../src/config/settings.ts';
 import { exitCodes } from '../src/errors.ts';
 import { factRows } from '../src/operations/received-facts.ts';
+import { holds } from '../src/reports/batch/line-facts.ts';
 import { markdownTable } from './markdown-tables.ts';
 
 /** The sections of the reference about formats: errors as JSON, result lines and journal of a batch, and profiles. */
@@ -64,6 +65,12 @@ const resultRows = [
   ['`attempts`', 'Number of attempts'],
   ['`ms`', 'Duration in milliseconds, retries included'],
   ['`ended_at`', 'Time of the response or the failure, in UTC; only for lines that were sent'],
+  [
+    '`held_by`',
+    `What the request waited for before it was sent: ${Object.keys(holds)
+      .map((name) => `\`${name}\``)
+      .join(', ')}`,
+  ],
   [
     '`checkpoint`',
     'For `--resume` and `svc batch merge`: `input` (digest of the input line), `run` (id of the run, the same when it is resumed), `operation` (path of the operation), `shard` (such as `3/10`) and, for a line made from a table, `row` (digest of the cells of its row)',

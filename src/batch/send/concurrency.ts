@@ -1,10 +1,13 @@
 import { readFileSync } from 'node:fs';
 import type { Operation } from '../../operations/operation.ts';
+import type { Hold } from '../../reports/batch/line-facts.ts';
 import type { BatchOptions } from '../batch-options.ts';
 
 export interface ConcurrencyRange {
   readonly initial: number;
   readonly max: number;
+  /** What the maximum comes from. */
+  readonly maxHold: Hold;
 }
 
 const INITIAL_AUTO_CONCURRENCY = 8;
@@ -19,14 +22,21 @@ export function concurrencyRange(
   { concurrency, isFailFast, maxFailures }: Pick<BatchOptions, 'concurrency' | 'isFailFast' | 'maxFailures'>,
   { effect, arguments: named, replaces }: Operation,
 ): ConcurrencyRange {
-  if (concurrency !== 'auto') return { initial: concurrency, max: concurrency };
+  if (concurrency !== 'auto') return { initial: concurrency, max: concurrency, maxHold: 'concurrency' };
   const isJob = typeof named?.as === 'object';
   // A replacement without an id of its own is sent once.
   const isSafe = effect === 'read' || (effect === 'keyed' && replaces === undefined);
-  const byEffect = isJob ? MAX_JOB_CONCURRENCY : isSafe ? MAX_SAFE_CONCURRENCY : MAX_PAID_CONCURRENCY;
-  const byFlags = isFailFast || maxFailures ? INITIAL_AUTO_CONCURRENCY : byEffect;
-  const max = Math.max(1, Math.min(byEffect, byFlags, Math.floor(maxOpenFiles() / 2)));
-  return { initial: Math.min(INITIAL_AUTO_CONCURRENCY, max), max };
+  const limits: { readonly max: number; readonly maxHold: Hold }[] = [
+    isJob
+      ? { max: MAX_JOB_CONCURRENCY, maxHold: 'jobs' }
+      : isSafe
+        ? { max: MAX_SAFE_CONCURRENCY, maxHold: 'safe' }
+        : { max: MAX_PAID_CONCURRENCY, maxHold: 'paid' },
+    { max: isFailFast || maxFailures ? INITIAL_AUTO_CONCURRENCY : Number.POSITIVE_INFINITY, maxHold: 'failure_flags' },
+    { max: Math.max(1, Math.floor(maxOpenFiles() / 2)), maxHold: 'open_files' },
+  ];
+  const range = limits.reduce((least, one) => (one.max < least.max ? one : least));
+  return { ...range, initial: Math.min(INITIAL_AUTO_CONCURRENCY, range.max) };
 }
 
 function maxOpenFiles(): number {
@@ -59,9 +69,12 @@ export function createConcurrencyLimit(range: ConcurrencyRange, random: () => nu
   const search = createSearch(range, range.initial < range.max ? 'start' : 'hold', random);
   return {
     current: () => search.limit,
-    isGrowing: () => search.limit < search.max && ['start', 'settle', 'measure'].includes(search.phase),
-    /** True if refusals, not latency or the maximum, hold the limit where it is. */
-    isHeldByRefusals: () => search.hasCeiling,
+    /** What holds the limit where it is; undefined while a larger one is tried. */
+    heldBy: (): Hold | undefined => {
+      if (search.limit >= search.max) return range.maxHold;
+      if (['start', 'settle', 'measure'].includes(search.phase)) return undefined;
+      return search.hasCeiling ? 'refusals' : 'latency';
+    },
     /** Counts a response; it says something about a larger limit only if as many requests as allowed were in flight. */
     onResponse: (now: number, startedAt: number, isFull: boolean): void => {
       const { round } = search;

@@ -295,12 +295,13 @@ async function storeLine(
     attempts,
     milliseconds,
     endedAtMs: job.context.runtime.now(),
+    heldBy: slot.memory.hasWaited() ? 'memory' : slot.turn.heldBy(),
     expectations,
     warnings,
     facts,
   };
   const bytes = formatResult(attempt, status, sent.bytes, failure, redact);
-  const result = createLineResult(sent, failure, state, request, milliseconds, job);
+  const result = createLineResult(sent, attempt, failure, state, request, job);
   // Without the result, whose response a connection would hold.
   const written = settle(slot, job, result, bytes).then(() => {});
   // Stray data may have arrived while a record or a warning was written.
@@ -312,10 +313,10 @@ async function storeLine(
 
 function createLineResult(
   { status, doc, warnings, facts }: SentLineResult,
+  { milliseconds, endedAtMs, heldBy }: LineAttempt,
   failure: Failure | undefined,
   state: LineState,
   { effect, progress }: RequestContext,
-  milliseconds: number,
   { options: { prices }, context: { report } }: BatchJob,
 ): LineResult {
   const response = doc && rootOf(doc);
@@ -332,6 +333,8 @@ function createLineResult(
     response,
     received: cost === undefined || facts.cost !== undefined ? facts : { ...facts, cost: new RawJson(String(cost)) },
     warnings,
+    endedAtMs,
+    heldBy,
   };
 }
 

@@ -3,7 +3,7 @@ import { type Failure, InterruptedError } from '../../errors.ts';
 import { type ExchangeSignal, linkSignal } from '../../http/message.ts';
 import { pluralize } from '../../json/pluralize.ts';
 import { formatSeconds } from '../../output/transfer-text.ts';
-import type { LineStatus } from '../../reports/batch/line-facts.ts';
+import { type Hold, holds, type LineStatus } from '../../reports/batch/line-facts.ts';
 import type { Runtime } from '../../runtime.ts';
 import type { BatchOptions } from '../batch-options.ts';
 import { type AvailabilityHooks, createAvailability, notSentFailure } from './availability.ts';
@@ -16,6 +16,8 @@ export type Scheduler = ReturnType<typeof createScheduler>;
 export interface Turn extends AttemptTurn {
   /** Lets the next request go; none is sent before, so that no line is sent after a reason to stop. */
   readonly release: () => void;
+  /** What the last attempt, or the line, waited for; undefined for nothing, and while a larger limit is tried. */
+  readonly heldBy: () => Hold | undefined;
   /** Counts what the response used, before the turn is released. */
   readonly spend: (spending: Spending, status: LineStatus) => void;
   /** The failure of the line: one that waited in vain was not sent. */
@@ -68,49 +70,40 @@ export function createScheduler(
   const { canRetry, canWait, toOutcome, skippedRetries } = availability;
   const budget = createBudget(options);
   const pace = createPace(options, elapsed);
-  const linesPerRequest = options.isOrdered ? ORDERED_LINES_PER_REQUEST : LINES_PER_REQUEST;
-  const lines = createLines(() => concurrency.current() * linesPerRequest);
-  const gate: Gate = {
-    limit: () => (availability.isProbing() ? 1 : concurrency.current()),
-    waitMs: () => Math.max(availability.notBefore(), pace.nextSendAt()) - elapsed(),
-    hasRoom: budget.hasRoom,
-    onAllAdmitted: lines.notify,
+  const lines = createLines(options, concurrency.current);
+  const currentLimit = (): number => (availability.isProbing() ? 1 : concurrency.current());
+  const findObstacle = (inFlight: number): Obstacle | undefined => {
+    const isProbing = availability.isProbing();
+    if (inFlight >= currentLimit()) return { heldBy: isProbing ? 'outage' : concurrency.heldBy() };
+    const [notBefore, nextSendAt] = [availability.notBefore(), pace.nextSendAt()];
+    const waitMs = Math.max(notBefore, nextSendAt) - elapsed();
+    const isServiceWait = notBefore >= nextSendAt;
+    if (waitMs > 0) return { heldBy: !isServiceWait ? pace.heldBy() : isProbing ? 'outage' : 'wait', waitMs };
+    return budget.hasRoom(inFlight) ? undefined : { heldBy: 'budget' };
   };
-  const queue = createQueue(gate, stopSignal.signal, after);
+  const queue = createQueue(findObstacle, lines.notify, stopSignal.signal, after);
   const onAttemptEnd = (failure: Failure | undefined, startedAt: number): void => {
-    const isFull = queue.active() >= gate.limit();
+    const isFull = queue.active() >= currentLimit();
     const wasProbing = availability.isProbing();
     availability.onAttemptEnd(failure, startedAt);
     if (wasProbing || availability.isProbing()) return;
-    const retryAfterMs = failure?.facts.retryAfterMs ?? 0;
-    if (failure && isOverload(failure)) concurrency.onOverload(elapsed(), retryAfterMs);
+    if (failure && isOverload(failure)) concurrency.onOverload(elapsed(), failure.facts.retryAfterMs ?? 0);
     else concurrency.onResponse(elapsed(), startedAt, isFull);
   };
-  const onSpent = (spending: Spending, status: LineStatus, expectedTokens: number): void => {
-    budget.add(spending, status === 'unknown');
-    const reason = budget.reached();
-    if (reason !== undefined) stop(reason);
-    if (spending.tokens !== undefined) pace.learn(spending.tokens);
-    if (status === 'done' || status === 'unknown') pace.correct(expectedTokens, spending.tokens);
-  };
   return {
-    start: lines.start,
-    waitForAll: lines.waitForAll,
-    createTurn: (bytes = 0): Turn => ({
-      ...createTurn(queue, elapsed, { onAdmit: () => pace.take(bytes), onAttemptEnd, onSpent }),
-      ...{ canRetry, canWait, toOutcome },
-    }),
-    /** What the batch does now, for its progress: requests that may be in flight, and what holds them there. */
-    describeProgress: (): string => {
-      const delayMs = gate.waitMs();
-      if (delayMs > MIN_SHOWN_WAIT_MS) return `waiting ${formatSeconds(delayMs / 1000)}: ${availability.reason()}`;
-      if (availability.isProbing()) return `trying one request: ${availability.reason()}`;
-      const limit = concurrency.current();
-      if (concurrency.isGrowing()) return `${queue.active()} in flight, growing`;
-      return concurrency.isHeldByRefusals() ? `held at ${limit}: the service refuses more` : `up to ${limit} in flight`;
+    ...{ start: lines.start, waitForAll: lines.waitForAll },
+    createTurn: (bytes = 0): Turn => {
+      const onSpent: TurnHooks['onSpent'] = (spending, status, expectedTokens) => {
+        pace.correct(spending.tokens, status, expectedTokens);
+        const reason = budget.add(spending, status === 'unknown');
+        if (reason !== undefined) stop(reason);
+      };
+      const hooks = { onAdmit: () => pace.take(bytes), onAttemptEnd, onSpent };
+      return { ...createTurn(queue, elapsed, hooks, lines.heldBy()), canRetry, canWait, toOutcome };
     },
-    /** The limit of requests in flight. */
-    currentLimit: gate.limit,
+    /** What the batch does now, for its progress: requests that may be in flight, and what holds them there. */
+    describeProgress: () => progressText(queue, availability),
+    currentLimit,
     stop,
     stopReason: () => stopReason,
     /** Aborted when the batch stops taking lines; requests in flight continue. */
@@ -120,8 +113,10 @@ export function createScheduler(
   };
 }
 
-function createLines(limit: () => number) {
+function createLines({ isOrdered }: BatchOptions, concurrency: () => number) {
+  const limit = (): number => concurrency() * (isOrdered ? ORDERED_LINES_PER_REQUEST : LINES_PER_REQUEST);
   let active = 0;
+  let hasWaited = false;
   let notify = (): void => {};
   const waitUntil = async (isMet: () => boolean): Promise<void> => {
     while (!isMet())
@@ -132,6 +127,7 @@ function createLines(limit: () => number) {
   return {
     /** Waits until another line may be processed, and starts it; `work` must not throw. */
     start: async (work: () => Promise<void>): Promise<void> => {
+      hasWaited = active >= limit();
       await waitUntil(() => active < limit());
       active += 1;
       void work().finally(() => {
@@ -140,39 +136,47 @@ function createLines(limit: () => number) {
       });
     },
     waitForAll: () => waitUntil(() => active === 0),
+    /** What the line that started last waited for, besides requests in flight. */
+    heldBy: (): Hold | undefined => (isOrdered && hasWaited ? 'order' : undefined),
     /** Looks at the limit again. */
     notify: () => notify(),
   };
 }
 
-interface Gate {
-  /** How many requests may be in flight. */
-  readonly limit: () => number;
-  /** How long until the next one may be sent. */
-  readonly waitMs: () => number;
-  readonly hasRoom: (inFlight: number) => boolean;
-  readonly onAllAdmitted: () => void;
+/** What keeps the next request from being sent; `heldBy` is undefined while a larger limit is tried. */
+interface Obstacle {
+  readonly heldBy: Hold | undefined;
+  readonly waitMs?: number;
 }
 
 // The requests that wait to be sent, in order, and the number of those in flight.
-function createQueue(gate: Gate, stopSignal: ExchangeSignal, after: Runtime['after']) {
-  const waiters = new Set<{ readonly admit: () => void; readonly reject: (failure: Failure) => void }>();
+function createQueue(
+  findObstacle: (inFlight: number) => Obstacle | undefined,
+  onAllAdmitted: () => void,
+  stopSignal: ExchangeSignal,
+  after: Runtime['after'],
+) {
+  const waiters = new Set<{
+    readonly admit: (obstacle?: Obstacle) => void;
+    readonly reject: (failure: Failure) => void;
+  }>();
   let active = 0;
   let isTimerSet = false;
+  let obstacle: Obstacle | undefined;
   const admitAll = (): void => {
+    const passed = obstacle;
+    obstacle = undefined;
     for (const waiter of waiters) {
-      if (active >= gate.limit()) return;
-      const delayMs = gate.waitMs();
-      if (delayMs > 0) {
-        admitLater(delayMs);
+      obstacle = findObstacle(active);
+      if (obstacle) {
+        if (obstacle.waitMs) admitLater(obstacle.waitMs);
         return;
       }
-      if (!gate.hasRoom(active)) return;
       waiters.delete(waiter);
       active += 1;
-      waiter.admit();
+      waiter.admit(passed);
     }
-    gate.onAllAdmitted();
+    onAllAdmitted();
   };
   const admitLater = (delayMs: number): void => {
     if (isTimerSet) return;
@@ -188,11 +192,15 @@ function createQueue(gate: Gate, stopSignal: ExchangeSignal, after: Runtime['aft
   });
   return {
     active: () => active,
-    /** Calls `onAdmit` once a request may be sent. Throws the Failure of one that is not sent. */
-    enter: (onAdmit: () => void): Promise<void> =>
+    obstacle: () => (waiters.size > 0 ? findObstacle(active) : undefined),
+    /** Calls `onAdmit` once a request may be sent, and returns what it waited for. Throws the Failure of one that is not sent. */
+    enter: (onAdmit: () => void): Promise<Obstacle | undefined> =>
       new Promise((resolve, reject) => {
         if (stopSignal.aborted) return reject(notSentFailure());
-        const admit = (): void => resolve(onAdmit());
+        const admit = (passed?: Obstacle): void => {
+          onAdmit();
+          resolve(passed);
+        };
         waiters.add({ admit, reject });
         admitAll();
       }),
@@ -214,7 +222,9 @@ function createTurn(
   { enter, leave }: Pick<ReturnType<typeof createQueue>, 'enter' | 'leave'>,
   elapsed: Runtime['elapsed'],
   { onAdmit, onAttemptEnd, onSpent }: TurnHooks,
+  firstHold: Hold | undefined,
 ) {
+  let heldBy = firstHold;
   let startedAt = 0;
   let expectedTokens = 0;
   let isHeld = false;
@@ -223,11 +233,13 @@ function createTurn(
     isHeld = false;
   };
   return {
+    heldBy: () => heldBy,
     acquire: async (): Promise<void> => {
       release();
-      await enter(() => {
+      const obstacle = await enter(() => {
         expectedTokens = onAdmit();
       });
+      heldBy = obstacle?.heldBy ?? heldBy;
       isHeld = true;
       startedAt = elapsed();
     },
@@ -237,28 +249,46 @@ function createTurn(
   };
 }
 
+function progressText(
+  { active, obstacle }: Pick<ReturnType<typeof createQueue>, 'active' | 'obstacle'>,
+  { isProbing, reason }: Pick<ReturnType<typeof createAvailability>, 'isProbing' | 'reason'>,
+): string {
+  const found = obstacle();
+  const { heldBy, waitMs = 0 } = found ?? {};
+  const cause = !heldBy || heldBy === 'wait' || heldBy === 'outage' ? reason() : holds[heldBy];
+  if (waitMs > MIN_SHOWN_WAIT_MS) return `waiting ${formatSeconds(waitMs / 1000)}: ${cause}`;
+  if (isProbing()) return `trying one request: ${reason()}`;
+  if (heldBy) return `held at ${active()}: ${cause}`;
+  return `${active()} in flight${found ? ', growing' : ''}`;
+}
+
 // The time of the next request by `--rate` and `--token-rate`.
 function createPace({ rate, tokenRate }: Pick<BatchOptions, 'rate' | 'tokenRate'>, elapsed: Runtime['elapsed']) {
   const msPerRequest = rate ? 1000 / rate : 0;
   const msPerToken = tokenRate ? 1000 / tokenRate : 0;
   const used = { tokens: 0, responses: 0 };
   let nextSendAt = 0;
+  let heldBy: Hold = 'rate';
   const delay = (milliseconds: number): void => {
     if (milliseconds !== 0) nextSendAt = Math.max(nextSendAt, elapsed() - MAX_CATCH_UP_MS) + milliseconds;
   };
   return {
     nextSendAt: () => nextSendAt,
+    heldBy: () => heldBy,
     /** Counts a request of so many bytes, and returns the tokens that it is expected to use. */
     take: (bytes: number): number => {
       const tokens = used.responses > 0 ? used.tokens / used.responses : bytes / BYTES_PER_TOKEN;
+      heldBy = msPerToken * tokens > msPerRequest ? 'token_rate' : 'rate';
       delay(Math.max(msPerRequest, msPerToken * tokens));
       return tokens;
     },
     /** Corrects what was expected of a request that may have been applied. */
-    correct: (expectedTokens: number, tokens = expectedTokens): void => delay(msPerToken * (tokens - expectedTokens)),
-    learn: (tokens: number): void => {
-      used.tokens += tokens;
-      used.responses += 1;
+    correct: (tokens: number | undefined, status: LineStatus, expectedTokens: number): void => {
+      if (tokens !== undefined) {
+        used.tokens += tokens;
+        used.responses += 1;
+      }
+      if (status === 'done' || status === 'unknown') delay(msPerToken * ((tokens ?? expectedTokens) - expectedTokens));
     },
   };
 }
