@@ -23,6 +23,7 @@ const placeholders = {
   duration: '<duration>',
   count: '<n>',
   statuses: '<status,...>',
+  price: '<n>',
   choice: '<text>',
   switch: '<1>',
   proxy: '<url>',
@@ -69,6 +70,8 @@ export const settings = [
   { name: 'timeout', kind: 'duration', summary: 'Time limit for the whole request: 90s, 1h30m, 1d; 0 for none', flag: 'requests', variable: 'SVC_TIMEOUT', isStored: true, default: '2m for feedback and calls, none for chat and train' },
   { name: 'retries', kind: 'count', summary: 'Retries after transient failures, when safe; 0 disables them', flag: 'requests', variable: 'SVC_RETRIES', isStored: true, default: '3' },
   { name: 'overload_statuses', kind: 'statuses', summary: 'Statuses (500 to 599) with which the chat service refuses a request without running it, such as 503,529', flag: 'profiles', isStored: true },
+  { name: 'price_prompt', kind: 'price', summary: 'Price of a million prompt tokens, if the service reports no cost', flag: 'batches', isStored: true },
+  { name: 'price_completion', kind: 'price', summary: 'Price of a million completion tokens', flag: 'batches', isStored: true },
   { name: 'history', kind: 'choice', summary: 'History of requests for svc log: off, on, or bodies, which also records bodies', flag: 'profiles', variable: 'SVC_HISTORY', isStored: true, choices: ['off', 'on', 'bodies'], default: 'off' },
   { name: 'cacert', kind: 'file', summary: 'PEM file of additional CA certificates', flag: 'requests', isStored: true },
   { name: 'cert', kind: 'file', summary: 'PEM file of a client certificate', flag: 'requests' },
@@ -163,6 +166,9 @@ type OptionsOf<S> = {
 type OptionName<S extends { name: string }> = CamelCase<S extends { flagName: infer Name } ? Name : Dashed<S['name']>>;
 
 type Dashed<Name> = Name extends `${infer First}_${infer Rest}` ? `${First}-${Dashed<Rest>}` : Name;
+
+/** The flags of the settings of batches. */
+export type BatchSettingOptions = OptionsOf<Extract<AnySetting, { flag: 'batches' }>>;
 
 /** The flags of the settings that profiles store. */
 export type StoredOptions = OptionsOf<Extract<AnySetting, { isStored: true; flag: string }>>;

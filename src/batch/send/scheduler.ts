@@ -73,12 +73,11 @@ export function createScheduler(
   const lines = createLines(options, concurrency.current);
   const currentLimit = (): number => (availability.isProbing() ? 1 : concurrency.current());
   const findObstacle = (inFlight: number): Obstacle | undefined => {
-    const isProbing = availability.isProbing();
-    if (inFlight >= currentLimit()) return { heldBy: isProbing ? 'outage' : concurrency.heldBy() };
+    const outage = availability.isProbing() ? 'outage' : undefined;
+    if (inFlight >= currentLimit()) return { heldBy: outage ?? concurrency.heldBy() };
     const [notBefore, nextSendAt] = [availability.notBefore(), pace.nextSendAt()];
     const waitMs = Math.max(notBefore, nextSendAt) - elapsed();
-    const isServiceWait = notBefore >= nextSendAt;
-    if (waitMs > 0) return { heldBy: !isServiceWait ? pace.heldBy() : isProbing ? 'outage' : 'wait', waitMs };
+    if (waitMs > 0) return { heldBy: nextSendAt > notBefore ? pace.heldBy() : (outage ?? 'wait'), waitMs };
     return budget.hasRoom(inFlight) ? undefined : { heldBy: 'budget' };
   };
   const queue = createQueue(findObstacle, lines.notify, stopSignal.signal, after);
@@ -104,8 +103,7 @@ export function createScheduler(
     /** What the batch does now, for its progress: requests that may be in flight, and what holds them there. */
     describeProgress: () => progressText(queue, availability),
     currentLimit,
-    stop,
-    stopReason: () => stopReason,
+    ...{ stop, stopReason: () => stopReason },
     /** Aborted when the batch stops taking lines; requests in flight continue. */
     stopSignal: stopSignal.signal,
     addOutcome: createStopRules(options, stop),

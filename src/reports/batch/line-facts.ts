@@ -98,7 +98,7 @@ export function spendingOf({ response, received: { cost } }: Pick<ResultLineFact
 /** The cost of a response by prices per million tokens; undefined without prices or tokens. */
 export function priceOf(
   response: JsonNode | undefined,
-  prices: { readonly prompt: number | undefined; readonly completion: number | undefined },
+  prices: { readonly prompt?: number | undefined; readonly completion?: number | undefined },
 ): number | undefined {
   const [prompt, completion] = tokenCounts(response);
   const parts = [(prompt ?? 0) * (prices.prompt ?? 0), (completion ?? 0) * (prices.completion ?? 0)];
