@@ -201,6 +201,15 @@ const rerunAdvice = {
 
 export const FILE_LIMIT_HINT = 'raise ulimit -n to 64';
 
+/** Where a part in WebAssembly, which reserves gigabytes of address space, cannot start: what to say; undefined for another cause. */
+export function webAssemblyFailure(part: string, error: unknown): { message: string; hint: string } | undefined {
+  if (!(error instanceof Error) || !/WebAssembly/.test(rootCause(error).message)) return undefined;
+  return {
+    message: `${part} (WebAssembly) could not be loaded: not enough memory, or Node was started with --jitless`,
+    hint: 'start Node without --jitless; with a limit on virtual memory (ulimit -v), set NODE_OPTIONS=--disable-wasm-trap-handler',
+  };
+}
+
 /** The failure code with this exit code; undefined for 0 and for codes that svc does not use. */
 export function failureCodeOf(exitCode: number): FailureCode | undefined {
   const entry = Object.entries(exitCodes).find(([name, { code }]) => name !== 'done' && code === exitCode);
@@ -230,6 +239,15 @@ export function toFailure(error: unknown): Failure {
   if (isOutOfFileDescriptors(error))
     return new Failure('local_file', 'the process may not open as many files as svc needs', { hint: FILE_LIMIT_HINT });
   const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  // An update that removed the files of a running svc, a disk with errors.
+  if (error instanceof Error && 'code' in error && text.includes('node:internal/modules/'))
+    return new Failure(
+      'local_file',
+      `a part of svc could not be loaded: ${error.message.replace(/ imported from .*/s, '')}`,
+      {
+        hint: 'run it again, in case svc was just updated; otherwise, install svc again',
+      },
+    );
   return new Failure('bug', `this is a bug in svc: ${text}`, {
     hint: 'please report it with the command line that led to it',
   });

@@ -55,7 +55,7 @@ export const otherTools: { readonly [tool: string]: Synonyms } = {
     'describe': 'svc log show <n>, or svc profile show', 'apply': 'svc feedback replace', 'create': 'svc feedback replace, or svc call start',
     'delete': 'svc profile remove <name>, or svc log clear', 'logs': 'svc log', 'explain': 'svc spec', 'config': 'svc profile show, or svc profile set <name> --base-url <url>',
     'config get-contexts': 'svc profile list', 'config use-context': 'svc profile use <name>', 'cluster-info': 'svc doctor', 'exec': 'svc call run',
-    'version': 'svc --version', 'context': 'svc profile use <name>', 'diff': 'svc batch report --compare',
+    'version': 'svc --version', 'context': 'svc profile use <name>', 'diff': 'svc batch report before.jsonl after.jsonl --compare',
     '--context': '--profile', '--filename': '--file', '--namespace': '--project-id', '--kubeconfig': 'set SVC_CONFIG_DIR',
     '--server': '--base-url', '--certificate-authority': '--cacert', '--insecure-skip-tls-verify': VERIFY, '--request-timeout': '--timeout',
     '--token': SECRET, '--dry-run=client': '--dry-run', '--wide': '--format table', '--watch': '--stream', '--force': '--yes',
@@ -87,7 +87,7 @@ export const otherTools: { readonly [tool: string]: Synonyms } = {
   },
   langfuse: {
     'traces': 'svc log', 'trace': 'svc call run', 'observations': 'svc log', 'spans': 'svc call import', 'score': 'svc feedback replace', 'scores': 'svc feedback schema', 'prompts': 'svc chat',
-    'datasets': 'svc chat --rows <file>', 'health': 'svc doctor', 'ingest': 'svc call import', 'import': 'svc call import', 'rate': 'svc feedback replace', 'eval': 'svc batch report', 'test': 'svc doctor --probe', 'ping': 'svc doctor',
+    'datasets': 'svc chat --rows <file> "Classify: {{text}}"', 'health': 'svc doctor', 'ingest': 'svc call import', 'import': 'svc call import', 'rate': 'svc feedback replace', 'eval': 'svc batch report', 'test': 'svc doctor --probe', 'ping': 'svc doctor',
     '--trace-id': '--call-id', '--observation-id': '--call-id', '--name': '--feedback-type', '--value': '--score', '--comment': '--note', '--public-key': '--username', '--secret-key': USER, '--from-timestamp': '--since', '--until': '--end', '--to': '--end', '--to-timestamp': '--end', '--from': '--since',
   },
   terminal: {

@@ -125,6 +125,15 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
     },
     load: async () => (await import('../commands/batch/merge.ts')).runBatchMerge,
   }),
+  'batch index': command({
+    summary: 'Index a large input for its shards',
+    about:
+      'Writes FILE.index: the number of the line and a digest at each MiB, closer in small files. A shard (--shard i/n) then reads only its part of the file, knows the numbers of its lines, and sends no line of a block that changed since.',
+    argument: { name: 'file', summary: 'Input file of the batch', isRequired: true, isFile: true },
+    result: 'record',
+    examples: { 'batch index prompts.jsonl': 'Write prompts.jsonl.index' },
+    load: async () => (await import('../commands/batch/index.ts')).runBatchIndex,
+  }),
   'batch report': command({
     summary: 'Summarize the output of a batch',
     about:

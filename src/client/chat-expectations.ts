@@ -93,7 +93,7 @@ function textCheck(expect: 'text' | 'not', value: string, suspendSignals: Contex
 }
 
 async function schemaCheck(value: string, read: (path: string) => Promise<Uint8Array>): Promise<Check> {
-  const { createJsonSchemaCheck } = await import('../local-service/model/smallest-value.ts');
+  const { createJsonSchemaCheck } = await import('../local-service/model/json-schema.ts');
   const path = fileReference(value, '--expect-schema');
   const schema = path === undefined ? Buffer.from(value) : await read(path);
   const check = parseFlag('--expect-schema: not a JSON Schema', 'write --expect-schema @file', () =>

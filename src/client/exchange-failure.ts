@@ -6,7 +6,7 @@ import {
   type FailureCode,
   type FailureFacts,
   InterruptedError,
-  rootCause,
+  webAssemblyFailure,
 } from '../errors.ts';
 import {
   describeNetworkError,
@@ -90,18 +90,11 @@ export function failureFromError(error: unknown, context: RequestContext): Failu
     // A user who interrupts svc does not want a retry.
     return requestFailure(error.code, `${error.message}; ${outcome}`, { ...facts, isPermanent: true }, context);
   }
-  // WebAssembly reserves gigabytes of address space, which a limit may not allow.
-  if (error instanceof Error && /WebAssembly/.test(rootCause(error).message))
-    return requestFailure(
-      'local_file',
-      'the HTTP parser (WebAssembly) could not be loaded: not enough memory, or Node was started with --jitless',
-      {
-        ...facts,
-        isPermanent: true,
-        hint: 'start Node without --jitless; with a limit on virtual memory (ulimit -v): node --disable-wasm-trap-handler',
-      },
-      context,
-    );
+  const notLoaded = webAssemblyFailure('the HTTP parser', error);
+  if (notLoaded) {
+    const { message, hint } = notLoaded;
+    return requestFailure('local_file', message, { ...facts, isPermanent: true, hint }, context);
+  }
   const { url, isLocal } = context.destination;
   const service = serviceName(context.destination);
   const mayBeTls =

@@ -193,7 +193,7 @@ async function openServeService(
   const { replay: replayFile, record: recordFile } = har;
   if (replayFile !== undefined) {
     const { send, requireAllRecorded } = await openHarReplay(resolve(runtime.cwd, replayFile), options.credentials);
-    const { observe } = createRequestMetrics([], options.onRequestEnd, runtime.elapsed);
+    const { observe } = createRequestMetrics(options.onRequestEnd, runtime.elapsed);
     return { send, observe, close: async () => requireAllRecorded() };
   }
   if (recordFile === undefined) return openLocalService(options, runtime);

@@ -36,8 +36,8 @@ import type { Runtime } from '../runtime.ts';
 import { version } from '../version.ts';
 import { createBodyCopy, redactBody, sendWithCopies } from './body-copy.ts';
 import { ConnectionResetError, cutBody } from './inject-faults.ts';
-import { isModelsPath } from './operation-route.ts';
 import { HttpError, httpErrorResponse, requestPath, textResponse } from './responses.ts';
+import { routeAt } from './routes.ts';
 import { type AcceptedCredentials, authenticateRequest } from './service-credentials.ts';
 
 const MAX_RECORDED_BODY_BYTES = 16 * 1024 * 1024;
@@ -89,7 +89,7 @@ export async function openHarRecorder(
   await writing;
   return {
     record: (next) => async (request) => {
-      if (!isRecorded(requestPath(request))) return next(request);
+      if (!routeAt(requestPath(request))?.isRecorded) return next(request);
       const [startedAt, start] = [now(), elapsed()];
       return sendWithCopies(request, next, MAX_RECORDED_BODY_BYTES, (sent, response, received, isCut) => {
         const time = Math.round((elapsed() - start) * 1000) / 1000;
@@ -106,10 +106,6 @@ export async function openHarRecorder(
       if (failure) throw failure;
     },
   };
-}
-
-function isRecorded(path: string): boolean {
-  return isModelsPath(path) || operationAt(path) !== undefined;
 }
 
 // All of a text, or an error: a file on a full disk may take a part of it.
@@ -181,24 +177,24 @@ export async function openHarReplay(
   const send: Send = async (request) => {
     request.onBodySent?.();
     const pathname = requestPath(request);
-    const operation = operationAt(pathname);
+    const route = routeAt(pathname);
     if (pathname === '/healthz') return textResponse(200, Buffer.from('{"status":"ok"}'), 'application/json');
     try {
-      if (!isRecorded(pathname)) throw new HttpError(404, 'Not Found');
+      if (!route?.isRecorded) throw new HttpError(404, 'Not Found');
       const body = createBodyCopy(MAX_RECORDED_BODY_BYTES);
       for await (const chunk of bodyChunks(request.body)) body.add(chunk);
-      const text = comparableBody(redactBody(body.bytes(), operation).body);
+      const text = comparableBody(redactBody(body.bytes(), operationAt(pathname)).body);
       const queue = queues.get(exchangeKey(request.method, pathname, text));
       // Credentials are not in a recording, but their rejection is.
       if (credentials && queue?.[0]?.status !== 401)
-        authenticateRequest(operation?.auth ?? 'bearer', getHeader(request.headers, 'authorization'), credentials);
+        authenticateRequest(route.auth, getHeader(request.headers, 'authorization'), credentials);
       const entry = queue && queue.length > 1 ? queue.shift() : queue?.[0];
       if (entry) return replayedResponse(entry, text);
       const name = `${request.method} ${pathname}`;
       missing.set(name, (missing.get(name) ?? 0) + 1);
       throw new HttpError(404, `${name} with this body is not in the recording`);
     } catch (error) {
-      if (error instanceof HttpError) return httpErrorResponse(error, operation?.errors);
+      if (error instanceof HttpError) return httpErrorResponse(error, route?.errors);
       throw error;
     }
   };

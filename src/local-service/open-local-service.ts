@@ -11,15 +11,16 @@ import type { Transport } from '../http/transport.ts';
 import { typedOperations } from '../operations/all-operations.ts';
 import type { Operation } from '../operations/operation.ts';
 import type { Runtime } from '../runtime.ts';
-import { chatRoute } from './handlers/chat.ts';
+import { chatResponder } from './handlers/chat.ts';
 import { handleFeedbackSchema } from './handlers/feedback-schema.ts';
 import { handleCallStart, handleFeedbackReplace } from './handlers/records.ts';
 import { receiveTrainingJobs } from './handlers/train.ts';
-import { bufferedRoute, IncompleteBodyError, isModelsPath, modelsPath, modelsRoute } from './operation-route.ts';
-import { pageRoutes } from './page-routes.ts';
+import { bufferedResponder, IncompleteBodyError, modelsResponder } from './operation-route.ts';
+import { pageResponders } from './page-routes.ts';
 import { createRequestMetrics, type RequestSummary } from './request-metrics.ts';
 import { HttpError, httpErrorResponse, jsonResponse, requestPath, textResponse, toHttpError } from './responses.ts';
-import { readRoute, type ServiceContext, type ServiceRoute } from './service-context.ts';
+import { type OtherPath, routeAt } from './routes.ts';
+import type { Respond, ServiceContext } from './service-context.ts';
 import { type AcceptedCredentials, authenticateRequest } from './service-credentials.ts';
 import { createEmbeddedStore, deleteAbandonedTrajectories, openStore } from './store/open-store.ts';
 import type { ServiceStore } from './store/service-store.ts';
@@ -50,13 +51,6 @@ type ServiceRuntime = Pick<Runtime, 'now' | 'randomBytes'> & Partial<Pick<Runtim
 const INSUFFICIENT_STORAGE_STATUS = 507;
 const PROMETHEUS_CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 const anonymousUser = 'local';
-const servicePaths: readonly string[] = [
-  modelsPath,
-  '/healthz',
-  '/metrics',
-  ...typedOperations.map(({ path }) => path),
-];
-
 export function databaseFileIn(directory: string): string {
   return join(directory, 'svc.db');
 }
@@ -81,28 +75,26 @@ export async function openLocalService(
 ): Promise<LocalService> {
   const store = openedStore ?? (await openServiceStore({ databaseFile, postgres, trust }, now()));
   const context = { ...options, store, directory: dirname(databaseFile), maxBodyBytes, now, randomBytes, elapsed };
-  const metrics = createRequestMetrics(servicePaths, onRequestEnd, elapsed);
-  const operations = new Map<string, ServiceRoute>(
-    typedOperations.map((operation) => {
-      const { path, auth, errors } = operation;
-      return [path, { method: 'POST', auth, errors, respond: operationRoutes[path](operation, context) }];
-    }),
+  const metrics = createRequestMetrics(onRequestEnd, elapsed);
+  const operations = new Map<string, Respond>(
+    typedOperations.map((operation) => [operation.path, responders[operation.path](operation, context)]),
   );
   // Created when they are needed: most local services within a command serve only operations.
-  let readRoutes: ReadonlyMap<string, ServiceRoute> | undefined;
-  const routeAt = (path: string): ServiceRoute | undefined => {
-    const route = operations.get(path);
-    if (route) return route;
-    readRoutes ??= createReadRoutes(context, metrics.text);
-    return readRoutes.get(isModelsPath(path) ? modelsPath : path);
+  let others: { readonly [path: string]: Respond } | undefined;
+  const responderAt = (name: string): Respond | undefined => {
+    const responder = operations.get(name);
+    if (responder) return responder;
+    others ??= createOtherResponders(context, metrics.text);
+    return others[name];
   };
   const respond: Send = async (request) => {
     request.onBodySent?.();
     const route = routeAt(requestPath(request));
     try {
-      if (!route) throw new HttpError(404, 'Not Found');
+      const responder = route && responderAt(route.name);
+      if (!responder) throw new HttpError(404, 'Not Found');
       const user = admitUser(request, route, credentials, context);
-      return await route.respond(request, { user, signal: request.signal });
+      return await responder(request, { user, signal: request.signal });
     } catch (error) {
       // An aborted request gets no response, as on the network.
       request.signal?.throwIfAborted();
@@ -123,7 +115,7 @@ export async function openLocalService(
 // Checks method and credentials, and returns the name of the user. Throws HttpError 401 or 405.
 function admitUser(
   { method, headers }: HttpRequest,
-  route: ServiceRoute,
+  route: NonNullable<ReturnType<typeof routeAt>>,
   credentials: AcceptedCredentials | undefined,
   { login }: ServiceContext,
 ): string {
@@ -132,35 +124,36 @@ function admitUser(
   const authorization = getHeader(headers, 'authorization');
   const isOpen = route.auth === 'none' || (route.auth === 'page' && login?.accepts(authorization));
   if (!credentials || isOpen) return anonymousUser;
-  return authenticateRequest(route.auth === 'bearer' ? 'bearer' : 'basic', authorization, credentials);
+  return authenticateRequest(route.auth, authorization, credentials);
 }
 
-// The routes besides those of operations.
-function createReadRoutes(context: ServiceContext, metricsText: () => string): ReadonlyMap<string, ServiceRoute> {
-  return new Map<string, ServiceRoute>([
-    [modelsPath, modelsRoute(context)],
-    ['/healthz', readRoute('none', () => context.store.checkHealth().then(() => jsonResponse(200, { status: 'ok' })))],
-    [
-      '/metrics',
-      readRoute('basic', async () => textResponse(200, Buffer.from(metricsText()), PROMETHEUS_CONTENT_TYPE)),
-    ],
-    ...pageRoutes(context),
-  ]);
-}
-
-/** The routes by operation path; an operation without one is a type error. */
-const operationRoutes: {
+/** Those of the operations. One without is a type error, as a path is without its responder below. */
+const responders: {
   readonly [path in (typeof typedOperations)[number]['path']]: (
     operation: Operation,
     context: ServiceContext,
-  ) => ServiceRoute['respond'];
+  ) => Respond;
 } = {
-  '/feedback/replace': bufferedRoute(handleFeedbackReplace),
-  '/feedback/payload_schema': bufferedRoute(handleFeedbackSchema),
-  '/v1/chat/completions': chatRoute,
+  '/feedback/replace': bufferedResponder(handleFeedbackReplace),
+  '/feedback/payload_schema': bufferedResponder(handleFeedbackSchema),
+  '/v1/chat/completions': chatResponder,
   '/v1/preview/training-jobs': receiveTrainingJobs,
-  '/call/start': bufferedRoute(handleCallStart),
+  '/call/start': bufferedResponder(handleCallStart),
 };
+
+function createOtherResponders(
+  context: ServiceContext,
+  metricsText: () => string,
+): { readonly [path in OtherPath]: Respond } {
+  const models = modelsResponder(context);
+  return {
+    '/v1/models': models,
+    '/v1/models/{id}': models,
+    '/healthz': () => context.store.checkHealth().then(() => jsonResponse(200, { status: 'ok' })),
+    '/metrics': async () => textResponse(200, Buffer.from(metricsText()), PROMETHEUS_CONTENT_TYPE),
+    ...pageResponders(context),
+  };
+}
 
 export async function openServiceStore(
   { databaseFile, postgres, trust }: Pick<LocalServiceOptions, 'databaseFile' | 'postgres' | 'trust'>,

@@ -13,14 +13,14 @@ import type { JsonValue } from '../json/write-json.ts';
 import type { Operation } from '../operations/operation.ts';
 import { withPeriodicYields, yieldToEventLoop } from './event-loop.ts';
 import { localModelName } from './model/chat-completion.ts';
-import { HttpError, invalidBodyResponse, jsonResponse, requestPath } from './responses.ts';
-import { type Caller, readRoute, type ServiceContext, type ServiceRoute } from './service-context.ts';
+import { fieldError, HttpError, invalidBodyResponse, jsonResponse, requestPath } from './responses.ts';
+import type { Caller, Respond, ServiceContext } from './service-context.ts';
 
 type BodyHandler = (body: JsonNode, caller: Caller, context: ServiceContext) => HttpResponse | Promise<HttpResponse>;
 
 /** Responds to an operation whose body is buffered. */
-export function bufferedRoute(handle: BodyHandler) {
-  return (operation: Operation, context: ServiceContext): ServiceRoute['respond'] => {
+export function bufferedResponder(handle: BodyHandler) {
+  return (operation: Operation, context: ServiceContext): Respond => {
     const respond = createBodyResponder(handle, operation, context);
     return async (request, caller) => respond(await collectRequestBody(request, operation, context), caller);
   };
@@ -116,11 +116,11 @@ export function refuseFindings(
   { checksRules }: ServiceContext,
 ): HttpResponse | undefined {
   const oversized = findings.find(({ code }) => code === 'large');
-  if (oversized) throw new HttpError(400, `${formatJsonPath(oversized.path)} ${oversized.message}`);
+  if (oversized) throw fieldError(formatJsonPath(oversized.path), oversized.message);
   const refusedFindings = findings.filter((finding) => isRefusedFinding(finding, operation));
   if (refusedFindings.length > 0) return invalidBodyResponse(refusedFindings, operation);
   const broken = checksRules ? findings.find(({ code }) => code === 'rule') : undefined;
-  if (broken) throw new HttpError(400, `${formatJsonPath(broken.path)} ${broken.message}`);
+  if (broken) throw fieldError(formatJsonPath(broken.path), broken.message);
   return undefined;
 }
 
@@ -134,29 +134,19 @@ function isRefusedFinding({ level, code, path }: Finding, { rejectsUnknownFields
   return level === 'error' || code === 'missing' || code === 'null' || code === 'advice';
 }
 
-/** The path of the list of models; below it, each model has its own. */
-export const modelsPath = '/v1/models';
-
-/** True for the path of the models or of one model. A path with `..`, which would lead elsewhere on an upstream server, is none. */
-export function isModelsPath(path: string): boolean {
-  if (path === modelsPath) return true;
-  return path.startsWith(`${modelsPath}/`) && new URL(path, 'http://localhost').pathname === path;
-}
-
 /** `GET /v1/models` and `GET /v1/models/{id}`: the models of the upstream server, else of the built-in model. */
-export function modelsRoute({ upstream, models, now }: ServiceContext): ServiceRoute {
+export function modelsResponder({ upstream, models, now }: ServiceContext): Respond {
   const created = Math.floor(now() / 1000);
   const toModel = (id: string): JsonValue => ({ id, object: 'model', created, owned_by: 'svc' });
-  const respond: ServiceRoute['respond'] = async (request) => {
+  return async (request) => {
     const path = requestPath(request);
     if (upstream) return upstream(`/${path.slice(1)}`, { ...request, method: 'GET', body: new Uint8Array() });
     const data = (models ?? [localModelName]).map(toModel);
-    if (path === modelsPath) return jsonResponse(200, { object: 'list', data });
-    const id = decodeUrlText(path.slice(modelsPath.length + 1));
-    requireServedModel(id, models);
-    return jsonResponse(200, toModel(id));
+    const [, id] = /^\/v1\/models\/(.*)$/s.exec(path) ?? [];
+    if (id === undefined) return jsonResponse(200, { object: 'list', data });
+    requireServedModel(decodeUrlText(id), models);
+    return jsonResponse(200, toModel(decodeUrlText(id)));
   };
-  return readRoute('bearer', respond, 'error');
 }
 
 /** Throws HttpError 404 for a model that is not one of the served ones, if those are limited. */

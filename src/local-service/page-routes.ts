@@ -6,7 +6,8 @@ import { yieldToEventLoop } from './event-loop.ts';
 import { inferPayloadPaths } from './handlers/feedback-schema.ts';
 import { limitedChunks } from './operation-route.ts';
 import { HttpError, jsonResponse, textResponse } from './responses.ts';
-import { readRoute, type ServiceContext, type ServiceRoute } from './service-context.ts';
+import type { OtherPath } from './routes.ts';
+import type { Respond, ServiceContext } from './service-context.ts';
 import {
   PAGE_TABLES,
   type PageTable,
@@ -22,6 +23,8 @@ import type { StoredRow } from './store/row-query.ts';
 import type { ServiceStore } from './store/service-store.ts';
 import { makeTraces } from './store/traces.ts';
 
+type PageResponders = { readonly [path in Exclude<OtherPath, `/v1/${string}` | '/healthz' | '/metrics'>]: Respond };
+
 // Everything stored is hostile text: no inline scripts, no foreign hosts, no frames, no forms.
 const pageHeaders: HttpHeaders = [
   [
@@ -33,12 +36,6 @@ const pageHeaders: HttpHeaders = [
   ['Cache-Control', 'no-store'],
 ];
 
-const staticFiles = [
-  ['/', 'page.html', 'text/html; charset=utf-8'],
-  ['/page.js', 'page.js', 'text/javascript; charset=utf-8'],
-  ['/page.css', 'page.css', 'text/css; charset=utf-8'],
-] as const;
-
 const ROWS_PER_PAGE = 50;
 const ROWS_PER_EXPORT_CHUNK = 200;
 const SAMPLED_PAYLOADS = 200;
@@ -46,25 +43,20 @@ const MAX_SEARCHED_PAGES = 10;
 const MAX_TRACE_CALLS = 10_000;
 const MAX_CODE_BYTES = 256;
 
-/** The read-only routes of the web page: static files without credentials, and the stored data with those of the page. */
-export function pageRoutes({ store, now, login }: ServiceContext): [string, ServiceRoute][] {
-  const data = (
-    name: string,
-    read: (parameters: Parameters, signal: ExchangeSignal | undefined) => Promise<JsonValue>,
-  ): [string, ServiceRoute] => [
-    `/page/${name}`,
-    readRoute('page', async ({ url }, { signal }) => {
-      return jsonResponse(200, await read(parametersOf(url), signal), pageHeaders);
-    }),
-  ];
+/** Responds to the read-only paths of the web page: static files, and the stored data. */
+export function pageResponders({ store, now, login }: ServiceContext): PageResponders {
+  const data =
+    (read: (parameters: Parameters, signal: ExchangeSignal | undefined) => Promise<JsonValue>): Respond =>
+    async ({ url }, { signal }) =>
+      jsonResponse(200, await read(parametersOf(url), signal), pageHeaders);
   const list = (
     table: PageTable,
     toJson: (
       rows: readonly StoredRow[],
       parameters: Parameters,
     ) => readonly JsonValue[] | Promise<readonly JsonValue[]>,
-  ): [string, ServiceRoute] =>
-    data(table, async (parameters) => {
+  ): Respond =>
+    data(async (parameters) => {
       if (table === 'calls') await makeTraces(store);
       const { rows, next, key, isAscending } = await readSearchedPage(store, table, parameters);
       const { project = rows[0]?.project_id, type } = parameters;
@@ -88,62 +80,45 @@ export function pageRoutes({ store, now, login }: ServiceContext): [string, Serv
   const row = (each: StoredRow): JsonValue => rowToJson(each, false);
   // Most services are never looked at.
   const summaries = () => import('./page-summaries.ts');
-  return [
-    ...staticFiles.map(([path, file, type]): [string, ServiceRoute] => [
-      path,
-      // Beside this file in the source, and beside the bundle in the package.
-      readRoute('none', async () => {
-        const text = await readFile(new URL(`./page/${file}`, import.meta.url));
-        return textResponse(200, text, type, pageHeaders);
-      }),
-    ]),
-    [
-      '/report.css',
-      readRoute('none', async () => {
-        const { REPORT_STYLE } = await import('../reports/report-page.ts');
-        return textResponse(200, Buffer.from(REPORT_STYLE), 'text/css; charset=utf-8', pageHeaders);
-      }),
-    ],
-    list('calls', async (rows, parameters) => (await summaries()).summarizeTraces(store, rows, parameters)),
-    list('feedback', (rows) => rows.map(row)),
-    list('jobs', (rows) => rows.map(row)),
-    list('chats', async (rows) => rows.map((await summaries()).summarizeChat)),
-    data('trace', async (parameters) => (await summaries()).readTrace(store, parameters, MAX_TRACE_CALLS)),
-    data('lint', async ({ job = '', with: other }, signal) =>
+  return {
+    '/': staticFile('page.html', 'html'),
+    '/page.js': staticFile('page.js', 'javascript'),
+    '/page.css': staticFile('page.css', 'css'),
+    '/report.css': async () => {
+      const { REPORT_STYLE } = await import('../reports/report-page.ts');
+      return textResponse(200, Buffer.from(REPORT_STYLE), 'text/css; charset=utf-8', pageHeaders);
+    },
+    '/page/calls': list('calls', async (rows, parameters) =>
+      (await summaries()).summarizeTraces(store, rows, parameters),
+    ),
+    '/page/feedback': list('feedback', (rows) => rows.map(row)),
+    '/page/jobs': list('jobs', (rows) => rows.map(row)),
+    '/page/chats': list('chats', async (rows) => rows.map((await summaries()).summarizeChat)),
+    '/page/trace': data(async (parameters) => (await summaries()).readTrace(store, parameters, MAX_TRACE_CALLS)),
+    '/page/lint': data(async ({ job = '', with: other }, signal) =>
       (await summaries()).lintJobs(store, other ? [job, other] : [job], signal),
     ),
-    data('record', async ({ project = '', id = '', ...parameters }) => {
+    '/page/record': data(async ({ project = '', id = '', ...parameters }) => {
       const table = tableOf(parameters);
       const record = await readRecord(store, table, project, id);
       const feedback = record && table === 'calls' ? await readFeedbackOf(store, project, id) : [];
       return { row: record ? row(record) : null, feedback: feedback.map(row) };
     }),
-    [
-      '/page/login',
-      {
-        method: 'POST',
-        auth: 'none',
-        errors: 'detail',
-        respond: async (request) => {
-          const chunks: Uint8Array[] = [];
-          for await (const chunk of limitedChunks(request, MAX_CODE_BYTES)) chunks.push(chunk);
-          const token = login?.exchange(Buffer.concat(chunks).toString());
-          if (token === undefined) throw new HttpError(403, 'the code was used, or is older than 60 s');
-          return jsonResponse(200, { token }, pageHeaders);
-        },
-      },
-    ],
-    [
-      '/page/export',
-      readRoute('page', async ({ url }, { signal }) => {
-        const parameters = parametersOf(url);
-        const table = tableOf(parameters);
-        const disposition = ['Content-Disposition', `attachment; filename="svc-${table}.jsonl"`] as const;
-        const headers: HttpHeaders = [['Content-Type', 'application/x-ndjson'], disposition, ...pageHeaders];
-        return { status: 200, statusText: '', headers, body: exportedRows(table, parameters, signal) };
-      }),
-    ],
-  ];
+    '/page/login': async (request) => {
+      const chunks: Uint8Array[] = [];
+      for await (const chunk of limitedChunks(request, MAX_CODE_BYTES)) chunks.push(chunk);
+      const token = login?.exchange(Buffer.concat(chunks).toString());
+      if (token === undefined) throw new HttpError(403, 'the code was used, or is older than 60 s');
+      return jsonResponse(200, { token }, pageHeaders);
+    },
+    '/page/export': async ({ url }, { signal }) => {
+      const parameters = parametersOf(url);
+      const table = tableOf(parameters);
+      const disposition = ['Content-Disposition', `attachment; filename="svc-${table}.jsonl"`] as const;
+      const headers: HttpHeaders = [['Content-Type', 'application/x-ndjson'], disposition, ...pageHeaders];
+      return { status: 200, statusText: '', headers, body: exportedRows(table, parameters, signal) };
+    },
+  };
 
   async function* exportedRows(table: PageTable, parameters: Parameters, signal: ExchangeSignal | undefined) {
     const lines = (rows: readonly StoredRow[]): Buffer =>
@@ -160,6 +135,14 @@ export function pageRoutes({ store, now, login }: ServiceContext): [string, Serv
       await yieldToEventLoop(signal);
     }
   }
+}
+
+// Beside this file in the source, and beside the bundle in the package.
+function staticFile(name: string, type: string): Respond {
+  return async () => {
+    const text = await readFile(new URL(`./page/${name}`, import.meta.url));
+    return textResponse(200, text, `text/${type}; charset=utf-8`, pageHeaders);
+  };
 }
 
 // Of a search, a page may be empty although later rows match: the next ones are searched as well.

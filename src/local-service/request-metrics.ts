@@ -2,6 +2,7 @@ import { notifyBodyEnd } from '../http/body-chunks.ts';
 import { getHeader, type Middleware } from '../http/message.ts';
 import { writeJson } from '../json/write-json.ts';
 import { requestPath } from './responses.ts';
+import { routeAt } from './routes.ts';
 
 export interface RequestSummary {
   readonly method: string;
@@ -15,9 +16,8 @@ export interface RequestSummary {
 
 const BUCKET_LIMITS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, Infinity];
 
-/** Counts requests and reports each at its end. All paths but some share the label `other`: the number of time series is bounded. */
+/** Counts requests and reports each at its end. Paths without a route share the label `other`: the number of time series is bounded. */
 export function createRequestMetrics(
-  paths: readonly string[],
   onRequestEnd: ((summary: RequestSummary) => void) | undefined,
   elapsed: () => number,
 ): { readonly observe: Middleware; readonly text: () => string } {
@@ -27,7 +27,7 @@ export function createRequestMetrics(
   const add = (series: Map<string, number>, key: string, value: number): void =>
     void series.set(key, (series.get(key) ?? 0) + value);
   const count = ({ method, path, status, durationMs }: RequestSummary): void => {
-    const label = `path="${paths.includes(path) ? path : 'other'}"`;
+    const label = `path="${routeAt(path)?.name ?? 'other'}"`;
     const isStandard = ['GET', 'HEAD', 'POST'].includes(method);
     add(totals, `method="${isStandard ? method : 'other'}",${label},status="${status}"`, 1);
     for (const limit of BUCKET_LIMITS_SECONDS)

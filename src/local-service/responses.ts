@@ -52,19 +52,27 @@ export class HttpError extends Error {
   override readonly name = 'HttpError';
   readonly status: number;
   readonly headers: HttpHeaders;
+  /** The field of the body that is wrong. */
+  readonly field: string | null;
 
-  constructor(status: number, message: string, headers: HttpHeaders = []) {
+  constructor(status: number, message: string, headers: HttpHeaders = [], field: string | null = null) {
     super(message);
     this.status = status;
     this.headers = headers;
+    this.field = field;
   }
 }
 
+/** 400 for a field; the message begins with its name. */
+export function fieldError(field: string, problem: string): HttpError {
+  return new HttpError(400, `${field} ${problem}`, [], field);
+}
+
 export function httpErrorResponse(
-  { status, message, headers }: HttpError,
+  { status, message, headers, field }: HttpError,
   shape: Operation['errors'] | undefined,
 ): HttpResponse {
-  return jsonResponse(status, shape === 'error' ? errorBody(status, message, null) : { detail: message }, headers);
+  return jsonResponse(status, shape === 'error' ? errorBody(status, message, field) : { detail: message }, headers);
 }
 
 /** 400 with the first finding, or 422 with all of them, as the operation reports errors. */

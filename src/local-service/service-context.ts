@@ -1,5 +1,4 @@
 import type { ExchangeSignal, HttpRequest, HttpResponse } from '../http/message.ts';
-import type { Operation } from '../operations/operation.ts';
 import type { PageLogin } from './page-login.ts';
 import type { ServiceStore } from './store/service-store.ts';
 import type { Upstream } from './upstream.ts';
@@ -27,20 +26,5 @@ export interface Caller {
   readonly signal: ExchangeSignal | undefined;
 }
 
-/** One path of the local service. */
-export interface ServiceRoute {
-  readonly method: 'GET' | 'POST';
-  /** `none`: open to everybody who can connect; `page`: Basic credentials, or a token of the page. */
-  readonly auth: Operation['auth'] | 'none' | 'page';
-  readonly errors: Operation['errors'];
-  /** May throw HttpError. */
-  readonly respond: (request: HttpRequest, caller: Caller) => Promise<HttpResponse>;
-}
-
-export function readRoute(
-  auth: ServiceRoute['auth'],
-  respond: ServiceRoute['respond'],
-  errors: ServiceRoute['errors'] = 'detail',
-): ServiceRoute {
-  return { method: 'GET', auth, errors, respond };
-}
+/** Responds to a path of the local service. May throw HttpError. */
+export type Respond = (request: HttpRequest, caller: Caller) => Promise<HttpResponse>;

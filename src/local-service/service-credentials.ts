@@ -88,19 +88,19 @@ function requireValid(credentials: AcceptedCredentials, file: string | undefined
   return { credentials, file };
 }
 
-/** Checks the credentials of a request: its user, or HttpError 401 unless its Authorization header is the one of the scheme. */
+/** Checks the credentials of a request: its user, or HttpError 401 unless its Authorization header is the one of a route: a token (`bearer`), else Basic. */
 export function authenticateRequest(
-  scheme: 'basic' | 'bearer',
+  auth: string,
   authorization: string | undefined,
   accepted: AcceptedCredentials,
 ): string {
   const expected =
-    scheme === 'basic' ? basicAuthorization(accepted.username, accepted.password) : `Bearer ${accepted.token}`;
+    auth === 'bearer' ? `Bearer ${accepted.token}` : basicAuthorization(accepted.username, accepted.password);
   // The name of a scheme may be written in any case (RFC 9110).
   const [left, right] = [authorization ?? '', expected].map((text) =>
     Buffer.from(text.replace(/^\S+/, (word) => word.toLowerCase())),
   );
   if (left && left.length === right?.length && timingSafeEqual(left, right)) return accepted.username;
-  const challenge = scheme === 'basic' ? 'Basic realm="svc", charset="UTF-8"' : 'Bearer realm="svc"';
+  const challenge = auth === 'bearer' ? 'Bearer realm="svc"' : 'Basic realm="svc", charset="UTF-8"';
   throw new HttpError(401, 'Unauthorized', [['WWW-Authenticate', challenge]]);
 }

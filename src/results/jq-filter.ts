@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import type { Context } from '../context.ts';
-import { Failure, InterruptedError, usageFailure } from '../errors.ts';
+import { Failure, InterruptedError, usageFailure, webAssemblyFailure } from '../errors.ts';
 import type { Sink } from '../output/sink.ts';
 import type { Runtime } from '../runtime.ts';
 import { lossyValueWarnings, withoutLoneSurrogates } from './lossy-values.ts';
@@ -54,9 +54,11 @@ export async function compileJqFilter(
     const cancelLimit = runtime.after(limitMs, () => timeLimit.abort());
     try {
       return await runJq({ input, filter }, AbortSignal.any([signal, timeLimit.signal]));
-    } catch {
+    } catch (error) {
       const { reason } = signal;
       if (reason instanceof InterruptedError) throw new Failure(reason.code, `${label}: ${reason.message}`);
+      const notLoaded = webAssemblyFailure(`${label}: jq`, error);
+      if (notLoaded) throw new Failure('local_file', notLoaded.message, { hint: notLoaded.hint });
       if (!timeLimit.signal.aborted) throw tooLargeFailure(label, input.length);
       const seconds = (limitMs / 1000).toFixed(1);
       timeoutFailure = new Failure('invalid_response', `${label}: the filter was still running after ${seconds} s`, {

@@ -17,7 +17,7 @@ import {
 } from '../support/simulated-service.ts';
 
 const auto = (seed = 1, from = 0) => ({
-  ...createConcurrencyLimit({ initial: 8, max: 256 }, seededRandom(seed)),
+  ...createConcurrencyLimit({ initial: 8, max: 256, maxHold: 'paid' }, seededRandom(seed)),
   from,
 });
 
@@ -91,11 +91,11 @@ describe('the limit of concurrent requests', () => {
   });
 
   it('never exceeds a number that was given, and shrinks below it', () => {
-    const limit = createConcurrencyLimit({ initial: 50, max: 50 }, seededRandom(1));
+    const limit = createConcurrencyLimit({ initial: 50, max: 50, maxHold: 'paid' }, seededRandom(1));
     const [count] = simulate(refusingService(20, steady(10)), [limit], 5000, 10_000);
     expect(limit.current()).toBeLessThanOrEqual(11);
     expect((count?.refused ?? 0) / (count?.done ?? 1)).toBeLessThan(0.02);
-    const free = createConcurrencyLimit({ initial: 50, max: 50 }, seededRandom(1));
+    const free = createConcurrencyLimit({ initial: 50, max: 50, maxHold: 'paid' }, seededRandom(1));
     let most = 0;
     const current = (): number => {
       most = Math.max(most, free.current());
@@ -104,21 +104,24 @@ describe('the limit of concurrent requests', () => {
     simulate(refusingService(20, steady(1000)), [{ ...free, current }], 0, 5000);
     expect(most).toBe(50);
     expect(free.current()).toBe(50);
-    const queued = createConcurrencyLimit({ initial: 50, max: 50 }, seededRandom(1));
+    const queued = createConcurrencyLimit({ initial: 50, max: 50, maxHold: 'paid' }, seededRandom(1));
     simulate(queueingService(20, after(50, 10)), [queued], 0, 60_000);
     expect(queued.current()).toBe(50);
   });
 });
 
 it.each([
-  [chatOperation, 64],
-  [feedbackReplaceOperation, 64],
-  [feedbackSchemaOperation, 256],
-  [callStartOperation, 256],
-  [trainOperation, 2],
-])('$command.0 $command.1 may have so many requests in flight: %#', (operation, max) => {
+  [chatOperation, 64, 'paid'],
+  [feedbackReplaceOperation, 64, 'paid'],
+  [feedbackSchemaOperation, 256, 'safe'],
+  [callStartOperation, 256, 'safe'],
+  [trainOperation, 2, 'jobs'],
+])('$command.0 $command.1 may have so many requests in flight: %#', (operation, max, maxHold) => {
   const options = { concurrency: 'auto', isFailFast: false, maxFailures: undefined } as const;
-  expect(concurrencyRange(options, operation)).toEqual({ initial: Math.min(8, max), max });
-  expect(concurrencyRange({ ...options, isFailFast: true }, operation).max).toBe(Math.min(8, max));
-  expect(concurrencyRange({ ...options, concurrency: 50 }, operation)).toEqual({ initial: 50, max: 50 });
+  expect(concurrencyRange(options, operation)).toEqual({ initial: Math.min(8, max), max, maxHold });
+  const failFast = concurrencyRange({ ...options, isFailFast: true }, operation);
+  expect(failFast).toMatchObject({ max: Math.min(8, max), maxHold: max < 8 ? maxHold : 'failure_flags' });
+  expect(concurrencyRange({ ...options, concurrency: 50 }, operation)).toEqual({
+    ...{ initial: 50, max: 50, maxHold: 'concurrency' },
+  });
 });

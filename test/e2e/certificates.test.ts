@@ -58,42 +58,74 @@ describe('certificates', () => {
   ] as const;
 
   describe.each(ways)('%s', (_, proxied) => {
-    it.each<[string, () => TlsOptions, string[], string]>([
+    it.each<[string, () => TlsOptions, string[], string, string]>([
       [
         'expired',
         () => contents(ca.sign('old', HERE, -1)),
         ['--cacert', ca.cert],
         'the server certificate has expired',
+        'check the date of this machine; if it is right, renew the certificate',
       ],
       [
         'for another host',
         () => contents(ca.sign('other', 'DNS:other.test')),
         ['--cacert', ca.cert],
         'the server certificate is for another host',
+        'check --base-url',
       ],
-      ['self-signed', () => contents(own), [], 'the server certificate is self-signed'],
-      ['of an unknown authority', () => contents(good), [], UNKNOWN],
+      [
+        'self-signed',
+        () => contents(own),
+        [],
+        'the server certificate is self-signed',
+        'to trust the CA of the server: --cacert',
+      ],
+      [
+        'of an unknown authority',
+        () => contents(good),
+        [],
+        UNKNOWN,
+        'the server may not send its intermediate certificates',
+      ],
       [
         'of an unknown authority, sent along',
         () => ({ ...contents(good), cert: contents(good).cert + contents({ ...good, cert: ca.cert }).cert }),
         [],
         UNKNOWN,
+        'to trust the CA of the server: --cacert',
       ],
-      ['of another authority than the one given', () => contents(good), ['--cacert', own.cert], UNKNOWN],
-    ])('a certificate that is %s is refused in one attempt, and nothing is sent', async (_, options, flags, why) => {
-      const server = await secureServer(options());
-      const result = await sendRequest(server.port, proxied, flags);
-      expect(failure(result)).toMatchObject({
-        code: 'unreachable',
-        message: expect.stringMatching(`^could not connect to https://[^ ]+: ${why}$`),
-        exit_code: 7,
-        applied: 'no',
-        phase: 'nothing',
-        bytes_sent: 0,
-        attempts: 1,
-      });
-      expect(server.seen).toEqual([]);
-    });
+      [
+        'of another authority than the one given',
+        () => contents(good),
+        ['--cacert', own.cert],
+        UNKNOWN,
+        'check that the file of --cacert has the root',
+      ],
+      [
+        'of a server that speaks only HTTP/2',
+        () => ({ ...contents(good), ALPNProtocols: ['h2'] }),
+        ['--cacert', ca.cert],
+        'the server offers no HTTP/1.1 on this port',
+        'use a port or a proxy that does',
+      ],
+    ])(
+      'a certificate that is %s is refused in one attempt, and nothing is sent',
+      async (_, options, flags, why, hint) => {
+        const server = await secureServer(options());
+        const result = await sendRequest(server.port, proxied, flags);
+        expect(failure(result)).toMatchObject({
+          code: 'unreachable',
+          message: expect.stringMatching(`^could not connect to https://[^ ]+: ${why}$`),
+          hint: expect.stringContaining(hint),
+          exit_code: 7,
+          applied: 'no',
+          phase: 'nothing',
+          bytes_sent: 0,
+          attempts: 1,
+        });
+        expect(server.seen).toEqual([]);
+      },
+    );
 
     it.each<[string, (home: string) => { flags?: string[]; env?: Record<string, string> }]>([
       ['--cacert', () => ({ flags: ['--cacert', ca.cert] })],

@@ -65,6 +65,21 @@ describe('svc serve in operation', () => {
     expect((await output).stderr).toContain('"path":"/call/start","status":403,');
   });
 
+  it('counts each path that it serves under a name of its own', async () => {
+    const { url } = await serve(['--no-auth', '--models', 'a/b']);
+    const files = ['/', '/page.js', '/page.css', '/report.css', '/healthz', '/metrics'];
+    const tables = ['calls', 'feedback', 'jobs', 'chats', 'trace', 'lint', 'record?table=jobs', 'export?table=jobs'];
+    const served = [...files, '/v1/models', ...tables.map((name) => `/page/${name}`)];
+    for (const path of [...served, '/v1/models/a/b'])
+      expect([path, (await fetch(`${url}${path}`)).status]).toEqual([path, 200]);
+    for (const path of ['/v1/models/', '/page', '/a'])
+      expect([path, (await fetch(`${url}${path}`)).status]).toEqual([path, 404]);
+    const text = await (await fetch(`${url}/metrics`)).text();
+    for (const path of [...served.map((name) => name.replace(/\?.*/, '')), '/v1/models/{id}'])
+      expect(text).toContain(`svc_requests_total{method="GET",path="${path}",status="200"} 1\n`);
+    expect(text).toContain('svc_requests_total{method="GET",path="other",status="404"} 3\n');
+  });
+
   it('gives a response of --fault an id', async () => {
     const { url } = await serve(['--no-auth', '--fault', 'status=503']);
     const response = await post(`${url}/call/start`, '{}');

@@ -1,10 +1,11 @@
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { firstLine, run, start, waitForExit } from '../support/process.ts';
+import { cleanEnv, firstLine, program, run, start, waitForExit } from '../support/process.ts';
 import { temporaryDirectory } from '../support/svc.ts';
 
 const token = 'tok-en-canary-1';
@@ -89,4 +90,33 @@ it('before a command runs, only the kind of an error is printed', async () => {
   expect(code).toBe(1);
   expect(stderr).toMatch(/^svc: this is a bug in svc: TypeError/);
   expect(stderr).not.toContain(token);
+});
+
+describe('an installation of which a part', () => {
+  it.each<[string, (file: string) => void]>([
+    ['is missing', (file) => rmSync(file)],
+    [
+      'cannot be read',
+      (file) => {
+        rmSync(file);
+        symlinkSync(file, file);
+      },
+    ],
+  ])('%s is named as such, and not as a bug', async (_, damage) => {
+    const root = temporaryDirectory();
+    for (const name of ['bin', 'dist', 'package.json'])
+      cpSync(join(dirname(program), '..', name), join(root, name), { recursive: true });
+    const part = readdirSync(join(root, 'dist')).find((name) => /^profile-[A-Z0-9]+\.js$/.test(name)) ?? '';
+    damage(join(root, 'dist', part));
+    const child = spawn(process.execPath, [join(root, 'bin/svc.js'), 'profile', 'list'], {
+      cwd: root,
+      env: cleanEnv(root),
+    });
+    const { code, stderr } = await waitForExit(child);
+    expect([code, stderr]).toEqual([
+      12,
+      expect.stringMatching(/^svc: a part of svc could not be loaded: .*\n {2}run it again.*\n$/),
+    ]);
+    expect(stderr).toContain(part);
+  });
 });

@@ -301,7 +301,8 @@ describe('an error under status 200', () => {
     ['data: {"choices":[],"prompt_filter_results":[]}', 'yes'],
   ])('chat: after the event %j its code proves nothing', async (first, applied) => {
     const body = `${first}\n\ndata: {"error":{"message":"slow down","code":429}}\n\n`;
-    const { requests, error } = await send('chat', { status: 200, body });
+    const headers = { 'Content-Type': 'text/event-stream' };
+    const { requests, error } = await send('chat', { status: 200, body, headers });
     expect([requests, error.exit_code, error.applied]).toEqual([1, 9, applied]);
   });
 

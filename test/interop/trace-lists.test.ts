@@ -250,12 +250,12 @@ describe.each(stores)('the list of traces, on %s', { timeout: LIMIT_MS }, (name,
 
 it.skipIf(Boolean(reason))('lists the traces that svc 0.2 stored in PostgreSQL', { timeout: LIMIT_MS }, async () => {
   const url = server?.newDatabase() ?? '';
-  const { original, later } = postgresTables;
+  const { earlier } = postgresTables;
   const statements = [
     'create schema svc',
     'create table svc.schema_version (version integer not null)',
     'insert into svc.schema_version values (4)',
-    ...[...original, ...later],
+    ...earlier,
     `insert into svc.calls (project_id, id, trace_id, start, created_at)
       values ('a/b', 'c', 'd', '{"op_name":"x","otel_dump":${JSON.stringify(spanJson({ trace: 1, id: 1, name: 'x', atMs: 5, nanoseconds: 2e9, error: '' }))}}', ${start})`,
   ];

@@ -30,6 +30,7 @@ const runs: { readonly [command: string]: readonly string[] } = {
   'log show': ['log', 'show', '1'],
   'log prune': ['log', 'prune', '--older-than', '30d'],
   'log clear': ['log', 'clear', '--yes'],
+  'batch index': ['batch', 'index', 'results.jsonl'],
   'batch merge': ['batch', 'merge', 'results.jsonl'],
   'batch report': ['batch', 'report', 'results.jsonl'],
   spec: ['spec', 'chat'],

@@ -8,9 +8,9 @@ import { otherTools } from '../../src/cli/other-tools.ts';
 import { prepareCommandLine } from '../../src/cli/prepare-command-line.ts';
 import { Failure } from '../../src/errors.ts';
 import { flagForms } from '../../src/flag.ts';
+import { commandsIn } from '../support/printed-commands.ts';
 
 const root = new URL('../../', import.meta.url).pathname;
-const names = [...allCommands].map(({ name }) => name).sort((one, other) => other.length - one.length);
 
 /** Why a command line cannot be read; undefined if it can. Nothing is run. */
 async function usageProblem(argv: readonly string[]): Promise<string | undefined> {
@@ -23,44 +23,6 @@ async function usageProblem(argv: readonly string[]): Promise<string | undefined
     if (!(error instanceof Failure)) throw error;
     return `svc ${argv.join(' ')}: ${error.message}`;
   }
-}
-
-const placeholders: readonly (readonly [RegExp, string])[] = [
-  [/"<prompt>"|<prompt>/g, 'hi'],
-  [/<url>|<final URL>/g, 'https://api.example.com'],
-  [/<operation>|<command>/g, 'chat'],
-  [/<n>/g, '1'],
-  [/<files?>/g, 'x.jsonl'],
-  [/<entity\/project>/g, 'a/b'],
-  [/<duration>/g, '2m'],
-  [/<(\w+)\|[^<>]*>/g, '$1'],
-  [/<[^<>]*>|\.\.\.|…|\bNAME\b/g, 'x'],
-];
-
-/** The words of a command in a text, with its placeholders filled in; ends where a sentence or a shell goes on. */
-function wordsOf(text: string): string[] {
-  const filled = placeholders.reduce((before, [pattern, value]) => before.replace(pattern, value), text);
-  const words: string[] = [];
-  for (const [token] of filled.matchAll(/\s+|(?:'[^']*'|"(?:\\.|[^"\\])*"|\\.|[^\s'"\\])+|['"]/g)) {
-    if (/^\s/.test(token)) continue;
-    if (/^(?:\||\|\||&&?|;|#.*|\d?>{1,2}.*|<.*|\(.*|or|and|to|in|ends|sends|stores)$/.test(token)) break;
-    const end = /[,;)]+$/.test(token) || (token.endsWith('.') && !token.startsWith("'"));
-    const word = token.replace(/[,;:)]+$/, '').replace(/'([^']*)'|"((?:\\.|[^"\\])*)"/g, '$1$2');
-    words.push(end ? word.replace(/\.$/, '') : word);
-    if (end) break;
-  }
-  return words;
-}
-
-/** Each command that a text names: `svc chat …`. */
-function commandsIn(text: string): string[][] {
-  const starts = [...text.matchAll(/(?<![\w./-])svc (?=[a-z-])/g)];
-  return starts.flatMap(({ index }) => {
-    const words = wordsOf(text.slice(index + 4));
-    const isCommand =
-      names.some((name) => ` ${words.join(' ')} `.startsWith(` ${name} `)) || words[0]?.startsWith('--');
-    return isCommand ? [words] : [];
-  });
 }
 
 async function problemsOf(commands: readonly (readonly string[])[]): Promise<string[]> {

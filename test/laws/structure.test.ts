@@ -45,7 +45,7 @@ const doors: { readonly [library: string]: string } = {
   libsql: 'local-service/store/open-store.ts',
   postgres: 'local-service/store/postgres-store.ts',
   read: 'config/credentials/prompt.ts',
-  'ajv/dist/2020.js': 'local-service/model/smallest-value.ts',
+  'ajv/dist/2020.js': 'local-service/model/json-schema.ts',
   'eventsource-parser': 'http/event-stream.ts',
 };
 

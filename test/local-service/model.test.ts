@@ -234,7 +234,7 @@ describe('the built-in model', () => {
     [{ structured_outputs: { regex: '(a)\\1' } }, 'unsupported pattern'],
     [{ structured_outputs: { regex: 'a)(b' } }, 'unsupported pattern'],
     [{ structured_outputs: { regex: 'a$b' } }, 'unsupported pattern'],
-    [{ structured_outputs: { regex: '(?:a{10000}){10000}' } }, 'steps'],
+    [{ structured_outputs: { regex: '(?:a{10000}){10000}' } }, 'unsupported pattern'],
     [{ max_tokens: -1 }, 'max_tokens'],
     [{ max_completion_tokens: 0 }, 'max_completion_tokens'],
     [{ min_tokens: -1 }, 'min_tokens'],
@@ -259,11 +259,10 @@ describe('the built-in model', () => {
   ])('rejects %j with 400', async (body, name) => {
     const { status, text } = await send(body);
     expect(status).toBe(400);
-    expect(JSON.parse(text).error).toMatchObject({
-      message: expect.stringContaining(name),
-      code: 400,
-      type: 'invalid_request_error',
-    });
+    const { error } = JSON.parse(text);
+    expect(error).toMatchObject({ message: expect.stringContaining(name), code: 400, type: 'invalid_request_error' });
+    // The field that is wrong is named, and the message begins with it.
+    expect(error.message.startsWith(error.param ?? 'no field')).toBe(true);
   });
 
   it.each([
@@ -284,6 +283,8 @@ describe('the built-in model', () => {
     expect((await complete({ unknown: 1, max_tokens: null })).choice.finish_reason).toBe('stop');
   });
 });
+
+const smallest = (schema: string): string => smallestValue(schema, 'schema');
 
 describe('structured_outputs.regex', () => {
   it.each([
@@ -306,7 +307,7 @@ describe('structured_outputs.regex', () => {
       fc.property(regularExpressions, fc.nat({ max: 9 }), (pattern, minLength) => {
         let value: string;
         try {
-          value = JSON.parse(smallestValue(JSON.stringify({ type: 'string', pattern, minLength })));
+          value = JSON.parse(smallest(JSON.stringify({ type: 'string', pattern, minLength })));
         } catch (error) {
           expect(error).toMatchObject({ status: 400 });
           return;
@@ -365,7 +366,12 @@ describe('smallestValue', () => {
     { anyOf: [{ type: 'string', pattern: '^a' }, { type: 'null' }] },
     { enum: [1, 'a'], type: 'string' },
     { not: { type: 'null' } },
-    { type: 'object', minProperties: 1, propertyNames: { pattern: '^p' }, patternProperties: { '1$': { const: 1 } } },
+    {
+      type: 'object',
+      minProperties: 1,
+      propertyNames: { pattern: '^p' },
+      patternProperties: { '1$': { type: 'null' } },
+    },
     { type: 'string', pattern: '^[a-z]{2,}-\\d$', minLength: 7, maxLength: 7 },
     { type: 'string', pattern: '^(abcdef|b)$', maxLength: 1 },
     { type: 'string', pattern: 'x', minLength: 5 },
@@ -390,7 +396,7 @@ describe('smallestValue', () => {
       },
     },
   ])('of %j is valid', (schema) => {
-    const value = smallestValue(JSON.stringify(schema));
+    const value = smallest(JSON.stringify(schema));
     expect(new Ajv2020({ strict: false }).validate(schema, JSON.parse(value)), value).toBe(true);
   });
 
@@ -405,21 +411,17 @@ describe('smallestValue', () => {
     ['optional parts of a pattern', { type: 'string', pattern: '(?:(?:a?){10000}){10000}', minLength: 5 }],
     ['alternatives of alternatives', doublingReferences('anyOf')],
     ['demands of demands', doublingReferences('allOf')],
-    ['long enumerations in a long list', { type: 'array', minItems: 9999, items: { enum: [...Array(9999).keys()] } }],
     ['parts of parts', { allOf: [new RawJson(`${'{"allOf":['.repeat(100_000)}{}${']}'.repeat(100_000)}`)] }],
     ['names', { required: Array.from({ length: 100_000 }, (_, at) => `n${at}`) }],
     ['names in many parts', { allOf: Array.from({ length: 10_000 }, (_, at) => ({ required: [`n${at}`] })) }],
   ])('is rejected if %s make it too large', (_, schema) => {
-    expect(() => smallestValue(writeJson(schema))).toThrow(expect.objectContaining({ name: 'HttpError', status: 400 }));
+    expect(() => smallest(writeJson(schema))).toThrow(expect.objectContaining({ name: 'HttpError', status: 400 }));
   });
 
   it.each<[string, JsonValue]>([
     ['-9007199254740991', { type: 'number', maximum: -9007199254740991 }],
     ['0.3', { type: 'number', minimum: 0.21, multipleOf: 0.1 }],
-    [
-      '{"next":{"next":null}}',
-      { required: ['next'], properties: { next: { anyOf: [{ $ref: '#' }, { type: 'null' }] } } },
-    ],
+    ['{"next":null}', { required: ['next'], properties: { next: { anyOf: [{ $ref: '#' }, { type: 'null' }] } } }],
     ['""', { type: 'string', format: 'constructor' }],
     ['""', { type: 'string', not: { pattern: '^b' } }],
     ['"a"', { type: 'string', pattern: '^a' }],
@@ -438,36 +440,39 @@ describe('smallestValue', () => {
       },
     ],
   ])('is %s exactly', (value, schema) => {
-    expect(smallestValue(writeJson(schema))).toBe(value);
+    expect(smallest(writeJson(schema))).toBe(value);
   });
 
   it.each<[string, JsonValue]>([
     ['pattern', { type: 'string', pattern: 'a^b' }],
-    ['a: no value', { type: 'object', properties: { a: { type: 'string', pattern: '$a' } }, required: ['a'] }],
+    [
+      '/a must match pattern',
+      { type: 'object', properties: { a: { type: 'string', pattern: '$a' } }, required: ['a'] },
+    ],
     ['unsupported pattern', { type: 'string', pattern: '^(?=.*[0-9]).{8,}$' }],
-    ['maxLength', { type: 'string', pattern: '^[0-9]{4}$', maxLength: 3 }],
+    ['more than 3 characters', { type: 'string', pattern: '^[0-9]{4}$', maxLength: 3 }],
     ['pattern', { type: 'string', pattern: '^[0-9]{4}$', minLength: 5 }],
-    ['uniqueItems', { type: 'array', uniqueItems: true, minItems: 3, items: { type: 'object' } }],
-    ['contains', { type: 'array', contains: { type: 'integer' } }],
-    ['if is not supported', { type: 'string', if: { maxLength: 2 }, else: { minLength: 9 } }],
+    ['duplicate items', { type: 'array', uniqueItems: true, minItems: 3, items: { type: 'object' } }],
+    ['contain at least 1', { type: 'array', contains: { type: 'integer' } }],
+    ['fewer than 99 characters', { type: 'string', if: false, else: { minLength: 99 } }],
     ['#name', { $ref: '#name' }],
-    ['not a schema', { $ref: '#/required', required: ['a'] }],
+    ['has no target', { $ref: '#/required', required: ['a'] }],
     ['9007199254740993', { type: 'integer', minimum: new RawJson('9007199254740993') }],
     ['0.30000000000000000001', { type: 'number', minimum: new RawJson('0.30000000000000000001') }],
     ['minLength', { type: 'string', minLength: -1 }],
     ['required', { required: [5, 'a'] }],
-    ['maximum', { type: 'integer', minimum: 3, maximum: 2 }],
-    ['maxLength', { type: 'string', minLength: 3, maxLength: 2 }],
+    ['must be <= 2', { type: 'integer', minimum: 3, maximum: 2 }],
+    ['more than 2 characters', { type: 'string', minLength: 3, maxLength: 2 }],
     ['multipleOf', { type: 'number', multipleOf: 0 }],
-    ['a: the schema allows no value', { type: 'object', required: ['a'], additionalProperties: false }],
-    ['a: the schema allows no value', { type: 'object', required: ['a'], patternProperties: { a: false } }],
-    ['unevaluatedProperties', { type: 'object', required: ['a'], unevaluatedProperties: false }],
-    ['not', { not: {} }],
+    ['the schema allows no value', { type: 'object', required: ['a'], additionalProperties: false }],
+    ['/a boolean schema is false', { type: 'object', required: ['a'], patternProperties: { a: false } }],
+    ['unevaluated properties', { type: 'object', required: ['a'], unevaluatedProperties: false }],
+    ['must NOT be valid', { not: {} }],
     ['malformed', { $ref: '#/$defs/%' }],
     ['https://svc.test/schema', { $ref: 'https://svc.test/schema' }],
     ['$ref', { type: 'object', properties: { a: { $ref: '#' } }, required: ['a'] }],
   ])('is rejected if it cannot satisfy %s of %j', (keyword, schema) => {
-    expect(() => smallestValue(writeJson(schema))).toThrow(
+    expect(() => smallest(writeJson(schema))).toThrow(
       expect.objectContaining({ status: 400, message: expect.stringContaining(keyword) }),
     );
   });
@@ -478,7 +483,7 @@ describe('smallestValue', () => {
       fc.property(schemas, (schema) => {
         let value: string;
         try {
-          value = smallestValue(JSON.stringify(schema));
+          value = smallest(JSON.stringify(schema));
         } catch (error) {
           expect(error).toMatchObject({ name: 'HttpError', status: 400 });
           return;

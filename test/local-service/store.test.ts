@@ -36,45 +36,10 @@ it('a FIFO is not opened as data, and keeps its mode', async () => {
 
 const ours = `pragma application_id = ${APPLICATION_ID}`;
 
-/** What svc 0.1 wrote: the tables of version 1. */
-const firstVersion: readonly string[] = [
-  `create table feedback (
-    seq integer primary key autoincrement,
-    project_id text not null,
-    id text not null,
-    feedback_type text not null,
-    trigger_ref text,
-    payload text not null,
-    record text not null,
-    svc_user_id text not null,
-    created_at integer not null,
-    unique (project_id, id)
-  )`,
-  'create index feedback_by_time on feedback (project_id, created_at)',
-  `create table calls (
-    project_id text not null,
-    id text not null,
-    trace_id text not null,
-    start text not null,
-    created_at integer not null,
-    primary key (project_id, id)
-  ) without rowid`,
-  `create table jobs (
-    id text primary key,
-    model_id text not null,
-    experimental_config text,
-    created_at integer not null
-  ) without rowid`,
-  `create table trajectories (
-    job_id text not null references jobs (id),
-    group_index integer not null,
-    trajectory_index integer not null,
-    trajectory blob not null,
-    primary key (job_id, group_index, trajectory_index)
-  )`,
-  ours,
-  'pragma user_version = 1',
-];
+/** What svc 0.2 wrote: the tables of version 6. */
+const earlierVersion: readonly string[] = [...embeddedTables.earlier, ours, 'pragma user_version = 6'];
+
+const TABLES = 'select type, name, sql from sqlite_master order by type, name';
 
 describe('the database', () => {
   it.each([
@@ -82,7 +47,7 @@ describe('the database', () => {
     [1000, 0],
   ])('with %i calls of an earlier version is converted after %i announcements', async (calls, count) => {
     const path = made(
-      ...firstVersion,
+      ...earlierVersion,
       `with recursive n (i) as (select 1 union all select i + 1 from n where i < ${calls})
        insert into calls (project_id, id, trace_id, start, created_at)
          select 'a/b', printf('%08d', i), 't', '{}', i from n`,
@@ -97,7 +62,7 @@ describe('the database', () => {
     onTestFinished(store.close);
     expect(store.first('select count(*) as calls from calls')).toMatchObject({ calls });
     const announced = expect.stringMatching(`^converting ${path} .*${calls} calls.*a minute$`);
-    expect(warnings).toMatchObject(Array(count).fill([announced, { user_version: 1 }]));
+    expect(warnings).toMatchObject(Array(count).fill([announced, { user_version: 6 }]));
   });
 
   it.each<[string, () => string]>([
@@ -123,42 +88,23 @@ describe('the database', () => {
     expect(readFileSync(path).subarray(68, 72).toString()).toBe('svc\0');
   });
 
-  it('of version 1 is converted to the current version with all data', async () => {
-    const path = made(
-      ...firstVersion,
-      `insert into feedback values (7, 'a/b', 'f', 't', 'm:1', '{}', '{"svc_ref":"svc:///a/b/call/c"}', 'u', 1)`,
-      "insert into calls (project_id, id, trace_id, start, created_at) values ('a/b', 'c', 'd', '{}', 1)",
-    );
-    // Two at once, as two processes may.
-    const opened = await Promise.all([path, path, join(temporaryDirectory(), 'new.db')].map((file) => openStore(file)));
-    onTestFinished(() => opened.forEach(({ close }) => void close()));
-    const [tables, again, fresh] = opened.map((store) => [
-      store.all('select user_version from pragma_user_version'),
-      store.all('select type, name, sql from sqlite_master order by type, name'),
-    ]);
-    expect([tables, again]).toEqual([fresh, fresh]);
-    const feedback = opened[0]?.first('select seq, svc_ref from feedback');
-    expect(feedback).toMatchObject({ seq: 7, svc_ref: 'svc:///a/b/call/c' });
-    const calls = opened[0]?.all('select project_id, id, trace_id, start, created_at from calls');
-    expect(calls).toMatchObject([{ project_id: 'a/b', id: 'c', trace_id: 'd', start: '{}', created_at: 1 }]);
-  });
-
   it('of version 6 is converted with the ends and failures of its records', async () => {
     const span = '{"startTimeUnixNano":"1000000","endTimeUnixNano":"3500000","status":{"code":2}}';
     const path = made(
-      ...[...embeddedTables.original, ...embeddedTables.later],
+      ...earlierVersion,
       `insert into calls (project_id, id, trace_id, start, created_at) values
         ('a/b', 'c', 'd', '{"op_name":"x","started_at":"2026-01-01T00:00:00.0015Z","otel_dump":${span}}', 7),
         ('a/b', 'e', 'f', 'no JSON', 8)`,
       `insert into feedback (project_id, id, feedback_type, payload, record, svc_user_id, created_at)
         values ('a/b', 'g', 't', '{"score":0.5,"exit_code":1}', '{}', 'u', 1)`,
-      ours,
-      'pragma user_version = 6',
     );
-    const [store, fresh] = await Promise.all([openStore(path), openStore(join(temporaryDirectory(), 'new.db'))]);
-    onTestFinished(() => [store, fresh].forEach(({ close }) => void close()));
-    const tables = 'select type, name, sql from sqlite_master order by type, name';
-    expect(store.all(tables)).toEqual(fresh.all(tables));
+    // Two at once, as two processes may.
+    const opened = await Promise.all([path, path, join(temporaryDirectory(), 'new.db')].map((file) => openStore(file)));
+    onTestFinished(() => opened.forEach(({ close }) => void close()));
+    const [store, again, fresh] = opened;
+    if (!store || !again || !fresh) throw new Error('a store is missing');
+    for (const query of ['select user_version from pragma_user_version', TABLES])
+      expect([store.all(query), again.all(query)]).toEqual([fresh.all(query), fresh.all(query)]);
     expect(store.all('select name, started_ms, duration_ms, failed from calls order by id')).toMatchObject([
       { name: 'x', started_ms: Date.UTC(2026, 0, 1) + 1.5, duration_ms: 2.5, failed: 1 },
       { name: null, started_ms: 0, duration_ms: null, failed: 0 },
@@ -186,10 +132,10 @@ describe('the database', () => {
     ],
     ['that is empty but versioned', () => made('pragma user_version = 3'), /another program/],
     ['that names another program', () => made('pragma application_id = 42'), /another program/],
-    ...[0, 2, 3, SCHEMA_VERSION + 1].map((version): [string, () => string, RegExp] => [
+    ...[0, 1, 3, SCHEMA_VERSION + 1].map((version): [string, () => string, RegExp] => [
       `of version ${version}`,
       () => made(ours, `pragma user_version = ${version}`),
-      new RegExp(`version ${version}, but this svc supports only versions 1, 6 and ${SCHEMA_VERSION}$`),
+      new RegExp(`version ${version}, but this svc supports only versions 6 and ${SCHEMA_VERSION}$`),
     ]),
     ['that is none', () => text('not a database, but a text of some length'.repeat(50)), /not a database/],
   ])('%s is rejected and left unchanged', async (_, place, message) => {

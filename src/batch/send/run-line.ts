@@ -285,12 +285,13 @@ async function storeLine(
     attempts,
     milliseconds,
     endedAtMs: job.context.runtime.now(),
+    heldBy: slot.memory.hasWaited() ? 'memory' : slot.turn.heldBy(),
     expectations,
     warnings,
     facts,
   };
   const bytes = formatResult(attempt, status ?? null, sent.bytes, failure, redact);
-  const result = createLineResult(sent, failure, state, request, milliseconds, job);
+  const result = createLineResult(sent, attempt, failure, state, request, job);
   // Without the result, whose response a connection would hold.
   const written = settle(slot, job, result, bytes).then(() => {});
   // Stray data may have arrived while a record or a warning was written.
@@ -302,10 +303,10 @@ async function storeLine(
 
 function createLineResult(
   { status, warnings, facts }: SentLineResult,
+  { milliseconds, endedAtMs, heldBy }: LineAttempt,
   failure: Failure | undefined,
   state: LineState,
   { effect, progress }: RequestContext,
-  milliseconds: number,
   { options: { prices }, context: { report } }: BatchJob,
 ): LineResult {
   const cost = priceOf(facts, prices);
@@ -320,6 +321,8 @@ function createLineResult(
     httpStatus: failure ? failure.facts.status : status,
     received: cost === undefined || facts.cost !== undefined ? facts : { ...facts, cost: new RawJson(String(cost)) },
     warnings,
+    endedAtMs,
+    heldBy,
   };
 }
 

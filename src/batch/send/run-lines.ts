@@ -129,7 +129,7 @@ async function startLines(
   const limitHeap = createHeapLimit();
   try {
     const onRead = ({ offset, length }: InputLine): void => {
-      tally.bytesRead = offset + length;
+      tally.bytesRead = offset + length - (input.start ?? 0);
     };
     const onEmpty = (): void => {
       tally.emptyLines += 1;

@@ -9,7 +9,7 @@ import { parseJson, tryParseJson } from '../../json/parse-json.ts';
 import { compactJson, writeJson } from '../../json/write-json.ts';
 import { factsFor, type ReceivedFacts } from '../../operations/received-facts.ts';
 import { failureFields, redactFacts } from '../../output/failure-text.ts';
-import { appliedStates, MAX_LINES } from './line-table.ts';
+import { appliedStates, MAX_LINE_NUMBER } from './line-table.ts';
 
 /** What ties a result to its input line and its batch: the `checkpoint` of a result line. */
 export interface Checkpoint {
@@ -32,6 +32,7 @@ export interface LineAttempt {
   readonly milliseconds: number;
   /** Milliseconds since 1970; undefined for a line that was not sent. */
   readonly endedAtMs?: number;
+  readonly heldBy?: string | undefined;
   /** How often an earlier result of the line was taken back: a result of a higher revision replaces it. */
   readonly revision: number;
   readonly expectations?: readonly ExpectationResult[];
@@ -59,7 +60,7 @@ export function formatResult(
   failure?: Failure,
   redact: (text: string) => string = String,
 ): Buffer {
-  const { line, id = 'null', revision, attempts, milliseconds, endedAtMs, checkpoint } = attempt;
+  const { line, id = 'null', revision, attempts, milliseconds, endedAtMs, heldBy, checkpoint } = attempt;
   const { expectations = [], warnings = [], facts } = attempt;
   const received = writeJson(redactFacts(factsFor('result', facts), redact)).slice(1, -1);
   const { input, run, operation, shard, row } = checkpoint;
@@ -71,7 +72,10 @@ export function formatResult(
     ...(expectations.length > 0 ? [`,"expectations":${writeJson(expectations.map((one) => ({ ...one })))}`] : []),
     ...(warnings.length > 0 ? [`,"warnings":${writeJson(warnings)}`] : []),
   ].join('');
-  const ended = endedAtMs === undefined ? '' : `,"ended_at":"${new Date(endedAtMs).toISOString()}"`;
+  const ended =
+    endedAtMs === undefined
+      ? ''
+      : `,"ended_at":"${new Date(endedAtMs).toISOString()}"${heldBy === undefined ? '' : `,"held_by":"${heldBy}"`}`;
   const end = `${middle},"attempts":${attempts},"ms":${Math.round(milliseconds)}${ended},"checkpoint":{"input":"${input}","run":"${run}","operation":"${operation}","shard":"${shard}"${row === undefined ? '' : `,"row":"${row}"`}}}\n`;
   const start = revision === 0 ? head : `${head},"revision":${revision}`;
   if (!response?.length) return Buffer.from(start + end);
@@ -93,7 +97,7 @@ export function parseResultLine(bytes: Buffer) {
   const root = tryParseJson(bytes);
   const [line, exitCode, revision = 0] = ['line', 'exit_code', 'revision'].map((name) => integerMember(root, name));
   const applied = appliedStates.find((one) => one === firstStringMember(root, 'applied'));
-  if (!line || line > MAX_LINES || exitCode === undefined || applied === undefined) return undefined;
+  if (!line || line > MAX_LINE_NUMBER || exitCode === undefined || applied === undefined) return undefined;
   const checkpoint = getMember(root, 'checkpoint');
   const [input = '', run = '', operation = '', shard = ''] = ['input', 'run', 'operation', 'shard'].map((name) =>
     firstStringMember(checkpoint, name),

@@ -13,7 +13,7 @@ import type { Sink } from '../../output/sink.ts';
 import { formatLineRanges } from '../../output/transfer-text.ts';
 import type { BatchOptions } from '../batch-options.ts';
 import type { BatchInput } from '../read/batch-input.ts';
-import { type LineSelection, selectedLines } from '../read/selected-lines.ts';
+import { isInShard, type LineSelection, selectedLines } from '../read/selected-lines.ts';
 import {
   type BatchIdentity,
   batchJournalFile,
@@ -218,11 +218,21 @@ export async function openPriorResults(
       const state = journal ? 'lacks records of earlier runs' : 'is missing';
       await warn(`${displayPath}.journal ${state}; lines without a result may have been applied`);
     }
-    return { ...target, run, table, output, journal, isJournalLost, ...lease };
+    // Journals from before shards were parts of a file have no part.
+    const part = earlierRuns.at(-1)?.part;
+    const isInterleaved = part === undefined && (earlierRuns.length > 0 || hasEveryNthLine(table, identity.shard));
+    return { ...target, run, table, output, journal, isJournalLost, part, isInterleaved, ...lease };
   } catch (error) {
     await lease.release();
     throw error;
   }
+}
+
+// True for several results, of which neighbors were never among them.
+function hasEveryNthLine(table: LineTable, shard: string): boolean {
+  const [index = 1, count = 1] = shard.split('/').map(Number);
+  const lines = Array.from(table.lines());
+  return lines.length > 1 && lines.every((line) => isInShard(line, { index, count }));
 }
 
 /** Locks a file that a batch may write, and resolves its links. Throws Failure `safety_check` for one that another process uses. */

@@ -7,8 +7,8 @@ import { serviceLimits } from '../limits.ts';
 import { chatCompletion, chatCompletionChunks, tokenizeText } from '../model/chat-completion.ts';
 import { type ModelRequest, readModelRequest } from '../model/model-request.ts';
 import { collectRequestBody, createBodyResponder, requireServedModel } from '../operation-route.ts';
-import { eventStreamResponse, HttpError, jsonResponse } from '../responses.ts';
-import type { Caller, ServiceContext, ServiceRoute } from '../service-context.ts';
+import { eventStreamResponse, fieldError, jsonResponse } from '../responses.ts';
+import type { Caller, Respond, ServiceContext } from '../service-context.ts';
 import { insertRows } from '../store/row-query.ts';
 
 const MAX_STORED_CHAT_BYTES = 4 * 1024 * 1024;
@@ -17,7 +17,7 @@ const MAX_STORED_CHAT_BYTES = 4 * 1024 * 1024;
  * Responds to chats with the built-in model, or with an upstream server, which alone validates them. Stores chats for the page,
  * up to 4 MiB in each direction; a failure to store is ignored.
  */
-export function chatRoute(operation: Operation, context: ServiceContext): ServiceRoute['respond'] {
+export function chatResponder(operation: Operation, context: ServiceContext): Respond {
   const { upstream, store, now, elapsed, randomBytes } = context;
   const respond = createBodyResponder(handleChat, operation, context);
   return async (request, caller) => {
@@ -41,7 +41,7 @@ async function handleChat(body: JsonNode, { signal }: Caller, { models, now, ran
   if (model !== undefined) requireServedModel(model, models);
   const priority = getMember(body, 'priority');
   if (priority && kindOf(priority) === 'number' && compareNumberLiterals(rawText(priority), '0') !== 0) {
-    throw new HttpError(400, 'priority other than 0 needs priority scheduling, which the built-in model does not have');
+    throw fieldError('priority', 'other than 0 needs priority scheduling, which the built-in model does not have');
   }
   const request = await readModelRequest(body);
   requireFewTokens(request);
@@ -56,14 +56,17 @@ function requireFewTokens(request: ModelRequest): void {
   const { choiceCount, minTokens, fixedText = '', prompt, stopStrings, stopTokenIds } = request;
   const { topLogprobs = 0, promptLogprobs = 0 } = request;
   const limits = serviceLimits;
-  if (choiceCount > limits.choices) throw new HttpError(400, `n may be at most ${limits.choices} here`);
-  if (minTokens > limits.minTokens) throw new HttpError(400, `min_tokens may be at most ${limits.minTokens} here`);
-  if (Math.max(topLogprobs, promptLogprobs) > limits.topLogprobs)
-    throw new HttpError(400, `top_logprobs and prompt_logprobs may be at most ${limits.topLogprobs} here`);
+  for (const [field, value, most] of [
+    ['n', choiceCount, limits.choices],
+    ['min_tokens', minTokens, limits.minTokens],
+    ['top_logprobs', topLogprobs, limits.topLogprobs],
+    ['prompt_logprobs', promptLogprobs, limits.topLogprobs],
+  ] as const)
+    if (value > most) throw fieldError(field, `may be at most ${most} here`);
   // Roughly the work for a response: each token is compared with each stop and has alternatives.
   const tokens = Math.max(minTokens, tokenizeText(fixedText).length);
   const perToken = 1 + stopStrings.length + stopTokenIds.length + topLogprobs;
   const promptVisits = promptLogprobs > 0 ? promptLogprobs * tokenizeText(prompt).length : 0;
   if (choiceCount * tokens * perToken + promptVisits > limits.tokenVisits)
-    throw new HttpError(400, 'n, tokens, logprobs and stops together exceed the limit of the built-in model');
+    throw fieldError('n', 'and tokens, logprobs and stops together exceed the limit of the built-in model');
 }

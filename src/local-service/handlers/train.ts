@@ -23,11 +23,11 @@ import { createChunkBatcher } from '../../train/stream/upload.ts';
 import { yieldToEventLoop } from '../event-loop.ts';
 import { invalidJsonFinding, receiveBody, refuseFindings } from '../operation-route.ts';
 import { invalidBodyResponse, jsonResponse } from '../responses.ts';
-import type { ServiceContext, ServiceRoute } from '../service-context.ts';
+import type { Respond, ServiceContext } from '../service-context.ts';
 import type { StagedTrajectory } from '../store/service-store.ts';
 
 /** Receives training jobs with one trajectory in memory at a time; they are staged on disk, and stored once all are valid. */
-export function receiveTrainingJobs(operation: Operation, context: ServiceContext): ServiceRoute['respond'] {
+export function receiveTrainingJobs(operation: Operation, context: ServiceContext): Respond {
   const validate = createBodyValidator(operation);
   const { store, directory, now, randomBytes } = context;
   return async (request, { signal }) => {

@@ -14,7 +14,7 @@ import {
 } from '../../json/json-node.ts';
 import { tryParseJson } from '../../json/parse-json.ts';
 import { serviceLimits } from '../limits.ts';
-import { HttpError } from '../responses.ts';
+import { fieldError } from '../responses.ts';
 
 export type ModelRequest = Awaited<ReturnType<typeof readModelRequest>>;
 
@@ -76,24 +76,25 @@ async function readFixedText(body: JsonNode, messages: readonly ChatMessage[]): 
   const [choice] = itemsAt(constraints, 'choice');
   if (choice && kindOf(choice) === 'string') return stringOf(choice);
   const regex = firstStringMember(constraints, 'regex');
-  if (regex !== undefined) return (await import('./pattern.ts')).smallestMatch(regex);
+  if (regex !== undefined) return (await import('./pattern.ts')).shortMatch(regex);
   const paths = [
     ['response_format', 'json_schema', 'schema'],
     ['structured_outputs', 'json'],
     ['response_format', 'schema'],
   ];
-  const schema = paths.map((path) => nodeAtPath(body, path)).find((node) => node && kindOf(node) !== 'null');
-  if (schema) {
+  for (const path of paths) {
+    const schema = nodeAtPath(body, path);
+    if (!schema || kindOf(schema) === 'null') continue;
     const text = kindOf(schema) === 'string' ? stringOf(schema) : rawText(schema);
-    if (!tryParseJson(Buffer.from(text))) throw new HttpError(400, 'structured_outputs.json is not JSON');
-    return (await import('./smallest-value.ts')).smallestValue(text);
+    if (!tryParseJson(Buffer.from(text))) throw fieldError(path.join('.'), 'is not JSON');
+    return (await import('./smallest-value.ts')).smallestValue(text, path.join('.'));
   }
   const isObject =
     firstStringMember(getMember(body, 'response_format'), 'type') === 'json_object' ||
     isTrue(nodeAtPath(body, ['structured_outputs', 'json_object']));
   if (!isObject) return undefined;
   const instructed = messages.map(instructedSchema).find((text) => text !== undefined);
-  return instructed === undefined ? '{}' : (await import('./smallest-value.ts')).smallestValue(instructed);
+  return instructed === undefined ? '{}' : (await import('./smallest-value.ts')).smallestValue(instructed, 'messages');
 }
 
 // Clients that request any JSON object write its schema into the instructions.
@@ -115,7 +116,7 @@ async function chooseTool(body: JsonNode, last: ChatMessage) {
   if (!tool) return undefined;
   const parameters = getMember(tool, 'parameters');
   const isObject = parameters && kindOf(parameters) === 'object';
-  const value = isObject ? (await import('./smallest-value.ts')).smallestValue(rawText(parameters)) : '{}';
+  const value = isObject ? (await import('./smallest-value.ts')).smallestValue(rawText(parameters), 'tools') : '{}';
   // A schema without a type allows values that are not arguments.
   return { name: toolName(tool), arguments: value.startsWith('{') ? value : '{}' };
 }
@@ -133,12 +134,12 @@ function findTool(body: JsonNode, last: ChatMessage): JsonNode | undefined {
     const name = firstStringMember(getMember(choice, 'function') ?? choice, 'name') ?? '';
     const named = tools.find((tool) => toolName(tool) === name);
     if (named) return named;
-    throw new HttpError(400, `tool_choice names the tool ${JSON.stringify(name)}, which is not in tools`);
+    throw fieldError('tool_choice', `names the tool ${JSON.stringify(name)}, which is not in tools`);
   }
   // Existing servers take `auto` as the default when there are tools (docs/internals/servers.md).
   switch (allowed ? firstStringMember(allowed, 'mode') : choice ? firstStringMember(body, 'tool_choice') : 'auto') {
     case 'required':
-      if (!tools[0]) throw new HttpError(400, 'tool_choice "required" needs at least one tool in tools');
+      if (!tools[0]) throw fieldError('tool_choice', '"required" needs at least one tool in tools');
       return tools[0];
     case 'auto': {
       const words = last.role === 'user' ? wordsOf(last.text) : new Set();

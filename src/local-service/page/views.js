@@ -105,7 +105,7 @@ function valuesChart(path, values) {
   return sparkline(counts, `${path}: ${counted(values.length, 'value', 'values')} in the rows below`, low, high);
 }
 
-// What the service has counted when it stored the job; jobs of svc 0.1 have none of it.
+// What the service has counted when it stored the job; null for jobs of an older svc.
 function rewardColumn(name) {
   const cell = ({ rewards }) => {
     const value = JSON.parse(rewards)?.[name] ?? '';

@@ -183,19 +183,8 @@ function isBusyError(error: unknown): boolean {
 /** The application id in the header of an SQLite database: `svc` and a zero byte. */
 export const APPLICATION_ID = 0x73766300;
 
-/** The version of the tables; svc 0.2 wrote version 6, and versions 2 to 5 were never released. */
+/** The version of the tables; svc 0.2 wrote version 6. */
 export const SCHEMA_VERSION = 7;
-
-// From version 1, which svc 0.1 wrote, to version 6.
-const conversion: readonly string[] = [
-  'drop index feedback_by_time',
-  'alter table calls rename to calls_by_id',
-  ...embeddedTables.later,
-  `insert into calls (project_id, id, trace_id, start, created_at)
-    select project_id, id, trace_id, start, created_at from calls_by_id order by created_at`,
-  'drop table calls_by_id',
-  "update feedback set svc_ref = case when json_valid(record) then substr(json_extract(record, '$.svc_ref'), 1, 600) end",
-];
 
 // Fewer are converted in about a second.
 const MAX_UNANNOUNCED_ROWS = 20_000;
@@ -217,9 +206,8 @@ async function migrateSchema(
     // Another process may have made them in the meantime.
     const current = schemaVersion(store, path);
     if (current === SCHEMA_VERSION) return;
-    const newTables = [...embeddedTables.original, ...embeddedTables.later];
-    const earlier = { 0: newTables, 1: conversion }[current] ?? [];
-    for (const statement of [...earlier, ...embeddedTables.latest]) store.run(statement);
+    const { earlier, latest } = embeddedTables;
+    for (const statement of current === 0 ? [...earlier, ...latest] : latest) store.run(statement);
     runQueries(fillFacts(), store);
     store.run(`pragma user_version = ${SCHEMA_VERSION}`);
     store.run(`pragma application_id = ${APPLICATION_ID}`);
@@ -236,8 +224,8 @@ function schemaVersion(store: Store, path: string): number {
   const hint = 'move it away, or use other data (--data of svc serve, SVC_DATA_DIR)';
   if (application !== APPLICATION_ID)
     throw new Failure('local_file', `${path} is a database of another program, not of svc`, { hint });
-  if (version === 1 || version === 6 || version === SCHEMA_VERSION) return version;
-  const known = `its tables have version ${version}, but this svc supports only versions 1, 6 and ${SCHEMA_VERSION}`;
+  if (version === 6 || version === SCHEMA_VERSION) return version;
+  const known = `its tables have version ${version}, but this svc supports only versions 6 and ${SCHEMA_VERSION}`;
   throw new Failure('local_file', `the data in ${path} was written by another version of svc: ${known}`, {
     hint: `update svc, or ${hint}`,
   });

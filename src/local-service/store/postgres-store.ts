@@ -65,7 +65,7 @@ export async function openPostgresStore(address: PostgresAddress, password: stri
 
 // Any number that all services agree on.
 const TABLES_LOCK_ID = 7_371_776_300;
-// svc 0.2 wrote version 4, and versions 1 to 3 were never released.
+// svc 0.2 wrote version 4.
 const SCHEMA_VERSION = 5;
 
 // Creates the tables in the schema `svc`, once for all services.
@@ -85,8 +85,8 @@ async function createPostgresTables(database: PostgresDatabase, label: string): 
     await client`create table if not exists svc.schema_version (version integer not null)`;
     await client`delete from svc.schema_version`;
     await client`insert into svc.schema_version values (${SCHEMA_VERSION})`;
-    const { original, later, latest } = postgresTables;
-    for (const statement of version === 0 ? [...original, ...later, ...latest] : latest) await client.unsafe(statement);
+    const { earlier, latest } = postgresTables;
+    for (const statement of version === 0 ? [...earlier, ...latest] : latest) await client.unsafe(statement);
     await runQueries(fillFacts(), client);
   });
 }

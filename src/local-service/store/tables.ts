@@ -20,8 +20,8 @@ const postgres: Words = {
 
 type Words = { readonly [word: string]: string };
 
-/** The tables that svc 0.1 had, too. Bodies are kept as the text they came in, so no digit is lost. */
-const originalTables = [
+/** The tables of svc 0.2. Bodies are kept as the text they came in, so no digit is lost. */
+const earlierTables = [
   `create table @feedback (
     seq SEQUENCE AUTOINCREMENT,
     project_id KEY not null,
@@ -32,13 +32,15 @@ const originalTables = [
     record text not null,
     svc_user_id text not null,
     created_at INTEGER not null,
+    svc_ref KEY,
     unique (project_id, id)
   )`,
   `create table @jobs (
     id KEY primary key,
     model_id text not null,
     experimental_config text,
-    created_at INTEGER not null
+    created_at INTEGER not null,
+    rewards text
   ) BY_KEY`,
   `create table @trajectories (
     job_id KEY not null references @jobs (id),
@@ -47,10 +49,6 @@ const originalTables = [
     trajectory TRAJECTORY not null,
     primary key (job_id, group_index, trajectory_index)
   )`,
-];
-
-/** The other tables, and all indexes. */
-const laterTables = [
   // Rows in order of arrival: random ids change one page of a small index each, not several pages of the table.
   `create table @calls (
     seq SEQUENCE,
@@ -69,9 +67,6 @@ const laterTables = [
     created_at INTEGER not null,
     duration_ms INTEGER
   ) BY_KEY`,
-  `alter table @feedback add column svc_ref KEY`,
-  // What the list of jobs shows of the rewards; null for jobs that svc 0.1 stored.
-  `alter table @jobs add column rewards text`,
   // Samples of payloads (payload-sample.ts) are taken from these alone, whatever else is stored.
   `create index feedback_by_time on @feedback (project_id, created_at, seq, trigger_ref)`,
   `create index feedback_by_type on @feedback (project_id, feedback_type, created_at, seq, trigger_ref)`,
@@ -116,18 +111,11 @@ const traceTables = [
   `insert into @traces (trace_id, stale) select distinct trace_id, 1 from @calls`,
 ];
 
-/** The statements that make all tables, those that add what svc 0.1 did not have, and those that add what 0.2 did not have. */
+/** The statements that make the tables of svc 0.2, and those that add what it did not have. */
 export const embeddedTables = tablesIn(embedded);
 export const postgresTables = tablesIn(postgres);
 
 function tablesIn(words: Words) {
-  return {
-    original: inWords(originalTables, words),
-    later: inWords(laterTables, words),
-    latest: inWords(traceTables, words),
-  };
-}
-
-function inWords(statements: readonly string[], words: Words): string[] {
-  return statements.map((text) => text.replace(/@|\b[A-Z_]+\b/g, (word) => words[word] ?? ''));
+  const inWords = (text: string): string => text.replace(/@|\b[A-Z_]+\b/g, (word) => words[word] ?? '');
+  return { earlier: earlierTables.map(inWords), latest: traceTables.map(inWords) };
 }

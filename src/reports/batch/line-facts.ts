@@ -35,6 +35,8 @@ export const UNSENT: LineResult = {
   httpStatus: undefined,
   received: {},
   warnings: [],
+  endedAtMs: undefined,
+  heldBy: undefined,
 };
 
 export type ResultLineFacts = ReturnType<typeof resultLineFacts>;
@@ -54,8 +56,33 @@ export function resultLineFacts(root: JsonNode | undefined) {
     milliseconds: countMember(root, 'ms') ?? 0,
     response: getMember(root, 'response'),
     received: readLineFacts(root),
+    /** Milliseconds since 1970; undefined for a line that was not sent. */
+    endedAtMs: Date.parse(firstStringMember(root, 'ended_at') ?? '') || undefined,
+    /** What the request waited for before it was sent: one of `holds`, or of a later version. */
+    heldBy: firstStringMember(root, 'held_by'),
   };
 }
+
+/** What keeps a batch from more requests in flight, by its name in result lines. */
+export const holds = {
+  concurrency: '--concurrency',
+  paid: 'the maximum for requests that cost money or are sent once',
+  safe: 'the maximum for requests that are safe to repeat',
+  jobs: 'the maximum for training jobs',
+  failure_flags: 'the maximum with --fail-fast or --max-failures',
+  open_files: 'half of the file descriptors',
+  refusals: 'the service refuses more',
+  latency: 'more would not be faster',
+  memory: 'the memory for responses',
+  order: 'results before them, for --ordered',
+  rate: '--rate',
+  token_rate: '--token-rate',
+  budget: '--max-total-tokens or --max-cost is near',
+  wait: 'waits for the service',
+  outage: 'the service could not be used',
+} as const;
+
+export type Hold = keyof typeof holds;
 
 /** The tokens and the cost of a line that was sent; undefined for what is not known. */
 export function spendingOf(received: ReceivedFacts) {
@@ -70,7 +97,7 @@ export function spendingOf(received: ReceivedFacts) {
 /** The cost of a response by prices per million tokens; undefined without prices or tokens. */
 export function priceOf(
   received: ReceivedFacts,
-  prices: { readonly prompt: number | undefined; readonly completion: number | undefined },
+  prices: { readonly prompt?: number | undefined; readonly completion?: number | undefined },
 ): number | undefined {
   const [prompt, completion] = tokenCounts(received);
   const parts = [(prompt ?? 0) * (prices.prompt ?? 0), (completion ?? 0) * (prices.completion ?? 0)];

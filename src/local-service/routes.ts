@@ -1,0 +1,55 @@
+import { typedOperations } from '../operations/all-operations.ts';
+import type { Operation } from '../operations/operation.ts';
+
+interface Route {
+  readonly method: 'GET' | 'POST';
+  /** `none`: open to everybody who can connect; `page`: Basic credentials, or a token of the page. */
+  readonly auth: Operation['auth'] | 'none' | 'page';
+  readonly errors?: Operation['errors'];
+  /** Recordings have its exchanges. */
+  readonly isRecorded?: boolean;
+}
+
+const models = { method: 'GET', auth: 'bearer', errors: 'error', isRecorded: true } as const;
+const file = { method: 'GET', auth: 'none' } as const;
+const data = { method: 'GET', auth: 'page' } as const;
+
+/** The paths besides those of the operations; `{id}` is the rest of a path. */
+const otherRoutes = {
+  '/v1/models': models,
+  '/v1/models/{id}': models,
+  '/healthz': file,
+  '/metrics': { method: 'GET', auth: 'basic' },
+  '/': file,
+  '/page.js': file,
+  '/page.css': file,
+  '/report.css': file,
+  '/page/login': { method: 'POST', auth: 'none' },
+  '/page/calls': data,
+  '/page/feedback': data,
+  '/page/jobs': data,
+  '/page/chats': data,
+  '/page/trace': data,
+  '/page/lint': data,
+  '/page/record': data,
+  '/page/export': data,
+} as const satisfies { readonly [path: string]: Route };
+
+export type OtherPath = keyof typeof otherRoutes;
+
+/** All paths of the local service, also in its metrics and in recordings. */
+const routes: ReadonlyMap<string, Route> = new Map<string, Route>([
+  ...typedOperations.map(
+    ({ path, auth, errors }) => [path, { method: 'POST', auth, errors, isRecorded: true }] as const,
+  ),
+  ...Object.entries(otherRoutes),
+]);
+
+/** The route of a path, and its name; undefined for a path that is not served. */
+export function routeAt(path: string): (Route & { readonly name: string }) | undefined {
+  // With `..`, a path would lead elsewhere on an upstream server.
+  const isModel = path.startsWith('/v1/models/') && new URL(path, 'http://localhost').pathname === path;
+  const name = isModel && path !== '/v1/models/' ? '/v1/models/{id}' : path;
+  const route = routes.get(name);
+  return route && { ...route, name };
+}
