@@ -34,6 +34,8 @@ export interface HttpResponse {
   readonly body: AsyncIterable<Uint8Array>;
   /** All of the body if it has already arrived; it need not be read chunk by chunk then. */
   readonly completeBody?: Buffer | undefined;
+  /** Gets the bytes that decompression adds, which the connection must not carry for long. */
+  readonly countInflated?: (bytes: number) => void;
   /** Ends the exchange early: then reading the body throws. */
   readonly stop?: () => void;
 }
