@@ -50,7 +50,7 @@ export const runTrainLog: RunCommand<ListOptions> = async ({ options }, context)
     return records.map((record) => {
       const outcome = jobStatus(record, runtime);
       const ended = record.end ? fieldsWithout(['entry'], record.end) : {};
-      const row = { ...fieldsWithout(['entry'], record.start), ...ended, outcome };
+      const row = { ...fieldsWithout(['entry', 'process_start', 'process_scope'], record.start), ...ended, outcome };
       return { row, cells: () => jobCells(record, outcome) };
     });
   });

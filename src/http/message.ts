@@ -34,6 +34,8 @@ export interface HttpResponse {
   readonly completeBody?: Buffer | undefined;
   /** Settles when data that no request asked for follows this or a later response: this response may be for another request. */
   readonly strayData?: Promise<void> | undefined;
+  /** Gets the bytes that decompression adds, which the connection must not carry for long. */
+  readonly countInflated?: (bytes: number) => void;
   /** Ends the exchange early: then reading the body throws. */
   readonly stop?: () => void;
 }

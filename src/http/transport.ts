@@ -35,6 +35,12 @@ export function openHttpTransport(options: ConnectOptions, keepAlive?: { readonl
     if (keepAlive) await connection.finish(keepAlive.after);
     openConnections.delete(connection);
   };
+  // The body may be read to its end before it is decompressed.
+  const countInflated = (connection: HttpConnection, bytes: number): void => {
+    connection.countBytes(bytes);
+    const at = connection.isReusable() ? -1 : idleConnections.indexOf(connection);
+    if (at !== -1) for (const idle of idleConnections.splice(at, 1)) void finish(idle);
+  };
   return {
     send: async (request) => {
       const { signal } = request;
@@ -54,7 +60,8 @@ export function openHttpTransport(options: ConnectOptions, keepAlive?: { readonl
         return undefined;
       };
       try {
-        return await notifyBodyEnd(await connection.exchange(request, url), onEnd);
+        const response = await notifyBodyEnd(await connection.exchange(request, url), onEnd);
+        return { ...response, countInflated: (bytes) => countInflated(connection, bytes) };
       } catch (error) {
         if (idle && !signal?.aborted) isReuseSafe = false;
         await onEnd(false);
@@ -129,6 +136,9 @@ function createConnection(url: URL, options: ConnectOptions, isKeepAlive: boolea
           socket.end();
         });
       await destroy();
+    },
+    countBytes: (bytes: number): void => {
+      traffic.responseBytes += bytes;
     },
     /** False after 100 responses, or 256 KiB of them: stray data makes all responses of a connection doubtful. */
     isReusable: (): boolean => traffic.responses < MAX_EXCHANGES && traffic.responseBytes < MAX_CARRIED_RESPONSE_BYTES,

@@ -3,10 +3,10 @@ import { hash } from 'node:crypto';
 import type { ExpectationResult } from '../../client/chat-expectations.ts';
 import type { Failure } from '../../errors.ts';
 import type { InputLine } from '../../files/split-lines.ts';
-import { CARRIAGE_RETURN, LINE_FEED } from '../../json/json-bytes.ts';
-import { firstStringMember, getMember, type JsonNode, rawText, rootOf } from '../../json/json-node.ts';
-import { parseJson, tryParseJson } from '../../json/parse-json.ts';
-import { compactJson, writeJson } from '../../json/write-json.ts';
+import { BACKSLASH, CARRIAGE_RETURN, LINE_FEED, QUOTE, SPACE, TAB } from '../../json/json-bytes.ts';
+import { firstStringMember, getMember, type JsonNode, rawText } from '../../json/json-node.ts';
+import { tryParseJson } from '../../json/parse-json.ts';
+import { writeJson } from '../../json/write-json.ts';
 import { factsFor, type ReceivedFacts } from '../../operations/received-facts.ts';
 import { failureFields, redactFacts } from '../../output/failure-text.ts';
 import { appliedStates, MAX_LINE_NUMBER } from './line-table.ts';
@@ -84,10 +84,20 @@ export function formatResult(
   return Buffer.concat([Buffer.from(`${start},"response":`), json, Buffer.from(end)]);
 }
 
-// In JSON, line breaks are only between values.
+// Without the whitespace between values, if it has line breaks. A copy as text would take twice the memory.
 function toSingleLine(bytes: Buffer): Buffer {
   if (!bytes.includes(LINE_FEED) && !bytes.includes(CARRIAGE_RETURN)) return bytes;
-  return Buffer.from(compactJson(rootOf(parseJson(bytes))));
+  const line = Buffer.allocUnsafe(bytes.length);
+  let length = 0;
+  let isInString = false;
+  for (let at = 0; at < bytes.length; at += 1) {
+    const byte = bytes[at] ?? 0;
+    if (byte === QUOTE) isInString = !isInString;
+    const isWhitespace = byte === SPACE || byte === TAB || byte === LINE_FEED || byte === CARRIAGE_RETURN;
+    if (isInString || !isWhitespace) line[length++] = byte;
+    if (isInString && byte === BACKSLASH) line[length++] = bytes[++at] ?? 0;
+  }
+  return line.subarray(0, length);
 }
 
 export type ResultEntry = NonNullable<ReturnType<typeof parseResultLine>>;
