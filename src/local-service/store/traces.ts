@@ -1,4 +1,5 @@
 import { Buffer } from 'node:buffer';
+import type { StartTimer } from '../../http/time-limits.ts';
 import type { JsonNode } from '../../json/json-node.ts';
 import { tryParseJson } from '../../json/parse-json.ts';
 import { yieldToEventLoop } from '../event-loop.ts';
@@ -44,7 +45,8 @@ export function* markTracesOf(references: readonly unknown[]): QuerySequence<voi
   };
 }
 
-const TRACES_PER_COMMIT = 500;
+// A commit blocks an embedded database for as long as its traces take.
+const TRACES_PER_COMMIT = 200;
 
 // A call without a parent, else the first call whose parent is not there, else the first call.
 const ROOT_RANK = `case when calls.parent_id is null then 0 when not exists (select 1 from @calls as parents
@@ -84,6 +86,26 @@ export async function makeTraces({ readRows, commit }: TraceStore): Promise<void
       yield { sql: 'delete from @traces where stale = 2', values: [] };
       return marked.length;
     });
+}
+
+const MAKE_DELAY_MS = 500;
+
+/** Makes traces soon after writes, so that the first view of the page finds them. */
+export function createTraceMaker(store: TraceStore, after: StartTimer) {
+  let cancel: (() => void) | undefined;
+  const make = (): void => {
+    const end = (): void => {
+      cancel = undefined;
+    };
+    // The page makes those that could not be made here.
+    makeTraces(store).then(end, end);
+  };
+  return {
+    onWrite: (): void => {
+      cancel ??= after(MAKE_DELAY_MS, make);
+    },
+    close: () => cancel?.(),
+  };
 }
 
 const ROWS_PER_STEP = 250;
