@@ -10,6 +10,7 @@ import type { OtherPath } from './routes.ts';
 import type { Respond, ServiceContext } from './service-context.ts';
 import {
   PAGE_TABLES,
+  type PageRow,
   type PageTable,
   type Parameters,
   readFeedbackOf,
@@ -19,7 +20,6 @@ import {
   readTraceCalls,
 } from './store/page-queries.ts';
 import { samplePayloads } from './store/payload-sample.ts';
-import type { StoredRow } from './store/row-query.ts';
 import type { ServiceStore } from './store/service-store.ts';
 import { makeTraces } from './store/traces.ts';
 
@@ -49,19 +49,20 @@ export function pageResponders({ store, now, login }: ServiceContext): PageRespo
     (read: (parameters: Parameters, signal: ExchangeSignal | undefined) => Promise<JsonValue>): Respond =>
     async ({ url }, { signal }) =>
       jsonResponse(200, await read(parametersOf(url), signal), pageHeaders);
-  const list = (
-    table: PageTable,
+  const list = <Table extends PageTable>(
+    table: Table,
     toJson: (
-      rows: readonly StoredRow[],
+      rows: readonly PageRow<Table>[],
       parameters: Parameters,
     ) => readonly JsonValue[] | Promise<readonly JsonValue[]>,
   ): Respond =>
     data(async (parameters) => {
       if (table === 'calls') await makeTraces(store);
-      const { rows, next, key, isAscending } = await readSearchedPage(store, table, parameters);
-      const { project = rows[0]?.project_id, type } = parameters;
+      const { rows, next, keys, isAscending } = await readSearchedPage(store, table, parameters);
+      const [first] = rows;
+      const { project = first && 'project_id' in first ? first.project_id : undefined, type } = parameters;
       const paths = table === 'feedback' ? await payloadPaths(project, type) : [];
-      const order = { key: rows.map((each) => key.map((name) => sortValue(each[name]))), isAscending };
+      const order = { key: keys, isAscending };
       return {
         rows: await toJson(rows, parameters),
         next: next ?? null,
@@ -77,7 +78,7 @@ export function pageResponders({ store, now, login }: ServiceContext): PageRespo
     const ranked = ['numeric', 'boolean', 'categorical'].flatMap((type) => paths.filter((path) => path.type === type));
     return ranked.map((path) => ({ ...path }));
   };
-  const row = (each: StoredRow): JsonValue => rowToJson(each, false);
+  const row = (each: object): JsonValue => rowToJson(each, false);
   // Most services are never looked at.
   const summaries = () => import('./page-summaries.ts');
   return {
@@ -121,15 +122,16 @@ export function pageResponders({ store, now, login }: ServiceContext): PageRespo
   };
 
   async function* exportedRows(table: PageTable, parameters: Parameters, signal: ExchangeSignal | undefined) {
-    const lines = (rows: readonly StoredRow[]): Buffer =>
+    const lines = (rows: readonly object[]): Buffer =>
       Buffer.from(rows.map((each) => `${writeJson(rowToJson(each, true))}\n`).join(''));
     if (table === 'calls') await makeTraces(store);
     for (let query = parameters; ; ) {
       const { rows, next } = await readPage(store, table, query, ROWS_PER_EXPORT_CHUNK);
       if (table !== 'calls') yield lines(rows);
       else
-        for (const { trace_id: id } of rows)
-          for await (const calls of readTraceCalls(store, String(id), parameters)) yield lines(calls);
+        for (const row of rows)
+          for await (const calls of readTraceCalls(store, String('trace_id' in row && row.trace_id), parameters))
+            yield lines(calls);
       if (next === undefined) return;
       query = { ...query, before: next };
       await yieldToEventLoop(signal);
@@ -146,16 +148,11 @@ function staticFile(name: string, type: string): Respond {
 }
 
 // Of a search, a page may be empty although later rows match: the next ones are searched as well.
-async function readSearchedPage(store: ServiceStore, table: PageTable, query: Parameters) {
+async function readSearchedPage<Table extends PageTable>(store: ServiceStore, table: Table, query: Parameters) {
   let page = await readPage(store, table, query, ROWS_PER_PAGE);
   for (let pages = 1; page.rows.length === 0 && page.next !== undefined && pages < MAX_SEARCHED_PAGES; pages += 1)
     page = await readPage(store, table, { ...query, before: page.next }, ROWS_PER_PAGE);
   return page;
-}
-
-// Counts of PostgreSQL are text.
-function sortValue(value: unknown): string | number {
-  return typeof value === 'number' || /^\d+$/.test(String(value)) ? Number(value) : String(value);
 }
 
 function parametersOf(url: string): Parameters {
@@ -172,7 +169,7 @@ const NUMBER_COLUMNS = ['created_at', 'status', 'duration_ms', 'failed'];
 const JSON_COLUMNS = ['start', 'record', 'experimental_config', 'rewards'];
 
 // An export has JSON as it is; the page gets its text, because a browser would round long numbers.
-function rowToJson(row: StoredRow, isExport: boolean): { readonly [column: string]: JsonValue } {
+function rowToJson(row: object, isExport: boolean): { readonly [column: string]: JsonValue } {
   const entries = Object.entries(row).map(([name, value]): [string, JsonValue] => {
     if (NUMBER_COLUMNS.includes(name)) return [name, value === null ? null : Number(value)];
     if (typeof value !== 'string') return [name, null];
