@@ -60,12 +60,13 @@ export function createAvailability(
     isProbing,
     /** What the service did last that keeps requests waiting. */
     reason: () => lastReason,
-    onAttemptEnd: (failure: Failure | undefined, startedAt: number): void => {
+    /** Counts an attempt that ended while so many requests were in flight, its own included. */
+    onAttemptEnd: (failure: Failure | undefined, startedAt: number, inFlight: number): void => {
       const isFirstOfRound = startedAt >= lastFailureAt;
       if (failure && isFirstOfRound) lastFailureAt = elapsed();
       if (failure)
         lastReason = failure.code === 'rate_limited' ? 'rate limited' : (failure.facts.summary ?? failure.message);
-      if (failure && canWaitForService && isConnectFailure(failure)) outage.add(failure, isFirstOfRound);
+      if (failure && canWaitForService && isConnectFailure(failure)) outage.add(failure, isFirstOfRound, inFlight);
       else onContact(failure, startedAt, isFirstOfRound);
     },
     /** False for a failure of a service that leaves no hope for retries. */
@@ -112,6 +113,8 @@ function createOutage(
   let last: Failure | undefined;
   let hasConnected = false;
   let failedProbes = 0;
+  // One connection that fails while others are in use is a sign of too many requests, two in a row are an outage.
+  let isSuspected = false;
   let cancelEnd = (): void => {};
   // The next probe may be later than the end of the time.
   const giveUpAt = (end: number): void => {
@@ -122,9 +125,14 @@ function createOutage(
   };
   return {
     isActive: () => last !== undefined,
-    add: (failure: Failure, isFirstOfRound: boolean): void => {
+    add: (failure: Failure, isFirstOfRound: boolean, inFlight: number): void => {
       const isFirst = last === undefined;
       const { isPermanent, isTimedOut, status } = failure.facts;
+      if (hasConnected && inFlight > 1 && !isPermanent && !isSuspected) {
+        isSuspected = true;
+        waitFor(MIN_REFUSAL_PAUSE_MS);
+        return;
+      }
       last = failure;
       // A proxy that responds has no outage.
       if (isPermanent && !isTimedOut && (!hasConnected || status === 407)) {
@@ -139,7 +147,7 @@ function createOutage(
     },
     end: (): void => {
       cancelEnd();
-      [hasConnected, last, failedProbes] = [true, undefined, 0];
+      [hasConnected, isSuspected, last, failedProbes] = [true, false, undefined, 0];
     },
   };
 }

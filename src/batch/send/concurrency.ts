@@ -83,7 +83,7 @@ export function createConcurrencyLimit(range: ConcurrencyRange, random: () => nu
       round.responses += 1;
       round.isFull &&= isFull;
       if (search.phase === 'start' && isFull && round.refusals === 0)
-        search.limit = Math.min(search.max, 2 * round.size, search.limit + 1);
+        search.limit = Math.min(startMax(search), 2 * round.size, search.limit + 1);
       endRound(search, now);
     },
     /** Counts a request that the service had no room for. A wait that it asked for is paid for again by each try. */
@@ -96,8 +96,10 @@ export function createConcurrencyLimit(range: ConcurrencyRange, random: () => nu
       round.refusals += 1;
       endRound(search, now);
     },
-    /** Starts over with one request, after a service was down. */
+    /** Starts over with one request, after a service was down, and doubles up to the limit before it. */
     restart: (now: number): void => {
+      Object.assign(search, { ceiling: search.limit, hasCeiling: true });
+      hold(search, search.held.wanted * 2);
       Object.assign(search, { limit: 1, phase: 'start', base: NO_BASE, round: createRound(1, now) });
     },
   };
@@ -162,6 +164,10 @@ function afterRecovery(search: Search): void {
   if (search.limit >= search.ceiling) hold(search, search.held.wanted);
 }
 
+function startMax({ hasCeiling, ceiling, max }: Search): number {
+  return hasCeiling ? Math.min(ceiling, max) : max;
+}
+
 // Doubles until that brings less than a quarter of what it should; few responses of varying latency do not decide.
 function afterStart(search: Search, rate: number): void {
   const { base, round, latency } = search;
@@ -170,7 +176,7 @@ function afterStart(search: Search, rate: number): void {
   if (canJudge && base.rate > 0 && rate < wanted) {
     search.limit = Math.max(1, Math.round(base.limit * Math.max(1, rate / base.rate)));
     hold(search, 1);
-  } else if (search.limit >= search.max) hold(search, 1);
+  } else if (search.limit >= startMax(search)) hold(search, search.held.wanted);
   else search.base = { limit: round.size, rate, bestRate: rate };
 }
 

@@ -84,8 +84,8 @@ export function createScheduler(
   const onAttemptEnd = (failure: Failure | undefined, startedAt: number): void => {
     const isFull = queue.active() >= currentLimit();
     const wasProbing = availability.isProbing();
-    availability.onAttemptEnd(failure, startedAt);
-    if (wasProbing || availability.isProbing()) return;
+    availability.onAttemptEnd(failure, startedAt, queue.active());
+    if (wasProbing) return;
     if (failure && isOverload(failure)) concurrency.onOverload(elapsed(), failure.facts.retryAfterMs ?? 0);
     else concurrency.onResponse(elapsed(), startedAt, isFull);
   };
