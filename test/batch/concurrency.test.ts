@@ -9,17 +9,11 @@ import {
   fixedLimit,
   pausingService,
   queueingService,
-  ratedService,
   refusingService,
-  type SimulatedService,
   seededRandom,
   simulate,
+  simulatedServices,
 } from '../support/simulated-service.ts';
-
-const auto = (seed = 1, from = 0) => ({
-  ...createConcurrencyLimit({ initial: 8, max: 256, maxHold: 'paid' }, seededRandom(seed)),
-  from,
-});
 
 const steady = (capacity: number) => (): number => capacity;
 const after =
@@ -27,30 +21,22 @@ const after =
   (now: number): number =>
     now < 20_000 ? before : later;
 
-// Measured from 30 s to 60 s, against the best fixed number of those that are refused 2 % at most.
-const services: readonly [string, number, () => SimulatedService][] = [
-  ['1 ms, 1 at a time', 1, () => refusingService(1, steady(1))],
-  ['20 ms, 6 at a time', 6, () => refusingService(20, steady(6))],
-  ['20 ms, a queue behind 6', 6, () => queueingService(20, steady(6))],
-  ['500 ms, 1 at a time', 1, () => refusingService(500, steady(1))],
-  ['500 ms, 6 at a time', 6, () => refusingService(500, steady(6))],
-  ['500 ms, 32 at a time', 32, () => refusingService(500, steady(32))],
-  ['500 ms, 200 at a time', 200, () => refusingService(500, steady(200))],
-  ['500 ms, a queue behind 32', 32, () => queueingService(500, steady(32))],
-  ['20 ms, 100 per second', 2, () => ratedService(20, 100, 20)],
-  ['500 ms, 64 at a time, then 32', 32, () => refusingService(500, after(64, 32))],
-  ['100 ms, 32 at a time, then 64', 64, () => refusingService(100, after(32, 64))],
-  ['500 ms, 32 at a time, a stall of 20 s', 32, () => refusingService(500, steady(32), { from: 5000, to: 25_000 })],
-];
+const auto = (seed = 1, from = 0) => ({
+  ...createConcurrencyLimit({ initial: 8, max: 256, maxHold: 'paid' }, seededRandom(seed)),
+  from,
+});
 
 describe('the limit of concurrent requests', () => {
-  it.each(services)('comes within 5 % of the best fixed one at a service of %s', (name, best, create) => {
-    const [fixed] = simulate(create(), [fixedLimit(best)], 30_000, 60_000);
-    const [found] = simulate(create(), [auto()], 30_000, 60_000);
-    const { done = 0, refused = 0 } = found ?? {};
-    expect(done / (fixed?.done ?? 0), name).toBeGreaterThan(name.startsWith('500 ms, 1 ') ? 0.9 : 0.95);
-    expect(refused / (done + refused), name).toBeLessThanOrEqual(0.02);
-  });
+  it.each(simulatedServices)(
+    'comes within 5 % of the best fixed one at a service of $name',
+    ({ name, best, create }) => {
+      const [fixed] = simulate(create(), [fixedLimit(best)], 30_000, 60_000);
+      const [found] = simulate(create(), [auto()], 30_000, 60_000);
+      const { done = 0, refused = 0 } = found ?? {};
+      expect(done / (fixed?.done ?? 0), name).toBeGreaterThan(name.startsWith('500 ms, 1 ') ? 0.9 : 0.95);
+      expect(refused / (done + refused), name).toBeLessThanOrEqual(0.02);
+    },
+  );
 
   it('reaches 200 results of 500 ms in 3 s where there is room', () => {
     const [found] = simulate(refusingService(500, steady(1000)), [auto()], 0, 3100);

@@ -26,6 +26,8 @@ export interface SimulatedRun {
   readonly effect?: Effect;
   readonly options?: Partial<BatchOptions>;
   readonly max?: number;
+  /** Default: 3. */
+  readonly maxRetries?: number;
   /** Counts from here. */
   readonly from?: number;
   readonly to: number;
@@ -36,7 +38,17 @@ const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolv
 
 /** Sends endless lines to a simulated service with the scheduler and the retries of a batch, on a clock of its own. */
 export async function simulateBatch(run: SimulatedRun): Promise<SimulatedBatch> {
-  const { service, failure: refusal, effect = 'paid', options = {}, max = 64, from = 0, to, seed = 1 } = run;
+  const {
+    service,
+    failure: refusal,
+    effect = 'paid',
+    options = {},
+    max = 64,
+    maxRetries = 3,
+    from = 0,
+    to,
+    seed = 1,
+  } = run;
   const random = seededRandom(seed);
   const events: { readonly time: number; readonly action: () => void }[] = [];
   let now = 0;
@@ -78,7 +90,7 @@ export async function simulateBatch(run: SimulatedRun): Promise<SimulatedBatch> 
     const turn = scheduler.createTurn();
     const line = { runs: 0 };
     const sending = { signal: stop.signal, turn, onRetry: async () => turn.release() };
-    const connection = { maxRetries: 3 };
+    const connection = { maxRetries };
     const failure = await withRetries(
       () => attempt(turn, line),
       { effect, connection },
