@@ -151,15 +151,15 @@ function timelines(reports: readonly BatchReport[]): Markup[] {
     });
     return [
       chartFigure({
+        title: titleOf('Throughput', reports, at),
+        summary: `Lines that ended per second; those that are not done (${formatCount(failed)}) are marked.${from}`,
+        ...{ x, yLabel: 'Lines per second', badLabel: 'Not done per second', highest, bars },
+      }),
+      chartFigure({
         title: titleOf('Requests in flight', reports, at),
         summary: `The mean of each bar, at most ${formatNumber(Math.max(0, ...bars.map(({ inFlight }) => inFlight)))}.${from}`,
         ...{ x, yLabel: 'Requests', highest: mostInFlight },
         bars: bars.map(({ inFlight, ...bar }) => ({ from: bar.from, to: bar.to, count: inFlight })),
-      }),
-      chartFigure({
-        title: titleOf('Throughput', reports, at),
-        summary: `Lines that ended per second; those that are not done (${formatCount(failed)}) are marked.${from}`,
-        ...{ x, yLabel: 'Lines per second', badLabel: 'Not done per second', highest, bars },
       }),
     ];
   });
