@@ -9,7 +9,7 @@ import { tryParseJson } from '../../json/parse-json.ts';
 import { hasByteOrderMark } from '../../json/utf8.ts';
 import { writeJson } from '../../json/write-json.ts';
 import { factsFor, type ReceivedFacts } from '../../operations/received-facts.ts';
-import { failureFields, redactFacts } from '../../output/failure-text.ts';
+import { failureFields, mapTexts } from '../../output/failure-text.ts';
 import { appliedStates, MAX_LINE_NUMBER } from './line-table.ts';
 
 /** What ties a result to its input line and its batch: the `checkpoint` of a result line. */
@@ -63,7 +63,7 @@ export function formatResult(
 ): Buffer {
   const { line, id = 'null', revision, attempts, milliseconds, endedAtMs, heldBy, checkpoint } = attempt;
   const { expectations = [], warnings = [], facts } = attempt;
-  const received = writeJson(redactFacts(factsFor('result', facts), redact)).slice(1, -1);
+  const received = writeJson(mapTexts(factsFor('result', facts), redact)).slice(1, -1);
   const { input, run, operation, shard, row } = checkpoint;
   const { status: code = null, applied = 'no' } = failure ? failure.facts : ({ status, applied: 'yes' } as const);
   const head = `{"line":${line},"id":${id},"status":${code},"exit_code":${failure?.exitCode ?? 0},"applied":"${applied}"`;
