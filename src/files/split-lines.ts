@@ -25,13 +25,18 @@ const MAX_SKIPPED_LINE_BYTES = 256 * 1024 * 1024;
 /** Number and offset of the first line. */
 export type LineStart = Pick<InputLine, 'number' | 'offset'>;
 
-/** The lines of a text of any length; lines above `maxLineBytes` come without bytes. Throws an Error at one that also exceeds 256 MiB, or `maxSkippedBytes`. */
-export async function* splitLines(
+/** The lines of a text of any length, one by one: see splitLineBatches. */
+export async function* splitLines(...parameters: Parameters<typeof splitLineBatches>): AsyncGenerator<InputLine> {
+  for await (const lines of splitLineBatches(...parameters)) yield* lines;
+}
+
+/** The lines of a text of any length, in arrays, one per chunk; lines above `maxLineBytes` come without bytes. Throws an Error at one that also exceeds 256 MiB, or `maxSkippedBytes`. */
+export async function* splitLineBatches(
   chunks: AsyncIterable<Uint8Array>,
   maxLineBytes: number,
   maxSkippedBytes = MAX_SKIPPED_LINE_BYTES,
   start: LineStart = { number: 1, offset: 0 },
-): AsyncGenerator<InputLine> {
+): AsyncGenerator<InputLine[]> {
   const limitBytes = Math.max(maxLineBytes, maxSkippedBytes);
   let pendingChunks: Uint8Array[] = [];
   let { number, offset } = start;
@@ -52,11 +57,13 @@ export async function* splitLines(
     return line;
   };
   for await (const chunk of chunks) {
+    const lines: InputLine[] = [];
     let from = 0;
     for (let end = chunk.indexOf(LINE_FEED); end !== -1; end = chunk.indexOf(LINE_FEED, from)) {
-      yield finishLine(chunk.subarray(from, end), false);
+      lines.push(finishLine(chunk.subarray(from, end), false));
       from = end + 1;
     }
+    if (lines.length > 0) yield lines;
     const rest = chunk.subarray(from);
     length += rest.length;
     if (length > limitBytes)
@@ -64,5 +71,5 @@ export async function* splitLines(
     if (length > maxLineBytes) pendingChunks = [];
     else if (rest.length > 0) pendingChunks.push(rest);
   }
-  if (length > 0) yield finishLine(Buffer.alloc(0), true);
+  if (length > 0) yield [finishLine(Buffer.alloc(0), true)];
 }

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { existsSync, linkSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -241,5 +242,40 @@ describe('the output of a running batch', () => {
     expect(counts.size).toBe(1);
     expect(existsSync(output) && readFileSync(output, 'utf8')).toBe(existsSync(output) && entry(9));
     expect(readFileSync(`${output}.journal`, 'utf8')).toContain('{"sending":1,');
+  });
+});
+
+describe('results that follow each other', () => {
+  const result = (line: number, input: string, shard: string) =>
+    entry(line)
+      .replace(/"input":"[^"]*"/, `"input":"${hash('sha256', input.trimEnd(), 'hex').slice(0, 16)}"`)
+      .replace('"1/1"', `"${shard}"`);
+  const all = Array.from({ length: 9 }, (_, at) => chat(`p${at + 1}`));
+  const part = (from: number, to: number, shard: string) =>
+    all.map((line, at) => (at + 1 >= from && at + 1 <= to ? result(at + 1, line, shard) : '')).join('');
+
+  it.each<[string, Record<string, string>, number, string]>([
+    ['in whatever order of files', { b: part(4, 6, '2/3'), c: part(1, 3, '1/3'), a: part(7, 9, '3/3') }, 0, '9 done'],
+    ['with an empty output', { a: part(1, 9, '1/2'), b: '' }, 0, '9 done'],
+    ['with a missing part', { a: part(1, 3, '1/3'), c: part(7, 9, '3/3') }, 10, '3 missing: lines 4-6\n'],
+    ['with a gap and no end', { a: part(1, 3, '1/3'), b: part(5, 6, '2/3') }, 10, '4 missing: lines 4, 7-9\n'],
+    ['that overlap', { a: part(1, 6, '1/3'), b: part(4, 9, '2/3') }, 0, '9 done'],
+    ['of another number of shards', { a: part(1, 6, '1/3'), b: part(7, 9, '4/4') }, 13, 'in 3 shards and of'],
+    ['of another input', { a: part(1, 9, '1/1').replace(/"input":"./g, '"input":"0') }, 13, 'changed lines: '],
+    ['of a line that the input lacks', { a: part(1, 9, '1/1') + result(12, 'x', '1/1') }, 13, 'removed lines: 12\n'],
+    ['with a torn end', { a: part(1, 5, '1/1'), b: part(6, 9, '1/1').slice(0, -40) }, 10, '1 missing: line 9\n'],
+    ['with a line that is no result', { a: part(1, 5, '1/1'), b: `${part(6, 9, '1/1')}{"x":1}\n` }, 12, 'b:5 is not'],
+  ])('are merged and checked: %s', async (_, files, exitCode, message) => {
+    const cwd = temporaryDirectory();
+    writeFileSync(join(cwd, 'in.jsonl'), all.join(''));
+    for (const [name, text] of Object.entries(files)) writeFileSync(join(cwd, name), text);
+    const args = ['batch', 'merge', ...Object.keys(files), '--input', 'in.jsonl', '-o', 'all.jsonl'];
+    const { code, stderr } = await svc(args, { cwd });
+    expect({ code, stderr }).toMatchObject({ code: exitCode, stderr: expect.stringContaining(message) });
+    const lines = existsSync(join(cwd, 'all.jsonl')) ? readFileSync(join(cwd, 'all.jsonl'), 'utf8').split('\n') : [];
+    const numbers = lines.flatMap((line) => (line === '' ? [] : [JSON.parse(line).line]));
+    expect(numbers).toEqual(numbers.toSorted((one, other) => one - other));
+    expect(new Set(numbers).size).toBe(numbers.length);
+    expect(numbers.length > 0).toBe(exitCode === 0 || exitCode === 10);
   });
 });

@@ -10,7 +10,7 @@ import type { InputLine } from '../../files/split-lines.ts';
 import type { Operation } from '../../operations/operation.ts';
 import type { Reporter } from '../../output/reporter.ts';
 import type { Sink } from '../../output/sink.ts';
-import { formatLineRanges } from '../../output/transfer-text.ts';
+import { createLineRanges } from '../../output/transfer-text.ts';
 import type { BatchOptions } from '../batch-options.ts';
 import type { BatchInput } from '../read/batch-input.ts';
 import { isInShard, type LineSelection, selectedLines } from '../read/selected-lines.ts';
@@ -299,13 +299,28 @@ export async function compareInput(
   }
   const removedLines = new Set<number>();
   for (const line of table.lines()) if (line > endLine || emptyLines.has(line)) removedLines.add(line);
-  const parts = [
-    ...(changedLines.length > 0 ? [`changed lines: ${formatLineRanges(changedLines)}`] : []),
-    ...(removedLines.size > 0 ? [`removed lines: ${formatLineRanges(removedLines)}`] : []),
-  ];
-  if (parts.length > 0 && hint !== undefined) {
-    const message = `${input.label} is not the input that ${results} was made from: ${parts.join('; ')}`;
-    throw new Failure('safety_check', message, { hint, applied: 'no' });
+  if (hint !== undefined) {
+    const [changed, removed] = [changedLines, removedLines].map((lines) => {
+      const ranges = createLineRanges();
+      for (const line of lines) ranges.add(line);
+      return ranges;
+    });
+    requireSameInput(input, { changed, removed }, results, hint);
   }
   return { changedLines, removedLines, emptyLines, lastLine };
+}
+
+/** Throws Failure `safety_check` for an input with changed or removed lines. */
+export function requireSameInput(
+  { label }: BatchInput,
+  differences: { readonly [kind in 'changed' | 'removed']: ReturnType<typeof createLineRanges> | undefined },
+  results: string,
+  hint: string,
+): void {
+  const parts = Object.entries(differences).flatMap(([kind, lines]) =>
+    lines?.count() ? [`${kind} lines: ${lines.format()}`] : [],
+  );
+  if (parts.length === 0) return;
+  const message = `${label} is not the input that ${results} was made from: ${parts.join('; ')}`;
+  throw new Failure('safety_check', message, { hint, applied: 'no' });
 }

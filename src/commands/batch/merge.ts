@@ -1,9 +1,10 @@
 import { resolve } from 'node:path';
-import { lineSplitter, openBatchInput } from '../../batch/read/batch-input.ts';
+import { type BatchInput, lineSplitter, openBatchInput } from '../../batch/read/batch-input.ts';
 import { createLineTable, type LineTable } from '../../batch/store/line-table.ts';
+import { copyOrderedResults, type OrderedResults, readOrderedResults } from '../../batch/store/ordered-results.ts';
 import { type OutputPath, readOutput, resolveOutputs, writeResultsInOrder } from '../../batch/store/output-file.ts';
 import { filterFailure } from '../../batch/store/result-line.ts';
-import { compareInput, lockOutput } from '../../batch/store/result-store.ts';
+import { compareInput, lockOutput, requireSameInput } from '../../batch/store/result-store.ts';
 import type { Invocation } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { Failure, usageFailure } from '../../errors.ts';
@@ -13,10 +14,11 @@ import { pluralize } from '../../json/pluralize.ts';
 import { operationAt } from '../../operations/all-operations.ts';
 import { chooseFormat, type ResultOptions } from '../../output/output-format.ts';
 import { openSink, type Sink } from '../../output/sink.ts';
-import { formatLineRanges } from '../../output/transfer-text.ts';
+import { createLineRanges } from '../../output/transfer-text.ts';
 import { classifyLine } from '../../reports/batch/line-facts.ts';
 import { filteredSink, type JqFilter } from '../../results/jq-filter.ts';
 import { openResultFilter } from '../../results/print-result.ts';
+import { createHeapLimit, limitYoungGeneration } from '../../train/stream/small-heap.ts';
 import type { mergeFlags } from '../command-flags.ts';
 
 type MergeOptions = ResultOptions & OptionsOfList<typeof mergeFlags>;
@@ -38,23 +40,16 @@ export async function runBatchMerge({ args, options }: Invocation<MergeOptions>,
   const { output, input, join: joined } = options;
   const inputs = [...args, input, joined].filter((path) => path !== undefined);
   await rejectReplacedInput('-o', output, inputs, runtime.cwd);
-  const table = createLineTable();
   const outputs = await resolveOutputs(args, runtime.cwd);
-  const operation = await readOutputs(outputs, table);
-  // Without the operation no result has a digest; a longer line is not empty.
-  const maxLineBytes = operationAt(operation)?.maxBodyBytes ?? MAX_EMPTY_LINE_BYTES;
-  const compared = input === undefined ? undefined : await openBatchInput(input, runtime, lineSplitter(maxLineBytes));
-  const inputHint = 'name the input of that batch with --input';
-  const { lastLine, emptyLines } = compared
-    ? await compareInput(compared, { shard: { index: 1, count: 1 } }, table, 'the merged output', inputHint)
-    : { lastLine: table.lastLine(), emptyLines: new Set() };
-  const missing: number[] = [];
-  const counts = { done: 0, failed: 0, unknown: 0, unsent: 0 };
-  for (let line = 1; line <= lastLine; line += 1) {
-    const result = table.result(line);
-    if (result) counts[classifyLine(result.exitCode, result.applied).status] += 1;
-    else if (!emptyLines.has(line)) missing.push(line);
-  }
+  createHeapLimit();
+  limitYoungGeneration();
+  const openInput = async (operation: string | undefined): Promise<BatchInput | undefined> => {
+    // Without the operation no result has a digest; a longer line is not empty.
+    const maxLineBytes = operationAt(operation)?.maxBodyBytes ?? MAX_EMPTY_LINE_BYTES;
+    return input === undefined ? undefined : openBatchInput(input, runtime, lineSplitter(maxLineBytes));
+  };
+  const { counts, lastLine, missing, writeResults } =
+    (await mergeInOrder(outputs, openInput)) ?? (await mergeByTable(outputs, openInput));
   const wrap = await prepareExport(filter, joined, options, context);
   const path = output === undefined || output === '-' ? undefined : resolve(runtime.cwd, output);
   // A running batch may write to the file.
@@ -62,21 +57,59 @@ export async function runBatchMerge({ args, options }: Invocation<MergeOptions>,
   const lease = isLocked ? (await lockOutput({ path, displayPath: output }, runtime, report)).lease : undefined;
   try {
     const sink = wrap(await openSink(output, stdout, runtime.cwd));
-    await commitOrAbandon(sink, () => writeResultsInOrder(table, outputs, sink.writer.write));
+    await commitOrAbandon(sink, () => writeResults(sink.writer.write));
   } finally {
     await lease?.release();
   }
   const { done, failed, unknown } = counts;
   const lines = done + failed + unknown;
   const end = input === undefined ? ` up to line ${lastLine}` : '';
-  const gaps = missing.length === 0 ? '' : `: ${pluralize(missing.length, 'line')} ${formatLineRanges(missing)}`;
-  const summary = `${lines} ${pluralize(lines, 'line')}: ${done} done, ${failed} failed, ${unknown} unknown; ${missing.length} missing${end}${gaps}`;
+  const gaps = missing.count() === 0 ? '' : `: ${pluralize(missing.count(), 'line')} ${missing.format()}`;
+  const summary = `${lines} ${pluralize(lines, 'line')}: ${done} done, ${failed} failed, ${unknown} unknown; ${missing.count()} missing${end}${gaps}`;
   if (lines === 0) await report.warn(`there are no results of a batch in ${args.join(' ')}`);
-  if (done === lines && missing.length === 0) return report.note(summary);
+  if (done === lines && missing.count() === 0) return report.note(summary);
   const emptyHint =
-    input === undefined && missing.length > 0 ? '; --input FILE tells empty lines from missing ones' : '';
+    input === undefined && missing.count() > 0 ? '; --input FILE tells empty lines from missing ones' : '';
   const hint = `run the batch of that shard again with --resume${emptyHint}`;
   throw new Failure('partly_failed', summary, { applied: 'unknown', hint });
+}
+
+type OpenInput = (operation: string | undefined) => Promise<BatchInput | undefined>;
+
+interface MergePlan extends Pick<OrderedResults, 'counts' | 'lastLine' | 'missing'> {
+  readonly writeResults: (write: (results: Uint8Array) => Promise<void>) => Promise<void>;
+}
+
+// The shards of a file follow each other. Undefined for results in another order.
+async function mergeInOrder(outputs: readonly OutputPath[], openInput: OpenInput): Promise<MergePlan | undefined> {
+  let compared: BatchInput | undefined;
+  const found = await readOrderedResults(outputs, async (operation) => {
+    compared = await openInput(operation);
+    return compared;
+  });
+  if (!found) return undefined;
+  const { changed, removed } = found;
+  if (compared) requireSameInput(compared, { changed, removed }, MERGED_OUTPUT, INPUT_HINT);
+  return { ...found, writeResults: (write) => copyOrderedResults(found, write) };
+}
+
+const MERGED_OUTPUT = 'the merged output';
+const INPUT_HINT = 'name the input of that batch with --input';
+
+async function mergeByTable(outputs: readonly OutputPath[], openInput: OpenInput): Promise<MergePlan> {
+  const table = createLineTable();
+  const compared = await openInput(await readOutputs(outputs, table));
+  const { lastLine, emptyLines } = compared
+    ? await compareInput(compared, { shard: { index: 1, count: 1 } }, table, MERGED_OUTPUT, INPUT_HINT)
+    : { lastLine: table.lastLine(), emptyLines: new Set() };
+  const missing = createLineRanges();
+  const counts = { done: 0, failed: 0, unknown: 0, unsent: 0 };
+  for (let line = 1; line <= lastLine; line += 1) {
+    const result = table.result(line);
+    if (result) counts[classifyLine(result.exitCode, result.applied).status] += 1;
+    else if (!emptyLines.has(line)) missing.add(line);
+  }
+  return { counts, lastLine, missing, writeResults: (write) => writeResultsInOrder(table, outputs, write) };
 }
 
 async function readOutputs(outputs: readonly OutputPath[], table: LineTable): Promise<string | undefined> {
