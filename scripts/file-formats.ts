@@ -106,6 +106,7 @@ const journalRows = [
     '`{"sending":7,"input":…,"at":…}`',
     'Durable before line 7 is sent: the digest of the input line, and the time from which its ids and times are made. `was` is the earlier digest of a changed line',
   ],
+  ['`{"empty":2}`', 'How many lines of the part are empty, after it was read to its end'],
   ['`{"withdrawn":7,"input":…}`', 'Nothing of the last `sending` of line 7 was applied'],
 ];
 

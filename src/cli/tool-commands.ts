@@ -134,11 +134,25 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
     examples: { 'batch index prompts.jsonl': 'Write prompts.jsonl.index' },
     load: async () => (await import('../commands/batch/index.ts')).runBatchIndex,
   }),
+  'batch status': command({
+    summary: 'Show how far each shard of a batch came',
+    about:
+      'Reads outputs and journals, also while they are written, and prints a row per shard: state (running, stopped, died or complete), lines that are done, failed, unknown (sent, without a result so far) and unsent, the process that runs it, and the time of its last progress. Unsent lines are known for parts of a file.',
+    argument: { name: 'files', summary: 'Output files, or directories of them', isRepeatable: true, isFile: true },
+    result: 'rows',
+    examples: { 'batch status .': 'Show the shards in this directory' },
+    load: async () => (await import('../commands/batch/status.ts')).runBatchStatus,
+  }),
   'batch report': command({
     summary: 'Summarize the output of a batch',
     about:
       'Reads output files of --batch and prints counts, failures by cause, token sums, latency and expectations; on a terminal, also histograms.',
-    argument: { name: 'files', summary: 'Output files of batches', isRepeatable: true, isFile: true },
+    argument: {
+      name: 'files',
+      summary: 'Output files of batches, or directories of them',
+      isRepeatable: true,
+      isFile: true,
+    },
     flags: () => batchReportFlags,
     result: 'report',
     examples: { 'batch report a.jsonl b.jsonl --compare --html report.html': 'Compare two runs, with charts' },

@@ -210,9 +210,8 @@ function renewLock(
     }
   };
   const schedule = (): void => {
-    // A renewal may still run when the lease is released.
+    // A renewal may still run when the lease is released. A file system that fails now may work in time.
     if (isReleased) return;
-    // A file system that fails now may work in time; otherwise the lease is lost.
     cancel = after(
       RENEWAL_MS,
       () =>
@@ -272,9 +271,8 @@ function createLock(file: string, { text, token }: LockHolder): number | undefin
   }
 }
 
-// A process that removes a lock first takes a second one, whose name contains the token of the first. So it cannot remove
-// a lock that another process has taken in the meantime, or that was renewed. A full disk has no room for the second lock, neither
-// for this process, which then removes its own lock without one, nor for another. Returns false while another process does it.
+// A process that removes a lock first takes a second one, whose name contains the token of the first: the lock may be of another
+// process by now. On a full disk, it removes its own lock without one. Returns false while another process does it.
 async function removeLock(
   file: string,
   { text, token }: LockHolder,
@@ -365,6 +363,14 @@ function isAbandoned(lock: HeldLock, nowMs: number, maxUnseenAgeMs: number, runt
   const isRunning = isOwnerRunning(holder, runtime);
   if (isRunning !== undefined) return !isRunning;
   return holder.scope !== undefined && nowMs - modifiedAtMs > maxUnseenAgeMs;
+}
+
+/** The process that holds the lock of a path, and whether it still runs, or renews its lock where it cannot be looked up. */
+export function readLockHolder(path: string, runtime: LockRuntime & Pick<Runtime, 'now'>) {
+  const state = readLockState(`${path}.lock`);
+  if (state === 'free') return undefined;
+  const { host, pid } = state.holder;
+  return { host, pid, isRunning: !isAbandoned(state, runtime.now(), MIN_TAKE_OVER_MS, runtime) };
 }
 
 function lockHeldFailure(displayPath: string, holder: LockHolder, runtime: LockRuntime, code: FailureCode): Failure {

@@ -32,6 +32,7 @@ const runs: { readonly [command: string]: readonly string[] } = {
   'log clear': ['log', 'clear', '--yes'],
   'batch index': ['batch', 'index', 'results.jsonl'],
   'batch merge': ['batch', 'merge', 'results.jsonl'],
+  'batch status': ['batch', 'status', 'results.jsonl'],
   'batch report': ['batch', 'report', 'results.jsonl'],
   spec: ['spec', 'chat'],
   doctor: ['doctor', '--local'],

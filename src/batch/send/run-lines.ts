@@ -79,7 +79,7 @@ export async function sendBatch(
     await connection.transport.finishIdle?.();
     await revisions.finish();
     endSpinner();
-    await store.finish(record.loseWritten).catch(onStoreError);
+    await store.finish(record.loseWritten, tally.emptyLines).catch(onStoreError);
     const abortReason: unknown = signal.reason ?? interruption();
     const stopReason = scheduler.stopReason();
     return { tally, stopReason, abortReason, inputError, storeError, elapsedMs: elapsed(), job };

@@ -21,10 +21,16 @@ type BatchJournalState = NonNullable<Awaited<ReturnType<typeof readBatchJournal>
 /** Reads the journal of a batch into a table; undefined if there is none. Throws Failure `safety_check` for one that is damaged. */
 export async function readBatchJournal(file: JournalFile, table: LineTable) {
   const runs: RunRecord[] = [];
+  let emptyLines = 0;
   const end = await readJournal(file, (bytes) => {
     const text = bytes.toString();
     const { groups } = LINE_RECORD.exec(text) ?? {};
     if (groups && runs.length > 0) return readLineRecord(groups, table);
+    const [, empty] = EMPTY_RECORD.exec(text) ?? [];
+    if (empty !== undefined && runs.length > 0) {
+      emptyLines = Number(empty);
+      return undefined;
+    }
     if (!parseRecord(bytes)) return NOT_A_RECORD;
     const run = parseRunRecord(text);
     if (!run) return NOT_OF_A_BATCH;
@@ -32,7 +38,7 @@ export async function readBatchJournal(file: JournalFile, table: LineTable) {
     runs.push(run);
     return run.run === first.run ? undefined : 'it belongs to another run';
   });
-  return end && { runs, end };
+  return end && { runs, end, emptyLines };
 }
 
 const NOT_OF_A_BATCH = 'it is not the record of a batch';
@@ -40,6 +46,8 @@ const NOT_OF_A_BATCH = 'it is not the record of a batch';
 // Exactly as svc writes them, so that no changed byte is taken for another record.
 const LINE_RECORD =
   /^\{"(?<kind>sending|withdrawn)":(?<line>\d{1,13}),"input":"(?<digest>[0-9a-f]{16})"(?:,"was":"(?<was>[0-9a-f]{16})")?(?:,"at":(?<time>\d{1,15}))?\}$/;
+
+const EMPTY_RECORD = /^\{"empty":(\d{1,13})\}$/;
 
 function readLineRecord(groups: { readonly [name: string]: string }, table: LineTable): string | undefined {
   const { kind, digest = '', was = digest, time } = groups;
@@ -77,6 +85,10 @@ export async function openBatchJournal(
     /** Records that nothing of the last `sending` was applied, or that the line changed since and was not sent. */
     recordWithdrawn: (line: number, digest: string, was?: string): Promise<void> =>
       append(`${lineStart('withdrawn', line, digest, was)}}`),
+    /** Records how many lines of a part are empty, once it was read to its end. */
+    recordEmpty: async (count: number): Promise<void> => {
+      if (run.part && count !== (earlier?.emptyLines ?? 0)) await append(`{"empty":${count}}`);
+    },
     close,
   };
 }

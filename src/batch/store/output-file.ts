@@ -1,14 +1,14 @@
 import { Buffer } from 'node:buffer';
 import { createReadStream, statSync } from 'node:fs';
-import { type FileHandle, open, stat } from 'node:fs/promises';
-import { resolve } from 'node:path';
+import { type FileHandle, open, readdir, stat } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
 import { Failure, usageFailure } from '../../errors.ts';
-import { fileFailure, isNotFoundError, withFileFailure } from '../../files/file-errors.ts';
+import { fileFailure, isNotFoundError, pathExists, withFileFailure } from '../../files/file-errors.ts';
 import { commitOrAbandon, openReplacement } from '../../files/file-replacement.ts';
 import { openAppender } from '../../files/journal.ts';
 import { splitLines } from '../../files/split-lines.ts';
 import type { IndexedResult, LineTable } from './line-table.ts';
-import { type Checkpoint, parseResultLine, type ResultEntry } from './result-line.ts';
+import { type Checkpoint, parseOwnResultLine, parseResultLine, type ResultEntry } from './result-line.ts';
 
 export interface OutputPath {
   readonly path: string;
@@ -38,7 +38,7 @@ export async function readOutput({ path, displayPath }: OutputPath, fileIndex: n
   try {
     for await (const line of splitLines(createReadStream(path), MAX_RESULT_BYTES)) {
       const { number, offset, bytes, length, isTorn } = line;
-      const entry = bytes && parseResultLine(bytes);
+      const entry = bytes && (parseOwnResultLine(bytes) ?? parseResultLine(bytes));
       if (isTorn && !entry && isCutResult(bytes)) break;
       if (bytes?.length === 0) {
         isSorted = false;
@@ -101,20 +101,35 @@ export function earlierVersionFailure(place: string, reason: string): Failure {
   });
 }
 
+/** The outputs that have a journal in a directory, also those that do not exist yet; another path is an output itself. */
+export async function findOutputs(displayPath: string, cwd: string): Promise<string[]> {
+  const found = await stat(resolve(cwd, displayPath)).catch(() => undefined);
+  if (!found?.isDirectory()) return [displayPath];
+  const names = await withFileFailure(`read ${displayPath}`, () => readdir(resolve(cwd, displayPath)));
+  const outputs = names.flatMap((name) => (name.endsWith('.journal') ? [join(displayPath, name.slice(0, -8))] : []));
+  if (outputs.length > 0) return outputs.sort((one, other) => one.localeCompare(other, 'en', { numeric: true }));
+  throw new Failure('local_file', `there are no outputs of batches in ${displayPath}`, {
+    hint: 'name the directory of files that --batch wrote with -o, and of their journals',
+  });
+}
+
 /** Outputs to read, each once even if it is named twice. Throws usage for stdin, and Failure `local_file` for a pipe: they are read twice. */
 export async function resolveOutputs(displayPaths: readonly string[], cwd: string): Promise<OutputPath[]> {
   const outputs = new Map<string, OutputPath>();
-  for (const displayPath of displayPaths) {
+  const found = await Promise.all(displayPaths.map((displayPath) => findOutputs(displayPath, cwd)));
+  for (const displayPath of found.flat()) {
     if (displayPath === '-')
       throw usageFailure('stdin cannot be the output of a batch', 'save that output to a file, and name the file');
     const path = resolve(cwd, displayPath);
-    const found = await withFileFailure(`read ${displayPath}`, () => stat(path));
-    if (!found.isFile())
+    const isBegun = displayPaths.includes(displayPath) || (await pathExists(path));
+    if (!isBegun) continue;
+    const file = await withFileFailure(`read ${displayPath}`, () => stat(path));
+    if (!file.isFile())
       throw new Failure('local_file', `cannot read ${displayPath}: it is not a regular file`, {
         hint: 'save the output of the batch to a file first',
       });
-    const file = `${found.dev}:${found.ino}`;
-    if (!outputs.has(file)) outputs.set(file, { path, displayPath });
+    const id = `${file.dev}:${file.ino}`;
+    if (!outputs.has(id)) outputs.set(id, { path, displayPath });
   }
   return [...outputs.values()];
 }

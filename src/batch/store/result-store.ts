@@ -72,7 +72,7 @@ export function createStreamStore(batch: Omit<Checkpoint, 'input'>, sink?: Sink)
     recordChanged: doNothing,
     write,
     revise: write,
-    finish: sink?.commit ?? doNothing,
+    finish: async () => sink?.commit(),
   };
 }
 
@@ -145,9 +145,10 @@ export async function openResultStore(
       return append(result);
     },
     /** Ends the run. If the results are no longer at their path, counts them, and throws Failure `local_file`. */
-    finish: async (onLostResults: (count: number) => void): Promise<void> => {
+    finish: async (onLostResults: (count: number) => void, emptyLines = 0): Promise<void> => {
       const isPresent = isAtPath();
       await finish();
+      if (isPresent) await journal.recordEmpty(emptyLines);
       await journal.close();
       if (!isPresent) {
         onLostResults(writtenLines);

@@ -1,0 +1,86 @@
+import { stat } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { batchJournalFile, readBatchJournal } from '../../batch/store/batch-journal.ts';
+import { createLineTable } from '../../batch/store/line-table.ts';
+import { findOutputs, type OutputPath, readOutput } from '../../batch/store/output-file.ts';
+import type { Invocation } from '../../command.ts';
+import type { Context } from '../../context.ts';
+import { Failure, toFailure, usageFailure } from '../../errors.ts';
+import { pathExists } from '../../files/file-errors.ts';
+import { readLockHolder } from '../../files/file-lock.ts';
+import { classifyLine } from '../../reports/batch/line-facts.ts';
+import type { ResultOptions } from '../../results/output-format.ts';
+import { openResultOutput, printResult, resultOf } from '../../results/print-result.ts';
+
+/** Prints how far each shard came, also of those that run. Throws Failure `safety_check` after one whose files cannot be read. */
+export async function runBatchStatus({ args, options }: Invocation<ResultOptions>, context: Context): Promise<void> {
+  const { runtime } = context;
+  const output = await openResultOutput('rows', options, context);
+  if (args.length === 0)
+    throw usageFailure('batch status needs a directory or output files', 'run: svc batch status .');
+  const found = await Promise.all(args.map((path) => findOutputs(path, runtime.cwd)));
+  const rows: ShardStatus[] = [];
+  const failures: Failure[] = [];
+  for (const displayPath of new Set(found.flat())) {
+    const row = await readStatus({ path: resolve(runtime.cwd, displayPath), displayPath }, context).catch(toFailure);
+    if (row instanceof Failure) failures.push(row);
+    else rows.push(row);
+  }
+  const table = (): string[][] => [
+    ['SHARD', 'STATE', 'DONE', 'FAILED', 'UNKNOWN', 'UNSENT', 'PROCESS', 'PROGRESS', 'OUTPUT'],
+    ...rows.map(({ pid, host, output: path, ...row }) => [
+      row.shard ?? '-',
+      row.state,
+      ...[row.done, row.failed, row.unknown, row.unsent].map((count) => String(count ?? '-')),
+      pid === null ? '-' : `${pid} on ${host}`,
+      row.last_progress?.replace(/\.\d+Z$/, 'Z') ?? '-',
+      path,
+    ]),
+  ];
+  if (rows.length > 0) await printResult({ ...resultOf(rows), columns: Object.keys(rows[0] ?? {}), table }, output);
+  for (const failure of failures.slice(1)) await context.report.error(failure.message);
+  if (failures[0]) throw failures[0];
+}
+
+type ShardStatus = Awaited<ReturnType<typeof readStatus>>;
+
+// The journal is read before the output: a result that comes in between belongs to a line that was sent.
+async function readStatus(output: OutputPath, { runtime }: Context) {
+  const { path, displayPath } = output;
+  const table = createLineTable();
+  const journalFile = await batchJournalFile(output);
+  const journal = await readBatchJournal(journalFile, table);
+  const { exists, checkpoints } = await readOutput(output, 0, table);
+  if (!journal && !exists)
+    throw new Failure('local_file', `cannot read ${displayPath}: no such output of a batch`, {
+      hint: 'name the file that --batch wrote with -o, or its directory',
+    });
+  const counts = { done: 0, failed: 0, unknown: 0 };
+  for (const line of table.lines()) {
+    const result = table.result(line);
+    const isOpen = table.sent(line) !== undefined && result?.applied !== 'yes';
+    const { status } = isOpen ? { status: 'unknown' as const } : classifyLine(result?.exitCode ?? 0, result?.applied);
+    if (status !== 'unsent') counts[status] += 1;
+  }
+  const run = journal?.runs.at(-1);
+  const { done, failed, unknown } = counts;
+  const lines = run?.part?.lines;
+  const others = done + failed + unknown + (journal?.emptyLines ?? 0);
+  const unsent = lines === undefined ? null : Math.max(0, lines - others);
+  const holder = readLockHolder(path, runtime);
+  const isComplete = unsent === 0 && failed + unknown === 0;
+  const state = holder?.isRunning ? 'running' : isComplete ? 'complete' : holder ? 'died' : 'stopped';
+  const times: number[] = [];
+  for (const file of [path, journalFile.path]) if (await pathExists(file)) times.push((await stat(file)).mtimeMs);
+  return {
+    shard: run?.shard ?? checkpoints[0]?.shard ?? null,
+    state,
+    ...counts,
+    /** Of a part of a file; empty lines count, too, until it is read to its end. */
+    unsent,
+    host: holder?.host ?? null,
+    pid: holder?.pid ?? null,
+    last_progress: times.length === 0 ? null : new Date(Math.max(...times)).toISOString(),
+    output: displayPath,
+  };
+}
