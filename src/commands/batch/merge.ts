@@ -9,6 +9,7 @@ import type { Invocation } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { Failure, usageFailure } from '../../errors.ts';
 import { commitOrAbandon, isReplaceable, rejectReplacedInput } from '../../files/file-replacement.ts';
+import { createHeapLimit, limitYoungGeneration } from '../../files/heap-limit.ts';
 import type { OptionsOfList } from '../../flag.ts';
 import { pluralize } from '../../json/pluralize.ts';
 import { operationAt } from '../../operations/all-operations.ts';
@@ -18,7 +19,6 @@ import { createLineRanges } from '../../output/transfer-text.ts';
 import { classifyLine } from '../../reports/batch/line-facts.ts';
 import { filteredSink, type JqFilter } from '../../results/jq-filter.ts';
 import { openResultFilter } from '../../results/print-result.ts';
-import { createHeapLimit, limitYoungGeneration } from '../../train/stream/small-heap.ts';
 import type { mergeFlags } from '../command-flags.ts';
 
 type MergeOptions = ResultOptions & OptionsOfList<typeof mergeFlags>;

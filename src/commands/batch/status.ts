@@ -8,8 +8,8 @@ import type { Context } from '../../context.ts';
 import { Failure, toFailure, usageFailure } from '../../errors.ts';
 import { pathExists } from '../../files/file-errors.ts';
 import { readLockHolder } from '../../files/file-lock.ts';
+import type { ResultOptions } from '../../output/output-format.ts';
 import { classifyLine } from '../../reports/batch/line-facts.ts';
-import type { ResultOptions } from '../../results/output-format.ts';
 import { openResultOutput, printResult, resultOf } from '../../results/print-result.ts';
 
 /** Prints how far each shard came, also of those that run. Throws Failure `safety_check` after one whose files cannot be read. */
