@@ -103,7 +103,8 @@ export function priceOf(
   const parts = [(prompt ?? 0) * (prices.prompt ?? 0), (completion ?? 0) * (prices.completion ?? 0)];
   const hasPrice = prices.prompt !== undefined || prices.completion !== undefined;
   if (!hasPrice || (prompt === undefined && completion === undefined)) return undefined;
-  return parts.reduce((sum, part) => sum + part, 0) / TOKENS_PER_PRICE;
+  // Without the digits that only binary fractions have.
+  return Number((parts.reduce((sum, part) => sum + part, 0) / TOKENS_PER_PRICE).toPrecision(12));
 }
 
 const TOKENS_PER_PRICE = 1_000_000;
