@@ -19,9 +19,8 @@ import {
 } from '../http/network-errors.ts';
 import { UnusableBodyError } from '../http/size-limits.ts';
 import { TimeLimitError } from '../http/time-limits.ts';
-import { isRecord } from '../json/is-record.ts';
-import { RawJson } from '../json/write-json.ts';
 import { type FactSource, readFacts } from '../operations/received-facts.ts';
+import { mapTexts } from '../output/failure-text.ts';
 import { createRedactor, splitSecrets } from '../output/redaction.ts';
 import { type PreparedRequest, type RequestContext, requestSecrets } from './request.ts';
 
@@ -55,18 +54,6 @@ function createFailures(request: FailedRequest) {
     const hint = hints.length > 0 ? hints.join('; ') : undefined;
     return failure.with(mapTexts({ ...texts, hint }, redact), redact(message));
   };
-}
-
-/** A value with each text in it mapped; RawJson stays, which is a number or a document. */
-export function mapTexts<T>(value: T, map: (text: string) => string): T {
-  const mapped = (inner: unknown): unknown => {
-    if (typeof inner === 'string') return map(inner);
-    if (Array.isArray(inner)) return inner.map(mapped);
-    if (!isRecord(inner) || inner instanceof RawJson) return inner;
-    const members = Object.entries(inner).filter(([, member]) => member !== undefined);
-    return Object.fromEntries(members.map(([name, member]) => [name, mapped(member)]));
-  };
-  return mapped(value) as T;
 }
 
 /** Redacts the secrets of a request, its credential included. */

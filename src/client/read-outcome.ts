@@ -14,10 +14,11 @@ import {
 } from '../json/json-node.ts';
 import { hasOutput } from '../operations/chat-text.ts';
 import { type ReceivedFacts, readFacts } from '../operations/received-facts.ts';
+import { mapTexts } from '../output/failure-text.ts';
 import { type FoldedStream, foldStream, MAX_STREAM_BYTES } from '../results/fold-stream.ts';
 import type { ParsedResponse } from '../results/show-response.ts';
 import type { Runtime } from '../runtime.ts';
-import { createRequestRedactor, invalidResponseFailure, mapTexts } from './exchange-failure.ts';
+import { createRequestRedactor, invalidResponseFailure } from './exchange-failure.ts';
 import type { Exchange } from './read-response.ts';
 import { type RequestContext, requestSecrets } from './request.ts';
 import type { ResponseMemory } from './response-memory.ts';

@@ -107,7 +107,7 @@ export interface SendHooks {
   /** Called after an attempt that was not applied, when the request waits for a turn again. */
   readonly onWait?: (() => Promise<void>) | undefined;
   /** Called when an attempt starts, with a function that describes its progress; the result is called when it ends. */
-  readonly onAttempt?: ((describeProgress: () => string) => () => void) | undefined;
+  readonly onAttempt?: ((describeProgress: () => string) => (() => void) | undefined) | undefined;
   /** Called before the wait for a retry, with the line that announces it. */
   readonly onRetry?: ((message: string) => Promise<void>) | undefined;
   /** Limits what the response holds; the caller releases it when it no longer refers to the response. */

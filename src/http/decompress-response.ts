@@ -46,7 +46,9 @@ async function* decodeBody(
   const received = { bytes: 0 };
   const expected = labels.flatMap((label) => encodingsByLabel[label] ?? []);
   const undone: Encoding[] = [];
-  let layer = countBytes(body, received);
+  let layer = observeChunks(body, (chunk) => {
+    received.bytes += chunk.length;
+  });
   for (let count = 0; count < MAX_ENCODINGS; count += 1) {
     const { start, chunks } = await peekStart(layer);
     layer = chunks;
@@ -68,13 +70,6 @@ async function* decodeBody(
       `the response has ${label ? `Content-Encoding: ${label}` : 'no Content-Encoding'}, but its body is ${found || 'not encoded'}`,
     );
   yield* layer;
-}
-
-async function* countBytes(body: AsyncIterable<Uint8Array>, received: { bytes: number }): AsyncGenerator<Uint8Array> {
-  for await (const chunk of body) {
-    received.bytes += chunk.length;
-    yield chunk;
-  }
 }
 
 // Enough for what compressed data starts with.

@@ -61,6 +61,7 @@ export function getHeader(headers: HttpHeaders, name: string): string | undefine
 
 /** Headers, and those of `defaults` whose names they do not have. */
 export function mergeHeaders(defaults: HttpHeaders, headers: HttpHeaders): HttpHeaders {
+  if (headers.length === 0) return defaults;
   return [...defaults.filter(([name]) => getHeader(headers, name) === undefined), ...headers];
 }
 

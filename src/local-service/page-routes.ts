@@ -1,6 +1,8 @@
 import { Buffer } from 'node:buffer';
 import { readFile } from 'node:fs/promises';
 import type { ExchangeSignal, HttpHeaders } from '../http/message.ts';
+import { getMember, rawText, rootOf } from '../json/json-node.ts';
+import { parseJson } from '../json/parse-json.ts';
 import { type JsonValue, RawJson, writeJson } from '../json/write-json.ts';
 import { yieldToEventLoop } from './event-loop.ts';
 import { inferPayloadPaths } from './handlers/feedback-schema.ts';
@@ -19,7 +21,6 @@ import {
   readTotals,
   readTraceCalls,
 } from './store/page-queries.ts';
-import { samplePayloads } from './store/payload-sample.ts';
 import type { ServiceStore } from './store/service-store.ts';
 import { makeTraces } from './store/traces.ts';
 
@@ -38,13 +39,12 @@ const pageHeaders: HttpHeaders = [
 
 const ROWS_PER_PAGE = 50;
 const ROWS_PER_EXPORT_CHUNK = 200;
-const SAMPLED_PAYLOADS = 200;
 const MAX_SEARCHED_PAGES = 10;
 const MAX_TRACE_CALLS = 10_000;
 const MAX_CODE_BYTES = 256;
 
 /** Responds to the read-only paths of the web page: static files, and the stored data. */
-export function pageResponders({ store, now, login }: ServiceContext): PageResponders {
+export function pageResponders({ store, login }: ServiceContext): PageResponders {
   const data =
     (read: (parameters: Parameters, signal: ExchangeSignal | undefined) => Promise<JsonValue>): Respond =>
     async ({ url }, { signal }) =>
@@ -59,9 +59,7 @@ export function pageResponders({ store, now, login }: ServiceContext): PageRespo
     data(async (parameters) => {
       if (table === 'calls') await makeTraces(store);
       const { rows, next, keys, isAscending } = await readSearchedPage(store, table, parameters);
-      const [first] = rows;
-      const { project = first && 'project_id' in first ? first.project_id : undefined, type } = parameters;
-      const paths = table === 'feedback' ? await payloadPaths(project, type) : [];
+      const paths = payloadPaths(rows.flatMap((each) => ('record' in each ? String(each.record) : [])));
       const order = { key: keys, isAscending };
       return {
         rows: await toJson(rows, parameters),
@@ -71,13 +69,6 @@ export function pageResponders({ store, now, login }: ServiceContext): PageRespo
         totals: await readTotals(store),
       };
     });
-  const payloadPaths = async (project: unknown, type: string | undefined): Promise<JsonValue> => {
-    const window = [0, now() + 1] as const;
-    const query = { project: String(project), window, type, trigger: undefined, limit: SAMPLED_PAYLOADS };
-    const paths = inferPayloadPaths(await store.snapshot(() => samplePayloads(query)));
-    const ranked = ['numeric', 'boolean', 'categorical'].flatMap((type) => paths.filter((path) => path.type === type));
-    return ranked.map((path) => ({ ...path }));
-  };
   const row = (each: object): JsonValue => rowToJson(each, false);
   // Most services are never looked at.
   const summaries = () => import('./page-summaries.ts');
@@ -145,6 +136,14 @@ function staticFile(name: string, type: string): Respond {
     const text = await readFile(new URL(`./page/${name}`, import.meta.url));
     return textResponse(200, text, `text/${type}; charset=utf-8`, pageHeaders);
   };
+}
+
+// The columns for the payloads of some records: numbers first, then booleans.
+function payloadPaths(records: readonly string[]): JsonValue {
+  const payloads = records.flatMap((record) => getMember(rootOf(parseJson(record)), 'payload') ?? []);
+  const paths = inferPayloadPaths(payloads.map(rawText));
+  const ranked = ['numeric', 'boolean', 'categorical'].flatMap((type) => paths.filter((path) => path.type === type));
+  return ranked.map((path) => ({ ...path }));
 }
 
 // Of a search, a page may be empty although later rows match: the next ones are searched as well.

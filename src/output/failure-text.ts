@@ -50,8 +50,6 @@ export function failureFields(
   const { ids = {}, issues = [] } = facts;
   const { body, ...shown } = factsFor('error', received);
   const redactText = (text: string): string => redactAndTruncate(text, redact);
-  const redactValues = (values: { readonly [name: string]: string }): { readonly [name: string]: string } =>
-    Object.fromEntries(Object.entries(values).map(([name, value]) => [name, redactText(value)]));
   return {
     schema_version: 1,
     code,
@@ -60,15 +58,17 @@ export function failureFields(
     exit_code: exitCode,
     status,
     url: url === undefined ? undefined : redact(url),
-    ...redactFacts(shown, redactText),
+    ...mapTexts(shown, redactText),
     body: typeof body === 'string' ? bodyValue(redact(body), maxBodyChars) : undefined,
     retryable: failure.resend.canRerun,
     applied,
     phase,
     bytes_sent: bytesSent,
     attempts,
-    ids: redactValues(ids),
-    issues: issues.map(({ path, at, message: text }) => redactValues({ path, at: formatPlace(at), message: text })),
+    ids: mapTexts(ids, redactText),
+    issues: issues.map(({ path, at, message: text }) =>
+      mapTexts({ path, at: formatPlace(at), message: text }, redactText),
+    ),
   };
 }
 
@@ -84,16 +84,17 @@ export function factText(name: string, value: JsonValue, redact: (text: string) 
   return `${name.replaceAll('_', ' ')}: ${redact(text)}`;
 }
 
-/** Facts with each text redacted. */
-export function redactFacts(facts: JsonFacts, redact: (text: string) => string): JsonFacts {
-  const redactValue = (value: JsonValue): JsonValue => {
-    if (typeof value === 'string') return redact(value);
-    return value instanceof RawJson || !isRecord(value) ? value : redactFacts(value as JsonFacts, redact);
+/** A value with each text in it mapped; RawJson stays, which is a number or a document. */
+export function mapTexts<T>(value: T, map: (text: string) => string): T {
+  const mapped = (inner: unknown): unknown => {
+    if (typeof inner === 'string') return map(inner);
+    if (Array.isArray(inner)) return inner.map(mapped);
+    if (!isRecord(inner) || inner instanceof RawJson) return inner;
+    const members = Object.entries(inner).filter(([, member]) => member !== undefined);
+    return Object.fromEntries(members.map(([name, member]) => [name, mapped(member)]));
   };
-  return Object.fromEntries(Object.entries(facts).map(([name, value]) => [name, redactValue(value)]));
+  return mapped(value) as T;
 }
-
-type JsonFacts = { readonly [name: string]: JsonValue };
 
 // The line and a caret; nothing of a line that may hold a secret.
 function excerptLines({ excerpt }: Issue, redact: (text: string) => string): string[] {

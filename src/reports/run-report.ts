@@ -13,7 +13,7 @@ import {
   factsFor,
   type ReceivedFacts,
 } from '../operations/received-facts.ts';
-import { issueText, redactFacts } from '../output/failure-text.ts';
+import { issueText, mapTexts } from '../output/failure-text.ts';
 import { ClosedPipeError } from '../output/writer.ts';
 import type { Runtime } from '../runtime.ts';
 import { createDistribution } from './distribution.ts';
@@ -95,7 +95,7 @@ async function openRunReport({ junit, summary }: RunFiles, title: string, { runt
   const runReport: RunReport = {
     add: (position, name, milliseconds, { failure, received }) => {
       addFactTotals(totals, received);
-      const facts = Object.entries(redactFacts(factsFor('junit', received), report.redact));
+      const facts = Object.entries(mapTexts(factsFor('junit', received), report.redact));
       cases.set(position, { name, milliseconds, facts, problem: failure && toProblem(failure) });
     },
     addUnsent: () => {

@@ -535,7 +535,8 @@ it('a training job is in the journal before it is in the job history', async () 
     cwd,
     env: { ...credentials, SVC_BASE_URL: url, SVC_DATA_DIR: cwd },
   });
-  await expect.poll(() => existsSync(inFlight) && readFileSync(inFlight, 'utf8')).toContain('{"sending":1,');
+  const journal = () => existsSync(inFlight) && readFileSync(inFlight, 'utf8');
+  await expect.poll(journal, { timeout: 20_000 }).toContain('{"sending":1,');
   rmSync(lock);
   expect((await running).code).toBe(0);
 });

@@ -1,3 +1,5 @@
+import { RawJson } from '../../json/write-json.ts';
+import { factCount, type ReceivedFacts } from '../../operations/received-facts.ts';
 import type { BatchOptions } from '../batch-options.ts';
 
 /** What a response used; undefined for what neither the service nor the prices say. */
@@ -48,4 +50,29 @@ function createMeter(
       return spent >= limit ? `${flag} ${limit} was reached: ${Number(spent.toPrecision(12))} ${text}` : undefined;
     },
   };
+}
+
+/** What a response used, by its facts. */
+export function spendingOf(received: ReceivedFacts): Spending {
+  const counts = tokenCounts(received);
+  const { cost } = received;
+  return {
+    tokens: counts && counts.prompt + counts.completion,
+    cost: cost instanceof RawJson ? Number(cost.text) : undefined,
+  };
+}
+
+const TOKENS_PER_PRICE = 1_000_000;
+
+/** The cost of a response by prices per million tokens; undefined without prices or tokens. */
+export function priceOf(received: ReceivedFacts, { prompt, completion }: BatchOptions['prices']): number | undefined {
+  const counts = tokenCounts(received);
+  if (!counts || (prompt ?? completion) === undefined) return undefined;
+  return (counts.prompt * (prompt ?? 0) + counts.completion * (completion ?? 0)) / TOKENS_PER_PRICE;
+}
+
+function tokenCounts(received: ReceivedFacts) {
+  const [prompt, completion] = [factCount(received, 'prompt_tokens'), factCount(received, 'completion_tokens')];
+  if ((prompt ?? completion) === undefined) return undefined;
+  return { prompt: prompt ?? 0, completion: completion ?? 0 };
 }

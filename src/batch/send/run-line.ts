@@ -27,9 +27,7 @@ import {
   type LineResult,
   type LineState,
   messageWithIssue,
-  priceOf,
   resultLineFacts,
-  spendingOf,
   UNSENT,
 } from '../../reports/batch/line-facts.ts';
 import type { RunReport } from '../../reports/run-report.ts';
@@ -40,6 +38,7 @@ import type { LineSelection } from '../read/selected-lines.ts';
 import type { IndexedResult, SentLine } from '../store/line-table.ts';
 import { type Checkpoint, formatResult, type LineAttempt } from '../store/result-line.ts';
 import { canSendLine, type PriorLine, type ResultStore } from '../store/result-store.ts';
+import { priceOf, spendingOf } from './budget.ts';
 import type { CreateLineGuard, LineGuard } from './line-guard.ts';
 import type { Revisions } from './revisions.ts';
 import type { Scheduler, Turn } from './scheduler.ts';
@@ -220,6 +219,11 @@ async function sendLine(
       await guard?.onSend();
       progress.sentAt = runtime.elapsed();
     },
+    // A retry may come long after the record of its line.
+    onAttempt: () => {
+      store.requireHeld();
+      return undefined;
+    },
     // So that a kill leaves only the requests in flight unknown.
     onWait: async () => {
       if (!progress.isRecorded || isIdempotent(request.effect) || prior.sentAtMs !== undefined) return;
@@ -342,6 +346,7 @@ function failureOf(
   if (settings.isStrict && warnings[0] !== undefined)
     return requestFailure('invalid_response', warnings[0], { applied: 'yes', status }, request);
   const { attempts } = request.progress;
+  if (expectations.length === 0) return undefined;
   return expectationFailure(expectations, { url: request.destination.url.href, status, attempts }, request);
 }
 

@@ -1,12 +1,11 @@
-import { type Authorization, type Connection, connect } from '../../client/connection.ts';
-import type { Settings } from '../../client/resolve-settings.ts';
+import { type Authorization, connect } from '../../client/connection.ts';
 import { createResponseBudget, createTurns } from '../../client/response-memory.ts';
 import type { Context } from '../../context.ts';
 import { type Failure, type InterruptedError, toFailure } from '../../errors.ts';
+import { createHeapLimit } from '../../files/heap-limit.ts';
 import type { InputLine } from '../../files/split-lines.ts';
-import { linkSignal, type Send } from '../../http/message.ts';
+import { linkSignal } from '../../http/message.ts';
 import { type BatchCounts, createBatchRecord } from '../../reports/batch/batch-statistics.ts';
-import { createHeapLimit } from '../../train/stream/small-heap.ts';
 import { selectedLines } from '../read/selected-lines.ts';
 import { digestInputLine } from '../store/result-line.ts';
 import type { ResultStore } from '../store/result-store.ts';
@@ -57,7 +56,7 @@ export async function sendBatch(
       if (input.totalBytes === undefined) input.stop();
     },
   });
-  const connection = await connectHeld(checks.settings, store, authorization, context);
+  const connection = await connect(checks.settings, context, authorization, true);
   const revisions = createRevisions(
     { warnings: checks.warnings, store },
     record,
@@ -87,22 +86,6 @@ export async function sendBatch(
   } finally {
     await connection.transport.close();
   }
-}
-
-// Checks the lock before each attempt: a retry may come long after the record of its line.
-async function connectHeld(
-  settings: Settings,
-  { requireHeld }: ResultStore,
-  authorization: Authorization | undefined,
-  context: Context,
-): Promise<Connection> {
-  const connected = await connect(settings, context, authorization, true);
-  const { transport } = connected;
-  const send: Send = async (request) => {
-    requireHeld();
-    return transport.send(request);
-  };
-  return { ...connected, transport: { ...transport, send } };
 }
 
 // The returned function says what interrupted the run, if anything did.

@@ -6,9 +6,10 @@ import type { InputLine } from '../../files/split-lines.ts';
 import { BACKSLASH, CARRIAGE_RETURN, LINE_FEED, QUOTE, SPACE, TAB } from '../../json/json-bytes.ts';
 import { firstStringMember, getMember, type JsonNode, rawText } from '../../json/json-node.ts';
 import { tryParseJson } from '../../json/parse-json.ts';
+import { hasByteOrderMark } from '../../json/utf8.ts';
 import { writeJson } from '../../json/write-json.ts';
 import { factsFor, type ReceivedFacts } from '../../operations/received-facts.ts';
-import { failureFields, redactFacts } from '../../output/failure-text.ts';
+import { failureFields, mapTexts } from '../../output/failure-text.ts';
 import { appliedStates, MAX_LINE_NUMBER } from './line-table.ts';
 
 /** What ties a result to its input line and its batch: the `checkpoint` of a result line. */
@@ -62,7 +63,7 @@ export function formatResult(
 ): Buffer {
   const { line, id = 'null', revision, attempts, milliseconds, endedAtMs, heldBy, checkpoint } = attempt;
   const { expectations = [], warnings = [], facts } = attempt;
-  const received = writeJson(redactFacts(factsFor('result', facts), redact)).slice(1, -1);
+  const received = writeJson(mapTexts(factsFor('result', facts), redact)).slice(1, -1);
   const { input, run, operation, shard, row } = checkpoint;
   const { status: code = null, applied = 'no' } = failure ? failure.facts : ({ status, applied: 'yes' } as const);
   const head = `{"line":${line},"id":${id},"status":${code},"exit_code":${failure?.exitCode ?? 0},"applied":"${applied}"`;
@@ -84,8 +85,10 @@ export function formatResult(
   return Buffer.concat([Buffer.from(`${start},"response":`), json, Buffer.from(end)]);
 }
 
-// Without the whitespace between values, if it has line breaks. A copy as text would take twice the memory.
-function toSingleLine(bytes: Buffer): Buffer {
+// Without a byte order mark, and without the whitespace between values, if it has line breaks. A copy as text would take twice
+// the memory.
+function toSingleLine(response: Buffer): Buffer {
+  const bytes = hasByteOrderMark(response) ? response.subarray(3) : response;
   if (!bytes.includes(LINE_FEED) && !bytes.includes(CARRIAGE_RETURN)) return bytes;
   const line = Buffer.allocUnsafe(bytes.length);
   let length = 0;

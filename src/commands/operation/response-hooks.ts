@@ -27,7 +27,8 @@ import type { ResultView } from '../../results/show-response.ts';
 import { appendGithubVariables, traceExports } from '../../trace/trace-context.ts';
 import type { RequestStart } from './request-command.ts';
 
-interface PrintedResponse {
+/** A complete response, and how long it took. */
+export interface PrintedResponse {
   readonly doc: JsonDocument;
   readonly timing: ExchangeTiming;
   readonly facts: ReceivedFacts;

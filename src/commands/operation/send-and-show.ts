@@ -13,17 +13,16 @@ import { Failure, type FailureFacts, toFailure } from '../../errors.ts';
 import { firstStringMember, type JsonDocument, rawText, rootOf } from '../../json/json-node.ts';
 import { RawJson } from '../../json/write-json.ts';
 import { requestedChoiceCount } from '../../operations/chat-text.ts';
-import { factsFor, type ReceivedFacts } from '../../operations/received-facts.ts';
+import { factsFor } from '../../operations/received-facts.ts';
 import { factText } from '../../output/failure-text.ts';
 import { defaultFormat } from '../../output/output-format.ts';
 import { redactSecretFields } from '../../output/redaction.ts';
 import type { Reporter } from '../../output/reporter.ts';
 import { openSink, type Sink } from '../../output/sink.ts';
 import { ClosedPipeError } from '../../output/writer.ts';
-import type { ExchangeTiming } from '../../results/chat-stats.ts';
 import { type ResultView, showResponse } from '../../results/show-response.ts';
 import type { RequestStart } from './request-command.ts';
-import type { ResponseHooks } from './response-hooks.ts';
+import type { PrintedResponse, ResponseHooks } from './response-hooks.ts';
 
 interface ShowOptions extends Omit<RequestStart, 'input'> {
   readonly conversation?: Conversation | undefined;
@@ -33,10 +32,8 @@ interface ShowOptions extends Omit<RequestStart, 'input'> {
 }
 
 /** What came of a request: all that is known of the response, and the error to report. */
-interface ShownResponse {
+interface ShownResponse extends Omit<PrintedResponse, 'doc'> {
   readonly doc: JsonDocument | undefined;
-  readonly timing: ExchangeTiming;
-  readonly facts: ReceivedFacts;
   readonly error: unknown;
   /** The facts about a request with this outcome, for failures after it. */
   readonly sent: () => FailureFacts;

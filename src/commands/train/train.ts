@@ -12,6 +12,7 @@ import type { Context } from '../../context.ts';
 import { usageFailure } from '../../errors.ts';
 import { flagName } from '../../fields/field.ts';
 import { parseByteSize } from '../../files/byte-size.ts';
+import { prepareForTrajectories } from '../../files/heap-limit.ts';
 import type { RequestBody } from '../../http/message.ts';
 import { collectBody } from '../../http/size-limits.ts';
 import { getMember, kindOf, rootOf } from '../../json/json-node.ts';
@@ -20,7 +21,6 @@ import { pluralize } from '../../json/pluralize.ts';
 import { trainOperation } from '../../operations/train.ts';
 import type { TrainingJob } from '../../train/job-history.ts';
 import { bodyContent, filesContent, parseGroupByPath, type TrajectoryContent } from '../../train/stream/groups.ts';
-import { prepareForTrajectories } from '../../train/stream/small-heap.ts';
 import { createTrajectorySources, type TextSource, type TrajectorySources } from '../../train/stream/source.ts';
 import {
   assembleBody,

@@ -1,7 +1,6 @@
 import type { AppliedState, Failure } from '../../errors.ts';
 import { firstStringMember, getMember, itemsAt, type JsonNode, numberMember } from '../../json/json-node.ts';
-import { RawJson } from '../../json/write-json.ts';
-import { factCount, type ReceivedFacts, readLineFacts } from '../../operations/received-facts.ts';
+import { readLineFacts } from '../../operations/received-facts.ts';
 
 export type LineStatus = 'done' | 'failed' | 'unknown' | 'unsent';
 
@@ -83,35 +82,6 @@ export const holds = {
 } as const;
 
 export type Hold = keyof typeof holds;
-
-/** The tokens and the cost of a line that was sent; undefined for what is not known. */
-export function spendingOf(received: ReceivedFacts) {
-  const [prompt, completion] = tokenCounts(received);
-  const { cost } = received;
-  return {
-    tokens: prompt === undefined && completion === undefined ? undefined : (prompt ?? 0) + (completion ?? 0),
-    cost: cost instanceof RawJson ? Number(cost.text) : undefined,
-  };
-}
-
-/** The cost of a response by prices per million tokens; undefined without prices or tokens. */
-export function priceOf(
-  received: ReceivedFacts,
-  prices: { readonly prompt?: number | undefined; readonly completion?: number | undefined },
-): number | undefined {
-  const [prompt, completion] = tokenCounts(received);
-  const parts = [(prompt ?? 0) * (prices.prompt ?? 0), (completion ?? 0) * (prices.completion ?? 0)];
-  const hasPrice = prices.prompt !== undefined || prices.completion !== undefined;
-  if (!hasPrice || (prompt === undefined && completion === undefined)) return undefined;
-  // Without the digits that only binary fractions have.
-  return Number((parts.reduce((sum, part) => sum + part, 0) / TOKENS_PER_PRICE).toPrecision(12));
-}
-
-const TOKENS_PER_PRICE = 1_000_000;
-
-function tokenCounts(received: ReceivedFacts): (number | undefined)[] {
-  return [factCount(received, 'prompt_tokens'), factCount(received, 'completion_tokens')];
-}
 
 // A field that is a count, 0 for negative numbers; undefined for anything else, also for numbers above 2^53 - 1.
 function countMember(node: JsonNode | undefined, name: string): number | undefined {
