@@ -55,7 +55,26 @@ export function canSendLine(
   return isIdempotent(effect) && (effect === 'read' || Boolean(sentAtMs));
 }
 
-export type ResultStore = Awaited<ReturnType<typeof openResultStore>>;
+/** Where the results of a run go, and what earlier runs left there. */
+export interface ResultStore {
+  readonly isResumable: boolean;
+  readonly batch: Omit<Checkpoint, 'input'>;
+  /** Throws Failure `safety_check` if another process may have taken the lock. */
+  readonly requireHeld: () => void;
+  /** Throws Failure `safety_check` for a line that changed since, unless changes are accepted. */
+  readonly findPrior: (line: number, digest: string) => PriorLine;
+  readonly read: (result: IndexedResult) => Promise<Buffer>;
+  /** Throws Failure `local_file` if the results are no longer at their path. */
+  readonly recordSending: (line: number, sent: SentLine) => Promise<void>;
+  readonly recordWithdrawn: (line: number, digest: string) => Promise<void>;
+  /** Records that a line changed since it was sent, and is not sent now. */
+  readonly recordChanged: (line: number, digest: string) => Promise<void>;
+  readonly write: (result: Uint8Array) => Promise<void>;
+  /** Writes a result in place of an earlier one of this run. */
+  readonly revise: (result: Uint8Array) => Promise<void>;
+  /** Ends the run. If the results are no longer at their path, counts them, and throws Failure `local_file`. */
+  readonly finish: (onLostResults: (count: number) => void) => Promise<void>;
+}
 
 /** Results that go to a stream, which cannot be resumed; without one, they are dropped. */
 export function createStreamStore(batch: Omit<Checkpoint, 'input'>, sink?: Sink): ResultStore {
@@ -81,7 +100,7 @@ export async function openResultStore(
   prior: PriorResults,
   identity: BatchIdentity,
   { changedLines, removedLines }: Pick<InputDifferences, 'changedLines' | 'removedLines'>,
-) {
+): Promise<ResultStore> {
   const { displayPath, run, table, isJournalLost, requireHeld, requireAtPath } = prior;
   const journalFile = await batchJournalFile(prior);
   let output: OutputFile | undefined;
@@ -110,8 +129,7 @@ export async function openResultStore(
     isResumable: true,
     batch: { run, operation: identity.operation, shard: identity.shard },
     requireHeld,
-    /** Throws Failure `safety_check` for a line that changed since, unless changes are accepted. */
-    findPrior: (line: number, digest: string): PriorLine => {
+    findPrior: (line, digest) => {
       const [result, sent] = [table.result(line), table.sent(line)];
       const known = sent?.digest ?? (changed.has(line) ? undefined : result?.digest);
       if (known !== undefined && known !== digest) {
@@ -125,27 +143,23 @@ export async function openResultStore(
       return { entry, sentAtMs, applied };
     },
     read,
-    /** Throws Failure `local_file` if the results are no longer at their path. */
-    recordSending: (line: number, sent: SentLine) => journal.recordSending(line, sent, changed.get(line)),
-    recordWithdrawn: (line: number, digest: string) => journal.recordWithdrawn(line, digest),
-    /** Records that a line changed since it was sent, and is not sent now. */
-    recordChanged: async (line: number, digest: string): Promise<void> => {
+    recordSending: (line, sent) => journal.recordSending(line, sent, changed.get(line)),
+    recordWithdrawn: (line, digest) => journal.recordWithdrawn(line, digest),
+    recordChanged: async (line, digest) => {
       const replacedDigest = changed.get(line);
       if (replacedDigest !== undefined) await journal.recordWithdrawn(line, digest, replacedDigest);
     },
-    write: async (result: Uint8Array): Promise<void> => {
+    write: async (result) => {
       requireHeld();
       writtenLines += 1;
       isSorted &&= isNew;
       return append(result);
     },
-    /** Writes a result in place of an earlier one of this run. */
-    revise: (result: Uint8Array): Promise<void> => {
+    revise: (result) => {
       isSorted = false;
       return append(result);
     },
-    /** Ends the run. If the results are no longer at their path, counts them, and throws Failure `local_file`. */
-    finish: async (onLostResults: (count: number) => void): Promise<void> => {
+    finish: async (onLostResults) => {
       const isPresent = isAtPath();
       await finish();
       await journal.close();
