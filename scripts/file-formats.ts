@@ -1,6 +1,7 @@
 import { type Setting, type SettingKind, settings } from '../src/config/settings.ts';
 import { exitCodes } from '../src/errors.ts';
 import { factRows } from '../src/operations/received-facts.ts';
+import { holds } from '../src/reports/batch/line-facts.ts';
 import { markdownTable } from './markdown-tables.ts';
 
 /** The sections of the reference about formats: errors as JSON, result lines and journal of a batch, and profiles. */
@@ -10,8 +11,12 @@ export function fileFormatSections(): string[] {
     markdownTable(['field', 'meaning'], errorRows),
     '## Batch result lines\n\n`--batch` writes one JSON object per input line. If a line has several results, their order means nothing: a higher `revision` counts before a lower one, a success before a failure, and a result that was applied before one that was not.',
     markdownTable(['field', 'meaning'], resultRows),
+    '## Request history\n\n`svc log --json` lists the requests that were recorded, and `svc log show N` prints one of them. With `--error-format json`, the line of `--stats` has the fields of the second table.',
+    markdownTable(['field', 'meaning'], historyRows),
+    markdownTable(['field of `--stats`', 'meaning'], statsRows),
     '## Batch journal\n\n`FILE.journal` is the record of what a batch with `-o FILE` sent: one JSON object per line, mode 0600, some 60 bytes per line of the input. It stays when the run is complete. Keep both files together to continue a run with `--resume`; a missing journal makes every line without a result unknown.',
     markdownTable(['record', 'meaning'], journalRows),
+    '## Index of a batch input\n\n`svc batch index FILE` writes `FILE.index`: one JSON object per line, each with 100 bytes. The first has the `size` of the file. Each other one is for a block, of 1 MiB in files from 16 GiB on and down to 4 KiB in small ones: `line`, the number of the line that its first byte belongs to, and its `sha256`. The last one is for the end: the number after the last line feed, and a digest of the digests.',
     '## Profile file\n\n`config.json` in `SVC_CONFIG_DIR` (default: `svc` in the configuration directory of the user), mode 0600: an object with `current`, the name of the default profile, and `profiles`, an object with one object per profile. Change it with `svc profile` and `svc auth`.',
     markdownTable(['key', 'type', 'meaning'], profileRows()),
     'An origin is the scheme, host and port of a URL, such as `https://api.example.com`. svc sends credentials and headers of a profile only to the origins that the profile had when they were stored.',
@@ -64,15 +69,38 @@ const resultRows = [
   ['`ms`', 'Duration in milliseconds, retries included'],
   ['`ended_at`', 'Time of the response or the failure, in UTC; only for lines that were sent'],
   [
+    '`held_by`',
+    `What the request waited for before it was sent: ${Object.keys(holds)
+      .map((name) => `\`${name}\``)
+      .join(', ')}`,
+  ],
+  [
     '`checkpoint`',
     'For `--resume` and `svc batch merge`: `input` (digest of the input line), `run` (id of the run, the same when it is resumed), `operation` (path of the operation), `shard` (such as `3/10`) and, for a line made from a table, `row` (digest of the cells of its row)',
   ],
 ];
 
+const historyRows = [
+  ['`time`', 'Start of the request, in UTC'],
+  ['`command`, `url`', 'The command, and the base URL'],
+  ['`ms`, `status`, `exit_code`, `applied`', 'As in result lines'],
+  ['`model`', 'Model of the body or the response, if there is one'],
+  ['`ids`', 'Ids of the request, and of the response, by name'],
+  ['`request`, `response`', 'Only if bodies are kept: the body without secrets, and the response'],
+  ...receivedRows('history'),
+];
+
+const statsRows = [
+  ['`first_token_ms`', 'Milliseconds until the first output of a stream, else null'],
+  ['`tokens_per_second`', 'Tokens of the response per second of its generation; null if unknown'],
+  ['`ms`, `retries`', 'Milliseconds in all, and attempts after the first'],
+  ...receivedRows('stats'),
+];
+
 const journalRows = [
   [
-    '`{"run":…,"operation":…,"shard":…,"base_url":…,"values":{…}}`',
-    'The batch: `base_url` and the `values` of flags and settings are salted digests. `"journal_lost":true` if earlier records were lost',
+    '`{"run":…,"operation":…,"shard":…,"part":{…},"base_url":…,"values":{…}}`',
+    'The batch: `base_url` and the `values` of flags and settings are salted digests. `"journal_lost":true` if earlier records were lost. `part`, for a shard of a regular file: the `size` of the file, the lines that begin from byte `first` up to byte `last`, the number of the first `line`, how many `lines`, and their `digest`',
   ],
   [
     '`{"sending":7,"input":…,"at":…}`',

@@ -133,13 +133,57 @@ export function renderChart(
       `<text x="${valueX.toFixed(1)}" y="${y + 14}" text-anchor="${anchor}">${ratio.toFixed(2)}</text>`,
     ].join('');
   });
+  const axis = `<line x1="${equal}" x2="${equal}" y1="${PADDING_PX + 28}" y2="${height - PADDING_PX}" stroke="${theme.dim}" stroke-dasharray="3 3"/>`;
+  return renderFrame(title, width, height, theme, [axis, ...rows]);
+}
+
+const PANEL_WIDTH_PX = 440;
+const PANEL_HEIGHT_PX = 130;
+
+/** Courses of values over time, two panels per row, each with a dashed line at its best value. */
+export function renderCourses(
+  title: string,
+  panels: readonly { readonly label: string; readonly best: number; readonly values: readonly number[] }[],
+  xLabel: string,
+  theme: PictureTheme,
+): string {
+  const rowHeight = PANEL_HEIGHT_PX + 60;
+  const drawn = panels.map(({ label, best, values }, index) => {
+    const left = PADDING_PX + 40 + (index % 2) * (PANEL_WIDTH_PX + 60);
+    const bottom = PADDING_PX + 60 + Math.floor(index / 2) * rowHeight + PANEL_HEIGHT_PX;
+    const highest = Math.max(best, ...values);
+    const heightOf = (value: number): string => (bottom - (value / highest) * PANEL_HEIGHT_PX).toFixed(1);
+    const steps = values.map((value, at) => {
+      const x = (position: number): string => (left + (position / values.length) * PANEL_WIDTH_PX).toFixed(1);
+      return `${at === 0 ? 'M' : 'L'}${x(at)} ${heightOf(value)}H${x(at + 1)}`;
+    });
+    const right = left + PANEL_WIDTH_PX;
+    return [
+      `<text x="${left}" y="${bottom - PANEL_HEIGHT_PX - 12}">${escapeXml(label)}</text>`,
+      `<line x1="${left}" x2="${right}" y1="${bottom}" y2="${bottom}" stroke="${theme.dim}"/>`,
+      `<line x1="${left}" x2="${right}" y1="${heightOf(best)}" y2="${heightOf(best)}" stroke="${theme.dim}" stroke-dasharray="3 3"/>`,
+      `<text x="${left - 6}" y="${Number(heightOf(best)) + 4}" text-anchor="end">${best}</text>`,
+      `<path d="${steps.join('')}" fill="none" stroke="${theme.colors[34]}" stroke-width="2"/>`,
+      `<text x="${right}" y="${bottom + 16}" text-anchor="end">${escapeXml(xLabel)}</text>`,
+    ].join('');
+  });
+  const height = PADDING_PX * 2 + 40 + Math.ceil(panels.length / 2) * rowHeight;
+  return renderFrame(title, 2 * PANEL_WIDTH_PX + 160, height, theme, drawn);
+}
+
+function renderFrame(
+  title: string,
+  width: number,
+  height: number,
+  theme: PictureTheme,
+  content: readonly string[],
+): string {
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" role="img">`,
     `<rect width="100%" height="100%" rx="8" fill="${theme.background}" stroke="${theme.dim}" stroke-opacity="0.4"/>`,
     `<g font-family="system-ui, sans-serif" font-size="13" fill="${theme.text}">`,
     `<text x="${PADDING_PX}" y="${PADDING_PX + 14}" font-weight="bold">${escapeXml(title)}</text>`,
-    `<line x1="${equal}" x2="${equal}" y1="${PADDING_PX + 28}" y2="${height - PADDING_PX}" stroke="${theme.dim}" stroke-dasharray="3 3"/>`,
-    ...rows,
+    ...content,
     '</g>',
     '</svg>',
     '',

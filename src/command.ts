@@ -1,7 +1,7 @@
 import type { Context } from './context.ts';
 import type { Flag, FlagValue, KnownNameKind } from './flag.ts';
 import type { Example, Operation } from './operations/operation.ts';
-import type { ResultKind } from './results/output-format.ts';
+import type { ResultKind } from './output/output-format.ts';
 
 /** A command, as data: parsing, help, completions, the reference and the man pages read it. */
 export interface Command {

@@ -67,36 +67,34 @@ export interface RequestOutcome {
   readonly id: string | undefined;
 }
 
+/** Where a value came from: a file as typed, `stdin` or a flag, and the position in it; in column 0, a row of a table. */
+export interface Place {
+  readonly label: string;
+  readonly line?: number;
+  readonly column?: number;
+}
+
 /** One finding as the user sees it: where the value came from, its path in the body, and what is wrong. */
 export interface Issue {
   readonly path: string;
-  readonly at: string;
+  readonly at?: Place | undefined;
   readonly message: string;
   /** The line of a syntax error as text shows it, and the offset of the error in it. */
   readonly excerpt?: { readonly line: string; readonly offset: number };
 }
 
-/** The facts about a failure besides its message; the fields of the same names in the JSON error. */
-export interface FailureFacts {
+/** What is known about the request and its last attempt. */
+interface ExchangeFacts {
   readonly url?: string | undefined;
-  /** The message without the details that the service sent, for the line that announces a retry. */
-  readonly summary?: string | undefined;
-  /** Why no connection was made, without the service. */
-  readonly reason?: string | undefined;
-  readonly hint?: string | undefined;
   readonly status?: number | undefined;
   /** What the service says about the response, by name; shown as it is. */
   readonly received?: ReceivedFacts | undefined;
   readonly applied?: AppliedState | undefined;
-  /** A failure of a batch or a chat session, with several requests: no sentence about one request is added. */
-  readonly isBatch?: boolean | undefined;
-  /** The request only reads: no sentence about its outcome is added. */
-  readonly isRead?: boolean | undefined;
-  /** Of the request; undefined for a failure of anything else. */
+  /** Undefined for a failure of anything else than a request. */
   readonly effect?: Effect | undefined;
   /** The key of the request was made by svc: the same command makes another one. */
   readonly hasGeneratedKey?: boolean | undefined;
-  /** How much of the request of the last attempt was sent. */
+  /** How much of the request was sent. */
   readonly phase?: 'nothing' | 'part' | 'all' | undefined;
   readonly bytesSent?: number | undefined;
   /** How long the service asked to wait. */
@@ -109,8 +107,29 @@ export interface FailureFacts {
   readonly isTruncated?: boolean | undefined;
   readonly attempts?: number | undefined;
   readonly ids?: { readonly [name: string]: string } | undefined;
+}
+
+/** What is wrong with the body. */
+interface BodyFacts {
   readonly issues?: readonly Issue[] | undefined;
 }
+
+/** What the user reads besides the message. */
+interface AdviceFacts {
+  readonly hint?: string | undefined;
+  /** The message without the details that the service sent, for the line that announces a retry. */
+  readonly summary?: string | undefined;
+  /** Why no connection was made, without the service. */
+  readonly reason?: string | undefined;
+  /** A failure of a batch or a chat session, with several requests: no sentence about one request is added. */
+  readonly isBatch?: boolean | undefined;
+}
+
+/** The facts about a failure besides its message; the fields of the same names in the JSON error. */
+export interface FailureFacts extends ExchangeFacts, BodyFacts, AdviceFacts {}
+
+// Failures of these codes come before anything is sent, or with a proof.
+const UNAPPLIED_CODES: readonly string[] = ['body', 'credentials'];
 
 /** A failure that svc reports to the user. Thrown anywhere, caught once in main, printed once; its code decides the exit. */
 export class Failure extends Error {
@@ -122,7 +141,7 @@ export class Failure extends Error {
   constructor(code: FailureCode, message: string, facts: FailureFacts = {}) {
     super(message);
     this.code = code;
-    this.facts = facts;
+    this.facts = UNAPPLIED_CODES.includes(code) ? { applied: 'no', ...facts } : facts;
     this.resend = decideResend(code, facts);
   }
 

@@ -29,9 +29,9 @@ const SHUTDOWN_TIMEOUT_MS = 2000;
 
 /** Runs one command line; all output is flushed at its end. Every error is caught here and printed once, on stderr. */
 export async function main(given: Runtime): Promise<ProcessEnd> {
+  const line = prepareCommandLine(given.argv);
   const trimmed = trimVariables(given);
   const { stdout: out, stderr: err, env, argv } = trimmed;
-  const line = prepareCommandLine(argv);
   const { words, command, tokens, asksFor } = line;
   // Before commander: the errors of an invalid command line have a color and a format too.
   const lastToken = (name: string) => tokens.findLast(({ flag }) => flag?.name === name);

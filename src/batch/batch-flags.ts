@@ -1,5 +1,5 @@
 import type { OperationOptions } from '../client/request-flags.ts';
-import { settingFlag } from '../config/settings.ts';
+import { type BatchSettingOptions, settingFlag } from '../config/settings.ts';
 import { type FlagList, flagGroup, joinFlags, type Options } from '../flag.ts';
 
 // Apart from the options, so that help and completion load nothing else of batches.
@@ -22,8 +22,6 @@ const batchForms = {
   '--sample-seed <text>': { summary: 'Choose another sample', default: '0' },
   '--max-total-tokens <n>': 'Stop once the responses used n tokens',
   '--max-cost <n>': 'Stop once the responses cost n',
-  '--price-prompt <n>': 'Price of a million prompt tokens, if the service reports no cost',
-  '--price-completion <n>': 'Price of a million completion tokens',
   '--concurrency <n|auto>': {
     summary: 'Maximum concurrent requests, fewer when the service is overloaded; auto finds what is fastest',
     default: 'auto',
@@ -49,17 +47,15 @@ const batchForms = {
   '--ordered': 'Write the results in the order of the lines',
 } as const;
 
-export const batchFlags = joinFlags(flagGroup('Batch', batchForms), shardFlags());
+export const batchFlags = joinFlags(flagGroup('Batch', batchForms), settingFlags());
 
-function shardFlags(): FlagList<{ readonly shard: string | undefined }> {
-  return [settingFlag('shard')];
+function settingFlags(): FlagList<BatchSettingOptions> {
+  return [settingFlag('price_prompt'), settingFlag('price_completion'), settingFlag('shard')];
 }
 
 export const promptFlags = flagGroup('Batch', { '--prompt <text>': 'The prompt of each row of --rows' });
 
-export type BatchFlagOptions = Options<typeof batchForms & { '--prompt <text>': '' }> & {
-  readonly shard: string | undefined;
-};
+export type BatchFlagOptions = Options<typeof batchForms & { '--prompt <text>': '' }> & BatchSettingOptions;
 
 /** The options of a request, alone or in a batch. */
 export type RequestOptions = OperationOptions & BatchFlagOptions & { readonly errorFormat: string | undefined };

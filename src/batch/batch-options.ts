@@ -1,5 +1,6 @@
 import type { Settings } from '../client/resolve-settings.ts';
-import { parseDurationOrZeroMs } from '../config/setting-kinds.ts';
+import { resolveSetting } from '../config/select-profile.ts';
+import { parseDurationOrZeroMs, parsePrice } from '../config/setting-kinds.ts';
 import { environmentSetting } from '../config/settings.ts';
 import { invalidValueFailure, usageFailure } from '../errors.ts';
 import { parseByteSize } from '../files/byte-size.ts';
@@ -8,7 +9,33 @@ import type { Runtime } from '../runtime.ts';
 import type { BatchFlagOptions } from './batch-flags.ts';
 import { parseShard, type Shard } from './read/shard.ts';
 
-export type BatchOptions = ReturnType<typeof parseBatchFlags>;
+export interface BatchOptions {
+  /** The file of lines as typed; `-` is stdin. */
+  readonly input: string;
+  readonly concurrency: number | 'auto';
+  /** Requests per second. */
+  readonly rate: number | undefined;
+  /** Tokens per second. */
+  readonly tokenRate: number | undefined;
+  readonly shard: Shard;
+  readonly limit: number | undefined;
+  /** Lines chosen at random: the same ones for the same seed, and all of them in a larger sample. */
+  readonly sample: { readonly size: number; readonly seed: string } | undefined;
+  readonly maxTotalTokens: number | undefined;
+  readonly maxCost: number | undefined;
+  readonly prices: Prices;
+  readonly takeOverMs: number | undefined;
+  readonly isResumed: boolean;
+  readonly canRetryUnknown: boolean;
+  readonly canAcceptChanges: boolean;
+  readonly isFailFast: boolean;
+  readonly maxFailures: { readonly limit: number; readonly isPercentage: boolean } | undefined;
+  readonly maxSpoolBytes: number | undefined;
+  readonly isOrdered: boolean;
+  /** How long lines wait while no connection can be made; 0 if they fail at once. */
+  readonly maxOutageMs: number;
+  readonly outageFlag: string;
+}
 
 const MAX_CONCURRENT_REQUESTS = 1000;
 const secondsPerUnit: { readonly [unit: string]: number } = { s: 1, m: 60, h: 3600 };
@@ -20,7 +47,7 @@ export const DEFAULT_BATCH_OPTIONS: BatchOptions = { ...parseBatchFlags({}, {}),
 export function readBatchOptions(
   args: readonly string[],
   options: Partial<BatchFlagOptions>,
-  { previewFormat, output }: Pick<Settings, 'previewFormat' | 'output'>,
+  { previewFormat, output, profile }: Pick<Settings, 'previewFormat' | 'output' | 'profile'>,
   env: Runtime['env'],
 ): BatchOptions {
   if (args.length > 0 && options.rows === undefined)
@@ -46,57 +73,66 @@ export function readBatchOptions(
   ] as const;
   for (const [name, value, other, needed] of needs)
     if (value && !needed) throw usageFailure(`--${name} needs --${other}`, `add --${other}, or leave out --${name}`);
-  return parseBatchFlags(options, env);
+  const priceOf = (name: 'price_prompt' | 'price_completion'): number | undefined => {
+    const price = resolveSetting(name, { options, env, selected: profile });
+    return price && parsePrice(price.label, price.text);
+  };
+  return parseBatchFlags(options, env, { prompt: priceOf('price_prompt'), completion: priceOf('price_completion') });
 }
 
-function parseBatchFlags(options: Partial<BatchFlagOptions>, env: Runtime['env']) {
-  const parse = <T>(
-    name: string,
-    text: string | undefined,
-    expected: string,
-    toValue: (text: string) => T | undefined,
-  ): T | undefined => {
-    const value = text === undefined ? undefined : toValue(text);
-    if (text === undefined || value !== undefined) return value;
-    throw invalidValueFailure(`--${name}`, text, expected);
-  };
-  const parseCount = (name: string, count: string | undefined): number | undefined =>
-    parse(name, count, 'a whole number from 1 on', (text) => (/^[1-9]\d{0,14}$/.test(text) ? Number(text) : undefined));
-  const parseAmount = (name: string, amount: string | undefined, needed = /\d/): number | undefined =>
-    parse(name, amount, 'a number such as 2.5', (text) =>
-      /^\d{1,12}(\.\d{1,12})?$/.test(text) && needed.test(text) ? Number(text) : undefined,
-    );
+/** Per million tokens. */
+interface Prices {
+  readonly prompt?: number | undefined;
+  readonly completion?: number | undefined;
+}
+
+function parseFlag<T>(
+  name: string,
+  text: string | undefined,
+  expected: string,
+  toValue: (text: string) => T | undefined,
+): T | undefined {
+  const value = text === undefined ? undefined : toValue(text);
+  if (text === undefined || value !== undefined) return value;
+  throw invalidValueFailure(`--${name}`, text, expected);
+}
+
+function parseCount(name: string, count: string | undefined): number | undefined {
+  const expected = 'a whole number from 1 on';
+  return parseFlag(name, count, expected, (text) => (/^[1-9]\d{0,14}$/.test(text) ? Number(text) : undefined));
+}
+
+function parseBatchFlags(options: Partial<BatchFlagOptions>, env: Runtime['env'], prices: Prices = {}): BatchOptions {
   const size = parseCount('sample', options.sample);
   const shard = options.shard;
   const isFailFast = options.failFast === true;
   return {
-    /** The file of lines as typed; `-` is stdin. */
     input: options.rows ?? options.batch ?? '-',
     concurrency:
-      parse('concurrency', options.concurrency, `auto, or a number from 1 to ${MAX_CONCURRENT_REQUESTS}`, (text) => {
-        if (text === 'auto') return 'auto' as const;
-        return /^[1-9]\d{0,3}$/.test(text) && Number(text) <= MAX_CONCURRENT_REQUESTS ? Number(text) : undefined;
-      }) ?? 'auto',
-    /** Requests per second. */
-    rate: parse('rate', options.rate, 'requests per second or minute, such as 20/s or 100/m', (text) =>
+      parseFlag(
+        'concurrency',
+        options.concurrency,
+        `auto, or a number from 1 to ${MAX_CONCURRENT_REQUESTS}`,
+        (text) => {
+          if (text === 'auto') return 'auto' as const;
+          return /^[1-9]\d{0,3}$/.test(text) && Number(text) <= MAX_CONCURRENT_REQUESTS ? Number(text) : undefined;
+        },
+      ) ?? 'auto',
+    rate: parseFlag('rate', options.rate, 'requests per second or minute, such as 20/s or 100/m', (text) =>
       perSecond(text, 's'),
     ),
-    /** Tokens per second. */
-    tokenRate: parse('token-rate', options.tokenRate, 'tokens per minute or second, such as 100000/m', (text) =>
+    tokenRate: parseFlag('token-rate', options.tokenRate, 'tokens per minute or second, such as 100000/m', (text) =>
       perSecond(text, 'm'),
     ),
     shard: parseShard(shard ?? environmentSetting('shard', env), shard === undefined ? 'SVC_SHARD' : '--shard', env),
     limit: parseCount('limit', options.limit),
-    /** Lines chosen at random: the same ones for the same seed, and all of them in a larger sample. */
     sample: size === undefined ? undefined : { size, seed: options.sampleSeed ?? '0' },
     maxTotalTokens: parseCount('max-total-tokens', options.maxTotalTokens),
-    maxCost: parseAmount('max-cost', options.maxCost, /[1-9]/),
-    /** Per million tokens. */
-    prices: {
-      prompt: parseAmount('price-prompt', options.pricePrompt),
-      completion: parseAmount('price-completion', options.priceCompletion),
-    },
-    takeOverMs: parse('take-over', options.takeOver, TAKE_OVER_VALUES, (text) => {
+    maxCost: parseFlag('max-cost', options.maxCost, 'an amount above 0, such as 2.5', (text) =>
+      /[1-9]/.test(text) ? parsePrice('--max-cost', text) : undefined,
+    ),
+    prices,
+    takeOverMs: parseFlag('take-over', options.takeOver, TAKE_OVER_VALUES, (text) => {
       const milliseconds = parseDurationOrZeroMs('--take-over', text);
       return milliseconds >= MIN_TAKE_OVER_MS ? milliseconds : undefined;
     }),
@@ -104,14 +140,13 @@ function parseBatchFlags(options: Partial<BatchFlagOptions>, env: Runtime['env']
     canRetryUnknown: options.retryUnknown === true,
     canAcceptChanges: options.acceptChanges === true,
     isFailFast,
-    maxFailures: parse('max-failures', options.maxFailures, 'a number such as 10, or 5%', (text) => {
+    maxFailures: parseFlag('max-failures', options.maxFailures, 'a number such as 10, or 5%', (text) => {
       const [, limit, percent] = /^(\d{1,9}|\d{1,3}\.\d{1,3}(?=%))(%?)$/.exec(text) ?? [];
       const isValid = limit !== undefined && !(percent && Number(limit) > 100);
       return isValid ? { limit: Number(limit), isPercentage: percent === '%' } : undefined;
     }),
     maxSpoolBytes: options.maxSpool === undefined ? undefined : parseByteSize('--max-spool', options.maxSpool),
     isOrdered: options.ordered === true,
-    /** How long lines wait while no connection can be made; 0 if they fail at once. */
     maxOutageMs: isFailFast ? 0 : parseDurationOrZeroMs('--max-outage', options.maxOutage ?? '5m'),
     outageFlag: '--max-outage',
   };

@@ -10,25 +10,26 @@ import { missingBaseUrl } from '../config/destination.ts';
 import type { Context } from '../context.ts';
 import { Failure, usageFailure } from '../errors.ts';
 import { isReplaceable } from '../files/file-replacement.ts';
+import { limitYoungGeneration } from '../files/heap-limit.ts';
 import { createDeadline } from '../http/time-limits.ts';
 import { pluralize } from '../json/pluralize.ts';
 import type { Operation } from '../operations/operation.ts';
 import { issueText } from '../output/failure-text.ts';
+import { chooseFormat, type OutputFormat, requestedFilter } from '../output/output-format.ts';
 import type { Reporter } from '../output/reporter.ts';
 import { openSink } from '../output/sink.ts';
 import { formatLineRanges } from '../output/transfer-text.ts';
 import { totalLines } from '../reports/batch/batch-statistics.ts';
 import { type RunReport, withRunReport } from '../reports/run-report.ts';
 import { filteredSink, type JqFilter } from '../results/jq-filter.ts';
-import { chooseFormat, type OutputFormat, requestedFilter } from '../results/output-format.ts';
 import { openResultFilter, printResult, resultOf } from '../results/print-result.ts';
 import { readParent } from '../trace/trace-context.ts';
-import { limitYoungGeneration } from '../train/stream/small-heap.ts';
 import type { RequestOptions } from './batch-flags.ts';
 import { type BatchOptions, fillShard, readBatchOptions } from './batch-options.ts';
 import { reportBatch } from './batch-summary.ts';
 import { createLineChecks, prepareLine, readLineDefaults } from './check/prepare-line.ts';
 import { type LineSplitter, lineSplitter, openBatchInput } from './read/batch-input.ts';
+import { type InputPart, openPart } from './read/input-part.ts';
 import { chooseSample, selectedLines } from './read/selected-lines.ts';
 import type { BatchPlan } from './send/run-line.ts';
 import { type BatchEnd, sendBatch } from './send/run-lines.ts';
@@ -90,10 +91,12 @@ interface BatchRequest {
 // Reads what is to be sent, compares it with the results of earlier runs, opens the results, and sends.
 async function runSteps(request: BatchRequest, context: Context): Promise<void> {
   const { settings, options: given, batchOptions, output } = request;
-  const { plan, rows, keepInput } = await readPlan(request, context);
-  const { input, checks } = plan;
+  const { plan: whole, rows, keepInput } = await readPlan(request, context);
+  const { checks } = whole;
   const previewFormat = settings.previewFormat && chooseFormat('record', given, context.stdout.isTerminal);
-  if (previewFormat && !batchOptions.isResumed) return checkLines(plan, context, previewFormat);
+  const isPreviewOnly = previewFormat && !batchOptions.isResumed;
+  let selected = rows || isPreviewOnly ? await selectLines(whole, undefined, keepInput) : undefined;
+  if (selected && isPreviewOnly) return checkLines(selected.plan, context, previewFormat);
   if (!settings.destination) throw missingBaseUrl();
   const defaults = rows && { fieldEdits: [], perLineFlags: new Map([...rows.given, ...rows.lineFlags]) };
   const identity = createBatchIdentity(settings.destination.url, batchOptions, {
@@ -103,27 +106,29 @@ async function runSteps(request: BatchRequest, context: Context): Promise<void> 
   let prior: PriorResults | undefined;
   let end: BatchEnd;
   try {
-    if (rows) {
+    if (selected) {
       // A template is one mistake for all rows: none is sent unless each makes a valid body.
       await keepInput();
-      await checkLines(plan, context);
+      await checkLines(selected.plan, context);
     }
     const file = await findOutputFile(output, requestedFilter(given)?.flag, batchOptions.isResumed, context);
     prior = file && (await openPriorResults(file, identity, checks.run, batchOptions, context.runtime, context.report));
-    const differences = prior && (await compareWithPrior(plan, prior, context));
+    selected ??= await selectLines(whole, prior, keepInput);
+    const { plan, part } = selected;
+    const differences = prior && (await compareWithPrior(plan, part, prior, context));
     if (previewFormat) return await checkLines(plan, context, previewFormat);
     const authorization = await readAuthorization(settings, context);
     const store =
       prior && differences
-        ? await openResultStore(prior, identity, differences)
+        ? await openResultStore(prior, { ...identity, part: part?.record }, differences)
         : await openStream(request, { ...identity, run: checks.run }, context);
     end = await sendBatch(plan, store, authorization, context);
   } finally {
-    input.stop();
+    (selected?.plan ?? whole).input.stop();
     await prior?.release();
   }
   await reportBatch(end);
-  if (totalLines(end.tally) === 0) await warnOfNoLines(plan, context.report);
+  if (totalLines(end.tally) === 0) await warnOfNoLines(whole, context.report);
 }
 
 async function readPlan(request: BatchRequest, context: Context) {
@@ -139,29 +144,47 @@ async function readPlan(request: BatchRequest, context: Context) {
       : undefined;
   const defaults = await readLineDefaults(operation, rows?.lineFlags ?? bodyFlags, tools);
   const lines = lineSplitter(operation.maxBodyBytes, options.input === '-' ? 'stdin' : options.input);
-  const input = await openBatchInput(options.input, runtime, rows?.split ?? request.splitInput ?? lines, {
+  const ownSplit = rows?.split ?? request.splitInput;
+  const opened = await openBatchInput(options.input, runtime, ownSplit ?? lines, {
     firstByteMs: timeoutMs,
     totalMs: settings.isTimeoutDefault ? undefined : timeoutMs,
     maxSpoolBytes: options.maxSpoolBytes,
   });
+  // Rows have no place in the bytes that another row can be found from.
+  const input = ownSplit ? { ...opened, file: undefined } : opened;
   const { label } = input;
   const parent = operation.continuesTrace && !isExact ? await readParent(given.noParent, context) : undefined;
   const checks = await createLineChecks(settings, { label, defaults, tools, parent }, context);
-  // Nothing is read twice that need not be.
   const keepInput = (): Promise<void> => input.keep(dirname(resolve(runtime.cwd, output ?? '-')), context.signal);
-  if (options.sample) await keepInput();
-  const sampledLines = options.sample && (await chooseSample(input, options.sample, options.shard));
   const isTraining = typeof operation.arguments?.as === 'object';
   const guards = isTraining ? await import('./send/line-guard.ts') : undefined;
   const plan: BatchPlan = {
     input,
-    options: { ...options, sampledLines },
+    options,
     checks,
     expectations,
     guardsOf: (run) => guards?.createLineGuards(settings, given.allowDuplicate === true, label, run, context),
     runReport: request.runReport,
   };
   return { plan, rows, keepInput };
+}
+
+// A shard of a regular file is a part of it, unless an earlier run took every n-th line.
+async function selectLines(
+  plan: BatchPlan,
+  prior: PriorResults | undefined,
+  keepInput: () => Promise<void>,
+): Promise<{ readonly plan: BatchPlan; readonly part: InputPart | undefined }> {
+  const { input: whole, options } = plan;
+  const { file, label } = whole;
+  const { shard, sample } = options;
+  const isPart = shard.count > 1 && file && !prior?.isInterleaved;
+  const part = isPart ? await openPart(label, file, options, prior?.part) : undefined;
+  // Nothing is read twice that need not be.
+  if (sample) await keepInput();
+  const input = part?.input ?? whole;
+  const sampledLines = sample && (await chooseSample(input, sample, shard));
+  return { plan: { ...plan, input, options: { ...options, sampledLines } }, part };
 }
 
 async function openStream({ output, filter }: BatchRequest, batch: Omit<Checkpoint, 'input'>, context: Context) {
@@ -208,7 +231,7 @@ async function checkLines(
   if (lines === 0) await warnOfNoLines(plan, report);
   if (bad === 0) return;
   const message = `${bad} of ${lines} ${pluralize(lines, 'line')} ${pluralize(bad, 'is', 'are')} invalid; nothing was sent`;
-  throw new Failure('body', message, { applied: 'no' });
+  throw new Failure('body', message);
 }
 
 // Undefined for a pipe or a device, which takes the results and cannot be resumed.
@@ -243,19 +266,24 @@ async function findOutputFile(
 // Nothing is read twice if no earlier run left anything.
 async function compareWithPrior(
   { input, options }: BatchPlan,
+  part: InputPart | undefined,
   { table, path, displayPath }: PriorResults,
   { report, signal }: Context,
 ): Promise<Pick<InputDifferences, 'changedLines' | 'removedLines'>> {
-  if (table.lastLine() === 0) return { changedLines: [], removedLines: new Set() };
+  if (table.lastLine() === 0) {
+    part?.requireUnchanged();
+    return { changedLines: [], removedLines: new Set() };
+  }
   await input.keep(dirname(path), signal);
   const hint = 'restore the input, choose another file with -o, or send the changed lines with --accept-changes';
   const differences = await compareInput(
-    input,
+    part?.comparedInput ?? input,
     options,
     table,
     displayPath,
     options.canAcceptChanges ? undefined : hint,
   );
+  part?.requireUnchanged();
   const removed = [...differences.removedLines].filter((line) => table.result(line));
   const count = removed.length;
   if (count > 0)

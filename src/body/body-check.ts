@@ -5,11 +5,11 @@ import { flagTerm } from '../flag.ts';
 import { formatJsonPath, type JsonNode, type JsonPath, kindOf, membersOf, rootOf } from '../json/json-node.ts';
 import { allOperations } from '../operations/all-operations.ts';
 import { type FlagTarget, flagTarget, type Operation } from '../operations/operation.ts';
-import { issueText } from '../output/failure-text.ts';
+import { formatPlace, issueText } from '../output/failure-text.ts';
 import type { Reporter } from '../output/reporter.ts';
 import { shellWord } from '../output/shell-quote.ts';
-import { type Draft, locationInDraft, originInDraft, type StdinUse } from './draft.ts';
-import { type JsonSource, locationInSource, nestingHint } from './json-source.ts';
+import { type Draft, originInDraft, placeInDraft, type StdinUse } from './draft.ts';
+import { type JsonSource, nestingHint, placeInSource } from './json-source.ts';
 
 interface Strictness {
   readonly isStrict: boolean;
@@ -63,7 +63,7 @@ export async function createBodyCheck(operation: Operation, strictness: Strictne
     const unread: StreamedFinding[] = [];
     if (draft.stdinUse === 'unread' && !isMissing) {
       const message = `${stdinMessage('unread', operation)}, or --no-stdin to ignore it`;
-      unread.push({ level: 'warning', path: '', at: '', message });
+      unread.push({ level: 'warning', path: '', message });
     }
     const findings = inOrder([...located, ...streamedFindings, ...unread]);
     const errors = inOrder([...draft.issues, ...findings.filter(isError)]);
@@ -113,7 +113,7 @@ function findOtherOperation(base: JsonSource, operation: Operation) {
   const [given, wanted] = [other, operation].map(({ command }) => `svc ${command.join(' ')}`);
   const file = base.label === 'stdin' ? '' : ` -f ${shellWord(base.label)}`;
   const message = `is a body of ${given}, not of ${wanted}`;
-  const issue: StreamedFinding = { level: 'error', path: '', at: locationInSource(base), message };
+  const issue: StreamedFinding = { level: 'error', path: '', at: placeInSource(base), message };
   return { issue, hint: `run: ${given}${file}` };
 }
 
@@ -142,7 +142,7 @@ export function bodySourceHint(operation: Operation): string {
 export function invalidBodyFailure(issues: readonly Issue[], more = 0, hint?: string): Failure {
   const errorCount = issues.length + more;
   const count = errorCount === 1 ? 'the body is invalid' : `the body is invalid in ${errorCount} places`;
-  return new Failure('body', `${count}; nothing was sent`, { issues, hint, applied: 'no' });
+  return new Failure('body', `${count}; nothing was sent`, { issues, hint });
 }
 
 function locateFinding(draft: Draft, finding: Finding, operation: Operation, strictness: Strictness): StreamedFinding {
@@ -159,7 +159,7 @@ function locateFinding(draft: Draft, finding: Finding, operation: Operation, str
     code,
     more,
     path: formatJsonPath(sourcePath),
-    at: locationInDraft(draft, path),
+    at: placeInDraft(draft, path),
     message:
       (source ? message : (flagMessage ?? message)) +
       suffix +
@@ -199,7 +199,7 @@ function firstOccurrence(draft: Draft, { code, path }: Finding): string {
   const { label, source, node } = originInDraft(draft, path.slice(0, -1));
   if (!source || !node) return '';
   for (const { key, value } of membersOf(node))
-    if (key === path.at(-1)) return `; the first one is at ${locationInSource({ ...source, label }, value)}`;
+    if (key === path.at(-1)) return `; the first one is at ${formatPlace(placeInSource({ ...source, label }, value))}`;
   return '';
 }
 
@@ -209,8 +209,8 @@ export function sortIssuesByLocation<T extends Pick<Issue, 'at'>>(
   lastFiles: readonly string[] = [],
 ): T[] {
   const located = issues.map((issue) => {
-    const [, file = '', line = '0', column = '0'] = /^(.*):(\d+):(\d+)$/.exec(issue.at) ?? [];
-    return { issue, file, line: Number(line), column: Number(column) };
+    const { label = '', line = 0, column = 0 } = issue.at ?? {};
+    return { issue, file: line > 0 ? label : '', line, column };
   });
   const otherFiles = located.map(({ file }) => file).filter((file) => !lastFiles.includes(file));
   const files = [...new Set(['', ...otherFiles, ...lastFiles])];

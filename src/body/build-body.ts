@@ -52,11 +52,11 @@ export async function buildBody(input: CommandInput, options: BuildOptions, inpu
 function formatHint({ at, message }: Issue, label = ''): string | undefined {
   const file = label === 'stdin' ? '-' : shellWord(label);
   if (/\.(?:csv|tsv)$/i.test(label)) return `to send the rows of a table, write --rows ${file}`;
-  const found = `${at} ${message}`;
-  if (/:[2-9]:1 invalid JSON: expected the end of the input, found "[{]"$/.test(found))
+  if (at?.column === 1 && message === 'invalid JSON: expected the end of the input, found "{"')
     return `to send a request for each line, write --batch ${file}`;
-  const start = /:1:(1 invalid JSON: expected a value, found "[\w#]"|2 invalid JSON: a malformed number)$/;
-  if (!start.test(found)) return undefined;
+  const isWord = at?.column === 1 && /^invalid JSON: expected a value, found "[\w#]"$/.test(message);
+  const isDash = at?.column === 2 && message === 'invalid JSON: a malformed number';
+  if (at?.line !== 1 || !(isWord || isDash)) return undefined;
   return 'a body is JSON, or YAML in a file whose name ends in .yaml or .yml: -f body.yaml';
 }
 

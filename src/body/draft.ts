@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer';
-import type { Issue } from '../errors.ts';
+import type { Issue, Place } from '../errors.ts';
 import { flagName } from '../fields/field.ts';
 import {
   applySplices,
@@ -26,7 +26,7 @@ import {
 } from '../json/json-node.ts';
 import { parseJson } from '../json/parse-json.ts';
 import type { FlagTarget } from '../operations/operation.ts';
-import { isIssue, type JsonSource, locationInSource, objectIssue } from './json-source.ts';
+import { isIssue, type JsonSource, objectIssue, placeInSource } from './json-source.ts';
 
 /** The origin of a value: its label in messages, and its source if the value is a JSON document. */
 export interface ValueOrigin {
@@ -104,7 +104,11 @@ function setPath(draft: Draft, edit: Edit): Draft {
     return { ...draft, doc, edits: [...draft.edits, { ...edit, path: resolveAppends(root, edit.path) }] };
   } catch (error) {
     if (!(error instanceof JsonPathError)) throw error;
-    return withIssue(draft, { path: formatJsonPath(edit.path), at: edit.origin.label, message: error.message });
+    return withIssue(draft, {
+      path: formatJsonPath(edit.path),
+      at: { label: edit.origin.label },
+      message: error.message,
+    });
   }
 }
 
@@ -141,10 +145,10 @@ export function orderAddedFields(draft: Draft, { path, fields }: FlagTarget): Dr
   return { ...draft, doc: parseJson(applySplices(bytes, [splice])) };
 }
 
-/** The location of the value at a path: `--seed`, `body.json:12:7`; for a missing value, its object or its flag. */
-export function locationInDraft(draft: Draft, path: JsonPath): string {
+/** The place of the value at a path; for a missing value, that of its object or its flag. */
+export function placeInDraft(draft: Draft, path: JsonPath): Place {
   const { label, source, node } = originInDraft(draft, path);
-  return source ? locationInSource(source, node) : label;
+  return source ? placeInSource(source, node) : { label };
 }
 
 /** The origin of the value at a path, or of the nearest value around it. */

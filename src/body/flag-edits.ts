@@ -186,7 +186,7 @@ function derivedEdits(draft: Draft, { operation, given, inputs, project }: FlagI
     }
     if (shorthand.kind !== 'call-ref') return [];
     const owner = firstStringMember(nodeAtPath(rootOf(draft.doc), path), 'project_id') ?? project;
-    const issue = { path: shorthand.sets[0], at: origin.label, message: 'needs the project of the call' };
+    const issue = { path: shorthand.sets[0], at: origin, message: 'needs the project of the call' };
     return owner ? setFields(JSON.stringify(`svc:///${owner}/call/${givenText(given, name)}`)) : [issue];
   });
 }
@@ -249,7 +249,7 @@ function invalidArgumentIssue(path: JsonPath, shape: Shape, word: string, label:
   const name = formatJsonPath(path);
   const hint = word === 'null' && shape.nullable ? `; for null write --set ${name}:=null` : '';
   const message = `must be ${describeShape(shape, true)}, not ${JSON.stringify(word)}${hint}`;
-  return { path: name, at: label, message };
+  return { path: name, at: { label }, message };
 }
 
 async function readJsonArgument(word: string, label: string, path: string, { read }: BodyInputs, shape: Field | Shape) {

@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer';
-import { Failure, type Issue } from '../errors.ts';
+import { Failure, type Issue, type Place } from '../errors.ts';
 import { foreignFormat } from '../files/foreign-formats.ts';
 import { JsonError } from '../json/json-error.ts';
 import {
@@ -17,16 +17,10 @@ import {
   startOffset,
 } from '../json/json-node.ts';
 import { parseJson } from '../json/parse-json.ts';
-import {
-  createPositionLookup,
-  decodeUtf8,
-  formatPosition,
-  hasByteOrderMark,
-  positionAt,
-  type TextPosition,
-} from '../json/utf8.ts';
+import { createPositionLookup, decodeUtf8, hasByteOrderMark, positionAt, type TextPosition } from '../json/utf8.ts';
 import { writeJson } from '../json/write-json.ts';
 import type { FlagTarget } from '../operations/operation.ts';
+import { formatPlace } from '../output/failure-text.ts';
 
 /** JSON a user gave, and what to call it in messages: a file as typed, `stdin`, or a flag. */
 export interface JsonSource {
@@ -54,13 +48,12 @@ export function parseJsonSource(label: string, bytes: Uint8Array | string): Json
 export function decodeUtf8Text(label: string, bytes: Uint8Array): string {
   const { name, hint } = foreignFormat(Buffer.from(bytes.subarray(0, 1024))) ?? {};
   // The reader of JSON names what is compressed.
-  if (name !== undefined && !name.startsWith('compressed'))
-    throw new Failure('body', `${label} is ${name}`, { hint, applied: 'no' });
+  if (name !== undefined && !name.startsWith('compressed')) throw new Failure('body', `${label} is ${name}`, { hint });
   try {
     return decodeUtf8(bytes).toString();
   } catch (error) {
     if (!(error instanceof JsonError)) throw error;
-    const place = error.offset === 0 ? '' : ` at ${errorLocation(label, bytes, error.offset)}`;
+    const place = error.offset === 0 ? '' : ` at ${formatPlace(errorPlace(label, bytes, error.offset))}`;
     throw new Failure('body', `${label} is not text: ${error.message}${place}`);
   }
 }
@@ -74,13 +67,13 @@ export function isIssue(value: object): value is Issue {
   return 'message' in value;
 }
 
-export function locationInSource({ label, doc, position }: JsonSource, node: JsonNode = rootOf(doc)): string {
-  return formatPosition(label, position(startOffset(node)));
+export function placeInSource({ label, doc, position }: JsonSource, node: JsonNode = rootOf(doc)): Place {
+  return { label, ...position(startOffset(node)) };
 }
 
-function errorLocation(label: string, bytes: Uint8Array | string, offset: number): string {
+function errorPlace(label: string, bytes: Uint8Array | string, offset: number): Place {
   const all = Buffer.from(bytes);
-  return formatPosition(label, positionAt(hasByteOrderMark(all) ? all.subarray(3) : all, offset));
+  return { label, ...positionAt(hasByteOrderMark(all) ? all.subarray(3) : all, offset) };
 }
 
 /** The issue of a text that cannot be parsed; its excerpt leaves out a text that has secret fields. */
@@ -91,7 +84,7 @@ export function syntaxIssue(label: string, bytes: Uint8Array | string, offset: n
   const [line = ''] = all.toString('utf8', at).split(/\r?\n/, 1);
   const excerpt =
     all.includes('salt') || start === 0 ? {} : { excerpt: { line, offset: all.toString('utf8', at, start).length } };
-  return { path: '', at: errorLocation(label, bytes, offset), message, ...excerpt };
+  return { path: '', at: errorPlace(label, bytes, offset), message, ...excerpt };
 }
 
 /** Why flags cannot be added to the object at `target` of a source, or to the source itself; undefined if they can. */
@@ -101,7 +94,7 @@ export function objectIssue(source: JsonSource, target: FlagTarget = { path: [],
   const value = nodeAtPath(root, path);
   if (value && kindOf(value) === 'object') return undefined;
   const message = value ? `must be an object, not ${kindName(value)}` : `is required${nestingHint(root, path, target)}`;
-  return { path: formatJsonPath(path), at: locationInSource(source, value), message };
+  return { path: formatJsonPath(path), at: placeInSource(source, value), message };
 }
 
 /** Where the fields belong, if the missing value at `path` is the object that flags fill and the body has fields of it. */

@@ -8,7 +8,7 @@ import { type Failure, invalidValueFailure, usageFailure } from '../errors.ts';
 import { joinWithOr } from '../fields/closest-match.ts';
 import { flagName } from '../fields/field.ts';
 import { type Flag, flagForms, flagTerm, optionKey, takesValue } from '../flag.ts';
-import { requestedFormat, requestResultKind, resultKinds } from '../results/output-format.ts';
+import { requestedFormat, requestResultKind, resultKinds } from '../output/output-format.ts';
 import { allCommands, commandGroups, commandsIn } from './all-commands.ts';
 import type { PreparedCommandLine } from './prepare-command-line.ts';
 import { sharedFlags } from './shared-flags.ts';

@@ -20,7 +20,7 @@ import { allOperations } from '../operations/all-operations.ts';
 import { chatOperation } from '../operations/chat.ts';
 import { flagTarget, type Operation, type Shorthand } from '../operations/operation.ts';
 import { trainOperation } from '../operations/train.ts';
-import { resultFlags } from '../results/output-format.ts';
+import { resultFlags } from '../output/output-format.ts';
 import { command, defineCommands } from './shared-flags.ts';
 
 export const operationCommands: readonly Command[] = allOperations.flatMap((operation) =>

@@ -3,7 +3,7 @@ import type { Command, RunCommand } from '../command.ts';
 import { serviceFlags, settingFlag } from '../config/settings.ts';
 import { type Flag, type FlagList, flagGroup, type OptionsOfList } from '../flag.ts';
 import type { Example } from '../operations/operation.ts';
-import { type ResultOptions, resultFlags } from '../results/output-format.ts';
+import { type ResultOptions, resultFlags } from '../output/output-format.ts';
 
 const verbosityFlags = flagGroup('Output', {
   '-v, --verbose': 'Show requests and responses; secrets are redacted',

@@ -15,7 +15,7 @@ import {
 import { type ConnectionOptions, serviceFlags } from '../config/settings.ts';
 import { type FlagList, flagGroup, joinFlags } from '../flag.ts';
 import { allOperations } from '../operations/all-operations.ts';
-import { filterForms, type ResultOptions } from '../results/output-format.ts';
+import { filterForms, type ResultOptions } from '../output/output-format.ts';
 import { bodyFlags } from './operation-commands.ts';
 import { command, defineCommands } from './shared-flags.ts';
 
@@ -124,6 +124,15 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
       'batch merge a.jsonl b.jsonl --input prompts.jsonl -o all.jsonl': 'Combine two shards and report missing lines',
     },
     load: async () => (await import('../commands/batch/merge.ts')).runBatchMerge,
+  }),
+  'batch index': command({
+    summary: 'Index a large input for its shards',
+    about:
+      'Writes FILE.index: the number of the line and a digest at each MiB, closer in small files. A shard (--shard i/n) then reads only its part of the file, knows the numbers of its lines, and sends no line of a block that changed since.',
+    argument: { name: 'file', summary: 'Input file of the batch', isRequired: true, isFile: true },
+    result: 'record',
+    examples: { 'batch index prompts.jsonl': 'Write prompts.jsonl.index' },
+    load: async () => (await import('../commands/batch/index.ts')).runBatchIndex,
   }),
   'batch report': command({
     summary: 'Summarize the output of a batch',

@@ -8,7 +8,7 @@ import { firstStringMember, getMember, type JsonNode } from '../json/json-node.t
 import { tryParseJson } from '../json/parse-json.ts';
 import { pluralize } from '../json/pluralize.ts';
 import { decodeUtf8 } from '../json/utf8.ts';
-import { choicesByIndex, contentText } from '../results/chat-text.ts';
+import { choicesByIndex, contentText } from '../operations/chat-text.ts';
 import { requestFailure } from './exchange-failure.ts';
 import type { PreparedRequest } from './request.ts';
 import type { ExpectationOptions } from './request-flags.ts';

@@ -58,6 +58,8 @@ export interface Authorization {
   readonly secrets: readonly string[];
   /** Its source, for messages: `user "api" from profile "work"`. */
   readonly description: string;
+  /** The description names a profile. */
+  readonly isStored?: boolean;
   /** The next step after the service rejected it; default: to store another one. */
   readonly correction?: string | undefined;
   /** Its start: quotes around the secret, which env files can keep; else empty. */
@@ -84,8 +86,10 @@ export async function readAuthorization(
   const { authorization: value, secrets, quotes } = await readCredential(source, { runtime, signal }, timeoutMs);
   report.addSecrets(secrets);
   if (isExposed) await report.warn(`the credential goes to ${url.origin} over plain http`);
-  const who = source.username === undefined ? 'the token' : `user ${JSON.stringify(source.username)}`;
-  return { value, secrets, description: `${who} from ${source.description}`, correction: source.correction, quotes };
+  const { username, correction, origins } = source;
+  const who = username === undefined ? 'the token' : `user ${JSON.stringify(username)}`;
+  const description = `${who} from ${source.description}`;
+  return { value, secrets, description, isStored: origins !== undefined, correction, quotes };
 }
 
 /** Whether a request could be authorized, if it needs a credential; without a destination, any is `set`. Reads no secret. */

@@ -19,9 +19,8 @@ import {
 } from '../http/network-errors.ts';
 import { UnusableBodyError } from '../http/size-limits.ts';
 import { TimeLimitError } from '../http/time-limits.ts';
-import { isRecord } from '../json/is-record.ts';
-import { RawJson } from '../json/write-json.ts';
 import { type FactSource, readFacts } from '../operations/received-facts.ts';
+import { mapTexts } from '../output/failure-text.ts';
 import { createRedactor, splitSecrets } from '../output/redaction.ts';
 import { type PreparedRequest, type RequestContext, requestSecrets } from './request.ts';
 
@@ -57,18 +56,6 @@ function createFailures(request: FailedRequest) {
   };
 }
 
-/** A value with each text in it mapped; RawJson stays, which is a number or a document. */
-export function mapTexts<T>(value: T, map: (text: string) => string): T {
-  const mapped = (inner: unknown): unknown => {
-    if (typeof inner === 'string') return map(inner);
-    if (Array.isArray(inner)) return inner.map(mapped);
-    if (!isRecord(inner) || inner instanceof RawJson) return inner;
-    const members = Object.entries(inner).filter(([, member]) => member !== undefined);
-    return Object.fromEntries(members.map(([name, member]) => [name, mapped(member)]));
-  };
-  return mapped(value) as T;
-}
-
 /** Redacts the secrets of a request, its credential included. */
 export function createRequestRedactor(request: FailedRequest): (text: string) => string {
   return createRedactor(secretsOf(request)).redact;
@@ -86,7 +73,7 @@ export function failureFromError(error: unknown, context: RequestContext): Failu
   const { phase, sentBytes } = context.progress;
   const facts = factsWithoutResponse(context);
   if (error instanceof InterruptedError) {
-    const outcome = phase === 'all' ? `the request was sent${mayBeApplied(context)}` : 'nothing was applied';
+    const outcome = phase === 'all' ? `the request was sent${mayBeApplied(' and', context)}` : 'nothing was applied';
     // A user who interrupts svc does not want a retry.
     return requestFailure(error.code, `${error.message}; ${outcome}`, { ...facts, isPermanent: true }, context);
   }
@@ -107,7 +94,7 @@ export function failureFromError(error: unknown, context: RequestContext): Failu
   const isPermanent = phase === 'nothing' && isPermanentError(error);
   if (phase === 'all') {
     const missing = isInvalidResponseError(error) ? 'no valid response' : 'no response';
-    const message = `the request was sent to ${service}${mayBeApplied(context)}, but ${missing} came: ${reason}`;
+    const message = `the request was sent to ${service}${mayBeApplied(' and', context)}, but ${missing} came: ${reason}`;
     const summary = `${missing} came from ${service} (${reason})`;
     return requestFailure('unknown', message, { ...facts, isPermanent, isTimedOut, summary }, context);
   }
@@ -151,7 +138,7 @@ export function createDoubt(context: RequestContext): () => Failure {
   const { destination, ids, progress } = context;
   const { attempts } = progress;
   const [service, url] = [serviceName(destination), destination.url.href];
-  const suffix = mayBeApplied(context).replace(' and', '; the request');
+  const suffix = mayBeApplied('; the request', context);
   const message = `${service} sent a response that no request asked for on the same connection, so this response may be for another request${suffix}`;
   const summary = 'the response may be for another request';
   const createFailure = createFailures(context);
@@ -169,7 +156,7 @@ export function responseFacts(
     ...progressFacts(context),
     status,
     received: readFacts({ headers, ...error }),
-    isRead: context.effect === 'read',
+    effect: context.effect,
     applied,
     ids: applied === 'no' ? {} : context.ids,
   };
@@ -219,8 +206,11 @@ export function serviceName({ url, isLocal }: Pick<Destination, 'url' | 'isLocal
   return isLocal ? 'the local service' : url.origin;
 }
 
-/** The part of a message about an unknown outcome; empty for a request that changes nothing. */
-export function mayBeApplied({ effect, operation }: Pick<RequestContext, 'effect' | 'operation'>): string {
+/** The part of a message about an unknown outcome, after `lead`; empty for a request that changes nothing. */
+export function mayBeApplied(
+  lead: string,
+  { effect, operation }: Pick<RequestContext, 'effect' | 'operation'>,
+): string {
   if (effect === 'read') return '';
-  return ` and may have been applied${operation.replaces ? ', or only have deleted the old record' : ''}`;
+  return `${lead} may have been applied${operation.replaces ? ', or only have deleted the old record' : ''}`;
 }

@@ -6,12 +6,12 @@ import { type RequestOutcome, toFailure } from '../errors.ts';
 import { firstStringMember, itemsAt, type JsonDocument, rootOf } from '../json/json-node.ts';
 import { type AllowedDuplicates, createJobHistory, jobHistoryFile, type TrainingJob } from '../train/job-history.ts';
 import { type BodyDigest, digestBytes } from '../train/stream/upload.ts';
-import type { SendHooks } from './request.ts';
 import type { Settings } from './resolve-settings.ts';
 
 /** Records the request of a job, and prevents a duplicate. */
-export interface JobGuard extends Required<Pick<SendHooks, 'onOutcome'>> {
+export interface JobGuard {
   readonly onSend: () => Promise<void>;
+  readonly recordOutcome: (outcome: RequestOutcome) => Promise<void>;
 }
 
 /**
@@ -31,10 +31,10 @@ export function createJobGuard(
       start ??= history.begin(job, job.target === 'local' || allowed);
       await start;
     },
-    onOutcome: async (outcome) => {
-      const recordOutcome = await start?.catch(() => undefined);
+    recordOutcome: async (outcome) => {
+      const record = await start?.catch(() => undefined);
       const what = 'could not record the outcome of the job, so svc will refuse to send it again';
-      await recordOutcome?.(outcome).catch((error: unknown) => report.warn(`${what}: ${toFailure(error).message}`));
+      await record?.(outcome).catch((error: unknown) => report.warn(`${what}: ${toFailure(error).message}`));
     },
   };
 }

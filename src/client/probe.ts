@@ -11,11 +11,15 @@ const PROBE_WINDOW_MS = 60_000;
  * status of the response. `settings` are those of the operation. Throws the Failure of anything but a valid response, without
  * retries and within 30 s, or within the time limit of the settings if that is less.
  */
-export async function probeFeedbackSchema(projectId: string, settings: Settings, context: Context): Promise<number> {
+export async function probeFeedbackSchema(
+  projectId: string,
+  settings: Settings,
+  context: Context,
+): Promise<number | null> {
   const now = context.runtime.now();
   const [start, end] = [now - PROBE_WINDOW_MS, now].map((time) => new Date(time).toISOString());
   const body = writeJson({ project_id: projectId, start, end, sample_limit: 1 });
   const timeoutMs = Math.min(settings.timeoutMs ?? MAX_PROBE_TIMEOUT_MS, MAX_PROBE_TIMEOUT_MS);
   const { status } = await sendJson(body, { ...settings, timeoutMs, maxRetries: 0 }, context);
-  return status;
+  return status ?? null;
 }

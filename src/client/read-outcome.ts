@@ -12,19 +12,21 @@ import {
   rawText,
   rootOf,
 } from '../json/json-node.ts';
+import { hasOutput } from '../operations/chat-text.ts';
 import { type ReceivedFacts, readFacts } from '../operations/received-facts.ts';
-import { hasOutput, isEmptyChat } from '../results/chat-text.ts';
+import { mapTexts } from '../output/failure-text.ts';
 import { type FoldedStream, foldStream, MAX_STREAM_BYTES } from '../results/fold-stream.ts';
 import type { ParsedResponse } from '../results/show-response.ts';
 import type { Runtime } from '../runtime.ts';
-import { createRequestRedactor, invalidResponseFailure, mapTexts } from './exchange-failure.ts';
-import type { Outcome } from './read-response.ts';
+import { createRequestRedactor, invalidResponseFailure } from './exchange-failure.ts';
+import type { Exchange } from './read-response.ts';
 import { type RequestContext, requestSecrets } from './request.ts';
 import type { ResponseMemory } from './response-memory.ts';
 
-/** What came of a request with a 2xx response, whole or streamed. */
+/** What came of a request: its response, whole or streamed, or its failure alone. */
 export interface ReadOutcome extends ParsedResponse {
-  readonly status: number;
+  /** Undefined without a response. */
+  readonly status: number | undefined;
   readonly facts: ReceivedFacts;
   readonly warnings: readonly string[];
   /** When the response was complete, by the clock `elapsed`: the end of a stream may come later than its last chunk. */
@@ -43,16 +45,21 @@ export type FoldStream = (
 
 /** Reads a response to its end: the one reader of single requests, sessions, batch lines, tools and probes. */
 export async function readOutcome(
-  { response, parsedResponse, chunks, warnings }: Outcome,
+  { received, failure: sendFailure }: Pick<Exchange, 'received' | 'failure'>,
   request: RequestContext,
   { elapsed }: Pick<Runtime, 'elapsed'>,
-  fold: FoldStream = mergeChunks(request),
+  fold: FoldStream,
 ): Promise<ReadOutcome> {
-  const { status, headers } = response;
+  if (!received) {
+    const { status, received: facts = {} } = sendFailure?.facts ?? {};
+    return { ...NO_RESPONSE, failure: sendFailure, status, facts, endedAt: elapsed() };
+  }
+  const { parsedResponse, chunks, warnings } = received;
+  const { status, headers } = received.response;
   const failureOf = (doc: JsonDocument): Promise<Failure | undefined> => finishFailure(rootOf(doc), request);
   const factsOf = (doc: JsonDocument | undefined): ReceivedFacts => {
     const root = doc && rootOf(doc);
-    const found = readFacts({ headers, response: root, isEmptyChat: isEmptyChat(root) });
+    const found = readFacts({ headers, response: root });
     // A redactor takes time, and most requests have no secret but the credential, which every report redacts.
     return requestSecrets(request).length === 0 ? found : mapTexts(found, createRequestRedactor(request));
   };
@@ -84,6 +91,15 @@ export async function readOutcome(
     firstOutputAt,
   };
 }
+
+const NO_RESPONSE = {
+  bytes: Buffer.alloc(0),
+  doc: undefined,
+  hasResult: false,
+  isPage: false,
+  warnings: [],
+  firstOutputAt: undefined,
+} as const;
 
 /** Folds a stream in memory, as much of it as `memory` lets it hold. */
 export function mergeChunks(request: RequestContext, memory?: ResponseMemory): FoldStream {

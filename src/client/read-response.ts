@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer';
-import type { Failure } from '../errors.ts';
+import type { Failure, RequestOutcome } from '../errors.ts';
 import { observeChunks } from '../http/body-chunks.ts';
 import { getHeader, type HttpResponse } from '../http/message.ts';
 import { collectBody, MAX_RESPONSE_BYTES } from '../http/size-limits.ts';
@@ -26,8 +26,8 @@ import {
 import type { RequestContext, SendHooks } from './request.ts';
 import { isErrorBody, resultEvidence } from './verdict.ts';
 
-/** A successful exchange: a complete response, or the chunks of a stream, of which the first has arrived. */
-export type Outcome = {
+/** A response with a 2xx status: complete, or the chunks of a stream, of which the first has arrived. */
+export type ReceivedResponse = {
   readonly response: HttpResponse;
   /** Signs that the response is for another request, or for a part of this one. */
   readonly warnings: readonly string[];
@@ -35,6 +35,16 @@ export type Outcome = {
   | { readonly parsedResponse: ParsedResponse; readonly chunks: undefined }
   | { readonly parsedResponse: undefined; readonly chunks: AsyncIterable<JsonNode> }
 );
+
+/** What came of the attempts of a request: a response, or the failure of the attempt that was most likely applied. */
+export interface Exchange {
+  readonly received: ReceivedResponse | undefined;
+  readonly failure: Failure | undefined;
+  /** What is known about the request; of a stream, when it begins. */
+  readonly outcome: RequestOutcome;
+  /** Settles when the response to an attempt turns out to be perhaps for another request, also after its end. */
+  readonly strayData: Promise<void>;
+}
 
 // A server may stream unasked, send plain JSON in spite of `stream: true` (docs/internals/servers.md), or label either as the
 // other. The first byte decides if it is clear: `{` of JSON, `data:` or `:` of an event. An empty body is not a stream.

@@ -1,7 +1,7 @@
 import type { BodySourceOptions } from '../body/body-flags.ts';
 import type { ServiceOptions } from '../config/settings.ts';
 import { type FlagList, flagGroup, type Options, type OptionsOfList } from '../flag.ts';
-import { type ResultOptions, resultFlagNames, schemaViewNames } from '../results/output-format.ts';
+import { type ResultOptions, resultFlagNames, schemaViewNames } from '../output/output-format.ts';
 
 const preview = ['dry-run', 'curl'] as const;
 const lines = ['batch', 'rows'] as const;

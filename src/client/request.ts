@@ -1,5 +1,5 @@
 import type { Draft } from '../body/draft.ts';
-import type { Failure, RequestOutcome } from '../errors.ts';
+import type { Failure } from '../errors.ts';
 import {
   type ExchangeSignal,
   type HttpHeaders,
@@ -7,7 +7,7 @@ import {
   mergeHeaders,
   type RequestBody,
 } from '../http/message.ts';
-import { createRequestProgress, type Deadline, type RequestProgress } from '../http/time-limits.ts';
+import type { Deadline, RequestProgress } from '../http/time-limits.ts';
 import { getMember, isTrue, type JsonNode, kindOf, nodeAtPath, rootOf, stringOf } from '../json/json-node.ts';
 import type { Operation } from '../operations/operation.ts';
 import { headerSecrets, secretValues } from '../output/redaction.ts';
@@ -89,7 +89,7 @@ export function createRequestContext(request: PreparedRequest, connection: Conne
     effect,
     destination,
     authorization,
-    progress: createRequestProgress(),
+    progress: { phase: 'nothing', sentBytes: 0, attempts: 0 },
     response: undefined,
   };
 }
@@ -107,15 +107,11 @@ export interface SendHooks {
   /** Called after an attempt that was not applied, when the request waits for a turn again. */
   readonly onWait?: (() => Promise<void>) | undefined;
   /** Called when an attempt starts, with a function that describes its progress; the result is called when it ends. */
-  readonly onAttempt?: ((describeProgress: () => string) => () => void) | undefined;
+  readonly onAttempt?: ((describeProgress: () => string) => (() => void) | undefined) | undefined;
   /** Called before the wait for a retry, with the line that announces it. */
   readonly onRetry?: ((message: string) => Promise<void>) | undefined;
   /** Limits what the response holds; the caller releases it when it no longer refers to the response. */
   readonly memory?: ResponseMemory | undefined;
-  /** Called when a response of the exchange may be for another request; see HttpRequest. */
-  readonly onStrayData?: (() => void) | undefined;
-  /** Called once when the outcome of all attempts is known; of a stream, when it begins. */
-  readonly onOutcome?: ((outcome: RequestOutcome) => Promise<void>) | undefined;
 }
 
 export interface AttemptTurn {

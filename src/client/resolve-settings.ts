@@ -22,7 +22,7 @@ import type { Context } from '../context.ts';
 import { usageFailure } from '../errors.ts';
 import { type HttpHeaders, mergeHeaders } from '../http/message.ts';
 import { flagTarget, type Operation } from '../operations/operation.ts';
-import { type OutputFormat, requestedFilter, requestedFormat, requestResultKind } from '../results/output-format.ts';
+import { type OutputFormat, requestedFilter, requestedFormat, requestResultKind } from '../output/output-format.ts';
 import type { SettingOptions } from './request-flags.ts';
 
 /** The options that make a request one line of many. */

@@ -1,10 +1,12 @@
-import { limitYoungGeneration } from '../train/stream/small-heap.ts';
+import { limitYoungGeneration } from '../files/heap-limit.ts';
 
 /** What the responses of one request hold, of the memory that all requests of a process share. */
 export interface ResponseMemory {
   /** Waits until the request may hold so many bytes; above `largeBytes`, one request at a time may. */
   readonly hold: (bytes: number, largeBytes?: number) => Promise<void>;
   readonly release: () => void;
+  /** True for a response that waited for its memory. */
+  readonly hasWaited: () => boolean;
 }
 
 const LARGE_RESPONSE_BYTES = 1024 * 1024;
@@ -21,12 +23,15 @@ export function createResponseBudget(): (turn?: Promise<unknown>) => ResponseMem
   return (turn) => {
     let heldBytes = 0;
     let endTurn: (() => void) | undefined;
+    let hasWaited = false;
     return {
+      hasWaited: () => hasWaited,
       hold: async (bytes, largeBytes = LARGE_RESPONSE_BYTES) => {
         sharedBytes += bytes - heldBytes;
         heldBytes = bytes;
         if (bytes <= largeBytes && sharedBytes <= MAX_SHARED_BYTES) return;
         limitYoungGeneration();
+        hasWaited = true;
         await turn;
         if (!turn) endTurn ??= await takeTurn();
       },

@@ -10,8 +10,15 @@ import { formatSeconds, formatTransfer } from '../output/transfer-text.ts';
 import type { Runtime } from '../runtime.ts';
 import { type Authorization, connect } from './connection.ts';
 import { factsWithoutResponse, failureFromBodyError, failureFromError } from './exchange-failure.ts';
+import type { JobGuard } from './job-guard.ts';
 import { mergeChunks, type ReadOutcome, readOutcome } from './read-outcome.ts';
-import { foreignIdWarnings, isEventStream, type Outcome, readResponse } from './read-response.ts';
+import {
+  type Exchange,
+  foreignIdWarnings,
+  isEventStream,
+  type ReceivedResponse,
+  readResponse,
+} from './read-response.ts';
 import {
   createRequestContext,
   type PreparedRequest,
@@ -20,13 +27,14 @@ import {
   type SendHooks,
 } from './request.ts';
 import type { Settings } from './resolve-settings.ts';
+import type { ResponseMemory } from './response-memory.ts';
 import { withRetries } from './retry.ts';
 
-/** The one way to send: a request with retries (docs/internals/contract.md, section 7). Throws the Failure of the attempt that was most likely applied. */
-export async function send(context: RequestContext, hooks: SendHooks, runtime: Runtime): Promise<Outcome> {
+/** The one way to send: a request with retries (docs/internals/contract.md, section 7). Never throws. */
+export async function send(context: RequestContext, hooks: SendHooks, runtime: Runtime): Promise<Exchange> {
   const { destination, authorization, headers, body, progress } = context;
   const { transport, timeoutMs } = context.connection;
-  const { signal, onStrayData, turn } = hooks;
+  const { signal, turn } = hooks;
   const request: HttpRequest = {
     method: 'POST',
     url: destination.url.href,
@@ -36,10 +44,10 @@ export async function send(context: RequestContext, hooks: SendHooks, runtime: R
     onBodySent: undefined,
     onInterimResponse: undefined,
     signal,
-    onStrayData,
   };
   let deadline: Deadline | undefined;
-  const attempt = async (): Promise<Outcome> => {
+  const strayData: Promise<void>[] = [];
+  const attempt = async (): Promise<ReceivedResponse> => {
     await turn?.acquire();
     let failure: Failure | undefined;
     try {
@@ -47,12 +55,14 @@ export async function send(context: RequestContext, hooks: SendHooks, runtime: R
         await hooks.onSend?.();
         deadline = hooks.deadline ?? createDeadline(timeoutMs, runtime);
       }
-      const watchedSend = watchExchange(deadline, progress, runtime.after)(transport.send);
+      const limit = deadline;
+      const watchedSend: Send = (sent) => watchExchange(limit, progress, runtime.after)(transport.send)(sent);
       return await sendOnce(watchedSend, request, context, hooks, runtime);
     } catch (error) {
       if (error instanceof Failure) failure = error;
       throw error;
     } finally {
+      if (context.response?.strayData) strayData.push(context.response.strayData);
       turn?.report(failure);
       // The time of the request starts when it may be sent, not while it waits for the service.
       if (failure && turn?.canWait(failure)) {
@@ -63,25 +73,27 @@ export async function send(context: RequestContext, hooks: SendHooks, runtime: R
   };
   const remainingMs = (): number => deadline?.remainingMs() ?? Number.POSITIVE_INFINITY;
   const attempts = withRetries(attempt, context, remainingMs, hooks, runtime);
-  const outcome = await attempts.catch(async (error: unknown) => {
-    await hooks.onOutcome?.(outcomeOfFailure(error, context));
-    throw error;
-  });
-  await hooks.onOutcome?.(outcomeOfResponse(outcome, context));
-  return outcome;
+  const end = await attempts.catch(toFailure);
+  const sent = end instanceof Failure ? { received: undefined, failure: end } : { received: end, failure: undefined };
+  return { ...sent, outcome: outcomeOf(end, context), strayData: Promise.race(strayData) };
 }
 
-// It was applied, even if the response breaks the interface, unless an HTML page took its place.
-function outcomeOfResponse({ parsedResponse }: Outcome, { operation }: RequestContext): RequestOutcome {
-  const id = parsedResponse?.doc && firstStringMember(rootOf(parsedResponse.doc), operation.result.member);
-  const { exitCode = 0, facts } = parsedResponse?.failure ?? {};
-  return { applied: facts?.applied ?? 'yes', exitCode, id };
+function outcomeOf(end: ReceivedResponse | Failure, context: RequestContext): RequestOutcome {
+  if (end instanceof Failure) {
+    // If the failure does not say, its phase decides.
+    const { applied = factsWithoutResponse(context).applied ?? 'unknown' } = end.facts;
+    return { applied, exitCode: end.exitCode, id: undefined };
+  }
+  // It was applied, even if the response breaks the interface, unless an HTML page took its place.
+  const { doc, failure } = end.parsedResponse ?? {};
+  const id = doc && firstStringMember(rootOf(doc), context.operation.result.member);
+  return { applied: failure?.facts.applied ?? 'yes', exitCode: failure?.exitCode ?? 0, id };
 }
 
-// If the failure does not say, its phase decides.
-function outcomeOfFailure(error: unknown, sent: RequestContext): RequestOutcome {
-  const { exitCode, facts } = toFailure(error);
-  return { applied: facts.applied ?? factsWithoutResponse(sent).applied ?? 'unknown', exitCode, id: undefined };
+interface SendOptions {
+  readonly authorization?: Authorization | undefined;
+  readonly guard?: JobGuard | undefined;
+  readonly memory?: ResponseMemory | undefined;
 }
 
 /** Sends one request over a connection of its own, and reads its response. */
@@ -89,21 +101,22 @@ export async function sendAlone(
   request: PreparedRequest,
   settings: Settings,
   context: Context,
-  { authorization, ...hooks }: Partial<SendHooks> & { readonly authorization?: Authorization | undefined } = {},
+  { authorization, guard, memory }: SendOptions = {},
 ): Promise<ReadOutcome> {
   const { runtime, signal } = context;
   const deadline = createDeadline(settings.timeoutMs, runtime);
   const connection = await connect(settings, context, authorization);
   const requestContext = createRequestContext(request, connection);
   try {
-    const outcome = await send(requestContext, { signal, deadline, ...hooks }, runtime);
-    return await readOutcome(outcome, requestContext, runtime, mergeChunks(requestContext, hooks.memory));
+    const exchange = await send(requestContext, { signal, deadline, onSend: guard?.onSend, memory }, runtime);
+    await guard?.recordOutcome(exchange.outcome);
+    return await readOutcome(exchange, requestContext, runtime, mergeChunks(requestContext, memory));
   } finally {
     await connection.transport.close();
   }
 }
 
-/** As sendAlone, for a JSON body that svc made itself. Throws also the Failure of an invalid response. */
+/** As sendAlone, for a JSON body that svc made itself. Throws the Failure of the request. */
 export async function sendJson(body: string, settings: Settings, context: Context, authorization?: Authorization) {
   const outcome = await sendAlone(prepareRequest(settings, createDraft(body)), settings, context, { authorization });
   if (outcome.failure) throw outcome.failure;
@@ -117,7 +130,7 @@ export async function sendOnce(
   context: RequestContext,
   { onAttempt, memory }: Pick<SendHooks, 'onAttempt' | 'memory'>,
   runtime: Pick<Runtime, 'now' | 'elapsed' | 'after'>,
-): Promise<Outcome> {
+): Promise<ReceivedResponse> {
   context.response = undefined;
   const onEnd = onAttempt?.(progressDescriber(request, context, runtime.elapsed));
   // Those of a stream are complete when it has been read.

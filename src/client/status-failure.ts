@@ -1,4 +1,4 @@
-import { locationInDraft } from '../body/draft.ts';
+import { placeInDraft } from '../body/draft.ts';
 import type { AppliedState, Failure, FailureCode, Issue } from '../errors.ts';
 import { collectBodyStart } from '../http/body-chunks.ts';
 import { getHeader, type HttpResponse } from '../http/message.ts';
@@ -45,7 +45,7 @@ export async function failureFromStatus(response: HttpResponse, context: Request
         ? `${serviceName(destination)} redirects to ${location} (${statusLine}), and svc does not follow redirects`
         : statusSummary(status, statusLine, context);
   const isUnknown = applied === 'unknown' && code !== 'refused';
-  const suffix = isUnknown ? mayBeApplied(context).replace(' and', '; the request') : '';
+  const suffix = isUnknown ? mayBeApplied('; the request', context) : '';
   const issues = locateIssues(serviceError, context);
   const detail = location ? undefined : withoutStatus(serviceError.message, statusText, statusLine);
   // Web servers say so in words of their own: "The plain HTTP request was sent to HTTPS port".
@@ -111,7 +111,7 @@ export function failureFromErrorBody(
       : `${statusSummary(status, String(status), context)}${place}`;
   const httpStatus = context.response?.status ?? 0;
   const isQuota = code === 'rate_limited' && serviceError.isQuotaError;
-  const suffix = applied === 'unknown' ? mayBeApplied(context).replace(' and', '; the request') : '';
+  const suffix = applied === 'unknown' ? mayBeApplied('; the request', context) : '';
   return requestFailure(
     code,
     `${summary}${message === undefined ? '' : `: ${message}`}${suffix}`,
@@ -134,7 +134,7 @@ export function failureFromErrorBody(
 export function locateIssues({ issues }: Pick<ServiceError, 'issues'>, context: RequestContext): Issue[] {
   return issues.map(({ path, message }) => {
     const inBody = pathInBody(path, context);
-    const at = inBody ? locationInDraft(context.draft, inBody) : '';
+    const at = inBody && placeInDraft(context.draft, inBody);
     return { path: formatJsonPath(inBody ?? path), at, message };
   });
 }
@@ -143,7 +143,7 @@ export function statusSummary(status: number, statusLine: string, context: Reque
   const { destination, authorization } = context;
   const service = serviceName(destination);
   const credential = authorization?.description ?? 'the request without credentials';
-  const isProfileNamed = credential.includes('profile "') || destination.isLocal;
+  const isProfileNamed = authorization?.isStored || destination.isLocal;
   const who = isProfileNamed ? credential : `${credential} (profile "${destination.profile}")`;
   if (status === 401) return `${service} rejected ${who}: ${statusLine}`;
   if (status === 403) return `${service} denies permission to ${who}: ${statusLine}`;

@@ -1,5 +1,4 @@
 import { Buffer } from 'node:buffer';
-import { requestedChoiceCount } from '../body/chat/chat-edits.ts';
 import type { Failure } from '../errors.ts';
 import { prependChunk } from '../files/read-input.ts';
 import { readEventStream, type ServerEvent } from '../http/event-stream.ts';
@@ -7,11 +6,12 @@ import type { HttpResponse } from '../http/message.ts';
 import { JsonError } from '../json/json-error.ts';
 import { firstStringMember, getMember, itemsAt, type JsonNode, rawText, rootOf } from '../json/json-node.ts';
 import { parseJson, tryParseJson } from '../json/parse-json.ts';
+import { requestedChoiceCount } from '../operations/chat-text.ts';
 import type { Runtime } from '../runtime.ts';
 import { failureFromBodyError, invalidResponseFailure, serviceName } from './exchange-failure.ts';
 import type { RequestContext } from './request.ts';
 import { failureFromErrorBody } from './status-failure.ts';
-import { isErrorBody, resultEvidence } from './verdict.ts';
+import { isErrorBody, type ResultEvidence, resultEvidence } from './verdict.ts';
 
 // Some servers keep the connection open after the last finish reason (docs/internals/servers.md); usage may still come.
 const STREAM_GRACE_MS = 2000;
@@ -45,6 +45,8 @@ async function* readStreamChunks(
   const finishedIndexes = new Set<string>();
   const seenIndexes = new Set<string>();
   let receivedChunks = 0;
+  // The first event alone can prove that the request was not applied, and one with a part of a result that it was.
+  let evidence: ResultEvidence | undefined;
   let isEventCut = false;
   let hasNonFinite = false;
   const onCutEvent = (): void => {
@@ -59,13 +61,14 @@ async function* readStreamChunks(
       if (data !== event.data && !hasNonFinite)
         onWarning(`${name} has numbers that are not JSON (NaN or Infinity); they are read as null`);
       hasNonFinite ||= data !== event.data;
-      const chunk = parseChunk({ ...event, data }, context, receivedChunks > 0);
+      const chunk = parseChunk({ ...event, data }, context, evidence);
       receivedChunks += 1;
+      evidence = evidence === 'some' || resultEvidence(chunk) !== 'none' ? 'some' : 'unclear';
       const chunkChoices = itemsAt(chunk, 'choices');
       // Usage alone does not extend the time: a server may send it forever.
       if (chunkChoices.length > 0) cancelGracePeriod();
       yield chunk;
-      if (isErrorBody(chunk)) throw failureFromEvent(event, chunk, context, true);
+      if (isErrorBody(chunk)) throw failureFromEvent(event, chunk, context, 'some');
       for (const choice of chunkChoices) {
         const index = getMember(choice, 'index');
         const text = index ? rawText(index) : '0';
@@ -109,14 +112,14 @@ function isKeepAlive({ name, data, isTerminated }: ServerEvent): boolean {
   );
 }
 
-function parseChunk(event: ServerEvent, context: RequestContext, hasBegun: boolean): JsonNode {
+function parseChunk(event: ServerEvent, context: RequestContext, evidence: ResultEvidence | undefined): JsonNode {
   const { name, data, isTerminated } = event;
   let chunk: JsonNode;
   try {
     chunk = rootOf(parseJson(data, MAX_CHUNK_VALUES));
   } catch (error) {
     if (!(error instanceof JsonError)) throw error;
-    if (name === 'error') throw failureFromEvent(event, undefined, context, hasBegun);
+    if (name === 'error') throw failureFromEvent(event, undefined, context, evidence);
     const message = isTerminated
       ? `an event of ${streamName(context)} is not JSON: ${error.problem}`
       : `${streamName(context)} was cut inside an event`;
@@ -124,7 +127,7 @@ function parseChunk(event: ServerEvent, context: RequestContext, hasBegun: boole
   }
   // An error beside a part of the text: the reader gets both.
   if (resultEvidence(chunk) === 'some') return chunk;
-  if (name === 'error' || isErrorBody(chunk)) throw failureFromEvent(event, chunk, context, hasBegun);
+  if (name === 'error' || isErrorBody(chunk)) throw failureFromEvent(event, chunk, context, evidence);
   return chunk;
 }
 
@@ -132,9 +135,8 @@ function failureFromEvent(
   { data }: ServerEvent,
   chunk: JsonNode | undefined,
   context: RequestContext,
-  hasBegun: boolean,
+  evidence: ResultEvidence = resultEvidence(chunk),
 ): Failure {
-  const evidence = hasBegun ? 'some' : resultEvidence(chunk);
   const what = 'ended the stream with an error';
   return failureFromErrorBody(Buffer.from(data), context, { what, place: ' in the stream', evidence });
 }

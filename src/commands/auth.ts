@@ -201,7 +201,7 @@ async function readSecret(path: string | undefined, context: Context): Promise<s
 async function promptForCredentials(profile: Profile, hosts: readonly ServiceHost[], context: Context) {
   const hint = 'pass --token-stdin, --token-file, --no-token, or --username with --password-stdin or --password-file';
   const obstacle = promptObstacle(context);
-  if (obstacle) throw new Failure('credentials', `cannot prompt for credentials ${obstacle}`, { hint, applied: 'no' });
+  if (obstacle) throw new Failure('credentials', `cannot prompt for credentials ${obstacle}`, { hint });
   const ifEmpty = (kind: SecretKind): string => (hasSecret(profile, kind) ? 'keeps the stored one' : 'for none');
   const tokenHosts = hosts.filter((host) => authScheme(host, profile) === 'bearer');
   let entered: Profile = {};
@@ -242,7 +242,7 @@ async function basicCredentials(
     (await promptSecret(context, `Password of ${username}: `, 'pass --password-stdin or --password-file'));
   basicAuthorization(username, password);
   if (password === '' && hasSecret(profile, 'password'))
-    throw new Failure('credentials', 'the password is empty; the stored one was kept', { applied: 'no' });
+    throw new Failure('credentials', 'the password is empty; the stored one was kept');
   // Basic authentication allows it; an unset CI secret looks the same.
   if (password === '') await context.report.warn('the password is empty');
   return { username, password, basic_origins: schemeOrigins('basic', profile) };

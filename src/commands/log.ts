@@ -26,7 +26,7 @@ import {
 import { parseJson } from '../json/parse-json.ts';
 import { pluralize } from '../json/pluralize.ts';
 import { type JsonValue, RawJson } from '../json/write-json.ts';
-import type { ResultOptions } from '../results/output-format.ts';
+import type { ResultOptions } from '../output/output-format.ts';
 import { openResultOutput, printResult, resultOf } from '../results/print-result.ts';
 import { createJobHistory, jobHistoryFile, jobStatus, type TrainingJobRecord } from '../train/job-history.ts';
 import type { limitRequestsFlag, pruneFlags, yesFlag } from './command-flags.ts';
@@ -50,7 +50,7 @@ export const runTrainLog: RunCommand<ListOptions> = async ({ options }, context)
     return records.map((record) => {
       const outcome = jobStatus(record, runtime);
       const ended = record.end ? fieldsWithout(['entry'], record.end) : {};
-      const row = { ...fieldsWithout(['entry'], record.start), ...ended, outcome };
+      const row = { ...fieldsWithout(['entry', 'process_start', 'process_scope'], record.start), ...ended, outcome };
       return { row, cells: () => jobCells(record, outcome) };
     });
   });

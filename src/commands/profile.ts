@@ -26,9 +26,9 @@ import { Failure, usageFailure } from '../errors.ts';
 import { describeFileError } from '../files/file-errors.ts';
 import type { OptionsOfList } from '../flag.ts';
 import { type JsonValue, writeJson } from '../json/write-json.ts';
+import type { ResultOptions } from '../output/output-format.ts';
 import { isSecretHeader, REDACTED, redactUserInfo } from '../output/redaction.ts';
 import { ignoreClosedPipe } from '../output/writer.ts';
-import type { ResultOptions } from '../results/output-format.ts';
 import { openResultOutput, printResult, resultOf } from '../results/print-result.ts';
 import type { yesFlag } from './command-flags.ts';
 

@@ -33,8 +33,9 @@ import { createPageLogin, MAX_CODE_AGE_MS, type PageLogin } from '../local-servi
 import { createRequestMetrics, requestLogLine } from '../local-service/request-metrics.ts';
 import { loadServiceCredentials } from '../local-service/service-credentials.ts';
 import { deleteFeedback, pruneStore, type ServiceStore } from '../local-service/store/service-store.ts';
+import { createTraceMaker } from '../local-service/store/traces.ts';
 import { createUpstream } from '../local-service/upstream.ts';
-import type { ResultOptions } from '../results/output-format.ts';
+import type { ResultOptions } from '../output/output-format.ts';
 import { openResultOutput, printResult, resultOf } from '../results/print-result.ts';
 import type { Runtime } from '../runtime.ts';
 import type { serveFlags } from './command-flags.ts';
@@ -64,6 +65,7 @@ export const runServe: RunCommand<ResultOptions & OptionsOfList<typeof serveFlag
     ? undefined
     : await loadServiceCredentials(given.credentials, databaseFile, runtime, report.warn);
   const login = createPageLogin(runtime);
+  const traceMaker = store && createTraceMaker(store, runtime.after);
   const options: LocalServiceOptions = {
     databaseFile,
     store,
@@ -74,10 +76,10 @@ export const runServe: RunCommand<ResultOptions & OptionsOfList<typeof serveFlag
     maxBodyBytes,
     faults: store && openFaults(faultRules, store, runtime),
     checksRules: faultRules.some(({ deletesOldFeedback }) => deletesOldFeedback),
-    onRequestEnd:
-      log === 'text' || log === 'json'
-        ? (summary) => void report.line(requestLogLine(summary, log, runtime.now()))
-        : undefined,
+    onRequestEnd: (summary) => {
+      if (summary.method === 'POST') traceMaker?.onWrite();
+      if (log === 'text' || log === 'json') void report.line(requestLogLine(summary, log, runtime.now()));
+    },
   };
   const service = await openServeService({ replay, record }, options, context);
   const cancelPruning = store && pruneAge !== undefined ? await startPruning(store, pruneAge, context) : undefined;
@@ -92,6 +94,7 @@ export const runServe: RunCommand<ResultOptions & OptionsOfList<typeof serveFlag
   const closePage = given.open ? await openPage(url, authSetup && login, context) : undefined;
   if (!signal.aborted) await once(signal, 'abort');
   cancelPruning?.();
+  traceMaker?.close();
   await closePage?.();
   await close();
   await upstream?.close();

@@ -8,7 +8,8 @@ import { fileFailure } from '../files/file-errors.ts';
 import { isRecord } from '../json/is-record.ts';
 import { JsonError } from '../json/json-error.ts';
 import { parseJson } from '../json/parse-json.ts';
-import { decodeUtf8, formatPosition, positionAt } from '../json/utf8.ts';
+import { decodeUtf8, positionAt } from '../json/utf8.ts';
+import { formatPlace } from '../output/failure-text.ts';
 import type { Reporter } from '../output/reporter.ts';
 import { shellWord } from '../output/shell-quote.ts';
 import type { Runtime } from '../runtime.ts';
@@ -68,7 +69,7 @@ async function readValues(path: string): Promise<ReadonlyMap<string, string>> {
     parseJson(text);
   } catch (error) {
     if (!(error instanceof JsonError)) throw error;
-    const at = formatPosition(path, positionAt(Buffer.from(text), error.offset));
+    const at = formatPlace({ label: path, ...positionAt(Buffer.from(text), error.offset) });
     throw projectFailure(`${at} is not valid JSON: ${error.message}`);
   }
   const value: unknown = JSON.parse(text);

@@ -13,7 +13,14 @@ import {
   readProfiles,
 } from './profile-store.ts';
 import type { ProjectSettings } from './project-file.ts';
-import { environmentSetting, findSetting, type ServiceOptions, type SettingName, settingFlagName } from './settings.ts';
+import {
+  type BatchSettingOptions,
+  environmentSetting,
+  findSetting,
+  type ServiceOptions,
+  type SettingName,
+  settingFlagName,
+} from './settings.ts';
 
 export interface SelectedProfile {
   readonly name: string;
@@ -97,7 +104,7 @@ export function originMismatchWarnings(name: string, profile: Profile): string[]
 
 /** The sources of settings, in order of precedence. */
 export interface SettingSources {
-  readonly options?: Partial<ServiceOptions>;
+  readonly options?: Partial<ServiceOptions> | Partial<BatchSettingOptions>;
   readonly env: Runtime['env'];
   readonly project?: ProjectSettings | undefined;
   readonly selected: { readonly name: string; readonly profile: Profile };

@@ -19,6 +19,7 @@ export function readSettingValue(setting: Setting, text: string, label: string, 
   if (kind === 'duration') parseDurationOrZeroMs(label, text);
   if (kind === 'count') parseCount(label, text);
   if (kind === 'statuses') parseServerStatuses(label, text);
+  if (kind === 'price') parsePrice(label, text);
   if (kind === 'project' && !hasFormat(text, 'project-id'))
     throw invalidValueFailure(label, text, stringFormats['project-id'].description);
   if (kind === 'choice' && !choices.includes(text)) throw invalidValueFailure(label, text, joinWithOr(choices));
@@ -55,6 +56,12 @@ function parseJsonWords(text: string, flag: string): string[] {
 export function parseCount(label: string, text: string): number {
   if (/^\d{1,2}$/.test(text)) return Number(text);
   throw invalidValueFailure(label, text, 'a number from 0 to 99');
+}
+
+/** Throws usage, naming `label`, for anything but an amount such as 2.5. */
+export function parsePrice(label: string, text: string): number {
+  if (/^\d{1,12}(\.\d{1,12})?$/.test(text)) return Number(text);
+  throw invalidValueFailure(label, text, 'an amount such as 2.5');
 }
 
 /** HTTP statuses from 500 to 599, separated by commas. Throws usage, naming `label`, for anything else. */

@@ -23,6 +23,7 @@ const placeholders = {
   duration: '<duration>',
   count: '<n>',
   statuses: '<status,...>',
+  price: '<n>',
   choice: '<text>',
   switch: '<1>',
   proxy: '<url>',
@@ -69,11 +70,13 @@ export const settings = [
   { name: 'timeout', kind: 'duration', summary: 'Time limit for the whole request: 90s, 1h30m, 1d; 0 for none', flag: 'requests', variable: 'SVC_TIMEOUT', isStored: true, default: '2m for feedback and calls, none for chat and train' },
   { name: 'retries', kind: 'count', summary: 'Retries after transient failures, when safe; 0 disables them', flag: 'requests', variable: 'SVC_RETRIES', isStored: true, default: '3' },
   { name: 'overload_statuses', kind: 'statuses', summary: 'Statuses (500 to 599) with which the chat service refuses a request without running it, such as 503,529', flag: 'profiles', isStored: true },
+  { name: 'price_prompt', kind: 'price', summary: 'Price of a million prompt tokens, if the service reports no cost', flag: 'batches', isStored: true },
+  { name: 'price_completion', kind: 'price', summary: 'Price of a million completion tokens', flag: 'batches', isStored: true },
   { name: 'history', kind: 'choice', summary: 'History of requests for svc log: off, on, or bodies, which also records bodies', flag: 'profiles', variable: 'SVC_HISTORY', isStored: true, choices: ['off', 'on', 'bodies'], default: 'off' },
   { name: 'cacert', kind: 'file', summary: 'PEM file of additional CA certificates', flag: 'requests', isStored: true },
   { name: 'cert', kind: 'file', summary: 'PEM file of a client certificate', flag: 'requests' },
   { name: 'key', kind: 'file', summary: 'PEM file of the private key of --cert, without a passphrase', default: 'the --cert file', flag: 'requests' },
-  { name: 'shard', kind: 'text', summary: 'Process only every n-th line, starting at line i: 3/10 takes lines 3, 13, 23; auto reads it from the scheduler', flag: 'batches', value: '<i/n|auto[/n]>', variable: 'SVC_SHARD' },
+  { name: 'shard', kind: 'text', summary: 'Process only one of n parts: 3/10 is the third tenth of a file, or every 10th line of a pipe or of --rows; auto reads it from the scheduler', flag: 'batches', value: '<i/n|auto[/n]>', variable: 'SVC_SHARD' },
   { name: 'error_format', kind: 'choice', summary: 'Format of messages on stderr: text or json', flag: 'all', variable: 'SVC_ERROR_FORMAT', choices: ['text', 'json'], default: 'text' },
   { name: 'upstream_token', kind: 'secret', summary: 'Token for the server of svc serve --upstream', variable: 'SVC_UPSTREAM_TOKEN' },
   { name: 'no_project_file', kind: 'switch', summary: 'Ignore .svc.json files of projects', variable: 'SVC_NO_PROJECT_FILE' },
@@ -163,6 +166,9 @@ type OptionsOf<S> = {
 type OptionName<S extends { name: string }> = CamelCase<S extends { flagName: infer Name } ? Name : Dashed<S['name']>>;
 
 type Dashed<Name> = Name extends `${infer First}_${infer Rest}` ? `${First}-${Dashed<Rest>}` : Name;
+
+/** The flags of the settings of batches. */
+export type BatchSettingOptions = OptionsOf<Extract<AnySetting, { flag: 'batches' }>>;
 
 /** The flags of the settings that profiles store. */
 export type StoredOptions = OptionsOf<Extract<AnySetting, { isStored: true; flag: string }>>;

@@ -15,23 +15,16 @@ import { basename, dirname, join } from 'node:path';
 import { Failure, type FailureCode } from '../errors.ts';
 import type { Runtime } from '../runtime.ts';
 import { describeFileError, errorCode, isNotFoundError, withFileFailure } from './file-errors.ts';
+import { currentOwner, isOwnerRunning, type OwnerRuntime, type ProcessOwner } from './process-owner.ts';
 
 type Unlock = () => Promise<void>;
 
-export type LockRuntime = Pick<
-  Runtime,
-  'pid' | 'host' | 'processScope' | 'isRunning' | 'processStart' | 'after' | 'elapsed' | 'uptime' | 'randomBytes'
->;
+export type LockRuntime = OwnerRuntime & Pick<Runtime, 'after' | 'elapsed' | 'uptime' | 'randomBytes'>;
 
 /** The process that has a lock, from the text of its file. */
-interface LockHolder {
+interface LockHolder extends ProcessOwner {
   readonly text: string;
-  readonly pid: number;
-  readonly host: string;
   readonly token: string;
-  readonly start: string | undefined;
-  /** Where `pid` has a meaning (see Runtime); undefined in locks of earlier versions, and on systems without /proc. */
-  readonly scope: string | undefined;
 }
 
 // Short, so that waiting processes take turns quickly.
@@ -247,11 +240,11 @@ function renewLock(
 type LockAttempt = { readonly taken: LockHolder } | { readonly state: LockState; readonly nowMs: number };
 
 async function tryLock(file: string, runtime: LockRuntime): Promise<LockAttempt> {
-  const { pid, host, processScope, processStart, randomBytes } = runtime;
-  const token = Buffer.from(randomBytes(8)).toString('hex');
-  const start = processStart(pid);
-  const text = [pid, host, token, ...(processScope ? [start ?? '-', processScope] : [start ?? ''])].join(' ').trimEnd();
-  const taken = { text, pid, host, token, start, scope: processScope };
+  const owner = currentOwner(runtime);
+  const { pid, host, start, scope } = owner;
+  const token = Buffer.from(runtime.randomBytes(8)).toString('hex');
+  const text = [pid, host, token, ...(scope ? [start ?? '-', scope] : [start ?? ''])].join(' ').trimEnd();
+  const taken = { ...owner, text, token };
   const nowMs = createLock(file, taken);
   return nowMs === undefined ? { taken } : { state: readLockState(file), nowMs };
 }
@@ -362,18 +355,16 @@ function readHolder(text: string): LockHolder | undefined {
     : undefined;
 }
 
-// True for a process that cannot be looked up from here.
-function isElsewhere({ host, scope }: LockHolder, runtime: LockRuntime): boolean {
-  return scope === undefined ? host !== runtime.host : scope !== runtime.processScope;
+function isElsewhere(holder: LockHolder, runtime: LockRuntime): boolean {
+  return isOwnerRunning(holder, runtime) === undefined;
 }
 
 // True for the lock of a process that ended, and, if it cannot be looked up, for one that did not change for so long.
 function isAbandoned(lock: HeldLock, nowMs: number, maxUnseenAgeMs: number, runtime: LockRuntime): boolean {
   const { holder, modifiedAtMs } = lock;
-  if (isElsewhere(holder, runtime)) return holder.scope !== undefined && nowMs - modifiedAtMs > maxUnseenAgeMs;
-  // A process that started at another time has only the same id.
-  const { isRunning, processStart } = runtime;
-  return !isRunning(holder.pid) || (holder.start !== undefined && processStart(holder.pid) !== holder.start);
+  const isRunning = isOwnerRunning(holder, runtime);
+  if (isRunning !== undefined) return !isRunning;
+  return holder.scope !== undefined && nowMs - modifiedAtMs > maxUnseenAgeMs;
 }
 
 function lockHeldFailure(displayPath: string, holder: LockHolder, runtime: LockRuntime, code: FailureCode): Failure {

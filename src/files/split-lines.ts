@@ -22,17 +22,20 @@ export interface InputLine {
 // An endless device has no line feed.
 const MAX_SKIPPED_LINE_BYTES = 256 * 1024 * 1024;
 
+/** Number and offset of the first line. */
+export type LineStart = Pick<InputLine, 'number' | 'offset'>;
+
 /** The lines of a text of any length; lines above `maxLineBytes` come without bytes. Throws an Error at one that also exceeds 256 MiB, or `maxSkippedBytes`. */
 export async function* splitLines(
   chunks: AsyncIterable<Uint8Array>,
   maxLineBytes: number,
   maxSkippedBytes = MAX_SKIPPED_LINE_BYTES,
+  start: LineStart = { number: 1, offset: 0 },
 ): AsyncGenerator<InputLine> {
   const limitBytes = Math.max(maxLineBytes, maxSkippedBytes);
   let pendingChunks: Uint8Array[] = [];
-  let offset = 0;
+  let { number, offset } = start;
   let length = 0;
-  let number = 1;
   const finishLine = (last: Uint8Array, isTorn: boolean): InputLine => {
     const size = length + last.length;
     const bytes =

@@ -3,6 +3,7 @@ import { pipeline, Readable, type Transform } from 'node:stream';
 import { errorMessage } from '../errors.ts';
 import { formatByteSize } from '../files/byte-size.ts';
 import { prependChunk } from '../files/read-input.ts';
+import { observeChunks } from './body-chunks.ts';
 import type { HttpResponse } from './message.ts';
 import { UnusableBodyError } from './size-limits.ts';
 
@@ -27,20 +28,27 @@ const encodingsByLabel: { readonly [label: string]: Encoding } = {
  * for a body that inflates too far, and what the connection throws after the last byte before a cut.
  */
 export function decompressResponse(response: HttpResponse, onNote: (note: string) => void): HttpResponse {
-  const { headers, body, completeBody } = response;
+  const { headers, body, completeBody, countInflated } = response;
   const labels = headers
     .flatMap(([name, value]) => (name.toLowerCase() === 'content-encoding' ? value.toLowerCase().split(',') : []))
     .map((label) => label.trim())
     .filter((label) => label !== '' && label !== 'identity');
   if (labels.length === 0 && completeBody && !encodingOf(completeBody, undefined)) return response;
-  return { ...response, body: decodeBody(body, labels, onNote), completeBody: undefined };
+  return { ...response, body: decodeBody(body, labels, onNote, countInflated), completeBody: undefined };
 }
 
-async function* decodeBody(body: AsyncIterable<Uint8Array>, labels: readonly string[], onNote: (note: string) => void) {
+async function* decodeBody(
+  body: AsyncIterable<Uint8Array>,
+  labels: readonly string[],
+  onNote: (note: string) => void,
+  countInflated: HttpResponse['countInflated'],
+) {
   const received = { bytes: 0 };
   const expected = labels.flatMap((label) => encodingsByLabel[label] ?? []);
   const undone: Encoding[] = [];
-  let layer = countBytes(body, received);
+  let layer = observeChunks(body, (chunk) => {
+    received.bytes += chunk.length;
+  });
   for (let count = 0; count < MAX_ENCODINGS; count += 1) {
     const { start, chunks } = await peekStart(layer);
     layer = chunks;
@@ -49,7 +57,9 @@ async function* decodeBody(body: AsyncIterable<Uint8Array>, labels: readonly str
     if (encoding && !decompressor)
       onNote(`the response is encoded as ${encoding}, which this version of Node cannot read`);
     if (!encoding || !decompressor) break;
-    layer = inflate(layer, encoding, decompressor, received, onNote);
+    layer = observeChunks(inflate(layer, encoding, decompressor, received, onNote), (chunk) =>
+      countInflated?.(chunk.length),
+    );
     undone.unshift(encoding);
     expected.pop();
   }
@@ -60,13 +70,6 @@ async function* decodeBody(body: AsyncIterable<Uint8Array>, labels: readonly str
       `the response has ${label ? `Content-Encoding: ${label}` : 'no Content-Encoding'}, but its body is ${found || 'not encoded'}`,
     );
   yield* layer;
-}
-
-async function* countBytes(body: AsyncIterable<Uint8Array>, received: { bytes: number }): AsyncGenerator<Uint8Array> {
-  for await (const chunk of body) {
-    received.bytes += chunk.length;
-    yield chunk;
-  }
 }
 
 // Enough for what compressed data starts with.

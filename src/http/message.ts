@@ -20,8 +20,6 @@ export interface HttpRequest {
   readonly body: RequestBody;
   /** Called when a body of bytes is handed over at once; a streamed body sees its chunks taken. */
   readonly onBodySent?: (() => void) | undefined;
-  /** Called when data that no request asked for follows this or a later response: this response may be for another request. */
-  readonly onStrayData?: (() => void) | undefined;
   readonly onInterimResponse?: (() => void) | undefined;
   readonly signal?: ExchangeSignal;
 }
@@ -34,6 +32,10 @@ export interface HttpResponse {
   readonly body: AsyncIterable<Uint8Array>;
   /** All of the body if it has already arrived; it need not be read chunk by chunk then. */
   readonly completeBody?: Buffer | undefined;
+  /** Settles when data that no request asked for follows this or a later response: this response may be for another request. */
+  readonly strayData?: Promise<void> | undefined;
+  /** Gets the bytes that decompression adds, which the connection must not carry for long. */
+  readonly countInflated?: (bytes: number) => void;
   /** Ends the exchange early: then reading the body throws. */
   readonly stop?: () => void;
 }
@@ -59,6 +61,7 @@ export function getHeader(headers: HttpHeaders, name: string): string | undefine
 
 /** Headers, and those of `defaults` whose names they do not have. */
 export function mergeHeaders(defaults: HttpHeaders, headers: HttpHeaders): HttpHeaders {
+  if (headers.length === 0) return defaults;
   return [...defaults.filter(([name]) => getHeader(headers, name) === undefined), ...headers];
 }
 
@@ -95,23 +98,4 @@ export function linkSignal(outer: ExchangeSignal | undefined) {
   // The other signal may live much longer.
   const release = (): void => outer?.removeEventListener('abort', onOuterAbort);
   return { signal, abort, release };
-}
-
-const MAX_RATE_LIMIT_HEADERS = 20;
-
-export function rateLimitHeaders(headers: HttpHeaders): { readonly [name: string]: string } | undefined {
-  const found = headers
-    .map(([name, value]) => [name.toLowerCase(), value] as const)
-    .filter(([name]) => isRateLimitHeader(name))
-    .slice(0, MAX_RATE_LIMIT_HEADERS);
-  return found.length === 0 ? undefined : Object.fromEntries(found);
-}
-
-export function isRateLimitHeader(name: string): boolean {
-  return /^(x-)?ratelimit|^retry-after/i.test(name);
-}
-
-export function responseRequestId(headers: HttpHeaders): string | undefined {
-  const names = ['x-request-id', 'request-id', 'x-correlation-id'];
-  return names.map((name) => getHeader(headers, name)).find((id) => id !== undefined);
 }

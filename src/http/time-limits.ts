@@ -71,10 +71,6 @@ export interface RequestProgress {
   attempts: number;
 }
 
-export function createRequestProgress(): RequestProgress {
-  return { phase: 'nothing', sentBytes: 0, attempts: 0 };
-}
-
 /**
  * Ends an exchange with TimeLimitError at a limit or the deadline, and with Error after too many interim responses. Keeps
  * `progress` current; a sender takes the first chunk of a body once it is connected. Stops a streamed body when a refusal

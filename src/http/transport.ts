@@ -35,6 +35,12 @@ export function openHttpTransport(options: ConnectOptions, keepAlive?: { readonl
     if (keepAlive) await connection.finish(keepAlive.after);
     openConnections.delete(connection);
   };
+  // The body may be read to its end before it is decompressed.
+  const countInflated = (connection: HttpConnection, bytes: number): void => {
+    connection.countBytes(bytes);
+    const at = connection.isReusable() ? -1 : idleConnections.indexOf(connection);
+    if (at !== -1) for (const idle of idleConnections.splice(at, 1)) void finish(idle);
+  };
   return {
     send: async (request) => {
       const { signal } = request;
@@ -54,7 +60,8 @@ export function openHttpTransport(options: ConnectOptions, keepAlive?: { readonl
         return undefined;
       };
       try {
-        return await notifyBodyEnd(await connection.exchange(request, url), onEnd);
+        const response = await notifyBodyEnd(await connection.exchange(request, url), onEnd);
+        return { ...response, countInflated: (bytes) => countInflated(connection, bytes) };
       } catch (error) {
         if (idle && !signal?.aborted) isReuseSafe = false;
         await onEnd(false);
@@ -130,11 +137,18 @@ function createConnection(url: URL, options: ConnectOptions, isKeepAlive: boolea
         });
       await destroy();
     },
+    countBytes: (bytes: number): void => {
+      traffic.responseBytes += bytes;
+    },
     /** False after 100 responses, or 256 KiB of them: stray data makes all responses of a connection doubtful. */
     isReusable: (): boolean => traffic.responses < MAX_EXCHANGES && traffic.responseBytes < MAX_CARRIED_RESPONSE_BYTES,
     exchange: (request: HttpRequest, to: URL): Promise<HttpResponse> => {
-      const { onBodySent, onStrayData } = request;
+      const { onBodySent } = request;
       onInterimResponse = request.onInterimResponse;
+      let onStrayData = (): void => {};
+      const strayData = new Promise<void>((settle) => {
+        onStrayData = settle;
+      });
       traffic.isBeforeResponse = true;
       traffic.held = [];
       return new Promise((resolve, reject) => {
@@ -150,7 +164,8 @@ function createConnection(url: URL, options: ConnectOptions, isKeepAlive: boolea
             // The body of a short response is in the packet of its headers, which is read to its end before this runs.
             queueMicrotask(() => {
               const headers = pairHeaders(rawHeaders.map((text) => text.toString('latin1')));
-              resolve({ status, statusText, headers, body: bodyQueue.body, completeBody: bodyQueue.completeBody() });
+              const { body, completeBody } = bodyQueue;
+              resolve({ status, statusText, headers, body, completeBody: completeBody(), strayData });
             });
             return true;
           },
@@ -162,7 +177,7 @@ function createConnection(url: URL, options: ConnectOptions, isKeepAlive: boolea
           onComplete: () => {
             traffic.isResponseExpected = false;
             traffic.responses += 1;
-            if (onStrayData) traffic.onStrayData.push(onStrayData);
+            traffic.onStrayData.push(onStrayData);
             arrivingBody?.end();
           },
           onError: (error) => {

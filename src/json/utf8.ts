@@ -89,8 +89,3 @@ function markLineFeeds(word: number): number {
   const difference = word ^ 0x0a0a0a0a;
   return (~(((difference & 0x7f7f7f7f) + 0x7f7f7f7f) | difference) >>> 7) & 0x01010101;
 }
-
-/** `body.json:12:7`: a position in the text that a label names; in column 0, which no text has, `rows.csv row 12`. */
-export function formatPosition(label: string, { line, column }: TextPosition): string {
-  return column === 0 ? `${label} row ${line}` : `${label}:${line}:${column}`;
-}

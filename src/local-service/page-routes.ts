@@ -1,6 +1,8 @@
 import { Buffer } from 'node:buffer';
 import { readFile } from 'node:fs/promises';
 import type { ExchangeSignal, HttpHeaders } from '../http/message.ts';
+import { getMember, rawText, rootOf } from '../json/json-node.ts';
+import { parseJson } from '../json/parse-json.ts';
 import { type JsonValue, RawJson, writeJson } from '../json/write-json.ts';
 import { yieldToEventLoop } from './event-loop.ts';
 import { inferPayloadPaths } from './handlers/feedback-schema.ts';
@@ -10,6 +12,7 @@ import type { OtherPath } from './routes.ts';
 import type { Respond, ServiceContext } from './service-context.ts';
 import {
   PAGE_TABLES,
+  type PageRow,
   type PageTable,
   type Parameters,
   readFeedbackOf,
@@ -18,8 +21,6 @@ import {
   readTotals,
   readTraceCalls,
 } from './store/page-queries.ts';
-import { samplePayloads } from './store/payload-sample.ts';
-import type { StoredRow } from './store/row-query.ts';
 import type { ServiceStore } from './store/service-store.ts';
 import { makeTraces } from './store/traces.ts';
 
@@ -38,30 +39,28 @@ const pageHeaders: HttpHeaders = [
 
 const ROWS_PER_PAGE = 50;
 const ROWS_PER_EXPORT_CHUNK = 200;
-const SAMPLED_PAYLOADS = 200;
 const MAX_SEARCHED_PAGES = 10;
 const MAX_TRACE_CALLS = 10_000;
 const MAX_CODE_BYTES = 256;
 
 /** Responds to the read-only paths of the web page: static files, and the stored data. */
-export function pageResponders({ store, now, login }: ServiceContext): PageResponders {
+export function pageResponders({ store, login }: ServiceContext): PageResponders {
   const data =
     (read: (parameters: Parameters, signal: ExchangeSignal | undefined) => Promise<JsonValue>): Respond =>
     async ({ url }, { signal }) =>
       jsonResponse(200, await read(parametersOf(url), signal), pageHeaders);
-  const list = (
-    table: PageTable,
+  const list = <Table extends PageTable>(
+    table: Table,
     toJson: (
-      rows: readonly StoredRow[],
+      rows: readonly PageRow<Table>[],
       parameters: Parameters,
     ) => readonly JsonValue[] | Promise<readonly JsonValue[]>,
   ): Respond =>
     data(async (parameters) => {
       if (table === 'calls') await makeTraces(store);
-      const { rows, next, key, isAscending } = await readSearchedPage(store, table, parameters);
-      const { project = rows[0]?.project_id, type } = parameters;
-      const paths = table === 'feedback' ? await payloadPaths(project, type) : [];
-      const order = { key: rows.map((each) => key.map((name) => sortValue(each[name]))), isAscending };
+      const { rows, next, keys, isAscending } = await readSearchedPage(store, table, parameters);
+      const paths = payloadPaths(rows.flatMap((each) => ('record' in each ? String(each.record) : [])));
+      const order = { key: keys, isAscending };
       return {
         rows: await toJson(rows, parameters),
         next: next ?? null,
@@ -70,14 +69,7 @@ export function pageResponders({ store, now, login }: ServiceContext): PageRespo
         totals: await readTotals(store),
       };
     });
-  const payloadPaths = async (project: unknown, type: string | undefined): Promise<JsonValue> => {
-    const window = [0, now() + 1] as const;
-    const query = { project: String(project), window, type, trigger: undefined, limit: SAMPLED_PAYLOADS };
-    const paths = inferPayloadPaths(await store.snapshot(() => samplePayloads(query)));
-    const ranked = ['numeric', 'boolean', 'categorical'].flatMap((type) => paths.filter((path) => path.type === type));
-    return ranked.map((path) => ({ ...path }));
-  };
-  const row = (each: StoredRow): JsonValue => rowToJson(each, false);
+  const row = (each: object): JsonValue => rowToJson(each, false);
   // Most services are never looked at.
   const summaries = () => import('./page-summaries.ts');
   return {
@@ -121,15 +113,16 @@ export function pageResponders({ store, now, login }: ServiceContext): PageRespo
   };
 
   async function* exportedRows(table: PageTable, parameters: Parameters, signal: ExchangeSignal | undefined) {
-    const lines = (rows: readonly StoredRow[]): Buffer =>
+    const lines = (rows: readonly object[]): Buffer =>
       Buffer.from(rows.map((each) => `${writeJson(rowToJson(each, true))}\n`).join(''));
     if (table === 'calls') await makeTraces(store);
     for (let query = parameters; ; ) {
       const { rows, next } = await readPage(store, table, query, ROWS_PER_EXPORT_CHUNK);
       if (table !== 'calls') yield lines(rows);
       else
-        for (const { trace_id: id } of rows)
-          for await (const calls of readTraceCalls(store, String(id), parameters)) yield lines(calls);
+        for (const row of rows)
+          for await (const calls of readTraceCalls(store, String('trace_id' in row && row.trace_id), parameters))
+            yield lines(calls);
       if (next === undefined) return;
       query = { ...query, before: next };
       await yieldToEventLoop(signal);
@@ -145,17 +138,20 @@ function staticFile(name: string, type: string): Respond {
   };
 }
 
+// The columns for the payloads of some records: numbers first, then booleans.
+function payloadPaths(records: readonly string[]): JsonValue {
+  const payloads = records.flatMap((record) => getMember(rootOf(parseJson(record)), 'payload') ?? []);
+  const paths = inferPayloadPaths(payloads.map(rawText));
+  const ranked = ['numeric', 'boolean', 'categorical'].flatMap((type) => paths.filter((path) => path.type === type));
+  return ranked.map((path) => ({ ...path }));
+}
+
 // Of a search, a page may be empty although later rows match: the next ones are searched as well.
-async function readSearchedPage(store: ServiceStore, table: PageTable, query: Parameters) {
+async function readSearchedPage<Table extends PageTable>(store: ServiceStore, table: Table, query: Parameters) {
   let page = await readPage(store, table, query, ROWS_PER_PAGE);
   for (let pages = 1; page.rows.length === 0 && page.next !== undefined && pages < MAX_SEARCHED_PAGES; pages += 1)
     page = await readPage(store, table, { ...query, before: page.next }, ROWS_PER_PAGE);
   return page;
-}
-
-// Counts of PostgreSQL are text.
-function sortValue(value: unknown): string | number {
-  return typeof value === 'number' || /^\d+$/.test(String(value)) ? Number(value) : String(value);
 }
 
 function parametersOf(url: string): Parameters {
@@ -172,7 +168,7 @@ const NUMBER_COLUMNS = ['created_at', 'status', 'duration_ms', 'failed'];
 const JSON_COLUMNS = ['start', 'record', 'experimental_config', 'rewards'];
 
 // An export has JSON as it is; the page gets its text, because a browser would round long numbers.
-function rowToJson(row: StoredRow, isExport: boolean): { readonly [column: string]: JsonValue } {
+function rowToJson(row: object, isExport: boolean): { readonly [column: string]: JsonValue } {
   const entries = Object.entries(row).map(([name, value]): [string, JsonValue] => {
     if (NUMBER_COLUMNS.includes(name)) return [name, value === null ? null : Number(value)];
     if (typeof value !== 'string') return [name, null];

@@ -20,15 +20,15 @@ import { addReward, createRewardStats, isTrainable } from '../reports/lint/summa
 import { yieldToEventLoop } from './event-loop.ts';
 import {
   countTraceCalls,
+  type PageRow,
   type Parameters,
   readMatches,
-  readRecord,
   readRoots,
   readStoredTrajectories,
   readTraceFeedback,
   readTraceSummaries,
 } from './store/page-queries.ts';
-import type { StoredRow } from './store/row-query.ts';
+import { type StoredRow, select } from './store/row-query.ts';
 import type { ServiceStore } from './store/service-store.ts';
 
 type Store = Pick<ServiceStore, 'readRows'>;
@@ -57,8 +57,8 @@ export async function readTrace(store: Store, parameters: Parameters, limit: num
   return { calls, total: calls.length < limit ? calls.length : await countTraceCalls(store, id) };
 }
 
-function groupRows(rows: readonly StoredRow[], keyOf: (row: StoredRow) => string): Map<string, StoredRow[]> {
-  const groups = new Map<string, StoredRow[]>();
+function groupRows<Row>(rows: readonly Row[], keyOf: (row: Row) => string): Map<string, Row[]> {
+  const groups = new Map<string, Row[]>();
   for (const row of rows) {
     const key = keyOf(row);
     groups.set(key, [...(groups.get(key) ?? []), row]);
@@ -66,21 +66,25 @@ function groupRows(rows: readonly StoredRow[], keyOf: (row: StoredRow) => string
   return groups;
 }
 
-function keyOfCall({ project_id: project, id }: StoredRow): string {
+function keyOfCall({ project_id: project, id }: StoredRow<'project_id' | 'id'>): string {
   return JSON.stringify([project, id]);
 }
 
 // A duration has a place of its own.
-function badgeText({ feedback_type: type, fact, duration_ms: duration }: StoredRow): string[] {
+function badgeText({
+  feedback_type: type,
+  fact,
+  duration_ms: duration,
+}: StoredRow<'feedback_type' | 'fact' | 'duration_ms'>): string[] {
   return duration === null ? [fact === null ? String(type) : `${type} ${fact}`] : [];
 }
 
 const MAX_PAGE_FEEDBACK = 1000;
 
 /** The rows of the list of traces: what is known of each, its root, and the calls that match. */
-export async function summarizeTraces(store: Store, rows: readonly StoredRow[], parameters: Parameters) {
+export async function summarizeTraces(store: Store, rows: readonly PageRow<'calls'>[], parameters: Parameters) {
   const ids = rows.map(({ trace_id: id }) => String(id));
-  const ofTrace = ({ trace_id: id }: StoredRow): string => String(id);
+  const ofTrace = ({ trace_id: id }: StoredRow<'trace_id'>): string => String(id);
   const roots = new Map((await readRoots(store, rows)).map((row) => [row.trace_id, row]));
   const feedback = groupRows(await readTraceFeedback(store, ids, MAX_PAGE_FEEDBACK), ofTrace);
   const matches = groupRows(await readMatches(store, ids, parameters), ofTrace);
@@ -112,7 +116,7 @@ export function summarizeChat({
   status,
   duration_ms: duration,
   created_at: createdAt,
-}: StoredRow) {
+}: PageRow<'chats'>) {
   const asked = tryParse(String(request));
   const parts = responseParts(String(response));
   const messages = itemsAt(asked, 'messages');
@@ -207,7 +211,8 @@ export async function lintJobs(
     const { read, finish } = createLinter(undefined);
     await read('', groupTexts(store, id, signal), 'groups');
     results.push(finish());
-    const config = tryParse(String((await readRecord(store, 'jobs', '', id))?.experimental_config));
+    const [job] = await store.readRows(select(['experimental_config'], 'from @jobs where id = ?', [id]));
+    const config = tryParse(String(job?.experimental_config));
     names.push(jobIds.length === 1 ? '' : (firstStringMember(config, 'name') ?? id));
   }
   if (names.length > 1 && names[0] === names[1]) names.splice(0, 2, ...jobIds);

@@ -3,7 +3,6 @@ import { decompressResponse } from '../http/decompress-response.ts';
 import { getHeader, type HttpHeaders, type HttpRequest, type HttpResponse, type Send } from '../http/message.ts';
 import { describeNetworkError } from '../http/network-errors.ts';
 import {
-  createRequestProgress,
   noDeadline,
   type RequestProgress,
   type StartTimer,
@@ -32,7 +31,7 @@ export function createUpstream(baseUrl: URL, token: string | undefined, send: Se
     { method, body, headers, signal }: Pick<HttpRequest, 'method' | 'headers' | 'body' | 'signal'>,
   ): Promise<HttpResponse> => {
     const url = joinUrl(baseUrl, path);
-    const progress = createRequestProgress();
+    const progress: RequestProgress = { phase: 'nothing', sentBytes: 0, attempts: 0 };
     const request = {
       method,
       url,

@@ -1,6 +1,7 @@
-import { getHeader, type HttpHeaders, rateLimitHeaders, responseRequestId } from '../http/message.ts';
+import { getHeader, type HttpHeaders } from '../http/message.ts';
 import { firstStringMember, getMember, itemsAt, type JsonNode, kindOf, rawText } from '../json/json-node.ts';
 import { type JsonValue, RawJson } from '../json/write-json.ts';
+import { chatText, completionChoices, isEmptyChat, toolCalls, toolName } from './chat-text.ts';
 
 /** Where a fact is shown: error objects, result lines, the history, `--stats`, JUnit files; `--verbose` shows all of them. */
 type FactPlace = 'error' | 'result' | 'history' | 'stats' | 'junit';
@@ -11,8 +12,6 @@ export interface FactSource {
   /** The code of an error that the service reported. */
   readonly serviceCode?: string | undefined;
   readonly errorBody?: string | undefined;
-  /** The response is a chat in which no choice has text or a call. */
-  readonly isEmptyChat?: boolean | undefined;
 }
 
 interface FactField {
@@ -20,6 +19,10 @@ interface FactField {
   readonly places: readonly FactPlace[];
   /** In the reports of a batch: the sum of numbers, or how often each value came. */
   readonly total?: 'sum' | 'counts';
+  /** Where the fact is null if the response does not have it. */
+  readonly nullIn?: readonly FactPlace[];
+  /** As large as the response: only for those who ask for it. */
+  readonly isLarge?: true;
   readonly read: (source: FactSource) => JsonValue | undefined;
 }
 
@@ -45,6 +48,11 @@ const factFields = {
     places: ['error', 'result'],
     read: ({ headers }) => rateLimitHeaders(headers),
   },
+  response_id: {
+    meaning: 'Id of the response or of the record that it made',
+    places: [],
+    read: ({ response }) => firstStringMember(response, 'id'),
+  },
   cost: {
     meaning: 'What the service charged, if it says so',
     places: ['error', 'result', 'history', 'stats', 'junit'],
@@ -57,20 +65,48 @@ const factFields = {
     total: 'sum',
     read: ({ response }) => numberAt(getMember(usageOf(response), 'prompt_tokens_details'), 'cached_tokens'),
   },
+  prompt_tokens: {
+    meaning: 'Tokens of the prompt; null if the response has no usage',
+    places: ['history', 'stats', 'junit'],
+    nullIn: ['history', 'stats'],
+    read: ({ response }) => usageNumber(response, 'prompt_tokens'),
+  },
+  completion_tokens: {
+    meaning: 'Tokens of the response; null if the response has no usage',
+    places: ['history', 'stats', 'junit'],
+    nullIn: ['history', 'stats'],
+    read: ({ response }) => usageNumber(response, 'completion_tokens'),
+  },
   finish_reasons: {
     meaning: 'Finish reason of each choice',
     places: ['history'],
     total: 'counts',
     read: ({ response }) => {
-      const reasons = itemsAt(response, 'choices').map((choice) => firstStringMember(choice, 'finish_reason') ?? null);
+      const reasons = completionChoices(response).map((choice) => firstStringMember(choice, 'finish_reason') ?? null);
       return reasons.length === 0 ? undefined : reasons;
     },
+  },
+  tool_calls: {
+    meaning: 'Name of each tool that the response calls',
+    places: ['history'],
+    total: 'counts',
+    read: ({ response }) => {
+      const messages = completionChoices(response).map((choice) => getMember(choice, 'message'));
+      const names = messages.flatMap(toolCalls).map(toolName);
+      return names.length === 0 ? undefined : names;
+    },
+  },
+  text: {
+    meaning: 'Text of a chat; of several choices, each with a heading',
+    places: [],
+    isLarge: true,
+    read: ({ response }) => (completionChoices(response).length > 0 && response ? chatText(response) : undefined),
   },
   empty_responses: {
     meaning: '1 for a chat without text and calls',
     places: ['history'],
     total: 'sum',
-    read: ({ isEmptyChat }) => (isEmptyChat ? new RawJson('1') : undefined),
+    read: ({ response }) => (isEmptyChat(response) ? new RawJson('1') : undefined),
   },
   server_times: {
     meaning: 'Times that the service measured',
@@ -86,36 +122,48 @@ type FactName = keyof typeof factFields;
 
 const fields: readonly (readonly [name: string, field: FactField])[] = Object.entries(factFields);
 
-/** The facts that a response has, by name, in the order of the table. */
+/** The facts that a response has, by name, in the order of the table, but for large ones. */
 export type ReceivedFacts = { readonly [name in FactName]?: JsonValue };
 
 export function readFacts(source: FactSource): ReceivedFacts {
   const facts: { [name: string]: JsonValue } = {};
-  for (const [name, { read }] of fields) {
-    const value = read(source);
+  for (const [name, { read, isLarge }] of fields) {
+    const value = isLarge ? undefined : read(source);
     if (value !== undefined) facts[name] = value;
   }
   return facts;
 }
 
+/** The text of a chat; undefined for any other response. */
+export function responseText(response: JsonNode): string | undefined {
+  return factFields.text.read({ headers: [], response });
+}
+
+/** A count among the facts, 0 for negative numbers; undefined for anything else, also for numbers above 2^53 - 1. */
+export function factCount(facts: ReceivedFacts, name: FactName): number | undefined {
+  const value = facts[name];
+  const count = value instanceof RawJson ? Math.max(0, Number(value.text)) : Number.NaN;
+  return count <= Number.MAX_SAFE_INTEGER ? count : undefined;
+}
+
 /** The facts that are shown in a place. */
 export function factsFor(place: FactPlace, facts: ReceivedFacts = {}): { readonly [name: string]: JsonValue } {
   const shown: { [name: string]: JsonValue } = {};
-  for (const [name, { places }] of fields) {
-    const value = facts[name as FactName];
+  for (const [name, { places, nullIn }] of fields) {
+    const value = facts[name as FactName] ?? (nullIn?.includes(place) ? null : undefined);
     if (value !== undefined && places.includes(place)) shown[name] = value;
   }
   return shown;
 }
 
 /** The facts of a response, and those that a result line has beside it. */
-export function readLineFacts(line: JsonNode | undefined, isEmptyChat: boolean): ReceivedFacts {
+export function readLineFacts(line: JsonNode | undefined): ReceivedFacts {
   const stored = fields.flatMap(([name]) => {
     const value = getMember(line, name);
     return value ? [[name, new RawJson(rawText(value))] as const] : [];
   });
   return {
-    ...readFacts({ headers: [], response: getMember(line, 'response'), isEmptyChat }),
+    ...readFacts({ headers: [], response: getMember(line, 'response') }),
     ...Object.fromEntries(stored),
   };
 }
@@ -169,4 +217,23 @@ function numberAt(node: JsonNode | undefined, name: string): RawJson | undefined
 function headerNumber(headers: HttpHeaders, name: string): RawJson | undefined {
   const text = getHeader(headers, name)?.trim() ?? '';
   return /^\d+(\.\d+)?(e-?\d+)?$/i.test(text) ? new RawJson(text) : undefined;
+}
+
+const MAX_RATE_LIMIT_HEADERS = 20;
+
+function rateLimitHeaders(headers: HttpHeaders): { readonly [name: string]: string } | undefined {
+  const found = headers
+    .map(([name, value]) => [name.toLowerCase(), value] as const)
+    .filter(([name]) => isRateLimitHeader(name))
+    .slice(0, MAX_RATE_LIMIT_HEADERS);
+  return found.length === 0 ? undefined : Object.fromEntries(found);
+}
+
+export function isRateLimitHeader(name: string): boolean {
+  return /^(x-)?ratelimit|^retry-after/i.test(name);
+}
+
+function responseRequestId(headers: HttpHeaders): string | undefined {
+  const names = ['x-request-id', 'request-id', 'x-correlation-id'];
+  return names.map((name) => getHeader(headers, name)).find((id) => id !== undefined);
 }

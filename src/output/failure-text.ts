@@ -1,4 +1,5 @@
-import type { Failure, Issue } from '../errors.ts';
+import type { Failure, Issue, Place } from '../errors.ts';
+import { flagName } from '../fields/field.ts';
 import { isRecord } from '../json/is-record.ts';
 import { tryParseJson } from '../json/parse-json.ts';
 import { compactJson, type JsonValue, RawJson, writeJson } from '../json/write-json.ts';
@@ -11,7 +12,7 @@ const MAX_EXCERPT_CHARS = 52;
 const MAX_SAME_ISSUES = 5;
 
 export function failureText({ message, facts }: Failure, redact: (text: string) => string, isVerbose = false): string {
-  const { hint, issues = [], ids = {}, received = {}, applied, isBatch, isRead } = facts;
+  const { hint, issues = [], ids = {}, received = {}, applied, isBatch, effect } = facts;
   const redactText = (text: string): string => redactAndTruncate(text, redact);
   const lines = [`svc: ${redactText(message)}`];
   for (const issue of issues) {
@@ -29,7 +30,7 @@ export function failureText({ message, facts }: Failure, redact: (text: string) 
     const label = name === 'request' ? 'request_id' : name.replaceAll('_', ' ');
     lines.push(`  ${label}${suffix}: ${redact(id)}`);
   }
-  if (applied === 'yes' && !isBatch && !isRead) lines.push('  the request was applied');
+  if (applied === 'yes' && !isBatch && effect !== 'read') lines.push('  the request was applied');
   if (hint) lines.push(`  ${redact(hint)}`);
   return `${lines.map((line, at) => (at === 0 ? markFurtherLines(line) : markForeignLines(line))).join('\n')}\n`;
 }
@@ -49,8 +50,6 @@ export function failureFields(
   const { ids = {}, issues = [] } = facts;
   const { body, ...shown } = factsFor('error', received);
   const redactText = (text: string): string => redactAndTruncate(text, redact);
-  const redactValues = (values: { readonly [name: string]: string }): { readonly [name: string]: string } =>
-    Object.fromEntries(Object.entries(values).map(([name, value]) => [name, redactText(value)]));
   return {
     schema_version: 1,
     code,
@@ -59,15 +58,17 @@ export function failureFields(
     exit_code: exitCode,
     status,
     url: url === undefined ? undefined : redact(url),
-    ...redactFacts(shown, redactText),
+    ...mapTexts(shown, redactText),
     body: typeof body === 'string' ? bodyValue(redact(body), maxBodyChars) : undefined,
     retryable: failure.resend.canRerun,
     applied,
     phase,
     bytes_sent: bytesSent,
     attempts,
-    ids: redactValues(ids),
-    issues: issues.map(({ path, at, message: text }) => redactValues({ path, at, message: text })),
+    ids: mapTexts(ids, redactText),
+    issues: issues.map(({ path, at, message: text }) =>
+      mapTexts({ path, at: formatPlace(at), message: text }, redactText),
+    ),
   };
 }
 
@@ -79,19 +80,21 @@ function bodyValue(text: string, maxChars: number): JsonValue {
 
 /** A fact as text: `request id: 7f3a`. */
 export function factText(name: string, value: JsonValue, redact: (text: string) => string = String): string {
-  return `${name.replaceAll('_', ' ')}: ${redact(typeof value === 'string' ? value : writeJson(value))}`;
+  const text = typeof value === 'string' ? value : Array.isArray(value) ? value.join(', ') : writeJson(value);
+  return `${name.replaceAll('_', ' ')}: ${redact(text)}`;
 }
 
-/** Facts with each text redacted. */
-export function redactFacts(facts: JsonFacts, redact: (text: string) => string): JsonFacts {
-  const redactValue = (value: JsonValue): JsonValue => {
-    if (typeof value === 'string') return redact(value);
-    return value instanceof RawJson || !isRecord(value) ? value : redactFacts(value as JsonFacts, redact);
+/** A value with each text in it mapped; RawJson stays, which is a number or a document. */
+export function mapTexts<T>(value: T, map: (text: string) => string): T {
+  const mapped = (inner: unknown): unknown => {
+    if (typeof inner === 'string') return map(inner);
+    if (Array.isArray(inner)) return inner.map(mapped);
+    if (!isRecord(inner) || inner instanceof RawJson) return inner;
+    const members = Object.entries(inner).filter(([, member]) => member !== undefined);
+    return Object.fromEntries(members.map(([name, member]) => [name, mapped(member)]));
   };
-  return Object.fromEntries(Object.entries(facts).map(([name, value]) => [name, redactValue(value)]));
+  return mapped(value) as T;
 }
-
-type JsonFacts = { readonly [name: string]: JsonValue };
 
 // The line and a caret; nothing of a line that may hold a secret.
 function excerptLines({ excerpt }: Issue, redact: (text: string) => string): string[] {
@@ -111,11 +114,15 @@ export function issueText(issue: Issue, redact: (text: string) => string = Strin
 
 // A field is named once: `--sample-limit` already names it.
 function locationText({ at, path }: Issue): string {
-  const flag = /^--(set )?(.*?)(?::\d+:\d+)?$/s.exec(at);
-  const field = flag?.[1] ? flag[2] : flag?.[2]?.replaceAll('-', '_');
-  const isNamed =
-    field !== undefined && (path === field || path.replace(/^_+/, '') === field || path.endsWith(`.${field}`));
-  return [at, isNamed ? '' : path].filter((part) => part !== '').join(' ');
+  const names = path.split('.').map((_, start, steps) => steps.slice(start).join('.'));
+  const isNamed = names.some((name) => at && [`--set ${name}`, `--${flagName(name)}`].includes(at.label));
+  return [formatPlace(at), isNamed ? '' : path].filter((part) => part !== '').join(' ');
+}
+
+/** `body.json:12:7`, `rows.csv row 12` or `--seed`; empty without a place. */
+export function formatPlace({ label, line, column }: Place = { label: '' }): string {
+  if (line === undefined) return label;
+  return column === 0 ? `${label} row ${line}` : [label, line, column ?? []].flat().join(':');
 }
 
 // Redacted before it is truncated: half of a secret would not be recognized.
@@ -128,16 +135,15 @@ interface Annotation {
   readonly level: 'error' | 'warning';
   readonly title: string;
   readonly message: string;
-  /** `groups.jsonl:12:7`, or the name of a file alone. */
-  readonly at: string;
+  readonly at: Place | undefined;
 }
 
 /** The workflow command, one line without its end, that makes GitHub Actions show a finding; it may be printed to stdout or stderr. */
 export function formatGithubAnnotation({ level, title, message, at }: Annotation): string {
-  const [, file = at, line, column] = /^(.*?):(\d+):(\d+)$/.exec(at) ?? [];
-  const properties = Object.entries({ file: file === 'stdin' ? undefined : file, line, col: column, title })
+  const { label: file, line, column: col } = at ?? {};
+  const properties = Object.entries({ file: file === 'stdin' ? undefined : file, line, col, title })
     .filter(([, value]) => value !== undefined && value !== '')
-    .map(([name, value = '']) => `${name}=${escapeData(value).replaceAll(':', '%3A').replaceAll(',', '%2C')}`);
+    .map(([name, value]) => `${name}=${escapeData(String(value)).replaceAll(':', '%3A').replaceAll(',', '%2C')}`);
   return `::${level} ${properties.join(',')}::${escapeData(message)}`;
 }
 

@@ -1,4 +1,5 @@
-import { isRateLimitHeader, type Middleware } from '../http/message.ts';
+import type { Middleware } from '../http/message.ts';
+import { isRateLimitHeader } from '../operations/received-facts.ts';
 import { isSecretHeader, redactHeaders } from './redaction.ts';
 
 /** Writes each request and response line by line, as `curl -v` does, with secret headers redacted. */

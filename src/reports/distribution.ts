@@ -175,7 +175,7 @@ export function plotBars(
 ): string {
   const highest = Math.max(...bars.map(({ count }) => count));
   const labelWidth = Math.max(...bars.map(({ label }) => label.length));
-  const countWidth = formatNumber(highest).length;
+  const countWidth = Math.max(...bars.map(({ count }) => formatNumber(count).length));
   const barWidth = Math.max(8, columns - labelWidth - countWidth - 7);
   // Rounded up, so that one value is visible.
   const lengthOf = (count: number): number => Math.ceil((count / highest) * barWidth);

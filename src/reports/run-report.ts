@@ -13,7 +13,7 @@ import {
   factsFor,
   type ReceivedFacts,
 } from '../operations/received-facts.ts';
-import { issueText, redactFacts } from '../output/failure-text.ts';
+import { issueText, mapTexts } from '../output/failure-text.ts';
 import { ClosedPipeError } from '../output/writer.ts';
 import type { Runtime } from '../runtime.ts';
 import { createDistribution } from './distribution.ts';
@@ -89,13 +89,13 @@ async function openRunReport({ junit, summary }: RunFiles, title: string, { runt
     element: code === 'safety_check' && applied === 'yes' ? 'failure' : 'error',
     type: code,
     message: report.redact(message),
-    details: issues.map((issue) => issueText(issue, report.redact)),
-    hint: hint === undefined ? [] : [report.redact(hint)],
+    details: [...issues.map((issue) => issueText(issue)), hint ?? []].flat().map(report.redact),
+    cause: [message, ...issues.map((issue) => issueText({ ...issue, at: undefined })), hint ?? ''].join('; '),
   });
   const runReport: RunReport = {
     add: (position, name, milliseconds, { failure, received }) => {
       addFactTotals(totals, received);
-      const facts = Object.entries(redactFacts(factsFor('junit', received), report.redact));
+      const facts = Object.entries(mapTexts(factsFor('junit', received), report.redact));
       cases.set(position, { name, milliseconds, facts, problem: failure && toProblem(failure) });
     },
     addUnsent: () => {
@@ -130,8 +130,10 @@ interface Problem {
   readonly element: 'failure' | 'error';
   readonly type: string;
   readonly message: string;
+  /** Its issues, and its hint. */
   readonly details: readonly string[];
-  readonly hint: readonly string[];
+  /** The reason without places, by which the problems of several cases are grouped. */
+  readonly cause: string;
 }
 
 const UNFINISHED: Problem = {
@@ -139,7 +141,7 @@ const UNFINISHED: Problem = {
   type: 'not_finished',
   message: 'the run is not finished',
   details: [],
-  hint: [],
+  cause: '',
 };
 
 interface Totals {
@@ -174,8 +176,8 @@ function junitXml(cases: readonly Case[], startedAt: string): string {
     );
     const known = properties.length === 0 ? '' : `      <properties>\n${properties.join('')}      </properties>\n`;
     if (!problem) return known === '' ? `${head}/>\n` : `${head}>\n${known}    </testcase>\n`;
-    const { element, type, message, details, hint } = problem;
-    const whole = xmlText([message, ...details, ...hint].join('\n'));
+    const { element, type, message, details } = problem;
+    const whole = xmlText([message, ...details].join('\n'));
     return `${head}>\n${known}      <${element} type="${type}" message="${xmlText(message)}">${whole}</${element}>\n    </testcase>\n`;
   });
   const totals = `tests="${cases.length}" failures="${failure}" errors="${error}" time="${seconds(totalMs)}"`;
@@ -241,22 +243,6 @@ function summaryMarkdown(title: string, cases: readonly Case[], { unsent, totals
   for (const { milliseconds } of cases) if (milliseconds > 0) latency.add(milliseconds);
   const times = [latency.percentile(50), latency.percentile(90), latency.max()];
   const shownTimes = times.map((time) => (latency.count() === 0 ? '' : `${Math.round(time)} ms`));
-  const causes = new Map<string, { readonly text: string; readonly names: string[] }>();
-  for (const { name, problem } of cases) {
-    if (!problem) continue;
-    const cause = causeOf(problem);
-    const names = causes.get(cause)?.names ?? [];
-    // Of one case, the values too.
-    const text = names.length === 0 ? wholeReason(problem) : cause;
-    causes.set(cause, { text, names });
-    names.push(name);
-  }
-  const sorted = [...causes.values()].sort((left, right) => right.names.length - left.names.length);
-  const causeRows = sorted.slice(0, MAX_CAUSES).map(({ text, names }) => {
-    const first = names.slice(0, MAX_CAUSE_CASES).map(markdownText).join(', ');
-    const more = names.length > MAX_CAUSE_CASES ? ', …' : '';
-    return `| ${markdownText(text.slice(0, MAX_CAUSE_CHARS))} | ${names.length} | ${first}${more} |`;
-  });
   return [
     `### ${title}: ${done} of ${cases.length + unsent} succeeded`,
     '',
@@ -264,22 +250,40 @@ function summaryMarkdown(title: string, cases: readonly Case[], { unsent, totals
     '|---|---|---|---|---|---|---|',
     `| ${[done, failure, error, unsent, ...shownTimes].join(' | ')} |`,
     ...factLines(totals).map((line) => `\n${markdownText(line)}`),
-    ...(causes.size === 0 ? [] : ['', '| Failure | Count | First |', '|---|---|---|', ...causeRows]),
-    ...(causes.size > MAX_CAUSES ? ['', `${causes.size - MAX_CAUSES} more kinds of failures`] : []),
+    ...causeLines('Failed expectation', 'failure', cases),
+    ...causeLines('Failed request', 'error', cases),
     '',
     '',
   ].join('\n');
 }
 
-// Quoted values differ from request to request, the cause does not.
-function causeOf(problem: Problem): string {
-  return wholeReason(problem)
-    .replace(/(?<=^|; )\S+:\d+:\d+ /g, '')
-    .replace(/"(?:[^"\\]|\\.)*"/gs, '"…"');
-}
-
-function wholeReason({ message, details, hint }: Problem): string {
-  return [message, ...details, ...hint].join('; ');
+// A table of the causes: the whole reason of the first case of each, how many cases have it, and the first ones.
+function causeLines(heading: string, element: Problem['element'], cases: readonly Case[]): string[] {
+  const causes = new Map<string, { readonly reasons: Set<string>; readonly names: string[] }>();
+  for (const { name, problem } of cases) {
+    if (problem?.element !== element) continue;
+    // Quoted values differ from request to request, the cause does not.
+    const key = problem.cause.replace(/"(?:[^"\\]|\\.)*"/gs, '"…"');
+    const { reasons, names } = causes.get(key) ?? { reasons: new Set(), names: [] };
+    causes.set(key, { reasons, names });
+    if (reasons.size < 2) reasons.add([problem.message, ...problem.details].join('; '));
+    names.push(name);
+  }
+  if (causes.size === 0) return [];
+  const sorted = [...causes.values()].sort((left, right) => right.names.length - left.names.length);
+  const rows = sorted.slice(0, MAX_CAUSES).map(({ reasons: [reason = '', other], names }) => {
+    const text = reason.slice(0, MAX_CAUSE_CHARS) + (other === undefined ? '' : ', and others');
+    const first = names.slice(0, MAX_CAUSE_CASES).map(markdownText).join(', ');
+    return `| ${markdownText(text)} | ${names.length} | ${first}${names.length > MAX_CAUSE_CASES ? ', …' : ''} |`;
+  });
+  const more = causes.size - MAX_CAUSES;
+  return [
+    '',
+    `| ${heading} | Count | First |`,
+    '|---|---|---|',
+    ...rows,
+    ...(more > 0 ? ['', `${more} more kinds of failures`] : []),
+  ];
 }
 
 function markdownText(text: string): string {

@@ -14,7 +14,7 @@ import {
 } from '../json/json-node.ts';
 import { parseJson } from '../json/parse-json.ts';
 import { compactJson, writeJson } from '../json/write-json.ts';
-import { joinTextParts, partThoughts, unreadableParts } from './chat-text.ts';
+import { joinTextParts, partThoughts, unreadableParts } from '../operations/chat-text.ts';
 import { beginsCall, callText, isContinued, isEmpty, isSameCall, type StartedCall } from './chunk-values.ts';
 
 /** Merges the values of a field, or of a whole chunk. */

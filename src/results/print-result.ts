@@ -3,6 +3,13 @@ import { LINE_FEED } from '../json/json-bytes.ts';
 import { getMember, itemsOf, type JsonDocument, type JsonNode, kindOf, rootOf } from '../json/json-node.ts';
 import { parseJson } from '../json/parse-json.ts';
 import { compactChunks, indentChunks, type JsonValue, writeJson } from '../json/write-json.ts';
+import {
+  chooseFormat,
+  type OutputFormat,
+  type ResultKind,
+  type ResultOptions,
+  requestedFilter,
+} from '../output/output-format.ts';
 import type { Reporter } from '../output/reporter.ts';
 import type { TextStyle } from '../output/text-style.ts';
 import { ignoreClosedPipe, type Writer } from '../output/writer.ts';
@@ -22,13 +29,6 @@ import {
 import { yamlChunks } from './format-yaml.ts';
 import type { JqFilter } from './jq-filter.ts';
 import { lossyValueWarnings } from './lossy-values.ts';
-import {
-  chooseFormat,
-  type OutputFormat,
-  type ResultKind,
-  type ResultOptions,
-  requestedFilter,
-} from './output-format.ts';
 
 export interface StyledText {
   readonly text: string;

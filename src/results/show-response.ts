@@ -11,15 +11,9 @@ import {
   kindOf,
   membersOf,
   numberMember,
-  rawText,
   rootOf,
 } from '../json/json-node.ts';
 import { pluralize } from '../json/pluralize.ts';
-import type { Operation } from '../operations/operation.ts';
-import { reasoningNames } from '../operations/reasoning-names.ts';
-import { usageOf } from '../operations/received-facts.ts';
-import type { Sink } from '../output/sink.ts';
-import { ignoreClosedPipe } from '../output/writer.ts';
 import {
   chatText,
   choicesByIndex,
@@ -29,10 +23,16 @@ import {
   omittedContent,
   reasoningText,
   toolCalls,
-} from './chat-text.ts';
+  toolName,
+} from '../operations/chat-text.ts';
+import type { Operation } from '../operations/operation.ts';
+import { reasoningNames } from '../operations/reasoning-names.ts';
+import { usageOf } from '../operations/received-facts.ts';
+import type { OutputFormat } from '../output/output-format.ts';
+import type { Sink } from '../output/sink.ts';
+import { ignoreClosedPipe } from '../output/writer.ts';
 import { isEmpty } from './chunk-values.ts';
 import type { JqFilter } from './jq-filter.ts';
-import type { OutputFormat } from './output-format.ts';
 import { printResult, type StyledText } from './print-result.ts';
 
 export type ResultText = string | readonly StyledText[];
@@ -112,7 +112,6 @@ export async function reportChatEnd(doc: JsonDocument, view: ResultView): Promis
   if (view.operation.result.as !== 'chat') return;
   for (const note of completionNotes(rootOf(doc), view.requestedChoices)) await report.note(note);
   if (isChatText(view)) for (const note of omissionNotes(rootOf(doc))) await report.note(note);
-  await report.detail(finishDetail(rootOf(doc)));
 }
 
 async function writeResponse(bytes: Uint8Array, { writer }: Sink): Promise<void> {
@@ -181,9 +180,7 @@ function omissionNotes(completion: JsonNode): string[] {
     const message = getMember(choice, 'message');
     const audio = getMember(message, 'audio');
     const audioNotes = audio && kindOf(audio) === 'object' ? ['the response has audio; --json prints it'] : [];
-    const names = toolCalls(message).map(
-      (call) => firstStringMember(getMember(call, 'function') ?? call, 'name') ?? 'unnamed',
-    );
+    const names = toolCalls(message).map(toolName);
     if (choiceText(message) === '' && !firstStringMember(message, 'refusal')) return emptyNote(choice, completion);
     if (names.length === 0 || contentText(message) === '') return audioNotes;
     const tools = names.length === 1 ? 'a tool' : `${names.length} tools`;
@@ -201,15 +198,4 @@ function emptyNote(choice: JsonNode, completion: JsonNode): string {
   if (found !== '') return `the response has no text, but it has ${found}; --json prints it`;
   const tokens = numberMember(usageOf(completion), 'completion_tokens') ?? 0;
   return `the response has no text${tokens > 0 ? `, although it used ${tokens} ${pluralize(tokens, 'token')}` : ' and nothing else'}`;
-}
-
-/** A line about the end of a response and the tokens it used, for `--verbose`. */
-function finishDetail(completion: JsonNode): string {
-  const reasons = completionChoices(completion).map((choice) => firstStringMember(choice, 'finish_reason') ?? 'none');
-  const usage = usageOf(completion);
-  const counts = ['prompt_tokens', 'completion_tokens'].map((name) => {
-    const count = getMember(usage, name);
-    return `${name} ${count ? rawText(count) : 'unknown'}`;
-  });
-  return `finish reason ${reasons.join(', ')}; ${counts.join(', ')}`;
 }

@@ -5,6 +5,7 @@ import { Failure, toFailure } from '../errors.ts';
 import { formatByteSize } from '../files/byte-size.ts';
 import { isNotFoundError, withFileFailure } from '../files/file-errors.ts';
 import { commitOrAbandon, makeDirectory, renameDurably } from '../files/file-replacement.ts';
+import { currentOwner, isOwnerRunning, type OwnerRuntime } from '../files/process-owner.ts';
 import { firstStringMember } from '../json/json-node.ts';
 import { tryParseJson } from '../json/parse-json.ts';
 import { writeJson } from '../json/write-json.ts';
@@ -22,7 +23,7 @@ export interface SpooledCall {
 const MAX_SPOOLED_CALLS = 10_000;
 const MAX_SPOOL_BYTES = 100 * 1024 * 1024;
 
-// A file of a running process that is older belongs to an earlier process with this id.
+// A file that is older is of a process that ended, also where that process cannot be looked up.
 const MAX_WRITE_MS = 60_000;
 
 export function spoolDirectory(dataDirectory: string): string {
@@ -44,7 +45,7 @@ export function flushCommand({ profile, baseUrl, local }: ServiceChoice): string
 }
 
 /** Writes a call to the spool (0600, without credentials), durably. Throws Failure `local_file`, also if it is full. */
-export function spoolCall(directory: string, id: string, call: Omit<SpooledCall, 'file'>, { pid }: Runtime) {
+export function spoolCall(directory: string, id: string, call: Omit<SpooledCall, 'file'>, runtime: OwnerRuntime) {
   const { baseUrl, body } = call;
   return withFileFailure(
     `spool the call in ${directory}`,
@@ -52,8 +53,9 @@ export function spoolCall(directory: string, id: string, call: Omit<SpooledCall,
       await makeDirectory(directory, 0o700);
       await requireRoom(directory, body.length);
       const file = join(directory, `${id}.json`);
-      // The id of the process says whether it still writes the file.
-      const temporary = join(directory, `.${id}.json.${pid}.tmp`);
+      const { pid, start, scope } = currentOwner(runtime);
+      const owner = scope === undefined ? pid : `${pid}.${start}.${scope}`;
+      const temporary = join(directory, `.${id}.json.${owner}.tmp`);
       const text = `${writeJson({ target: baseUrl })}\n${body}`;
       await commitOrAbandon(
         { commit: () => renameDurably(temporary, file), abandon: () => rm(temporary, { force: true }) },
@@ -87,14 +89,15 @@ export function removeSpooledCall(file: string): Promise<void> {
 }
 
 /** Removes what killed processes left half written, and counts it. Their commands, which start after that, never ran. */
-export async function removeIncompleteCalls(directory: string, { pid, isRunning, now }: Runtime): Promise<number> {
+export async function removeIncompleteCalls(directory: string, runtime: Runtime): Promise<number> {
   let removed = 0;
   for (const name of await readdir(directory).catch(() => [])) {
-    const [, writer] = /^\..+\.json\.(\d+)\.tmp$/.exec(name) ?? [];
-    if (writer === undefined) continue;
+    const [, pid, start, scope] = /^\..+\.json\.(\d+)(?:\.(\w+)\.([^.]+))?\.tmp$/.exec(name) ?? [];
+    if (pid === undefined) continue;
     const file = join(directory, name);
     const { mtimeMs = 0 } = (await stat(file).catch(() => undefined)) ?? {};
-    const isWritten = Number(writer) !== pid && isRunning(Number(writer)) && now() - mtimeMs < MAX_WRITE_MS;
+    const isRunning = isOwnerRunning({ pid: Number(pid), host: runtime.host, start, scope }, runtime);
+    const isWritten = isRunning !== false && runtime.now() - mtimeMs < MAX_WRITE_MS;
     const isRemoved = !isWritten && (await rm(file).catch(toFailure)) === undefined;
     if (isRemoved) removed += 1;
   }

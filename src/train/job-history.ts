@@ -12,6 +12,7 @@ import {
   readJournal,
   withJournalLock,
 } from '../files/journal.ts';
+import { currentOwner, isOwnerRunning, type OwnerRuntime, type ProcessOwner } from '../files/process-owner.ts';
 import { firstStringMember, getMember, type JsonNode, numberMember, rawText } from '../json/json-node.ts';
 import { writeJson } from '../json/write-json.ts';
 import type { Runtime } from '../runtime.ts';
@@ -35,19 +36,19 @@ export interface TrainingJobRecord {
   end: JsonNode | undefined;
 }
 
-/** The outcome of a job. `in-flight`: none yet, and the process that sends it is running on this machine. */
+/** The outcome of a job. `in-flight`: none yet, and the process that sends it runs where this one can look it up. */
 type JobStatus = 'applied' | 'not-applied' | 'unknown' | 'in-flight';
 
-export function jobStatus(
-  { start, end }: TrainingJobRecord,
-  { host, isRunning }: Pick<Runtime, 'host' | 'isRunning'>,
-): JobStatus {
+export function jobStatus({ start, end }: TrainingJobRecord, runtime: OwnerRuntime): JobStatus {
   const applied = firstStringMember(end, 'applied');
   if (applied !== undefined) return applied === 'yes' ? 'applied' : applied === 'no' ? 'not-applied' : 'unknown';
-  const pid = getMember(start, 'pid');
-  const isRunningHere =
-    pid !== undefined && firstStringMember(start, 'host') === host && isRunning(Number(rawText(pid)));
-  return isRunningHere ? 'in-flight' : 'unknown';
+  const owner: ProcessOwner = {
+    pid: numberMember(start, 'pid') ?? 0,
+    host: firstStringMember(start, 'host') ?? '',
+    start: firstStringMember(start, 'process_start'),
+    scope: firstStringMember(start, 'process_scope'),
+  };
+  return isOwnerRunning(owner, runtime) ? 'in-flight' : 'unknown';
 }
 
 export type AllowedDuplicates = boolean | 'unknown';
@@ -63,7 +64,7 @@ export function jobHistoryFile(directory: string): string {
  * Every function throws Failure `local_file` for the file, and `safety_check` for an invalid record.
  */
 export function createJobHistory(path: string, context: JobHistoryRuntime) {
-  const { pid, host, now, randomBytes } = context;
+  const { now, randomBytes } = context;
   const hint = 'fix that line, or move the file away to start without earlier jobs';
   const file: JournalFile = { path, displayPath: path, hint };
   let end = JOURNAL_START;
@@ -151,7 +152,13 @@ export function createJobHistory(path: string, context: JobHistoryRuntime) {
         if (failure) throw failure;
         const { model, ...facts } = job;
         const started_at = new Date(now()).toISOString();
-        return writeJson({ entry, started_at, ...facts, model_id: model ?? null, pid, host });
+        const { pid, host, start, scope } = currentOwner(context);
+        const owner = {
+          pid,
+          host,
+          ...(scope === undefined ? {} : { process_start: start ?? null, process_scope: scope }),
+        };
+        return writeJson({ entry, started_at, ...facts, model_id: model ?? null, ...owner });
       });
       return ({ applied, exitCode, id }) =>
         append(() =>

@@ -109,7 +109,7 @@ describe('the journal of a batch', () => {
       'line 1 was recorded with another input before',
     ],
     ['a line without a time', '{"sending":1,"input":"0000000000000001"}\n', 'it is not the record of a batch'],
-    ['line 0', '{"sending":0,"input":"0000000000000001","at":1}\n', 'its line number is not from 1 to 50000000'],
+    ['line 0', '{"sending":0,"input":"0000000000000001","at":1}\n', 'its line number is not from 1 to 1099511627776'],
   ])('with %s is rejected', async (_, record, problem) => {
     const { file, whole } = await writtenJournal();
     writeFileSync(file.path, Buffer.concat([whole, Buffer.from(record)]));

@@ -9,17 +9,11 @@ import {
   fixedLimit,
   pausingService,
   queueingService,
-  ratedService,
   refusingService,
-  type SimulatedService,
   seededRandom,
   simulate,
+  simulatedServices,
 } from '../support/simulated-service.ts';
-
-const auto = (seed = 1, from = 0) => ({
-  ...createConcurrencyLimit({ initial: 8, max: 256 }, seededRandom(seed)),
-  from,
-});
 
 const steady = (capacity: number) => (): number => capacity;
 const after =
@@ -27,30 +21,22 @@ const after =
   (now: number): number =>
     now < 20_000 ? before : later;
 
-// Measured from 30 s to 60 s, against the best fixed number of those that are refused 2 % at most.
-const services: readonly [string, number, () => SimulatedService][] = [
-  ['1 ms, 1 at a time', 1, () => refusingService(1, steady(1))],
-  ['20 ms, 6 at a time', 6, () => refusingService(20, steady(6))],
-  ['20 ms, a queue behind 6', 6, () => queueingService(20, steady(6))],
-  ['500 ms, 1 at a time', 1, () => refusingService(500, steady(1))],
-  ['500 ms, 6 at a time', 6, () => refusingService(500, steady(6))],
-  ['500 ms, 32 at a time', 32, () => refusingService(500, steady(32))],
-  ['500 ms, 200 at a time', 200, () => refusingService(500, steady(200))],
-  ['500 ms, a queue behind 32', 32, () => queueingService(500, steady(32))],
-  ['20 ms, 100 per second', 2, () => ratedService(20, 100, 20)],
-  ['500 ms, 64 at a time, then 32', 32, () => refusingService(500, after(64, 32))],
-  ['100 ms, 32 at a time, then 64', 64, () => refusingService(100, after(32, 64))],
-  ['500 ms, 32 at a time, a stall of 20 s', 32, () => refusingService(500, steady(32), { from: 5000, to: 25_000 })],
-];
+const auto = (seed = 1, from = 0) => ({
+  ...createConcurrencyLimit({ initial: 8, max: 256, maxHold: 'paid' }, seededRandom(seed)),
+  from,
+});
 
 describe('the limit of concurrent requests', () => {
-  it.each(services)('comes within 5 % of the best fixed one at a service of %s', (name, best, create) => {
-    const [fixed] = simulate(create(), [fixedLimit(best)], 30_000, 60_000);
-    const [found] = simulate(create(), [auto()], 30_000, 60_000);
-    const { done = 0, refused = 0 } = found ?? {};
-    expect(done / (fixed?.done ?? 0), name).toBeGreaterThan(name.startsWith('500 ms, 1 ') ? 0.9 : 0.95);
-    expect(refused / (done + refused), name).toBeLessThanOrEqual(0.02);
-  });
+  it.each(simulatedServices)(
+    'comes within 5 % of the best fixed one at a service of $name',
+    ({ name, best, create }) => {
+      const [fixed] = simulate(create(), [fixedLimit(best)], 30_000, 60_000);
+      const [found] = simulate(create(), [auto()], 30_000, 60_000);
+      const { done = 0, refused = 0 } = found ?? {};
+      expect(done / (fixed?.done ?? 0), name).toBeGreaterThan(name.startsWith('500 ms, 1 ') ? 0.9 : 0.95);
+      expect(refused / (done + refused), name).toBeLessThanOrEqual(0.02);
+    },
+  );
 
   it('reaches 200 results of 500 ms in 3 s where there is room', () => {
     const [found] = simulate(refusingService(500, steady(1000)), [auto()], 0, 3100);
@@ -91,11 +77,11 @@ describe('the limit of concurrent requests', () => {
   });
 
   it('never exceeds a number that was given, and shrinks below it', () => {
-    const limit = createConcurrencyLimit({ initial: 50, max: 50 }, seededRandom(1));
+    const limit = createConcurrencyLimit({ initial: 50, max: 50, maxHold: 'paid' }, seededRandom(1));
     const [count] = simulate(refusingService(20, steady(10)), [limit], 5000, 10_000);
     expect(limit.current()).toBeLessThanOrEqual(11);
     expect((count?.refused ?? 0) / (count?.done ?? 1)).toBeLessThan(0.02);
-    const free = createConcurrencyLimit({ initial: 50, max: 50 }, seededRandom(1));
+    const free = createConcurrencyLimit({ initial: 50, max: 50, maxHold: 'paid' }, seededRandom(1));
     let most = 0;
     const current = (): number => {
       most = Math.max(most, free.current());
@@ -104,21 +90,24 @@ describe('the limit of concurrent requests', () => {
     simulate(refusingService(20, steady(1000)), [{ ...free, current }], 0, 5000);
     expect(most).toBe(50);
     expect(free.current()).toBe(50);
-    const queued = createConcurrencyLimit({ initial: 50, max: 50 }, seededRandom(1));
+    const queued = createConcurrencyLimit({ initial: 50, max: 50, maxHold: 'paid' }, seededRandom(1));
     simulate(queueingService(20, after(50, 10)), [queued], 0, 60_000);
     expect(queued.current()).toBe(50);
   });
 });
 
 it.each([
-  [chatOperation, 64],
-  [feedbackReplaceOperation, 64],
-  [feedbackSchemaOperation, 256],
-  [callStartOperation, 256],
-  [trainOperation, 2],
-])('$command.0 $command.1 may have so many requests in flight: %#', (operation, max) => {
+  [chatOperation, 64, 'paid'],
+  [feedbackReplaceOperation, 64, 'paid'],
+  [feedbackSchemaOperation, 256, 'safe'],
+  [callStartOperation, 256, 'safe'],
+  [trainOperation, 2, 'jobs'],
+])('$command.0 $command.1 may have so many requests in flight: %#', (operation, max, maxHold) => {
   const options = { concurrency: 'auto', isFailFast: false, maxFailures: undefined } as const;
-  expect(concurrencyRange(options, operation)).toEqual({ initial: Math.min(8, max), max });
-  expect(concurrencyRange({ ...options, isFailFast: true }, operation).max).toBe(Math.min(8, max));
-  expect(concurrencyRange({ ...options, concurrency: 50 }, operation)).toEqual({ initial: 50, max: 50 });
+  expect(concurrencyRange(options, operation)).toEqual({ initial: Math.min(8, max), max, maxHold });
+  const failFast = concurrencyRange({ ...options, isFailFast: true }, operation);
+  expect(failFast).toMatchObject({ max: Math.min(8, max), maxHold: max < 8 ? maxHold : 'failure_flags' });
+  expect(concurrencyRange({ ...options, concurrency: 50 }, operation)).toEqual({
+    ...{ initial: 50, max: 50, maxHold: 'concurrency' },
+  });
 });

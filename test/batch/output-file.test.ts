@@ -40,6 +40,10 @@ describe('a result line', () => {
     );
     const lines = success(7, {}, '{\n  "a": "b c",\r\n  "n": 1e400\n}\n').toString();
     expect(lines).toContain('"response":{"a":"b c","n":1e400},');
+    const marked = ['\ufeff{"a":1}', '\ufeff{\n "a": "\\"\\\\ "}\n'].map(
+      (response) => JSON.parse(success(7, {}, response).toString()).response,
+    );
+    expect(marked).toEqual([{ a: 1 }, { a: '"\\ ' }]);
     expect(lines.indexOf('\n')).toBe(lines.length - 1);
   });
 

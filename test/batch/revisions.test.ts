@@ -25,7 +25,11 @@ it.each([
   record.tally.byStatus.done = 1;
   const failed = (error: unknown): void => expect(error).toBeUndefined();
   const revisions = createRevisions({ warnings, store }, record, { addOutcome: () => {} }, String, failed);
-  const watch = revisions.watch();
+  let onStrayData = (): void => {};
+  const strayData = new Promise<void>((settle) => {
+    onStrayData = settle;
+  });
+  const watch = revisions.watch(strayData);
   const attempt = {
     line: 1,
     checkpoint: { input: 'd', ...batch },
@@ -35,8 +39,10 @@ it.each([
     milliseconds: 1,
   };
   for (const step of steps)
-    if (step === 'stray') watch.onStrayData();
-    else
+    if (step === 'stray') {
+      onStrayData();
+      await strayData;
+    } else
       watch.keep({
         attempt,
         state: { status: 'done', isUnresolved: false },

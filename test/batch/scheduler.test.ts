@@ -4,7 +4,10 @@ import { createScheduler, type Scheduler, type Turn } from '../../src/batch/send
 import { Failure, type FailureFacts } from '../../src/errors.ts';
 import { type Clock, clock } from '../support/clock.ts';
 
-type Limits = Omit<Parameters<typeof createScheduler>[0], 'concurrency'> & { readonly concurrency: number };
+type Limits = Omit<Parameters<typeof createScheduler>[0], 'concurrency'> & {
+  readonly concurrency: number;
+  readonly max?: number;
+};
 
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 const limited = (retryAfterMs?: number): Failure => new Failure('rate_limited', 'rate limited', { retryAfterMs });
@@ -30,7 +33,8 @@ function schedulerWith(limits: Partial<Limits>, time: Clock = clock(), signal?: 
     isOrdered: false,
     ...limits,
   };
-  const range = { initial: options.concurrency, max: options.concurrency };
+  const { concurrency: initial, max = initial } = options;
+  const range = { initial, max, maxHold: 'concurrency' } as const;
   const runtime = { ...time, randomBytes: (count: number) => new Uint8Array(count) };
   const scheduler = createScheduler(options, range, runtime, signal, {
     onOutage: () => events.push('outage'),
@@ -428,6 +432,45 @@ it.each<[string, Failure]>([
   time.advance(1);
   turns[0]?.report(failure);
   expect(scheduler.currentLimit()).toBe(7);
+});
+
+describe('the progress says what the batch does, and why', () => {
+  const described = async (limits: Partial<Limits>, act: (turns: Turn[], time: Clock) => void, lines = 40) => {
+    const { scheduler, time } = schedulerWith(limits);
+    const turns = acquired(scheduler, lines);
+    await settle();
+    time.advance(1);
+    act(turns, time);
+    await settle();
+    return scheduler.describeProgress();
+  };
+  const nothing = (): void => {};
+  const endAll =
+    (retryAfterMs?: number) =>
+    (turns: Turn[]): void => {
+      for (const turn of turns.slice(0, 8)) end(turn, limited(retryAfterMs));
+    };
+
+  it.each<[string, Partial<Limits>, (turns: Turn[], time: Clock) => void, number?]>([
+    ['8 in flight, growing', { max: 64 }, nothing],
+    ['held at 8: --concurrency', {}, nothing],
+    ['held at 3: the service refuses more', {}, endAll()],
+    ['waiting 12 s: rate limited', {}, endAll(12_000)],
+    ['waiting 2 min: --rate', { rate: 1 / 120 }, nothing],
+    ['held at 1: --rate', { rate: 2 }, nothing],
+    ['held at 1: --max-total-tokens or --max-cost is near', { maxTotalTokens: 5 }, nothing],
+    [
+      'trying one request: could not connect to https://svc.test: refused',
+      {},
+      (turns, time) => {
+        end(turns[0], connectFailure());
+        time.advance(300);
+      },
+    ],
+    ['3 in flight', {}, nothing, 3],
+  ])('%s', async (text, limits, act, lines) => {
+    expect(await described(limits, act, lines)).toBe(text);
+  });
 });
 
 describe('a batch stops', () => {

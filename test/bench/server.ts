@@ -3,8 +3,10 @@ import { createServer, type ServerResponse } from 'node:http';
 /** Chunks of a stream that is read for its rate. */
 const CHUNKS = 50_000;
 
-// Milliseconds until a slow response.
-const SLOW = 20;
+// Milliseconds until a response, by the name in the body.
+const delays = { slow: 20, late: 500, full: 100 } as const;
+// As many of the last ones run at a time; others are refused.
+const ROOM = 32;
 
 /** A service that responds at once; the model of a chat selects the kind of response. */
 export interface BenchServer {
@@ -14,13 +16,21 @@ export interface BenchServer {
 
 /** Starts it on a free port of this machine. */
 export async function benchServer(): Promise<BenchServer> {
+  let running = 0;
   const server = createServer((request, response) => {
     if (request.url?.endsWith('/training-jobs')) return void request.resume().on('end', () => answer(response));
     const pieces: Buffer[] = [];
     request.on('data', (piece) => pieces.push(piece));
     request.on('end', () => {
       const body = Buffer.concat(pieces).toString();
-      if (body.includes('"slow"')) return void setTimeout(() => answer(response, idsIn(body)), SLOW);
+      const [name, delayMs] = Object.entries(delays).find(([one]) => body.includes(`"${one}"`)) ?? [];
+      if (name === 'full' && running >= ROOM) return void response.writeHead(429).end('{}');
+      if (name === 'full') running += 1;
+      if (delayMs !== undefined)
+        return void setTimeout(() => {
+          if (name === 'full') running -= 1;
+          answer(response, idsIn(body));
+        }, delayMs);
       if (!request.url?.endsWith('/chat/completions')) return answer(response, idsIn(body));
       response.writeHead(200, { 'Content-Type': 'text/event-stream' });
       if (body.includes('"many"')) many(response);

@@ -27,7 +27,8 @@ export function sizesText(sizes: Sizes): string {
   ].join('\n');
 }
 
-function aligned(rows: readonly (readonly string[])[]): string[] {
+/** Rows as lines; the first column is text, the others are figures. */
+export function aligned(rows: readonly (readonly string[])[]): string[] {
   const widths = rows.reduce<number[]>((most, row) => row.map((cell, at) => Math.max(cell.length, most[at] ?? 0)), []);
   return rows.map(
     (row) =>

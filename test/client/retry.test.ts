@@ -100,7 +100,7 @@ describe('retries', () => {
     const last = failing('rate_limited', {
       applied: 'no',
       attempts: 4,
-      issues: [{ path: 'start', at: '', message: 'too long' }],
+      issues: [{ path: 'start', message: 'too long' }],
       hint: 'later',
       retryAfterMs: 7,
     });

@@ -688,7 +688,7 @@ describe('a streamed chat', () => {
       stream(text('a'), finish(), event('{"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":4}}'), done),
       '-v',
     );
-    expect(stderr).toContain('finish reason stop; prompt_tokens 3, completion_tokens 4\n');
+    expect(stderr).toContain('prompt tokens: 3\ncompletion tokens: 4\nfinish reasons: stop\n');
     expect(stderr).toContain('> POST /v1/chat/completions\n');
     expect(stderr).toContain('> Authorization: Bearer [redacted]\n');
     expect(stderr).toContain('< 200\n');

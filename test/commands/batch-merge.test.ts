@@ -170,7 +170,7 @@ describe('outputs that do not belong together', () => {
     const unknown = await merge('1.jsonl', '2.jsonl');
     expect(unknown).toMatchObject({ code: 10, stderr: expect.stringContaining('1 missing up to line 4: line 3\n') });
     const part = await merge('2.jsonl');
-    expect(part).toMatchObject({ code: 10, stderr: expect.stringContaining('2 missing up to line 4: lines 1, 3') });
+    expect(part).toMatchObject({ code: 10, stderr: expect.stringContaining('3 missing up to line 4: lines 1-3') });
   });
 
   it.each([

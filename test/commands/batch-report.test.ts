@@ -106,6 +106,8 @@ describe('the cause of failures', () => {
     milliseconds: 1,
     response: undefined,
     received: {},
+    endedAtMs: undefined,
+    heldBy: undefined,
   } as const;
   const addFailures = (messages: readonly string[]) => {
     const statistics = createBatchStatistics();
@@ -172,7 +174,10 @@ it.each([
 ])('nouns agree with a count of %i', (count, texts) => {
   const report = createBatchReport('a');
   const { statistics } = report;
-  const facts = { status: 'failed', httpStatus: 400, milliseconds: 1, response: undefined, received: {} } as const;
+  const facts = {
+    ...{ status: 'failed' as const, httpStatus: 400, milliseconds: 1, response: undefined, received: {} },
+    ...{ endedAtMs: undefined, heldBy: undefined },
+  } as const;
   for (let line = 1; line <= count; line += 1) addResult(statistics, { ...facts, line, message: 'x', attempts: 2 });
   const tally = {
     ...createBatchCounts(),
@@ -326,7 +331,7 @@ describe('svc batch report', () => {
         page.on('request', (request) => request.url().startsWith('file:') || problems.push(request.url()));
         await page.goto(`file://${join(cwd, 'report.html')}`);
         expect(problems).toEqual([]);
-        expect(await page.locator('svg[role=img]').count()).toBe(4);
+        expect(await page.locator('svg[role=img]').count()).toBe(5);
         expect(await page.locator('dd').first().textContent()).toBe('30');
         expect(await page.locator('html').evaluate((root) => root.scrollWidth)).toBeLessThanOrEqual(360);
         expect(new Set((await page.evaluate(HEADER_LINES)) as number[])).toEqual(new Set([1]));
@@ -341,6 +346,40 @@ describe('svc batch report', () => {
     },
     60_000,
   );
+});
+
+it('svc batch report shows requests in flight and throughput over time, and what held them back', async () => {
+  const cwd = temporaryDirectory();
+  // From a second to another one, and what the request waited for.
+  const requests = [
+    [0, 4, undefined],
+    [0, 8, 'refusals'],
+    [4, 8, 'refusals'],
+    [8, 12, 'tides'],
+  ] as const;
+  const start = Date.UTC(2026, 0, 31);
+  const lines = requests.map(([from, to, held_by], at) => {
+    const head = { line: at + 1, id: null, status: 200, exit_code: 0, applied: 'yes', response: { id: 'r' } };
+    const ended_at = new Date(start + to * 1000).toISOString();
+    const checkpoint = { input: '0'.repeat(16), run: 'r', operation: '/call/start', shard: '1/1' };
+    return `${JSON.stringify({ ...head, attempts: 1, ms: (to - from) * 1000, ended_at, held_by, checkpoint })}\n`;
+  });
+  writeFileSync(join(cwd, 'out.jsonl'), lines.join(''));
+  const { over_time, held_back } = JSON.parse((await svc(['batch', 'report', 'out.jsonl', '--json'], { cwd })).stdout);
+  expect(held_back).toEqual({ refusals: 2, tides: 1 });
+  const slices: { in_flight: number; lines_per_second: number }[] = over_time;
+  expect(slices.map(({ in_flight }) => in_flight)).toEqual([2, 2, 2, 2, 2, 2, 2, 2, 1, 1, 1, 1, 0]);
+  expect(slices.map(({ lines_per_second }) => lines_per_second)).toEqual([0, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 1]);
+  expect(over_time[0]).toEqual({
+    ...{ from: '2026-01-31T00:00:00.000Z', seconds: 1 },
+    ...{ in_flight: 2, lines_per_second: 0, not_done_per_second: 0 },
+  });
+  const text = await svc(['batch', 'report', 'out.jsonl', '--format', 'text', '--html', 'page.html'], { cwd });
+  expect(text.stdout).toMatch(/\nRequests in flight\n +0 to 1 s +2 █+\n/);
+  expect(text.stdout).toMatch(/\nLines per second\n +0 to 1 s +0\n/);
+  const page = readFileSync(join(cwd, 'page.html'), 'utf8');
+  for (const part of ['<b>Requests in flight</b>', '>the service refuses more</td>', '>tides</td>', '>Held back by<'])
+    expect(page).toContain(part);
 });
 
 describe('a distribution', () => {

@@ -535,7 +535,8 @@ it('a training job is in the journal before it is in the job history', async () 
     cwd,
     env: { ...credentials, SVC_BASE_URL: url, SVC_DATA_DIR: cwd },
   });
-  await expect.poll(() => existsSync(inFlight) && readFileSync(inFlight, 'utf8')).toContain('{"sending":1,');
+  const journal = () => existsSync(inFlight) && readFileSync(inFlight, 'utf8');
+  await expect.poll(journal, { timeout: 20_000 }).toContain('{"sending":1,');
   rmSync(lock);
   expect((await running).code).toBe(0);
 });
@@ -833,8 +834,8 @@ describe('files that were not written by a batch', () => {
   it.each([
     ['out.jsonl', 'my only note'],
     ['out.jsonl', '{"my":"json"}'],
-    ['out.jsonl', '{"line":999999999999,"exit_code":0,"applied":"yes"}\n'],
-    ['out.jsonl', '{"line":50000001,"id":null,"status":200,"exit_code":0,"applied":"yes","response":{}}\n'],
+    ['out.jsonl', '{"line":9999999999999,"exit_code":0,"applied":"yes"}\n'],
+    ['out.jsonl', '{"line":1099511627777,"id":null,"status":200,"exit_code":0,"applied":"yes","response":{}}\n'],
     ['out.jsonl.journal', '{"my":"json"}\n', 13],
     ['out.jsonl.journal', 'my notes\n', 13],
   ])('%s with %j stays unchanged', async (name, text, exitCode = 12) => {
@@ -863,7 +864,7 @@ describe('shards', () => {
       lines('out-2-of-3.jsonl')
         .map(({ line }) => line)
         .sort(),
-    ).toEqual([11, 14, 17, 2, 20, 23, 5, 8]);
+    ).toEqual([10, 11, 12, 13, 14, 15, 16, 9]);
     expect(await run(['-o', 'x'], { env: { ...env, SVC_SHARD: 'auto' } })).toMatchObject({ code: 2 });
     expect(counts.size).toBe(23);
     expect([...counts.values()].filter((count) => count > 1)).toHaveLength(8);
@@ -876,11 +877,7 @@ describe('shards', () => {
     expect(entries(whole.stdout).map(({ line }) => line)).toEqual(Array.from({ length: 23 }, (_, at) => at + 1));
     const part = await merge('3.jsonl', '1.jsonl', '-o', 'all.jsonl', '--input', 'in.jsonl');
     expect(part.code).toBe(10);
-    expect(part.stderr).toContain(
-      '16 lines: 16 done, 0 failed, 0 unknown; 7 missing: lines 2, 5, 8, 11, 14, 17, 20, 23'
-        .replace('7 missing: lines 2, 5, 8, 11, 14, 17, 20, 23', '8 missing: lines 2, 5, 8, 11, 14, 17, 20, 23')
-        .replace('16 lines: 16', '15 lines: 15'),
-    );
+    expect(part.stderr).toContain('15 lines: 15 done, 0 failed, 0 unknown; 8 missing: lines 9-16\n');
     expect((await merge('none.jsonl')).code).toBe(12);
     expect((await merge()).code).toBe(2);
   });

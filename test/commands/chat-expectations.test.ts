@@ -168,7 +168,7 @@ describe('expectations', () => {
       'import sys,xml.etree.ElementTree as e\ns=e.parse(sys.argv[1]).getroot()[0]\nprint(s.get("tests"),s.get("failures"),s.get("errors"),[[c.tag for c in t] for t in s])';
     const { stdout: read, status } = spawnSync('python3', ['-c', script, join(cwd, 'junit.xml')], { encoding: 'utf8' });
     expect(status).toBe(0);
-    expect(read).toBe("3 1 1 [[], ['failure'], ['error']]\n");
+    expect(read).toBe("3 1 1 [['properties'], ['properties', 'failure'], ['error']]\n");
   });
 
   it('of a latency count the time of each line', async () => {

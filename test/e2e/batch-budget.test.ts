@@ -13,7 +13,12 @@ const LARGEST = 30;
 /** The tokens of each line differ by its number; each response waits a little, so that many requests are in flight. */
 const tokensOf = (line: number): number => 10 + ((line * 7) % (LARGEST - 9));
 
-async function runChats(flags: readonly string[], usageOf: (line: number) => object, status = 200) {
+async function runChats(
+  flags: readonly string[],
+  usageOf: (line: number) => object,
+  status = 200,
+  profile: readonly string[] = [],
+) {
   const cwd = temporaryDirectory();
   const lines = Array.from({ length: LINES }, (_, at) => `${JSON.stringify(chats.line(at + 1))}\n`);
   writeFileSync(join(cwd, 'in.jsonl'), lines.join(''));
@@ -31,7 +36,12 @@ async function runChats(flags: readonly string[], usageOf: (line: number) => obj
     }, 15);
   });
   const args = ['chat', '--batch', 'in.jsonl', '-o', 'out.jsonl', '--concurrency', '16', ...flags];
-  const end = await run(args, { cwd, env: { ...credentials, SVC_BASE_URL: url } });
+  const env = { ...credentials, SVC_CONFIG_DIR: cwd };
+  if (profile.length > 0) {
+    const stored = await run(['profile', 'set', 'work', '--base-url', url, ...profile], { cwd, env });
+    if (stored.code !== 0) return { ...stored, sent, most };
+  }
+  const end = await run(args, { cwd, env: profile.length > 0 ? env : { ...env, SVC_BASE_URL: url } });
   return { ...end, sent, most };
 }
 
@@ -88,6 +98,39 @@ describe('a limit of what a batch uses', () => {
     expect(code, stderr).toBe(0);
     expect(sent).toHaveLength(LINES);
     expect(stderr.match(/--max-cost did not count 120 responses without a cost/g)).toHaveLength(1);
+  });
+
+  it.each([
+    [
+      'those of a profile',
+      ['--profile', 'work'],
+      ['--price-prompt', '1000', '--price-completion', '1000'],
+      /--max-cost 0\.7 was reached: 0\.7/,
+    ],
+    [
+      'a flag before that of a profile',
+      ['--profile', 'work', '--price-prompt', '1000', '--price-completion', '1000'],
+      ['--price-prompt', '0', '--price-completion', '0.001'],
+      /--max-cost 0\.7 was reached: 0\.7/,
+    ],
+    [
+      'one of each',
+      ['--profile', 'work', '--price-completion', '1000'],
+      ['--price-prompt', '1000'],
+      /--max-cost 0\.7 was reached: 0\.7/,
+    ],
+    ['prices of 0', ['--profile', 'work'], ['--price-prompt', '0'], /cost: 0\n/],
+  ] as const)('uses the prices: %s', async (_, flags, stored, text) => {
+    const { code, stderr } = await runChats(['--max-cost', '0.7', ...flags], usage, 200, stored);
+    expect(stderr).toMatch(text);
+    expect(code).toBe(stored[1] === '0' && flags.length === 2 ? 0 : 10);
+  });
+
+  it('a price of a profile that is not an amount is an error', async () => {
+    const { code, stderr, sent } = await runChats(['--profile', 'work'], usage, 200, ['--price-prompt', 'free']);
+    expect(code, stderr).toBe(2);
+    expect(stderr).toContain('--price-prompt');
+    expect(sent).toEqual([]);
   });
 
   it.each([

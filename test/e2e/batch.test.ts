@@ -436,7 +436,7 @@ describe.runIf(hasTerminal)('on a terminal', () => {
     });
     expect(code, screen).toBe(0);
     expect(screen).toMatch(
-      /\d+ of (about )?30 lines \(\d+ %\), \d+\/s, \d+ s left, (up to )?\d+ in flight(, growing)?/,
+      /\d+ of (about )?30 lines \(\d+ %\), \d+\/s, \d+ s left, (\d+ in flight(, growing)?|held at \d+: --rate)/,
     );
     expect(screen).toContain('30 lines: 30 done');
   });

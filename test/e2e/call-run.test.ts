@@ -368,7 +368,7 @@ describe.skipIf(straceError)('the system calls of a record', () => {
     const steps = [
       `fsync\\(\\d+<${cwd}>`,
       `fsync\\(\\d+<${join(cwd, 'data')}>`,
-      `fsync\\(\\d+<${spool}/\\.[0-9a-f]{16}\\.json\\.\\d+\\.tmp>`,
+      `fsync\\(\\d+<${spool}/\\.[0-9a-f]{16}\\.json\\.[^/]+\\.tmp>`,
       'rename\\(',
       `fsync\\(\\d+<${spool}>`,
       'execve\\("[^"]*/true"',
@@ -380,7 +380,9 @@ describe.skipIf(straceError)('the system calls of a record', () => {
     const cwd = temporaryDirectory();
     const { status } = withFault({ name: 'rename', count: 1, paths: [] }, 'signal=KILL', words, '', cwd);
     expect(status).not.toBe(0);
-    expect(readdirSync(join(cwd, 'data/spool'))).toEqual([expect.stringMatching(/^\.[0-9a-f]{16}\.json\.\d+\.tmp$/)]);
+    expect(readdirSync(join(cwd, 'data/spool'))).toEqual([
+      expect.stringMatching(/^\.[0-9a-f]{16}\.json\.\d+\.[^/]+\.tmp$/),
+    ]);
     const { stdout } = await run(['call', 'flush', '--local'], { cwd });
     expect(JSON.parse(stdout)).toEqual({ sent: 0, remaining: 0, other_base_urls: 0, removed: 1 });
     expect(readdirSync(join(cwd, 'data/spool'))).toEqual([]);

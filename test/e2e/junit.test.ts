@@ -91,9 +91,12 @@ describe('a Markdown summary', () => {
 
 finish reasons: stop 9
 
-| Failure | Count | First |
+| Failed expectation | Count | First |
 |---|---|---|
-| expectation failed: --expect-text good: no match in "…" | 7 | a&#124;&#60;b&#62;&#42;, line 4, line 5, line 6, line 7, … |
+| expectation failed: --expect-text good: no match in "You said &#92;"bad&#92;": 1 word. This is svc's built-in model; it is for tests, not a real one." | 7 | a&#124;&#60;b&#62;&#42;, line 4, line 5, line 6, line 7, … |
+
+| Failed request | Count | First |
+|---|---|---|
 | the body is invalid; nothing was sent; in.jsonl:10:13 messages: must be an array, not 3 | 1 | line 10 |
 
 ### svc chat: 1 of 1 succeeded

@@ -116,12 +116,15 @@ function strayService(onRequest: (line: number) => Promise<unknown>) {
   const body = Buffer.from(JSON.stringify({ id: 'other', trace_id: 'other' }));
   const send: Send = async (request: HttpRequest): Promise<HttpResponse> => {
     const line = Number(/"p(\d+)"/.exec(String(request.body))?.[1]);
-    if (request.onStrayData) strays.set(line, request.onStrayData);
+    const strayData = new Promise<void>((settle) => {
+      strays.set(line, settle);
+    });
     await onRequest(line);
     const chunks = async function* () {
       yield body;
     };
-    return { status: 200, statusText: 'OK', headers: [['Content-Type', 'application/json']], body: chunks() };
+    const headers = [['Content-Type', 'application/json']] as const;
+    return { status: 200, statusText: 'OK', headers, body: chunks(), strayData };
   };
   return { send, strays };
 }

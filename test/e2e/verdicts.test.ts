@@ -296,6 +296,16 @@ describe('an error under status 200', () => {
     }
   });
 
+  it.each([
+    ['event: ping\ndata: {"type":"ping"}', 'unknown'],
+    ['data: {"choices":[],"prompt_filter_results":[]}', 'yes'],
+  ])('chat: after the event %j its code proves nothing', async (first, applied) => {
+    const body = `${first}\n\ndata: {"error":{"message":"slow down","code":429}}\n\n`;
+    const headers = { 'Content-Type': 'text/event-stream' };
+    const { requests, error } = await send('chat', { status: 200, body, headers });
+    expect([requests, error.exit_code, error.applied]).toEqual([1, 9, applied]);
+  });
+
   it.each(['schema', 'call', 'replace', 'train'] as const)('%s: is unknown and never retried', async (sent) => {
     const { requests, error } = await send(sent, { status: 200, body: '{"error":{"message":"m","code":429}}' });
     expect([requests, error.exit_code, error.applied, error.service_code]).toEqual([1, 11, 'unknown', '429']);

@@ -3,8 +3,8 @@ import { bodyChunks } from '../../src/http/body-chunks.ts';
 import type { ExchangeSignal, HttpRequest, HttpResponse, RequestBody, Send } from '../../src/http/message.ts';
 import {
   createDeadline,
-  createRequestProgress,
   noDeadline,
+  type RequestProgress,
   TimeLimitError,
   watchExchange,
 } from '../../src/http/time-limits.ts';
@@ -45,7 +45,7 @@ function pending(): {
 }
 
 function setup(time = clock(), deadline = noDeadline) {
-  const progress = createRequestProgress();
+  const progress: RequestProgress = { phase: 'nothing', sentBytes: 0, attempts: 0 };
   const wire = pending();
   const send = watchExchange(deadline, progress, time.after)(wire.send);
   return { time, progress, wire, send };

@@ -6,7 +6,7 @@ import { describeNetworkError, isInvalidResponseError } from '../../src/http/net
 import { openSocket } from '../../src/http/open-socket.ts';
 import { parseProxyUrl, proxyAuthorization, proxyForUrl } from '../../src/http/proxy.ts';
 import { collectBody } from '../../src/http/size-limits.ts';
-import { createRequestProgress, noDeadline, watchExchange } from '../../src/http/time-limits.ts';
+import { noDeadline, type RequestProgress, watchExchange } from '../../src/http/time-limits.ts';
 import { openHttpTransport } from '../../src/http/transport.ts';
 import { after } from '../support/clock.ts';
 import { bodyOf, httpAnswer, rawServer } from '../support/raw-server.ts';
@@ -17,7 +17,7 @@ function request(url: string, body: HttpRequest['body'] = Buffer.from('{}')): Ht
 }
 
 async function send(url: string, body?: HttpRequest['body'], env: Readonly<Record<string, string>> = {}) {
-  const progress = createRequestProgress();
+  const progress: RequestProgress = { phase: 'nothing', sentBytes: 0, attempts: 0 };
   const line = openHttpTransport({ proxy: parseProxyUrl(proxyForUrl(new URL(url), env)?.text ?? ':'), tls: {} });
   onTestFinished(() => line.close());
   try {
@@ -70,7 +70,9 @@ describe('the HTTP transport', () => {
     const address = tcp.address();
     const url = `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}`;
     for (let exchange = 0; exchange < 3; exchange += 1) {
-      const reply = await watchExchange(noDeadline, createRequestProgress(), after)(line.send)(request(url));
+      const reply = await watchExchange(noDeadline, { phase: 'nothing', sentBytes: 0, attempts: 0 }, after)(line.send)(
+        request(url),
+      );
       expect(reply.status).toBe(200);
       expect((await collectBody(reply.body, 1e9)).toString()).toBe('ok');
     }

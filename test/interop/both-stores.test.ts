@@ -8,7 +8,7 @@ import {
   openLocalService,
   openServiceStore,
 } from '../../src/local-service/open-local-service.ts';
-import { insertRows } from '../../src/local-service/store/row-query.ts';
+import { insertRows, select } from '../../src/local-service/store/row-query.ts';
 import { deleteFeedback, pruneStore } from '../../src/local-service/store/service-store.ts';
 import { noPostgres, type PostgresServer, postgresServer } from '../support/postgres.ts';
 import { temporaryDirectory } from '../support/svc.ts';
@@ -117,11 +117,11 @@ describe.each(stores)('a service on %s', (name, options) => {
     expect(await pruneStore(store, 130, signal)).toBe(3 * 130 + 1);
     expect(await pruneStore(store, 130, signal)).toBe(0);
     const counts = ['calls', 'feedback', 'chats', 'jobs', 'trajectories'].map(async (table) => {
-      const [row] = await store.readRows({ sql: `select count(*) as count from @${table}`, values: [] });
+      const [row] = await store.readRows(select({ count: 'count(*)' }, `from @${table}`, []));
       return Number(row?.count);
     });
     expect(await Promise.all(counts)).toEqual([10, 10, 10, 1, 150]);
-    const times = await store.readRows({ sql: 'select min(created_at) as oldest from @calls', values: [] });
+    const times = await store.readRows(select({ oldest: 'min(created_at)' }, 'from @calls', []));
     expect(Number(times[0]?.oldest)).toBe(130);
   });
 

@@ -56,7 +56,7 @@ const limit = 50;
 
 /** The statements of each query of the page, with the plan of the database. */
 async function plansOf(store: ServiceStore): Promise<readonly (readonly [sql: string, plan: string])[]> {
-  const statements = new Map<string, RowQuery>();
+  const statements = new Map<string, RowQuery<string>>();
   const readRows: ServiceStore['readRows'] = (query) => {
     statements.set(query.sql, query);
     return store.readRows(query);
@@ -95,9 +95,10 @@ async function plansOf(store: ServiceStore): Promise<readonly (readonly [sql: st
   expect(trajectories).toBe(50);
   const plans: [string, string][] = [];
   for (const { sql, values } of statements.values()) {
-    const explain = server && !(await isEmbedded(store)) ? 'explain' : 'explain query plan';
-    const rows = await store.readRows({ sql: `${explain} ${sql}`, values });
-    plans.push([sql, rows.map((row) => String(row['QUERY PLAN'] ?? row.detail)).join('\n')]);
+    const [explain, column] =
+      server && !(await isEmbedded(store)) ? ['explain', 'QUERY PLAN'] : ['explain query plan', 'detail'];
+    const rows = await store.readRows<string>({ sql: `${explain} ${sql}`, values, columns: [column ?? ''] });
+    plans.push([sql, rows.map((row) => String(row[column ?? ''])).join('\n')]);
   }
   return plans;
 }

@@ -292,9 +292,9 @@ describe.skipIf(!executablePath).each(stores)('the page in a browser, on %s', { 
     await page.getByRole('button', { name: 'Clear' }).click();
     await eventually(() => page.locator('.opener').count()).toBe(4);
     // Histograms of the numbers, with their limits.
-    expect(await page.locator('thead svg').first().getAttribute('aria-label')).toBe(
-      'score: 2 values in the rows below',
-    );
+    const charts = page.locator('thead svg');
+    const labels = ['duration_ms', 'exit_code', 'score'].map((name) => `${name}: 2 values in the rows below`);
+    expect(await charts.evaluateAll((all) => all.map((chart) => chart.getAttribute('aria-label')))).toEqual(labels);
     await page.goto(`${served.url}/#calls?op=grandchild`);
     await eventually(() => page.locator('td.main').allInnerTexts()).toEqual(['root 1 of 3 calls matches: grandchild']);
     await page.locator('.opener').click();

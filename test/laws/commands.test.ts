@@ -17,7 +17,7 @@ import { flagForms, flagGroup, flagTerm, optionKey } from '../../src/flag.ts';
 import { writeJson } from '../../src/json/write-json.ts';
 import { allOperations } from '../../src/operations/all-operations.ts';
 import { changesNothing, flagTarget } from '../../src/operations/operation.ts';
-import { resultFilters } from '../../src/results/output-format.ts';
+import { resultFilters } from '../../src/output/output-format.ts';
 import { run } from '../support/process.ts';
 import { svc, temporaryDirectory } from '../support/svc.ts';
 import { shellWords } from '../support/words.ts';

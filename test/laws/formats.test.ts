@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { allCommands } from '../../src/cli/all-commands.ts';
-import { type OutputFormat, resultFilters, resultKinds } from '../../src/results/output-format.ts';
+import { type OutputFormat, resultFilters, resultKinds } from '../../src/output/output-format.ts';
 import { type Result, svc, temporaryDirectory } from '../support/svc.ts';
 
 const formats = [...new Set(Object.values(resultKinds).flatMap((kind): readonly OutputFormat[] => kind.formats))];
@@ -30,6 +30,7 @@ const runs: { readonly [command: string]: readonly string[] } = {
   'log show': ['log', 'show', '1'],
   'log prune': ['log', 'prune', '--older-than', '30d'],
   'log clear': ['log', 'clear', '--yes'],
+  'batch index': ['batch', 'index', 'results.jsonl'],
   'batch merge': ['batch', 'merge', 'results.jsonl'],
   'batch report': ['batch', 'report', 'results.jsonl'],
   spec: ['spec', 'chat'],

@@ -2,9 +2,24 @@ import { spawn } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { darkTheme, lightTheme, renderChart, renderRecording, type TerminalFrame } from '../../scripts/render-svg.ts';
+import {
+  darkTheme,
+  lightTheme,
+  renderChart,
+  renderCourses,
+  renderRecording,
+  type TerminalFrame,
+} from '../../scripts/render-svg.ts';
+import { createConcurrencyLimit } from '../../src/batch/send/concurrency.ts';
 import { answerJson, countingServer } from '../support/counting-server.ts';
 import { cleanEnv, program, waitForExit } from '../support/process.ts';
+import {
+  type SimulatedClient,
+  type SimulatedService,
+  seededRandom,
+  simulate,
+  simulatedServices,
+} from '../support/simulated-service.ts';
 import { temporaryDirectory } from '../support/svc.ts';
 
 const root = new URL('../../', import.meta.url).pathname;
@@ -74,6 +89,54 @@ it('the chart shows each row of docs/internals/performance.md', async () => {
   await expect(renderChart(title, bars, lightTheme)).toMatchFileSnapshot(`${root}docs/pictures/benchmark-light.svg`);
   await expect(renderChart(title, bars, darkTheme)).toMatchFileSnapshot(`${root}docs/pictures/benchmark-dark.svg`);
 });
+
+it('the chart of concurrency shows what a batch finds at four simulated services', async () => {
+  const names = [
+    '500 ms, 200 at a time',
+    '20 ms, 6 at a time',
+    '500 ms, a queue behind 32',
+    '500 ms, 64 at a time, then 32',
+  ];
+  const panels = names.map((name) => {
+    const service = simulatedServices.find((one) => one.name === name);
+    return { label: name, best: service?.best ?? 0, values: service ? courseAt(service.create()) : [] };
+  });
+  expect(Math.min(...panels.map(({ values }) => values.length))).toBe(SECONDS * SAMPLES_PER_SECOND);
+  const title = 'Requests in flight; dashed: the best fixed number';
+  for (const [name, theme] of [
+    ['light', lightTheme],
+    ['dark', darkTheme],
+  ] as const) {
+    const picture = renderCourses(title, panels, `${SECONDS} s`, theme);
+    await expect(picture).toMatchFileSnapshot(`${root}docs/pictures/concurrency-${name}.svg`);
+  }
+});
+
+const SECONDS = 60;
+const SAMPLES_PER_SECOND = 4;
+
+/** The limit of a batch with endless lines, which is the number of its requests in flight, after each quarter of a second. */
+function courseAt(service: SimulatedService): number[] {
+  const limit = createConcurrencyLimit({ initial: 8, max: 256, maxHold: 'safe' }, seededRandom(1));
+  const values: number[] = [];
+  const sample = (now: number): void => {
+    while (values.length < (now * SAMPLES_PER_SECOND) / 1000) values.push(limit.current());
+  };
+  const client: SimulatedClient = {
+    current: limit.current,
+    onResponse: (now, startedAt, isFull) => {
+      sample(now);
+      limit.onResponse(now, startedAt, isFull);
+    },
+    onOverload: (now, retryAfterMs) => {
+      sample(now);
+      limit.onOverload(now, retryAfterMs);
+    },
+  };
+  simulate(service, [client], 0, SECONDS * 1000);
+  sample(SECONDS * 1000);
+  return values.slice(0, SECONDS * SAMPLES_PER_SECOND);
+}
 
 function killOnce(cwd: string): void {
   const file = join(cwd, 'pid');

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { parseJsonPath } from '../../src/json/json-node.ts';
+import { formatPlace } from '../../src/output/failure-text.ts';
 import { lintKindNames } from '../../src/reports/lint/lint-kinds.ts';
 import { createLinter, type LintResult } from '../../src/reports/lint/linter.ts';
 import { standardDeviation } from '../../src/reports/lint/summary.ts';
@@ -15,7 +16,8 @@ async function linted(text: string, groupBy?: string, size = 1024): Promise<Lint
   return lint.finish();
 }
 
-const findingsIn = ({ findings }: LintResult['summary']) => lintKindNames.flatMap(findings.examplesOf);
+const findingsIn = ({ findings }: LintResult['summary']) =>
+  lintKindNames.flatMap(findings.examplesOf).map((finding) => ({ ...finding, at: formatPlace(finding.at) }));
 
 const token = (id: number | string): string => `{"token":"${id}","logprob":-0.5}`;
 const choices = `"messages_and_choices":[{"role":"user","content":"x"},{"message":{"role":"assistant"},"finish_reason":"stop","logprobs":{"content":[${token('token_id:17')}]}}]`;
@@ -154,7 +156,7 @@ describe('lint finds', () => {
       },
     ]);
     expect(problems).toMatchObject([
-      { at: `f:2:${column}`, message: expect.stringContaining(`${word} is not a JSON number`) },
+      { at: { label: 'f', line: 2, column }, message: expect.stringContaining(`${word} is not a JSON number`) },
     ]);
     expect([summary.trajectories, summary.rewards.count, summary.rewards.max]).toEqual([5, 4, '2']);
   });
@@ -185,7 +187,10 @@ describe('what is wrong', () => {
     const { problems, summary } = await linted(text);
     expect(
       problems.map(({ at, message }) =>
-        `${at} ${message}`.replace(wanted[0]?.includes(':N ') ? /:\d+ / : '', wanted[0]?.includes(':N ') ? ':N ' : ''),
+        `${formatPlace(at)} ${message}`.replace(
+          wanted[0]?.includes(':N ') ? /:\d+ / : '',
+          wanted[0]?.includes(':N ') ? ':N ' : '',
+        ),
       ),
     ).toEqual(wanted.map((line) => expect.stringContaining(line)));
     expect(findingsIn(summary)).toEqual([]);
@@ -196,7 +201,7 @@ describe('what is wrong', () => {
     await lint.read('bad', piecesOf(`${beside(run('0'))}${group(run('1'), '{"reward":x}', 'y')}`, 99), 'groups');
     await lint.read('good', piecesOf(group(run('0'), run('0')), 99), 'groups');
     const { problems, summary } = lint.finish();
-    expect(problems.map(({ at }) => at)).toEqual([expect.stringMatching(/^bad:1:\d+$/)]);
+    expect(problems.map(({ at }) => formatPlace(at))).toEqual([expect.stringMatching(/^bad:1:\d+$/)]);
     expect(findingsIn(summary).map(({ kind, path }) => `${kind} ${path}`)).toEqual([
       'zero-variance trajectory_groups[2]',
     ]);
@@ -204,7 +209,7 @@ describe('what is wrong', () => {
 
   it('is checked as when it is sent', async () => {
     const { problems } = await linted(beside(run('"1"', ',"rewrd":2')));
-    expect(problems.map(({ level, at, path }) => `${level} ${at} ${path}`)).toEqual([
+    expect(problems.map(({ level, at, path }) => `${level} ${formatPlace(at)} ${path}`)).toEqual([
       'error f:1:28 trajectory_groups[0].trajectories[0].reward',
       expect.stringMatching(/^warning f:1:\d+ trajectory_groups\[0\]\.trajectories\[0\]\.rewrd$/),
     ]);
@@ -227,7 +232,9 @@ describe('single trajectories', () => {
 
   it('that lack the value are counted', async () => {
     const { problems } = await linted(`${alone('1', '1')}\n${run('1')}`, 'metadata.task');
-    expect(problems).toMatchObject([{ at: 'f:2:1', message: expect.stringContaining('has no metadata.task') }]);
+    expect(problems).toMatchObject([
+      { at: { label: 'f', line: 2, column: 1 }, message: expect.stringContaining('has no metadata.task') },
+    ]);
   });
 });
 

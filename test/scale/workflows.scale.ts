@@ -1,36 +1,62 @@
 import { spawn } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
 import { join } from 'node:path';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { answerJson, countingServer } from '../support/counting-server.ts';
 import { figure } from '../support/figure.ts';
-import { inShell, waitForExit } from '../support/process.ts';
-import { temporaryDirectory } from '../support/svc.ts';
-import { expectComplete, prepareWorkplace, recipe, until } from './recipes.ts';
+import { waitForExit } from '../support/process.ts';
+import { prepareWorkplace, recipe, until } from './recipes.ts';
 
-it('the recipe for object stores is complete, with a task that is stopped in the middle', async () => {
+it('the recipe for object stores is complete, with tasks that are stopped in the middle', async () => {
   const workplace = await prepareWorkplace(400, 50);
-  const { cwd, lines, seen } = workplace;
-  const bin = temporaryDirectory();
-  // The part of the command that the recipe uses, on a directory: `aws s3 cp` between a pipe and an object.
-  const aws = 'from=$3 to=$4\n[ "$to" = - ] && exec cat "${from#s3://}"\nexec cat > "${to#s3://}"';
-  writeFileSync(join(bin, 'aws'), `#!/bin/sh\n${aws}\n`, { mode: 0o755 });
-  const env = { ...workplace.env, PATH: `${bin}:${workplace.env.PATH}` };
-  const prepare = await inShell('mkdir bucket && mv prompts.jsonl bucket', { cwd, env });
-  expect(prepare.code).toBe(0);
-  const first = spawn('bash', ['-c', recipe('Object stores')], { cwd, env });
-  const end = waitForExit(first);
-  await until(() => seen() > lines / 3);
-  process.kill(workplace.processes().at(-1) ?? 0, 'SIGTERM');
-  expect((await end).code).not.toBe(0);
-  const seenAtStop = seen();
-  expect(seenAtStop).toBeLessThan(lines);
-  const { code, stderr } = await waitForExit(spawn('bash', ['-c', recipe('Object stores')], { cwd, env }));
-  expect(code, stderr).toBe(0);
-  writeFileSync(join(cwd, 'all.jsonl'), readFileSync(join(cwd, 'bucket/all.jsonl')));
-  expectComplete(workplace);
-  figure(`object stores: ${lines} lines through pipes, stopped after ${seenAtStop}: 0 lost, 0 twice`);
+  const { cwd, lines, server } = workplace;
+  const objects = await openObjectStore(readFileSync(join(cwd, 'prompts.jsonl')));
+  const [tasks, results] = [4, [] as string[]];
+  for (let shard = 1; shard <= tasks; shard += 1) {
+    const task = join(cwd, `task-${shard}`);
+    mkdirSync(task);
+    const urls = { INPUT: `${objects.url}/input`, OUTPUT: `${objects.url}/${shard}` };
+    const env = { ...workplace.env, ...urls, SIZE: `${objects.size}`, SHARD: `${shard}`, SHARDS: `${tasks}` };
+    const seenBefore = workplace.seen();
+    const first = waitForExit(spawn('bash', ['-c', recipe('Object stores')], { cwd: task, env }));
+    await until(() => workplace.seen() > seenBefore + lines / tasks / 3);
+    process.kill(workplace.processes().at(-1) ?? 0, 'SIGTERM');
+    expect((await first).code).not.toBe(0);
+    expect(objects.stored.has(`/${shard}`)).toBe(false);
+    const { code, stderr } = await waitForExit(spawn('bash', ['-c', recipe('Object stores')], { cwd: task, env }));
+    expect(code, stderr).toBe(0);
+    results.push(...(objects.stored.get(`/${shard}`) ?? '').trim().split('\n'));
+  }
+  expect(results.map((line) => JSON.parse(line).response.id)).toEqual(
+    Array.from({ length: lines }, (_, at) => `prompt-${at + 1}`),
+  );
+  expect([...server.counts.values()].every((count) => count === 1)).toBe(true);
+  figure(`object stores: ${lines} lines by range in ${tasks} tasks, each stopped: 0 lost, 0 twice`);
 });
+
+// A store of one object, which is read by range, and of what is put there.
+async function openObjectStore(input: Buffer) {
+  const stored = new Map<string, string>();
+  const server = createServer((request, response) => {
+    if (request.method === 'PUT') {
+      const chunks: Buffer[] = [];
+      request.on('data', (chunk) => chunks.push(chunk));
+      request.on('end', () => {
+        stored.set(request.url ?? '', Buffer.concat(chunks).toString());
+        response.end();
+      });
+      return;
+    }
+    const [, first, last] = /^bytes=(\d+)-(\d+)$/.exec(request.headers.range ?? '') ?? [];
+    response.writeHead(206).end(input.subarray(Number(first), Number(last) + 1));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void server.close());
+  const address = server.address();
+  const port = typeof address === 'object' ? address?.port : undefined;
+  return { url: `http://127.0.0.1:${port}`, size: input.length, stored };
+}
 
 it('the step of Airflow and Dagster fails for good, or can be retried, by the exit code', async () => {
   const { cwd, env, lines } = await prepareWorkplace(60, 1);

@@ -133,3 +133,33 @@ export function pausingService(): SimulatedService {
     at(freeAt, () => end(true));
   };
 }
+
+const steady = (capacity: number) => (): number => capacity;
+const after =
+  (before: number, later: number) =>
+  (now: number): number =>
+    now < 20_000 ? before : later;
+
+/** The services that the limit is measured with, and the best fixed number at each. */
+export const simulatedServices: readonly {
+  readonly name: string;
+  readonly best: number;
+  readonly create: () => SimulatedService;
+}[] = [
+  { name: '1 ms, 1 at a time', best: 1, create: () => refusingService(1, steady(1)) },
+  { name: '20 ms, 6 at a time', best: 6, create: () => refusingService(20, steady(6)) },
+  { name: '20 ms, a queue behind 6', best: 6, create: () => queueingService(20, steady(6)) },
+  { name: '500 ms, 1 at a time', best: 1, create: () => refusingService(500, steady(1)) },
+  { name: '500 ms, 6 at a time', best: 6, create: () => refusingService(500, steady(6)) },
+  { name: '500 ms, 32 at a time', best: 32, create: () => refusingService(500, steady(32)) },
+  { name: '500 ms, 200 at a time', best: 200, create: () => refusingService(500, steady(200)) },
+  { name: '500 ms, a queue behind 32', best: 32, create: () => queueingService(500, steady(32)) },
+  { name: '20 ms, 100 per second', best: 2, create: () => ratedService(20, 100, 20) },
+  { name: '500 ms, 64 at a time, then 32', best: 32, create: () => refusingService(500, after(64, 32)) },
+  { name: '100 ms, 32 at a time, then 64', best: 64, create: () => refusingService(100, after(32, 64)) },
+  {
+    name: '500 ms, 32 at a time, a stall of 20 s',
+    best: 32,
+    create: () => refusingService(500, steady(32), { from: 5000, to: 25_000 }),
+  },
+];

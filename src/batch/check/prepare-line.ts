@@ -13,7 +13,7 @@ import {
 } from '../../body/draft.ts';
 import { applyFlags, applyShorthands } from '../../body/flag-edits.ts';
 import type { BodyInputs } from '../../body/input-reader.ts';
-import { emptyBodyJson, isIssue, type JsonSource, locationInSource, objectIssue } from '../../body/json-source.ts';
+import { emptyBodyJson, isIssue, type JsonSource, objectIssue, placeInSource } from '../../body/json-source.ts';
 import type { Settings } from '../../client/resolve-settings.ts';
 import type { Context } from '../../context.ts';
 import { type Failure, type Issue, usageFailure } from '../../errors.ts';
@@ -39,7 +39,7 @@ import {
   startOffset,
 } from '../../json/json-node.ts';
 import { parseJson } from '../../json/parse-json.ts';
-import { createPositionLookup, formatPosition, positionAt } from '../../json/utf8.ts';
+import { createPositionLookup, positionAt } from '../../json/utf8.ts';
 import { flagTarget, type Operation, type Shorthand } from '../../operations/operation.ts';
 import type { TraceParent } from '../../trace/trace-context.ts';
 import type { SentLine } from '../store/line-table.ts';
@@ -213,7 +213,7 @@ function isOmitted(shorthand: Shorthand | undefined, object: JsonNode | undefine
 
 function readLine(line: InputLine, label: string): JsonSource | Issue {
   const { number, bytes, problem = 'the line exceeds the size limit of a body', isRow } = line;
-  const at = isRow ? formatPosition(label, { line: number, column: 0 }) : `${label}:${number}`;
+  const at = { label, line: number, ...(isRow ? { column: 0 } : {}) };
   if (!bytes) return { path: '', at, message: problem };
   try {
     return createLineSource(parseJson(bytes), label, line);
@@ -221,7 +221,7 @@ function readLine(line: InputLine, label: string): JsonSource | Issue {
     if (!(error instanceof JsonError)) throw error;
     const { column } = positionAt(bytes, error.offset);
     const hint = number === 1 && !isRow ? firstLineHint(error, label) : '';
-    return { path: '', at: isRow ? at : `${at}:${column}`, message: `invalid JSON: ${error.message}${hint}` };
+    return { path: '', at: { column, ...at }, message: `invalid JSON: ${error.message}${hint}` };
   }
 }
 
@@ -253,7 +253,7 @@ function openEnvelope(source: JsonSource, body: JsonNode, line: InputLine, { pat
   const [url, method] = [getMember(root, 'url'), getMember(root, 'method')];
   const issueAt = (node: JsonNode, message: string): Issue => ({
     path: '',
-    at: locationInSource(source, node),
+    at: placeInSource(source, node),
     message,
   });
   if (method && firstStringMember(root, 'method') !== 'POST') return issueAt(method, 'the method must be "POST"');

@@ -7,7 +7,7 @@ import { Failure } from '../../errors.ts';
 import { fileFailure, withFileFailure } from '../../files/file-errors.ts';
 import { openSpool } from '../../files/file-replacement.ts';
 import { openInputFile, unreadableInputFailure } from '../../files/read-input.ts';
-import { type InputLine, splitLines } from '../../files/split-lines.ts';
+import { type InputLine, type LineStart, splitLines } from '../../files/split-lines.ts';
 import { createDeadline } from '../../http/time-limits.ts';
 import { CARRIAGE_RETURN, SPACE, TAB } from '../../json/json-bytes.ts';
 import { hasByteOrderMark } from '../../json/utf8.ts';
@@ -27,24 +27,26 @@ export function isEmptyLine({ number, bytes }: InputLine): boolean {
   return text?.every((byte) => byte === SPACE || byte === TAB || byte === CARRIAGE_RETURN) ?? false;
 }
 
-export type LineSplitter = (chunks: AsyncIterable<Uint8Array>) => AsyncIterable<InputLine>;
+export type LineSplitter = (chunks: AsyncIterable<Uint8Array>, start?: LineStart) => AsyncIterable<InputLine>;
 
 /** The lines as they are; those above `maxLineBytes` have no bytes. With a label, a JSON array is a Failure `body`. */
 export function lineSplitter(maxLineBytes: number, label?: string): LineSplitter {
-  return (chunks) => splitLines(label === undefined ? chunks : rejectJsonArray(chunks, label), maxLineBytes);
+  return (chunks, start) =>
+    start === undefined && label !== undefined
+      ? splitLines(rejectJsonArray(chunks, label), maxLineBytes)
+      : splitLines(chunks, maxLineBytes, undefined, start);
 }
 
 /** Failure `body` for a file in which svc finds nothing to send. */
 export function emptyInputFailure(what: 'lines' | 'rows', path: string, found: string): Failure {
   return new Failure('body', `there are no ${what} in ${path}: ${found}`, {
     hint: what === 'lines' ? 'write one JSON body per line' : 'write one row per record, after a header in a table',
-    applied: 'no',
   });
 }
 
 /** The same chunks. Throws Failure `body` for JSON in an array, which would be an error in every line. */
 export async function* rejectJsonArray(
-  chunks: AsyncIterable<Uint8Array>,
+  chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
   path: string,
 ): AsyncGenerator<Uint8Array, undefined> {
   let isStart = true;
@@ -53,7 +55,6 @@ export async function* rejectJsonArray(
     if (first === '[')
       throw new Failure('body', `${path} is a JSON array, not JSON Lines`, {
         hint: `write one value per line: jq -c '.[]' ${path === 'stdin' ? '' : `${shellWord(path)} `}> lines.jsonl`,
-        applied: 'no',
       });
     isStart &&= first === undefined;
     yield chunk;
@@ -84,7 +85,7 @@ export async function openBatchInput(
       limitInputTime(label, signal, runtime, createDeadline(limits.totalMs, runtime)),
       limits,
     );
-  if (displayPath === '-') return createInput('stdin', undefined, async () => runtime.stdin, split, copy);
+  if (displayPath === '-') return createInput('stdin', undefined, async () => runtime.stdin, split, { copy });
   const path = resolve(runtime.cwd, displayPath);
   const totalBytes = await withFileFailure(`read ${displayPath}`, async () => {
     const found = await stat(path);
@@ -98,7 +99,8 @@ export async function openBatchInput(
     const { stream } = await openInputFile(path, displayPath, limit.signal);
     return stream.once('readable', limit.cancel).once('close', limit.cancel);
   };
-  return createInput(displayPath, totalBytes, openStream, split, copy);
+  const file = totalBytes === undefined ? undefined : { path, split };
+  return createInput(displayPath, totalBytes, openStream, split, { copy, file });
 }
 
 async function copyInput(
@@ -123,12 +125,21 @@ async function copyInput(
   }
 }
 
-function createInput(
+interface InputSource {
+  readonly copy?: (label: string, source: Readable, directory: string, signal: AbortSignal) => Promise<FileHandle>;
+  /** A regular file, of which a shard reads only its part. */
+  readonly file?: { readonly path: string; readonly split: LineSplitter } | undefined;
+  /** The first byte of a part. */
+  readonly start?: number;
+}
+
+/** An input of lines; each reading opens a stream. */
+export function createInput(
   label: string,
   totalBytes: number | undefined,
   openStream: (signal: AbortSignal) => Promise<Readable>,
   split: LineSplitter,
-  copyTo?: (label: string, source: Readable, directory: string, signal: AbortSignal) => Promise<FileHandle>,
+  { copy: copyTo, file, start }: InputSource = {},
 ) {
   let stream: Readable | undefined;
   let copy: FileHandle | undefined;
@@ -145,7 +156,10 @@ function createInput(
   };
   return {
     label,
-    /** The size of a file; unknown for pipes. */
+    file,
+    /** Set for a part of a file, which has the lines of one shard alone. */
+    start,
+    /** The size of a file or a part; unknown for pipes. */
     totalBytes,
     /** Each reading begins at the start; a pipe can be read once, unless it is kept. Throws Failure `local_file`. */
     lines: { [Symbol.asyncIterator]: readLines },

@@ -28,7 +28,7 @@ const MIN_HEAD_BYTES = 8;
 
 function rejectHead(head: Buffer, path: string): void {
   const { name, hint } = foreignFormat(head) ?? {};
-  if (name !== undefined) throw new Failure('body', `${path} is ${name}`, { hint, applied: 'no' });
+  if (name !== undefined) throw new Failure('body', `${path} is ${name}`, { hint });
   if (/^(?:fffe|feff)/.test(head.toString('hex', 0, 2))) throw encodingFailure(path, 'UTF-16');
   const [first, second, third, fourth] = head;
   if (second === 0 && fourth === 0) throw encodingFailure(path, 'UTF-16LE');
@@ -72,5 +72,5 @@ function encodingFailure(path: string, encoding: string): Failure {
     ? `convert it: ${command} -o ${shellWord(target)} ${shellWord(path)}`
     : `pipe it through: ${command}`;
   const name = encoding.startsWith('UTF-16') ? 'UTF-16' : 'probably Windows-1252';
-  return new Failure('body', `${path} is not UTF-8, but ${name}`, { hint, applied: 'no' });
+  return new Failure('body', `${path} is not UTF-8, but ${name}`, { hint });
 }

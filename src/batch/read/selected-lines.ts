@@ -18,14 +18,14 @@ interface LineObserver {
 
 /** The lines of `--shard`, `--sample` and `--limit`, for checking, comparing and sending; a line left out keeps its earlier result. */
 export async function* selectedLines(
-  { lines }: BatchInput,
+  { lines, start }: BatchInput,
   { shard, limit = Number.POSITIVE_INFINITY, sampledLines }: LineSelection,
   { onRead, onEmpty, onEnd }: LineObserver = {},
 ): AsyncGenerator<InputLine> {
   let count = 0;
   for await (const line of lines) {
     onRead?.(line);
-    if (!isInShard(line.number, shard)) continue;
+    if (start === undefined && !isInShard(line.number, shard)) continue;
     if (isEmptyLine(line)) onEmpty?.(line);
     else if (!sampledLines || sampledLines.has(line.number)) {
       yield line;

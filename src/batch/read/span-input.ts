@@ -53,7 +53,7 @@ export function spanSplitter(label: string, onSkipped: (text: string) => Promise
       }
       if (problem === undefined) continue;
       const message = `is not OTLP/JSON of traces: ${problem}`;
-      if (number === 0) throw new Failure('body', `${label}:${line} ${message}`, { hint: EXPORT_HINT, applied: 'no' });
+      if (number === 0) throw new Failure('body', `${label}:${line} ${message}`, { hint: EXPORT_HINT });
       yield toLine({ bytes: undefined, problem: `line ${line} of the file ${message}` });
     }
     const counts = [...skipped]
@@ -62,7 +62,6 @@ export function spanSplitter(label: string, onSkipped: (text: string) => Promise
     if (number === 0)
       throw new Failure('body', `no spans in ${label}${counts && `: it has ${counts}`}`, {
         hint: EXPORT_HINT,
-        applied: 'no',
       });
     if (counts !== '') await onSkipped(`${label}: skipped ${counts}, which have no spans`);
   };

@@ -79,7 +79,7 @@ export async function openTable(
       if ('problem' in record) {
         const place = row === 0 ? 'the header' : `row ${row}`;
         const message = `${path} is not valid CSV: ${place}, column ${record.column}: ${record.problem}`;
-        throw new Failure('body', message, { hint: QUOTE_HINT, applied: 'no' });
+        throw new Failure('body', message, { hint: QUOTE_HINT });
       }
       const { cells, end, next } = record;
       const raw = text.slice(at, end);

@@ -33,121 +33,173 @@ export function createAvailability(
   { onOutage, onRecovery, onGiveUp }: AvailabilityHooks,
 ) {
   const canWaitForService = maxOutageMs > 0;
-  const maxOutage = `${maxOutageMs / 1000} s${outageFlag && ` (${outageFlag})`}`;
-  let notBefore = 0;
-  let outage: Failure | undefined;
-  let hasConnected = false;
-  let hasGivenUp = false;
-  let failedProbes = 0;
-  let refusedRounds = 0;
-  let refusedSince: number | undefined;
-  let serviceFailures = 0;
-  let failedTrials = 0;
-  let nextTrialAt = 0;
-  let skippedRetries = 0;
+  const wait = createWait({ maxOutageMs, outageFlag }, elapsed, onGiveUp);
   // Attempts that started before say nothing about a probe.
   let lastFailureAt = Number.NEGATIVE_INFINITY;
   let lastReason = '';
-  let cancelOutage = (): void => {};
-
-  const giveUp = (reason: string): void => {
-    if (hasGivenUp) return;
-    cancelOutage();
-    hasGivenUp = true;
-    onGiveUp(reason);
-  };
-  const waitFor = (milliseconds: number): void => {
-    notBefore = Math.max(notBefore, elapsed() + milliseconds);
-  };
-  // The next probe may be later than the end of the time.
-  const giveUpAt = (end: number): void => {
-    const remainingMs = end - elapsed();
-    if (remainingMs > 0) cancelOutage = after(remainingMs, () => giveUpAt(end));
-    else if (outage) {
-      const { url = '', reason } = outage.facts;
-      giveUp(`could not connect for ${maxOutage} to ${new URL(url).origin}: ${reason}`);
+  const outage = createOutage(wait, after, onOutage);
+  const refusals = createRefusals(wait);
+  const trials = createTrials(wait, canWaitForService && !isFailFast);
+  const isProbing = (): boolean => outage.isActive() || trials.isActive();
+  const onContact = (failure: Failure | undefined, startedAt: number, isFirstOfRound: boolean): void => {
+    const wasProbing = isProbing();
+    outage.end();
+    if (failure && isServiceFailure(failure)) trials.add(failure, startedAt);
+    else if (failure?.code !== 'rate_limited') {
+      trials.end();
+      if (wasProbing) onRecovery();
     }
+    if (failure && isProvenRefusal(failure)) refusals.add(failure, isFirstOfRound);
+    else if (!failure) refusals.end();
+    wait.waitFor(failure?.facts.retryAfterMs ?? 0);
   };
-  const onFailedConnect = (failure: Failure, isFirstOfRound: boolean): void => {
-    const isFirst = outage === undefined;
-    outage = failure;
-    const { isPermanent, isTimedOut, status } = failure.facts;
-    // A proxy that responds has no outage.
-    if (isPermanent && !isTimedOut && (!hasConnected || status === 407)) giveUp(failure.message);
-    else if (isFirst && !hasGivenUp) {
-      onOutage(failure, maxOutage);
-      giveUpAt(elapsed() + maxOutageMs);
-    }
-    if (isFirstOfRound) failedProbes += 1;
-    waitFor(Math.min(MAX_PROBE_INTERVAL_MS, MIN_PROBE_INTERVAL_MS * 2 ** (failedProbes - 1)));
-  };
-  // Lines that are refused with a proof wait, until no request got through for `maxOutageMs`.
-  const onRefusal = (failure: Failure, isFirstOfRound: boolean): void => {
-    refusedSince ??= elapsed();
-    if (isFirstOfRound) {
-      refusedRounds += 1;
-      waitFor(Math.min(MAX_PROBE_INTERVAL_MS, MIN_REFUSAL_PAUSE_MS * 2 ** (refusedRounds - 1)));
-    }
-    if (canWaitForService && elapsed() - refusedSince > maxOutageMs)
-      giveUp(`the service refused every request for ${maxOutage}: ${failure.message}`);
-  };
-  const isTrying = (): boolean => canWaitForService && !isFailFast && serviceFailures >= MAX_SERVICE_FAILURES;
-  const onServiceFailure = (failure: Failure, startedAt: number): void => {
-    serviceFailures += 1;
-    // Requests that were in flight when the row was complete are no trials.
-    if (!isTrying() || startedAt < nextTrialAt) return;
-    if (nextTrialAt > 0) failedTrials += 1;
-    const waitMs = Math.min(MAX_TRIAL_INTERVAL_MS, MIN_TRIAL_INTERVAL_MS * 2 ** failedTrials);
-    nextTrialAt = elapsed() + waitMs;
-    if (failedTrials >= MAX_TRIALS)
-      giveUp(`the service failed ${serviceFailures} requests in a row, the last with: ${failure.message}`);
-    else waitFor(waitMs);
-  };
-  const onUp = (): void => {
-    const wasDown = outage !== undefined || isTrying();
-    serviceFailures = 0;
-    failedTrials = 0;
-    nextTrialAt = 0;
-    if (wasDown) onRecovery();
-  };
-
   return {
     /** The time, by `elapsed`, before which no request may be sent. */
-    notBefore: () => notBefore,
+    notBefore: wait.notBefore,
     /** True while at most one request may be in flight, to find out if the service can be used. */
-    isProbing: () => outage !== undefined || isTrying(),
+    isProbing,
     /** What the service did last that keeps requests waiting. */
     reason: () => lastReason,
-    onAttemptEnd: (failure: Failure | undefined, startedAt: number): void => {
+    /** Counts an attempt that ended while so many requests were in flight, its own included. */
+    onAttemptEnd: (failure: Failure | undefined, startedAt: number, inFlight: number): void => {
       const isFirstOfRound = startedAt >= lastFailureAt;
       if (failure && isFirstOfRound) lastFailureAt = elapsed();
       if (failure)
         lastReason = failure.code === 'rate_limited' ? 'rate limited' : (failure.facts.summary ?? failure.message);
-      if (failure && canWaitForService && isConnectFailure(failure)) {
-        onFailedConnect(failure, isFirstOfRound);
-        return;
-      }
-      if (failure && isServiceFailure(failure)) onServiceFailure(failure, startedAt);
-      else if (failure?.code !== 'rate_limited') onUp();
-      hasConnected = true;
-      outage = undefined;
-      cancelOutage();
-      failedProbes = 0;
-      if (failure && isProvenRefusal(failure)) onRefusal(failure, isFirstOfRound);
-      else if (!failure) [refusedSince, refusedRounds] = [undefined, 0];
-      waitFor(failure?.facts.retryAfterMs ?? 0);
+      if (failure && canWaitForService && isConnectFailure(failure)) outage.add(failure, isFirstOfRound, inFlight);
+      else onContact(failure, startedAt, isFirstOfRound);
     },
     /** False for a failure of a service that leaves no hope for retries. */
-    canRetry: (failure: Failure): boolean => {
-      if (serviceFailures < MAX_SERVICE_FAILURES || !isServiceFailure(failure)) return true;
+    canRetry: (failure: Failure): boolean => !isServiceFailure(failure) || trials.canRetry(),
+    skippedRetries: trials.skippedRetries,
+    /** True for a failure after which a line waits for the service, without using up a retry. */
+    canWait: (failure: Failure): boolean =>
+      canWaitForService && !wait.hasGivenUp() && (isConnectFailure(failure) || isProvenRefusal(failure)),
+    /** The failure of the line: one that waited in vain was not sent. */
+    toOutcome: (failure: Failure): Failure =>
+      wait.hasGivenUp() && isConnectFailure(failure) ? notSentFailure() : failure,
+  };
+}
+
+type Wait = ReturnType<typeof createWait>;
+
+function createWait(
+  { maxOutageMs, outageFlag }: Pick<BatchOptions, 'maxOutageMs' | 'outageFlag'>,
+  elapsed: Runtime['elapsed'],
+  onGiveUp: AvailabilityHooks['onGiveUp'],
+) {
+  let notBefore = 0;
+  let hasGivenUp = false;
+  return {
+    ...{ maxOutageMs, maxOutage: `${maxOutageMs / 1000} s${outageFlag && ` (${outageFlag})`}`, elapsed },
+    notBefore: () => notBefore,
+    waitFor: (milliseconds: number): void => {
+      notBefore = Math.max(notBefore, elapsed() + milliseconds);
+    },
+    hasGivenUp: () => hasGivenUp,
+    giveUp: (reason: string): void => {
+      if (!hasGivenUp) onGiveUp(reason);
+      hasGivenUp = true;
+    },
+  };
+}
+
+// A service to which no connection can be made.
+function createOutage(
+  { maxOutageMs, maxOutage, elapsed, waitFor, giveUp, hasGivenUp }: Wait,
+  after: Runtime['after'],
+  onOutage: AvailabilityHooks['onOutage'],
+) {
+  let last: Failure | undefined;
+  let hasConnected = false;
+  let failedProbes = 0;
+  // One connection that fails while others are in use is a sign of too many requests, two in a row are an outage.
+  let isSuspected = false;
+  let cancelEnd = (): void => {};
+  // The next probe may be later than the end of the time.
+  const giveUpAt = (end: number): void => {
+    const remainingMs = end - elapsed();
+    if (remainingMs > 0) cancelEnd = after(remainingMs, () => giveUpAt(end));
+    else if (last)
+      giveUp(`could not connect for ${maxOutage} to ${new URL(last.facts.url ?? '').origin}: ${last.facts.reason}`);
+  };
+  return {
+    isActive: () => last !== undefined,
+    add: (failure: Failure, isFirstOfRound: boolean, inFlight: number): void => {
+      const isFirst = last === undefined;
+      const { isPermanent, isTimedOut, status } = failure.facts;
+      if (hasConnected && inFlight > 1 && !isPermanent && !isSuspected) {
+        isSuspected = true;
+        waitFor(MIN_REFUSAL_PAUSE_MS);
+        return;
+      }
+      last = failure;
+      // A proxy that responds has no outage.
+      if (isPermanent && !isTimedOut && (!hasConnected || status === 407)) {
+        cancelEnd();
+        giveUp(failure.message);
+      } else if (isFirst && !hasGivenUp()) {
+        onOutage(failure, maxOutage);
+        giveUpAt(elapsed() + maxOutageMs);
+      }
+      if (isFirstOfRound) failedProbes += 1;
+      waitFor(Math.min(MAX_PROBE_INTERVAL_MS, MIN_PROBE_INTERVAL_MS * 2 ** (failedProbes - 1)));
+    },
+    end: (): void => {
+      cancelEnd();
+      [hasConnected, isSuspected, last, failedProbes] = [true, false, undefined, 0];
+    },
+  };
+}
+
+// A service that refuses with a proof: its lines wait, until no request got through for `maxOutageMs`.
+function createRefusals({ maxOutageMs, maxOutage, elapsed, waitFor, giveUp }: Wait) {
+  let since: number | undefined;
+  let rounds = 0;
+  return {
+    add: (failure: Failure, isFirstOfRound: boolean): void => {
+      since ??= elapsed();
+      if (isFirstOfRound) {
+        rounds += 1;
+        waitFor(Math.min(MAX_PROBE_INTERVAL_MS, MIN_REFUSAL_PAUSE_MS * 2 ** (rounds - 1)));
+      }
+      if (maxOutageMs > 0 && elapsed() - since > maxOutageMs)
+        giveUp(`the service refused every request for ${maxOutage}: ${failure.message}`);
+    },
+    end: (): void => {
+      [since, rounds] = [undefined, 0];
+    },
+  };
+}
+
+// A service that responds with failures: after some in a row, one line at a time tries, unless the batch may not wait.
+function createTrials({ elapsed, waitFor, giveUp }: Wait, isEnabled: boolean) {
+  let failures = 0;
+  let failedTrials = 0;
+  let nextTrialAt = 0;
+  let skippedRetries = 0;
+  const isActive = (): boolean => isEnabled && failures >= MAX_SERVICE_FAILURES;
+  return {
+    isActive,
+    add: (failure: Failure, startedAt: number): void => {
+      failures += 1;
+      // Requests that were in flight when the row was complete are no trials.
+      if (!isActive() || startedAt < nextTrialAt) return;
+      if (nextTrialAt > 0) failedTrials += 1;
+      const waitMs = Math.min(MAX_TRIAL_INTERVAL_MS, MIN_TRIAL_INTERVAL_MS * 2 ** failedTrials);
+      nextTrialAt = elapsed() + waitMs;
+      if (failedTrials >= MAX_TRIALS)
+        giveUp(`the service failed ${failures} requests in a row, the last with: ${failure.message}`);
+      else waitFor(waitMs);
+    },
+    end: (): void => {
+      [failures, failedTrials, nextTrialAt] = [0, 0, 0];
+    },
+    canRetry: (): boolean => {
+      if (failures < MAX_SERVICE_FAILURES) return true;
       skippedRetries += 1;
       return false;
     },
-    /** True for a failure after which a line waits for the service, without using up a retry. */
-    canWait: (failure: Failure): boolean =>
-      canWaitForService && !hasGivenUp && (isConnectFailure(failure) || isProvenRefusal(failure)),
-    /** The failure of the line: one that waited in vain was not sent. */
-    toOutcome: (failure: Failure): Failure => (hasGivenUp && isConnectFailure(failure) ? notSentFailure() : failure),
     skippedRetries: () => skippedRetries,
   };
 }

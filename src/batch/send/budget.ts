@@ -1,3 +1,5 @@
+import { RawJson } from '../../json/write-json.ts';
+import { factCount, type ReceivedFacts } from '../../operations/received-facts.ts';
 import type { BatchOptions } from '../batch-options.ts';
 
 /** What a response used; undefined for what neither the service nor the prices say. */
@@ -18,12 +20,9 @@ export function createBudget({ maxTotalTokens, maxCost }: Pick<BatchOptions, 'ma
   return {
     /** Whether another request may be sent beside those in flight. */
     hasRoom: (inFlight: number): boolean => inFlight === 0 || meters.every(({ hasRoom }) => hasRoom(inFlight)),
-    /** Counts a request that ended. One whose outcome is unknown counts as the average. */
-    add: (spending: Spending, isUnknown: boolean): void => {
-      for (const meter of meters) meter.add(spending, isUnknown);
-    },
-    /** Why no further request may be sent; undefined while one may. */
-    reached: (): string | undefined => meters.map(({ reached }) => reached()).find((reason) => reason !== undefined),
+    /** Counts a request that ended; one whose outcome is unknown counts as the average. Returns why no further one may be sent. */
+    add: (spending: Spending, isUnknown: boolean): string | undefined =>
+      meters.map(({ add }) => add(spending, isUnknown)).find((reason) => reason !== undefined),
   };
 }
 
@@ -40,18 +39,40 @@ function createMeter(
   let largest = 0;
   return {
     hasRoom: (inFlight: number): boolean => ended > 0 && spent + inFlight * largest < limit,
-    add: (spending: Spending, isUnknown: boolean): void => {
+    add: (spending: Spending, isUnknown: boolean): string | undefined => {
       const value = read(spending);
       ended += 1;
-      if (value === undefined) {
-        if (isUnknown && counted > 0) spent += spent / counted;
-        return;
+      if (value !== undefined || (isUnknown && counted > 0)) {
+        spent += value ?? spent / counted;
+        counted += 1;
       }
-      spent += value;
-      counted += 1;
-      largest = Math.max(largest, value);
+      largest = Math.max(largest, value ?? 0);
+      return spent >= limit ? `${flag} ${limit} was reached: ${Number(spent.toPrecision(12))} ${text}` : undefined;
     },
-    reached: (): string | undefined =>
-      spent >= limit ? `${flag} ${limit} was reached: ${Number(spent.toPrecision(12))} ${text}` : undefined,
   };
+}
+
+/** What a response used, by its facts. */
+export function spendingOf(received: ReceivedFacts): Spending {
+  const counts = tokenCounts(received);
+  const { cost } = received;
+  return {
+    tokens: counts && counts.prompt + counts.completion,
+    cost: cost instanceof RawJson ? Number(cost.text) : undefined,
+  };
+}
+
+const TOKENS_PER_PRICE = 1_000_000;
+
+/** The cost of a response by prices per million tokens; undefined without prices or tokens. */
+export function priceOf(received: ReceivedFacts, { prompt, completion }: BatchOptions['prices']): number | undefined {
+  const counts = tokenCounts(received);
+  if (!counts || (prompt ?? completion) === undefined) return undefined;
+  return (counts.prompt * (prompt ?? 0) + counts.completion * (completion ?? 0)) / TOKENS_PER_PRICE;
+}
+
+function tokenCounts(received: ReceivedFacts) {
+  const [prompt, completion] = [factCount(received, 'prompt_tokens'), factCount(received, 'completion_tokens')];
+  if ((prompt ?? completion) === undefined) return undefined;
+  return { prompt: prompt ?? 0, completion: completion ?? 0 };
 }

@@ -1,10 +1,13 @@
 import { readFileSync } from 'node:fs';
 import type { Operation } from '../../operations/operation.ts';
+import type { Hold } from '../../reports/batch/line-facts.ts';
 import type { BatchOptions } from '../batch-options.ts';
 
 export interface ConcurrencyRange {
   readonly initial: number;
   readonly max: number;
+  /** What the maximum comes from. */
+  readonly maxHold: Hold;
 }
 
 const INITIAL_AUTO_CONCURRENCY = 8;
@@ -19,14 +22,21 @@ export function concurrencyRange(
   { concurrency, isFailFast, maxFailures }: Pick<BatchOptions, 'concurrency' | 'isFailFast' | 'maxFailures'>,
   { effect, arguments: named, replaces }: Operation,
 ): ConcurrencyRange {
-  if (concurrency !== 'auto') return { initial: concurrency, max: concurrency };
+  if (concurrency !== 'auto') return { initial: concurrency, max: concurrency, maxHold: 'concurrency' };
   const isJob = typeof named?.as === 'object';
   // A replacement without an id of its own is sent once.
   const isSafe = effect === 'read' || (effect === 'keyed' && replaces === undefined);
-  const byEffect = isJob ? MAX_JOB_CONCURRENCY : isSafe ? MAX_SAFE_CONCURRENCY : MAX_PAID_CONCURRENCY;
-  const byFlags = isFailFast || maxFailures ? INITIAL_AUTO_CONCURRENCY : byEffect;
-  const max = Math.max(1, Math.min(byEffect, byFlags, Math.floor(maxOpenFiles() / 2)));
-  return { initial: Math.min(INITIAL_AUTO_CONCURRENCY, max), max };
+  const limits: { readonly max: number; readonly maxHold: Hold }[] = [
+    isJob
+      ? { max: MAX_JOB_CONCURRENCY, maxHold: 'jobs' }
+      : isSafe
+        ? { max: MAX_SAFE_CONCURRENCY, maxHold: 'safe' }
+        : { max: MAX_PAID_CONCURRENCY, maxHold: 'paid' },
+    { max: isFailFast || maxFailures ? INITIAL_AUTO_CONCURRENCY : Number.POSITIVE_INFINITY, maxHold: 'failure_flags' },
+    { max: Math.max(1, Math.floor(maxOpenFiles() / 2)), maxHold: 'open_files' },
+  ];
+  const range = limits.reduce((least, one) => (one.max < least.max ? one : least));
+  return { ...range, initial: Math.min(INITIAL_AUTO_CONCURRENCY, range.max) };
 }
 
 function maxOpenFiles(): number {
@@ -55,148 +65,171 @@ const LATENCY_WEIGHT = 1 / 32;
  * many responses as the limit: it doubles at the start, then holds, and tries a larger limit from time to time, which it keeps if
  * that brought more responses per second. Each refusal takes one away, down to half in a round: that request did not fit.
  */
-export function createConcurrencyLimit({ initial, max }: ConcurrencyRange, random: () => number) {
-  let limit = initial;
-  let phase: 'start' | 'hold' | 'settle' | 'measure' | 'recover' = limit < max ? 'start' : 'hold';
-  let round = createRound(limit, 0);
-  // What a larger or smaller limit is compared with.
-  let base = { limit: 0, rate: 0, bestRate: 0 };
-  let held = { rounds: 0, responses: 0, milliseconds: 0, bestRate: 0, wanted: 1 };
-  let step = 0;
-  let isSmaller = false;
-  let floor = 1;
-  let hasCeiling = false;
-  let ceiling = max;
-  let notBefore = 0;
-  let shortestMs = Number.POSITIVE_INFINITY;
-  const latency = createVariation();
-  // A number that was given shrinks only after refusals: on a busy machine, latency varies for other reasons.
-  const canTrySmaller = initial < max;
-
-  const hold = (rounds: number): void => {
-    phase = 'hold';
-    const most = Math.max(MAX_HOLD_ROUNDS, MIN_RESPONSES_PER_PROBE / limit);
-    held = { rounds: 0, responses: 0, milliseconds: 0, bestRate: 0, wanted: Math.max(1, Math.min(most, rounds)) };
-  };
-  // The more latencies vary, the larger a step has to be for one round to show what it brings.
-  const tryOther = (): void => {
-    const inUse = base.rate * shortestMs;
-    isSmaller =
-      canTrySmaller &&
-      !isSmaller &&
-      !hasCeiling &&
-      inUse * 1.25 + 1 < limit &&
-      latency.variation() / Math.sqrt(limit) < 0.1;
-    if (isSmaller) limit = Math.max(1, Math.ceil(Math.max(inUse * 1.1, limit * REFUSED_PART)));
-    else {
-      const part = hasCeiling ? MIN_STEP : Math.min(1, Math.max(MIN_STEP, latency.variation()));
-      limit = Math.min(max, limit + Math.max(1, step, Math.floor(limit * part)));
-    }
-    if (limit === base.limit) hold(held.wanted);
-    else phase = 'settle';
-  };
-  const afterRefusals = (): void => {
-    const wanted = phase === 'settle' || phase === 'measure' ? held.wanted * 2 : held.wanted / 2;
-    hasCeiling = true;
-    ceiling = limit;
-    limit = Math.max(1, Math.floor(limit * REFUSED_PART));
-    step = 0;
-    hold(wanted);
-    phase = 'recover';
-  };
-  // Doubles until that brings less than a quarter of what it should; few responses of varying latency do not decide.
-  const afterStart = (rate: number): void => {
-    const canJudge = round.responses >= (4 * latency.variation()) ** 2;
-    const wanted = base.rate * (1 + (round.size / base.limit - 1) / 4);
-    if (canJudge && base.rate > 0 && rate < wanted) {
-      limit = Math.max(1, Math.round(base.limit * Math.max(1, rate / base.rate)));
-      hold(1);
-    } else if (limit >= max) hold(1);
-    else base = { limit: round.size, rate, bestRate: rate };
-  };
-  const afterMeasure = (rate: number): void => {
-    const gain = limit / base.limit - 1;
-    const isBetter = isSmaller ? rate >= base.rate * 0.97 : rate >= base.bestRate * (1 + gain / 2);
-    if (isBetter && !isSmaller && limit < max) {
-      hasCeiling = false;
-      held.wanted = 1;
-      step = (limit - base.limit) * 2;
-      base = { limit, rate, bestRate: rate };
-      tryOther();
-    } else if (isBetter) hold(1);
-    else {
-      // The shortest latency was of a service that had less to do.
-      if (isSmaller) shortestMs *= 1.1;
-      limit = base.limit;
-      step = 0;
-      hold(held.wanted * 2);
-    }
-  };
-  const endRound = (now: number): void => {
-    const isTooShort = round.refusals === 0 && now - round.startedAt < MIN_ROUND_MS;
-    if (round.responses + round.refusals < round.size || isTooShort) return;
-    const { responses, milliseconds, startedAt, isFull } = round;
-    const rate = responses / Math.max(now - startedAt, 0.001);
-    if (round.refusals > 0) afterRefusals();
-    else if (isFull) {
-      const doubt = 1 + latency.variation() / Math.sqrt(responses);
-      shortestMs = Math.min(shortestMs, (milliseconds / responses) * doubt);
-      if (phase === 'start') afterStart(rate);
-      else if (phase === 'recover') {
-        limit += Math.ceil((ceiling - limit) / 2);
-        if (limit >= ceiling) hold(held.wanted);
-      } else if (phase === 'settle') phase = 'measure';
-      else if (phase === 'measure') afterMeasure(rate);
-      else {
-        held.bestRate = Math.max(held.bestRate, rate);
-        held.rounds += 1;
-        held.responses += responses;
-        held.milliseconds += now - startedAt;
-        // At times of their own, so that several processes do not try at once.
-        if (now >= notBefore && held.rounds >= held.wanted * (0.75 + random() / 2)) {
-          const meanRate = held.responses / Math.max(held.milliseconds, 0.001);
-          base = { limit, rate: meanRate, bestRate: hasCeiling ? meanRate : held.bestRate };
-          tryOther();
-        }
-      }
-    }
-    round = createRound(limit, now);
-  };
+export function createConcurrencyLimit(range: ConcurrencyRange, random: () => number) {
+  const search = createSearch(range, range.initial < range.max ? 'start' : 'hold', random);
   return {
-    current: () => limit,
-    isGrowing: () => limit < max && (phase === 'start' || phase === 'settle' || phase === 'measure'),
-    /** True if refusals, not latency or the maximum, hold the limit where it is. */
-    isHeldByRefusals: () => hasCeiling,
+    current: () => search.limit,
+    /** What holds the limit where it is; undefined while a larger one is tried. */
+    heldBy: (): Hold | undefined => {
+      if (search.limit >= search.max) return range.maxHold;
+      if (['start', 'settle', 'measure'].includes(search.phase)) return undefined;
+      return search.hasCeiling ? 'refusals' : 'latency';
+    },
     /** Counts a response; it says something about a larger limit only if as many requests as allowed were in flight. */
     onResponse: (now: number, startedAt: number, isFull: boolean): void => {
-      latency.add(now - startedAt);
+      const { round } = search;
+      search.latency.add(now - startedAt);
       round.milliseconds += now - startedAt;
       round.responses += 1;
       round.isFull &&= isFull;
-      if (phase === 'start' && isFull && round.refusals === 0) limit = Math.min(max, 2 * round.size, limit + 1);
-      endRound(now);
+      if (search.phase === 'start' && isFull && round.refusals === 0)
+        search.limit = Math.min(startMax(search), 2 * round.size, search.limit + 1);
+      endRound(search, now);
     },
     /** Counts a request that the service had no room for. A wait that it asked for is paid for again by each try. */
     onOverload: (now: number, retryAfterMs: number): void => {
-      notBefore = Math.max(notBefore, now + RESPONSE_TIME_PER_WAIT * retryAfterMs);
-      if (round.responses >= round.size) round = createRound(limit, now);
-      if (round.refusals === 0) floor = Math.ceil(limit / 2);
-      limit = Math.max(floor, limit - 1);
+      search.notBefore = Math.max(search.notBefore, now + RESPONSE_TIME_PER_WAIT * retryAfterMs);
+      if (search.round.responses >= search.round.size) search.round = createRound(search.limit, now);
+      const { round } = search;
+      if (round.refusals === 0) round.floor = Math.ceil(search.limit / 2);
+      search.limit = Math.max(round.floor, search.limit - 1);
       round.refusals += 1;
-      endRound(now);
+      endRound(search, now);
     },
-    /** Starts over with one request, after a service was down. */
+    /** Starts over with one request, after a service was down, and doubles up to the limit before it. */
     restart: (now: number): void => {
-      limit = 1;
-      phase = 'start';
-      base = { limit: 0, rate: 0, bestRate: 0 };
-      round = createRound(limit, now);
+      Object.assign(search, { ceiling: search.limit, hasCeiling: true });
+      hold(search, search.held.wanted * 2);
+      Object.assign(search, { limit: 1, phase: 'start', base: NO_BASE, round: createRound(1, now) });
     },
   };
 }
 
+type Search = ReturnType<typeof createSearch>;
+type Phase = 'start' | 'hold' | 'settle' | 'measure' | 'recover';
+
+const NO_BASE = { limit: 0, rate: 0, bestRate: 0 };
+
+function createSearch({ initial, max }: ConcurrencyRange, phase: Phase, random: () => number) {
+  return {
+    ...{ random, max, limit: initial, phase, round: createRound(initial, 0), latency: createVariation() },
+    // What a larger or smaller limit is compared with.
+    ...{ base: NO_BASE, held: createHold(1), step: 0, isSmaller: false, shortestMs: Number.POSITIVE_INFINITY },
+    // A number that was given shrinks only after refusals: on a busy machine, latency varies for other reasons.
+    ...{ canTrySmaller: initial < max, hasCeiling: false, ceiling: max, notBefore: 0 },
+  };
+}
+
+function createHold(wanted: number) {
+  return { rounds: 0, responses: 0, milliseconds: 0, bestRate: 0, wanted };
+}
+
+function hold(search: Search, rounds: number): void {
+  const most = Math.max(MAX_HOLD_ROUNDS, MIN_RESPONSES_PER_PROBE / search.limit);
+  search.phase = 'hold';
+  search.held = createHold(Math.max(1, Math.min(most, rounds)));
+}
+
+function endRound(search: Search, now: number): void {
+  const { round, phase } = search;
+  const isTooShort = round.refusals === 0 && now - round.startedAt < MIN_ROUND_MS;
+  if (round.responses + round.refusals < round.size || isTooShort) return;
+  const { responses, milliseconds, isFull } = round;
+  const durationMs = Math.max(now - round.startedAt, 0.001);
+  if (round.refusals > 0) afterRefusals(search);
+  else if (isFull) {
+    const doubt = 1 + search.latency.variation() / Math.sqrt(responses);
+    search.shortestMs = Math.min(search.shortestMs, (milliseconds / responses) * doubt);
+    if (phase === 'start') afterStart(search, responses / durationMs);
+    else if (phase === 'recover') afterRecovery(search);
+    else if (phase === 'settle') search.phase = 'measure';
+    else if (phase === 'measure') afterMeasure(search, responses / durationMs);
+    else afterHold(search, durationMs, now);
+  }
+  search.round = createRound(search.limit, now);
+}
+
+function afterRefusals(search: Search): void {
+  const { phase, held, limit } = search;
+  search.hasCeiling = true;
+  search.ceiling = limit;
+  search.limit = Math.max(1, Math.floor(limit * REFUSED_PART));
+  search.step = 0;
+  hold(search, phase === 'settle' || phase === 'measure' ? held.wanted * 2 : held.wanted / 2);
+  search.phase = 'recover';
+}
+
+function afterRecovery(search: Search): void {
+  search.limit += Math.ceil((search.ceiling - search.limit) / 2);
+  if (search.limit >= search.ceiling) hold(search, search.held.wanted);
+}
+
+function startMax({ hasCeiling, ceiling, max }: Search): number {
+  return hasCeiling ? Math.min(ceiling, max) : max;
+}
+
+// Doubles until that brings less than a quarter of what it should; few responses of varying latency do not decide.
+function afterStart(search: Search, rate: number): void {
+  const { base, round, latency } = search;
+  const canJudge = round.responses >= (4 * latency.variation()) ** 2;
+  const wanted = base.rate * (1 + (round.size / base.limit - 1) / 4);
+  if (canJudge && base.rate > 0 && rate < wanted) {
+    search.limit = Math.max(1, Math.round(base.limit * Math.max(1, rate / base.rate)));
+    hold(search, 1);
+  } else if (search.limit >= startMax(search)) hold(search, search.held.wanted);
+  else search.base = { limit: round.size, rate, bestRate: rate };
+}
+
+function afterHold(search: Search, durationMs: number, now: number): void {
+  const { held, limit, round, hasCeiling, random } = search;
+  held.bestRate = Math.max(held.bestRate, round.responses / durationMs);
+  held.rounds += 1;
+  held.responses += round.responses;
+  held.milliseconds += durationMs;
+  // At times of their own, so that several processes do not try at once.
+  if (now < search.notBefore || held.rounds < held.wanted * (0.75 + random() / 2)) return;
+  const rate = held.responses / held.milliseconds;
+  search.base = { limit, rate, bestRate: hasCeiling ? rate : held.bestRate };
+  tryOther(search);
+}
+
+// The more latencies vary, the larger a step has to be for one round to show what it brings.
+function tryOther(search: Search): void {
+  const { base, limit, max, hasCeiling } = search;
+  const variation = search.latency.variation();
+  const inUse = base.rate * search.shortestMs;
+  const canBeSmaller = search.canTrySmaller && !hasCeiling && inUse * 1.25 + 1 < limit;
+  search.isSmaller = canBeSmaller && !search.isSmaller && variation / Math.sqrt(limit) < 0.1;
+  const part = hasCeiling ? MIN_STEP : Math.min(1, Math.max(MIN_STEP, variation));
+  search.limit = search.isSmaller
+    ? Math.max(1, Math.ceil(Math.max(inUse * 1.1, limit * REFUSED_PART)))
+    : Math.min(max, limit + Math.max(1, search.step, Math.floor(limit * part)));
+  if (search.limit === base.limit) hold(search, search.held.wanted);
+  else search.phase = 'settle';
+}
+
+function afterMeasure(search: Search, rate: number): void {
+  const { base, limit, isSmaller, held, max } = search;
+  const gain = limit / base.limit - 1;
+  const isBetter = isSmaller ? rate >= base.rate * 0.97 : rate >= base.bestRate * (1 + gain / 2);
+  if (isBetter && !isSmaller && limit < max) {
+    search.hasCeiling = false;
+    held.wanted = 1;
+    search.step = (limit - base.limit) * 2;
+    search.base = { limit, rate, bestRate: rate };
+    tryOther(search);
+  } else if (isBetter) hold(search, 1);
+  else {
+    // The shortest latency was of a service that had less to do.
+    if (isSmaller) search.shortestMs *= 1.1;
+    search.limit = base.limit;
+    search.step = 0;
+    hold(search, held.wanted * 2);
+  }
+}
+
 function createRound(size: number, startedAt: number) {
-  return { size, startedAt, responses: 0, refusals: 0, milliseconds: 0, isFull: true };
+  return { size, startedAt, responses: 0, refusals: 0, floor: 1, milliseconds: 0, isFull: true };
 }
 
 // The coefficient of variation of recent values.

@@ -39,8 +39,8 @@ export function createRevisions(
     pending.push(Promise.all([revised, warned]).then(() => {}, onError));
   };
   return {
-    /** Watches a line: data that no request asked for may arrive before or after its result is stored. */
-    watch: () => {
+    /** Watches a line: stray data may arrive before or after its result is stored. */
+    watch: (strayData: Promise<void>) => {
       let hasStrayData = false;
       let stored: StoredLine | undefined;
       const reviseOnce = (): void => {
@@ -48,11 +48,11 @@ export function createRevisions(
         revise(stored);
         stored = undefined;
       };
+      void strayData.then(() => {
+        hasStrayData = true;
+        reviseOnce();
+      });
       return {
-        onStrayData: (): void => {
-          hasStrayData = true;
-          reviseOnce();
-        },
         hasStrayData: () => hasStrayData,
         keep: (line: StoredLine): void => {
           stored = line;

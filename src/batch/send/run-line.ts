@@ -15,7 +15,7 @@ import {
 import type { ResponseMemory } from '../../client/response-memory.ts';
 import { send } from '../../client/send.ts';
 import type { Context } from '../../context.ts';
-import { type AppliedState, Failure, failureCodeOf, signalOfFailure, toFailure } from '../../errors.ts';
+import { type AppliedState, Failure, failureCodeOf, signalOfFailure } from '../../errors.ts';
 import type { InputLine } from '../../files/split-lines.ts';
 import type { ExchangeSignal } from '../../http/message.ts';
 import { rootOf } from '../../json/json-node.ts';
@@ -27,9 +27,7 @@ import {
   type LineResult,
   type LineState,
   messageWithIssue,
-  priceOf,
   resultLineFacts,
-  spendingOf,
   UNSENT,
 } from '../../reports/batch/line-facts.ts';
 import type { RunReport } from '../../reports/run-report.ts';
@@ -40,6 +38,7 @@ import type { LineSelection } from '../read/selected-lines.ts';
 import type { IndexedResult, SentLine } from '../store/line-table.ts';
 import { type Checkpoint, formatResult, type LineAttempt } from '../store/result-line.ts';
 import { canSendLine, type PriorLine, type ResultStore } from '../store/result-store.ts';
+import { priceOf, spendingOf } from './budget.ts';
 import type { CreateLineGuard, LineGuard } from './line-guard.ts';
 import type { Revisions } from './revisions.ts';
 import type { Scheduler, Turn } from './scheduler.ts';
@@ -126,11 +125,10 @@ export async function runLine(line: InputLine, slot: LineSlot, job: BatchJob): P
   if (isStopped || !canSendLine(prior, request.effect, job.options.canRetryUnknown))
     return keepPriorOutcome(prior, unsent, slot, job, request);
   const requestContext = createRequestContext(request, job.connection);
-  const watch = job.revisions.watch();
   const replaced = request.ids[request.operation.replaces ?? ''];
   const endSequence = await job.takeSequence(replaced);
-  const sent = await sendLine(requestContext, key, { guard, prior, watch }, slot, job).finally(endSequence);
-  const stored = await storeLine(sent, requestContext, unsent, { prior, watch }, slot, job);
+  const sent = await sendLine(requestContext, key, { guard, prior }, slot, job).finally(endSequence);
+  const stored = await storeLine(sent, requestContext, unsent, prior, slot, job);
   if (stored.status !== 'unsent') return stored;
   return prior.applied === 'no' ? settle(slot, job, stored) : keepPriorOutcome(prior, unsent, slot, job, request);
 }
@@ -138,7 +136,7 @@ export async function runLine(line: InputLine, slot: LineSlot, job: BatchJob): P
 // The next request may start before the result of this one is written.
 async function settle(slot: LineSlot, job: BatchJob, result: LineResult, bytes?: Buffer): Promise<LineResult> {
   // The failure of an earlier run does not stop this one.
-  if (result.attempts > 0) slot.turn.spend(spendingOf(result), result.status);
+  if (result.attempts > 0) slot.turn.spend(spendingOf(result.received), result.status);
   job.scheduler.addOutcome({ failure: bytes && result.failure, status: result.status });
   slot.turn.release();
   await slot.put(bytes);
@@ -187,12 +185,7 @@ function lostResponseFailure(request?: PreparedRequest): Failure {
   return failure.with({ hint: `${failure.facts.hint}; --retry-unknown sends it` });
 }
 
-type SentLineResult = Omit<ReadOutcome, 'bytes' | 'hasResult' | 'isPage' | 'firstOutputAt'> & {
-  readonly bytes: Buffer | undefined;
-};
-
-interface LineWatch {
-  readonly prior: PriorLine;
+interface SentLineResult extends ReadOutcome {
   readonly watch: ReturnType<Revisions['watch']>;
 }
 
@@ -200,9 +193,9 @@ interface LineWatch {
 async function sendLine(
   request: RequestContext,
   { line, digest, timestampMs }: LineKey,
-  { guard, prior, watch }: LineWatch & { readonly guard: LineGuard | undefined },
+  { guard, prior }: { readonly guard: LineGuard | undefined; readonly prior: PriorLine },
   { turn, memory, progress }: LineSlot,
-  { store, scheduler, signal, context }: BatchJob,
+  { store, scheduler, revisions, signal, context }: BatchJob,
 ): Promise<SentLineResult> {
   const { runtime, report } = context;
   let journalError: unknown;
@@ -220,12 +213,16 @@ async function sendLine(
     signal,
     waitSignal: scheduler.stopSignal,
     turn,
-    onStrayData: watch.onStrayData,
     onSend: async () => {
       // First, so that a job that only the job history has is not one of this batch.
       await record();
       await guard?.onSend();
       progress.sentAt = runtime.elapsed();
+    },
+    // A retry may come long after the record of its line.
+    onAttempt: () => {
+      store.requireHeld();
+      return undefined;
     },
     // So that a kill leaves only the requests in flight unknown.
     onWait: async () => {
@@ -233,7 +230,6 @@ async function sendLine(
       await store.recordWithdrawn(line, digest);
       progress.isRecorded = false;
     },
-    onOutcome: guard?.onOutcome,
     memory,
     onRetry: (message) => {
       turn.release();
@@ -241,18 +237,16 @@ async function sendLine(
       return report.detail(`line ${line}: ${message}`);
     },
   };
-  const sent = await send(request, hooks, runtime)
-    .then((outcome) => readOutcome(outcome, request, runtime, mergeChunks(request, memory)))
-    .catch((error: unknown): SentLineResult => {
-      // A line that could not be recorded was not sent, and has no result.
-      if (journalError !== undefined) throw journalError;
-      const failure = turn.toOutcome(toFailure(error));
-      if (failure.code === 'bug') throw error;
-      const { status = 0, received: facts = {} } = failure.facts;
-      return { status, bytes: undefined, doc: undefined, failure, warnings: [], facts, endedAt: runtime.elapsed() };
-    });
-  progress.hasResponse = sent.status !== 0;
-  return sent;
+  const exchange = await send(request, hooks, runtime);
+  await guard?.recordOutcome(exchange.outcome);
+  // A line that could not be recorded was not sent, and has no result.
+  if (journalError !== undefined) throw journalError;
+  const failure = exchange.failure && turn.toOutcome(exchange.failure);
+  if (failure?.code === 'bug') throw failure;
+  const watch = revisions.watch(exchange.strayData);
+  const sent = await readOutcome({ ...exchange, failure }, request, runtime, mergeChunks(request, memory));
+  progress.hasResponse = sent.status !== undefined;
+  return { ...sent, watch };
 }
 
 // Stores the result of a line that was sent. One that a signal stopped before it was applied is not stored.
@@ -260,11 +254,11 @@ async function storeLine(
   sent: SentLineResult,
   request: RequestContext,
   unsent: LineAttempt,
-  { prior, watch }: LineWatch,
+  prior: PriorLine,
   slot: LineSlot,
   job: BatchJob,
 ): Promise<LineResult> {
-  const { doc, warnings, status, endedAt, facts } = sent;
+  const { doc, warnings, status, endedAt, facts, watch } = sent;
   const { line, checkpoint } = unsent;
   const { progress } = slot;
   const { redact } = job.context.report;
@@ -295,12 +289,13 @@ async function storeLine(
     attempts,
     milliseconds,
     endedAtMs: job.context.runtime.now(),
+    heldBy: slot.memory.hasWaited() ? 'memory' : slot.turn.heldBy(),
     expectations,
     warnings,
     facts,
   };
-  const bytes = formatResult(attempt, status, sent.bytes, failure, redact);
-  const result = createLineResult(sent, failure, state, request, milliseconds, job);
+  const bytes = formatResult(attempt, status ?? null, sent.bytes, failure, redact);
+  const result = createLineResult(sent, attempt, failure, state, request, job);
   // Without the result, whose response a connection would hold.
   const written = settle(slot, job, result, bytes).then(() => {});
   // Stray data may have arrived while a record or a warning was written.
@@ -311,15 +306,14 @@ async function storeLine(
 }
 
 function createLineResult(
-  { status, doc, warnings, facts }: SentLineResult,
+  { status, warnings, facts }: SentLineResult,
+  { milliseconds, endedAtMs, heldBy }: LineAttempt,
   failure: Failure | undefined,
   state: LineState,
   { effect, progress }: RequestContext,
-  milliseconds: number,
   { options: { prices }, context: { report } }: BatchJob,
 ): LineResult {
-  const response = doc && rootOf(doc);
-  const cost = priceOf(response, prices);
+  const cost = priceOf(facts, prices);
   return {
     status: state.status,
     isUnresolved: state.isUnresolved,
@@ -329,9 +323,10 @@ function createLineResult(
     attempts: progress.attempts,
     milliseconds: Math.round(milliseconds),
     httpStatus: failure ? failure.facts.status : status,
-    response,
     received: cost === undefined || facts.cost !== undefined ? facts : { ...facts, cost: new RawJson(String(cost)) },
     warnings,
+    endedAtMs,
+    heldBy,
   };
 }
 
@@ -346,6 +341,7 @@ function failureOf(
   if (settings.isStrict && warnings[0] !== undefined)
     return requestFailure('invalid_response', warnings[0], { applied: 'yes', status }, request);
   const { attempts } = request.progress;
+  if (expectations.length === 0) return undefined;
   return expectationFailure(expectations, { url: request.destination.url.href, status, attempts }, request);
 }
 

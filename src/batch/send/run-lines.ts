@@ -1,12 +1,11 @@
-import { type Authorization, type Connection, connect } from '../../client/connection.ts';
-import type { Settings } from '../../client/resolve-settings.ts';
+import { type Authorization, connect } from '../../client/connection.ts';
 import { createResponseBudget, createTurns } from '../../client/response-memory.ts';
 import type { Context } from '../../context.ts';
-import { type InterruptedError, toFailure } from '../../errors.ts';
+import { type Failure, type InterruptedError, toFailure } from '../../errors.ts';
+import { createHeapLimit } from '../../files/heap-limit.ts';
 import type { InputLine } from '../../files/split-lines.ts';
-import { linkSignal, type Send } from '../../http/message.ts';
-import { createBatchRecord } from '../../reports/batch/batch-statistics.ts';
-import { createHeapLimit } from '../../train/stream/small-heap.ts';
+import { linkSignal } from '../../http/message.ts';
+import { type BatchCounts, createBatchRecord } from '../../reports/batch/batch-statistics.ts';
 import { selectedLines } from '../read/selected-lines.ts';
 import { digestInputLine } from '../store/result-line.ts';
 import type { ResultStore } from '../store/result-store.ts';
@@ -21,7 +20,17 @@ const LINES_PER_HEAP_CHECK = 16;
 
 type BatchRecord = ReturnType<typeof createBatchRecord>;
 
-export type BatchEnd = Awaited<ReturnType<typeof sendBatch>>;
+export interface BatchEnd {
+  readonly tally: BatchCounts;
+  readonly stopReason: string | undefined;
+  /** The error of a signal. */
+  readonly abortReason: unknown;
+  readonly inputError: Failure | undefined;
+  /** The first error of storing results. */
+  readonly storeError: unknown;
+  readonly elapsedMs: number;
+  readonly job: BatchJob;
+}
 
 /** Sends the lines of an input, and stores every result. Prints nothing but progress and warnings about responses. */
 export async function sendBatch(
@@ -29,7 +38,7 @@ export async function sendBatch(
   store: ResultStore,
   authorization: Authorization | undefined,
   context: Context,
-) {
+): Promise<BatchEnd> {
   const { runtime, report, signal } = context;
   const { input, options } = plan;
   const checks = { ...plan.checks, run: store.batch.run };
@@ -47,7 +56,7 @@ export async function sendBatch(
       if (input.totalBytes === undefined) input.stop();
     },
   });
-  const connection = await connectHeld(checks.settings, store, authorization, context);
+  const connection = await connect(checks.settings, context, authorization, true);
   const revisions = createRevisions(
     { warnings: checks.warnings, store },
     record,
@@ -79,22 +88,6 @@ export async function sendBatch(
   }
 }
 
-// Checks the lock before each attempt: a retry may come long after the record of its line.
-async function connectHeld(
-  settings: Settings,
-  { requireHeld }: ResultStore,
-  authorization: Authorization | undefined,
-  context: Context,
-): Promise<Connection> {
-  const connected = await connect(settings, context, authorization, true);
-  const { transport } = connected;
-  const send: Send = async (request) => {
-    requireHeld();
-    return transport.send(request);
-  };
-  return { ...connected, transport: { ...transport, send } };
-}
-
 // The returned function says what interrupted the run, if anything did.
 function stopWhenInterrupted(scheduler: Scheduler, context: Context): () => InterruptedError | undefined {
   const { signal } = context;
@@ -119,7 +112,7 @@ async function startLines(
   const limitHeap = createHeapLimit();
   try {
     const onRead = ({ offset, length }: InputLine): void => {
-      tally.bytesRead = offset + length;
+      tally.bytesRead = offset + length - (input.start ?? 0);
     };
     const onEmpty = (): void => {
       tally.emptyLines += 1;

@@ -3,7 +3,7 @@ import { type Failure, InterruptedError } from '../../errors.ts';
 import { type ExchangeSignal, linkSignal } from '../../http/message.ts';
 import { pluralize } from '../../json/pluralize.ts';
 import { formatSeconds } from '../../output/transfer-text.ts';
-import type { LineStatus } from '../../reports/batch/line-facts.ts';
+import { type Hold, holds, type LineStatus } from '../../reports/batch/line-facts.ts';
 import type { Runtime } from '../../runtime.ts';
 import type { BatchOptions } from '../batch-options.ts';
 import { type AvailabilityHooks, createAvailability, notSentFailure } from './availability.ts';
@@ -16,17 +16,12 @@ export type Scheduler = ReturnType<typeof createScheduler>;
 export interface Turn extends AttemptTurn {
   /** Lets the next request go; none is sent before, so that no line is sent after a reason to stop. */
   readonly release: () => void;
+  /** What the last attempt, or the line, waited for; undefined for nothing, and while a larger limit is tried. */
+  readonly heldBy: () => Hold | undefined;
   /** Counts what the response used, before the turn is released. */
   readonly spend: (spending: Spending, status: LineStatus) => void;
   /** The failure of the line: one that waited in vain was not sent. */
   readonly toOutcome: (failure: Failure) => Failure;
-}
-
-interface Waiter {
-  readonly admit: () => void;
-  readonly reject: (failure: Failure) => void;
-  /** How many tokens the request is expected to use. */
-  readonly tokens: () => number;
 }
 
 // Of a line, until a response says how many tokens it used.
@@ -56,186 +51,265 @@ export interface SchedulerHooks {
  * in flight is that of concurrency.ts, and one while the service cannot be used (availability.ts).
  */
 export function createScheduler(
-  { rate, tokenRate, isFailFast, maxFailures, isOrdered, ...options }: BatchOptions,
+  options: BatchOptions,
   range: ConcurrencyRange,
   { elapsed, after, randomBytes }: Pick<Runtime, 'elapsed' | 'after' | 'randomBytes'>,
   signal: ExchangeSignal | undefined,
   { onOutage, onStop }: SchedulerHooks,
 ) {
   const stopSignal = linkSignal(signal);
-  const waiters = new Set<Waiter>();
-  const linesPerRequest = isOrdered ? ORDERED_LINES_PER_REQUEST : LINES_PER_REQUEST;
-  const concurrency = createConcurrencyLimit(range, () => (randomBytes(1)[0] ?? 0) / 255);
-  const budget = createBudget(options);
-  const tokens = { sum: 0, count: 0 };
-  let activeLines = 0;
-  let notifyLine = (): void => {};
-  let active = 0;
-  let nextSendAt = 0;
-  let isTimerSet = false;
-  let failureCount = 0;
-  let outcomeCount = 0;
   let stopReason: string | undefined;
-
   const stop = (reason: string): void => {
     stopReason ??= reason;
     stopSignal.abort(new InterruptedError('SIGINT'));
     onStop();
   };
-  const availability = createAvailability(
-    { ...options, isFailFast },
-    { elapsed, after },
-    {
-      onOutage,
-      onGiveUp: stop,
-      onRecovery: () => concurrency.restart(elapsed()),
-    },
-  );
+  const concurrency = createConcurrencyLimit(range, () => (randomBytes(1)[0] ?? 0) / 255);
+  const onRecovery = (): void => concurrency.restart(elapsed());
+  const availability = createAvailability(options, { elapsed, after }, { onOutage, onGiveUp: stop, onRecovery });
+  const { canRetry, canWait, toOutcome, skippedRetries } = availability;
+  const budget = createBudget(options);
+  const pace = createPace(options, elapsed);
+  const lines = createLines(options, concurrency.current);
   const currentLimit = (): number => (availability.isProbing() ? 1 : concurrency.current());
-  const waitMs = (): number => Math.max(availability.notBefore(), nextSendAt) - elapsed();
-
-  const msPerToken = tokenRate ? 1000 / tokenRate : 0;
-  const pace = (milliseconds: number): void => {
-    if (milliseconds !== 0) nextSendAt = Math.max(nextSendAt, elapsed() - MAX_CATCH_UP_MS) + milliseconds;
+  const findObstacle = (inFlight: number): Obstacle | undefined => {
+    const outage = availability.isProbing() ? 'outage' : undefined;
+    if (inFlight >= currentLimit()) return { heldBy: outage ?? concurrency.heldBy() };
+    const [notBefore, nextSendAt] = [availability.notBefore(), pace.nextSendAt()];
+    const waitMs = Math.max(notBefore, nextSendAt) - elapsed();
+    if (waitMs > 0) return { heldBy: nextSendAt > notBefore ? pace.heldBy() : (outage ?? 'wait'), waitMs };
+    return budget.hasRoom(inFlight) ? undefined : { heldBy: 'budget' };
   };
+  const queue = createQueue(findObstacle, lines.notify, stopSignal.signal, after);
+  const onAttemptEnd = (failure: Failure | undefined, startedAt: number): void => {
+    const isFull = queue.active() >= currentLimit();
+    const wasProbing = availability.isProbing();
+    availability.onAttemptEnd(failure, startedAt, queue.active());
+    if (wasProbing) return;
+    if (failure && isOverload(failure)) concurrency.onOverload(elapsed(), failure.facts.retryAfterMs ?? 0);
+    else concurrency.onResponse(elapsed(), startedAt, isFull);
+  };
+  return {
+    ...{ start: lines.start, waitForAll: lines.waitForAll },
+    createTurn: (bytes = 0): Turn => {
+      const onSpent: TurnHooks['onSpent'] = (spending, status, expectedTokens) => {
+        pace.correct(spending.tokens, status, expectedTokens);
+        const reason = budget.add(spending, status === 'unknown');
+        if (reason !== undefined) stop(reason);
+      };
+      const hooks = { onAdmit: () => pace.take(bytes), onAttemptEnd, onSpent };
+      return { ...createTurn(queue, elapsed, hooks, lines.heldBy()), canRetry, canWait, toOutcome };
+    },
+    /** What the batch does now, for its progress: requests that may be in flight, and what holds them there. */
+    describeProgress: () => progressText(queue, availability),
+    currentLimit,
+    ...{ stop, stopReason: () => stopReason },
+    /** Aborted when the batch stops taking lines; requests in flight continue. */
+    stopSignal: stopSignal.signal,
+    addOutcome: createStopRules(options, stop),
+    skippedRetries,
+  };
+}
 
-  const admitWaiters = (): void => {
+function createLines({ isOrdered }: BatchOptions, concurrency: () => number) {
+  const limit = (): number => concurrency() * (isOrdered ? ORDERED_LINES_PER_REQUEST : LINES_PER_REQUEST);
+  let active = 0;
+  let hasWaited = false;
+  let notify = (): void => {};
+  const waitUntil = async (isMet: () => boolean): Promise<void> => {
+    while (!isMet())
+      await new Promise<void>((resolve) => {
+        notify = resolve;
+      });
+  };
+  return {
+    /** Waits until another line may be processed, and starts it; `work` must not throw. */
+    start: async (work: () => Promise<void>): Promise<void> => {
+      hasWaited = active >= limit();
+      await waitUntil(() => active < limit());
+      active += 1;
+      void work().finally(() => {
+        active -= 1;
+        notify();
+      });
+    },
+    waitForAll: () => waitUntil(() => active === 0),
+    /** What the line that started last waited for, besides requests in flight. */
+    heldBy: (): Hold | undefined => (isOrdered && hasWaited ? 'order' : undefined),
+    /** Looks at the limit again. */
+    notify: () => notify(),
+  };
+}
+
+/** What keeps the next request from being sent; `heldBy` is undefined while a larger limit is tried. */
+interface Obstacle {
+  readonly heldBy: Hold | undefined;
+  readonly waitMs?: number;
+}
+
+// The requests that wait to be sent, in order, and the number of those in flight.
+function createQueue(
+  findObstacle: (inFlight: number) => Obstacle | undefined,
+  onAllAdmitted: () => void,
+  stopSignal: ExchangeSignal,
+  after: Runtime['after'],
+) {
+  const waiters = new Set<{
+    readonly admit: (obstacle?: Obstacle) => void;
+    readonly reject: (failure: Failure) => void;
+  }>();
+  let active = 0;
+  let isTimerSet = false;
+  let obstacle: Obstacle | undefined;
+  const admitAll = (): void => {
+    const passed = obstacle;
+    obstacle = undefined;
     for (const waiter of waiters) {
-      if (active >= currentLimit()) return;
-      const delayMs = waitMs();
-      if (delayMs > 0) {
-        admitLater(delayMs);
+      obstacle = findObstacle(active);
+      if (obstacle) {
+        if (obstacle.waitMs) admitLater(obstacle.waitMs);
         return;
       }
-      if (!budget.hasRoom(active)) return;
-      pace(Math.max(rate ? 1000 / rate : 0, msPerToken * waiter.tokens()));
       waiters.delete(waiter);
       active += 1;
-      waiter.admit();
+      waiter.admit(passed);
     }
-    notifyLine();
+    onAllAdmitted();
   };
   const admitLater = (delayMs: number): void => {
     if (isTimerSet) return;
     isTimerSet = true;
     after(Math.min(Math.ceil(delayMs), MAX_TIMER_MS), () => {
       isTimerSet = false;
-      admitWaiters();
+      admitAll();
     });
   };
-  stopSignal.signal.addEventListener('abort', () => {
+  stopSignal.addEventListener('abort', () => {
     for (const { reject } of waiters) reject(notSentFailure());
     waiters.clear();
   });
-
-  const onAttemptEnd = (failure: Failure | undefined, startedAt: number): void => {
-    const isFull = active >= currentLimit();
-    const wasProbing = availability.isProbing();
-    availability.onAttemptEnd(failure, startedAt);
-    if (wasProbing || availability.isProbing()) return;
-    const retryAfterMs = failure?.facts.retryAfterMs ?? 0;
-    if (failure && isOverload(failure)) concurrency.onOverload(elapsed(), retryAfterMs);
-    else concurrency.onResponse(elapsed(), startedAt, isFull);
-  };
-
-  const createTurn = (bytes = 0): Turn => {
-    let startedAt = 0;
-    let expectedTokens = 0;
-    let isHeld = false;
-    const release = (): void => {
-      if (!isHeld) return;
-      isHeld = false;
+  return {
+    active: () => active,
+    obstacle: () => (waiters.size > 0 ? findObstacle(active) : undefined),
+    /** Calls `onAdmit` once a request may be sent, and returns what it waited for. Throws the Failure of one that is not sent. */
+    enter: (onAdmit: () => void): Promise<Obstacle | undefined> =>
+      new Promise((resolve, reject) => {
+        if (stopSignal.aborted) return reject(notSentFailure());
+        const admit = (passed?: Obstacle): void => {
+          onAdmit();
+          resolve(passed);
+        };
+        waiters.add({ admit, reject });
+        admitAll();
+      }),
+    leave: (): void => {
       active -= 1;
-      admitWaiters();
-    };
-    return {
-      acquire: async () => {
-        release();
-        await new Promise<void>((admit, reject) => {
-          if (stopSignal.signal.aborted) return reject(notSentFailure());
-          const estimate = (): number => {
-            expectedTokens = tokens.count > 0 ? tokens.sum / tokens.count : bytes / BYTES_PER_TOKEN;
-            return expectedTokens;
-          };
-          waiters.add({ admit, reject, tokens: estimate });
-          admitWaiters();
-        });
-        isHeld = true;
-        startedAt = elapsed();
-      },
-      report: (failure) => onAttemptEnd(failure, startedAt),
-      spend: (spending, status) => {
-        const isUnknown = status === 'unknown';
-        budget.add(spending, isUnknown);
-        const reason = budget.reached();
-        if (reason !== undefined) stop(reason);
-        if (spending.tokens !== undefined) {
-          tokens.sum += spending.tokens;
-          tokens.count += 1;
-        }
-        if (status === 'done' || isUnknown) pace(msPerToken * ((spending.tokens ?? expectedTokens) - expectedTokens));
-      },
-      release,
-      canRetry: availability.canRetry,
-      canWait: availability.canWait,
-      toOutcome: availability.toOutcome,
-    };
+      admitAll();
+    },
   };
+}
 
-  const exceedsMaxFailures = (): boolean => {
-    if (!maxFailures || failureCount === 0) return false;
-    if (!maxFailures.isPercentage) return failureCount > maxFailures.limit;
-    return outcomeCount >= MIN_LINES_FOR_PERCENTAGE && (failureCount / outcomeCount) * 100 > maxFailures.limit;
-  };
-  const addOutcome = (
-    outcome: { readonly failure?: Failure | undefined; readonly status: string },
-    isRevised = false,
-  ) => {
-    const { failure, status } = outcome;
-    if (status !== 'unsent' && !isRevised) outcomeCount += 1;
-    if (failure && isFailFast) stop('a line failed (--fail-fast)');
-    if (failure && status !== 'unsent') failureCount += 1;
-    if (exceedsMaxFailures()) stop(`${failureCount} ${pluralize(failureCount, 'line')} failed (--max-failures)`);
-    const retryAfterMs = failure?.facts.retryAfterMs ?? 0;
-    if (retryAfterMs > MAX_BATCH_WAIT_MS) stop(`the service asks to wait ${Math.ceil(retryAfterMs / 1000)} s`);
-  };
+interface TurnHooks {
+  /** The tokens that the request, which is sent now, is expected to use. */
+  readonly onAdmit: () => number;
+  readonly onAttemptEnd: (failure: Failure | undefined, startedAt: number) => void;
+  readonly onSpent: (spending: Spending, status: LineStatus, expectedTokens: number) => void;
+}
 
-  const waitUntil = async (isMet: () => boolean): Promise<void> => {
-    while (!isMet())
-      await new Promise<void>((resolve) => {
-        notifyLine = resolve;
-      });
+function createTurn(
+  { enter, leave }: Pick<ReturnType<typeof createQueue>, 'enter' | 'leave'>,
+  elapsed: Runtime['elapsed'],
+  { onAdmit, onAttemptEnd, onSpent }: TurnHooks,
+  firstHold: Hold | undefined,
+) {
+  let heldBy = firstHold;
+  let startedAt = 0;
+  let expectedTokens = 0;
+  let isHeld = false;
+  const release = (): void => {
+    if (isHeld) leave();
+    isHeld = false;
   };
   return {
-    /** Waits until another line may be processed, and starts it; `work` must not throw. */
-    start: async (work: () => Promise<void>): Promise<void> => {
-      await waitUntil(() => activeLines < concurrency.current() * linesPerRequest);
-      activeLines += 1;
-      void work().finally(() => {
-        activeLines -= 1;
-        notifyLine();
+    heldBy: () => heldBy,
+    acquire: async (): Promise<void> => {
+      release();
+      const obstacle = await enter(() => {
+        expectedTokens = onAdmit();
       });
+      heldBy = obstacle?.heldBy ?? heldBy;
+      isHeld = true;
+      startedAt = elapsed();
     },
-    waitForAll: () => waitUntil(() => activeLines === 0),
-    createTurn,
-    /** What the batch does now, for its progress: requests that may be in flight, and what holds them there. */
-    describeProgress: (): string => {
-      const delayMs = waitMs();
-      if (delayMs > MIN_SHOWN_WAIT_MS) return `waiting ${formatSeconds(delayMs / 1000)}: ${availability.reason()}`;
-      if (availability.isProbing()) return `trying one request: ${availability.reason()}`;
-      const limit = concurrency.current();
-      if (concurrency.isGrowing()) return `${active} in flight, growing`;
-      return concurrency.isHeldByRefusals() ? `held at ${limit}: the service refuses more` : `up to ${limit} in flight`;
+    report: (failure: Failure | undefined): void => onAttemptEnd(failure, startedAt),
+    spend: (spending: Spending, status: LineStatus): void => onSpent(spending, status, expectedTokens),
+    release,
+  };
+}
+
+function progressText(
+  { active, obstacle }: Pick<ReturnType<typeof createQueue>, 'active' | 'obstacle'>,
+  { isProbing, reason }: Pick<ReturnType<typeof createAvailability>, 'isProbing' | 'reason'>,
+): string {
+  const found = obstacle();
+  const { heldBy, waitMs = 0 } = found ?? {};
+  const cause = !heldBy || heldBy === 'wait' || heldBy === 'outage' ? reason() : holds[heldBy];
+  if (waitMs > MIN_SHOWN_WAIT_MS) return `waiting ${formatSeconds(waitMs / 1000)}: ${cause}`;
+  if (isProbing()) return `trying one request: ${reason()}`;
+  if (heldBy) return `held at ${active()}: ${cause}`;
+  return `${active()} in flight${found ? ', growing' : ''}`;
+}
+
+// The time of the next request by `--rate` and `--token-rate`.
+function createPace({ rate, tokenRate }: Pick<BatchOptions, 'rate' | 'tokenRate'>, elapsed: Runtime['elapsed']) {
+  const msPerRequest = rate ? 1000 / rate : 0;
+  const msPerToken = tokenRate ? 1000 / tokenRate : 0;
+  const used = { tokens: 0, responses: 0 };
+  let nextSendAt = 0;
+  let heldBy: Hold = 'rate';
+  const delay = (milliseconds: number): void => {
+    if (milliseconds !== 0) nextSendAt = Math.max(nextSendAt, elapsed() - MAX_CATCH_UP_MS) + milliseconds;
+  };
+  return {
+    nextSendAt: () => nextSendAt,
+    heldBy: () => heldBy,
+    /** Counts a request of so many bytes, and returns the tokens that it is expected to use. */
+    take: (bytes: number): number => {
+      const tokens = used.responses > 0 ? used.tokens / used.responses : bytes / BYTES_PER_TOKEN;
+      heldBy = msPerToken * tokens > msPerRequest ? 'token_rate' : 'rate';
+      delay(Math.max(msPerRequest, msPerToken * tokens));
+      return tokens;
     },
-    /** The limit of requests in flight. */
-    currentLimit,
-    stop,
-    stopReason: () => stopReason,
-    /** Aborted when the batch stops taking lines; requests in flight continue. */
-    stopSignal: stopSignal.signal,
-    /** Counts the outcome of a line, or its revision, and stops the batch if the flags or the service require that. */
-    addOutcome,
-    skippedRetries: availability.skippedRetries,
+    /** Corrects what was expected of a request that may have been applied. */
+    correct: (tokens: number | undefined, status: LineStatus, expectedTokens: number): void => {
+      if (tokens !== undefined) {
+        used.tokens += tokens;
+        used.responses += 1;
+      }
+      if (status === 'done' || status === 'unknown') delay(msPerToken * ((tokens ?? expectedTokens) - expectedTokens));
+    },
+  };
+}
+
+/** Counts the outcome of a line, or its revision, and stops the batch if the flags or the service require that. */
+function createStopRules({ isFailFast, maxFailures }: BatchOptions, stop: (reason: string) => void) {
+  let failures = 0;
+  let outcomes = 0;
+  const exceedsMaxFailures = (): boolean => {
+    if (!maxFailures || failures === 0) return false;
+    if (!maxFailures.isPercentage) return failures > maxFailures.limit;
+    return outcomes >= MIN_LINES_FOR_PERCENTAGE && (failures / outcomes) * 100 > maxFailures.limit;
+  };
+  return (
+    { failure, status }: { readonly failure?: Failure | undefined; readonly status: string },
+    isRevised = false,
+  ): void => {
+    if (status !== 'unsent' && !isRevised) outcomes += 1;
+    if (failure && isFailFast) stop('a line failed (--fail-fast)');
+    if (failure && status !== 'unsent') failures += 1;
+    if (exceedsMaxFailures()) stop(`${failures} ${pluralize(failures, 'line')} failed (--max-failures)`);
+    const retryAfterMs = failure?.facts.retryAfterMs ?? 0;
+    if (retryAfterMs > MAX_BATCH_WAIT_MS) stop(`the service asks to wait ${Math.ceil(retryAfterMs / 1000)} s`);
   };
 }
 

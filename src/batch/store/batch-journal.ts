@@ -5,7 +5,8 @@ import { writeJson } from '../../json/write-json.ts';
 import { flagTarget } from '../../operations/operation.ts';
 import type { BatchOptions } from '../batch-options.ts';
 import type { LineChecks } from '../check/prepare-line.ts';
-import { type LineTable, MAX_LINES, type SentLine } from './line-table.ts';
+import { isPartRecord, type PartRecord } from '../read/input-part.ts';
+import { type LineTable, MAX_LINE_NUMBER, type SentLine } from './line-table.ts';
 import type { OutputPath } from './output-file.ts';
 
 /** The journal of a batch: the output's name with `.journal`, which may be a link to another file system. */
@@ -38,14 +39,14 @@ const NOT_OF_A_BATCH = 'it is not the record of a batch';
 
 // Exactly as svc writes them, so that no changed byte is taken for another record.
 const LINE_RECORD =
-  /^\{"(?<kind>sending|withdrawn)":(?<line>\d{1,8}),"input":"(?<digest>[0-9a-f]{16})"(?:,"was":"(?<was>[0-9a-f]{16})")?(?:,"at":(?<time>\d{1,15}))?\}$/;
+  /^\{"(?<kind>sending|withdrawn)":(?<line>\d{1,13}),"input":"(?<digest>[0-9a-f]{16})"(?:,"was":"(?<was>[0-9a-f]{16})")?(?:,"at":(?<time>\d{1,15}))?\}$/;
 
 function readLineRecord(groups: { readonly [name: string]: string }, table: LineTable): string | undefined {
   const { kind, digest = '', was = digest, time } = groups;
   const isSending = kind === 'sending';
   if (isSending !== (time !== undefined)) return NOT_OF_A_BATCH;
   const line = Number(groups.line);
-  if (line < 1 || line > MAX_LINES) return `its line number is not from 1 to ${MAX_LINES}`;
+  if (line < 1 || line > MAX_LINE_NUMBER) return `its line number is not from 1 to ${MAX_LINE_NUMBER}`;
   const earlier = table.sent(line);
   if (earlier && earlier.digest !== was) return `line ${line} was recorded with another input before`;
   if (!isSending && !earlier) return `line ${line} was not recorded before`;
@@ -85,6 +86,8 @@ export type BatchIdentity = {
   readonly operation: string;
   /** `3/10`. */
   readonly shard: string;
+  /** What the shard of a regular file is; undefined for every n-th line. */
+  readonly part?: PartRecord | undefined;
   /** With a slash at its end. */
   readonly base_url: string;
   /** What flags, environment and profile put into bodies, by field or flag: of an age, which differs from run to run, the argument. */
@@ -128,17 +131,18 @@ type RunRecord = BatchIdentity & {
 export function createRunRecord(identity: BatchIdentity, run: string, isJournalLost = false): RunRecord {
   const digest = (value: string): string => hash('sha256', `${run} ${value}`, 'hex').slice(0, 8);
   const values = Object.entries(identity.values).map(([name, value]) => [name, digest(value)]);
-  const { operation, shard, base_url, limit, sample, seed } = identity;
-  const record = { run, operation, shard, base_url: digest(base_url), values: Object.fromEntries(values) };
+  const { operation, shard, part, base_url, limit, sample, seed } = identity;
+  const record = { run, operation, shard, part, base_url: digest(base_url), values: Object.fromEntries(values) };
   return { ...record, limit, sample, seed, journal_lost: isJournalLost || undefined };
 }
 
 // Undefined for anything but what svc writes, in the same order.
 function parseRunRecord(text: string): RunRecord | undefined {
-  const { run, operation, shard, base_url, values, limit, sample, seed, journal_lost } = JSON.parse(text);
+  const { run, operation, shard, part, base_url, values, limit, sample, seed, journal_lost } = JSON.parse(text);
   const isComplete = [run, operation, shard, base_url].every((part) => typeof part === 'string' && part !== '');
   if (!isComplete || typeof values !== 'object' || values === null) return undefined;
-  const record = { run, operation, shard, base_url, values, limit, sample, seed, journal_lost };
+  if (part !== undefined && !isPartRecord(part)) return undefined;
+  const record = { run, operation, shard, part, base_url, values, limit, sample, seed, journal_lost };
   return writeJson(record) === text && [true, undefined].includes(journal_lost) ? record : undefined;
 }
 

@@ -1,4 +1,4 @@
-import type { AppliedState } from '../../errors.ts';
+import { type AppliedState, Failure } from '../../errors.ts';
 
 export interface IndexedResult {
   readonly fileIndex: number;
@@ -21,37 +21,57 @@ export interface SentLine {
 
 export const appliedStates: readonly AppliedState[] = ['no', 'yes', 'unknown'];
 
-/** The table holds 40 bytes per line, up to the last. */
-export const MAX_LINES = 50_000_000;
+/** The largest number of a line: 2^40. */
+export const MAX_LINE_NUMBER = 2 ** 40;
 
 const MAX_REVISION = 63;
 const RECORD_BYTES = 40;
+const PAGE_LINES = 1024;
+// 2 GB.
+const MAX_PAGES = 50_000;
 // Where the members of a record begin. No result is empty, so a length of 0 marks a line without one; the time of a `sending`
 // record is stored as one more, and 0 is none.
 const layout = { offset: 0, sentTime: 8, digest: 16, sentDigest: 24, length: 32, state: 36, fileIndex: 38 } as const;
 
 export type LineTable = ReturnType<typeof createLineTable>;
 
-/** What output and journal say about lines, in ascending order and a few bytes per line: files have millions of them. */
+/** What output and journal say about lines, in ascending order and 40 bytes per line: of a shard, from its first line on. */
 export function createLineTable() {
-  let records = new DataView(new ArrayBuffer(1024 * RECORD_BYTES));
+  // By the number of its first line. The table of a shard has none for the lines before.
+  const pages = new Map<number, DataView>();
+  const createPage = (): DataView => new DataView(new ArrayBuffer(PAGE_LINES * RECORD_BYTES));
+  const emptyPage = createPage();
+  let page = emptyPage;
+  let pageStart = -PAGE_LINES;
   let lastLine = 0;
-  // The record of line 0 is empty.
-  const positionOf = (line: number): number => (line <= lastLine ? line * RECORD_BYTES : 0);
-  const reserve = (line: number): number => {
-    lastLine = Math.max(lastLine, line);
-    const position = line * RECORD_BYTES;
-    if (position < records.byteLength) return position;
-    const larger = new Uint8Array(Math.min(Math.max(records.byteLength, position) * 2, (MAX_LINES + 1) * RECORD_BYTES));
-    larger.set(new Uint8Array(records.buffer));
-    records = new DataView(larger.buffer);
-    return position;
+  // Neighbors are mostly asked for one after the other.
+  const pageOf = (line: number): DataView => {
+    const start = line - (line % PAGE_LINES);
+    if (start === pageStart) return page;
+    const found = pages.get(start);
+    if (found) [page, pageStart] = [found, start];
+    return found ?? emptyPage;
   };
-  const digestAt = (position: number): string => records.getBigUint64(position).toString(16).padStart(16, '0');
-  const hasResult = (line: number): boolean => records.getUint32(positionOf(line) + layout.length) > 0;
-  const isSent = (line: number): boolean => records.getFloat64(positionOf(line) + layout.sentTime) > 0;
+  const positionOf = (line: number): number => (line % PAGE_LINES) * RECORD_BYTES;
+  const reserve = (line: number): DataView => {
+    lastLine = Math.max(lastLine, line);
+    const found = pageOf(line);
+    if (found !== emptyPage) return found;
+    if (pages.size >= MAX_PAGES)
+      throw new Failure('safety_check', `there are results of more than ${MAX_PAGES * PAGE_LINES} lines`, {
+        hint: 'name fewer files',
+        applied: 'no',
+      });
+    pages.set(line - (line % PAGE_LINES), createPage());
+    return pageOf(line);
+  };
+  const digestAt = (records: DataView, position: number): string =>
+    records.getBigUint64(position).toString(16).padStart(16, '0');
+  const hasResult = (line: number): boolean => pageOf(line).getUint32(positionOf(line) + layout.length) > 0;
+  const isSent = (line: number): boolean => pageOf(line).getFloat64(positionOf(line) + layout.sentTime) > 0;
   return {
     result: (line: number): IndexedResult | undefined => {
+      const records = pageOf(line);
       const position = positionOf(line);
       const state = records.getUint16(position + layout.state);
       const applied = appliedStates[(state >> 8) & 3];
@@ -63,12 +83,13 @@ export function createLineTable() {
         exitCode: state & 0xff,
         applied,
         revision: state >> 10,
-        digest: digestAt(position + layout.digest),
+        digest: digestAt(records, position + layout.digest),
       };
     },
     setResult: (line: number, result: IndexedResult | undefined): void => {
       if (!result && !hasResult(line)) return;
-      const position = reserve(line);
+      const records = reserve(line);
+      const position = positionOf(line);
       records.setUint32(position + layout.length, result?.length ?? 0);
       if (!result) return;
       const { revision, applied, exitCode } = result;
@@ -81,27 +102,31 @@ export function createLineTable() {
     },
     /** The last journal record of a line, if it is `sending`. */
     sent: (line: number): SentLine | undefined => {
-      const position = positionOf(line);
       if (!isSent(line)) return undefined;
+      const records = pageOf(line);
+      const position = positionOf(line);
       return {
-        digest: digestAt(position + layout.sentDigest),
+        digest: digestAt(records, position + layout.sentDigest),
         timestampMs: records.getFloat64(position + layout.sentTime) - 1,
       };
     },
     setSent: (line: number, sent: SentLine | undefined): void => {
       if (!sent && !isSent(line)) return;
-      const position = reserve(line);
+      const records = reserve(line);
+      const position = positionOf(line);
       records.setFloat64(position + layout.sentTime, sent ? sent.timestampMs + 1 : 0);
       if (sent) records.setBigUint64(position + layout.sentDigest, BigInt(`0x${sent.digest}`));
     },
     /** The digest of the last journal record of a line, also of one that is not `sending`. */
     recordedDigest: (line: number): string | undefined => {
+      const records = pageOf(line);
       const position = positionOf(line) + layout.sentDigest;
-      return records.getBigUint64(position) === 0n ? undefined : digestAt(position);
+      return records.getBigUint64(position) === 0n ? undefined : digestAt(records, position);
     },
     /** The lines with a result or a `sending` record. */
     lines: function* (): Generator<number> {
-      for (let line = 1; line <= lastLine; line += 1) if (hasResult(line) || isSent(line)) yield line;
+      for (const start of [...pages.keys()].sort((one, other) => one - other))
+        for (let line = start; line < start + PAGE_LINES; line += 1) if (hasResult(line) || isSent(line)) yield line;
     },
     lastLine: () => lastLine,
   };

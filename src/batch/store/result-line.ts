@@ -3,13 +3,14 @@ import { hash } from 'node:crypto';
 import type { ExpectationResult } from '../../client/chat-expectations.ts';
 import type { Failure } from '../../errors.ts';
 import type { InputLine } from '../../files/split-lines.ts';
-import { CARRIAGE_RETURN, LINE_FEED } from '../../json/json-bytes.ts';
-import { firstStringMember, getMember, type JsonNode, rawText, rootOf } from '../../json/json-node.ts';
-import { parseJson, tryParseJson } from '../../json/parse-json.ts';
-import { compactJson, writeJson } from '../../json/write-json.ts';
+import { BACKSLASH, CARRIAGE_RETURN, LINE_FEED, QUOTE, SPACE, TAB } from '../../json/json-bytes.ts';
+import { firstStringMember, getMember, type JsonNode, rawText } from '../../json/json-node.ts';
+import { tryParseJson } from '../../json/parse-json.ts';
+import { hasByteOrderMark } from '../../json/utf8.ts';
+import { writeJson } from '../../json/write-json.ts';
 import { factsFor, type ReceivedFacts } from '../../operations/received-facts.ts';
-import { failureFields, redactFacts } from '../../output/failure-text.ts';
-import { appliedStates, MAX_LINES } from './line-table.ts';
+import { failureFields, mapTexts } from '../../output/failure-text.ts';
+import { appliedStates, MAX_LINE_NUMBER } from './line-table.ts';
 
 /** What ties a result to its input line and its batch: the `checkpoint` of a result line. */
 export interface Checkpoint {
@@ -32,6 +33,7 @@ export interface LineAttempt {
   readonly milliseconds: number;
   /** Milliseconds since 1970; undefined for a line that was not sent. */
   readonly endedAtMs?: number;
+  readonly heldBy?: string | undefined;
   /** How often an earlier result of the line was taken back: a result of a higher revision replaces it. */
   readonly revision: number;
   readonly expectations?: readonly ExpectationResult[];
@@ -59,9 +61,9 @@ export function formatResult(
   failure?: Failure,
   redact: (text: string) => string = String,
 ): Buffer {
-  const { line, id = 'null', revision, attempts, milliseconds, endedAtMs, checkpoint } = attempt;
+  const { line, id = 'null', revision, attempts, milliseconds, endedAtMs, heldBy, checkpoint } = attempt;
   const { expectations = [], warnings = [], facts } = attempt;
-  const received = writeJson(redactFacts(factsFor('result', facts), redact)).slice(1, -1);
+  const received = writeJson(mapTexts(factsFor('result', facts), redact)).slice(1, -1);
   const { input, run, operation, shard, row } = checkpoint;
   const { status: code = null, applied = 'no' } = failure ? failure.facts : ({ status, applied: 'yes' } as const);
   const head = `{"line":${line},"id":${id},"status":${code},"exit_code":${failure?.exitCode ?? 0},"applied":"${applied}"`;
@@ -71,7 +73,10 @@ export function formatResult(
     ...(expectations.length > 0 ? [`,"expectations":${writeJson(expectations.map((one) => ({ ...one })))}`] : []),
     ...(warnings.length > 0 ? [`,"warnings":${writeJson(warnings)}`] : []),
   ].join('');
-  const ended = endedAtMs === undefined ? '' : `,"ended_at":"${new Date(endedAtMs).toISOString()}"`;
+  const ended =
+    endedAtMs === undefined
+      ? ''
+      : `,"ended_at":"${new Date(endedAtMs).toISOString()}"${heldBy === undefined ? '' : `,"held_by":"${heldBy}"`}`;
   const end = `${middle},"attempts":${attempts},"ms":${Math.round(milliseconds)}${ended},"checkpoint":{"input":"${input}","run":"${run}","operation":"${operation}","shard":"${shard}"${row === undefined ? '' : `,"row":"${row}"`}}}\n`;
   const start = revision === 0 ? head : `${head},"revision":${revision}`;
   if (!response?.length) return Buffer.from(start + end);
@@ -80,10 +85,22 @@ export function formatResult(
   return Buffer.concat([Buffer.from(`${start},"response":`), json, Buffer.from(end)]);
 }
 
-// In JSON, line breaks are only between values.
-function toSingleLine(bytes: Buffer): Buffer {
+// Without a byte order mark, and without the whitespace between values, if it has line breaks. A copy as text would take twice
+// the memory.
+function toSingleLine(response: Buffer): Buffer {
+  const bytes = hasByteOrderMark(response) ? response.subarray(3) : response;
   if (!bytes.includes(LINE_FEED) && !bytes.includes(CARRIAGE_RETURN)) return bytes;
-  return Buffer.from(compactJson(rootOf(parseJson(bytes))));
+  const line = Buffer.allocUnsafe(bytes.length);
+  let length = 0;
+  let isInString = false;
+  for (let at = 0; at < bytes.length; at += 1) {
+    const byte = bytes[at] ?? 0;
+    if (byte === QUOTE) isInString = !isInString;
+    const isWhitespace = byte === SPACE || byte === TAB || byte === LINE_FEED || byte === CARRIAGE_RETURN;
+    if (isInString || !isWhitespace) line[length++] = byte;
+    if (isInString && byte === BACKSLASH) line[length++] = bytes[++at] ?? 0;
+  }
+  return line.subarray(0, length);
 }
 
 export type ResultEntry = NonNullable<ReturnType<typeof parseResultLine>>;
@@ -93,7 +110,7 @@ export function parseResultLine(bytes: Buffer) {
   const root = tryParseJson(bytes);
   const [line, exitCode, revision = 0] = ['line', 'exit_code', 'revision'].map((name) => integerMember(root, name));
   const applied = appliedStates.find((one) => one === firstStringMember(root, 'applied'));
-  if (!line || line > MAX_LINES || exitCode === undefined || applied === undefined) return undefined;
+  if (!line || line > MAX_LINE_NUMBER || exitCode === undefined || applied === undefined) return undefined;
   const checkpoint = getMember(root, 'checkpoint');
   const [input = '', run = '', operation = '', shard = ''] = ['input', 'run', 'operation', 'shard'].map((name) =>
     firstStringMember(checkpoint, name),

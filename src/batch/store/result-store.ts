@@ -13,7 +13,7 @@ import type { Sink } from '../../output/sink.ts';
 import { formatLineRanges } from '../../output/transfer-text.ts';
 import type { BatchOptions } from '../batch-options.ts';
 import type { BatchInput } from '../read/batch-input.ts';
-import { type LineSelection, selectedLines } from '../read/selected-lines.ts';
+import { isInShard, type LineSelection, selectedLines } from '../read/selected-lines.ts';
 import {
   type BatchIdentity,
   batchJournalFile,
@@ -55,7 +55,26 @@ export function canSendLine(
   return isIdempotent(effect) && (effect === 'read' || Boolean(sentAtMs));
 }
 
-export type ResultStore = Awaited<ReturnType<typeof openResultStore>>;
+/** Where the results of a run go, and what earlier runs left there. */
+export interface ResultStore {
+  readonly isResumable: boolean;
+  readonly batch: Omit<Checkpoint, 'input'>;
+  /** Throws Failure `safety_check` if another process may have taken the lock. */
+  readonly requireHeld: () => void;
+  /** Throws Failure `safety_check` for a line that changed since, unless changes are accepted. */
+  readonly findPrior: (line: number, digest: string) => PriorLine;
+  readonly read: (result: IndexedResult) => Promise<Buffer>;
+  /** Throws Failure `local_file` if the results are no longer at their path. */
+  readonly recordSending: (line: number, sent: SentLine) => Promise<void>;
+  readonly recordWithdrawn: (line: number, digest: string) => Promise<void>;
+  /** Records that a line changed since it was sent, and is not sent now. */
+  readonly recordChanged: (line: number, digest: string) => Promise<void>;
+  readonly write: (result: Uint8Array) => Promise<void>;
+  /** Writes a result in place of an earlier one of this run. */
+  readonly revise: (result: Uint8Array) => Promise<void>;
+  /** Ends the run. If the results are no longer at their path, counts them, and throws Failure `local_file`. */
+  readonly finish: (onLostResults: (count: number) => void) => Promise<void>;
+}
 
 /** Results that go to a stream, which cannot be resumed; without one, they are dropped. */
 export function createStreamStore(batch: Omit<Checkpoint, 'input'>, sink?: Sink): ResultStore {
@@ -81,7 +100,7 @@ export async function openResultStore(
   prior: PriorResults,
   identity: BatchIdentity,
   { changedLines, removedLines }: Pick<InputDifferences, 'changedLines' | 'removedLines'>,
-) {
+): Promise<ResultStore> {
   const { displayPath, run, table, isJournalLost, requireHeld, requireAtPath } = prior;
   const journalFile = await batchJournalFile(prior);
   let output: OutputFile | undefined;
@@ -110,8 +129,7 @@ export async function openResultStore(
     isResumable: true,
     batch: { run, operation: identity.operation, shard: identity.shard },
     requireHeld,
-    /** Throws Failure `safety_check` for a line that changed since, unless changes are accepted. */
-    findPrior: (line: number, digest: string): PriorLine => {
+    findPrior: (line, digest) => {
       const [result, sent] = [table.result(line), table.sent(line)];
       const known = sent?.digest ?? (changed.has(line) ? undefined : result?.digest);
       if (known !== undefined && known !== digest) {
@@ -125,27 +143,23 @@ export async function openResultStore(
       return { entry, sentAtMs, applied };
     },
     read,
-    /** Throws Failure `local_file` if the results are no longer at their path. */
-    recordSending: (line: number, sent: SentLine) => journal.recordSending(line, sent, changed.get(line)),
-    recordWithdrawn: (line: number, digest: string) => journal.recordWithdrawn(line, digest),
-    /** Records that a line changed since it was sent, and is not sent now. */
-    recordChanged: async (line: number, digest: string): Promise<void> => {
+    recordSending: (line, sent) => journal.recordSending(line, sent, changed.get(line)),
+    recordWithdrawn: (line, digest) => journal.recordWithdrawn(line, digest),
+    recordChanged: async (line, digest) => {
       const replacedDigest = changed.get(line);
       if (replacedDigest !== undefined) await journal.recordWithdrawn(line, digest, replacedDigest);
     },
-    write: async (result: Uint8Array): Promise<void> => {
+    write: async (result) => {
       requireHeld();
       writtenLines += 1;
       isSorted &&= isNew;
       return append(result);
     },
-    /** Writes a result in place of an earlier one of this run. */
-    revise: (result: Uint8Array): Promise<void> => {
+    revise: (result) => {
       isSorted = false;
       return append(result);
     },
-    /** Ends the run. If the results are no longer at their path, counts them, and throws Failure `local_file`. */
-    finish: async (onLostResults: (count: number) => void): Promise<void> => {
+    finish: async (onLostResults) => {
       const isPresent = isAtPath();
       await finish();
       await journal.close();
@@ -218,11 +232,21 @@ export async function openPriorResults(
       const state = journal ? 'lacks records of earlier runs' : 'is missing';
       await warn(`${displayPath}.journal ${state}; lines without a result may have been applied`);
     }
-    return { ...target, run, table, output, journal, isJournalLost, ...lease };
+    // Journals from before shards were parts of a file have no part.
+    const part = earlierRuns.at(-1)?.part;
+    const isInterleaved = part === undefined && (earlierRuns.length > 0 || hasEveryNthLine(table, identity.shard));
+    return { ...target, run, table, output, journal, isJournalLost, part, isInterleaved, ...lease };
   } catch (error) {
     await lease.release();
     throw error;
   }
+}
+
+// True for several results, of which neighbors were never among them.
+function hasEveryNthLine(table: LineTable, shard: string): boolean {
+  const [index = 1, count = 1] = shard.split('/').map(Number);
+  const lines = Array.from(table.lines());
+  return lines.length > 1 && lines.every((line) => isInShard(line, { index, count }));
 }
 
 /** Locks a file that a batch may write, and resolves its links. Throws Failure `safety_check` for one that another process uses. */

@@ -6,12 +6,12 @@ import {
   itemsOf,
   type JsonNode,
   kindOf,
-  numberMember,
   rawText,
   rootOf,
 } from '../../json/json-node.ts';
 import { RawJson, writeJson } from '../../json/write-json.ts';
 import { chatOperation } from '../../operations/chat.ts';
+import { requestedChoiceCount } from '../../operations/chat-text.ts';
 import { flagTarget } from '../../operations/operation.ts';
 import { type BodyFlags, givenText, givenTexts } from '../body-flags.ts';
 import {
@@ -19,9 +19,9 @@ import {
   createDraft,
   type Draft,
   type Edit,
-  locationInDraft,
   orderAddedFields,
   originInDraft,
+  placeInDraft,
   setDraftFields,
   type ValueOrigin,
 } from '../draft.ts';
@@ -61,7 +61,7 @@ export async function messageEdits(draft: Draft, input: MessageInput): Promise<(
   const messagesNode = getMember(rootOf(draft.doc), 'messages');
   if (messagesNode && kindOf(messagesNode) !== 'list') {
     const message = 'must be an array, because flags add messages to it';
-    return [{ path: 'messages', at: locationInDraft(draft, ['messages']), message }];
+    return [{ path: 'messages', at: placeInDraft(draft, ['messages']), message }];
   }
   const base = conversation && createDraft(conversation);
   const existing = [
@@ -118,10 +118,6 @@ function listedMessages(list: JsonNode | undefined, originOf: (index: number) =>
     // Flags put other messages before it.
     origin: { ...originOf(index), path: ['messages', index] },
   }));
-}
-
-export function requestedChoiceCount(body: JsonNode): number {
-  return Math.max(1, numberMember(body, 'n') ?? 1);
 }
 
 /**

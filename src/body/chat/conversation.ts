@@ -15,13 +15,13 @@ import {
   rootOf,
 } from '../../json/json-node.ts';
 import { type JsonValue, RawJson, writeJson } from '../../json/write-json.ts';
+import { choicesByIndex, contentText, toolCalls } from '../../operations/chat-text.ts';
 import { reasoningNames } from '../../operations/reasoning-names.ts';
-import { choicesByIndex, contentText, toolCalls } from '../../results/chat-text.ts';
 import { isEmpty } from '../../results/chunk-values.ts';
 import type { Runtime } from '../../runtime.ts';
 import { invalidBodyFailure } from '../body-check.ts';
 import type { BodyInputs } from '../input-reader.ts';
-import { isIssue, type JsonSource, locationInSource, parseJsonSource } from '../json-source.ts';
+import { isIssue, type JsonSource, parseJsonSource, placeInSource } from '../json-source.ts';
 
 export interface Conversation {
   readonly source: JsonSource;
@@ -72,7 +72,7 @@ async function readMessages(path: string, displayPath: string, read: BodyInputs[
   if (isIssue(source)) throw invalidBodyFailure([source]);
   if (kindOf(rootOf(source.doc)) === 'list') return source;
   throw invalidBodyFailure([
-    { path: 'messages', at: locationInSource(source), message: 'a conversation must be an array of messages' },
+    { path: 'messages', at: placeInSource(source), message: 'a conversation must be an array of messages' },
   ]);
 }
 

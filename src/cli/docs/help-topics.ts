@@ -4,7 +4,7 @@ import { sendingFlags, summaryFlags } from '../../client/request-flags.ts';
 import { type Setting, serviceFlags, settings } from '../../config/settings.ts';
 import { exitCodes } from '../../errors.ts';
 import { type Flag, flagTerm, withDefault } from '../../flag.ts';
-import { resultFlags, resultKinds } from '../../results/output-format.ts';
+import { resultFlags, resultKinds } from '../../output/output-format.ts';
 import { reportFlags } from '../shared-flags.ts';
 import type { helpTopicNames } from '../tool-commands.ts';
 import { capitalizeSentence, type HelpSection } from './help-page.ts';

@@ -11,11 +11,11 @@ import { commitOrAbandon, isReplaceable, rejectReplacedInput } from '../../files
 import type { OptionsOfList } from '../../flag.ts';
 import { pluralize } from '../../json/pluralize.ts';
 import { operationAt } from '../../operations/all-operations.ts';
+import { chooseFormat, type ResultOptions } from '../../output/output-format.ts';
 import { openSink, type Sink } from '../../output/sink.ts';
 import { formatLineRanges } from '../../output/transfer-text.ts';
 import { classifyLine } from '../../reports/batch/line-facts.ts';
 import { filteredSink, type JqFilter } from '../../results/jq-filter.ts';
-import { chooseFormat, type ResultOptions } from '../../results/output-format.ts';
 import { openResultFilter } from '../../results/print-result.ts';
 import type { mergeFlags } from '../command-flags.ts';
 

@@ -14,13 +14,13 @@ import { splitLines } from '../../files/split-lines.ts';
 import type { OptionsOfList } from '../../flag.ts';
 import { firstStringMember, getMember, itemsAt, rootOf } from '../../json/json-node.ts';
 import { parseJson, tryParseJson } from '../../json/parse-json.ts';
+import { contentText } from '../../operations/chat-text.ts';
+import type { ResultOptions } from '../../output/output-format.ts';
 import { addToReport, type BatchReport, createBatchReport, truncateSample } from '../../reports/batch/batch-report.ts';
 import { classifyLine, resultLineFacts } from '../../reports/batch/line-facts.ts';
 import { comparisonHtml, reportHtml } from '../../reports/batch/report-html.ts';
 import { comparisonJson, comparisonText, reportJson, reportText } from '../../reports/batch/report-text.ts';
 import { checkHtmlPath, writeReportPage } from '../../reports/report-page.ts';
-import { contentText } from '../../results/chat-text.ts';
-import type { ResultOptions } from '../../results/output-format.ts';
 import { openResultOutput, printResult, resultOf } from '../../results/print-result.ts';
 import type { batchReportFlags } from '../command-flags.ts';
 

@@ -8,8 +8,8 @@ import type { Context } from '../../context.ts';
 import { Failure, InterruptedError, type Issue, toFailure } from '../../errors.ts';
 import { pluralize } from '../../json/pluralize.ts';
 import { callStartOperation } from '../../operations/call-start.ts';
+import type { ResultOptions } from '../../output/output-format.ts';
 import type { LineResult } from '../../reports/batch/line-facts.ts';
-import type { ResultOptions } from '../../results/output-format.ts';
 import { openResultOutput, printResult, resultOf } from '../../results/print-result.ts';
 import {
   flushCommand,
@@ -99,7 +99,7 @@ async function sendCalls(calls: readonly SpooledCall[], progress: FlushProgress,
         progress.removalFailure ??= toFailure(error);
       });
     } else if (!failure || failure.code === 'refused')
-      progress.unaccepted.push({ path: '', at: call.file, message: problem });
+      progress.unaccepted.push({ path: '', at: { label: call.file }, message: problem });
     else firstMessage ??= message;
   };
   // Lines of the spool mean nothing to a reader.

@@ -257,7 +257,7 @@ function toRecordFailure(error: unknown, options: CallRunOptions): Failure {
   const { code, facts } = failure;
   const isHintKept =
     (SETUP_CODES.includes(code) && facts.status !== 422) || (code === 'rate_limited' && options.require === true);
-  const issues = facts.issues?.map((issue) => ({ ...issue, at: '' }));
+  const issues = facts.issues?.map((issue) => ({ ...issue, at: undefined }));
   return failure.with({ issues, hint: isHintKept ? facts.hint : undefined });
 }
 

@@ -312,9 +312,9 @@ async function sendTurn(turn: Turn, session: ChatSession, signal: AbortSignal): 
   session.attempts += 1;
   if (session.applied === 'no') session.applied = 'unknown';
   const options = { ...turnStart, filter: undefined, conversation, authorization, hooks };
-  const { doc, timing, facts } = await sendAndShow(prepareRequest(start.settings, draft), options, turnContext);
+  const { timing, facts } = await sendAndShow(prepareRequest(start.settings, draft), options, turnContext);
   session.applied = 'yes';
-  session.statsLine = formatChatStats(chatStats(rootOf(doc), timing, facts));
+  session.statsLine = formatChatStats(chatStats(timing, facts));
 }
 
 function parseMessages(text: string): JsonSource {

@@ -183,8 +183,8 @@ async function sendArguments(
   );
   await enforceChecks(draft, operation, { ...settings, origin: 'tool' }, context);
   const isTraining = typeof operation.arguments?.as === 'object';
-  const guard = isTraining ? createJobGuard(createTrainingJob(draft, ['mcp'], settings), false, context) : {};
-  return sendAlone(prepareRequest(settings, draft), settings, context, { ...guard, memory });
+  const guard = isTraining ? createJobGuard(createTrainingJob(draft, ['mcp'], settings), false, context) : undefined;
+  return sendAlone(prepareRequest(settings, draft), settings, context, { guard, memory });
 }
 
 function errorResult(...texts: readonly string[]): ToolResult {

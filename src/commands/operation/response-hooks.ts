@@ -21,13 +21,14 @@ import type { ReceivedFacts } from '../../operations/received-facts.ts';
 import { formatGithubAnnotation } from '../../output/failure-text.ts';
 import { isCi } from '../../output/spinner.ts';
 import { chatStats, type ExchangeTiming, formatChatStats } from '../../results/chat-stats.ts';
-import { extractBlock } from '../../results/chat-text.ts';
+import { extractBlock } from '../../results/extract-block.ts';
 import { payloadTypes, schemaViewText } from '../../results/schema-view.ts';
 import type { ResultView } from '../../results/show-response.ts';
 import { appendGithubVariables, traceExports } from '../../trace/trace-context.ts';
 import type { RequestStart } from './request-command.ts';
 
-interface PrintedResponse {
+/** A complete response, and how long it took. */
+export interface PrintedResponse {
   readonly doc: JsonDocument;
   readonly timing: ExchangeTiming;
   readonly facts: ReceivedFacts;
@@ -72,7 +73,7 @@ export async function readHooks(start: RequestStart, context: Context): Promise<
     expectations,
     onResponse: async ({ doc, timing, facts }, request) => {
       if (hasStats) {
-        const stats = chatStats(rootOf(doc), timing, facts);
+        const stats = chatStats(timing, facts);
         await report.stats(formatChatStats(stats), stats);
       }
       if (githubFile) await appendGithubVariables(githubFile, runtime.env, sentCall(request), doc);
@@ -95,7 +96,6 @@ function selectsFeedback({ doc }: Draft): boolean {
 const unselectedFeedback: StreamedFinding = {
   level: 'warning',
   path: '',
-  at: '',
   message: 'with --expect, the schema depends on whose feedback is the newest; add --feedback-type or --trigger-ref',
 };
 
@@ -140,7 +140,9 @@ async function openSchemaExpectation(options: RequestOptions, read: BodyInputs['
     const title = `the feedback schema changed: ${counts}`;
     const { GITHUB_ACTIONS } = runtime.env;
     if (isCi(runtime.env) && GITHUB_ACTIONS && errorFormat !== 'json')
-      await report.error(formatGithubAnnotation({ level: 'error', title, message: drift.join('\n'), at: file }));
+      await report.error(
+        formatGithubAnnotation({ level: 'error', title, message: drift.join('\n'), at: { label: file } }),
+      );
     throw new Failure('safety_check', title, {
       hint: `${selectsFeedback(draft) ? '' : 'add --feedback-type or --trigger-ref; '}if this is intended: --expect ${file} --update`,
       applied: 'yes',

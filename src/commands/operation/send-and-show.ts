@@ -1,10 +1,10 @@
-import { requestedChoiceCount } from '../../body/chat/chat-edits.ts';
 import type { Conversation } from '../../body/chat/conversation.ts';
 import { type Authorization, connect } from '../../client/connection.ts';
 import { factsWithoutResponse, requestFailure, responseFacts } from '../../client/exchange-failure.ts';
+import type { JobGuard } from '../../client/job-guard.ts';
 import { type ReadOutcome, readOutcome } from '../../client/read-outcome.ts';
-import type { Outcome } from '../../client/read-response.ts';
-import { createRequestContext, type PreparedRequest, requestSecrets, type SendHooks } from '../../client/request.ts';
+import type { Exchange } from '../../client/read-response.ts';
+import { createRequestContext, type PreparedRequest, requestSecrets } from '../../client/request.ts';
 import { appendToHistory, requestHistoryFile } from '../../client/request-history.ts';
 import { send } from '../../client/send.ts';
 import { recordedUrl } from '../../config/destination.ts';
@@ -12,33 +12,31 @@ import type { Context } from '../../context.ts';
 import { Failure, type FailureFacts, toFailure } from '../../errors.ts';
 import { firstStringMember, type JsonDocument, rawText, rootOf } from '../../json/json-node.ts';
 import { RawJson } from '../../json/write-json.ts';
-import { factsFor, type ReceivedFacts } from '../../operations/received-facts.ts';
+import { requestedChoiceCount } from '../../operations/chat-text.ts';
+import { factsFor } from '../../operations/received-facts.ts';
 import { factText } from '../../output/failure-text.ts';
+import { defaultFormat } from '../../output/output-format.ts';
 import { redactSecretFields } from '../../output/redaction.ts';
 import type { Reporter } from '../../output/reporter.ts';
 import { openSink, type Sink } from '../../output/sink.ts';
 import { ClosedPipeError } from '../../output/writer.ts';
-import { type ExchangeTiming, tokenCount } from '../../results/chat-stats.ts';
-import { defaultFormat } from '../../results/output-format.ts';
 import { type ResultView, showResponse } from '../../results/show-response.ts';
 import type { RequestStart } from './request-command.ts';
-import type { ResponseHooks } from './response-hooks.ts';
+import type { PrintedResponse, ResponseHooks } from './response-hooks.ts';
 
 interface ShowOptions extends Omit<RequestStart, 'input'> {
   readonly conversation?: Conversation | undefined;
-  readonly guard?: Pick<SendHooks, 'onSend' | 'onOutcome'> | undefined;
+  readonly guard?: JobGuard | undefined;
   readonly authorization?: Authorization | undefined;
   readonly hooks: ResponseHooks | undefined;
 }
 
 /** What came of a request: all that is known of the response, and the error to report. */
-interface ShownResponse {
+interface ShownResponse extends Omit<PrintedResponse, 'doc'> {
   readonly doc: JsonDocument | undefined;
-  readonly timing: ExchangeTiming;
-  readonly facts: ReceivedFacts;
   readonly error: unknown;
   /** The facts about a request with this outcome, for failures after it. */
-  readonly sent: FailureFacts;
+  readonly sent: () => FailureFacts;
 }
 
 /**
@@ -73,7 +71,7 @@ export async function sendAndShow(request: PreparedRequest, start: ShowOptions, 
       status,
       exit_code: failure?.exitCode ?? 0,
       applied,
-      ...historyContent(request, doc, settings.history === 'bodies'),
+      ...historyContent(request, shown, settings.history === 'bodies'),
       ...factsFor('history', facts),
     };
     await appendToHistory(requestHistoryFile(runtime), record, context).catch((historyError: unknown) =>
@@ -85,17 +83,15 @@ export async function sendAndShow(request: PreparedRequest, start: ShowOptions, 
 }
 
 // What the history records of a request and its response; with `hasBodies` both of them, too.
-function historyContent(request: PreparedRequest, doc: JsonDocument | undefined, hasBodies: boolean) {
+function historyContent(request: PreparedRequest, { doc, facts }: ShownResponse, hasBodies: boolean) {
   const { operation, draft, ids } = request;
   const body = rootOf(draft.doc);
   const response = doc && rootOf(doc);
-  const id = firstStringMember(response, 'id');
+  const { response_id: id } = facts;
   const model = firstStringMember(body, 'model') ?? firstStringMember(response, 'model');
   return {
     ...(model === undefined ? {} : { model }),
-    ids: { ...ids, ...(id === undefined || Object.values(ids).includes(id) ? {} : { response: id }) },
-    prompt_tokens: tokenCount(response, 'prompt_tokens'),
-    completion_tokens: tokenCount(response, 'completion_tokens'),
+    ids: { ...ids, ...(id === undefined || Object.values(ids).some((known) => known === id) ? {} : { response: id }) },
     ...(hasBodies ? { request: singleLine(redactSecretFields(body, operation, (name) => `[${name}]`)) } : {}),
     ...(hasBodies && response ? { response: singleLine(rawText(response)) } : {}),
   };
@@ -120,17 +116,17 @@ async function sendAndPrint(request: PreparedRequest, options: ShowOptions, cont
   const requestContext = createRequestContext(request, connection);
   const startedAt = runtime.elapsed();
   let sink: Sink | undefined;
-  let outcome: Outcome | undefined;
+  let received: Exchange['received'];
   let read: ReadOutcome | undefined;
   const sentFacts = (): FailureFacts =>
-    outcome ? responseFacts(requestContext) : factsWithoutResponse(requestContext);
+    received ? responseFacts(requestContext) : factsWithoutResponse(requestContext);
   context.onProgressFacts(sentFacts);
   const shown = (error?: unknown): ShownResponse => {
     const { endedAt = runtime.elapsed(), firstOutputAt, status, facts = {}, doc, failure } = read ?? {};
     const firstTokenMs = firstOutputAt === undefined ? undefined : firstOutputAt - startedAt;
     const { attempts } = requestContext.progress;
     const timing = { totalMs: endedAt - startedAt, firstTokenMs, attempts, status };
-    return { doc: failure ? undefined : doc, timing, facts, error, sent: sentFacts() };
+    return { doc: failure ? undefined : doc, timing, facts, error, sent: sentFacts };
   };
   try {
     // Before anything is sent: a result that cannot be written is better not requested.
@@ -140,16 +136,18 @@ async function sendAndPrint(request: PreparedRequest, options: ShowOptions, cont
     const requestedChoices = requestedChoiceCount(rootOf(draft.doc));
     const isSpreadsheetSafe = options.options.spreadsheetSafe;
     const view: ResultView = { operation, format, filter, sink, context, requestedChoices, textOf, isSpreadsheetSafe };
-    const sendHooks = { signal, deadline, onAttempt: startSpinner, onRetry: report.note, ...guard };
-    outcome = await send(requestContext, sendHooks, runtime);
+    const sendHooks = { signal, deadline, onAttempt: startSpinner, onRetry: report.note, onSend: guard?.onSend };
+    const exchange = await send(requestContext, sendHooks, runtime);
+    await guard?.recordOutcome(exchange.outcome);
+    received = exchange.received;
     const { junit, summary } = options.options;
     const isRead = conversation ?? hooks?.expectations ?? junit ?? summary;
     const need = isRead !== undefined ? 'end' : hooks ? 'response' : 'output';
-    read = await readOutcome(outcome, requestContext, runtime, async (chunks, failureOf) => {
+    read = await readOutcome(exchange, requestContext, runtime, async (chunks, failureOf) => {
       const { showStream } = await import('../../results/show-stream.ts');
       return showStream(chunks, { need, failureOf }, view);
     });
-    const printError = outcome.parsedResponse
+    const printError = received?.parsedResponse
       ? await showResponse(read, view).then(
           () => undefined,
           (error: unknown) => error,
@@ -163,8 +161,7 @@ async function sendAndPrint(request: PreparedRequest, options: ShowOptions, cont
       throw printError;
     }
     await saving;
-    for (const [name, value] of Object.entries(read.facts))
-      if (name !== 'finish_reasons') await report.detail(factText(name, value));
+    for (const [name, value] of Object.entries(read.facts)) await report.detail(factText(name, value));
     for (const warning of warnings) {
       if (settings.isStrict) throw requestFailure('invalid_response', warning, sentFacts(), request);
       await report.warn(warning);
@@ -172,7 +169,7 @@ async function sendAndPrint(request: PreparedRequest, options: ShowOptions, cont
     return shown();
   } catch (error) {
     const located = sink ? await locateOutput(error, sink, report) : error;
-    return shown(outcome ? markAsApplied(located, shown()) : located);
+    return shown(received ? markAsApplied(located, shown()) : located);
   } finally {
     await connection.transport.close();
   }
@@ -199,5 +196,5 @@ function markAsApplied(error: unknown, { sent }: Pick<ShownResponse, 'sent'>): u
   if (error instanceof ClosedPipeError) return error;
   const { code, message, facts } = toFailure(error);
   const isMarked = facts.applied && facts.attempts !== undefined;
-  return isMarked ? error : new Failure(code, message, { ...sent, ...facts });
+  return isMarked ? error : new Failure(code, message, { ...sent(), ...facts });
 }

@@ -1,22 +1,22 @@
 import { dirname, relative, resolve, sep } from 'node:path';
 import type { RunCommand } from '../../command.ts';
 import type { Context } from '../../context.ts';
-import { Failure, usageFailure } from '../../errors.ts';
+import { Failure, type Place, usageFailure } from '../../errors.ts';
 import { rejectReplacedInput } from '../../files/file-replacement.ts';
+import { prepareForTrajectories } from '../../files/heap-limit.ts';
 import type { OptionsOfList } from '../../flag.ts';
 import type { JsonPath } from '../../json/json-node.ts';
 import { pluralize } from '../../json/pluralize.ts';
 import { formatGithubAnnotation, issueText } from '../../output/failure-text.ts';
+import type { ResultOptions } from '../../output/output-format.ts';
 import { ignoreClosedPipe } from '../../output/writer.ts';
 import { type LintKind, lintKindNames } from '../../reports/lint/lint-kinds.ts';
 import { createLinter, type LintResult } from '../../reports/lint/linter.ts';
 import { lintJson, lintText } from '../../reports/lint/report.ts';
 import { lintHtml } from '../../reports/lint/report-html.ts';
 import { checkHtmlPath, writeReportPage } from '../../reports/report-page.ts';
-import type { ResultOptions } from '../../results/output-format.ts';
 import { openResultOutput, printResult, resultOf } from '../../results/print-result.ts';
 import { parseGroupByPath } from '../../train/stream/groups.ts';
-import { prepareForTrajectories } from '../../train/stream/small-heap.ts';
 import { createTrajectorySources } from '../../train/stream/source.ts';
 import { showCheckProgress } from '../../train/stream/upload.ts';
 import type { lintFlags } from '../command-flags.ts';
@@ -38,13 +38,13 @@ export const runTrainLint: RunCommand<LintOptions> = async ({ args, options }, c
   const isStrict = options.strict === true;
   const warnings = isStrict || isAnnotated ? [] : result.problems.filter(({ level }) => level === 'warning');
   // What all trajectories lack is said before anything else.
-  for (const warning of warnings.filter(({ at }) => at === '')) await report.warn(issueText(warning));
+  for (const warning of warnings.filter(({ at }) => !at)) await report.warn(issueText(warning));
   await writeReportPage(htmlPath, () => lintHtml(result, labels, linkFrom(htmlPath, labels, runtime.cwd)), context);
   const text = (): string => lintText(result, stdout.columns, hasPlot);
   const printed = hasPlot ? ({ ...output, format: 'text' } as const) : output;
   await ignoreClosedPipe(printResult({ ...resultOf(lintJson(result)), text }, printed));
   if (isAnnotated) for (const line of annotationLines(result, fatal)) await report.error(line);
-  else for (const warning of warnings.filter(({ at }) => at !== '')) await report.warn(issueText(warning));
+  else for (const warning of warnings.filter(({ at }) => at)) await report.warn(issueText(warning));
   const failure = lintFailure(result, fatal, isStrict);
   if (result.summary.groups === 0 && !failure)
     await report.warn(`there are no trajectories in ${labels.join(' ')}; write a group, or a trajectory, per line`);
@@ -82,7 +82,7 @@ async function lintFiles(files: readonly string[], options: LintOptions, path: J
 // Links are relative to the page, so that page and data can be moved together, and no name can be another kind of URL.
 function linkFrom(htmlPath = '', labels: readonly string[], cwd: string) {
   const directory = dirname(resolve(cwd, htmlPath));
-  return (label: string, line: string): string | undefined => {
+  return ({ label, line }: Place): string | undefined => {
     if (!labels.includes(label) || label === 'stdin') return undefined;
     const segments = relative(directory, resolve(cwd, label)).split(sep);
     return `./${segments.map(encodeURIComponent).join('/')}#L${line}`;
@@ -126,7 +126,6 @@ function lintFailure(
     return new Failure('body', `svc train would not send these trajectories: ${count} ${pluralize(count, 'error')}`, {
       issues: errors,
       hint,
-      applied: 'no',
     });
   }
   const found = fatal.filter((kind) => summary.findings.count(kind) > 0);

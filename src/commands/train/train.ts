@@ -12,6 +12,7 @@ import type { Context } from '../../context.ts';
 import { usageFailure } from '../../errors.ts';
 import { flagName } from '../../fields/field.ts';
 import { parseByteSize } from '../../files/byte-size.ts';
+import { prepareForTrajectories } from '../../files/heap-limit.ts';
 import type { RequestBody } from '../../http/message.ts';
 import { collectBody } from '../../http/size-limits.ts';
 import { getMember, kindOf, rootOf } from '../../json/json-node.ts';
@@ -20,7 +21,6 @@ import { pluralize } from '../../json/pluralize.ts';
 import { trainOperation } from '../../operations/train.ts';
 import type { TrainingJob } from '../../train/job-history.ts';
 import { bodyContent, filesContent, parseGroupByPath, type TrajectoryContent } from '../../train/stream/groups.ts';
-import { prepareForTrajectories } from '../../train/stream/small-heap.ts';
 import { createTrajectorySources, type TextSource, type TrajectorySources } from '../../train/stream/source.ts';
 import {
   assembleBody,
@@ -169,6 +169,6 @@ function streamedPart({ sources, checks }: TrajectoryContent, { doc }: Draft): S
   const hasNoGroup = groups && kindOf(groups) === 'list' && checks.groupCount() === 0 && errors.length === 0;
   // Services accept such a job (docs/internals/servers.md).
   const message = 'contains no group, so the job contains no training signal';
-  if (hasNoGroup) findings.push({ level: 'warning', path: 'trajectory_groups', at: '', message });
+  if (hasNoGroup) findings.push({ level: 'warning', path: 'trajectory_groups', message });
   return { errors, findings, files: sources.map(({ label }) => label), hint: checks.hint() };
 }

@@ -36,7 +36,6 @@ export function basicAuthorization(username: string, password: string, source = 
   if (username.includes(':'))
     throw new Failure('credentials', 'the user name contains ":", which Basic authentication does not allow', {
       hint: 'check --username, SVC_USERNAME, or the profile',
-      applied: 'no',
     });
   for (const [what, text] of Object.entries({ 'user name': username, password }))
     if ([...text].some((character) => character < ' ' || character === '\x7f'))
@@ -45,7 +44,6 @@ export function basicAuthorization(username: string, password: string, source = 
         `the ${what} contains ${text.includes('\n') ? 'a line feed' : 'a control character'}`,
         {
           hint: `one final line break is removed; check ${source} for others`,
-          applied: 'no',
         },
       );
   return `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
@@ -56,7 +54,7 @@ export function bearerAuthorization(token: string, source: string): string {
   if (/^[\x21-\x7e]+$/.test(token)) return `Bearer ${token}`;
   const message = `the token from ${source} ${tokenProblem(token)}`;
   const hint = 'only printable ASCII characters without spaces are allowed';
-  throw new Failure('credentials', message, { hint, applied: 'no' });
+  throw new Failure('credentials', message, { hint });
 }
 
 function tokenProblem(token: string): string {
@@ -167,7 +165,7 @@ export function requireCredentialSource(
     const hint = profile.credential_command
       ? `credential_command needs a user name: svc profile set ${name} --username NAME`
       : `run: ${login}${scheme === 'bearer' ? ' (--no-token if it needs none)' : ''}, or set ${variablesOf(scheme, runtime)}`;
-    throw new Failure('credentials', `no ${secrets} for ${origin} (profile "${name}")`, { hint, applied: 'no' });
+    throw new Failure('credentials', `no ${secrets} for ${origin} (profile "${name}")`, { hint });
   }
   const { origins = [], description } = source;
   const owner = origins.join(', ') || 'no base URL';
@@ -175,7 +173,7 @@ export function requireCredentialSource(
     ? `to use the command for this URL, run: svc profile set ${name} --credential-command …`
     : `to store one for this URL, run: ${login}`;
   const message = `the ${secret} of ${description} belongs to ${owner}, not to ${origin}`;
-  throw new Failure('credentials', message, { hint, applied: 'no' });
+  throw new Failure('credentials', message, { hint });
 }
 
 type EnvironmentOf = Pick<Runtime, 'env' | 'credentials'>;

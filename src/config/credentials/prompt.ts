@@ -21,7 +21,7 @@ export async function confirm(context: PromptContext, question: string, isConfir
 export async function promptSecret(context: PromptContext, question: string, hint: string): Promise<string> {
   const obstacle = promptObstacle(context);
   const message = `cannot prompt ${obstacle}: ${question.replace(/:? $/, '')}`;
-  if (obstacle) throw new Failure('credentials', message, { hint, applied: 'no' });
+  if (obstacle) throw new Failure('credentials', message, { hint });
   return readFromTerminal(context.runtime, question, true);
 }
 

@@ -34,7 +34,6 @@ export async function readCommandSecret(
     hint: why?.startsWith('was not found')
       ? 'correct the path of the program, or add its directory to PATH'
       : `to see why, run: SVC_CREDENTIAL=${scheme} ${shellWord(command[0] ?? '')}${command.length > 1 ? ' ...' : ''}`,
-    applied: 'no',
   });
 }
 

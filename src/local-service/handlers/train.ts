@@ -5,6 +5,7 @@ import type { Finding } from '../../fields/finding.ts';
 import { type BodyValidator, createBodyValidator } from '../../fields/schema-validator.ts';
 import { uuidV7 } from '../../fields/uuid.ts';
 import { openAnonymousFile } from '../../files/file-replacement.ts';
+import { limitYoungGeneration } from '../../files/heap-limit.ts';
 import {
   firstStringMember,
   getMember,
@@ -18,7 +19,6 @@ import { writeJson } from '../../json/write-json.ts';
 import type { Operation } from '../../operations/operation.ts';
 import { createTrajectoryChecks } from '../../train/stream/checks.ts';
 import { createEnvelope, InvalidTextError, readTrajectories } from '../../train/stream/reader.ts';
-import { limitYoungGeneration } from '../../train/stream/small-heap.ts';
 import { createChunkBatcher } from '../../train/stream/upload.ts';
 import { yieldToEventLoop } from '../event-loop.ts';
 import { invalidJsonFinding, receiveBody, refuseFindings } from '../operation-route.ts';

@@ -77,8 +77,8 @@ function durationCell({ durationMs }, longest) {
 }
 
 function feedbackBadges({ feedback }) {
-  const more = feedback.length > MAX_BADGES ? el('small', {}, `+${feedback.length - MAX_BADGES}`) : '';
-  return [...feedback.slice(0, MAX_BADGES).map((text) => badge(text)), more].flatMap((each) => [each, ' ']);
+  const more = feedback.length > MAX_BADGES ? [el('small', {}, `+${feedback.length - MAX_BADGES}`)] : [];
+  return [...feedback.slice(0, MAX_BADGES).map((text) => badge(text)), ...more].flatMap((each) => [each, ' ']);
 }
 
 /** The paths that are columns: those of the URL, else numbers and booleans first. */

@@ -9,8 +9,7 @@ import { narrowMode, requireOwnFile, requireRegularFile, type TrustOptions } fro
 import type { ExchangeSignal } from '../../http/message.ts';
 import { yieldToEventLoop } from '../event-loop.ts';
 import { serviceLimits } from '../limits.ts';
-import { memoize } from '../memoize.ts';
-import { insertRows, type QuerySequence, type RowQuery } from './row-query.ts';
+import { insertRows, type QuerySequence, type RowQuery, typedRows } from './row-query.ts';
 import {
   type JobRow,
   replaceFeedback,
@@ -118,7 +117,12 @@ async function prepareStore(
 function createStore(database: Database.Database, path: string): Store {
   const checkpoint = createCheckpoints(database, `${path}-wal`);
   // Statements are few, and to compile one takes as long as to run it.
-  const statement = memoize((sql) => database.prepare(sql));
+  const statements = new Map<string, Database.Statement>();
+  const statement = (sql: string): Database.Statement => {
+    const prepared = statements.get(sql) ?? database.prepare(sql);
+    statements.set(sql, prepared);
+    return prepared;
+  };
   const all: Store['all'] = (sql, ...values) =>
     statement(sql)
       .all(...values)
@@ -240,14 +244,14 @@ export function createEmbeddedStore(database: Store): ServiceStore {
     replaceFeedback: (feedback, signal) => commit(() => replaceFeedback([feedback]), signal),
     commit,
     snapshot: async (queries) => database.snapshot(() => runQueries(queries(), database)),
-    readRows: async (query) => readRows(query, database),
+    readRows: async (query) => typedRows(readRows(query, database), query),
     saveJob: (job, trajectories, signal) => saveJob(job, trajectories, signal, database),
     checkHealth: async () => database.transaction(() => {}),
     close: async () => database.close(),
   };
 }
 
-function readRows({ sql, values }: RowQuery, database: Store) {
+function readRows({ sql, values }: RowQuery<string>, database: Store) {
   return database.all(sql.replaceAll('@', ''), ...values);
 }
 

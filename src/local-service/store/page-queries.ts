@@ -9,13 +9,26 @@ import {
   searchCondition,
   valueCondition,
 } from './filter-conditions.ts';
-import type { StoredRow } from './row-query.ts';
+import { type Columns, type RowQuery, type StoredRow, select } from './row-query.ts';
 import type { ServiceStore } from './service-store.ts';
 import { CALL_COLUMNS, REFERENCE } from './traces.ts';
 
 export const PAGE_TABLES = ['calls', 'feedback', 'jobs', 'chats'] as const;
 
 export type PageTable = (typeof PAGE_TABLES)[number];
+
+// Those of a list: of calls, the traces.
+const pageColumns = {
+  calls: ['trace_id', 'started_ms', 'duration_ms', 'calls', 'failed', 'root_project', 'root_id'],
+  feedback: ['project_id', 'id', 'feedback_type', 'trigger_ref', 'record', 'svc_user_id', 'created_at'],
+  jobs: ['id', 'model_id', 'experimental_config', 'rewards', 'created_at'],
+  chats: ['id', 'request', 'response', 'status', 'duration_ms', 'created_at'],
+} as const satisfies { readonly [table in PageTable]: readonly string[] };
+
+type PageColumn<Table extends PageTable> = (typeof pageColumns)[Table][number];
+
+/** A row of a list. */
+export type PageRow<Table extends PageTable> = StoredRow<PageColumn<Table>>;
 
 export type Parameters = { readonly [name: string]: string | undefined };
 
@@ -25,7 +38,6 @@ interface RowSource {
   readonly key: readonly string[];
   readonly isAscending?: boolean;
   readonly from: string;
-  readonly columns: string;
   /** The column of the time that is filtered. */
   readonly time: string;
   /** What all rows fulfill. */
@@ -51,7 +63,6 @@ const sources: { readonly [table in Exclude<PageTable, 'calls'>]: RowSource } = 
   feedback: {
     key: ['created_at', 'id', 'project_id'],
     from: '@feedback as feedback',
-    columns: 'project_id, id, feedback_type, trigger_ref, record, svc_user_id, created_at',
     time: 'created_at',
     filters: {
       ...feedbackFilters,
@@ -64,7 +75,6 @@ const sources: { readonly [table in Exclude<PageTable, 'calls'>]: RowSource } = 
   jobs: {
     key: ['created_at', 'id'],
     from: '@jobs as jobs',
-    columns: 'id, model_id, experimental_config, rewards, created_at',
     time: 'created_at',
     filters: {
       job: equals('id'),
@@ -76,7 +86,6 @@ const sources: { readonly [table in Exclude<PageTable, 'calls'>]: RowSource } = 
   chats: {
     key: ['created_at', 'id'],
     from: '@chats as chats',
-    columns: 'id, request, response, status, duration_ms, created_at',
     time: 'created_at',
     filters: {
       model: (value) => searchCondition("replace(request, '}', ',')", `model:${value},`),
@@ -99,7 +108,6 @@ function tracesIn({ sort = 'start', order }: Parameters): RowSource {
     key,
     isAscending: order === 'ascending',
     from: '@traces as traces',
-    columns: 'trace_id, started_ms, duration_ms, calls, failed, root_project, root_id',
     time: 'started_ms',
     // A trace that has just arrived has no columns yet.
     condition: ['calls > 0', []],
@@ -162,27 +170,33 @@ const ROWS_PER_CHUNK = 250;
 const TRAJECTORIES_PER_CHUNK = 8;
 
 /**
- * One page of a list in its order, the newest rows first, and the cursor of the rows after them, if there are more; in a time
+ * One page of a list in its order, the newest rows first, with the keys that order them, and the cursor of the rows after them, if there are more; in a time
  * that does not depend on how much is stored. Of the parameters, `q` is a text to search, `from` (inclusive) and `until`
  * (exclusive) are milliseconds since 1970, `before` is the cursor of the page before, and others are the filters of the list,
  * and the order of traces. Throws HttpError 400 for a value that is not understood.
  */
-export async function readPage({ readRows }: Store, table: PageTable, parameters: Parameters, limit: number) {
-  const source = table === 'calls' ? tracesIn(parameters) : sources[table];
-  const { key, columns, from, time, condition, filters, match, isAscending = false } = source;
+export async function readPage<Table extends PageTable>(
+  { readRows }: Store,
+  table: Table,
+  parameters: Parameters,
+  limit: number,
+) {
+  const name: PageTable = table;
+  const source = name === 'calls' ? tracesIn(parameters) : sources[name];
+  const columns: readonly PageColumn<Table>[] = pageColumns[table];
+  const { key, from, time, condition, filters, match, isAscending = false } = source;
   const [keys, marks] = [key.join(', '), key.map(() => '?').join(', ')];
   const [after, upTo] = isAscending ? ['>', '<='] : ['<', '>='];
   const order = key.map((name) => `${name} ${isAscending ? 'asc' : 'desc'}`).join(', ');
-  const select = (what: string, conditions: readonly Condition[], tail: string): Promise<readonly StoredRow[]> => {
+  const read = <Column extends string>(names: readonly Column[], conditions: readonly Condition[], tail: string) => {
     const [where, values] = joined(conditions);
-    return readRows({
-      sql: `select ${what} from ${from} ${where && `where ${where}`} order by ${order} ${tail}`,
-      values,
-    });
+    return readRows(select(names, `from ${from} ${where && `where ${where}`} order by ${order} ${tail}`, values));
   };
-  const pageOf = (rows: readonly StoredRow[], rest: StoredRow | undefined) => {
-    const last = rows.length > limit ? rows[limit - 1] : rest;
-    return { rows: rows.slice(0, limit), next: last && JSON.stringify(keyOf(last, key)), key, isAscending };
+  const pageOf = (found: readonly PageRow<Table>[], rest: object | undefined) => {
+    const last = found.length > limit ? found[limit - 1] : rest;
+    const rows = found.slice(0, limit);
+    const keysOfRows = rows.map((row) => keyOf(row, key));
+    return { rows, keys: keysOfRows, next: last && JSON.stringify(keyOf(last, key)), isAscending };
   };
   const cursor = parseCursor(parameters.before, key.length);
   const timeCondition = (sql: string, text = ''): Condition[] =>
@@ -193,21 +207,18 @@ export async function readPage({ readRows }: Store, table: PageTable, parameters
     ...timeCondition(`${time} < ?`, parameters.until),
     ...(condition ? [condition] : []),
   ];
-  const matches = [...conditionsOf(filters, parameters), ...[match?.(parameters) ?? []].filter(isCondition)];
-  if (matches.length === 0) return pageOf(await select(columns, range, `limit ${limit + 1}`), undefined);
+  const matching = match?.(parameters);
+  const matches = [...conditionsOf(filters, parameters), ...(matching ? [matching] : [])];
+  if (matches.length === 0) return pageOf(await read(columns, range, `limit ${limit + 1}`), undefined);
   const last = match
-    ? lastSearched(await select(`${keys}, calls`, range, `limit ${MAX_SEARCHED_ROWS}`))
-    : (await select(keys, range, `limit 1 offset ${MAX_SEARCHED_ROWS - 1}`))[0];
+    ? lastSearched(await read([...key, 'calls'], range, `limit ${MAX_SEARCHED_ROWS}`))
+    : (await read(key, range, `limit 1 offset ${MAX_SEARCHED_ROWS - 1}`))[0];
   const searchedRange: Condition[] = last ? [...range, [`(${keys}) ${upTo} (${marks})`, keyOf(last, key)]] : range;
-  return pageOf(await select(columns, [...searchedRange, ...matches], `limit ${limit + 1}`), last);
-}
-
-function isCondition(condition: Condition | readonly never[]): condition is Condition {
-  return condition.length > 0;
+  return pageOf(await read(columns, [...searchedRange, ...matches], `limit ${limit + 1}`), last);
 }
 
 // The last trace of those that are searched; undefined if there are no more.
-function lastSearched(rows: readonly StoredRow[]): StoredRow | undefined {
+function lastSearched<Row extends StoredRow<'calls'>>(rows: readonly Row[]): Row | undefined {
   let calls = 0;
   const last = rows.find((row) => {
     calls += Number(row.calls);
@@ -222,40 +233,44 @@ const MAX_MATCHES = 2000;
 export async function readMatches({ readRows }: Store, traceIds: readonly string[], parameters: Parameters) {
   const found = traceIds.length > 0 && hasMatches(parameters) ? callCondition(parameters) : undefined;
   if (!found) return [];
-  const sql = `select trace_id, project_id, id, name, started_ms from @calls as calls
+  const from = `from @calls as calls
     where trace_id in (${traceIds.map(() => '?').join(', ')}) and ${found[0]} limit ${MAX_MATCHES}`;
-  const rows = await readRows({ sql, values: [...traceIds, ...found[1]] });
+  const columns = ['trace_id', 'project_id', 'id', 'name', 'started_ms'] as const;
+  const rows = await readRows(select(columns, from, [...traceIds, ...found[1]]));
   return rows.toSorted((left, right) => Number(left.started_ms) - Number(right.started_ms));
 }
 
 /** A record of a table by its id, and by its project if the table has projects. */
-export async function readRecord(
-  { readRows }: Store,
-  table: PageTable,
-  project: string,
-  id: string,
-): Promise<StoredRow | undefined> {
-  const columns = table === 'calls' ? `trace_id, start, ${CALL_COLUMNS}` : sources[table].columns;
+export async function readRecord({ readRows }: Store, table: PageTable, project: string, id: string) {
   const hasProject = table === 'calls' || table === 'feedback';
   const [where, values] = hasProject ? ['project_id = ? and id = ?', [project, id]] : ['id = ?', [id]];
-  return (await readRows({ sql: `select ${columns} from @${table} as ${table} where ${where}`, values }))[0];
+  const from = `from @${table} as ${table} where ${where}`;
+  const query: RowQuery<string> =
+    table === 'calls'
+      ? select({ trace_id: 'calls.trace_id', start: 'calls.start', ...CALL_COLUMNS }, from, values)
+      : select(pageColumns[table], from, values);
+  return (await readRows(query))[0];
 }
 
-const CALL_ROW = 'project_id, id, trace_id, start, created_at';
+const CALL_ROW = ['project_id', 'id', 'trace_id', 'start', 'created_at'] as const;
 
 /** The newest feedback about a call, at most 250 records. */
-export function readFeedbackOf({ readRows }: Store, project: string, id: string): Promise<readonly StoredRow[]> {
-  const sql = `select ${sources.feedback.columns} from @feedback where svc_ref = ? order by created_at desc limit ${ROWS_PER_CHUNK}`;
-  return readRows({ sql, values: [`svc:///${project}/call/${id}`] });
+export function readFeedbackOf({ readRows }: Store, project: string, id: string) {
+  const from = `from @feedback where svc_ref = ? order by created_at desc limit ${ROWS_PER_CHUNK}`;
+  return readRows(select(pageColumns.feedback, from, [`svc:///${project}/call/${id}`]));
 }
 
 /** How many rows each table has, as text; `100,000+` means that many or more. */
 export async function readTotals({ readRows }: Store): Promise<{ [table: string]: string }> {
   // In the order of an index, which is smaller than its table.
-  const count = (table: string, order = 'created_at'): string =>
-    `(select count(*) from (select 1 from @${table} order by ${order} limit ${MAX_COUNTED_ROWS}) as each) as ${table}`;
-  const counts = [...PAGE_TABLES.map((table) => count(table)), count('traces', 'started_ms')];
-  const [row] = await readRows({ sql: `select ${counts.join(', ')}`, values: [] });
+  const counts = [...PAGE_TABLES, 'traces'].map((table) => {
+    const order = table === 'traces' ? 'started_ms' : 'created_at';
+    return [
+      table,
+      `(select count(*) from (select 1 from @${table} order by ${order} limit ${MAX_COUNTED_ROWS}) as each)`,
+    ];
+  });
+  const [row] = await readRows(select<string>(Object.fromEntries(counts), '', []));
   const textOf = (total: number): string => total.toLocaleString('en') + (total === MAX_COUNTED_ROWS ? '+' : '');
   return Object.fromEntries(Object.entries(row ?? {}).map(([table, total]) => [table, textOf(Number(total))]));
 }
@@ -283,58 +298,70 @@ const traceCalls = { from: '@calls as calls where trace_id', key: ['created_at',
 
 export function readStoredTrajectories(store: Store, jobId: string) {
   const key = ['group_index', 'trajectory_index'];
-  const columns = 'group_index, trajectory_index, cast(trajectory as text) as trajectory';
+  const columns = {
+    ...{ group_index: 'group_index', trajectory_index: 'trajectory_index' },
+    trajectory: 'cast(trajectory as text)',
+  };
   return readChunks(store, { columns, from: '@trajectories where job_id', key, chunk: TRAJECTORIES_PER_CHUNK }, jobId);
 }
 
 // Each query continues after the last row, whose key begins with a number.
-async function* readChunks(
+async function* readChunks<Column extends string>(
   { readRows }: Store,
-  { columns, from, key, chunk }: Record<'columns' | 'from', string> & Pick<RowSource, 'key'> & { chunk: number },
+  { columns, from, key, chunk }: Pick<RowSource, 'from' | 'key'> & { columns: Columns<Column>; chunk: number },
   id: string,
   condition: Condition = ['1 = 1', []],
   limit = Number.POSITIVE_INFINITY,
-): AsyncGenerator<readonly StoredRow[]> {
+): AsyncGenerator<readonly StoredRow<Column>[]> {
   const [keys, marks] = [key.join(', '), key.map(() => '?').join(', ')];
-  let last: StoredRow | undefined;
+  let last: object | undefined;
   for (let count = 0; count < limit; count += chunk) {
     const at = last ? keyOf(last, key) : [];
     const after = last ? `and ${key[0]} >= ? and (${keys}) > (${marks})` : '';
-    const sql = `select ${columns} from ${from} = ? and ${condition[0]} ${after} order by ${keys} limit ${Math.min(chunk, limit - count)}`;
-    const rows = await readRows({ sql, values: [id, ...condition[1], ...at.slice(0, 1), ...at] });
+    const some = `from ${from} = ? and ${condition[0]} ${after} order by ${keys} limit ${Math.min(chunk, limit - count)}`;
+    const rows = await readRows(select(columns, some, [id, ...condition[1], ...at.slice(0, 1), ...at]));
     yield rows;
     last = rows.at(-1);
     if (rows.length < chunk) return;
   }
 }
 
-function keyOf(row: StoredRow, key: readonly string[]): Key {
-  return key.map((name, at) => (at === 0 || typeof row[name] === 'number' ? Number(row[name]) : String(row[name])));
+// The first column of a key is a number, which may come as text.
+function keyOf(row: object, key: readonly string[]): Key {
+  const values = new Map<string, unknown>(Object.entries(row));
+  return key.map((name, at) => {
+    const value = values.get(name);
+    return at === 0 || typeof value === 'number' ? Number(value) : String(value);
+  });
 }
 
 export async function countTraceCalls({ readRows }: Store, traceId: string): Promise<number> {
   const calls = `select 1 from @calls where trace_id = ? limit ${MAX_COUNTED_ROWS}`;
-  const [counts] = await readRows({ sql: `select count(*) as total from (${calls}) as each`, values: [traceId] });
+  const [counts] = await readRows(select({ total: 'count(*)' }, `from (${calls}) as each`, [traceId]));
   return Number(counts?.total);
 }
 
 /** The feedback about the calls of some traces, the oldest first, with its fact for lists, and without its payload. */
 export async function readTraceFeedback({ readRows }: Store, traceIds: readonly string[], limit: number) {
   if (traceIds.length === 0) return [];
-  const sql = `select calls.trace_id, calls.project_id, calls.id, feedback.feedback_type, feedback.fact,
-    feedback.duration_ms, feedback.created_at
-    from @calls as calls join @feedback as feedback on ${REFERENCE}
+  const columns = {
+    ...{ trace_id: 'calls.trace_id', project_id: 'calls.project_id', id: 'calls.id', fact: 'feedback.fact' },
+    ...{ feedback_type: 'feedback.feedback_type', duration_ms: 'feedback.duration_ms' },
+    created_at: 'feedback.created_at',
+  };
+  const from = `from @calls as calls join @feedback as feedback on ${REFERENCE}
     where calls.trace_id in (${traceIds.map(() => '?').join(', ')}) limit ${limit}`;
-  const rows = await readRows({ sql, values: traceIds });
+  const rows = await readRows(select(columns, from, traceIds));
   return rows.toSorted((left, right) => Number(left.created_at) - Number(right.created_at));
 }
 
 /** The names of the calls that are the roots of traces. */
-export function readRoots({ readRows }: Store, traces: readonly StoredRow[]): Promise<readonly StoredRow[]> {
+export async function readRoots({ readRows }: Store, traces: readonly PageRow<'calls'>[]) {
+  if (traces.length === 0) return [];
   const values = traces.flatMap(({ root_project: project, root_id: id }) => [String(project), String(id)]);
   const marks = traces.map(() => '(?, ?)').join(', ');
-  const sql = `select trace_id, project_id, id, op_name, name from @calls where (project_id, id) in (values ${marks})`;
-  return traces.length === 0 ? Promise.resolve([]) : readRows({ sql, values });
+  const from = `from @calls where (project_id, id) in (values ${marks})`;
+  return readRows(select(['trace_id', 'op_name', 'name'], from, values));
 }
 
 function parseCursor(text: string | undefined, length: number): Key | undefined {

@@ -1,9 +1,18 @@
 import { Buffer } from 'node:buffer';
+import type { StartTimer } from '../../http/time-limits.ts';
 import type { JsonNode } from '../../json/json-node.ts';
 import { tryParseJson } from '../../json/parse-json.ts';
 import { yieldToEventLoop } from '../event-loop.ts';
 import { callFacts, feedbackFacts } from './record-facts.ts';
-import { type QuerySequence, type RowQuery, type RowValues, type StoredRow, setColumns } from './row-query.ts';
+import {
+  type QuerySequence,
+  type RowQuery,
+  type RowValues,
+  rowsOf,
+  type StoredRow,
+  select,
+  setColumns,
+} from './row-query.ts';
 
 // The reference of feedback to a call of the query around it.
 export const REFERENCE = `svc_ref = 'svc:///' || calls.project_id || '/call/' || calls.id`;
@@ -15,8 +24,11 @@ const FAILED = `case when calls.failed = 1 or exists (select 1 from @feedback as
   and feedback.failed = 1) then 1 else 0 end`;
 
 /** What is shown of a call, without its inputs: in a query that reads from `@calls as calls`. */
-export const CALL_COLUMNS = `calls.project_id, calls.id, calls.parent_id, calls.op_name, calls.name, calls.started_ms,
-  calls.created_at, ${DURATION} as duration_ms, ${FAILED} as failed`;
+export const CALL_COLUMNS = {
+  ...{ project_id: 'calls.project_id', id: 'calls.id', parent_id: 'calls.parent_id', op_name: 'calls.op_name' },
+  ...{ name: 'calls.name', started_ms: 'calls.started_ms', created_at: 'calls.created_at' },
+  ...{ duration_ms: DURATION, failed: FAILED },
+};
 
 /** Notes that a trace has changed; it is made again when the page asks for traces. */
 export function* markTraces(traceIds: readonly string[]): QuerySequence<void> {
@@ -44,7 +56,8 @@ export function* markTracesOf(references: readonly unknown[]): QuerySequence<voi
   };
 }
 
-const TRACES_PER_COMMIT = 500;
+// A commit blocks an embedded database for as long as its traces take.
+const TRACES_PER_COMMIT = 200;
 
 // A call without a parent, else the first call whose parent is not there, else the first call.
 const ROOT_RANK = `case when calls.parent_id is null then 0 when not exists (select 1 from @calls as parents
@@ -53,6 +66,12 @@ const ROOT_RANK = `case when calls.parent_id is null then 0 when not exists (sel
 
 const MADE_COLUMNS = ['started_ms', 'duration_ms', 'calls', 'failed', 'root_project', 'root_id'];
 
+const { sql: RANKED_CALLS } = select(
+  { trace_id: 'calls.trace_id', ...CALL_COLUMNS, root_rank: ROOT_RANK },
+  'from @traces as made join @calls as calls on calls.trace_id = made.trace_id where made.stale = 2',
+  [],
+);
+
 // Duration and failures as of the calls. The end of a call without one is its start; for a trace of such calls, it is -1.
 const MAKE_TRACES = `insert into @traces (trace_id, ${MADE_COLUMNS.join(', ')})
   select trace_id, min(started_ms), case when count(duration_ms) = 0 then -1
@@ -60,13 +79,12 @@ const MAKE_TRACES = `insert into @traces (trace_id, ${MADE_COLUMNS.join(', ')})
       then max(started_ms + coalesce(duration_ms, 0)) - min(started_ms) else max(duration_ms) end,
     count(*), sum(failed), max(case when place = 1 then project_id end), max(case when place = 1 then id end)
   from (select ranked.*, row_number() over (partition by trace_id order by root_rank, started_ms, id) as place
-    from (select calls.trace_id, ${CALL_COLUMNS}, ${ROOT_RANK} as root_rank
-      from @traces as made join @calls as calls on calls.trace_id = made.trace_id where made.stale = 2) as ranked) as placed
+    from (${RANKED_CALLS}) as ranked) as placed
   group by trace_id
   on conflict (trace_id) do update set stale = null, ${MADE_COLUMNS.map((name) => `${name} = excluded.${name}`).join(', ')}`;
 
 interface TraceStore {
-  readonly readRows: (query: RowQuery) => Promise<readonly StoredRow[]>;
+  readonly readRows: (query: RowQuery) => Promise<readonly unknown[]>;
   readonly commit: (queries: () => QuerySequence<number>) => Promise<number>;
 }
 
@@ -86,6 +104,26 @@ export async function makeTraces({ readRows, commit }: TraceStore): Promise<void
     });
 }
 
+const MAKE_DELAY_MS = 500;
+
+/** Makes traces soon after writes, so that the first view of the page finds them. */
+export function createTraceMaker(store: TraceStore, after: StartTimer) {
+  let cancel: (() => void) | undefined;
+  const make = (): void => {
+    const end = (): void => {
+      cancel = undefined;
+    };
+    // The page makes those that could not be made here.
+    makeTraces(store).then(end, end);
+  };
+  return {
+    onWrite: (): void => {
+      cancel ??= after(MAKE_DELAY_MS, make);
+    },
+    close: () => cancel?.(),
+  };
+}
+
 const ROWS_PER_STEP = 250;
 
 /** Fills the columns of the facts in the rows that an earlier version of svc has stored. */
@@ -96,18 +134,16 @@ export function* fillFacts(): QuerySequence<void> {
 
 function* fillTable(
   table: string,
-  column: string,
-  factsOf: (node: JsonNode, row: StoredRow) => RowValues,
+  column: 'start' | 'payload',
+  factsOf: (node: JsonNode, row: StoredRow<'id' | 'created_at'>) => RowValues,
 ): QuerySequence<void> {
-  const columns = `seq, id, ${column}, created_at`;
-  for (let rows: readonly StoredRow[] | undefined; rows?.length !== 0; ) {
-    const after = Number(rows?.at(-1)?.seq ?? 0);
-    rows = yield {
-      sql: `select ${columns} from @${table} where seq > ? order by seq limit ${ROWS_PER_STEP}`,
-      values: [after],
-    };
+  const from = `from @${table} where seq > ? order by seq limit ${ROWS_PER_STEP}`;
+  const columns = { seq: 'seq', id: 'id', body: column, created_at: 'created_at' };
+  for (let after = 0, count = -1; count !== 0; ) {
+    const rows = yield* rowsOf(select(columns, from, [after]));
+    [after, count] = [Number(rows.at(-1)?.seq ?? after), rows.length];
     for (const row of rows) {
-      const node = tryParseJson(Buffer.from(String(row[column])));
+      const node = tryParseJson(Buffer.from(String(row.body)));
       if (node) yield setColumns(table, factsOf(node, row), 'seq = ?', [Number(row.seq)]);
     }
   }

@@ -1,6 +1,6 @@
 import { firstStringMember, getMember, isTrue, itemsAt, type JsonNode, kindOf, rawText } from '../../json/json-node.ts';
-import { chatText, completionChoices } from '../../results/chat-text.ts';
-import { createDistribution, createSpacedSample } from '../distribution.ts';
+import { responseText } from '../../operations/received-facts.ts';
+import { createSpacedSample } from '../distribution.ts';
 import { addResult, createBatchStatistics } from './batch-statistics.ts';
 import type { LineStatus, ResultLineFacts } from './line-facts.ts';
 
@@ -19,8 +19,6 @@ export function createBatchReport(name: string) {
     statistics: createBatchStatistics(),
     /** By the flag of the expectation: `--expect-text ^yes`. */
     expectations: new Map<string, { passed: number; failed: number }>(),
-    /** Lines by the second, since 1970, in which they ended; marked if they are not done. */
-    timeline: createDistribution(1),
     failures: sample(),
     responses: sample(),
     /** The prompts of lines, if the input is known. */
@@ -29,7 +27,7 @@ export function createBatchReport(name: string) {
 }
 
 export function addToReport(report: BatchReport, root: JsonNode, status: LineStatus, facts: ResultLineFacts): void {
-  const { statistics, expectations, timeline, failures, responses } = report;
+  const { statistics, expectations, failures, responses } = report;
   addResult(statistics, { ...facts, status });
   const sample = status === 'done' ? responses : failures;
   sample.add(() => {
@@ -37,8 +35,6 @@ export function addToReport(report: BatchReport, root: JsonNode, status: LineSta
     const text = id && kindOf(id) !== 'null' ? (firstStringMember(root, 'id') ?? rawText(id)) : '';
     return { line: facts.line, id: truncateSample(text), text: truncateSample(resultText(facts)) };
   });
-  const endedAtMs = Date.parse(firstStringMember(root, 'ended_at') ?? '');
-  if (Number.isFinite(endedAtMs)) timeline.add(Math.floor(endedAtMs / 1000), status === 'done' ? 0 : 1);
   for (const one of itemsAt(root, 'expectations')) {
     const [expect = '', value = ''] = ['expect', 'value'].map((name) => firstStringMember(one, name));
     const name = `--expect-${expect.replace('_', '-')} ${value}`;
@@ -51,7 +47,7 @@ export function addToReport(report: BatchReport, root: JsonNode, status: LineSta
 /** The message of a failure, or the response: the text of a chat, and the JSON of anything else. */
 export function resultText({ message, response }: ResultLineFacts): string {
   if (message !== undefined || !response) return message ?? '';
-  return completionChoices(response).length > 0 ? chatText(response).trimEnd() : rawText(response);
+  return responseText(response)?.trimEnd() ?? rawText(response);
 }
 
 export function truncateSample(text: string): string {

@@ -1,11 +1,11 @@
 import type { Failure } from '../../errors.ts';
 import type { InputLine } from '../../files/split-lines.ts';
-import { getMember, type JsonNode, kindOf, rawText, stringOf } from '../../json/json-node.ts';
+import { getMember, kindOf, rawText, stringOf } from '../../json/json-node.ts';
 import { tryParseJson } from '../../json/parse-json.ts';
-import { addFactTotals, type FactTotals, usageOf } from '../../operations/received-facts.ts';
-import { createDistribution, type Distribution } from '../distribution.ts';
+import { addFactTotals, type FactTotals, factCount } from '../../operations/received-facts.ts';
+import { createDistribution, type Distribution, sharedBins } from '../distribution.ts';
 import type { RunReport } from '../run-report.ts';
-import { countMember, type LineResult, type LineState, type ResultLineFacts, UNSENT } from './line-facts.ts';
+import { type LineResult, type LineState, type ResultLineFacts, UNSENT } from './line-facts.ts';
 
 /** Figures over the results of a batch, in bounded memory. */
 export type BatchStatistics = ReturnType<typeof createBatchStatistics>;
@@ -22,27 +22,61 @@ export function createBatchStatistics() {
     totals: new Map() as FactTotals,
     /** Responses with a cost. */
     costs: 0,
+    /** By the second, since 1970, and with the exact time: when requests were sent, and when lines ended. */
+    sent: createDistribution(1),
+    done: createDistribution(1),
+    notDone: createDistribution(1),
+    /** What requests waited for, by its name in result lines. */
+    heldBy: new Map<string, number>(),
   };
 }
 
-type ResultFacts = ResultLineFacts & Pick<LineResult, 'status'>;
+const MAX_SLICES = 60;
+const NO_LINES = { count: 0, mean: 0 };
+
+/** Requests in flight, and lines that ended, in slices of time of equal length; times in seconds since 1970. */
+export function sliceTime({ sent, done, notDone }: BatchStatistics, maxSlices = MAX_SLICES) {
+  const [starts = [], goodEnds = [], badEnds = []] = sharedBins([sent, done, notDone], maxSlices);
+  let open = 0;
+  return starts.map(({ from, to, count, mean }, at) => {
+    const [good = NO_LINES, bad = NO_LINES, seconds] = [goodEnds[at], badEnds[at], to - from];
+    // Each request counts for the part of the slice in which it was in flight.
+    const time = open * seconds + count * (to - mean) - good.count * (to - good.mean) - bad.count * (to - bad.mean);
+    open += count - good.count - bad.count;
+    const [inFlight = 0, perSecond = 0, notDonePerSecond = 0] = [time, good.count + bad.count, bad.count].map(
+      (value) => Math.round((value / seconds) * 1000) / 1000,
+    );
+    return { from, to, seconds, inFlight, perSecond, notDonePerSecond };
+  });
+}
+
+type ResultFacts = Omit<ResultLineFacts, 'response'> & Pick<LineResult, 'status'>;
 
 export function addResult(statistics: BatchStatistics, facts: ResultFacts): void {
-  const { status, message, attempts, milliseconds, response } = facts;
+  const { status, message, attempts, milliseconds, received, heldBy, endedAtMs } = facts;
   statistics.byStatus[status] += 1;
   statistics.retries += Math.max(0, attempts - 1);
   if (status === 'unsent') return;
   if (attempts > 0) statistics.latency.add(milliseconds);
-  addTokens(statistics.promptTokens, response, 'prompt_tokens');
-  addTokens(statistics.completionTokens, response, 'completion_tokens');
-  addFactTotals(statistics.totals, facts.received);
-  if (facts.received.cost !== undefined) statistics.costs += 1;
+  for (const [distribution, name] of [
+    [statistics.promptTokens, 'prompt_tokens'],
+    [statistics.completionTokens, 'completion_tokens'],
+  ] as const) {
+    const tokens = factCount(received, name);
+    if (tokens !== undefined) distribution.add(tokens);
+  }
+  addFactTotals(statistics.totals, received);
+  if (received.cost !== undefined) statistics.costs += 1;
   if (message !== undefined) addCause(statistics, message, facts);
+  if (heldBy !== undefined) statistics.heldBy.set(heldBy, (statistics.heldBy.get(heldBy) ?? 0) + 1);
+  if (endedAtMs !== undefined) {
+    addTime(statistics.sent, endedAtMs - milliseconds);
+    addTime(status === 'done' ? statistics.done : statistics.notDone, endedAtMs);
+  }
 }
 
-function addTokens(distribution: Distribution, response: JsonNode | undefined, name: string): void {
-  const tokens = countMember(usageOf(response), name);
-  if (tokens !== undefined) distribution.add(tokens);
+function addTime(distribution: Distribution, milliseconds: number): void {
+  distribution.add(Math.floor(milliseconds / 1000), milliseconds / 1000);
 }
 
 /** The statistics of a running batch. Every input line that is not empty is in one of its counts. */
@@ -151,7 +185,7 @@ const OTHER_CAUSES = 'other causes';
 // URLs, quoted values, ids and numbers differ from line to line, the cause does not.
 const VARIABLE_PART = /(https?:\/\/\S+?(?=[:,;]?\s|$)|"(?:[^"\\]|\\.)*"|\b(?=\w*\d)[\w-]{8,}\b|\d+(?:\.\d+)?)/s;
 
-function addCause({ causes }: BatchStatistics, message: string, { line, httpStatus }: ResultLineFacts): void {
+function addCause({ causes }: BatchStatistics, message: string, { line, httpStatus }: ResultFacts): void {
   // The parts of odd index are variable.
   const messageParts = message.slice(0, MAX_COMPARED_CHARS).split(VARIABLE_PART);
   const maskedParts = messageParts.map((part, at) => (at % 2 === 1 ? maskPart(part) : part));

@@ -1,8 +1,6 @@
 import type { AppliedState, Failure } from '../../errors.ts';
 import { firstStringMember, getMember, itemsAt, type JsonNode, numberMember } from '../../json/json-node.ts';
-import { RawJson } from '../../json/write-json.ts';
-import { readLineFacts, usageOf } from '../../operations/received-facts.ts';
-import { isEmptyChat } from '../../results/chat-text.ts';
+import { readLineFacts } from '../../operations/received-facts.ts';
 
 export type LineStatus = 'done' | 'failed' | 'unknown' | 'unsent';
 
@@ -17,7 +15,7 @@ export function classifyLine(exitCode: number, applied: AppliedState = 'no'): Li
   return { status: applied === 'unknown' ? 'unknown' : 'failed', isUnresolved: applied !== 'no' };
 }
 
-export interface LineResult extends LineState, Omit<ResultLineFacts, 'line'> {
+export interface LineResult extends LineState, Omit<ResultLineFacts, 'line' | 'response'> {
   readonly failure: Failure | undefined;
   /** The line was sent, by this run or an earlier one, and is safe to send again. */
   readonly isIdempotent: boolean;
@@ -34,9 +32,10 @@ export const UNSENT: LineResult = {
   attempts: 0,
   milliseconds: 0,
   httpStatus: undefined,
-  response: undefined,
   received: {},
   warnings: [],
+  endedAtMs: undefined,
+  heldBy: undefined,
 };
 
 export type ResultLineFacts = ReturnType<typeof resultLineFacts>;
@@ -55,40 +54,37 @@ export function resultLineFacts(root: JsonNode | undefined) {
     attempts: countMember(root, 'attempts') ?? 0,
     milliseconds: countMember(root, 'ms') ?? 0,
     response: getMember(root, 'response'),
-    received: readLineFacts(root, isEmptyChat(getMember(root, 'response'))),
+    received: readLineFacts(root),
+    /** Milliseconds since 1970; undefined for a line that was not sent. */
+    endedAtMs: Date.parse(firstStringMember(root, 'ended_at') ?? '') || undefined,
+    /** What the request waited for before it was sent: one of `holds`, or of a later version. */
+    heldBy: firstStringMember(root, 'held_by'),
   };
 }
 
-/** The tokens and the cost of a line that was sent; undefined for what is not known. */
-export function spendingOf({ response, received: { cost } }: Pick<ResultLineFacts, 'response' | 'received'>) {
-  const [prompt, completion] = tokenCounts(response);
-  return {
-    tokens: prompt === undefined && completion === undefined ? undefined : (prompt ?? 0) + (completion ?? 0),
-    cost: cost instanceof RawJson ? Number(cost.text) : undefined,
-  };
-}
+/** What keeps a batch from more requests in flight, by its name in result lines. */
+export const holds = {
+  concurrency: '--concurrency',
+  paid: 'the maximum for requests that cost money or are sent once',
+  safe: 'the maximum for requests that are safe to repeat',
+  jobs: 'the maximum for training jobs',
+  failure_flags: 'the maximum with --fail-fast or --max-failures',
+  open_files: 'half of the file descriptors',
+  refusals: 'the service refuses more',
+  latency: 'more would not be faster',
+  memory: 'the memory for responses',
+  order: 'results before them, for --ordered',
+  rate: '--rate',
+  token_rate: '--token-rate',
+  budget: '--max-total-tokens or --max-cost is near',
+  wait: 'waits for the service',
+  outage: 'the service could not be used',
+} as const;
 
-/** The cost of a response by prices per million tokens; undefined without prices or tokens. */
-export function priceOf(
-  response: JsonNode | undefined,
-  prices: { readonly prompt: number | undefined; readonly completion: number | undefined },
-): number | undefined {
-  const [prompt, completion] = tokenCounts(response);
-  const parts = [(prompt ?? 0) * (prices.prompt ?? 0), (completion ?? 0) * (prices.completion ?? 0)];
-  const hasPrice = prices.prompt !== undefined || prices.completion !== undefined;
-  if (!hasPrice || (prompt === undefined && completion === undefined)) return undefined;
-  return parts.reduce((sum, part) => sum + part, 0) / TOKENS_PER_PRICE;
-}
+export type Hold = keyof typeof holds;
 
-const TOKENS_PER_PRICE = 1_000_000;
-
-function tokenCounts(response: JsonNode | undefined): (number | undefined)[] {
-  const usage = usageOf(response);
-  return ['prompt_tokens', 'completion_tokens'].map((name) => countMember(usage, name));
-}
-
-/** A field that is a count, 0 for negative numbers; undefined for anything else, also for numbers above 2^53 - 1. */
-export function countMember(node: JsonNode | undefined, name: string): number | undefined {
+// A field that is a count, 0 for negative numbers; undefined for anything else, also for numbers above 2^53 - 1.
+function countMember(node: JsonNode | undefined, name: string): number | undefined {
   const count = Math.max(0, numberMember(node, name) ?? Number.NaN);
   return count <= Number.MAX_SAFE_INTEGER ? count : undefined;
 }

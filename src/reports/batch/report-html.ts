@@ -2,11 +2,10 @@ import { pluralize } from '../../json/pluralize.ts';
 import { factLines } from '../../operations/received-facts.ts';
 import { formatCount, formatLineRanges, formatMilliseconds, formatNumber } from '../../output/transfer-text.ts';
 import { chartFigure, logAxis, valueAxis } from '../charts.ts';
-import { markedCount } from '../distribution.ts';
 import { figureList, type Markup, reportPage, reportSection, tableOf } from '../report-page.ts';
 import type { BatchReport } from './batch-report.ts';
 import { type Comparison, lineChanges } from './batch-report.ts';
-import { sortedCauses } from './batch-statistics.ts';
+import { sliceTime, sortedCauses } from './batch-statistics.ts';
 import {
   barEdges,
   changeLines,
@@ -14,12 +13,12 @@ import {
   distributions,
   figures,
   formatShare,
+  heldRows,
   passRate,
   percentiles,
 } from './report-text.ts';
 
 const BAR_COUNT = 30;
-const MAX_TIMELINE_BINS = 60;
 
 export function reportHtml(report: BatchReport): string {
   const expectations = Array.from(report.expectations, ([flag, counts]): Markup[] => {
@@ -84,6 +83,7 @@ function details({ statistics, failures, responses, prompts }: BatchReport): Mar
     );
   };
   return [
+    ...reportSection('Held back by', tableOf(['What requests waited for', 'Requests'], heldRows(statistics))),
     ...reportSection('Failures by cause', tableOf(['Lines', 'Cause', 'First lines'], causes)),
     ...reportSection('Samples of failures', samples(failures)),
     ...reportSection('Samples of responses', samples(responses)),
@@ -134,23 +134,33 @@ const timeUnits = [
 ] as const;
 
 function timelines(reports: readonly BatchReport[]): Markup[] {
-  const all = reports.map(({ timeline }) => timeline.bins(MAX_TIMELINE_BINS));
-  const seconds = Math.max(...all.map((bins) => (bins.at(-1)?.to ?? 0) - (bins[0]?.from ?? 0)));
+  const all = reports.map(({ statistics }) => sliceTime(statistics));
+  const seconds = Math.max(...all.map((slices) => (slices.at(-1)?.to ?? 0) - (slices[0]?.from ?? 0)));
   const [unit, length] = timeUnits.find(([, , limit]) => seconds < limit) ?? timeUnits[0];
-  const x = valueAxis(`Time since the first line ended (${unit})`, [0, seconds / length]);
-  const highest = Math.max(...all.flat().map(({ count, from, to }) => count / (to - from)));
-  return all.map((bins, at) => {
-    const start = bins[0]?.from ?? 0;
-    const failed = bins.reduce((sum, bin) => sum + markedCount(bin), 0);
+  const x = valueAxis(`Time since the first request (${unit})`, [0, seconds / length]);
+  const highest = Math.max(...all.flat().map(({ perSecond }) => perSecond));
+  const mostInFlight = Math.max(...all.flat().map(({ inFlight }) => inFlight));
+  return all.flatMap((slices, at) => {
+    const start = slices[0]?.from ?? 0;
     const time = new Date(start * 1000).toISOString().slice(0, 19).replace('T', ' ');
-    return chartFigure({
-      title: titleOf('Throughput', reports, at),
-      summary: `Lines that ended per second; those that are not done (${formatCount(failed)}) are marked.${bins.length > 0 ? ` From ${time} UTC.` : ''}`,
-      ...{ x, yLabel: 'Lines per second', badLabel: 'Not done per second', highest },
-      bars: bins.map((bin) => ({
-        ...{ from: (bin.from - start) / length, to: (bin.to - start) / length },
-        ...{ count: bin.count / (bin.to - bin.from), bad: markedCount(bin) / (bin.to - bin.from) },
-      })),
+    const from = slices.length > 0 ? ` From ${time} UTC.` : '';
+    const failed = reports[at]?.statistics.notDone.count() ?? 0;
+    const bars = slices.map((slice) => {
+      const place = { from: (slice.from - start) / length, to: (slice.to - start) / length };
+      return { ...slice, ...place, count: slice.perSecond, bad: slice.notDonePerSecond };
     });
+    return [
+      chartFigure({
+        title: titleOf('Throughput', reports, at),
+        summary: `Lines that ended per second; those that are not done (${formatCount(failed)}) are marked.${from}`,
+        ...{ x, yLabel: 'Lines per second', badLabel: 'Not done per second', highest, bars },
+      }),
+      chartFigure({
+        title: titleOf('Requests in flight', reports, at),
+        summary: `The mean of each bar, at most ${formatNumber(Math.max(0, ...bars.map(({ inFlight }) => inFlight)))}.${from}`,
+        ...{ x, yLabel: 'Requests', highest: mostInFlight },
+        bars: bars.map(({ inFlight, ...bar }) => ({ from: bar.from, to: bar.to, count: inFlight })),
+      }),
+    ];
   });
 }

@@ -1,17 +1,25 @@
 import { pluralize } from '../../json/pluralize.ts';
 import type { JsonValue } from '../../json/write-json.ts';
 import { type FactTotals, factLines } from '../../operations/received-facts.ts';
-import { formatCount, formatLineRanges, formatMilliseconds, wholeRange } from '../../output/transfer-text.ts';
+import {
+  formatCount,
+  formatLineRanges,
+  formatMilliseconds,
+  formatNumber,
+  wholeRange,
+} from '../../output/transfer-text.ts';
 import { alignColumns } from '../../results/format-rows.ts';
 import { type Distribution, evenEdges, logEdges, plotBars } from '../distribution.ts';
 import type { BatchReport } from './batch-report.ts';
 import { type Comparison, lineChanges } from './batch-report.ts';
-import { type BatchStatistics, sortedCauses } from './batch-statistics.ts';
+import { type BatchStatistics, sliceTime, sortedCauses } from './batch-statistics.ts';
+import { holds } from './line-facts.ts';
 
 const MAX_SHOWN_CAUSES = 5;
 const BAR_COUNT = 12;
 const PLOT_BAR_COUNT = 24;
 const MAX_SHOWN_LINES = 10;
+const MAX_SHOWN_SLICES = 10;
 
 /** The percentiles of latency that reports show. */
 export const percentiles = [50, 90, 99];
@@ -29,16 +37,40 @@ export function causeLines(statistics: BatchStatistics): string[] {
 // Percentiles of fewer responses say nothing.
 const MIN_LATENCIES = 10;
 
-/** Token sums and latency of a batch, one per line. */
-export function statisticsLines({ latency, promptTokens, completionTokens, totals }: BatchStatistics): string[] {
+/** Token sums, latency and speed of a batch, one per line. */
+export function statisticsLines(statistics: BatchStatistics): string[] {
+  const { latency, promptTokens, completionTokens, totals } = statistics;
   const times = percentiles.map((percent) => `p${percent} ${latency.percentile(percent)} ms`).join(', ');
   return [
     ...(promptTokens.count() + completionTokens.count() > 0
       ? [`tokens: ${formatCount(promptTokens.sum())} in, ${formatCount(completionTokens.sum())} out`]
       : []),
     ...factLines(totals),
-    ...(latency.count() >= MIN_LATENCIES ? [`latency: ${times}, max ${latency.max()} ms`] : []),
+    ...(latency.count() >= MIN_LATENCIES
+      ? [`latency: ${times}, max ${latency.max()} ms`, ...speedLines(statistics)]
+      : []),
   ];
+}
+
+function speedLines(statistics: BatchStatistics): string[] {
+  const slices = sliceTime(statistics, MAX_SHOWN_SLICES);
+  const courses = slices.length < MIN_SLICES ? [] : courseTitles;
+  const held = heldRows(statistics).map(([text, count]) => `${text} (${count})`);
+  return [
+    ...courses.map(([title, read]) => {
+      const values = slices.map((slice) => formatNumber(Math.round(read(slice) * 10) / 10)).join(', ');
+      return `${title.toLowerCase()}: ${values} (every ${slices[0]?.seconds} s)`;
+    }),
+    ...(held.length > 0 ? [`held back by: ${held.join('; ')}`] : []),
+  ];
+}
+
+/** What requests waited for, and how many, the most frequent first. */
+export function heldRows({ heldBy }: BatchStatistics): [text: string, count: string][] {
+  const texts = new Map<string, string>(Object.entries(holds));
+  return [...heldBy]
+    .sort(([, left], [, right]) => right - left)
+    .map(([name, count]) => [texts.get(name) ?? name, formatCount(count)]);
 }
 
 /** The report for a terminal of `columns` columns, with histograms. */
@@ -58,8 +90,27 @@ export function reportText({ statistics, expectations }: BatchReport, columns: n
     return `passed: ${formatCount(count)} of ${formatCount(count + failed)} ${flag}`;
   });
   const lines = [...causeLines(statistics), ...statisticsLines(statistics), ...passed].map((line) => `  ${line}\n`);
-  return `${formatCount(total)} ${pluralize(total, 'line')}: ${counts.join(', ')}\n${[...lines, ...histograms].join('')}`;
+  const slices = sliceTime(statistics, hasPlot ? PLOT_BAR_COUNT : BAR_COUNT);
+  const courses = (slices.length < MIN_SLICES ? [] : courseTitles).map(([title, read]) => {
+    const start = slices[0]?.from ?? 0;
+    const bars = slices.map((slice) => ({
+      label: `${wholeRange(slice.from - start, slice.to - start)} s`,
+      count: read(slice),
+    }));
+    return `\n${title}\n${plotBars(bars, columns)}`;
+  });
+  const plots = [...lines, ...histograms, ...courses].join('');
+  return `${formatCount(total)} ${pluralize(total, 'line')}: ${counts.join(', ')}\n${plots}`;
 }
+
+type Slice = ReturnType<typeof sliceTime>[number];
+
+// Fewer say nothing about a course of time.
+const MIN_SLICES = 3;
+const courseTitles = [
+  ['Requests in flight', ({ inFlight }: Slice) => inFlight],
+  ['Lines per second', ({ perSecond }: Slice) => perSecond],
+] as const;
 
 export function reportJson({ statistics, expectations }: BatchReport): { readonly [name: string]: JsonValue } {
   const { byStatus, retries, latency, promptTokens, completionTokens, totals } = statistics;
@@ -80,6 +131,11 @@ export function reportJson({ statistics, expectations }: BatchReport): { readonl
       ...percentiles.map((percent) => [`p${percent}`, latency.percentile(percent)]),
       ['max', latency.max()],
     ]),
+    held_back: Object.fromEntries(statistics.heldBy),
+    over_time: sliceTime(statistics).map(({ from, seconds, inFlight, perSecond, notDonePerSecond }) => ({
+      ...{ from: new Date(from * 1000).toISOString(), seconds, in_flight: inFlight },
+      ...{ lines_per_second: perSecond, not_done_per_second: notDonePerSecond },
+    })),
   };
 }
 

@@ -11,7 +11,6 @@ import {
   rawText,
   stringOf,
 } from '../../json/json-node.ts';
-import { formatPosition } from '../../json/utf8.ts';
 import { createTrajectoryChecks } from '../../train/stream/checks.ts';
 import {
   createEnvelope,
@@ -68,7 +67,7 @@ export function createLinter(path: JsonPath | undefined, onBytes: (bytes: number
     const place = ['trajectory_groups', index, 'trajectories', group.count];
     const facts = lintTrajectory(root, nonFiniteOffsets, (kind, offset, fieldPath, message) =>
       summary.findings.add(kind, () => ({
-        at: formatPosition(label, locationInside(bytes, location, offset)),
+        at: { label, ...locationInside(bytes, location, offset) },
         path: formatJsonPath([...place, ...fieldPath]),
         message,
       })),
@@ -76,7 +75,7 @@ export function createLinter(path: JsonPath | undefined, onBytes: (bytes: number
     const task = group.count === 0 ? taskOf(root, path) : '';
     addTrajectory(group, facts.reward, hashTools(root), task);
     countTrajectory(summary, facts);
-    summary.largest.add(bytes.length, () => ({ at: formatPosition(label, location), path: formatJsonPath(place) }));
+    summary.largest.add(bytes.length, () => ({ at: { label, ...location }, path: formatJsonPath(place) }));
   };
 
   const countBytes = (chunk: Uint8Array): void => {
@@ -116,7 +115,7 @@ export function createLinter(path: JsonPath | undefined, onBytes: (bytes: number
       const structureErrors = checks.structureErrors();
       if (summary.groups === 0 && structureErrors.length === 0)
         summary.findings.add('no-groups', () => ({
-          at: firstLabel,
+          at: { label: firstLabel },
           path: 'trajectory_groups',
           message: 'contains no group',
         }));

@@ -1,6 +1,7 @@
-import type { Issue } from '../../errors.ts';
+import type { Issue, Place } from '../../errors.ts';
 import { formatByteSize } from '../../files/byte-size.ts';
 import { pluralize } from '../../json/pluralize.ts';
+import { formatPlace } from '../../output/failure-text.ts';
 import { formatNumber } from '../../output/transfer-text.ts';
 import { barsAxis, chartFigure, valueAxis } from '../charts.ts';
 import { type Distribution, markedCount, sharedBins } from '../distribution.ts';
@@ -16,12 +17,11 @@ const MAX_SERIES_BINS = 60;
 export function lintHtml(
   result: LintResult,
   labels: readonly string[],
-  linkTo: (label: string, line: string) => string | undefined,
+  linkTo: (place: Place) => string | undefined,
 ): string {
-  const place = (at: string): Markup => {
-    const [, file = '', line = ''] = /^(.*):(\d+):\d+$/.exec(at) ?? [];
-    const href = linkTo(file, line);
-    return href === undefined ? at : ['a', { href }, at];
+  const place = (at: Place | undefined): Markup => {
+    const href = at?.line === undefined ? undefined : linkTo(at);
+    return href === undefined ? formatPlace(at) : ['a', { href }, formatPlace(at)];
   };
   return reportPage('Training data', [
     ['p', { class: 'muted' }, labels.join(', ')],
@@ -36,7 +36,7 @@ export function lintHtml(
 export function lintMarkup(
   results: readonly LintResult[],
   names: readonly string[],
-  place?: (at: string) => Markup,
+  place?: (at: Place | undefined) => Markup,
 ): Markup[] {
   const rows = results.map(({ summary }) => figuresOf(summary));
   const [first = []] = rows;
@@ -72,7 +72,11 @@ function figuresOf({ bytes, groups, untrainableGroups, trajectories, rewards }: 
   ] as const;
 }
 
-function findingsMarkup({ summary, problems }: LintResult, name: string, place?: (at: string) => Markup): Markup[] {
+function findingsMarkup(
+  { summary, problems }: LintResult,
+  name: string,
+  place?: (at: Place | undefined) => Markup,
+): Markup[] {
   const { findings } = summary;
   const section = (
     title: string,
@@ -80,7 +84,7 @@ function findingsMarkup({ summary, problems }: LintResult, name: string, place?:
     rows: readonly Pick<Issue, 'at' | 'path' | 'message'>[],
   ): Markup[] => {
     if (rows.length === 0) return [];
-    const cells = rows.map(({ at = '', path, message }) => [...(place ? [place(at)] : []), path, message]);
+    const cells = rows.map(({ at, path, message }) => [...(place ? [place(at)] : []), path, message]);
     const headings = [...(place ? ['Place'] : []), 'Field', 'Finding'];
     return [['h3', {}, [`${title} `, ['span', { class: 'muted' }, reason]]], ...tableOf(headings, cells)];
   };

@@ -1,6 +1,7 @@
 import { formatByteSize } from '../../files/byte-size.ts';
 import { pluralize } from '../../json/pluralize.ts';
 import { type JsonValue, RawJson } from '../../json/write-json.ts';
+import { formatPlace } from '../../output/failure-text.ts';
 import { formatNumber } from '../../output/transfer-text.ts';
 import { alignColumns } from '../../results/format-rows.ts';
 import { type Distribution, markedCount, plotBars } from '../distribution.ts';
@@ -25,7 +26,11 @@ export function lintText({ summary }: LintResult, columns: number, hasPlot: bool
     ['trajectories', trajectoriesText(summary)],
     ['rewards', rewardsText(summary)],
   ];
-  const largest = summary.largest.all.map(({ at, path, bytes: size }) => [`  ${formatByteSize(size)}`, at, path]);
+  const largest = summary.largest.all.map(({ at, path, bytes: size }) => [
+    `  ${formatByteSize(size)}`,
+    formatPlace(at),
+    path,
+  ]);
   return [
     alignColumns(facts),
     ...(hasPlot
@@ -70,7 +75,7 @@ function histogramText(distribution: Distribution, maxBins: number, columns: num
 function findingsText(kind: LintKind, findings: LintFindings): string {
   const count = findings.count(kind);
   const examples = findings.examplesOf(kind).slice(0, MAX_FINDINGS_SHOWN);
-  const lines = examples.map(({ at, path, message }) => `  ${at} ${path}: ${message}\n`);
+  const lines = examples.map(({ at, path, message }) => `  ${formatPlace(at)} ${path}: ${message}\n`);
   const more = count > examples.length ? `  and ${count - examples.length} more (--json lists the first 100)\n` : '';
   return sectionText(`${kind} (${count} ${pluralize(count, 'finding')}): ${lintKinds[kind]}`, lines.join('') + more);
 }
@@ -99,9 +104,11 @@ export function lintJson({ summary, problems }: LintResult): JsonValue {
       max: rewards.count === 0 ? null : new RawJson(rewards.max),
       histogram: summary.histogram.bins(MAX_HISTOGRAM_BINS).map(({ from, to, count }) => ({ from, to, count })),
     },
-    largest: largest.all.map((one) => ({ ...one })),
+    largest: largest.all.map((one) => ({ ...one, at: formatPlace(one.at) })),
     counts: Object.fromEntries(lintKindNames.map((kind) => [kind, findings.count(kind)])),
-    findings: lintKindNames.flatMap(findings.examplesOf).map((finding) => ({ ...finding })),
-    problems: problems.map(({ level, at, path, message }) => ({ level, at, path, message })),
+    findings: lintKindNames
+      .flatMap(findings.examplesOf)
+      .map((finding) => ({ ...finding, at: formatPlace(finding.at) })),
+    problems: problems.map(({ level, at, path, message }) => ({ level, at: formatPlace(at), path, message })),
   };
 }

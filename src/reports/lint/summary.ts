@@ -1,6 +1,6 @@
+import type { Place } from '../../errors.ts';
 import { formatJsonPath } from '../../json/json-node.ts';
 import { compareNumberLiterals } from '../../json/number-literal.ts';
-import { formatPosition } from '../../json/utf8.ts';
 import type { TextLocation } from '../../train/stream/reader.ts';
 import { createDistribution, createSpacedSample } from '../distribution.ts';
 import type { LintKind } from './lint-kinds.ts';
@@ -138,7 +138,7 @@ export function countGroup(summary: LintSummary, group: GroupStats): void {
     summary.findings.add(kind, () => {
       const path = formatJsonPath(['trajectory_groups', group.index]);
       const task = group.task === '' ? '' : ` (task ${group.task})`;
-      return { at: formatPosition(group.label, group.location), path, message: `${message}${task}` };
+      return { at: { label: group.label, ...group.location }, path, message: `${message}${task}` };
     });
   if (size === 0) add('empty-group', 'has no trajectories');
   if (size === 1) add('single-trajectory', 'has only one trajectory, so there is nothing to compare it with');
@@ -151,9 +151,9 @@ export function countGroup(summary: LintSummary, group: GroupStats): void {
   if (group.hasMixedTools) add('mixed-tools', 'its trajectories have different tools');
 }
 
-/** A place in the texts: `groups.jsonl:12:7`, and `trajectory_groups[3].trajectories[17].reward`. */
-interface Place {
-  readonly at: string;
+/** A place in the texts, and in the body: `trajectory_groups[3].trajectories[17].reward`. */
+interface LintPlace {
+  readonly at: Place;
   readonly path: string;
 }
 
@@ -163,7 +163,7 @@ export type LintFindings = ReturnType<typeof createLintFindings>;
 const MAX_EXAMPLES_PER_KIND = 100;
 
 function createLintFindings() {
-  type Finding = Place & { readonly kind: LintKind; readonly message: string };
+  type Finding = LintPlace & { readonly kind: LintKind; readonly message: string };
   const findingsByKind = new Map<LintKind, { count: number; readonly examples: Finding[] }>();
   return {
     /** Calls `describe` only for findings that are kept. */
@@ -182,11 +182,11 @@ const MAX_LARGEST_TRAJECTORIES = 5;
 
 // The largest trajectories, largest first; of equal sizes, the earlier first.
 function createLargestTrajectories() {
-  const all: (Place & { readonly bytes: number })[] = [];
+  const all: (LintPlace & { readonly bytes: number })[] = [];
   return {
     all,
     /** Calls `describe` only for a trajectory that is among them. */
-    add: (bytes: number, describe: () => Place): void => {
+    add: (bytes: number, describe: () => LintPlace): void => {
       const index = all.findLastIndex((one) => one.bytes >= bytes) + 1;
       if (index === MAX_LARGEST_TRAJECTORIES) return;
       all.splice(index, 0, { ...describe(), bytes });

@@ -14,7 +14,6 @@ import {
   rootOf,
   stringOf,
 } from '../../json/json-node.ts';
-import { formatPosition } from '../../json/utf8.ts';
 import { trajectoryGroupShape, trajectoryShape } from '../../operations/train.ts';
 import {
   createEnvelope,
@@ -71,15 +70,16 @@ export function createTrajectoryChecks(groupBy: JsonPath | undefined) {
       const field = fieldPath.map((step) => (typeof step === 'number' ? 0 : step));
       // The lines of a finding are those of one file.
       const sameAs = `${label} ${finding.sameAs ?? `${formatJsonPath(field)} ${message}`}`;
-      const describe = (): Issue => {
-        const at = formatPosition(label, locationAt(finding.offset));
-        return { path: formatJsonPath([...path, ...fieldPath]), at, message };
-      };
+      const describe = (): Issue => ({
+        path: formatJsonPath([...path, ...fieldPath]),
+        at: { label, ...locationAt(finding.offset) },
+        message,
+      });
       findings.add({ ...finding, sameAs }, describe, line);
     }
   };
   const addStructureError = (message: string, location: TextLocation, label: string, path = ''): void => {
-    const describe = (): Issue => ({ path, at: formatPosition(label, location), message });
+    const describe = (): Issue => ({ path, at: { label, ...location }, message });
     structureErrors.add({ level: 'error', code: 'invalid', sameAs: `${label} ${message}` }, describe, location.line);
   };
   const checkTrajectory = ({ bytes, location, container, document }: TrajectoryPart, label: string): JsonNode => {
@@ -116,7 +116,7 @@ export function createTrajectoryChecks(groupBy: JsonPath | undefined) {
   };
   const missingSignals = (): ReturnType<typeof findings.findings> => {
     const lacks = (what: string) => ({
-      ...({ level: 'warning', code: 'unwise', path: 'trajectory_groups', at: '' } as const),
+      ...({ level: 'warning', code: 'unwise', path: 'trajectory_groups' } as const),
       message: `no trajectory has ${what}, so there is nothing to learn from`,
     });
     if (trajectoryCount === 0) return [];

@@ -54,7 +54,6 @@ export function createTrajectorySources(
     if (isYamlFile(source.label))
       throw new Failure('body', `${source.label}: trajectories are JSON, not YAML`, {
         hint: `convert the file to JSON; if it is a whole body, run: svc train -f ${source.label}`,
-        applied: 'no',
       });
     return source;
   };

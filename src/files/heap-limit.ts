@@ -1,4 +1,5 @@
-import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8';
+import { getHeapSpaceStatistics, getHeapStatistics, setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 
 /** Under load, V8's young generation would grow to 48 MB, without need. A Node without the flag would print a warning on stderr. */
 export function limitYoungGeneration(): void {
@@ -36,5 +37,25 @@ export function createHeapLimit(): () => void {
     // Not `space_size`: from Node 26 on, it has no more of the second half than was used so far.
     isReached = young !== undefined && young.space_used_size + young.space_available_size >= MIN_GROWN_BYTES;
     if (isReached) limitYoungGeneration();
+  };
+}
+
+// V8 would let 64 MiB of buffers become garbage before it collects any.
+const MAX_GARBAGE_BYTES = 8 * 1024 * 1024;
+
+/** Returns a function to call regularly while large values come and go: it collects garbage `now`, or after 8 MiB of new values. */
+export function createGarbageLimit(): (now: boolean) => void {
+  let collect: (() => void) | undefined;
+  const usedBytes = (): number => {
+    const { used_heap_size: heap, external_memory: buffers } = getHeapStatistics();
+    return heap + buffers;
+  };
+  let leftBytes = 0;
+  return (now) => {
+    if (!now && usedBytes() - leftBytes < MAX_GARBAGE_BYTES) return;
+    setFlagsFromString('--expose-gc');
+    collect ??= runInNewContext('gc');
+    collect?.();
+    leftBytes = usedBytes();
   };
 }
