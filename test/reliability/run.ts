@@ -69,11 +69,12 @@ export async function run({ args }: Called, url: string, retries: number, { ends
 
 /** Compares a reported outcome with what the server applied. That of a read is the outcome of its last attempt (docs/internals/contract.md, section 6). */
 export function judge(
-  { applied: said, stderr }: Verdict,
-  { applied, isLastApplied }: Pick<FaultServer, 'applied' | 'isLastApplied'>,
+  { applied: said, attempts, stderr }: Verdict,
+  { applied, isLastApplied, connections }: Pick<FaultServer, 'applied' | 'isLastApplied' | 'connections'>,
   effect: Effect,
 ): void {
-  if (said === 'no' && effect === 'read') expect(isLastApplied(), stderr).toBe(false);
+  // On a busy machine, the last attempt may end before its connection reaches the server.
+  if (said === 'no' && effect === 'read') expect(connections() >= attempts && isLastApplied(), stderr).toBe(false);
   else if (said === 'no') expect(applied, stderr).toEqual([]);
   if (said === 'yes') expect(applied.length, stderr).toBeGreaterThan(0);
   if (effect === 'paid' || effect === 'once') expect(applied.length, stderr).toBeLessThanOrEqual(1);
