@@ -70,7 +70,12 @@ const MAX_ACTUAL_CHARS = 200;
 const CUT_REASONS = ['length', 'max_tokens', 'model_length', 'content_filter'];
 
 function textCheck(expect: 'text' | 'not', value: string, suspendSignals: Context['suspendSignals']): Check {
-  const hint = 'write a JavaScript regular expression, such as "^Yes"';
+  // As a variable of CI that is not set.
+  if (value === '')
+    throw usageFailure(`--expect-${expect} is empty`, 'every text matches it; write a text, or . for any character');
+  const hint = value.startsWith('(?i')
+    ? 'for letters of either case, write [Yy]es'
+    : 'write a JavaScript regular expression, such as "^Yes"';
   const pattern = parseFlag(`--expect-${expect}`, hint, () => new RegExp(value, 'u'));
   const textProblem = (text: string): string[] => {
     const [match] = pattern.exec(text) ?? [];

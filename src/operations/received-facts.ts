@@ -54,7 +54,7 @@ const factFields = {
     read: ({ response }) => firstStringMember(response, 'id'),
   },
   cost: {
-    meaning: 'What the service charged, if it says so',
+    meaning: 'What the service charged, if it says so; in a batch, else by the prices given',
     places: ['error', 'result', 'history', 'stats', 'junit'],
     total: 'sum',
     read: ({ headers, response }) => usageNumber(response, 'cost') ?? headerNumber(headers, 'x-litellm-response-cost'),

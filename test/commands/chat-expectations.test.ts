@@ -61,6 +61,16 @@ describe('expectations', () => {
     expect((await ask(completion('a river'), ['--expect-not', 'lake'])).code).toBe(0);
   });
 
+  it.each([
+    ['--expect-text', '', /^svc: --expect-text is empty\n {2}every text matches it; /],
+    ['--expect-not', '', /^svc: --expect-not is empty\n/],
+    ['--expect-text', '(?i)yes', /\n {2}for letters of either case, write \[Yy\]es\n$/],
+  ])('refuse %s %j before anything is sent', async (flag, value, message) => {
+    const { code, stderr, bodies } = await ask(completion('Yes'), [flag, value]);
+    expect({ code, bodies }).toEqual({ code: 2, bodies: [] });
+    expect(stderr).toMatch(message);
+  });
+
   const schema = '{"type":"object","required":["city"],"properties":{"city":{"type":"string"}}}';
   it('that failed are reported with the facts of the request', async () => {
     const { code, stderr } = await ask(completion('No'), ['--expect-text', '^Yes', '--error-format', 'json']);

@@ -291,6 +291,18 @@ describe('batch merge', () => {
     );
   });
 
+  it('names a column by one of its own names, and says if the table has one of that name', async () => {
+    const { cwd, run, runBuilt } = await scene('rows.csv', table);
+    const prices = ['--price-prompt', '2', '--price-completion', '4'];
+    await run([...chat, '--rows', 'rows.csv', '--prompt', '{{text}}', '-o', 'out.jsonl', ...prices]);
+    const merge = ['batch', 'merge', 'out.jsonl', '--join', 'rows.csv', '-o', 'all.csv', '--columns'];
+    const renamed = await runBuilt([...merge, 'answer=text,cost']);
+    expect(renamed).toMatchObject({ code: 0, stderr: expect.not.stringContaining('already') });
+    expect(readFileSync(join(cwd, 'all.csv'), 'utf8')).toMatch(/^id,text,score,answer,cost\n7,.*,ok,0\.\d+\n/);
+    const doubled = await runBuilt([...merge, 'text']);
+    expect(doubled.stderr).toContain('rows.csv has a column text already; for another name, write new_name=text');
+  });
+
   it('stops at a row whose cells are not those that were sent, however they are quoted', async () => {
     const { cwd, run, runBuilt } = await scene('rows.csv', table);
     await run([...chat, '--rows', 'rows.csv', '--prompt', '{{text}}', '-o', 'out.jsonl']);

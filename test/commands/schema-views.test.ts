@@ -98,6 +98,22 @@ describe('--expect', () => {
     );
   });
 
+  it('says that no feedback was found, which is no change of a schema', async () => {
+    const cwd = temporaryDirectory();
+    await schema(paths, ['--expect', 'schema.json', '--update'], cwd);
+    const type = ['--feedback-type', 'rating', '-q'];
+    const none = await schema([], ['--expect', 'schema.json', ...type], cwd);
+    expect(none).toMatchObject({
+      code: 13,
+      stderr: expect.stringMatching(
+        /^svc: no feedback was found, so there is no schema .*\n {2}check --project-id, .*\n$/,
+      ),
+    });
+    const saved = await schema([], ['--expect', 'schema.json', '--update', ...type], cwd);
+    expect(saved).toMatchObject({ code: 13, stderr: none.stderr });
+    expect(JSON.parse(readFileSync(join(cwd, 'schema.json'), 'utf8')).paths).toHaveLength(paths.length);
+  });
+
   it.each([
     ['nothing', [], true],
     ['a null', ['--set', 'trigger_ref:=null'], true],

@@ -83,7 +83,7 @@ it('samples show the id of a line, and its prompt if the input is named', async 
     ['1', 'row-0', 'question 0', 'answer 0'],
     ['2', 'row-1', 'question 1', 'answer 1'],
   ];
-  expect(cells(prompts.html)).toEqual(['Line', 'Id', 'Prompt', 'Text', ...(first ?? []), ...(second ?? [])]);
+  expect(cells(prompts.html)).toEqual(['Line', 'Id', 'Input', 'Text', ...(first ?? []), ...(second ?? [])]);
   const table = await report([10, 20], ['--input', 'in.csv'], files);
   expect(cells(table.html)).toEqual(expect.arrayContaining(['Bonn,&#34;a &#34;&#34;b&#34;&#34;&#34;', 'Ulm,c']));
 });

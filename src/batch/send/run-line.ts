@@ -258,7 +258,7 @@ async function storeLine(
   slot: LineSlot,
   job: BatchJob,
 ): Promise<LineResult> {
-  const { doc, warnings, status, endedAt, facts, watch } = sent;
+  const { doc, warnings, status, endedAt, watch } = sent;
   const { line, checkpoint } = unsent;
   const { progress } = slot;
   const { redact } = job.context.report;
@@ -292,7 +292,7 @@ async function storeLine(
     heldBy: slot.memory.hasWaited() ? 'memory' : slot.turn.heldBy(),
     expectations,
     warnings,
-    facts,
+    facts: withPrice(sent, job.options.prices),
   };
   const bytes = formatResult(attempt, status ?? null, sent.bytes, failure, redact);
   const result = createLineResult(sent, attempt, failure, state, request, job);
@@ -305,15 +305,20 @@ async function storeLine(
   return result;
 }
 
+/** The facts of a response; its cost is that of the prices where the service reports none. */
+function withPrice({ facts }: SentLineResult, prices: BatchJob['options']['prices']): SentLineResult['facts'] {
+  const cost = facts.cost === undefined ? priceOf(facts, prices) : undefined;
+  return cost === undefined ? facts : { ...facts, cost: new RawJson(String(cost)) };
+}
+
 function createLineResult(
-  { status, warnings, facts }: SentLineResult,
-  { milliseconds, endedAtMs, heldBy }: LineAttempt,
+  { status, warnings }: SentLineResult,
+  { milliseconds, endedAtMs, heldBy, facts = {} }: LineAttempt,
   failure: Failure | undefined,
   state: LineState,
   { effect, progress }: RequestContext,
-  { options: { prices }, context: { report } }: BatchJob,
+  { context: { report } }: BatchJob,
 ): LineResult {
-  const cost = priceOf(facts, prices);
   return {
     status: state.status,
     isUnresolved: state.isUnresolved,
@@ -323,7 +328,7 @@ function createLineResult(
     attempts: progress.attempts,
     milliseconds: Math.round(milliseconds),
     httpStatus: failure ? failure.facts.status : status,
-    received: cost === undefined || facts.cost !== undefined ? facts : { ...facts, cost: new RawJson(String(cost)) },
+    received: facts,
     warnings,
     endedAtMs,
     heldBy,

@@ -24,7 +24,7 @@ const MAX_ROW_BYTES = 256 * 1024 * 1024;
 
 /**
  * Prepares a sink for results that writes the rows of a CSV or TSV file, as they stand there, with columns added: `name=filter` is a jq
- * filter for the result of the row, and a name alone one of `resultColumns`. A row without a result has empty cells; text is a cell as it is, in quotes if it needs them or if all names have them; other values are JSON. Throws
+ * filter for the result of the row, or one of `resultColumns`, which may also stand alone. A row without a result has empty cells; text is a cell as it is, in quotes if it needs them or if all names have them; other values are JSON. Throws
  * usage for columns that cannot be read; the sink throws Failure `safety_check` at a row that differs from the one that was sent.
  */
 export async function prepareJoin(
@@ -41,11 +41,12 @@ export async function prepareJoin(
   if (columns.length === 0)
     throw usageFailure('--join needs --columns', "write --columns 'answer=.response.choices[0].message.content'");
   const filters = columns.flatMap(splitColumns).map((column) => {
-    const [, name = column, filter = resultColumns.get(column)] = /^([^=]+)=(.+)$/s.exec(column) ?? [];
+    const [, name = column, value = column] = /^([^=]+)=(.+)$/s.exec(column) ?? [];
+    const filter = resultColumns.get(value) ?? (value === column ? undefined : value);
     if (filter !== undefined) return { name, filter };
     throw usageFailure(
       `--columns cannot be ${JSON.stringify(column)}`,
-      `write name=filter, such as code=.exit_code, with parentheses around a filter with a comma; or one of ${[...resultColumns.keys()].join(', ')}`,
+      `write name=filter, such as code=.exit_code, with parentheses around a filter with a comma; or a name or name=one of ${[...resultColumns.keys()].join(', ')}`,
     );
   });
   const runJq = createJqEngine();
@@ -93,6 +94,8 @@ export async function prepareJoin(
   const header = await nextRow();
   // Names in quotes that need none: so has every cell.
   isAllQuoted = header?.cells.length === header?.raw.split(`"${delimiter}"`).length && header?.raw[0] === '"';
+  for (const { name } of filters.filter(({ name }) => header?.cells.includes(name)))
+    await report.warn(`${displayPath} has a column ${name} already; for another name, write new_name=${name}`);
   let unwritten = `${preamble}${header?.raw}${delimiter}${formatCells(filters.map(({ name }) => name))}\n`;
   let row = 0;
   const rowsUpTo = async (line: number, digest: string | undefined): Promise<string> => {
@@ -147,7 +150,9 @@ export async function prepareJoin(
         await report.warn(`${missingRows} of ${row} rows have no result; run their batch with --resume`);
       for (const [at, { name, filter }] of filters.entries())
         if (!isFilled[at] && filter !== resultColumns.get('error'))
-          await report.warn(`--columns ${name}: ${filter} is empty in every row`);
+          await report.warn(
+            `--columns ${name}: ${filter} is empty in every row${filter === resultColumns.get('cost') ? '; svc chat computes a cost with --price-prompt and --price-completion' : ''}`,
+          );
     },
   });
 }
@@ -155,7 +160,7 @@ export async function prepareJoin(
 // Filters for the columns that most tables want.
 const resultColumns = new Map([
   ['text', '.response.choices[0] | .message.content // .text'],
-  ['latency_ms', '.ms'],
+  ['latency_ms', 'select(.status) | .ms'],
   ['prompt_tokens', '.response.usage.prompt_tokens'],
   ['completion_tokens', '.response.usage.completion_tokens'],
   ['cost', '.cost'],

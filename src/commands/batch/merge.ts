@@ -75,7 +75,8 @@ export async function runBatchMerge({ args, options }: Invocation<MergeOptions>,
   if (done === lines && missing.length === 0) return report.note(summary);
   const emptyHint =
     input === undefined && missing.length > 0 ? '; --input FILE tells empty lines from missing ones' : '';
-  const hint = `run the batch of that shard again with --resume${emptyHint}`;
+  const unknownHint = unknown > 0 ? '; --retry-unknown beside it sends unknown lines again' : '';
+  const hint = `run that batch again with --resume${unknownHint}${emptyHint}`;
   throw new Failure('partly_failed', summary, { applied: 'unknown', hint });
 }
 

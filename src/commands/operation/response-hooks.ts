@@ -121,6 +121,7 @@ async function openSchemaExpectation(options: RequestOptions, read: BodyInputs['
   }
   if (isUpdate)
     return async (doc: JsonDocument): Promise<void> => {
+      requireFeedback(doc, file);
       await writeFileAtomically(path, file, `${indentJson(rootOf(doc))}\n`);
       const count = payloadTypes(doc).length;
       await report.note(`wrote the schema to ${file} (${count} ${pluralize(count, 'path')})`);
@@ -135,6 +136,7 @@ async function openSchemaExpectation(options: RequestOptions, read: BodyInputs['
   return async (doc: JsonDocument, draft: Draft): Promise<void> => {
     const drift = schemaDrift(groupTypes(root.doc), groupTypes(doc));
     if (drift.length === 0) return;
+    requireFeedback(doc, file);
     for (const line of drift) await report.error(line);
     const counts = `${drift.length} ${pluralize(drift.length, 'path differs', 'paths differ')} from ${file}`;
     const title = `the feedback schema changed: ${counts}`;
@@ -148,6 +150,19 @@ async function openSchemaExpectation(options: RequestOptions, read: BodyInputs['
       applied: 'yes',
     });
   };
+}
+
+// A schema of no feedback would pass whatever selects none.
+function requireFeedback(doc: JsonDocument, file: string): void {
+  if (payloadTypes(doc).length > 0) return;
+  throw new Failure(
+    'safety_check',
+    `no feedback was found, so there is no schema to save in ${file} or to compare with it`,
+    {
+      hint: 'check --project-id, --feedback-type and --since, which may select none',
+      applied: 'yes',
+    },
+  );
 }
 
 function groupTypes(doc: JsonDocument): ReadonlyMap<string, string> {

@@ -66,14 +66,14 @@ function details({ statistics, failures, responses, prompts }: BatchReport): Mar
   const causes = sortedCauses(statistics).map(({ cause, count, lines }) => [
     ...[formatCount(count), cause, formatLineRanges(lines)],
   ]);
-  // Ids and prompts have columns if some line has them.
+  // Ids and inputs have columns if some line has them.
   const samples = (lines: BatchReport['failures']): Markup[] => {
     const all = lines.values();
     const columns = [
       ['Line', ({ line }: Sample) => `${line}`],
       ...(all.some(({ id }) => id) ? [['Id', ({ id }: Sample) => id] as const] : []),
       ...(all.some(({ line }) => prompts.has(line))
-        ? [['Prompt', ({ line }: Sample) => prompts.get(line) ?? ''] as const]
+        ? [['Input', ({ line }: Sample) => prompts.get(line) ?? ''] as const]
         : []),
       ['Text', ({ text }: Sample) => text],
     ] as const;

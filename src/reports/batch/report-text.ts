@@ -196,7 +196,10 @@ export const figures: readonly Figure[] = [
   countFigure('Prompt tokens', ({ promptTokens }) => promptTokens.sum()),
   countFigure('Completion tokens', ({ completionTokens }) => completionTokens.sum()),
   countFigure('Cached tokens', ({ totals }) => sumOf(totals, 'cached_tokens')),
-  { ...countFigure('Cost', ({ totals }) => sumOf(totals, 'cost'), 'worse'), format: String, tolerance: COST_TOLERANCE },
+  {
+    ...countFigure('Cost', ({ costs, totals }) => (costs > 0 ? sumOf(totals, 'cost') : Number.NaN), 'worse'),
+    ...{ format: (cost: number) => (Number.isNaN(cost) ? 'not reported' : String(cost)), tolerance: COST_TOLERANCE },
+  },
   countFigure('Empty responses', ({ totals }) => sumOf(totals, 'empty_responses'), 'worse'),
   ...percentiles.map((percent) => ({
     ...countFigure(`Latency p${percent}`, ({ latency }) => latency.percentile(percent), 'worse'),
@@ -239,7 +242,7 @@ export function comparedFigures(reports: readonly [BatchReport, BatchReport]): s
 
 function changeText({ format, more, tolerance = 0 }: Figure, before: number, after: number): string {
   const difference = after - before;
-  if (difference === 0) return '';
+  if (difference === 0 || Number.isNaN(difference)) return '';
   const text = `${difference > 0 ? '+' : '-'}${format(Math.abs(difference))}`;
   if (!more || Math.abs(difference) <= before * tolerance) return text;
   return `${text}, ${difference > 0 === (more === 'better') ? 'better' : 'worse'}`;
