@@ -50,7 +50,8 @@ export async function createBodyCheck(operation: Operation, strictness: Strictne
     // A field whose input could not become part of the body is named once: it is not missing or invalid as well.
     const inputPaths = draft.issues.map(({ path }) => path);
     const isNamed = ({ code, path }: Finding): boolean =>
-      (code === 'missing' || code === 'invalid') && inputPaths.includes(formatJsonPath(path));
+      (code === 'missing' || code === 'invalid') &&
+      inputPaths.some((input) => `${input}.`.startsWith(`${formatJsonPath(path)}.`));
     const bodyFindings = allFindings.filter((finding) => !isNamed(finding));
     // Without streamed findings they are in order, with flags and files as the draft has them.
     const inOrder = <T extends Issue>(issues: readonly T[]): readonly T[] =>

@@ -4,6 +4,7 @@ import { minimalBody } from '../fields/field.ts';
 import { uuidV7 } from '../fields/uuid.ts';
 import { writeJson } from '../json/write-json.ts';
 import { flagTarget, type Operation } from '../operations/operation.ts';
+import { shellWord } from '../output/shell-quote.ts';
 import { type AutofillSettings, createAutofill } from './autofill.ts';
 import { type BodyBase, type CommandInput, fileArguments, readBodyBase } from './body-base.ts';
 import { invalidBodyFailure, stdinMessage } from './body-check.ts';
@@ -38,7 +39,7 @@ export async function buildBody(input: CommandInput, options: BuildOptions, inpu
   const flagInput = { operation, given, inputs, prompt, conversation, project, files: fileArguments(input) };
   const draft = await applyFlags({ ...empty, stdinUse }, flagInput);
   if (isInvalid) {
-    const hint = stdinUse ? stdinMessage(stdinUse, operation) : yamlHint(source);
+    const hint = stdinUse ? stdinMessage(stdinUse, operation) : formatHint(source, whole?.label);
     throw invalidBodyFailure([source, ...draft.issues], 0, hint);
   }
   const { now, randomBytes } = inputs;
@@ -47,8 +48,12 @@ export async function buildBody(input: CommandInput, options: BuildOptions, inpu
   return orderAddedFields(setDraftFields(draft, target, added), target);
 }
 
-// Text that begins with a word, a comment or `---` may be YAML.
-function yamlHint({ at, message }: Issue): string | undefined {
+// Several values may be JSON Lines. Text that begins with a word, a comment or `---` may be YAML.
+function formatHint({ at, message }: Issue, label = ''): string | undefined {
+  const file = label === 'stdin' ? '-' : shellWord(label);
+  if (/\.(?:csv|tsv)$/i.test(label)) return `to send the rows of a table, write --rows ${file}`;
+  if (at?.column === 1 && message === 'invalid JSON: expected the end of the input, found "{"')
+    return `to send a request for each line, write --batch ${file}`;
   const isWord = at?.column === 1 && /^invalid JSON: expected a value, found "[\w#]"$/.test(message);
   const isDash = at?.column === 2 && message === 'invalid JSON: a malformed number';
   if (at?.line !== 1 || !(isWord || isDash)) return undefined;

@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer';
 import { basename } from 'node:path';
 import { type Issue, usageFailure } from '../errors.ts';
-import { type Field, flagName, isScalar, type Shape } from '../fields/field.ts';
+import { type Field, flagName, isScalar, minimalValue, type Shape, sampleValue } from '../fields/field.ts';
 import { describeShape } from '../fields/mismatch-message.ts';
 import { ageToTimestamp, parseAgeStart, timeToTimestamp } from '../fields/string-formats.ts';
 import { uuidV7 } from '../fields/uuid.ts';
@@ -19,12 +19,16 @@ import {
 } from '../json/json-node.ts';
 import { RawJson, writeJson } from '../json/write-json.ts';
 import { type FlagTarget, flagTarget, type Operation } from '../operations/operation.ts';
+import { shellWord } from '../output/shell-quote.ts';
 import { fileField, fileReferenceFlags } from './body-base.ts';
 import { type BodyFlags, givenText, givenTexts } from './body-flags.ts';
 import { type MessageInput, messageEdits, parseMessageFlag } from './chat/chat-edits.ts';
 import { type Draft, type Edit, setDraftFields, setDraftPaths, type ValueOrigin } from './draft.ts';
 import { type BodyInputs, fileReference } from './input-reader.ts';
 import { decodeLine, isIssue, parseJsonSource } from './json-source.ts';
+
+// A longer sample hides the message.
+const MAX_SAMPLE_CHARS = 200;
 
 type EditResult = Edit | Issue;
 
@@ -130,7 +134,7 @@ async function shorthandEdits(draft: Draft, input: FlagInput): Promise<EditResul
 
 /** `response_format` for a JSON Schema, named like its title, else like its file, in the characters servers accept. */
 async function responseFormatEdit(word: string, inputs: BodyInputs): Promise<EditResult> {
-  const source = await readJsonArgument(word, '--json-schema', 'response_format', inputs);
+  const source = await readJsonArgument(word, '--json-schema', 'response_format', inputs, { type: 'object' });
   if (isIssue(source)) return source;
   const { doc, label } = source;
   const isFile = word.startsWith('@');
@@ -215,7 +219,7 @@ async function fieldEdit(path: JsonPath, field: Field, value: FlagValue, inputs:
     return { path, text: JSON.stringify(secret), origin: value === 'random' ? { label, argument: value } : origin };
   }
   if (!isScalar(field)) {
-    const source = await readJsonArgument(value, label, formatJsonPath(path), inputs);
+    const source = await readJsonArgument(value, label, formatJsonPath(path), inputs, field);
     if (isIssue(source)) return source;
     return { path, text: rawBytes(rootOf(source.doc)), origin: { label: source.label, source } };
   }
@@ -248,7 +252,7 @@ function invalidArgumentIssue(path: JsonPath, shape: Shape, word: string, label:
   return { path: name, at: { label }, message };
 }
 
-async function readJsonArgument(word: string, label: string, path: string, { read }: BodyInputs) {
+async function readJsonArgument(word: string, label: string, path: string, { read }: BodyInputs, shape: Field | Shape) {
   const file = fileReference(word, label);
   const source =
     file === undefined
@@ -256,7 +260,13 @@ async function readJsonArgument(word: string, label: string, path: string, { rea
       : parseJsonSource(file === '-' ? 'stdin' : file, await read(file));
   if (!isIssue(source)) return source;
   const isFileName = /^[\w./~-]+\.\w+$/.test(word);
-  const example = `; write JSON, such as ${label} '{"a": 1}' or '["a"]', or ${label} @file.json`;
+  const [, name, value = ''] = /^([\w.]+):?=(.+)$/s.exec(word) ?? [];
+  const isJson = !isIssue(parseJsonSource(label, value));
+  const [full, smallest] = [writeJson(sampleValue(shape)), writeJson(minimalValue(shape))];
+  const sample = full.length > MAX_SAMPLE_CHARS ? smallest : full;
+  const example = name
+    ? `; to set ${name} alone, write --set ${shellWord(`${path}.${name}${isJson ? ':=' : '='}${value}`)}`
+    : `; write JSON, such as ${label} ${shellWord(sample)}, or ${label} @file.json`;
   const hint = isFileName ? `; to read a file, write @${word}` : file === undefined ? example : '';
   return { ...source, path, message: source.message + hint };
 }

@@ -2,14 +2,14 @@ import type { Command } from '../command.ts';
 import { type Setting, settingFlagName, settings } from '../config/settings.ts';
 import { type Failure, invalidValueFailure, usageFailure } from '../errors.ts';
 import { closestMatches, joinWithOr } from '../fields/closest-match.ts';
-import { flagName } from '../fields/field.ts';
+import { type Fields, flagName } from '../fields/field.ts';
 import { type Flag, flagForms, takesValue } from '../flag.ts';
 import { flagTarget } from '../operations/operation.ts';
 import { createArgumentRedactor, REDACTED, redactUserInfo } from '../output/redaction.ts';
 import { shellWord } from '../output/shell-quote.ts';
 import { allCommands, commandsIn } from './all-commands.ts';
 import { usageTerm } from './command-tree.ts';
-import { otherToolsHint } from './other-tools.ts';
+import { otherToolsHint, verbs } from './other-tools.ts';
 import { type LineToken, type PreparedCommandLine, prepareCommandLine, takesNextWord } from './prepare-command-line.ts';
 import { sharedFlags } from './shared-flags.ts';
 
@@ -44,8 +44,12 @@ function missingCommand({ typed, words, tokens }: PreparedCommandLine): Failure 
     if (/^--(help|version)$/.test(form)) return usageFailure(`${form} takes no value`, `write: svc ${form}`);
     const known = otherToolsHint(form);
     const [near] = closestMatches(form, sharedFlags().flatMap(flagForms));
-    const hint = (known && synonymHint(known)) || near || 'run: svc --help';
-    return usageFailure(`unknown flag "${form}"`, hint.startsWith('-') ? `did you mean ${hint}?` : hint);
+    const owner = allCommands.find((one) => one.listedFlags.some((flag) => isNamed(flag, form)));
+    const hint =
+      (known && synonymHint(known)) ||
+      near ||
+      (owner ? `write it after the command: svc ${owner.name} ${form} ...` : 'run: svc --help');
+    return usageFailure(`unknown flag "${form}"`, /^-+[\w-]+$/.test(hint) ? `did you mean ${hint}?` : hint);
   }
   const commands = new Set(commandsIn(words).flatMap(({ words: path }) => path[words.length] ?? []));
   if (commands.size === 0) return unknownCommand(words, tokens[0]?.value);
@@ -70,8 +74,7 @@ export function missingSeparator(line: PreparedCommandLine, operands: readonly s
 }
 
 function misplacedFlag(typed: readonly string[], { start = '' }: LineToken): Failure | undefined {
-  const isNamed = (flag: Flag): boolean => start === `-${flag.short}` || flagForms(flag).includes(start);
-  for (const candidate of allCommands.filter(({ flags }) => flags.some(isNamed))) {
+  for (const candidate of allCommands.filter(({ flags }) => flags.some((flag) => isNamed(flag, start)))) {
     const line = prepareCommandLine(typed, [...candidate.flags, ...sharedFlags()]);
     if (line.command !== candidate) continue;
     return usageFailure(`${start} is a flag of svc ${candidate.name} and belongs after it`, correctedLineHint(line));
@@ -79,25 +82,37 @@ function misplacedFlag(typed: readonly string[], { start = '' }: LineToken): Fai
   return undefined;
 }
 
-function unknownCommand(words: readonly string[], next = ''): Failure {
+/** The failure of words that name no command; `detail` is what else they could have been, and are not. */
+export function unknownCommand(words: readonly string[], next = '', detail = ''): Failure {
   const group = words.slice(0, -1);
   const siblings = commandsIn(group).flatMap(({ words: path }) => path[group.length] ?? []);
   const name = ['svc', ...group].join(' ');
-  const near = closestMatches(words.at(-1) ?? '', siblings).slice(0, 3);
+  const word = words.at(-1) ?? '';
+  const named = siblings.filter((one) => verbs[one]?.split(' ').includes(word));
+  const near = named.length > 0 ? named : closestMatches(word, siblings);
   const nested = group.length > 0 ? [] : allCommands.filter(({ words: path }) => path.length > 1);
   const nearNested = closestMatches(
     words[0] ?? '',
     nested.flatMap(({ words: path }) => path.at(-1) ?? []),
   );
   const inGroups = nested.filter(({ words: path }) => [words[0], nearNested[0]].includes(path.at(-1)));
-  const meant = [...near.map((word) => `${name} ${word}`), ...inGroups.map((one) => `svc ${one.name}`)].slice(0, 3);
+  const meant = [...near.map((one) => `${name} ${one}`), ...inGroups.map((one) => `svc ${one.name}`)]
+    .slice(0, 3)
+    .map(withArgument);
   const otherwise =
     group.length > 0 ? `write one of: ${siblings.map((word) => `${name} ${word}`).join(', ')}` : `run: ${name} --help`;
   const known = otherToolsHint([...words, next].join(' ')) ?? otherToolsHint(words.join(' '));
+  const prompt = group.length === 0 && /\s/.test(word) ? `write: svc chat ${shellWord(word)}` : otherwise;
   return usageFailure(
-    `unknown command ${JSON.stringify(words.join(' '))}`,
-    known ? synonymHint(known) : meant.length > 0 ? `did you mean: ${meant.join(', or ')}` : otherwise,
+    `unknown command ${JSON.stringify(words.join(' '))}${detail}`,
+    known ? synonymHint(known) : meant.length > 0 ? `did you mean: ${meant.join(', or ')}` : prompt,
   );
+}
+
+// A command with the argument that it needs.
+function withArgument(words: string): string {
+  const argument = allCommands.find(({ name }) => `svc ${name}` === words)?.argument;
+  return argument?.isRequired ? `${words} ${usageTerm(argument)}` : words;
 }
 
 function unknownFlag(command: Command, tokens: readonly LineToken[]): Failure {
@@ -129,11 +144,36 @@ function unknownFlagHint(form: string, { name, flags, operation }: Command): str
   const variable = stored && 'variable' in stored ? `set ${stored.variable}, or ` : '';
   if (isUsed) return `${variable}run: svc profile set <name> ${form} ...`;
   const isLong = /^-\w[\w-]+$/.test(form) && forms.includes(`-${form}`);
-  const near = isLong ? [`-${form}`] : form.startsWith('--') ? closestMatches(form, forms).slice(0, 2) : [];
+  const isSynonym = otherToolsHint(form) !== undefined;
+  const near = isLong
+    ? [`-${form}`]
+    : form.startsWith('--') && !isSynonym
+      ? closestMatches(form, forms).slice(0, 2)
+      : [];
+  const nested = operation && nestedPath(flagTarget(operation).fields, form);
+  if (nested) return `did you mean --set ${nested}:=<json>?`;
   if (near.length > 0) return `did you mean ${joinWithOr(near)}?`;
-  const owners = allCommands.filter((one) => one.listedFlags.some((flag) => flagForms(flag).includes(form)));
+  return `${ownersHint(form)}run: svc ${name} --help`;
+}
+
+// The commands that have the flag, unless it means something else in each.
+function ownersHint(form: string): string {
+  const owners = allCommands.filter((one) => one.listedFlags.some((flag) => isNamed(flag, form)));
   const named = owners.slice(0, 2).map((one) => `svc ${one.name}`);
-  return `${named.length > 0 ? `${form} is a flag of ${named.join(' and ')}; ` : ''}run: svc ${name} --help`;
+  return named.length > 0 && form !== '--all' ? `${form} is a flag of ${named.join(' and ')}; ` : '';
+}
+
+function isNamed(flag: Flag, form: string): boolean {
+  return form === `-${flag.short}` || flagForms(flag).includes(form);
+}
+
+// The path of a field inside of another one: `--learning-rate` is experimental_config.learning_rate.
+function nestedPath(fields: Fields, form: string): string | undefined {
+  const inner = form.slice(2).replaceAll('-', '_');
+  const outer = Object.entries(fields).find(
+    ([, field]) => field.type === 'object' && field.fields && Object.hasOwn(field.fields, inner),
+  );
+  return outer && `${outer[0]}.${inner}`;
 }
 
 // A command, a flag that the command has, or a sentence; undefined for a flag that it lacks.
@@ -186,22 +226,37 @@ function isUnknownFlag({ form, flag }: LineToken, flags: readonly Flag[]): boole
 }
 
 // The only commands that take several arguments take any number. What an extra word may have been is seen from its shape.
-function tooManyArguments({ name, argument, flags }: Command, line: PreparedCommandLine): Failure {
+function tooManyArguments(command: Command, line: PreparedCommandLine): Failure {
+  const { name, argument, flags, operation } = command;
   const isOperand = ({ form }: LineToken): boolean => form === undefined;
   const kept = line.tokens.find((token) => argument && isOperand(token));
   const extra = line.tokens.find((token) => isOperand(token) && token !== kept);
   const word = extra?.value ?? line.literal?.[argument ? 1 : 0] ?? '';
   // For a login, it may be a secret.
   const shown = name.startsWith('auth ') ? 'an argument' : `the argument ${JSON.stringify(word)}`;
+  const known = otherToolsHint(`${name} ${word}`);
+  if (known) return usageFailure(`svc ${name} does not take ${shown}`, synonymHint(known));
+  if (extra && commandsIn(command.words).length > 1 && /^[a-z][a-z-]*$/.test(word))
+    return unknownCommand([...command.words, word]);
   const used = new Set(line.tokens.map((token) => token.flag));
   const tokens = line.tokens.flatMap((token) => {
+    const text = token.value ?? '';
+    const setting = kept && flags.find((one) => one.name === flagName(kept.value ?? ''));
+    // `svc profile set base_url https://...` names no profile.
+    if (setting && token === kept) return [{ value: 'default' }];
+    if (setting && token === extra) return [{ value: text, flag: setting, form: '', start: `--${setting.name}` }];
     if (!isOperand(token) || token === kept) return [token];
-    const flag = wordShapes
-      .filter(([shape]) => shape.test(token.value ?? ''))
-      .flatMap(([, flagOfShape]) => flags.find((one) => one.name === flagOfShape && !used.has(one)) ?? [])[0];
-    if (!flag) return [];
+    const [, assigned = '', value = ''] = /^([\w-]+):?=(.*)$/s.exec(text) ?? [];
+    const names = [
+      flagName(assigned),
+      ...(assigned ? ['set'] : wordShapes.flatMap(([shape, flagOfShape]) => (shape.test(text) ? [flagOfShape] : []))),
+    ];
+    const flag = names.flatMap((one) => flags.find((own) => own.name === one && takesValue(own)) ?? [])[0];
+    if (!flag || (used.has(flag) && flag.takes !== 'values')) return [];
     used.add(flag);
-    return [{ ...token, flag, form: `--${flag.name}`, start: flag.short ? `-${flag.short}` : `--${flag.name}` }];
+    const given = flag.name === flagName(assigned) ? value : text.replace(operation?.path ?? '', '');
+    const start = flag.short ? `-${flag.short}` : `--${flag.name}`;
+    return [{ value: given, flag, form: `--${flag.name}`, start }];
   });
   const literal = argument && !kept ? line.literal?.slice(0, 1) : undefined;
   const { literal: _, ...rest } = line;

@@ -31,7 +31,13 @@ export async function runCommandLine(line: PreparedCommandLine, cwd: string, run
       const unintended = line.literal ? undefined : await unintendedWord(line, cwd);
       if (unintended) throw unintended;
       rejectFormat(read);
-      rejectUnknownSubcommand(read, cwd);
+      const [word = ''] = read.args;
+      if (isUnknownSubcommand(read, word, cwd))
+        throw (await mistakes()).unknownCommand(
+          [...read.command.words, word],
+          '',
+          `, and no file has the name ${word}`,
+        );
       if (read.command.argument?.usage && !line.literal && read.args.length > 0)
         throw (await mistakes()).missingSeparator(line, read.args);
       await run(read);
@@ -193,28 +199,25 @@ function mergeForms(program: Program, { flags }: Command): Program {
   return program;
 }
 
-function rejectFormat({ command: { result }, readOptions }: ReadLine): void {
+function rejectFormat({ command, readOptions }: ReadLine): void {
+  const { result } = command;
   const options: Partial<RequestOptions> = readOptions();
   if (result === undefined) return;
   requestedFormat(requestResultKind(result, options), options);
-  // `-o json` selects a format in other tools.
+  // `-o json` selects a format in other tools, and `-o temperature 0.5` sets an option.
   const { output } = options;
-  if (output === undefined || !resultKinds[result].formats.some((one) => one === output)) return;
-  throw usageFailure(
-    `-o ${output} would write a file of that name`,
-    `for the format, write --format ${output}; for the file, -o ./${output}`,
-  );
+  if (output === undefined) return;
+  const flag = command.flags.find((one) => takesValue(one) && one.name === flagName(output));
+  const isFormatName = resultKinds[result].formats.some((one) => one === output);
+  const meant = isFormatName ? `format, write --format ${output}` : flag && `field, write --${flag.name} ${flag.value}`;
+  if (!meant) return;
+  throw usageFailure(`-o ${output} would write a file of that name`, `for the ${meant}; for the file, -o ./${output}`);
 }
 
 // `svc train lst` would take lst as a file. A bare word that names none is meant as a command.
-function rejectUnknownSubcommand({ command, args: [word = ''] }: ReadLine, cwd: string): void {
-  const inner = commandsIn(command.words).filter((one) => one !== command);
-  const isFile = !command.argument?.isFile || !/^[a-z][a-z-]*$/i.test(word) || existsSync(resolve(cwd, word));
-  if (inner.length === 0 || isFile) return;
-  throw usageFailure(
-    `unknown command ${JSON.stringify(`${command.name} ${word}`)}, and no file has the name ${word}`,
-    `did you mean: ${inner.map(({ name }) => `svc ${name}`).join(', or ')}`,
-  );
+function isUnknownSubcommand({ command: { words, argument } }: ReadLine, word: string, cwd: string): boolean {
+  if (commandsIn(words).length === 1 || !argument?.isFile) return false;
+  return /^[a-z][a-z-]*$/i.test(word) && !existsSync(resolve(cwd, word));
 }
 
 /** An argument as usage lines show it: `<name>`, `[files...]`, `-- <command> [args...]`. */

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
+import type { Command } from '../command.ts';
 import { type Failure, usageFailure } from '../errors.ts';
 import { flagForms } from '../flag.ts';
 import { shellWord } from '../output/shell-quote.ts';
@@ -32,10 +33,14 @@ export function unintendedWordFailure(
     const isLong = command?.flags.some((flag) => flagForms(flag).includes(long)) || letters.length > 1;
     return fail(dashed, 'begins with a typographic dash', `write ${isLong ? long : `-${letters}`}`);
   }
-  if (!isPrompt) return undefined;
+  if (!isPrompt || !command) return undefined;
   const [first = ''] = operands;
   if (operands.length === 1 && first === 'help')
     return fail(first, 'is the whole prompt', `for help, run: ${name} --help`);
+  if (/^(?:chat )?completions?(?: create)?$|^create$/.test(operands.join(' ')))
+    return fail(operands.join(' '), 'is the whole prompt', `write the prompt instead: ${name} "<prompt>"`);
+  const field = operands.find((word) => isField(word, command));
+  if (field !== undefined) return fail(field, 'seems to set a field', `write --set ${shellWord(field)}`);
   const file = operands.find((word) => /^@./.test(word) && existsSync(resolve(cwd, word.slice(1))))?.slice(1);
   if (file !== undefined) {
     const flag = /\.(?:json|ya?ml)$/i.test(file) ? '-f' : '--attach';
@@ -51,6 +56,12 @@ export function unintendedWordFailure(
     'follows --json, which takes no value',
     `for these fields, write --jq ${shellWord(filter.join(', '))}`,
   );
+}
+
+// `model=gpt-4o`, `messages:=[]`
+function isField(word: string, { operation }: Command): boolean {
+  const [, field] = /^(\w+):?=/.exec(word) ?? [];
+  return field !== undefined && operation !== undefined && Object.hasOwn(operation.body, field);
 }
 
 // A list of fields, or an object.

@@ -200,9 +200,9 @@ export function statusHint(facts: StatusFacts, context: RequestContext): string 
       `to store ${authorization ? 'other ' : ''}credentials, run: svc auth login --profile ${profile}`;
     return `${authorization?.quotes ?? ''}${correction}; to see which credentials are used: svc auth status --profile ${profile}`;
   }
+  if (status === 402 || serviceCode === 'insufficient_quota') return 'check the quota and the billing of the account';
   if (code === 'rate_limited')
     return waitMs > 0 ? formatWait(waitMs, now, ': run the command again after') : 'run the command again later';
-  if (status === 402) return 'check the quota and the billing of the account';
   if (status === 409) {
     const suspect = Object.hasOwn(fields, 'id') ? 'the ids and digests in the body' : 'the body';
     return `check ${suspect}: the service rejects the same body again`;

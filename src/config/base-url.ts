@@ -56,6 +56,7 @@ export function parseBaseUrl(text: string, source: string): URL {
 }
 
 function schemeHint(text: string): string {
+  if (/^(["']).*\1$/.test(text)) return 'remove the quotes';
   if (!HOST_WITHOUT_SCHEME.test(text) || !URL.canParse(`http://${text}`)) return EXAMPLE_HINT;
   return `did you mean ${isLoopbackUrl(new URL(`http://${text}`)) ? 'http' : 'https'}://${text}?`;
 }

@@ -195,11 +195,12 @@ function summaryNotes(field: Field): string {
 /** The smallest object without errors and warnings: the fields that the interface or most servers require, with samples. */
 export function minimalBody(fields: Fields): { readonly [name: string]: JsonValue } {
   const required = Object.entries(fields).filter(([, field]) => field.required || field.advice?.required);
-  const smallest = (field: Field): JsonValue =>
-    field.sample === undefined && field.type === 'object' && field.fields
-      ? minimalBody(field.fields)
-      : sampleValue(field);
-  return Object.fromEntries(required.map(([name, field]) => [name, smallest(field)]));
+  return Object.fromEntries(required.map(([name, field]) => [name, minimalValue(field)]));
+}
+
+export function minimalValue(field: Field | Shape): JsonValue {
+  const hasSample = 'sample' in field && field.sample !== undefined;
+  return !hasSample && field.type === 'object' && field.fields ? minimalBody(field.fields) : sampleValue(field);
 }
 
 export function bodySkeleton(fields: Fields): { readonly [name: string]: JsonValue } {

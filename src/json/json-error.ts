@@ -20,6 +20,8 @@ export function unexpectedByteError(bytes: Buffer, at: number, expected: string)
   if (at >= bytes.length) return new JsonError(UNEXPECTED_END, at);
   const [found = ''] = bytes.toString('utf8', at, at + 4);
   if (found === "'") return new JsonError('single quotes are not JSON', at, 'use double quotes');
+  if (found === '\\') return new JsonError('a backslash outside a string', at, 'remove it');
+  if (found === '/') return new JsonError('comments are not JSON', at, 'remove them');
   return new JsonError(`expected ${expected}, found ${JSON.stringify(found)}`, at);
 }
 

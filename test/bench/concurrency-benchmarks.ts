@@ -71,15 +71,18 @@ export async function simulatedConcurrency(): Promise<string[][]> {
 
 function bestFixed(create: () => SimulatedService): { readonly limit: number; readonly done: number } {
   let best = { limit: 1, done: 0 };
-  const tried = new Set<number>();
-  const measure = (limit: number): void => {
-    if (limit < 1 || tried.has(limit)) return;
-    tried.add(limit);
+  // The share of refused requests.
+  const measure = (limit: number): number => {
     const [{ done = 0, refused = 0 } = {}] = simulate(create(), [fixedLimit(limit)], FROM_MS, TO_MS);
-    if (refused <= MAX_REFUSED * (done + refused) && done > best.done * 1.001) best = { limit, done };
+    const share = refused / Math.max(1, done + refused);
+    if (share <= MAX_REFUSED && done > best.done * 1.001) best = { limit, done };
+    return share;
   };
-  for (let limit = 1; limit <= MAX; limit = Math.ceil(limit * 1.3)) measure(limit);
-  for (let width = Math.ceil(best.limit / 4); width >= 1; width = Math.floor(width / 2))
-    for (const limit of [best.limit - width, best.limit + width]) measure(limit);
+  for (let limit = 1; limit <= MAX; limit = Math.ceil(limit * 1.3)) if (measure(limit) > MAX_REFUSED) break;
+  for (let width = Math.ceil(best.limit / 4); width >= 1; width = Math.floor(width / 2)) {
+    const { limit } = best;
+    if (limit > width) measure(limit - width);
+    measure(limit + width);
+  }
   return best;
 }

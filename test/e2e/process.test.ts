@@ -168,7 +168,7 @@ it('a word after train is a command unless a file has its name, and ./lint is a 
   const trainOn = (file: string) => run(['train', file, '--local', '--dry-run'], { cwd });
   expect(await trainOn('lst')).toMatchObject({
     code: 2,
-    stderr: expect.stringContaining('did you mean: svc train lint, or svc train log'),
+    stderr: expect.stringContaining('write one of: svc train lint, svc train log'),
   });
   writeFileSync(join(cwd, 'lst'), '[]');
   writeFileSync(join(cwd, 'lint'), '[]');

@@ -62,10 +62,15 @@ async function respond(response: ServerResponse, [headers, body]: Form): Promise
 }
 
 /** Runs a command against a service with large responses, and returns its output and its peak of memory. */
-async function runLarge(args: readonly string[], cwd: string, stdin: string, form: Form) {
+async function runLarge(args: readonly string[], cwd: string, stdin: string, form: Form, requestsBeforeFirst = 1) {
+  let first: ServerResponse | undefined;
   const { url } = await countingServer(
     () => '',
-    (_, response) => void respond(response, form),
+    ({ count }, response) => {
+      first ??= response;
+      if (count === requestsBeforeFirst) void respond(first, form);
+      if (response !== first) void respond(response, form);
+    },
   );
   const child = start(args, { cwd, env: { SVC_TOKEN: 'tok-en-1', SVC_BASE_URL: url } });
   const ended = waitForExit(child);
@@ -104,6 +109,18 @@ it.each([
     expect(peak).toBeLessThan(MAX_BYTES);
   },
 );
+
+// 128 responses of 0.9 MiB, of which 63 end before the first one, whose result comes first.
+it('responses that wait for a slow first line with --ordered share one budget of memory', async () => {
+  const cwd = temporaryDirectory();
+  writeFileSync(join(cwd, 'in.jsonl'), `${JSON.stringify(chat)}\n`.repeat(128));
+  const args = ['chat', '--batch', 'in.jsonl', '-o', 'out.jsonl', '--concurrency', '64', '--ordered'];
+  const medium = () => [before, ...Array<string>(14).fill(CHUNK), after];
+  const { peak, stderr } = await runLarge(args, cwd, '', [json, medium], 64);
+  figure(`128 responses of 0.9 MiB behind a slow line, --ordered: ${Math.ceil(peak / MIB)} MiB of memory`);
+  expect(stderr).toContain('128 lines: 128 done');
+  expect(peak).toBeLessThan(MAX_BYTES);
+});
 
 it('50 tool calls at once share one budget of memory', async () => {
   const call = (id: number): string =>

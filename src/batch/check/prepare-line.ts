@@ -21,7 +21,7 @@ import { uuidV5, uuidV7 } from '../../fields/uuid.ts';
 import type { InputLine } from '../../files/split-lines.ts';
 import type { FlagValue } from '../../flag.ts';
 import { applySplices } from '../../json/edit.ts';
-import { JsonError } from '../../json/json-error.ts';
+import { JsonError, UNEXPECTED_END } from '../../json/json-error.ts';
 import {
   createNodeFinder,
   endOffset,
@@ -220,9 +220,16 @@ function readLine(line: InputLine, label: string): JsonSource | Issue {
   } catch (error) {
     if (!(error instanceof JsonError)) throw error;
     const { column } = positionAt(bytes, error.offset);
-    const hint = number === 1 && /\.[ct]sv$/i.test(label) ? '; to send the rows of a table, use --rows' : '';
+    const hint = number === 1 && !isRow ? firstLineHint(error, label) : '';
     return { path: '', at: { column, ...at }, message: `invalid JSON: ${error.message}${hint}` };
   }
+}
+
+// A first line that is invalid often means a file of another format.
+function firstLineHint({ message }: JsonError, label: string): string {
+  if (/\.[ct]sv$/i.test(label)) return '; to send the rows of a table, use --rows';
+  if (/\.(?:txt|md)$/i.test(label)) return '; to send lines of text, use --rows with {{line}}';
+  return message === UNEXPECTED_END ? '; a line must hold a whole body, as jq -c writes it' : '';
 }
 
 function createLineSource(

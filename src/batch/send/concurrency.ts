@@ -174,7 +174,7 @@ function afterStart(search: Search, rate: number): void {
   const canJudge = round.responses >= (4 * latency.variation()) ** 2;
   const wanted = base.rate * (1 + (round.size / base.limit - 1) / 4);
   if (canJudge && base.rate > 0 && rate < wanted) {
-    search.limit = Math.max(1, Math.round(base.limit * Math.max(1, rate / base.rate)));
+    search.limit = Math.max(1, Math.ceil(base.limit * Math.max(1, rate / base.rate) * (1 + MIN_STEP)));
     hold(search, 1);
   } else if (search.limit >= startMax(search)) hold(search, search.held.wanted);
   else search.base = { limit: round.size, rate, bestRate: rate };

@@ -264,7 +264,10 @@ export async function lockOutput(
 async function rejectUnusableFiles({ path, displayPath }: OutputPath, isResumed: boolean): Promise<void> {
   const found = await stat(path).catch(() => undefined);
   if (found?.isDirectory())
-    throw new Failure('local_file', `cannot write ${displayPath}: it is a directory`, { applied: 'no' });
+    throw new Failure('local_file', `cannot write ${displayPath}: it is a directory`, {
+      hint: 'name a file',
+      applied: 'no',
+    });
   rejectDirectoryName(displayPath);
   if (found?.isFile() && found.nlink > 1)
     throw new Failure(

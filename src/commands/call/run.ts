@@ -20,6 +20,7 @@ import { feedbackReplaceOperation } from '../../operations/feedback-replace.ts';
 import { issueText } from '../../output/failure-text.ts';
 import { createArgumentRedactor } from '../../output/redaction.ts';
 import type { Reporter } from '../../output/reporter.ts';
+import { shellWord } from '../../output/shell-quote.ts';
 import type { Runtime } from '../../runtime.ts';
 import { collectCallAttributes, operationName, recordedInputs, type TracedCall } from '../../trace/call-record.ts';
 import { runChild } from '../../trace/run-child.ts';
@@ -73,7 +74,11 @@ export async function runCallRun({ args, options }: Invocation<CallRunOptions>, 
   const { end, startError } = await running;
   hasEnded = true;
   const endedAtMs = runtime.now();
-  if (startError) await report.warn(`could not run ${command.program || '""'}: ${startError}`);
+  const isLine = / /.test(command.program) && args.length === 1;
+  const hint = isLine
+    ? `; write it without the quotes, or as: svc call run -- sh -c ${shellWord(command.program)}`
+    : '';
+  if (startError) await report.warn(`could not run ${command.program || '""'}: ${startError}${hint}`);
   const cancelGrace = runtime.after(graceMs, () =>
     giveUp(`no response within ${graceMs / 1000} s after the command ended`),
   );

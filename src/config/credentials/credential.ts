@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer';
 import { inspect } from 'node:util';
-import { Failure } from '../../errors.ts';
+import { Failure, usageFailure } from '../../errors.ts';
 import { isLoopbackUrl } from '../../http/proxy.ts';
 import { REDACTED } from '../../output/redaction.ts';
 import { shellWord } from '../../output/shell-quote.ts';
@@ -93,9 +93,12 @@ export async function readCredential(source: CredentialSource, context: SecretCo
   const secret = await source.readSecret(context, limitMs);
   const authorization = authorizationOf(source, secret);
   const secrets = [secret, authorization.slice(authorization.indexOf(' ') + 1)].filter((text) => text !== '');
+  const what = `the ${username === undefined ? 'token' : 'password'}`;
   const quotes = isQuoted(secret)
-    ? `the ${username === undefined ? 'token' : 'password'} is in quotes: remove them if they are not part of it; `
-    : '';
+    ? `${what} is in quotes: remove them if they are not part of it; `
+    : /^\$\{?[A-Z_]+\}?$/.test(secret)
+      ? `${what} is the name of a variable, which only a shell replaces with its value; `
+      : '';
   return { authorization: new Secret(authorization), secrets, quotes };
 }
 
@@ -195,6 +198,8 @@ function environmentSource(scheme: AuthScheme, { env, credentials = [] }: Enviro
       return { description, correction, username, secret, readSecret: async () => secret };
     }
     const facts = { hint: namedBy ? `set ${missing}` : 'set both or none', applied: 'no' } as const;
+    if (namedBy && !/^[a-z_]\w*$/i.test(variable))
+      throw usageFailure(`${namedBy} is not a valid name of a variable`, `write a name, such as ${namedBy} API_TOKEN`);
     if (set.length > 0) throw new Failure('credentials', `${set[0]} is set but ${missing} is not`, facts);
     if (namedBy) throw new Failure('credentials', `${namedBy} names ${missing}, which is not set`, facts);
   }

@@ -1,4 +1,4 @@
-import { getMember, type JsonNode, kindOf, membersOf } from '../../json/json-node.ts';
+import { firstStringMember, getMember, itemsAt, type JsonNode, kindOf, membersOf } from '../../json/json-node.ts';
 import { shellWord } from '../../output/shell-quote.ts';
 import type { TrajectoryPart } from './reader.ts';
 
@@ -14,8 +14,11 @@ export function recordHint(
     return 'these look like tasks of verl, without rollouts: sample them first, and train on the files in its trainer.rollout_data_dir';
   const reward = rewardFilter(record, keys);
   const form = forms.find(({ has }) => has.every((names) => names.some((name) => isUsed(record, name))));
+  const hasResponse = firstStringMember(itemsAt(record, 'messages').at(-1), 'role') === 'assistant';
   if (form?.of === 'messages' && reward === undefined && container === 'alone')
-    return `these look like chat bodies: svc chat --batch ${label === 'stdin' ? '-' : shellWord(label)}`;
+    return hasResponse
+      ? 'these look like chats for supervised training; svc trains on rewards; run: svc help training'
+      : `these look like chat bodies: svc chat --batch ${label === 'stdin' ? '-' : shellWord(label)}`;
   if (!form && container === 'in a group') return undefined;
   if (!form && (keys.includes('reward') || keys.includes('metadata'))) return groupingHint(record);
   if (!form) return `${foundKeys(keys)}; a trajectory has messages_and_choices and reward, a group has trajectories`;
