@@ -58,9 +58,9 @@ export function unintendedWordFailure(
   );
 }
 
-// `model=gpt-4o`, `messages:=[]`
+// `model=gpt-4o`, `messages:=[]`; a text with spaces is a prompt.
 function isField(word: string, { operation }: Command): boolean {
-  const [, field] = /^(\w+):?=/.exec(word) ?? [];
+  const [, field] = /^(\w+)(?::=|=\S*$)/.exec(word) ?? [];
   return field !== undefined && operation !== undefined && Object.hasOwn(operation.body, field);
 }
 

@@ -194,3 +194,12 @@ describe('-o never replaces an input', () => {
     });
   });
 });
+
+it.each(['stop=yes or no?', 'solve x=5', 'x=5', 'help me', 'create a poem'])(
+  'the prompt %j is sent as it is',
+  async (prompt) => {
+    const { code, stdout, stderr } = await svc(['chat', '--local', '--no-stdin', '-q', prompt]);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout).toContain(` ${JSON.stringify(prompt)}: `);
+  },
+);
