@@ -7,13 +7,11 @@ import { type FlagList, flagGroup, joinFlags, type Options } from '../flag.ts';
 const batchForms = {
   '--batch <file>': {
     summary: 'Send each line of a JSONL file as a request; - is stdin; flags fill in fields that a line omits',
-    isOnce: true,
   },
   '--rows <file>': {
     summary:
       'Send a request for each row of a CSV, TSV or JSONL file, or each {{line}} of a .txt file; in flags, {{column}} is its text, {{column:json}} a JSON value, {{a.b[0]}} a nested one',
     conflicts: ['batch'],
-    isOnce: true,
   },
   '--delimiter <character>': { summary: 'What separates the cells of a table', default: 'found in the header' },
   '--id-column <name>': 'The column with the custom_id of each row',

@@ -344,7 +344,7 @@ describe('a batch', () => {
     const { run } = await scene(many(1));
     const { code, stderr } = await run(['-o', '.', ...flags]);
     expect(code).toBe(12);
-    expect(stderr).toBe('svc: cannot write .: it is a directory\n');
+    expect(stderr).toBe('svc: cannot write .: it is a directory\n  name a file\n');
   });
 
   it('prints a warning about a flag once', async () => {

@@ -94,7 +94,7 @@ const cases: readonly [keyof typeof holds, Case][] = [
           : later(10)({ count, key, text }, response, request),
     },
   ],
-  ['latency', { lines: 700, answer: queue(60, 12) }],
+  ['latency', { lines: 1600, answer: queue(60, 12) }],
   ['memory', { lines: 24, answer: later(20, chats, large) }],
   ['order', { lines: 80, flags: ['--ordered', '--concurrency', '2'], answer: slowFirst(31) }],
   ['rate', { lines: 40, flags: ['--rate', '50/s'], answer: later(5) }],

@@ -52,7 +52,7 @@ it.each([
     '-v',
   ]);
   expect(stderr).toContain('3 tokens in, 8 out');
-  expect(stderr).toContain('prompt_tokens 3, completion_tokens 8');
+  expect(stderr).toContain('prompt tokens: 3\ncompletion tokens: 8\n');
 });
 
 it('counts the lost values beyond the first ones', async () => {

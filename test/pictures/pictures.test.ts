@@ -185,7 +185,7 @@ function linesOf(output: string): string[] {
   return output
     .replace(/\u001b\[\?\d+[hl]/g, '')
     .replace(/\r+\n/g, '\n')
-    .replace(/(?<= in flight)Killed/, '\nKilled')
+    .replace(/(?<=\S)Killed/, '\nKilled')
     .split('\n')
     .map(
       (line) =>
