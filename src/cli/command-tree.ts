@@ -207,7 +207,8 @@ function rejectFormat({ command, readOptions }: ReadLine): void {
   // `-o json` selects a format in other tools, and `-o temperature 0.5` sets an option.
   const { output } = options;
   if (output === undefined) return;
-  const flag = command.flags.find((one) => takesValue(one) && one.name === flagName(output));
+  const isField = Object.hasOwn(command.operation?.body ?? {}, output);
+  const flag = isField ? command.flags.find((one) => takesValue(one) && one.name === flagName(output)) : undefined;
   const isFormatName = resultKinds[result].formats.some((one) => one === output);
   const meant = isFormatName ? `format, write --format ${output}` : flag && `field, write --${flag.name} ${flag.value}`;
   if (!meant) return;
