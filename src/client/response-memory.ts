@@ -1,4 +1,4 @@
-import { limitYoungGeneration } from '../files/heap-limit.ts';
+import { createGarbageLimit, limitYoungGeneration } from '../files/heap-limit.ts';
 
 /** What the responses of one request hold, of the memory that all requests of a process share. */
 export interface ResponseMemory {
@@ -19,9 +19,11 @@ const MAX_SHARED_BYTES = 8 * 1024 * 1024;
  */
 export function createResponseBudget(): (turn?: Promise<unknown>) => ResponseMemory {
   const takeTurn = createTurns();
+  const limitGarbage = createGarbageLimit();
   let sharedBytes = 0;
   return (turn) => {
     let heldBytes = 0;
+    let isLarge = false;
     let endTurn: (() => void) | undefined;
     let hasWaited = false;
     return {
@@ -34,10 +36,14 @@ export function createResponseBudget(): (turn?: Promise<unknown>) => ResponseMem
         hasWaited = true;
         await turn;
         if (!turn) endTurn ??= await takeTurn();
+        // What the request before this one held is garbage now.
+        limitGarbage(!isLarge);
+        isLarge = true;
       },
       release: () => {
         sharedBytes -= heldBytes;
         heldBytes = 0;
+        isLarge = false;
         endTurn?.();
         endTurn = undefined;
       },

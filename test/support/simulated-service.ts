@@ -61,7 +61,7 @@ export function queueingService(latencyMs: number, capacity: Capacity): Simulate
 }
 
 /** Refuses what exceeds a rate. */
-export function ratedService(latencyMs: number, perSecond: number, burst: number): SimulatedService {
+function ratedService(latencyMs: number, perSecond: number, burst: number): SimulatedService {
   let tokens = burst;
   let filledAt = 0;
   return (now, _, at, end) => {

@@ -68,7 +68,9 @@ const TOKENS_PER_PRICE = 1_000_000;
 export function priceOf(received: ReceivedFacts, { prompt, completion }: BatchOptions['prices']): number | undefined {
   const counts = tokenCounts(received);
   if (!counts || (prompt ?? completion) === undefined) return undefined;
-  return (counts.prompt * (prompt ?? 0) + counts.completion * (completion ?? 0)) / TOKENS_PER_PRICE;
+  const cost = (counts.prompt * (prompt ?? 0) + counts.completion * (completion ?? 0)) / TOKENS_PER_PRICE;
+  // Without the digits that only binary fractions have.
+  return Number(cost.toPrecision(12));
 }
 
 function tokenCounts(received: ReceivedFacts) {
