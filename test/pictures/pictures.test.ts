@@ -227,7 +227,7 @@ function firstFrameOf(svg: string): string {
 function textOf(svg: string, isShown: (attributes: string) => boolean): string {
   return [...svg.matchAll(/^<text ([^>]*)>(.*)<\/text>$/gm)]
     .filter(([, attributes = '']) => isShown(attributes))
-    .map(([, , text = '']) => text.replace(/<[^>]*>/g, '').replace(/^.* in flight/, ''))
+    .map(([, , text = '']) => text.replace(/<[^>]*>/g, '').replace(/^[\u2800-\u28ff].*/, ''))
     .map((text) => text.replace(/\d[\d., -]*/g, 'N').replace(/\blines?\b/g, 'lines'))
     .join('\n');
 }
