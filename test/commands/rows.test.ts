@@ -359,10 +359,13 @@ describe('batch merge', () => {
     const request = (id: string, body: string): string =>
       `{"custom_id":"${id}","method":"POST","url":"/v1/chat/completions","body":${body}}`;
     const body = '{"model":"m","messages":[{"role":"user","content":"hi"}]}';
-    const { run } = await scene('in.jsonl', `${request('request-1', body)}\n${request('request-2', '{"model":1}')}\n`);
+    const { run } = await scene(
+      'in.jsonl',
+      `${request('request-1', body)}\n${request('request-2', '{"model":1}')}\n${body}\n`,
+    );
     await run(['chat', '--batch', 'in.jsonl', '-o', 'out.jsonl']);
     const { stdout } = await run(['batch', 'merge', 'out.jsonl', '--output-format', 'openai']);
-    const [first, second] = stdout
+    const [first, second, third] = stdout
       .trimEnd()
       .split('\n')
       .map((line) => JSON.parse(line));
@@ -373,6 +376,7 @@ describe('batch merge', () => {
       error: null,
     });
     expect(second).toMatchObject({ custom_id: 'request-2', response: null, error: { code: 'body' } });
+    expect(third).toMatchObject({ custom_id: 'line-3', response: { status_code: 200 } });
   });
 });
 

@@ -197,7 +197,9 @@ function openAiResult(line: string): string {
   const root = rootOf(parseJson(line));
   const [id, response, error] = ['id', 'response', 'error'].map((name) => getMember(root, name));
   const number = numberMember(root, 'line') ?? 0;
-  const customId = id && kindOf(id) === 'string' ? rawText(id) : JSON.stringify(id ? rawText(id) : `line-${number}`);
+  const hasId = id !== undefined && kindOf(id) !== 'null';
+  const customId =
+    hasId && kindOf(id) === 'string' ? rawText(id) : JSON.stringify(hasId ? rawText(id) : `line-${number}`);
   const status = numberMember(root, 'status');
   const failure = {
     code: firstStringMember(error, 'code') ?? null,
