@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { parsePostgresUrl } from '../../src/config/postgres-address.ts';
 import { collectBody } from '../../src/http/size-limits.ts';
 import {
@@ -10,24 +10,17 @@ import {
 } from '../../src/local-service/open-local-service.ts';
 import { insertRows, select } from '../../src/local-service/store/row-query.ts';
 import { deleteFeedback, pruneStore } from '../../src/local-service/store/service-store.ts';
-import { noPostgres, type PostgresServer, postgresServer } from '../support/postgres.ts';
+import { filePostgres } from '../support/file-postgres.ts';
 import { temporaryDirectory } from '../support/svc.ts';
 
-const reason = noPostgres();
-if (reason) process.stderr.write(`skipped: the store in PostgreSQL: ${reason}\n`);
-
-let server: PostgresServer | undefined;
-beforeAll(async () => {
-  if (!reason) server = await postgresServer();
-}, 120_000);
-afterAll(() => server?.remove());
+const { reason, server } = filePostgres('the store in PostgreSQL');
 
 const stores: readonly [string, () => Partial<LocalServiceOptions>][] = [
   ['an embedded database', () => ({})],
   [
     'PostgreSQL',
     () => ({
-      postgres: { address: parsePostgresUrl(server?.newDatabase() ?? '', 'svc'), password: undefined },
+      postgres: { address: parsePostgresUrl(server()?.newDatabase() ?? '', 'svc'), password: undefined },
     }),
   ],
 ];
@@ -350,14 +343,14 @@ describe.skipIf(reason)('a service on PostgreSQL', () => {
   const open = (url: string) => service({ postgres: { address: parsePostgresUrl(url, 'svc'), password: undefined } });
 
   it('shares its database with other services, started at the same time', async () => {
-    const url = server?.newDatabase() ?? '';
+    const url = server()?.newDatabase() ?? '';
     const posts = await Promise.all([open(url), open(url), open(url)]);
     const ids = Array.from({ length: 200 }, (_, at) => callId(at));
     const responses = await Promise.all(
       ids.flatMap((id) => posts.map((post, at) => post('/call/start', call({ id, svc_run_id: `r${at}` })))),
     );
     expect(responses.every(({ status }) => status === 200)).toBe(true);
-    expect(server?.query(url, 'select count(*) from svc.calls')).toBe('200');
+    expect(server()?.query(url, 'select count(*) from svc.calls')).toBe('200');
     const feedbacks = posts.flatMap((post) =>
       ids.map((id) => post('/feedback/replace', feedback({ id: id.slice(-2), feedback_id: id, payload: {} }))),
     );
@@ -365,7 +358,7 @@ describe.skipIf(reason)('a service on PostgreSQL', () => {
   });
 
   it('responds 503 with nothing half-stored while the database is down, and recovers', async () => {
-    const url = server?.newDatabase() ?? '';
+    const url = server()?.newDatabase() ?? '';
     const post = await open(url);
     const stored: string[] = [];
     const save = async (at: number): Promise<number> => {
@@ -375,22 +368,22 @@ describe.skipIf(reason)('a service on PostgreSQL', () => {
     };
     expect(await save(0)).toBe(200);
     const during = Array.from({ length: 50 }, (_, at) => save(at + 1));
-    await server?.kill();
+    await server()?.kill();
     for (const status of await Promise.all(during)) expect([200, 503]).toContain(status);
     expect(await save(100)).toBe(503);
     const job = { model_id: callId(1), trajectory_groups: [{ trajectories: [{ reward: 1 }] }] };
     expect((await post('/v1/preview/training-jobs', job)).status).toBe(503);
-    await server?.start();
+    await server()?.start();
     let status = 503;
     for (let at = 200; status === 503; at++) status = await save(at);
     expect(status).toBe(200);
-    const rows = new Set(server?.query(url, 'select id from svc.calls').split('\n'));
+    const rows = new Set(server()?.query(url, 'select id from svc.calls').split('\n'));
     expect(stored.filter((id) => !rows.has(id))).toEqual([]);
-    expect(server?.query(url, 'select count(*) from svc.jobs')).toBe('0');
+    expect(server()?.query(url, 'select count(*) from svc.jobs')).toBe('0');
   }, 60_000);
 
   it('refuses ids that PostgreSQL cannot hold, and stores the others of the batch', async () => {
-    const post = await open(server?.newDatabase() ?? '');
+    const post = await open(server()?.newDatabase() ?? '');
     const responses = await Promise.all(
       ['a', 'a\u0000b', 'c'].map((id) => post('/feedback/replace', feedback({ id, payload: {} }))),
     );

@@ -1,17 +1,10 @@
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { noPostgres, type PostgresServer, postgresServer } from '../support/postgres.ts';
+import { describe, expect, it } from 'vitest';
+import { filePostgres } from '../support/file-postgres.ts';
 import { serve } from '../support/process.ts';
 import { temporaryDirectory } from '../support/svc.ts';
 
-const reason = noPostgres();
-if (reason) process.stderr.write(`skipped: the filters of the page in PostgreSQL: ${reason}\n`);
-
-let server: PostgresServer | undefined;
-beforeAll(async () => {
-  if (!reason) server = await postgresServer();
-}, 120_000);
-afterAll(() => server?.remove());
+const { reason, server } = filePostgres('the filters of the page in PostgreSQL');
 
 // The page is JavaScript, of which the compiler knows no types.
 const statePath = '../../src/local-service/page/state.js';
@@ -27,7 +20,7 @@ interface PageState {
 
 const stores = [
   ['an embedded database', () => join(temporaryDirectory(), 'svc.db')],
-  ['PostgreSQL', () => server?.newDatabase() ?? ''],
+  ['PostgreSQL', () => server()?.newDatabase() ?? ''],
 ] as const;
 
 const modelIds = ['0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e01', '0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e02'];

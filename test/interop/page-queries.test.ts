@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { parsePostgresUrl } from '../../src/config/postgres-address.ts';
 import { openServiceStore } from '../../src/local-service/open-local-service.ts';
 import { readTrace, summarizeTraces } from '../../src/local-service/page-summaries.ts';
@@ -16,17 +16,10 @@ import {
 import type { RowQuery } from '../../src/local-service/store/row-query.ts';
 import type { ServiceStore } from '../../src/local-service/store/service-store.ts';
 import { makeTraces } from '../../src/local-service/store/traces.ts';
-import { noPostgres, type PostgresServer, postgresServer } from '../support/postgres.ts';
+import { filePostgres } from '../support/file-postgres.ts';
 import { temporaryDirectory } from '../support/svc.ts';
 
-const reason = noPostgres();
-if (reason) process.stderr.write(`skipped: the queries of the page in PostgreSQL: ${reason}\n`);
-
-let server: PostgresServer | undefined;
-beforeAll(async () => {
-  if (!reason) server = await postgresServer();
-}, 120_000);
-afterAll(() => server?.remove());
+const { reason, server } = filePostgres('the queries of the page in PostgreSQL');
 
 const ROWS = 60_000;
 const TRACES = 20_000;
@@ -96,7 +89,7 @@ async function plansOf(store: ServiceStore): Promise<readonly (readonly [sql: st
   const plans: [string, string][] = [];
   for (const { sql, values } of statements.values()) {
     const [explain, column] =
-      server && !(await isEmbedded(store)) ? ['explain', 'QUERY PLAN'] : ['explain query plan', 'detail'];
+      server() && !(await isEmbedded(store)) ? ['explain', 'QUERY PLAN'] : ['explain query plan', 'detail'];
     const rows = await store.readRows<string>({ sql: `${explain} ${sql}`, values, columns: [column ?? ''] });
     plans.push([sql, rows.map((row) => String(row[column ?? ''])).join('\n')]);
   }
@@ -128,7 +121,7 @@ describe('the queries of the page', { timeout: 240_000 }, () => {
   });
 
   it.skipIf(reason)('use an index in PostgreSQL', async () => {
-    const url = server?.newDatabase() ?? '';
+    const url = server()?.newDatabase() ?? '';
     const postgres = { address: parsePostgresUrl(url, 'svc'), password: undefined };
     const store = await openServiceStore(
       { databaseFile: join(temporaryDirectory(), 'svc.db'), postgres, trust: undefined },
@@ -136,7 +129,7 @@ describe('the queries of the page', { timeout: 240_000 }, () => {
     );
     onTestFinished(store.close);
     await fill(store);
-    server?.query(url, 'vacuum analyze');
+    server()?.query(url, 'vacuum analyze');
     const plans = await plansOf(store);
     expect(plans.length).toBeGreaterThan(20);
     for (const [sql, plan] of plans) expect([sql, plan, /Seq Scan/.test(plan)]).toEqual([sql, plan, false]);

@@ -2,23 +2,16 @@ import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { createConnection, createServer } from 'node:net';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { parsePostgresUrl } from '../../src/config/postgres-address.ts';
 import { getHeader } from '../../src/http/message.ts';
 import { collectBody } from '../../src/http/size-limits.ts';
 import { openLocalService } from '../../src/local-service/open-local-service.ts';
-import { noPostgres, type PostgresServer, postgresServer } from '../support/postgres.ts';
+import { filePostgres } from '../support/file-postgres.ts';
 import { listening } from '../support/secure-servers.ts';
 import { temporaryDirectory } from '../support/svc.ts';
 
-const reason = noPostgres();
-if (reason) process.stderr.write(`skipped: failures of PostgreSQL: ${reason}\n`);
-
-let server: PostgresServer | undefined;
-beforeAll(async () => {
-  if (!reason) server = await postgresServer();
-}, 120_000);
-afterAll(() => server?.remove());
+const { reason, server } = filePostgres('failures of PostgreSQL');
 
 const job = {
   model_id: '0199f3c0-5f3a-7c21-9b6e-000000000001',
@@ -91,14 +84,14 @@ describe.skipIf(reason)('a service on PostgreSQL', () => {
   ])(
     'responds 500 without Retry-After to %s where the connection is lost during the commit',
     async (path, body, table) => {
-      const url = server?.newDatabase() ?? '';
+      const url = server()?.newDatabase() ?? '';
       const proxy = await cuttingProxy(url);
       const send = await openService(proxy.url);
       proxy.cutNext('commit', 'end');
       const { status, retryAfter, text } = await send(path, body);
       expect({ status, retryAfter }).toEqual({ status: 500, retryAfter: undefined });
       expect(text).toContain('during a commit');
-      expect(server?.query(url, `select count(*) from svc.${table}`)).toBe('1');
+      expect(server()?.query(url, `select count(*) from svc.${table}`)).toBe('1');
       expect((await send(path, body)).status).toBe(200);
     },
   );
@@ -109,7 +102,7 @@ describe.skipIf(reason)('a service on PostgreSQL', () => {
     ['end', '/feedback/payload_schema', sample, 'set transaction'],
     ['resetAndDestroy', '/feedback/payload_schema', sample, 'set transaction'],
   ])('goes on after it lost connections within transactions: %s, %s', async (cut, path, body, statement) => {
-    const proxy = await cuttingProxy(server?.newDatabase() ?? '');
+    const proxy = await cuttingProxy(server()?.newDatabase() ?? '');
     const send = await openService(proxy.url);
     // More often than the pool has connections.
     for (let count = 0; count < 8; count++) {
@@ -127,10 +120,10 @@ describe.skipIf(reason)('a service on PostgreSQL', () => {
   });
 
   it('is not healthy while the database is read-only', async () => {
-    const url = server?.newDatabase() ?? '';
+    const url = server()?.newDatabase() ?? '';
     expect((await (await openService(url))('/healthz')).status).toBe(200);
     const name = new URL(url).pathname.slice(1);
-    server?.query(url, `alter database ${name} set default_transaction_read_only = on`);
+    server()?.query(url, `alter database ${name} set default_transaction_read_only = on`);
     const send = await openService(url);
     expect(await send('/healthz')).toMatchObject({ status: 503, text: expect.stringContaining('read-only') });
     expect((await send('/feedback/replace', feedback)).status).toBe(503);
@@ -139,7 +132,7 @@ describe.skipIf(reason)('a service on PostgreSQL', () => {
   it('does not start without a directory to stage training jobs in', async () => {
     const file = join(temporaryDirectory(), 'file');
     writeFileSync(file, '');
-    const opened = openService(server?.newDatabase() ?? '', join(file, 'data', 'svc.db'));
+    const opened = openService(server()?.newDatabase() ?? '', join(file, 'data', 'svc.db'));
     await expect(opened).rejects.toMatchObject({ code: 'local_file', message: expect.stringContaining(file) });
   });
 });

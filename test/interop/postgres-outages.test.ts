@@ -1,17 +1,10 @@
 import { once } from 'node:events';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { noPostgres, type PostgresServer, postgresServer } from '../support/postgres.ts';
+import { describe, expect, it } from 'vitest';
+import { filePostgres } from '../support/file-postgres.ts';
 import { serve, waitForExit } from '../support/process.ts';
 
 // The built program: the bundle replaces parts of the PostgreSQL library, which the source does not show.
-const reason = noPostgres();
-if (reason) process.stderr.write(`skipped: outages of PostgreSQL: ${reason}\n`);
-
-let server: PostgresServer | undefined;
-beforeAll(async () => {
-  if (!reason) server = await postgresServer();
-}, 120_000);
-afterAll(() => server?.remove());
+const { reason, server } = filePostgres('outages of PostgreSQL');
 
 const CLIENTS = 64;
 
@@ -19,7 +12,7 @@ describe.skipIf(reason)('the built svc serve on PostgreSQL', () => {
   it.each([['SIGINT'], ['SIGQUIT'], ['SIGKILL']] as const)(
     `survives a database that ends by %s under ${CLIENTS} clients, and loses no acknowledged write`,
     async (signal) => {
-      const database = server?.newDatabase() ?? '';
+      const database = server()?.newDatabase() ?? '';
       const { url, child } = await serve(['--data', database, '--port', '0']);
       const ended = waitForExit(child);
       const acknowledged: string[] = [];
@@ -48,25 +41,25 @@ describe.skipIf(reason)('the built svc serve on PostgreSQL', () => {
       };
       for (let round = 0; round < 2; round += 1) {
         await reach(200, 200);
-        await server?.kill(signal);
+        await server()?.kill(signal);
         await reach(503, CLIENTS);
-        await server?.start();
+        await server()?.start();
       }
       await reach(200, 200);
       isOver = true;
       await clients;
       child.kill('SIGTERM');
       expect(await ended).toMatchObject({ code: 0, stderr: expect.not.stringContaining('TypeError') });
-      const stored = new Set(server?.query(database, 'select id from svc.calls').split('\n'));
+      const stored = new Set(server()?.query(database, 'select id from svc.calls').split('\n'));
       expect(acknowledged.filter((id) => !stored.has(id))).toEqual([]);
     },
   );
 
   it('ends by SIGTERM with 0 while the database is down, and before it was ever used', async () => {
-    const { child } = await serve(['--data', server?.newDatabase() ?? '', '--port', '0']);
-    await server?.kill('SIGQUIT');
+    const { child } = await serve(['--data', server()?.newDatabase() ?? '', '--port', '0']);
+    await server()?.kill('SIGQUIT');
     child.kill('SIGTERM');
     expect(await once(child, 'close')).toEqual([0, null]);
-    await server?.start();
+    await server()?.start();
   });
 });

@@ -1,19 +1,12 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { postgresTables } from '../../src/local-service/store/tables.ts';
-import { noPostgres, type PostgresServer, postgresServer } from '../support/postgres.ts';
+import { filePostgres } from '../support/file-postgres.ts';
 import { run, type Served, serve } from '../support/process.ts';
 import { temporaryDirectory } from '../support/svc.ts';
 
-const reason = noPostgres();
-if (reason) process.stderr.write(`skipped: lists of traces in PostgreSQL: ${reason}\n`);
-
-let server: PostgresServer | undefined;
-beforeAll(async () => {
-  if (!reason) server = await postgresServer();
-}, 120_000);
-afterAll(() => server?.remove());
+const { reason, server } = filePostgres('lists of traces in PostgreSQL');
 
 const LIMIT_MS = 240_000;
 const project = 'a/b';
@@ -114,7 +107,7 @@ async function get<T>(
 
 const stores = [
   ['an embedded database', () => join(temporaryDirectory(), 'svc.db')],
-  ['PostgreSQL', () => server?.newDatabase() ?? ''],
+  ['PostgreSQL', () => server()?.newDatabase() ?? ''],
 ] as const;
 
 describe.each(stores)('the list of traces, on %s', { timeout: LIMIT_MS }, (name, newData) => {
@@ -249,7 +242,7 @@ describe.each(stores)('the list of traces, on %s', { timeout: LIMIT_MS }, (name,
 });
 
 it.skipIf(Boolean(reason))('lists the traces that svc 0.2 stored in PostgreSQL', { timeout: LIMIT_MS }, async () => {
-  const url = server?.newDatabase() ?? '';
+  const url = server()?.newDatabase() ?? '';
   const { earlier } = postgresTables;
   const statements = [
     'create schema svc',
@@ -259,7 +252,7 @@ it.skipIf(Boolean(reason))('lists the traces that svc 0.2 stored in PostgreSQL',
     `insert into svc.calls (project_id, id, trace_id, start, created_at)
       values ('a/b', 'c', 'd', '{"op_name":"x","otel_dump":${JSON.stringify(spanJson({ trace: 1, id: 1, name: 'x', atMs: 5, nanoseconds: 2e9, error: '' }))}}', ${start})`,
   ];
-  server?.query(url, statements.join(';\n'));
+  server()?.query(url, statements.join(';\n'));
   const { rows } = await get<{ rows: Row[] }>(await serve(['--data', url]), 'calls');
   expect(rows).toMatchObject([{ name: 'x', durationMs: 2000, failed: 1, calls: 1 }]);
 });
