@@ -240,7 +240,7 @@ export function toFailure(error: unknown): Failure {
     return new Failure('local_file', 'the process may not open as many files as svc needs', { hint: FILE_LIMIT_HINT });
   const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
   // An update that removed the files of a running svc, a disk with errors.
-  if (error instanceof Error && 'code' in error && text.includes('node:internal/modules/'))
+  if (error instanceof Error && 'code' in error && LOADER_STACK.test(text))
     return new Failure(
       'local_file',
       `a part of svc could not be loaded: ${error.message.replace(/ imported from .*/s, '')}`,
@@ -252,6 +252,10 @@ export function toFailure(error: unknown): Failure {
     hint: 'please report it with the command line that led to it',
   });
 }
+
+// Thrown by what loads modules, or by the functions on files that it calls.
+const LOADER_STACK =
+  /^(?!\s+at )[^\n]*(?:\n(?!\s+at )[^\n]*)*(?:\n\s+at [^\n]*node:(?:internal\/)?fs\b[^\n]*)*\n\s+at [^\n]*node:internal\/modules\//;
 
 function isOutOfFileDescriptors(error: unknown): boolean {
   return error instanceof Error && 'code' in error && (error.code === 'EMFILE' || error.code === 'ENFILE');
