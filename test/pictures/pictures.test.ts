@@ -211,6 +211,9 @@ function withFirstFrame(frames: readonly TerminalFrame[]): TerminalFrame[] {
   return [{ atMs: 0, lines: frames.at(-1)?.lines ?? [] }, ...later];
 }
 
+// A batch that takes long enough has these.
+const OVER_TIME = /^svc: (?:requests in flight|lines per second|held back by): /;
+
 // The text that is visible at the end, without what depends on time: numbers, and the last progress before the kill.
 function lastFrameOf(svg: string): string {
   return textOf(svg, (attributes) => !attributes.includes('visibility="hidden"'));
@@ -228,6 +231,7 @@ function textOf(svg: string, isShown: (attributes: string) => boolean): string {
   return [...svg.matchAll(/^<text ([^>]*)>(.*)<\/text>$/gm)]
     .filter(([, attributes = '']) => isShown(attributes))
     .map(([, , text = '']) => text.replace(/<[^>]*>/g, '').replace(/^[\u2800-\u28ff].*/, ''))
+    .filter((text) => !OVER_TIME.test(text))
     .map((text) => text.replace(/\d[\d., -]*/g, 'N').replace(/\blines?\b/g, 'lines'))
     .join('\n');
 }
