@@ -81,7 +81,7 @@ export async function compileJqFilter(
   const apply = async (input: string): Promise<FilterResult> => {
     if (input.length > MAX_FILTER_INPUT_CHARS) throw tooLargeFailure(label, input.length);
     const result = await run(withoutLoneSurrogates(input));
-    for (const warning of hasWarned ? [] : lossyValueWarnings(input, label)) {
+    for (const warning of hasWarned ? [] : lossyValueWarnings(input, '--jq')) {
       hasWarned = true;
       await report.warn(warning);
     }

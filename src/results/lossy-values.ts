@@ -6,7 +6,7 @@ import { tryParseJson } from '../json/parse-json.ts';
  * Warnings about values of JSON, or of lines of JSON, that an output changes: strings with half of a surrogate pair, which only
  * JSON can represent, and with --jq also numbers with exponents beyond those of jq. Of each kind, the first value is named.
  */
-export function lossyValueWarnings(json: string, flag: string): string[] {
+export function lossyValueWarnings(json: string, flag: '--jq' | '--format yaml'): string[] {
   const [string, number] = [
     findScalar(json, 'string', hasLoneSurrogate),
     flag === '--jq' ? findScalar(json, 'number', isBeyondJq) : undefined,
