@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { allCommands } from '../src/cli/all-commands.ts';
 import { usageTerm } from '../src/cli/command-tree.ts';
 import type { HelpSection } from '../src/cli/docs/help-page.ts';
@@ -66,7 +67,7 @@ function synopsis({ argument, flags }: Command): string[] {
 function head(name: string, summary: string): string[] {
   return [
     '.\\" Generated from the definitions by npm run generate.',
-    `.TH ${escapeText(name.toUpperCase())} 1 "" "svc ${version}" "svc manual"`,
+    `.TH ${escapeText(name.toUpperCase())} 1 "${released}" "svc ${version}" "svc manual"`,
     '.nh',
     '.ad l',
     '.SH NAME',
@@ -74,8 +75,17 @@ function head(name: string, summary: string): string[] {
   ];
 }
 
+// The date of the release, so that a page does not change by being generated again.
+const released = readFileSync(new URL('../CHANGELOG.md', import.meta.url), 'utf8')
+  .split('\n')
+  .find((line) => line.startsWith(`## ${version} (`))
+  ?.slice(-11, -1);
+
 function section(title: string, lines: readonly string[]): string[] {
-  return [`.SH ${title}`, ...lines];
+  // A heading begins a paragraph by itself.
+  return [`.SH ${title}`, ...lines].filter(
+    (line, at, all) => line !== '.PP' || !(all[at - 1]?.startsWith('.SH') || (all[at + 1] ?? '.SH').startsWith('.S')),
+  );
 }
 
 function helpSection({ heading, paragraphs = [], entries = [], code: lines = [] }: HelpSection): string[] {
