@@ -1,13 +1,14 @@
 import { expect, it } from 'vitest';
 import { Failure, type FailureFacts } from '../../src/errors.ts';
-import { simulateBatch } from '../support/simulated-batch.ts';
+import { simulateBatch, simulateBatches } from '../support/simulated-batch.ts';
 import { queueingService, refusingService, type SimulatedService } from '../support/simulated-service.ts';
 
 const effect = 'paid';
 const refused = (facts: FailureFacts): Failure => new Failure('rate_limited', 'refused', { effect, ...facts });
 const broken = (code: 'unknown' | 'unreachable', facts: FailureFacts): Failure =>
   new Failure(code, 'broken', { effect, url: 'https://svc.test/x', reason: 'broken', ...facts });
-const PROOF: FailureFacts = { status: 503, applied: 'no', isProvenRefusal: true };
+// A status that is a sign of nothing without the proof.
+const PROOF: FailureFacts = { status: 529, applied: 'no', isProvenRefusal: true };
 
 // 200 ms, 6 at a time: 900 in 30 s. Without a sign in the code, 64 are in flight, and nine of ten are refused.
 it.each<[string, Failure]>([
@@ -60,4 +61,26 @@ it.each([1, 2, 3])('a batch stays at the knee of a service whose latency grows: 
   const result = await simulateBatch({ service, failure: refused({}), from: 5000, to: 35_000, seed });
   expect(result.done).toBeGreaterThan(0.95 * 2400);
   expect(result.meanMs).toBeLessThan(250);
+});
+
+it('processes that wait for the same moment do not send together', async () => {
+  const [windowMs, most, slotMs] = [5000, 300, 50];
+  const from = 30_000;
+  let taken = 0;
+  let window = 0;
+  // Takes so many requests per window, and asks all others to wait for the next one.
+  const service: SimulatedService = (now, random, at, end) => {
+    if (Math.floor(now / windowMs) > window) [window, taken] = [Math.floor(now / windowMs), 0];
+    const isTaken = taken < most;
+    if (isTaken) taken += 1;
+    at(now + (isTaken ? 90 + 20 * random() : 1), () => end(isTaken));
+  };
+  const failure = (now: number): Failure =>
+    refused({ status: 429, applied: 'no', retryAfterMs: windowMs - (now % windowMs) });
+  const seeds = [1, 2, 3, 4, 5, 6, 7, 8];
+  const { sentAt } = await simulateBatches({ service, failure, max: 64, from, to: 90_000 }, seeds);
+  const firstSlots = sentAt.filter((time) => time % windowMs < slotMs).length;
+  const slotsOf = (time: number): number => Math.floor(time / slotMs);
+  const mean = sentAt.length / new Set(sentAt.map(slotsOf)).size;
+  expect(firstSlots / (60_000 / windowMs) / mean).toBeLessThan(1);
 });

@@ -11,6 +11,8 @@ export interface AvailabilityHooks {
   readonly onGiveUp: (reason: string) => void;
 }
 
+const MAX_WAIT_JITTER = 1 / 4;
+
 // While the service is down it is probed with one request at a time, at growing intervals.
 const MIN_PROBE_INTERVAL_MS = 250;
 const MAX_PROBE_INTERVAL_MS = 5000;
@@ -30,10 +32,11 @@ const MAX_TRIALS = 10;
 export function createAvailability(
   { maxOutageMs, outageFlag, isFailFast }: Pick<BatchOptions, 'maxOutageMs' | 'outageFlag' | 'isFailFast'>,
   { elapsed, after }: Pick<Runtime, 'elapsed' | 'after'>,
+  random: () => number,
   { onOutage, onRecovery, onGiveUp }: AvailabilityHooks,
 ) {
   const canWaitForService = maxOutageMs > 0;
-  const wait = createWait({ maxOutageMs, outageFlag }, elapsed, onGiveUp);
+  const wait = createWait({ maxOutageMs, outageFlag }, elapsed, random, onGiveUp);
   // Attempts that started before say nothing about a probe.
   let lastFailureAt = Number.NEGATIVE_INFINITY;
   let lastReason = '';
@@ -49,8 +52,8 @@ export function createAvailability(
       trials.end();
       if (wasProbing) onRecovery();
     }
-    if (failure && isProvenRefusal(failure)) refusals.add(failure, isFirstOfRound);
-    else if (!failure) refusals.end();
+    if (!failure) refusals.end();
+    else if (canWaitForService && isProvenRefusal(failure)) refusals.add(failure, isFirstOfRound);
     wait.waitFor(failure?.facts.retryAfterMs ?? 0);
   };
   return {
@@ -86,6 +89,7 @@ type Wait = ReturnType<typeof createWait>;
 function createWait(
   { maxOutageMs, outageFlag }: Pick<BatchOptions, 'maxOutageMs' | 'outageFlag'>,
   elapsed: Runtime['elapsed'],
+  random: () => number,
   onGiveUp: AvailabilityHooks['onGiveUp'],
 ) {
   let notBefore = 0;
@@ -93,8 +97,10 @@ function createWait(
   return {
     ...{ maxOutageMs, maxOutage: `${maxOutageMs / 1000} s${outageFlag && ` (${outageFlag})`}`, elapsed },
     notBefore: () => notBefore,
+    /** Longer by chance, so that processes which were refused together do not send together. */
     waitFor: (milliseconds: number): void => {
-      notBefore = Math.max(notBefore, elapsed() + milliseconds);
+      const end = elapsed() + milliseconds;
+      if (end > notBefore) notBefore = end + milliseconds * MAX_WAIT_JITTER * random();
     },
     hasGivenUp: () => hasGivenUp,
     giveUp: (reason: string): void => {
@@ -163,7 +169,7 @@ function createRefusals({ maxOutageMs, maxOutage, elapsed, waitFor, giveUp }: Wa
         rounds += 1;
         waitFor(Math.min(MAX_PROBE_INTERVAL_MS, MIN_REFUSAL_PAUSE_MS * 2 ** (rounds - 1)));
       }
-      if (maxOutageMs > 0 && elapsed() - since > maxOutageMs)
+      if (elapsed() - since > maxOutageMs)
         giveUp(`the service refused every request for ${maxOutage}: ${failure.message}`);
     },
     end: (): void => {

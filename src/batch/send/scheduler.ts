@@ -64,9 +64,12 @@ export function createScheduler(
     stopSignal.abort(new InterruptedError('SIGINT'));
     onStop();
   };
-  const concurrency = createConcurrencyLimit(range, () => (randomBytes(1)[0] ?? 0) / 255);
+  const random = (): number => (randomBytes(1)[0] ?? 0) / 255;
+  const concurrency = createConcurrencyLimit(range, random);
   const onRecovery = (): void => concurrency.restart(elapsed());
-  const availability = createAvailability(options, { elapsed, after }, { onOutage, onGiveUp: stop, onRecovery });
+  const availability = createAvailability(options, { elapsed, after }, random, {
+    ...{ onOutage, onGiveUp: stop, onRecovery },
+  });
   const { canRetry, canWait, toOutcome, skippedRetries } = availability;
   const budget = createBudget(options);
   const pace = createPace(options, elapsed);
