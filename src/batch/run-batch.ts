@@ -95,7 +95,7 @@ async function runSteps(request: BatchRequest, context: Context): Promise<void> 
   const { checks } = whole;
   const previewFormat = settings.previewFormat && chooseFormat('record', given, context.stdout.isTerminal);
   const isPreviewOnly = previewFormat && !batchOptions.isResumed;
-  let selected = rows || isPreviewOnly ? await selectLines(whole, undefined, keepInput) : undefined;
+  let selected = rows || isPreviewOnly ? await selectLines(whole, undefined, keepInput, context) : undefined;
   if (selected && isPreviewOnly) return checkLines(selected.plan, context, previewFormat);
   if (!settings.destination) throw missingBaseUrl();
   const defaults = rows && { fieldEdits: [], perLineFlags: new Map([...rows.given, ...rows.lineFlags]) };
@@ -113,7 +113,7 @@ async function runSteps(request: BatchRequest, context: Context): Promise<void> 
     }
     const file = await findOutputFile(output, requestedFilter(given)?.flag, batchOptions.isResumed, context);
     prior = file && (await openPriorResults(file, identity, checks.run, batchOptions, context.runtime, context.report));
-    selected ??= await selectLines(whole, prior, keepInput);
+    selected ??= await selectLines(whole, prior, keepInput, context);
     const { plan, part } = selected;
     const differences = prior && (await compareWithPrior(plan, part, prior, context));
     if (previewFormat) return await checkLines(plan, context, previewFormat);
@@ -174,12 +174,14 @@ async function selectLines(
   plan: BatchPlan,
   prior: PriorResults | undefined,
   keepInput: () => Promise<void>,
+  { report }: Context,
 ): Promise<{ readonly plan: BatchPlan; readonly part: InputPart | undefined }> {
   const { input: whole, options } = plan;
   const { file, label } = whole;
   const { shard, sample } = options;
   const isPart = shard.count > 1 && file && !prior?.isInterleaved;
   const part = isPart ? await openPart(label, file, options, prior?.part) : undefined;
+  if (part?.warning) await report.warn(part.warning);
   // Nothing is read twice that need not be.
   if (sample) await keepInput();
   const input = part?.input ?? whole;

@@ -190,6 +190,27 @@ describe('a shard that is continued', () => {
       }
   });
 
+  it('warns of a file that grew since it was indexed, whose new lines the last shard sends', async () => {
+    for (const input of [twelve, twelve.trimEnd()]) {
+      const { run, path, numbers, counts, svc } = await shards(input);
+      await svc('batch', 'index', 'in.jsonl');
+      const more = (input.endsWith('\n') ? '' : '\n') + text(lines(1, 13));
+      appendFileSync(path('in.jsonl'), more);
+      const grown = `in.jsonl grew by ${more.length} bytes since it was indexed, which shard 3/3 sends`;
+      const hint = 'before any shard starts, run: svc batch index in.jsonl';
+      const warning = expect.stringContaining(`${grown}; ${hint}`);
+      for (const index of [1, 2, 3]) {
+        expect(await run(index, 3, '--dry-run')).toMatchObject({ code: 0, stderr: warning });
+        expect(await run(index, 3)).toMatchObject({ code: 0, stderr: warning });
+        expect((await run(index, 3, '--resume')).stderr).not.toContain('grew');
+      }
+      expect([1, 2, 3].flatMap(numbers)).toEqual(Array.from({ length: 13 }, (_, at) => at + 1));
+      expect([counts.size, [...counts.values()].every((one) => one === 1)]).toEqual([13, true]);
+      await svc('batch', 'index', 'in.jsonl');
+      expect((await run(1, 3, '--dry-run')).stderr).not.toContain('grew');
+    }
+  });
+
   it('does not send the rest of a last line that became longer', async () => {
     const { run, path } = await shards(text([chat('p1'), long]).trimEnd());
     expect((await run(1, 3, '--limit', '1')).code).toBe(0);

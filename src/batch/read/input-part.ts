@@ -47,6 +47,8 @@ export function isPartRecord(part: PartRecord): boolean {
 
 export interface InputPart {
   readonly record: PartRecord;
+  /** Of a file that grew since it was indexed; for a run that starts. */
+  readonly warning: string | undefined;
   /** Its lines. Throws Failure `safety_check` at a block that changed, before a line of it. */
   readonly input: BatchInput;
   /** The same, but a block that changed is reported by `requireUnchanged`. */
@@ -107,6 +109,7 @@ export async function openPart(
     };
     return {
       record,
+      warning: prior || fileSize === size ? undefined : grownFileWarning(label, fileSize - size, shard),
       input: createPartInput(false),
       comparedInput: createPartInput(true),
       requireUnchanged: () => {
@@ -279,6 +282,11 @@ function shorterFileFailure(label: string, fileSize: number, size: number, isRes
     ? [`${label} has ${fileSize} bytes, and had ${size} when this shard was started`, 'restore the input']
     : [`${label}.index is of ${size} bytes, and ${label} has ${fileSize}`, `run: svc batch index ${shellWord(label)}`];
   return new Failure('safety_check', message, { hint, applied: 'no' });
+}
+
+function grownFileWarning(label: string, bytes: number, { count }: Shard): string {
+  const command = `svc batch index ${shellWord(label)}`;
+  return `${label} grew by ${bytes} ${pluralize(bytes, 'byte')} since it was indexed, which shard ${count}/${count} sends; before any shard starts, run: ${command}`;
 }
 
 function changedBlockFailure(label: string, row: IndexRow, next: IndexRow, hasIndex: boolean): Failure {
