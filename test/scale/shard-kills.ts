@@ -1,10 +1,10 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { answerJson, countingServer } from '../support/counting-server.ts';
 import { figure } from '../support/figure.ts';
-import { cleanEnv, inShell, program, waitForExit } from '../support/process.ts';
+import { cleanEnv, inShell, program, run, waitForExit } from '../support/process.ts';
 import { temporaryDirectory } from '../support/svc.ts';
 import { until } from './recipes.ts';
 import { noSlurm, slurm, startSlurm } from './slurm-cluster.ts';
@@ -66,18 +66,7 @@ export function shardKills({ lines, kills }: { readonly lines: number; readonly 
     it.skipIf(reason)(
       `${kills} kills of shards of ${lines} lines under ${name} lose nothing`,
       async () => {
-        const cwd = temporaryDirectory();
-        const { url, counts } = await countingServer(
-          (body) => JSON.parse(body).messages[0].content,
-          ({ key }, response) =>
-            void setTimeout(() => {
-              const choice = { index: 0, message: { role: 'assistant', content: key }, finish_reason: 'stop' };
-              answerJson(response, { id: key, choices: [choice] });
-            }, RESPONSE_MS),
-        );
-        const prompt = (at: number): string =>
-          `${JSON.stringify({ model: 'm', messages: [{ role: 'user', content: `prompt-${at + 1}` }] })}\n`;
-        writeFileSync(join(cwd, 'prompts.jsonl'), Array.from({ length: lines }, (_, at) => prompt(at)).join(''));
+        const { cwd, url, counts } = await prepareShards(lines);
         const bin = temporaryDirectory();
         writeFileSync(
           join(bin, 'svc'),
@@ -118,35 +107,103 @@ export function shardKills({ lines, kills }: { readonly lines: number; readonly 
           for (const pid of pidsOf()) rmSync(join(bin, `pid.${pid}`), { force: true });
         }
         await (await start({ cwd, env }))();
-        const outputs = readdirSync(cwd).filter((file) => /^out-\d-of-8\.jsonl$/.test(file));
-        const merged = await inShell(`svc batch merge ${outputs.join(' ')} --input prompts.jsonl -o all.jsonl`, {
-          cwd,
-          env,
-        });
-        const results = readFileSync(join(cwd, 'all.jsonl'), 'utf8')
-          .trim()
-          .split('\n')
-          .map((line) => JSON.parse(line));
-        const withResult = new Set(results.map(({ line }) => line));
-        const wrong = results.filter(
-          ({ line, response }) => response?.id !== undefined && response.id !== `prompt-${line}`,
-        );
-        const status = JSON.parse((await inShell('svc batch status . --json', { cwd, env })).stdout);
-        const unknown = status.reduce((sum: number, row: { unknown: number }) => sum + row.unknown, 0);
-        const twice = [...counts].filter(([, count]) => count > 1);
-        const lost = Array.from({ length: lines }, (_, at) => at + 1).filter(
-          (line) => !withResult.has(line) && !counts.has(`prompt-${line}`),
-        );
+        const { outputs, text } = await judgeShards({ cwd, env }, lines, counts);
         figure(
-          `${name}: ${lines} lines in 8 shards, ${killed} killed, the last after ${seenAtLastKill} lines: ${lost.length} lost, ${twice.length} sent twice, ${wrong.length} on a wrong line, ${unknown} unknown`,
+          `${name}: ${lines} lines in 8 shards, ${killed} killed, the last after ${seenAtLastKill} lines: ${text}`,
         );
-        expect({ lost, twice, wrong }).toEqual({ lost: [], twice: [], wrong: [] });
-        expect(withResult.size + unknown, merged.stderr).toBeGreaterThanOrEqual(lines);
         await expectNamed({ cwd, env }, outputs);
       },
       LIMIT_MS,
     );
   }
+}
+
+const containers = ['--user', '--map-root-user', '--mount', '--pid', '--fork', '--mount-proc', '--kill-child'];
+const canSplit = spawnSync('unshare', [...containers, 'true']).status === 0;
+if (!canSplit) process.stderr.write('skipped: shards that are stopped; namespaces cannot be created here\n');
+
+/** Stops some of 8 shards, each in a container of its own, for longer than their leases; other containers resume them meanwhile. */
+export function shardStops({ lines, stopped }: { readonly lines: number; readonly stopped: readonly number[] }): void {
+  it.skipIf(!canSplit)(
+    `shards ${stopped} of ${lines} lines that are stopped and resumed elsewhere lose nothing`,
+    async () => {
+      const { cwd, url, counts } = await prepareShards(lines);
+      const env = cleanEnv(cwd, { SVC_BASE_URL: url, SVC_TOKEN: 'x' });
+      expect((await run(['batch', 'index', 'prompts.jsonl'], { cwd, env })).code).toBe(0);
+      const start = (shard: number) => {
+        const words = ['chat', '--batch', 'prompts.jsonl', '--shard', `${shard}/8`, '-o', `out-${shard}-of-8.jsonl`];
+        const args = [process.execPath, program, ...words, '--resume', '--concurrency', '4', '--retries', '0'];
+        const child = spawn('unshare', [...containers, ...args], { cwd, env });
+        onTestFinished(() => void child.kill('SIGKILL'));
+        return { child, end: waitForExit(child) };
+      };
+      const shards = Array.from({ length: SHARDS }, (_, at) => start(at + 1));
+      await until(() => counts.size > lines * 0.3, 600);
+      const holders = stopped.flatMap((shard) => shards[shard - 1] ?? []);
+      for (const { child } of holders) process.kill(processIn(child), 'SIGSTOP');
+      const others = shards.filter((shard) => !holders.includes(shard));
+      expect(await Promise.all(others.map(({ end }) => end.then(({ code }) => code)))).toEqual(others.map(() => 0));
+      const takers = await Promise.all(stopped.map((shard) => start(shard).end));
+      for (const { code, stderr } of takers)
+        expect({ code, stderr }).toEqual({
+          code: 10,
+          stderr: expect.stringMatching(/waiting 65 s.*lines that may have been applied: \d/s),
+        });
+      const requests = (): number => [...counts.values()].reduce((sum, count) => sum + count, 0);
+      const before = requests();
+      for (const { child } of holders) process.kill(processIn(child), 'SIGCONT');
+      for (const { end } of holders)
+        expect(await end).toMatchObject({ code: 13, stderr: expect.stringContaining('could not be renewed for 60 s') });
+      expect(requests()).toBe(before);
+      const { outputs, text } = await judgeShards({ cwd, env }, lines, counts);
+      figure(`${lines} lines in 8 shards, ${stopped.length} stopped and resumed elsewhere: ${text}`);
+      await expectNamed({ cwd, env }, outputs);
+    },
+    LIMIT_MS,
+  );
+}
+
+// A signal to `unshare` does not reach its child.
+function processIn({ pid }: ChildProcess): number {
+  return Number(readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim());
+}
+
+/** An input whose lines are `prompt-1`, `prompt-2` and so on, and a server that counts them. */
+async function prepareShards(lines: number) {
+  const cwd = temporaryDirectory();
+  const { url, counts } = await countingServer(
+    (body) => JSON.parse(body).messages[0].content,
+    ({ key }, response) =>
+      void setTimeout(() => {
+        const choice = { index: 0, message: { role: 'assistant', content: key }, finish_reason: 'stop' };
+        answerJson(response, { id: key, choices: [choice] });
+      }, RESPONSE_MS),
+  );
+  const prompt = (at: number): string =>
+    `${JSON.stringify({ model: 'm', messages: [{ role: 'user', content: `prompt-${at + 1}` }] })}\n`;
+  writeFileSync(join(cwd, 'prompts.jsonl'), Array.from({ length: lines }, (_, at) => prompt(at)).join(''));
+  return { cwd, url, counts };
+}
+
+// Each line was sent once, and has its own result or is reported as unknown.
+async function judgeShards({ cwd, env }: Run, lines: number, counts: ReadonlyMap<string, number>) {
+  const outputs = readdirSync(cwd).filter((file) => /^out-\d-of-8\.jsonl$/.test(file));
+  const merged = await run(['batch', 'merge', ...outputs, '--input', 'prompts.jsonl', '-o', 'all.jsonl'], { cwd, env });
+  const results = readFileSync(join(cwd, 'all.jsonl'), 'utf8')
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  const withResult = new Set(results.map(({ line }) => line));
+  const wrong = results.filter(({ line, response }) => response?.id !== undefined && response.id !== `prompt-${line}`);
+  const status = JSON.parse((await run(['batch', 'status', '.', '--json'], { cwd, env })).stdout);
+  const unknown = status.reduce((sum: number, row: { unknown: number }) => sum + row.unknown, 0);
+  const twice = [...counts].filter(([, count]) => count > 1);
+  const lost = Array.from({ length: lines }, (_, at) => at + 1).filter(
+    (line) => !withResult.has(line) && !counts.has(`prompt-${line}`),
+  );
+  expect({ lost, twice, wrong }).toEqual({ lost: [], twice: [], wrong: [] });
+  expect(withResult.size + unknown, merged.stderr).toBeGreaterThanOrEqual(lines);
+  return { outputs, text: `0 lost, 0 sent twice, 0 on a wrong line, ${unknown} unknown` };
 }
 
 function killIfRunning(pid: number): boolean {
