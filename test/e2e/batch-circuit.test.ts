@@ -85,7 +85,7 @@ describe('a token that expires in the middle of a batch', () => {
   it.each([
     ['--max-outage=0', { done: 30, failed: LINES - 30, unknown: 0, unsent: 0 }],
     ['--fail-fast', { done: 30, failed: 1, unknown: 0, unsent: LINES - 31 }],
-  ])('is no reason to wait with %s', async (flag, counted) => {
+  ])('is not waited for with %s', async (flag, counted) => {
     const { requests, options } = await batch((_, response) => (requests() <= 30 ? done(response) : expired(response)));
     const { code, stderr } = await run([...ARGS, flag, '--concurrency', '1'], options);
     expect(code, stderr).toBe(10);
