@@ -17,14 +17,20 @@ export async function withRetries<T>(
   { after, randomBytes }: Pick<Runtime, 'after' | 'randomBytes'>,
 ): Promise<T> {
   let worst: Failure | undefined;
+  let last: Failure | undefined;
   let failedAttempts = 0;
+  // A batch that stops sends no signal to the process: the failure of the attempts is the outcome.
+  const isOutcome = (): boolean =>
+    !signal.aborted && effect !== 'read' && worst !== undefined && appliedRankOf(worst) > 0;
   for (;;) {
     try {
       return await attempt();
     } catch (error) {
       if (!(error instanceof Failure)) throw error;
       if (turn?.canWait(error)) continue;
+      if (worst && last && signalOfFailure(error.code) && isOutcome()) throw combineFailures(worst, last, effect);
       failedAttempts += 1;
+      last = error;
       worst = moreLikelyApplied(worst, error);
       const isLast = failedAttempts > maxRetries || !error.resend.isRetryable || turn?.canRetry(error) === false;
       const delayMs = isLast ? 0 : retryDelayMs(failedAttempts, error, (randomBytes(1)[0] ?? 0) / 255);
@@ -36,9 +42,7 @@ export async function withRetries<T>(
         await abortableDelay(delayMs, after, waitSignal);
       } catch (reason) {
         if (!(reason instanceof InterruptedError)) throw reason;
-        // A batch that stops sends no signal to the process: the failure of the attempts is the outcome.
-        const isOutcome = !signal.aborted && effect !== 'read' && appliedRankOf(worst) > 0;
-        throw combineFailures(worst, isOutcome ? error : interruptionFailure(reason, failedAttempts), effect);
+        throw combineFailures(worst, isOutcome() ? error : interruptionFailure(reason, failedAttempts), effect);
       }
     }
   }
