@@ -6,17 +6,20 @@ import type { HttpRequest, Send } from '../http/message.ts';
 import { peekBody } from '../http/size-limits.ts';
 import { createDeadline, type Deadline, watchExchange } from '../http/time-limits.ts';
 import { firstStringMember, rootOf } from '../json/json-node.ts';
+import { writeJson } from '../json/write-json.ts';
 import { formatSeconds, formatTransfer } from '../output/transfer-text.ts';
 import type { Runtime } from '../runtime.ts';
 import { type Authorization, connect } from './connection.ts';
 import { factsWithoutResponse, failureFromBodyError, failureFromError } from './exchange-failure.ts';
 import type { JobGuard } from './job-guard.ts';
-import { mergeChunks, type ReadOutcome, readOutcome } from './read-outcome.ts';
 import {
   type Exchange,
   foreignIdWarnings,
   isEventStream,
+  mergeChunks,
+  type ReadOutcome,
   type ReceivedResponse,
+  readOutcome,
   readResponse,
 } from './read-response.ts';
 import {
@@ -121,6 +124,27 @@ export async function sendJson(body: string, settings: Settings, context: Contex
   const outcome = await sendAlone(prepareRequest(settings, createDraft(body)), settings, context, { authorization });
   if (outcome.failure) throw outcome.failure;
   return outcome;
+}
+
+const MAX_PROBE_TIMEOUT_MS = 30_000;
+const PROBE_WINDOW_MS = 60_000;
+
+/**
+ * Requests the schema of one feedback payload of the last minute, which changes nothing and costs nothing, and returns the
+ * status of the response. `settings` are those of the operation. Throws the Failure of anything but a valid response, without
+ * retries and within 30 s, or within the time limit of the settings if that is less.
+ */
+export async function probeFeedbackSchema(
+  projectId: string,
+  settings: Settings,
+  context: Context,
+): Promise<number | null> {
+  const now = context.runtime.now();
+  const [start, end] = [now - PROBE_WINDOW_MS, now].map((time) => new Date(time).toISOString());
+  const body = writeJson({ project_id: projectId, start, end, sample_limit: 1 });
+  const timeoutMs = Math.min(settings.timeoutMs ?? MAX_PROBE_TIMEOUT_MS, MAX_PROBE_TIMEOUT_MS);
+  const { status } = await sendJson(body, { ...settings, timeoutMs, maxRetries: 0 }, context);
+  return status ?? null;
 }
 
 /** Sends a request once. Throws the Failure of the attempt; a response that breaks the interface is an outcome with a failure in it. */

@@ -1,8 +1,8 @@
 import { resolve } from 'node:path';
 import { createBodyInputs } from '../body/input-reader.ts';
 import { decodeLine } from '../body/json-source.ts';
-import { probeFeedbackSchema } from '../client/probe.ts';
 import { resolveSettings, type Settings } from '../client/resolve-settings.ts';
+import { probeFeedbackSchema } from '../client/send.ts';
 import type { RunCommand } from '../command.ts';
 import { parseBaseUrl, type ServiceHost, serviceHosts } from '../config/base-url.ts';
 import { basicAuthorization, bearerAuthorization } from '../config/credentials/credential.ts';

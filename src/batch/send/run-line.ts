@@ -2,8 +2,7 @@ import type { Buffer } from 'node:buffer';
 import { type ChatExpectations, type ExpectationResult, expectationFailure } from '../../client/chat-expectations.ts';
 import type { Connection } from '../../client/connection.ts';
 import { createDoubt, requestFailure } from '../../client/exchange-failure.ts';
-import { mergeChunks, type ReadOutcome, readOutcome } from '../../client/read-outcome.ts';
-import { hasIdOfRequest } from '../../client/read-response.ts';
+import { hasIdOfRequest, mergeChunks, type ReadOutcome, readOutcome } from '../../client/read-response.ts';
 import {
   createRequestContext,
   isIdempotent,
