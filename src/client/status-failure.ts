@@ -47,7 +47,8 @@ export async function failureFromStatus(response: HttpResponse, context: Request
   const isUnknown = applied === 'unknown' && code !== 'refused';
   const suffix = isUnknown ? mayBeApplied('; the request', context) : '';
   const issues = locateIssues(serviceError, context);
-  const detail = location ? undefined : withoutStatus(serviceError.message, statusText, statusLine);
+  const isOwnText = location !== undefined || code === 'unreachable';
+  const detail = isOwnText ? undefined : withoutStatus(serviceError.message, statusText, statusLine);
   // Web servers say so in words of their own: "The plain HTTP request was sent to HTTPS port".
   const isTlsPort =
     status === 400 && url.protocol === 'http:' && /\b(HTTPS|SSL|TLS)\b/i.test(serviceError.message ?? '');
@@ -63,7 +64,7 @@ export async function failureFromStatus(response: HttpResponse, context: Request
     {
       ...responseFacts(context, applied, serviceError),
       // Nothing reached the service.
-      ...(code === 'unreachable' ? { phase: 'nothing', reason: summary } : {}),
+      ...(code === 'unreachable' ? { phase: 'nothing', bytesSent: 0, reason: summary } : {}),
       summary,
       retryAfterMs: waitMs,
       isProvenRefusal,
@@ -183,7 +184,8 @@ export function statusHint(facts: StatusFacts, context: RequestContext): string 
   const { profile, url } = destination;
   const { fields } = flagTarget(operation);
   if (code === 'unreachable') return PROXY_HINT;
-  if (serviceCode === COMPLETE_MODE_CODE && status === 400) return completeModeHint(context);
+  if (serviceCode === COMPLETE_MODE_CODE && status === 400 && operation.continuesTrace)
+    return completeModeHint(context);
   if (operation.replaces && code === 'refused' && applied === 'unknown')
     return 'the old record may be deleted: correct the body and run it again with the same ids';
   if (operation.replaces && (status === 400 || status === 422))
