@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer';
-import type { Failure, RequestOutcome } from '../errors.ts';
+import { Failure } from '../errors.ts';
 import { formatByteSize } from '../files/byte-size.ts';
 import { observeChunks } from '../http/body-chunks.ts';
 import { getHeader, type HttpResponse } from '../http/message.ts';
@@ -45,18 +45,9 @@ export type ReceivedResponse = {
   | { readonly parsedResponse: undefined; readonly chunks: AsyncIterable<JsonNode> }
 );
 
-/** What came of the attempts of a request: a response, or the failure of the attempt that was most likely applied. */
-export interface Exchange {
-  readonly received: ReceivedResponse | undefined;
-  readonly failure: Failure | undefined;
-  /** What is known about the request; of a stream, when it begins. */
-  readonly outcome: RequestOutcome;
-  /** Settles when the response to an attempt turns out to be perhaps for another request, also after its end. */
-  readonly strayData: Promise<void>;
-}
-
 /** What came of a request: its response, whole or streamed, or its failure alone. */
 export interface ReadOutcome extends ParsedResponse {
+  readonly kind: 'none' | 'whole' | 'stream';
   /** Undefined without a response. */
   readonly status: number | undefined;
   readonly facts: ReceivedFacts;
@@ -77,14 +68,14 @@ export type FoldStream = (
 
 /** Reads a response to its end: the one reader of single requests, sessions, batch lines, tools and probes. */
 export async function readOutcome(
-  { received, failure: sendFailure }: Pick<Exchange, 'received' | 'failure'>,
+  received: ReceivedResponse | Failure,
   request: RequestContext,
   { elapsed }: Pick<Runtime, 'elapsed'>,
   fold: FoldStream,
 ): Promise<ReadOutcome> {
-  if (!received) {
-    const { status, received: facts = {} } = sendFailure?.facts ?? {};
-    return { ...NO_RESPONSE, failure: sendFailure, status, facts, endedAt: elapsed() };
+  if (received instanceof Failure) {
+    const { status, received: facts = {} } = received.facts;
+    return { ...NO_RESPONSE, failure: received, status, facts, endedAt: elapsed() };
   }
   const { parsedResponse, chunks, warnings } = received;
   const { status, headers } = received.response;
@@ -99,7 +90,8 @@ export async function readOutcome(
     const { doc } = parsedResponse;
     const failure = parsedResponse.failure ?? (doc && (await failureOf(doc)));
     const facts = { ...failure?.facts.received, ...factsOf(doc) };
-    return { ...parsedResponse, failure, status, facts, warnings, endedAt: elapsed(), firstOutputAt: undefined };
+    const endedAt = elapsed();
+    return { ...parsedResponse, kind: 'whole', failure, status, facts, warnings, endedAt, firstOutputAt: undefined };
   }
   let lastChunkAt: number | undefined;
   let firstOutputAt: number | undefined;
@@ -113,6 +105,7 @@ export async function readOutcome(
   const facts = { ...folded.failure?.facts.received, ...factsOf(doc) };
   return {
     ...folded,
+    kind: 'stream',
     bytes: doc.bytes,
     isPage: false,
     hasResult: true,
@@ -125,6 +118,7 @@ export async function readOutcome(
 }
 
 const NO_RESPONSE = {
+  kind: 'none',
   bytes: Buffer.alloc(0),
   doc: undefined,
   hasResult: false,

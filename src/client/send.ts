@@ -13,7 +13,7 @@ import { type Authorization, connect } from './connection.ts';
 import { factsWithoutResponse, failureFromBodyError, failureFromError } from './exchange-failure.ts';
 import type { JobGuard } from './job-guard.ts';
 import {
-  type Exchange,
+  type FoldStream,
   foreignIdWarnings,
   isEventStream,
   mergeChunks,
@@ -33,8 +33,13 @@ import type { Settings } from './resolve-settings.ts';
 import type { ResponseMemory } from './response-memory.ts';
 import { withRetries } from './retry.ts';
 
-/** The one way to send: a request with retries (docs/internals/contract.md, section 7). Never throws. */
-export async function send(context: RequestContext, hooks: SendHooks, runtime: Runtime): Promise<Exchange> {
+/** The one way to send: a request with retries, and its response read to its end (docs/internals/contract.md, section 7). */
+export async function send(
+  context: RequestContext,
+  hooks: SendHooks,
+  runtime: Runtime,
+  fold: FoldStream = mergeChunks(context, hooks.memory),
+): Promise<SentRequest> {
   const { destination, authorization, headers, body, progress } = context;
   const { transport, timeoutMs } = context.connection;
   const { signal, turn } = hooks;
@@ -75,10 +80,16 @@ export async function send(context: RequestContext, hooks: SendHooks, runtime: R
     }
   };
   const remainingMs = (): number => deadline?.remainingMs() ?? Number.POSITIVE_INFINITY;
-  const attempts = withRetries(attempt, context, remainingMs, hooks, runtime);
-  const end = await attempts.catch(toFailure);
-  const sent = end instanceof Failure ? { received: undefined, failure: end } : { received: end, failure: undefined };
-  return { ...sent, outcome: outcomeOf(end, context), strayData: Promise.race(strayData) };
+  const end = await withRetries(attempt, context, remainingMs, hooks, runtime).catch(toFailure);
+  await hooks.onOutcome?.(outcomeOf(end, context));
+  const received = end instanceof Failure && turn ? turn.toOutcome(end) : end;
+  const read = await readOutcome(received, context, runtime, fold);
+  return { ...read, strayData: Promise.race(strayData) };
+}
+
+export interface SentRequest extends ReadOutcome {
+  /** Settles when the response to an attempt turns out to be perhaps for another request, also after its end. */
+  readonly strayData: Promise<void>;
 }
 
 function outcomeOf(end: ReceivedResponse | Failure, context: RequestContext): RequestOutcome {
@@ -110,10 +121,9 @@ export async function sendAlone(
   const deadline = createDeadline(settings.timeoutMs, runtime);
   const connection = await connect(settings, context, authorization);
   const requestContext = createRequestContext(request, connection);
+  const { onSend, recordOutcome: onOutcome } = guard ?? {};
   try {
-    const exchange = await send(requestContext, { signal, deadline, onSend: guard?.onSend, memory }, runtime);
-    await guard?.recordOutcome(exchange.outcome);
-    return await readOutcome(exchange, requestContext, runtime, mergeChunks(requestContext, memory));
+    return await send(requestContext, { signal, deadline, onSend, onOutcome, memory }, runtime);
   } finally {
     await connection.transport.close();
   }

@@ -17,24 +17,14 @@ import { judgeErrorCode, judgeResponse, type ResultEvidence } from './verdict.ts
 /** The failure of a response whose status is not 2xx, with what the service says about it. `now` is in milliseconds since 1970. */
 export async function failureFromStatus(response: HttpResponse, context: RequestContext, now: number) {
   const { status, statusText, headers } = response;
-  const { operation, destination, effect, connection } = context;
-  const { url, isLocal, proxy } = destination;
+  const { operation, destination } = context;
+  const { url, proxy } = destination;
   const waitMs = retryAfterMs(headers, now);
   const body = await collectBodyStart(response.body, MAX_ERROR_BYTES);
   const serviceError = parseServiceError(body);
-  const {
-    code = 'refused',
-    applied,
-    isProvenRefusal,
-  } = judgeResponse(
-    { status, headers, error: serviceError, isPage: htmlTitle(body) !== undefined },
-    {
-      effect,
-      deletesFirst: operation.replaces !== undefined && !isLocal,
-      hasProxy: proxy !== undefined,
-      overloadStatuses: connection.overloadStatuses,
-    },
-  );
+  const isPage = htmlTitle(body) !== undefined;
+  const verdict = judgeResponse({ status, headers, root: serviceError.root, isPage }, context);
+  const { code = 'refused', applied, isProvenRefusal } = verdict;
   const location = status >= 300 && status < 400 ? getHeader(headers, 'location') : undefined;
   const statusLine = `${status} ${statusText}`.trim();
   const isProxyResponse = code === 'unreachable' || getHeader(headers, 'x-squid-error') !== undefined;

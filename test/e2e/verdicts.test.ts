@@ -359,7 +359,7 @@ describe('a project in complete mode', () => {
     expect((await send('call', otherCode)).error.hint).not.toContain('/v2/');
   });
 
-  it.each(['schema', 'replace', 'chat'] as const)('is no reason that %s could have', async (sent) => {
+  it.each(['schema', 'replace', 'chat'] as const)('gives %s no such hint', async (sent) => {
     const { error } = await send(sent, reply);
     expect([error.exit_code, error.hint]).toEqual([5, expect.not.stringContaining('/v2/')]);
   });

@@ -2,7 +2,7 @@ import type { Buffer } from 'node:buffer';
 import { type ChatExpectations, type ExpectationResult, expectationFailure } from '../../client/chat-expectations.ts';
 import type { Connection } from '../../client/connection.ts';
 import { createDoubt, requestFailure } from '../../client/exchange-failure.ts';
-import { hasIdOfRequest, mergeChunks, type ReadOutcome, readOutcome } from '../../client/read-response.ts';
+import { hasIdOfRequest } from '../../client/read-response.ts';
 import {
   createRequestContext,
   isIdempotent,
@@ -12,7 +12,7 @@ import {
   type SendHooks,
 } from '../../client/request.ts';
 import type { ResponseMemory } from '../../client/response-memory.ts';
-import { send } from '../../client/send.ts';
+import { type SentRequest, send } from '../../client/send.ts';
 import type { Context } from '../../context.ts';
 import { type AppliedState, Failure, failureCodeOf, signalOfFailure } from '../../errors.ts';
 import type { InputLine } from '../../files/split-lines.ts';
@@ -184,7 +184,7 @@ function lostResponseFailure(request?: PreparedRequest): Failure {
   return failure.with({ hint: `${failure.facts.hint}; --retry-unknown sends it` });
 }
 
-interface SentLineResult extends ReadOutcome {
+interface SentLineResult extends SentRequest {
   readonly watch: ReturnType<Revisions['watch']>;
 }
 
@@ -229,6 +229,7 @@ async function sendLine(
       await store.recordWithdrawn(line, digest);
       progress.isRecorded = false;
     },
+    onOutcome: guard?.recordOutcome,
     memory,
     onRetry: (message) => {
       turn.release();
@@ -236,16 +237,12 @@ async function sendLine(
       return report.detail(`line ${line}: ${message}`);
     },
   };
-  const exchange = await send(request, hooks, runtime);
-  await guard?.recordOutcome(exchange.outcome);
+  const sent = await send(request, hooks, runtime);
   // A line that could not be recorded was not sent, and has no result.
   if (journalError !== undefined) throw journalError;
-  const failure = exchange.failure && turn.toOutcome(exchange.failure);
-  if (failure?.code === 'bug') throw failure;
-  const watch = revisions.watch(exchange.strayData);
-  const sent = await readOutcome({ ...exchange, failure }, request, runtime, mergeChunks(request, memory));
+  if (sent.failure?.code === 'bug') throw sent.failure;
   progress.hasResponse = sent.status !== undefined;
-  return { ...sent, watch };
+  return { ...sent, watch: revisions.watch(sent.strayData) };
 }
 
 // Stores the result of a line that was sent. One that a signal stopped before it was applied is not stored.
