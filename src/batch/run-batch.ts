@@ -269,7 +269,7 @@ async function compareWithPrior(
   part: InputPart | undefined,
   { table, path, displayPath }: PriorResults,
   { report, signal }: Context,
-): Promise<Pick<InputDifferences, 'changedLines' | 'removedLines'>> {
+): Promise<InputDifferences> {
   if (table.lastLine() === 0) {
     part?.requireUnchanged();
     return { changedLines: [], removedLines: new Set() };

@@ -59,7 +59,7 @@ describe('lines that are out of the scope of a run', () => {
     const prior = await openPriorResults(output, identity, 'x', options, runtime(cwd), { warn: async () => {} });
     const compared = await openBatchInput('in.jsonl', runtime(cwd), lineSplitter(1e6));
     const differences = await compareInput(compared, selection, prior.table, 'out.jsonl', 'accept');
-    expect(differences).toMatchObject({ changedLines: [], removedLines: new Set(), lastLine: 12 });
+    expect(differences).toEqual({ changedLines: [], removedLines: new Set() });
     const store = await openResultStore(prior, identity, differences);
     await store.finish(() => {});
     await prior.release();

@@ -10,7 +10,7 @@ import type { InputLine } from '../../files/split-lines.ts';
 import type { Operation } from '../../operations/operation.ts';
 import type { Reporter } from '../../output/reporter.ts';
 import type { Sink } from '../../output/sink.ts';
-import { createLineRanges } from '../../output/transfer-text.ts';
+import { formatLineRanges } from '../../output/transfer-text.ts';
 import type { BatchOptions } from '../batch-options.ts';
 import type { BatchInput } from '../read/batch-input.ts';
 import { isInShard, type LineSelection, selectedLines } from '../read/selected-lines.ts';
@@ -99,7 +99,7 @@ export function createStreamStore(batch: Omit<Checkpoint, 'input'>, sink?: Sink)
 export async function openResultStore(
   prior: PriorResults,
   identity: BatchIdentity,
-  { changedLines, removedLines }: Pick<InputDifferences, 'changedLines' | 'removedLines'>,
+  { changedLines, removedLines }: InputDifferences,
 ): Promise<ResultStore> {
   const { displayPath, run, table, isJournalLost, requireHeld, requireAtPath } = prior;
   const journalFile = await batchJournalFile(prior);
@@ -286,7 +286,11 @@ async function rejectUnusableFiles({ path, displayPath }: OutputPath, isResumed:
       throw earlierVersionFailure(displayPath + suffix, `the record of a batch is in ${displayPath}.journal now`);
 }
 
-export type InputDifferences = Awaited<ReturnType<typeof compareInput>>;
+/** Lines of an input that are not as results and records have them. */
+export interface InputDifferences {
+  readonly changedLines: readonly number[];
+  readonly removedLines: ReadonlySet<number>;
+}
 
 /**
  * Compares an input with the digests of results and records. Lines count as removed if they are empty or beyond the end. With a
@@ -298,7 +302,7 @@ export async function compareInput(
   table: LineTable,
   results: string,
   hint: string | undefined,
-) {
+): Promise<InputDifferences> {
   const changedLines: number[] = [];
   const emptyLines = new Set<number>();
   let lastLine = 0;
@@ -317,27 +321,19 @@ export async function compareInput(
   }
   const removedLines = new Set<number>();
   for (const line of table.lines()) if (line > endLine || emptyLines.has(line)) removedLines.add(line);
-  if (hint !== undefined) {
-    const [changed, removed] = [changedLines, removedLines].map((lines) => {
-      const ranges = createLineRanges();
-      for (const line of lines) ranges.add(line);
-      return ranges;
-    });
-    requireSameInput(input, { changed, removed }, results, hint);
-  }
-  return { changedLines, removedLines, emptyLines, lastLine };
+  const texts = { changed: formatLineRanges(changedLines), removed: formatLineRanges(removedLines) };
+  if (hint !== undefined) requireSameInput(input, texts, results, hint);
+  return { changedLines, removedLines };
 }
 
 /** Throws Failure `safety_check` for an input with changed or removed lines. */
 export function requireSameInput(
   { label }: BatchInput,
-  differences: { readonly [kind in 'changed' | 'removed']: ReturnType<typeof createLineRanges> | undefined },
+  lines: { readonly changed: string; readonly removed: string },
   results: string,
   hint: string,
 ): void {
-  const parts = Object.entries(differences).flatMap(([kind, lines]) =>
-    lines?.count() ? [`${kind} lines: ${lines.format()}`] : [],
-  );
+  const parts = Object.entries(lines).flatMap(([kind, text]) => (text === '' ? [] : [`${kind} lines: ${text}`]));
   if (parts.length === 0) return;
   const message = `${label} is not the input that ${results} was made from: ${parts.join('; ')}`;
   throw new Failure('safety_check', message, { hint, applied: 'no' });
