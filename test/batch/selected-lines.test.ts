@@ -1,8 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { lineSplitter, openBatchInput } from '../../src/batch/read/batch-input.ts';
-import { selectedLines } from '../../src/batch/read/selected-lines.ts';
+import { lineSplitter, openBatchInput, selectedLines } from '../../src/batch/read/batch-input.ts';
 import { compareInput, openPriorResults, openResultStore } from '../../src/batch/store/result-store.ts';
 import { after } from '../support/clock.ts';
 import { answerJson, countingServer } from '../support/counting-server.ts';

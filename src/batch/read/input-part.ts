@@ -83,13 +83,13 @@ export async function openPart(
     const line = await lineAt(first);
     const lines = (await lineAt(last)) - line;
     let isChanged = false;
-    const onMismatch = (row: IndexRow, next: IndexRow, isDeferred: boolean): void => {
-      isChanged = true;
-      if (!isDeferred) throw changedBlockFailure(label, row, next, usedIndex !== undefined);
-    };
-    const digests = await digestBlocks(blocks, rows, first, last, (row, next) =>
-      onMismatch(row, next, prior !== undefined),
-    );
+    const onMismatch =
+      (isDeferred: boolean): OnMismatch =>
+      (row, next) => {
+        isChanged = true;
+        if (!isDeferred) throw changedBlockFailure(label, row, next, usedIndex !== undefined);
+      };
+    const digests = await digestBlocks(blocks, rows, first, last, onMismatch(prior !== undefined));
     const digest = hash('sha256', digests.join(''), 'hex');
     const record = prior ? { ...prior, digest } : { size, first, last, line, lines, digest };
     isChanged ||= prior !== undefined && prior.digest !== digest;
@@ -99,10 +99,9 @@ export async function openPart(
     const isAfterFeed = first === 0 || (await readAt(file, first - 1, 1))[0] === LINE_FEED;
     const layout = { ...record, rows, digests, isLast, isAfterFeed };
     const createPartInput = (isDeferred: boolean): BatchInput => {
-      const chunks = (): AsyncIterable<Buffer> =>
-        readPart(path, layout, blocks.kept, (row, next) => onMismatch(row, next, isDeferred));
-      const splitPart: LineSplitter = (given) => split(given, { number: record.line, offset: first });
-      const openStream = async (): Promise<Readable> => Readable.from(chunks(), { highWaterMark: 1 });
+      const splitPart: LineSplitter = (chunks) => split(chunks, { number: record.line, offset: first });
+      const openStream = async (): Promise<Readable> =>
+        Readable.from(readPart(path, layout, blocks.kept, onMismatch(isDeferred)), { highWaterMark: 1 });
       return createInput(label, (isLast ? fileSize : last) - first, openStream, splitPart, { start: first });
     };
     return {
@@ -120,6 +119,9 @@ export async function openPart(
     await file.close();
   }
 }
+
+/** Called with the row of a block that changed, and of the next one. */
+type OnMismatch = (row: IndexRow, next: IndexRow) => void;
 
 const HEAD_BYTES = 512;
 
@@ -194,7 +196,7 @@ async function digestBlocks(
   rows: readonly IndexRow[],
   first: number,
   last: number,
-  onMismatch: (row: IndexRow, next: IndexRow) => void,
+  onMismatch: OnMismatch,
 ): Promise<readonly string[]> {
   const digests = rows.slice(0, -1).map(({ digest }) => digest);
   for (const at of new Set([0, digests.length - 1])) {
@@ -241,7 +243,7 @@ async function* readPart(
   path: string,
   { first, last, size, rows, digests, isLast, isAfterFeed }: PartLayout,
   kept: Map<number, Buffer>,
-  onMismatch: (row: IndexRow, next: IndexRow) => void,
+  onMismatch: OnMismatch,
 ): AsyncGenerator<Buffer, undefined> {
   const blockBytes = blockBytesOf(size);
   const firstBlock = Math.floor(first / blockBytes);

@@ -33,8 +33,7 @@ import {
 import type { RunReport } from '../../reports/run-report.ts';
 import type { BatchOptions } from '../batch-options.ts';
 import { type LineChecks, prepareLine } from '../check/prepare-line.ts';
-import type { BatchInput } from '../read/batch-input.ts';
-import type { LineSelection } from '../read/selected-lines.ts';
+import type { BatchInput, LineSelection } from '../read/batch-input.ts';
 import type { IndexedResult, SentLine } from '../store/line-table.ts';
 import { type Checkpoint, formatResult, type LineAttempt } from '../store/result-line.ts';
 import { canSendLine, type PriorLine, type ResultStore } from '../store/result-store.ts';
