@@ -244,7 +244,6 @@ async function findOutputFile(
   if (isStdout && runtime.isStdoutClosed())
     throw new Failure('local_file', 'stdout is closed or discarded, so nobody could read the results', {
       hint: 'write them to a file with -o',
-      applied: 'no',
     });
   const path = isStdout ? undefined : resolve(runtime.cwd, output);
   if (path !== undefined && (await isReplaceable(path))) {

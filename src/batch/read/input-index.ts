@@ -111,7 +111,6 @@ export async function writeIndex(path: string, label: string, onProgress: (bytes
   if (head && head.length > 0 && !HEAD_START.startsWith(head.toString('latin1', 0, HEAD_START.length)))
     throw new Failure('safety_check', `${indexLabel} is not an index of svc, and would be replaced`, {
       hint: 'move it away, or rename it',
-      applied: 'no',
     });
   const file = await withFileFailure(`read ${label}`, () => open(path));
   try {
@@ -165,7 +164,6 @@ export async function openIndex(path: string, label: string) {
   const fail = (): never => {
     throw new Failure('safety_check', `${indexLabel} is not a complete index of svc`, {
       hint: `run: svc batch index ${shellWord(label)}; or delete it, and lines are counted instead`,
-      applied: 'no',
     });
   };
   return withFileFailure(`read ${indexLabel}`, async () => {

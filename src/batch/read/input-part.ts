@@ -280,7 +280,7 @@ function shorterFileFailure(label: string, fileSize: number, size: number, isRes
   const [message, hint] = isResumed
     ? [`${label} has ${fileSize} bytes, and had ${size} when this shard was started`, 'restore the input']
     : [`${label}.index is of ${size} bytes, and ${label} has ${fileSize}`, `run: svc batch index ${shellWord(label)}`];
-  return new Failure('safety_check', message, { hint, applied: 'no' });
+  return new Failure('safety_check', message, { hint });
 }
 
 function changedBlockFailure(label: string, row: IndexRow, next: IndexRow, hasIndex: boolean): Failure {
@@ -297,5 +297,5 @@ function changedBlockFailure(label: string, row: IndexRow, next: IndexRow, hasIn
 function changedPartFailure(label: string, { line, lines }: PartRecord, what: string, hint: string): Failure {
   const place = lines === 0 ? `before line ${line}` : `${lines} ${pluralize(lines, 'line')} from line ${line} on`;
   const message = `${label} is not the input that this shard was started with (${place}): ${what} changed`;
-  return new Failure('safety_check', message, { hint, applied: 'no' });
+  return new Failure('safety_check', message, { hint });
 }

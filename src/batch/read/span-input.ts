@@ -60,9 +60,7 @@ export function spanSplitter(label: string, onSkipped: (text: string) => Promise
       .map(([signal, count]) => `${count} ${pluralize(count, 'document')} of ${signal}`)
       .join(', ');
     if (number === 0)
-      throw new Failure('body', `no spans in ${label}${counts && `: it has ${counts}`}`, {
-        hint: EXPORT_HINT,
-      });
+      throw new Failure('body', `no spans in ${label}${counts && `: it has ${counts}`}`, { hint: EXPORT_HINT });
     if (counts !== '') await onSkipped(`${label}: skipped ${counts}, which have no spans`);
   };
 }

@@ -63,8 +63,8 @@ export interface BatchJob extends BatchPlan {
   readonly scheduler: Scheduler;
   readonly revisions: Revisions;
   readonly signal: ExchangeSignal;
-  /** Waits for the lines that replace the same record. */
-  readonly takeSequence: (key: string | undefined) => Promise<() => void>;
+  /** Waits for the lines before it that replace the same record. */
+  readonly runInSequence: <T>(key: string | undefined, work: () => Promise<T>) => Promise<T>;
   readonly context: Context;
 }
 
@@ -118,15 +118,14 @@ export async function runLine(line: InputLine, slot: LineSlot, job: BatchJob): P
     await store.recordChanged(key.line, digest);
     return storeUnsent(request, unsent, slot, job);
   }
+  const requestContext = createRequestContext(request, job.connection);
   const guard = job.guardFor?.(key.line, request.draft, prior.applied === 'unknown');
   const known = prior.applied === 'unknown' ? await guard?.knownResponse() : undefined;
   if (known) return settle(slot, job, { ...UNSENT, ...classifyLine(0) }, formatResult(unsent, null, known));
   if (isStopped || !canSendLine(prior, request.effect, job.options.canRetryUnknown))
     return keepPriorOutcome(prior, unsent, slot, job, request);
-  const requestContext = createRequestContext(request, job.connection);
   const replaced = request.ids[request.operation.replaces ?? ''];
-  const endSequence = await job.takeSequence(replaced);
-  const sent = await sendLine(requestContext, key, { guard, prior }, slot, job).finally(endSequence);
+  const sent = await job.runInSequence(replaced, () => sendLine(requestContext, key, { guard, prior }, slot, job));
   const stored = await storeLine(sent, requestContext, unsent, prior, slot, job);
   if (stored.status !== 'unsent') return stored;
   return prior.applied === 'no' ? settle(slot, job, stored) : keepPriorOutcome(prior, unsent, slot, job, request);
@@ -263,6 +262,7 @@ async function storeLine(
   const { redact } = job.context.report;
   const { attempts } = request.progress;
   const milliseconds = endedAt - (progress.sentAt ?? endedAt);
+  const heldBy = slot.memory.hasWaited() ? 'memory' : slot.turn.heldBy();
   const isComplete = !sent.failure && doc !== undefined;
   const expectations = (isComplete && job.expectations?.(rootOf(doc), milliseconds)) || [];
   const isOwnResponse = hasIdOfRequest(doc, request);
@@ -288,7 +288,7 @@ async function storeLine(
     attempts,
     milliseconds,
     endedAtMs: job.context.runtime.now(),
-    heldBy: slot.memory.hasWaited() ? 'memory' : slot.turn.heldBy(),
+    heldBy,
     expectations,
     warnings,
     facts: withPrice(sent, job.options.prices),

@@ -58,6 +58,7 @@ export async function sendBatch(
     },
   });
   const connection = await connect(checks.settings, context, authorization, true);
+  const shareMemory = createResponseBudget();
   const revisions = createRevisions(
     { warnings: checks.warnings, store },
     record,
@@ -67,8 +68,8 @@ export async function sendBatch(
   );
   const guardFor = plan.guardsOf?.(checks.run);
   const requests = { connection, scheduler, revisions, signal: linkSignal(signal).signal };
-  const job: BatchJob = { ...plan, checks, store, guardFor, ...requests, takeSequence: createSequences(), context };
-  const processLine = createLineProcess(job, record, onStoreError);
+  const job: BatchJob = { ...plan, checks, store, guardFor, ...requests, runInSequence: createSequences(), context };
+  const processLine = createLineProcess(job, record, shareMemory, onStoreError);
   const startedAt = runtime.elapsed();
   const elapsed = (): number => runtime.elapsed() - startedAt;
   const endSpinner = context.startSpinner(() =>
@@ -132,12 +133,12 @@ async function startLines(
 function createLineProcess(
   job: BatchJob,
   record: BatchRecord,
+  shareMemory: ReturnType<typeof createResponseBudget>,
   onStoreError: (error: unknown) => void,
 ): (line: InputLine) => Promise<void> {
   const { scheduler, store } = job;
   const { isOrdered } = job.options;
   const takeTurn = isOrdered ? createTurns() : undefined;
-  const shareMemory = createResponseBudget();
   return async (line) => {
     const ordered = takeTurn?.();
     const put = async (result: Uint8Array | undefined): Promise<void> => {
@@ -171,22 +172,19 @@ function createLineProcess(
   };
 }
 
-// Lets lines with the same key go one after the other, in the order of the calls; the result ends the turn.
-function createSequences(): BatchJob['takeSequence'] {
-  const last = new Map<string, Promise<void>>();
-  return async (key) => {
-    if (key === undefined) return () => {};
-    const before = last.get(key);
-    let endTurn = (): void => {};
-    const own = new Promise<void>((resolve) => {
-      endTurn = resolve;
-    });
-    last.set(key, own);
-    await before;
-    return () => {
-      if (last.get(key) === own) last.delete(key);
-      endTurn();
-    };
+// Work with the same key runs one after the other, in the order of the calls.
+function createSequences(): BatchJob['runInSequence'] {
+  const last = new Map<string, Promise<unknown>>();
+  return async (key, work) => {
+    if (key === undefined) return work();
+    const own = (last.get(key) ?? Promise.resolve()).then(work);
+    const end = own
+      .catch(() => {})
+      .finally(() => {
+        if (last.get(key) === end) last.delete(key);
+      });
+    last.set(key, end);
+    return own;
   };
 }
 

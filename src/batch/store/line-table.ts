@@ -96,7 +96,6 @@ function createPages() {
     if (pages.size >= MAX_PAGES)
       throw new Failure('safety_check', `there are results of more than ${MAX_PAGES * PAGE_LINES} lines`, {
         hint: 'name fewer files',
-        applied: 'no',
       });
     pages.set(line - (line % PAGE_LINES), createPage());
     return find(line);

@@ -125,7 +125,7 @@ function describeBatch({ operation, shard }: Checkpoint): string {
 function otherBatchFailure(first: string, other: string, reason: string): Failure {
   const message = `${first} and ${other} do not belong to the same batch: ${reason}`;
   const hint = 'merge the outputs of one batch, each shard once';
-  return new Failure('safety_check', message, { hint, applied: 'no' });
+  return new Failure('safety_check', message, { hint });
 }
 
 // Goes through the lines of an input beside the results, which come in ascending order. Without an input, every gap is missing.

@@ -97,7 +97,6 @@ const RESULT_PREFIX = '{"line":';
 export function earlierVersionFailure(place: string, reason: string): Failure {
   return new Failure('safety_check', `${place} was written by an earlier version of svc: ${reason}`, {
     hint: 'finish that batch with the version that began it, or start again with another file for -o',
-    applied: 'no',
   });
 }
 

@@ -187,7 +187,6 @@ function createRowJoin(
         else if (digest !== undefined && found.digest !== digest)
           throw new Failure('safety_check', `row ${line} of ${path} is not the row that was sent as line ${line}`, {
             hint: 'name the table as --rows sent it, with the same cells in the same order',
-            applied: 'no',
           });
         text += isWanted ? `${found.raw}${delimiter}` : `${found.raw}${emptyCells}\n`;
       }

@@ -166,7 +166,7 @@ function findPriorLine(
   if (known !== undefined && known !== digest) {
     const message = `line ${line} changed while the batch was running; its result is in ${displayPath}`;
     const hint = 'restore the line, or resume with --accept-changes';
-    throw new Failure('safety_check', message, { hint, applied: 'no' });
+    throw new Failure('safety_check', message, { hint });
   }
   const entry = result?.digest === digest ? result : undefined;
   const sentAtMs = sent?.timestampMs ?? (isJournalLost && !result ? 0 : undefined);
@@ -215,7 +215,7 @@ export async function openPriorResults(
       const acceptHint = 'use the same flags and profile, choose another file with -o, or resume with --accept-changes';
       const hint = otherBatch === undefined ? acceptHint : 'choose another file with -o';
       const message = `${displayPath} belongs to another batch: ${otherBatch ?? differences}`;
-      throw new Failure('safety_check', message, { hint, applied: 'no' });
+      throw new Failure('safety_check', message, { hint });
     }
     // Any line without a result may have been sent. A run creates its journal before its output, and records each line before it
     // has a result.
@@ -263,16 +263,13 @@ export async function lockOutput(
 async function rejectUnusableFiles({ path, displayPath }: OutputPath, isResumed: boolean): Promise<void> {
   const found = await stat(path).catch(() => undefined);
   if (found?.isDirectory())
-    throw new Failure('local_file', `cannot write ${displayPath}: it is a directory`, {
-      hint: 'name a file',
-      applied: 'no',
-    });
+    throw new Failure('local_file', `cannot write ${displayPath}: it is a directory`, { hint: 'name a file' });
   rejectDirectoryName(displayPath);
   if (found?.isFile() && found.nlink > 1)
     throw new Failure(
       'safety_check',
       `${displayPath} has ${found.nlink} names (hard links), so another batch could use it`,
-      { hint: 'choose another file with -o', applied: 'no' },
+      { hint: 'choose another file with -o' },
     );
   for (const suffix of isResumed ? [] : ['', '.journal'])
     if (await pathExists(path + suffix))
@@ -335,5 +332,5 @@ export function requireSameInput(
   const parts = Object.entries(lines).flatMap(([kind, text]) => (text === '' ? [] : [`${kind} lines: ${text}`]));
   if (parts.length === 0) return;
   const message = `${label} is not the input that ${results} was made from: ${parts.join('; ')}`;
-  throw new Failure('safety_check', message, { hint, applied: 'no' });
+  throw new Failure('safety_check', message, { hint });
 }
