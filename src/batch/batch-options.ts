@@ -159,6 +159,6 @@ function perSecond(text: string, defaultUnit: 's' | 'm'): number | undefined {
 }
 
 /** A file that a batch writes, with the shard in the place of `{shard}`: `3-of-10`. */
-export function fillShard<Path extends string | undefined>(path: Path, { index, count }: Shard): string | Path {
-  return path === undefined ? path : path.replaceAll('{shard}', `${index}-of-${count}`);
+export function fillShard(path: string | undefined, { index, count }: Shard): string | undefined {
+  return path?.replaceAll('{shard}', `${index}-of-${count}`);
 }

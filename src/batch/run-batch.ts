@@ -54,23 +54,18 @@ export async function runBatch(
   const { runtime } = context;
   if (runtime.isDetached?.()) context.ignoreHangup();
   const settings = await resolveSettings(operation, given, context);
-  const { timeoutMs } = settings;
   const options = readBatchOptions(args, given, settings, runtime.env);
-  const filter = await openResultFilter(given, context, () => timeoutMs ?? Number.POSITIVE_INFINITY);
-  const files = {
-    output: fillShard(given.output, options.shard),
-    junit: fillShard(given.junit, options.shard),
-    summary: fillShard(given.summary, options.shard),
-  };
-  const { output, junit, summary } = files;
-  const bodyFlags = readBodyFlags(operation, given);
-  const names = { operation, args, given: bodyFlags, options: given };
+  const filter = await openResultFilter(given, context, () => settings.timeoutMs ?? Number.POSITIVE_INFINITY);
+  const [output, junit, summary] = [given.output, given.junit, given.summary].map((path) =>
+    fillShard(path, options.shard),
+  );
+  const names = { operation, args, given: readBodyFlags(operation, given), options: given };
   stdinClaim(names);
   await rejectReplacedInputs(names, { '-o': output, '--junit': junit, '--summary': summary }, runtime.cwd);
-  const conversation = givenText(bodyFlags, 'conversation');
-  const request = { ...names, settings, batchOptions: options, filter, splitInput, output };
-  await withRunReport(files, conversation, `svc ${operation.command.join(' ')}`, context, (runReport) =>
-    runSteps({ ...request, runReport }, context),
+  const conversation = givenText(names.given, 'conversation');
+  const title = `svc ${operation.command.join(' ')}`;
+  await withRunReport({ output, junit, summary }, conversation, title, context, (runReport) =>
+    runSteps({ ...names, settings, batchOptions: options, filter, splitInput, output, runReport }, context),
   );
 }
 

@@ -129,13 +129,10 @@ export async function writeIndex(path: string, label: string, onProgress: (bytes
     const replacement = await openReplacement(indexPath, indexLabel);
     await commitOrAbandon(replacement, async () => {
       await replacement.write(`${HEAD_START}${size}}`.padEnd(ROW_BYTES - 1).concat('\n'));
-      for (let at = 0; at < rows.length; at += ROWS_PER_WRITE)
-        await replacement.write(
-          rows
-            .slice(at, at + ROWS_PER_WRITE)
-            .map(formatRow)
-            .join(''),
-        );
+      for (let at = 0; at < rows.length; at += ROWS_PER_WRITE) {
+        const part = rows.slice(at, at + ROWS_PER_WRITE);
+        await replacement.write(part.map(formatRow).join(''));
+      }
     });
     const feeds = (rows.at(-1)?.line ?? 1) - 1;
     const isTorn = size > 0 && (await readAt(file, size - 1, 1))[0] !== LINE_FEED;
