@@ -53,7 +53,7 @@ export function readBatchOptions(
   if (args.length > 0 && options.rows === undefined)
     throw usageFailure(
       `--batch takes bodies from a file, not from the argument ${JSON.stringify(args[0])}`,
-      'remove the argument',
+      'remove the argument; write the output as -o out.jsonl, and run it for each input',
     );
   if (previewFormat === 'curl')
     throw usageFailure(

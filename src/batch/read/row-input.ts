@@ -129,12 +129,19 @@ function readHeader(cells: readonly string[], path: string, columns: ReadonlyMap
     if (!names.includes(column))
       throw usageFailure(
         `${label} names the column ${JSON.stringify(column)}, which ${path} does not have`,
-        `${filterHint(column)}its columns are ${quoteNames(names)}`,
+        `${filterHint(column)}${columnsHint(names)}`,
       );
     if (names.indexOf(column) !== names.lastIndexOf(column))
       throw usageFailure(`${path} has two columns ${JSON.stringify(column)}`, 'rename one of them');
   }
   return names;
+}
+
+// A single column that holds a delimiter was split at another one.
+function columnsHint(names: readonly string[]): string {
+  const [, found = ''] = (names.length === 1 && /([,;\t|])/.exec(names[0] ?? '')) || [];
+  const write = `; write --delimiter ${found === '\t' ? 'tab' : `'${found}'`}`;
+  return `its columns are ${quoteNames(names)}${found === '' ? '' : write}`;
 }
 
 function quoteNames(names: readonly string[]): string {
