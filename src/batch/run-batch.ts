@@ -176,7 +176,7 @@ async function selectLines(
   const part = isPart ? await openPart(label, file, options, prior?.part) : undefined;
   // Nothing is read twice that need not be.
   if (sample) await keepInput();
-  const input = part?.input ?? whole;
+  const input = part?.openInput(false) ?? whole;
   const sampledLines = sample && (await chooseSample(input, sample, shard));
   return { plan: { ...plan, input, options: { ...options, sampledLines } }, part };
 }
@@ -270,7 +270,7 @@ async function compareWithPrior(
   await input.keep(dirname(path), signal);
   const hint = 'restore the input, choose another file with -o, or send the changed lines with --accept-changes';
   const differences = await compareInput(
-    part?.comparedInput ?? input,
+    part?.openInput(true) ?? input,
     options,
     table,
     displayPath,

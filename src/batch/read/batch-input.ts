@@ -65,7 +65,7 @@ export async function* rejectJsonArray(
   return undefined;
 }
 
-export interface InputLimits {
+interface InputLimits {
   /** For the first bytes of a FIFO. */
   readonly firstByteMs?: number | undefined;
   /** For a pipe or device that is copied, from its opening to its end. */
@@ -80,14 +80,10 @@ export async function openBatchInput(
   split: LineSplitter,
   limits: InputLimits = {},
 ): Promise<BatchInput> {
-  const copy = (label: string, source: Readable, directory: string, signal: AbortSignal): Promise<FileHandle> =>
-    copyInput(
-      label,
-      source,
-      directory,
-      limitInputTime(label, signal, runtime, createDeadline(limits.totalMs, runtime)),
-      limits,
-    );
+  const copy: InputSource['copy'] = (label, source, directory, signal) => {
+    const limit = limitInputTime(label, signal, runtime, createDeadline(limits.totalMs, runtime));
+    return copyInput(label, source, directory, limit.signal, limits.maxSpoolBytes).finally(limit.cancel);
+  };
   if (displayPath === '-') return createInput('stdin', undefined, async () => runtime.stdin, split, { copy });
   const path = resolve(runtime.cwd, displayPath);
   const totalBytes = await withFileFailure(`read ${displayPath}`, async () => {
@@ -110,8 +106,8 @@ async function copyInput(
   label: string,
   source: Readable,
   directory: string,
-  { signal, cancel }: ReturnType<typeof limitInputTime>,
-  { maxSpoolBytes }: InputLimits,
+  signal: AbortSignal,
+  maxSpoolBytes: number | undefined,
 ): Promise<FileHandle> {
   let handle: FileHandle | undefined;
   try {
@@ -123,8 +119,6 @@ async function copyInput(
     await handle?.close();
     signal.throwIfAborted();
     throw fileFailure(`copy ${label} to compare it with earlier runs`, error);
-  } finally {
-    cancel();
   }
 }
 

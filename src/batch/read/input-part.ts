@@ -47,10 +47,8 @@ export function isPartRecord(part: PartRecord): boolean {
 
 export interface InputPart {
   readonly record: PartRecord;
-  /** Its lines. Throws Failure `safety_check` at a block that changed, before a line of it. */
-  readonly input: BatchInput;
-  /** The same, but a block that changed is reported by `requireUnchanged`. */
-  readonly comparedInput: BatchInput;
+  /** Its lines. Throws Failure `safety_check` at a block that changed, before a line of it; if deferred, `requireUnchanged` does. */
+  readonly openInput: (isDeferred: boolean) => BatchInput;
   /** Throws Failure `safety_check` for a part that is no longer the one of the journal, as far as it was read. */
   readonly requireUnchanged: () => void;
 }
@@ -98,7 +96,7 @@ export async function openPart(
       line !== record.line || (prior !== undefined && (await isCutAtBounds(file, prior, isLast, fileSize)));
     const isAfterFeed = first === 0 || (await readAt(file, first - 1, 1))[0] === LINE_FEED;
     const layout = { ...record, rows, digests, isLast, isAfterFeed };
-    const createPartInput = (isDeferred: boolean): BatchInput => {
+    const openInput = (isDeferred: boolean): BatchInput => {
       const splitPart: LineSplitter = (chunks) => split(chunks, { number: record.line, offset: first });
       const openStream = async (): Promise<Readable> =>
         Readable.from(readPart(path, layout, blocks.kept, onMismatch(isDeferred)), { highWaterMark: 1 });
@@ -106,8 +104,7 @@ export async function openPart(
     };
     return {
       record,
-      input: createPartInput(false),
-      comparedInput: createPartInput(true),
+      openInput,
       requireUnchanged: () => {
         if (isMoved) throw changedPartFailure(label, record, 'lines before it or at its bounds', 'restore the input');
         const hint = 'restore the input, or send the changed lines with --accept-changes';
