@@ -1,10 +1,11 @@
+import { readFileSync } from 'node:fs';
 import { allCommands } from '../src/cli/all-commands.ts';
 import { usageTerm } from '../src/cli/command-tree.ts';
 import type { HelpSection } from '../src/cli/docs/help-page.ts';
 import { commandSections, exampleLine, introduction } from '../src/cli/docs/help-text.ts';
 import { environmentVariables, helpTopics } from '../src/cli/docs/help-topics.ts';
-import type { Command } from '../src/command.ts';
-import { exitCodes } from '../src/errors.ts';
+import { type Command, runsChild } from '../src/command.ts';
+import { childExitCodes, exitCodes } from '../src/errors.ts';
 import { version } from '../src/version.ts';
 
 /** The manual pages, by file name: `svc.1`, and one for each command, such as `svc-chat.1`. */
@@ -66,7 +67,7 @@ function synopsis({ argument, flags }: Command): string[] {
 function head(name: string, summary: string): string[] {
   return [
     '.\\" Generated from the definitions by npm run generate.',
-    `.TH ${escapeText(name.toUpperCase())} 1 "" "svc ${version}" "svc manual"`,
+    `.TH ${escapeText(name.toUpperCase())} 1 "${released}" "svc ${version}" "svc manual"`,
     '.nh',
     '.ad l',
     '.SH NAME',
@@ -74,8 +75,17 @@ function head(name: string, summary: string): string[] {
   ];
 }
 
+// The date of the release, so that a page does not change by being generated again.
+const released = readFileSync(new URL('../CHANGELOG.md', import.meta.url), 'utf8')
+  .split('\n')
+  .find((line) => line.startsWith(`## ${version} (`))
+  ?.slice(-11, -1);
+
 function section(title: string, lines: readonly string[]): string[] {
-  return [`.SH ${title}`, ...lines];
+  // A heading begins a paragraph by itself.
+  return [`.SH ${title}`, ...lines].filter(
+    (line, at, all) => line !== '.PP' || !(all[at - 1]?.startsWith('.SH') || (all[at + 1] ?? '.SH').startsWith('.S')),
+  );
 }
 
 function helpSection({ heading, paragraphs = [], entries = [], code: lines = [] }: HelpSection): string[] {
@@ -109,17 +119,11 @@ function exitCodesOf({ name, operation }: Command): readonly string[] {
   return [...localCodes, ownCodes[name] ?? '', ...signalCodes];
 }
 
-// Such a command takes another program after --.
-function runsChild({ argument }: Command): boolean {
-  return argument?.usage?.startsWith('-- ') === true;
-}
-
 function childExitStatus({ flags }: Command): string[] {
   return section('EXIT STATUS', [
     escapeText('svc exits with the exit code of the command, or ends by its signal. If the command did not run:'),
     ...tagParagraph('\\fB2\\fR', 'The command line is invalid.'),
-    ...tagParagraph('\\fB126\\fR', 'The command cannot be executed.'),
-    ...tagParagraph('\\fB127\\fR', 'The command was not found.'),
+    ...Object.values(childExitCodes).flatMap(({ code, meaning }) => tagParagraph(`\\fB${code}\\fR`, `${meaning}.`)),
     ...(flags.some((flag) => flag.name === 'require')
       ? [
           '.PP',

@@ -142,7 +142,7 @@ const PROBE_WINDOW_MS = 60_000;
 /**
  * Requests the schema of one feedback payload of the last minute, which changes nothing and costs nothing, and returns the
  * status of the response. `settings` are those of the operation. Throws the Failure of anything but a valid response, without
- * retries and within 30 s, or within the time limit of the settings if that is less.
+ * retries unless they are set, and within 30 s, or within the time limit of the settings if that is less.
  */
 export async function probeFeedbackSchema(
   projectId: string,
@@ -153,7 +153,8 @@ export async function probeFeedbackSchema(
   const [start, end] = [now - PROBE_WINDOW_MS, now].map((time) => new Date(time).toISOString());
   const body = writeJson({ project_id: projectId, start, end, sample_limit: 1 });
   const timeoutMs = Math.min(settings.timeoutMs ?? MAX_PROBE_TIMEOUT_MS, MAX_PROBE_TIMEOUT_MS);
-  const { status } = await sendJson(body, { ...settings, timeoutMs, maxRetries: 0 }, context);
+  const maxRetries = settings.areRetriesDefault ? 0 : settings.maxRetries;
+  const { status } = await sendJson(body, { ...settings, timeoutMs, maxRetries }, context);
   return status ?? null;
 }
 

@@ -17,6 +17,12 @@ describe('the manual pages', () => {
     );
   });
 
+  it.each(manPages)('$file has the date of the release and no empty paragraph', ({ file }) => {
+    const page = readFileSync(join(docs, file), 'utf8');
+    expect(page, 'date the heading of the version in CHANGELOG.md').toMatch(/^\.TH \S+ 1 "\d{4}-\d\d-\d\d" /m);
+    expect(page).not.toMatch(/^\.PP\n\.S[HS]|^\.S[HS].*\n\.PP/m);
+  });
+
   it.skipIf(!hasMan).each(manPages)('man shows $file without warnings', ({ file }) => {
     const args = ['--warnings=all', '--local-file', '--encoding=UTF-8', join(docs, file)];
     const { status, stdout, stderr } = spawnSync('man', args, {

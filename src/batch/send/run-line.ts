@@ -32,8 +32,7 @@ import {
 import type { RunReport } from '../../reports/run-report.ts';
 import type { BatchOptions } from '../batch-options.ts';
 import { type LineChecks, prepareLine } from '../check/prepare-line.ts';
-import type { BatchInput } from '../read/batch-input.ts';
-import type { LineSelection } from '../read/selected-lines.ts';
+import type { BatchInput, LineSelection } from '../read/batch-input.ts';
 import type { IndexedResult, SentLine } from '../store/line-table.ts';
 import { type Checkpoint, formatResult, type LineAttempt } from '../store/result-line.ts';
 import { canSendLine, type PriorLine, type ResultStore } from '../store/result-store.ts';
@@ -63,8 +62,8 @@ export interface BatchJob extends BatchPlan {
   readonly scheduler: Scheduler;
   readonly revisions: Revisions;
   readonly signal: ExchangeSignal;
-  /** Waits for the lines that replace the same record. */
-  readonly takeSequence: (key: string | undefined) => Promise<() => void>;
+  /** Waits for the lines before it that replace the same record. */
+  readonly runInSequence: <T>(key: string | undefined, work: () => Promise<T>) => Promise<T>;
   readonly context: Context;
 }
 
@@ -118,15 +117,14 @@ export async function runLine(line: InputLine, slot: LineSlot, job: BatchJob): P
     await store.recordChanged(key.line, digest);
     return storeUnsent(request, unsent, slot, job);
   }
+  const requestContext = createRequestContext(request, job.connection);
   const guard = job.guardFor?.(key.line, request.draft, prior.applied === 'unknown');
   const known = prior.applied === 'unknown' ? await guard?.knownResponse() : undefined;
   if (known) return settle(slot, job, { ...UNSENT, ...classifyLine(0) }, formatResult(unsent, null, known));
   if (isStopped || !canSendLine(prior, request.effect, job.options.canRetryUnknown))
     return keepPriorOutcome(prior, unsent, slot, job, request);
-  const requestContext = createRequestContext(request, job.connection);
   const replaced = request.ids[request.operation.replaces ?? ''];
-  const endSequence = await job.takeSequence(replaced);
-  const sent = await sendLine(requestContext, key, { guard, prior }, slot, job).finally(endSequence);
+  const sent = await job.runInSequence(replaced, () => sendLine(requestContext, key, { guard, prior }, slot, job));
   const stored = await storeLine(sent, requestContext, unsent, prior, slot, job);
   if (stored.status !== 'unsent') return stored;
   return prior.applied === 'no' ? settle(slot, job, stored) : keepPriorOutcome(prior, unsent, slot, job, request);
@@ -260,6 +258,7 @@ async function storeLine(
   const { redact } = job.context.report;
   const { attempts } = request.progress;
   const milliseconds = endedAt - (progress.sentAt ?? endedAt);
+  const heldBy = slot.memory.hasWaited() ? 'memory' : slot.turn.heldBy();
   const isComplete = !sent.failure && doc !== undefined;
   const expectations = (isComplete && job.expectations?.(rootOf(doc), milliseconds)) || [];
   const isOwnResponse = hasIdOfRequest(doc, request);
@@ -285,7 +284,7 @@ async function storeLine(
     attempts,
     milliseconds,
     endedAtMs: job.context.runtime.now(),
-    heldBy: slot.memory.hasWaited() ? 'memory' : slot.turn.heldBy(),
+    heldBy,
     expectations,
     warnings,
     facts: withPrice(sent, job.options.prices),
