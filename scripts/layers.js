@@ -19,7 +19,7 @@ const layers = {
   },
   network: { files: ['http/transport.ts'], after: ['run', 'request'] },
   stream: {
-    files: ['client/stream-chunks.ts', 'results/show-stream.ts', 'client/status-failure.ts'],
+    files: ['client/stream-chunks.ts', 'client/status-failure.ts'],
     after: ['run', 'request'],
   },
   local: { files: ['local-service/open-local-service.ts'], after: ['run', 'request'] },

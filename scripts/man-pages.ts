@@ -4,8 +4,8 @@ import { usageTerm } from '../src/cli/command-tree.ts';
 import type { HelpSection } from '../src/cli/docs/help-page.ts';
 import { commandSections, exampleLine, introduction } from '../src/cli/docs/help-text.ts';
 import { environmentVariables, helpTopics } from '../src/cli/docs/help-topics.ts';
-import type { Command } from '../src/command.ts';
-import { exitCodes } from '../src/errors.ts';
+import { type Command, runsChild } from '../src/command.ts';
+import { childExitCodes, exitCodes } from '../src/errors.ts';
 import { version } from '../src/version.ts';
 
 /** The manual pages, by file name: `svc.1`, and one for each command, such as `svc-chat.1`. */
@@ -119,17 +119,11 @@ function exitCodesOf({ name, operation }: Command): readonly string[] {
   return [...localCodes, ownCodes[name] ?? '', ...signalCodes];
 }
 
-// Such a command takes another program after --.
-function runsChild({ argument }: Command): boolean {
-  return argument?.usage?.startsWith('-- ') === true;
-}
-
 function childExitStatus({ flags }: Command): string[] {
   return section('EXIT STATUS', [
     escapeText('svc exits with the exit code of the command, or ends by its signal. If the command did not run:'),
     ...tagParagraph('\\fB2\\fR', 'The command line is invalid.'),
-    ...tagParagraph('\\fB126\\fR', 'The command cannot be executed.'),
-    ...tagParagraph('\\fB127\\fR', 'The command was not found.'),
+    ...Object.values(childExitCodes).flatMap(({ code, meaning }) => tagParagraph(`\\fB${code}\\fR`, `${meaning}.`)),
     ...(flags.some((flag) => flag.name === 'require')
       ? [
           '.PP',

@@ -52,3 +52,8 @@ export type CommandEnd = Promise<ProcessEnd | undefined> | Promise<void>;
 
 /** Runs a command. Throws Failure unless it succeeds. */
 export type RunCommand<O = object> = (invocation: Invocation<O>, context: Context) => CommandEnd;
+
+/** Whether the command takes another program after --, with whose exit code it ends. */
+export function runsChild({ argument }: Command): boolean {
+  return argument?.usage?.startsWith('-- ') === true;
+}

@@ -49,6 +49,12 @@ export const exitCodes = {
   terminated: exitCode(143, 'terminated (SIGTERM)', AS_UNKNOWN),
 } as const;
 
+/** With which a command ends that runs another one, if it could not be run: the codes of a shell. */
+export const childExitCodes = {
+  notExecutable: exitCode(126, 'the command cannot be executed', FIX_INPUT),
+  notFound: exitCode(127, 'the command was not found', FIX_INPUT),
+} as const;
+
 function exitCode(code: number, meaning: string, retry: string) {
   return { code, meaning, retry };
 }

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { commandsIn } from './cli/all-commands.ts';
 import { checkArgumentEncoding } from './cli/argument-encoding.ts';
 import { runCommandLine } from './cli/command-tree.ts';
+import { lineWarnings } from './cli/line-warnings.ts';
 import { prepareCommandLine } from './cli/prepare-command-line.ts';
 import type { CommandEnd, ProcessEnd } from './command.ts';
 import { environmentCredentials, secretVariables } from './config/credentials/environment-credentials.ts';
@@ -73,7 +74,8 @@ export async function main(given: Runtime): Promise<ProcessEnd> {
     await runCommandLine(line, runtime.cwd, async ({ command, args, readOptions }) => {
       if (!isJson && errorFormat !== 'text') throw invalidValueFailure('SVC_ERROR_FORMAT', errorFormat, 'text or json');
       report = createReporter(stderr, { isJson, isQuiet, isVerbose, secrets });
-      if (encodingWarning) await report.note(`warning: ${encodingWarning}`);
+      for (const warning of [...(encodingWarning ? [encodingWarning] : []), ...lineWarnings(line, runtime)])
+        await report.note(`warning: ${warning}`);
       // Ids and journals have no times before 1970.
       if (runtime.now() < 0)
         throw usageFailure('the clock of this machine is set before 1970', 'set it, and run again');

@@ -53,7 +53,7 @@ export function readBatchOptions(
   if (args.length > 0 && options.rows === undefined)
     throw usageFailure(
       `--batch takes bodies from a file, not from the argument ${JSON.stringify(args[0])}`,
-      'remove the argument',
+      'remove the argument; write the output as -o out.jsonl, and run it for each input',
     );
   if (previewFormat === 'curl')
     throw usageFailure(
@@ -159,6 +159,6 @@ function perSecond(text: string, defaultUnit: 's' | 'm'): number | undefined {
 }
 
 /** A file that a batch writes, with the shard in the place of `{shard}`: `3-of-10`. */
-export function fillShard<Path extends string | undefined>(path: Path, { index, count }: Shard): string | Path {
-  return path === undefined ? path : path.replaceAll('{shard}', `${index}-of-${count}`);
+export function fillShard(path: string | undefined, { index, count }: Shard): string | undefined {
+  return path?.replaceAll('{shard}', `${index}-of-${count}`);
 }

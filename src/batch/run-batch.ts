@@ -28,9 +28,8 @@ import type { RequestOptions } from './batch-flags.ts';
 import { type BatchOptions, fillShard, readBatchOptions } from './batch-options.ts';
 import { reportBatch } from './batch-summary.ts';
 import { createLineChecks, prepareLine, readLineDefaults } from './check/prepare-line.ts';
-import { type LineSplitter, lineSplitter, openBatchInput } from './read/batch-input.ts';
+import { chooseSample, type LineSplitter, lineSplitter, openBatchInput, selectedLines } from './read/batch-input.ts';
 import { type InputPart, openPart } from './read/input-part.ts';
-import { chooseSample, selectedLines } from './read/selected-lines.ts';
 import type { BatchPlan } from './send/run-line.ts';
 import { type BatchEnd, sendBatch } from './send/run-lines.ts';
 import { createBatchIdentity } from './store/batch-journal.ts';
@@ -55,23 +54,18 @@ export async function runBatch(
   const { runtime } = context;
   if (runtime.isDetached?.()) context.ignoreHangup();
   const settings = await resolveSettings(operation, given, context);
-  const { timeoutMs } = settings;
   const options = readBatchOptions(args, given, settings, runtime.env);
-  const filter = await openResultFilter(given, context, () => timeoutMs ?? Number.POSITIVE_INFINITY);
-  const files = {
-    output: fillShard(given.output, options.shard),
-    junit: fillShard(given.junit, options.shard),
-    summary: fillShard(given.summary, options.shard),
-  };
-  const { output, junit, summary } = files;
-  const bodyFlags = readBodyFlags(operation, given);
-  const names = { operation, args, given: bodyFlags, options: given };
+  const filter = await openResultFilter(given, context, () => settings.timeoutMs ?? Number.POSITIVE_INFINITY);
+  const [output, junit, summary] = [given.output, given.junit, given.summary].map((path) =>
+    fillShard(path, options.shard),
+  );
+  const names = { operation, args, given: readBodyFlags(operation, given), options: given };
   stdinClaim(names);
   await rejectReplacedInputs(names, { '-o': output, '--junit': junit, '--summary': summary }, runtime.cwd);
-  const conversation = givenText(bodyFlags, 'conversation');
-  const request = { ...names, settings, batchOptions: options, filter, splitInput, output };
-  await withRunReport(files, conversation, `svc ${operation.command.join(' ')}`, context, (runReport) =>
-    runSteps({ ...request, runReport }, context),
+  const conversation = givenText(names.given, 'conversation');
+  const title = `svc ${operation.command.join(' ')}`;
+  await withRunReport({ output, junit, summary }, conversation, title, context, (runReport) =>
+    runSteps({ ...names, settings, batchOptions: options, filter, splitInput, output, runReport }, context),
   );
 }
 
@@ -184,7 +178,7 @@ async function selectLines(
   if (part?.warning) await report.warn(part.warning);
   // Nothing is read twice that need not be.
   if (sample) await keepInput();
-  const input = part?.input ?? whole;
+  const input = part?.openInput(false) ?? whole;
   const sampledLines = sample && (await chooseSample(input, sample, shard));
   return { plan: { ...plan, input, options: { ...options, sampledLines } }, part };
 }
@@ -247,7 +241,6 @@ async function findOutputFile(
   if (isStdout && runtime.isStdoutClosed())
     throw new Failure('local_file', 'stdout is closed or discarded, so nobody could read the results', {
       hint: 'write them to a file with -o',
-      applied: 'no',
     });
   const path = isStdout ? undefined : resolve(runtime.cwd, output);
   if (path !== undefined && (await isReplaceable(path))) {
@@ -271,7 +264,7 @@ async function compareWithPrior(
   part: InputPart | undefined,
   { table, path, displayPath }: PriorResults,
   { report, signal }: Context,
-): Promise<Pick<InputDifferences, 'changedLines' | 'removedLines'>> {
+): Promise<InputDifferences> {
   if (table.lastLine() === 0) {
     part?.requireUnchanged();
     return { changedLines: [], removedLines: new Set() };
@@ -279,7 +272,7 @@ async function compareWithPrior(
   await input.keep(dirname(path), signal);
   const hint = 'restore the input, choose another file with -o, or send the changed lines with --accept-changes';
   const differences = await compareInput(
-    part?.comparedInput ?? input,
+    part?.openInput(true) ?? input,
     options,
     table,
     displayPath,

@@ -9,6 +9,7 @@ import type { FlagValue } from '../flag.ts';
 import {
   firstStringMember,
   formatJsonPath,
+  getMember,
   type JsonPath,
   kindOf,
   nodeAtPath,
@@ -25,7 +26,7 @@ import { type BodyFlags, givenText, givenTexts } from './body-flags.ts';
 import { type MessageInput, messageEdits, parseMessageFlag } from './chat/chat-edits.ts';
 import { type Draft, type Edit, setDraftFields, setDraftPaths, type ValueOrigin } from './draft.ts';
 import { type BodyInputs, fileReference } from './input-reader.ts';
-import { decodeLine, isIssue, parseJsonSource } from './json-source.ts';
+import { decodeLine, isIssue, parseJsonSource, placeInSource } from './json-source.ts';
 
 // A longer sample hides the message.
 const MAX_SAMPLE_CHARS = 200;
@@ -258,15 +259,23 @@ async function readJsonArgument(word: string, label: string, path: string, { rea
     file === undefined
       ? parseJsonSource(label, word)
       : parseJsonSource(file === '-' ? 'stdin' : file, await read(file));
-  if (!isIssue(source)) return source;
+  if (!isIssue(source)) {
+    const isWhole = shape.type === 'list' && getMember(rootOf(source.doc), path) !== undefined;
+    if (!isWhole || file === undefined) return source;
+    const message = `must be an array, not an object; for a whole body, write -f ${shellWord(file)}`;
+    return { path, at: placeInSource(source), message };
+  }
   const isFileName = /^[\w./~-]+\.\w+$/.test(word);
   const [, name, value = ''] = /^([\w.]+):?=(.+)$/s.exec(word) ?? [];
   const isJson = !isIssue(parseJsonSource(label, value));
   const [full, smallest] = [writeJson(sampleValue(shape)), writeJson(minimalValue(shape))];
   const sample = full.length > MAX_SAMPLE_CHARS ? smallest : full;
-  const example = name
-    ? `; to set ${name} alone, write --set ${shellWord(`${path}.${name}${isJson ? ':=' : '='}${value}`)}`
-    : `; write JSON, such as ${label} ${shellWord(sample)}, or ${label} @file.json`;
-  const hint = isFileName ? `; to read a file, write @${word}` : file === undefined ? example : '';
+  const example =
+    file !== undefined
+      ? `; the file must hold JSON, such as ${sample}`
+      : name
+        ? `; to set ${name} alone, write --set ${shellWord(`${path}.${name}${isJson ? ':=' : '='}${value}`)}`
+        : `; write JSON, such as ${label} ${shellWord(sample)}, or ${label} @file.json`;
+  const hint = isFileName ? `; to read a file, write @${word}` : example;
   return { ...source, path, message: source.message + hint };
 }

@@ -1,6 +1,6 @@
 import { getMember, itemsOf, kindOf, rootOf, stringOf } from '../json/json-node.ts';
 import { tryParseJson } from '../json/parse-json.ts';
-import { type BodyFlags, givenTexts } from './body-flags.ts';
+import { type BodyFlags, givenText, givenTexts } from './body-flags.ts';
 import type { Draft } from './draft.ts';
 
 const TYPOGRAPHIC_EDGE = /^["'\s]*[\u2018-\u201f\u00ab\u00bb\u00a0]|[\u201c-\u201f\u00ab\u00bb\u00a0]$/;
@@ -16,7 +16,18 @@ export function likelyMistakes(args: readonly string[], given: BodyFlags): strin
       return `--${name} ${text} is one text; for several, write ${values.map((value) => `--${name} ${value}`).join(' ')}`;
     }),
   );
+  const files = ['system', 'developer', 'prefill'].map((name) => ({
+    name,
+    file: /^@([\w./~-]+\.\w+)$/.exec(givenText(given, name) ?? '')?.[1],
+  }));
+  const model = givenText(given, 'model');
   return [
+    ...(model === '' || (model !== undefined && /\s/.test(model))
+      ? [`--model ${JSON.stringify(model)} is sent as it is; is a variable unset, or its value missing?`]
+      : []),
+    ...files.flatMap(({ name, file }) =>
+      file ? [`--${name} @${file} is sent as text; for the text of the file, write --${name} "$(cat ${file})"`] : [],
+    ),
     ...(edge === undefined
       ? []
       : [`${JSON.stringify(edge)} begins or ends with a typographic quote or a no-break space, which is sent`]),

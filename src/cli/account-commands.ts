@@ -1,6 +1,13 @@
 import type { Command } from '../command.ts';
 import { credentialFlags, yesFlag } from '../commands/command-flags.ts';
-import { type Setting, type StoredOptions, settingFlag, settings } from '../config/settings.ts';
+import {
+  probeFlags,
+  type ServiceOptions,
+  type Setting,
+  type StoredOptions,
+  settingFlag,
+  settings,
+} from '../config/settings.ts';
 import { type FlagList, joinFlags, withDefault } from '../flag.ts';
 import { command, defineCommands } from './shared-flags.ts';
 
@@ -14,6 +21,11 @@ function loginSettingFlags(): FlagList<
 > {
   const names = ['base_url', 'trace_base_url', 'chat_base_url', 'train_base_url', 'username'] as const;
   return names.map((name) => ({ ...settingFlag(name), group: 'Common' }));
+}
+
+// How to connect for the request that verifies a password.
+function verificationFlags(): FlagList<Omit<ServiceOptions, 'profile' | 'baseUrl' | 'tokenEnv' | 'local'>> {
+  return probeFlags().filter(({ name }) => !['profile', 'base-url', 'token-env', 'local'].includes(name));
 }
 
 function projectFlag(): FlagList<Pick<StoredOptions, 'projectId'>> {
@@ -32,8 +44,9 @@ export const accountCommands: readonly Command[] = defineCommands('Credentials a
   'auth login': command({
     summary: 'Store credentials in a profile',
     about:
-      'Prompts for credentials on a terminal, or reads them from stdin or a file; secrets are never accepted as arguments. svc verifies a password with feedback schema if it knows a project, and does not store a password that the service rejects. It does not verify a token: that would cost money or change data. A server on loopback needs no login, and --no-token records that another one needs no credentials; an empty answer to a prompt never replaces stored credentials. Credentials are sent only to the current base URLs of the profile.',
-    flags: () => joinFlags(selectedProfileFlag(), loginSettingFlags(), credentialFlags, projectFlag()),
+      'Prompts for credentials on a terminal, or reads them from stdin or a file; secrets are never accepted as arguments. svc verifies a password with feedback schema if it knows a project, and does not store a password that the service rejects; the flags under Connection are those of that request (svc profile set stores such settings). It does not verify a token: that would cost money or change data. A server on loopback needs no login, and --no-token records that another one needs no credentials; an empty answer to a prompt never replaces stored credentials. Credentials are sent only to the current base URLs of the profile.',
+    flags: () =>
+      joinFlags(selectedProfileFlag(), loginSettingFlags(), credentialFlags, projectFlag(), verificationFlags()),
     hides: [],
     examples: {
       'auth login --base-url https://api.example.com --token-file token.txt': 'Store a token from a file',

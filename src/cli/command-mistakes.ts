@@ -1,17 +1,16 @@
 import type { Command } from '../command.ts';
-import { type Setting, settingFlagName, settings } from '../config/settings.ts';
 import { type Failure, invalidValueFailure, usageFailure } from '../errors.ts';
 import { closestMatches, joinWithOr } from '../fields/closest-match.ts';
-import { type Fields, flagName } from '../fields/field.ts';
+import { flagName } from '../fields/field.ts';
 import { type Flag, flagForms, takesValue } from '../flag.ts';
-import { flagTarget } from '../operations/operation.ts';
 import { createArgumentRedactor, REDACTED, redactUserInfo } from '../output/redaction.ts';
 import { shellWord } from '../output/shell-quote.ts';
 import { allCommands, commandsIn } from './all-commands.ts';
 import { usageTerm } from './command-tree.ts';
-import { otherToolsHint, verbs } from './other-tools.ts';
+import { isToolName, otherToolsHint, toolOf, verbs } from './other-tools.ts';
 import { type LineToken, type PreparedCommandLine, prepareCommandLine, takesNextWord } from './prepare-command-line.ts';
 import { sharedFlags } from './shared-flags.ts';
+import { argumentForm, isNamed, synonymHint, unknownFlagHint } from './unknown-flag.ts';
 
 /** The failure of a line that commander rejects with this code. Never repeats the value of an unknown flag: it may be a secret. */
 export function explainMistake(code: string, line: PreparedCommandLine): Failure {
@@ -91,22 +90,57 @@ export function unknownCommand(words: readonly string[], next = '', detail = '')
   const named = siblings.filter((one) => verbs[one]?.split(' ').includes(word));
   const near = named.length > 0 ? named : closestMatches(word, siblings);
   const nested = group.length > 0 ? [] : allCommands.filter(({ words: path }) => path.length > 1);
-  const nearNested = closestMatches(
-    words[0] ?? '',
+  const [nearNested = word] = closestMatches(
+    word,
     nested.flatMap(({ words: path }) => path.at(-1) ?? []),
   );
-  const inGroups = nested.filter(({ words: path }) => [words[0], nearNested[0]].includes(path.at(-1)));
+  const inGroups = nested.filter(({ words: path }) => [word, nearNested].includes(path.at(-1) ?? ''));
   const meant = [...near.map((one) => `${name} ${one}`), ...inGroups.map((one) => `svc ${one.name}`)]
     .slice(0, 3)
     .map(withArgument);
   const otherwise =
-    group.length > 0 ? `write one of: ${siblings.map((word) => `${name} ${word}`).join(', ')}` : `run: ${name} --help`;
-  const known = otherToolsHint([...words, next].join(' ')) ?? otherToolsHint(words.join(' '));
-  const prompt = group.length === 0 && /\s/.test(word) ? `write: svc chat ${shellWord(word)}` : otherwise;
+    group.length > 0 ? `write one of: ${siblings.map((one) => `${name} ${one}`).join(', ')}` : 'run: svc --help';
   return usageFailure(
     `unknown command ${JSON.stringify(words.join(' '))}${detail}`,
-    known ? synonymHint(known) : meant.length > 0 ? `did you mean: ${meant.join(', or ')}` : prompt,
+    knownWord(words, next) ??
+      (meant.length > 0 ? `did you mean: ${meant.join(', or ')}` : (unlistedWord(word, group) ?? otherwise)),
   );
+}
+
+// What the words mean in another tool; the name of a tool may come first.
+function knownWord(words: readonly string[], next: string): string | undefined {
+  const all = words.join(' ');
+  if (isToolName(all)) {
+    const meant = commandsIn([next]).length > 0 ? `svc ${next}` : (otherToolsHint(next) ?? 'svc --help');
+    return `leave out ${JSON.stringify(all)}: ${meant}`;
+  }
+  const spellings = [`${all} ${next}`, all, all.toLowerCase(), `${all}s`, all.replace(/s$/, '')];
+  const known = spellings.flatMap((one) => otherToolsHint(one) ?? [])[0];
+  if (known) return synonymHint(known);
+  const tool = words.length === 1 ? toolOf(all) : undefined;
+  return tool && `svc has nothing like ${all} of ${tool}; run: svc --help`;
+}
+
+// What a word is that no tool has for a command: a file, the path or the URL of an operation, a prompt.
+function unlistedWord(word: string, group: readonly string[]): string | undefined {
+  const ofShape =
+    /^[\w.-]+$/.test(word) && otherToolsHint([...group, isFileName(word) ? '<file>' : '<name>'].join(' '));
+  if (ofShape) return synonymHint(ofShape);
+  if (group.length > 0) return undefined;
+  if (/\s/.test(word)) return `write: svc chat ${shellWord(word)}`;
+  const [, origin, path = ''] = /^(https?:\/\/[^/?#]+)?(.*)$/i.exec(word) ?? [];
+  const steps = path.split(/[^\w-]+/).filter((step) => !/^(?:v\d+|create|)$/.test(step));
+  const [first = ''] = steps;
+  const served = allCommands.find(({ operation }) => steps.length > 0 && operation?.path.includes(steps.join('/')));
+  if (origin) return `did you mean: svc ${served?.name ?? 'chat'} --base-url ${redactUserInfo(origin)}`;
+  if (served) return `did you mean: svc ${served.name}`;
+  if (first === word) return undefined;
+  const known = commandsIn([first]).length > 0 ? `svc ${first}` : otherToolsHint(first);
+  return known && synonymHint(known);
+}
+
+function isFileName(word: string): boolean {
+  return /\.(?:jsonl?|ndjson|ya?ml|csv|tsv)$/i.test(word);
 }
 
 // A command with the argument that it needs.
@@ -126,65 +160,6 @@ function unknownFlag(command: Command, tokens: readonly LineToken[]): Failure {
   if ((mistake && isUnused(mistake)) || form === '--help')
     return usageFailure(`${form} takes no value`, `write ${form}`);
   return usageFailure(`unknown flag "${form}" for svc ${name}`, unknownFlagHint(form, command));
-}
-
-// What an unknown flag may have been: a default, a word of another tool, a setting, a misspelling, or a flag of another command.
-function unknownFlagHint(form: string, { name, flags, operation }: Command): string {
-  const forms = flags.filter(({ isHidden }) => !isHidden).flatMap(flagForms);
-  const off = `--no-${form.slice(2)}`;
-  for (const word of [`${name} ${form}`, form]) {
-    if (word === form && forms.includes(off)) return `leave it out: it is the default, which ${off} turns off`;
-    const known = otherToolsHint(word);
-    const hint = known && synonymHint(known, flags);
-    if (hint) return hint;
-  }
-  const stored = settings.find((one: Setting) => one.isStored && one.flag && form === `--${settingFlagName(one)}`);
-  const isUsed =
-    stored && (!('isProject' in stored) || (operation && Object.hasOwn(flagTarget(operation).fields, stored.name)));
-  const variable = stored && 'variable' in stored ? `set ${stored.variable}, or ` : '';
-  if (isUsed) return `${variable}run: svc profile set <name> ${form} ...`;
-  const isLong = /^-\w[\w-]+$/.test(form) && forms.includes(`-${form}`);
-  const isSynonym = otherToolsHint(form) !== undefined;
-  const near = isLong
-    ? [`-${form}`]
-    : form.startsWith('--') && !isSynonym
-      ? closestMatches(form, forms).slice(0, 2)
-      : [];
-  const nested = operation && nestedPath(flagTarget(operation).fields, form);
-  if (nested) return `did you mean --set ${nested}:=<json>?`;
-  if (near.length > 0) return `did you mean ${joinWithOr(near)}?`;
-  return `${ownersHint(form)}run: svc ${name} --help`;
-}
-
-// The commands that have the flag, unless it means something else in each.
-function ownersHint(form: string): string {
-  const owners = allCommands.filter((one) => one.listedFlags.some((flag) => isNamed(flag, form)));
-  const named = owners.slice(0, 2).map((one) => `svc ${one.name}`);
-  return named.length > 0 && form !== '--all' ? `${form} is a flag of ${named.join(' and ')}; ` : '';
-}
-
-function isNamed(flag: Flag, form: string): boolean {
-  return form === `-${flag.short}` || flagForms(flag).includes(form);
-}
-
-// The path of a field inside of another one: `--learning-rate` is experimental_config.learning_rate.
-function nestedPath(fields: Fields, form: string): string | undefined {
-  const inner = form.slice(2).replaceAll('-', '_');
-  const outer = Object.entries(fields).find(
-    ([, field]) => field.type === 'object' && field.fields && Object.hasOwn(field.fields, inner),
-  );
-  return outer && `${outer[0]}.${inner}`;
-}
-
-// A command, a flag that the command has, or a sentence; undefined for a flag that it lacks.
-function synonymHint(text: string, flags?: readonly Flag[]): string | undefined {
-  if (/^svc --/.test(text) || allCommands.some(({ words: [first] }) => text.startsWith(`svc ${first}`)))
-    return `did you mean: ${text}`;
-  const [form = ''] = text.split(' ');
-  if (!form.startsWith('-') || !flags) return text;
-  const flag = flags.find((one) => flagForms(one).includes(form));
-  if (!flag || flag.isHidden) return undefined;
-  return `did you mean ${text === form && takesValue(flag) ? `${form} ${flag.value}` : text}?`;
 }
 
 /** The failure of a flag without the value that it needs, with its form. */
@@ -207,9 +182,8 @@ function invalidChoice(tokens: readonly LineToken[]): Failure {
 }
 
 function missingArgument({ name, argument }: Command): Failure {
-  const term = argument ? usageTerm(argument) : '';
-  const form = argument?.choices ? `<${argument.choices.join('|')}>` : term;
-  return usageFailure(`svc ${name} needs ${term}`, `write: svc ${name} ${form}`);
+  if (!argument) return usageFailure(`svc ${name} needs an argument`, `run: svc ${name} --help`);
+  return usageFailure(`svc ${name} needs ${usageTerm(argument)}`, `write: svc ${name} ${argumentForm(argument)}`);
 }
 
 function conflictingFlags(tokens: readonly LineToken[]): Failure {
@@ -247,29 +221,45 @@ function tooManyArguments(command: Command, line: PreparedCommandLine): Failure 
     if (setting && token === extra) return [{ value: text, flag: setting, form: '', start: `--${setting.name}` }];
     if (!isOperand(token) || token === kept) return [token];
     const [, assigned = '', value = ''] = /^([\w-]+):?=(.*)$/s.exec(text) ?? [];
+    const isFieldList = line.tokens[line.tokens.indexOf(token) - 1]?.form === '--json';
     const names = [
       flagName(assigned),
+      ...(isFieldList ? ['jq'] : []),
       ...(assigned ? ['set'] : wordShapes.flatMap(([shape, flagOfShape]) => (shape.test(text) ? [flagOfShape] : []))),
     ];
     const flag = names.flatMap((one) => flags.find((own) => own.name === one && takesValue(own)) ?? [])[0];
+    // `svc doctor probe`.
+    const bare = flags.find((own) => !takesValue(own) && own.name === flagName(text));
+    if (!flag && bare && !used.has(bare)) return [{ flag: bare, form: `--${bare.name}`, start: `--${bare.name}` }];
     if (!flag || (used.has(flag) && flag.takes !== 'values')) return [];
     used.add(flag);
-    const given = flag.name === flagName(assigned) ? value : text.replace(operation?.path ?? '', '');
+    const given = flag.name === flagName(assigned) ? value : flagValueOf(flag, text.replace(operation?.path ?? '', ''));
     const start = flag.short ? `-${flag.short}` : `--${flag.name}`;
     return [{ value: given, flag, form: `--${flag.name}`, start }];
   });
+  if (kept && argument?.isFile && isFileName(word))
+    return usageFailure(`svc ${name} takes one file`, `run it for each file: svc ${name} ${shellWord(word)}`);
   const literal = argument && !kept ? line.literal?.slice(0, 1) : undefined;
   const { literal: _, ...rest } = line;
   return usageFailure(
     `svc ${name} does not take ${shown}`,
     name === 'auth login'
-      ? 'write --token-stdin, or --username <name> --password-stdin'
+      ? `write ${/^https?:\/\//i.test(word) ? '--base-url <url>, ' : ''}--token-stdin, or --username <name> --password-stdin`
       : correctedLineHint({ ...rest, tokens, ...(literal && { literal }) }),
   );
 }
 
+// `id,model` after --json are fields, and of 127.0.0.1:8080 a flag takes the port or a URL.
+function flagValueOf({ name }: Flag, text: string): string {
+  if (name === 'jq') return `.[] | {${text}}`;
+  if (name === 'port') return text.replace(/^.*:/, '');
+  return name === 'base-url' && !text.includes('://') ? `http://${text}` : text;
+}
+
 // The flags that words of these shapes are likely meant for.
 const wordShapes: readonly (readonly [shape: RegExp, flag: string])[] = [
+  [/^:?[\w.-]*:\d{2,5}$/, 'port'],
+  [/^[\w.-]+:\d{2,5}$/, 'base-url'],
   [/^https?:\/\//i, 'base-url'],
   [/^\d{2,5}$/, 'port'],
   [/^\d{1,4}$/, 'limit'],

@@ -80,7 +80,7 @@ export function prepareCommandLine(
       const flags = command?.flags ?? leading;
       const parts = readFlags(word, flags);
       const last = rewriteBoolean(parts.at(-1) ?? {});
-      mistake ??= findMistake(last, next, flags, command);
+      mistake ??= joinedMistake(word, last, flags) ?? findMistake(last, next, flags, command);
       isNamed ||= !command && !last.flag;
       prepared.push(...rewriteWord(word, last));
       if (takesNextWord(last) && next !== undefined) {
@@ -148,6 +148,28 @@ function rewriteWord(word: string, { flag, form = '', value, start = '' }: LineT
   return [...(before === '' ? [] : [`-${before}`]), `${form}=${value}`];
 }
 
+// `-sS` and `-fsSL` of curl.
+const CURL_GROUP = /^-f?s(?=.*[SLoO])[fgikLSv]{0,4}[oO]?$/;
+
+// A short flag with a value in the same word that was meant as something else: `-sS`, `-model gpt`, `"-m gpt hi"`.
+function joinedMistake(
+  word: string,
+  { flag, form = '', value }: LineToken,
+  flags: readonly Flag[],
+): Failure | undefined {
+  if (!flag || !value || word.startsWith('--') || /^-\w=/.test(word)) return undefined;
+  const read = `${word} is read as ${form} ${JSON.stringify(value)}`;
+  if (CURL_GROUP.test(word))
+    return usageFailure(read, 'write -q, which prints errors only; svc exits with a code for each kind of failure');
+  const long = flags.find(({ name }) => word.split('=')[0] === `-${name}`);
+  if (long) return usageFailure(read, `write -${word.split('=')[0]}; for the value, ${form}=${value}`);
+  if (!/^\s/.test(value) || flag.name === 'system') return undefined;
+  return usageFailure(
+    `${JSON.stringify(word)} is one argument: ${form} with the value ${JSON.stringify(value)}`,
+    'remove the quotes around flags',
+  );
+}
+
 function findMistake(
   token: LineToken,
   next: string | undefined,
@@ -161,7 +183,10 @@ function findMistake(
       return usageFailure(`${start} needs a value, but the next word is --`, `if it is the value, write ${form}=--`);
     const name = /^--(?:no-)?([^=]+)/.exec(next ?? '')?.[1];
     if (name !== 'help' && !flags.some((one) => one.name === name || next === `-${one.short}`)) return undefined;
-    return usageFailure(`${start} needs a value, but ${next} is a flag`, `if it is the value, write ${form}=${next}`);
+    return usageFailure(
+      `${start} needs a value, but ${next} is a flag`,
+      `write ${form} ${flag.value}; if it is the value, write ${form}=${next}`,
+    );
   }
   if (flag.takes !== 'boolean') return undefined;
   if (value === undefined) return booleanValueFailure(form, flag, next, command);

@@ -12,7 +12,7 @@ import {
   specFlags,
   yesFlag,
 } from '../commands/command-flags.ts';
-import { type ConnectionOptions, serviceFlags } from '../config/settings.ts';
+import { probeFlags, serviceFlags } from '../config/settings.ts';
 import { type FlagList, flagGroup, joinFlags } from '../flag.ts';
 import { allOperations } from '../operations/all-operations.ts';
 import { filterForms, type ResultOptions } from '../output/output-format.ts';
@@ -137,7 +137,7 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
   'batch status': command({
     summary: 'Show how far each shard of a batch came',
     about:
-      'Reads outputs and journals, also while they are written, and prints a row per shard: state (running, stopped, died or complete), lines that are done, failed, unknown (sent, without a result so far) and unsent, the process that runs it, and the time of its last progress. Unsent lines are known for parts of a file.',
+      'Reads outputs and journals, also while they are written, and prints a row per shard: state (running, stopped, died or complete), lines that are done, failed, unknown (sent, without a result so far) and unsent, the process that runs it, and the time of its last progress. Unsent lines, and so whether a batch is complete, are known for parts of a file; a whole file that nobody sends is stopped, and svc batch merge --input names what is missing.',
     argument: { name: 'files', summary: 'Output files, or directories of them', isRepeatable: true, isFile: true },
     result: 'rows',
     examples: { 'batch status .': 'Show the shards in this directory' },
@@ -181,7 +181,7 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
     summary: 'Show the settings in effect and test the connection',
     about:
       'Shows the settings in effect with their sources and the files that svc uses, and connects to each base URL (TCP and TLS). Only --probe calls an operation and runs a credential command. Secrets are redacted. Exits with 0 if there are no errors, otherwise with the first of: 12 (a file is unusable), 2 (a setting is invalid, or there is no base URL), 13 (insecure), 4 (no credentials), 5 to 9 or 11 (the probe failed), 7 (could not connect).',
-    flags: () => joinFlags(connectFlags(), doctorFlags),
+    flags: () => joinFlags(probeFlags(), doctorFlags),
     result: 'report',
     hides: [],
     examples: {
@@ -238,9 +238,4 @@ function helpFlags(): FlagList<HelpOptions> {
     ...filterForms({ conflicts: ['skill'] }),
     '--skill': 'Print a skill file for agents',
   }).slice();
-}
-
-// How to connect to a service, of the flags of all requests.
-function connectFlags(): FlagList<ConnectionOptions> {
-  return serviceFlags().filter(({ name }) => !['header', 'timeout', 'retries', 'allow-http'].includes(name));
 }

@@ -1,5 +1,5 @@
 import type { Draft } from '../body/draft.ts';
-import type { Failure } from '../errors.ts';
+import type { Failure, RequestOutcome } from '../errors.ts';
 import {
   type ExchangeSignal,
   type HttpHeaders,
@@ -104,6 +104,8 @@ export interface SendHooks {
   readonly turn?: AttemptTurn | undefined;
   /** Called before the first byte is sent, and again after a turn waited. An error that it throws keeps the request from being sent. */
   readonly onSend?: (() => Promise<void>) | undefined;
+  /** Called with what is known about the request after the last attempt; of a stream, when it begins. */
+  readonly onOutcome?: ((outcome: RequestOutcome) => Promise<void>) | undefined;
   /** Called after an attempt that was not applied, when the request waits for a turn again. */
   readonly onWait?: (() => Promise<void>) | undefined;
   /** Called when an attempt starts, with a function that describes its progress; the result is called when it ends. */
@@ -122,4 +124,6 @@ export interface AttemptTurn {
   readonly canRetry: (failure: Failure) => boolean;
   /** True for a failure after which the request waits for a turn again, as if it had not been sent. */
   readonly canWait: (failure: Failure) => boolean;
+  /** The failure of the request: one that waited in vain was not sent. */
+  readonly toOutcome: (failure: Failure) => Failure;
 }

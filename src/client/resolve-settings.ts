@@ -40,6 +40,7 @@ export interface Settings {
   readonly timeoutMs: number | undefined;
   readonly isTimeoutDefault: boolean;
   readonly maxRetries: number;
+  readonly areRetriesDefault: boolean;
   /** Statuses with which the service refuses a request without running it. */
   readonly overloadStatuses: readonly number[];
   readonly isExact: boolean;
@@ -117,6 +118,7 @@ export async function resolveSettings(
     timeoutMs,
     isTimeoutDefault: timeout === undefined,
     maxRetries,
+    areRetriesDefault: retries === undefined,
     overloadStatuses: overload ? parseServerStatuses(overload.label, overload.text) : [],
     isExact,
     isStrict: options.strict === true,

@@ -6,17 +6,20 @@ import type { HttpRequest, Send } from '../http/message.ts';
 import { peekBody } from '../http/size-limits.ts';
 import { createDeadline, type Deadline, watchExchange } from '../http/time-limits.ts';
 import { firstStringMember, rootOf } from '../json/json-node.ts';
+import { writeJson } from '../json/write-json.ts';
 import { formatSeconds, formatTransfer } from '../output/transfer-text.ts';
 import type { Runtime } from '../runtime.ts';
 import { type Authorization, connect } from './connection.ts';
 import { factsWithoutResponse, failureFromBodyError, failureFromError } from './exchange-failure.ts';
 import type { JobGuard } from './job-guard.ts';
-import { mergeChunks, type ReadOutcome, readOutcome } from './read-outcome.ts';
 import {
-  type Exchange,
+  type FoldStream,
   foreignIdWarnings,
   isEventStream,
+  mergeChunks,
+  type ReadOutcome,
   type ReceivedResponse,
+  readOutcome,
   readResponse,
 } from './read-response.ts';
 import {
@@ -30,8 +33,13 @@ import type { Settings } from './resolve-settings.ts';
 import type { ResponseMemory } from './response-memory.ts';
 import { withRetries } from './retry.ts';
 
-/** The one way to send: a request with retries (docs/internals/contract.md, section 7). Never throws. */
-export async function send(context: RequestContext, hooks: SendHooks, runtime: Runtime): Promise<Exchange> {
+/** The one way to send: a request with retries, and its response read to its end (docs/internals/contract.md, section 7). */
+export async function send(
+  context: RequestContext,
+  hooks: SendHooks,
+  runtime: Runtime,
+  fold: FoldStream = mergeChunks(context, hooks.memory),
+): Promise<SentRequest> {
   const { destination, authorization, headers, body, progress } = context;
   const { transport, timeoutMs } = context.connection;
   const { signal, turn } = hooks;
@@ -72,10 +80,16 @@ export async function send(context: RequestContext, hooks: SendHooks, runtime: R
     }
   };
   const remainingMs = (): number => deadline?.remainingMs() ?? Number.POSITIVE_INFINITY;
-  const attempts = withRetries(attempt, context, remainingMs, hooks, runtime);
-  const end = await attempts.catch(toFailure);
-  const sent = end instanceof Failure ? { received: undefined, failure: end } : { received: end, failure: undefined };
-  return { ...sent, outcome: outcomeOf(end, context), strayData: Promise.race(strayData) };
+  const end = await withRetries(attempt, context, remainingMs, hooks, runtime).catch(toFailure);
+  await hooks.onOutcome?.(outcomeOf(end, context));
+  const received = end instanceof Failure && turn ? turn.toOutcome(end) : end;
+  const read = await readOutcome(received, context, runtime, fold);
+  return { ...read, strayData: Promise.race(strayData) };
+}
+
+export interface SentRequest extends ReadOutcome {
+  /** Settles when the response to an attempt turns out to be perhaps for another request, also after its end. */
+  readonly strayData: Promise<void>;
 }
 
 function outcomeOf(end: ReceivedResponse | Failure, context: RequestContext): RequestOutcome {
@@ -107,10 +121,9 @@ export async function sendAlone(
   const deadline = createDeadline(settings.timeoutMs, runtime);
   const connection = await connect(settings, context, authorization);
   const requestContext = createRequestContext(request, connection);
+  const { onSend, recordOutcome: onOutcome } = guard ?? {};
   try {
-    const exchange = await send(requestContext, { signal, deadline, onSend: guard?.onSend, memory }, runtime);
-    await guard?.recordOutcome(exchange.outcome);
-    return await readOutcome(exchange, requestContext, runtime, mergeChunks(requestContext, memory));
+    return await send(requestContext, { signal, deadline, onSend, onOutcome, memory }, runtime);
   } finally {
     await connection.transport.close();
   }
@@ -121,6 +134,28 @@ export async function sendJson(body: string, settings: Settings, context: Contex
   const outcome = await sendAlone(prepareRequest(settings, createDraft(body)), settings, context, { authorization });
   if (outcome.failure) throw outcome.failure;
   return outcome;
+}
+
+const MAX_PROBE_TIMEOUT_MS = 30_000;
+const PROBE_WINDOW_MS = 60_000;
+
+/**
+ * Requests the schema of one feedback payload of the last minute, which changes nothing and costs nothing, and returns the
+ * status of the response. `settings` are those of the operation. Throws the Failure of anything but a valid response, without
+ * retries unless they are set, and within 30 s, or within the time limit of the settings if that is less.
+ */
+export async function probeFeedbackSchema(
+  projectId: string,
+  settings: Settings,
+  context: Context,
+): Promise<number | null> {
+  const now = context.runtime.now();
+  const [start, end] = [now - PROBE_WINDOW_MS, now].map((time) => new Date(time).toISOString());
+  const body = writeJson({ project_id: projectId, start, end, sample_limit: 1 });
+  const timeoutMs = Math.min(settings.timeoutMs ?? MAX_PROBE_TIMEOUT_MS, MAX_PROBE_TIMEOUT_MS);
+  const maxRetries = settings.areRetriesDefault ? 0 : settings.maxRetries;
+  const { status } = await sendJson(body, { ...settings, timeoutMs, maxRetries }, context);
+  return status ?? null;
 }
 
 /** Sends a request once. Throws the Failure of the attempt; a response that breaks the interface is an outcome with a failure in it. */

@@ -17,24 +17,14 @@ import { judgeErrorCode, judgeResponse, type ResultEvidence } from './verdict.ts
 /** The failure of a response whose status is not 2xx, with what the service says about it. `now` is in milliseconds since 1970. */
 export async function failureFromStatus(response: HttpResponse, context: RequestContext, now: number) {
   const { status, statusText, headers } = response;
-  const { operation, destination, effect, connection } = context;
-  const { url, isLocal, proxy } = destination;
+  const { operation, destination } = context;
+  const { url, proxy } = destination;
   const waitMs = retryAfterMs(headers, now);
   const body = await collectBodyStart(response.body, MAX_ERROR_BYTES);
   const serviceError = parseServiceError(body);
-  const {
-    code = 'refused',
-    applied,
-    isProvenRefusal,
-  } = judgeResponse(
-    { status, headers, error: serviceError, isPage: htmlTitle(body) !== undefined },
-    {
-      effect,
-      deletesFirst: operation.replaces !== undefined && !isLocal,
-      hasProxy: proxy !== undefined,
-      overloadStatuses: connection.overloadStatuses,
-    },
-  );
+  const isPage = htmlTitle(body) !== undefined;
+  const verdict = judgeResponse({ status, headers, root: serviceError.root, isPage }, context);
+  const { code = 'refused', applied, isProvenRefusal } = verdict;
   const location = status >= 300 && status < 400 ? getHeader(headers, 'location') : undefined;
   const statusLine = `${status} ${statusText}`.trim();
   const isProxyResponse = code === 'unreachable' || getHeader(headers, 'x-squid-error') !== undefined;
@@ -47,7 +37,8 @@ export async function failureFromStatus(response: HttpResponse, context: Request
   const isUnknown = applied === 'unknown' && code !== 'refused';
   const suffix = isUnknown ? mayBeApplied('; the request', context) : '';
   const issues = locateIssues(serviceError, context);
-  const detail = location ? undefined : withoutStatus(serviceError.message, statusText, statusLine);
+  const isOwnText = location !== undefined || code === 'unreachable';
+  const detail = isOwnText ? undefined : withoutStatus(serviceError.message, statusText, statusLine);
   // Web servers say so in words of their own: "The plain HTTP request was sent to HTTPS port".
   const isTlsPort =
     status === 400 && url.protocol === 'http:' && /\b(HTTPS|SSL|TLS)\b/i.test(serviceError.message ?? '');
@@ -63,7 +54,7 @@ export async function failureFromStatus(response: HttpResponse, context: Request
     {
       ...responseFacts(context, applied, serviceError),
       // Nothing reached the service.
-      ...(code === 'unreachable' ? { phase: 'nothing', reason: summary } : {}),
+      ...(code === 'unreachable' ? { phase: 'nothing', bytesSent: 0, reason: summary } : {}),
       summary,
       retryAfterMs: waitMs,
       isProvenRefusal,
@@ -183,7 +174,8 @@ export function statusHint(facts: StatusFacts, context: RequestContext): string 
   const { profile, url } = destination;
   const { fields } = flagTarget(operation);
   if (code === 'unreachable') return PROXY_HINT;
-  if (serviceCode === COMPLETE_MODE_CODE && status === 400) return completeModeHint(context);
+  if (serviceCode === COMPLETE_MODE_CODE && status === 400 && operation.continuesTrace)
+    return completeModeHint(context);
   if (operation.replaces && code === 'refused' && applied === 'unknown')
     return 'the old record may be deleted: correct the body and run it again with the same ids';
   if (operation.replaces && (status === 400 || status === 422))

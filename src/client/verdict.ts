@@ -1,8 +1,8 @@
 import type { AppliedState, Effect, FailureCode } from '../errors.ts';
-import { getHeader, type HttpHeaders } from '../http/message.ts';
+import { getHeader, type HttpHeaders, type HttpResponse } from '../http/message.ts';
 import { hasRetryAfter } from '../http/retry-after.ts';
 import { firstStringMember, getMember, itemsAt, type JsonNode, kindOf, membersOf, rawText } from '../json/json-node.ts';
-import type { ServiceError } from './service-error.ts';
+import type { RequestContext } from './request.ts';
 
 /** What a response says about the request. */
 export interface Verdict {
@@ -12,20 +12,10 @@ export interface Verdict {
   readonly isProvenRefusal?: true;
 }
 
-interface ReceivedError {
-  readonly status: number;
-  readonly headers: HttpHeaders;
-  readonly error: Pick<ServiceError, 'message' | 'root'>;
+interface ReceivedError extends Pick<HttpResponse, 'status' | 'headers'> {
+  /** The JSON of the error. */
+  readonly root: JsonNode | undefined;
   readonly isPage: boolean;
-}
-
-interface JudgedRequest {
-  readonly effect: Effect;
-  /** The server deletes the record before its last checks. */
-  readonly deletesFirst: boolean;
-  readonly hasProxy: boolean;
-  /** Statuses with which the service never runs a request, by the owner of the profile. */
-  readonly overloadStatuses: readonly number[];
 }
 
 /** A refusal that the response proves: status, effect, header and error must all be those of the row. */
@@ -80,16 +70,18 @@ const RATE_LIMITED: Verdict = { code: 'rate_limited', applied: 'no' };
 const PROVEN_REFUSAL: Verdict = { ...RATE_LIMITED, isProvenRefusal: true };
 
 /** Judges a response that is not 2xx: by the proofs in it, else by its status. */
-export function judgeResponse(received: ReceivedError, request: JudgedRequest): Verdict {
+export function judgeResponse(received: ReceivedError, context: RequestContext): Verdict {
   const { status, headers } = received;
-  const { effect, deletesFirst, hasProxy, overloadStatuses } = request;
-  if (status === 407 && hasProxy) return { code: 'unreachable', applied: 'no' };
+  const { effect, operation, destination, connection } = context;
+  if (status === 407 && destination.proxy) return { code: 'unreachable', applied: 'no' };
   if (provenRefusals.some((row) => isProven(row, received, effect))) return PROVEN_REFUSAL;
   // The router had already passed the request on, or does not say that it had not.
   const isDropped = effect === 'paid' && getHeader(headers, DROPPED_REASON) !== undefined;
   if (isDropped && (status === 429 || status === 503))
     return { code: status === 429 ? 'unknown' : 'failed', applied: 'unknown' };
-  if (effect === 'paid' && overloadStatuses.includes(status)) return PROVEN_REFUSAL;
+  if (effect === 'paid' && connection.overloadStatuses.includes(status)) return PROVEN_REFUSAL;
+  // The local service checks a replacement first.
+  const deletesFirst = operation.replaces !== undefined && !destination.isLocal;
   return deletesFirst ? judgeReplacement(received) : classifyStatus(status, hasRetryAfter(headers));
 }
 
@@ -98,7 +90,7 @@ function isProven({ statuses, effects, header, error, limit }: ProvenRefusal, re
   if (!statuses.includes(status) || !effects.includes(effect)) return false;
   if (header && !hasOnlyValues(headers, header.name, header.values)) return false;
   if (limit && !(Number(getHeader(headers, limit.name) ?? 0) <= limit.max)) return false;
-  return !error || isError(getMember(received.error.root, 'error'), error);
+  return !error || isError(getMember(received.root, 'error'), error);
 }
 
 // Of a header that is sent twice, each value counts.
@@ -122,7 +114,7 @@ function isError(node: JsonNode | undefined, { type, code, messages }: NonNullab
 const STATUSES_BEFORE_DELETION = [401, 403, 408, 413, 415, 421, 425, 429];
 const routerTexts: { readonly [status: number]: string } = { 404: 'Not Found', 405: 'Method Not Allowed' };
 
-function judgeReplacement({ status, error: { root }, isPage }: ReceivedError): Verdict {
+function judgeReplacement({ status, root, isPage }: ReceivedError): Verdict {
   const { code, applied } = classifyStatus(status, false);
   if (status < 400 || status >= 500 || STATUSES_BEFORE_DELETION.includes(status)) return { code, applied };
   const isRouter = status in routerTexts && (isPage || hasOnlyDetail(root, routerTexts[status] ?? ''));

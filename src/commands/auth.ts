@@ -1,8 +1,8 @@
 import { resolve } from 'node:path';
 import { createBodyInputs } from '../body/input-reader.ts';
 import { decodeLine } from '../body/json-source.ts';
-import { probeFeedbackSchema } from '../client/probe.ts';
 import { resolveSettings, type Settings } from '../client/resolve-settings.ts';
+import { probeFeedbackSchema } from '../client/send.ts';
 import type { RunCommand } from '../command.ts';
 import { parseBaseUrl, type ServiceHost, serviceHosts } from '../config/base-url.ts';
 import { basicAuthorization, bearerAuthorization } from '../config/credentials/credential.ts';
@@ -44,8 +44,8 @@ import type { credentialFlags } from './command-flags.ts';
 
 const MAX_SECRET_BYTES = 64 * 1024;
 
-type LoginOptions = Pick<ServiceOptions, 'profile'> &
-  Pick<StoredOptions, 'username'> &
+type LoginOptions = Omit<ServiceOptions, 'tokenEnv' | 'local'> &
+  Pick<StoredOptions, 'traceBaseUrl' | 'chatBaseUrl' | 'trainBaseUrl' | 'username' | 'projectId'> &
   OptionsOfList<typeof credentialFlags>;
 
 /** Stores credentials bound to the current origins of the profile; throws Failure `credentials` if the service rejects them. */
@@ -56,7 +56,10 @@ export const runAuthLogin: RunCommand<LoginOptions> = async ({ options }, contex
   const name = parseProfileName(
     options.profile || environmentSetting('profile', runtime.env) || current || DEFAULT_PROFILE_NAME,
   );
-  const changes = readProfileChanges(options, runtime.cwd);
+  // Other settings, such as a time limit, are those of the request that verifies a password.
+  const { baseUrl, traceBaseUrl, chatBaseUrl, trainBaseUrl, username, projectId } = options;
+  const urls = { baseUrl, traceBaseUrl, chatBaseUrl, trainBaseUrl };
+  const changes = readProfileChanges({ ...urls, username, projectId }, runtime.cwd);
   requireValues(changes, name);
   const earlier = getProfile(stored, name);
   const hosts = await askPurpose(changes, options, context);
@@ -67,7 +70,8 @@ export const runAuthLogin: RunCommand<LoginOptions> = async ({ options }, contex
   const replaced = secretKinds.filter((kind) => hasSecret(earlier, kind) && entered[originsOf[kind]]);
   if (replaced.length > 0) await report.note(`replacing the stored ${replaced.join(' and ')} of profile "${name}"`);
   if (!options.noVerify) {
-    if (entered.password !== undefined) await verifyPassword(name, replaceCredentials(changed, entered), context);
+    if (entered.password !== undefined)
+      await verifyPassword(name, replaceCredentials(changed, entered), options, context);
     if (entered.token !== undefined)
       await report.note('the token was not verified: every request that uses it costs money or changes data');
   }
@@ -272,7 +276,12 @@ function replaceCredentials(profile: Profile, credentials: Profile): Profile {
 }
 
 // With a request that changes nothing (docs/internals/contract.md, credentials). Throws Failure `credentials` if the service rejects it.
-async function verifyPassword(name: string, { credential_command, ...profile }: Profile, context: Context) {
+async function verifyPassword(
+  name: string,
+  { credential_command, ...profile }: Profile,
+  { header, timeout, retries, cacert, cert, key, allowHttp }: LoginOptions,
+  context: Context,
+) {
   const { runtime, report, signal } = context;
   const skip = (reason: string): Promise<void> => report.note(`the password was not verified: ${reason}`);
   if (schemeOrigins('basic', profile).length === 0) return skip('no base URL of the profile uses one');
@@ -285,7 +294,8 @@ async function verifyPassword(name: string, { credential_command, ...profile }: 
   const ownContext = { ...context, runtime: { ...runtime, env, credentials: [] } };
   let settings: Settings | undefined;
   try {
-    settings = await resolveSettings(feedbackSchemaOperation, {}, ownContext, selected);
+    const connection = { header, timeout, retries, cacert, cert, key, allowHttp };
+    settings = await resolveSettings(feedbackSchemaOperation, connection, ownContext, selected);
     const project = settings.defaults.project.text;
     if (!project) return await skip('no project is known; add --project-id to verify it');
     const url = settings.destination?.url;

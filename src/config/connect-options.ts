@@ -33,7 +33,10 @@ export async function readConnectOptions(
 ): Promise<ConnectOptions> {
   const { env } = context.runtime;
   if (files.key !== undefined && files.cert === undefined)
-    throw usageFailure('--key needs a certificate', 'add --cert');
+    throw usageFailure(
+      '--key needs a certificate',
+      'add --cert <file>; for a token, run: svc auth login --token-stdin, or set SVC_TOKEN',
+    );
   const named = proxyForUrl(url, env);
   const proxy = named && parseProxyUrl(named.text);
   // The value is not repeated: it may hold a password.

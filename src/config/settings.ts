@@ -181,13 +181,19 @@ const connectionForms = {
 /** The flags of all requests: where they go, and how. */
 export type ServiceOptions = OptionsOf<Extract<AnySetting, { flag: 'requests' }>> & Options<typeof connectionForms>;
 
-/** Of these, the flags that say where requests go and with which credentials. */
-export type ConnectionOptions = Omit<ServiceOptions, 'header' | 'timeout' | 'retries' | 'allowHttp'>;
-
 export function serviceFlags(): FlagList<ServiceOptions> {
   const names = settings.flatMap((setting: Setting & { readonly name: SettingName }) =>
     setting.flag === 'requests' && setting.name !== 'profile' ? [setting.name] : [],
   );
   const [local, ...others] = flagGroup('Connection', connectionForms);
   return [settingFlag('profile'), ...(local ? [local] : []), ...names.map(settingFlag), ...others];
+}
+
+/** The same for a request that checks a service: it is not repeated unless someone asks for it. */
+export function probeFlags(): FlagList<ServiceOptions> {
+  return serviceFlags().map((flag) =>
+    flag.name === 'retries'
+      ? { ...flag, ...withDefault({ summary: findSetting('retries').summary, default: '0' }) }
+      : flag,
+  );
 }

@@ -144,5 +144,6 @@ export function parseAgeStart(flag: string, text: string, now: number): string {
   const time = ageToTimestamp(text, now);
   if (time !== undefined) return time;
   const problem = /^\d+[smhdw]$/.test(text) ? 'a time before the year 0' : 'not an age';
-  throw usageFailure(`${flag}: ${JSON.stringify(text)} is ${problem}`, 'write 90s, 15m, 12h, 7d or 2w');
+  const start = flag === '--since' && /^\d{4}-\d\d/.test(text) ? `; for a time, write --start ${text}` : '';
+  throw usageFailure(`${flag}: ${JSON.stringify(text)} is ${problem}`, `write 90s, 15m, 12h, 7d or 2w${start}`);
 }

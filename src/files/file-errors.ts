@@ -4,7 +4,9 @@ import { errorMessage, Failure, type FailureFacts, FILE_LIMIT_HINT } from '../er
 /** Failure `local_file`: what cannot be done with which file (`read body.json`), and why. A Failure stays what it is. */
 export function fileFailure(action: string, error: unknown, facts: FailureFacts = {}): Failure {
   if (error instanceof Failure) return error;
-  const [, hint] = reasonsByCode[errorCode(error) ?? ''] ?? [];
+  const [, reason] = reasonsByCode[errorCode(error) ?? ''] ?? [];
+  const isList = reason === PATH_HINT && /,/.test(action);
+  const hint = isList ? `${reason}; to name several files, repeat the flag` : reason;
   return new Failure('local_file', `cannot ${action}: ${describeFileError(error)}`, { hint, ...facts });
 }
 

@@ -18,7 +18,13 @@ export function scanString(bytes: Buffer, from: number): number {
     if (at >= bytes.length) throw new JsonError('the text ends inside a string', at);
     const byte = bytes[at];
     if (byte === ascii.QUOTE) return at + 1;
-    if (byte !== ascii.BACKSLASH) throw new JsonError('a control character inside a string', at, 'write it as \\u00XX');
+    if (byte !== ascii.BACKSLASH) {
+      const isLineBreak = byte === ascii.LINE_FEED || byte === ascii.CARRIAGE_RETURN;
+      const hint = isLineBreak
+        ? 'it is a line break: write \\n, or complete the line if it was cut off'
+        : 'write it as \\u00XX';
+      throw new JsonError('a control character inside a string', at, hint);
+    }
     at += scanEscape(bytes, at);
   }
 }

@@ -84,7 +84,7 @@ export const trainOperation = {
   command: ['train'],
   summary: 'Create a reinforcement-learning training job',
   about:
-    'Trains a model on groups of trajectories, each with a reward. This operation is a preview: the service may change it. svc retries only if the service did not receive the job; if the response is lost, check whether the job exists before running the command again.',
+    'Trains a model on groups of trajectories, each with a reward; svc train lint finds those that a trainer cannot learn from, which svc train sends. This operation is a preview: the service may change it. svc retries only if the service did not receive the job; if the response is lost, check whether the job exists before running the command again.',
   path: '/v1/preview/training-jobs',
   auth: 'bearer',
   host: 'train',

@@ -282,10 +282,14 @@ function stringMerger(merging: Merging, place: Place, emptyJson: string): Merger
 function reportParts(parts: JsonNode, merging: Merging, place: Place): void {
   for (const type of unreadableParts(parts))
     if (type !== 'thinking') merging.onUnmerged(`a content part of type ${type}`);
-  for (const part of itemsOf(parts))
-    for (const { key, value } of membersOf(part))
-      if (getMember(part, 'text') && !['type', 'text', 'index'].includes(key) && !isEmpty(value))
+  for (const part of itemsOf(parts)) {
+    const isRead = getMember(part, 'text') ?? getMember(part, 'thinking');
+    for (const { key, value } of isRead ? membersOf(part) : []) {
+      if (key === 'thinking') reportParts(value, merging, memberPlace(place, key));
+      else if (!['type', 'text', 'index'].includes(key) && !isEmpty(value))
         reportLoss(merging, memberPlace(place, key), 'a value');
+    }
+  }
 }
 
 // Elements with an index are merged by it, others appended. A value that is not an array is an element, or alone itself.

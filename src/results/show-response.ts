@@ -1,5 +1,6 @@
 import type { Context } from '../context.ts';
-import type { Failure } from '../errors.ts';
+import { Failure } from '../errors.ts';
+import { formatByteSize } from '../files/byte-size.ts';
 import { LINE_FEED } from '../json/json-bytes.ts';
 import {
   firstStringMember,
@@ -14,12 +15,15 @@ import {
   rootOf,
 } from '../json/json-node.ts';
 import { pluralize } from '../json/pluralize.ts';
+import { compactJson } from '../json/write-json.ts';
 import {
   chatText,
+  choiceHeading,
   choicesByIndex,
   choiceText,
   completionChoices,
   contentText,
+  ensureFinalNewline,
   omittedContent,
   reasoningText,
   toolCalls,
@@ -29,13 +33,16 @@ import type { Operation } from '../operations/operation.ts';
 import { reasoningNames } from '../operations/reasoning-names.ts';
 import { usageOf } from '../operations/received-facts.ts';
 import type { OutputFormat } from '../output/output-format.ts';
+import type { Reporter } from '../output/reporter.ts';
 import type { Sink } from '../output/sink.ts';
-import { ignoreClosedPipe } from '../output/writer.ts';
+import { ignoreClosedPipe, type Writer } from '../output/writer.ts';
+import type { MergedText } from './chunk-merger.ts';
 import { isEmpty } from './chunk-values.ts';
+import { type FoldedStream, foldStream, MAX_STREAM_BYTES } from './fold-stream.ts';
 import type { JqFilter } from './jq-filter.ts';
-import { printResult, type StyledText } from './print-result.ts';
+import { printFiltered, printResult, type StyledText } from './print-result.ts';
 
-export type ResultText = string | readonly StyledText[];
+type ResultText = string | readonly StyledText[];
 
 export interface ResultView {
   readonly operation: Operation;
@@ -77,12 +84,12 @@ export async function showResponse(
     await context.report.warn(warning);
 }
 
-export function isChatText({ operation, format, textOf }: ResultView): boolean {
+function isChatText({ operation, format, textOf }: ResultView): boolean {
   return operation.result.as === 'chat' && format === 'text' && !textOf;
 }
 
 /** Prints a whole response in its format. If the filter fails, the response to a request that writes is printed unfiltered. */
-export async function printDocument(
+async function printDocument(
   doc: JsonDocument,
   { operation, format, filter, sink, context, textOf, isSpreadsheetSafe }: ResultView,
 ): Promise<void> {
@@ -107,7 +114,7 @@ function rowColumns({ reply, result }: Operation): string[] | undefined {
   return rows?.type === 'list' && rows.of.type === 'object' ? Object.keys(rows.of.fields ?? {}) : undefined;
 }
 
-export async function reportChatEnd(doc: JsonDocument, view: ResultView): Promise<void> {
+async function reportChatEnd(doc: JsonDocument, view: ResultView): Promise<void> {
   const { report } = view.context;
   if (view.operation.result.as !== 'chat') return;
   for (const note of completionNotes(rootOf(doc), view.requestedChoices)) await report.note(note);
@@ -198,4 +205,139 @@ function emptyNote(choice: JsonNode, completion: JsonNode): string {
   if (found !== '') return `the response has no text, but it has ${found}; --json prints it`;
   const tokens = numberMember(usageOf(completion), 'completion_tokens') ?? 0;
   return `the response has no text${tokens > 0 ? `, although it used ${tokens} ${pluralize(tokens, 'token')}` : ' and nothing else'}`;
+}
+
+interface StreamUse {
+  /** Only the output is needed, or the response too, or all of it: then a reader that closes the pipe ends only the printing. */
+  readonly need: 'output' | 'response' | 'end';
+  readonly failureOf: (doc: JsonDocument) => Promise<Failure | undefined>;
+}
+
+/**
+ * Prints a streamed chat: its text as it arrives, each chunk, or at the end the whole response as one object. If the
+ * stream is cut, or if `failureOf` finds that the response failed, the partial output is printed.
+ */
+export async function showStream(
+  chunks: AsyncIterable<JsonNode>,
+  { need, failureOf }: StreamUse,
+  view: ResultView,
+): Promise<FoldedStream> {
+  const { operation, format, filter, sink, requestedChoices, context } = view;
+  const { write } = sink.writer;
+  const livePrinter =
+    isChatText(view) && requestedChoices === 1 ? createLiveTextPrinter(sink.writer, context.report) : undefined;
+  let filterFailure: Failure | undefined;
+  const printChunk = async (chunk: JsonNode): Promise<void> => {
+    if (livePrinter) await livePrinter.print();
+    else if (format === 'jsonl' && filter)
+      await printFiltered(chunk.doc.bytes.toString(), filter, write).catch(async (error: unknown) => {
+        if (!(error instanceof Failure)) throw error;
+        // The request was paid for: the chunk is printed as it is, and the stream continues.
+        filterFailure ??= error;
+        await ignoreClosedPipe(write(`${compactJson(chunk)}\n`));
+      });
+    else if (format === 'jsonl') await write(`${compactJson(chunk)}\n`);
+  };
+  const folded = await foldStream(chunks, operation.reply, {
+    createLimitFailure: need !== 'output' || !(livePrinter || format === 'jsonl') ? limitFailure : undefined,
+    onText: livePrinter?.add,
+    onChunk: (chunk) => (need === 'end' ? ignoreClosedPipe(printChunk(chunk)) : printChunk(chunk)),
+  });
+  const { doc } = folded;
+  const failure = folded.failure ? (filterFailure ?? folded.failure) : filterFailure ? undefined : await failureOf(doc);
+  const shown = { doc, failure, warnings: format === 'jsonl' ? [] : folded.warnings };
+  if (failure) {
+    // The failure of the stream is the one to report, even if the rest of it cannot be written.
+    await showRemainder(doc, livePrinter, partialView(view)).catch(() => {});
+    return shown;
+  }
+  try {
+    if (filterFailure) throw filterFailure;
+    await ignoreClosedPipe(showRemainder(doc, livePrinter, view).then(sink.commit));
+  } catch (printError) {
+    return { ...shown, printError };
+  }
+  await reportChatEnd(doc, view);
+  return shown;
+}
+
+function limitFailure(): Failure {
+  const hint = 'use --format jsonl, or text, to print it as it arrives';
+  const message = `the stream exceeds the ${formatByteSize(MAX_STREAM_BYTES)} that svc holds`;
+  return new Failure('invalid_response', message, { hint });
+}
+
+// `textOf` may look for a part that did not arrive: the whole text is printed then.
+function partialView({ textOf, ...view }: ResultView): ResultView {
+  const partialTextOf = (doc: JsonDocument): ResultText => {
+    try {
+      return textOf?.(doc) ?? '';
+    } catch (error) {
+      if (error instanceof Failure) return chatText(rootOf(doc));
+      throw error;
+    }
+  };
+  return textOf ? { ...view, textOf: partialTextOf } : view;
+}
+
+async function showRemainder(
+  doc: JsonDocument,
+  livePrinter: LiveTextPrinter | undefined,
+  view: ResultView,
+): Promise<void> {
+  if (livePrinter) await livePrinter.end(rootOf(doc));
+  // Each chunk was a line.
+  else if (view.format !== 'jsonl') await printDocument(doc, view);
+}
+
+interface LiveTextPrinter {
+  readonly add: (text: MergedText) => void;
+  /** Prints the added texts. */
+  readonly print: () => Promise<void>;
+  /** Ends the line. What was not printed yet follows from the whole response: tool calls, and further choices. */
+  readonly end: (whole: JsonNode) => Promise<void>;
+}
+
+const MESSAGE = 'choices.message';
+
+/** A printer of the choice that arrives first, with its reasoning on stderr; a character is never split. */
+function createLiveTextPrinter(writer: Writer, report: Reporter): LiveTextPrinter {
+  const added: MergedText[] = [];
+  // The first half of a surrogate pair, kept until the second half arrives.
+  let pendingHalf = '';
+  let liveChoice: number | undefined;
+  let hasContent = false;
+  let lastText = '';
+  const write = async (text: string): Promise<void> => {
+    if (text === '') return;
+    await report.endReasoning();
+    await writer.write(text);
+    lastText = text;
+  };
+  return {
+    add: (text) => void added.push(text),
+    print: async () => {
+      liveChoice ??= added[0]?.choice;
+      const texts = added.splice(0).filter(({ choice }) => choice === liveChoice);
+      for (const { path, text } of texts) if (path === `${MESSAGE}.reasoning`) await report.reasoning(text);
+      for (const { path, text } of texts) {
+        hasContent ||= path === `${MESSAGE}.content`;
+        if (path !== `${MESSAGE}.content` && (hasContent || path !== `${MESSAGE}.audio.transcript`)) continue;
+        const whole = pendingHalf + text;
+        pendingHalf = /[\ud800-\udbff]$/.exec(whole)?.[0] ?? '';
+        await write(whole.slice(0, whole.length - pendingHalf.length));
+      }
+    },
+    end: async (whole) => {
+      await write(pendingHalf);
+      await report.endReasoning();
+      if (lastText !== '' && !lastText.endsWith('\n')) await writer.write('\n');
+      const choices = choicesByIndex(whole);
+      for (const [at, choice] of choices.entries()) {
+        if ((numberMember(choice, 'index') ?? at) === liveChoice && lastText !== '') continue;
+        const heading = choices.length > 1 ? choiceHeading(at + 1) : '';
+        await writer.write(heading + ensureFinalNewline(choiceText(getMember(choice, 'message'))));
+      }
+    },
+  };
 }

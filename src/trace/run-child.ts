@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { isatty } from 'node:tty';
 import type { ProcessEnd } from '../command.ts';
+import { childExitCodes } from '../errors.ts';
 import { describeFileError, errorCode } from '../files/file-errors.ts';
 import type { Runtime } from '../runtime.ts';
 
@@ -9,9 +10,6 @@ interface ChildResult {
   readonly end: ProcessEnd;
   readonly startError?: string;
 }
-
-const CANNOT_RUN_EXIT_CODE = 126;
-const NOT_FOUND_EXIT_CODE = 127;
 
 // Sent to svc for the command. With a terminal, Ctrl-C and Ctrl-\ reach the command directly.
 const FORWARDED_SIGNALS = ['SIGTERM', 'SIGHUP', 'SIGUSR1', 'SIGUSR2'] as const;
@@ -57,8 +55,8 @@ function hasTerminal(): boolean {
 function startFailure(error: unknown): ChildResult {
   // An empty name is an invalid argument for Node.
   return ['ENOENT', 'ERR_INVALID_ARG_VALUE'].includes(errorCode(error) ?? '')
-    ? { end: NOT_FOUND_EXIT_CODE, startError: 'command not found' }
-    : { end: CANNOT_RUN_EXIT_CODE, startError: describeFileError(error) };
+    ? { end: childExitCodes.notFound.code, startError: 'command not found' }
+    : { end: childExitCodes.notExecutable.code, startError: describeFileError(error) };
 }
 
 const POLL_INTERVAL_MS = 200;

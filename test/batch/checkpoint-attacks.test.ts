@@ -382,7 +382,7 @@ describe('a checkpoint file', () => {
     const sent = new Map(counts);
     for (const [index, path] of paths.entries()) {
       const bytes = whole[index] ?? Buffer.alloc(0);
-      for (let at = (bytes.length - 1) % 13; at < bytes.length; at += 13) {
+      for (let at = (bytes.length - 1) % 31; at < bytes.length; at += 31) {
         const flipped = Buffer.from(bytes);
         flipped[at] = (flipped[at] ?? 0) ^ (1 << (at % 8));
         writeFileSync(path, flipped);

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isEmptyLine } from '../../src/batch/read/batch-input.ts';
-import { isInShard } from '../../src/batch/read/selected-lines.ts';
+import { isEmptyLine, isInShard } from '../../src/batch/read/batch-input.ts';
 import { parseShard } from '../../src/batch/read/shard.ts';
 import { type InputLine, splitLines } from '../../src/files/split-lines.ts';
 import { formatLineRanges } from '../../src/output/transfer-text.ts';

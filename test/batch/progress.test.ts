@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { formatBatchProgress } from '../../src/batch/send/batch-progress.ts';
+import { formatBatchProgress } from '../../src/batch/send/run-lines.ts';
 import { createBatchCounts } from '../../src/reports/batch/batch-statistics.ts';
 
 const counts = (done: number, failed: number, linesRead: number, bytesRead: number, sentLines = done + failed) => ({

@@ -119,7 +119,7 @@ describe('what held a batch back is in its results and its summary', () => {
     const results = readFileSync(join(cwd, 'out.jsonl'), 'utf8').split('\n');
     const held = results.filter((line) => line.includes(`"held_by":"${name}"`));
     expect(held.length, stderr).toBeGreaterThan(0);
-    expect(stderr).toContain(`${holds[name]} (${held.length})`);
+    expect(stderr).toContain(`${holds[name]} (${held.length.toLocaleString('en')})`);
   });
 
   it('every name is tested', () => {

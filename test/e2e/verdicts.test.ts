@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -7,7 +7,7 @@ import { httpAnswer, rawServer } from '../support/raw-server.ts';
 import { listening } from '../support/secure-servers.ts';
 import { temporaryDirectory } from '../support/svc.ts';
 
-type Headers = { readonly [name: string]: string };
+type Headers = { readonly [name: string]: string | readonly string[] };
 
 interface Reply {
   readonly status: number;
@@ -29,6 +29,8 @@ const sentBodies = {
   call: '{"start":{"project_id":"a/b","id":"0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e05","trace_id":"0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e06","started_at":"2026-01-01T00:00:00Z","op_name":"x","attributes":{},"inputs":{}}}',
   replace:
     '{"feedback_id":"f","project_id":"a/b","svc_ref":"svc:///a/b/object/n:v1","feedback_type":"rating","payload":{}}',
+  keyed:
+    '{"id":"f","feedback_id":"f","project_id":"a/b","svc_ref":"svc:///a/b/object/n:v1","feedback_type":"rating","payload":{}}',
   train: JSON.stringify({
     model_id: '0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e05',
     trajectory_groups: [{ trajectories: [{ messages_and_choices: [{ role: 'user', content: 'x' }], reward: 1 }] }],
@@ -39,6 +41,7 @@ const commands = {
   schema: ['feedback', 'schema'],
   call: ['call', 'start'],
   replace: ['feedback', 'replace'],
+  keyed: ['feedback', 'replace'],
   train: ['train'],
 };
 type Sent = keyof typeof sentBodies;
@@ -47,6 +50,7 @@ const results: { readonly [sent in Sent]: string } = {
   chat: completion('done'),
   schema: '{"paths":[]}',
   call: '{"id":"0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e05","trace_id":"0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e06"}',
+  keyed: '{"id":"f","created_at":"2026-01-01T00:00:00Z","payload":{}}',
   replace: '{"id":"g","created_at":"2026-01-01T00:00:00Z","payload":{}}',
   train: '{"id":"j"}',
 };
@@ -54,8 +58,8 @@ const results: { readonly [sent in Sent]: string } = {
 const credentials = { SVC_TOKEN: 'token-1', SVC_USERNAME: 'u', SVC_PASSWORD: 'p' };
 
 function answer({ status, body = '', headers = {} }: Reply): string {
-  const lines = Object.entries({ 'Content-Type': 'application/json', ...headers }).map(
-    ([name, value]) => `${name}: ${value}\r\n`,
+  const lines = Object.entries({ 'Content-Type': 'application/json', ...headers }).flatMap(([name, values]) =>
+    [values].flat().map((value) => `${name}: ${value}\r\n`),
   );
   return httpAnswer(body, `${status} X`, lines.join(''));
 }
@@ -88,6 +92,10 @@ describe('a response proves that a request was not applied only with its status,
     ['its token backlog', { status: 503, body: vllmError(backlogText) }, 'refused with proof'],
     ['another text', { status: 503, body: vllmError('The engine is shutting down') }, 'unknown'],
     ['the text elsewhere in the message', { status: 503, body: vllmError(`Sorry. ${busyText}`) }, 'unknown'],
+    ['the text in lower case', { status: 503, body: vllmError(busyText.toLowerCase()) }, 'unknown'],
+    ['the text cut short', { status: 503, body: vllmError('The engine is currently busy') }, 'unknown'],
+    ['the backlog after another text', { status: 503, body: vllmError(`Sorry. ${backlogText}`) }, 'unknown'],
+    ['an array around it', { status: 503, body: `[${vllmError(busyText)}]` }, 'unknown'],
     ['another type', { status: 503, body: vllmError(busyText, { type: 'ServiceUnavailable' }) }, 'unknown'],
     ['another code', { status: 503, body: vllmError(busyText, { code: 500 }) }, 'unknown'],
     ['a code as text', { status: 503, body: vllmError(busyText, { code: '503' }) }, 'unknown'],
@@ -119,6 +127,16 @@ describe('a response proves that a request was not applied only with its status,
       { status: 503, headers: { ...dropped('evicted'), 'Retry-After': '0' } },
       'unknown',
     ],
+    [
+      'llm-d: a second value beside a listed one',
+      { status: 503, headers: { 'x-llm-d-request-dropped-reason': ['rejected-saturated', 'evicted'] } },
+      'unknown',
+    ],
+    [
+      'llm-d: another header with a listed value',
+      { status: 503, headers: { 'x-request-dropped-reason': 'rejected-saturated' } },
+      'unknown',
+    ],
     ['llm-d: another status', { status: 500, headers: dropped('rejected-saturated') }, 'unknown'],
     ['Envoy', { status: 503, headers: { 'x-envoy-overloaded': 'true' } }, 'refused with proof'],
     [
@@ -136,6 +154,8 @@ describe('a response proves that a request was not applied only with its status,
       { status: 503, headers: { 'x-envoy-overloaded': 'true', 'x-envoy-attempt-count': 'x' } },
       'unknown',
     ],
+    ['Envoy, in capitals', { status: 503, headers: { 'x-envoy-overloaded': 'TRUE' } }, 'unknown'],
+    ['Envoy, both', { status: 503, headers: { 'x-envoy-overloaded': ['true', 'false'] } }, 'unknown'],
     ['Envoy, false', { status: 503, headers: { 'x-envoy-overloaded': 'false' } }, 'unknown'],
     ['Envoy, another status', { status: 500, headers: { 'x-envoy-overloaded': 'true' } }, 'unknown'],
     ['a plain 503', { status: 503 }, 'unknown'],
@@ -152,7 +172,15 @@ describe('a response proves that a request was not applied only with its status,
   });
 
   it.each([
-    ['call', { status: 503, body: vllmError(busyText) }, unknown503],
+    ...(['call', 'schema', 'keyed', 'replace', 'train'] as const).flatMap((sent) => [
+      [sent, { status: 503, body: vllmError(busyText) }, unknown503] as const,
+      [sent, { status: 503, body: vllmError(backlogText) }, unknown503] as const,
+    ]),
+    ['schema', { status: 503, headers: dropped('rejected-saturated') }, unknown503],
+    ['keyed', { status: 503, headers: dropped('rejected-saturated') }, unknown503],
+    ['train', { status: 503, headers: dropped('rejected-saturated') }, unknown503],
+    ['keyed', { status: 503, headers: { 'x-envoy-overloaded': 'true' } }, rateLimited],
+    ['keyed', { status: 503, headers: { 'x-envoy-overloaded': 'true', 'x-envoy-attempt-count': '2' } }, unknown503],
     ['call', { status: 503, headers: dropped('rejected-saturated') }, unknown503],
     ['call', { status: 503, headers: { 'x-envoy-overloaded': 'true' } }, rateLimited],
     ['schema', { status: 503, headers: { 'x-envoy-overloaded': 'true' } }, rateLimited],
@@ -263,6 +291,9 @@ describe('overload_statuses of a profile', () => {
     const evicted = await send('chat', { status: 503, headers: dropped('evicted') }, ['--profile', 'work'], cwd);
     expect(evicted.error.applied).toBe('unknown');
     expect((await send('train', { status: 529 }, ['--profile', 'work'], cwd)).error.applied).toBe('unknown');
+    writeFileSync(join(cwd, '.svc.json'), '{"overload_statuses":"500"}');
+    const ofProject = await send('chat', { status: 500 }, ['--profile', 'work'], cwd);
+    expect([ofProject.code, ofProject.stderr]).toEqual([2, expect.stringContaining('overload_statuses')]);
     for (const invalid of ['429', '503,x', '600', '503 529'])
       expect((await run(['profile', 'set', 'work', '--overload-statuses', invalid], { cwd, env })).code).toBe(2);
   });
@@ -324,6 +355,13 @@ describe('a project in complete mode', () => {
     const base = /use --base-url (\S+)$/.exec(error.hint)?.[1] ?? '';
     expect(new URL(base).pathname).toBe('/v2/a/b');
     expect((await send('call', { ...reply, status: 409 })).error.hint).not.toContain('/v2/');
+    const otherCode = { ...reply, body: reply.body.replace('COMPLETE', 'complete') };
+    expect((await send('call', otherCode)).error.hint).not.toContain('/v2/');
+  });
+
+  it.each(['schema', 'replace', 'chat'] as const)('gives %s no such hint', async (sent) => {
+    const { error } = await send(sent, reply);
+    expect([error.exit_code, error.hint]).toEqual([5, expect.not.stringContaining('/v2/')]);
   });
 });
 
@@ -361,7 +399,9 @@ describe('a proxy', () => {
     expect(error).toMatchObject({
       applied: 'no',
       status: 407,
-      message: expect.stringContaining(`the proxy ${proxy} requires`),
+      phase: 'nothing',
+      bytes_sent: 0,
+      message: expect.stringMatching(`the proxy ${proxy} requires .* http://user:password@host$`),
     });
     const batch = await proxied(scheme, { status: 407 }, ['--batch', '-'], `${sentBodies.chat}\n`.repeat(30));
     expect(batch.requests).toBeLessThan(9);
@@ -377,6 +417,15 @@ describe('a proxy', () => {
       applied: 'unknown',
       message: expect.stringMatching(`^the proxy ${proxy} returned 503`),
     });
+  });
+
+  it('that svc did not use is not blamed for the same responses', async () => {
+    const login = await send('chat', { status: 407, body: 'no' });
+    expect(login.error).toMatchObject({ exit_code: 5, applied: 'no', status: 407, phase: 'all' });
+    expect(login.error.message).toMatch(/^http:\/\/127\S+ returned 407/);
+    const page = await send('chat', { status: 503, body: 'no', headers: { 'X-Squid-Error': 'ERR_CONNECT_FAIL 111' } });
+    expect(page.error).toMatchObject({ exit_code: 6, applied: 'unknown' });
+    expect(page.error.message).toMatch(/^http:\/\/127\S+ returned 503/);
   });
 
   it('that takes CONNECT and stays silent is named', async () => {

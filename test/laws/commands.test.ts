@@ -513,6 +513,8 @@ describe('help for programs', () => {
     expect(schema_version).toBe(1);
     expect(commands.map(({ command }: { command: string }) => command)).toEqual(named.map(({ name }) => `svc ${name}`));
     expect(exit_codes.map(({ code: exit }: { code: number }) => exit)).toEqual(contract.map(([exit]) => exit));
+    const child = commands.find(({ command }: { command: string }) => command === 'svc call run');
+    expect(child.exit_codes.map(({ code: exit }: { code: number }) => exit)).toEqual([126, 127]);
     const chat = commands.find(({ command }: { command: string }) => command === 'svc chat');
     expect(chat.flags).toEqual(
       expect.arrayContaining([

@@ -79,11 +79,7 @@ export function independentFold(chunks: readonly JsonObject[]): Folded {
       const others = given.filter((value) => !texts.includes(value));
       if (real.length > 0 && !real.some((value) => texts.includes(value))) return foldUnknown(others, path, isPiece);
       if (others.length > 0) lost.add(path);
-      for (const part of texts.filter(isArray).flat().filter(isObject)) {
-        const more = Object.keys(part).filter((name) => !['type', 'text'].includes(name));
-        if (part.text === undefined && part.type !== 'thinking') lost.add(`${path}.${part.type}`);
-        if (part.text !== undefined) for (const name of more) lost.add(`${path}.${name}`);
-      }
+      for (const name of lostOfParts(texts.filter(isArray).flat(), path)) lost.add(name);
       return texts
         .map((value) => (isArray(value) ? partsText(value) : isObject(value) ? JSON.stringify(value) : value))
         .join('');
@@ -248,6 +244,16 @@ function mapValues(
   map: (values: Json[], name: string) => Json,
 ): JsonObject {
   return Object.fromEntries(Object.entries(values).map(([name, inner]) => [name, map(inner, name)]));
+}
+
+// What the text and the thoughts of the content do not show.
+function lostOfParts(parts: readonly Json[], path: string): string[] {
+  return parts.filter(isObject).flatMap(({ type = null, text, thinking, index: _, ...more }) => {
+    if (text === undefined && type !== 'thinking') return [`choices.message.content.${type}`];
+    const names = Object.keys(more).filter((name) => !isEmpty(more[name] ?? null));
+    const inner = isArray(thinking ?? null) ? lostOfParts(thinking as readonly Json[], `${path}.thinking`) : [];
+    return [...names.map((name) => `${path}.${name}`), ...inner];
+  });
 }
 
 function partsText(parts: readonly Json[]): string {

@@ -244,6 +244,28 @@ export const features: readonly Feature[] = [
     ],
   },
   {
+    name: 'thoughts with a signature and a reference',
+    steps: [
+      { delta: { content: [{ type: 'thinking', thinking: [{ type: 'text', text: 'Wet' }], closed: false }] } },
+      {
+        delta: {
+          content: [
+            {
+              type: 'thinking',
+              thinking: [
+                { type: 'ref', ids: [4] },
+                { type: 'text', text: '!' },
+              ],
+              closed: true,
+            },
+            { type: 'thinking', thinking: ' street', signature: 'sealed' },
+          ],
+        },
+      },
+      text('Rain'),
+    ],
+  },
+  {
     name: 'tools that the server ran',
     steps: [
       { delta: { executed_tools: [{ index: 0, type: 'search', arguments: '{"q":' }] } },

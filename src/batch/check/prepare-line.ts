@@ -93,13 +93,17 @@ export async function prepareLine(
   const customId = id && (kindOf(id) === 'string' || kindOf(id) === 'number') ? rawText(id) : undefined;
   const inner = id || getMember(root, 'url') ? getMember(root, 'body') : undefined;
   if (customId !== undefined) batchWarnings.addCustomId(line.number, customId);
-  const body = inner ? openEnvelope(source, inner, line, settings.operation) : source;
+  const body = requireObject(inner ? openEnvelope(source, inner, line, settings.operation) : source);
+  if (isIssue(body)) return { draft: invalidBodyFailure([body]), customId };
   const hasCustomId = customId !== undefined && !inner;
-  const draft = isIssue(body) ? body : await createLineDraft(body, hasCustomId, line.number, key, checks);
-  if (isIssue(draft)) return { draft: invalidBodyFailure([draft]), customId };
+  const draft = await createLineDraft(body, hasCustomId, line.number, key, checks);
   const { warnings, failure } = checks.check(draft);
   for (const warning of warnings) await batchWarnings.addBodyWarning(warning);
   return { draft: failure ?? draft, customId };
+}
+
+function requireObject(source: JsonSource | Issue): JsonSource | Issue {
+  return isIssue(source) ? source : (objectIssue(source) ?? source);
 }
 
 // With defaults and the fields that svc adds. Ids are made from the run, the line and the field.
@@ -109,11 +113,9 @@ async function createLineDraft(
   line: number,
   { digest, timestampMs }: SentLine,
   { settings, defaults, parent, fill, run, tools }: LineChecks,
-): Promise<Draft | Issue> {
+): Promise<Draft> {
   const { operation } = settings;
   const target = flagTarget(operation);
-  const issue = objectIssue(source);
-  if (issue) return issue;
   const body = createDraft(source);
   const seed = `${run} ${line} ${digest}`;
   // An id of a flag is made from the time and the line, too.

@@ -1,4 +1,5 @@
 import { Buffer } from 'node:buffer';
+import { hash } from 'node:crypto';
 import { access, constants, type FileHandle, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { addAbortSignal, Readable } from 'node:stream';
@@ -13,6 +14,8 @@ import { CARRIAGE_RETURN, SPACE, TAB } from '../../json/json-bytes.ts';
 import { hasByteOrderMark } from '../../json/utf8.ts';
 import { shellWord } from '../../output/shell-quote.ts';
 import type { Runtime } from '../../runtime.ts';
+import type { BatchOptions } from '../batch-options.ts';
+import type { Shard } from './shard.ts';
 
 export type BatchInput = ReturnType<typeof createInput>;
 
@@ -62,7 +65,7 @@ export async function* rejectJsonArray(
   return undefined;
 }
 
-export interface InputLimits {
+interface InputLimits {
   /** For the first bytes of a FIFO. */
   readonly firstByteMs?: number | undefined;
   /** For a pipe or device that is copied, from its opening to its end. */
@@ -77,14 +80,10 @@ export async function openBatchInput(
   split: LineSplitter,
   limits: InputLimits = {},
 ): Promise<BatchInput> {
-  const copy = (label: string, source: Readable, directory: string, signal: AbortSignal): Promise<FileHandle> =>
-    copyInput(
-      label,
-      source,
-      directory,
-      limitInputTime(label, signal, runtime, createDeadline(limits.totalMs, runtime)),
-      limits,
-    );
+  const copy: InputSource['copy'] = (label, source, directory, signal) => {
+    const limit = limitInputTime(label, signal, runtime, createDeadline(limits.totalMs, runtime));
+    return copyInput(label, source, directory, limit.signal, limits.maxSpoolBytes).finally(limit.cancel);
+  };
   if (displayPath === '-') return createInput('stdin', undefined, async () => runtime.stdin, split, { copy });
   const path = resolve(runtime.cwd, displayPath);
   const totalBytes = await withFileFailure(`read ${displayPath}`, async () => {
@@ -107,8 +106,8 @@ async function copyInput(
   label: string,
   source: Readable,
   directory: string,
-  { signal, cancel }: ReturnType<typeof limitInputTime>,
-  { maxSpoolBytes }: InputLimits,
+  signal: AbortSignal,
+  maxSpoolBytes: number | undefined,
 ): Promise<FileHandle> {
   let handle: FileHandle | undefined;
   try {
@@ -120,8 +119,6 @@ async function copyInput(
     await handle?.close();
     signal.throwIfAborted();
     throw fileFailure(`copy ${label} to compare it with earlier runs`, error);
-  } finally {
-    cancel();
   }
 }
 
@@ -175,4 +172,59 @@ export function createInput(
       copy = await copyTo?.(label, await openStream(stopped.signal), directory, signal);
     },
   };
+}
+
+export interface LineSelection extends Pick<BatchOptions, 'shard'>, Partial<Pick<BatchOptions, 'limit'>> {
+  readonly sampledLines?: ReadonlySet<number> | undefined;
+}
+
+interface LineObserver {
+  /** Called for each line of the input. */
+  readonly onRead?: (line: InputLine) => void;
+  readonly onEmpty?: (line: InputLine) => void;
+  /** Called if the input is read to its end. */
+  readonly onEnd?: () => void;
+}
+
+/** The lines of `--shard`, `--sample` and `--limit`, for checking, comparing and sending; a line left out keeps its earlier result. */
+export async function* selectedLines(
+  { lines, start }: BatchInput,
+  { shard, limit = Number.POSITIVE_INFINITY, sampledLines }: LineSelection,
+  { onRead, onEmpty, onEnd }: LineObserver = {},
+): AsyncGenerator<InputLine> {
+  let count = 0;
+  for await (const line of lines) {
+    onRead?.(line);
+    if (start === undefined && !isInShard(line.number, shard)) continue;
+    if (isEmptyLine(line)) onEmpty?.(line);
+    else if (!sampledLines || sampledLines.has(line.number)) {
+      yield line;
+      count += 1;
+      // A pipe may never end.
+      if (count >= limit) return;
+    }
+  }
+  onEnd?.();
+}
+
+/** The lines of a sample: those with the smallest digests of seed and number, so that a larger sample has them, too. */
+export async function chooseSample(
+  input: BatchInput,
+  { size, seed }: NonNullable<BatchOptions['sample']>,
+  shard: BatchOptions['shard'],
+): Promise<ReadonlySet<number>> {
+  let chosen: { readonly number: number; readonly key: string }[] = [];
+  const keepSmallest = (): void => {
+    chosen = chosen.sort((one, other) => (one.key < other.key ? -1 : 1)).slice(0, size);
+  };
+  for await (const { number } of selectedLines(input, { shard })) {
+    chosen.push({ number, key: hash('sha256', `${seed} ${number}`, 'hex') });
+    if (chosen.length >= 2 * size + 1000) keepSmallest();
+  }
+  keepSmallest();
+  return new Set(chosen.map(({ number }) => number));
+}
+
+export function isInShard(line: number, { index, count }: Shard): boolean {
+  return (line - index) % count === 0;
 }

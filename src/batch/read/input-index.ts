@@ -111,7 +111,6 @@ export async function writeIndex(path: string, label: string, onProgress: (bytes
   if (head && head.length > 0 && !HEAD_START.startsWith(head.toString('latin1', 0, HEAD_START.length)))
     throw new Failure('safety_check', `${indexLabel} is not an index of svc, and would be replaced`, {
       hint: 'move it away, or rename it',
-      applied: 'no',
     });
   const file = await withFileFailure(`read ${label}`, () => open(path));
   try {
@@ -130,13 +129,10 @@ export async function writeIndex(path: string, label: string, onProgress: (bytes
     const replacement = await openReplacement(indexPath, indexLabel);
     await commitOrAbandon(replacement, async () => {
       await replacement.write(`${HEAD_START}${size}}`.padEnd(ROW_BYTES - 1).concat('\n'));
-      for (let at = 0; at < rows.length; at += ROWS_PER_WRITE)
-        await replacement.write(
-          rows
-            .slice(at, at + ROWS_PER_WRITE)
-            .map(formatRow)
-            .join(''),
-        );
+      for (let at = 0; at < rows.length; at += ROWS_PER_WRITE) {
+        const part = rows.slice(at, at + ROWS_PER_WRITE);
+        await replacement.write(part.map(formatRow).join(''));
+      }
     });
     const feeds = (rows.at(-1)?.line ?? 1) - 1;
     const isTorn = size > 0 && (await readAt(file, size - 1, 1))[0] !== LINE_FEED;
@@ -165,7 +161,6 @@ export async function openIndex(path: string, label: string) {
   const fail = (): never => {
     throw new Failure('safety_check', `${indexLabel} is not a complete index of svc`, {
       hint: `run: svc batch index ${shellWord(label)}; or delete it, and lines are counted instead`,
-      applied: 'no',
     });
   };
   return withFileFailure(`read ${indexLabel}`, async () => {

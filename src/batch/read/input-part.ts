@@ -49,10 +49,8 @@ export interface InputPart {
   readonly record: PartRecord;
   /** Of a file that grew since it was indexed; for a run that starts. */
   readonly warning: string | undefined;
-  /** Its lines. Throws Failure `safety_check` at a block that changed, before a line of it. */
-  readonly input: BatchInput;
-  /** The same, but a block that changed is reported by `requireUnchanged`. */
-  readonly comparedInput: BatchInput;
+  /** Its lines. Throws Failure `safety_check` at a block that changed, before a line of it; if deferred, `requireUnchanged` does. */
+  readonly openInput: (isDeferred: boolean) => BatchInput;
   /** Throws Failure `safety_check` for a part that is no longer the one of the journal, as far as it was read. */
   readonly requireUnchanged: () => void;
 }
@@ -85,13 +83,13 @@ export async function openPart(
     const line = await lineAt(first);
     const lines = (await lineAt(last)) - line;
     let isChanged = false;
-    const onMismatch = (row: IndexRow, next: IndexRow, isDeferred: boolean): void => {
-      isChanged = true;
-      if (!isDeferred) throw changedBlockFailure(label, row, next, usedIndex !== undefined);
-    };
-    const digests = await digestBlocks(blocks, rows, first, last, (row, next) =>
-      onMismatch(row, next, prior !== undefined),
-    );
+    const onMismatch =
+      (isDeferred: boolean): OnMismatch =>
+      (row, next) => {
+        isChanged = true;
+        if (!isDeferred) throw changedBlockFailure(label, row, next, usedIndex !== undefined);
+      };
+    const digests = await digestBlocks(blocks, rows, first, last, onMismatch(prior !== undefined));
     const digest = hash('sha256', digests.join(''), 'hex');
     const record = prior ? { ...prior, digest } : { size, first, last, line, lines, digest };
     isChanged ||= prior !== undefined && prior.digest !== digest;
@@ -100,18 +98,16 @@ export async function openPart(
       line !== record.line || (prior !== undefined && (await isCutAtBounds(file, prior, isLast, fileSize)));
     const isAfterFeed = first === 0 || (await readAt(file, first - 1, 1))[0] === LINE_FEED;
     const layout = { ...record, rows, digests, isLast, isAfterFeed };
-    const createPartInput = (isDeferred: boolean): BatchInput => {
-      const chunks = (): AsyncIterable<Buffer> =>
-        readPart(path, layout, blocks.kept, (row, next) => onMismatch(row, next, isDeferred));
-      const splitPart: LineSplitter = (given) => split(given, { number: record.line, offset: first });
-      const openStream = async (): Promise<Readable> => Readable.from(chunks(), { highWaterMark: 1 });
+    const openInput = (isDeferred: boolean): BatchInput => {
+      const splitPart: LineSplitter = (chunks) => split(chunks, { number: record.line, offset: first });
+      const openStream = async (): Promise<Readable> =>
+        Readable.from(readPart(path, layout, blocks.kept, onMismatch(isDeferred)), { highWaterMark: 1 });
       return createInput(label, (isLast ? fileSize : last) - first, openStream, splitPart, { start: first });
     };
     return {
       record,
       warning: prior || fileSize === size ? undefined : grownFileWarning(label, fileSize - size, shard),
-      input: createPartInput(false),
-      comparedInput: createPartInput(true),
+      openInput,
       requireUnchanged: () => {
         if (isMoved) throw changedPartFailure(label, record, 'lines before it or at its bounds', 'restore the input');
         const hint = 'restore the input, or send the changed lines with --accept-changes';
@@ -123,6 +119,9 @@ export async function openPart(
     await file.close();
   }
 }
+
+/** Called with the row of a block that changed, and of the next one. */
+type OnMismatch = (row: IndexRow, next: IndexRow) => void;
 
 const HEAD_BYTES = 512;
 
@@ -197,7 +196,7 @@ async function digestBlocks(
   rows: readonly IndexRow[],
   first: number,
   last: number,
-  onMismatch: (row: IndexRow, next: IndexRow) => void,
+  onMismatch: OnMismatch,
 ): Promise<readonly string[]> {
   const digests = rows.slice(0, -1).map(({ digest }) => digest);
   for (const at of new Set([0, digests.length - 1])) {
@@ -244,7 +243,7 @@ async function* readPart(
   path: string,
   { first, last, size, rows, digests, isLast, isAfterFeed }: PartLayout,
   kept: Map<number, Buffer>,
-  onMismatch: (row: IndexRow, next: IndexRow) => void,
+  onMismatch: OnMismatch,
 ): AsyncGenerator<Buffer, undefined> {
   const blockBytes = blockBytesOf(size);
   const firstBlock = Math.floor(first / blockBytes);
@@ -281,7 +280,7 @@ function shorterFileFailure(label: string, fileSize: number, size: number, isRes
   const [message, hint] = isResumed
     ? [`${label} has ${fileSize} bytes, and had ${size} when this shard was started`, 'restore the input']
     : [`${label}.index is of ${size} bytes, and ${label} has ${fileSize}`, `run: svc batch index ${shellWord(label)}`];
-  return new Failure('safety_check', message, { hint, applied: 'no' });
+  return new Failure('safety_check', message, { hint });
 }
 
 function grownFileWarning(label: string, bytes: number, { count }: Shard): string {
@@ -303,5 +302,5 @@ function changedBlockFailure(label: string, row: IndexRow, next: IndexRow, hasIn
 function changedPartFailure(label: string, { line, lines }: PartRecord, what: string, hint: string): Failure {
   const place = lines === 0 ? `before line ${line}` : `${lines} ${pluralize(lines, 'line')} from line ${line} on`;
   const message = `${label} is not the input that this shard was started with (${place}): ${what} changed`;
-  return new Failure('safety_check', message, { hint, applied: 'no' });
+  return new Failure('safety_check', message, { hint });
 }

@@ -51,21 +51,13 @@ export async function readRows(
     throw usageFailure('--prompt cannot be combined with a prompt as the argument', 'remove one of them');
   if (typeof operation.arguments?.as === 'object')
     throw usageFailure('svc train takes no --rows', 'make bodies of the rows, and send them with --batch');
-  const { columns, usedFlags, render } = await buildTemplate(
-    operation,
-    prompt === undefined ? args : [prompt],
-    given,
-    project,
-    tools,
-  );
+  const words = prompt === undefined ? args : [prompt];
+  const { columns, usedFlags, render } = await buildTemplate(operation, words, given, project, tools);
   if (idColumn !== undefined && !columns.has(idColumn)) columns.set(idColumn, '--id-column');
   const delimiter = delimiterFlag === undefined ? undefined : parseDelimiter(delimiterFlag);
   const isText = extname(path).toLowerCase() === '.txt' && delimiter === undefined;
   if (isText) readHeader(['line'], path, columns);
-  const toLine = (
-    place: Pick<InputLine, 'number' | 'offset' | 'length' | 'rowDigest'>,
-    readRow: () => Row,
-  ): InputLine => {
+  const toLine: ToLine = (place, readRow) => {
     const line = { ...place, isTorn: false, isRow: true } as const;
     try {
       const row = readRow();
@@ -77,33 +69,53 @@ export async function readRows(
       return { ...line, bytes: undefined, problem: error.message };
     }
   };
-  const split: LineSplitter = async function* (chunks) {
-    if (delimiter !== undefined || isTableName(path)) {
-      const { records } = await openTable(chunks, path, delimiter, operation.maxBodyBytes);
-      let header: readonly string[] | undefined;
-      let number = 0;
-      for await (const { cells, offset, digest } of records) {
-        if (header) {
-          number += 1;
-          const names = header;
-          yield toLine({ number, offset, length: 0, rowDigest: digest }, () => tableRow(names, cells));
-        } else header = readHeader(cells, path, columns);
-      }
-      if (number === 0) throw emptyInputFailure('rows', path, header ? 'it has a header, and no rows' : 'it is empty');
-    } else {
-      const known = rejectOtherFormats(chunks, path);
-      let rows = 0;
-      for await (const line of splitLines(isText ? known : rejectJsonArray(known, path), operation.maxBodyBytes)) {
-        const { bytes } = line;
-        const isRow = !isEmptyLine(line);
-        if (isRow) rows += 1;
-        if (bytes && isText) checkUtf8(bytes, path);
-        yield bytes && isRow ? toLine(line, () => (isText ? textRow(bytes) : objectRow(bytes))) : line;
-      }
-      if (rows === 0) throw emptyInputFailure('rows', path, 'it is empty');
-    }
-  };
+  const { maxBodyBytes } = operation;
+  const split: LineSplitter =
+    delimiter !== undefined || isTableName(path)
+      ? (chunks) => tableLines(chunks, { path, columns, delimiter, maxBodyBytes }, toLine)
+      : (chunks) => textLines(chunks, { path, isText, maxBodyBytes }, toLine);
   return { split, given: usedFlags, lineFlags: new Map([...given].filter(([name]) => isNewId(operation, name))) };
+}
+
+type ToLine = (place: Pick<InputLine, 'number' | 'offset' | 'length' | 'rowDigest'>, readRow: () => Row) => InputLine;
+
+interface RowFile {
+  readonly path: string;
+  readonly maxBodyBytes: number;
+}
+
+async function* tableLines(
+  chunks: AsyncIterable<Uint8Array>,
+  file: RowFile & { readonly columns: ReadonlyMap<string, string>; readonly delimiter: string | undefined },
+  toLine: ToLine,
+): AsyncGenerator<InputLine> {
+  const { path, columns } = file;
+  const { records } = await openTable(chunks, path, file.delimiter, file.maxBodyBytes);
+  const header = (await records.next()).value;
+  const names = header && readHeader(header.cells, path, columns);
+  let number = 0;
+  for await (const { cells, offset, digest } of records) {
+    number += 1;
+    yield toLine({ number, offset, length: 0, rowDigest: digest }, () => tableRow(names ?? [], cells));
+  }
+  if (number === 0) throw emptyInputFailure('rows', path, names ? 'it has a header, and no rows' : 'it is empty');
+}
+
+async function* textLines(
+  chunks: AsyncIterable<Uint8Array>,
+  { path, maxBodyBytes, isText }: RowFile & { readonly isText: boolean },
+  toLine: ToLine,
+): AsyncGenerator<InputLine> {
+  const known = rejectOtherFormats(chunks, path);
+  let rows = 0;
+  for await (const line of splitLines(isText ? known : rejectJsonArray(known, path), maxBodyBytes)) {
+    const { bytes } = line;
+    const isRow = !isEmptyLine(line);
+    if (isRow) rows += 1;
+    if (bytes && isText) checkUtf8(bytes, path);
+    yield bytes && isRow ? toLine(line, () => (isText ? textRow(bytes) : objectRow(bytes))) : line;
+  }
+  if (rows === 0) throw emptyInputFailure('rows', path, 'it is empty');
 }
 
 // An id that is new in each row is no part of the template.
@@ -117,12 +129,19 @@ function readHeader(cells: readonly string[], path: string, columns: ReadonlyMap
     if (!names.includes(column))
       throw usageFailure(
         `${label} names the column ${JSON.stringify(column)}, which ${path} does not have`,
-        `${filterHint(column)}its columns are ${quoteNames(names)}`,
+        `${filterHint(column)}${columnsHint(names)}`,
       );
     if (names.indexOf(column) !== names.lastIndexOf(column))
       throw usageFailure(`${path} has two columns ${JSON.stringify(column)}`, 'rename one of them');
   }
   return names;
+}
+
+// A single column that holds a delimiter was split at another one.
+function columnsHint(names: readonly string[]): string {
+  const [, found = ''] = (names.length === 1 && /([,;\t|])/.exec(names[0] ?? '')) || [];
+  const write = `; write --delimiter ${found === '\t' ? 'tab' : `'${found}'`}`;
+  return `its columns are ${quoteNames(names)}${found === '' ? '' : write}`;
 }
 
 function quoteNames(names: readonly string[]): string {
@@ -208,23 +227,7 @@ async function buildTemplate(
   project: string | undefined,
   tools: BodyInputs,
 ) {
-  const placeholders: Placeholder[] = [];
-  const columns = new Map<string, string>();
-  const prefix = `svc${Buffer.from(tools.randomBytes(8)).toString('hex')}n`;
-  const mark = (label: string, text: string): string => {
-    const marked = text.replace(BRACES, (_, braces?: string, column?: string, json?: string) => {
-      if (braces) return braces;
-      if (!column)
-        throw usageFailure(
-          `${label} has {{ without a column`,
-          'write {{column}}, {{column:json}} or {{#}}, and {{"{{"}} for the braces themselves',
-        );
-      if (column !== ROW_NUMBER && !columns.has(column)) columns.set(column, label);
-      placeholders.push({ column, isJson: json !== undefined });
-      return `${prefix}${placeholders.length - 1}z`;
-    });
-    return quoteJsonTokens(marked, prefix, placeholders);
-  };
+  const { prefix, placeholders, columns, mark, hideTokens } = createTokens(tools.randomBytes);
   // With rows, a long text is worth a file.
   const fromFile = async (value: string): Promise<string> => {
     if (!/^@[^\s{]+$/.test(value)) return value;
@@ -250,14 +253,6 @@ async function buildTemplate(
   };
   setJsonFields(operation, markedFlags, prefix);
   const base = prompt === undefined ? {} : { prompt: mark('the prompt', prompt) };
-  const hideTokens = (failure: Failure): Failure => {
-    const text = JSON.stringify([failure.message, failure.facts.hint, failure.facts.issues]);
-    const [, at] = new RegExp(`${prefix}q?(\\d+)z`).exec(text) ?? [];
-    const { column } = placeholders[Number(at)] ?? {};
-    if (column === undefined) return failure;
-    const place = `${columns.get(column) ?? 'the body'}: {{${column}}} is not at a place for its value`;
-    return usageFailure(place, `in JSON, write {{${column}:json}} for a value, and "{{${column}}}" for text`);
-  };
   const draft = await buildBody(
     { operation, args: [], given: markedFlags, options: {}, isStdinTerminal: true },
     { settings: undefined, project, base },
@@ -278,6 +273,36 @@ async function buildTemplate(
     render: (row: Row, number: number): string =>
       segments.map((segment) => (typeof segment === 'string' ? segment : renderCell(segment, row, number))).join(''),
   };
+}
+
+// A token for each placeholder of a text, and the columns with the flag that names each.
+function createTokens(randomBytes: BodyInputs['randomBytes']) {
+  const placeholders: Placeholder[] = [];
+  const columns = new Map<string, string>();
+  const prefix = `svc${Buffer.from(randomBytes(8)).toString('hex')}n`;
+  const mark = (label: string, text: string): string => {
+    const marked = text.replace(BRACES, (_, braces?: string, column?: string, json?: string) => {
+      if (braces) return braces;
+      if (!column)
+        throw usageFailure(
+          `${label} has {{ without a column`,
+          'write {{column}}, {{column:json}} or {{#}}, and {{"{{"}} for the braces themselves',
+        );
+      if (column !== ROW_NUMBER && !columns.has(column)) columns.set(column, label);
+      placeholders.push({ column, isJson: json !== undefined });
+      return `${prefix}${placeholders.length - 1}z`;
+    });
+    return quoteJsonTokens(marked, prefix, placeholders);
+  };
+  const hideTokens = (failure: Failure): Failure => {
+    const text = JSON.stringify([failure.message, failure.facts.hint, failure.facts.issues]);
+    const [, at] = new RegExp(`${prefix}q?(\\d+)z`).exec(text) ?? [];
+    const { column } = placeholders[Number(at)] ?? {};
+    if (column === undefined) return failure;
+    const place = `${columns.get(column) ?? 'the body'}: {{${column}}} is not at a place for its value`;
+    return usageFailure(place, `in JSON, write {{${column}:json}} for a value, and "{{${column}}}" for text`);
+  };
+  return { prefix, placeholders, columns, mark, hideTokens };
 }
 
 // `--temperature {{t}}` is `--set temperature:={{t:json}}`: the flag of a number or of JSON takes no token.

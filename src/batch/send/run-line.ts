@@ -2,7 +2,6 @@ import type { Buffer } from 'node:buffer';
 import { type ChatExpectations, type ExpectationResult, expectationFailure } from '../../client/chat-expectations.ts';
 import type { Connection } from '../../client/connection.ts';
 import { createDoubt, requestFailure } from '../../client/exchange-failure.ts';
-import { mergeChunks, type ReadOutcome, readOutcome } from '../../client/read-outcome.ts';
 import { hasIdOfRequest } from '../../client/read-response.ts';
 import {
   createRequestContext,
@@ -13,7 +12,7 @@ import {
   type SendHooks,
 } from '../../client/request.ts';
 import type { ResponseMemory } from '../../client/response-memory.ts';
-import { send } from '../../client/send.ts';
+import { type SentRequest, send } from '../../client/send.ts';
 import type { Context } from '../../context.ts';
 import { type AppliedState, Failure, failureCodeOf, signalOfFailure } from '../../errors.ts';
 import type { InputLine } from '../../files/split-lines.ts';
@@ -33,8 +32,7 @@ import {
 import type { RunReport } from '../../reports/run-report.ts';
 import type { BatchOptions } from '../batch-options.ts';
 import { type LineChecks, prepareLine } from '../check/prepare-line.ts';
-import type { BatchInput } from '../read/batch-input.ts';
-import type { LineSelection } from '../read/selected-lines.ts';
+import type { BatchInput, LineSelection } from '../read/batch-input.ts';
 import type { IndexedResult, SentLine } from '../store/line-table.ts';
 import { type Checkpoint, formatResult, type LineAttempt } from '../store/result-line.ts';
 import { canSendLine, type PriorLine, type ResultStore } from '../store/result-store.ts';
@@ -64,8 +62,8 @@ export interface BatchJob extends BatchPlan {
   readonly scheduler: Scheduler;
   readonly revisions: Revisions;
   readonly signal: ExchangeSignal;
-  /** Waits for the lines that replace the same record. */
-  readonly takeSequence: (key: string | undefined) => Promise<() => void>;
+  /** Waits for the lines before it that replace the same record. */
+  readonly runInSequence: <T>(key: string | undefined, work: () => Promise<T>) => Promise<T>;
   readonly context: Context;
 }
 
@@ -119,15 +117,14 @@ export async function runLine(line: InputLine, slot: LineSlot, job: BatchJob): P
     await store.recordChanged(key.line, digest);
     return storeUnsent(request, unsent, slot, job);
   }
+  const requestContext = createRequestContext(request, job.connection);
   const guard = job.guardFor?.(key.line, request.draft, prior.applied === 'unknown');
   const known = prior.applied === 'unknown' ? await guard?.knownResponse() : undefined;
   if (known) return settle(slot, job, { ...UNSENT, ...classifyLine(0) }, formatResult(unsent, null, known));
   if (isStopped || !canSendLine(prior, request.effect, job.options.canRetryUnknown))
     return keepPriorOutcome(prior, unsent, slot, job, request);
-  const requestContext = createRequestContext(request, job.connection);
   const replaced = request.ids[request.operation.replaces ?? ''];
-  const endSequence = await job.takeSequence(replaced);
-  const sent = await sendLine(requestContext, key, { guard, prior }, slot, job).finally(endSequence);
+  const sent = await job.runInSequence(replaced, () => sendLine(requestContext, key, { guard, prior }, slot, job));
   const stored = await storeLine(sent, requestContext, unsent, prior, slot, job);
   if (stored.status !== 'unsent') return stored;
   return prior.applied === 'no' ? settle(slot, job, stored) : keepPriorOutcome(prior, unsent, slot, job, request);
@@ -185,7 +182,7 @@ function lostResponseFailure(request?: PreparedRequest): Failure {
   return failure.with({ hint: `${failure.facts.hint}; --retry-unknown sends it` });
 }
 
-interface SentLineResult extends ReadOutcome {
+interface SentLineResult extends SentRequest {
   readonly watch: ReturnType<Revisions['watch']>;
 }
 
@@ -230,6 +227,7 @@ async function sendLine(
       await store.recordWithdrawn(line, digest);
       progress.isRecorded = false;
     },
+    onOutcome: guard?.recordOutcome,
     memory,
     onRetry: (message) => {
       turn.release();
@@ -237,16 +235,12 @@ async function sendLine(
       return report.detail(`line ${line}: ${message}`);
     },
   };
-  const exchange = await send(request, hooks, runtime);
-  await guard?.recordOutcome(exchange.outcome);
+  const sent = await send(request, hooks, runtime);
   // A line that could not be recorded was not sent, and has no result.
   if (journalError !== undefined) throw journalError;
-  const failure = exchange.failure && turn.toOutcome(exchange.failure);
-  if (failure?.code === 'bug') throw failure;
-  const watch = revisions.watch(exchange.strayData);
-  const sent = await readOutcome({ ...exchange, failure }, request, runtime, mergeChunks(request, memory));
+  if (sent.failure?.code === 'bug') throw sent.failure;
   progress.hasResponse = sent.status !== undefined;
-  return { ...sent, watch };
+  return { ...sent, watch: revisions.watch(sent.strayData) };
 }
 
 // Stores the result of a line that was sent. One that a signal stopped before it was applied is not stored.
@@ -264,6 +258,7 @@ async function storeLine(
   const { redact } = job.context.report;
   const { attempts } = request.progress;
   const milliseconds = endedAt - (progress.sentAt ?? endedAt);
+  const heldBy = slot.memory.hasWaited() ? 'memory' : slot.turn.heldBy();
   const isComplete = !sent.failure && doc !== undefined;
   const expectations = (isComplete && job.expectations?.(rootOf(doc), milliseconds)) || [];
   const isOwnResponse = hasIdOfRequest(doc, request);
@@ -289,7 +284,7 @@ async function storeLine(
     attempts,
     milliseconds,
     endedAtMs: job.context.runtime.now(),
-    heldBy: slot.memory.hasWaited() ? 'memory' : slot.turn.heldBy(),
+    heldBy,
     expectations,
     warnings,
     facts: withPrice(sent, job.options.prices),

@@ -5,11 +5,12 @@ import { type Failure, type InterruptedError, toFailure } from '../../errors.ts'
 import { createHeapLimit } from '../../files/heap-limit.ts';
 import type { InputLine } from '../../files/split-lines.ts';
 import { linkSignal } from '../../http/message.ts';
-import { type BatchCounts, createBatchRecord } from '../../reports/batch/batch-statistics.ts';
-import { selectedLines } from '../read/selected-lines.ts';
+import { pluralize } from '../../json/pluralize.ts';
+import { formatCount, formatPercent, formatSeconds } from '../../output/transfer-text.ts';
+import { type BatchCounts, createBatchRecord, totalLines } from '../../reports/batch/batch-statistics.ts';
+import { selectedLines } from '../read/batch-input.ts';
 import { digestInputLine } from '../store/result-line.ts';
 import type { ResultStore } from '../store/result-store.ts';
-import { formatBatchProgress } from './batch-progress.ts';
 import { concurrencyRange } from './concurrency.ts';
 import { createRevisions } from './revisions.ts';
 import { type BatchJob, type BatchPlan, type LineSlot, runLine } from './run-line.ts';
@@ -57,6 +58,7 @@ export async function sendBatch(
     },
   });
   const connection = await connect(checks.settings, context, authorization, true);
+  const shareMemory = createResponseBudget();
   const revisions = createRevisions(
     { warnings: checks.warnings, store },
     record,
@@ -66,8 +68,8 @@ export async function sendBatch(
   );
   const guardFor = plan.guardsOf?.(checks.run);
   const requests = { connection, scheduler, revisions, signal: linkSignal(signal).signal };
-  const job: BatchJob = { ...plan, checks, store, guardFor, ...requests, takeSequence: createSequences(), context };
-  const processLine = createLineProcess(job, record, onStoreError);
+  const job: BatchJob = { ...plan, checks, store, guardFor, ...requests, runInSequence: createSequences(), context };
+  const processLine = createLineProcess(job, record, shareMemory, onStoreError);
   const startedAt = runtime.elapsed();
   const elapsed = (): number => runtime.elapsed() - startedAt;
   const endSpinner = context.startSpinner(() =>
@@ -131,12 +133,12 @@ async function startLines(
 function createLineProcess(
   job: BatchJob,
   record: BatchRecord,
+  shareMemory: ReturnType<typeof createResponseBudget>,
   onStoreError: (error: unknown) => void,
 ): (line: InputLine) => Promise<void> {
   const { scheduler, store } = job;
   const { isOrdered } = job.options;
   const takeTurn = isOrdered ? createTurns() : undefined;
-  const shareMemory = createResponseBudget();
   return async (line) => {
     const ordered = takeTurn?.();
     const put = async (result: Uint8Array | undefined): Promise<void> => {
@@ -170,21 +172,56 @@ function createLineProcess(
   };
 }
 
-// Lets lines with the same key go one after the other, in the order of the calls; the result ends the turn.
-function createSequences(): BatchJob['takeSequence'] {
-  const last = new Map<string, Promise<void>>();
-  return async (key) => {
-    if (key === undefined) return () => {};
-    const before = last.get(key);
-    let endTurn = (): void => {};
-    const own = new Promise<void>((resolve) => {
-      endTurn = resolve;
-    });
-    last.set(key, own);
-    await before;
-    return () => {
-      if (last.get(key) === own) last.delete(key);
-      endTurn();
-    };
+// Work with the same key runs one after the other, in the order of the calls.
+function createSequences(): BatchJob['runInSequence'] {
+  const last = new Map<string, Promise<unknown>>();
+  return async (key, work) => {
+    if (key === undefined) return work();
+    const own = (last.get(key) ?? Promise.resolve()).then(work);
+    const end = own
+      .catch(() => {})
+      .finally(() => {
+        if (last.get(key) === end) last.delete(key);
+      });
+    last.set(key, end);
+    return own;
   };
+}
+
+/** The progress line of a batch. The total and the time left are estimated until the input is read to its end. */
+export function formatBatchProgress(
+  tally: BatchCounts,
+  totalBytes: number | undefined,
+  { describeProgress, stopReason }: Pick<Scheduler, 'describeProgress' | 'stopReason'>,
+  elapsedMs: number,
+  limit = Number.POSITIVE_INFINITY,
+): string {
+  const { failed, unknown } = tally.byStatus;
+  const lines = totalLines(tally);
+  const reason = stopReason();
+  if (reason) {
+    const inFlight = tally.linesRead - lines;
+    const next = reason === 'interrupted' ? '; press Ctrl-C again to stop at once' : '';
+    return `${reason}; waiting for ${formatCount(inFlight)} ${pluralize(inFlight, 'request')} in flight${next}`;
+  }
+  // The results of earlier runs take no time.
+  const linesPerSecond = tally.sentLines / (Math.max(elapsedMs, 1) / 1000);
+  const estimate = estimateTotal(tally, totalBytes);
+  const total = estimate && Math.min(estimate, limit);
+  const about = total !== limit && tally.bytesRead < (totalBytes ?? 0) ? 'about ' : '';
+  const parts = [
+    total
+      ? `${formatCount(lines)} of ${about}${formatCount(total)} ${pluralize(total, 'line')} (${formatPercent(lines, total)})`
+      : `${formatCount(lines)} ${pluralize(lines, 'line')}`,
+    ...(failed + unknown > 0 ? [`${formatCount(failed + unknown)} failed`] : []),
+    `${Math.round(linesPerSecond)}/s`,
+    ...(total && linesPerSecond > 0 ? [`${formatSeconds((total - lines) / linesPerSecond)} left`] : []),
+    describeProgress(),
+  ];
+  return parts.join(', ');
+}
+
+function estimateTotal({ linesRead, bytesRead }: BatchCounts, totalBytes: number | undefined): number | undefined {
+  if (totalBytes === undefined || bytesRead === 0) return undefined;
+  return Math.max(linesRead, Math.round((linesRead * totalBytes) / bytesRead));
 }

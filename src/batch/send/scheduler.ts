@@ -20,8 +20,6 @@ export interface Turn extends AttemptTurn {
   readonly heldBy: () => Hold | undefined;
   /** Counts what the response used, before the turn is released. */
   readonly spend: (spending: Spending, status: LineStatus) => void;
-  /** The failure of the line: one that waited in vain was not sent. */
-  readonly toOutcome: (failure: Failure) => Failure;
 }
 
 // Of a line, until a response says how many tokens it used.

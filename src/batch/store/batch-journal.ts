@@ -82,9 +82,10 @@ export async function openBatchJournal(
     /** Records that a line is about to be sent; durable when it returns. */
     recordSending: (line: number, { digest, timestampMs }: SentLine, was?: string): Promise<void> =>
       append(`${lineStart('sending', line, digest, was)},"at":${timestampMs}}`),
-    /** Records that nothing of the last `sending` was applied, or that the line changed since and was not sent. */
-    recordWithdrawn: (line: number, digest: string, was?: string): Promise<void> =>
-      append(`${lineStart('withdrawn', line, digest, was)}}`),
+    /** Records that nothing of the last `sending` was applied, or that the line changed since and was not sent; nothing without a digest. */
+    recordWithdrawn: async (line: number, digest: string | undefined, was?: string): Promise<void> => {
+      if (digest !== undefined) await append(`${lineStart('withdrawn', line, digest, was)}}`);
+    },
     /** Records how many lines of a part are empty, once it was read to its end. */
     recordEmpty: async (count: number): Promise<void> => {
       if (run.part && count !== (earlier?.emptyLines ?? 0)) await append(`{"empty":${count}}`);

@@ -8,7 +8,7 @@ import { commitOrAbandon, openReplacement } from '../../files/file-replacement.t
 import { openAppender } from '../../files/journal.ts';
 import { splitLines } from '../../files/split-lines.ts';
 import type { IndexedResult, LineTable } from './line-table.ts';
-import { type Checkpoint, parseOwnResultLine, parseResultLine, type ResultEntry } from './result-line.ts';
+import { type Checkpoint, parseResultLine, type ResultEntry } from './result-line.ts';
 
 export interface OutputPath {
   readonly path: string;
@@ -38,7 +38,7 @@ export async function readOutput({ path, displayPath }: OutputPath, fileIndex: n
   try {
     for await (const line of splitLines(createReadStream(path), MAX_RESULT_BYTES)) {
       const { number, offset, bytes, length, isTorn } = line;
-      const entry = bytes && (parseOwnResultLine(bytes) ?? parseResultLine(bytes));
+      const entry = bytes && parseResultLine(bytes);
       if (isTorn && !entry && isCutResult(bytes)) break;
       if (bytes?.length === 0) {
         isSorted = false;
@@ -97,7 +97,6 @@ const RESULT_PREFIX = '{"line":';
 export function earlierVersionFailure(place: string, reason: string): Failure {
   return new Failure('safety_check', `${place} was written by an earlier version of svc: ${reason}`, {
     hint: 'finish that batch with the version that began it, or start again with another file for -o',
-    applied: 'no',
   });
 }
 

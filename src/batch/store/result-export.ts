@@ -6,9 +6,10 @@ import { Failure, usageFailure } from '../../errors.ts';
 import { unreadableInputFailure } from '../../files/read-input.ts';
 import { firstStringMember, getMember, kindOf, numberMember, rawText, rootOf } from '../../json/json-node.ts';
 import { parseJson } from '../../json/parse-json.ts';
+import type { Reporter } from '../../output/reporter.ts';
 import type { Sink } from '../../output/sink.ts';
 import { createFormulaGuard } from '../../results/format-rows.ts';
-import { compileJqFilter, createJqEngine } from '../../results/jq-filter.ts';
+import { compileJqFilter, createJqEngine, type JqFilter } from '../../results/jq-filter.ts';
 import { isTableName, openTable, parseDelimiter } from '../read/table-records.ts';
 
 /** Text, or the digits of a number. */
@@ -29,132 +30,59 @@ const MAX_ROW_BYTES = 256 * 1024 * 1024;
  */
 export async function prepareJoin(
   displayPath: string,
-  { columns = [], delimiter: requestedDelimiter, spreadsheetSafe }: JoinOptions,
+  { columns = [], delimiter, spreadsheetSafe }: JoinOptions,
   context: Context,
 ): Promise<(sink: Sink) => Sink> {
   const { report } = context;
-  if (requestedDelimiter === undefined && !isTableName(displayPath))
+  if (delimiter === undefined && !isTableName(displayPath))
     throw usageFailure(
       `--join cannot read ${displayPath}`,
       'name a file that ends in .csv or .tsv, or add --delimiter for a table',
     );
   if (columns.length === 0)
     throw usageFailure('--join needs --columns', "write --columns 'answer=.response.choices[0].message.content'");
-  const filters = columns.flatMap(splitColumns).map((column) => {
-    const [, name = column, value = column] = /^([^=]+)=(.+)$/s.exec(column) ?? [];
-    const filter = resultColumns.get(value) ?? (value === column ? undefined : value);
-    if (filter !== undefined) return { name, filter };
-    throw usageFailure(
-      `--columns cannot be ${JSON.stringify(column)}`,
-      `write name=filter, such as code=.exit_code, with parentheses around a filter with a comma; or a name or name=one of ${[...resultColumns.keys()].join(', ')}`,
-    );
-  });
-  const runJq = createJqEngine();
-  // Each one alone first: the error of an invalid filter shows what was typed.
-  for (const { name, filter } of filters) await compileJqFilter(filter, context, { label: `--columns ${name}`, runJq });
-  // A filter that fails on a result leaves its cell empty.
-  const cells = filters.map(({ filter }) => `([try (${filter}\n) catch null] | first)`).join(', ');
-  const toText =
-    'map(if . == null then "" elif type == "string" then . elif type == "number" then [tojson] else tojson end)';
-  const filter = await compileJqFilter(`[${cells}] | ${toText}`, context, { label: '--columns', runJq });
-  let isAllQuoted = false;
+  const added = columns.flatMap(splitColumns).map(parseColumn);
+  const filter = await compileColumns(added, context);
   const formulas = createFormulaGuard(spreadsheetSafe, report);
-  // Not with @csv and @tsv, which escape a NUL, and a tab or a line break, by a backslash.
-  const joinCells = (cells: readonly Cell[]): string =>
-    cells
-      .map((cell) => {
-        // A number.
-        if (typeof cell === 'object') return cell[0];
-        const isQuoted = isAllQuoted || /["\r\n]/.test(cell) || cell.includes(delimiter);
-        return isQuoted ? `"${cell.replaceAll('"', '""')}"` : cell;
-      })
-      .join(delimiter);
-  const formatCells = (cells: readonly Cell[]): string =>
-    joinCells(cells.flatMap((cell): readonly Cell[] => (typeof cell === 'string' ? formulas.guard([cell]) : [cell])));
-  const path = resolve(context.runtime.cwd, displayPath);
-  const { delimiter, preamble, records } = await openTable(
-    createReadStream(path),
-    displayPath,
-    requestedDelimiter === undefined ? undefined : parseDelimiter(requestedDelimiter),
-    MAX_ROW_BYTES,
-  ).catch((error: unknown) => {
-    throw unreadableInputFailure(displayPath, error);
-  });
-  const nextRow = async () => {
-    const { value } = await records.next().catch((error: unknown) => {
-      throw unreadableInputFailure(displayPath, error);
-    });
-    if (!value) return undefined;
-    const cells = formulas.guard(value.cells);
-    return cells === value.cells ? value : { ...value, raw: joinCells(cells) };
-  };
-  const emptyCells = delimiter.repeat(filters.length);
-  const isFilled = filters.map(() => false);
-  let missingRows = 0;
-  const header = await nextRow();
-  // Names in quotes that need none: so has every cell.
-  isAllQuoted = header?.cells.length === header?.raw.split(`"${delimiter}"`).length && header?.raw[0] === '"';
-  for (const { name } of filters.filter(({ name }) => header?.cells.includes(name)))
+  const table = await openJoinTable(displayPath, delimiter, formulas, context.runtime.cwd);
+  for (const { name } of added.filter(({ name }) => table.names.includes(name)))
     await report.warn(`${displayPath} has a column ${name} already; for another name, write new_name=${name}`);
-  let unwritten = `${preamble}${header?.raw}${delimiter}${formatCells(filters.map(({ name }) => name))}\n`;
-  let row = 0;
-  const rowsUpTo = async (line: number, digest: string | undefined): Promise<string> => {
-    let text = unwritten;
-    unwritten = '';
-    for (; row < line; row += 1) {
-      const found = await nextRow();
-      if (!found) throw usageFailure(`${displayPath} has no row ${line}`, 'name the table that --rows sent');
-      if (row < line - 1) missingRows += 1;
-      else if (digest !== undefined && found.digest !== digest)
-        throw new Failure(
-          'safety_check',
-          `row ${line} of ${displayPath} is not the row that was sent as line ${line}`,
-          {
-            hint: 'name the table as --rows sent it, with the same cells in the same order',
-            applied: 'no',
-          },
-        );
-      text += row < line - 1 ? `${found.raw}${emptyCells}\n` : `${found.raw}${delimiter}`;
-    }
-    return text;
-  };
+  const { rowsUpTo, restOfRows, counts } = createRowJoin(table, displayPath, added);
+  const isFilled = added.map(() => false);
   return (sink) => ({
     ...mapResults(sink, async (results) => {
       const { text, failure } = await filter.applyToLines(results.map((result) => `${result}\n`));
       if (failure) throw failure;
-      const added = text.split('\n');
+      const addedCells = text.split('\n');
       let whole = '';
       for (const [at, result] of results.entries()) {
         const root = rootOf(parseJson(result));
         const digest = firstStringMember(getMember(root, 'checkpoint'), 'row');
         const before = await rowsUpTo(numberMember(root, 'line') ?? 0, digest);
-        const cells: Cell[] = JSON.parse(added[at] ?? '[]');
+        const cells: Cell[] = JSON.parse(addedCells[at] ?? '[]');
         for (const [index, cell] of cells.entries()) isFilled[index] ||= cell !== '';
-        whole += `${before}${formatCells(cells)}\n`;
+        whole += `${before}${table.formatCells(cells)}\n`;
       }
       return whole;
     }),
     commit: async () => {
-      await sink.writer.write(unwritten);
-      for (let found = await nextRow(); found; found = await nextRow()) {
-        [missingRows, row] = [missingRows + 1, row + 1];
-        await sink.writer.write(`${found.raw}${emptyCells}\n`);
-      }
+      for await (const text of restOfRows()) await sink.writer.write(text);
       await sink.commit();
       await formulas.finish();
-      if (missingRows === row)
+      const { missing, rows } = counts;
+      if (missing === rows)
         return report.warn(
           `no row of ${displayPath} has a result: join the table that --rows sent with the outputs of that batch`,
         );
-      if (missingRows > 0)
-        await report.warn(`${missingRows} of ${row} rows have no result; run their batch with --resume`);
-      for (const [at, { name, filter }] of filters.entries())
-        if (!isFilled[at] && filter !== resultColumns.get('error'))
-          await report.warn(
-            `--columns ${name}: ${filter} is empty in every row${filter === resultColumns.get('cost') ? '; svc chat computes a cost with --price-prompt and --price-completion' : ''}`,
-          );
+      if (missing > 0) await report.warn(`${missing} of ${rows} rows have no result; run their batch with --resume`);
+      for (const column of added.filter((_, at) => !isFilled[at])) await warnOfEmptyColumn(column, report);
     },
   });
+}
+
+interface AddedColumn {
+  readonly name: string;
+  readonly filter: string;
 }
 
 // Filters for the columns that most tables want.
@@ -168,6 +96,119 @@ const resultColumns = new Map([
   ['finish_reason', '.response.choices[0].finish_reason'],
   ['error', '.error.message'],
 ]);
+
+function parseColumn(column: string): AddedColumn {
+  const [, name = column, value = column] = /^([^=]+)=(.+)$/s.exec(column) ?? [];
+  const filter = resultColumns.get(value) ?? (value === column ? undefined : value);
+  if (filter !== undefined) return { name, filter };
+  throw usageFailure(
+    `--columns cannot be ${JSON.stringify(column)}`,
+    `write name=filter, such as code=.exit_code, with parentheses around a filter with a comma; or a name or name=one of ${[...resultColumns.keys()].join(', ')}`,
+  );
+}
+
+// A filter that makes the added cells of a result; one that fails leaves its cell empty.
+async function compileColumns(added: readonly AddedColumn[], context: Context): Promise<JqFilter> {
+  const runJq = createJqEngine();
+  // Each one alone first: the error of an invalid filter shows what was typed.
+  for (const { name, filter } of added) await compileJqFilter(filter, context, { label: `--columns ${name}`, runJq });
+  const cells = added.map(({ filter }) => `([try (${filter}\n) catch null] | first)`).join(', ');
+  const toText =
+    'map(if . == null then "" elif type == "string" then . elif type == "number" then [tojson] else tojson end)';
+  return compileJqFilter(`[${cells}] | ${toText}`, context, { label: '--columns', runJq });
+}
+
+type JoinTable = Awaited<ReturnType<typeof openJoinTable>>;
+
+async function openJoinTable(
+  displayPath: string,
+  requestedDelimiter: string | undefined,
+  { guard }: ReturnType<typeof createFormulaGuard>,
+  cwd: string,
+) {
+  const fail = (error: unknown): never => {
+    throw unreadableInputFailure(displayPath, error);
+  };
+  const { delimiter, preamble, records } = await openTable(
+    createReadStream(resolve(cwd, displayPath)),
+    displayPath,
+    requestedDelimiter === undefined ? undefined : parseDelimiter(requestedDelimiter),
+    MAX_ROW_BYTES,
+  ).catch(fail);
+  let isAllQuoted = false;
+  // Not with @csv and @tsv, which escape a NUL, and a tab or a line break, by a backslash.
+  const joinCells = (cells: readonly Cell[]): string =>
+    cells
+      .map((cell) => {
+        // A number.
+        if (typeof cell === 'object') return cell[0];
+        const isQuoted = isAllQuoted || /["\r\n]/.test(cell) || cell.includes(delimiter);
+        return isQuoted ? `"${cell.replaceAll('"', '""')}"` : cell;
+      })
+      .join(delimiter);
+  const nextRow = async () => {
+    const { value } = await records.next().catch(fail);
+    const cells = value && guard(value.cells);
+    return value && cells && (cells === value.cells ? value : { ...value, raw: joinCells(cells) });
+  };
+  const header = await nextRow();
+  // Names in quotes that need none: so has every cell.
+  isAllQuoted = header?.cells.length === header?.raw.split(`"${delimiter}"`).length && header?.raw[0] === '"';
+  return {
+    names: header?.cells ?? [],
+    head: `${preamble}${header?.raw}`,
+    delimiter,
+    nextRow,
+    formatCells: (cells: readonly Cell[]): string =>
+      joinCells(cells.flatMap((cell): readonly Cell[] => (typeof cell === 'string' ? guard([cell]) : [cell]))),
+  };
+}
+
+// Goes through the rows of a table beside the results, which come in ascending order.
+function createRowJoin(
+  { head, delimiter, nextRow, formatCells }: JoinTable,
+  path: string,
+  added: readonly AddedColumn[],
+) {
+  const emptyCells = delimiter.repeat(added.length);
+  const counts = { rows: 0, missing: 0 };
+  let unwritten = `${head}${delimiter}${formatCells(added.map(({ name }) => name))}\n`;
+  return {
+    counts,
+    /** The rows before that of a line, and its own up to the added cells; `digest` is that of the row that was sent. */
+    rowsUpTo: async (line: number, digest: string | undefined): Promise<string> => {
+      let text = unwritten;
+      unwritten = '';
+      for (; counts.rows < line; counts.rows += 1) {
+        const found = await nextRow();
+        if (!found) throw usageFailure(`${path} has no row ${line}`, 'name the table that --rows sent');
+        const isWanted = counts.rows === line - 1;
+        if (!isWanted) counts.missing += 1;
+        else if (digest !== undefined && found.digest !== digest)
+          throw new Failure('safety_check', `row ${line} of ${path} is not the row that was sent as line ${line}`, {
+            hint: 'name the table as --rows sent it, with the same cells in the same order',
+          });
+        text += isWanted ? `${found.raw}${delimiter}` : `${found.raw}${emptyCells}\n`;
+      }
+      return text;
+    },
+    restOfRows: async function* (): AsyncGenerator<string> {
+      yield unwritten;
+      for (let found = await nextRow(); found; found = await nextRow()) {
+        counts.rows += 1;
+        counts.missing += 1;
+        yield `${found.raw}${emptyCells}\n`;
+      }
+    },
+  };
+}
+
+async function warnOfEmptyColumn({ name, filter }: AddedColumn, { warn }: Pick<Reporter, 'warn'>): Promise<void> {
+  if (filter === resultColumns.get('error')) return;
+  const isCost = filter === resultColumns.get('cost');
+  const hint = isCost ? '; svc chat computes a cost with --price-prompt and --price-completion' : '';
+  await warn(`--columns ${name}: ${filter} is empty in every row${hint}`);
+}
 
 /** `a=.x,b=.y` is two columns: a comma outside of brackets and strings separates. */
 function splitColumns(text: string): string[] {

@@ -105,23 +105,6 @@ function toSingleLine(response: Buffer): Buffer {
 
 export type ResultEntry = NonNullable<ReturnType<typeof parseResultLine>>;
 
-/** As parseResultLine, faster, for a line as svc writes it; undefined for any other line. */
-export function parseOwnResultLine(bytes: Buffer): (ResultEntry & { readonly checkpoint: Checkpoint }) | undefined {
-  const text = bytes.toString();
-  const [, line, exitCode, state, revision = 0] = RESULT_START.exec(text) ?? [];
-  const [, input, run, operation, shard] = RESULT_END.exec(text.slice(text.lastIndexOf(',"checkpoint":{'))) ?? [];
-  const applied = appliedStates.find((one) => one === state);
-  const isComplete = line !== undefined && Number(line) <= MAX_LINE_NUMBER && input && run && operation && shard;
-  if (!isComplete || applied === undefined || !tryParseJson(bytes)) return undefined;
-  const checkpoint = { input, run, operation, shard };
-  return { line: Number(line), exitCode: Number(exitCode), applied, revision: Number(revision), checkpoint };
-}
-
-const RESULT_START =
-  /^\{"line":([1-9]\d{0,12}),"id":(?:null|\d+|"[^"\\]*"),"status":(?:null|\d+),"exit_code":(\d{1,3}),"applied":"(\w+)"(?:,"revision":(\d{1,15}))?,/;
-const RESULT_END =
-  /^,"checkpoint":\{"input":"([0-9a-f]{16})","run":"([^"\\]+)","operation":"([^"\\]+)","shard":"(\d+\/\d+)"(?:,"row":"\w+")?\}\}$/;
-
 /** Reads a result line, also one that was reformatted; undefined for any other line. Results of earlier versions lack a checkpoint. */
 export function parseResultLine(bytes: Buffer) {
   const root = tryParseJson(bytes);

@@ -10,10 +10,9 @@ import type { InputLine } from '../../files/split-lines.ts';
 import type { Operation } from '../../operations/operation.ts';
 import type { Reporter } from '../../output/reporter.ts';
 import type { Sink } from '../../output/sink.ts';
-import { createLineRanges } from '../../output/transfer-text.ts';
+import { formatLineRanges } from '../../output/transfer-text.ts';
 import type { BatchOptions } from '../batch-options.ts';
-import type { BatchInput } from '../read/batch-input.ts';
-import { isInShard, type LineSelection, selectedLines } from '../read/selected-lines.ts';
+import { type BatchInput, isInShard, type LineSelection, selectedLines } from '../read/batch-input.ts';
 import {
   type BatchIdentity,
   batchJournalFile,
@@ -99,28 +98,23 @@ export function createStreamStore(batch: Omit<Checkpoint, 'input'>, sink?: Sink)
 export async function openResultStore(
   prior: PriorResults,
   identity: BatchIdentity,
-  { changedLines, removedLines }: Pick<InputDifferences, 'changedLines' | 'removedLines'>,
+  { changedLines, removedLines }: InputDifferences,
 ): Promise<ResultStore> {
-  const { displayPath, run, table, isJournalLost, requireHeld, requireAtPath } = prior;
-  const journalFile = await batchJournalFile(prior);
+  const { displayPath, run, table, journalFile, requireHeld, requireAtPath } = prior;
   let output: OutputFile | undefined;
   const requireOutputAtPath = (): void => {
     requireAtPath();
     if (output?.isAtPath() === false) throw replacedOutputFailure(displayPath);
   };
-  const record = createRunRecord(identity, run, isJournalLost);
+  const record = createRunRecord(identity, run, prior.isJournalLost);
   const journal = await openBatchJournal(journalFile, record, prior.journal, requireOutputAtPath);
-  const withdraw = async (line: number): Promise<void> => {
-    const sent = table.sent(line);
-    if (sent) await journal.recordWithdrawn(line, sent.digest);
-    table.setSent(line, undefined);
-  };
-  await Promise.all(Array.from(removedLines, withdraw));
+  const sentDigest = (line: number): string | undefined => table.sent(line)?.digest;
+  await Promise.all(Array.from(removedLines, (line) => journal.recordWithdrawn(line, sentDigest(line))));
   output = await openOutput(prior, prior.output, requireAtPath);
   const { append, read, finish, isAtPath } = output;
   // What the journal has about a changed line counts until the line is sent.
-  const changed = new Map(changedLines.map((line) => [line, table.sent(line)?.digest]));
-  for (const line of changed.keys()) table.setSent(line, undefined);
+  const changed = new Map(changedLines.map((line) => [line, sentDigest(line)]));
+  for (const line of [...changedLines, ...removedLines]) table.setSent(line, undefined);
   const isNew = prior.output.validBytes === 0;
   // A new output keeps the order of the responses.
   let isSorted = prior.output.isSorted && removedLines.size === 0;
@@ -129,26 +123,11 @@ export async function openResultStore(
     isResumable: true,
     batch: { run, operation: identity.operation, shard: identity.shard },
     requireHeld,
-    findPrior: (line, digest) => {
-      const [result, sent] = [table.result(line), table.sent(line)];
-      const known = sent?.digest ?? (changed.has(line) ? undefined : result?.digest);
-      if (known !== undefined && known !== digest) {
-        const message = `line ${line} changed while the batch was running; its result is in ${displayPath}`;
-        const hint = 'restore the line, or resume with --accept-changes';
-        throw new Failure('safety_check', message, { hint, applied: 'no' });
-      }
-      const entry = result?.digest === digest ? result : undefined;
-      const sentAtMs = sent?.timestampMs ?? (isJournalLost && !result ? 0 : undefined);
-      const applied = entry?.applied === 'yes' || sentAtMs === undefined ? (entry?.applied ?? 'no') : 'unknown';
-      return { entry, sentAtMs, applied };
-    },
+    findPrior: (line, digest) => findPriorLine(prior, changed.has(line), line, digest),
     read,
     recordSending: (line, sent) => journal.recordSending(line, sent, changed.get(line)),
     recordWithdrawn: (line, digest) => journal.recordWithdrawn(line, digest),
-    recordChanged: async (line, digest) => {
-      const replacedDigest = changed.get(line);
-      if (replacedDigest !== undefined) await journal.recordWithdrawn(line, digest, replacedDigest);
-    },
+    recordChanged: (line, digest) => journal.recordWithdrawn(line, changed.get(line) && digest, changed.get(line)),
     write: async (result) => {
       requireHeld();
       writtenLines += 1;
@@ -176,6 +155,25 @@ export async function openResultStore(
   };
 }
 
+function findPriorLine(
+  { table, isJournalLost, displayPath }: PriorResults,
+  isChanged: boolean,
+  line: number,
+  digest: string,
+): PriorLine {
+  const [result, sent] = [table.result(line), table.sent(line)];
+  const known = sent?.digest ?? (isChanged ? undefined : result?.digest);
+  if (known !== undefined && known !== digest) {
+    const message = `line ${line} changed while the batch was running; its result is in ${displayPath}`;
+    const hint = 'restore the line, or resume with --accept-changes';
+    throw new Failure('safety_check', message, { hint });
+  }
+  const entry = result?.digest === digest ? result : undefined;
+  const sentAtMs = sent?.timestampMs ?? (isJournalLost && !result ? 0 : undefined);
+  const applied = entry?.applied === 'yes' || sentAtMs === undefined ? (entry?.applied ?? 'no') : 'unknown';
+  return { entry, sentAtMs, applied };
+}
+
 function replacedOutputFailure(displayPath: string): Failure {
   return new Failure('local_file', `${displayPath} was removed or replaced while the batch was running`, {
     hint: `lines that were sent are recorded in ${displayPath}.journal; restore the output, then continue with --resume`,
@@ -201,7 +199,8 @@ export async function openPriorResults(
     await rejectUnusableFiles(target, isResumed);
     const { displayPath } = target;
     const table = createLineTable();
-    const journal = await readBatchJournal(await batchJournalFile(target), table);
+    const journalFile = await batchJournalFile(target);
+    const journal = await readBatchJournal(journalFile, table);
     const output = await readOutput(target, 0, table);
     const earlierRuns = journal?.runs ?? [];
     const kinds = [...earlierRuns, ...output.checkpoints];
@@ -216,7 +215,7 @@ export async function openPriorResults(
       const acceptHint = 'use the same flags and profile, choose another file with -o, or resume with --accept-changes';
       const hint = otherBatch === undefined ? acceptHint : 'choose another file with -o';
       const message = `${displayPath} belongs to another batch: ${otherBatch ?? differences}`;
-      throw new Failure('safety_check', message, { hint, applied: 'no' });
+      throw new Failure('safety_check', message, { hint });
     }
     // Any line without a result may have been sent. A run creates its journal before its output, and records each line before it
     // has a result.
@@ -236,7 +235,7 @@ export async function openPriorResults(
     // Journals from before shards were parts of a file have no part.
     const part = earlierRuns.at(-1)?.part;
     const isInterleaved = part === undefined && (earlierRuns.length > 0 || hasEveryNthLine(table, identity.shard));
-    return { ...target, run, table, output, journal, isJournalLost, part, isInterleaved, ...lease };
+    return { ...target, run, table, output, journalFile, journal, isJournalLost, part, isInterleaved, ...lease };
   } catch (error) {
     await lease.release();
     throw error;
@@ -264,16 +263,13 @@ export async function lockOutput(
 async function rejectUnusableFiles({ path, displayPath }: OutputPath, isResumed: boolean): Promise<void> {
   const found = await stat(path).catch(() => undefined);
   if (found?.isDirectory())
-    throw new Failure('local_file', `cannot write ${displayPath}: it is a directory`, {
-      hint: 'name a file',
-      applied: 'no',
-    });
+    throw new Failure('local_file', `cannot write ${displayPath}: it is a directory`, { hint: 'name a file' });
   rejectDirectoryName(displayPath);
   if (found?.isFile() && found.nlink > 1)
     throw new Failure(
       'safety_check',
       `${displayPath} has ${found.nlink} names (hard links), so another batch could use it`,
-      { hint: 'choose another file with -o', applied: 'no' },
+      { hint: 'choose another file with -o' },
     );
   for (const suffix of isResumed ? [] : ['', '.journal'])
     if (await pathExists(path + suffix))
@@ -286,7 +282,11 @@ async function rejectUnusableFiles({ path, displayPath }: OutputPath, isResumed:
       throw earlierVersionFailure(displayPath + suffix, `the record of a batch is in ${displayPath}.journal now`);
 }
 
-export type InputDifferences = Awaited<ReturnType<typeof compareInput>>;
+/** Lines of an input that are not as results and records have them. */
+export interface InputDifferences {
+  readonly changedLines: readonly number[];
+  readonly removedLines: ReadonlySet<number>;
+}
 
 /**
  * Compares an input with the digests of results and records. Lines count as removed if they are empty or beyond the end. With a
@@ -298,7 +298,7 @@ export async function compareInput(
   table: LineTable,
   results: string,
   hint: string | undefined,
-) {
+): Promise<InputDifferences> {
   const changedLines: number[] = [];
   const emptyLines = new Set<number>();
   let lastLine = 0;
@@ -317,28 +317,20 @@ export async function compareInput(
   }
   const removedLines = new Set<number>();
   for (const line of table.lines()) if (line > endLine || emptyLines.has(line)) removedLines.add(line);
-  if (hint !== undefined) {
-    const [changed, removed] = [changedLines, removedLines].map((lines) => {
-      const ranges = createLineRanges();
-      for (const line of lines) ranges.add(line);
-      return ranges;
-    });
-    requireSameInput(input, { changed, removed }, results, hint);
-  }
-  return { changedLines, removedLines, emptyLines, lastLine };
+  const texts = { changed: formatLineRanges(changedLines), removed: formatLineRanges(removedLines) };
+  if (hint !== undefined) requireSameInput(input, texts, results, hint);
+  return { changedLines, removedLines };
 }
 
 /** Throws Failure `safety_check` for an input with changed or removed lines. */
 export function requireSameInput(
   { label }: BatchInput,
-  differences: { readonly [kind in 'changed' | 'removed']: ReturnType<typeof createLineRanges> | undefined },
+  lines: { readonly changed: string; readonly removed: string },
   results: string,
   hint: string,
 ): void {
-  const parts = Object.entries(differences).flatMap(([kind, lines]) =>
-    lines?.count() ? [`${kind} lines: ${lines.format()}`] : [],
-  );
+  const parts = Object.entries(lines).flatMap(([kind, text]) => (text === '' ? [] : [`${kind} lines: ${text}`]));
   if (parts.length === 0) return;
   const message = `${label} is not the input that ${results} was made from: ${parts.join('; ')}`;
-  throw new Failure('safety_check', message, { hint, applied: 'no' });
+  throw new Failure('safety_check', message, { hint });
 }

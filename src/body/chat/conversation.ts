@@ -69,7 +69,7 @@ export async function openConversation(
 async function readMessages(path: string, displayPath: string, read: BodyInputs['read']): Promise<JsonSource> {
   const bytes = (await pathExists(path)) ? await read(displayPath) : undefined;
   const source = parseJsonSource(displayPath, bytes === undefined || isEmptyConversation(bytes) ? '[]' : bytes);
-  if (isIssue(source)) throw invalidBodyFailure([source]);
+  if (isIssue(source)) throw invalidBodyFailure([source], 0, 'name a conversation that svc wrote, or a new file');
   if (kindOf(rootOf(source.doc)) === 'list') return source;
   throw invalidBodyFailure([
     { path: 'messages', at: placeInSource(source), message: 'a conversation must be an array of messages' },

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
-import type { Command, RunCommand } from '../../command.ts';
+import { type Command, type RunCommand, runsChild } from '../../command.ts';
 import type { Context } from '../../context.ts';
-import { exitCodes, usageFailure } from '../../errors.ts';
+import { childExitCodes, exitCodes, usageFailure } from '../../errors.ts';
 import { closestMatch, joinWithOr } from '../../fields/closest-match.ts';
 import { type Flag, flagForms } from '../../flag.ts';
 import { requestedFilter } from '../../output/output-format.ts';
@@ -101,12 +101,13 @@ function helpAsJson(commands: readonly Command[]) {
     version,
     summary: introduction,
     commands: commands.map(commandAsJson),
-    exit_codes: Object.values(exitCodes).map(({ code, meaning, retry }) => ({ code, meaning, run_again: retry })),
+    exit_codes: exitCodesAsJson(exitCodes),
     environment: environmentVariables.map(([name, summary]) => ({ name, summary })),
   };
 }
 
-function commandAsJson({ words, name, summary, about, argument, listedFlags, examples, operation }: Command) {
+function commandAsJson(command: Command) {
+  const { words, name, summary, about, argument, listedFlags, examples, operation } = command;
   const program = programOf(words);
   return {
     command: `svc ${name}`,
@@ -123,6 +124,7 @@ function commandAsJson({ words, name, summary, about, argument, listedFlags, exa
     },
     flags: listedFlags.map(flagAsJson),
     examples: examples.map((example) => ({ summary: example.why, command: exampleLine(example) })),
+    exit_codes: runsChild(command) ? exitCodesAsJson(childExitCodes) : undefined,
   };
 }
 
@@ -151,4 +153,8 @@ function valueType({ takes, value = '' }: Flag): string {
   if (takes === 'switch' || takes === 'boolean' || takes === 'off') return 'boolean';
   const types = new Map(Object.entries({ '<n>': 'integer', '<x>': 'number', '<json>': 'json', '<file>': 'file' }));
   return types.get(value) ?? 'string';
+}
+
+function exitCodesAsJson(codes: typeof exitCodes | typeof childExitCodes) {
+  return Object.values(codes).map(({ code, meaning, retry }) => ({ code, meaning, run_again: retry }));
 }

@@ -1,7 +1,7 @@
 import { constants, writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { readAuthorization } from '../../client/connection.ts';
-import type { ReadOutcome } from '../../client/read-outcome.ts';
+import type { ReadOutcome } from '../../client/read-response.ts';
 import { resolveSettings, type Settings } from '../../client/resolve-settings.ts';
 import { sendJson } from '../../client/send.ts';
 import type { Invocation, ProcessEnd } from '../../command.ts';

@@ -1,6 +1,6 @@
 import { exchangeErrorReason } from '../../client/exchange-failure.ts';
-import { probeFeedbackSchema } from '../../client/probe.ts';
 import { resolveSettings } from '../../client/resolve-settings.ts';
+import { probeFeedbackSchema } from '../../client/send.ts';
 import { readConnectOptions } from '../../config/connect-options.ts';
 import { toFailure } from '../../errors.ts';
 import { type ConnectOptions, openSocket } from '../../http/open-socket.ts';

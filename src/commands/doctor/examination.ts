@@ -3,13 +3,13 @@ import { missingBaseUrl } from '../../config/destination.ts';
 import { DEFAULT_PROFILE_NAME } from '../../config/profile-store.ts';
 import { readProjectFile } from '../../config/project-file.ts';
 import { type SelectedProfile, type SettingSources, selectProfile } from '../../config/select-profile.ts';
-import { type ConnectionOptions, environmentSetting } from '../../config/settings.ts';
+import { environmentSetting, type ServiceOptions } from '../../config/settings.ts';
 import type { Context } from '../../context.ts';
 import { Failure, type FailureCode } from '../../errors.ts';
 import type { OptionsOfList } from '../../flag.ts';
 import type { doctorFlags } from '../command-flags.ts';
 
-export type DoctorOptions = ConnectionOptions & OptionsOfList<typeof doctorFlags>;
+export type DoctorOptions = ServiceOptions & OptionsOfList<typeof doctorFlags>;
 
 /** A problem. With a code it fails the examination, without one it is a warning. */
 interface DoctorFinding {

@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer';
 import { enforceChecks } from '../../body/body-check.ts';
 import { buildBody } from '../../body/build-body.ts';
 import { createJobGuard, createTrainingJob } from '../../client/job-guard.ts';
-import type { ReadOutcome } from '../../client/read-outcome.ts';
+import type { ReadOutcome } from '../../client/read-response.ts';
 import { prepareRequest } from '../../client/request.ts';
 import { resolveSettings } from '../../client/resolve-settings.ts';
 import type { ResponseMemory } from '../../client/response-memory.ts';

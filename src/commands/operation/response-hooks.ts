@@ -159,7 +159,7 @@ function requireFeedback(doc: JsonDocument, file: string): void {
     'safety_check',
     `no feedback was found, so there is no schema to save in ${file} or to compare with it`,
     {
-      hint: 'check --project-id, --feedback-type and --since, which may select none',
+      hint: 'check --project-id, --feedback-type and --since, which may select none; a payload of {} has no fields either',
       applied: 'yes',
     },
   );

@@ -2,8 +2,7 @@ import type { Conversation } from '../../body/chat/conversation.ts';
 import { type Authorization, connect } from '../../client/connection.ts';
 import { factsWithoutResponse, requestFailure, responseFacts } from '../../client/exchange-failure.ts';
 import type { JobGuard } from '../../client/job-guard.ts';
-import { type ReadOutcome, readOutcome } from '../../client/read-outcome.ts';
-import type { Exchange } from '../../client/read-response.ts';
+import type { ReadOutcome } from '../../client/read-response.ts';
 import { createRequestContext, type PreparedRequest, requestSecrets } from '../../client/request.ts';
 import { appendToHistory, requestHistoryFile } from '../../client/request-history.ts';
 import { send } from '../../client/send.ts';
@@ -20,7 +19,7 @@ import { redactSecretFields } from '../../output/redaction.ts';
 import type { Reporter } from '../../output/reporter.ts';
 import { openSink, type Sink } from '../../output/sink.ts';
 import { ClosedPipeError } from '../../output/writer.ts';
-import { type ResultView, showResponse } from '../../results/show-response.ts';
+import { type ResultView, showResponse, showStream } from '../../results/show-response.ts';
 import type { RequestStart } from './request-command.ts';
 import type { PrintedResponse, ResponseHooks } from './response-hooks.ts';
 
@@ -116,10 +115,10 @@ async function sendAndPrint(request: PreparedRequest, options: ShowOptions, cont
   const requestContext = createRequestContext(request, connection);
   const startedAt = runtime.elapsed();
   let sink: Sink | undefined;
-  let received: Exchange['received'];
+  let isReceived = false;
   let read: ReadOutcome | undefined;
   const sentFacts = (): FailureFacts =>
-    received ? responseFacts(requestContext) : factsWithoutResponse(requestContext);
+    isReceived ? responseFacts(requestContext) : factsWithoutResponse(requestContext);
   context.onProgressFacts(sentFacts);
   const shown = (error?: unknown): ShownResponse => {
     const { endedAt = runtime.elapsed(), firstOutputAt, status, facts = {}, doc, failure } = read ?? {};
@@ -136,23 +135,20 @@ async function sendAndPrint(request: PreparedRequest, options: ShowOptions, cont
     const requestedChoices = requestedChoiceCount(rootOf(draft.doc));
     const isSpreadsheetSafe = options.options.spreadsheetSafe;
     const view: ResultView = { operation, format, filter, sink, context, requestedChoices, textOf, isSpreadsheetSafe };
-    const sendHooks = { signal, deadline, onAttempt: startSpinner, onRetry: report.note, onSend: guard?.onSend };
-    const exchange = await send(requestContext, sendHooks, runtime);
-    await guard?.recordOutcome(exchange.outcome);
-    received = exchange.received;
+    const { onSend, recordOutcome: onOutcome } = guard ?? {};
+    const sendHooks = { signal, deadline, onAttempt: startSpinner, onRetry: report.note, onSend, onOutcome };
     const { junit, summary } = options.options;
     const isRead = conversation ?? hooks?.expectations ?? junit ?? summary;
     const need = isRead !== undefined ? 'end' : hooks ? 'response' : 'output';
-    read = await readOutcome(exchange, requestContext, runtime, async (chunks, failureOf) => {
-      const { showStream } = await import('../../results/show-stream.ts');
+    read = await send(requestContext, sendHooks, runtime, async (chunks, failureOf) => {
+      isReceived = true;
       return showStream(chunks, { need, failureOf }, view);
     });
-    const printError = received?.parsedResponse
-      ? await showResponse(read, view).then(
-          () => undefined,
-          (error: unknown) => error,
-        )
-      : (read.printError ?? read.failure);
+    isReceived = read.kind !== 'none';
+    const printError: unknown =
+      read.kind === 'whole'
+        ? await showResponse(read, view).catch((error: unknown) => error)
+        : (read.printError ?? read.failure);
     const { doc, failure, warnings } = read;
     // A conversation has the response even if it cannot be printed: that failure is the one to report.
     const saving = failure || !doc ? undefined : conversation?.save(rootOf(draft.doc), rootOf(doc));
@@ -169,7 +165,7 @@ async function sendAndPrint(request: PreparedRequest, options: ShowOptions, cont
     return shown();
   } catch (error) {
     const located = sink ? await locateOutput(error, sink, report) : error;
-    return shown(received ? markAsApplied(located, shown()) : located);
+    return shown(isReceived ? markAsApplied(located, shown()) : located);
   } finally {
     await connection.transport.close();
   }

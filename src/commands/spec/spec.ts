@@ -98,10 +98,16 @@ function findOperation(args: readonly string[]): Operation {
   const operation = operationOf(args);
   if (operation) return operation;
   const name = args.join(' ');
+  const view = VIEWS.find((one) => one === args.at(-1));
+  const pieces = name.toLowerCase().split(/[^a-z]+/);
+  const near = allOperations.filter(({ command }) => command.some((word) => pieces.includes(word)));
+  const meant = view
+    ? [`svc spec ${[...args.slice(0, -1), `--${view}`].join(' ')}`]
+    : near.map(({ command }) => `svc spec ${command.join(' ')}`);
   const names = allOperations.map(({ command }) => command.join(' ')).join(', ');
   throw usageFailure(
     name === '' ? 'the name of an operation is missing' : `${JSON.stringify(name)} is not an operation`,
-    `choose one of: ${names}`,
+    meant.length > 0 ? `did you mean: ${meant.join(', or ')}` : `choose one of: ${names}`,
   );
 }
 

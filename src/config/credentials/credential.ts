@@ -51,14 +51,20 @@ export function basicAuthorization(username: string, password: string, source = 
 
 /** `source` names the token. Throws Failure `credentials` for characters that a header cannot carry. */
 export function bearerAuthorization(token: string, source: string): string {
-  if (/^[\x21-\x7e]+$/.test(token)) return `Bearer ${token}`;
+  if (/^[\x21-\x7e]+$/.test(token) && !ENV_LINE.test(token)) return `Bearer ${token}`;
   const message = `the token from ${source} ${tokenProblem(token)}`;
-  const hint = 'only printable ASCII characters without spaces are allowed';
+  const hint = ENV_LINE.test(token)
+    ? 'keep only what follows the =, without quotes'
+    : 'only printable ASCII characters without spaces are allowed';
   throw new Failure('credentials', message, { hint });
 }
 
+// A line of an env file: `SVC_TOKEN=sk-1`, but not base64 with padding.
+const ENV_LINE = /^(?:export\s+)?[A-Z]+_[A-Z0-9_]*=[^=]/;
+
 function tokenProblem(token: string): string {
   if (token === '') return 'is empty';
+  if (ENV_LINE.test(token)) return 'is a line of an env file';
   if (/^bearer\s/i.test(token)) return 'starts with Bearer, which svc adds itself';
   if (isQuoted(token)) return 'is in quotes';
   if (/\s$/.test(token)) return `ends in a ${token.endsWith('\n') ? 'line feed' : 'space, a tab or a carriage return'}`;

@@ -43,6 +43,8 @@ export function createLinter(path: JsonPath | undefined, onBytes: (bytes: number
   const summary = createLintSummary();
   const hashTools = createToolsHasher();
   const labels: string[] = [];
+  // Of these, the texts that are invalid, so that what follows was not read.
+  const cutLabels: string[] = [];
   // The groups that may still get trajectories: the current one, or all with `--group-by`.
   const openGroups = new Map<number, GroupStats>();
   const getOrOpenGroup = (index: number, label: string, location: TextLocation): GroupStats => {
@@ -103,6 +105,7 @@ export function createLinter(path: JsonPath | undefined, onBytes: (bytes: number
       } catch (error) {
         if (!(error instanceof InvalidTextError)) throw error;
         checks.addReadError(error, label, '');
+        cutLabels.push(label);
         // The rest of an incomplete group is unknown.
         if (!path) openGroups.clear();
       }
@@ -123,6 +126,7 @@ export function createLinter(path: JsonPath | undefined, onBytes: (bytes: number
         summary,
         problems: sortIssuesByLocation([...structureErrors, ...checks.findings()], labels),
         hint: checks.hint(),
+        cutLabels,
       };
     },
   };

@@ -149,8 +149,12 @@ export function createTrajectoryChecks(groupBy: JsonPath | undefined) {
     checkEvent,
     checkTrajectory,
     /** Records why the text of a body field could not be read to its end. */
-    addReadError: ({ message, location, syntaxProblem }: InvalidTextError, label: string, field: string): void =>
-      addStructureError(message, location, label, syntaxProblem === undefined ? '' : field),
+    addReadError: ({ message, location, syntaxProblem }: InvalidTextError, label: string, field: string): void => {
+      if (/\.[ct]sv$/i.test(label))
+        hint ??=
+          'a table has no groups: convert its rows to JSON Lines, such as {"messages_and_choices":[...],"reward":1}';
+      addStructureError(message, location, label, syntaxProblem === undefined ? '' : field);
+    },
     bodyParts,
     groupCount: () => (groupBy ? assignedGroups.size : groupCount),
     /** The index of the current group; values that are not groups count, too. */

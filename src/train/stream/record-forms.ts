@@ -12,6 +12,8 @@ export function recordHint(
   if (keys.includes('messages_and_choices') && container !== 'in a group') return groupingHint(record);
   if (keys.includes('data_source') && keys.includes('reward_model') && !keys.includes('output'))
     return 'these look like tasks of verl, without rollouts: sample them first, and train on the files in its trainer.rollout_data_dir';
+  if (keys.includes('chosen') && keys.includes('rejected'))
+    return 'these look like preference pairs: svc trains on responses that each have a reward; run: svc help training';
   const reward = rewardFilter(record, keys);
   const form = forms.find(({ has }) => has.every((names) => names.some((name) => isUsed(record, name))));
   const hasResponse = firstStringMember(itemsAt(record, 'messages').at(-1), 'role') === 'assistant';

@@ -1,0 +1,29 @@
+import { type Setting, settings } from '../config/settings.ts';
+import { closestMatches } from '../fields/closest-match.ts';
+import type { Runtime } from '../runtime.ts';
+import { otherToolsHint } from './other-tools.ts';
+import type { PreparedCommandLine } from './prepare-command-line.ts';
+
+// The variables that svc sets for its children.
+const GIVEN_VARIABLES = ['SVC_CALL_ID', 'SVC_TRACE_ID', 'SVC_CREDENTIAL'];
+
+/** What a command line and its environment seem to mean, and svc does not do. */
+export function lineWarnings({ tokens, command }: PreparedCommandLine, { env, credentials = [] }: Runtime): string[] {
+  const outputs = tokens.flatMap(({ flag, value }) => (flag?.name === 'output' && value !== undefined ? [value] : []));
+  const [first, last] = [outputs[0], outputs.at(-1)];
+  const twice = first === last ? [] : [`--output was given twice: only ${last} is written, not ${first}`];
+  // The output of `call run` is that of another program.
+  if (command?.argument?.usage) return twice;
+  const variables = settings.flatMap(({ variable }: Setting) => variable ?? []);
+  const known = [...variables, ...GIVEN_VARIABLES, ...credentials.map(({ secret }) => secret)];
+  const unread = Object.keys(env).filter((name) => name.startsWith('SVC_') && !known.includes(name));
+  const names = variables.filter((one) => one.startsWith('SVC_')).map((one) => one.slice('SVC_'.length));
+  return [
+    ...twice,
+    ...unread.flatMap((name) => {
+      const [near] = closestMatches(name.slice('SVC_'.length), names);
+      const meant = otherToolsHint(name) ?? (near && `SVC_${near}`);
+      return meant ? [`${name} is not a variable of svc; did you mean ${meant}?`] : [];
+    }),
+  ];
+}

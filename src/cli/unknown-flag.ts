@@ -1,0 +1,120 @@
+import type { Argument, Command } from '../command.ts';
+import { type Setting, settingFlagName, settings } from '../config/settings.ts';
+import { closestMatches, joinWithOr } from '../fields/closest-match.ts';
+import type { Fields } from '../fields/field.ts';
+import { type Flag, flagForms, takesValue } from '../flag.ts';
+import { flagTarget } from '../operations/operation.ts';
+import { allCommands } from './all-commands.ts';
+import { usageTerm } from './command-tree.ts';
+import { otherToolsHint, toolOf } from './other-tools.ts';
+
+/** What an unknown flag may have been: a default, a word of another tool, an argument, a setting, a misspelling, or a flag of another command. */
+export function unknownFlagHint(form: string, command: Command): string {
+  const { name, flags, operation } = command;
+  const shown = flags.filter(({ isHidden }) => !isHidden);
+  const off = `--no-${form.slice(2)}`;
+  if (shown.flatMap(flagForms).includes(off) && !otherToolsHint(`${name} ${form}`))
+    return `leave it out: it is the default, which ${off} turns off`;
+  const fields = operation ? flagTarget(operation).fields : {};
+  const nested = nestedPath(fields, form);
+  const short = /^-[^-]./.test(form) ? form.slice(0, 2) : form;
+  const long = /^-[a-z]{3}/i.test(form) ? `-${form.toLowerCase()}` : form;
+  return (
+    knownFlag(long, command) ??
+    argumentHint(form, command) ??
+    settingHint(form, fields) ??
+    (nested && `did you mean --set ${nested}:=<json>?`) ??
+    misspelledFlag(form, long, shown) ??
+    knownFlag(short, command) ??
+    withoutCounterpart(form, short) ??
+    ownersHint(form, command)
+  );
+}
+
+// A flag of another tool, as this command, its group, or any command would mean it.
+function knownFlag(form: string, { name, words, flags }: Command): string | undefined {
+  return [`${name} ${form}`, `${words[0]} ${form}`, form].flatMap((word) => {
+    const known = otherToolsHint(word);
+    return (known && synonymHint(known, flags)) ?? [];
+  })[0];
+}
+
+// `--shell bash`, `--profile work`, `--files a b`: what the command takes as its argument.
+function argumentHint(form: string, { name, argument }: Command): string | undefined {
+  const names = [argument?.name, argument?.completes].flatMap((one) => (one ? [one, one.replace(/s$/, '')] : []));
+  if (!argument || !names.includes(form.slice(2))) return undefined;
+  return `write it as an argument: svc ${name} ${argumentForm(argument)}`;
+}
+
+function settingHint(form: string, fields: Fields): string | undefined {
+  const stored = settings.find((one: Setting) => one.isStored && one.flag && form === `--${settingFlagName(one)}`);
+  if (!stored || ('isProject' in stored && !Object.hasOwn(fields, stored.name))) return undefined;
+  return `${'variable' in stored ? `set ${stored.variable}, or ` : ''}run: svc profile set <name> ${form} ...`;
+}
+
+// A flag with other letters, with more or fewer words (`--op`, `--timeout-ms`), or a short one in the other case.
+function misspelledFlag(form: string, long: string, flags: readonly Flag[]): string | undefined {
+  const forms = flags.flatMap(flagForms);
+  if (/^-[a-z]$/i.test(form)) {
+    const other = flags.find(({ short }) => short !== undefined && `-${short}`.toLowerCase() === form.toLowerCase());
+    return other && !otherToolsHint(form) && !toolOf(form)
+      ? `did you mean -${other.short}, --${other.name}?`
+      : undefined;
+  }
+  const steps = long.split('-').filter((step) => step !== '');
+  const partial = forms.filter(
+    (one) =>
+      one.startsWith(`${long}-`) ||
+      long.startsWith(`${one}-`) ||
+      (steps.length > 1 && one.endsWith(`-${steps.join('-')}`)),
+  );
+  const exact = forms.filter((one) => one === long && long !== form);
+  const near = !long.startsWith('--')
+    ? []
+    : exact.length > 0
+      ? exact
+      : [...closestMatches(long, forms), ...partial].slice(0, 2);
+  return near.length > 0 ? `did you mean ${joinWithOr([...new Set(near)])}?` : undefined;
+}
+
+function withoutCounterpart(form: string, short: string): string | undefined {
+  const word = [form, short].find(toolOf);
+  return word && `leave it out: svc has nothing like this flag of ${toolOf(word)}`;
+}
+
+// The commands that have the flag, unless most have it, or it means something else in each.
+function ownersHint(form: string, { name }: Command): string {
+  const owners = allCommands.filter((one) => one.listedFlags.some((flag) => isNamed(flag, form)));
+  const named = owners.slice(0, 2).map((one) => `svc ${one.name}`);
+  if (owners.length > 2) return `leave it out, or run: svc ${name} --help`;
+  return `${named.length > 0 && form !== '--all' ? `${form} is a flag of ${named.join(' and ')}; ` : ''}run: svc ${name} --help`;
+}
+
+export function isNamed(flag: Flag, form: string): boolean {
+  return form === `-${flag.short}` || flagForms(flag).includes(form);
+}
+
+// The path of a field inside of another one: `--learning-rate` is experimental_config.learning_rate.
+function nestedPath(fields: Fields, form: string): string | undefined {
+  const inner = form.slice(2).replaceAll('-', '_');
+  const outer = Object.entries(fields).find(
+    ([, field]) => field.type === 'object' && field.fields && Object.hasOwn(field.fields, inner),
+  );
+  return outer && `${outer[0]}.${inner}`;
+}
+
+/** A command, a flag that the command has, or a sentence; undefined for a flag that it lacks. */
+export function synonymHint(text: string, flags?: readonly Flag[]): string | undefined {
+  if (/^svc --/.test(text) || allCommands.some(({ words: [first] }) => text.startsWith(`svc ${first}`)))
+    return `did you mean: ${text}`;
+  const [form = ''] = text.split(' ');
+  if (!form.startsWith('-') || !flags) return text;
+  const flag = flags.find((one) => flagForms(one).includes(form));
+  if (!flag || flag.isHidden) return undefined;
+  return `did you mean ${text === form && takesValue(flag) ? `${form} ${flag.value}` : text}?`;
+}
+
+/** An argument with its choices, as a person writes it. */
+export function argumentForm(argument: Argument): string {
+  return argument.choices ? `<${argument.choices.join('|')}>` : usageTerm(argument);
+}
