@@ -111,10 +111,11 @@ export function unknownCommand(words: readonly string[], next = '', detail = '')
 function knownWord(words: readonly string[], next: string): string | undefined {
   const all = words.join(' ');
   if (isToolName(all)) {
+    if (isToolName(next)) return `leave out ${JSON.stringify(`${all} ${next}`)}; run: svc --help`;
     const meant = commandsIn([next]).length > 0 ? `svc ${next}` : (otherToolsHint(next) ?? 'svc --help');
     return `leave out ${JSON.stringify(all)}: ${meant}`;
   }
-  const spellings = [`${all} ${next}`, all, all.toLowerCase(), `${all}s`, all.replace(/s$/, '')];
+  const spellings = [`${all} ${next}`, all, all.toLowerCase(), all.toUpperCase(), `${all}s`, all.replace(/s$/, '')];
   const known = spellings.flatMap((one) => otherToolsHint(one) ?? [])[0];
   if (known) return synonymHint(known);
   const tool = words.length === 1 ? toolOf(all) : undefined;
@@ -128,7 +129,10 @@ function unlistedWord(word: string, group: readonly string[]): string | undefine
   if (ofShape) return synonymHint(ofShape);
   if (group.length > 0) return undefined;
   if (/\s/.test(word)) return `write: svc chat ${shellWord(word)}`;
-  const [, origin, path = ''] = /^(https?:\/\/[^/?#]+)?(.*)$/i.exec(word) ?? [];
+  const isHost = /^[\w-]+(?:\.[\w-]+)*:\d+|^[\w-]+(?:\.[\w-]+)+\//.test(word);
+  const scheme = /^(?:localhost|127\.)/.test(word) ? 'http' : 'https';
+  const url = isHost ? `${scheme}://${word}` : word;
+  const [, origin, path = ''] = /^(https?:\/\/[^/?#]+)?(.*)$/i.exec(url) ?? [];
   const steps = path.split(/[^\w-]+/).filter((step) => !/^(?:v\d+|create|)$/.test(step));
   const [first = ''] = steps;
   const served = allCommands.find(({ operation }) => steps.length > 0 && operation?.path.includes(steps.join('/')));
@@ -264,6 +268,7 @@ const wordShapes: readonly (readonly [shape: RegExp, flag: string])[] = [
   [/^\d{2,5}$/, 'port'],
   [/^\d{1,4}$/, 'limit'],
   [/^\d+[dhms]$/, 'since'],
+  [/^\d+[dhmsw]$/, 'older-than'],
   [/^(?:json|jsonl|yaml|table|text)$/, 'format'],
   [/\.(?:jsonl|ndjson)$/i, 'batch'],
   [/\.(?:csv|tsv)$/i, 'rows'],

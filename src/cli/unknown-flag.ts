@@ -40,10 +40,10 @@ function knownFlag(form: string, { name, words, flags }: Command): string | unde
 }
 
 // `--shell bash`, `--profile work`, `--files a b`: what the command takes as its argument.
-function argumentHint(form: string, { name, argument }: Command): string | undefined {
+function argumentHint(form: string, { argument }: Command): string | undefined {
   const names = [argument?.name, argument?.completes].flatMap((one) => (one ? [one, one.replace(/s$/, '')] : []));
   if (!argument || !names.includes(form.slice(2))) return undefined;
-  return `write it as an argument: svc ${name} ${argumentForm(argument)}`;
+  return `write it as an argument: ${argumentForm(argument)}`;
 }
 
 function settingHint(form: string, fields: Fields): string | undefined {

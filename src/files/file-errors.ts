@@ -5,8 +5,7 @@ import { errorMessage, Failure, type FailureFacts, FILE_LIMIT_HINT } from '../er
 export function fileFailure(action: string, error: unknown, facts: FailureFacts = {}): Failure {
   if (error instanceof Failure) return error;
   const [, reason] = reasonsByCode[errorCode(error) ?? ''] ?? [];
-  const isList = reason === PATH_HINT && /,/.test(action);
-  const hint = isList ? `${reason}; to name several files, repeat the flag` : reason;
+  const hint = reason === PATH_HINT ? pathHint(action) : reason;
   return new Failure('local_file', `cannot ${action}: ${describeFileError(error)}`, { hint, ...facts });
 }
 
@@ -41,6 +40,12 @@ export async function pathExists(path: string): Promise<boolean> {
 }
 
 const PATH_HINT = 'check the path and its directory';
+
+function pathHint(action: string): string {
+  if (/:\/\//.test(action)) return 'download it first, for example with curl -O, and name the file';
+  return action.includes(',') ? `${PATH_HINT}; to name several files, repeat the flag` : PATH_HINT;
+}
+
 const PERMISSION_HINT = 'check the owner and the mode with ls -l';
 const SPACE_HINT = 'free some space, or choose a file on another disk';
 
