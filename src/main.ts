@@ -74,7 +74,7 @@ export async function main(given: Runtime): Promise<ProcessEnd> {
     await runCommandLine(line, runtime.cwd, async ({ command, args, readOptions }) => {
       if (!isJson && errorFormat !== 'text') throw invalidValueFailure('SVC_ERROR_FORMAT', errorFormat, 'text or json');
       report = createReporter(stderr, { isJson, isQuiet, isVerbose, secrets });
-      for (const warning of [...(encodingWarning ? [encodingWarning] : []), ...lineWarnings(line, runtime)])
+      for (const warning of [...(encodingWarning ? [encodingWarning] : []), ...(await lineWarnings(line, runtime))])
         await report.note(`warning: ${warning}`);
       // Ids and journals have no times before 1970.
       if (runtime.now() < 0)

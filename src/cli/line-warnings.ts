@@ -1,14 +1,16 @@
 import { type Setting, settings } from '../config/settings.ts';
 import { closestMatches } from '../fields/closest-match.ts';
 import type { Runtime } from '../runtime.ts';
-import { otherToolsHint } from './other-tools.ts';
 import type { PreparedCommandLine } from './prepare-command-line.ts';
 
 // The variables that svc sets for its children.
 const GIVEN_VARIABLES = ['SVC_CALL_ID', 'SVC_TRACE_ID', 'SVC_CREDENTIAL'];
 
 /** What a command line and its environment seem to mean, and svc does not do. */
-export function lineWarnings({ tokens, command }: PreparedCommandLine, { env, credentials = [] }: Runtime): string[] {
+export async function lineWarnings(
+  { tokens, command }: PreparedCommandLine,
+  { env, credentials = [] }: Runtime,
+): Promise<string[]> {
   const outputs = tokens.flatMap(({ flag, value }) => (flag?.name === 'output' && value !== undefined ? [value] : []));
   const [first, last] = [outputs[0], outputs.at(-1)];
   const twice = first === last ? [] : [`--output was given twice: only ${last} is written, not ${first}`];
@@ -17,6 +19,9 @@ export function lineWarnings({ tokens, command }: PreparedCommandLine, { env, cr
   const variables = settings.flatMap(({ variable }: Setting) => variable ?? []);
   const known = [...variables, ...GIVEN_VARIABLES, ...credentials.map(({ secret }) => secret)];
   const unread = Object.keys(env).filter((name) => name.startsWith('SVC_') && !known.includes(name));
+  if (unread.length === 0) return twice;
+  // Most starts do not need the table.
+  const { otherToolsHint } = await import('./other-tools.ts');
   const names = variables.filter((one) => one.startsWith('SVC_')).map((one) => one.slice('SVC_'.length));
   return [
     ...twice,
