@@ -140,7 +140,7 @@ export const helpTopics: { readonly [name in (typeof helpTopicNames)[number]]: (
     prose(
       'svc call start records the start of a traced call. svc fills in id, trace_id, started_at, inputs and attributes unless they are given, and prints the ids. Sending the same id again does not create a second call.',
       'svc call run -- COMMAND runs a command as a traced call and exits with its exit code. The command finds the call in TRACEPARENT, SVC_TRACE_ID and SVC_CALL_ID, and svc call start continues that trace. --parent-id and --trace-id name another parent. With --spool, the record stays on disk until the run itself or svc call flush has sent it.',
-      'Feedback refers to a call or object with --svc-ref.',
+      'Feedback refers to a call or object with --svc-ref; --exit-feedback stores how a command ended. svc call import reads spans of OpenTelemetry. svc serve --open shows the traces of the local service.',
     ),
     examples(
       'svc call run --project-id acme/support-bot -- make test',
