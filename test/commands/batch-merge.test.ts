@@ -3,6 +3,7 @@ import { existsSync, linkSync, readFileSync, renameSync, rmSync, symlinkSync, wr
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { answerJson, countingServer } from '../support/counting-server.ts';
+import { inShell } from '../support/process.ts';
 import { svc, temporaryDirectory } from '../support/svc.ts';
 
 const chat = (content: string) => `${JSON.stringify({ messages: [{ role: 'user', content }] })}\n`;
@@ -277,5 +278,24 @@ describe('results that follow each other', () => {
     expect(numbers).toEqual(numbers.toSorted((one, other) => one - other));
     expect(new Set(numbers).size).toBe(numbers.length);
     expect(numbers.length > 0).toBe(exitCode === 0 || exitCode === 10);
+  });
+});
+
+describe('an input that can be read only once', () => {
+  it.each([
+    ['stdin', 'cat in.jsonl | svc batch merge s2 s1 --input - -o all.jsonl'],
+    ['a pipe of the shell', 'svc batch merge s2 s1 --input <(cat in.jsonl) -o all.jsonl'],
+    ['a FIFO', 'mkfifo f; cat in.jsonl > f & svc batch merge s2 s1 --input f -o all.jsonl'],
+  ])('is compared with results in any order: %s', async (_, line) => {
+    const cwd = temporaryDirectory();
+    writeFileSync(join(cwd, 'in.jsonl'), prompts(6).replaceAll('{"messages"', '{"model":"svc-local","messages"'));
+    for (const shard of [1, 2])
+      await svc(['chat', '--local', '--batch', 'in.jsonl', '--shard', `${shard}/2`, '-o', `s${shard}`], { cwd });
+    const lines = readFileSync(join(cwd, 's1'), 'utf8').trimEnd().split('\n');
+    writeFileSync(join(cwd, 's1'), `${lines.reverse().join('\n')}\n`);
+    const { code, stderr } = await inShell(line, { cwd });
+    expect({ code, stderr }).toEqual({ code: 0, stderr: 'svc: 6 lines: 6 done, 0 failed, 0 unknown; 0 missing\n' });
+    const merged = readFileSync(join(cwd, 'all.jsonl'), 'utf8').trimEnd().split('\n');
+    expect(merged.map((one) => JSON.parse(one).line)).toEqual([1, 2, 3, 4, 5, 6]);
   });
 });

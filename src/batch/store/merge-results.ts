@@ -20,10 +20,15 @@ interface MergedResults extends Omit<ReturnType<typeof createMerge>['merged'], '
 
 /**
  * Counts the results of sharded batches in the order of their lines, and compares them with their input, if there is one. Throws
- * Failure `safety_check` for outputs of several batches and for another input, and `local_file`.
+ * Failure `safety_check` for outputs of several batches and for another input, and `local_file`. An input that can be read only
+ * once, such as a pipe, needs memory for each line.
  */
-export async function mergeResults(outputs: readonly OutputPath[], openInput: OpenInput): Promise<MergedResults> {
-  return (await mergeInOrder(outputs, openInput)) ?? mergeByTable(outputs, openInput);
+export async function mergeResults(
+  outputs: readonly OutputPath[],
+  openInput: OpenInput,
+  isInputReadOnce: boolean,
+): Promise<MergedResults> {
+  return (isInputReadOnce ? undefined : await mergeInOrder(outputs, openInput)) ?? mergeByTable(outputs, openInput);
 }
 
 // Results that follow each other, as those of the parts of a file do, need the memory of a chunk. Undefined for any others.

@@ -1,3 +1,4 @@
+import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { type BatchInput, lineSplitter, openBatchInput } from '../../batch/read/batch-input.ts';
 import { mergeResults } from '../../batch/store/merge-results.ts';
@@ -45,7 +46,14 @@ export async function runBatchMerge({ args, options }: Invocation<MergeOptions>,
     const maxLineBytes = operationAt(operation)?.maxBodyBytes ?? MAX_EMPTY_LINE_BYTES;
     return input === undefined ? undefined : openBatchInput(input, runtime, lineSplitter(maxLineBytes));
   };
-  const { counts, lastLine, missing, writeResults } = await mergeResults(outputs, openInput);
+  // A missing input fails when it is opened.
+  const isFile = (path: string): Promise<boolean> =>
+    stat(resolve(runtime.cwd, path)).then(
+      (found) => found.isFile(),
+      () => true,
+    );
+  const isInputReadOnce = input !== undefined && (input === '-' || !(await isFile(input)));
+  const { counts, lastLine, missing, writeResults } = await mergeResults(outputs, openInput, isInputReadOnce);
   const wrap = await prepareExport(filter, joined, options, context);
   const path = output === undefined || output === '-' ? undefined : resolve(runtime.cwd, output);
   // A running batch may write to the file.
