@@ -14,13 +14,13 @@ export async function reportBatch(end: BatchEnd): Promise<void> {
   const { isResumable } = job.store;
   await job.checks.warnings.finish();
   const summary = formatBatchSummary(tally, end.elapsedMs);
-  const reportFailure = await runReport?.save().then(() => undefined, toFailure);
+  const reportFailure = await runReport?.save(end.stopReason).then(() => undefined, toFailure);
   for (const text of causeLines(tally)) await report.error(text);
   for (const text of statisticsLines(tally)) await report.note(text);
   const { maxTotalTokens, maxCost } = job.options;
   const uncounted = [
-    ['--max-total-tokens', maxTotalTokens, 'usage', tally.byStatus.done - tally.promptTokens.count()],
-    ['--max-cost', maxCost, 'a cost; give --price-prompt and --price-completion', tally.byStatus.done - tally.costs],
+    ['--max-total-tokens', maxTotalTokens, 'usage', tally.answered - tally.promptTokens.count()],
+    ['--max-cost', maxCost, 'a cost; give --price-prompt and --price-completion', tally.answered - tally.costs],
   ] as const;
   for (const [flag, limit, lack, count] of uncounted)
     if (limit !== undefined && count > 0)

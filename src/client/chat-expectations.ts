@@ -75,7 +75,9 @@ function textCheck(expect: 'text' | 'not', value: string, suspendSignals: Contex
     throw usageFailure(`--expect-${expect} is empty`, 'every text matches it; write a text, or . for any character');
   const hint = value.startsWith('(?i')
     ? 'for letters of either case, write [Yy]es'
-    : 'write a JavaScript regular expression, such as "^Yes"';
+    : /{{.*}}/.test(value)
+      ? 'columns do not fill it: it is the same for all rows; compare columns in the table of svc batch merge --join'
+      : 'write a JavaScript regular expression, such as "^Yes"';
   const pattern = parseFlag(`--expect-${expect}`, hint, () => new RegExp(value, 'u'));
   const textProblem = (text: string): string[] => {
     const [match] = pattern.exec(text) ?? [];

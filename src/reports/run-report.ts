@@ -5,6 +5,7 @@ import type { Context } from '../context.ts';
 import { type Failure, toFailure, usageFailure } from '../errors.ts';
 import { undefinedIfNotFound, withFileFailure } from '../files/file-errors.ts';
 import { commitOrAbandon, isReplaceable, nameSameFile, openReplacement } from '../files/file-replacement.ts';
+import { pluralize } from '../json/pluralize.ts';
 import { type JsonValue, writeJson } from '../json/write-json.ts';
 import {
   addFactTotals,
@@ -23,7 +24,8 @@ export interface RunReport {
   readonly add: (position: number, name: string, milliseconds: number, outcome: CaseOutcome) => void;
   readonly addUnsent: () => void;
   readonly revise: (position: number, failure: Failure) => void;
-  readonly save: () => Promise<void>;
+  /** The reason is that of the lines that were not sent. */
+  readonly save: (unsentReason?: string) => Promise<void>;
 }
 
 interface CaseOutcome {
@@ -105,10 +107,11 @@ async function openRunReport({ junit, summary }: RunFiles, title: string, { runt
       const found = cases.get(position);
       if (found) cases.set(position, { ...found, problem: toProblem(failure) });
     },
-    save: async () => {
+    save: async (unsentReason) => {
       isSaved = true;
       const sorted = [...cases].sort(([left], [right]) => left - right).map(([, one]) => one);
-      for (const save of saves) await save(sorted, { unsent, totals });
+      for (const save of saves)
+        await save(sorted, { unsent, unsentReason: unsentReason && report.redact(unsentReason), totals });
     },
   };
   const end = async (failure: Failure): Promise<void> => {
@@ -146,6 +149,7 @@ const UNFINISHED: Problem = {
 
 interface Totals {
   readonly unsent: number;
+  readonly unsentReason?: string | undefined;
   readonly totals: FactTotals;
 }
 
@@ -155,7 +159,8 @@ async function openJunit(file: string, title: string, { now, cwd }: Pick<Runtime
   const startedAt = new Date(now()).toISOString().slice(0, 19);
   const path = resolve(cwd, file);
   let output = await openReplacement(path, file);
-  const save: SaveReport = (cases) => commitOrAbandon(output, () => output.write(junitXml(cases, startedAt)));
+  const save: SaveReport = (cases, totals) =>
+    commitOrAbandon(output, () => output.write(junitXml([...cases, ...unsentCases(cases, totals)], startedAt)));
   // A pipe or a device takes one report.
   if (!(await isReplaceable(path))) return save;
   await save([{ name: title, milliseconds: 0, facts: [], problem: UNFINISHED }], { unsent: 0, totals: new Map() });
@@ -163,6 +168,14 @@ async function openJunit(file: string, title: string, { now, cwd }: Pick<Runtime
     output = await openReplacement(path, file);
     await save(...report);
   };
+}
+
+// Without a problem of its own, a report would be green although lines were not sent.
+function unsentCases(cases: readonly Case[], { unsent, unsentReason = 'the batch was stopped' }: Totals): Case[] {
+  if (unsent === 0 || cases.some(({ problem }) => problem)) return [];
+  const message = `${unsent} ${pluralize(unsent, 'line was', 'lines were')} not sent: ${unsentReason}`;
+  const problem: Problem = { element: 'error', type: 'not_sent', message, details: [], cause: '' };
+  return [{ name: 'lines that were not sent', milliseconds: 0, facts: [], problem }];
 }
 
 function junitXml(cases: readonly Case[], startedAt: string): string {
@@ -236,7 +249,7 @@ const MAX_CAUSES = 20;
 const MAX_CAUSE_CASES = 5;
 const MAX_CAUSE_CHARS = 2000;
 
-function summaryMarkdown(title: string, cases: readonly Case[], { unsent, totals }: Totals): string {
+function summaryMarkdown(title: string, cases: readonly Case[], { unsent, unsentReason, totals }: Totals): string {
   const { failure, error } = countProblems(cases);
   const done = cases.length - failure - error;
   const latency = createDistribution(1, true);
@@ -249,6 +262,7 @@ function summaryMarkdown(title: string, cases: readonly Case[], { unsent, totals
     '| Succeeded | Failed expectations | Failed requests | Not sent | Latency p50 | p90 | max |',
     '|---|---|---|---|---|---|---|',
     `| ${[done, failure, error, unsent, ...shownTimes].join(' | ')} |`,
+    ...(unsent > 0 && unsentReason ? [`\nNot sent: ${markdownText(unsentReason)}`] : []),
     ...factLines(totals).map((line) => `\n${markdownText(line)}`),
     ...causeLines('Failed expectation', 'failure', cases),
     ...causeLines('Failed request', 'error', cases),

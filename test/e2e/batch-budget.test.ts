@@ -100,6 +100,22 @@ describe('a limit of what a batch uses', () => {
     expect(stderr.match(/--max-cost did not count 120 responses without a cost/g)).toHaveLength(1);
   });
 
+  it('does not miss a cost of lines that an earlier run sent', async () => {
+    const cwd = temporaryDirectory();
+    writeFileSync(join(cwd, 'in.jsonl'), [1, 2, 3].map((at) => `${JSON.stringify(chats.line(at))}\n`).join(''));
+    const { url } = await countingServer(chats.keyOf, (_, response) =>
+      answerJson(response, Object.assign({}, chats.reply, { usage: { prompt_tokens: 10, completion_tokens: 1 } })),
+    );
+    const prices = ['--price-prompt', '1', '--price-completion', '1', '--max-cost', '9'];
+    const args = ['chat', '--batch', 'in.jsonl', '-o', 'out.jsonl', ...prices];
+    const setting = { cwd, env: { ...credentials, SVC_BASE_URL: url } };
+    await run([...args, '--limit', '2'], setting);
+    const { code, stderr } = await run([...args, '--limit', '3', '--resume'], setting);
+    expect(code, stderr).toBe(0);
+    expect(stderr).toContain('3 lines: 3 done');
+    expect(stderr).not.toContain('did not count');
+  });
+
   it.each([
     [
       'those of a profile',

@@ -2,6 +2,7 @@ import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { answerJson, countingServer } from '../support/counting-server.ts';
+import { closedPort } from '../support/faults.ts';
 import { inShell, run, start, waitForExit } from '../support/process.ts';
 import { temporaryDirectory } from '../support/svc.ts';
 
@@ -56,6 +57,21 @@ describe('a JUnit report', () => {
     const shellLine = `umask ${umask}; svc chat hi --local --no-stdin --junit j.xml`;
     expect(await inShell(shellLine, { cwd })).toMatchObject({ code: 0 });
     expect(statSync(join(cwd, 'j.xml')).mode & 0o777).toBe(mode);
+  });
+});
+
+describe('reports of a batch that sent nothing', () => {
+  it('are not green, and say why', async () => {
+    const cwd = temporaryDirectory();
+    writeFileSync(join(cwd, 'in.jsonl'), line('a') + line('b') + line('c'));
+    const reports = ['--junit', 'j.xml', '--summary', 's.md'];
+    const args = ['chat', '--batch', 'in.jsonl', '-o', 'out.jsonl', '-m', 'm', '--max-outage', '1s', ...reports];
+    const env = { SVC_BASE_URL: await closedPort() };
+    expect(await run(args, { cwd, env })).toMatchObject({ code: 10 });
+    const junit = readFileSync(join(cwd, 'j.xml'), 'utf8');
+    expect(junit).toMatch(/<testsuites tests="1" failures="0" errors="1"/);
+    expect(junit).toMatch(/<error type="not_sent" message="3 lines were not sent: [^"]*could not connect/);
+    expect(readFileSync(join(cwd, 's.md'), 'utf8')).toMatch(/^Not sent: .*could not connect/m);
   });
 });
 

@@ -75,7 +75,7 @@ export async function runBatchMerge({ args, options }: Invocation<MergeOptions>,
   const emptyHint =
     input === undefined && missing.count() > 0 ? '; --input FILE tells empty lines from missing ones' : '';
   const unknownHint = unknown > 0 ? '; --retry-unknown beside it sends unknown lines again' : '';
-  const hint = `run that batch again with --resume${unknownHint}${emptyHint}`;
+  const hint = `run that batch again with --resume, for missing lines and failed ones that were not applied${unknownHint}${emptyHint}`;
   throw new Failure('partly_failed', summary, { applied: 'unknown', hint });
 }
 

@@ -96,6 +96,8 @@ export function createBatchCounts() {
     linesRead: 0,
     emptyLines: 0,
     sentLines: 0,
+    /** Lines that are done by a request of this run. */
+    answered: 0,
     /** Lines that failed and were, or may have been, applied. */
     unresolvedLines: 0,
     /** Lines with an invalid body. */
@@ -146,6 +148,7 @@ export function createBatchRecord(runReport: RunReport | undefined) {
       if (result.isUnresolved && result.isIdempotent)
         tally[result.status === 'unknown' ? 'resendableLines' : 'resendableFailures'] += 1;
       if (result.status !== 'unsent' && result.attempts > 0) tally.sentLines += 1;
+      if (result.status === 'done' && result.attempts > 0) tally.answered += 1;
       if (result.status === 'unsent') runReport?.addUnsent();
       else runReport?.add(input.number, caseName(input), result.milliseconds, result);
     },
