@@ -264,10 +264,14 @@ describe('--jq', () => {
   });
 
   it('that a signal ends leaves the whole response', async () => {
-    const child = start(['chat', 'hi', '--local', '--jq', '"begun" | debug | def f: f; f']);
+    const child = start(['chat', 'hi', '--local', '-v', '--jq', '"begun" | debug | def f: f; f']);
     child.stdin?.end();
     const ended = waitForExit(child);
-    const interrupt = setInterval(() => child.kill('SIGINT'), 3000);
+    let interrupt: NodeJS.Timeout | undefined;
+    // Before the response, the signal would end the request.
+    child.stderr?.on('data', (piece) => {
+      if (String(piece).includes('X-Request-Id')) interrupt ??= setInterval(() => child.kill('SIGINT'), 1000);
+    });
     const { signal, stdout, stderr } = await ended;
     clearInterval(interrupt);
     expect(signal).toBe('SIGINT');
