@@ -15,7 +15,7 @@ it('a batch uses bounded memory for a file of any length', async () => {
   const cwd = temporaryDirectory();
   const path = join(cwd, 'in.jsonl');
   const file = createWriteStream(path);
-  const lines = 60_000;
+  const lines = 40_000;
   for (let at = 1; at <= lines; at += 1)
     if (!file.write(`${JSON.stringify(calls.line(at))}\n`)) await once(file, 'drain');
   await new Promise((resolve) => file.end(resolve));
