@@ -21,14 +21,14 @@ export async function lineWarnings(
   const unread = Object.keys(env).filter((name) => name.startsWith('SVC_') && !known.includes(name));
   if (unread.length === 0) return twice;
   // Most starts do not need the table.
-  const { otherToolsHint } = await import('./other-tools.ts');
+  const { variableSynonyms } = await import('./other-tools.ts');
   const names = variables.filter((one) => one.startsWith('SVC_')).map((one) => one.slice('SVC_'.length));
   return [
     ...twice,
     ...unread.flatMap((name) => {
-      const [near] = closestMatches(name.slice('SVC_'.length), names);
-      const meant = otherToolsHint(name) ?? (near && `SVC_${near}`);
-      return meant ? [`${name} is not a variable of svc; did you mean ${meant}?`] : [];
+      const word = name.slice('SVC_'.length);
+      const meant = variableSynonyms[word] ?? closestMatches(word, names)[0];
+      return meant ? [`${name} is not a variable of svc; did you mean SVC_${meant}?`] : [];
     }),
   ];
 }

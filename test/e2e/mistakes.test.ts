@@ -10,7 +10,7 @@ const CONCURRENCY = 8;
 
 // Every block of the page is run, and the page is rendered again with what svc printed. `npm run generate` rewrites it:
 // read the diff before it is committed.
-it('each mistake prints what happened, why, and the next step', { timeout: 240_000 }, async () => {
+it('each mistake prints what happened, why, and the next step', { timeout: 600_000 }, async () => {
   const text = readFileSync(mistakesPage, 'utf8');
   const blocks = readMistakes();
   expect(blocks.length).toBeGreaterThanOrEqual(60);
