@@ -51,8 +51,6 @@ function maxOpenFiles(): number {
 // After so many rounds the limit is tried again that failed before; a small limit waits for more, so that refusals stay rare.
 const MAX_HOLD_ROUNDS = 24;
 const MIN_RESPONSES_PER_PROBE = 100;
-// Rounds of the start that are smaller treble the limit, as long as nothing is known about the service.
-const FAST_START_SIZE = 32;
 const MIN_STEP = 1 / 8;
 // Shorter rounds of a fast service would show what disk and processor do, not what the service does.
 const MIN_ROUND_MS = 50;
@@ -64,8 +62,8 @@ const LATENCY_WEIGHT = 1 / 32;
 
 /**
  * The number of requests that a batch may have in flight, which finds itself within a range (docs/internals/decisions/0054). In rounds of as
- * many responses as the limit: it trebles at the start, later doubles, then holds, and tries a larger limit from time to time, which it
- * keeps if that brought more responses per second. Each refusal takes one away, down to half in a round: that request did not fit.
+ * many responses as the limit: it doubles at the start, then holds, and tries a larger limit from time to time, which it keeps if
+ * that brought more responses per second. Each refusal takes one away, down to half in a round: that request did not fit.
  */
 export function createConcurrencyLimit(range: ConcurrencyRange, random: () => number) {
   const search = createSearch(range, range.initial < range.max ? 'start' : 'hold', random);
@@ -84,7 +82,8 @@ export function createConcurrencyLimit(range: ConcurrencyRange, random: () => nu
       round.milliseconds += now - startedAt;
       round.responses += 1;
       round.isFull &&= isFull;
-      if (search.phase === 'start' && isFull && round.refusals === 0) grow(search);
+      if (search.phase === 'start' && isFull && round.refusals === 0)
+        search.limit = Math.min(startMax(search), 2 * round.size, search.limit + 1);
       endRound(search, now);
     },
     /** Counts a request that the service had no room for. A wait that it asked for is paid for again by each try. */
@@ -122,8 +121,7 @@ function createSearch({ initial, max }: ConcurrencyRange, phase: Phase, random: 
 }
 
 function createHold(wanted: number) {
-  const rates: number[] = [];
-  return { responses: 0, milliseconds: 0, rates, wanted };
+  return { rounds: 0, responses: 0, milliseconds: 0, bestRate: 0, wanted };
 }
 
 function hold(search: Search, rounds: number): void {
@@ -166,12 +164,6 @@ function afterRecovery(search: Search): void {
   if (search.limit >= search.ceiling) hold(search, search.held.wanted);
 }
 
-// By so many per response of a round, so that the limit trebles, later doubles, per round.
-function grow(search: Search): void {
-  const factor = search.round.size < FAST_START_SIZE && !search.hasCeiling ? 3 : 2;
-  search.limit = Math.min(startMax(search), factor * search.round.size, search.limit + factor - 1);
-}
-
 function startMax({ hasCeiling, ceiling, max }: Search): number {
   return hasCeiling ? Math.min(ceiling, max) : max;
 }
@@ -182,23 +174,22 @@ function afterStart(search: Search, rate: number): void {
   const canJudge = round.responses >= (4 * latency.variation()) ** 2;
   const wanted = base.rate * (1 + (round.size / base.limit - 1) / 4);
   if (canJudge && base.rate > 0 && rate < wanted) {
-    const scaled = base.limit * Math.max(1, rate / base.rate);
-    const inUse = Math.min(scaled, Math.max(scaled / 2, rate * search.shortestMs));
-    search.limit = Math.ceil(inUse * (1 + MIN_STEP));
+    search.limit = Math.max(1, Math.ceil(base.limit * Math.max(1, rate / base.rate) * (1 + MIN_STEP)));
     hold(search, 1);
-  } else if (round.size >= startMax(search)) hold(search, search.held.wanted);
+  } else if (search.limit >= startMax(search)) hold(search, search.held.wanted);
   else search.base = { limit: round.size, rate, bestRate: rate };
 }
 
 function afterHold(search: Search, durationMs: number, now: number): void {
   const { held, limit, round, hasCeiling, random } = search;
-  held.rates.push(round.responses / durationMs);
+  held.bestRate = Math.max(held.bestRate, round.responses / durationMs);
+  held.rounds += 1;
   held.responses += round.responses;
   held.milliseconds += durationMs;
   // At times of their own, so that several processes do not try at once.
-  if (now < search.notBefore || held.rates.length < held.wanted * (0.75 + random() / 2)) return;
+  if (now < search.notBefore || held.rounds < held.wanted * (0.75 + random() / 2)) return;
   const rate = held.responses / held.milliseconds;
-  search.base = { limit, rate, bestRate: hasCeiling ? rate : upperQuartile(held.rates) };
+  search.base = { limit, rate, bestRate: hasCeiling ? rate : held.bestRate };
   tryOther(search);
 }
 
@@ -241,22 +232,17 @@ function createRound(size: number, startedAt: number) {
   return { size, startedAt, responses: 0, refusals: 0, floor: 1, milliseconds: 0, isFull: true };
 }
 
-// The coefficient of variation of recent values, by the difference of each to the one before: values that grow together do not vary.
+// The coefficient of variation of recent values.
 function createVariation() {
   let mean = 0;
   let variance = 0;
-  let last = 0;
   return {
     add: (value: number): void => {
-      if (mean === 0) [mean, last] = [value, value];
-      mean += LATENCY_WEIGHT * (value - mean);
-      variance += LATENCY_WEIGHT * ((value - last) ** 2 / 2 - variance);
-      last = value;
+      const weight = mean === 0 ? 1 : LATENCY_WEIGHT;
+      const difference = value - mean;
+      mean += weight * difference;
+      variance = (1 - weight) * (variance + weight * difference * difference);
     },
     variation: (): number => (mean > 0 ? Math.sqrt(variance) / mean : 0),
   };
-}
-
-function upperQuartile(values: readonly number[]): number {
-  return [...values].sort((one, other) => one - other)[Math.floor(values.length * 0.75)] ?? 0;
 }
