@@ -64,10 +64,8 @@ export function createScheduler(
   };
   const random = (): number => (randomBytes(1)[0] ?? 0) / 255;
   const concurrency = createConcurrencyLimit(range, random);
-  const onRecovery = (): void => concurrency.restart(elapsed());
-  const availability = createAvailability(options, { elapsed, after }, random, {
-    ...{ onOutage, onGiveUp: stop, onRecovery },
-  });
+  const outageHooks = { onOutage, onGiveUp: stop, onRecovery: () => concurrency.restart(elapsed()) };
+  const availability = createAvailability(options, { elapsed, after }, random, outageHooks);
   const { canRetry, canWait, toOutcome, skippedRetries } = availability;
   const budget = createBudget(options);
   const pace = createPace(options, elapsed);
