@@ -78,9 +78,7 @@ function nextStepHint({ tally, stopReason, job }: BatchEnd): string {
   if (!job.store.isResumable) return 'write the results to a file with -o, so that the batch can be resumed';
   if (unknown > 0) return `--resume${tally.resendableLines === unknown ? '' : ' --retry-unknown'} sends them again`;
   if (tally.invalidLines > 0)
-    return tally.sentLines === 0
-      ? 'nothing was sent: correct the lines (--dry-run lists them), remove the output, and run it again'
-      : 'correct the invalid lines (--dry-run lists them), then run it again with --resume --accept-changes';
+    return 'correct the invalid lines (--dry-run lists them), then run it again with --resume --accept-changes';
   // A batch that was stopped may not have read its whole input.
   if (resendableFailures === 0 && stopReason === undefined && unsent === 0 && failed === unresolvedLines)
     return 'the failed lines were applied, so --resume does not send them again';

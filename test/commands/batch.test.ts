@@ -72,6 +72,28 @@ const many = (count: number): unknown[] => Array.from({ length: count }, (_, at)
 const byLine = (left: Line, right: Line): number => left.line - right.line;
 
 describe('a batch', () => {
+  it('keeps the results of lines that were paid for, when what a later run adds is invalid', async () => {
+    const { cwd, counts, run } = await scene(many(2));
+    await run(['-o', 'out.jsonl']);
+    writeFileSync(
+      join(cwd, 'in.jsonl'),
+      `${[...many(2), { messages: 3 }].map((line) => JSON.stringify(line)).join('\n')}\n`,
+    );
+    const { code, stderr } = await run(['-o', 'out.jsonl', '--resume']);
+    expect(code).toBe(10);
+    expect(stderr).toContain(
+      'correct the invalid lines (--dry-run lists them), then run it again with --resume --accept-changes',
+    );
+    writeFileSync(
+      join(cwd, 'in.jsonl'),
+      `${many(3)
+        .map((line) => JSON.stringify(line))
+        .join('\n')}\n`,
+    );
+    expect(await run(['-o', 'out.jsonl', '--resume', '--accept-changes'])).toMatchObject({ code: 0 });
+    expect([...counts.values()]).toEqual([1, 1, 1]);
+  });
+
   it('has one result per line, whatever happens to the others', async () => {
     const input = [...many(20), '', chat('p22', { n: 'x' }), '{"messages":', chat('p24')];
     const { run, lines, counts, cwd } = await scene(input, ({ key }, response) =>
