@@ -32,13 +32,11 @@ export function requestFailure(code: FailureCode, message: string, given: Failur
   return createFailures(request)(code, message, given);
 }
 
-// Creates failures of a request, also later: it holds no body.
+// Creates failures of a request, also later: it holds no body, because no function in its scope reads the draft.
 function createFailures(request: FailedRequest) {
-  const { effect, operation, draft } = request;
-  const { key = [], ids: paths = {}, replaces } = operation;
-  const hasGeneratedKey = key.some((what) => isGeneratedValue(draft, paths[what] ?? []));
-  // A new record replaces none.
-  const isNew = replaces !== undefined && isGeneratedValue(draft, paths[replaces] ?? []);
+  const { effect } = request;
+  const { replaces } = request.operation;
+  const { hasGeneratedKey, isNew } = generatedIds(request);
   const secrets = secretsOf(request);
   return (code: FailureCode, message: string, given: FailureFacts): Failure => {
     const failure = new Failure(code, message, { ...given, effect, hasGeneratedKey });
@@ -54,6 +52,12 @@ function createFailures(request: FailedRequest) {
     const hint = hints.length > 0 ? hints.join('; ') : undefined;
     return failure.with(mapTexts({ ...texts, hint }, redact), redact(message));
   };
+}
+
+function generatedIds({ operation: { key = [], ids: paths = {}, replaces }, draft }: FailedRequest) {
+  const isGenerated = (what: string): boolean => isGeneratedValue(draft, paths[what] ?? []);
+  // A new record replaces none.
+  return { hasGeneratedKey: key.some(isGenerated), isNew: replaces !== undefined && isGenerated(replaces) };
 }
 
 /** Redacts the secrets of a request, its credential included. */
@@ -137,12 +141,14 @@ export function invalidResponseFailure(message: string, context: RequestContext,
 export function createDoubt(context: RequestContext): () => Failure {
   const { destination, ids, progress } = context;
   const { attempts } = progress;
-  const [service, url] = [serviceName(destination), destination.url.href];
   const suffix = mayBeApplied('; the request', context);
-  const message = `${service} sent a response that no request asked for on the same connection, so this response may be for another request${suffix}`;
-  const summary = 'the response may be for another request';
   const createFailure = createFailures(context);
-  return () => createFailure('unknown', message, { summary, url, applied: 'unknown', attempts, ids });
+  return () => {
+    const message = `${serviceName(destination)} sent a response that no request asked for on the same connection, so this response may be for another request${suffix}`;
+    const summary = 'the response may be for another request';
+    const url = destination.url.href;
+    return createFailure('unknown', message, { summary, url, applied: 'unknown', attempts, ids });
+  };
 }
 
 /** The facts about a request with a response; by default those of a 2xx status: it was applied. */

@@ -84,7 +84,9 @@ export async function send(
   await hooks.onOutcome?.(outcomeOf(end, context));
   const received = end instanceof Failure && turn ? turn.toOutcome(end) : end;
   const read = await readOutcome(received, context, runtime, fold);
-  return { ...read, strayData: Promise.race(strayData) };
+  // A connection holds it for many requests, and a race is several objects.
+  const [only, ...others] = strayData;
+  return { ...read, strayData: only && others.length === 0 ? only : Promise.race(strayData) };
 }
 
 export interface SentRequest extends ReadOutcome {
