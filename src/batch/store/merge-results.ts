@@ -12,6 +12,8 @@ import { MAX_RESULT_BYTES, type OutputPath, readOutput, writeResultsInOrder } fr
 import { type Checkpoint, digestInputLine, parseResultLine, type ResultEntry } from './result-line.ts';
 import { requireSameInput } from './result-store.ts';
 
+type Reader = (output: OutputPath, end?: number) => AsyncGenerator<Buffer, undefined>;
+
 type OpenInput = (operation: string | undefined) => Promise<BatchInput | undefined>;
 
 interface MergedResults extends Omit<ReturnType<typeof createMerge>['merged'], 'changed' | 'removed'> {
@@ -33,7 +35,8 @@ export async function mergeResults(
 
 // Results that follow each other, as those of the parts of a file do, need the memory of a chunk. Undefined for any others.
 async function mergeInOrder(outputs: readonly OutputPath[], openInput: OpenInput): Promise<MergedResults | undefined> {
-  const starts = await orderByFirstLine(outputs);
+  const readResults = createReader();
+  const starts = await orderByFirstLine(outputs, readResults);
   const [first] = starts ?? [];
   if (!starts || !first) return undefined;
   const batch = describeBatch(first.checkpoint);
@@ -42,7 +45,7 @@ async function mergeInOrder(outputs: readonly OutputPath[], openInput: OpenInput
   try {
     for (const { output } of starts) {
       let end = 0;
-      for await (const lines of splitLineBatches(readWholeLines(output), MAX_RESULT_BYTES))
+      for await (const lines of splitLineBatches(readResults(output), MAX_RESULT_BYTES))
         for (const { bytes, offset, length, isTorn } of lines) {
           const entry = bytes && !isTorn ? parseResultLine(bytes) : undefined;
           if (!entry?.checkpoint || entry.line <= merged.lastLine || describeBatch(entry.checkpoint) !== batch)
@@ -57,16 +60,16 @@ async function mergeInOrder(outputs: readonly OutputPath[], openInput: OpenInput
     await close();
   }
   const writeResults: MergedResults['writeResults'] = async (write) => {
-    for (const { output, bytes } of parts) await copyResults(output, bytes, write);
+    for (const { output, bytes } of parts) await copyResults(readResults(output, bytes), output, bytes, write);
   };
   return { ...merged, writeResults };
 }
 
 // Undefined if an output does not begin with a result. An empty one has none to order.
-async function orderByFirstLine(outputs: readonly OutputPath[]) {
+async function orderByFirstLine(outputs: readonly OutputPath[], readResults: Reader) {
   const starts = [];
   for (const output of outputs)
-    for await (const { bytes } of splitLines(readWholeLines(output), MAX_RESULT_BYTES)) {
+    for await (const { bytes } of splitLines(readResults(output), MAX_RESULT_BYTES)) {
       const { line, checkpoint } = (bytes && parseResultLine(bytes)) ?? {};
       if (line === undefined || !checkpoint) return undefined;
       starts.push({ output, line, checkpoint });
@@ -76,12 +79,13 @@ async function orderByFirstLine(outputs: readonly OutputPath[]) {
 }
 
 async function copyResults(
+  results: AsyncIterable<Buffer>,
   output: OutputPath,
   bytes: number,
   write: (results: Uint8Array) => Promise<void>,
 ): Promise<void> {
   let copied = 0;
-  for await (const lines of readWholeLines(output, bytes)) {
+  for await (const lines of results) {
     copied += lines.length;
     await write(lines);
   }
@@ -138,7 +142,7 @@ function createMerge(input: BatchInput | undefined) {
   const [missing, changed, removed] = [createLineRanges(), createLineRanges(), createLineRanges()];
   const merged = { counts: { done: 0, failed: 0, unknown: 0, unsent: 0 }, lastLine: 0, missing };
   const file = input?.file && { path: input.file.path, displayPath: input.label };
-  const source = file ? input?.file?.split(readWholeLines(file)) : input?.lines;
+  const source = file ? input?.file?.split(createReader()(file)) : input?.lines;
   const lines = source?.[Symbol.asyncIterator]();
   // The line of a number, or the first after it; those before it have no result.
   const readTo = async (number: number): Promise<InputLine | undefined> => {
@@ -174,31 +178,34 @@ function createMerge(input: BatchInput | undefined) {
 
 const BUFFER_BYTES = 256 * 1024;
 
-// Chunks of whole lines, up to a position. Each is valid until the next, because a buffer for each one would be much garbage.
-async function* readWholeLines(
-  { path, displayPath }: OutputPath,
-  end = Number.POSITIVE_INFINITY,
-): AsyncGenerator<Buffer, undefined> {
-  const file = await withFileFailure(`read ${displayPath}`, () => open(path));
+// Reads files one after the other in chunks of whole lines, up to a position. All share a buffer, and a chunk is valid until the
+// next one: buffers of 200 outputs would be garbage that is collected late.
+function createReader(): Reader {
   let buffer = Buffer.allocUnsafe(BUFFER_BYTES);
-  let position = 0;
-  let kept = 0;
-  try {
-    while (kept < MAX_RESULT_BYTES) {
-      if (kept === buffer.length) buffer = Buffer.concat([buffer], buffer.length * 2);
-      const length = Math.min(buffer.length - kept, end - position);
-      const { bytesRead } = await file.read(buffer, kept, length, position);
-      if (bytesRead === 0) break;
-      position += bytesRead;
-      const filled = kept + bytesRead;
-      const whole = buffer.subarray(0, filled).lastIndexOf(LINE_FEED) + 1;
-      if (whole > 0) yield buffer.subarray(0, whole);
-      buffer.copyWithin(0, whole, filled);
-      kept = filled - whole;
+  return async function* read(
+    { path, displayPath }: OutputPath,
+    end = Number.POSITIVE_INFINITY,
+  ): AsyncGenerator<Buffer, undefined> {
+    const file = await withFileFailure(`read ${displayPath}`, () => open(path));
+    let position = 0;
+    let kept = 0;
+    try {
+      while (kept < MAX_RESULT_BYTES) {
+        if (kept === buffer.length) buffer = Buffer.concat([buffer], buffer.length * 2);
+        const length = Math.min(buffer.length - kept, end - position);
+        const { bytesRead } = await file.read(buffer, kept, length, position);
+        if (bytesRead === 0) break;
+        position += bytesRead;
+        const filled = kept + bytesRead;
+        const whole = buffer.subarray(0, filled).lastIndexOf(LINE_FEED) + 1;
+        if (whole > 0) yield buffer.subarray(0, whole);
+        buffer.copyWithin(0, whole, filled);
+        kept = filled - whole;
+      }
+      if (kept > 0) yield buffer.subarray(0, kept);
+      return undefined;
+    } finally {
+      await file.close();
     }
-    if (kept > 0) yield buffer.subarray(0, kept);
-    return undefined;
-  } finally {
-    await file.close();
-  }
+  };
 }
