@@ -171,7 +171,12 @@ describe('the flags of a command', () => {
     const unread = settings.filter(
       ({ name, variable }: Setting) => !readers.some((text) => text.includes(`'${name}'`)) && !isInEnv(variable),
     );
-    expect(unread.map(({ name }) => name)).toEqual([]);
+    expect(
+      unread.map(
+        ({ name }) =>
+          `nothing reads the setting ${name} of src/config/settings.ts: read it with resolveSetting('${name}', ...) or environmentSetting('${name}', env), or remove its line`,
+      ),
+    ).toEqual([]);
     // Fields are read by the operation that has them, settings by their table.
     const fields = new Set(allOperations.flatMap(bodyFlags).map(({ name }) => name));
     const stored = new Set(settings.map(settingFlagName));
@@ -187,7 +192,18 @@ describe('the flags of a command', () => {
           !readers.some((text) => text.includes(`lastToken('${name}')`)),
       );
     const names = own.map(({ name, takes }) => (takes === 'off' ? `no-${name}` : name));
-    expect([...new Set(names)].filter((name) => !isOption(optionKey(name)))).toEqual([]);
+    const ownersOf = (name: string): string[] =>
+      allCommands
+        .filter(({ flags }) => flags.some((flag) => flagForms(flag).includes(`--${name}`)))
+        .map((one) => `svc ${one.name}`);
+    expect(
+      [...new Set(names)]
+        .filter((name) => !isOption(optionKey(name)))
+        .map(
+          (name) =>
+            `nothing reads --${name} (${ownersOf(name).join(', ')}): read options.${optionKey(name)} where the command starts, in src/commands/, or remove the line from its table of flags`,
+        ),
+    ).toEqual([]);
   });
 
   it.each(Object.keys(DEFAULT_BATCH_OPTIONS))('of a batch have an effect: %s is used', (option) => {
@@ -468,7 +484,32 @@ describe('help', () => {
       (variable) => !/^(SLURM_|OMPI_|PMI_|GITHUB_(?!ACTIONS)|(LOCAL)?APPDATA$|HOME$)/.test(variable),
     );
     expect(own).toContain('TRACEPARENT');
-    for (const variable of own) expect(stdout).toMatch(new RegExp(`^  ${variable} `, 'm'));
+    const unknown = own.filter((variable) => !new RegExp(`^  ${variable} `, 'm').test(stdout));
+    expect(
+      unknown.map(
+        (variable) => `the source reads ${variable}: add a line with it to src/config/settings.ts, which help lists`,
+      ),
+    ).toEqual([]);
+  });
+
+  it('that a flag or a profile can also set are read by the table of settings only', () => {
+    const variables = settings.flatMap(({ name, variable, flag, isStored }: Setting) =>
+      variable && (variable.startsWith('SVC_') || flag || isStored) ? [{ name, variable }] : [],
+    );
+    const problems = sourceFiles.flatMap((path) => {
+      const text = readFileSync(path, 'utf8');
+      const read = variables.filter(({ variable }) =>
+        new RegExp(
+          `\\benv\\??\\.(?:${variable}\\b|\\['${variable}')|\\benv\\['${variable}'|\\{[^{}]*\\b${variable}\\b[^{}]*\\} = [\\w.]*env\\b`,
+        ).test(text),
+      );
+      return read.map(
+        ({ name, variable }) =>
+          `${path.slice(source.length + 1)} reads ${variable} itself: call environmentSetting('${name}', env), or resolveSetting('${name}', sources) where a flag or the profile counts too, both of src/config/`,
+      );
+    });
+    expect(variables.length).toBeGreaterThan(15);
+    expect(problems).toEqual([]);
   });
 });
 
