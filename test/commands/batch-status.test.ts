@@ -36,6 +36,16 @@ async function shards() {
 }
 
 describe('svc batch status', () => {
+  it('says how to name outputs without journals', async () => {
+    const { status, cwd } = await shards();
+    for (const name of ['1.jsonl.journal', '2.jsonl.journal']) rmSync(join(cwd, name));
+    expect(await status()).toMatchObject({
+      code: 12,
+      stderr: 'svc: no file in . has a journal of a batch beside it\n  name the outputs themselves, such as *.jsonl\n',
+    });
+    expect(await status('1.jsonl', '2.jsonl')).toMatchObject({ code: 0, rows: [{ failed: 0 }, { failed: 1 }] });
+  });
+
   it('has a row per shard of a directory, in the order of their names', async () => {
     const { status, cwd } = await shards();
     const { code, rows } = await status();

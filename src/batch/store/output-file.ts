@@ -100,15 +100,18 @@ export function earlierVersionFailure(place: string, reason: string): Failure {
   });
 }
 
-/** The outputs that have a journal in a directory, also those that do not exist yet; another path is an output itself. */
+/**
+ * The outputs that have a journal in a directory, also those that do not exist yet; another path is an output itself. A file
+ * without a journal may be a merged copy of the others, which would count twice.
+ */
 export async function findOutputs(displayPath: string, cwd: string): Promise<string[]> {
   const found = await stat(resolve(cwd, displayPath)).catch(() => undefined);
   if (!found?.isDirectory()) return [displayPath];
   const names = await withFileFailure(`read ${displayPath}`, () => readdir(resolve(cwd, displayPath)));
   const outputs = names.flatMap((name) => (name.endsWith('.journal') ? [join(displayPath, name.slice(0, -8))] : []));
   if (outputs.length > 0) return outputs.sort((one, other) => one.localeCompare(other, 'en', { numeric: true }));
-  throw new Failure('local_file', `there are no outputs of batches in ${displayPath}`, {
-    hint: 'name the directory of files that --batch wrote with -o, and of their journals',
+  throw new Failure('local_file', `no file in ${displayPath} has a journal of a batch beside it`, {
+    hint: `name the outputs themselves, such as ${join(displayPath, '*.jsonl')}`,
   });
 }
 

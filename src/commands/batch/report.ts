@@ -9,6 +9,7 @@ import type { Invocation } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { usageFailure } from '../../errors.ts';
 import { rejectReplacedInput } from '../../files/file-replacement.ts';
+import { limitYoungGeneration } from '../../files/heap-limit.ts';
 import { unreadableInputFailure } from '../../files/read-input.ts';
 import { splitLines } from '../../files/split-lines.ts';
 import type { OptionsOfList } from '../../flag.ts';
@@ -37,6 +38,7 @@ export async function runBatchReport(
   const inputs = [...args, ...(options.input === undefined ? [] : [options.input])];
   await rejectReplacedInput('--html', htmlPath, inputs, runtime.cwd);
   const files = await resolveOutputs(args, runtime.cwd);
+  limitYoungGeneration();
   const hasPlot = options.plot === true;
   const printed = hasPlot ? ({ ...output, format: 'text' } as const) : output;
   if (options.compare) {

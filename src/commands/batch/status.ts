@@ -8,6 +8,7 @@ import type { Context } from '../../context.ts';
 import { Failure, toFailure, usageFailure } from '../../errors.ts';
 import { pathExists } from '../../files/file-errors.ts';
 import { readLockHolder } from '../../files/file-lock.ts';
+import { createGarbageLimit, limitYoungGeneration } from '../../files/heap-limit.ts';
 import type { ResultOptions } from '../../output/output-format.ts';
 import { classifyLine } from '../../reports/batch/line-facts.ts';
 import { openResultOutput, printResult, resultOf } from '../../results/print-result.ts';
@@ -21,10 +22,14 @@ export async function runBatchStatus({ args, options }: Invocation<ResultOptions
   const found = await Promise.all(args.map((path) => findOutputs(path, runtime.cwd)));
   const rows: ShardStatus[] = [];
   const failures: Failure[] = [];
+  limitYoungGeneration();
+  // Each shard has a table.
+  const collectGarbage = createGarbageLimit();
   for (const displayPath of new Set(found.flat())) {
     const row = await readStatus({ path: resolve(runtime.cwd, displayPath), displayPath }, context).catch(toFailure);
     if (row instanceof Failure) failures.push(row);
     else rows.push(row);
+    collectGarbage(false);
   }
   const table = (): string[][] => [
     ['SHARD', 'STATE', 'DONE', 'FAILED', 'UNKNOWN', 'UNSENT', 'PROCESS', 'PROGRESS', 'OUTPUT'],
