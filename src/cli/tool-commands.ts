@@ -137,7 +137,7 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
   'batch status': command({
     summary: 'Show how far each shard of a batch came',
     about:
-      'Reads outputs and journals, also while they are written, and prints a row per shard: state (running, stopped, died or complete), lines that are done, failed, unknown (sent, without a result so far) and unsent, the process that runs it, and the time of its last progress. Unsent lines, and so whether a batch is complete, are known for parts of a file; a whole file that nobody sends is stopped, and svc batch merge --input names what is missing.',
+      'Reads outputs and journals, also while they are written, and prints a row per shard: state (running, stopped, died or complete), lines that are done, failed, unknown (sent, without a result so far) and unsent, the process that runs it, and the time of its last progress. A batch is complete when each line of its run has a result, also that of a failure. Unsent lines are known for parts of a file, and for any other input once a run has read it to its end.',
     argument: { name: 'files', summary: 'Output files, or directories of them', isRepeatable: true, isFile: true },
     result: 'rows',
     examples: { 'batch status .': 'Show the shards in this directory' },

@@ -93,6 +93,76 @@ describe('svc batch status', () => {
     expect(stderr).toContain('1.jsonl.journal:1 is not a valid record');
   });
 
+  describe('of a whole input', () => {
+    const lines = [chat('ok'), '\n', chat('bad'), chat('ok')].join('');
+    const journalRecord = /\{"empty":\d+,"lines":\d+\}\n/;
+    const outputs = async (input: string, ...flags: string[]) => {
+      const { cwd, status } = await shards();
+      const { url } = await countingServer(String, ({ text }, response) => {
+        if (text.includes('bad')) return answerJson(response, { detail: 'no' }, 400);
+        if (text.includes('lost')) return answerJson(response, {}, 500);
+        answerJson(response, { model: 'm', choices: [{ index: 0, message: { content: 'x' }, finish_reason: 'stop' }] });
+      });
+      const send = (stdin: string | undefined, ...more: string[]) => {
+        const source = flags[0] === '--rows' ? [] : ['--batch', stdin === undefined ? 'whole.jsonl' : '-'];
+        const args = ['chat', ...source, '-o', 'out.jsonl', '--retries', '0'];
+        const env = { SVC_TOKEN: 'tok-en-1', SVC_BASE_URL: url };
+        return svc([...args, ...flags, ...more], { cwd, env, ...(stdin === undefined ? {} : { stdin }) });
+      };
+      writeFileSync(join(cwd, 'whole.jsonl'), input);
+      return { cwd, send, row: async () => (await status('out.jsonl')).rows[0] };
+    };
+
+    it.each<[string, string, string[], object]>([
+      ['successes alone', lines.replace('bad', 'ok'), [], { state: 'complete', done: 3, failed: 0, unsent: 0 }],
+      ['a failure', lines, [], { state: 'complete', done: 2, failed: 1, unsent: 0 }],
+      ['an outcome that is unknown', `${lines}${chat('lost')}`, [], { state: 'stopped', unknown: 1, unsent: 0 }],
+      ['a limit', lines, ['--limit', '1'], { state: 'complete', done: 1, unsent: 0 }],
+      ['a sample', lines, ['--sample', '2', '--sample-seed', '1'], { state: 'complete', unsent: 0 }],
+      ['a reason to stop', lines.repeat(9), ['--max-failures', '1', '--concurrency', '1'], { state: 'stopped' }],
+      ['a limit of a part', lines.repeat(9), ['--shard', '1/2', '--limit', '1'], { state: 'complete', unsent: 0 }],
+      ['lines of rows', 'ok\nbad\nok\n', ['--rows', 'rows.txt', '{{line}}'], { state: 'complete', done: 2, failed: 1 }],
+      [
+        'a shard of rows',
+        'ok\nok\nok\n',
+        ['--rows', 'rows.txt', '{{line}}', '--shard', '1/2'],
+        { state: 'complete', done: 2 },
+      ],
+    ])('knows whether each line has a result: %s', async (_, input, flags, expected) => {
+      const { cwd, send, row } = await outputs(input, ...flags);
+      writeFileSync(join(cwd, 'rows.txt'), input);
+      for (const stdin of flags[0] === '--rows' ? [undefined] : [undefined, input]) {
+        for (const suffix of ['', '.journal']) rmSync(join(cwd, `out.jsonl${suffix}`), { force: true });
+        await send(stdin);
+        expect(await row()).toMatchObject(expected);
+      }
+    });
+
+    it('counts failures of a complete shard at a terminal', async () => {
+      const { cwd, send } = await outputs(lines);
+      await send(undefined);
+      const { stdout } = await svc(['batch', 'status', 'out.jsonl'], { cwd, terminal: true, columns: 200 });
+      expect(stdout).toMatch(/1\/1 +complete, 1 failed +2 +1 +0 +0 /);
+    });
+
+    it('is not complete before a run has read it to its end', async () => {
+      const { cwd, send, row } = await outputs(lines);
+      await send(undefined);
+      const journal = join(cwd, 'out.jsonl.journal');
+      const text = readFileSync(journal, 'utf8');
+      writeFileSync(journal, text.replace(journalRecord, ''));
+      expect(await row()).toMatchObject({ state: 'stopped', unsent: null });
+      writeFileSync(journal, text);
+      writeFileSync(join(cwd, 'out.jsonl.lock'), `999999 ${hostname()} 00`);
+      expect(await row()).toMatchObject({ state: 'died', unsent: null });
+      rmSync(join(cwd, 'out.jsonl.lock'));
+      writeFileSync(join(cwd, 'whole.jsonl'), lines + chat('ok') + chat('lost'));
+      await send(undefined, '--resume');
+      expect(await row()).toMatchObject({ state: 'stopped', done: 3, unknown: 1, unsent: 0 });
+      expect(readFileSync(journal, 'utf8')).toContain('{"empty":1,"lines":5}');
+    });
+  });
+
   it('needs outputs', async () => {
     const { status } = await shards();
     expect(await status('config')).toMatchObject({ code: 12 });

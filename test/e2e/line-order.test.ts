@@ -63,7 +63,7 @@ it('a line that waited for the service is recorded again before it is sent', asy
   expect(code, stderr).toBe(0);
   // A kill during the wait leaves nothing unknown, and one during the retry leaves the line unknown.
   expect(kept).toEqual([['sending'], ['sending', 'withdrawn', 'sending']]);
-  expect(records).toHaveLength(4);
+  expect(records.slice(4)).toEqual(['{"empty":0,"lines":1}']);
 });
 
 describe.skipIf(noStrace() !== undefined)('a record that is not durable', () => {
@@ -95,6 +95,7 @@ it('a line that was not applied is withdrawn before its result is stored and the
     '{"sending":1',
     '{"withdrawn":1',
     '{"sending":2',
+    '{"empty":0',
   ]);
 });
 

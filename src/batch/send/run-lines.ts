@@ -81,9 +81,12 @@ export async function sendBatch(
     await connection.transport.finishIdle?.();
     await revisions.finish();
     endSpinner();
-    await store.finish(record.loseWritten, tally.emptyLines).catch(onStoreError);
-    const abortReason: unknown = signal.reason ?? interruption();
     const stopReason = scheduler.stopReason();
+    // The rest of a pipe is not read after a reason to stop.
+    const isReadWhole = !inputError && (stopReason === undefined || input.totalBytes !== undefined);
+    const counts = isReadWhole ? { empty: tally.emptyLines, lines: tally.linesRead } : undefined;
+    await store.finish(record.loseWritten, counts).catch(onStoreError);
+    const abortReason: unknown = signal.reason ?? interruption();
     return { tally, stopReason, abortReason, inputError, storeError, elapsedMs: elapsed(), job };
   } finally {
     await connection.transport.close();

@@ -21,14 +21,14 @@ type BatchJournalState = NonNullable<Awaited<ReturnType<typeof readBatchJournal>
 /** Reads the journal of a batch into a table; undefined if there is none. Throws Failure `safety_check` for one that is damaged. */
 export async function readBatchJournal(file: JournalFile, table: LineTable) {
   const runs: RunRecord[] = [];
-  let emptyLines = 0;
+  let counted: LineCounts | undefined;
   const end = await readJournal(file, (bytes) => {
     const text = bytes.toString();
     const { groups } = LINE_RECORD.exec(text) ?? {};
     if (groups && runs.length > 0) return readLineRecord(groups, table);
-    const [, empty] = EMPTY_RECORD.exec(text) ?? [];
+    const [, empty, lines] = COUNTS_RECORD.exec(text) ?? [];
     if (empty !== undefined && runs.length > 0) {
-      emptyLines = Number(empty);
+      counted = { empty: Number(empty), lines: Number(lines) };
       return undefined;
     }
     if (!parseRecord(bytes)) return NOT_A_RECORD;
@@ -38,8 +38,11 @@ export async function readBatchJournal(file: JournalFile, table: LineTable) {
     runs.push(run);
     return run.run === first.run ? undefined : 'it belongs to another run';
   });
-  return end && { runs, end, emptyLines };
+  return end && { runs, end, counted };
 }
+
+/** Of an input that a run read to its end: empty lines, and the others that the run selected. */
+export type LineCounts = { readonly empty: number; readonly lines: number };
 
 const NOT_OF_A_BATCH = 'it is not the record of a batch';
 
@@ -47,7 +50,7 @@ const NOT_OF_A_BATCH = 'it is not the record of a batch';
 const LINE_RECORD =
   /^\{"(?<kind>sending|withdrawn)":(?<line>\d{1,13}),"input":"(?<digest>[0-9a-f]{16})"(?:,"was":"(?<was>[0-9a-f]{16})")?(?:,"at":(?<time>\d{1,15}))?\}$/;
 
-const EMPTY_RECORD = /^\{"empty":(\d{1,13})\}$/;
+const COUNTS_RECORD = /^\{"empty":(\d{1,13}),"lines":(\d{1,13})\}$/;
 
 function readLineRecord(groups: { readonly [name: string]: string }, table: LineTable): string | undefined {
   const { kind, digest = '', was = digest, time } = groups;
@@ -86,9 +89,9 @@ export async function openBatchJournal(
     recordWithdrawn: async (line: number, digest: string | undefined, was?: string): Promise<void> => {
       if (digest !== undefined) await append(`${lineStart('withdrawn', line, digest, was)}}`);
     },
-    /** Records how many lines of a part are empty, once it was read to its end. */
-    recordEmpty: async (count: number): Promise<void> => {
-      if (run.part && count !== (earlier?.emptyLines ?? 0)) await append(`{"empty":${count}}`);
+    recordCounts: async ({ empty, lines }: LineCounts): Promise<void> => {
+      const { counted } = earlier ?? {};
+      if (empty !== counted?.empty || lines !== counted.lines) await append(`{"empty":${empty},"lines":${lines}}`);
     },
     close,
   };

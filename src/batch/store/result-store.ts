@@ -18,6 +18,7 @@ import {
   batchJournalFile,
   compareRuns,
   createRunRecord,
+  type LineCounts,
   openBatchJournal,
   readBatchJournal,
 } from './batch-journal.ts';
@@ -71,8 +72,8 @@ export interface ResultStore {
   readonly write: (result: Uint8Array) => Promise<void>;
   /** Writes a result in place of an earlier one of this run. */
   readonly revise: (result: Uint8Array) => Promise<void>;
-  /** Ends the run, whose input had so many empty lines. If the results are no longer at their path, counts them, and throws. */
-  readonly finish: (onLostResults: (count: number) => void, emptyLines?: number) => Promise<void>;
+  /** Ends the run; without counts, its input was not read to the end. If the results are no longer at their path, counts them, and throws. */
+  readonly finish: (onLostResults: (count: number) => void, counts?: LineCounts) => Promise<void>;
 }
 
 /** Results that go to a stream, which cannot be resumed; without one, they are dropped. */
@@ -138,10 +139,10 @@ export async function openResultStore(
       isSorted = false;
       return append(result);
     },
-    finish: async (onLostResults, emptyLines = 0) => {
+    finish: async (onLostResults, counts) => {
       const isPresent = isAtPath();
       await finish();
-      if (isPresent) await journal.recordEmpty(emptyLines);
+      if (isPresent && counts) await journal.recordCounts(counts);
       await journal.close();
       if (!isPresent) {
         onLostResults(writtenLines);

@@ -35,7 +35,7 @@ export async function runBatchStatus({ args, options }: Invocation<ResultOptions
     ['SHARD', 'STATE', 'DONE', 'FAILED', 'UNKNOWN', 'UNSENT', 'PROCESS', 'PROGRESS', 'OUTPUT'],
     ...rows.map(({ pid, host, output: path, ...row }) => [
       row.shard ?? '-',
-      row.state,
+      row.state === 'complete' && row.failed > 0 ? `complete, ${row.failed} failed` : row.state,
       ...[row.done, row.failed, row.unknown, row.unsent].map((count) => String(count ?? '-')),
       pid === null ? '-' : `${pid} on ${host}`,
       row.last_progress?.replace(/\.\d+Z$/, 'Z') ?? '-',
@@ -69,11 +69,14 @@ async function readStatus(output: OutputPath, { runtime }: Context) {
   }
   const run = journal?.runs.at(-1);
   const { done, failed, unknown } = counts;
-  const lines = run?.part?.lines;
-  const others = done + failed + unknown + (journal?.emptyLines ?? 0);
-  const unsent = lines === undefined ? null : Math.max(0, lines - others);
   const holder = readLockHolder(path, runtime);
-  const isComplete = unsent === 0 && failed + unknown === 0;
+  const known = done + failed + unknown;
+  const { counted } = journal ?? {};
+  const part = run?.part;
+  // A run that resumes after lines were appended counts them at its end.
+  const lines = counted && !holder ? counted.lines : part && part.lines - (counted?.empty ?? 0);
+  const unsent = lines === undefined || known > lines ? null : lines - known;
+  const isComplete = unsent === 0 && unknown === 0;
   const state = holder?.isRunning ? 'running' : isComplete ? 'complete' : holder ? 'died' : 'stopped';
   const times: number[] = [];
   for (const file of [path, journalFile.path]) if (await pathExists(file)) times.push((await stat(file)).mtimeMs);
@@ -81,7 +84,7 @@ async function readStatus(output: OutputPath, { runtime }: Context) {
     shard: run?.shard ?? checkpoints[0]?.shard ?? null,
     state,
     ...counts,
-    /** Of a part of a file; empty lines count, too, until it is read to its end. */
+    /** Null until the input is read to its end, except of a part of a file, whose empty lines count until then. */
     unsent,
     host: holder?.host ?? null,
     pid: holder?.pid ?? null,
