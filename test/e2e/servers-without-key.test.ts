@@ -44,6 +44,20 @@ describe('a server without a key', () => {
     expect((await run([...CHAT, '--curl'], { env })).stdout).not.toContain('Authorization');
     const { stdout } = await run(['doctor', '--json'], { env });
     expect(JSON.parse(stdout).verdict).toBe('ready for chats, training and feedback');
+    const verdicts: [object, string][] = [
+      [{ SVC_TOKEN: 'tok-1' }, 'ready for chats and training; no credentials for feedback'],
+      [{ SVC_USERNAME: 'api', SVC_PASSWORD: 'pw-1' }, 'ready for feedback; no credentials for chats and training'],
+      [{ SVC_TOKEN: 'tok-1', SVC_USERNAME: 'api', SVC_PASSWORD: 'pw-1' }, 'ready for chats, training and feedback'],
+      [{ SVC_TOKEN: 'tok-1', SVC_TRACE_BASE_URL: (await modelServer()).url }, 'ready for chats, training and feedback'],
+    ];
+    for (const [credentials, verdict] of verdicts) {
+      const doctor = await run(['doctor', '--json'], { env: { ...env, ...credentials } });
+      expect([credentials, JSON.parse(doctor.stdout).verdict]).toEqual([credentials, verdict]);
+    }
+    const cwd = temporaryDirectory();
+    expect((await run(['profile', 'set', 'default', '--trace-auth', 'bearer'], { cwd })).code).toBe(0);
+    const bearer = await run(['doctor', '--json'], { cwd, env: { ...env, SVC_TOKEN: 'tok-1' } });
+    expect(JSON.parse(bearer.stdout).verdict).toBe('ready for chats, training and feedback');
   });
 
   it('elsewhere is recorded with --no-token, for this origin alone, and reached through ALL_PROXY', async () => {

@@ -26,8 +26,8 @@ export const runDoctor: RunCommand<ResultOptions & DoctorOptions> = async ({ opt
   // The failure is printed at the end.
   const problems = findings.filter((finding) => finding !== worst);
   const columns = stdout.isTerminal ? stdout.columns : undefined;
-  const { readyHosts, ...report } = sections;
-  const verdict = verdictOf(examination, readyHosts, sections.connections, worst);
+  const { readyHosts, authorizedHosts, ...report } = sections;
+  const verdict = verdictOf(examination, sections, worst);
   const text = (): StyledText[] => [
     { text: `${verdict}\n\n` },
     ...formatReport(report, problems, options.all === true, columns),
@@ -48,22 +48,32 @@ const uses = { chat: 'chats', train: 'training', trace: 'feedback' } as const;
 // `ready for chats; no credentials for feedback`. Nothing is ready with an invalid setting or file.
 function verdictOf(
   { selected: { isLocal }, baseUrls }: Examination,
-  readyHosts: readonly ServiceHost[],
-  connections: Awaited<ReturnType<typeof testConnections>>,
+  { readyHosts, authorizedHosts, connections }: Awaited<ReturnType<typeof examine>>,
   worst: Examination['findings'][number] | undefined,
 ): string {
   if (worst?.code && urgencyOf(worst) < urgencyOf({ message: '', code: 'credentials' }))
     return `not ready: ${worst.message}`;
+  const originOf = (host: ServiceHost) => baseUrls.find((one) => one.host === host)?.url.origin;
+  // A server that takes one credential is not one without a key.
+  const keyedOrigins = authorizedHosts.map(originOf);
   const stateOf = (host: ServiceHost): string => {
     if (isLocal) return 'ready for';
-    if (!baseUrls.some((one) => one.host === host)) return 'no base URL for';
-    if (!readyHosts.includes(host)) return 'no credentials for';
+    const origin = originOf(host);
+    if (origin === undefined) return 'no base URL for';
+    const isKeyless = readyHosts.includes(host) && !keyedOrigins.includes(origin);
+    if (!isKeyless && !authorizedHosts.includes(host)) return 'no credentials for';
     return connections.some(({ hosts, reached }) => reached && hosts.includes(host))
       ? 'ready for'
       : 'no connection for';
   };
   const hosts = ['chat', 'train', 'trace'] as const;
-  const states = ['ready for', 'no base URL for', 'no credentials for', 'no connection for'];
+  const states = [
+    'ready for',
+    'ready without credentials for',
+    'no base URL for',
+    'no credentials for',
+    'no connection for',
+  ];
   const parts = states.flatMap((state) => {
     const names = hosts.filter((host) => stateOf(host) === state).map((host) => uses[host]);
     return names.length === 0 ? [] : [`${state} ${names.join(', ').replace(/, ([^,]*)$/, ' and $1')}`];
@@ -87,7 +97,7 @@ async function examine(examination: Examination) {
   );
   const settings = options.all ? allSettings : allSettings.filter(({ source }) => source !== NOT_SET);
   const files = await inspectFiles(examination);
-  if (baseUrls.length > 0 && !credentials.some(({ readyOrigins }) => readyOrigins.length > 0))
+  if (baseUrls.length > 0 && credentials.every(({ readyHosts }) => readyHosts.length === 0))
     findings.push({
       message: 'no credentials are set for any base URL',
       hint: `run: svc auth login --profile ${selected.name}`,
@@ -98,15 +108,13 @@ async function examine(examination: Examination) {
     const connections = await testConnections(examination);
     const [basic, bearer] = credentials;
     const isProbe = options.probe;
-    const canProbe = !bearer?.isSent || basic?.row.value !== null;
+    const canProbe = bearer?.authorizedHosts.length === 0 || basic?.row.value !== null;
     if (isProbe && !canProbe)
       findings.push({ message: 'the probe was skipped: it needs a user name and password (a chat would cost money)' });
     const probe = isProbe && canProbe ? await capture(() => probeService(examination)) : undefined;
-    const readyHosts = baseUrls.flatMap(({ host, url }) => {
-      const { readyOrigins = [] } = (host === 'trace' ? basic : bearer) ?? {};
-      return readyOrigins.includes(url.origin) ? [host] : [];
-    });
-    return { settings, files, connections, probe, readyHosts };
+    const readyHosts = credentials.flatMap((one) => one.readyHosts);
+    const authorizedHosts = credentials.flatMap((one) => one.authorizedHosts);
+    return { settings, files, connections, probe, readyHosts, authorizedHosts };
   } finally {
     stopSpinner();
   }
@@ -114,7 +122,12 @@ async function examine(examination: Examination) {
 
 // In tables that fit `columns` columns: settings, files, connections, and the problems last.
 function formatReport(
-  { settings, files, connections, probe }: Omit<Awaited<ReturnType<typeof examine>>, 'readyHosts'>,
+  {
+    settings,
+    files,
+    connections,
+    probe,
+  }: Pick<Awaited<ReturnType<typeof examine>>, 'settings' | 'files' | 'connections' | 'probe'>,
   problems: Examination['findings'],
   isAll: boolean,
   columns: number | undefined,

@@ -81,18 +81,21 @@ function settingRow(name: SettingName, setting: Setting, examination: Examinatio
   }
 }
 
-/** The source and the destination of a credential, without reading it, so no command is run for it. */
+/** The source and the destination of a credential, without reading it, so no command is run for it; and the hosts that can be used, or used with it. */
 export async function examineCredential(
   scheme: AuthScheme,
   { selected, context, baseUrls, findings, capture }: Examination,
-): Promise<{ readonly row: SettingRow; readonly readyOrigins: readonly string[]; readonly isSent: boolean }> {
+) {
   const source = await capture(() => findCredentialSource(scheme, selected, context.runtime));
   const matching = baseUrls.filter(({ host }) => authScheme(host, selected.profile) === scheme);
   const origins = [...new Set(matching.map(({ url }) => url.origin))];
+  const hostsOf = (allowed: readonly string[]) =>
+    matching.flatMap(({ host, url }) => (allowed.includes(url.origin) ? [host] : []));
   const openOrigins = origins.filter((origin) => isOpenOrigin(new URL(origin), selected.profile));
   if (!source) {
     const value = openOrigins.length > 0 ? `not needed for ${openOrigins.join(', ')}` : null;
-    return { row: { name: scheme, value, source: NOT_SET }, readyOrigins: openOrigins, isSent: false };
+    const row: SettingRow = { name: scheme, value, source: NOT_SET };
+    return { row, readyHosts: hostsOf(openOrigins), authorizedHosts: [] };
   }
   const { username, description, origins: ownOrigins } = source;
   // The secret of the environment is known; to read that of a profile could run a command.
@@ -112,9 +115,6 @@ export async function examineCredential(
     });
   const owner = username === undefined ? 'a token' : `user ${username}`;
   const value = `${owner}, sent to ${allowedOrigins.join(', ') || 'no base URL that is set'}`;
-  return {
-    row: { name: scheme, value, source: description },
-    readyOrigins: [...allowedOrigins, ...openOrigins],
-    isSent: allowedOrigins.length > 0,
-  };
+  const row: SettingRow = { name: scheme, value, source: description };
+  return { row, readyHosts: hostsOf([...allowedOrigins, ...openOrigins]), authorizedHosts: hostsOf(allowedOrigins) };
 }
