@@ -24,7 +24,7 @@ export async function reportBatch(end: BatchEnd): Promise<void> {
   ] as const;
   for (const [flag, limit, lack, count] of uncounted)
     if (limit !== undefined && count > 0)
-      await report.warn(`${flag} did not count ${count} ${pluralize(count, 'response')} without ${lack}`);
+      await report.warn(`${flag} did not count ${count} ${pluralize(count, 'response')} without ${lack}`, true);
   const skipped = job.scheduler.skippedRetries();
   if (skipped > 0)
     await report.note(

@@ -28,8 +28,8 @@ export function createReporter(
     note: async (message: string, isUrgent = false): Promise<void> => {
       if (!isQuiet || isUrgent) await writeMessage('note', isJson ? message : `svc: ${message}`, 'dim');
     },
-    warn: async (message: string): Promise<void> => {
-      if (!isQuiet) await writeMessage('warning', isJson ? message : `svc: warning: ${message}`, 'yellow');
+    warn: async (message: string, isUrgent = false): Promise<void> => {
+      if (!isQuiet || isUrgent) await writeMessage('warning', isJson ? message : `svc: warning: ${message}`, 'yellow');
     },
     /** A detail of the failure that is reported last, such as an invalid line, or an annotation; also under `--quiet`. */
     error: (text: string): Promise<void> => writeMessage('error', text),

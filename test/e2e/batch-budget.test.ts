@@ -93,8 +93,8 @@ describe('a limit of what a batch uses', () => {
     expect(counts.size).toBe(3);
   });
 
-  it('says once what it could not count', async () => {
-    const { code, stderr, sent } = await runChats(['--max-cost', '0.1'], usage);
+  it.each([[[]], [['-q']]])('says once what it could not count, with the flags %j', async (flags) => {
+    const { code, stderr, sent } = await runChats(['--max-cost', '0.1', ...flags], usage);
     expect(code, stderr).toBe(0);
     expect(sent).toHaveLength(LINES);
     expect(stderr.match(/--max-cost did not count 120 responses without a cost/g)).toHaveLength(1);
