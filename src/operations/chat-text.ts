@@ -51,6 +51,13 @@ export function contentText(message: JsonNode | undefined): string {
   return content || (firstStringMember(getMember(message, 'audio'), 'transcript') ?? '');
 }
 
+/** The text of the last message of a user, or else of the last message; undefined without messages. */
+export function promptText(body: JsonNode | undefined): string | undefined {
+  const messages = itemsAt(body, 'messages');
+  const asked = messages.findLast((message) => firstStringMember(message, 'role') === 'user') ?? messages.at(-1);
+  return asked && contentText(asked);
+}
+
 /** True for a chunk of a stream with text, reasoning, a refusal or a tool call; the first chunk usually has only the role. */
 export function hasOutput(chunk: JsonNode): boolean {
   return completionChoices(chunk).some((choice) => {

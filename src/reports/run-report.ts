@@ -98,7 +98,7 @@ async function openRunReport({ junit, summary }: RunFiles, title: string, { runt
     add: (position, name, milliseconds, { failure, received }) => {
       addFactTotals(totals, received);
       const facts = Object.entries(mapTexts(factsFor('junit', received), report.redact));
-      cases.set(position, { name, milliseconds, facts, problem: failure && toProblem(failure) });
+      cases.set(position, { name: report.redact(name), milliseconds, facts, problem: failure && toProblem(failure) });
     },
     addUnsent: () => {
       unsent += 1;

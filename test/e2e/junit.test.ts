@@ -48,6 +48,29 @@ describe('a JUnit report', () => {
     expect(testCases(join(cwd, 'second.xml'))).toEqual(names);
   });
 
+  it.each<[string, string[], string]>([
+    ['its prompt', ['Name  a\nriver'], 'Name a river'],
+    ['the start of a long one', ['x'.repeat(200)], 'x'.repeat(80)],
+    [
+      'the last message of a user',
+      ['--message', 'user:one', '--message', 'assistant:no', '--message', 'user:two'],
+      'two',
+    ],
+    ['the prompt of a file', ['-f', 'body.json'], 'of a file'],
+    ['the prompt without secrets', ['my key is tok-en-1'], 'my key is [redacted]'],
+    ['the command, if nothing is asked', ['-f', 'empty.json'], 'svc chat'],
+  ])('names a single chat by %s', async (_, args, name) => {
+    const cwd = temporaryDirectory();
+    const { url } = await countingServer(String, (_body, response) =>
+      answerJson(response, { choices: [{ index: 0, message: { content: 'Rhine' }, finish_reason: 'stop' }] }),
+    );
+    writeFileSync(join(cwd, 'body.json'), line('of a file'));
+    writeFileSync(join(cwd, 'empty.json'), JSON.stringify({ messages: [{ role: 'user', content: [] }] }));
+    const env = { SVC_TOKEN: 'tok-en-1', SVC_BASE_URL: url };
+    const { stderr } = await run(['chat', '--no-stdin', ...args, '--junit', 'j.xml', '-q'], { cwd, env });
+    expect([testCases(join(cwd, 'j.xml')), stderr]).toEqual([[name], '']);
+  });
+
   it.each([
     ['022', 0o644],
     ['077', 0o600],

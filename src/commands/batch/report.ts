@@ -13,9 +13,9 @@ import { limitYoungGeneration } from '../../files/heap-limit.ts';
 import { unreadableInputFailure } from '../../files/read-input.ts';
 import { splitLines } from '../../files/split-lines.ts';
 import type { OptionsOfList } from '../../flag.ts';
-import { firstStringMember, getMember, itemsAt, rootOf } from '../../json/json-node.ts';
+import { getMember, rootOf } from '../../json/json-node.ts';
 import { parseJson, tryParseJson } from '../../json/parse-json.ts';
-import { contentText } from '../../operations/chat-text.ts';
+import { promptText } from '../../operations/chat-text.ts';
 import type { ResultOptions } from '../../output/output-format.ts';
 import { addToReport, type BatchReport, createBatchReport, truncateSample } from '../../reports/batch/batch-report.ts';
 import { classifyLine, resultLineFacts } from '../../reports/batch/line-facts.ts';
@@ -93,7 +93,7 @@ async function addPrompts(report: BatchReport, path: string | undefined, runtime
   const chunks = createReadStream(resolve(runtime.cwd, path));
   try {
     for await (const [number, bytes] of isTableName(path) ? tableRows(chunks, path) : inputLines(chunks))
-      if (wanted.has(number)) report.prompts.set(number, truncateSample(promptText(bytes)));
+      if (wanted.has(number)) report.prompts.set(number, truncateSample(promptOf(bytes)));
   } catch (error) {
     throw unreadableInputFailure(path, error);
   }
@@ -115,9 +115,7 @@ async function* tableRows(chunks: AsyncIterable<Uint8Array>, path: string): Asyn
   }
 }
 
-function promptText(bytes: Buffer): string {
+function promptOf(bytes: Buffer): string {
   const body = tryParseJson(bytes);
-  const messages = itemsAt(getMember(body, 'body') ?? body, 'messages');
-  const asked = messages.findLast((message) => firstStringMember(message, 'role') === 'user') ?? messages.at(-1);
-  return asked ? contentText(asked) : bytes.toString();
+  return promptText(getMember(body, 'body') ?? body) ?? bytes.toString();
 }

@@ -11,7 +11,7 @@ import type { Context } from '../../context.ts';
 import { Failure, type FailureFacts, toFailure } from '../../errors.ts';
 import { firstStringMember, type JsonDocument, rawText, rootOf } from '../../json/json-node.ts';
 import { RawJson } from '../../json/write-json.ts';
-import { requestedChoiceCount } from '../../operations/chat-text.ts';
+import { promptText, requestedChoiceCount } from '../../operations/chat-text.ts';
 import { factsFor } from '../../operations/received-facts.ts';
 import { factText } from '../../output/failure-text.ts';
 import { defaultFormat } from '../../output/output-format.ts';
@@ -29,6 +29,9 @@ interface ShowOptions extends Omit<RequestStart, 'input'> {
   readonly authorization?: Authorization | undefined;
   readonly hooks: ResponseHooks | undefined;
 }
+
+// A part that tells prompts apart in a list of tests.
+const MAX_TITLE_CHARS = 80;
 
 /** What came of a request: all that is known of the response, and the error to report. */
 interface ShownResponse extends Omit<PrintedResponse, 'doc'> {
@@ -55,7 +58,8 @@ export async function sendAndShow(request: PreparedRequest, start: ShowOptions, 
     error === undefined || error instanceof ClosedPipeError ? undefined : toFailure(error);
   if (error === undefined && doc)
     error = await hooks?.onResponse({ doc, timing, facts }, request).catch((thrown) => markAsApplied(thrown, shown));
-  runReport?.add(1, title, timing.totalMs, { failure: failureOf(), received: facts });
+  const prompt = promptText(rootOf(request.draft.doc))?.replace(/\s+/g, ' ').trim().slice(0, MAX_TITLE_CHARS);
+  runReport?.add(1, prompt || title, timing.totalMs, { failure: failureOf(), received: facts });
   const reportError: unknown = await runReport?.save().catch((thrown) => markAsApplied(thrown, shown));
   if (reportError !== undefined && error !== undefined) await report.warn(toFailure(reportError).message);
   error ??= reportError;
