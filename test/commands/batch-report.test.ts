@@ -47,6 +47,28 @@ async function finishedBatch(more: readonly string[] = []) {
   return { cwd, counts, result };
 }
 
+describe('a comparison', () => {
+  it('counts the lines that it leaves out, with the output that lacks them, and those without a response in both', async () => {
+    const { cwd } = await finishedBatch();
+    const all = readFileSync(join(cwd, 'out.jsonl'), 'utf8').trimEnd().split('\n');
+    writeFileSync(join(cwd, 'less.jsonl'), `${all.slice(0, 28).join('\n')}\n`);
+    const compare = async (first: string, second: string, ...flags: string[]) =>
+      run(['batch', 'report', first, second, '--compare', ...flags], { cwd });
+    const { stdout } = await compare('out.jsonl', 'less.jsonl', '--format', 'text');
+    expect(stdout).toContain(
+      '28 lines compared, of which 2 failed in both\n2 lines left out: no result in less.jsonl; the figures of out.jsonl count them\n',
+    );
+    const reversed = await compare('less.jsonl', 'out.jsonl', '--json');
+    expect(JSON.parse(reversed.stdout)).toMatchObject({
+      lines: { compared: 28, only_first: 0, only_second: 2 },
+      failed_in_both: 2,
+    });
+    const same = await compare('out.jsonl', './less.jsonl', '--html', 'c.html');
+    expect(same.code).toBe(0);
+    expect(readFileSync(join(cwd, 'c.html'), 'utf8')).toContain('2 lines left out: no result in ./less.jsonl');
+  });
+});
+
 describe('the summary of a batch', () => {
   it('groups failures by cause, sums tokens, and gives the latency', async () => {
     const { result } = await finishedBatch();

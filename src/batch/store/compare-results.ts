@@ -32,6 +32,7 @@ export async function compareOutputs([first, second]: readonly [IndexedOutput, I
       comparison.compared += 1;
       const [was = '', is = ''] = await Promise.all([readText(first, before), readText(second, after)]);
       const isDone = [before, after].map(({ exitCode }) => exitCode === 0);
+      if (!isDone.includes(true)) comparison.failedInBoth += 1;
       const change = isDone[0] === isDone[1] ? 'different' : isDone[0] ? 'worse' : 'better';
       if (change !== 'different' || was !== is)
         changes[change].add(() => ({ line, before: truncateSample(was), after: truncateSample(is) }));

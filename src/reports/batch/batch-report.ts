@@ -65,5 +65,5 @@ export function createComparison() {
   // The failure or the response in the first output, and in the second one.
   const sample = () => createSpacedSample<{ line: number; before: string; after: string }>(MAX_CHANGED_LINES);
   const changes = { worse: sample(), better: sample(), different: sample() };
-  return { compared: 0, onlyFirst: 0, onlySecond: 0, changes };
+  return { compared: 0, failedInBoth: 0, onlyFirst: 0, onlySecond: 0, changes };
 }

@@ -50,7 +50,7 @@ export function comparisonHtml(reports: readonly [BatchReport, BatchReport], com
   };
   return reportPage('Batch comparison', [
     ...tableOf(['Figure', ...names, 'Change'], comparedFigures(reports)),
-    ...changeLines(comparison).map((line): Markup => ['p', {}, line]),
+    ...changeLines(reports, comparison).map((line): Markup => ['p', {}, line]),
     charts(reports),
     ...lineChanges.flatMap((change) => {
       const rows = comparison.changes[change].values().map(({ line, before, after }) => [`${line}`, before, after]);

@@ -142,16 +142,25 @@ export function reportJson({ statistics, expectations }: BatchReport): { readonl
 /** The figures of two reports beside each other, and the lines that changed, as text. */
 export function comparisonText(reports: readonly [BatchReport, BatchReport], comparison: Comparison): string {
   const heading = ['', ...reports.map(({ name }) => name), 'change'];
-  const lines = changeLines(comparison).map((line) => `${line}\n`);
+  const lines = changeLines(reports, comparison).map((line) => `${line}\n`);
   return alignColumns([heading, ...comparedFigures(reports)]) + lines.join('');
 }
 
 /** What changed from line to line, in sentences. */
-export function changeLines({ compared, onlyFirst, onlySecond, changes }: Comparison): string[] {
+export function changeLines(
+  [{ name: first }, { name: second }]: readonly [BatchReport, BatchReport],
+  { compared, failedInBoth, onlyFirst, onlySecond, changes }: Comparison,
+): string[] {
   const texts = { worse: 'got worse', better: 'got better', different: 'have another text' };
-  const counts = [compared, onlyFirst, onlySecond].map(formatCount);
+  const failed = failedInBoth > 0 ? `, of which ${formatCount(failedInBoth)} failed in both` : '';
+  const leftOut = (count: number, owner: string, other: string): string[] => {
+    const lines = `${formatCount(count)} ${pluralize(count, 'line')}`;
+    return count === 0 ? [] : [`${lines} left out: no result in ${other}; the figures of ${owner} count them`];
+  };
   return [
-    `${counts[0]} ${pluralize(compared, 'line')} in both, ${counts[1]} only in the first, ${counts[2]} only in the second`,
+    `${formatCount(compared)} ${pluralize(compared, 'line')} compared${failed}`,
+    ...leftOut(onlyFirst, first, second),
+    ...leftOut(onlySecond, second, first),
     ...lineChanges.flatMap((change) => {
       const [count, all] = [changes[change].count(), changes[change].values().map(({ line }) => line)];
       const shown = all.slice(0, MAX_SHOWN_LINES);
@@ -163,13 +172,14 @@ export function changeLines({ compared, onlyFirst, onlySecond, changes }: Compar
 }
 
 export function comparisonJson(reports: readonly BatchReport[], comparison: Comparison): JsonValue {
-  const { compared, onlyFirst, onlySecond, changes } = comparison;
+  const { compared, failedInBoth, onlyFirst, onlySecond, changes } = comparison;
   const changed = lineChanges.map((name) => {
     return [name, { count: changes[name].count(), examples: changes[name].values() }] as const;
   });
   return {
     reports: reports.map((report) => ({ file: report.name, ...reportJson(report) })),
     lines: { compared, only_first: onlyFirst, only_second: onlySecond },
+    failed_in_both: failedInBoth,
     ...Object.fromEntries(changed),
   };
 }
