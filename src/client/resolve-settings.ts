@@ -1,5 +1,6 @@
 import type { AutofillSettings } from '../body/autofill.ts';
-import { type CertificateFiles, readConnectOptions } from '../config/connect-options.ts';
+import type { CertificateFiles } from '../config/certificates.ts';
+import { readConnectOptions } from '../config/connect-options.ts';
 import { type Destination, missingBaseUrl, resolveDestination } from '../config/destination.ts';
 import { readProjectFile } from '../config/project-file.ts';
 import {

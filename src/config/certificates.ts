@@ -5,7 +5,24 @@ import { Failure, usageFailure } from '../errors.ts';
 import { readInputFile } from '../files/read-input.ts';
 import { createDeadline } from '../http/time-limits.ts';
 import type { TlsSettings } from '../http/tls.ts';
-import { type CertificateContext, type CertificateFiles, EXTRA_CA_CERTS, type NamedFile } from './connect-options.ts';
+import type { Runtime } from '../runtime.ts';
+import type { ServiceOptions } from './settings.ts';
+
+/** A file and its source, such as `--cacert`. */
+export interface NamedFile {
+  readonly source: string;
+  readonly path: string;
+  readonly isTrustedByNode?: boolean;
+}
+
+export interface CertificateContext {
+  readonly runtime: Pick<Runtime, 'env' | 'cwd' | 'after' | 'elapsed'>;
+  readonly signal: AbortSignal;
+  readonly timeoutMs?: number | undefined;
+}
+
+/** The files of `--cacert`, `--cert` and `--key`. */
+export type CertificateFiles = Pick<ServiceOptions, 'cacert' | 'cert' | 'key'>;
 
 /** The client certificate and its key may be in one file. Throws `local_file` for a file that cannot be read, and usage for its content. */
 export async function readTlsSettings(
@@ -18,7 +35,7 @@ export async function readTlsSettings(
   // Node itself trusts NODE_EXTRA_CA_CERTS; the file is read here because Node would only warn about an invalid one, and skips a
   // certificate that does not start a line, such as one behind a byte order mark.
   const isOwn =
-    caFiles.some(({ source }) => source !== EXTRA_CA_CERTS) ||
+    caFiles.some(({ isTrustedByNode }) => !isTrustedByNode) ||
     authorities.some(({ text }) => /.-----BEGIN /.test(text));
   const trusted = isOwn ? { caCertificates } : {};
   if (cert === undefined || key === undefined) return trusted;

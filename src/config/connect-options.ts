@@ -2,23 +2,8 @@ import { Failure, usageFailure } from '../errors.ts';
 import type { ConnectOptions } from '../http/open-socket.ts';
 import { parseProxyUrl, proxyForUrl } from '../http/proxy.ts';
 import type { Runtime } from '../runtime.ts';
+import type { CertificateContext, CertificateFiles, NamedFile } from './certificates.ts';
 import type { Profile } from './profile-store.ts';
-import type { ServiceOptions } from './settings.ts';
-
-/** A file and its source, such as `--cacert`. */
-export interface NamedFile {
-  readonly source: string;
-  readonly path: string;
-}
-
-export interface CertificateContext {
-  readonly runtime: Pick<Runtime, 'env' | 'cwd' | 'after' | 'elapsed'>;
-  readonly signal: AbortSignal;
-  readonly timeoutMs?: number | undefined;
-}
-
-/** The files of `--cacert`, `--cert` and `--key`. */
-export type CertificateFiles = Pick<ServiceOptions, 'cacert' | 'cert' | 'key'>;
 
 /**
  * How to connect to the host of a URL: the proxy, the trusted CA certificates and the client certificate. Throws usage for
@@ -63,13 +48,11 @@ async function readTls(files: CertificateFiles, caFiles: readonly NamedFile[], c
   return readTlsSettings(files, caFiles, context);
 }
 
-export const EXTRA_CA_CERTS = 'NODE_EXTRA_CA_CERTS';
-
 /** The files of CA certificates with their sources: the environment, then flag or profile. */
 export function caCertificateFiles(cacert: string | undefined, profile: Profile, env: Runtime['env']): NamedFile[] {
   const files = [
-    { source: EXTRA_CA_CERTS, path: env[EXTRA_CA_CERTS] },
+    { source: 'NODE_EXTRA_CA_CERTS', path: env.NODE_EXTRA_CA_CERTS, isTrustedByNode: true },
     cacert ? { source: '--cacert', path: cacert } : { source: 'cacert of the profile', path: profile.cacert },
   ];
-  return files.flatMap(({ source, path }) => (path ? [{ source, path }] : []));
+  return files.flatMap(({ path, ...file }) => (path ? [{ ...file, path }] : []));
 }

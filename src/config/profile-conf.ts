@@ -1,10 +1,12 @@
 import { basename, dirname } from 'node:path';
 import Conf from 'conf';
-import type { ProfileStore } from './profile-store.ts';
 
 /** Reads an existing file at once; setting `store` writes it. The lock, the durable rename and the modes are the caller's. */
-export function openStoreFile(path: string, parse: (text: string) => ProfileStore): { store: ProfileStore } {
-  return new Conf<ProfileStore>({
+export function openStoreFile<Store extends Record<string, unknown>>(
+  path: string,
+  parse: (text: string) => Store,
+): { store: Store } {
+  return new Conf<Store>({
     cwd: dirname(path),
     configName: basename(path),
     fileExtension: '',

@@ -37,10 +37,11 @@ export type Profile = StoredSettings & {
   readonly [K in keyof typeof bindingTypes]?: (typeof bindingTypes)[K] extends 'a string' ? string : readonly string[];
 };
 
-export interface ProfileStore {
+// A type, because an interface is no Record, which a store of files holds.
+export type ProfileStore = {
   readonly current?: string;
   readonly profiles: { readonly [name: string]: Profile };
-}
+};
 
 export const DEFAULT_PROFILE_NAME = 'default';
 

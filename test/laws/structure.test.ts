@@ -82,11 +82,14 @@ describe('imports', () => {
 });
 
 describe('the source', () => {
-  it('has no circle of imports, those of types included', () => {
+  // Help is a command, and lists all commands; so do answers to mistakes.
+  const listsCommands = ['cli/docs/show-help.ts', 'cli/command-mistakes.ts'];
+
+  it('has no circle of imports, those of types and of commands included', () => {
     const importsByFile = new Map(
       files.map(({ name, text }) => [
         name,
-        importsOf(name, text).flatMap(({ target, isDynamic }) => (isDynamic ? [] : [target])),
+        importsOf(name, text).flatMap(({ target }) => (listsCommands.includes(target) ? [] : [target])),
       ]),
     );
     const circles: string[] = [];

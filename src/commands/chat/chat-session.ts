@@ -26,7 +26,7 @@ import { createWordWrap } from '../../results/word-wrap.ts';
 import type { RequestStart } from '../operation/request-command.ts';
 import { readHooks } from '../operation/response-hooks.ts';
 import { sendAndShow } from '../operation/send-and-show.ts';
-import { buildChatBody } from './chat.ts';
+import { buildChatBody } from './chat-body.ts';
 import { type LineEditor, openLineEditor } from './line-editor.ts';
 
 interface Turn {
