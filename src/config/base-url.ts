@@ -1,5 +1,6 @@
 import { usageFailure } from '../errors.ts';
 import { isLoopbackUrl } from '../http/proxy.ts';
+import { allOperations } from '../operations/all-operations.ts';
 import { redactUserInfo } from '../output/redaction.ts';
 import type { Runtime } from '../runtime.ts';
 import type { Profile } from './profile-store.ts';
@@ -61,9 +62,15 @@ function schemeHint(text: string): string {
   return `did you mean ${isLoopbackUrl(new URL(`http://${text}`)) ? 'http' : 'https'}://${text}?`;
 }
 
+/** The path of an operation that a base URL ends in, as when the URL of a request is given; undefined if it ends in none. */
+export function operationPathIn({ pathname }: URL): string | undefined {
+  return allOperations.find(({ path }) => pathname.replace(/\/$/, '').endsWith(path))?.path;
+}
+
 /** The URL of a path below a base URL. A path prefix stays; a base that ends in `/v1` does not give `/v1/v1`, and so on. */
 export function joinUrl(base: URL, path: string): string {
-  const prefix = base.pathname.replace(/(?<!\/)\/+$/, '');
+  const given = base.pathname.replace(/(?<!\/)\/+$/, '');
+  const prefix = given.slice(0, given.length - (operationPathIn(base)?.length ?? 0));
   const shared = ['/v1/preview', '/v1'].find((end) => prefix.endsWith(end) && path.startsWith(`${end}/`)) ?? '';
   return base.origin + prefix + path.slice(shared.length);
 }

@@ -55,7 +55,9 @@ export function bearerAuthorization(token: string, source: string): string {
   const message = `the token from ${source} ${tokenProblem(token)}`;
   const hint = ENV_LINE.test(token)
     ? 'keep only what follows the =, without quotes'
-    : 'only printable ASCII characters without spaces are allowed';
+    : /^bearer\s/i.test(token)
+      ? 'remove that word and the space after it'
+      : 'only printable ASCII characters without spaces are allowed';
   throw new Failure('credentials', message, { hint });
 }
 
