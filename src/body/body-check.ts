@@ -2,7 +2,15 @@ import { Failure, type Issue } from '../errors.ts';
 import { fieldFlag, flagName, type Shape } from '../fields/field.ts';
 import type { Finding } from '../fields/finding.ts';
 import { flagTerm } from '../flag.ts';
-import { formatJsonPath, type JsonNode, type JsonPath, kindOf, membersOf, rootOf } from '../json/json-node.ts';
+import {
+  formatJsonPath,
+  getMember,
+  type JsonNode,
+  type JsonPath,
+  kindOf,
+  membersOf,
+  rootOf,
+} from '../json/json-node.ts';
 import { allOperations } from '../operations/all-operations.ts';
 import { type FlagTarget, flagTarget, type Operation } from '../operations/operation.ts';
 import { formatPlace, issueText } from '../output/failure-text.ts';
@@ -109,12 +117,46 @@ function findOtherOperation(base: JsonSource, operation: Operation) {
     const required = Object.entries(one.body).filter(([, field]) => field.required && !field.fill);
     return known.length > count && required.every(([name]) => known.includes(name));
   });
-  if (!other) return undefined;
+  if (!other) return otherFile(base, operation);
   const [given, wanted] = [other, operation].map(({ command }) => `svc ${command.join(' ')}`);
   const file = base.label === 'stdin' ? '' : ` -f ${shellWord(base.label)}`;
   const message = `is a body of ${given}, not of ${wanted}`;
   const issue: StreamedFinding = { level: 'error', path: '', at: placeInSource(base), message };
   return { issue, hint: `run: ${given}${file}` };
+}
+
+// What has these members is no body, and which command reads it.
+const otherFiles = [
+  { names: ['line', 'exit_code', 'applied'], kind: 'a result of a batch', words: 'batch report', after: '' },
+  { names: ['resourceSpans'], kind: 'OTLP/JSON', words: 'call import', after: '' },
+  { names: ['trajectories'], kind: 'a group of trajectories', words: 'train', after: '' },
+  { names: ['messages_and_choices'], kind: 'a trajectory', words: 'train', after: ' --group-by metadata.task' },
+];
+
+/** The issue of what is no body of any operation but a file of another command, and the next step. */
+export function otherFile(base: JsonSource | undefined, { command }: Operation) {
+  if (!base) return undefined;
+  const root = rootOf(base.doc);
+  const found = otherFiles.find(({ names }) => names.every((name) => getMember(root, name)));
+  if (!found) return undefined;
+  const message = `is ${found.kind}, not a body of svc ${command.join(' ')}`;
+  const issue: StreamedFinding = { level: 'error', path: '', at: placeInSource(base), message };
+  const file = base.label === 'stdin' ? '-' : shellWord(base.label);
+  return { issue, hint: `run: svc ${found.words} ${file}${found.after}` };
+}
+
+// The text or the messages of a body of another API, or of the row of a table.
+function foreignFieldHint(root: JsonNode, path: JsonPath, { body }: Operation, origin: Strictness['origin']): string {
+  if (path[0] !== 'messages' || origin === 'tool') return '';
+  const other = [...membersOf(root)].find(
+    ({ key, value }) => !Object.hasOwn(body, key) && ['string', 'list', 'object'].includes(kindOf(value)),
+  );
+  if (!other || !/^\w+$/.test(other.key)) return '';
+  const { key, value } = other;
+  const isText = kindOf(value) === 'string';
+  if (origin === 'batch' && key === 'params') return '; write "body" instead of "params"';
+  if (origin === 'batch' && isText) return `; for prompts from ${key}, send the file with --rows and {{${key}}}`;
+  return `; what other APIs have in ${key} is "messages":[{"role":"user","content":"<text>"}]`;
 }
 
 function isOfKind(node: JsonNode, shape: Shape | undefined): boolean {
@@ -150,7 +192,9 @@ function locateFinding(draft: Draft, finding: Finding, operation: Operation, str
   const { source, label, path: sourcePath = path } = originInDraft(draft, path);
   const suffix =
     code === 'missing'
-      ? sourceHint(path, operation, strictness) + nestingHint(rootOf(draft.doc), path, flagTarget(operation))
+      ? sourceHint(path, operation, strictness) +
+        nestingHint(rootOf(draft.doc), path, flagTarget(operation)) +
+        foreignFieldHint(rootOf(draft.doc), path, operation, strictness.origin)
       : operation.replaces && (code === 'rule' || code === 'large')
         ? '; one server deletes the old record before it rejects this'
         : firstOccurrence(draft, finding);
@@ -171,6 +215,8 @@ function locateFinding(draft: Draft, finding: Finding, operation: Operation, str
 function flagHint(label: string, { code, path }: Finding, { fields, path: target }: FlagTarget): string {
   const isReadOnly = path.length === target.length + 1 && fields[String(path.at(-1))]?.isReadOnly;
   if (code !== 'invalid' || isReadOnly) return '';
+  const [, list, index] = /^--set ([^=]*?\w)\.(\d+)\b/.exec(label) ?? [];
+  if (list) return `; write the element as ${list}[${index}]`;
   if (label.startsWith('--set ')) return `; to set JSON, write ${label}:=...`;
   const takesAge = Object.entries(fields).some(
     ([name, { acceptsAge }]) => acceptsAge && label === `--${flagName(name)}`,

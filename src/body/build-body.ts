@@ -7,7 +7,7 @@ import { flagTarget, type Operation } from '../operations/operation.ts';
 import { shellWord } from '../output/shell-quote.ts';
 import { type AutofillSettings, createAutofill } from './autofill.ts';
 import { type BodyBase, type CommandInput, fileArguments, readBodyBase } from './body-base.ts';
-import { invalidBodyFailure, stdinMessage } from './body-check.ts';
+import { invalidBodyFailure, otherFile, stdinMessage } from './body-check.ts';
 import type { BodyFlags } from './body-flags.ts';
 import { createDraft, type Draft, orderAddedFields, setDraftFields } from './draft.ts';
 import { applyFlags, rejectInvalidFlags } from './flag-edits.ts';
@@ -39,7 +39,7 @@ export async function buildBody(input: CommandInput, options: BuildOptions, inpu
   const flagInput = { operation, given, inputs, prompt, conversation, project, files: fileArguments(input) };
   const draft = await applyFlags({ ...empty, stdinUse }, flagInput);
   if (isInvalid) {
-    const hint = stdinUse ? stdinMessage(stdinUse, operation) : formatHint(source, whole?.label);
+    const hint = stdinUse ? stdinMessage(stdinUse, operation) : formatHint(source, operation, whole);
     throw invalidBodyFailure([source, ...draft.issues], 0, hint);
   }
   const { now, randomBytes } = inputs;
@@ -49,15 +49,24 @@ export async function buildBody(input: CommandInput, options: BuildOptions, inpu
 }
 
 // Several values may be JSON Lines. Text that begins with a word, a comment or `---` may be YAML.
-function formatHint({ at, message }: Issue, label = ''): string | undefined {
+function formatHint({ at, message }: Issue, operation: Operation, whole: LabeledBytes | undefined): string | undefined {
+  if (!whole) return undefined;
+  const { label } = whole;
   const file = label === 'stdin' ? '-' : shellWord(label);
   if (/\.(?:csv|tsv)$/i.test(label)) return `to send the rows of a table, write --rows ${file}`;
   if (at?.column === 1 && message === 'invalid JSON: expected the end of the input, found "{"')
-    return `to send a request for each line, write --batch ${file}`;
+    return otherFile(firstLine(whole), operation)?.hint ?? `to send a request for each line, write --batch ${file}`;
   const isWord = at?.column === 1 && /^invalid JSON: expected a value, found "[\w#]"$/.test(message);
   const isDash = at?.column === 2 && message === 'invalid JSON: a malformed number';
   if (at?.line !== 1 || !(isWord || isDash)) return undefined;
-  return 'a body is JSON, or YAML in a file whose name ends in .yaml or .yml: -f body.yaml';
+  const text =
+    operation.arguments?.as === 'prompt' && file !== '-' ? `; for text in the prompt, write --attach ${file}` : '';
+  return `a body is JSON, or YAML in a file whose name ends in .yaml or .yml: -f body.yaml${text}`;
+}
+
+function firstLine({ label, bytes }: LabeledBytes): JsonSource | undefined {
+  const source = parseJsonSource(label, bytes.subarray(0, bytes.indexOf(0x0a)));
+  return isIssue(source) ? undefined : source;
 }
 
 async function parseWholeBody({ label, bytes, issue, position }: LabeledBytes): Promise<JsonSource | Issue> {

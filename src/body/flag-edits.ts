@@ -269,7 +269,8 @@ async function readJsonArgument(word: string, label: string, path: string, { rea
   const [, name, value = ''] = /^([\w.]+):?=(.+)$/s.exec(word) ?? [];
   const isJson = !isIssue(parseJsonSource(label, value));
   const [full, smallest] = [writeJson(sampleValue(shape)), writeJson(minimalValue(shape))];
-  const sample = full.length > MAX_SAMPLE_CHARS ? smallest : full;
+  const hasType = shape.type === 'object' && shape.fields?.type !== undefined && /^[a-z_]+$/.test(word);
+  const sample = hasType ? writeJson({ type: word }) : full.length > MAX_SAMPLE_CHARS ? smallest : full;
   const example =
     file !== undefined
       ? `; the file must hold JSON, such as ${sample}`

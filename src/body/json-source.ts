@@ -40,14 +40,17 @@ export function parseJsonSource(label: string, bytes: Uint8Array | string): Json
     return { label, doc, find: createNodeFinder(doc), position: createPositionLookup(doc.bytes) };
   } catch (error) {
     if (!(error instanceof JsonError)) throw error;
-    return syntaxIssue(label, bytes, error.offset, `invalid JSON: ${error.message}`);
+    const { name, hint } = foreignFormat(Buffer.from(bytes.slice(0, 1024))) ?? {};
+    // The reader of JSON names what is compressed.
+    const message =
+      name === undefined || name.startsWith('compressed') ? `invalid JSON: ${error.message}` : `is ${name}: ${hint}`;
+    return syntaxIssue(label, bytes, error.offset, message);
   }
 }
 
 /** The text of some bytes. Throws Failure `body` if they are not UTF-8. */
 export function decodeUtf8Text(label: string, bytes: Uint8Array): string {
   const { name, hint } = foreignFormat(Buffer.from(bytes.subarray(0, 1024))) ?? {};
-  // The reader of JSON names what is compressed.
   if (name !== undefined && !name.startsWith('compressed')) throw new Failure('body', `${label} is ${name}`, { hint });
   try {
     return decodeUtf8(bytes).toString();

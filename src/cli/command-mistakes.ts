@@ -7,7 +7,7 @@ import { createArgumentRedactor, REDACTED, redactUserInfo } from '../output/reda
 import { shellWord } from '../output/shell-quote.ts';
 import { allCommands, commandsIn } from './all-commands.ts';
 import { usageTerm } from './command-tree.ts';
-import { isToolName, otherToolsHint, toolOf, verbs } from './other-tools.ts';
+import { isToolName, nouns, otherToolsHint, toolOf, verbs } from './other-tools.ts';
 import { type LineToken, type PreparedCommandLine, prepareCommandLine, takesNextWord } from './prepare-command-line.ts';
 import { sharedFlags } from './shared-flags.ts';
 import { argumentForm, isNamed, synonymHint, unknownFlagHint } from './unknown-flag.ts';
@@ -23,9 +23,9 @@ export function explainMistake(code: string, line: PreparedCommandLine): Failure
     case 'commander.excessArguments':
       return tooManyArguments(command, line);
     case 'commander.missingArgument':
-      return missingArgument(command);
+      return missingArgument(command, line);
     case 'commander.invalidArgument':
-      return invalidChoice(tokens);
+      return invalidChoice(command, tokens);
     case 'commander.conflictingOption':
       return conflictingFlags(tokens);
     default:
@@ -41,9 +41,12 @@ function missingCommand({ typed, words, tokens }: PreparedCommandLine): Failure 
   if (unknown && words.length === 0) {
     const { form = '' } = unknown;
     if (/^--(help|version)$/.test(form)) return usageFailure(`${form} takes no value`, `write: svc ${form}`);
-    const known = otherToolsHint(form);
-    const [near] = closestMatches(form, sharedFlags().flatMap(flagForms));
     const owner = allCommands.find((one) => one.listedFlags.some((flag) => isNamed(flag, form)));
+    const ofChat = owner ? undefined : otherToolsHint(`chat ${form}`);
+    const meant = commandsIn(['chat'])[0]?.flags.find((flag) => flagForms(flag).includes(ofChat ?? ''));
+    const value = meant && takesValue(meant) ? ` ${meant.value}` : '';
+    const known = meant ? `svc chat ${ofChat}${value}` : (ofChat ?? otherToolsHint(form));
+    const [near] = closestMatches(form, sharedFlags().flatMap(flagForms));
     const hint =
       (known && synonymHint(known)) ||
       near ||
@@ -115,11 +118,46 @@ function knownWord(words: readonly string[], next: string): string | undefined {
     const meant = commandsIn([next]).length > 0 ? `svc ${next}` : (otherToolsHint(next) ?? 'svc --help');
     return `leave out ${JSON.stringify(all)}: ${meant}`;
   }
-  const spellings = [`${all} ${next}`, all, all.toLowerCase(), all.toUpperCase(), `${all}s`, all.replace(/s$/, '')];
+  if (/^(?:get|post|put|patch)$/i.test(all) && /[/:]/.test(next)) return unlistedWord(next, []);
+  // `log tail`: a word that means a command of the group.
+  const own = words.length > 1 ? otherToolsHint(words.at(-1) ?? '') : undefined;
+  const both =
+    otherToolsHint(`${all} ${next}`) ??
+    (words.length > 1 ? otherToolsHint(all) : undefined) ??
+    (own?.startsWith(`svc ${words[0]}`) && !own.includes(', ') ? own : nounAndVerb(words, next));
+  if (both) return synonymHint(both);
+  const spellings = [all, all.toLowerCase(), all.toUpperCase(), `${all}s`, all.replace(/s$/, '')];
   const known = spellings.flatMap((one) => otherToolsHint(one) ?? [])[0];
   if (known) return synonymHint(known);
   const tool = words.length === 1 ? toolOf(all) : undefined;
   return tool && `svc has nothing like ${all} of ${tool}; run: svc --help`;
+}
+
+// `config get`, `get profiles`, `list-jobs`, `train create-training-job`: the words name a group and, in another one, a command of it.
+function nounAndVerb(words: readonly string[], next: string): string | undefined {
+  const parts = [...words, ...(/^[a-z][\w-]*$/i.test(next) ? [next] : [])].flatMap((word) =>
+    word.toLowerCase().split(/[-_.]/),
+  );
+  if (parts.length < 2) return undefined;
+  const noun = parts.find((part) => nounOf(part));
+  const group = noun && nounOf(noun);
+  if (!group) return undefined;
+  const isPlural = noun.endsWith('s');
+  for (const part of parts.filter((one) => one !== noun).reverse()) {
+    const verb = part === 'get' && isPlural ? 'list' : part;
+    const known = otherToolsHint(`${group} ${verb}`);
+    if (known) return known;
+    const found = commandsIn([group]).find(({ words: path }) => {
+      const last = path.at(-1) ?? '';
+      return last === verb || verbs[last]?.split(' ').includes(verb);
+    });
+    if (found) return withArgument(`svc ${found.name}`);
+  }
+  return undefined;
+}
+
+function nounOf(word: string): string | undefined {
+  return Object.keys(nouns).find((group) => nouns[group]?.split(' ').includes(word.replace(/s$/, '')));
 }
 
 // What a word is that no tool has for a command: a file, the path or the URL of an operation, a prompt.
@@ -129,9 +167,9 @@ function unlistedWord(word: string, group: readonly string[]): string | undefine
   if (ofShape) return synonymHint(ofShape);
   if (group.length > 0) return undefined;
   if (/\s/.test(word)) return `write: svc chat ${shellWord(word)}`;
-  const isHost = /^[\w-]+(?:\.[\w-]+)*:\d+|^[\w-]+(?:\.[\w-]+)+\//.test(word);
-  const scheme = /^(?:localhost|127\.)/.test(word) ? 'http' : 'https';
-  const url = isHost ? `${scheme}://${word}` : word;
+  const isHost = /^(?:[\w-]+(?:\.[\w-]+)*)?:\d+|^[\w-]+(?:\.[\w-]+)+\//.test(word);
+  const scheme = /^(?:localhost|127\.|:)/.test(word) ? 'http' : 'https';
+  const url = isHost ? `${scheme}://${word.replace(/^(?=:)/, '127.0.0.1')}` : word;
   const [, origin, path = ''] = /^(https?:\/\/[^/?#]+)?(.*)$/i.exec(url) ?? [];
   const steps = path.split(/[^\w-]+/).filter((step) => !/^(?:v\d+|create|)$/.test(step));
   const [first = ''] = steps;
@@ -172,7 +210,7 @@ export function missingValueFailure(form: string, { value, choices }: Flag): Fai
   return usageFailure(`${form} needs a value`, `write: ${form} ${value}${listed}`);
 }
 
-function invalidChoice(tokens: readonly LineToken[]): Failure {
+function invalidChoice({ flags }: Command, tokens: readonly LineToken[]): Failure {
   const {
     form = '',
     flag,
@@ -180,14 +218,19 @@ function invalidChoice(tokens: readonly LineToken[]): Failure {
   } = tokens.find(({ flag, value }) => value !== undefined && flag?.choices && !flag.choices.includes(value)) ?? {};
   const { choices = [], takes } = flag ?? {};
   const meant = otherToolsHint(`${form}=${value}`);
+  const named = flags.find((one) => one.name === value && !takesValue(one));
+  if (named) return usageFailure(`${form} cannot be ${JSON.stringify(value)}`, `did you mean --${value}?`);
   if (meant && choices.includes(meant))
     return usageFailure(`${form} cannot be ${JSON.stringify(value)}`, `did you mean ${form} ${meant}?`);
   return invalidValueFailure(form, value, `${takes === 'optional' ? `${form} or ${form}=` : ''}${joinWithOr(choices)}`);
 }
 
-function missingArgument({ name, argument }: Command): Failure {
+function missingArgument({ name, argument }: Command, line: PreparedCommandLine): Failure {
   if (!argument) return usageFailure(`svc ${name} needs an argument`, `run: svc ${name} --help`);
-  return usageFailure(`svc ${name} needs ${usageTerm(argument)}`, `write: svc ${name} ${argumentForm(argument)}`);
+  return usageFailure(
+    `svc ${name} needs ${usageTerm(argument)}`,
+    correctedLineHint(line).replace(`svc ${name}`, `svc ${name} ${argumentForm(argument)}`),
+  );
 }
 
 function conflictingFlags(tokens: readonly LineToken[]): Failure {
@@ -212,6 +255,12 @@ function tooManyArguments(command: Command, line: PreparedCommandLine): Failure 
   const word = extra?.value ?? line.literal?.[argument ? 1 : 0] ?? '';
   // For a login, it may be a secret.
   const shown = name.startsWith('auth ') ? 'an argument' : `the argument ${JSON.stringify(word)}`;
+  if (word === 'help') return usageFailure(`svc ${name} does not take ${shown}`, `run: svc ${name} --help`);
+  if (name === 'profile set' && /^(?:token|password|secret|(?:api|access)[-_]?key)$/i.test(word))
+    return usageFailure(
+      `svc profile set stores no ${word}`,
+      `run: svc auth login --profile ${shellWord(kept?.value ?? '<name>')} ${word === 'password' ? '--username <name> --password-stdin' : '--token-stdin'}`,
+    );
   const known = otherToolsHint(`${name} ${word}`);
   if (known) return usageFailure(`svc ${name} does not take ${shown}`, synonymHint(known));
   if (extra && commandsIn(command.words).length > 1 && /^[a-z][a-z-]*$/.test(word))
@@ -224,7 +273,9 @@ function tooManyArguments(command: Command, line: PreparedCommandLine): Failure 
     if (setting && token === kept) return [{ value: 'default' }];
     if (setting && token === extra) return [{ value: text, flag: setting, form: '', start: `--${setting.name}` }];
     if (!isOperand(token) || token === kept) return [token];
-    const [, assigned = '', value = ''] = /^([\w-]+):?=(.*)$/s.exec(text) ?? [];
+    const [, typed = '', value = ''] = /^([\w-][\w.[\]-]*):?=(.*)$/s.exec(text) ?? [];
+    // `payload[score]=1` of HTTPie.
+    const assigned = typed.replace(/\[(\w*[a-z_]\w*)\]/gi, '.$1');
     const isFieldList = line.tokens[line.tokens.indexOf(token) - 1]?.form === '--json';
     const names = [
       flagName(assigned),
@@ -237,7 +288,10 @@ function tooManyArguments(command: Command, line: PreparedCommandLine): Failure 
     if (!flag && bare && !used.has(bare)) return [{ flag: bare, form: `--${bare.name}`, start: `--${bare.name}` }];
     if (!flag || (used.has(flag) && flag.takes !== 'values')) return [];
     used.add(flag);
-    const given = flag.name === flagName(assigned) ? value : flagValueOf(flag, text.replace(operation?.path ?? '', ''));
+    const given =
+      flag.name === flagName(assigned)
+        ? value
+        : flagValueOf(flag, text.replace(operation?.path ?? '', '').replace(typed, assigned));
     const start = flag.short ? `-${flag.short}` : `--${flag.name}`;
     return [{ value: given, flag, form: `--${flag.name}`, start }];
   });
@@ -249,7 +303,9 @@ function tooManyArguments(command: Command, line: PreparedCommandLine): Failure 
     `svc ${name} does not take ${shown}`,
     name === 'auth login'
       ? `write ${/^https?:\/\//i.test(word) ? '--base-url <url>, ' : ''}--token-stdin, or --username <name> --password-stdin`
-      : correctedLineHint({ ...rest, tokens, ...(literal && { literal }) }),
+      : name.startsWith('auth ')
+        ? `write: svc ${name} --profile <name>`
+        : correctedLineHint({ ...rest, tokens, ...(literal && { literal }) }),
   );
 }
 

@@ -1,4 +1,4 @@
-import { type Setting, settings } from '../config/settings.ts';
+import { type Setting, settingFlagName, settings } from '../config/settings.ts';
 import { closestMatches } from '../fields/closest-match.ts';
 import type { Runtime } from '../runtime.ts';
 import type { PreparedCommandLine } from './prepare-command-line.ts';
@@ -27,8 +27,12 @@ export async function lineWarnings(
     ...twice,
     ...unread.flatMap((name) => {
       const word = name.slice('SVC_'.length);
-      const meant = variableSynonyms[word] ?? closestMatches(word, names)[0];
-      return meant ? [`${name} is not a variable of svc; did you mean SVC_${meant}?`] : [];
+      const parts = word.split('_');
+      const fuller = names.find((one) => parts.length > 1 && parts.every((part) => one.split('_').includes(part)));
+      const meant = variableSynonyms[word] ?? closestMatches(word, names)[0] ?? fuller;
+      if (meant) return [`${name} is not a variable of svc; did you mean SVC_${meant}?`];
+      const setting = settings.find((one: Setting) => one.flag && one.name === word.toLowerCase());
+      return setting ? [`${name} is not a variable of svc; write --${settingFlagName(setting)}`] : [];
     }),
   ];
 }

@@ -80,7 +80,7 @@ export function prepareCommandLine(
       const flags = command?.flags ?? leading;
       const parts = readFlags(word, flags);
       const last = rewriteBoolean(parts.at(-1) ?? {});
-      mistake ??= joinedMistake(word, last, flags) ?? findMistake(last, next, flags, command);
+      mistake ??= joinedMistake(word, last, flags) ?? findMistake(last, argv.slice(at + 1), flags, command);
       isNamed ||= !command && !last.flag;
       prepared.push(...rewriteWord(word, last));
       if (takesNextWord(last) && next !== undefined) {
@@ -172,7 +172,7 @@ function joinedMistake(
 
 function findMistake(
   token: LineToken,
-  next: string | undefined,
+  [next, after = '']: readonly string[],
   flags: readonly Flag[],
   command?: Command,
 ): Failure | undefined {
@@ -180,7 +180,17 @@ function findMistake(
   if (!flag) return secretArgumentFailure(form);
   if (takesNextWord(token)) {
     if (next === '--')
-      return usageFailure(`${start} needs a value, but the next word is --`, `if it is the value, write ${form}=--`);
+      return usageFailure(
+        `${start} needs a value, but the next word is --`,
+        `write ${form} ${flag.value}; if -- is the value, write ${form}=--`,
+      );
+    // `--timeout 5 minutes`.
+    const [, unit] = /^(ms|s|m|h|d|w)(?:ecs?|econds?|ins?|inutes?|rs?|ours?|ays?|eeks?)?$/i.exec(after) ?? [];
+    if (unit && /^<(?:duration|age)>$/.test(flag.value ?? '') && /^\d+$/.test(next ?? ''))
+      return usageFailure(
+        `${start} takes one word, not ${next} ${after}`,
+        `write ${form} ${next}${unit.toLowerCase()}`,
+      );
     const name = /^--(?:no-)?([^=]+)/.exec(next ?? '')?.[1];
     if (name !== 'help' && !flags.some((one) => one.name === name || next === `-${one.short}`)) return undefined;
     return usageFailure(

@@ -9,6 +9,9 @@ import type { LineToken, PreparedCommandLine } from './prepare-command-line.ts';
 // Editors and chat programs make these of `--` and `-`.
 const TYPOGRAPHIC_DASHES = /^[\u2010-\u2015\u2212]+(?=[a-z])/i;
 
+// As HTTPie takes them.
+const HEADER = /^(?:authorization|content-type|accept|cookie|user-agent|api-key|x-[\w-]+):\S/i;
+
 const RESPONSE_FIELDS = /^(?:id|object|created|model|choices|usage|text|content)$/;
 
 /**
@@ -41,6 +44,10 @@ export function unintendedWordFailure(
     return fail(operands.join(' '), 'is the whole prompt', `write the prompt instead: ${name} "<prompt>"`);
   const field = operands.find((word) => isField(word, command));
   if (field !== undefined) return fail(field, 'seems to set a field', `write --set ${shellWord(field)}`);
+  const header = operands.find((word) => HEADER.test(word))?.split(':')[0];
+  if (header !== undefined)
+    // Its value may be a secret.
+    return usageFailure(`${header}: seems to begin a header`, `write -H '${header}: <value>', or the prompt after --`);
   const file = operands.find((word) => /^@./.test(word) && existsSync(resolve(cwd, word.slice(1))))?.slice(1);
   if (file !== undefined) {
     const flag = /\.(?:json|ya?ml)$/i.test(file) ? '-f' : '--attach';

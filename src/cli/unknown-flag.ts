@@ -26,6 +26,7 @@ export function unknownFlagHint(form: string, command: Command): string {
     (nested && `did you mean --set ${nested}:=<json>?`) ??
     misspelledFlag(form, long, shown) ??
     knownFlag(short, command) ??
+    relatedFlag(long, command) ??
     withoutCounterpart(form, short) ??
     ownersHint(form, command)
   );
@@ -37,6 +38,12 @@ function knownFlag(form: string, { name, words, flags }: Command): string | unde
     const known = otherToolsHint(word);
     return (known && synonymHint(known, flags)) ?? [];
   })[0];
+}
+
+// `--hostname` of a command that has no --base-url, but profiles.
+function relatedFlag(form: string, { flags }: Command): string | undefined {
+  const isProfiled = otherToolsHint(form) === '--base-url' && flags.some(({ name }) => name === 'profile');
+  return isProfiled ? 'did you mean --profile <name>?' : undefined;
 }
 
 // `--shell bash`, `--profile work`, `--files a b`: what the command takes as its argument.

@@ -43,6 +43,7 @@ const PATH_HINT = 'check the path and its directory';
 
 function pathHint(action: string): string {
   if (/:\/\//.test(action)) return 'download it first, for example with curl -O, and name the file';
+  if (/[*?]/.test(action)) return 'remove the quotes around the path, so that the shell expands it';
   return action.includes(',') ? `${PATH_HINT}; to name several files, repeat the flag` : PATH_HINT;
 }
 

@@ -82,6 +82,7 @@ function readTerms(text: string): ReadonlyMap<string, string> {
     if (!term || fields.has(name)) {
       const names = faultForms.map((form) => form.replace(/=.*/, '=')).join(' ');
       const why = term ? 'is given twice' : 'is not a term';
+      if (/^\d{3}$/.test(name)) throw faultFailure(part.trim(), `write status=${name}; ${EXAMPLE}`);
       throw faultFailure(part.trim(), `${name}= ${why}; terms, each at most once: ${names}; ${EXAMPLE}`);
     }
     if (!term.value.test(value))

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import type { Context } from '../context.ts';
 import { Failure, InterruptedError, usageFailure, webAssemblyFailure } from '../errors.ts';
+import { shellWord } from '../output/shell-quote.ts';
 import type { Sink } from '../output/sink.ts';
 import type { Runtime } from '../runtime.ts';
 import { lossyValueWarnings, withoutLoneSurrogates } from './lossy-values.ts';
@@ -74,8 +75,7 @@ export async function compileJqFilter(
     const reason = error === timeoutFailure ? 'takes too long' : 'needs too much memory';
     throw usageFailure(`${label}: to compile the filter ${reason}`, 'write a simpler filter');
   });
-  if (exitCode !== 0)
-    throw usageFailure(`${label}: ${messageOf(stderr)}`, 'see https://jqlang.org/manual for the syntax');
+  if (exitCode !== 0) throw usageFailure(`${label}: ${messageOf(stderr)}`, syntaxHint(filter));
   // Each line of a batch may have such a value.
   let hasWarned = false;
   const apply = async (input: string): Promise<FilterResult> => {
@@ -129,6 +129,13 @@ export function filteredSink(sink: Sink, filter: JqFilter, locate: (failure: Fai
       if (failed) throw failed;
     },
   };
+}
+
+// `choices[0].text`, and `$.choices` of JSONPath.
+function syntaxHint(filter: string): string {
+  const [, path] = /^\$?\.?(\w+(?:\.\w+|\[\d*\])*)$/.exec(filter) ?? [];
+  if (path === undefined || filter.startsWith('.')) return 'see https://jqlang.org/manual for the syntax';
+  return `did you mean --jq ${shellWord(`.${path}`)}?`;
 }
 
 function tooLargeFailure(label: string, chars: number): Failure {

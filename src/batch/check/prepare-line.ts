@@ -18,6 +18,7 @@ import type { Settings } from '../../client/resolve-settings.ts';
 import type { Context } from '../../context.ts';
 import { type Failure, type Issue, usageFailure } from '../../errors.ts';
 import { uuidV5, uuidV7 } from '../../fields/uuid.ts';
+import { foreignFormat } from '../../files/foreign-formats.ts';
 import type { InputLine } from '../../files/split-lines.ts';
 import type { FlagValue } from '../../flag.ts';
 import { applySplices } from '../../json/edit.ts';
@@ -222,13 +223,15 @@ function readLine(line: InputLine, label: string): JsonSource | Issue {
   } catch (error) {
     if (!(error instanceof JsonError)) throw error;
     const { column } = positionAt(bytes, error.offset);
-    const hint = number === 1 && !isRow ? firstLineHint(error, label) : '';
+    const hint = number === 1 && !isRow ? firstLineHint(error, label, bytes) : '';
     return { path: '', at: { column, ...at }, message: `invalid JSON: ${error.message}${hint}` };
   }
 }
 
 // A first line that is invalid often means a file of another format.
-function firstLineHint({ message }: JsonError, label: string): string {
+function firstLineHint({ message }: JsonError, label: string, bytes: Uint8Array): string {
+  const foreign = foreignFormat(Buffer.from(bytes.slice(0, 1024)));
+  if (foreign) return `; it is ${foreign.name}: ${foreign.hint}`;
   if (/\.[ct]sv$/i.test(label)) return '; to send the rows of a table, use --rows';
   if (/\.(?:txt|md)$/i.test(label)) return '; to send lines of text, use --rows with {{line}}';
   return message === UNEXPECTED_END ? '; a line must hold a whole body, as jq -c writes it' : '';

@@ -17,6 +17,7 @@ import {
 } from '../../json/json-node.ts';
 import { parseJson, parseJsonSequence } from '../../json/parse-json.ts';
 import { pluralize } from '../../json/pluralize.ts';
+import { shellWord } from '../../output/shell-quote.ts';
 import { isEmptyLine, type LineSplitter } from './batch-input.ts';
 
 // A collector rotates its files long before, and an SDK exports batches of spans.
@@ -34,6 +35,7 @@ export function spanSplitter(label: string, onSkipped: (text: string) => Promise
   return async function* (chunks) {
     const skipped = new Map<string, number>();
     let number = 0;
+    let hint = EXPORT_HINT;
     const toLine = (made: Pick<InputLine, 'bytes' | 'problem'>): InputLine => {
       number += 1;
       return { number, offset: 0, length: 0, isTorn: false, isRow: true, ...made };
@@ -45,7 +47,10 @@ export function spanSplitter(label: string, onSkipped: (text: string) => Promise
           const found = findResourceSpans(document);
           if (typeof found === 'string') skipped.set(found, (skipped.get(found) ?? 0) + 1);
           else if (found) for (const span of found.flatMap(spansOf)) yield toLine(span);
-          else problem = 'it has no "resourceSpans"';
+          else {
+            problem = 'it has no "resourceSpans"';
+            if (getMember(document, 'start')) hint = `for a body of a call, run: svc call start -f ${shellWord(label)}`;
+          }
         }
       } catch (error) {
         if (!(error instanceof JsonError)) throw error;
@@ -53,7 +58,7 @@ export function spanSplitter(label: string, onSkipped: (text: string) => Promise
       }
       if (problem === undefined) continue;
       const message = `is not OTLP/JSON of traces: ${problem}`;
-      if (number === 0) throw new Failure('body', `${label}:${line} ${message}`, { hint: EXPORT_HINT });
+      if (number === 0) throw new Failure('body', `${label}:${line} ${message}`, { hint });
       yield toLine({ bytes: undefined, problem: `line ${line} of the file ${message}` });
     }
     const counts = [...skipped]

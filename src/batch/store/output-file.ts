@@ -7,6 +7,8 @@ import { fileFailure, isNotFoundError, pathExists, withFileFailure } from '../..
 import { commitOrAbandon, openReplacement } from '../../files/file-replacement.ts';
 import { openAppender } from '../../files/journal.ts';
 import { splitLines } from '../../files/split-lines.ts';
+import { getMember } from '../../json/json-node.ts';
+import { tryParseJson } from '../../json/parse-json.ts';
 import type { IndexedResult, LineTable } from './line-table.ts';
 import { type Checkpoint, parseResultLine, type ResultEntry } from './result-line.ts';
 
@@ -46,7 +48,7 @@ export async function readOutput({ path, displayPath }: OutputPath, fileIndex: n
       }
       if (!bytes || !entry)
         throw new Failure('local_file', `${displayPath}:${number} is not a result of a batch`, {
-          hint: 'use the output file of --batch, or remove that line',
+          hint: otherFileHint(displayPath, number, bytes),
         });
       const { checkpoint } = entry;
       if (!checkpoint) throw earlierVersionFailure(`${displayPath}:${number}`, 'the result has no checkpoint');
@@ -69,6 +71,15 @@ export async function readOutput({ path, displayPath }: OutputPath, fileIndex: n
     exists = false;
   }
   return { exists, validBytes, isUnterminated, isSorted, checkpoints: [...checkpoints.values()], otherInputLines };
+}
+
+function otherFileHint(path: string, line: number, bytes: Uint8Array | undefined): string {
+  const journal = /^(.+)\.journal$/.exec(path)?.[1];
+  if (journal !== undefined) return `use the output beside it, ${journal}`;
+  const root = bytes && tryParseJson(bytes);
+  if (root && (getMember(root, 'messages') ?? getMember(root, 'custom_id')))
+    return 'it is an input; use the file that --batch wrote with -o';
+  return `use the output file of --batch${line > 1 ? ', or remove that line' : ''}`;
 }
 
 function replacesEarlier(entry: ResultEntry, input: string, table: LineTable): boolean {

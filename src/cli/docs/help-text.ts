@@ -25,7 +25,7 @@ const startExamples: readonly Example[] = [
 const usefulFlags = ['json', 'output', 'dry-run', 'profile', 'local'];
 
 // The groups of flags that several commands share, by heading, with the topic that describes them.
-const sharedGroups = new Map([
+export const sharedGroups = new Map([
   ['Body', 'bodies'],
   ['Batch', 'batch'],
   ['Output', 'output'],

@@ -12,7 +12,7 @@ import { version } from '../../version.ts';
 import { allCommands, commandGroups, commandsIn } from '../all-commands.ts';
 import { type HelpOptions, helpTopicNames } from '../tool-commands.ts';
 import { renderHelp } from './help-page.ts';
-import { exampleLine, type HelpRequest, helpText, introduction, programOf } from './help-text.ts';
+import { exampleLine, type HelpRequest, helpText, introduction, programOf, sharedGroups } from './help-text.ts';
 import { environmentVariables, helpTopics } from './help-topics.ts';
 
 const MIN_COLUMNS = 40;
@@ -86,11 +86,24 @@ function unknownTopic(args: readonly string[]): Error {
   // In a group, its commands like the last word, else all of them.
   const group = args.length > 1 ? commandsIn(args.slice(0, -1)).map((command) => command.name) : [];
   const close = group.filter((one) => closestMatch(args.at(-1) ?? '', one.split(' ').slice(-1)));
-  const suggestion = group.length > 0 ? joinWithOr(close.length > 0 ? close : group) : closestMatch(name, names);
+  // `svc help env`, and of a flag the topic or command that describes it.
+  const begun = names.find((one) => name.length > 1 && one.startsWith(name));
+  const suggestion =
+    group.length > 0
+      ? joinWithOr(close.length > 0 ? close : group)
+      : (begun ?? closestMatch(name, names) ?? describedIn(name.replace(/^--?/, '')));
   return usageFailure(
     `no help on ${JSON.stringify(name)}`,
     suggestion ? `did you mean: svc help ${suggestion}` : `run svc --help; the topics are ${helpTopicNames.join(', ')}`,
   );
+}
+
+function describedIn(name: string): string | undefined {
+  const owners = allCommands.flatMap((one) =>
+    one.listedFlags.flatMap((flag) => (flag.name === name ? [{ one, flag }] : [])),
+  );
+  const [first] = owners;
+  return first && (sharedGroups.get(first.flag.group) ?? first.one.name);
 }
 
 // For programs and agents. JSON leaves out what is undefined.

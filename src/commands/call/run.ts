@@ -74,11 +74,8 @@ export async function runCallRun({ args, options }: Invocation<CallRunOptions>, 
   const { end, startError } = await running;
   hasEnded = true;
   const endedAtMs = runtime.now();
-  const isLine = / /.test(command.program) && args.length === 1;
-  const hint = isLine
-    ? `; write it without the quotes, or as: svc call run -- sh -c ${shellWord(command.program)}`
-    : '';
-  if (startError) await report.warn(`could not run ${command.program || '""'}: ${startError}${hint}`);
+  if (startError)
+    await report.warn(`could not run ${command.program || '""'}: ${startError}${startHint(args, startError)}`);
   const cancelGrace = runtime.after(graceMs, () =>
     giveUp(`no response within ${graceMs / 1000} s after the command ended`),
   );
@@ -320,4 +317,19 @@ async function sendExitFeedback(traced: TracedCommand, end: ProcessEnd, endedAtM
 
 function exitOf(end: ProcessEnd): { exit_code: number | null; signal: string | null } {
   return typeof end === 'number' ? { exit_code: end, signal: null } : { exit_code: null, signal: end.signal };
+}
+
+// What a shell does with a word, and the system does not.
+const SHELL_WORD = /^(?:\.|alias|bg|cd|eval|exec|export|fg|jobs|read|set|source|trap|ulimit|umask|unset)$/;
+
+// The arguments may be secrets.
+function startHint([program = '', ...rest]: readonly string[], problem: string): string {
+  const more = rest.length > 0 ? ' ...' : '';
+  if (program.startsWith('-')) return '; flags of svc come before --, and the command after it';
+  if (/^\w+=/.test(program)) return '; write: svc call run -- env <name>=<value> <command>';
+  if (SHELL_WORD.test(program)) return `; only a shell has it: svc call run -- sh -c '${program}${more}'`;
+  if (/ /.test(program) && rest.length === 0)
+    return `; write it without the quotes, or as: svc call run -- sh -c ${shellWord(program)}`;
+  if (!problem.includes('permission')) return '';
+  return `; for a script, write: svc call run -- sh ${shellWord(program)}${more}`;
 }

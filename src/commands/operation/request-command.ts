@@ -43,7 +43,9 @@ export function requestCommand(
         `--${batchFlag.name} works only with --batch or --rows`,
         batchFlag.name === 'prompt'
           ? 'write a single prompt as an argument: svc chat "<prompt>"'
-          : 'write --batch <file>',
+          : batchFlag.name === 'limit' && Object.hasOwn(operation.body, 'sample_limit')
+            ? 'write --sample-limit <n>, or for lines --batch <file>'
+            : 'write --batch <file>',
       );
     const given = readBodyFlags(operation, options);
     rejectInvalidFlags(operation, given, runtime.now());
