@@ -35,10 +35,13 @@ export function openHttpTransport(options: ConnectOptions, keepAlive?: { readonl
     if (keepAlive) await connection.finish(keepAlive.after);
     openConnections.delete(connection);
   };
+  // Each response stays in memory until its connection ends, so many connections carry fewer.
+  const isReusable = (connection: HttpConnection): boolean =>
+    connection.isReusable(Math.min(1, FULL_CONNECTIONS / openConnections.size));
   // The body may be read to its end before it is decompressed.
   const countInflated = (connection: HttpConnection, bytes: number): void => {
     connection.countBytes(bytes);
-    const at = connection.isReusable() ? -1 : idleConnections.indexOf(connection);
+    const at = isReusable(connection) ? -1 : idleConnections.indexOf(connection);
     if (at !== -1) for (const idle of idleConnections.splice(at, 1)) void finish(idle);
   };
   return {
@@ -55,7 +58,7 @@ export function openHttpTransport(options: ConnectOptions, keepAlive?: { readonl
       const onEnd = (isComplete: boolean): Promise<void> | undefined => {
         signal?.removeEventListener('abort', stop);
         if (!isComplete || !keepAlive) return discard(connection);
-        if (isReuseSafe && connection.isReusable()) idleConnections.push(connection);
+        if (isReuseSafe && isReusable(connection)) idleConnections.push(connection);
         else void finish(connection);
         return undefined;
       };
@@ -83,6 +86,8 @@ const MAX_IDLE_MS = 1000;
 const MAX_FINISH_MS = 500;
 const MAX_EXCHANGES = 100;
 const MAX_CARRIED_RESPONSE_BYTES = 256 * 1024;
+// As many as requests that cannot be repeated are in flight; of more connections, each carries less.
+const FULL_CONNECTIONS = 64;
 
 type HttpConnection = ReturnType<typeof createConnection>;
 
@@ -140,8 +145,9 @@ function createConnection(url: URL, options: ConnectOptions, isKeepAlive: boolea
     countBytes: (bytes: number): void => {
       traffic.responseBytes += bytes;
     },
-    /** False after 100 responses, or 256 KiB of them: stray data makes all responses of a connection doubtful. */
-    isReusable: (): boolean => traffic.responses < MAX_EXCHANGES && traffic.responseBytes < MAX_CARRIED_RESPONSE_BYTES,
+    /** False after a share of 100 responses or of 256 KiB of them: stray data makes all responses of a connection doubtful. */
+    isReusable: (share: number): boolean =>
+      traffic.responses < MAX_EXCHANGES * share && traffic.responseBytes < MAX_CARRIED_RESPONSE_BYTES * share,
     exchange: (request: HttpRequest, to: URL): Promise<HttpResponse> => {
       const { onBodySent } = request;
       onInterimResponse = request.onInterimResponse;

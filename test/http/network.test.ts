@@ -98,6 +98,29 @@ describe('the HTTP transport', () => {
     expect(server.received[1]?.toString()).toMatch(/transfer-encoding: chunked/i);
   });
 
+  it.each([
+    [8, 100],
+    [128, 50],
+  ])('with %i at once, carries up to %i exchanges on a connection, so that few responses wait', async (width, most) => {
+    const counts = new Map<unknown, number>();
+    const server = createServer((asked, response) => {
+      counts.set(asked.socket, (counts.get(asked.socket) ?? 0) + 1);
+      asked.resume().on('end', () => response.end('{}'));
+    });
+    const url = `http://127.0.0.1:${await listening(server)}`;
+    const line = openHttpTransport({ tls: {} }, { after });
+    onTestFinished(() => line.close());
+    for (let round = 0; round < most + 2; round += 1)
+      await Promise.all(
+        Array.from(
+          { length: width },
+          async () => (await collectBody((await line.send(request(url))).body, 1e9)).length,
+        ),
+      );
+    expect(Math.max(...counts.values())).toBeLessThanOrEqual(most);
+    expect(Math.max(...counts.values())).toBeGreaterThan(most / 4);
+  });
+
   it('keeps a connection alive if asked to, and never one whose response was not read to its end', async () => {
     const sockets = new Set<unknown>();
     const server = createServer((asked, response) => {
