@@ -138,6 +138,17 @@ describe('svc batch status', () => {
       }
     });
 
+    it('reads the record of an earlier version, which has empty lines alone', async () => {
+      const { cwd, send, row } = await outputs(lines.replace('bad', 'ok'), '--shard', '1/2');
+      await send(undefined);
+      const journal = join(cwd, 'out.jsonl.journal');
+      const text = readFileSync(journal, 'utf8');
+      writeFileSync(journal, text.replace(journalRecord, '{"empty":1}\n'));
+      expect(await row()).toMatchObject({ state: 'complete', unsent: 0 });
+      expect(await send(undefined, '--resume')).toMatchObject({ code: 0 });
+      expect(readFileSync(journal, 'utf8')).toMatch(/\{"empty":1\}\n\{"empty":1,"lines":\d\}\n$/);
+    });
+
     it('counts failures of a complete shard at a terminal', async () => {
       const { cwd, send } = await outputs(lines);
       await send(undefined);

@@ -21,14 +21,14 @@ type BatchJournalState = NonNullable<Awaited<ReturnType<typeof readBatchJournal>
 /** Reads the journal of a batch into a table; undefined if there is none. Throws Failure `safety_check` for one that is damaged. */
 export async function readBatchJournal(file: JournalFile, table: LineTable) {
   const runs: RunRecord[] = [];
-  let counted: LineCounts | undefined;
+  let counted: { readonly empty: number; readonly lines: number | undefined } | undefined;
   const end = await readJournal(file, (bytes) => {
     const text = bytes.toString();
     const { groups } = LINE_RECORD.exec(text) ?? {};
     if (groups && runs.length > 0) return readLineRecord(groups, table);
     const [, empty, lines] = COUNTS_RECORD.exec(text) ?? [];
     if (empty !== undefined && runs.length > 0) {
-      counted = { empty: Number(empty), lines: Number(lines) };
+      counted = { empty: Number(empty), lines: lines === undefined ? undefined : Number(lines) };
       return undefined;
     }
     if (!parseRecord(bytes)) return NOT_A_RECORD;
@@ -50,7 +50,8 @@ const NOT_OF_A_BATCH = 'it is not the record of a batch';
 const LINE_RECORD =
   /^\{"(?<kind>sending|withdrawn)":(?<line>\d{1,13}),"input":"(?<digest>[0-9a-f]{16})"(?:,"was":"(?<was>[0-9a-f]{16})")?(?:,"at":(?<time>\d{1,15}))?\}$/;
 
-const COUNTS_RECORD = /^\{"empty":(\d{1,13}),"lines":(\d{1,13})\}$/;
+// Journals of an earlier version have empty lines alone.
+const COUNTS_RECORD = /^\{"empty":(\d{1,13})(?:,"lines":(\d{1,13}))?\}$/;
 
 function readLineRecord(groups: { readonly [name: string]: string }, table: LineTable): string | undefined {
   const { kind, digest = '', was = digest, time } = groups;

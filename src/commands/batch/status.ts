@@ -71,11 +71,11 @@ async function readStatus(output: OutputPath, { runtime }: Context) {
   const { done, failed, unknown } = counts;
   const holder = readLockHolder(path, runtime);
   const known = done + failed + unknown;
-  const { counted } = journal ?? {};
+  const { empty = 0, lines: counted } = journal?.counted ?? {};
   const part = run?.part;
   // A run that resumes after lines were appended counts them at its end.
-  const lines = counted && !holder ? counted.lines : part && part.lines - (counted?.empty ?? 0);
-  const unsent = lines === undefined || known > lines ? null : lines - known;
+  const expected = (holder ? undefined : counted) ?? (part && part.lines - empty);
+  const unsent = expected === undefined || known > expected ? null : expected - known;
   const isComplete = unsent === 0 && unknown === 0;
   const state = holder?.isRunning ? 'running' : isComplete ? 'complete' : holder ? 'died' : 'stopped';
   const times: number[] = [];
