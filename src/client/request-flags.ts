@@ -80,7 +80,8 @@ const expectationForms = {
 export type ExpectationOptions = Options<typeof expectationForms>;
 
 export const expectationFlags: FlagList<ExpectationOptions> = flagGroup('Expectations', expectationForms).map(
-  (flag) => ({ ...flag, conflicts: preview }),
+  // A dry run checks the form of an expectation.
+  (flag) => ({ ...flag, conflicts: flag.name === 'junit' ? preview : ['curl'] }),
 );
 
 /** The options of a request about which settings are resolved; other commands that send have some of them. */

@@ -113,7 +113,14 @@ describe('expectations', () => {
     [['--expect-schema', '@missing.json'], 12],
     [['--expect-max-latency', 'soon'], 2],
     [['--junit', 'missing/junit.xml'], 12],
-    [['--expect-text', 'x', '--dry-run'], 2],
+    [['--expect-text', '(', '--dry-run'], 2],
+    [['--expect-schema', '{"type":1}', '--dry-run'], 2],
+    [['--expect-schema', '@missing.json', '--dry-run'], 12],
+    [['--expect-max-latency', 'soon', '--dry-run'], 2],
+    [['--expect-text', '{{x}}', '--batch', 'missing.jsonl', '--dry-run'], 2],
+    [['--expect-text', 'x', '--expect-schema', '{}', '--dry-run'], 0],
+    [['--expect-text', 'x', '--curl'], 2],
+    [['--junit', 'j.xml', '--dry-run'], 2],
   ])('%j sends nothing', async (flags, code) => {
     expect(await ask(completion('x'), flags)).toMatchObject({ code, bodies: [] });
   });
