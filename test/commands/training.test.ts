@@ -264,3 +264,59 @@ describe('what is not sent', () => {
     },
   );
 });
+
+describe('groups from which a trainer learns nothing', () => {
+  const run = (...rewards: (number | string)[]): string =>
+    `{"trajectories":[${rewards.map((reward) => `{"reward":${reward},"messages_and_choices":[{"role":"user","content":"q"}]}`).join(',')}]}`;
+  const words = {
+    zero: 'zero-variance (1 of 2 groups): all rewards of a group are equal, so there is no training signal',
+    rounded: 'rounded-variance (1 of 2 groups): rewards of a group differ, but are equal as doubles',
+    single: 'single-trajectory (1 of 2 groups): a group has only one trajectory, so there is no training signal',
+    empty: 'empty-group (1 of 2 groups): a group has no trajectories',
+  };
+
+  it.each<[string, string, string[]]>([
+    ['equal rewards', run(1, '1.0', 1), [words.zero]],
+    ['rewards that are equal as doubles', run('0.1', '0.10000000000000000001'), [words.rounded]],
+    ['one trajectory', run(1), [words.single]],
+    ['no trajectory', run(), [words.empty]],
+    ['different rewards', run(1, 0), []],
+    ['one reward of two', run(1, 'null'), []],
+  ])('are sent with a warning in the words of lint, and not with --strict: %s', async (_, useless, expected) => {
+    const flat = (group: string, task: string): string =>
+      JSON.parse(group)
+        .trajectories.map((one: object) => `${JSON.stringify({ ...one, metadata: { task } })}\n`)
+        .join('');
+    const hasGroup = !expected.includes(words.empty) && !expected.includes(words.rounded);
+    const cwd = files({
+      'lines.jsonl': `${run(3, 4)}\n${useless}\n`,
+      'body.json': list(`${run(3, 4)},${useless}`),
+      'body.yaml': list(`${run(3, 4)},${useless}`),
+      ...(hasGroup ? { 'runs.jsonl': flat(run(3, 4), 'a') + flat(useless, 'b') } : {}),
+    });
+    const forms = [
+      ['lines.jsonl', '--model-id', modelId],
+      ['-f', 'body.json'],
+      ['-f', 'body.yaml'],
+      ['--model-id', modelId, '--trajectory-groups', `[${run(3, 4)},${useless}]`],
+      ...(hasGroup ? [['runs.jsonl', '--group-by', 'metadata.task', '--model-id', modelId]] : []),
+    ];
+    for (const form of forms) {
+      const { code, stderr, body } = await sendRequest(form, { cwd });
+      const found = stderr.split('\n').filter((line) => / of 2 groups\)/.test(line));
+      expect([form, code, found.length, body === '']).toEqual([form, 0, expected.length, false]);
+      for (const text of expected) expect(found.join('\n')).toContain(text);
+      const strict = await sendRequest([...form, '--strict'], { cwd });
+      expect([form, strict.code, strict.body === '']).toEqual(expected.length > 0 ? [form, 3, true] : [form, 0, false]);
+    }
+    const { stdout } = await svc(['train', 'lint', 'lines.jsonl', '--format', 'text'], { cwd });
+    for (const text of expected) expect(stdout).toContain(text.replace(/ \(.*\)/, ' (1 finding)'));
+  });
+
+  it('are named for each job of a batch', async () => {
+    const cwd = files({ 'jobs.jsonl': `${list(run(2, 2))}\n` });
+    const { code, stderr } = await svc(['train', '--local', '--batch', 'jobs.jsonl', '-o', 'out.jsonl'], { cwd });
+    expect(code, stderr).toBe(0);
+    expect(stderr).toContain('zero-variance (1 of 1 group): all rewards of a group are equal');
+  });
+});
