@@ -171,7 +171,9 @@ export function compareRuns(records: readonly RunRecord[], identity: BatchIdenti
   const [before, now] = [describeSelection(last), describeSelection(identity)];
   return [
     ...(differences.some((one) => one.length === 0) ? [] : (differences.at(-1) ?? [])),
-    ...(includesLines(identity, last) ? [] : [`it was started with ${before}, and now has ${now}`]),
+    ...(includesLines(identity, last)
+      ? []
+      : [`it was started with ${before}, and now has ${now}; ${wayToContinue(last)}`]),
   ];
 }
 
@@ -179,6 +181,11 @@ function includesLines(current: BatchIdentity, before: BatchIdentity): boolean {
   const isSameKind = current.seed === before.seed && (current.limit === undefined) === (before.limit === undefined);
   const sizeOf = ({ limit, sample }: BatchIdentity): number => limit ?? sample ?? 0;
   return isSameKind && sizeOf(current) >= sizeOf(before);
+}
+
+function wayToContinue({ limit, sample }: BatchIdentity): string {
+  if (limit !== undefined) return `--limit ${limit} or more continues it`;
+  return sample === undefined ? 'leave them out to continue it' : `--sample ${sample} or more continues it`;
 }
 
 function describeSelection({ limit, sample, seed }: BatchIdentity): string {
