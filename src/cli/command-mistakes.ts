@@ -3,6 +3,7 @@ import { type Failure, invalidValueFailure, usageFailure } from '../errors.ts';
 import { closestMatches, joinWithOr } from '../fields/closest-match.ts';
 import { flagName } from '../fields/field.ts';
 import { type Flag, flagForms, takesValue } from '../flag.ts';
+import { flagTarget } from '../operations/operation.ts';
 import { createArgumentRedactor, REDACTED, redactUserInfo } from '../output/redaction.ts';
 import { shellWord } from '../output/shell-quote.ts';
 import { allCommands, commandsIn } from './all-commands.ts';
@@ -124,8 +125,10 @@ function knownWord(words: readonly string[], next: string): string | undefined {
   const both =
     otherToolsHint(`${all} ${next}`) ??
     (words.length > 1 ? otherToolsHint(all) : undefined) ??
+    (words.length > 1 ? otherToolsHint(`${words[0]} --${words.at(-1)}`) : undefined) ??
     (own?.startsWith(`svc ${words[0]}`) && !own.includes(', ') ? own : nounAndVerb(words, next));
-  if (both) return synonymHint(both);
+  const flags = commandsIn(words.slice(0, -1)).find(({ words: path }) => path.length === words.length - 1)?.flags;
+  if (both) return synonymHint(both, flags);
   const spellings = [all, all.toLowerCase(), all.toUpperCase(), `${all}s`, all.replace(/s$/, '')];
   const known = spellings.flatMap((one) => otherToolsHint(one) ?? [])[0];
   if (known) return synonymHint(known);
@@ -276,6 +279,7 @@ function tooManyArguments(command: Command, line: PreparedCommandLine): Failure 
     const [, typed = '', value = ''] = /^([\w-][\w.[\]-]*):?=(.*)$/s.exec(text) ?? [];
     // `payload[score]=1` of HTTPie.
     const assigned = typed.replace(/\[(\w*[a-z_]\w*)\]/gi, '.$1');
+    const path = operation && /\W/.test(assigned) ? [...flagTarget(operation).path, assigned].join('.') : assigned;
     const isFieldList = line.tokens[line.tokens.indexOf(token) - 1]?.form === '--json';
     const names = [
       flagName(assigned),
@@ -291,7 +295,7 @@ function tooManyArguments(command: Command, line: PreparedCommandLine): Failure 
     const given =
       flag.name === flagName(assigned)
         ? value
-        : flagValueOf(flag, text.replace(operation?.path ?? '', '').replace(typed, assigned));
+        : flagValueOf(flag, text.replace(operation?.path ?? '', '').replace(typed, path));
     const start = flag.short ? `-${flag.short}` : `--${flag.name}`;
     return [{ value: given, flag, form: `--${flag.name}`, start }];
   });

@@ -1,6 +1,7 @@
 import { Buffer } from 'node:buffer';
 import { hash } from 'node:crypto';
 import { Failure } from '../../errors.ts';
+import { foreignFormat } from '../../files/foreign-formats.ts';
 import { type InputLine, splitLines } from '../../files/split-lines.ts';
 import { JsonError } from '../../json/json-error.ts';
 import {
@@ -55,6 +56,8 @@ export function spanSplitter(label: string, onSkipped: (text: string) => Promise
       } catch (error) {
         if (!(error instanceof JsonError)) throw error;
         problem = error.message;
+        const foreign = foreignFormat(text);
+        if (foreign) [problem, hint] = [`it is ${foreign.name}`, foreign.hint];
       }
       if (problem === undefined) continue;
       const message = `is not OTLP/JSON of traces: ${problem}`;

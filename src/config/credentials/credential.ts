@@ -55,8 +55,8 @@ export function bearerAuthorization(token: string, source: string): string {
   const message = `the token from ${source} ${tokenProblem(token)}`;
   const hint = ENV_LINE.test(token)
     ? 'keep only what follows the =, without quotes'
-    : /^bearer\s/i.test(token)
-      ? 'remove that word and the space after it'
+    : BEARER.test(token)
+      ? 'remove what comes before the token'
       : 'only printable ASCII characters without spaces are allowed';
   throw new Failure('credentials', message, { hint });
 }
@@ -64,10 +64,13 @@ export function bearerAuthorization(token: string, source: string): string {
 // A line of an env file: `SVC_TOKEN=sk-1`, but not base64 with padding.
 const ENV_LINE = /^(?:export\s+)?[A-Z]+_[A-Z0-9_]*=[^=]/;
 
+// Also with the name of the header.
+const BEARER = /^(?:authorization:\s*)?bearer\s/i;
+
 function tokenProblem(token: string): string {
   if (token === '') return 'is empty';
   if (ENV_LINE.test(token)) return 'is a line of an env file';
-  if (/^bearer\s/i.test(token)) return 'starts with Bearer, which svc adds itself';
+  if (BEARER.test(token)) return 'starts with Bearer, which svc adds itself';
   if (isQuoted(token)) return 'is in quotes';
   if (/\s$/.test(token)) return `ends in a ${token.endsWith('\n') ? 'line feed' : 'space, a tab or a carriage return'}`;
   const kinds = { 'a line feed': /\n/, 'a space': / /, 'a control character': /\p{Cc}/u };
