@@ -51,8 +51,8 @@ export function queueingService(latencyMs: number, capacity: Capacity): Simulate
       const endsAt = startedAt + latencyMs * (0.9 + random() / 5);
       at(endsAt, () => {
         busy -= 1;
-        end(true);
         while (busy < capacity(endsAt) && queue.length > 0) queue.shift()?.(endsAt);
+        end(true);
       });
     };
     if (busy < capacity(now)) run(now);
@@ -78,14 +78,20 @@ export function fixedLimit(limit: number): SimulatedClient {
 }
 
 /** Lets clients with endless lines send to a service until `to`; counts, per client, what ended from `from` on, in milliseconds. */
-export function simulate(service: SimulatedService, clients: readonly SimulatedClient[], from: number, to: number) {
+export function simulate(
+  service: SimulatedService,
+  clients: readonly SimulatedClient[],
+  from: number,
+  to: number,
+  seed = 1,
+) {
   const events: { readonly time: number; readonly action: () => void }[] = [];
   const at: Schedule = (time, action) => {
     let index = events.length;
     while (index > 0 && (events[index - 1]?.time ?? 0) < time) index -= 1;
     events.splice(index, 0, { time, action });
   };
-  const random = seededRandom(1);
+  const random = seededRandom(seed);
   let now = 0;
   const counts = clients.map((client) => {
     const count = { done: 0, refused: 0, allDone: 0 };
@@ -130,6 +136,20 @@ export function pausingService(): SimulatedService {
   return (now, random, at, end) => {
     const pauseMs = random() < 0.005 ? random() * 400 : 0;
     freeAt = Math.max(freeAt, now) + pauseMs + random() * 2.4;
+    at(freeAt, () => end(true));
+  };
+}
+
+/** A processor that svc and the service share with others: slow at first, and slow again in spells. */
+export function sharedProcessor(): SimulatedService {
+  let freeAt = 0;
+  let requests = 0;
+  let spell = { end: 0, factor: 1 };
+  return (now, random, at, end) => {
+    requests += 1;
+    if (now > spell.end) spell = { end: now + 100 + 800 * random(), factor: random() < 0.5 ? 1 : 1 + 4 * random() };
+    const warmUp = 1 + 4 * Math.exp(-requests / 300);
+    freeAt = Math.max(freeAt, now) + 0.6 * random() * spell.factor * warmUp;
     at(freeAt, () => end(true));
   };
 }

@@ -23,11 +23,10 @@ export function concurrencyRange(
   { effect, arguments: named, replaces }: Operation,
 ): ConcurrencyRange {
   if (concurrency !== 'auto') return { initial: concurrency, max: concurrency, maxHold: 'concurrency' };
-  const isJob = typeof named?.as === 'object';
   // A replacement without an id of its own is sent once.
   const isSafe = effect === 'read' || (effect === 'keyed' && replaces === undefined);
   const limits: { readonly max: number; readonly maxHold: Hold }[] = [
-    isJob
+    typeof named?.as === 'object'
       ? { max: MAX_JOB_CONCURRENCY, maxHold: 'jobs' }
       : isSafe
         ? { max: MAX_SAFE_CONCURRENCY, maxHold: 'safe' }
@@ -51,7 +50,11 @@ function maxOpenFiles(): number {
 // After so many rounds the limit is tried again that failed before; a small limit waits for more, so that refusals stay rare.
 const MAX_HOLD_ROUNDS = 24;
 const MIN_RESPONSES_PER_PROBE = 100;
+// Smaller rounds of the start treble the limit, as long as the service refused nothing.
+const FAST_START_SIZE = 32;
 const MIN_STEP = 1 / 8;
+// A larger limit has to bring this part of what it should, a smaller one to lose less.
+const MIN_GAIN = 0.6;
 // Shorter rounds of a fast service would show what disk and processor do, not what the service does.
 const MIN_ROUND_MS = 50;
 // After a refusal the limit falls to this part, so that other processes find room, and recovers within a few rounds.
@@ -62,8 +65,9 @@ const LATENCY_WEIGHT = 1 / 32;
 
 /**
  * The number of requests that a batch may have in flight, which finds itself within a range (docs/internals/decisions/0054). In rounds of as
- * many responses as the limit: it doubles at the start, then holds, and tries a larger limit from time to time, which it keeps if
- * that brought more responses per second. Each refusal takes one away, down to half in a round: that request did not fit.
+ * many responses as the limit: it trebles, then doubles at the start, then holds, and tries from time to time a larger limit, or a smaller
+ * one if requests wait longer than they run. It keeps what brought more responses per second, or lost few. Each refusal takes one
+ * away, down to half in a round: that request did not fit.
  */
 export function createConcurrencyLimit(range: ConcurrencyRange, random: () => number) {
   const search = createSearch(range, range.initial < range.max ? 'start' : 'hold', random);
@@ -73,7 +77,7 @@ export function createConcurrencyLimit(range: ConcurrencyRange, random: () => nu
     heldBy: (): Hold | undefined => {
       if (search.limit >= search.max) return range.maxHold;
       if (['start', 'settle', 'measure'].includes(search.phase)) return undefined;
-      return search.hasCeiling ? 'refusals' : 'latency';
+      return search.ceiling < search.max ? 'refusals' : 'latency';
     },
     /** Counts a response; it says something about a larger limit only if as many requests as allowed were in flight. */
     onResponse: (now: number, startedAt: number, isFull: boolean): void => {
@@ -82,8 +86,9 @@ export function createConcurrencyLimit(range: ConcurrencyRange, random: () => nu
       round.milliseconds += now - startedAt;
       round.responses += 1;
       round.isFull &&= isFull;
-      if (search.phase === 'start' && isFull && round.refusals === 0)
-        search.limit = Math.min(startMax(search), 2 * round.size, search.limit + 1);
+      round.startedAt ||= startedAt;
+      if (search.phase === 'start' && isFull && round.refusals === 0 && now - startedAt < 2 * search.shortestMs)
+        grow(search);
       endRound(search, now);
     },
     /** Counts a request that the service had no room for. A wait that it asked for is paid for again by each try. */
@@ -98,9 +103,9 @@ export function createConcurrencyLimit(range: ConcurrencyRange, random: () => nu
     },
     /** Starts over with one request, after a service was down, and doubles up to the limit before it. */
     restart: (now: number): void => {
-      Object.assign(search, { ceiling: search.limit, hasCeiling: true });
+      search.ceiling = search.limit;
       hold(search, search.held.wanted * 2);
-      Object.assign(search, { limit: 1, phase: 'start', base: NO_BASE, round: createRound(1, now) });
+      Object.assign(search, { limit: 1, phase: 'start', base: { limit: 1, rate: 0 }, round: createRound(1, now) });
     },
   };
 }
@@ -108,26 +113,23 @@ export function createConcurrencyLimit(range: ConcurrencyRange, random: () => nu
 type Search = ReturnType<typeof createSearch>;
 type Phase = 'start' | 'hold' | 'settle' | 'measure' | 'recover';
 
-const NO_BASE = { limit: 0, rate: 0, bestRate: 0 };
-
 function createSearch({ initial, max }: ConcurrencyRange, phase: Phase, random: () => number) {
   return {
     ...{ random, max, limit: initial, phase, round: createRound(initial, 0), latency: createVariation() },
     // What a larger or smaller limit is compared with.
-    ...{ base: NO_BASE, held: createHold(1), step: 0, isSmaller: false, shortestMs: Number.POSITIVE_INFINITY },
+    ...{ base: { limit: initial, rate: 0 }, step: 0, isSmaller: false, shortestMs: Number.POSITIVE_INFINITY },
+    held: { rounds: 0, responses: 0, milliseconds: 0, wanted: 1 },
     // A number that was given shrinks only after refusals: on a busy machine, latency varies for other reasons.
-    ...{ canTrySmaller: initial < max, hasCeiling: false, ceiling: max, notBefore: 0 },
+    ...{ canTrySmaller: initial < max, ceiling: max, notBefore: 0 },
   };
-}
-
-function createHold(wanted: number) {
-  return { rounds: 0, responses: 0, milliseconds: 0, bestRate: 0, wanted };
 }
 
 function hold(search: Search, rounds: number): void {
   const most = Math.max(MAX_HOLD_ROUNDS, MIN_RESPONSES_PER_PROBE / search.limit);
-  search.phase = 'hold';
-  search.held = createHold(Math.max(1, Math.min(most, rounds)));
+  Object.assign(search, { phase: 'hold', step: 0 });
+  const wanted = Math.max(1, Math.min(most, rounds));
+  // The first round still ends requests of the limit before, unless those were refused.
+  search.held = { rounds: search.ceiling < search.max ? 0 : -1, responses: 0, milliseconds: 0, wanted };
 }
 
 function endRound(search: Search, now: number): void {
@@ -138,7 +140,7 @@ function endRound(search: Search, now: number): void {
   const durationMs = Math.max(now - round.startedAt, 0.001);
   if (round.refusals > 0) afterRefusals(search);
   else if (isFull) {
-    const doubt = 1 + search.latency.variation() / Math.sqrt(responses);
+    const doubt = 1 + (2 * search.latency.variation()) / Math.sqrt(responses);
     search.shortestMs = Math.min(search.shortestMs, (milliseconds / responses) * doubt);
     if (phase === 'start') afterStart(search, responses / durationMs);
     else if (phase === 'recover') afterRecovery(search);
@@ -151,10 +153,8 @@ function endRound(search: Search, now: number): void {
 
 function afterRefusals(search: Search): void {
   const { phase, held, limit } = search;
-  search.hasCeiling = true;
   search.ceiling = limit;
-  search.limit = Math.max(1, Math.floor(limit * REFUSED_PART));
-  search.step = 0;
+  search.limit = Math.max(1, Math.floor(limit * REFUSED_PART + search.random()));
   hold(search, phase === 'settle' || phase === 'measure' ? held.wanted * 2 : held.wanted / 2);
   search.phase = 'recover';
 }
@@ -164,66 +164,68 @@ function afterRecovery(search: Search): void {
   if (search.limit >= search.ceiling) hold(search, search.held.wanted);
 }
 
-function startMax({ hasCeiling, ceiling, max }: Search): number {
-  return hasCeiling ? Math.min(ceiling, max) : max;
+// By so many per response of a round, so that the limit trebles, later doubles, per round.
+function grow(search: Search): void {
+  const { ceiling, limit, max, round } = search;
+  const factor = round.size < FAST_START_SIZE && ceiling === max ? 3 : 2;
+  search.limit = Math.min(ceiling, factor * round.size, limit + factor - 1);
 }
 
-// Doubles until that brings less than a quarter of what it should; few responses of varying latency do not decide.
+// Grows until requests take twice as long.
 function afterStart(search: Search, rate: number): void {
-  const { base, round, latency } = search;
-  const canJudge = round.responses >= (4 * latency.variation()) ** 2;
-  const wanted = base.rate * (1 + (round.size / base.limit - 1) / 4);
-  if (canJudge && base.rate > 0 && rate < wanted) {
-    search.limit = Math.max(1, Math.ceil(base.limit * Math.max(1, rate / base.rate) * (1 + MIN_STEP)));
+  const { base, round, shortestMs } = search;
+  if (round.milliseconds / round.responses > 2 * shortestMs) {
+    search.limit = Math.ceil(Math.max(base.limit / 2, rate * shortestMs) * (1 + MIN_STEP));
     hold(search, 1);
-  } else if (search.limit >= startMax(search)) hold(search, search.held.wanted);
-  else search.base = { limit: round.size, rate, bestRate: rate };
+  } else if (round.size >= search.ceiling) hold(search, search.held.wanted);
+  else search.base = { limit: round.size, rate };
 }
 
 function afterHold(search: Search, durationMs: number, now: number): void {
-  const { held, limit, round, hasCeiling, random } = search;
-  held.bestRate = Math.max(held.bestRate, round.responses / durationMs);
+  const { held, limit, round, random } = search;
   held.rounds += 1;
+  if (held.rounds === 0) return;
   held.responses += round.responses;
   held.milliseconds += durationMs;
   // At times of their own, so that several processes do not try at once.
   if (now < search.notBefore || held.rounds < held.wanted * (0.75 + random() / 2)) return;
-  const rate = held.responses / held.milliseconds;
-  search.base = { limit, rate, bestRate: hasCeiling ? rate : held.bestRate };
+  search.base = { limit, rate: held.responses / held.milliseconds };
   tryOther(search);
 }
 
-// The more latencies vary, the larger a step has to be for one round to show what it brings.
+// Smaller where requests wait: the service, or svc itself, has more in flight than it works on. Among several processes the limit that
+// grows by its root gives way to smaller ones. The more latencies vary, the larger a step has to be for one round to show what it brings.
 function tryOther(search: Search): void {
-  const { base, limit, max, hasCeiling } = search;
-  const variation = search.latency.variation();
+  const { base, limit, max, canTrySmaller } = search;
+  const hasCeiling = search.ceiling < max;
   const inUse = base.rate * search.shortestMs;
-  const canBeSmaller = search.canTrySmaller && !hasCeiling && inUse * 1.25 + 1 < limit;
-  search.isSmaller = canBeSmaller && !search.isSmaller && variation / Math.sqrt(limit) < 0.1;
-  const part = hasCeiling ? MIN_STEP : Math.min(1, Math.max(MIN_STEP, variation));
+  search.isSmaller = canTrySmaller && !hasCeiling && limit > inUse + 2 * Math.sqrt(inUse) + 1;
+  const part = Math.min(1, Math.max(MIN_STEP, search.latency.variation()));
+  const step = Math.max(1, search.step, Math.floor(hasCeiling ? Math.sqrt(limit) / 2 : limit * part));
   search.limit = search.isSmaller
     ? Math.max(1, Math.ceil(Math.max(inUse * 1.1, limit * REFUSED_PART)))
-    : Math.min(max, limit + Math.max(1, search.step, Math.floor(limit * part)));
+    : Math.min(max, limit + step);
   if (search.limit === base.limit) hold(search, search.held.wanted);
   else search.phase = 'settle';
 }
 
 function afterMeasure(search: Search, rate: number): void {
-  const { base, limit, isSmaller, held, max } = search;
-  const gain = limit / base.limit - 1;
-  const isBetter = isSmaller ? rate >= base.rate * 0.97 : rate >= base.bestRate * (1 + gain / 2);
+  const { base, limit, isSmaller, held, max, latency, round } = search;
+  const doubt = isSmaller ? latency.variation() / Math.sqrt(round.responses) : 0;
+  const isBetter = rate >= base.rate * (1 + (limit / base.limit - 1) * MIN_GAIN + doubt);
   if (isBetter && !isSmaller && limit < max) {
-    search.hasCeiling = false;
+    search.ceiling = max;
     held.wanted = 1;
     search.step = (limit - base.limit) * 2;
-    search.base = { limit, rate, bestRate: rate };
+    search.base = { limit, rate };
     tryOther(search);
   } else if (isBetter) hold(search, 1);
   else {
-    // The shortest latency was of a service that had less to do.
-    if (isSmaller) search.shortestMs *= 1.1;
+    // Requests run for longer than thought if less in flight brings less, and for less if more brings nothing.
+    search.shortestMs = isSmaller
+      ? Math.max(search.shortestMs, (0.9 * base.limit) / base.rate)
+      : search.shortestMs * 0.9;
     search.limit = base.limit;
-    search.step = 0;
     hold(search, held.wanted * 2);
   }
 }
@@ -232,16 +234,18 @@ function createRound(size: number, startedAt: number) {
   return { size, startedAt, responses: 0, refusals: 0, floor: 1, milliseconds: 0, isFull: true };
 }
 
-// The coefficient of variation of recent values.
+// The coefficient of variation of recent values, by the difference of each to the one before: values that grow together do not vary.
 function createVariation() {
   let mean = 0;
   let variance = 0;
+  let last = 0;
+  let count = 0;
   return {
     add: (value: number): void => {
-      const weight = mean === 0 ? 1 : LATENCY_WEIGHT;
-      const difference = value - mean;
-      mean += weight * difference;
-      variance = (1 - weight) * (variance + weight * difference * difference);
+      if (count > 0) variance += Math.max(LATENCY_WEIGHT, 1 / count) * ((value - last) ** 2 / 2 - variance);
+      count += 1;
+      mean += Math.max(LATENCY_WEIGHT, 1 / count) * (value - mean);
+      last = value;
     },
     variation: (): number => (mean > 0 ? Math.sqrt(variance) / mean : 0),
   };
