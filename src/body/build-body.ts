@@ -60,7 +60,9 @@ function formatHint({ at, message }: Issue, operation: Operation, whole: Labeled
   const isDash = at?.column === 2 && message === 'invalid JSON: a malformed number';
   if (at?.line !== 1 || !(isWord || isDash)) return undefined;
   const text =
-    operation.arguments?.as === 'prompt' && file !== '-' ? `; for text in the prompt, write --attach ${file}` : '';
+    operation.arguments?.as === 'prompt' && /\.(?:txt|md|rst|log|html?)$/i.test(label)
+      ? `; for text in the prompt, write --attach ${file}`
+      : '';
   return `a body is JSON, or YAML in a file whose name ends in .yaml or .yml: -f body.yaml${text}`;
 }
 

@@ -119,7 +119,7 @@ function knownWord(words: readonly string[], next: string): string | undefined {
     const meant = commandsIn([next]).length > 0 ? `svc ${next}` : (otherToolsHint(next) ?? 'svc --help');
     return `leave out ${JSON.stringify(all)}: ${meant}`;
   }
-  if (/^(?:get|post|put|patch)$/i.test(all) && /[/:]/.test(next)) return unlistedWord(next, []);
+  if (/^(?:get|post|put|patch|delete)$/i.test(all) && /[/:]/.test(next)) return unlistedWord(next, []);
   // `log tail`: a word that means a command of the group.
   const own = words.length > 1 ? otherToolsHint(words.at(-1) ?? '') : undefined;
   const both =
@@ -145,7 +145,7 @@ function nounAndVerb(words: readonly string[], next: string): string | undefined
   const noun = parts.find((part) => nounOf(part));
   const group = noun && nounOf(noun);
   if (!group) return undefined;
-  const isPlural = noun.endsWith('s');
+  const isPlural = noun.endsWith('s') && noun !== 'settings';
   for (const part of parts.filter((one) => one !== noun).reverse()) {
     const verb = part === 'get' && isPlural ? 'list' : part;
     const known = otherToolsHint(`${group} ${verb}`);
@@ -258,6 +258,9 @@ function tooManyArguments(command: Command, line: PreparedCommandLine): Failure 
   const word = extra?.value ?? line.literal?.[argument ? 1 : 0] ?? '';
   // For a login, it may be a secret.
   const shown = name.startsWith('auth ') ? 'an argument' : `the argument ${JSON.stringify(word)}`;
+  const before = extra && line.tokens[line.tokens.indexOf(extra) - 1];
+  if (before?.flag?.name === 'set' && before.value && !before.value.includes('='))
+    return usageFailure(`--set ${before.value} has no =`, `write --set ${shellWord(`${before.value}:=${word}`)}`);
   if (word === 'help') return usageFailure(`svc ${name} does not take ${shown}`, `run: svc ${name} --help`);
   if (name === 'profile set' && /^(?:token|password|secret|(?:api|access)[-_]?key)$/i.test(word))
     return usageFailure(
@@ -306,7 +309,7 @@ function tooManyArguments(command: Command, line: PreparedCommandLine): Failure 
   return usageFailure(
     `svc ${name} does not take ${shown}`,
     name === 'auth login'
-      ? `write ${/^https?:\/\//i.test(word) ? '--base-url <url>, ' : ''}--token-stdin, or --username <name> --password-stdin`
+      ? `write ${/^https?:\/\//i.test(word) ? '--base-url <url>, ' : /^[a-z]{1,12}$/.test(word) ? '--profile <name>, ' : ''}--token-stdin, or --username <name> --password-stdin`
       : name.startsWith('auth ')
         ? `write: svc ${name} --profile <name>`
         : correctedLineHint({ ...rest, tokens, ...(literal && { literal }) }),

@@ -1,5 +1,6 @@
-import { type Setting, settingFlagName, settings } from '../config/settings.ts';
+import { type Setting, settings } from '../config/settings.ts';
 import { closestMatches } from '../fields/closest-match.ts';
+import { flagName } from '../fields/field.ts';
 import type { Runtime } from '../runtime.ts';
 import type { PreparedCommandLine } from './prepare-command-line.ts';
 
@@ -31,8 +32,8 @@ export async function lineWarnings(
       const fuller = names.find((one) => parts.length > 1 && parts.every((part) => one.split('_').includes(part)));
       const meant = variableSynonyms[word] ?? closestMatches(word, names)[0] ?? fuller;
       if (meant) return [`${name} is not a variable of svc; did you mean SVC_${meant}?`];
-      const setting = settings.find((one: Setting) => one.flag && one.name === word.toLowerCase());
-      return setting ? [`${name} is not a variable of svc; write --${settingFlagName(setting)}`] : [];
+      const flag = command?.flags.find((one) => one.name === flagName(word.toLowerCase()));
+      return flag ? [`${name} is not a variable of svc; write --${flag.name}`] : [];
     }),
   ];
 }

@@ -87,7 +87,7 @@ function unknownTopic(args: readonly string[]): Error {
   const group = args.length > 1 ? commandsIn(args.slice(0, -1)).map((command) => command.name) : [];
   const close = group.filter((one) => closestMatch(args.at(-1) ?? '', one.split(' ').slice(-1)));
   // `svc help env`, and of a flag the topic or command that describes it.
-  const begun = names.find((one) => name.length > 1 && one.startsWith(name));
+  const begun = names.find((one) => name.length > 1 && one.startsWith(name.replace(/(?<=...)y$/, 'ie')));
   const suggestion =
     group.length > 0
       ? joinWithOr(close.length > 0 ? close : group)
