@@ -2,7 +2,7 @@ import { dirname, resolve } from 'node:path';
 import { rejectReplacedInputs, stdinClaim } from '../body/body-base.ts';
 import { type BodyFlags, givenText, readBodyFlags } from '../body/body-flags.ts';
 import { createBodyInputs } from '../body/input-reader.ts';
-import { readChatExpectations } from '../client/chat-expectations.ts';
+import { expectationTemplates, readChatExpectations } from '../client/chat-expectations.ts';
 import { readAuthorization } from '../client/connection.ts';
 import { resolveSettings, type Settings } from '../client/resolve-settings.ts';
 import type { Invocation } from '../command.ts';
@@ -130,7 +130,12 @@ async function readPlan(request: BatchRequest, context: Context) {
   const { runtime } = context;
   const { timeoutMs, isExact } = settings;
   const tools = createBodyInputs(context, createDeadline(timeoutMs, runtime, settings.isTimeoutDefault));
-  const expectations = await readChatExpectations(given, tools.read, context.suspendSignals);
+  const expectations = await readChatExpectations(
+    given,
+    tools.read,
+    context.suspendSignals,
+    given.rows === undefined ? [] : expectationTemplates(given),
+  );
   const project = isExact ? undefined : settings.defaults.project.text;
   const rows =
     given.rows !== undefined

@@ -20,29 +20,44 @@ export type ExpectationResult = {
   readonly actual?: string;
 };
 
-export type ChatExpectations = (response: JsonNode, milliseconds: number) => ExpectationResult[];
+/** The expressions of a row, by the text of the flag that has columns. */
+export type RowExpressions = ReadonlyMap<string, RegExp>;
 
-/** Reads the flags `--expect-*`; undefined without any. Throws usage for an invalid one, and what `read` throws. */
+export type ChatExpectations = (
+  response: JsonNode,
+  milliseconds: number,
+  expressions?: RowExpressions,
+) => ExpectationResult[];
+
+/** The flags `--expect-text` and `--expect-not` of rows, of which columns are a part. */
+export function expectationTemplates({ expectText = [], expectNot = [] }: Partial<ExpectationOptions>): string[] {
+  return [...expectText, ...expectNot].filter((text) => HAS_COLUMN.test(text));
+}
+
+const HAS_COLUMN = /{{.*}}/;
+
+/** Reads the flags `--expect-*`, of which rows fill templates; undefined without any. Throws usage for an invalid one, and what `read` throws. */
 export async function readChatExpectations(
   options: Partial<ExpectationOptions>,
   read: (path: string) => Promise<Uint8Array>,
   suspendSignals: Context['suspendSignals'],
+  templates: readonly string[] = [],
 ): Promise<ChatExpectations | undefined> {
   const { expectText = [], expectNot = [], expectSchema, expectFinish, expectMaxLatency } = options;
   // Files are read after all flags.
   const latencyChecks = expectMaxLatency === undefined ? [] : [latencyCheck(expectMaxLatency)];
   const checks = [
-    ...expectText.map((value) => textCheck('text', value, suspendSignals)),
-    ...expectNot.map((value) => textCheck('not', value, suspendSignals)),
+    ...expectText.map((value) => textCheck('text', value, suspendSignals, templates.includes(value))),
+    ...expectNot.map((value) => textCheck('not', value, suspendSignals, templates.includes(value))),
     ...(expectSchema === undefined ? [] : [await schemaCheck(expectSchema, read)]),
     ...(expectFinish === undefined ? [] : [finishCheck(expectFinish)]),
     ...latencyChecks,
   ];
   if (checks.length === 0) return undefined;
-  return (response, milliseconds) =>
+  return (response, milliseconds, expressions) =>
     checks.map(({ expect, value, problemOf }) => {
       const isUnreadable = expect !== 'max_latency' && choicesByIndex(response).length === 0;
-      const actual = isUnreadable ? 'the response has no choice' : problemOf(response, milliseconds);
+      const actual = isUnreadable ? 'the response has no choice' : problemOf(response, milliseconds, expressions);
       return { expect, value, passed: actual === undefined, ...(actual === undefined ? {} : { actual }) };
     });
 }
@@ -61,7 +76,7 @@ export function expectationFailure(
 
 interface Check extends Pick<ExpectationResult, 'expect' | 'value'> {
   /** The actual value; undefined if it is as expected. */
-  readonly problemOf: (response: JsonNode, milliseconds: number) => string | undefined;
+  readonly problemOf: (response: JsonNode, milliseconds: number, expressions?: RowExpressions) => string | undefined;
 }
 
 const MAX_ACTUAL_CHARS = 200;
@@ -69,27 +84,37 @@ const MAX_ACTUAL_CHARS = 200;
 // As servers name the ends of a text that is not complete.
 const CUT_REASONS = ['length', 'max_tokens', 'model_length', 'content_filter'];
 
-function textCheck(expect: 'text' | 'not', value: string, suspendSignals: Context['suspendSignals']): Check {
+function textCheck(
+  expect: 'text' | 'not',
+  value: string,
+  suspendSignals: Context['suspendSignals'],
+  isTemplate: boolean,
+): Check {
   // As a variable of CI that is not set.
   if (value === '')
     throw usageFailure(`--expect-${expect} is empty`, 'every text matches it; write a text, or . for any character');
   const hint = value.startsWith('(?i')
     ? 'for letters of either case, write [Yy]es'
-    : /{{.*}}/.test(value)
-      ? 'columns do not fill it: it is the same for all rows; compare columns in the table of svc batch merge --join'
+    : HAS_COLUMN.test(value)
+      ? 'columns fill it with --rows alone'
       : 'write a JavaScript regular expression, such as "^Yes"';
-  const pattern = parseFlag(`--expect-${expect}`, hint, () => new RegExp(value, 'u'));
-  const textProblem = (text: string): string[] => {
+  const common = isTemplate ? undefined : parseFlag(`--expect-${expect}`, hint, () => new RegExp(value, 'u'));
+  const textProblem = (text: string, pattern: RegExp): string[] => {
     const [match] = pattern.exec(text) ?? [];
     if (expect === 'not') return match === undefined ? [] : [`the text contains ${quoteStart(match)}`];
-    return match === undefined ? [`no match in ${quoteStart(text)}`] : [];
+    const own = isTemplate ? ` for ${pattern.source}` : '';
+    return match === undefined ? [`no match${own} in ${quoteStart(text)}`] : [];
   };
-  const problemOf = (response: JsonNode): string | undefined => {
+  const problemOf: Check['problemOf'] = (response, _, expressions) => {
     const texts = responseTexts(response);
+    const pattern = common ?? expressions?.get(value);
+    if (!pattern) return 'could not be checked: there is no row';
     const cutReason = expect === 'not' ? choicesByIndex(response).flatMap(cutReasonOf)[0] : undefined;
     try {
       // A match blocks the event loop, so Ctrl-C must end the process without a listener.
-      const problem = suspendSignals(() => runWithTimeLimit(() => texts.flatMap(textProblem)[0]));
+      const problem = suspendSignals(() =>
+        runWithTimeLimit(() => texts.flatMap((text) => textProblem(text, pattern))[0]),
+      );
       // The rest might have a match.
       return problem ?? (cutReason && `could not be checked: the text was cut (finish reason ${cutReason})`);
     } catch (error) {

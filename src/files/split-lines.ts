@@ -15,6 +15,8 @@ export interface InputLine {
   readonly isRow?: true;
   /** The digest of that row. */
   readonly rowDigest?: string;
+  /** The regular expressions that its response is expected to match, by the flag. */
+  readonly expressions?: ReadonlyMap<string, RegExp> | undefined;
   /** The last line, without a line feed. */
   readonly isTorn: boolean;
 }

@@ -388,6 +388,55 @@ it.each(['rows.csv', 'rows.tsv'])('--batch %s names --rows once', async (name) =
   expect(stderr.match(/--rows/g)).toHaveLength(1);
 });
 
+describe('expectations of rows', () => {
+  const local = ['chat', '--local', '-q', '{{text}}', '--rows'];
+  const labeled = 'text,label\na.b,a.b\naxb,a.b\n(x,(x\n';
+
+  it.each<[string, string, string, string[], boolean[]]>([
+    ['text', 'rows.csv', labeled, ['--expect-text', 'said "{{label}}"'], [true, false, true]],
+    ['absent text', 'rows.csv', labeled, ['--expect-not', '"{{label}}"'], [false, true, false]],
+    ['an anchor', 'rows.csv', labeled, ['--expect-text', '^You said "{{label}}": \\d word'], [true, false, true]],
+    ['the number of the row', 'rows.csv', 'text\n1\n3\n', ['--expect-text', '"{{#}}"'], [true, false]],
+    ['a nested value', 'r.jsonl', '{"text":"a","in":{"b":"a"}}\n', ['--expect-text', '"{{in.b}}"'], [true]],
+  ])('take cells as literal text: %s', async (_, name, content, flags, passed) => {
+    const { runBuilt, results } = await scene(name, content);
+    const { code, stderr } = await runBuilt([...local, name, ...flags, '-o', 'out.jsonl', '--ordered']);
+    expect(code, stderr).toBe(passed.includes(false) ? 10 : 0);
+    expect(results().map(({ expectations }) => expectations[0])).toEqual(
+      passed.map((one) => expect.objectContaining({ value: flags[1], passed: one })),
+    );
+    const report = JSON.parse((await runBuilt(['batch', 'report', 'out.jsonl', '--json'])).stdout);
+    const [count, failed] = [true, false].map((one) => passed.filter((each) => each === one).length);
+    expect(report.expectations).toEqual([{ expectation: flags.join(' '), passed: count, failed }]);
+    if (flags[0] === '--expect-text' && name === 'rows.csv' && failed)
+      expect(stderr).toMatch(/no match for .* in "You/);
+  });
+
+  it.each<[string, string, string[], number, RegExp]>([
+    [
+      'a missing column',
+      labeled,
+      ['--expect-text', '{{nope}}'],
+      2,
+      /names the column "nope", which rows.csv does not have/,
+    ],
+    ['an empty cell', 'text,label\na,a\nb,\n', ['--expect-text', '{{label}}'], 3, /row 2.*{{label}} is empty/],
+    ['an empty cell not to be', 'text,label\na,\n', ['--expect-not', '{{label}}'], 3, /row 1.*{{label}} is empty/],
+    ['an invalid expression', labeled, ['--expect-text', '({{label}}'], 3, /row 1.*\({{label}} is not valid/],
+  ])('send nothing for %s, nor does a dry run pass', async (_, content, flags, exitCode, message) => {
+    const { runBuilt, cwd } = await scene('rows.csv', content);
+    for (const more of [['-o', 'out.jsonl'], ['--dry-run']]) {
+      const { code, stderr } = await runBuilt([...local, 'rows.csv', ...flags, ...more]);
+      expect(code, stderr).toBe(exitCode);
+      expect(stderr).toMatch(message);
+    }
+    expect(existsSync(join(cwd, 'out.jsonl'))).toBe(false);
+    writeFileSync(join(cwd, 'in.jsonl'), '{"messages":[{"role":"user","content":"x"}]}\n');
+    const bodies = await runBuilt(['chat', '--local', '--batch', 'in.jsonl', '--expect-text', '{{label}}']);
+    expect(bodies).toMatchObject({ code: 2, stderr: expect.stringContaining('columns fill it with --rows alone') });
+  });
+});
+
 describe('before it costs', () => {
   const lines = Array.from({ length: 50 }, (_, at) =>
     JSON.stringify({ model: 'm', messages: [{ role: 'user', content: `p${at + 1}` }] }),

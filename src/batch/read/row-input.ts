@@ -5,7 +5,9 @@ import { type BodyFlags, givenText, givenTexts } from '../../body/body-flags.ts'
 import { buildBody } from '../../body/build-body.ts';
 import type { BodyInputs } from '../../body/input-reader.ts';
 import { decodeLine, decodeUtf8Text } from '../../body/json-source.ts';
-import { Failure, usageFailure } from '../../errors.ts';
+import { expectationTemplates } from '../../client/chat-expectations.ts';
+import type { ExpectationOptions } from '../../client/request-flags.ts';
+import { errorMessage, Failure, usageFailure } from '../../errors.ts';
 import { flagName } from '../../fields/field.ts';
 import { type InputLine, splitLines } from '../../files/split-lines.ts';
 import type { FlagValue } from '../../flag.ts';
@@ -41,7 +43,7 @@ type Row = (column: string, isJson: boolean) => string;
 export async function readRows(
   operation: Operation,
   args: readonly string[],
-  options: Partial<Pick<BatchFlagOptions, 'rows' | 'prompt' | 'idColumn' | 'delimiter'>>,
+  options: Partial<Pick<BatchFlagOptions, 'rows' | 'prompt' | 'idColumn' | 'delimiter'> & ExpectationOptions>,
   given: BodyFlags,
   project: string | undefined,
   tools: BodyInputs,
@@ -54,6 +56,9 @@ export async function readRows(
   const words = prompt === undefined ? args : [prompt];
   const { columns, usedFlags, render } = await buildTemplate(operation, words, given, project, tools);
   if (idColumn !== undefined && !columns.has(idColumn)) columns.set(idColumn, '--id-column');
+  const templates = expectationTemplates(options);
+  for (const [, , column = ''] of templates.join(' ').matchAll(BRACES))
+    if (column !== '' && column !== ROW_NUMBER && !columns.has(column)) columns.set(column, 'an expectation');
   const delimiter = delimiterFlag === undefined ? undefined : parseDelimiter(delimiterFlag);
   const isText = extname(path).toLowerCase() === '.txt' && delimiter === undefined;
   if (isText) readHeader(['line'], path, columns);
@@ -62,8 +67,13 @@ export async function readRows(
     try {
       const row = readRow();
       const body = render(row, place.number);
+      const expressions =
+        templates.length === 0
+          ? undefined
+          : new Map(templates.map((text) => [text, rowExpression(text, row, place.number)]));
       const id = idColumn === undefined ? undefined : JSON.stringify(row(idColumn, false));
-      return { ...line, bytes: Buffer.from(id === undefined ? body : `{"custom_id":${id},"body":${body}}`) };
+      const bytes = Buffer.from(id === undefined ? body : `{"custom_id":${id},"body":${body}}`);
+      return { ...line, bytes, expressions };
     } catch (error) {
       if (!(error instanceof JsonError)) throw error;
       return { ...line, bytes: undefined, problem: error.message };
@@ -360,4 +370,19 @@ function splitBody(json: string, prefix: string, placeholders: readonly Placehol
 function renderCell({ column, isJson, isWhole }: Exclude<Segment, string>, row: Row, number: number): string {
   const text = column === ROW_NUMBER ? String(number) : row(column, isJson || isWhole);
   return isWhole ? text : JSON.stringify(text).slice(1, -1);
+}
+
+// A cell is text in the expression, never a part of its syntax.
+function rowExpression(template: string, row: Row, number: number): RegExp {
+  const source = template.replace(BRACES, (found, _, column?: string, json?: string) => {
+    if (!column) return found;
+    const cell = column === ROW_NUMBER ? String(number) : row(column, json !== undefined);
+    return cell.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&');
+  });
+  if (source === '') throw new JsonError(`the expectation ${template} is empty, so every text would match`, 0);
+  try {
+    return new RegExp(source, 'u');
+  } catch (error) {
+    throw new JsonError(`the expectation ${template} is not valid: ${errorMessage(error)}`, 0);
+  }
 }

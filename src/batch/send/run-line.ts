@@ -68,7 +68,7 @@ export interface BatchJob extends BatchPlan {
 }
 
 /** Where the result of a line goes, and when the line is sent. */
-export interface LineSlot {
+export interface LineSlot extends Pick<InputLine, 'expressions'> {
   readonly checkpoint: Checkpoint;
   /** Writes the result, or nothing, when it is its turn. */
   readonly put: (result: Uint8Array | undefined) => Promise<void>;
@@ -260,7 +260,7 @@ async function storeLine(
   const milliseconds = endedAt - (progress.sentAt ?? endedAt);
   const heldBy = slot.memory.hasWaited() ? 'memory' : slot.turn.heldBy();
   const isComplete = !sent.failure && doc !== undefined;
-  const expectations = (isComplete && job.expectations?.(rootOf(doc), milliseconds)) || [];
+  const expectations = (isComplete && job.expectations?.(rootOf(doc), milliseconds, slot.expressions)) || [];
   const isOwnResponse = hasIdOfRequest(doc, request);
   const doubtOf = createDoubt(request);
   const doubt = watch.hasStrayData() && !isOwnResponse ? doubtOf() : undefined;

@@ -153,6 +153,7 @@ function createLineProcess(
     const slot: LineSlot = {
       checkpoint: { input: digestInputLine(line), row: line.rowDigest, ...store.batch },
       put,
+      expressions: line.expressions,
       turn: scheduler.createTurn(line.length),
       // With --ordered, a large response waits for the results before it, which need the memory first.
       memory: shareMemory(ordered),
