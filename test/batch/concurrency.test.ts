@@ -50,6 +50,13 @@ describe('the limit of concurrent requests', () => {
     expect(found?.done).toBeGreaterThanOrEqual(200);
   });
 
+  it('tries little more at a service that refuses a large number', () => {
+    const [found] = simulate(refusingService(500, steady(200)), [auto()], 30_000, 120_000);
+    const { done = 0, refused = 0 } = found ?? {};
+    expect(done).toBeGreaterThan(0.95 * 200 * 180);
+    expect(refused / done).toBeLessThan(0.002);
+  });
+
   it('stays near the knee of a service that queues', () => {
     const client = auto();
     simulate(queueingService(500, steady(32)), [client], 0, 60_000);

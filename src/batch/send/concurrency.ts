@@ -126,10 +126,8 @@ function createSearch({ initial, max }: ConcurrencyRange, phase: Phase, random: 
 
 function hold(search: Search, rounds: number): void {
   const most = Math.max(MAX_HOLD_ROUNDS, MIN_RESPONSES_PER_PROBE / search.limit);
-  Object.assign(search, { phase: 'hold', step: 0 });
-  const wanted = Math.max(1, Math.min(most, rounds));
-  // The first round still ends requests of the limit before, unless those were refused.
-  search.held = { rounds: search.ceiling < search.max ? 0 : -1, responses: 0, milliseconds: 0, wanted };
+  const held = { rounds: 0, responses: 0, milliseconds: 0, wanted: Math.max(1, Math.min(most, rounds)) };
+  Object.assign(search, { phase: 'hold', step: 0, held });
 }
 
 function endRound(search: Search, now: number): void {
@@ -184,7 +182,6 @@ function afterStart(search: Search, rate: number): void {
 function afterHold(search: Search, durationMs: number, now: number): void {
   const { held, limit, round, random } = search;
   held.rounds += 1;
-  if (held.rounds === 0) return;
   held.responses += round.responses;
   held.milliseconds += durationMs;
   // At times of their own, so that several processes do not try at once.
