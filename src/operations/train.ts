@@ -1,7 +1,6 @@
 import { type AcceptedFields, acceptedFields, dateTime, type Fields, fieldsOf } from '../fields/field.ts';
 import { toolFunctionFields } from './chat-fields.ts';
 import { BYTES_PER_MEBIBYTE, type Operation } from './operation.ts';
-import { trainRules } from './train-signals.ts';
 
 const { boolean, integer, list, number, object, string } = fieldsOf();
 
@@ -85,7 +84,7 @@ export const trainOperation = {
   command: ['train'],
   summary: 'Create a reinforcement-learning training job',
   about:
-    'Trains a model on groups of trajectories, each with a reward; svc train warns of those that a trainer cannot learn from, and svc train lint lists them. This operation is a preview: the service may change it. svc retries only if the service did not receive the job; if the response is lost, check whether the job exists before running the command again.',
+    'Trains a model on groups of trajectories, each with a reward; svc train lint finds those that a trainer cannot learn from, which svc train sends. This operation is a preview: the service may change it. svc retries only if the service did not receive the job; if the response is lost, check whether the job exists before running the command again.',
   path: '/v1/preview/training-jobs',
   auth: 'bearer',
   host: 'train',
@@ -113,7 +112,6 @@ export const trainOperation = {
       isCommon: true,
     }),
   },
-  rules: trainRules,
   reply: { id: string('Id of the training job', { format: 'uuid', required: true }) },
   result: { member: 'id', as: 'record' },
   arguments: {

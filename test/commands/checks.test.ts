@@ -379,9 +379,7 @@ describe('many findings: the first hundred of each kind, and the number of the o
     ],
   ])('%s', async (_, each, says) => {
     const messages = '"messages_and_choices":[{"role":"user","content":"q"}],';
-    // The last one is valid, and gives the group a training signal.
-    const all = trajectories(each.replace('{', `{${messages}`)).replace(/\]\}\]\}$/, `,{${messages}"reward":0}]}]}`);
-    const { code, stderr, sent } = await run('train', all, ['--strict']);
+    const { code, stderr, sent } = await run('train', trajectories(each.replace('{', `{${messages}`)), ['--strict']);
     expect({ code, sent }).toEqual({ code: 3, sent: [] });
     const [first, ...lines] = stderr.trimEnd().split('\n');
     expect(first).toBe(`svc: the body is invalid in ${says.length * 5000} places; nothing was sent`);
@@ -418,12 +416,7 @@ describe('what causes no finding', () => {
       'chat',
       chat(',"stop":["a",1,null],"priority":7,"seed":1e3,"n":1.0,"top_logprobs":0,"tools":null,"stop_token_ids":null'),
     ],
-    [
-      'train',
-      train(
-        ',"logs":[1,{}],"messages_and_choices":[null],"additional_histories":[[]],"metadata":{"any":1}},{"reward":0,"messages_and_choices":[null]',
-      ),
-    ],
+    ['train', train(',"logs":[1,{}],"messages_and_choices":[null],"additional_histories":[[]],"metadata":{"any":1}')],
     ['feedback replace', replace(',"svc_user_id":null,"trigger_ref":null').replace('object/n:v', 'call/x-1')],
     ['feedback replace', replace('').replace('object/n:v', "object/it's a name:latest")],
     ['feedback schema', schema(',"trigger_ref":"anything at all","end":null,"sample_limit":5000')],

@@ -15,7 +15,7 @@ import { parseByteSize } from '../../files/byte-size.ts';
 import { prepareForTrajectories } from '../../files/heap-limit.ts';
 import type { RequestBody } from '../../http/message.ts';
 import { collectBody } from '../../http/size-limits.ts';
-import { formatJsonPath, getMember, kindOf, rootOf } from '../../json/json-node.ts';
+import { getMember, kindOf, rootOf } from '../../json/json-node.ts';
 import { parseJson } from '../../json/parse-json.ts';
 import { pluralize } from '../../json/pluralize.ts';
 import { trainOperation } from '../../operations/train.ts';
@@ -170,7 +170,5 @@ function streamedPart({ sources, checks }: TrajectoryContent, { doc }: Draft): S
   // Services accept such a job (docs/internals/servers.md).
   const message = 'contains no group, so the job contains no training signal';
   if (hasNoGroup) findings.push({ level: 'warning', path: 'trajectory_groups', message });
-  for (const { path, message } of checks.uselessGroups())
-    findings.push({ level: 'warning', path: formatJsonPath(path), message });
   return { errors, findings, files: sources.map(({ label }) => label), hint: checks.hint() };
 }

@@ -1,8 +1,10 @@
-import { groupKinds } from '../../operations/train-signals.ts';
-
 /** The kinds of findings, by their names for `--fail-on`, and why each matters for training (docs/internals/servers.md). */
 export const lintKinds = {
-  ...groupKinds,
+  'zero-variance': 'all rewards of a group are equal, so there is no training signal',
+  'rounded-variance': 'rewards of a group differ, but are equal as doubles, which is how trainers read them',
+  'single-trajectory': 'a group has only one trajectory, so there is no training signal',
+  'no-groups': 'there is no group, so there is no training signal',
+  'empty-group': 'a group has no trajectories',
   'missing-reward': 'a trajectory has no reward',
   nan: 'NaN or Infinity, which are not valid JSON; services reject them',
   'huge-reward': 'a reward exceeds the range of a double',

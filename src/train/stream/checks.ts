@@ -16,12 +16,6 @@ import {
 } from '../../json/json-node.ts';
 import { trajectoryGroupShape, trajectoryShape } from '../../operations/train.ts';
 import {
-  addTrajectoryReward,
-  createGroupCounter,
-  createGroupRewards,
-  type GroupRewards,
-} from '../../operations/train-signals.ts';
-import {
   createEnvelope,
   type InvalidTextError,
   locationInside,
@@ -44,14 +38,13 @@ export function createTrajectoryChecks(groupBy: JsonPath | undefined) {
   let groupCount = 0;
   let lastGroup = -1;
   let trajectoryCount = 0;
+  let indexInGroup = 0;
   // Of the first record that is no trajectory or has no group, and of the first one without messages.
   let hint: string | undefined;
   let messagesHint: string | undefined;
   let rewardCount = 0;
   let messagesCount = 0;
-  const counter = createGroupCounter();
-  let groupRewards = createGroupRewards();
-  const assignedGroups = new Map<string, { readonly group: number; readonly rewards: GroupRewards }>();
+  const assignedGroups = new Map<string, { readonly group: number; count: number }>();
   let assignedGroup: number | undefined;
   const bodyParts: TextPart[] = [];
   let groupParts: TextPart[] | undefined;
@@ -61,11 +54,10 @@ export function createTrajectoryChecks(groupBy: JsonPath | undefined) {
     const value = nodeAtPath(trajectory, path);
     if (!value) return `has no ${formatJsonPath(path)} to group by`;
     const key = kindOf(value) === 'string' ? `"${stringOf(value)}` : rawText(value);
-    const assigned = assignedGroups.get(key) ?? { group: assignedGroups.size, rewards: createGroupRewards() };
+    const assigned = assignedGroups.get(key) ?? { group: assignedGroups.size, count: 0 };
     assignedGroups.set(key, assigned);
     assignedGroup = assigned.group;
-    groupRewards = assigned.rewards;
-    return { group: assigned.group, at: groupRewards.trajectories };
+    return { group: assigned.group, at: assigned.count++ };
   };
   const addFindings = (
     findingsOfPart: readonly PendingFinding[],
@@ -93,9 +85,8 @@ export function createTrajectoryChecks(groupBy: JsonPath | undefined) {
   const checkTrajectory = ({ bytes, location, container, document }: TrajectoryPart, label: string): JsonNode => {
     const root = rootOf(document ?? parseTextAt(bytes, location));
     const assignment =
-      container === 'in a group'
-        ? { group: lastGroup, at: groupRewards.trajectories }
-        : groupBy && assignGroup(root, groupBy);
+      container === 'in a group' ? { group: lastGroup, at: indexInGroup } : groupBy && assignGroup(root, groupBy);
+    if (container === 'in a group') indexInGroup += 1;
     if (!assignment) {
       hint ??= recordHint(root, label, container);
       lastGroup += 1;
@@ -111,7 +102,6 @@ export function createTrajectoryChecks(groupBy: JsonPath | undefined) {
       trajectoryCount += 1;
       const path = ['trajectory_groups', assignment.group, 'trajectories', assignment.at];
       countSignals(root, label, container);
-      addTrajectoryReward(groupRewards, root);
       const { line } = location;
       addFindings(inspectTrajectory(root), path, (offset) => locationInside(bytes, location, offset), { label, line });
     }
@@ -143,7 +133,7 @@ export function createTrajectoryChecks(groupBy: JsonPath | undefined) {
       if (groupBy) addStructureError('is already a group; leave out --group-by', event.location, label);
       groupCount += 1;
       lastGroup += 1;
-      groupRewards = createGroupRewards();
+      indexInGroup = 0;
       groupParts = [];
     }
     if (event.kind === 'end') {
@@ -151,7 +141,6 @@ export function createTrajectoryChecks(groupBy: JsonPath | undefined) {
       const { line } = locationAt(0);
       addFindings(inspectGroup(rootOf(parse())), ['trajectory_groups', lastGroup], locationAt, { label, line });
       groupParts = undefined;
-      counter.add(groupRewards);
     }
   };
 
@@ -175,11 +164,6 @@ export function createTrajectoryChecks(groupBy: JsonPath | undefined) {
     trajectoryCount: () => trajectoryCount,
     /** What no trajectory has comes first: each of them lacks it, and nobody looks for it in a list. */
     findings: () => [...missingSignals(), ...findings.findings()],
-    /** The groups from which a trainer learns nothing, once everything was read. */
-    uselessGroups: () => {
-      for (const { rewards } of assignedGroups.values()) counter.add(rewards);
-      return counter.brokenRules();
-    },
     /** Values that are not groups of trajectories: errors even with --no-check. */
     structureErrors: structureErrors.findings,
     hint: () => hint ?? (messagesCount === 0 ? messagesHint : undefined),
