@@ -36,7 +36,8 @@ export function createResponseBudget(): (turn?: Promise<unknown>) => ResponseMem
         hasWaited = true;
         await turn;
         if (!turn) endTurn ??= await takeTurn();
-        // What the request before this one held is garbage now.
+        // What the request before this one held is garbage once its functions have returned.
+        await new Promise(setImmediate);
         limitGarbage(!isLarge);
         isLarge = true;
       },
