@@ -26,6 +26,8 @@ while True:
         os.kill(pid, getattr(signal, name))
     done, status = os.waitpid(pid, os.WNOHANG)
     if done: break
+# What the program wrote last may be unread.
+while select.select([parent], [], [], 0)[0]: screen += os.read(parent, 65536)
 after = termios.tcgetattr(child)
 show = lambda modes: repr(modes)
 print(json.dumps({'signaled': is_signaled, 'signal': os.WTERMSIG(status) if os.WIFSIGNALED(status) else None,

@@ -101,8 +101,7 @@ export function createScheduler(
     },
     /** What the batch does now, for its progress: requests that may be in flight, and what holds them there. */
     describeProgress: () => progressText(queue, availability),
-    currentLimit,
-    ...{ stop, stopReason: () => stopReason },
+    ...{ stop, stopReason: () => stopReason, currentLimit },
     /** Aborted when the batch stops taking lines; requests in flight continue. */
     stopSignal: stopSignal.signal,
     addOutcome: createStopRules(options, stop),
