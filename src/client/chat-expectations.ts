@@ -21,7 +21,7 @@ export type ExpectationResult = {
 };
 
 /** The expressions of a row, by the text of the flag that has columns. */
-export type RowExpressions = ReadonlyMap<string, RegExp>;
+type RowExpressions = ReadonlyMap<string, RegExp>;
 
 export type ChatExpectations = (
   response: JsonNode,
