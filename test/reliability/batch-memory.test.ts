@@ -5,7 +5,7 @@ import { expect, it } from 'vitest';
 import { calls } from '../e2e/batch.ts';
 import { answerJson, countingServer } from '../support/counting-server.ts';
 import { figure } from '../support/figure.ts';
-import { memoryOf } from '../support/memory.ts';
+import { withPeak } from '../support/memory.ts';
 import { start, waitForExit } from '../support/process.ts';
 import { temporaryDirectory } from '../support/svc.ts';
 
@@ -25,13 +25,7 @@ it('a batch uses bounded memory for a file of any length', async () => {
   );
   const env = { SVC_USERNAME: 'api', SVC_PASSWORD: 'pass-word-1', SVC_BASE_URL: url };
   const child = start(['call', 'start', '--batch', 'in.jsonl', '-o', 'out.jsonl'], { cwd, env });
-  const result = waitForExit(child);
-  let peak = 0;
-  const looking = setInterval(() => {
-    peak = Math.max(peak, memoryOf(child.pid));
-  }, 50);
-  const { code, stderr } = await result;
-  clearInterval(looking);
+  const { code, stderr, peak } = await withPeak(child, waitForExit(child));
   expect(code, stderr).toBe(0);
   figure(`a batch of ${lines} lines: ${Math.ceil(peak / 1024 / 1024)} MiB of memory`);
   expect(peak).toBeLessThan(MAX_BYTES);

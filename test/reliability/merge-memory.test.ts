@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { figure } from '../support/figure.ts';
-import { memoryOf } from '../support/memory.ts';
+import { withPeak } from '../support/memory.ts';
 import { start, waitForExit } from '../support/process.ts';
 import { temporaryDirectory } from '../support/svc.ts';
 
@@ -15,13 +15,7 @@ const result = (line: number, shard: number): string =>
 
 async function peakOfMerge(cwd: string, files: readonly string[], lines: number): Promise<number> {
   const child = start(['batch', 'merge', ...files, '-o', 'all.jsonl'], { cwd });
-  const ended = waitForExit(child);
-  let peak = 0;
-  const looking = setInterval(() => {
-    peak = Math.max(peak, memoryOf(child.pid));
-  }, 5);
-  const { code, stderr } = await ended;
-  clearInterval(looking);
+  const { code, stderr, peak } = await withPeak(child, waitForExit(child));
   expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining(`${lines} lines: ${lines} done`) });
   return peak;
 }

@@ -6,7 +6,7 @@ import { gzipSync } from 'node:zlib';
 import { expect, it } from 'vitest';
 import { countingServer } from '../support/counting-server.ts';
 import { figure } from '../support/figure.ts';
-import { memoryOf } from '../support/memory.ts';
+import { withPeak } from '../support/memory.ts';
 import { start, waitForExit } from '../support/process.ts';
 import { temporaryDirectory } from '../support/svc.ts';
 
@@ -73,16 +73,11 @@ async function runLarge(args: readonly string[], cwd: string, stdin: string, for
     },
   );
   const child = start(args, { cwd, env: { SVC_TOKEN: 'tok-en-1', SVC_BASE_URL: url } });
-  const ended = waitForExit(child);
+  const ended = withPeak(child, waitForExit(child));
   child.stdin?.end(stdin);
-  let peak = 0;
-  const looking = setInterval(() => {
-    peak = Math.max(peak, memoryOf(child.pid));
-  }, 20);
   const end = await ended;
-  clearInterval(looking);
   expect(end.code, end.stderr).toBe(0);
-  return { ...end, peak };
+  return end;
 }
 
 it.each([

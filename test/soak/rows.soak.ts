@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { answerJson, countingServer } from '../support/counting-server.ts';
 import { figure } from '../support/figure.ts';
-import { memoryOf } from '../support/memory.ts';
+import { withPeak } from '../support/memory.ts';
 import { start, waitForExit } from '../support/process.ts';
 import { temporaryDirectory } from '../support/svc.ts';
 
@@ -50,13 +50,7 @@ describe('1 GiB of rows', () => {
       const send = ['chat', '-m', 'm', '--rows', 'rows.csv', '--exact', '--prompt', '{{digits}} {{text}}', '-q'];
       const peakOf = async (args: readonly string[]): Promise<number> => {
         const child = start([...send, ...args], { cwd, env });
-        const end = waitForExit(child);
-        let peak = 0;
-        const looking = setInterval(() => {
-          peak = Math.max(peak, memoryOf(child.pid));
-        }, 50);
-        const { code, stderr } = await end;
-        clearInterval(looking);
+        const { code, stderr, peak } = await withPeak(child, waitForExit(child));
         expect(code, stderr).toBe(0);
         return peak;
       };
