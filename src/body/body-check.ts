@@ -50,7 +50,12 @@ export async function createBodyCheck(operation: Operation, strictness: Strictne
     level === 'error' ? !isCheckDisabled : isStrict || (isAdviceStrict && code === 'advice');
   return (draft: Draft, streamedFindings: readonly StreamedFinding[] = [], streamedFiles: readonly string[] = []) => {
     const allFindings = validate(rootOf(draft.doc));
-    const other = draft.base && allFindings.length > 0 ? findOtherOperation(draft.base, operation) : undefined;
+    // A field that svc does not know makes no other file of a whole body.
+    const isIncomplete = allFindings.some(({ code }) => code === 'missing');
+    const other =
+      draft.base && allFindings.length > 0
+        ? (findOtherOperation(draft.base, operation) ?? (isIncomplete ? otherFile(draft.base, operation) : undefined))
+        : undefined;
     if (other && !isCheckDisabled) {
       const otherHint = strictness.origin ? undefined : other.hint;
       return { warnings: [], failure: invalidBodyFailure([other.issue], 0, otherHint) };
@@ -117,7 +122,7 @@ function findOtherOperation(base: JsonSource, operation: Operation) {
     const required = Object.entries(one.body).filter(([, field]) => field.required && !field.fill);
     return known.length > count && required.every(([name]) => known.includes(name));
   });
-  if (!other) return otherFile(base, operation);
+  if (!other) return undefined;
   const [given, wanted] = [other, operation].map(({ command }) => `svc ${command.join(' ')}`);
   const file = base.label === 'stdin' ? '' : ` -f ${shellWord(base.label)}`;
   const message = `is a body of ${given}, not of ${wanted}`;

@@ -232,3 +232,18 @@ describe('a JSON Schema of an older draft', () => {
     expect((await chat({ content: '[]' }, ['--expect-schema', schema])).code).toBe(2);
   });
 });
+
+// Members of files that other commands read.
+it.each([['trajectories'], ['messages_and_choices'], ['resourceSpans'], ['line', 'exit_code', 'applied']])(
+  'a whole body with fields that svc does not know is sent with them: %s',
+  async (...names) => {
+    const cwd = temporaryDirectory();
+    const more = Object.fromEntries(names.map((name) => [name, [1]]));
+    writeFileSync(join(cwd, 'b.json'), JSON.stringify({ messages: [{ role: 'user', content: 'hi' }], ...more }));
+    const { url, received } = await rawServer((socket) => socket.end(httpAnswer(completion({ content: 'ok' }))));
+    const env = { ...credentials, SVC_BASE_URL: url };
+    const { code, stderr } = await run(['chat', '-m', 'm', '-f', 'b.json'], { cwd, env });
+    expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining(`${names[0]}: is not a known field`) });
+    expect(JSON.parse(received[0]?.toString().split('\r\n\r\n')[1] ?? '')).toMatchObject(more);
+  },
+);
