@@ -4,9 +4,9 @@ const SAVE_AS_CSV = 'save it as CSV';
 const SAVE_AS_TEXT = 'save it as plain text';
 const ATTACH = 'in a chat, write --attach <file>';
 
-// What a file is by its first bytes in hex digits and the text after them, and the next step.
+// What a file is by its first bytes in hex digits and its text, and the next step. Bytes that a prompt could begin with need more.
 const formats: readonly (readonly [start: string, text: RegExp, name: string, hint: string])[] = [
-  ['25504446', /^/, 'a PDF file', 'extract its text, for example with pdftotext'],
+  ['25504446', /^%PDF-\d/, 'a PDF file', 'extract its text, for example with pdftotext'],
   ['504b0304', /mimetypeapplication\/vnd\.oasis/, 'an OpenDocument file (.ods)', SAVE_AS_CSV],
   ['504b0304', /word\//, 'a document (.docx)', SAVE_AS_TEXT],
   ['504b0304', /ppt\//, 'a presentation (.pptx)', SAVE_AS_TEXT],
@@ -20,10 +20,10 @@ const formats: readonly (readonly [start: string, text: RegExp, name: string, hi
   ['fd377a585a', /^/, 'compressed with xz', 'decompress it with unxz'],
   ['425a68', /^BZh[1-9]1AY/, 'compressed with bzip2', 'decompress it with bunzip2'],
   ['28b52ffd', /^/, 'compressed with zstd', 'decompress it with unzstd'],
-  ['53514c697465', /^/, 'an SQLite database', 'export a table of it as CSV'],
+  ['53514c697465', /^SQLite format 3\0/, 'an SQLite database', 'export a table of it as CSV'],
   ['89504e47', /^/, 'an image', ATTACH],
   ['ffd8ff', /^/, 'an image', ATTACH],
-  ['47494638', /^GIF8[79]a/, 'an image', ATTACH],
+  ['47494638', /^GIF8[79]a.{0,6}\0/s, 'an image', ATTACH],
 ];
 
 /** What the first kilobyte of a file shows that is not text, and the next step; undefined for any other bytes. */

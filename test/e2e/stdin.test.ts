@@ -2,6 +2,14 @@ import { describe, expect, it } from 'vitest';
 import { answerJson, countingServer } from '../support/counting-server.ts';
 import { inShell, start, waitForExit } from '../support/process.ts';
 
+it.each(['SQLite is small', 'GIF89a is a version', '%PDF starts a file'])(
+  'a prompt that begins as a file of another format is sent: %s',
+  async (prompt) => {
+    const { code, stdout } = await inShell('printf %s "$PROMPT" | svc chat -m m --local', { env: { PROMPT: prompt } });
+    expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining(`You said "${prompt}"`) });
+  },
+);
+
 describe('a pipe as stdin that stays open without a byte', () => {
   const NOTICE =
     'svc: waiting on stdin for text to add to the prompt; nothing has arrived for 2 s; if there is none, add --no-stdin\n';
