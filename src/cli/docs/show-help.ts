@@ -1,3 +1,4 @@
+import { spawn } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { type Command, type RunCommand, runsChild } from '../../command.ts';
 import type { Context } from '../../context.ts';
@@ -5,7 +6,6 @@ import { childExitCodes, exitCodes, usageFailure } from '../../errors.ts';
 import { closestMatch, joinWithOr } from '../../fields/closest-match.ts';
 import { type Flag, flagForms } from '../../flag.ts';
 import { requestedFilter } from '../../output/output-format.ts';
-import { pageText } from '../../output/pager.ts';
 import type { Writer } from '../../output/writer.ts';
 import type { Runtime } from '../../runtime.ts';
 import { version } from '../../version.ts';
@@ -60,6 +60,15 @@ async function printJson(commands: readonly Command[], options: HelpOptions, con
 async function showPage(text: string, { runtime: { env, cwd }, stdout, noInput }: HelpContext): Promise<void> {
   if (stdout.isTerminal && !noInput && env.PAGER && (await pageText(text, env.PAGER, { env, cwd }))) return;
   await writeStyled(text, stdout);
+}
+
+// In the user's pager, until it ends; false when the pager cannot start or fails.
+async function pageText(text: string, pager: string, { env, cwd }: Pick<Runtime, 'env' | 'cwd'>): Promise<boolean> {
+  const child = spawn(pager, { cwd, env: { LESS: 'FRX', ...env }, shell: true, stdio: ['pipe', 'inherit', 'inherit'] });
+  child.stdin.on('error', () => {}).end(text);
+  return new Promise((resolve) => {
+    child.once('error', () => resolve(false)).once('close', (code) => resolve(code === 0));
+  });
 }
 
 // The width of the terminal, else COLUMNS, else 80.
