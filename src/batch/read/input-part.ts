@@ -5,6 +5,7 @@ import { Readable } from 'node:stream';
 import { Failure } from '../../errors.ts';
 import { withFileFailure } from '../../files/file-errors.ts';
 import { foreignFormat } from '../../files/foreign-formats.ts';
+import { readAt, readRange } from '../../files/read-input.ts';
 import { LINE_FEED } from '../../json/json-bytes.ts';
 import { pluralize } from '../../json/pluralize.ts';
 import { shellWord } from '../../output/shell-quote.ts';
@@ -17,8 +18,6 @@ import {
   type IndexRow,
   type InputIndex,
   openIndex,
-  readAt,
-  readChunks,
 } from './input-index.ts';
 import type { Shard } from './shard.ts';
 
@@ -163,6 +162,8 @@ async function findBounds(
   return [await boundAfter(index - 1), await boundAfter(index)];
 }
 
+const COUNT_CHUNK_BYTES = 1024 * 1024;
+
 // Without an index, the lines before the part are counted.
 async function readRows(
   file: FileHandle,
@@ -173,7 +174,7 @@ async function readRows(
   const [from, to] = [Math.floor(first / blockBytes), Math.ceil(last / blockBytes)];
   if (index) return index.readRows(from, to);
   let line = 1;
-  for await (const chunk of readChunks(file, 0, from * blockBytes)) line += countLineFeeds(chunk);
+  for await (const chunk of readRange(file, 0, from * blockBytes, COUNT_CHUNK_BYTES)) line += countLineFeeds(chunk);
   return describeBlocks(file, size, line, from, to);
 }
 
@@ -264,7 +265,7 @@ async function* readPart(
     }
     if (!isLast) return undefined;
     let isInLine = !isAfterFeed;
-    for await (const chunk of readChunks(file, last, Number.POSITIVE_INFINITY, CHUNK_BYTES)) {
+    for await (const chunk of readRange(file, last, Number.POSITIVE_INFINITY, CHUNK_BYTES)) {
       const from = isInLine ? chunk.indexOf(LINE_FEED) + 1 : 0;
       if (isInLine && from === 0) continue;
       isInLine = false;
