@@ -38,7 +38,8 @@ export function lintMarkup(
   names: readonly string[],
   place?: (at: Place | undefined) => Markup,
 ): Markup[] {
-  const rows = results.map(({ summary }) => figuresOf(summary));
+  const summaries = results.map(({ summary }) => summary);
+  const rows = summaries.map(figuresOf);
   const [first = []] = rows;
   const figures =
     results.length === 1
@@ -49,14 +50,7 @@ export function lintMarkup(
         );
   return [
     ...figures,
-    [
-      'div',
-      { class: `charts ${results.length > 1 ? 'pairs' : ''}` },
-      charts(
-        results.map(({ summary }) => summary),
-        names,
-      ),
-    ],
+    ['div', { class: `charts ${results.length > 1 ? 'pairs' : ''}` }, charts(summaries, names)],
     ...results.flatMap((result, at) => findingsMarkup(result, names[at] ?? '', place)),
   ];
 }
@@ -103,57 +97,22 @@ function titleOf(title: string, name: string): string {
 
 // Of each kind, a chart for each summary.
 function charts(summaries: readonly LintSummary[], names: readonly string[]): Markup[] {
-  const rewards = sharedBars(summaries.map(({ histogram }) => histogram));
-  const deviations = sharedBars(summaries.map((summary) => summary.deviations));
-  const equalOf = (at: number): number => (deviations.bars[at] ?? []).reduce((sum, bin) => sum + markedCount(bin), 0);
-  const each = (title: string, chart: (summary: LintSummary, at: number) => Omit<ChartOf, 'title'>): Markup[] =>
+  const each: ForEach = (title, chart) =>
     summaries.map((summary, at) => chartFigure({ title: titleOf(title, names[at] ?? ''), ...chart(summary, at) }));
   return [
-    ...each('Rewards', (summary, at) => ({
-      summary: `${formatNumber(summary.rewards.count)} ${pluralize(summary.rewards.count, 'reward')}: ${rewardsText(summary)}.`,
-      ...{ x: barsAxis('Reward', rewards.range), yLabel: 'Trajectories' },
-      ...{ bars: rewards.bars[at] ?? [], highest: rewards.highest },
-      marks: Number.isFinite(summary.rewards.mean)
-        ? [{ value: summary.rewards.mean, label: `mean ${formatNumber(summary.rewards.mean)}` }]
-        : [],
-    })),
-    ...each('Differences within groups', (summary, at) => ({
-      summary: `Of ${formatNumber(summary.deviations.count())} groups with several rewards, ${formatNumber(equalOf(at))} have no difference.`,
-      x: barsAxis('Standard deviation of the rewards of a group', deviations.range),
-      ...{ yLabel: 'Groups', badLabel: 'Without a difference', highest: deviations.highest },
-      bars: (deviations.bars[at] ?? []).map((bin) => ({ ...bin, bad: markedCount(bin) })),
-    })),
+    ...rewardCharts(summaries, each),
+    ...deviationCharts(summaries, each),
     ...groupCharts(summaries, each),
-    ...seriesCharts(
-      'Rewards by policy version',
-      'Policy version',
-      summaries.map(({ byPolicy }) => byPolicy),
-      each,
-    ),
-    ...seriesCharts(
-      'Rewards by position',
-      'Position of the trajectory in the data',
-      summaries.map(({ byPosition }) => byPosition),
-      each,
-    ),
-    ...lengthCharts(
-      'Tokens',
-      'Generated tokens with logprobs',
-      summaries.map(({ tokens }) => tokens),
-      each,
-    ),
-    ...lengthCharts(
-      'Messages',
-      'Messages and choices',
-      summaries.map(({ messages }) => messages),
-      each,
-    ),
+    ...seriesCharts(summaries, each, 'Rewards by policy version', 'Policy version', 'byPolicy'),
+    ...seriesCharts(summaries, each, 'Rewards by position', 'Position of the trajectory in the data', 'byPosition'),
+    ...lengthCharts(summaries, each, 'Tokens', 'Generated tokens with logprobs', 'tokens'),
+    ...lengthCharts(summaries, each, 'Messages', 'Messages and choices', 'messages'),
   ];
 }
 
-type ChartOf = Parameters<typeof chartFigure>[0];
+type Chart = Omit<Parameters<typeof chartFigure>[0], 'title'>;
 
-type ForEach = (title: string, chart: (summary: LintSummary, at: number) => Omit<ChartOf, 'title'>) => Markup[];
+type ForEach = (title: string, chart: (summary: LintSummary, at: number) => Chart) => Markup[];
 
 // Bars with the same edges, what they span, and the highest of all.
 function sharedBars(all: readonly Distribution[]) {
@@ -162,18 +121,47 @@ function sharedBars(all: readonly Distribution[]) {
   return { bars, highest, range: bars.find((own) => own.length > 0) ?? [] };
 }
 
-function lengthCharts(title: string, label: string, all: readonly Distribution[], each: ForEach): Markup[] {
-  const { bars, highest, range } = sharedBars(all);
+function rewardCharts(summaries: readonly LintSummary[], each: ForEach): Markup[] {
+  const { bars, highest, range } = sharedBars(summaries.map(({ histogram }) => histogram));
+  const x = barsAxis('Reward', range);
+  return each('Rewards', (summary, at) => {
+    const { count, mean } = summary.rewards;
+    return {
+      summary: `${formatNumber(count)} ${pluralize(count, 'reward')}: ${rewardsText(summary)}.`,
+      ...{ x, yLabel: 'Trajectories', bars: bars[at] ?? [], highest },
+      marks: Number.isFinite(mean) ? [{ value: mean, label: `mean ${formatNumber(mean)}` }] : [],
+    };
+  });
+}
+
+function deviationCharts(summaries: readonly LintSummary[], each: ForEach): Markup[] {
+  const { bars, highest, range } = sharedBars(summaries.map(({ deviations }) => deviations));
+  const x = barsAxis('Standard deviation of the rewards of a group', range);
+  return each('Differences within groups', ({ deviations }, at) => {
+    const marked = (bars[at] ?? []).map((bin) => ({ ...bin, bad: markedCount(bin) }));
+    const equal = marked.reduce((sum, { bad }) => sum + bad, 0);
+    return {
+      summary: `Of ${formatNumber(deviations.count())} groups with several rewards, ${formatNumber(equal)} have no difference.`,
+      ...{ x, yLabel: 'Groups', badLabel: 'Without a difference', highest, bars: marked },
+    };
+  });
+}
+
+function lengthCharts(
+  summaries: readonly LintSummary[],
+  each: ForEach,
+  title: string,
+  label: string,
+  name: 'tokens' | 'messages',
+): Markup[] {
+  const { bars, highest, range } = sharedBars(summaries.map((summary) => summary[name]));
   const x = barsAxis(`${title} per trajectory`, range, true);
-  const limits = (one: Distribution | undefined): string => {
-    const [least = 0, most = 0] = [one?.percentile(0), one?.max()];
-    const extent = least === most ? `each ${formatNumber(most)}` : `${formatNumber(least)} to ${formatNumber(most)}`;
-    return one && one.count() > 0 ? `, ${formatNumber(one.sum())} in all, ${extent}` : '';
-  };
-  return each(title, (_, at) => ({
-    summary: `${label}${limits(all[at])}.`,
-    ...{ x, yLabel: 'Trajectories', bars: bars[at] ?? [], highest },
-  }));
+  return each(title, ({ [name]: { count, sum, percentile, max } }, at) => {
+    const [least, most] = [percentile(0), max()].map(formatNumber);
+    const limits = `, ${formatNumber(sum())} in all, ${least === most ? `each ${most}` : `${least} to ${most}`}`;
+    const summary = `${label}${count() > 0 ? limits : ''}.`;
+    return { summary, x, yLabel: 'Trajectories', bars: bars[at] ?? [], highest };
+  });
 }
 
 function groupCharts(summaries: readonly LintSummary[], each: ForEach): Markup[] {
@@ -197,14 +185,20 @@ function groupCharts(summaries: readonly LintSummary[], each: ForEach): Markup[]
   });
 }
 
-function seriesCharts(title: string, label: string, all: readonly Distribution[], each: ForEach): Markup[] {
-  const points = sharedBins(all, MAX_SERIES_BINS);
-  const filled = points.flat().filter(({ count }) => count > 0);
-  const x = valueAxis(
-    label,
-    filled.map(({ from }) => from),
-    true,
+function seriesCharts(
+  summaries: readonly LintSummary[],
+  each: ForEach,
+  title: string,
+  label: string,
+  name: 'byPolicy' | 'byPosition',
+): Markup[] {
+  const points = sharedBins(
+    summaries.map((summary) => summary[name]),
+    MAX_SERIES_BINS,
   );
+  const filled = points.flat().filter(({ count }) => count > 0);
+  const places = filled.map(({ from }) => from);
+  const x = valueAxis(label, places, true);
   const values = filled.flatMap(({ min, max }) => [min, max]);
   const summary = 'Mean reward, and the range from the lowest to the highest one.';
   return each(title, (_, at) => ({ summary, x, yLabel: 'Reward', points: points[at] ?? [], values }));
