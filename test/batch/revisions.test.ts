@@ -25,7 +25,7 @@ it.each([
   const record = createBatchRecord(undefined);
   record.tally.byStatus.done = 1;
   const failed = (error: unknown): void => expect(error).toBeUndefined();
-  const revisions = createRevisions({ warnings, store }, record, { addOutcome: () => {} }, String, failed);
+  const revisions = createRevisions(warnings, store, record, { addOutcome: () => {} }, String, failed);
   let onStrayData = (): void => {};
   const strayData = new Promise<void>((settle) => {
     onStrayData = settle;

@@ -1,6 +1,6 @@
 import type { Buffer } from 'node:buffer';
 import type { Failure } from '../../errors.ts';
-import type { createBatchRecord } from '../../reports/batch/batch-statistics.ts';
+import type { BatchRecord } from '../../reports/batch/batch-statistics.ts';
 import type { LineResult } from '../../reports/batch/line-facts.ts';
 import type { BatchWarnings } from '../check/prepare-line.ts';
 import { formatResult, type LineIdentity } from '../store/result-line.ts';
@@ -20,8 +20,9 @@ export type Revisions = ReturnType<typeof createRevisions>;
 
 /** Takes back results until they count; `onError` gets the errors of storing that. */
 export function createRevisions(
-  { warnings, store }: { readonly warnings: BatchWarnings; readonly store: ResultStore },
-  record: ReturnType<typeof createBatchRecord>,
+  warnings: BatchWarnings,
+  store: Pick<ResultStore, 'revise'>,
+  record: Pick<BatchRecord, 'revise'>,
   { addOutcome }: Pick<Scheduler, 'addOutcome'>,
   redact: (text: string) => string,
   onError: (error: unknown) => void,

@@ -21,7 +21,7 @@ import type { ExchangeSignal } from '../../http/message.ts';
 import { rootOf } from '../../json/json-node.ts';
 import { tryParseJson } from '../../json/parse-json.ts';
 import { RawJson, writeJson } from '../../json/write-json.ts';
-import type { LostLine } from '../../reports/batch/batch-statistics.ts';
+import type { BatchRecord, LostLine } from '../../reports/batch/batch-statistics.ts';
 import {
   classifyLine,
   type LineResult,
@@ -29,7 +29,6 @@ import {
   resultLineFacts,
   UNSENT,
 } from '../../reports/batch/line-facts.ts';
-import type { RunReport } from '../../reports/run-report.ts';
 import type { BatchOptions } from '../batch-options.ts';
 import { type LineChecks, prepareLine } from '../check/prepare-line.ts';
 import type { BatchInput, LineSelection } from '../read/batch-input.ts';
@@ -50,7 +49,7 @@ export interface BatchPlan {
   readonly guardsOf?: (run: string) => CreateLineGuard | undefined;
   /** Called with the result of each line, once it is stored. */
   readonly onResult?: ((line: number, result: LineResult) => Promise<void>) | undefined;
-  readonly runReport?: RunReport | undefined;
+  readonly record: BatchRecord;
 }
 
 /** A plan with what sends it. */
@@ -260,6 +259,7 @@ async function storeLine(
   const { report, runtime } = job.context;
   const { attempts } = request.progress;
   const milliseconds = endedAt - (progress.sentAt ?? endedAt);
+  const hasWaited = slot.memory.hasWaited();
   const isComplete = !sent.failure && doc !== undefined;
   const expectations = (isComplete && job.expectations?.(rootOf(doc), milliseconds, line.expressions)) || [];
   const isOwnResponse = hasIdOfRequest(doc, request);
@@ -290,7 +290,7 @@ async function storeLine(
     warnings,
     expectations,
     endedAtMs: runtime.now(),
-    heldBy: slot.memory.hasWaited() ? 'memory' : slot.turn.heldBy(),
+    heldBy: hasWaited ? 'memory' : slot.turn.heldBy(),
   };
   const bytes = formatResult(identity, result, sent.bytes, report.redact);
   // Without the result, whose response a connection would hold.

@@ -7,7 +7,7 @@ import type { InputLine } from '../../files/split-lines.ts';
 import { linkSignal } from '../../http/message.ts';
 import { pluralize } from '../../json/pluralize.ts';
 import { formatCount, formatPercent, formatSeconds } from '../../output/transfer-text.ts';
-import { type BatchCounts, createBatchRecord, totalLines } from '../../reports/batch/batch-statistics.ts';
+import { type BatchCounts, totalLines } from '../../reports/batch/batch-statistics.ts';
 import { selectedLines } from '../read/batch-input.ts';
 import { digestInputLine } from '../store/result-line.ts';
 import type { ResultStore } from '../store/result-store.ts';
@@ -18,8 +18,6 @@ import { createScheduler, type Scheduler } from './scheduler.ts';
 
 // The lines between two looks at the size of the heap leave 1 MB of garbage.
 const LINES_PER_HEAP_CHECK = 16;
-
-type BatchRecord = ReturnType<typeof createBatchRecord>;
 
 export interface BatchEnd {
   readonly tally: BatchCounts;
@@ -43,7 +41,7 @@ export async function sendBatch(
   const { runtime, report, signal } = context;
   const { input, options } = plan;
   const checks = { ...plan.checks, run: store.batch.run };
-  const record = createBatchRecord(plan.runReport);
+  const { record } = plan;
   const { tally } = record;
   let storeError: unknown;
   const onStoreError = (error: unknown): void => {
@@ -59,17 +57,11 @@ export async function sendBatch(
   });
   const connection = await connect(checks.settings, context, authorization, true);
   const shareMemory = createResponseBudget();
-  const revisions = createRevisions(
-    { warnings: checks.warnings, store },
-    record,
-    scheduler,
-    report.redact,
-    onStoreError,
-  );
+  const revisions = createRevisions(checks.warnings, store, record, scheduler, report.redact, onStoreError);
   const guardFor = plan.guardsOf?.(checks.run);
   const requests = { connection, scheduler, revisions, signal: linkSignal(signal).signal };
   const job: BatchJob = { ...plan, checks, store, guardFor, ...requests, runInSequence: createSequences(), context };
-  const processLine = createLineProcess(job, record, shareMemory, onStoreError);
+  const processLine = createLineProcess(job, shareMemory, onStoreError);
   const startedAt = runtime.elapsed();
   const elapsed = (): number => runtime.elapsed() - startedAt;
   const endSpinner = context.startSpinner(() =>
@@ -77,7 +69,7 @@ export async function sendBatch(
   );
   const interruption = stopWhenInterrupted(scheduler, context);
   try {
-    const inputError = await startLines(job, record, processLine).then(() => undefined, toFailure);
+    const inputError = await startLines(job, processLine).then(() => undefined, toFailure);
     await connection.transport.finishIdle?.();
     await revisions.finish();
     endSpinner();
@@ -110,8 +102,7 @@ function stopWhenInterrupted(scheduler: Scheduler, context: Context): () => Inte
 
 // Throws the error of reading the input when the lines before it are done.
 async function startLines(
-  { input, options, scheduler }: BatchJob,
-  { tally }: BatchRecord,
+  { input, options, scheduler, record: { tally } }: BatchJob,
   processLine: (line: InputLine) => Promise<void>,
 ): Promise<void> {
   const limitHeap = createHeapLimit();
@@ -135,11 +126,10 @@ async function startLines(
 // Runs a line and counts its result; never throws.
 function createLineProcess(
   job: BatchJob,
-  record: BatchRecord,
   shareMemory: ReturnType<typeof createResponseBudget>,
   onStoreError: (error: unknown) => void,
 ): (line: InputLine) => Promise<void> {
-  const { scheduler, store } = job;
+  const { scheduler, store, record } = job;
   const { isOrdered } = job.options;
   const takeTurn = isOrdered ? createTurns() : undefined;
   return async (line) => {
