@@ -74,11 +74,13 @@ export async function openPart(
     const { size: fileSize } = await file.stat();
     const size = prior?.size ?? index?.size ?? fileSize;
     if (fileSize < size) throw shorterFileFailure(label, fileSize, size, prior !== undefined);
-    const blocks = createBlockReader(file, size);
-    const [first, last] = prior ? [prior.first, prior.last] : await findBounds(blocks, size, shard);
+    const blockBytes = blockBytesOf(size);
+    const read: ReadBlock = (block) =>
+      readAt(file, block * blockBytes, Math.min(blockBytes, size - block * blockBytes));
+    const [first, last] = prior ? [prior.first, prior.last] : await findBounds(read, size, shard);
     const usedIndex = index?.size === size ? index : undefined;
     const rows = await readRows(file, { first, last, size }, usedIndex);
-    const lineAt = createLineCounter(blocks, rows, Math.floor(first / blocks.blockBytes));
+    const lineAt = createLineCounter(read, blockBytes, rows, Math.floor(first / blockBytes));
     const line = await lineAt(first);
     const lines = (await lineAt(last)) - line;
     let isChanged = false;
@@ -88,7 +90,7 @@ export async function openPart(
         isChanged = true;
         if (!isDeferred) throw changedBlockFailure(label, row, next, usedIndex !== undefined);
       };
-    const digests = await digestBlocks(blocks, rows, first, last, onMismatch(prior !== undefined));
+    const digests = await digestBlocks(read, blockBytes, rows, first, last, onMismatch(prior !== undefined));
     const digest = hash('sha256', digests.join(''), 'hex');
     const record = prior ? { ...prior, digest } : { size, first, last, line, lines, digest };
     isChanged ||= prior !== undefined && prior.digest !== digest;
@@ -100,7 +102,7 @@ export async function openPart(
     const openInput = (isDeferred: boolean): BatchInput => {
       const splitPart: LineSplitter = (chunks) => split(chunks, { number: record.line, offset: first });
       const openStream = async (): Promise<Readable> =>
-        Readable.from(readPart(path, layout, blocks.kept, onMismatch(isDeferred)), { highWaterMark: 1 });
+        Readable.from(readPart(path, layout, onMismatch(isDeferred)), { highWaterMark: 1 });
       return createInput(label, (isLast ? fileSize : last) - first, openStream, splitPart, { start: first });
     };
     return {
@@ -124,31 +126,15 @@ type OnMismatch = (row: IndexRow, next: IndexRow) => void;
 
 const HEAD_BYTES = 512;
 
-type BlockReader = ReturnType<typeof createBlockReader>;
-
-const MAX_KEPT_BLOCKS = 4;
-
-// The blocks at the bounds are looked at several times, and read once.
-function createBlockReader(file: FileHandle, size: number) {
-  const blockBytes = blockBytesOf(size);
-  const kept = new Map<number, Buffer>();
-  const read = async (block: number): Promise<Buffer> => {
-    const start = block * blockBytes;
-    const bytes = kept.get(block) ?? (await readAt(file, start, Math.min(blockBytes, size - start)));
-    const [oldest = block] = kept.keys();
-    if (kept.size >= MAX_KEPT_BLOCKS) kept.delete(oldest);
-    kept.set(block, bytes);
-    return bytes;
-  };
-  return { blockBytes, kept, read };
-}
+type ReadBlock = (block: number) => Promise<Buffer>;
 
 // Each bound is the start of a line, or the end of the file.
 async function findBounds(
-  { blockBytes, read }: BlockReader,
+  read: ReadBlock,
   size: number,
   { index, count }: Shard,
 ): Promise<readonly [first: number, last: number]> {
+  const blockBytes = blockBytesOf(size);
   const lineStartFrom = async (position: number): Promise<number> => {
     if (position === 0) return 0;
     for (let block = Math.floor((position - 1) / blockBytes); block * blockBytes < size; block += 1) {
@@ -179,7 +165,7 @@ async function readRows(
 }
 
 // Counts from the row of the block that has the position: the number of the first line that begins there or later.
-function createLineCounter({ blockBytes, read }: BlockReader, rows: readonly IndexRow[], firstBlock: number) {
+function createLineCounter(read: ReadBlock, blockBytes: number, rows: readonly IndexRow[], firstBlock: number) {
   return async (position: number): Promise<number> => {
     if (position === 0) return 1;
     const block = Math.floor(position / blockBytes);
@@ -193,7 +179,8 @@ function createLineCounter({ blockBytes, read }: BlockReader, rows: readonly Ind
 
 // Of the bytes of each block that belong to the part: what is beside them, another shard sends.
 async function digestBlocks(
-  { blockBytes, read }: BlockReader,
+  read: ReadBlock,
+  blockBytes: number,
   rows: readonly IndexRow[],
   first: number,
   last: number,
@@ -243,7 +230,6 @@ const CHUNK_BYTES = 64 * 1024;
 async function* readPart(
   path: string,
   { first, last, size, rows, digests, isLast, isAfterFeed }: PartLayout,
-  kept: Map<number, Buffer>,
   onMismatch: OnMismatch,
 ): AsyncGenerator<Buffer, undefined> {
   const blockBytes = blockBytesOf(size);
@@ -256,8 +242,7 @@ async function* readPart(
       if (!next) break;
       const block = firstBlock + at;
       const start = block * blockBytes;
-      const whole = kept.get(block) ?? (await readAt(file, start, Math.min(blockBytes, size - start), buffer));
-      kept.delete(block);
+      const whole = await readAt(file, start, Math.min(blockBytes, size - start), buffer);
       const bytes = clipBlock(whole, start, first, last);
       if (hash('sha256', bytes, 'hex') !== digests[at]) onMismatch(row, next);
       for (let from = 0; from < bytes.length; from += CHUNK_BYTES)

@@ -36,7 +36,6 @@ import type { IndexedResult, SentLine } from '../store/line-table.ts';
 import { type Checkpoint, formatResult, type LineIdentity } from '../store/result-line.ts';
 import { canSendLine, type PriorLine, type ResultStore } from '../store/result-store.ts';
 import { priceOf, spendingOf } from './budget.ts';
-import type { Revisions } from './revisions.ts';
 import type { Scheduler, Turn } from './scheduler.ts';
 
 /** What a batch is to send: its input, which lines of it, how they are checked, and who hears of their results. */
@@ -58,11 +57,26 @@ export interface BatchJob extends BatchPlan {
   readonly guardFor: CreateLineGuard | undefined;
   readonly connection: Connection;
   readonly scheduler: Scheduler;
-  readonly revisions: Revisions;
+  /** Watches a line whose result stray data takes back, which may arrive before or after the result is stored. */
+  readonly watch: (strayData: Promise<void>) => StrayDataWatch;
   readonly signal: ExchangeSignal;
   /** Waits for the lines before it that replace the same record. */
   readonly runInSequence: <T>(key: string | undefined, work: () => Promise<T>) => Promise<T>;
   readonly context: Context;
+}
+
+export interface StrayDataWatch {
+  readonly hasStrayData: () => boolean;
+  readonly keep: (line: StoredLine) => void;
+}
+
+/** The result of a line that stray data on its connection takes back: its response may be for another request. */
+export interface StoredLine {
+  readonly identity: LineIdentity;
+  readonly result: LineResult;
+  readonly response: Buffer | undefined;
+  readonly written: Promise<void>;
+  readonly createDoubt: () => Failure;
 }
 
 /** A line, where its result goes, and when it is sent. */
@@ -184,7 +198,7 @@ function lostResponseFailure(request?: PreparedRequest): Failure {
 }
 
 interface SentLineResult extends SentRequest {
-  readonly watch: ReturnType<Revisions['watch']>;
+  readonly watch: StrayDataWatch;
 }
 
 // Records a line, sends it, and reads the response.
@@ -194,7 +208,7 @@ async function sendLine(
   guard: LineGuard | undefined,
   prior: PriorLine,
   { line: { number: line }, turn, memory, progress }: LineSlot,
-  { store, scheduler, revisions, signal, context }: BatchJob,
+  { store, scheduler, watch, signal, context }: BatchJob,
 ): Promise<SentLineResult> {
   const { runtime, report } = context;
   let journalError: unknown;
@@ -242,7 +256,7 @@ async function sendLine(
   if (journalError !== undefined) throw journalError;
   if (sent.failure?.code === 'bug') throw sent.failure;
   progress.hasResponse = sent.status !== undefined;
-  return { ...sent, watch: revisions.watch(sent.strayData) };
+  return { ...sent, watch: watch(sent.strayData) };
 }
 
 // Stores the result of a line that was sent. One that a signal stopped before it was applied is not stored.
