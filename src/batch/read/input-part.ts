@@ -74,15 +74,11 @@ export async function openPart(
     const { size: fileSize } = await file.stat();
     const size = prior?.size ?? index?.size ?? fileSize;
     if (fileSize < size) throw shorterFileFailure(label, fileSize, size, prior !== undefined);
-    const blockBytes = blockBytesOf(size);
-    const read: ReadBlock = (block) =>
-      readAt(file, block * blockBytes, Math.min(blockBytes, size - block * blockBytes));
-    const [first, last] = prior ? [prior.first, prior.last] : await findBounds(read, size, shard);
+    const [first, last] = prior ? [prior.first, prior.last] : await findBounds(file, size, shard);
     const usedIndex = index?.size === size ? index : undefined;
     const rows = await readRows(file, { first, last, size }, usedIndex);
-    const lineAt = createLineCounter(read, blockBytes, rows, Math.floor(first / blockBytes));
-    const line = await lineAt(first);
-    const lines = (await lineAt(last)) - line;
+    const line = await lineAt(file, size, rows, first, first);
+    const lines = (await lineAt(file, size, rows, first, last)) - line;
     let isChanged = false;
     const onMismatch =
       (isDeferred: boolean): OnMismatch =>
@@ -90,7 +86,7 @@ export async function openPart(
         isChanged = true;
         if (!isDeferred) throw changedBlockFailure(label, row, next, usedIndex !== undefined);
       };
-    const digests = await digestBlocks(read, blockBytes, rows, first, last, onMismatch(prior !== undefined));
+    const digests = await digestBlocks(file, { first, last, size }, rows, onMismatch(prior !== undefined));
     const digest = hash('sha256', digests.join(''), 'hex');
     const record = prior ? { ...prior, digest } : { size, first, last, line, lines, digest };
     isChanged ||= prior !== undefined && prior.digest !== digest;
@@ -126,11 +122,15 @@ type OnMismatch = (row: IndexRow, next: IndexRow) => void;
 
 const HEAD_BYTES = 512;
 
-type ReadBlock = (block: number) => Promise<Buffer>;
+function readBlock(file: FileHandle, size: number, block: number, buffer?: Buffer<ArrayBuffer>): Promise<Buffer> {
+  const blockBytes = blockBytesOf(size);
+  const start = block * blockBytes;
+  return readAt(file, start, Math.min(blockBytes, size - start), buffer);
+}
 
 // Each bound is the start of a line, or the end of the file.
 async function findBounds(
-  read: ReadBlock,
+  file: FileHandle,
   size: number,
   { index, count }: Shard,
 ): Promise<readonly [first: number, last: number]> {
@@ -138,7 +138,10 @@ async function findBounds(
   const lineStartFrom = async (position: number): Promise<number> => {
     if (position === 0) return 0;
     for (let block = Math.floor((position - 1) / blockBytes); block * blockBytes < size; block += 1) {
-      const at = (await read(block)).indexOf(LINE_FEED, Math.max(0, position - 1 - block * blockBytes));
+      const at = (await readBlock(file, size, block)).indexOf(
+        LINE_FEED,
+        Math.max(0, position - 1 - block * blockBytes),
+      );
       if (at !== -1) return block * blockBytes + at + 1;
     }
     return size;
@@ -164,34 +167,37 @@ async function readRows(
   return describeBlocks(file, size, line, from, to);
 }
 
-// Counts from the row of the block that has the position: the number of the first line that begins there or later.
-function createLineCounter(read: ReadBlock, blockBytes: number, rows: readonly IndexRow[], firstBlock: number) {
-  return async (position: number): Promise<number> => {
-    if (position === 0) return 1;
-    const block = Math.floor(position / blockBytes);
-    const rest = position - block * blockBytes;
-    const feeds = rest === 0 ? 0 : countLineFeeds((await read(block)).subarray(0, rest));
-    const before = position - 1;
-    const isAfterFeed = (await read(Math.floor(before / blockBytes)))[before % blockBytes] === LINE_FEED;
-    return (rows[block - firstBlock]?.line ?? 1) + feeds + (isAfterFeed ? 0 : 1);
-  };
+// The number of the first line that begins at a position or later, counted from the row of its block; `rows` begin at that of `first`.
+async function lineAt(
+  file: FileHandle,
+  size: number,
+  rows: readonly IndexRow[],
+  first: number,
+  position: number,
+): Promise<number> {
+  if (position === 0) return 1;
+  const blockBytes = blockBytesOf(size);
+  const block = Math.floor(position / blockBytes);
+  const rest = position - block * blockBytes;
+  const feeds = rest === 0 ? 0 : countLineFeeds((await readBlock(file, size, block)).subarray(0, rest));
+  const isAfterFeed = (await readAt(file, position - 1, 1))[0] === LINE_FEED;
+  return (rows[block - Math.floor(first / blockBytes)]?.line ?? 1) + feeds + (isAfterFeed ? 0 : 1);
 }
 
 // Of the bytes of each block that belong to the part: what is beside them, another shard sends.
 async function digestBlocks(
-  read: ReadBlock,
-  blockBytes: number,
+  file: FileHandle,
+  { first, last, size }: Pick<PartRecord, 'first' | 'last' | 'size'>,
   rows: readonly IndexRow[],
-  first: number,
-  last: number,
   onMismatch: OnMismatch,
 ): Promise<readonly string[]> {
+  const blockBytes = blockBytesOf(size);
   const digests = rows.slice(0, -1).map(({ digest }) => digest);
   for (const at of new Set([0, digests.length - 1])) {
     const [row, next] = [rows[at], rows[at + 1]];
     if (!row || !next) continue;
     const block = Math.floor(first / blockBytes) + at;
-    const bytes = await read(block);
+    const bytes = await readBlock(file, size, block);
     if (hash('sha256', bytes, 'hex') !== row.digest || row.line + countLineFeeds(bytes) !== next.line)
       onMismatch(row, next);
     digests[at] = hash('sha256', clipBlock(bytes, block * blockBytes, first, last), 'hex');
@@ -241,9 +247,7 @@ async function* readPart(
       const next = rows[at + 1];
       if (!next) break;
       const block = firstBlock + at;
-      const start = block * blockBytes;
-      const whole = await readAt(file, start, Math.min(blockBytes, size - start), buffer);
-      const bytes = clipBlock(whole, start, first, last);
+      const bytes = clipBlock(await readBlock(file, size, block, buffer), block * blockBytes, first, last);
       if (hash('sha256', bytes, 'hex') !== digests[at]) onMismatch(row, next);
       for (let from = 0; from < bytes.length; from += CHUNK_BYTES)
         yield Buffer.from(bytes.subarray(from, from + CHUNK_BYTES));

@@ -199,6 +199,9 @@ function lostResponseFailure(request?: PreparedRequest): Failure {
 
 interface SentLineResult extends SentRequest {
   readonly watch: StrayDataWatch;
+  /** The failure of a response that may be for another request; undefined for one with the id of this request. */
+  readonly createDoubt: (() => Failure) | undefined;
+  readonly heldBy: string | undefined;
 }
 
 // Records a line, sends it, and reads the response.
@@ -256,7 +259,9 @@ async function sendLine(
   if (journalError !== undefined) throw journalError;
   if (sent.failure?.code === 'bug') throw sent.failure;
   progress.hasResponse = sent.status !== undefined;
-  return { ...sent, watch: watch(sent.strayData) };
+  const doubt = hasIdOfRequest(sent.doc, request) ? undefined : createDoubt(request);
+  const heldBy = memory.hasWaited() ? 'memory' : turn.heldBy();
+  return { ...sent, createDoubt: doubt, heldBy, watch: watch(sent.strayData) };
 }
 
 // Stores the result of a line that was sent. One that a signal stopped before it was applied is not stored.
@@ -268,17 +273,14 @@ async function storeLine(
   slot: LineSlot,
   job: BatchJob,
 ): Promise<LineResult> {
-  const { doc, warnings, status, endedAt, watch } = sent;
+  const { doc, warnings, status, endedAt, watch, heldBy } = sent;
   const { line, progress } = slot;
   const { report, runtime } = job.context;
   const { attempts } = request.progress;
   const milliseconds = endedAt - (progress.sentAt ?? endedAt);
-  const hasWaited = slot.memory.hasWaited();
   const isComplete = !sent.failure && doc !== undefined;
   const expectations = (isComplete && job.expectations?.(rootOf(doc), milliseconds, line.expressions)) || [];
-  const isOwnResponse = hasIdOfRequest(doc, request);
-  const doubtOf = createDoubt(request);
-  const doubt = watch.hasStrayData() && !isOwnResponse ? doubtOf() : undefined;
+  const doubt = watch.hasStrayData() ? sent.createDoubt?.() : undefined;
   const failure = doubt ?? failureOf(sent, expectations, request, prior.applied, job);
   const isInterrupted =
     !doubt && sent.failure && signalOfFailure(sent.failure.code) && sent.failure.facts.applied === 'no';
@@ -304,14 +306,14 @@ async function storeLine(
     warnings,
     expectations,
     endedAtMs: runtime.now(),
-    heldBy: hasWaited ? 'memory' : slot.turn.heldBy(),
+    heldBy,
   };
   const bytes = formatResult(identity, result, sent.bytes, report.redact);
   // Without the result, whose response a connection would hold.
   const written = settle(slot, job, result, bytes).then(() => {});
   // Stray data may have arrived while a record or a warning was written.
-  if (lineStatus !== 'unknown' && !isOwnResponse)
-    watch.keep({ identity, result, response: sent.bytes, written, createDoubt: doubtOf });
+  if (lineStatus !== 'unknown' && sent.createDoubt)
+    watch.keep({ identity, result, response: sent.bytes, written, createDoubt: sent.createDoubt });
   await written;
   return result;
 }
