@@ -183,16 +183,16 @@ export function isTrainable(rewards: RewardStats): boolean {
 }
 
 /** Statistics of a group so far; small, because many groups may be open at a time. */
-export type GroupStats = ReturnType<typeof createGroupStats>;
+type GroupStats = ReturnType<typeof createGroupStats>;
 
 /** `index` is its position among all groups, from 0. */
-export function createGroupStats(index: number, label: string, location: TextLocation) {
+function createGroupStats(index: number, label: string, location: TextLocation) {
   // `tools` is the hash of the tools of its first trajectory, and `task` its task.
   const [tools, task] = ['', ''];
   return { index, label, location, task, count: 0, rewards: createRewardStats(), tools, hasMixedTools: false };
 }
 
-export function addTrajectory(group: GroupStats, reward: string | undefined, tools: string, task = ''): void {
+function addTrajectory(group: GroupStats, reward: string | undefined, tools: string, task = ''): void {
   if (group.count === 0) Object.assign(group, { tools, task });
   else if (tools !== group.tools) group.hasMixedTools = true;
   group.count += 1;
@@ -204,7 +204,7 @@ export type LintSummary = ReturnType<typeof createLintSummary>;
 
 const MAX_SAMPLED_GROUPS = 240;
 
-export function createLintSummary() {
+function createLintSummary() {
   return {
     bytes: 0,
     groups: 0,
@@ -234,7 +234,7 @@ export function createLintSummary() {
   };
 }
 
-export function countTrajectory(
+function countTrajectory(
   summary: LintSummary,
   { reward, policyVersion, tokens, messages }: ReturnType<typeof lintTrajectory>,
 ): void {
@@ -252,7 +252,7 @@ export function countTrajectory(
 }
 
 /** Adds a complete group and its findings. */
-export function countGroup(summary: LintSummary, group: GroupStats): void {
+function countGroup(summary: LintSummary, group: GroupStats): void {
   summary.completeGroups += 1;
   summary.groupedTrajectories += group.count;
   summary.minPerGroup = Math.min(summary.minPerGroup, group.count);

@@ -59,7 +59,7 @@ function trajectoriesText(summary: LintSummary): string {
   return `${trajectories}; per group ${range}`;
 }
 
-export function rewardsText({ rewardedGroups, rewards, deviationSum }: LintSummary): string {
+function rewardsText({ rewardedGroups, rewards, deviationSum }: LintSummary): string {
   const { count, mean, min, max } = rewards;
   if (count === 0) return 'none';
   const within = rewardedGroups === 0 ? '' : ` (within groups ${formatNumber(deviationSum / rewardedGroups)})`;
