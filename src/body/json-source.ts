@@ -42,10 +42,21 @@ export function parseJsonSource(label: string, bytes: Uint8Array | string): Json
     if (!(error instanceof JsonError)) throw error;
     const { name, hint } = foreignFormat(Buffer.from(bytes.slice(0, 1024))) ?? {};
     // The reader of JSON names what is compressed.
-    const message =
-      name === undefined || name.startsWith('compressed') ? `invalid JSON: ${error.message}` : `is ${name}: ${hint}`;
-    return syntaxIssue(label, bytes, error.offset, message);
+    if (name !== undefined && !name.startsWith('compressed'))
+      return syntaxIssue(label, bytes, error.offset, `is ${name}: ${hint}`);
+    const issue = syntaxIssue(label, bytes, error.offset, `invalid JSON: ${error.message}`);
+    return { ...issue, resembles: resemblance(error, issue) };
   }
+}
+
+function resemblance(
+  { offset, unexpected: { found, expected } = { found: '', expected: '' } }: JsonError,
+  { at }: Issue,
+) {
+  if (expected === 'the end of the input') return found === '{' && at?.column === 1 ? 'lines' : undefined;
+  // A word, a comment, `- ` or `---`.
+  const isText = expected === 'a digit' ? offset === 1 : expected === 'a value' && offset === 0 && /[\w#]/.test(found);
+  return isText ? 'text' : undefined;
 }
 
 /** The text of some bytes. Throws Failure `body` if they are not UTF-8. */

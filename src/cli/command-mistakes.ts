@@ -50,9 +50,9 @@ function missingCommand({ typed, words, tokens }: PreparedCommandLine): Failure 
     const [near] = closestMatches(form, sharedFlags().flatMap(flagForms));
     const hint =
       (known && synonymHint(known)) ||
-      near ||
+      (near && `did you mean ${near}?`) ||
       (owner ? `write it after the command: svc ${owner.name} ${form} ...` : 'run: svc --help');
-    return usageFailure(`unknown flag "${form}"`, /^-+[\w-]+$/.test(hint) ? `did you mean ${hint}?` : hint);
+    return usageFailure(`unknown flag "${form}"`, hint);
   }
   const commands = new Set(commandsIn(words).flatMap(({ words: path }) => path[words.length] ?? []));
   if (commands.size === 0) return unknownCommand(words, tokens[0]?.value);

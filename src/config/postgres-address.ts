@@ -83,7 +83,7 @@ export async function readPostgresPassword(
   await requireTrustedFile(file, { userId, warn });
   const text = await readFile(file, 'utf8').catch((error: unknown) => {
     if (!named && isNotFoundError(error)) return '';
-    throw fileFailure(`read PGPASSFILE ${file}`, error);
+    throw fileFailure('read PGPASSFILE', file, error);
   });
   return findPassword(text, address);
 }

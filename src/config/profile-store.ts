@@ -96,7 +96,7 @@ export async function readProfiles({ runtime, report }: ConfigContext, isOptiona
     return openStoreFile(path, (text) => parseStore(text, path)).store;
   } catch (error) {
     if (isNotFoundError(error)) return { profiles: {} };
-    const failure = fileFailure(`read the profiles in ${path}`, error);
+    const failure = fileFailure('read the profiles in', path, error);
     if (!isOptional || failure === error) throw failure;
     await report.note(`${failure.message}; svc uses the environment alone`);
     return { profiles: {} };
@@ -160,7 +160,7 @@ export async function updateProfiles(
   const path = profileStorePath(runtime);
   update(await readProfiles(context));
   const withWriteFailure = <T>(run: () => Promise<T>): Promise<T> =>
-    withFileFailure(`write ${path}`, run, { hint: 'set SVC_CONFIG_DIR to another directory' });
+    withFileFailure('write', path, run, { hint: 'set SVC_CONFIG_DIR to another directory' });
   const store = await withWriteFailure(() => prepareDirectory(directory).then(() => resolveSymlinks(path)));
   const unlock = await acquireLock(store, path, runtime, STORE_LOCK_TIMEOUT_MS);
   try {

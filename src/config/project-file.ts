@@ -98,6 +98,6 @@ async function readProjectText(path: string): Promise<string> {
       throw new Error(`it is larger than ${formatByteSize(MAX_PROJECT_FILE_BYTES)}`);
     return decodeUtf8(await readFile(path)).toString();
   } catch (error) {
-    throw fileFailure(`read ${path}`, error, { hint: HINT, applied: 'no' });
+    throw fileFailure('read', path, error, { hint: HINT, applied: 'no' });
   }
 }

@@ -6,11 +6,14 @@ export class JsonError extends Error {
   readonly offset: number;
   /** The message without its fix, for a text that the user did not write. */
   readonly problem: string;
+  /** The character found, where another one, a value or the end was expected. */
+  readonly unexpected: { readonly found: string; readonly expected: string } | undefined;
 
-  constructor(problem: string, offset: number, fix?: string) {
+  constructor(problem: string, offset: number, fix?: string, unexpected?: JsonError['unexpected']) {
     super(fix === undefined ? problem : `${problem}; ${fix}`);
     this.problem = problem;
     this.offset = offset;
+    this.unexpected = unexpected;
   }
 }
 
@@ -22,7 +25,7 @@ export function unexpectedByteError(bytes: Buffer, at: number, expected: string)
   if (found === "'") return new JsonError('single quotes are not JSON', at, 'use double quotes');
   if (found === '\\') return new JsonError('a backslash outside a string', at, 'remove it');
   if (found === '/') return new JsonError('comments are not JSON', at, 'remove them');
-  return new JsonError(`expected ${expected}, found ${JSON.stringify(found)}`, at);
+  return new JsonError(`expected ${expected}, found ${JSON.stringify(found)}`, at, undefined, { found, expected });
 }
 
 export function trailingCommaError(at: number): JsonError {

@@ -16,7 +16,7 @@ export async function runBatchIndex({ args, options }: Invocation<ResultOptions>
   if (label === undefined || others.length > 0)
     throw usageFailure('batch index needs one input file', 'run: svc batch index prompts.jsonl');
   const path = resolve(context.runtime.cwd, label);
-  const isRegular = label !== '-' && (await withFileFailure(`read ${label}`, () => stat(path))).isFile();
+  const isRegular = label !== '-' && (await withFileFailure('read', label, () => stat(path))).isFile();
   if (!isRegular)
     throw new Failure('local_file', `cannot index ${label}: it is not a regular file`, {
       hint: 'save the input to a file first; shards of a pipe take every n-th line',
