@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer';
 import { Failure, type Issue, type Place } from '../errors.ts';
 import { foreignFormat } from '../files/foreign-formats.ts';
-import { JsonError } from '../json/json-error.ts';
+import { JsonError, resemblance } from '../json/json-error.ts';
 import {
   createNodeFinder,
   formatJsonPath,
@@ -45,18 +45,8 @@ export function parseJsonSource(label: string, bytes: Uint8Array | string): Json
     if (name !== undefined && !name.startsWith('compressed'))
       return syntaxIssue(label, bytes, error.offset, `is ${name}: ${hint}`);
     const issue = syntaxIssue(label, bytes, error.offset, `invalid JSON: ${error.message}`);
-    return { ...issue, resembles: resemblance(error, issue) };
+    return { ...issue, resembles: resemblance(error.unexpected, issue.at ?? {}) };
   }
-}
-
-function resemblance(
-  { offset, unexpected: { found, expected } = { found: '', expected: '' } }: JsonError,
-  { at }: Issue,
-) {
-  if (expected === 'the end of the input') return found === '{' && at?.column === 1 ? 'lines' : undefined;
-  // A word, a comment, `- ` or `---`.
-  const isText = expected === 'a digit' ? offset === 1 : expected === 'a value' && offset === 0 && /[\w#]/.test(found);
-  return isText ? 'text' : undefined;
 }
 
 /** The text of some bytes. Throws Failure `body` if they are not UTF-8. */

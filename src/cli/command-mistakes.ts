@@ -212,7 +212,7 @@ function unknownFlag(command: Command, tokens: readonly LineToken[]): Failure {
 }
 
 /** The failure of a flag without the value that it needs, with its form. */
-export function missingValueFailure(form: string, { value, choices }: Flag): Failure {
+function missingValueFailure(form: string, { value, choices }: Flag): Failure {
   const listed = choices && value !== `<${choices.join('|')}>` ? ` (${joinWithOr(choices)})` : '';
   return usageFailure(`${form} needs a value`, `write: ${form} ${value}${listed}`);
 }

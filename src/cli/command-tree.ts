@@ -52,10 +52,7 @@ async function unintendedWord(line: PreparedCommandLine, cwd: string): Promise<F
   return (await import('./unintended-words.ts')).unintendedWordFailure(line, cwd);
 }
 
-/**
- * All commands as a tree of commander, whose actions call `run`. A command gets its flags and its argument when a command
- * line or help chooses it, which keeps the start fast.
- */
+/** All commands as a tree of commander. A command gets its flags and its argument when it is chosen, which keeps the start fast. */
 export function commandTree(run: Run = async () => {}, listed = allCommands): Program {
   const commands = new Map<Program, Command>();
   const ignore = (): void => {};

@@ -43,10 +43,7 @@ export async function lineWarnings(
 // Node decodes every invalid byte of an argument to this character.
 const REPLACEMENT_CHARACTER = '\uFFFD';
 
-/**
- * Throws usage when an argument is not valid UTF-8, judged by the bytes of the command line, each argument ended by a
- * zero byte. Without bytes it returns a warning for an argument that may have been invalid.
- */
+/** Throws usage for an argument that is not UTF-8, by the bytes of the command line; without them, returns a warning. */
 export function checkArgumentEncoding(
   argv: readonly string[],
   readBytes: () => Uint8Array | undefined,

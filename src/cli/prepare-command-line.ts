@@ -32,11 +32,7 @@ export interface PreparedCommandLine {
   readonly mistake: Failure | undefined;
 }
 
-/**
- * Prepares a command line for commander, which reads the values: rewrites `--echo=false`, `-m=gpt` and a bare
- * `--skeleton`, and finds a value that is a flag, a word after a boolean flag that seems to be its value, and a secret as
- * an argument. It stops at `--` and at the command of `call run`. Only the flags in `leading` may come before the command.
- */
+/** Rewrites what commander cannot read, and finds what it would misread. Only the flags in `leading` may come before the command. */
 export function prepareCommandLine(
   argv: readonly string[],
   leading: readonly Flag[] = sharedFlags(),

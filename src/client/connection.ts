@@ -85,10 +85,7 @@ export interface Authorization {
   readonly quotes?: string;
 }
 
-/**
- * Reads the credential for the destination, redacted in all output from now on; that of `given`, if it is there. Throws
- * Failure `safety_check` before over plain http.
- */
+/** Reads the credential for the destination, or `given`, redacted from now on. Throws `safety_check` before it goes over plain http. */
 export async function readAuthorization(
   { operation, profile, destination, timeoutMs }: Settings,
   { runtime, report, signal }: Pick<Context, 'runtime' | 'report' | 'signal'>,

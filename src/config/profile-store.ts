@@ -78,10 +78,7 @@ export function profileStorePath(runtime: Runtime): string {
 
 export type ConfigContext = Pick<Context, 'runtime'> & { readonly report: Pick<Reporter, 'warn' | 'note'> };
 
-/**
- * Throws Failure `local_file` for an invalid store, and `safety_check` for one that cannot be trusted (trusted-file.ts).
- * With `isOptional`, a store that the system does not let svc read is a note.
- */
+/** Throws `local_file` for an invalid store, and `safety_check` for an untrusted one. If it is optional, one that is not readable is a note. */
 export async function readProfiles({ runtime, report }: ConfigContext, isOptional = false): Promise<ProfileStore> {
   const path = profileStorePath(runtime);
   await removeStaleFilesIfIdle(path, runtime);
@@ -165,10 +162,7 @@ function hasType(type: JsonType, value: unknown): boolean {
   return isContainer && Object.values(value ?? {}).every((item) => typeof item === 'string');
 }
 
-/**
- * One process at a time. `update` can run twice, so that its errors are thrown before any file is created or locked. Returns
- * the store before and after. Throws Failure `local_file` if it is invalid or cannot be written; the old store is kept then.
- */
+/** One process at a time. `update` may run twice: its errors come before any file is locked. Throws `local_file`, and keeps the old store. */
 export async function updateProfiles(
   context: ConfigContext,
   update: (profiles: ProfileStore) => ProfileStore,

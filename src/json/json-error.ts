@@ -17,6 +17,21 @@ export class JsonError extends Error {
   }
 }
 
+/** An object per line, or prose or YAML. */
+export type Resemblance = 'lines' | 'text' | undefined;
+
+/** What a text is that is not JSON, by where in it a character was not expected. */
+export function resemblance(
+  unexpected: JsonError['unexpected'],
+  { line, column }: { readonly line?: number; readonly column?: number },
+): Resemblance {
+  const { found = '', expected } = unexpected ?? {};
+  if (expected === 'the end of the input') return found === '{' && column === 1 ? 'lines' : undefined;
+  // A word, a comment, `- ` or `---`.
+  const isText = expected === 'a digit' ? column === 2 : expected === 'a value' && column === 1 && /[\w#]/.test(found);
+  return isText && line === 1 ? 'text' : undefined;
+}
+
 export const UNEXPECTED_END = 'unexpected end of input';
 
 export function unexpectedByteError(bytes: Buffer, at: number, expected: string): JsonError {

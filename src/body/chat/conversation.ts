@@ -30,10 +30,7 @@ export interface Conversation {
   readonly close: () => Promise<void>;
 }
 
-/**
- * Opens a conversation; a missing or empty file is an empty one. `outputPath` is where the result goes, as typed. Throws
- * usage if both are one file or it is stdin, Failure `local_file` while another process uses it, and `body` if it is not an array.
- */
+/** Opens a conversation; a missing or empty file is an empty one. Throws usage, `local_file` while another process uses it, and `body`. */
 export async function openConversation(
   displayPath: string,
   outputPath: string | undefined,

@@ -33,10 +33,7 @@ const MAX_REASON_CHARS = 400;
 
 type CallRunOptions = ServiceOptions & OptionsOfList<typeof callRunFlags>;
 
-/**
- * Runs a command and records it as a call. Returns how the command ended, whatever happens to the record, except with
- * `--require`, which throws the Failure of the record and does not start the command. Throws usage for wrong flags.
- */
+/** Returns how the command ended, whatever happens to the record; with `--require`, its Failure is thrown before the command starts. */
 export async function runCallRun({ args, options }: Invocation<CallRunOptions>, context: Context): Promise<ProcessEnd> {
   const { runtime, report } = context;
   requireConsistentFlags(args, options);
