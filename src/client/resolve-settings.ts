@@ -23,14 +23,14 @@ import type { Context } from '../context.ts';
 import { usageFailure } from '../errors.ts';
 import { type HttpHeaders, mergeHeaders } from '../http/message.ts';
 import { flagTarget, type Operation } from '../operations/operation.ts';
-import { type OutputFormat, requestedFilter, requestedFormat, requestResultKind } from '../output/output-format.ts';
+import {
+  type OutputFormat,
+  type RequestKindOptions,
+  requestedFilter,
+  requestedFormat,
+  requestResultKind,
+} from '../output/output-format.ts';
 import type { SettingOptions } from './request-flags.ts';
-
-/** The options that make a request one line of many. */
-interface LineOptions {
-  readonly batch: string | undefined;
-  readonly rows: string | undefined;
-}
 
 export interface Settings {
   readonly operation: Operation;
@@ -74,7 +74,7 @@ export function settingsOfOperation(operation: Operation, settings: Settings): S
  */
 export async function resolveSettings(
   operation: Operation,
-  options: Partial<SettingOptions & LineOptions>,
+  options: Partial<SettingOptions & RequestKindOptions>,
   context: Context,
   profile?: SelectedProfile,
 ): Promise<Settings> {
@@ -83,9 +83,6 @@ export async function resolveSettings(
   const previewFormat = options.dryRun ? 'dry-run' : options.curl ? 'curl' : undefined;
   const flagHeaders = parseHeaderFlags(options.header ?? []);
   const isExact = options.exact === true;
-  const filledFields = Object.values(flagTarget(operation).fields).filter(
-    ({ fill }) => fill === 'project' || fill === 'model',
-  );
   const filter = requestedFilter(options);
   if (previewFormat && filter)
     throw usageFailure(
@@ -114,7 +111,8 @@ export async function resolveSettings(
     target && !target.isLocal && !previewFormat
       ? await readConnectOptions(target.url, certificateFiles, selected.profile, { runtime, signal, timeoutMs })
       : {};
-  const isFilled = filledFields.length > 0 && !isExact;
+  const fills = Object.values(flagTarget(operation).fields).map(({ fill }) => fill);
+  const isFilled = !isExact && (fills.includes('project') || fills.includes('model'));
   const { headers: storedHeaders = {}, header_origins: origins = [] } = selected.profile;
   const ownHeaders = Object.entries(target && origins.includes(target.url.origin) ? storedHeaders : {}).map(
     ([name, value]) => requireValidHeader(name, value, `profile "${selected.name}": header`),

@@ -6,7 +6,7 @@ import type { Context } from '../../context.ts';
 import { Failure, type InterruptedError, toFailure, usageFailure } from '../../errors.ts';
 import { formatByteSize } from '../../files/byte-size.ts';
 import { splitLines } from '../../files/split-lines.ts';
-import { type OptionsOfList, optionKey } from '../../flag.ts';
+import { type OptionsOfList, type OptionValues, optionKey } from '../../flag.ts';
 import { JsonError } from '../../json/json-error.ts';
 import {
   firstStringMember,
@@ -116,13 +116,13 @@ function toml(args: readonly string[]): string {
 
 // Prints the registration of the same command, and edits nothing: the file belongs to the client.
 async function printRegistration({ print, ...options }: McpOptions, { stdout, report }: Context): Promise<void> {
+  const given: OptionValues = options;
   const registration = registrations[print ?? ''];
   if (!registration) return;
   const [file, textOf] = registration;
-  const given = new Map(Object.entries(options));
   const words = [...mcpFlags, ...serviceFlags()].map(({ name }) => {
-    const value = given.get(optionKey(name)) ?? [];
-    return value === true ? [`--${name}`] : [value].flat().flatMap((one) => [`--${name}`, one]);
+    const value = given[optionKey(name)] ?? [];
+    return value === true ? [`--${name}`] : [value].flat().flatMap((one) => [`--${name}`, String(one)]);
   });
   await report.note(`add this to ${file}; svc did not change any file`);
   await stdout.write(textOf(['mcp', ...words.flat()]));
