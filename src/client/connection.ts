@@ -1,5 +1,6 @@
 import { setFlagsFromString } from 'node:v8';
 import {
+  type CredentialSource,
   findCredentialSource,
   readCredential,
   requireCredentialSource,
@@ -84,16 +85,18 @@ export interface Authorization {
   readonly quotes?: string;
 }
 
-/** Reads the credential for the destination, redacted in all output from now on. Throws Failure `safety_check` before over plain http. */
+/** Reads the credential for the destination, or `given`, redacted from now on. Throws `safety_check` before it goes over plain http. */
 export async function readAuthorization(
   { operation, profile, destination, timeoutMs }: Settings,
   { runtime, report, signal }: Pick<Context, 'runtime' | 'report' | 'signal'>,
+  given?: CredentialSource,
 ): Promise<Authorization | undefined> {
   if (!destination || destination.isLocal) return undefined;
   const { url, proxy, isPlainHttpAllowed } = destination;
   if (proxy) report.addSecrets(proxySecrets(proxy));
   const baseUrl = url.href.slice(0, -operation.path.length);
-  const source = requireCredentialSource(authScheme(operation.host, profile.profile), baseUrl, profile, runtime);
+  const scheme = authScheme(operation.host, profile.profile);
+  const source = given ?? requireCredentialSource(scheme, baseUrl, profile, runtime);
   if (!source) return undefined;
   const isExposed = url.protocol === 'http:' && !isLoopbackUrl(url);
   if (isExposed && !isPlainHttpAllowed)

@@ -22,10 +22,7 @@ export interface JobGuard {
   readonly recordOutcome: (outcome: RequestOutcome) => Promise<void>;
 }
 
-/**
- * The guard against sending a job twice by mistake: `onSend` throws what `begin` of the job history throws, except for the local
- * service, where a job costs nothing.
- */
+/** Guards against sending a job twice by mistake: `onSend` throws what `begin` throws, except for the local service, which is free. */
 export function createJobGuard(
   job: TrainingJob,
   allowed: AllowedDuplicates,

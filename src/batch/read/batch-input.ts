@@ -86,7 +86,7 @@ export async function openBatchInput(
   };
   if (displayPath === '-') return createInput('stdin', undefined, async () => runtime.stdin, split, { copy });
   const path = resolve(runtime.cwd, displayPath);
-  const totalBytes = await withFileFailure(`read ${displayPath}`, async () => {
+  const totalBytes = await withFileFailure('read', displayPath, async () => {
     const found = await stat(path);
     if (found.isDirectory()) throw Object.assign(new Error('directory'), { code: 'EISDIR' });
     await access(path, constants.R_OK);
@@ -118,7 +118,7 @@ async function copyInput(
   } catch (error) {
     await handle?.close();
     signal.throwIfAborted();
-    throw fileFailure(`copy ${label} to compare it with earlier runs`, error);
+    throw fileFailure('copy', `${label} to compare it with earlier runs`, error);
   }
 }
 

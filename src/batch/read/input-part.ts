@@ -66,7 +66,7 @@ export async function openPart(
 ): Promise<InputPart | undefined> {
   // The index of an input before its changes is of no use.
   const index = prior && canAcceptChanges ? undefined : await openIndex(path, label);
-  const file = await withFileFailure(`read ${label}`, () => open(path));
+  const file = await withFileFailure('read', label, () => open(path));
   try {
     const head = await readAt(file, 0, HEAD_BYTES);
     for await (const _ of rejectJsonArray([head], label));

@@ -183,7 +183,7 @@ const BUFFER_BYTES = 256 * 1024;
 function createReader(): Reader {
   const buffer = Buffer.allocUnsafe(BUFFER_BYTES);
   return async function* read({ path, displayPath }: OutputPath, end = Number.POSITIVE_INFINITY) {
-    const file = await withFileFailure(`read ${displayPath}`, () => open(path));
+    const file = await withFileFailure('read', displayPath, () => open(path));
     try {
       for (let position = 0; ; ) {
         const { bytesRead } = await file.read(buffer, 0, Math.min(buffer.length, end - position), position);

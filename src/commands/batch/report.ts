@@ -117,7 +117,7 @@ async function compareOutputs([first, second]: readonly [IndexedOutput, IndexedO
   };
   try {
     for (const output of [first, second])
-      handles.set(output, await withFileFailure(`read ${output.displayPath}`, () => open(output.path)));
+      handles.set(output, await withFileFailure('read', output.displayPath, () => open(output.path)));
     const lastLine = Math.max(first.table.lastLine(), second.table.lastLine());
     for (let line = 1; line <= lastLine; line += 1) {
       const [before, after] = [first.table.result(line), second.table.result(line)];
