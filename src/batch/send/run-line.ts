@@ -22,18 +22,12 @@ import { rootOf } from '../../json/json-node.ts';
 import { tryParseJson } from '../../json/parse-json.ts';
 import { RawJson, writeJson } from '../../json/write-json.ts';
 import type { BatchRecord, LostLine } from '../../reports/batch/batch-statistics.ts';
-import {
-  classifyLine,
-  type LineResult,
-  messageWithIssue,
-  resultLineFacts,
-  UNSENT,
-} from '../../reports/batch/line-facts.ts';
+import { type LineResult, messageWithIssue, resultLineFacts, UNSENT } from '../../reports/batch/line-facts.ts';
 import type { BatchOptions } from '../batch-options.ts';
 import { type LineChecks, prepareLine } from '../check/prepare-line.ts';
 import type { BatchInput, LineSelection } from '../read/batch-input.ts';
 import type { IndexedResult, SentLine } from '../store/line-table.ts';
-import { type Checkpoint, formatResult, type LineIdentity } from '../store/result-line.ts';
+import { type Checkpoint, classifyLine, formatResult, type LineIdentity } from '../store/result-line.ts';
 import { canSendLine, type PriorLine, type ResultStore } from '../store/result-store.ts';
 import { priceOf, spendingOf } from './budget.ts';
 import type { Scheduler, Turn } from './scheduler.ts';

@@ -56,6 +56,7 @@ export function createScheduler(
   { onOutage, onStop }: SchedulerHooks,
 ) {
   const stopSignal = linkSignal(signal);
+  stopSignal.signal.addEventListener('abort', () => queue.rejectAll());
   let stopReason: string | undefined;
   const stop = (reason: string): void => {
     stopReason ??= reason;
@@ -182,12 +183,12 @@ function createQueue(
       admitAll();
     });
   };
-  stopSignal.addEventListener('abort', () => {
-    for (const { reject } of waiters) reject(notSentFailure());
-    waiters.clear();
-  });
   return {
     active: () => active,
+    rejectAll: (): void => {
+      for (const { reject } of waiters) reject(notSentFailure());
+      waiters.clear();
+    },
     obstacle: () => (waiters.size > 0 ? findObstacle(active) : undefined),
     /** Calls `onAdmit` once a request may be sent, and returns what it waited for. Throws the Failure of one that is not sent. */
     enter: (onAdmit: () => void): Promise<Obstacle | undefined> =>

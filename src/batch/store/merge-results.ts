@@ -5,11 +5,10 @@ import { withFileFailure } from '../../files/file-errors.ts';
 import { type InputLine, splitLineBatches, splitLines } from '../../files/split-lines.ts';
 import { LINE_FEED } from '../../json/json-bytes.ts';
 import { createLineRanges } from '../../output/transfer-text.ts';
-import { classifyLine } from '../../reports/batch/line-facts.ts';
 import { type BatchInput, isEmptyLine } from '../read/batch-input.ts';
 import { createLineTable, type LineTable } from './line-table.ts';
 import { MAX_RESULT_BYTES, type OutputPath, readOutput, writeResultsInOrder } from './output-file.ts';
-import { type Checkpoint, digestInputLine, parseResultLine, type ResultEntry } from './result-line.ts';
+import { type Checkpoint, classifyLine, digestInputLine, parseResultLine, type ResultEntry } from './result-line.ts';
 import { requireSameInput } from './result-store.ts';
 
 type Reader = (output: OutputPath, end?: number) => AsyncGenerator<Buffer, undefined>;
