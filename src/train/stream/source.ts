@@ -9,7 +9,7 @@ import type { Context } from '../../context.ts';
 import { Failure } from '../../errors.ts';
 import { fileFailure } from '../../files/file-errors.ts';
 import { openSpool } from '../../files/file-replacement.ts';
-import { openInputFile, prependChunk, readRange } from '../../files/read-input.ts';
+import { detectCompression, openInputFile, peekStart, readRange } from '../../files/read-input.ts';
 import { collectBodyStart } from '../../http/body-chunks.ts';
 import { noDeadline } from '../../http/time-limits.ts';
 
@@ -148,15 +148,8 @@ export function changedFileFailure(label: string): Failure {
 }
 
 async function* decompressIfNeeded(chunks: AsyncIterable<Uint8Array>, label: string): AsyncGenerator<Uint8Array> {
-  const rest = chunks[Symbol.asyncIterator]();
-  let start = Buffer.alloc(0);
-  while (start.length < 4) {
-    const { value, done } = await rest.next();
-    if (done) break;
-    start = Buffer.concat([start, value]);
-  }
+  const { start, chunks: text } = await peekStart(chunks, 4);
   const compression = detectCompression(start);
-  const text = prependChunk(start, rest);
   yield* compression ? decompressChunks(text, compression, label) : text;
 }
 
@@ -206,12 +199,6 @@ function createCopies(directory: string | undefined, maxBytes: number | undefine
 }
 
 type Compression = 'gzip' | 'zstd';
-
-function detectCompression(start: Uint8Array): Compression | undefined {
-  const [first, second, third, fourth] = start;
-  if (first === 0x1f && second === 0x8b) return 'gzip';
-  return first === 0x28 && second === 0xb5 && third === 0x2f && fourth === 0xfd ? 'zstd' : undefined;
-}
 
 async function* decompressChunks(
   chunks: AsyncIterable<Uint8Array>,
