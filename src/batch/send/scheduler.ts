@@ -92,13 +92,17 @@ export function createScheduler(
   return {
     ...{ start: lines.start, waitForAll: lines.waitForAll },
     createTurn: (bytes = 0): Turn => {
-      const onSpent: TurnHooks['onSpent'] = (spending, status, expectedTokens) => {
+      let expectedTokens = 0;
+      const onAdmit = (): void => {
+        expectedTokens = pace.take(bytes);
+      };
+      const spend: Turn['spend'] = (spending, status) => {
         pace.correct(spending.tokens, status, expectedTokens);
         const reason = budget.add(spending, status === 'unknown');
         if (reason !== undefined) stop(reason);
       };
-      const hooks = { onAdmit: () => pace.take(bytes), onAttemptEnd, onSpent };
-      return { ...createTurn(queue, elapsed, hooks, lines.heldBy()), canRetry, canWait, toOutcome };
+      const turn = createTurn(queue, elapsed, lines.heldBy(), onAdmit, onAttemptEnd);
+      return { ...turn, spend, canRetry, canWait, toOutcome };
     },
     /** What the batch does now, for its progress: requests that may be in flight, and what holds them there. */
     describeProgress: () => progressText(queue, availability),
@@ -208,22 +212,15 @@ function createQueue(
   };
 }
 
-interface TurnHooks {
-  /** The tokens that the request, which is sent now, is expected to use. */
-  readonly onAdmit: () => number;
-  readonly onAttemptEnd: (failure: Failure | undefined, startedAt: number) => void;
-  readonly onSpent: (spending: Spending, status: LineStatus, expectedTokens: number) => void;
-}
-
 function createTurn(
   { enter, leave }: Pick<ReturnType<typeof createQueue>, 'enter' | 'leave'>,
   elapsed: Runtime['elapsed'],
-  { onAdmit, onAttemptEnd, onSpent }: TurnHooks,
   firstHold: Hold | undefined,
+  onAdmit: () => void,
+  onAttemptEnd: (failure: Failure | undefined, startedAt: number) => void,
 ) {
   let heldBy = firstHold;
   let startedAt = 0;
-  let expectedTokens = 0;
   let isHeld = false;
   const release = (): void => {
     if (isHeld) leave();
@@ -233,15 +230,12 @@ function createTurn(
     heldBy: () => heldBy,
     acquire: async (): Promise<void> => {
       release();
-      const obstacle = await enter(() => {
-        expectedTokens = onAdmit();
-      });
+      const obstacle = await enter(onAdmit);
       heldBy = obstacle?.heldBy ?? heldBy;
       isHeld = true;
       startedAt = elapsed();
     },
     report: (failure: Failure | undefined): void => onAttemptEnd(failure, startedAt),
-    spend: (spending: Spending, status: LineStatus): void => onSpent(spending, status, expectedTokens),
     release,
   };
 }
