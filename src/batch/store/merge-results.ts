@@ -15,9 +15,9 @@ type Reader = (output: OutputPath, end?: number) => AsyncGenerator<Buffer, undef
 
 type OpenInput = (operation: string | undefined) => Promise<BatchInput | undefined>;
 
-interface MergedResults extends Omit<ReturnType<typeof createMerge>['merged'], 'changed' | 'removed'> {
+type MergedResults = ReturnType<typeof createMerge>['merged'] & {
   readonly writeResults: (write: (results: Uint8Array) => Promise<void>) => Promise<void>;
-}
+};
 
 /**
  * Counts the results of sharded batches in the order of their lines, and compares them with their input, if there is one. Throws
