@@ -55,14 +55,9 @@ export function createScheduler(
   signal: ExchangeSignal | undefined,
   { onOutage, onStop }: SchedulerHooks,
 ) {
-  const stopSignal = linkSignal(signal);
-  stopSignal.signal.addEventListener('abort', () => queue.rejectAll());
-  let stopReason: string | undefined;
-  const stop = (reason: string): void => {
-    stopReason ??= reason;
-    stopSignal.abort(new InterruptedError('SIGINT'));
-    onStop();
-  };
+  const stopping = createStop(signal, onStop);
+  const { stop, stopSignal } = stopping;
+  stopSignal.addEventListener('abort', () => queue.rejectAll());
   const random = (): number => (randomBytes(1)[0] ?? 0) / 255;
   const concurrency = createConcurrencyLimit(range, random);
   const outageHooks = { onOutage, onGiveUp: stop, onRecovery: () => concurrency.restart(elapsed()) };
@@ -80,7 +75,7 @@ export function createScheduler(
     if (waitMs > 0) return { heldBy: nextSendAt > notBefore ? pace.heldBy() : (outage ?? 'wait'), waitMs };
     return budget.hasRoom(inFlight) ? undefined : { heldBy: 'budget' };
   };
-  const queue = createQueue(findObstacle, lines.notify, stopSignal.signal, after);
+  const queue = createQueue(findObstacle, lines.notify, stopSignal, after);
   const onAttemptEnd = (failure: Failure | undefined, startedAt: number): void => {
     const isFull = queue.active() >= currentLimit();
     const wasProbing = availability.isProbing();
@@ -106,11 +101,25 @@ export function createScheduler(
     },
     /** What the batch does now, for its progress: requests that may be in flight, and what holds them there. */
     describeProgress: () => progressText(queue, availability),
-    ...{ stop, stopReason: () => stopReason, currentLimit },
-    /** Aborted when the batch stops taking lines; requests in flight continue. */
-    stopSignal: stopSignal.signal,
+    ...stopping,
+    currentLimit,
     addOutcome: createStopRules(options, stop),
     skippedRetries,
+  };
+}
+
+function createStop(signal: ExchangeSignal | undefined, onStop: () => void) {
+  const { signal: stopSignal, abort } = linkSignal(signal);
+  let stopReason: string | undefined;
+  return {
+    /** Aborted when the batch stops taking lines; requests in flight continue. */
+    stopSignal,
+    stopReason: () => stopReason,
+    stop: (reason: string): void => {
+      stopReason ??= reason;
+      abort(new InterruptedError('SIGINT'));
+      onStop();
+    },
   };
 }
 
