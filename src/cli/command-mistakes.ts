@@ -1,4 +1,4 @@
-import type { Command } from '../command.ts';
+import type { Argument, Command } from '../command.ts';
 import { type Failure, invalidValueFailure, usageFailure } from '../errors.ts';
 import { closestMatches, joinWithOr } from '../fields/closest-match.ts';
 import { flagName } from '../fields/field.ts';
@@ -24,7 +24,7 @@ export function explainMistake(code: string, line: PreparedCommandLine): Failure
     case 'commander.excessArguments':
       return tooManyArguments(command, line);
     case 'commander.missingArgument':
-      return missingArgument(command, line);
+      return command.argument ? missingArgument(command.name, command.argument, line) : unknownFlag(command, tokens);
     case 'commander.invalidArgument':
       return invalidChoice(command, tokens);
     case 'commander.conflictingOption':
@@ -228,8 +228,7 @@ function invalidChoice({ flags }: Command, tokens: readonly LineToken[]): Failur
   return invalidValueFailure(form, value, `${takes === 'optional' ? `${form} or ${form}=` : ''}${joinWithOr(choices)}`);
 }
 
-function missingArgument({ name, argument }: Command, line: PreparedCommandLine): Failure {
-  if (!argument) return usageFailure(`svc ${name} needs an argument`, `run: svc ${name} --help`);
+function missingArgument(name: string, argument: Argument, line: PreparedCommandLine): Failure {
   return usageFailure(
     `svc ${name} needs ${usageTerm(argument)}`,
     correctedLineHint(line).replace(`svc ${name}`, `svc ${name} ${argumentForm(argument)}`),

@@ -1,6 +1,7 @@
 import { createDraft } from '../body/draft.ts';
 import type { Context } from '../context.ts';
 import { Failure, InterruptedError, type RequestOutcome, toFailure } from '../errors.ts';
+import { prependChunk } from '../files/read-input.ts';
 import { decompressResponse } from '../http/decompress-response.ts';
 import type { HttpRequest, Send } from '../http/message.ts';
 import { peekBody } from '../http/size-limits.ts';
@@ -200,8 +201,10 @@ export async function sendOnce(
       warnings.unshift(...foreignIdWarnings(parsedResponse, context));
       return { response, parsedResponse, chunks: undefined, warnings };
     }
-    const { openStream } = await import('./stream-chunks.ts');
-    const chunks = await openStream(response, context, runtime.after, (warning) => warnings.push(warning));
+    const { readStreamChunks } = await import('./stream-chunks.ts');
+    const rest = readStreamChunks(response, context, runtime.after, (warning) => warnings.push(warning));
+    const first = await rest.next();
+    const chunks = first.done ? rest : prependChunk(first.value, rest);
     return { response, parsedResponse: undefined, chunks, warnings };
   } finally {
     onEnd?.();
