@@ -5,8 +5,7 @@ import { runCommandLine } from './cli/command-tree.ts';
 import { checkArgumentEncoding, lineWarnings } from './cli/line-warnings.ts';
 import { prepareCommandLine } from './cli/prepare-command-line.ts';
 import type { CommandEnd, ProcessEnd } from './command.ts';
-import { environmentCredentials, secretVariables } from './config/credentials/environment-credentials.ts';
-import { environmentSetting, trimVariables } from './config/settings.ts';
+import { environmentCredentials, environmentSetting, secretVariables, trimVariables } from './config/settings.ts';
 import type { Context } from './context.ts';
 import {
   Failure,

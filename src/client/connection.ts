@@ -7,8 +7,8 @@ import {
   type Secret,
 } from '../config/credentials/credential.ts';
 import { type Destination, missingBaseUrl } from '../config/destination.ts';
-import { dataDirectory } from '../config/directories.ts';
 import { authScheme } from '../config/select-profile.ts';
+import { dataDirectory } from '../config/settings.ts';
 import type { Context } from '../context.ts';
 import { Failure } from '../errors.ts';
 import type { Middleware } from '../http/message.ts';

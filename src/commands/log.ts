@@ -7,7 +7,7 @@ import {
 } from '../client/request-history.ts';
 import type { RunCommand } from '../command.ts';
 import { confirm } from '../config/credentials/prompt.ts';
-import { dataDirectory } from '../config/directories.ts';
+import { dataDirectory } from '../config/settings.ts';
 import type { Context } from '../context.ts';
 import { usageFailure } from '../errors.ts';
 import { parseAgeStart } from '../fields/string-formats.ts';
