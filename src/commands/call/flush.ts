@@ -102,11 +102,8 @@ async function sendCalls(calls: readonly SpooledCall[], progress: FlushProgress,
       progress.unaccepted.push({ path: '', at: { label: call.file }, message: problem });
     else firstMessage ??= message;
   };
-  // Lines of the spool mean nothing to a reader.
-  const report = { ...context.report, note: async () => {}, warn: async () => {}, error: async () => {} };
-  const silent = { ...context, report };
   const source = { label: 'the spool', bodies: calls.map(({ body }) => body) };
-  const { tally, stopReason, abortReason } = await sendBodies(source, settings, MAX_OUTAGE_MS, onResult, silent);
+  const { tally, stopReason, abortReason } = await sendBodies(source, settings, MAX_OUTAGE_MS, onResult, context);
   const code = abortReason instanceof InterruptedError ? abortReason.code : 'partly_failed';
   const applied = tally.byStatus.unknown > 0 ? 'unknown' : 'no';
   return new Failure(code, firstMessage ?? stopReason ?? '', { applied });
