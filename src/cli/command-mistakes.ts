@@ -34,6 +34,10 @@ export function explainMistake(code: string, line: PreparedCommandLine): Failure
   }
 }
 
+function isOperand({ form }: LineToken): boolean {
+  return form === undefined;
+}
+
 // A line without a command, or with a flag before it that belongs after it.
 function missingCommand({ typed, words, tokens }: PreparedCommandLine): Failure {
   const unknown = tokens.find(({ form, flag }) => form !== undefined && !flag);
@@ -250,8 +254,7 @@ function isUnknownFlag({ form, flag }: LineToken, flags: readonly Flag[]): boole
 
 // The only commands that take several arguments take any number. What an extra word may have been is seen from its shape.
 function tooManyArguments(command: Command, line: PreparedCommandLine): Failure {
-  const { name, argument, flags, operation } = command;
-  const isOperand = ({ form }: LineToken): boolean => form === undefined;
+  const { name, argument } = command;
   const kept = line.tokens.find((token) => argument && isOperand(token));
   const extra = line.tokens.find((token) => isOperand(token) && token !== kept);
   const word = extra?.value ?? line.literal?.[argument ? 1 : 0] ?? '';
@@ -270,8 +273,30 @@ function tooManyArguments(command: Command, line: PreparedCommandLine): Failure 
   if (known) return usageFailure(`svc ${name} does not take ${shown}`, synonymHint(known));
   if (extra && commandsIn(command.words).length > 1 && /^[a-z][a-z-]*$/.test(word))
     return unknownCommand([...command.words, word]);
-  const used = new Set(line.tokens.map((token) => token.flag));
-  const tokens = line.tokens.flatMap((token) => {
+  const tokens = readWordsAsFlags(command, line.tokens, kept, extra);
+  if (kept && argument?.isFile && isFileName(word))
+    return usageFailure(`svc ${name} takes one file`, `run it for each file: svc ${name} ${shellWord(word)}`);
+  const literal = argument && !kept ? line.literal?.slice(0, 1) : undefined;
+  const { literal: _, ...rest } = line;
+  return usageFailure(
+    `svc ${name} does not take ${shown}`,
+    name === 'auth login'
+      ? `write ${/^https?:\/\//i.test(word) ? '--base-url <url>, ' : /^[a-z]{1,12}$/.test(word) ? '--profile <name>, ' : ''}--token-stdin, or --username <name> --password-stdin`
+      : name.startsWith('auth ')
+        ? `write: svc ${name} --profile <name>`
+        : correctedLineHint({ ...rest, tokens, ...(literal && { literal }) }),
+  );
+}
+
+// The words behind the argument as the flags that they are likely meant for; a word that fits none is left out.
+function readWordsAsFlags(
+  { flags, operation }: Command,
+  tokens: readonly LineToken[],
+  kept: LineToken | undefined,
+  extra: LineToken | undefined,
+): LineToken[] {
+  const used = new Set(tokens.map((token) => token.flag));
+  return tokens.flatMap((token) => {
     const text = token.value ?? '';
     const setting = kept && flags.find((one) => one.name === flagName(kept.value ?? ''));
     // `svc profile set base_url https://...` names no profile.
@@ -282,7 +307,7 @@ function tooManyArguments(command: Command, line: PreparedCommandLine): Failure 
     // `payload[score]=1` of HTTPie.
     const assigned = typed.replace(/\[(\w*[a-z_]\w*)\]/gi, '.$1');
     const path = operation && /\W/.test(assigned) ? [...flagTarget(operation).path, assigned].join('.') : assigned;
-    const isFieldList = line.tokens[line.tokens.indexOf(token) - 1]?.form === '--json';
+    const isFieldList = tokens[tokens.indexOf(token) - 1]?.form === '--json';
     const names = [
       flagName(assigned),
       ...(isFieldList ? ['jq'] : []),
@@ -301,18 +326,6 @@ function tooManyArguments(command: Command, line: PreparedCommandLine): Failure 
     const start = flag.short ? `-${flag.short}` : `--${flag.name}`;
     return [{ value: given, flag, form: `--${flag.name}`, start }];
   });
-  if (kept && argument?.isFile && isFileName(word))
-    return usageFailure(`svc ${name} takes one file`, `run it for each file: svc ${name} ${shellWord(word)}`);
-  const literal = argument && !kept ? line.literal?.slice(0, 1) : undefined;
-  const { literal: _, ...rest } = line;
-  return usageFailure(
-    `svc ${name} does not take ${shown}`,
-    name === 'auth login'
-      ? `write ${/^https?:\/\//i.test(word) ? '--base-url <url>, ' : /^[a-z]{1,12}$/.test(word) ? '--profile <name>, ' : ''}--token-stdin, or --username <name> --password-stdin`
-      : name.startsWith('auth ')
-        ? `write: svc ${name} --profile <name>`
-        : correctedLineHint({ ...rest, tokens, ...(literal && { literal }) }),
-  );
 }
 
 // `id,model` after --json are fields, and of 127.0.0.1:8080 a flag takes the port or a URL.

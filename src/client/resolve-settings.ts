@@ -113,15 +113,11 @@ export async function resolveSettings(
       : {};
   const fills = Object.values(flagTarget(operation).fields).map(({ fill }) => fill);
   const isFilled = !isExact && (fills.includes('project') || fills.includes('model'));
-  const { headers: storedHeaders = {}, header_origins: origins = [] } = selected.profile;
-  const ownHeaders = Object.entries(target && origins.includes(target.url.origin) ? storedHeaders : {}).map(
-    ([name, value]) => requireValidHeader(name, value, `profile "${selected.name}": header`),
-  );
   return {
     operation,
     profile: selected,
     destination: target && { ...target, ...connectOptions, isPlainHttpAllowed: options.allowHttp === true },
-    headers: mergeHeaders(ownHeaders, flagHeaders),
+    headers: mergeHeaders(profileHeaders(selected, target), flagHeaders),
     certificateFiles,
     timeoutMs,
     isTimeoutDefault: timeout === undefined,
@@ -138,6 +134,13 @@ export async function resolveSettings(
     format,
     output: options.output,
   };
+}
+
+// Those that were stored for the origin of the destination.
+function profileHeaders({ name, profile }: SelectedProfile, target: Destination | undefined): HttpHeaders {
+  const { headers = {}, header_origins: origins = [] } = profile;
+  if (!target || !origins.includes(target.url.origin)) return [];
+  return Object.entries(headers).map((header) => requireValidHeader(...header, `profile "${name}": header`));
 }
 
 /** The project and the model for bodies that name none. */
