@@ -7,16 +7,8 @@ import { prepareCommandLine } from './cli/prepare-command-line.ts';
 import type { CommandEnd, ProcessEnd } from './command.ts';
 import { environmentCredentials, environmentSetting, secretVariables, trimVariables } from './config/settings.ts';
 import type { Context } from './context.ts';
-import {
-  Failure,
-  type FailureFacts,
-  InterruptedError,
-  invalidValueFailure,
-  type StopSignal,
-  signalOfFailure,
-  toFailure,
-  usageFailure,
-} from './errors.ts';
+import type { FailureFacts, StopSignal } from './errors.ts';
+import { Failure, InterruptedError, invalidValueFailure, signalOfFailure, toFailure, usageFailure } from './errors.ts';
 import { createReporter, type Reporter } from './output/reporter.ts';
 import { isCi, startDelayedSpinner } from './output/spinner.ts';
 import { ClosedPipeError, canUseColor, createStreamWriter, type Writer } from './output/writer.ts';

@@ -1,11 +1,6 @@
 import { setFlagsFromString } from 'node:v8';
-import {
-  type CredentialSource,
-  findCredentialSource,
-  readCredential,
-  requireCredentialSource,
-  type Secret,
-} from '../config/credentials/credential.ts';
+import type { CredentialSource, Secret } from '../config/credentials/credential.ts';
+import { findCredentialSource, readCredential, requireCredentialSource } from '../config/credentials/credential.ts';
 import { type Destination, missingBaseUrl } from '../config/destination.ts';
 import { authScheme } from '../config/select-profile.ts';
 import { dataDirectory } from '../config/settings.ts';

@@ -3,13 +3,8 @@ import type { CertificateFiles } from '../config/certificates.ts';
 import { readConnectOptions } from '../config/connect-options.ts';
 import { type Destination, missingBaseUrl, resolveDestination } from '../config/destination.ts';
 import { readProjectFile } from '../config/project-file.ts';
-import {
-  type HistoryMode,
-  resolveHistoryMode,
-  resolveSetting,
-  type SelectedProfile,
-  selectProfile,
-} from '../config/select-profile.ts';
+import type { HistoryMode, SelectedProfile } from '../config/select-profile.ts';
+import { resolveHistoryMode, resolveSetting, selectProfile } from '../config/select-profile.ts';
 import {
   parseCount,
   parseDurationOrZeroMs,
@@ -23,13 +18,8 @@ import type { Context } from '../context.ts';
 import { usageFailure } from '../errors.ts';
 import { type HttpHeaders, mergeHeaders } from '../http/message.ts';
 import { flagTarget, type Operation } from '../operations/operation.ts';
-import {
-  type OutputFormat,
-  type RequestKindOptions,
-  requestedFilter,
-  requestedFormat,
-  requestResultKind,
-} from '../output/output-format.ts';
+import type { OutputFormat, RequestKindOptions } from '../output/output-format.ts';
+import { requestedFilter, requestedFormat, requestResultKind } from '../output/output-format.ts';
 import type { SettingOptions } from './request-flags.ts';
 
 export interface Settings {

@@ -13,23 +13,10 @@ import type { Runtime } from '../runtime.ts';
 import { type Authorization, connect } from './connection.ts';
 import { factsWithoutResponse, failureFromBodyError, failureFromError } from './exchange-failure.ts';
 import type { JobGuard } from './job-guard.ts';
-import {
-  type FoldStream,
-  foreignIdWarnings,
-  isEventStream,
-  mergeChunks,
-  type ReadOutcome,
-  type ReceivedResponse,
-  readOutcome,
-  readResponse,
-} from './read-response.ts';
-import {
-  createRequestContext,
-  type PreparedRequest,
-  prepareRequest,
-  type RequestContext,
-  type SendHooks,
-} from './request.ts';
+import type { FoldStream, ReadOutcome, ReceivedResponse } from './read-response.ts';
+import { foreignIdWarnings, isEventStream, mergeChunks, readOutcome, readResponse } from './read-response.ts';
+import type { PreparedRequest, RequestContext, SendHooks } from './request.ts';
+import { createRequestContext, prepareRequest } from './request.ts';
 import type { Settings } from './resolve-settings.ts';
 import type { ResponseMemory } from './response-memory.ts';
 import { withRetries } from './retry.ts';

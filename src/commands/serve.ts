@@ -21,13 +21,8 @@ import { withFaults } from '../local-service/inject-faults.ts';
 import { serviceLimits } from '../local-service/limits.ts';
 import { listenOnLoopback } from '../local-service/listen.ts';
 import { openBrowser, writeRedirect } from '../local-service/open-browser.ts';
-import {
-  databaseFileIn,
-  type LocalService,
-  type LocalServiceOptions,
-  openLocalService,
-  openServiceStore,
-} from '../local-service/open-local-service.ts';
+import type { LocalService, LocalServiceOptions } from '../local-service/open-local-service.ts';
+import { databaseFileIn, openLocalService, openServiceStore } from '../local-service/open-local-service.ts';
 import { createPageLogin, MAX_CODE_AGE_MS, type PageLogin } from '../local-service/page-login.ts';
 import { createRequestMetrics, requestLogLine } from '../local-service/request-metrics.ts';
 import { loadServiceCredentials } from '../local-service/service-credentials.ts';

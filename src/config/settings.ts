@@ -1,13 +1,6 @@
 import { isAbsolute, join, resolve } from 'node:path';
-import {
-  type CamelCase,
-  type Flag,
-  type FlagList,
-  flagGroup,
-  type KnownNameKind,
-  type Options,
-  withDefault,
-} from '../flag.ts';
+import type { CamelCase, Flag, FlagList, KnownNameKind, Options } from '../flag.ts';
+import { flagGroup, withDefault } from '../flag.ts';
 import type { EnvironmentCredential, Runtime } from '../runtime.ts';
 
 const placeholders = {

@@ -1,29 +1,13 @@
 import { findBaseUrl, resolveBaseUrl, type ServiceHost, serviceHosts } from '../../config/base-url.ts';
-import {
-  type AuthScheme,
-  authorizationOf,
-  findCredentialSource,
-  isOpenOrigin,
-} from '../../config/credentials/credential.ts';
+import type { AuthScheme } from '../../config/credentials/credential.ts';
+import { authorizationOf, findCredentialSource, isOpenOrigin } from '../../config/credentials/credential.ts';
 import { missingBaseUrl } from '../../config/destination.ts';
 import { DEFAULT_PROFILE_NAME } from '../../config/profile-store.ts';
 import { readProjectFile } from '../../config/project-file.ts';
-import {
-  authScheme,
-  resolveSetting,
-  type SelectedProfile,
-  type SettingSources,
-  selectProfile,
-} from '../../config/select-profile.ts';
-import {
-  configDirectory,
-  dataDirectory,
-  environmentSetting,
-  type ServiceOptions,
-  type Setting,
-  type SettingName,
-  settings,
-} from '../../config/settings.ts';
+import type { SelectedProfile, SettingSources } from '../../config/select-profile.ts';
+import { authScheme, resolveSetting, selectProfile } from '../../config/select-profile.ts';
+import type { ServiceOptions, Setting, SettingName } from '../../config/settings.ts';
+import { configDirectory, dataDirectory, environmentSetting, settings } from '../../config/settings.ts';
 import type { Context } from '../../context.ts';
 import { Failure, type FailureCode } from '../../errors.ts';
 import type { OptionsOfList } from '../../flag.ts';
