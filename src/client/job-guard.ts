@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer';
 import type { Draft } from '../body/draft.ts';
 import { recordedUrl } from '../config/destination.ts';
-import { dataDirectory } from '../config/settings.ts';
+import { dataDirectory } from '../config/environment.ts';
 import type { Context } from '../context.ts';
 import { type RequestOutcome, toFailure } from '../errors.ts';
 import { firstStringMember, itemsAt, type JsonDocument, rootOf } from '../json/json-node.ts';

@@ -3,7 +3,7 @@ import type { CertificateFiles } from '../config/certificates.ts';
 import { readConnectOptions } from '../config/connect-options.ts';
 import { type Destination, missingBaseUrl, resolveDestination } from '../config/destination.ts';
 import { readProjectFile } from '../config/project-file.ts';
-import type { HistoryMode, SelectedProfile } from '../config/select-profile.ts';
+import type { HistoryMode, SelectedProfile, SettingSources } from '../config/select-profile.ts';
 import { resolveHistoryMode, resolveSetting, selectProfile } from '../config/select-profile.ts';
 import {
   parseCount,
@@ -84,11 +84,8 @@ export async function resolveSettings(
   const selected = profile ?? (await selectProfile(options, context));
   const target = await resolveDestination(operation, options.baseUrl, selected, context);
   const sources = { options, env, selected };
-  const [timeout, retries] = [resolveSetting('timeout', sources), resolveSetting('retries', sources)];
-  const defaultTimeoutMs = operation.timeoutSeconds === undefined ? undefined : operation.timeoutSeconds * 1000;
-  const timeoutMs = timeout ? parseDurationOrZeroMs(timeout.label, timeout.text) || undefined : defaultTimeoutMs;
-  const maxRetries = retries ? parseCount(retries.label, retries.text) : Number(findSetting('retries').default);
-  const overload = resolveSetting('overload_statuses', sources);
+  const limits = resolveLimits(operation, sources);
+  const { timeoutMs } = limits;
   const traceAuth = resolveSetting('trace_auth', sources);
   if (traceAuth) readSettingValue(findSetting('trace_auth'), traceAuth.text, traceAuth.label, runtime.cwd);
   const history = resolveHistoryMode(sources);
@@ -109,11 +106,7 @@ export async function resolveSettings(
     destination: target && { ...target, ...connectOptions, isPlainHttpAllowed: options.allowHttp === true },
     headers: mergeHeaders(profileHeaders(selected, target), flagHeaders),
     certificateFiles,
-    timeoutMs,
-    isTimeoutDefault: timeout === undefined,
-    maxRetries,
-    areRetriesDefault: retries === undefined,
-    overloadStatuses: overload ? parseServerStatuses(overload.label, overload.text) : [],
+    ...limits,
     isExact,
     isStrict: options.strict === true,
     isCheckDisabled: options.noCheck === true,
@@ -123,6 +116,19 @@ export async function resolveSettings(
     previewFormat,
     format,
     output: options.output,
+  };
+}
+
+function resolveLimits({ timeoutSeconds }: Operation, sources: SettingSources) {
+  const [timeout, retries] = [resolveSetting('timeout', sources), resolveSetting('retries', sources)];
+  const overload = resolveSetting('overload_statuses', sources);
+  const defaultMs = timeoutSeconds === undefined ? undefined : timeoutSeconds * 1000;
+  return {
+    timeoutMs: timeout ? parseDurationOrZeroMs(timeout.label, timeout.text) || undefined : defaultMs,
+    isTimeoutDefault: timeout === undefined,
+    maxRetries: retries ? parseCount(retries.label, retries.text) : Number(findSetting('retries').default),
+    areRetriesDefault: retries === undefined,
+    overloadStatuses: overload ? parseServerStatuses(overload.label, overload.text) : [],
   };
 }
 

@@ -2,7 +2,7 @@ import type { HistoryLimits } from '../client/request-history.ts';
 import { promptHistoryFile, pruneHistory, readRequestHistory, requestHistoryFile } from '../client/request-history.ts';
 import type { RunCommand } from '../command.ts';
 import { confirm } from '../config/credentials/prompt.ts';
-import { dataDirectory } from '../config/settings.ts';
+import { dataDirectory } from '../config/environment.ts';
 import type { Context } from '../context.ts';
 import { usageFailure } from '../errors.ts';
 import { parseAgeStart } from '../fields/string-formats.ts';

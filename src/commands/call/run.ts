@@ -6,8 +6,9 @@ import { resolveSettings, type Settings, settingsOfOperation } from '../../clien
 import { sendJson } from '../../client/send.ts';
 import type { Invocation, ProcessEnd } from '../../command.ts';
 import { traceBaseUrl } from '../../config/destination.ts';
+import { dataDirectory } from '../../config/environment.ts';
 import { parseDurationOrZeroMs } from '../../config/setting-kinds.ts';
-import { dataDirectory, environmentSetting, type ServiceOptions } from '../../config/settings.ts';
+import { environmentSetting, type ServiceOptions } from '../../config/settings.ts';
 import type { Context } from '../../context.ts';
 import { Failure, type FailureCode, type StopSignal, toFailure, usageFailure } from '../../errors.ts';
 import { uuidV5 } from '../../fields/uuid.ts';

@@ -2,12 +2,13 @@ import { findBaseUrl, resolveBaseUrl, type ServiceHost, serviceHosts } from '../
 import type { AuthScheme } from '../../config/credentials/credential.ts';
 import { authorizationOf, findCredentialSource, isOpenOrigin } from '../../config/credentials/credential.ts';
 import { missingBaseUrl } from '../../config/destination.ts';
+import { configDirectory, dataDirectory } from '../../config/environment.ts';
 import { DEFAULT_PROFILE_NAME } from '../../config/profile-store.ts';
 import { readProjectFile } from '../../config/project-file.ts';
 import type { SelectedProfile, SettingSources } from '../../config/select-profile.ts';
 import { authScheme, resolveSetting, selectProfile } from '../../config/select-profile.ts';
 import type { ServiceOptions, Setting, SettingName } from '../../config/settings.ts';
-import { configDirectory, dataDirectory, environmentSetting, settings } from '../../config/settings.ts';
+import { environmentSetting, settings } from '../../config/settings.ts';
 import type { Context } from '../../context.ts';
 import { Failure, type FailureCode } from '../../errors.ts';
 import type { OptionsOfList } from '../../flag.ts';

@@ -1,0 +1,67 @@
+import { isAbsolute, join, resolve } from 'node:path';
+import type { EnvironmentCredential, Runtime } from '../runtime.ts';
+import {
+  environmentSetting,
+  findSetting,
+  type Setting,
+  type SettingName,
+  settingFlagName,
+  settings,
+} from './settings.ts';
+
+export function configDirectory(runtime: Runtime): string {
+  return ownDirectory('config_dir', 'xdg_config_home', '.config', runtime);
+}
+
+export function dataDirectory(runtime: Runtime): string {
+  return ownDirectory('data_dir', 'xdg_data_home', '.local/share', runtime);
+}
+
+// Relative parents are ignored (XDG Base Directory Specification): they would change with the working directory.
+function ownDirectory(own: SettingName, parent: SettingName, fallback: string, { env, home, cwd }: Runtime): string {
+  const [directory, named] = [environmentSetting(own, env), environmentSetting(parent, env)];
+  if (directory) return resolve(cwd, directory);
+  return join(named && isAbsolute(named) ? named : join(home, fallback), 'svc');
+}
+
+interface CredentialSetting {
+  readonly scheme: EnvironmentCredential['scheme'];
+  readonly username?: SettingName;
+  /** The setting whose variable holds the secret, or, of kind `variable`, whose value names it. */
+  readonly secret: SettingName;
+}
+
+/** The credentials of the environment, in order of precedence. To add one, add a line here, and its setting. */
+const credentialSettings: readonly CredentialSetting[] = [
+  { scheme: 'basic', username: 'username', secret: 'password' },
+  { scheme: 'bearer', secret: 'token_env' },
+  { scheme: 'bearer', secret: 'token' },
+];
+
+/** The credentials of the environment by their variables; `optionOf` reads a flag of the command line. */
+export function environmentCredentials(
+  env: Runtime['env'],
+  optionOf: (flag: string) => string | undefined,
+): EnvironmentCredential[] {
+  return credentialSettings.flatMap(({ scheme, username, secret }) => {
+    const setting = findSetting(secret);
+    const label = `--${settingFlagName(setting)}`;
+    const named = optionOf(settingFlagName(setting)) ?? environmentSetting(secret, env);
+    const variable = setting.kind === 'variable' ? named : setting.variable;
+    if (!variable) return [];
+    return [
+      {
+        scheme,
+        secret: variable,
+        ...(setting.kind === 'variable' && { namedBy: label }),
+        ...(username && { username: findSetting(username).variable }),
+      },
+    ];
+  });
+}
+
+/** The variables that hold secrets, those of credentials and of other settings. */
+export function secretVariables({ credentials = [] }: Pick<Runtime, 'credentials'>): string[] {
+  const ofSettings = settings.flatMap(({ kind, variable }: Setting) => (kind === 'secret' && variable) || []);
+  return [...new Set([...ofSettings, ...credentials.map(({ secret }) => secret)])];
+}
