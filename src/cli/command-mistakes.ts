@@ -1,4 +1,4 @@
-import type { Command } from '../command.ts';
+import type { Argument, Command } from '../command.ts';
 import { type Failure, invalidValueFailure, usageFailure } from '../errors.ts';
 import { closestMatches, joinWithOr } from '../fields/closest-match.ts';
 import { flagName } from '../fields/field.ts';
@@ -24,7 +24,7 @@ export function explainMistake(code: string, line: PreparedCommandLine): Failure
     case 'commander.excessArguments':
       return tooManyArguments(command, line);
     case 'commander.missingArgument':
-      return missingArgument(command, line);
+      return command.argument ? missingArgument(command.name, command.argument, line) : unknownFlag(command, tokens);
     case 'commander.invalidArgument':
       return invalidChoice(command, tokens);
     case 'commander.conflictingOption':
@@ -32,6 +32,10 @@ export function explainMistake(code: string, line: PreparedCommandLine): Failure
     default:
       return unknownFlag(command, tokens);
   }
+}
+
+function isOperand({ form }: LineToken): boolean {
+  return form === undefined;
 }
 
 // A line without a command, or with a flag before it that belongs after it.
@@ -228,8 +232,7 @@ function invalidChoice({ flags }: Command, tokens: readonly LineToken[]): Failur
   return invalidValueFailure(form, value, `${takes === 'optional' ? `${form} or ${form}=` : ''}${joinWithOr(choices)}`);
 }
 
-function missingArgument({ name, argument }: Command, line: PreparedCommandLine): Failure {
-  if (!argument) return usageFailure(`svc ${name} needs an argument`, `run: svc ${name} --help`);
+function missingArgument(name: string, argument: Argument, line: PreparedCommandLine): Failure {
   return usageFailure(
     `svc ${name} needs ${usageTerm(argument)}`,
     correctedLineHint(line).replace(`svc ${name}`, `svc ${name} ${argumentForm(argument)}`),
@@ -251,8 +254,7 @@ function isUnknownFlag({ form, flag }: LineToken, flags: readonly Flag[]): boole
 
 // The only commands that take several arguments take any number. What an extra word may have been is seen from its shape.
 function tooManyArguments(command: Command, line: PreparedCommandLine): Failure {
-  const { name, argument, flags, operation } = command;
-  const isOperand = ({ form }: LineToken): boolean => form === undefined;
+  const { name, argument } = command;
   const kept = line.tokens.find((token) => argument && isOperand(token));
   const extra = line.tokens.find((token) => isOperand(token) && token !== kept);
   const word = extra?.value ?? line.literal?.[argument ? 1 : 0] ?? '';
@@ -271,8 +273,30 @@ function tooManyArguments(command: Command, line: PreparedCommandLine): Failure 
   if (known) return usageFailure(`svc ${name} does not take ${shown}`, synonymHint(known));
   if (extra && commandsIn(command.words).length > 1 && /^[a-z][a-z-]*$/.test(word))
     return unknownCommand([...command.words, word]);
-  const used = new Set(line.tokens.map((token) => token.flag));
-  const tokens = line.tokens.flatMap((token) => {
+  const tokens = readWordsAsFlags(command, line.tokens, kept, extra);
+  if (kept && argument?.isFile && isFileName(word))
+    return usageFailure(`svc ${name} takes one file`, `run it for each file: svc ${name} ${shellWord(word)}`);
+  const literal = argument && !kept ? line.literal?.slice(0, 1) : undefined;
+  const { literal: _, ...rest } = line;
+  return usageFailure(
+    `svc ${name} does not take ${shown}`,
+    name === 'auth login'
+      ? `write ${/^https?:\/\//i.test(word) ? '--base-url <url>, ' : /^[a-z]{1,12}$/.test(word) ? '--profile <name>, ' : ''}--token-stdin, or --username <name> --password-stdin`
+      : name.startsWith('auth ')
+        ? `write: svc ${name} --profile <name>`
+        : correctedLineHint({ ...rest, tokens, ...(literal && { literal }) }),
+  );
+}
+
+// The words behind the argument as the flags that they are likely meant for; a word that fits none is left out.
+function readWordsAsFlags(
+  { flags, operation }: Command,
+  tokens: readonly LineToken[],
+  kept: LineToken | undefined,
+  extra: LineToken | undefined,
+): LineToken[] {
+  const used = new Set(tokens.map((token) => token.flag));
+  return tokens.flatMap((token) => {
     const text = token.value ?? '';
     const setting = kept && flags.find((one) => one.name === flagName(kept.value ?? ''));
     // `svc profile set base_url https://...` names no profile.
@@ -283,7 +307,7 @@ function tooManyArguments(command: Command, line: PreparedCommandLine): Failure 
     // `payload[score]=1` of HTTPie.
     const assigned = typed.replace(/\[(\w*[a-z_]\w*)\]/gi, '.$1');
     const path = operation && /\W/.test(assigned) ? [...flagTarget(operation).path, assigned].join('.') : assigned;
-    const isFieldList = line.tokens[line.tokens.indexOf(token) - 1]?.form === '--json';
+    const isFieldList = tokens[tokens.indexOf(token) - 1]?.form === '--json';
     const names = [
       flagName(assigned),
       ...(isFieldList ? ['jq'] : []),
@@ -302,18 +326,6 @@ function tooManyArguments(command: Command, line: PreparedCommandLine): Failure 
     const start = flag.short ? `-${flag.short}` : `--${flag.name}`;
     return [{ value: given, flag, form: `--${flag.name}`, start }];
   });
-  if (kept && argument?.isFile && isFileName(word))
-    return usageFailure(`svc ${name} takes one file`, `run it for each file: svc ${name} ${shellWord(word)}`);
-  const literal = argument && !kept ? line.literal?.slice(0, 1) : undefined;
-  const { literal: _, ...rest } = line;
-  return usageFailure(
-    `svc ${name} does not take ${shown}`,
-    name === 'auth login'
-      ? `write ${/^https?:\/\//i.test(word) ? '--base-url <url>, ' : /^[a-z]{1,12}$/.test(word) ? '--profile <name>, ' : ''}--token-stdin, or --username <name> --password-stdin`
-      : name.startsWith('auth ')
-        ? `write: svc ${name} --profile <name>`
-        : correctedLineHint({ ...rest, tokens, ...(literal && { literal }) }),
-  );
 }
 
 // `id,model` after --json are fields, and of 127.0.0.1:8080 a flag takes the port or a URL.

@@ -3,12 +3,11 @@ import { type OptionValues, optionKey } from '../flag.ts';
 import { isLoopbackUrl } from '../http/proxy.ts';
 import type { Runtime } from '../runtime.ts';
 import { findBaseUrl, resolveBaseUrl, type ServiceHost, serviceHosts } from './base-url.ts';
+import type { ConfigContext, Profile } from './profile-store.ts';
 import {
-  type ConfigContext,
   DEFAULT_PROFILE_NAME,
   getProfile,
   LOCAL_PROFILE_NAME,
-  type Profile,
   parseProfileName,
   readProfiles,
 } from './profile-store.ts';
