@@ -39,7 +39,6 @@ export type ReceivedResponse = {
 /** What came of a request: its response, whole or streamed, or its failure alone. */
 export interface ReadOutcome extends ParsedResponse {
   readonly kind: 'none' | 'whole' | 'stream';
-  /** Undefined without a response. */
   readonly status: number | undefined;
   readonly facts: ReceivedFacts;
   readonly warnings: readonly string[];
@@ -51,7 +50,6 @@ export interface ReadOutcome extends ParsedResponse {
   readonly printError?: unknown;
 }
 
-/** Folds a stream; `failureOf` judges the whole response. */
 export type FoldStream = (
   chunks: AsyncIterable<JsonNode>,
   failureOf: (doc: JsonDocument) => Promise<Failure | undefined>,

@@ -66,7 +66,6 @@ export function requestSecrets({ draft, operation, headers }: PreparedRequest): 
 export interface RequestContext extends PreparedRequest, Pick<Connection, 'destination' | 'authorization'> {
   readonly connection: Connection;
   readonly progress: RequestProgress;
-  /** The response to the last attempt, if one came. */
   response: HttpResponse | undefined;
 }
 

@@ -53,7 +53,6 @@ export async function selectProfile(
   return { name, source, isLocal: false, profile: getProfile(stored, name) };
 }
 
-/** How requests of a host are authorized. */
 export function authScheme(host: ServiceHost, { trace_auth }: Profile): 'basic' | 'bearer' {
   return host === 'trace' && trace_auth !== 'bearer' ? 'basic' : 'bearer';
 }

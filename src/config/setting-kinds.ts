@@ -76,7 +76,6 @@ export type ProfileChanges = { readonly [setting: string]: SettingValue };
 
 type SettingValue = string | readonly string[];
 
-/** Paths become absolute. Throws usage for an invalid value. */
 export function readProfileChanges(options: OptionValues, cwd: string): ProfileChanges {
   const entries = settings.flatMap((setting: Setting) => {
     const flag = settingFlagName(setting);

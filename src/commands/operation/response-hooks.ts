@@ -26,7 +26,6 @@ import type { ResultView } from '../../results/show-response.ts';
 import { appendGithubVariables, traceExports } from '../../trace/trace-context.ts';
 import type { RequestStart } from './request-command.ts';
 
-/** A complete response, and how long it took. */
 export interface PrintedResponse {
   readonly doc: JsonDocument;
   readonly timing: ExchangeTiming;

@@ -33,7 +33,6 @@ interface ShowOptions extends Omit<RequestStart, 'input'> {
 // A part that tells prompts apart in a list of tests.
 const MAX_TITLE_CHARS = 80;
 
-/** What came of a request: all that is known of the response, and the error to report. */
 interface ShownResponse extends Omit<PrintedResponse, 'doc'> {
   readonly doc: JsonDocument | undefined;
   readonly error: unknown;
