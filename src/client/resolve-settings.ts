@@ -2,18 +2,22 @@ import type { AutofillSettings } from '../body/autofill.ts';
 import type { CertificateFiles } from '../config/certificates.ts';
 import { readConnectOptions } from '../config/connect-options.ts';
 import { type Destination, missingBaseUrl, resolveDestination } from '../config/destination.ts';
-import { readProjectFile } from '../config/project-file.ts';
 import type { HistoryMode, SelectedProfile, SettingSources } from '../config/select-profile.ts';
-import { resolveHistoryMode, resolveSetting, selectProfile } from '../config/select-profile.ts';
+import {
+  profileHeaders,
+  resolveDefaults,
+  resolveHistoryMode,
+  resolveSetting,
+  selectProfile,
+} from '../config/select-profile.ts';
 import {
   parseCount,
   parseDurationOrZeroMs,
   parseHeaderFlags,
   parseServerStatuses,
   readSettingValue,
-  requireValidHeader,
 } from '../config/setting-kinds.ts';
-import { findSetting, type SettingName } from '../config/settings.ts';
+import { findSetting } from '../config/settings.ts';
 import type { Context } from '../context.ts';
 import { usageFailure } from '../errors.ts';
 import { type HttpHeaders, mergeHeaders } from '../http/message.ts';
@@ -104,7 +108,7 @@ export async function resolveSettings(
     operation,
     profile: selected,
     destination: target && { ...target, ...connectOptions, isPlainHttpAllowed: options.allowHttp === true },
-    headers: mergeHeaders(profileHeaders(selected, target), flagHeaders),
+    headers: mergeHeaders(profileHeaders(selected, target?.url), flagHeaders),
     certificateFiles,
     ...limits,
     isExact,
@@ -130,25 +134,4 @@ function resolveLimits({ timeoutSeconds }: Operation, sources: SettingSources) {
     areRetriesDefault: retries === undefined,
     overloadStatuses: overload ? parseServerStatuses(overload.label, overload.text) : [],
   };
-}
-
-// Those that were stored for the origin of the destination.
-function profileHeaders({ name, profile }: SelectedProfile, target: Destination | undefined): HttpHeaders {
-  const { headers = {}, header_origins: origins = [] } = profile;
-  if (!target || !origins.includes(target.url.origin)) return [];
-  return Object.entries(headers).map((header) => requireValidHeader(...header, `profile "${name}": header`));
-}
-
-/** The project and the model for bodies that name none. */
-export async function resolveDefaults(
-  selected: SelectedProfile,
-  { runtime, report }: Context,
-  hasProjectFile = true,
-): Promise<Settings['defaults']> {
-  const project = hasProjectFile ? await readProjectFile(runtime, report.warn) : undefined;
-  const defaultOf = (name: SettingName) => {
-    const { text, source = '' } = resolveSetting(name, { env: runtime.env, project, selected }) ?? {};
-    return { text, from: source };
-  };
-  return { project: defaultOf('project_id'), model: defaultOf('model') };
 }

@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer';
 import { expect, it } from 'vitest';
-import { createBatchWarnings } from '../../src/batch/check/prepare-line.ts';
-import { createRevisions } from '../../src/batch/send/run-lines.ts';
+import { createBatchWarnings } from '../../src/batch/check/batch-warnings.ts';
+import { createRevisions } from '../../src/batch/send/revisions.ts';
 import { createStreamStore } from '../../src/batch/store/result-store.ts';
 import { Failure } from '../../src/errors.ts';
 import { createBatchRecord } from '../../src/reports/batch/batch-statistics.ts';

@@ -30,6 +30,7 @@ import type { IndexedResult, SentLine } from '../store/line-table.ts';
 import { type Checkpoint, classifyLine, formatResult, type LineIdentity } from '../store/result-line.ts';
 import { canSendLine, type PriorLine, type ResultStore } from '../store/result-store.ts';
 import { priceOf, spendingOf } from './budget.ts';
+import type { StrayDataWatch } from './revisions.ts';
 import type { Scheduler, Turn } from './scheduler.ts';
 
 /** What a batch is to send: its input, which lines of it, how they are checked, and who hears of their results. */
@@ -57,20 +58,6 @@ export interface BatchJob extends BatchPlan {
   /** Waits for the lines before it that replace the same record. */
   readonly runInSequence: <T>(key: string | undefined, work: () => Promise<T>) => Promise<T>;
   readonly context: Context;
-}
-
-export interface StrayDataWatch {
-  readonly hasStrayData: () => boolean;
-  readonly keep: (line: StoredLine) => void;
-}
-
-/** The result of a line that stray data on its connection takes back: its response may be for another request. */
-export interface StoredLine {
-  readonly identity: LineIdentity;
-  readonly result: LineResult;
-  readonly response: Buffer | undefined;
-  readonly written: Promise<void>;
-  readonly createDoubt: () => Failure;
 }
 
 /** A line, where its result goes, and when it is sent. */

@@ -7,20 +7,13 @@ import type { InputLine } from '../../files/split-lines.ts';
 import { linkSignal } from '../../http/message.ts';
 import { pluralize } from '../../json/pluralize.ts';
 import { formatCount, formatPercent, formatSeconds } from '../../output/transfer-text.ts';
-import { type BatchCounts, type BatchRecord, totalLines } from '../../reports/batch/batch-statistics.ts';
-import type { BatchWarnings } from '../check/prepare-line.ts';
+import { type BatchCounts, totalLines } from '../../reports/batch/batch-statistics.ts';
 import { selectedLines } from '../read/batch-input.ts';
-import { digestInputLine, formatResult } from '../store/result-line.ts';
+import { digestInputLine } from '../store/result-line.ts';
 import type { ResultStore } from '../store/result-store.ts';
 import { concurrencyRange } from './concurrency.ts';
-import {
-  type BatchJob,
-  type BatchPlan,
-  type LineSlot,
-  runLine,
-  type StoredLine,
-  type StrayDataWatch,
-} from './run-line.ts';
+import { createRevisions } from './revisions.ts';
+import { type BatchJob, type BatchPlan, type LineSlot, runLine } from './run-line.ts';
 import { createScheduler, type Scheduler } from './scheduler.ts';
 
 // The lines between two looks at the size of the heap leave 1 MB of garbage.
@@ -188,56 +181,6 @@ function createSequences(): BatchJob['runInSequence'] {
       });
     last.set(key, end);
     return own;
-  };
-}
-
-/** Takes back results until they count; `onError` gets the errors of storing that. */
-export function createRevisions(
-  warnings: BatchWarnings,
-  store: Pick<ResultStore, 'revise'>,
-  record: Pick<BatchRecord, 'revise'>,
-  { addOutcome }: Pick<Scheduler, 'addOutcome'>,
-  redact: (text: string) => string,
-  onError: (error: unknown) => void,
-) {
-  const pending: Promise<void>[] = [];
-  let isFinished = false;
-  const revise = ({ identity, result, response, written, createDoubt }: StoredLine): void => {
-    const { line, revision } = identity;
-    const failure = createDoubt();
-    record.revise(line, failure, result);
-    addOutcome({ failure, status: 'unknown' }, true);
-    const warned = warnings.addResponseWarnings(line, [failure.facts.summary ?? failure.message]);
-    const bytes = formatResult({ ...identity, revision: revision + 1 }, { ...result, failure }, response, redact);
-    const revised = written.then(() => store.revise(bytes));
-    pending.push(Promise.all([revised, warned]).then(() => {}, onError));
-  };
-  return {
-    watch: (strayData: Promise<void>): StrayDataWatch => {
-      let hasStrayData = false;
-      let stored: StoredLine | undefined;
-      const reviseOnce = (): void => {
-        if (isFinished || !hasStrayData || !stored) return;
-        revise(stored);
-        stored = undefined;
-      };
-      void strayData.then(() => {
-        hasStrayData = true;
-        reviseOnce();
-      });
-      return {
-        hasStrayData: () => hasStrayData,
-        keep: (line) => {
-          stored = line;
-          reviseOnce();
-        },
-      };
-    },
-    /** From now on the results count. Waits until the revised ones are stored. */
-    finish: async (): Promise<void> => {
-      isFinished = true;
-      await Promise.all(pending);
-    },
   };
 }
 

@@ -1,0 +1,44 @@
+import { getMember, itemsAt, itemsOf, kindOf, rootOf, stringOf } from '../json/json-node.ts';
+import { tryParseJson } from '../json/parse-json.ts';
+import { type BodyFlags, givenText, givenTexts } from './body-flags.ts';
+import type { Draft } from './draft.ts';
+
+const TYPOGRAPHIC_EDGE = /^["'\s]*[\u2018-\u201f\u00ab\u00bb\u00a0]|[\u201c-\u201f\u00ab\u00bb\u00a0]$/;
+
+/** What is sent as it was typed, but was probably meant differently. */
+export function likelyMistakes(args: readonly string[], given: BodyFlags): string[] {
+  const edge = args.find((word) => TYPOGRAPHIC_EDGE.test(word));
+  const lists = Array.from(given.keys()).flatMap((name) =>
+    givenTexts(given, name).flatMap((text) => {
+      const root = /^\s*\[.*\]\s*$/s.test(text) ? tryParseJson(text) : undefined;
+      if (!root || kindOf(root) !== 'list') return [];
+      const values = Array.from(itemsOf(root), (item) => (kindOf(item) === 'string' ? `"${stringOf(item)}"` : 'x'));
+      return `--${name} ${text} is one text; for several, write ${values.map((value) => `--${name} ${value}`).join(' ')}`;
+    }),
+  );
+  const files = ['system', 'developer', 'prefill'].map((name) => ({
+    name,
+    file: /^@([\w./~-]+\.\w+)$/.exec(givenText(given, name) ?? '')?.[1],
+  }));
+  const model = givenText(given, 'model');
+  return [
+    ...(model === '' || (model !== undefined && /\s/.test(model))
+      ? [`--model ${JSON.stringify(model)} is sent as it is; is a variable unset, or its value missing?`]
+      : []),
+    ...files.flatMap(({ name, file }) =>
+      file ? [`--${name} @${file} is sent as text; for the text of the file, write --${name} "$(cat ${file})"`] : [],
+    ),
+    ...(edge === undefined
+      ? []
+      : [`${JSON.stringify(edge)} begins or ends with a typographic quote or a no-break space, which is sent`]),
+    ...lists,
+  ];
+}
+
+/** True if the last message of a chat is a JSON array of messages as text. */
+export function isMessageListAsText({ doc }: Draft): boolean {
+  const content = getMember(itemsAt(rootOf(doc), 'messages').at(-1), 'content');
+  const text = content && kindOf(content) === 'string' ? stringOf(content) : '';
+  const root = /^\s*\[\s*\{/.test(text) ? tryParseJson(text) : undefined;
+  return root !== undefined && Array.from(itemsOf(root)).every((item) => getMember(item, 'role') !== undefined);
+}
