@@ -9,6 +9,7 @@ import type { Context } from '../../context.ts';
 import { Failure } from '../../errors.ts';
 import { fileFailure } from '../../files/file-errors.ts';
 import { openSpool } from '../../files/file-replacement.ts';
+import { foreignFormat } from '../../files/foreign-formats.ts';
 import { openInputFile, prependChunk } from '../../files/read-input.ts';
 import { collectBodyStart } from '../../http/body-chunks.ts';
 import { noDeadline } from '../../http/time-limits.ts';
@@ -80,8 +81,7 @@ async function openFile(path: string, absolutePath: string, spool: Spool, signal
   const { stream, size } = await openInputFile(absolutePath, path, signal);
   if (size === undefined) return spool.add(path, decompressIfNeeded(stream, path));
   const source = createFileSource(absolutePath, path, found);
-  const start = await collectBodyStart(stream, 4);
-  const compression = detectCompression(start);
+  const compression = readFormat(await collectBodyStart(stream, HEAD_BYTES), path);
   return compression ? spool.add(path, decompressChunks(copyChunks(source.readFirst()), compression, path)) : source;
 }
 
@@ -171,7 +171,7 @@ async function* decompressIfNeeded(chunks: AsyncIterable<Uint8Array>, label: str
     if (done) break;
     start = Buffer.concat([start, value]);
   }
-  const compression = detectCompression(start);
+  const compression = readFormat(start, label);
   const text = prependChunk(start, rest);
   yield* compression ? decompressChunks(text, compression, label) : text;
 }
@@ -223,10 +223,22 @@ function createCopies(directory: string | undefined, maxBytes: number | undefine
 
 type Compression = 'gzip' | 'zstd';
 
-function detectCompression(start: Uint8Array): Compression | undefined {
+const HEAD_BYTES = 1024;
+
+// The compression that the first bytes show. Throws Failure `body` for a format that holds no trajectories.
+function readFormat(start: Uint8Array, label: string): Compression | undefined {
   const [first, second, third, fourth] = start;
   if (first === 0x1f && second === 0x8b) return 'gzip';
-  return first === 0x28 && second === 0xb5 && third === 0x2f && fourth === 0xfd ? 'zstd' : undefined;
+  if (first === 0x28 && second === 0xb5 && third === 0x2f && fourth === 0xfd) return 'zstd';
+  const foreign = foreignFormat(Buffer.from(start));
+  if (!foreign) return undefined;
+  const { name, hint } = foreign;
+  throw new Failure('body', `${label} is ${name}`, {
+    hint: name.startsWith('compressed')
+      ? hint
+      : 'trajectories are lines of JSON, such as {"messages_and_choices":[...],"reward":1}; see: svc help training',
+    applied: 'no',
+  });
 }
 
 async function* decompressChunks(
