@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer';
 import { hash } from 'node:crypto';
-import { access, constants, type FileHandle, stat } from 'node:fs/promises';
+import { access, constants, type FileHandle, open, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { addAbortSignal, Readable } from 'node:stream';
 import { limitInputTime } from '../../body/input-reader.ts';
@@ -15,6 +15,8 @@ import { hasByteOrderMark } from '../../json/utf8.ts';
 import { shellWord } from '../../output/shell-quote.ts';
 import type { Runtime } from '../../runtime.ts';
 import type { BatchOptions } from '../batch-options.ts';
+import { rejectHead, rejectOtherFormats } from './input-encoding.ts';
+import { readAt } from './input-index.ts';
 import type { Shard } from './shard.ts';
 
 export type BatchInput = ReturnType<typeof createInput>;
@@ -32,11 +34,11 @@ export function isEmptyLine({ number, bytes }: InputLine): boolean {
 
 export type LineSplitter = (chunks: AsyncIterable<Uint8Array>, start?: LineStart) => AsyncIterable<InputLine>;
 
-/** The lines as they are; those above `maxLineBytes` have no bytes. With a label, a JSON array is a Failure `body`. */
+/** The lines as they are; those above `maxLineBytes` have no bytes. With a label, what is not lines of text is a Failure `body`. */
 export function lineSplitter(maxLineBytes: number, label?: string): LineSplitter {
   return (chunks, start) =>
     start === undefined && label !== undefined
-      ? splitLines(rejectJsonArray(chunks, label), maxLineBytes)
+      ? splitLines(rejectOtherFormats(rejectJsonArray(chunks, label), label), maxLineBytes)
       : splitLines(chunks, maxLineBytes, undefined, start);
 }
 
@@ -64,6 +66,22 @@ export async function* rejectJsonArray(
   }
   return undefined;
 }
+
+/** Throws Failure `body` for a file that begins with something else than lines of text, before anything is written. */
+export async function rejectOtherInput(label: string, path: string): Promise<void> {
+  await withFileFailure(`read ${label}`, async () => {
+    const file = await open(path);
+    try {
+      const head = await readAt(file, 0, HEAD_BYTES);
+      rejectHead(head, label);
+      for await (const _ of rejectJsonArray([head], label));
+    } finally {
+      await file.close();
+    }
+  });
+}
+
+const HEAD_BYTES = 1024;
 
 interface InputLimits {
   /** For the first bytes of a FIFO. */

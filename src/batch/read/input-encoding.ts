@@ -2,6 +2,7 @@ import { Buffer, isUtf8 } from 'node:buffer';
 import { extname } from 'node:path';
 import { Failure } from '../../errors.ts';
 import { foreignFormat } from '../../files/foreign-formats.ts';
+import { LINE_FEED } from '../../json/json-bytes.ts';
 import { shellWord } from '../../output/shell-quote.ts';
 
 /** The same chunks. Throws Failure `body` if the first bytes are of a format that is not text, or of UTF-16. */
@@ -12,7 +13,8 @@ export async function* rejectOtherFormats(
   let head: Buffer | undefined = Buffer.alloc(0);
   for await (const chunk of chunks) {
     if (head) head = Buffer.concat([head, chunk]);
-    if (head && head.length < MIN_HEAD_BYTES) continue;
+    // A short line of a pipe waits for no other.
+    if (head && head.length < MIN_HEAD_BYTES && !head.includes(LINE_FEED)) continue;
     if (head) {
       rejectHead(head, path);
       yield head;
@@ -26,13 +28,26 @@ export async function* rejectOtherFormats(
 
 const MIN_HEAD_BYTES = 8;
 
-function rejectHead(head: Buffer, path: string): void {
+/** Throws Failure `body` if the first bytes of a file are not text in UTF-8 or in an encoding of one byte per character. */
+export function rejectHead(head: Buffer, path: string): void {
   const { name, hint } = foreignFormat(head) ?? {};
   if (name !== undefined) throw new Failure('body', `${path} is ${name}`, { hint });
   if (/^(?:fffe|feff)/.test(head.toString('hex', 0, 2))) throw encodingFailure(path, 'UTF-16');
   const [first, second, third, fourth] = head;
   if (second === 0 && fourth === 0) throw encodingFailure(path, 'UTF-16LE');
   if (first === 0 && third === 0) throw encodingFailure(path, 'UTF-16BE');
+  const start = head.subarray(0, 1024);
+  if (start.includes(0) && !isStartOfUtf8(start))
+    throw new Failure('body', `${path} is a binary file`, { hint: 'name a file of text' });
+}
+
+function isStartOfUtf8(start: Uint8Array): boolean {
+  try {
+    new TextDecoder('utf-8', { fatal: true }).decode(start, { stream: true });
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** The text of a file. Throws Failure `body` for another encoding than UTF-8. */

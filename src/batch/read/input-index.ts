@@ -6,6 +6,7 @@ import { undefinedIfNotFound, withFileFailure } from '../../files/file-errors.ts
 import { commitOrAbandon, openReplacement } from '../../files/file-replacement.ts';
 import { LINE_FEED } from '../../json/json-bytes.ts';
 import { shellWord } from '../../output/shell-quote.ts';
+import { rejectHead } from './input-encoding.ts';
 
 /** What an index records of each block of a file, and of its end. */
 export interface IndexRow {
@@ -100,7 +101,7 @@ function digestOfRows(rows: readonly IndexRow[]): string {
 
 /**
  * Writes the index of a file beside it, completely or not at all, and returns what it says. Throws Failure `local_file`, also for a
- * file that changes meanwhile, and `safety_check` for another file of that name.
+ * file that changes meanwhile, `safety_check` for another file of that name, and `body` for a file that is not text.
  */
 export async function writeIndex(path: string, label: string, onProgress: (bytes: number, size: number) => void) {
   const [indexPath, indexLabel] = [`${path}.index`, `${label}.index`];
@@ -116,6 +117,7 @@ export async function writeIndex(path: string, label: string, onProgress: (bytes
   try {
     const before = await file.stat();
     const { size } = before;
+    rejectHead(await readAt(file, 0, MIN_BLOCK_BYTES), label);
     let done = 0;
     const rows = await withFileFailure(`read ${label}`, () =>
       describeBlocks(file, size, 1, 0, undefined, (bytes) => {
